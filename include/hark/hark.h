@@ -1,0 +1,324 @@
+/* hark.h: the one interface that every protocol shares.
+ *
+ * A protocol is a value (struct hark, a flat block without pointers) and pure functions over it:
+ * an event goes in, effects come out. It never allocates, blocks, calls back, reads a clock or
+ * keeps a global. The same state and the same event give the same effects, always.
+ *
+ * The contract
+ *  1. A negative status means that state and effects are unchanged; capacity is checked before
+ *     anything moves.
+ *  2. Effects are performed in array order; there is no other order. OFFER and ROLLBACK come last, so
+ *     that stepping again because of them is legal.
+ *  3. Event memory stays the caller's; it is not read after the step.
+ *  4. Effect memory (the array and the header bytes it points to) is valid until the next step that
+ *     is given the same struct hark_effects.
+ *  5. After HARK_MORE only CONTINUE is legal, until a step returns something else.
+ *  6. Separate instances may run on separate threads; one instance needs its owner's lock.
+ *  7. Bad input gives a status, never an assert; a broken invariant of ours traps (HARK_TRAP).
+ *  8. The embedder keeps frames for an incarnation that has not started yet; the core discards
+ *     older ones and holds newer ones.
+ *
+ * Floors 1 and 2 include nothing but the freestanding headers below. By default every function is
+ * static inline; define HARK_LINK to get declarations only, and link with libhark.
+ */
+#ifndef HARK_HARK_H
+#define HARK_HARK_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Source compatibility holds within a major version; hark_version() gives the linked one. */
+#define HARK_VERSION_MAJOR 0
+#define HARK_VERSION_MINOR 1
+#define HARK_VERSION_PATCH 0
+#define HARK_VERSION ((HARK_VERSION_MAJOR << 16) | (HARK_VERSION_MINOR << 8) | HARK_VERSION_PATCH)
+
+#if defined(HARK_IMPLEMENTATION)
+#define HARK_FN
+#define HARK_BODIES 1
+#elif defined(HARK_LINK)
+#define HARK_FN
+#define HARK_BODIES 0
+#else
+#define HARK_FN static inline __attribute__((unused))
+#define HARK_BODIES 1
+#endif
+
+#define HARK_TRAP() __builtin_trap()
+
+#ifdef __cplusplus
+#define HARK_STATIC_ASSERT(what, why) static_assert(what, why)
+extern "C" {
+#else
+#define HARK_STATIC_ASSERT(what, why) _Static_assert(what, why)
+#endif
+
+/* ---- addresses and names --------------------------------------------------------------------- */
+
+#define HARK_RECOVERY UINT32_MAX         /* the address of the recovery process */
+#define HARK_RANKS_MAX (UINT32_MAX - 16) /* ranks are 0 .. ranks-1 */
+#define HARK_HEADER_MAX 65535u           /* no header is longer, in bytes */
+#define HARK_INFINITY UINT64_MAX         /* a phase above all phases */
+
+/* The only name of a payload. The embedder keeps the bytes under that name; cores never touch them.
+ * What leaves (HARK_OUT) is named by its receiver, what comes (HARK_IN) by its sender. */
+enum { HARK_OUT = 0, HARK_IN = 1 };
+enum { HARK_PROCESS = 0, HARK_GROUP = 1 };
+struct hark_name {
+    uint32_t peer; /* a rank, or the number of a group */
+    uint16_t ctx;  /* separates point-to-point from each collective group: 0 is point-to-point */
+    uint8_t way;   /* HARK_OUT or HARK_IN */
+    uint8_t to;    /* HARK_PROCESS or HARK_GROUP: what `peer` is */
+    uint64_t ssn;  /* 1, 2, 3 ... on each channel */
+};
+HARK_STATIC_ASSERT(sizeof(struct hark_name) == 16, "a name has no padding");
+
+struct hark_bytes {
+    const uint8_t *at;
+    uint32_t length;
+};
+
+struct hark_range { /* ranks first .. last, both included */
+    uint32_t first, last;
+};
+
+struct hark_incarnation {
+    uint32_t rank;
+    uint32_t inc; /* 0 at the start, assigned by the failure service, never by an image */
+};
+
+struct hark_decision { /* the last checkpoint wave of a group that was decided to commit */
+    uint32_t group;    /* named by its lowest rank */
+    uint32_t pad;
+    uint64_t wave;
+};
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+enum hark_status {
+    HARK_OK = 0,
+    HARK_MORE = 1,     /* the effects are not complete: perform these, then CONTINUE */
+    HARK_WAIT = 2,     /* not now: nothing happened; give the event again after the next step */
+    HARK_EINVAL = -1,  /* an argument or a field of the event is out of its range */
+    HARK_EFRAME = -2,  /* the header is not one of this protocol: drop the frame and count it */
+    HARK_EFULL = -3,   /* the block is too small: hark_wants, hark_grow, the event again */
+    HARK_ENOROOM = -4, /* the effects are below hark_effects_max */
+    HARK_ESTATE = -5,  /* the event is not legal now (CONTINUE expected, or rolled back) */
+    HARK_EIMAGE = -6   /* the image is not one of this protocol, version or process */
+};
+
+/* ---- events: what happened ------------------------------------------------------------------- */
+
+enum hark_event_type {
+    HARK_SEND = 1,         /* the application posts a message */
+    HARK_ARRIVE,           /* a frame came off the wire, or is offered again */
+    HARK_DELIVER,          /* the application takes a message that was handed up */
+    HARK_MISS,             /* the application looked (test, probe) and found nothing */
+    HARK_CHECKPOINT_POINT, /* the application is at its next checkpoint call */
+    HARK_STORED,           /* what CAPTURE or PERSIST asked for is durable, or failed to become so */
+    HARK_COMBINED,         /* the result of a COMBINE */
+    HARK_FAILED,           /* from the failure service, to every instance */
+    HARK_RESTARTED,        /* this is a new incarnation; FAILED with the same re follows */
+    HARK_IDLE,             /* the embedder is about to wait: what was put off for batching goes now */
+    HARK_QUIET,            /* the application can make no step: it has finished, or everything is blocked */
+    HARK_CONTINUE          /* the next batch of effects */
+};
+
+struct hark_event {
+    uint32_t type;
+    union {
+        struct {
+            uint32_t peer; /* receiver, or group */
+            uint16_t ctx;
+            uint8_t to; /* HARK_PROCESS, HARK_GROUP */
+            uint8_t pad;
+            uint64_t length; /* of the payload, bytes */
+            uint64_t digest; /* of the payload; 0 when the embedder makes none */
+        } send;
+        struct {                      /* ARRIVE, DELIVER */
+            struct hark_bytes header; /* as transmitted */
+            uint64_t length;          /* of the payload, bytes */
+        } frame;
+        struct {
+            bool due; /* the embedder would like a checkpoint to be taken here */
+        } point;
+        struct {
+            uint32_t of; /* HARK_CAPTURE or HARK_PERSIST */
+            int32_t ok;  /* 1 durable, 0 failed or refused */
+            uint64_t id; /* of the CAPTURE; the PERSIST's fact */
+        } stored;
+        struct {
+            struct hark_name name;
+            uint64_t digest;
+        } combined;
+        struct {
+            uint32_t re;          /* recovery epoch: +1 at each announcement */
+            uint32_t down_count;  /* D: ranks that roll back, cumulative until recovery is over, ascending */
+            const uint32_t *down;
+            const struct hark_incarnation *inc; /* every incarnation that is not 0, by rank ascending */
+            const struct hark_decision *wave;   /* of every group that decided one, by group ascending */
+            uint32_t inc_count, wave_count;
+        } failed;
+        struct {
+            uint64_t checkpoint; /* id of the image; 0: the initial state, no image */
+            uint32_t re;         /* of the announcement that explains this incarnation */
+            uint32_t inc;        /* this process's own */
+            struct hark_bytes image; /* what hark_pack gave when `checkpoint` was captured */
+            struct hark_bytes kept;  /* hark_pack of this process's earlier core at its ROLLBACK; empty after a crash */
+        } restarted;
+    } u;
+};
+
+/* ---- effects: what the embedder must now do --------------------------------------------------- */
+
+enum hark_effect_type {
+    HARK_TRANSMIT = 101, /* header, and the payload named if any, to an incarnation of a process */
+    HARK_HANDUP,         /* the arrived frame may be delivered */
+    HARK_HOLD,           /* keep the arrived frame: not yet */
+    HARK_DISCARD,        /* the arrived frame is a duplicate or old */
+    HARK_OFFER,          /* give the held frames of `peer` (HARK_RECOVERY: of all) again, as ARRIVE */
+    HARK_RETAIN,         /* the sender's log keeps this payload */
+    HARK_TRIM,           /* this entry and all of its channel up to it may go */
+    HARK_PERSIST,        /* make this fact durable at the failure service, then STORED */
+    HARK_CAPTURE,        /* save for checkpoint `id`, then STORED */
+    HARK_COMMIT,         /* checkpoint `id` is now a recovery point */
+    HARK_DROP,           /* forget checkpoint `id` */
+    HARK_RESUME,         /* the application may leave its checkpoint call */
+    HARK_COMBINE,        /* combine these contributions in this order, then COMBINED */
+    HARK_ROLLBACK,       /* become a new incarnation from checkpoint `id` */
+    HARK_SUPPRESS,       /* for traces: a re-execution whose message the receiver already has */
+    HARK_DIVERGED,       /* the re-execution did not send what was sent before */
+    HARK_RECOVERED       /* failure-free rules apply again */
+};
+
+/* Facts that PERSIST hands to the failure service; it refuses those of an older `re`. */
+enum {
+    HARK_FACT_WAVE = 1, /* group `peer` commits checkpoint wave `id` */
+    HARK_FACT_DONE = 2  /* recovery of rank `peer` is over (HARK_RECOVERY: of all): out of D */
+};
+
+struct hark_effect {
+    uint32_t type;
+    uint32_t peer;         /* TRANSMIT, OFFER: address; PERSIST: group or rank */
+    uint32_t inc;          /* TRANSMIT: the incarnation meant */
+    uint32_t re;           /* PERSIST: the epoch this fact belongs to */
+    struct hark_name name; /* TRANSMIT (ssn 0: no payload), RETAIN, TRIM, SUPPRESS, DIVERGED, COMBINE */
+    struct hark_bytes header; /* TRANSMIT: at most HARK_HEADER_MAX bytes */
+    union {
+        uint64_t id;      /* CAPTURE, COMMIT, DROP, ROLLBACK: checkpoint; PERSIST: wave */
+        uint64_t last;    /* DIVERGED: the range is name.ssn .. last */
+        uint64_t phase;   /* TRANSMIT, SUPPRESS: for traces */
+    } u;
+    uint64_t expected, got; /* DIVERGED: the two digests (0, 0: nobody re-sent the range) */
+    uint32_t fact;          /* PERSIST: HARK_FACT_* */
+    uint32_t replay;        /* TRANSMIT: 1 if from the log, for the second time or late */
+};
+
+/* Where a step writes. The caller owns all of it and sets at, room, bytes, bytes_room once. */
+struct hark_effects {
+    struct hark_effect *at;
+    uint32_t count; /* written by the step */
+    uint32_t room;
+    uint8_t *bytes; /* headers */
+    uint32_t used;  /* written by the step */
+    uint32_t bytes_room;
+};
+
+/* ---- configuration --------------------------------------------------------------------------- */
+
+enum {
+    HARK_DIGEST = 1,    /* running digests per channel, compared at the last orphan */
+    HARK_EXACT_GATE = 2 /* hydee: release by exact dependencies instead of phases */
+};
+
+struct hark_config {
+    uint32_t me;    /* rank of this process, or HARK_RECOVERY */
+    uint32_t ranks; /* processes of the job, 1 .. HARK_RANKS_MAX */
+    const struct hark_range *group; /* my cluster (team, group): ascending, disjoint, containing me */
+    uint32_t group_count;           /* 0: the protocol's default (none: alone; coordinated, scmel: all) */
+    uint32_t generations;           /* checkpoints kept, 1 .. 8; 0 stands for 2 */
+    uint32_t copies;                /* scmel: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
+    uint32_t flags;
+};
+
+/* ---- the uniform door ------------------------------------------------------------------------- */
+
+struct hark {        /* the head of every block; the protocol's own fields follow */
+    uint32_t magic;  /* HARK_MAGIC */
+    uint16_t kind;   /* which protocol: its number in the registry, also on the wire */
+    uint16_t more;   /* 1: only CONTINUE is legal */
+    uint64_t bytes;  /* size of the block */
+    uint64_t used;   /* bytes in use, tables included */
+    uint64_t want;   /* scratch: the size that the last HARK_EFULL asked for */
+};
+#define HARK_MAGIC 0x6b726168u
+
+struct hark_names { /* a run of payload names: name.ssn .. last */
+    struct hark_name name;
+    uint64_t last;
+};
+
+struct hark_shape;
+
+/* Who goes back when a process fails. */
+enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_GROUP = 2, HARK_ROLLS_ALL = 3 };
+
+struct hark_protocol {
+    const char *name;
+    uint16_t kind;
+    uint8_t rolls;     /* HARK_ROLLS_* */
+    uint8_t recovery;  /* 1: needs a recovery process at HARK_RECOVERY */
+    const struct hark_shape *shape; /* every field with the paper's name, for pack, unpack, inspect */
+    /* Bytes that a block needs at first; it grows with peers met, never with ranks. 0: bad config. */
+    uint64_t (*size)(const struct hark_config *config);
+    /* Makes the initial state in `bytes` bytes at `p` (8-aligned). HARK_EINVAL, HARK_EFULL. */
+    int (*init)(struct hark *p, uint64_t bytes, const struct hark_config *config);
+    int (*step)(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+    /* Which payloads belong into an image, as runs: retained (OUT), arrived and undelivered (IN).
+     * *cursor starts at 0; returns 1 and fills *run, or 0 at the end. */
+    int (*names)(const struct hark *p, uint64_t *cursor, struct hark_names *run);
+    /* The first broken invariant in words, or NULL. For tests and explorers. */
+    const char *(*violated)(const struct hark *p);
+};
+
+/* The words for a status, for messages: never NULL. */
+HARK_FN const char *hark_status_text(int status);
+/* The word for an event or effect type as printed above: never NULL. */
+HARK_FN const char *hark_event_text(uint32_t type);
+
+#if HARK_BODIES
+HARK_FN const char *hark_status_text(int status)
+{
+    switch (status) {
+    case HARK_OK: return "ok";
+    case HARK_MORE: return "more effects to come";
+    case HARK_WAIT: return "not now, try again after the next step";
+    case HARK_EINVAL: return "argument out of its range";
+    case HARK_EFRAME: return "not a frame of this protocol";
+    case HARK_EFULL: return "block too small";
+    case HARK_ENOROOM: return "room for effects too small";
+    case HARK_ESTATE: return "event not legal in this state";
+    case HARK_EIMAGE: return "image of another protocol, version or process, or damaged";
+    default: return "unknown status";
+    }
+}
+
+HARK_FN const char *hark_event_text(uint32_t type)
+{
+    static const char *const events[] = {"SEND", "ARRIVE", "DELIVER", "MISS", "CHECKPOINT_POINT", "STORED",
+        "COMBINED", "FAILED", "RESTARTED", "IDLE", "QUIET", "CONTINUE"};
+    static const char *const effects[] = {"TRANSMIT", "HANDUP", "HOLD", "DISCARD", "OFFER", "RETAIN", "TRIM",
+        "PERSIST", "CAPTURE", "COMMIT", "DROP", "RESUME", "COMBINE", "ROLLBACK", "SUPPRESS", "DIVERGED",
+        "RECOVERED"};
+    if (type >= HARK_SEND && type <= HARK_CONTINUE) return events[type - HARK_SEND];
+    if (type >= HARK_TRANSMIT && type <= HARK_RECOVERED) return effects[type - HARK_TRANSMIT];
+    return "?";
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif
