@@ -147,7 +147,7 @@ struct hark_event {
         struct {
             uint32_t of; /* HARK_CAPTURE or HARK_PERSIST */
             int32_t ok;  /* 1 durable, 0 failed or refused */
-            uint64_t id; /* of the CAPTURE; the PERSIST's fact */
+            uint64_t id; /* as in the CAPTURE or PERSIST */
         } stored;
         struct {
             struct hark_name name;
@@ -207,7 +207,7 @@ struct hark_effect {
     struct hark_name name; /* TRANSMIT (ssn 0: no payload), RETAIN, TRIM, SUPPRESS, DIVERGED, COMBINE */
     struct hark_bytes header; /* TRANSMIT: at most HARK_HEADER_MAX bytes */
     union {
-        uint64_t id;      /* CAPTURE, COMMIT, DROP, ROLLBACK: checkpoint; PERSIST: wave */
+        uint64_t id;      /* CAPTURE, COMMIT, DROP, ROLLBACK: checkpoint; PERSIST: wave, or re */
         uint64_t last;    /* DIVERGED: the range is name.ssn .. last */
         uint64_t phase;   /* TRANSMIT, SUPPRESS: for traces */
     } u;
@@ -229,8 +229,7 @@ struct hark_effects {
 /* ---- configuration --------------------------------------------------------------------------- */
 
 enum {
-    HARK_DIGEST = 1,    /* running digests per channel, compared at the last orphan */
-    HARK_EXACT_GATE = 2 /* hydee: release by exact dependencies instead of phases */
+    HARK_DIGEST = 1 /* running digests per channel, compared at the last orphan */
 };
 
 struct hark_config {

@@ -1,0 +1,506 @@
+/* channel.h: who I am, whom I know, in which epoch; and the positions of each channel.
+ *
+ * A channel is (src, dst, ctx), and every application message on it has ssn = 1, 2, 3 ...; one row
+ * here is both directions between me and a peer. Three positions: arrived (gap-free prefix `recv`),
+ * handed up, delivered (`done` and the few beyond it, which tags allow).
+ */
+#ifndef HARK_CHANNEL_H
+#define HARK_CHANNEL_H
+
+#include "mem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    HARK_INTRA = 1,   /* the peer is of my own cluster */
+    HARK_GAP = 2,     /* a frame of this channel is held because one before it is missing */
+    HARK_OWED = 4,    /* the peer's MARK says that more is to arrive */
+    HARK_OWN_FLAGS = 16 /* the protocol's own begin here */
+};
+
+struct hark_channel { /* what every protocol's row begins with */
+    uint32_t peer;
+    uint16_t ctx;
+    uint16_t flags;
+    uint32_t inc; /* incView: the peer's incarnation */
+    uint32_t pad;
+    uint64_t sent; /* highest ssn posted to the peer */
+    uint64_t recv; /* highest contiguous ssn arrived from the peer */
+    uint64_t done; /* all up to here were delivered */
+    uint64_t mark; /* the peer's `sent` at its freeze, by MARK */
+};
+
+#define HARK_CHANNEL_FIELDS(type)                                                                                      \
+    HARK_FIELD(type, channel.peer, "j"), HARK_FIELD(type, channel.ctx, "ctx"), HARK_FIELD(type, channel.flags, ""),   \
+        HARK_FIELD(type, channel.inc, "incView"), HARK_FIELD(type, channel.sent, "sent"),                              \
+        HARK_FIELD(type, channel.recv, "recv"), HARK_FIELD(type, channel.done, "delivered"),                           \
+        HARK_FIELD(type, channel.mark, "mark")
+
+struct hark_arrived { /* a row of `waiting` and of `beyond` */
+    uint32_t peer;
+    uint16_t ctx;
+    uint16_t pad;
+    uint64_t ssn;
+};
+
+struct hark_rank { /* a row of `down` */
+    uint32_t rank;
+    uint32_t pad;
+};
+
+struct hark_ends {
+    uint32_t me, ranks;
+    uint32_t inc; /* my incarnation */
+    uint32_t re;  /* the recovery epoch of the last FAILED */
+    uint32_t hint; /* scratch: the channel used last */
+    uint32_t offer; /* 1: OFFER all when this step's other effects are out */
+    uint32_t awaiting; /* 1: restarted, and the FAILED that explains it has not come: the application waits */
+    uint32_t pad;
+    struct hark_table group;    /* hark_range: my cluster */
+    struct hark_table incs;     /* hark_incarnation: all that are not 0 */
+    struct hark_table down;     /* hark_rank: D, who rolls back in this recovery */
+    struct hark_table channels; /* rows that begin with struct hark_channel */
+    struct hark_table waiting;  /* hark_arrived: arrived and not handed up */
+    struct hark_table beyond;   /* hark_arrived: delivered beyond `done` */
+};
+
+#define HARK_ENDS_FIELDS(type)                                                                                         \
+    HARK_FIELD(type, ends.me, "i"), HARK_FIELD(type, ends.ranks, "n"), HARK_FIELD(type, ends.inc, "inc"),              \
+        HARK_FIELD(type, ends.re, "re"), HARK_FIELD(type, ends.offer, ""), HARK_FIELD(type, ends.awaiting, "")
+
+static const struct hark_field hark_range_fields[] = {
+    HARK_FIELD(struct hark_range, first, ""), HARK_FIELD(struct hark_range, last, "")};
+static const struct hark_field hark_incarnation_fields[] = {
+    HARK_FIELD(struct hark_incarnation, rank, "j"), HARK_FIELD(struct hark_incarnation, inc, "inc")};
+static const struct hark_field hark_rank_fields[] = {HARK_FIELD(struct hark_rank, rank, "j")};
+static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_arrived, peer, "j"),
+    HARK_FIELD(struct hark_arrived, ctx, "ctx"), HARK_FIELD(struct hark_arrived, ssn, "ssn")};
+
+/* The tables of hark_ends, but for the channels, whose rows are the protocol's. */
+#define HARK_ENDS_TABLES(type)                                                                                         \
+    {"group", "Cluster", (uint16_t)offsetof(type, ends.group), sizeof(struct hark_range), 2, hark_range_fields},       \
+        {"incarnations", "incMap", (uint16_t)offsetof(type, ends.incs), sizeof(struct hark_incarnation), 2,            \
+            hark_incarnation_fields},                                                                                  \
+        {"down", "D", (uint16_t)offsetof(type, ends.down), sizeof(struct hark_rank), 1, hark_rank_fields},             \
+        {"waiting", "", (uint16_t)offsetof(type, ends.waiting), sizeof(struct hark_arrived), 3, hark_arrived_fields},  \
+        {"beyond", "", (uint16_t)offsetof(type, ends.beyond), sizeof(struct hark_arrived), 3, hark_arrived_fields}
+
+#if HARK_BODIES
+
+/* ---- rank sets ------------------------------------------------------------------------------------ */
+
+/* Is `rank` in the ascending disjoint ranges of the table? */
+static inline bool hark_ranges_hold(const struct hark *p, const struct hark_table *t, uint32_t rank)
+{
+    uint32_t low = 0, high = t->count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        const struct hark_range *r = (const struct hark_range *)hark_row_of(p, t, mid);
+        if (rank < r->first) high = mid;
+        else if (rank > r->last) low = mid + 1;
+        else return true;
+    }
+    return false;
+}
+
+/* How many ranks the table holds. */
+static inline uint32_t hark_ranges_size(const struct hark *p, const struct hark_table *t)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct hark_range *r = (const struct hark_range *)hark_row_of(p, t, i);
+        n += r->last - r->first + 1;
+    }
+    return n;
+}
+
+/* The k-th rank of the set, ascending from 0. */
+static inline uint32_t hark_ranges_at(const struct hark *p, const struct hark_table *t, uint32_t k)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct hark_range *r = (const struct hark_range *)hark_row_of(p, t, i);
+        if (k <= r->last - r->first) return r->first + k;
+        k -= r->last - r->first + 1;
+    }
+    HARK_TRAP();
+    return 0;
+}
+
+/* Adds a rank, joining neighbours; a row has been reserved. False if it was there. */
+static inline bool hark_ranges_add(struct hark *p, struct hark_table *t, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < t->count && ((struct hark_range *)hark_row(p, t, i))->last < rank) i++;
+    struct hark_range *next = i < t->count ? (struct hark_range *)hark_row(p, t, i) : NULL;
+    struct hark_range *before = i > 0 ? (struct hark_range *)hark_row(p, t, i - 1) : NULL;
+    if (next && next->first <= rank) return false;
+    if (before && before->last + 1 == rank) {
+        before->last = rank;
+        if (next && next->first == rank + 1) {
+            before->last = next->last;
+            hark_remove(p, t, i);
+        }
+    } else if (next && next->first == rank + 1) {
+        next->first = rank;
+    } else {
+        struct hark_range *r = (struct hark_range *)hark_insert(p, t, i);
+        r->first = r->last = rank;
+    }
+    return true;
+}
+
+/* Takes over the members of the cluster from the configuration; `all` when it names none. */
+static inline int hark_group_init(struct hark *p, const struct hark_shape *s, struct hark_ends *e,
+    const struct hark_config *c, bool all)
+{
+    uint32_t rows = c->group_count ? c->group_count : 1;
+    int status = hark_reserve(p, s, &e->group, rows);
+    if (status < 0) return status;
+    for (uint32_t i = 0; i < rows; i++) {
+        struct hark_range *r = (struct hark_range *)hark_insert(p, &e->group, i);
+        if (c->group_count) *r = c->group[i];
+        else if (all) r->last = c->ranks - 1;
+        else r->first = r->last = c->me;
+    }
+    return HARK_OK;
+}
+
+/* What every member protocol asks of its configuration. */
+static inline bool hark_config_valid(const struct hark_config *c)
+{
+    if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX || c->me >= c->ranks) return false;
+    if (c->generations > 8 || c->copies > 8 || (c->group_count && c->group == NULL)) return false;
+    bool mine = c->group_count == 0;
+    for (uint32_t i = 0; i < c->group_count; i++) {
+        if (c->group[i].first > c->group[i].last || c->group[i].last >= c->ranks) return false;
+        if (i && c->group[i].first <= c->group[i - 1].last) return false;
+        if (c->me >= c->group[i].first && c->me <= c->group[i].last) mine = true;
+    }
+    return mine;
+}
+
+static inline bool hark_is_down(const struct hark *p, const struct hark_ends *e, uint32_t rank)
+{
+    uint32_t low = 0, high = e->down.count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2, r = ((const struct hark_rank *)hark_row_of(p, &e->down, mid))->rank;
+        if (rank == r) return true;
+        if (rank < r) high = mid;
+        else low = mid + 1;
+    }
+    return false;
+}
+
+/* The incarnation of any process, met or not. */
+static inline uint32_t hark_inc_of(const struct hark *p, const struct hark_ends *e, uint32_t rank)
+{
+    uint32_t low = 0, high = e->incs.count;
+    if (rank == e->me) return e->inc;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        const struct hark_incarnation *i = (const struct hark_incarnation *)hark_row_of(p, &e->incs, mid);
+        if (rank == i->rank) return i->inc;
+        if (rank < i->rank) high = mid;
+        else low = mid + 1;
+    }
+    return 0;
+}
+
+/* ---- channels -------------------------------------------------------------------------------------- */
+
+static inline struct hark_channel *hark_channel_at(struct hark *p, struct hark_ends *e, uint32_t i)
+{
+    return (struct hark_channel *)hark_row(p, &e->channels, i);
+}
+
+/* Index of the first row that is not before (peer, ctx). */
+static inline uint32_t hark_channel_search(const struct hark *p, const struct hark_ends *e, uint32_t peer, uint16_t ctx)
+{
+    uint32_t low = 0, high = e->channels.count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, mid);
+        if (c->peer < peer || (c->peer == peer && c->ctx < ctx)) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+/* The row of (peer, ctx), or NULL. */
+static inline struct hark_channel *hark_channel_find(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
+{
+    if (e->hint < e->channels.count) {
+        struct hark_channel *c = hark_channel_at(p, e, e->hint);
+        if (c->peer == peer && c->ctx == ctx) return c;
+    }
+    uint32_t i = hark_channel_search(p, e, peer, ctx);
+    if (i == e->channels.count) return NULL;
+    struct hark_channel *c = hark_channel_at(p, e, i);
+    if (c->peer != peer || c->ctx != ctx) return NULL;
+    e->hint = i;
+    return c;
+}
+
+/* The row of (peer, ctx), made if it is new: *made says so. A row has been reserved. */
+static inline struct hark_channel *hark_channel_make(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx,
+    bool *made)
+{
+    struct hark_channel *c = hark_channel_find(p, e, peer, ctx);
+    *made = c == NULL;
+    if (c) return c;
+    uint32_t i = hark_channel_search(p, e, peer, ctx);
+    c = (struct hark_channel *)hark_insert(p, &e->channels, i);
+    c->peer = peer;
+    c->ctx = ctx;
+    c->inc = hark_inc_of(p, e, peer);
+    if (hark_ranges_hold(p, &e->group, peer)) c->flags = HARK_INTRA;
+    e->hint = i;
+    return c;
+}
+
+/* ---- arrival and delivery --------------------------------------------------------------------------- */
+
+static inline uint32_t hark_arrived_search(const struct hark *p, const struct hark_table *t, uint32_t peer,
+    uint16_t ctx, uint64_t ssn, bool *found)
+{
+    uint32_t low = 0, high = t->count;
+    *found = false;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        const struct hark_arrived *a = (const struct hark_arrived *)hark_row_of(p, t, mid);
+        bool before = a->peer != peer ? a->peer < peer : a->ctx != ctx ? a->ctx < ctx : a->ssn < ssn;
+        if (before) low = mid + 1;
+        else high = mid;
+    }
+    if (low < t->count) {
+        const struct hark_arrived *a = (const struct hark_arrived *)hark_row_of(p, t, low);
+        *found = a->peer == peer && a->ctx == ctx && a->ssn == ssn;
+    }
+    return low;
+}
+
+/* Adds to `waiting` or `beyond`; a row has been reserved. */
+static inline void hark_arrived_add(struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
+{
+    bool found;
+    uint32_t i = hark_arrived_search(p, t, peer, ctx, ssn, &found);
+    if (found) return;
+    struct hark_arrived *a = (struct hark_arrived *)hark_insert(p, t, i);
+    a->peer = peer;
+    a->ctx = ctx;
+    a->ssn = ssn;
+}
+
+static inline bool hark_arrived_take(struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
+{
+    bool found;
+    if (t->count == 0) return false;
+    uint32_t i = hark_arrived_search(p, t, peer, ctx, ssn, &found);
+    if (found) hark_remove(p, t, i);
+    return found;
+}
+
+/* Was message ssn of the channel delivered? */
+static inline bool hark_delivered(const struct hark *p, const struct hark_ends *e, const struct hark_channel *c,
+    uint64_t ssn)
+{
+    bool found;
+    if (ssn <= c->done) return true;
+    hark_arrived_search(p, &e->beyond, c->peer, c->ctx, ssn, &found);
+    return found;
+}
+
+/* Marks it delivered; a row of `beyond` has been reserved. */
+static inline void hark_deliver_mark(struct hark *p, struct hark_ends *e, struct hark_channel *c, uint64_t ssn)
+{
+    if (ssn != c->done + 1) {
+        hark_arrived_add(p, &e->beyond, c->peer, c->ctx, ssn);
+        return;
+    }
+    c->done++;
+    while (hark_arrived_take(p, &e->beyond, c->peer, c->ctx, c->done + 1)) c->done++;
+}
+
+/* What the incarnations in a header, and of control frames the epoch, say (0.1 of the rules):
+ * older is discarded, newer is held until the FAILED that explains it (v1). */
+enum { HARK_CURRENT = 0, HARK_OLDER = 1, HARK_NEWER = 2 };
+
+static inline int hark_age(const struct hark *p, const struct hark_ends *e, const struct hark_head *h)
+{
+    if (h->type != HARK_APP && h->re != e->re) return h->re < e->re ? HARK_OLDER : HARK_NEWER;
+    if (h->src == HARK_RECOVERY) return HARK_CURRENT;
+    uint32_t known = hark_inc_of(p, e, h->src);
+    if (h->src_inc < known || h->dst_inc < e->inc) return HARK_OLDER;
+    if (h->src_inc > known || h->dst_inc > e->inc) return HARK_NEWER;
+    return HARK_CURRENT;
+}
+
+/* Is it addressed to me, from a process that exists, on a channel's terms? */
+static inline bool hark_head_valid(const struct hark_ends *e, const struct hark_head *h)
+{
+    if (h->dst != e->me) return false;
+    if (h->type == HARK_APP) return h->src < e->ranks && h->ssn > 0;
+    return h->ssn == 0 && (h->src < e->ranks || h->src == HARK_RECOVERY);
+}
+
+/* ---- FAILED ------------------------------------------------------------------------------------------ */
+
+static inline bool hark_failed_valid(uint32_t ranks, const struct hark_event *event)
+{
+    uint32_t n = event->u.failed.down_count, m = event->u.failed.inc_count;
+    if ((n && !event->u.failed.down) || (m && !event->u.failed.inc)) return false;
+    if (event->u.failed.wave_count && !event->u.failed.wave) return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (event->u.failed.down[i] >= ranks || (i && event->u.failed.down[i] <= event->u.failed.down[i - 1]))
+            return false;
+    for (uint32_t i = 0; i < m; i++) {
+        const struct hark_incarnation *x = &event->u.failed.inc[i];
+        if ((x->rank >= ranks && x->rank != HARK_RECOVERY) || x->inc == 0) return false;
+        if (i && x->rank <= event->u.failed.inc[i - 1].rank) return false;
+    }
+    return true;
+}
+
+/* Room for what hark_failed_take writes. */
+static inline int hark_failed_reserve(struct hark *p, const struct hark_shape *s, struct hark_ends *e,
+    const struct hark_event *event)
+{
+    uint32_t n = event->u.failed.down_count, m = event->u.failed.inc_count;
+    int status = HARK_OK;
+    if (n > e->down.count) status = hark_reserve(p, s, &e->down, n - e->down.count);
+    if (status >= 0 && m > e->incs.count) status = hark_reserve(p, s, &e->incs, m - e->incs.count);
+    return status;
+}
+
+/* Takes over epoch, D and incarnations. Mine is not raised here: that is a rollback. */
+static inline void hark_failed_take(struct hark *p, struct hark_ends *e, const struct hark_event *event)
+{
+    e->re = event->u.failed.re;
+    hark_empty(p, &e->down);
+    for (uint32_t i = 0; i < event->u.failed.down_count; i++)
+        ((struct hark_rank *)hark_insert(p, &e->down, i))->rank = event->u.failed.down[i];
+    hark_empty(p, &e->incs);
+    for (uint32_t i = 0; i < event->u.failed.inc_count; i++)
+        *(struct hark_incarnation *)hark_insert(p, &e->incs, i) = event->u.failed.inc[i];
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        struct hark_channel *c = hark_channel_at(p, e, i);
+        c->inc = hark_inc_of(p, e, c->peer);
+        c->flags = (uint16_t)(c->flags & ~HARK_GAP); /* all held frames are offered again */
+    }
+    e->offer = 1;
+    e->awaiting = 0;
+}
+
+/* My incarnation in the announcement, 0 if it is not named. */
+static inline uint32_t hark_failed_mine(const struct hark_ends *e, const struct hark_event *event)
+{
+    for (uint32_t i = 0; i < event->u.failed.inc_count; i++)
+        if (event->u.failed.inc[i].rank == e->me) return event->u.failed.inc[i].inc;
+    return 0;
+}
+
+/* The last wave that `group` decided to commit; 0: none. */
+static inline uint64_t hark_failed_wave(const struct hark_event *event, uint32_t group)
+{
+    for (uint32_t i = 0; i < event->u.failed.wave_count; i++)
+        if (event->u.failed.wave[i].group == group) return event->u.failed.wave[i].wave;
+    return 0;
+}
+
+/* ---- effects ------------------------------------------------------------------------------------------ */
+
+#define HARK_EFFECTS_ROOM 16u                    /* what a step may need at least: see hark_effects_max */
+#define HARK_FRAGMENT 1024u                      /* control frames are cut to this length, bytes */
+#define HARK_EFFECTS_BYTES (HARK_FRAGMENT * 4)
+
+static inline bool hark_effects_fit(const struct hark_effects *fx, uint32_t effects, uint32_t bytes)
+{
+    return fx->room - fx->count >= effects && fx->bytes_room - fx->used >= bytes;
+}
+
+static inline struct hark_effect *hark_emit(struct hark_effects *fx, uint32_t type)
+{
+    if (fx->count >= fx->room) HARK_TRAP();
+    struct hark_effect *e = &fx->at[fx->count++];
+    hark_zero(e, sizeof *e);
+    e->type = type;
+    return e;
+}
+
+static inline void hark_emit_id(struct hark_effects *fx, uint32_t type, uint64_t id)
+{
+    hark_emit(fx, type)->u.id = id;
+}
+
+/* TRANSMIT with a header of `length` bytes; the common part is written, the rest is the caller's. */
+static inline struct hark_effect *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
+    uint8_t **body)
+{
+    if (fx->bytes_room - fx->used < length) HARK_TRAP();
+    uint8_t *b = fx->bytes + fx->used;
+    fx->used += length;
+    hark_head_put(b, h);
+    *body = b + HARK_WIRE_HEAD;
+    struct hark_effect *e = hark_emit(fx, HARK_TRANSMIT);
+    e->peer = h->dst;
+    e->inc = h->dst_inc;
+    e->header.at = b;
+    e->header.length = length;
+    return e;
+}
+
+/* A control frame to `to` with `length` bytes behind the common part. */
+static inline uint8_t *hark_emit_control(struct hark *p, struct hark_ends *e, struct hark_effects *fx, uint8_t type,
+    uint32_t to, uint32_t length)
+{
+    struct hark_head h = {(uint8_t)p->kind, type, 0, e->me, to, e->inc, hark_inc_of(p, e, to), e->re, 0};
+    uint8_t *body;
+    hark_emit_frame(fx, &h, HARK_WIRE_HEAD + length, &body);
+    return body;
+}
+
+static inline struct hark_name hark_name_of(uint8_t way, const struct hark_channel *c, uint64_t ssn)
+{
+    struct hark_name n = {c->peer, c->ctx, way, HARK_PROCESS, ssn};
+    return n;
+}
+
+/* The fate of an arrived frame: one effect, and nothing else happened. */
+static inline int hark_fate(struct hark_effects *fx, uint32_t type)
+{
+    hark_emit(fx, type);
+    return HARK_OK;
+}
+
+/* The OFFER that was put off, last of all. */
+static inline int hark_offer_all(struct hark_ends *e, struct hark_effects *fx)
+{
+    if (!e->offer) return HARK_OK;
+    if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
+    e->offer = 0;
+    hark_emit(fx, HARK_OFFER)->peer = HARK_RECOVERY;
+    return HARK_OK;
+}
+
+/* Runs of arrived and undelivered names of channel i, for `names`: one at a time from ssn *from on. */
+static inline bool hark_undelivered(const struct hark *p, const struct hark_ends *e, const struct hark_channel *c,
+    uint64_t *from, struct hark_names *run)
+{
+    uint64_t s = *from > c->done ? *from : c->done + 1;
+    while (s <= c->recv && hark_delivered(p, e, c, s)) s++;
+    if (s > c->recv) return false;
+    uint64_t last = s;
+    while (last < c->recv && !hark_delivered(p, e, c, last + 1)) last++;
+    run->name = hark_name_of(HARK_IN, c, s);
+    run->last = last;
+    *from = last + 1;
+    return true;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

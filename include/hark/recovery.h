@@ -1,0 +1,346 @@
+/* recovery.h: the recovery process of HydEE, behind the address HARK_RECOVERY.
+ *
+ * A. Guermouche, T. Ropars, M. Snir, F. Cappello: HydEE: Failure Containment without Event Logging for
+ * Large Scale Send-Deterministic MPI Applications. IPDPS 2012. Algorithm 4.
+ *
+ *   Algorithm 4                          here
+ *   1  NbOrphPhase                       table `orphans`: ids with phases, not numbers of processes (E14)
+ *   2  ProcessPhases, 3 MsgLPhase        not kept: RELEASE goes to all, whoever may send compares itself
+ *   4-9 Log, Orphan                      hark_recovery_report: once per process and epoch (E10, E11)
+ *   10 OwnPhase                          part of no frame: the gate is at every send (E8)
+ *   12 OrphanNotification                hark_recovery_notify: by id at its recorded phase (E6)
+ *   16-24 NotifyPhase                    hark_recovery_notify_phase: never before all reports are in (E10)
+ *
+ * Soft state: a new one needs only FAILED with a new epoch, and everybody reports again (E22). It ends a
+ * recovery when every process says that its delayed and replayed messages have left (DRAINED).
+ */
+#ifndef HARK_RECOVERY_H
+#define HARK_RECOVERY_H
+
+#include "channel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HARK_KIND_HYDEE 3
+#define HARK_KIND_RECOVERY 4 /* of the block; its frames are HydEE's */
+
+enum { /* control frames between members and the recovery process, and among members */
+    HARK_H_POS = 16, HARK_H_ORPH, HARK_H_REPORT, HARK_H_RELEASE, HARK_H_NOTIFY, HARK_H_DRAINED, HARK_H_RECDONE,
+    HARK_H_GC
+};
+
+struct hark_orphan { /* messages src -> dst on ctx, first .. last, that their sender has not re-sent */
+    uint32_t src, dst;
+    uint16_t ctx, pad;
+    uint32_t pad2;
+    uint64_t first, last;
+    uint64_t phase; /* recorded at their receiver */
+};
+
+struct hark_partial { /* a report of which some fragments came: fragments expected - come, modulo 2^32 */
+    uint32_t rank;
+    uint32_t missing;
+    uint32_t last; /* 1: the last fragment came */
+    uint32_t pad;
+};
+
+struct hark_recovery {
+    struct hark head;
+    uint32_t me;    /* HARK_RECOVERY */
+    uint32_t ranks; /* n */
+    uint32_t re;
+    uint32_t stage; /* HARK_R_* */
+    uint64_t rel;   /* the phase up to which sends are released */
+    uint32_t offer;
+    uint32_t tell, told; /* a frame being sent to all; how many have it */
+    uint32_t drained;
+    struct hark_table incs;
+    struct hark_table reported; /* hark_range */
+    struct hark_table partial;
+    struct hark_table orphans;
+};
+enum { HARK_R_CALM = 0, HARK_R_COLLECTING, HARK_R_RELEASING, HARK_R_DRAINING, HARK_R_DONE };
+
+static const struct hark_field hark_orphan_fields[] = {HARK_FIELD(struct hark_orphan, src, "i"),
+    HARK_FIELD(struct hark_orphan, dst, "j"), HARK_FIELD(struct hark_orphan, ctx, "ctx"),
+    HARK_FIELD(struct hark_orphan, first, "ssn"), HARK_FIELD(struct hark_orphan, last, "ssn"),
+    HARK_FIELD(struct hark_orphan, phase, "Phase")};
+static const struct hark_field hark_partial_fields[] = {HARK_FIELD(struct hark_partial, rank, "j"),
+    HARK_FIELD(struct hark_partial, missing, ""), HARK_FIELD(struct hark_partial, last, "")};
+static const struct hark_field hark_recovery_fields[] = {HARK_FIELD(struct hark_recovery, me, ""),
+    HARK_FIELD(struct hark_recovery, ranks, "n"), HARK_FIELD(struct hark_recovery, re, "re"),
+    HARK_FIELD(struct hark_recovery, stage, ""), HARK_FIELD(struct hark_recovery, rel, "rel"),
+    HARK_FIELD(struct hark_recovery, offer, ""), HARK_FIELD(struct hark_recovery, tell, ""),
+    HARK_FIELD(struct hark_recovery, told, ""), HARK_FIELD(struct hark_recovery, drained, "DRAINED")};
+static const struct hark_rows hark_recovery_rows[] = {
+    {"incarnations", "", (uint16_t)offsetof(struct hark_recovery, incs), sizeof(struct hark_incarnation), 2,
+        hark_incarnation_fields},
+    {"reported", "", (uint16_t)offsetof(struct hark_recovery, reported), sizeof(struct hark_range), 2,
+        hark_range_fields},
+    {"partial", "", (uint16_t)offsetof(struct hark_recovery, partial), sizeof(struct hark_partial), 3,
+        hark_partial_fields},
+    {"orphans", "NbOrphPhase", (uint16_t)offsetof(struct hark_recovery, orphans), sizeof(struct hark_orphan), 6,
+        hark_orphan_fields}};
+static const struct hark_shape hark_recovery_shape = {"recovery", 1, HARK_COUNT(hark_recovery_fields),
+    HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0};
+
+HARK_FN uint64_t hark_recovery_size(const struct hark_config *config);
+/* config->me must be HARK_RECOVERY. */
+HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
+HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_recovery_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
+HARK_FN const char *hark_recovery_violated(const struct hark *p);
+
+#if HARK_BODIES
+
+HARK_FN uint64_t hark_recovery_size(const struct hark_config *c)
+{
+    if (c->me != HARK_RECOVERY || c->ranks == 0 || c->ranks > HARK_RANKS_MAX) return 0;
+    return sizeof(struct hark_recovery) + 1024;
+}
+
+HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
+{
+    struct hark_recovery *s = (struct hark_recovery *)(void *)p;
+    if (hark_recovery_size(c) == 0) return HARK_EINVAL;
+    int status = hark_block_init(p, bytes, &hark_recovery_shape, HARK_KIND_RECOVERY);
+    if (status < 0) return status;
+    s->me = HARK_RECOVERY;
+    s->ranks = c->ranks;
+    s->rel = HARK_INFINITY;
+    return HARK_OK;
+}
+
+static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
+{
+    if (s->tell && s->told) HARK_TRAP(); /* a fan-out is complete before the next event */
+    s->tell = type;
+    s->told = 0;
+}
+
+/* NotifyPhase (Alg. 4 lines 16-24): all that no un-notified orphan precedes may go. Monotone. */
+static inline void hark_recovery_notify_phase(struct hark_recovery *s)
+{
+    uint64_t rel = HARK_INFINITY;
+    if (s->stage != HARK_R_RELEASING) return;
+    for (uint32_t i = 0; i < s->orphans.count; i++) {
+        const struct hark_orphan *o = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
+        if (o->phase < rel) rel = o->phase;
+    }
+    if (rel <= s->rel) return;
+    s->rel = rel;
+    if (rel == HARK_INFINITY) s->stage = HARK_R_DRAINING;
+    hark_recovery_tell(s, HARK_H_RELEASE);
+}
+
+/* FAILED: everything begins again; nothing but positions at the members matters (E22). */
+static inline int hark_recovery_failed(struct hark_recovery *s, const struct hark_event *event)
+{
+    struct hark *p = &s->head;
+    uint32_t m = event->u.failed.inc_count;
+    if (!hark_failed_valid(s->ranks, event)) return HARK_EINVAL;
+    if (event->u.failed.re <= s->re) return HARK_OK;
+    int status = m > s->incs.count ? hark_reserve(p, &hark_recovery_shape, &s->incs, m - s->incs.count) : HARK_OK;
+    if (status < 0) return status;
+    hark_empty(p, &s->incs);
+    for (uint32_t i = 0; i < m; i++)
+        *(struct hark_incarnation *)hark_insert(p, &s->incs, i) = event->u.failed.inc[i];
+    hark_empty(p, &s->reported);
+    hark_empty(p, &s->partial);
+    hark_empty(p, &s->orphans);
+    s->re = event->u.failed.re;
+    s->stage = HARK_R_COLLECTING;
+    s->rel = 0;
+    s->drained = s->tell = s->told = 0;
+    s->offer = 1;
+    return HARK_OK;
+}
+
+/* Keeps the table ascending by (dst, src, ctx, first), whatever the order of arrival. */
+static inline void hark_recovery_add(struct hark_recovery *s, const struct hark_orphan *o)
+{
+    uint32_t i = s->orphans.count;
+    for (; i > 0; i--) {
+        const struct hark_orphan *x = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i - 1);
+        if (x->dst != o->dst ? x->dst < o->dst : x->src != o->src ? x->src < o->src : x->ctx != o->ctx ? x->ctx < o->ctx
+                                                                                                 : x->first < o->first)
+            break;
+    }
+    *(struct hark_orphan *)hark_insert(&s->head, &s->orphans, i) = *o;
+}
+
+/* A fragment of a process's REPORT: u32 (fragments << 16 | last), u32 0, then orphans
+ * {src u32, ctx u16, 0 u16, first u64, last u64, phase u64} that the reporting process received. */
+static inline int hark_recovery_report(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
+    uint32_t length, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    uint32_t control = hark_get32(b), i = 0;
+    if (s->stage != HARK_R_COLLECTING || hark_ranges_hold(p, &s->reported, h->src)) return hark_fate(fx, HARK_DISCARD);
+    for (uint32_t at = 8; at < length; at += 32) {
+        struct hark_orphan o = {hark_get32(b + at), h->src, hark_get16(b + at + 4), 0, 0, hark_get64(b + at + 8),
+            hark_get64(b + at + 16), hark_get64(b + at + 24)};
+        hark_recovery_add(s, &o);
+    }
+    while (i < s->partial.count && ((struct hark_partial *)hark_row(p, &s->partial, i))->rank < h->src) i++;
+    struct hark_partial *part = i < s->partial.count ? (struct hark_partial *)hark_row(p, &s->partial, i) : NULL;
+    if (part == NULL || part->rank != h->src) {
+        part = (struct hark_partial *)hark_insert(p, &s->partial, i);
+        part->rank = h->src;
+    }
+    part->missing += (control >> 16) - 1;
+    part->last |= control & 1;
+    if (!part->last || part->missing) return HARK_OK;
+    hark_remove(p, &s->partial, i);
+    hark_ranges_add(p, &s->reported, h->src);
+    if (hark_ranges_size(p, &s->reported) == s->ranks) {
+        s->stage = HARK_R_RELEASING;
+        hark_recovery_notify_phase(s);
+    }
+    return HARK_OK;
+}
+
+/* OrphanNotification (Alg. 4 lines 12-15): src has re-sent all orphans of a channel up to an ssn. */
+static inline int hark_recovery_notify(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
+    struct hark_effects *fx)
+{
+    uint32_t dst = hark_get32(b), i = 0;
+    uint64_t upto = hark_get64(b + 4);
+    if (s->stage != HARK_R_RELEASING) return hark_fate(fx, HARK_DISCARD);
+    while (i < s->orphans.count) {
+        struct hark_orphan *o = (struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
+        bool mine = o->src == h->src && o->dst == dst && o->ctx == h->ctx;
+        if (mine && o->last <= upto) {
+            hark_remove(&s->head, &s->orphans, i);
+            continue;
+        }
+        if (mine && o->first <= upto) o->first = upto + 1;
+        i++;
+    }
+    hark_recovery_notify_phase(s);
+    return HARK_OK;
+}
+
+static inline int hark_recovery_drained(struct hark_recovery *s, struct hark_effects *fx)
+{
+    if (s->stage != HARK_R_DRAINING) return hark_fate(fx, HARK_DISCARD);
+    if (++s->drained < s->ranks) return HARK_OK;
+    s->stage = HARK_R_DONE;
+    struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
+    x->fact = HARK_FACT_DONE;
+    x->peer = HARK_RECOVERY;
+    x->re = s->re;
+    x->u.id = s->re;
+    return HARK_OK;
+}
+
+static inline bool hark_recovery_length_ok(uint8_t type, uint32_t length)
+{
+    if (type == HARK_H_REPORT) return length >= 8 && (length - 8) % 32 == 0;
+    if (type == HARK_H_NOTIFY) return length == 12;
+    return type == HARK_H_DRAINED && length == 0;
+}
+
+static inline int hark_recovery_arrive(struct hark_recovery *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    struct hark_head h;
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_HYDEE) < 0) return HARK_EFRAME;
+    uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
+    const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
+    if (h.dst != HARK_RECOVERY || h.src >= s->ranks || !hark_recovery_length_ok(h.type, length)) return HARK_EFRAME;
+    if (h.re != s->re) return hark_fate(fx, h.re < s->re ? HARK_DISCARD : HARK_HOLD);
+    int status = hark_reserve(p, &hark_recovery_shape, &s->orphans, length / 32);
+    if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->partial, 1);
+    if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->reported, 1);
+    if (status < 0) return status;
+    if (h.type == HARK_H_REPORT) return hark_recovery_report(s, &h, b, length, fx);
+    if (h.type == HARK_H_NOTIFY) return hark_recovery_notify(s, &h, b, fx);
+    return hark_recovery_drained(s, fx);
+}
+
+static inline uint32_t hark_recovery_inc(const struct hark_recovery *s, uint32_t rank)
+{
+    for (uint32_t i = 0; i < s->incs.count; i++) {
+        const struct hark_incarnation *x = (const struct hark_incarnation *)hark_row_of(&s->head, &s->incs, i);
+        if (x->rank == rank) return x->inc;
+    }
+    return 0;
+}
+
+/* RELEASE or RECDONE to all, in batches. */
+static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effects *fx)
+{
+    while (s->tell) {
+        uint32_t length = s->tell == HARK_H_RELEASE ? 8 : 0;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8)) return HARK_MORE;
+        struct hark_head h = {HARK_KIND_HYDEE, (uint8_t)s->tell, 0, HARK_RECOVERY, s->told,
+            hark_recovery_inc(s, HARK_RECOVERY), hark_recovery_inc(s, s->told), s->re, 0};
+        uint8_t *b;
+        hark_emit_frame(fx, &h, HARK_WIRE_HEAD + length, &b);
+        if (length) hark_put64(b, s->rel);
+        if (++s->told == s->ranks) s->tell = s->told = 0;
+    }
+    if (!s->offer) return HARK_OK;
+    if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
+    s->offer = 0;
+    hark_emit(fx, HARK_OFFER)->peer = HARK_RECOVERY;
+    return HARK_OK;
+}
+
+HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_recovery *s = (struct hark_recovery *)(void *)p;
+    if ((p->more != 0) != (event->type == HARK_CONTINUE)) return HARK_ESTATE;
+    if (fx->room < HARK_EFFECTS_ROOM || fx->bytes_room < HARK_EFFECTS_BYTES) return HARK_ENOROOM;
+    fx->count = fx->used = 0;
+    int status = HARK_OK;
+    switch (event->type) {
+    case HARK_ARRIVE: status = hark_recovery_arrive(s, event, fx); break;
+    case HARK_FAILED: status = hark_recovery_failed(s, event); break;
+    case HARK_STORED:
+        if (event->u.stored.of == HARK_PERSIST && s->stage == HARK_R_DONE && event->u.stored.ok &&
+            event->u.stored.id == s->re) {
+            s->stage = HARK_R_CALM;
+            hark_recovery_tell(s, HARK_H_RECDONE);
+        }
+        break;
+    case HARK_RESTARTED:
+    case HARK_IDLE:
+    case HARK_QUIET:
+    case HARK_CONTINUE: break;
+    default: return HARK_EINVAL;
+    }
+    if (status < 0) return status;
+    status = hark_recovery_pump(s, fx);
+    p->more = status == HARK_MORE;
+    return status;
+}
+
+HARK_FN int hark_recovery_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
+{
+    (void)p;
+    (void)cursor;
+    (void)run;
+    return 0; /* it has no payloads and no image */
+}
+
+HARK_FN const char *hark_recovery_violated(const struct hark *p)
+{
+    const struct hark_recovery *s = (const struct hark_recovery *)(const void *)p;
+    if (s->stage >= HARK_R_DRAINING && s->orphans.count) return "released without end while orphans remain";
+    for (uint32_t i = 0; i < s->orphans.count; i++) {
+        const struct hark_orphan *o = (const struct hark_orphan *)hark_row_of(p, &s->orphans, i);
+        if (o->first > o->last) return "an empty range of orphans";
+        if (s->stage == HARK_R_RELEASING && o->phase < s->rel) return "an orphan below the released phase";
+    }
+    return NULL;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

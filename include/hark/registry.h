@@ -1,0 +1,70 @@
+/* registry.h: every protocol, a line each. The only place that knows which there are.
+ *
+ * A new protocol is one header on this floor and one line in HARK_PROTOCOLS: name, kind, who rolls back
+ * (HARK_ROLLS_*), whether it needs the recovery process.
+ */
+#ifndef HARK_REGISTRY_H
+#define HARK_REGISTRY_H
+
+#include "coordinated.h"
+#include "hydee.h"
+#include "none.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HARK_PROTOCOLS(X)                                                                                              \
+    X(none, HARK_KIND_NONE, 0, 0)                                                                                      \
+    X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0)                                                           \
+    X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_GROUP, 1)                                                                     \
+    X(recovery, HARK_KIND_RECOVERY, 0, 0)
+
+/* The i-th protocol, NULL behind the last. */
+HARK_FN const struct hark_protocol *hark_protocol_at(unsigned i);
+/* By name or by kind; NULL if there is none. `recovery` is the recovery process of those that need one. */
+HARK_FN const struct hark_protocol *hark_protocol_named(const char *name);
+HARK_FN const struct hark_protocol *hark_protocol_of(const struct hark *p);
+/* The uniform door, for those who do not hold the protocol: HARK_EINVAL for a block that is none. */
+HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+
+#if HARK_BODIES
+#define HARK_PROTOCOL_ROW(name, kind, rolls, recovery)                                                                 \
+    {#name, kind, rolls, recovery, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
+        hark_##name##_names, hark_##name##_violated},
+
+static const struct hark_protocol hark_protocols[] = {HARK_PROTOCOLS(HARK_PROTOCOL_ROW)};
+
+HARK_FN const struct hark_protocol *hark_protocol_at(unsigned i)
+{
+    return i < HARK_COUNT(hark_protocols) ? &hark_protocols[i] : NULL;
+}
+
+HARK_FN const struct hark_protocol *hark_protocol_named(const char *name)
+{
+    for (unsigned i = 0; i < HARK_COUNT(hark_protocols); i++) {
+        const char *a = hark_protocols[i].name, *b = name;
+        while (*a && *a == *b) a++, b++;
+        if (*a == *b) return &hark_protocols[i];
+    }
+    return NULL;
+}
+
+HARK_FN const struct hark_protocol *hark_protocol_of(const struct hark *p)
+{
+    for (unsigned i = 0; p->magic == HARK_MAGIC && i < HARK_COUNT(hark_protocols); i++)
+        if (hark_protocols[i].kind == p->kind) return &hark_protocols[i];
+    return NULL;
+}
+
+HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects)
+{
+    const struct hark_protocol *protocol = hark_protocol_of(p);
+    return protocol ? protocol->step(p, event, effects) : HARK_EINVAL;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif
