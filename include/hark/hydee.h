@@ -6,7 +6,7 @@
  *   Algorithm, lines                       here
  *   1: 5-9    Sending message              hark_hydee_send (recovery included: 2: 11-20)
  *   1: 10-18  Upon receiving               hark_hydee_arrive (RPP), hark_hydee_deliver (phase, date)
- *   1: 19-21  Upon checkpoint              coordinated.h, and hark_hydee_captured
+ *   1: 19-21  Upon checkpoint              wave.h, and hark_hydee_captured
  *   2: 4-10   Upon failure, LastDate       hark_hydee_rollback, hark_hydee_failed, hark_hydee_pos
  *   3: 6-19   Upon failure elsewhere       the same: every process plays both roles (E9)
  *   3: 22-24  NotifySendLog                hark_hydee_release, hark_hydee_replay
@@ -20,7 +20,7 @@
 #ifndef HARK_HYDEE_H
 #define HARK_HYDEE_H
 
-#include "coordinated.h"
+#include "member.h"
 #include "recovery.h"
 #include "rpp.h"
 

@@ -38,27 +38,32 @@ struct hark_store { /* head of every store's own struct */
 struct hark_store_ops {
     const char *name;
     /* Durable when it returns HARK_S_OK: image `id` (>= 1) of `rank` holds these sections. Until then, and after a
-     * failure or a crash in the middle, the earlier state of the store is untouched. Replaces an image
-     * of the same id. HARK_S_ESYSTEM, HARK_S_EINVAL. */
+     * failure or a crash in the middle, the earlier state of the store is untouched; only where the very last sync
+     * failed may the new image be there already, whole. Replaces an image of the same id. The bytes are not copied:
+     * they must stay as they are until it returns. HARK_S_ESYSTEM, HARK_S_EINVAL. */
     int (*write)(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section *section, uint32_t count);
-    /* Reads and verifies. *section and the bytes it points to stay valid until release(*handle).
-     * HARK_S_ENONE, HARK_S_EDAMAGED, HARK_S_ESYSTEM. */
+    /* Reads and verifies. *section and the bytes it points to (each section 8-aligned) stay valid until
+     * release(*handle). HARK_S_ENONE, HARK_S_EDAMAGED, HARK_S_ESYSTEM, HARK_S_EINVAL; then nothing is to release. */
     int (*read)(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section **section,
         uint32_t *count, void **handle);
     void (*release)(struct hark_store *s, void *handle);
     /* Verifies without keeping: as read(). */
     int (*verify)(struct hark_store *s, uint32_t rank, uint64_t id);
-    /* Forgets image `id` of `rank`; a missing one is fine. HARK_S_ESYSTEM. */
+    /* Forgets image `id` of `rank`; a missing one is fine. After a power failure it may be back, whole.
+     * HARK_S_ESYSTEM, HARK_S_EINVAL. */
     int (*drop)(struct hark_store *s, uint32_t rank, uint64_t id);
-    /* The ids of the images of `rank`, ascending, at most `room`; returns how many there are. */
+    /* The ids of the images of `rank`, ascending, of more than `room` the lowest; returns how many there are, or
+     * HARK_S_ESYSTEM, HARK_S_EINVAL. */
     int (*list)(struct hark_store *s, uint32_t rank, uint64_t *id, uint32_t room);
     void (*close)(struct hark_store *s);
 };
 
-/* Opens (and makes, with its parents' last component) a directory store of job `job` (1 .. 64 printable bytes
- * without '/'), for `ranks` processes. A directory that belongs to another job or another number of
- * processes is HARK_S_EINVAL. On failure *s is NULL and error says why in one line. `fresh`: the store must
- * be new or empty; else HARK_S_EINVAL. */
+/* Opens (and makes; its parent must be there) a directory store of job `job` (1 .. 64 printable bytes without '/'),
+ * for `ranks` processes, any number of which may have it open at once. Removes what crashed writers left. A
+ * directory that belongs to another job or another number of processes, or holds files and is no store, is
+ * HARK_S_EINVAL. On failure *s is NULL and error says why in one line. `fresh`: the store must be new or without
+ * images; else HARK_S_EINVAL. Also HARK_S_EDAMAGED (the job file), HARK_S_ESYSTEM. The caller closes it by
+ * ops->close. One handle, one thread. */
 int hark_store_open_directory(struct hark_store **s, const char *path, const char *job, uint32_t ranks,
     bool fresh, char error[256]);
 
@@ -66,49 +71,58 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
 
 /* The sender's log: payloads by name (peer, ctx, ssn of a channel, ascending), with a byte limit; over
  * it, entries spill to files and memory is freed once they are written (never fsynced: the log is
- * volatile by design). Every entry is readable at any time from memory or from its file. */
+ * volatile by design). Every entry is readable at any time from memory or from its file. One log needs its owner's
+ * lock; separate logs may run on separate threads. */
 struct hark_log;
 
 struct hark_log_config {
-    uint64_t limit;            /* bytes in memory before it spills; 0: no limit */
-    const char *spill;         /* directory for spilled segments; NULL: do not spill */
+    uint64_t limit;            /* bytes in memory before it spills; less than 64 KiB counts as that; 0: no limit */
+    const char *spill;         /* directory for spilled segments, made if its parent is there; NULL: do not spill */
     uint64_t spill_limit;      /* bytes on disk; 0: no limit */
-    uint32_t rank, inc;        /* in the names of the files: those of an older incarnation are removed */
+    uint32_t rank, inc;        /* in the names of the files: those of rank's incarnations up to inc are removed */
 };
 
 struct hark_log_figures {
-    uint64_t entries, bytes;           /* now, in memory and spilled */
+    uint64_t entries, bytes;           /* of payloads now, in memory and spilled */
     uint64_t bytes_peak;
-    uint64_t memory_bytes, spilled_bytes;
-    uint64_t spill_failures;
+    uint64_t memory_bytes;             /* what `limit` limits: blocks of memory, also half full and spare ones */
+    uint64_t spilled_bytes;            /* of files now */
+    uint64_t spill_failures;           /* files that could not be written */
 };
 
 enum hark_log_status {
     HARK_L_OK = 0,
     HARK_L_ENONE = -41,    /* no such entry */
-    HARK_L_EFULL = -42,    /* over the limit and no way to spill: somebody must checkpoint first */
-    HARK_L_ESYSTEM = -43,  /* reading or writing a spill file failed; hark_log_error says how */
-    HARK_L_EINVAL = -44,   /* ssn not above the channel's last one */
+    HARK_L_EFULL = -42,    /* over the limit and no way to spill: somebody must checkpoint first; hark_log_error */
+    HARK_L_ESYSTEM = -43,  /* reading a spill file failed; hark_log_error says how */
+    HARK_L_EINVAL = -44,   /* ssn not above the channel's last one, or the lengths overflow */
     HARK_L_EMEMORY = -45
 };
 
-int hark_log_open(struct hark_log **log, const struct hark_log_config *config, char error[256]);
-/* Copies the payload (the concatenation of `count` parts) under (peer, ctx, ssn). On a channel ssn only
- * ascends; gaps are allowed. On failure nothing is kept. */
 struct hark_log_part {
     const void *at;
     uint64_t length;
 };
+
+/* The config is not needed afterwards. On failure *log is NULL and error says why in one line: HARK_L_ESYSTEM
+ * (the spill directory), HARK_L_EMEMORY. */
+int hark_log_open(struct hark_log **log, const struct hark_log_config *config, char error[256]);
+/* Copies the payload (the concatenation of `count` parts) under (peer, ctx, ssn). On a channel ssn only
+ * ascends, from 1; gaps are allowed. On failure nothing is kept, and after HARK_L_EFULL the same call succeeds as
+ * soon as there is room again. HARK_L_EINVAL, HARK_L_EFULL, HARK_L_EMEMORY. */
 int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
     const struct hark_log_part *part, uint32_t count);
-/* *at is valid until the next call on this log. An entry on disk is read into a buffer of the log. */
+/* *at is valid until the next call on this log. An entry on disk is read into a buffer of the log, outside of the
+ * limit. HARK_L_ENONE, HARK_L_ESYSTEM. */
 int hark_log_get(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, const void **at, uint64_t *length);
 /* Forgets all entries of the channel up to ssn; memory and whole files go with them. */
 void hark_log_trim(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn);
-/* The channel that pins most bytes: its peer should checkpoint. Returns 0 if the log is empty. */
+/* The channel that pins most bytes: its peer should checkpoint. Returns 0 if no channel has any, else 1. */
 int hark_log_heaviest(const struct hark_log *log, uint32_t *peer, uint64_t *bytes);
 void hark_log_figures(const struct hark_log *log, struct hark_log_figures *figures);
+/* The last failure in one line, or "". Valid until the next call on this log. */
 const char *hark_log_error(const struct hark_log *log);
+/* Frees all memory and removes all files of the log, not their directory. NULL is fine. */
 void hark_log_close(struct hark_log *log);
 
 #ifdef __cplusplus

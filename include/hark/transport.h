@@ -36,7 +36,8 @@ struct hark_frame {
     uint64_t length;          /* of the payload, bytes */
 };
 
-/* Where arrived frames go. Called only inside poll(), send() never calls it. */
+/* Where arrived frames go. Called only inside poll(), send() never calls it. Its functions may call
+ * send() and wake(), nothing else of this transport. */
 struct hark_sink {
     void *self;
     /* A payload too long to lie in one piece in the transport's memory is about to come: answer where

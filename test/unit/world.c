@@ -54,6 +54,7 @@ struct world {
     struct list net;
     struct announcement said[8];
     uint32_t re, down, inc[WORLD_RANKS + 1];
+    uint32_t back[WORLD_RANKS]; /* the epoch in which each last went back */
     uint64_t wave[WORLD_RANKS]; /* decided, by lowest rank of the group */
     uint32_t failed; /* letters of `fails` used up, as a mask */
     uint64_t order;
@@ -304,7 +305,7 @@ static void capture(struct setup *s, struct world *w, uint32_t who, uint64_t id)
             for (uint32_t i = 0; i < p->inbox.count + p->held.count && !found; i++) {
                 struct frame *f = i < p->inbox.count ? p->inbox.at[i] : p->held.at[i - p->inbox.count];
                 struct hark_head h;
-                hark_head_get(&h, (struct hark_bytes){f->header, f->length}, p->core->kind);
+                if (hark_head_get(&h, (struct hark_bytes){f->header, f->length}, p->core->kind) < 0) continue;
                 if (h.type != HARK_APP || h.src != run.name.peer || h.ssn != ssn) continue;
                 list_add(&m->inbox, f);
                 found = true;
@@ -484,6 +485,7 @@ static void crash(struct setup *s, struct world *w, uint32_t k)
             if (!back) continue;
             w->inc[i]++;
             w->down |= 1u << i;
+            w->back[i] = w->re + 1;
         }
     }
     announce(s, w);
@@ -518,6 +520,7 @@ static void restart(struct setup *s, struct world *w, uint32_t who)
         p->payloads = m->payloads;
         memcpy(p->payload, m->payload, sizeof m->payload);
         list_copy(&p->held, &m->inbox);
+        for (uint32_t i = 0; i < p->held.count; i++) p->held.at[i]->past = 0; /* had arrived: exempt from I7 */
         e.u.restarted.image = (struct hark_bytes){m->core, m->length};
         core_step(s, w, who, &e, NULL, NULL);
     } else {
@@ -564,12 +567,14 @@ static int inbox_first(const struct proc *p, uint32_t peer)
     return best;
 }
 
-static void check_past(struct setup *s, struct world *w, const struct frame *f)
+/* I7. A process that went back at epoch t may deliver what depends on an unsent message of a process that
+ * went back later than t: then the dependency is older than that failure. */
+static void check_past(struct setup *s, struct world *w, uint32_t who, const struct frame *f)
 {
-    if (!s->c->ghosts) return;
+    if (!s->c->ghosts || w->back[who] == 0 || w->p[who].inc != w->inc[who]) return;
     for (uint32_t i = 0; i < s->ranks; i++)
         for (uint32_t k = 0; k < s->sends[i]; k++)
-            if ((f->past >> (s->first_send[i] + k) & 1) && w->p[i].app.sends <= k)
+            if ((f->past >> (s->first_send[i] + k) & 1) && w->p[i].app.sends <= k && w->back[i] <= w->back[who])
                 violate("I7: a message is delivered before its cause has been sent again");
 }
 
@@ -590,7 +595,7 @@ static void app_take(struct setup *s, struct world *w, uint32_t who, uint32_t in
     p->app.got[f.from] = ssn;
     p->app.past |= f.past;
     p->app.sum += f.content;
-    check_past(s, w, &f);
+    check_past(s, w, who, &f);
     p->app.pc++;
 }
 
@@ -862,7 +867,9 @@ struct world_result world_search(const struct world_config *config, uint64_t lim
             struct world *next = world_copy(w);
             if (step[k].what == 'x') crashes++;
             step_take(&s, next, step[k]);
-            if (!search_add(&q, next, world_hash(&s, next), i, step[k], q.node[i].depth + 1)) world_free(next);
+            struct hash h = world_hash(&s, next);
+            if (broken) h.b ^= UINT64_MAX; /* a state of its own, so that it has a path */
+            if (!search_add(&q, next, h, i, step[k], q.node[i].depth + 1)) world_free(next);
             else if (broken) search_path(&s, &q, q.count - 1, &r);
         }
         if (n == crashes && !broken) {

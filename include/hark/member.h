@@ -1,0 +1,119 @@
+/* member.h: what the member protocols do alike: the frame of a step, the accept rule, delivery by positions,
+ * taking over an image. */
+#ifndef HARK_MEMBER_H
+#define HARK_MEMBER_H
+
+#include "wave.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if HARK_BODIES
+
+/* The frame of every step: nothing but CONTINUE after MORE, room for the effects; and an application that
+ * has been restarted waits for the FAILED that explains it. */
+static inline int hark_step_begin(struct hark *p, const struct hark_ends *e, const struct hark_event *event,
+    struct hark_effects *fx, uint32_t gone)
+{
+    bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
+               event->type == HARK_CHECKPOINT_POINT;
+    if (gone || (p->more != 0) != (event->type == HARK_CONTINUE)) return HARK_ESTATE;
+    if (fx->room < HARK_EFFECTS_ROOM || fx->bytes_room < HARK_EFFECTS_BYTES) return HARK_ENOROOM;
+    fx->count = fx->used = 0;
+    return app && e->awaiting ? HARK_WAIT : HARK_OK;
+}
+
+/* The accept rule of every protocol here: exactly once and in ssn order, on any network. */
+static inline int hark_accept(struct hark *p, struct hark_ends *e, struct hark_channel *c, const struct hark_head *h,
+    struct hark_effects *fx)
+{
+    if (h->ssn <= c->recv) return hark_fate(fx, HARK_DISCARD);
+    if (h->ssn > c->recv + 1) {
+        c->flags |= HARK_GAP;
+        return hark_fate(fx, HARK_HOLD);
+    }
+    c->recv++;
+    hark_emit(fx, HARK_HANDUP);
+    (void)p;
+    (void)e;
+    return HARK_OK;
+}
+
+/* After all other effects of an accepted message: what was held behind it. */
+static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *fx)
+{
+    if (!(c->flags & HARK_GAP)) return;
+    c->flags = (uint16_t)(c->flags & ~HARK_GAP);
+    hark_emit(fx, HARK_OFFER)->peer = c->peer;
+}
+
+/* DELIVER, for protocols to which only the positions matter. */
+static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+    const struct hark_event *event)
+{
+    struct hark_head h;
+    if (hark_head_get(&h, event->u.frame.header, p->kind) < 0 || h.type != HARK_APP) return HARK_EFRAME;
+    int status = hark_reserve(p, shape, &e->beyond, 1);
+    if (status < 0) return status;
+    struct hark_channel *c = hark_channel_find(p, e, h.src, h.ctx);
+    if (c == NULL || h.ssn == 0 || h.ssn > c->recv || hark_delivered(p, e, c, h.ssn)) return HARK_EINVAL;
+    hark_deliver_mark(p, e, c, h.ssn);
+    return HARK_OK;
+}
+
+/* RESTARTED: unpacks the image into the fresh block; what had arrived undelivered waits to be offered. */
+static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+    const struct hark_event *event)
+{
+    uint32_t me = e->me, ranks = e->ranks;
+    struct hark_bytes image = event->u.restarted.image;
+    if (event->u.restarted.re == 0 || event->u.restarted.inc == 0) return HARK_EINVAL;
+    if (event->u.restarted.checkpoint) {
+        /* me and ranks are the first fixed fields of every member's packed form */
+        if (image.at == NULL || image.length < 16) return HARK_EIMAGE;
+        if (hark_get32(image.at + 8) != me || hark_get32(image.at + 12) != ranks) return HARK_EIMAGE;
+        int status = hark_unpack(p, shape, image);
+        if (status < 0) return status;
+    }
+    e->inc = event->u.restarted.inc;
+    e->re = event->u.restarted.re - 1; /* the FAILED that explains me is still to come */
+    e->offer = e->awaiting = 1;
+    return HARK_OK;
+}
+
+/* How many undelivered messages an unpacked image names. */
+static inline uint64_t hark_restart_undelivered(const struct hark *p, const struct hark_ends *e)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, i);
+        n += c->recv - c->done;
+    }
+    return n;
+}
+
+static inline void hark_restart_wait(struct hark *p, struct hark_ends *e)
+{
+    hark_empty(p, &e->waiting);
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        const struct hark_channel *c = hark_channel_at(p, e, i);
+        for (uint64_t s = c->done + 1; s <= c->recv; s++)
+            if (!hark_delivered(p, e, c, s)) hark_arrived_add(p, &e->waiting, c->peer, c->ctx, s);
+    }
+}
+
+/* The undelivered of all channels, one run a call: cursor = channel << 40 | ssn, so that runs resume. */
+static inline int hark_names_undelivered(const struct hark *p, const struct hark_ends *e, uint32_t *channel,
+    uint64_t *ssn, struct hark_names *run)
+{
+    for (; *channel < e->channels.count; (*channel)++, *ssn = 0)
+        if (hark_undelivered(p, e, (const struct hark_channel *)hark_row_of(p, &e->channels, *channel), ssn, run))
+            return 1;
+    return 0;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
