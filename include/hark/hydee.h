@@ -45,7 +45,7 @@ struct hark_hydee_channel {
     uint64_t first;       /* Logs[j] is first .. sent */
     uint64_t base;        /* sent when this recovery epoch began: what my POS says */
     uint64_t orph;        /* orph[j]: highest ssn that j already has; 0: none known */
-    uint64_t theirs;      /* sent_j[i] in j's POS: beyond it, what I have are orphans */
+    uint64_t theirs;      /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
     uint64_t orph_digest; /* j's digest at orph */
     uint64_t sent_digest, recv_digest;
     uint64_t orph_at;     /* next orphan of j's to tell it */
@@ -151,6 +151,7 @@ static inline struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s
     struct hark_hydee_channel *c =
         (struct hark_hydee_channel *)(void *)hark_channel_make(&s->head, &s->ends, peer, ctx, &made);
     if (made) {
+        c->theirs = HARK_INFINITY;
         c->first = 1;
         c->log.width = c->rpp.width = c->recorded.width = 2;
         c->digests.width = 1;
@@ -396,7 +397,7 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
         c->channel.flags &= (uint16_t) ~(HARK_HYDEE_NOTIFY | HARK_HYDEE_ORPH_DUE | HARK_HYDEE_ORPH_WAIT);
         c->base = c->channel.sent;
         c->orph = c->orph_digest = c->orph_at = 0;
-        c->theirs = c->channel.recv;
+        c->theirs = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an orphan */
         c->orph_in = c->orph_out = 0;
         hark_queue_clear(p, &s->pool, &c->recorded);
         if (mine || hark_is_down(p, e, c->channel.peer))
@@ -494,7 +495,8 @@ static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *
     hark_empty(&s->head, &s->ends.down);
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        c->orph = c->base = c->theirs = c->orph_digest = c->orph_at = 0;
+        c->orph = c->base = c->orph_digest = c->orph_at = 0;
+        c->theirs = HARK_INFINITY;
         c->orph_in = c->orph_out = 0;
         hark_queue_clear(&s->head, &s->pool, &c->recorded);
     }
@@ -587,8 +589,10 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
         uint32_t at = 8;
         for (; s->report_channel < s->ends.channels.count; s->report_channel++, s->report_at = 0) {
             struct hark_hydee_channel *c = hark_hydee_at(s, s->report_channel);
-            uint64_t first, last, phase, from = s->report_at > c->theirs ? s->report_at : c->theirs + 1;
-            if (!hark_hydee_inter(c) || from > c->channel.recv) continue;
+            uint64_t first, last, phase;
+            if (!hark_hydee_inter(c) || c->theirs >= c->channel.recv) continue;
+            uint64_t from = s->report_at > c->theirs ? s->report_at : c->theirs + 1;
+            if (from > c->channel.recv) continue;
             struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, from, c->channel.recv);
             while (at + 32 <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
                    hark_runs_next(p, &s->pool, &c->rpp, &r, &first, &last, &phase)) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WORLD_FACTS = 3 };
+
 struct frame { /* in flight, held, or handed up */
     uint32_t from, to, to_inc;
     uint64_t past, content; /* of the payload: causal past and what it says */
@@ -33,12 +35,16 @@ struct image {
     uint32_t payloads;
     struct payload payload[WORLD_ITEMS];
 };
+struct fact {
+    uint64_t id;
+    uint32_t what, peer, re, pad;
+};
 struct proc {
     struct hark *core; /* NULL: not running */
     uint32_t inc, seen;       /* seen: announcements taken */
-    uint32_t storing, deciding; /* a CAPTURE, a PERSIST to be answered */
-    uint64_t store_id, fact_id;
-    uint32_t fact, fact_peer, fact_re;
+    uint32_t storing, deciding; /* a CAPTURE, PERSISTs to be answered */
+    uint64_t store_id;
+    struct fact fact[WORLD_FACTS]; /* in the order they were asked */
     struct app app;
     struct list inbox, held;
     uint32_t payloads, images;
@@ -109,8 +115,14 @@ static uint32_t leader_of(const struct setup *s, uint32_t rank)
 static void list_add(struct list *l, const struct frame *f)
 {
     if (l->count == WORLD_FRAMES) abort();
-    l->at[l->count] = malloc(sizeof *f);
-    *l->at[l->count++] = *f;
+    size_t n = offsetof(struct frame, header) + f->length;
+    l->at[l->count] = malloc(n);
+    memcpy(l->at[l->count++], f, n);
+}
+
+static void frame_take(struct frame *f, const struct frame *from)
+{
+    memcpy(f, from, offsetof(struct frame, header) + from->length);
 }
 
 static void list_drop(struct list *l, uint32_t i)
@@ -146,6 +158,7 @@ static void proc_stop(struct proc *p)
     list_clear(&p->inbox);
     list_clear(&p->held);
     p->payloads = p->storing = p->deciding = 0;
+    memset(p->fact, 0, sizeof p->fact);
 }
 
 static void world_free(struct world *w)
@@ -322,7 +335,12 @@ static void perform(struct setup *s, struct world *w, uint32_t who, const struct
     struct payload *posted)
 {
     struct proc *p = &w->p[who];
-    struct frame f = {.from = rank_of(who), .to = x->peer, .to_inc = x->inc, .order = w->order++};
+    struct frame f;
+    memset(&f, 0, offsetof(struct frame, header));
+    f.from = rank_of(who);
+    f.to = x->peer;
+    f.to_inc = x->inc;
+    f.order = w->order++;
     switch (x->type) {
     case HARK_TRANSMIT:
         f.length = x->header.length;
@@ -356,11 +374,8 @@ static void perform(struct setup *s, struct world *w, uint32_t who, const struct
     case HARK_DISCARD: break;
     case HARK_OFFER: offer(s, w, who, x->peer); break;
     case HARK_PERSIST:
-        p->deciding = 1;
-        p->fact = x->fact;
-        p->fact_id = x->u.id;
-        p->fact_peer = x->peer;
-        p->fact_re = x->re;
+        if (p->deciding == WORLD_FACTS) abort();
+        p->fact[p->deciding++] = (struct fact){x->u.id, x->fact, x->peer, x->re, 0};
         break;
     case HARK_CAPTURE: capture(s, w, who, x->u.id); break;
     case HARK_COMMIT:
@@ -533,16 +548,19 @@ static void answer_persist(struct setup *s, struct world *w, uint32_t who)
 {
     struct proc *p = &w->p[who];
     struct hark_event e = {.type = HARK_STORED};
-    bool ok = p->fact_re == w->re;
-    if (ok && p->fact == HARK_FACT_WAVE) w->wave[p->fact_peer] = p->fact_id;
-    if (ok && p->fact == HARK_FACT_DONE) {
-        if (p->fact_peer == HARK_RECOVERY) w->down = 0;
-        else w->down &= ~(1u << p->fact_peer);
+    struct fact f = p->fact[0];
+    bool ok = f.re == w->re;
+    if (ok && f.what == HARK_FACT_WAVE) w->wave[f.peer] = f.id;
+    if (ok && f.what == HARK_FACT_DONE) {
+        if (f.peer == HARK_RECOVERY) w->down = 0;
+        else w->down &= ~(1u << f.peer);
     }
     e.u.stored.of = HARK_PERSIST;
     e.u.stored.ok = ok;
-    e.u.stored.id = p->fact_id;
-    p->deciding = 0;
+    e.u.stored.id = f.id;
+    p->deciding--;
+    memmove(&p->fact[0], &p->fact[1], (WORLD_FACTS - 1) * sizeof f);
+    memset(&p->fact[p->deciding], 0, sizeof f);
     core_step(s, w, who, &e, NULL, NULL);
 }
 
@@ -581,7 +599,8 @@ static void check_past(struct setup *s, struct world *w, uint32_t who, const str
 static void app_take(struct setup *s, struct world *w, uint32_t who, uint32_t index)
 {
     struct proc *p = &w->p[who];
-    struct frame f = *p->inbox.at[index];
+    struct frame f;
+    frame_take(&f, p->inbox.at[index]);
     uint64_t ssn = hark_get64(f.header + 24);
     struct hark_event e = {.type = HARK_DELIVER};
     e.u.frame.header = (struct hark_bytes){f.header, f.length};
@@ -724,7 +743,8 @@ static void step_take(struct setup *s, struct world *w, struct step step)
     struct hark_event e = {.type = HARK_ARRIVE};
     switch (step.what) {
     case 'f': {
-        struct frame f = *w->net.at[step.index];
+        struct frame f;
+        frame_take(&f, w->net.at[step.index]);
         list_drop(&w->net, step.index);
         e.u.frame.header = (struct hark_bytes){f.header, f.length};
         core_step(s, w, step.who, &e, &f, NULL);

@@ -1,0 +1,359 @@
+/* What arrives: the sink of the transport, what is held, and what is handed up. */
+#include "driver_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALL = 512, SPARES = 64 }; /* payload bytes of a message that is used again, and how many */
+
+static bool is_app(const struct hark_frame *f)
+{
+    return f->header.length >= HARK_WIRE_HEAD + ENVELOPE && f->header.at[1] == HARK_APP;
+}
+
+static int32_t tag_of(const struct hark_frame *f)
+{
+    return is_app(f) ? (int32_t)hark_get32(f->header.at + f->header.length - ENVELOPE) : 0;
+}
+
+/* Gives the frame to the core, envelope taken off. */
+static void arrive(struct hark_driver *d, const struct hark_frame *f, void *payload, bool placed)
+{
+    struct hark_frame core = *f;
+    if (is_app(f)) core.header.length -= ENVELOPE;
+    struct subject s = {.frame = &core, .arrived = payload, .placed = placed, .tag = tag_of(f), .length = f->length};
+    struct hark_event e = {.type = HARK_ARRIVE};
+    e.u.frame.header = core.header;
+    e.u.frame.length = f->length;
+    int status = driver_step(d, &e, &s);
+    if (status < 0 && !d->gone && d->error[0] == 0)
+        driver_fail(d, status, "arrival", "failed");
+}
+
+static void sink_arrived(void *self, const struct hark_frame *f, const void *payload)
+{
+    struct hark_driver *d = self;
+    driver_count(&d->figures->frames_in, 1);
+    if (d->gone || d->error[0]) return;
+    if (f->header.at[0] == DRIVER_KIND) {
+        if (f->header.length >= 2 && f->header.at[1] == DRIVER_WANTED && d->hooks.wanted) d->hooks.wanted(d->hooks.self);
+        return;
+    }
+    /* Who speaks is what the transport has proved, not what the header says. */
+    if (f->header.length < HARK_WIRE_HEAD || hark_get32(f->header.at + 4) != f->from) {
+        driver_count(&d->figures->refused, 1);
+        return;
+    }
+    arrive(d, f, (void *)(uintptr_t)payload, false);
+}
+
+/* Payloads too long for one piece: into the owner's memory, or ours. Few at a time, known by their address. */
+static void *sink_place(void *self, const struct hark_frame *f)
+{
+    struct hark_driver *d = self;
+    struct placing *p = malloc(sizeof *p);
+    if (p == NULL) return NULL;
+    p->owners = true;
+    p->payload = is_app(f) && d->hooks.place
+                     ? d->hooks.place(d->hooks.self, f->from, hark_get16(f->header.at + 2), tag_of(f), f->length)
+                     : NULL;
+    if (p->payload == NULL) {
+        p->owners = false;
+        p->payload = malloc(f->length ? f->length : 1);
+    }
+    if (p->payload == NULL) {
+        free(p);
+        return NULL;
+    }
+    p->next = d->placings;
+    d->placings = p;
+    return p->payload;
+}
+
+static int placed_by_owner(struct hark_driver *d, void *payload)
+{
+    for (struct placing **at = &d->placings; *at; at = &(*at)->next) {
+        if ((*at)->payload != payload) continue;
+        struct placing *p = *at;
+        int owners = p->owners;
+        *at = p->next;
+        free(p);
+        return owners;
+    }
+    return -1;
+}
+
+static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void *payload, int owners)
+{
+    driver_count(&d->figures->frames_in, 1);
+    if (d->gone || d->error[0] || f->header.length < HARK_WIRE_HEAD || hark_get32(f->header.at + 4) != f->from) {
+        if (!owners) free(payload);
+        else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, payload);
+        return;
+    }
+    /* From here on like a held frame: it owns its payload. */
+    struct held *h = malloc(sizeof *h + f->header.length);
+    if (h == NULL) {
+        driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
+        return;
+    }
+    uint32_t n = is_app(f) ? f->header.length - ENVELOPE : f->header.length;
+    *h = (struct held){.from = f->from, .header_length = n, .tag = tag_of(f), .placed = owners, .length = f->length,
+        .payload = payload};
+    memcpy(h->header, f->header.at, n);
+    struct subject s = {.held = h, .tag = h->tag, .length = h->length};
+    struct hark_event e = {.type = HARK_ARRIVE};
+    e.u.frame.header.at = h->header;
+    e.u.frame.header.length = n;
+    e.u.frame.length = h->length;
+    int status = driver_step(d, &e, &s);
+    if (status < 0 && !d->gone && d->error[0] == 0) driver_fail(d, status, "arrival", "failed");
+    if (!s.kept) driver_discard(d, &s);
+}
+
+static void sink_any(void *self, const struct hark_frame *f, const void *payload)
+{
+    struct hark_driver *d = self;
+    int owners = d->placings && payload ? placed_by_owner(d, (void *)(uintptr_t)payload) : -1;
+    if (owners < 0) sink_arrived(d, f, payload);
+    else sink_placed(d, f, (void *)(uintptr_t)payload, owners);
+}
+
+static void sink_broken(void *self, const struct hark_frame *f, void *payload)
+{
+    struct hark_driver *d = self;
+    int owners = placed_by_owner(d, payload);
+    (void)f;
+    if (owners == 1 && d->hooks.unplace) d->hooks.unplace(d->hooks.self, payload);
+    if (owners == 0) free(payload);
+}
+
+struct hark_sink driver_sink(struct hark_driver *d)
+{
+    return (struct hark_sink){d, sink_place, sink_any, sink_broken};
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------------- */
+
+/* A message with room for `bytes` behind it. */
+static struct hark_message *message_make(struct hark_driver *d, uint64_t bytes)
+{
+    struct hark_message *m = d->spare;
+    if (bytes <= SMALL && m) {
+        d->spare = m->next;
+        d->spares--;
+    } else {
+        m = malloc(sizeof *m + (bytes < SMALL ? SMALL : bytes));
+    }
+    return m;
+}
+
+/* What was handed up and not delivered belongs into images: the driver keeps a list of it. */
+static void up_add(struct hark_driver *d, struct hark_message *m)
+{
+    m->up_next = d->up;
+    m->up_previous = NULL;
+    if (d->up) d->up->up_previous = m;
+    d->up = m;
+}
+
+void driver_up_remove(struct hark_driver *d, struct hark_message *m)
+{
+    if (m->borrowed) return;
+    if (m->up_previous) m->up_previous->up_next = m->up_next;
+    else d->up = m->up_next;
+    if (m->up_next) m->up_next->up_previous = m->up_previous;
+}
+
+struct hark_message *hark_driver_keep(struct hark_driver *d, struct hark_message *m)
+{
+    if (!m->borrowed) return m;
+    struct hark_message *k = message_make(d, m->header_length + 8 + m->length);
+    if (k == NULL) {
+        driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
+        return NULL;
+    }
+    uint8_t *bytes = (uint8_t *)(k + 1);
+    uint32_t payload_at = (m->header_length + 7) & ~7u;
+    *k = *m;
+    k->borrowed = 0;
+    memcpy(bytes, m->header, m->header_length);
+    if (m->length) memcpy(bytes + payload_at, m->payload, m->length);
+    k->header = bytes;
+    k->payload = bytes + payload_at;
+    up_add(d, k);
+    return k;
+}
+
+void hark_driver_drop(struct hark_driver *d, struct hark_message *m)
+{
+    if (m->borrowed) return;
+    uint8_t *inside = (uint8_t *)(m + 1);
+    bool own = (uint8_t *)m->payload >= inside && (uint8_t *)m->payload < inside + m->header_length + 8 + m->length + 1;
+    if (!own && !m->placed) free(m->payload);
+    if (own && m->header_length + 8 + m->length <= SMALL && d->spares < SPARES) {
+        m->next = d->spare;
+        d->spare = m;
+        d->spares++;
+    } else {
+        free(m);
+    }
+}
+
+static void message_fill(struct hark_message *m, const uint8_t *header, uint32_t header_length, int32_t tag)
+{
+    m->next = m->previous = NULL;
+    m->owner = NULL;
+    m->from = hark_get32(header + 4);
+    m->ctx = hark_get16(header + 2);
+    m->ssn = hark_get64(header + 24);
+    m->tag = tag;
+    m->header = header;
+    m->header_length = header_length;
+}
+
+void driver_handup(struct hark_driver *d, struct subject *s)
+{
+    if (s->frame) { /* still in the transport's memory: borrowed */
+        struct hark_message m = {.borrowed = 1, .length = s->length, .payload = s->arrived};
+        message_fill(&m, s->frame->header.at, s->frame->header.length, s->tag);
+        m.length = s->length;
+        d->hooks.handup(d->hooks.self, &m);
+        return;
+    }
+    struct held *h = s->held;
+    struct hark_message *m = malloc(sizeof *m + SMALL + h->header_length);
+    if (m == NULL) {
+        driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
+        return;
+    }
+    uint8_t *header = (uint8_t *)(m + 1);
+    *m = (struct hark_message){.length = h->length, .payload = h->payload, .placed = h->placed};
+    memcpy(header, h->header, h->header_length);
+    message_fill(m, header, h->header_length, h->tag);
+    s->kept = true;
+    free(h);
+    up_add(d, m);
+    d->hooks.handup(d->hooks.self, m);
+}
+
+void driver_hold(struct hark_driver *d, struct subject *s)
+{
+    struct held *h = s->held;
+    if (h == NULL) {
+        h = malloc(sizeof *h + s->frame->header.length);
+        void *copy = malloc(s->length + 1);
+        if (h == NULL || copy == NULL) {
+            free(h);
+            free(copy);
+            driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
+            return;
+        }
+        *h = (struct held){.from = s->frame->from, .header_length = s->frame->header.length, .tag = s->tag,
+            .length = s->length, .payload = copy};
+        memcpy(h->header, s->frame->header.at, h->header_length);
+        if (s->length) memcpy(copy, s->arrived, s->length);
+    } else if (h->placed) { /* the owner's memory is not ours to keep */
+        void *copy = malloc(h->length + 1);
+        if (copy == NULL) {
+            driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
+            return;
+        }
+        memcpy(copy, h->payload, h->length);
+        if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, h->payload);
+        h->payload = copy;
+        h->placed = false;
+    }
+    s->kept = true;
+    h->next = d->held;
+    d->held = h;
+}
+
+void driver_discard(struct hark_driver *d, struct subject *s)
+{
+    struct held *h = s->held;
+    if (h == NULL || s->kept) {
+        if (s->frame) driver_count(&d->figures->discarded, 1);
+        return;
+    }
+    driver_count(&d->figures->discarded, 1);
+    if (!h->placed) free(h->payload);
+    else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, h->payload);
+    free(h);
+    s->held = NULL;
+    s->kept = true;
+}
+
+static int give_again(struct hark_driver *d, struct held *h)
+{
+    struct subject s = {.held = h, .tag = h->tag, .length = h->length};
+    struct hark_event e = {.type = HARK_ARRIVE};
+    e.u.frame.header.at = h->header;
+    e.u.frame.header.length = h->header_length;
+    e.u.frame.length = h->length;
+    int status = driver_step(d, &e, &s);
+    if (!s.kept) { /* control frames are consumed without a fate */
+        if (!h->placed) free(h->payload);
+        free(h);
+    }
+    return status < 0 ? status : HARK_D_OK;
+}
+
+/* Gives held frames again; those held anew by that are not given twice. */
+int driver_offer(struct hark_driver *d, bool all, uint32_t peer)
+{
+    struct held *list = d->held, *oldest = NULL;
+    d->held = NULL;
+    while (list) { /* oldest first */
+        struct held *next = list->next;
+        list->next = oldest;
+        oldest = list;
+        list = next;
+    }
+    int status = HARK_D_OK;
+    while (oldest) {
+        struct held *h = oldest;
+        oldest = h->next;
+        h->next = NULL;
+        if (status >= 0 && (all || h->from == peer)) {
+            status = give_again(d, h);
+        } else {
+            h->next = d->held;
+            d->held = h;
+        }
+    }
+    return status;
+}
+
+/* Messages to myself arrive like others, but when the step that sent them is over. */
+int driver_self(struct hark_driver *d)
+{
+    int status = HARK_D_OK;
+    while (d->self_head && status >= 0) {
+        struct held *h = d->self_head;
+        d->self_head = h->next;
+        if (d->self_head == NULL) d->self_tail = NULL;
+        h->next = NULL;
+        status = give_again(d, h);
+    }
+    return status;
+}
+
+/* From an image: arrived and not delivered; the core asks for it again. */
+int driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
+    const void *payload, uint64_t length)
+{
+    struct held *h = malloc(sizeof *h + header_length);
+    void *copy = malloc(length + 1);
+    if (h == NULL || copy == NULL) {
+        free(h);
+        free(copy);
+        return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message of the image");
+    }
+    *h = (struct held){.from = hark_get32(header + 4), .header_length = header_length, .tag = tag, .length = length,
+        .payload = copy, .next = d->held};
+    memcpy(h->header, header, header_length);
+    if (length) memcpy(copy, payload, length);
+    d->held = h;
+    return HARK_D_OK;
+}

@@ -1,0 +1,435 @@
+/* The loop: events to the core, effects to transport, log, store and owner. */
+#include "driver_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hark/member.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+int driver_fail(struct hark_driver *d, int status, const char *what, const char *why)
+{
+    snprintf(d->error, sizeof d->error, "%s: %s", what, why);
+    return status;
+}
+
+void driver_count(uint64_t *figure, uint64_t more)
+{
+    __atomic_store_n(figure, __atomic_load_n(figure, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+}
+
+void driver_set(uint64_t *figure, uint64_t value)
+{
+    __atomic_store_n(figure, value, __ATOMIC_RELAXED);
+}
+
+/* ---- effects ---------------------------------------------------------------------------------------------- */
+
+static int perform_store(struct hark_driver *d, const struct hark_effect *x)
+{
+    switch (x->type) {
+    case HARK_COMMIT:
+        driver_count(&d->figures->checkpoints, 1);
+        if (d->hooks.committed) d->hooks.committed(d->hooks.self, x->u.id);
+        return HARK_D_OK;
+    case HARK_DROP:
+        if (d->store && d->store->ops->drop(d->store, d->me, x->u.id) < 0)
+            d->hooks.trouble(d->hooks.self, d->store->error);
+        return HARK_D_OK;
+    default: /* TRIM */
+        hark_log_trim(d->log, x->name.peer, x->name.ctx, x->name.ssn);
+        driver_log_figures(d);
+        return HARK_D_OK;
+    }
+}
+
+static void handup_now(struct hark_driver *d, struct subject *subject)
+{
+    subject->handup = false;
+    driver_handup(d, subject);
+}
+
+static int perform(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
+{
+    if (d->hooks.observe) d->hooks.observe(d->hooks.self, NULL, x);
+    switch (x->type) {
+    case HARK_TRANSMIT: return driver_transmit(d, x, subject);
+    case HARK_RETAIN: return driver_retain(d, x, subject);
+    case HARK_HANDUP: /* the owner may take it at once, which is a step: when this one's effects are done */
+        subject->handup = true;
+        return HARK_D_OK;
+    case HARK_HOLD: driver_hold(d, subject); return HARK_D_OK;
+    case HARK_DISCARD: driver_discard(d, subject); return HARK_D_OK;
+    case HARK_OFFER:
+        if (x->peer == HARK_RECOVERY || (d->offer && d->offer_peer != x->peer)) d->offer_all = true;
+        d->offer = true;
+        d->offer_peer = x->peer;
+        return HARK_D_OK;
+    case HARK_TRIM:
+    case HARK_COMMIT:
+    case HARK_DROP: return perform_store(d, x);
+    case HARK_CAPTURE:
+        if (subject->handup) handup_now(d, subject); /* it belongs into the image */
+        return driver_capture(d, x->u.id);
+    case HARK_PERSIST: d->hooks.persist(d->hooks.self, x); return HARK_D_OK;
+    case HARK_RESUME: d->hooks.resume(d->hooks.self); return HARK_D_OK;
+    case HARK_SUPPRESS: driver_count(&d->figures->suppressed, 1); return HARK_D_OK;
+    case HARK_DIVERGED: d->hooks.diverged(d->hooks.self, x); return HARK_D_OK;
+    case HARK_RECOVERED: d->hooks.recovered(d->hooks.self); return HARK_D_OK;
+    case HARK_ROLLBACK:
+        d->gone = true;
+        d->hooks.rollback(d->hooks.self, x->u.id);
+        return HARK_D_EGONE;
+    default: return driver_fail(d, HARK_D_ECORE, "the core", "an effect that this driver does not know");
+    }
+}
+
+static int grow(struct hark_driver *d, const struct hark_event *event)
+{
+    uint64_t bytes = hark_wants(d->core, event);
+    struct hark *p = realloc(d->core, bytes);
+    if (p == NULL) return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for the protocol's state");
+    d->core = p;
+    hark_grow(p, bytes);
+    return HARK_D_OK;
+}
+
+/* An answer that is known while effects are still being performed: it is given when they are done. */
+int driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+{
+    (void)subject;
+    d->later = true;
+    d->stored = *event;
+    return HARK_D_OK;
+}
+
+/* What must wait until all effects of a step are done, and may be steps of their own. */
+static int aftermath(struct hark_driver *d)
+{
+    int status = HARK_D_OK;
+    while (status >= 0 && (d->later || d->offer)) {
+        struct subject none = {0};
+        struct hark_event stored = d->stored;
+        bool all = d->offer_all;
+        if (d->later) {
+            d->later = false;
+            status = driver_step(d, &stored, &none);
+        } else {
+            d->offer = d->offer_all = false;
+            status = driver_offer(d, all, d->offer_peer);
+        }
+    }
+    return status;
+}
+
+/* Gives one event and performs what comes of it. 1: the core says WAIT. */
+int driver_step(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+{
+    static const struct hark_event go_on = {.type = HARK_CONTINUE};
+    int result = HARK_D_OK;
+    if (d->gone) return HARK_D_EGONE;
+    if (d->hooks.observe) d->hooks.observe(d->hooks.self, event, NULL);
+    for (;;) {
+        int status = d->protocol->step(d->core, event, &d->fx);
+        if (status == HARK_EFULL) {
+            result = grow(d, event);
+            if (result < 0) return result;
+            continue;
+        }
+        if (status == HARK_WAIT) return 1;
+        if (status == HARK_EFRAME) { /* not one of ours: dropped and counted */
+            driver_count(&d->figures->refused, 1);
+            driver_discard(d, subject);
+            return HARK_D_OK;
+        }
+        if (status < 0) {
+            snprintf(d->error, sizeof d->error, "%s: %s: %s", d->protocol->name, hark_event_text(event->type),
+                hark_status_text(status));
+            return HARK_D_ECORE;
+        }
+        uint32_t n = d->fx.count;
+        for (uint32_t i = 0; i < n; i++) {
+            result = perform(d, &d->fx.at[i], subject);
+            if (result < 0) return result;
+        }
+        if (status != HARK_MORE) break;
+        event = &go_on;
+    }
+    if (subject->handup) handup_now(d, subject);
+    return d->offer || d->later ? aftermath(d) : HARK_D_OK;
+}
+
+/* ---- open and close ------------------------------------------------------------------------------------------ */
+
+static int open_parts(struct hark_driver *d, const struct hark_driver_config *c, char error[256])
+{
+    struct hark_transport_config t = c->transport_config;
+    struct hark_config core = c->core;
+    core.flags = c->digest ? core.flags | HARK_DIGEST : core.flags & ~(uint32_t)HARK_DIGEST;
+    uint64_t bytes = d->protocol->size(&core);
+    d->core = bytes ? malloc(bytes) : NULL;
+    if (d->core == NULL || d->protocol->init(d->core, bytes, &core) < 0) {
+        snprintf(error, 256, "%s: the configuration is out of its range", d->protocol->name);
+        return HARK_D_EINVAL;
+    }
+    if (hark_log_open(&d->log, &c->log, error) < 0) return HARK_D_ESYSTEM;
+    t.sink = driver_sink(d);
+    char why[200] = "";
+    if (c->transport->open(&d->transport, &t, why) != HARK_T_OK) {
+        snprintf(error, 256, "%s", why);
+        return HARK_D_ESYSTEM;
+    }
+    return HARK_D_OK;
+}
+
+int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *c, char error[256])
+{
+    struct hark_driver *d = calloc(1, sizeof *d);
+    *out = NULL;
+    error[0] = 0;
+    if (d == NULL) return HARK_D_ESYSTEM;
+    d->protocol = c->protocol;
+    d->store = c->store;
+    d->hooks = c->hooks;
+    d->digest = c->digest;
+    d->me = c->core.me;
+    d->ranks = c->core.ranks;
+    d->log_limit = c->log.limit;
+    d->log_spills = c->log.spill != NULL;
+    d->figures = c->figures ? c->figures : &d->own;
+    d->fx.room = 64;
+    d->fx.bytes_room = 65536 + HARK_EFFECTS_BYTES;
+    d->fx.at = calloc(d->fx.room, sizeof *d->fx.at);
+    d->fx.bytes = malloc(d->fx.bytes_room);
+    d->out = calloc(d->ranks + 1, sizeof *d->out);
+    d->waiting = calloc(d->ranks + 1, sizeof *d->waiting);
+    d->inc = calloc(d->ranks + 1, sizeof *d->inc);
+    int status = d->fx.at && d->fx.bytes && d->out && d->waiting && d->inc ? open_parts(d, c, error) : HARK_D_ESYSTEM;
+    if (status < 0) {
+        if (error[0] == 0) snprintf(error, 256, "memory: no room for the driver");
+        hark_driver_close(d);
+        return status;
+    }
+    *out = d;
+    return HARK_D_OK;
+}
+
+void hark_driver_close(struct hark_driver *d)
+{
+    if (d == NULL) return;
+    hark_driver_restarted(d);
+    driver_outgoing_free(d);
+    if (d->transport) d->transport->ops->close(d->transport);
+    if (d->log) hark_log_close(d->log);
+    for (struct held *h = d->held, *next; h; h = next) {
+        next = h->next;
+        if (!h->placed) free(h->payload);
+        free(h);
+    }
+    for (struct hark_message *m = d->up, *next; m; m = next) {
+        next = m->up_next;
+        hark_driver_drop(d, m);
+    }
+    for (struct hark_message *m = d->spare, *next; m; m = next) {
+        next = m->next;
+        free(m);
+    }
+    free(d->fx.at);
+    free(d->fx.bytes);
+    free(d->out);
+    free(d->waiting);
+    free(d->inc);
+    free(d->core);
+    free(d);
+}
+
+const char *hark_driver_error(const struct hark_driver *d)
+{
+    return d->error;
+}
+
+const char *hark_driver_address(const struct hark_driver *d)
+{
+    return d->transport->ops->address(d->transport);
+}
+
+struct hark_driver_figures *hark_driver_figures(struct hark_driver *d)
+{
+    return d->figures;
+}
+
+const struct hark *hark_driver_core(const struct hark_driver *d)
+{
+    return d->core;
+}
+
+/* ---- the application's events ---------------------------------------------------------------------------------- */
+
+/* A digest of the payload: all of it up to a few KiB, beyond that its ends and samples between. */
+static uint64_t digest_of(const void *payload, uint64_t length, int32_t tag)
+{
+    enum { WHOLE = 4096, PIECE = 512, PIECES = 8 };
+    uint64_t seed = (uint32_t)tag;
+    if (length <= WHOLE) return XXH3_64bits_withSeed(payload, length, seed);
+    uint64_t stride = (length - PIECE) / (PIECES - 1);
+    for (uint64_t i = 0; i < PIECES; i++)
+        seed = XXH3_64bits_withSeed((const uint8_t *)payload + i * stride, PIECE, seed);
+    return seed;
+}
+
+int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank)
+{
+    uint64_t bytes;
+    uint8_t header[4] = {DRIVER_KIND, DRIVER_WANTED, 0, 0};
+    *rank = HARK_RECOVERY;
+    if (!hark_log_heaviest(d->log, rank, &bytes)) return HARK_D_OK;
+    struct hark_effect x = {.type = HARK_TRANSMIT, .peer = *rank, .inc = d->inc[*rank], .header = {header, sizeof header}};
+    struct subject none = {0};
+    return driver_transmit(d, &x, &none);
+}
+
+bool hark_driver_log_full(const struct hark_driver *d, uint64_t more)
+{
+    struct hark_log_figures f;
+    if (d->log_limit == 0 || d->log_spills) return false;
+    hark_log_figures(d->log, &f);
+    return f.bytes + more > d->log_limit && f.bytes > 0;
+}
+
+int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
+    uint64_t length)
+{
+    bool done = true;
+    struct subject subject = {.payload = payload, .length = length, .tag = tag, .done = &done};
+    struct hark_event e = {.type = HARK_SEND};
+    if (to >= d->ranks) return driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
+    e.u.send.peer = to;
+    e.u.send.ctx = ctx;
+    e.u.send.length = length;
+    e.u.send.digest = d->digest ? digest_of(payload, length, tag) : 0;
+    int status = driver_step(d, &e, &subject);
+    while (status == 1) { /* recovery has not told the core yet who is who */
+        status = hark_driver_wait(d, -1);
+        if (status >= 0) status = driver_step(d, &e, &subject);
+    }
+    if (status < 0) return status;
+    driver_count(&d->figures->messages, 1);
+    driver_count(&d->figures->bytes, length);
+    while (!done) { /* back-pressure: the transport has not taken all of it */
+        status = hark_driver_poll(d);
+        if (status == 0 && !done) status = hark_driver_wait(d, -1);
+        if (status < 0) return status;
+    }
+    return d->self_head ? driver_self(d) : HARK_D_OK;
+}
+
+int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
+{
+    struct subject subject = {0};
+    struct hark_event e = {.type = HARK_DELIVER};
+    e.u.frame.header.at = m->header;
+    e.u.frame.header.length = m->header_length;
+    e.u.frame.length = m->length;
+    int status = driver_step(d, &e, &subject);
+    if (status != HARK_D_OK) return status;
+    driver_up_remove(d, m);
+    driver_count(&d->figures->deliveries, 1);
+    return HARK_D_OK;
+}
+
+int hark_driver_miss(struct hark_driver *d)
+{
+    struct subject subject = {0};
+    struct hark_event e = {.type = HARK_MISS};
+    return driver_step(d, &e, &subject);
+}
+
+int hark_driver_checkpoint(struct hark_driver *d, bool due)
+{
+    struct subject subject = {0};
+    struct hark_event e = {.type = HARK_CHECKPOINT_POINT};
+    e.u.point.due = due;
+    int status = driver_step(d, &e, &subject);
+    return status < 0 ? status : status == 1 ? 1 : driver_flush(d);
+}
+
+int hark_driver_quiet(struct hark_driver *d)
+{
+    struct subject subject = {0};
+    struct hark_event e = {.type = HARK_QUIET};
+    return driver_step(d, &e, &subject);
+}
+
+int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
+{
+    struct subject subject = {0};
+    for (uint32_t i = 0; i < failed->u.failed.inc_count; i++) {
+        struct hark_incarnation x = failed->u.failed.inc[i];
+        d->inc[x.rank == HARK_RECOVERY ? d->ranks : x.rank] = x.inc;
+        driver_outgoing_forget(d, x.rank, x.inc);
+    }
+    int status = driver_step(d, failed, &subject);
+    return status < 0 ? status : driver_flush(d);
+}
+
+int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok)
+{
+    struct subject subject = {0};
+    struct hark_event e = {.type = HARK_STORED};
+    (void)fact;
+    e.u.stored.of = HARK_PERSIST;
+    e.u.stored.ok = ok;
+    e.u.stored.id = id;
+    int status = driver_step(d, &e, &subject);
+    return status < 0 ? status : driver_flush(d);
+}
+
+int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const char *address)
+{
+    driver_outgoing_forget(d, rank, inc);
+    int status = d->transport->ops->peer(d->transport, rank, inc, address);
+    if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, "peer", d->transport->error);
+    return driver_flush(d);
+}
+
+/* ---- moving ------------------------------------------------------------------------------------------------------ */
+
+int hark_driver_poll(struct hark_driver *d)
+{
+    if (d->gone) return HARK_D_EGONE;
+    d->polling = true;
+    int n = d->transport->ops->poll(d->transport);
+    d->polling = false;
+    if (n < 0) return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
+    if (d->gone) return HARK_D_EGONE;
+    if (d->error[0]) return HARK_D_ECORE; /* a sink call failed; it has no way to say so */
+    int status = d->self_head ? driver_self(d) : HARK_D_OK;
+    if (status >= 0 && d->waiting_count) status = driver_flush(d);
+    return status < 0 ? status : n;
+}
+
+int hark_driver_wait(struct hark_driver *d, int milliseconds)
+{
+    struct subject subject = {0};
+    struct hark_event e = {.type = HARK_IDLE};
+    int status = driver_step(d, &e, &subject);
+    if (status < 0) return status;
+    status = driver_flush(d);
+    if (status < 0) return status;
+    status = d->transport->ops->wait(d->transport, milliseconds);
+    if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
+    return hark_driver_poll(d);
+}
+
+void hark_driver_wake(struct hark_driver *d)
+{
+    d->transport->ops->wake(d->transport);
+}
+
+int hark_driver_drained(struct hark_driver *d)
+{
+    return d->waiting_count == 0 && d->transport->ops->drained(d->transport);
+}

@@ -1,0 +1,114 @@
+/* The parts of the driver, for its own files. */
+#ifndef HARK_DRIVER_INTERNAL_H
+#define HARK_DRIVER_INTERNAL_H
+
+#include "hark/driver.h"
+#include "hark/wire.h"
+
+#define ENVELOPE 8u /* tag i32, 0 u32 */
+
+/* A frame of the driver's own, outside any protocol: the first byte of the header is no protocol's kind. */
+#define DRIVER_KIND 0xff
+enum { DRIVER_WANTED = 1 };
+
+enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG };
+
+struct outgoing { /* a frame that the transport has not taken yet */
+    struct outgoing *next;
+    struct hark_outgoing frame;
+    enum payload_from from;
+    struct hark_name name;
+    bool *done; /* FROM_CALLER: set when its memory is free */
+    uint8_t header[];
+};
+struct outqueue {
+    struct outgoing *head, *tail;
+};
+
+struct held { /* an arrived frame that the core wants to see again, or a self-sent one */
+    struct held *next;
+    uint32_t from, header_length; /* of the core's part */
+    int32_t tag;
+    bool placed;
+    uint64_t length;
+    void *payload;
+    uint8_t header[];
+};
+
+struct placing { /* a payload that the transport is writing */
+    struct placing *next;
+    void *payload;
+    bool owners; /* answered by the place hook */
+};
+
+struct hark_driver {
+    const struct hark_protocol *protocol;
+    struct hark *core;
+    struct hark_effects fx;
+    struct hark_transport *transport;
+    struct hark_store *store;
+    struct hark_log *log;
+    uint64_t log_limit;
+    bool log_spills, digest, polling, gone;
+    uint32_t me, ranks;
+    struct hark_hooks hooks;
+    struct hark_driver_figures *figures, own;
+    struct outqueue **out;  /* per rank, and the recovery process last; made when first needed */
+    uint32_t *waiting;      /* ranks with a queue that is not empty */
+    uint32_t waiting_count;
+    struct held *held, *self_head, *self_tail;
+    struct placing *placings;
+    struct hark_message *up;    /* handed up, not delivered */
+    uint32_t *inc;              /* of each rank, the recovery process last */
+    struct hark_message *spare; /* small messages to use again */
+    uint32_t spares;
+    void *image; /* handle of the store while a restart reads it */
+    struct hark_region *image_region;
+    bool later; /* a STORED that the effects of the present step brought about */
+    struct hark_event stored;
+    bool offer, offer_all;
+    uint32_t offer_peer;
+    char error[256];
+};
+
+/* What the effects of a step are about: the payload of a SEND, or an arrived frame. */
+struct subject {
+    const void *payload; /* SEND */
+    uint64_t length;
+    int32_t tag;
+    bool *done;
+    const struct hark_frame *frame; /* ARRIVE: from the transport (header without envelope) */
+    void *arrived;                  /* its payload */
+    bool placed;
+    struct held *held; /* ARRIVE: offered again, or sent to myself */
+    bool kept;         /* held and its payload have found a new owner */
+    bool handup;       /* to be handed up when all effects are performed */
+};
+
+int driver_step(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
+int driver_fail(struct hark_driver *d, int status, const char *what, const char *why);
+void driver_count(uint64_t *figure, uint64_t more);
+void driver_set(uint64_t *figure, uint64_t value);
+
+int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject);
+int driver_flush(struct hark_driver *d);
+void driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc);
+void driver_outgoing_free(struct hark_driver *d);
+
+int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject);
+void driver_from_log(struct hark_driver *d, const struct hark_name *name);
+void driver_log_figures(struct hark_driver *d);
+int driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
+int driver_capture(struct hark_driver *d, uint64_t id);
+
+struct hark_sink driver_sink(struct hark_driver *d);
+void driver_handup(struct hark_driver *d, struct subject *subject);
+void driver_hold(struct hark_driver *d, struct subject *subject);
+void driver_discard(struct hark_driver *d, struct subject *subject);
+void driver_up_remove(struct hark_driver *d, struct hark_message *m);
+int driver_offer(struct hark_driver *d, bool all, uint32_t peer);
+int driver_self(struct hark_driver *d);
+int driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
+    const void *payload, uint64_t length);
+
+#endif

@@ -1,0 +1,263 @@
+/* What the log keeps, and what goes into images. */
+#include "driver_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hark/mem.h"
+
+/* Sections of an image; the embedder's regions follow with its own ids. */
+enum { IMAGE_CORE = 1, IMAGE_LOG = 2, IMAGE_ARRIVED = 3, IMAGE_REGION = 4 };
+
+int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
+{
+    uint8_t envelope[ENVELOPE] = {0};
+    struct hark_log_part part[2] = {{envelope, sizeof envelope}, {subject->payload, subject->length}};
+    hark_put32(envelope, (uint32_t)subject->tag);
+    int status = hark_log_retain(d->log, x->name.peer, x->name.ctx, x->name.ssn, part, subject->length ? 2 : 1);
+    if (status == HARK_L_EFULL) return driver_fail(d, HARK_D_ELOG, "the payload log", "over its limit, and it can not spill");
+    if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+    driver_log_figures(d);
+    driver_from_log(d, &x->name);
+    return HARK_D_OK;
+}
+
+void driver_log_figures(struct hark_driver *d)
+{
+    struct hark_log_figures f;
+    hark_log_figures(d->log, &f);
+    driver_set(&d->figures->log_bytes, f.bytes);
+    if (f.bytes > d->figures->log_bytes_peak) driver_set(&d->figures->log_bytes_peak, f.bytes);
+}
+
+struct buffer {
+    uint8_t *at;
+    uint64_t length, room;
+    bool failed;
+};
+
+static void put(struct buffer *b, const void *at, uint64_t length)
+{
+    if (b->length + length > b->room && !b->failed) {
+        uint64_t room = (b->length + length) * 2;
+        uint8_t *bigger = realloc(b->at, room);
+        b->failed = bigger == NULL;
+        if (bigger) b->at = bigger, b->room = room;
+    }
+    if (b->failed) return;
+    if (length) memcpy(b->at + b->length, at, length);
+    b->length += length;
+}
+
+/* {peer u32, ctx u16, 0 u16, ssn u64, length u64} and the log's bytes, envelope included. */
+static int put_log(struct hark_driver *d, struct buffer *b, const struct hark_names *run)
+{
+    for (uint64_t ssn = run->name.ssn; ssn <= run->last; ssn++) {
+        const void *at;
+        uint64_t length;
+        uint8_t head[24] = {0};
+        if (hark_log_get(d->log, run->name.peer, run->name.ctx, ssn, &at, &length) < 0)
+            return driver_fail(d, HARK_D_ECORE, "checkpoint", "the log lacks a payload that the core names");
+        hark_put32(head, run->name.peer);
+        hark_put16(head + 4, run->name.ctx);
+        hark_put64(head + 8, ssn);
+        hark_put64(head + 16, length);
+        put(b, head, sizeof head);
+        put(b, at, length);
+    }
+    return HARK_D_OK;
+}
+
+/* {header u32, tag i32, length u64}, header, payload. */
+static void put_arrived(struct buffer *b, const uint8_t *header, uint32_t header_length, int32_t tag,
+    const void *payload, uint64_t length)
+{
+    uint8_t head[16];
+    hark_put32(head, header_length);
+    hark_put32(head + 4, (uint32_t)tag);
+    hark_put64(head + 8, length);
+    put(b, head, sizeof head);
+    put(b, header, header_length);
+    put(b, payload, length);
+}
+
+static bool named(const struct hark_names *run, uint32_t count, uint32_t peer, uint16_t ctx, uint64_t ssn)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (run[i].name.peer == peer && run[i].name.ctx == ctx && ssn >= run[i].name.ssn && ssn <= run[i].last)
+            return true;
+    return false;
+}
+
+/* Every arrived message that the core names, wherever it is. Returns how many there were. */
+static uint64_t put_all_arrived(struct hark_driver *d, struct buffer *b, const struct hark_names *run, uint32_t count)
+{
+    uint64_t n = 0;
+    for (const struct hark_message *m = d->up; m; m = m->up_next) {
+        if (!named(run, count, m->from, m->ctx, m->ssn)) continue;
+        put_arrived(b, m->header, m->header_length, m->tag, m->payload, m->length);
+        n++;
+    }
+    for (const struct held *h = d->held; h; h = h->next) {
+        if (h->header[1] != HARK_APP) continue;
+        if (!named(run, count, hark_get32(h->header + 4), hark_get16(h->header + 2), hark_get64(h->header + 24))) continue;
+        put_arrived(b, h->header, h->header_length, h->tag, h->payload, h->length);
+        n++;
+    }
+    return n;
+}
+
+static int put_payloads(struct hark_driver *d, struct buffer *log, struct buffer *arrived)
+{
+    struct hark_names run, *in = NULL;
+    uint32_t count = 0, room = 0;
+    uint64_t cursor = 0, expected = 0;
+    int status = HARK_D_OK;
+    while (status >= 0 && d->protocol->names(d->core, &cursor, &run)) {
+        if (run.name.way == HARK_OUT) {
+            status = put_log(d, log, &run);
+            continue;
+        }
+        if (count == room) {
+            room = room * 2 + 16;
+            struct hark_names *bigger = realloc(in, room * sizeof *in);
+            if (bigger == NULL) {
+                free(in);
+                return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
+            }
+            in = bigger;
+        }
+        in[count++] = run;
+        expected += run.last - run.name.ssn + 1;
+    }
+    if (status >= 0 && put_all_arrived(d, arrived, in, count) < expected)
+        status = driver_fail(d, HARK_D_ECORE, "checkpoint", "an arrived message that the core names is not here");
+    free(in);
+    return status;
+}
+
+static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *core, const struct buffer *log,
+    const struct buffer *arrived)
+{
+    const struct hark_region *region = NULL;
+    uint32_t count = 0;
+    if (d->hooks.capture(d->hooks.self, id, &region, &count) < 0) return HARK_S_EINVAL;
+    struct hark_section *s = calloc(count + 3, sizeof *s);
+    if (s == NULL) return HARK_S_ESYSTEM;
+    s[0] = (struct hark_section){.tag = IMAGE_CORE, .at = core->at, .length = core->length};
+    s[1] = (struct hark_section){.tag = IMAGE_LOG, .at = log->at, .length = log->length};
+    s[2] = (struct hark_section){.tag = IMAGE_ARRIVED, .at = arrived->at, .length = arrived->length};
+    for (uint32_t i = 0; i < count; i++)
+        s[i + 3] = (struct hark_section){
+            .tag = IMAGE_REGION, .id = region[i].id, .at = region[i].at, .length = region[i].length};
+    int status = d->store->ops->write(d->store, d->me, id, s, count + 3);
+    if (status < 0) d->hooks.trouble(d->hooks.self, d->store->error);
+    free(s);
+    return status;
+}
+
+/* CAPTURE: written and durable when this returns; a failure only means that there is no such image. */
+int driver_capture(struct hark_driver *d, uint64_t id)
+{
+    struct buffer core = {0}, log = {0}, arrived = {0};
+    struct hark_event e = {.type = HARK_STORED};
+    struct subject none = {0};
+    core.room = core.length = hark_pack(d->core, d->protocol->shape, NULL, 0);
+    core.at = malloc(core.length + 1);
+    int status = core.at ? put_payloads(d, &log, &arrived) : HARK_D_ESYSTEM;
+    bool ok = false;
+    if (status >= 0 && d->store && !log.failed && !arrived.failed) {
+        hark_pack(d->core, d->protocol->shape, core.at, core.length);
+        ok = write_image(d, id, &core, &log, &arrived) == HARK_S_OK;
+    }
+    free(core.at);
+    free(log.at);
+    free(arrived.at);
+    if (status < 0) return status;
+    e.u.stored.of = HARK_CAPTURE;
+    e.u.stored.ok = ok;
+    e.u.stored.id = id;
+    return driver_later(d, &e, &none);
+}
+
+/* ---- restart ------------------------------------------------------------------------------------------------------- */
+
+static int take_log(struct hark_driver *d, const uint8_t *at, uint64_t left)
+{
+    while (left >= 24) {
+        uint64_t length = hark_get64(at + 16);
+        if (length > left - 24) break;
+        struct hark_log_part part = {at + 24, length};
+        if (hark_log_retain(d->log, hark_get32(at), hark_get16(at + 4), hark_get64(at + 8), &part, 1) < 0)
+            return driver_fail(d, HARK_D_ESYSTEM, "restart", hark_log_error(d->log));
+        at += 24 + length;
+        left -= 24 + length;
+    }
+    return left == 0 ? HARK_D_OK : driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's log ends in mid-entry");
+}
+
+static int take_arrived(struct hark_driver *d, const uint8_t *at, uint64_t left)
+{
+    while (left >= 16) {
+        uint64_t header = hark_get32(at), length = hark_get64(at + 8);
+        if (header < HARK_WIRE_HEAD || header > left - 16 || length > left - 16 - header) break;
+        int status = driver_hold_restored(d, at + 16, (uint32_t)header, (int32_t)hark_get32(at + 4), at + 16 + header,
+            length);
+        if (status < 0) return status;
+        at += 16 + header + length;
+        left -= 16 + header + length;
+    }
+    return left == 0 ? HARK_D_OK : driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's messages end in mid-entry");
+}
+
+static int take_section(struct hark_driver *d, const struct hark_section *s, struct hark_event *e, uint32_t *regions)
+{
+    switch (s->tag) {
+    case IMAGE_CORE:
+        if (s->length > UINT32_MAX) return driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's core is too long");
+        e->u.restarted.image = (struct hark_bytes){s->at, (uint32_t)s->length};
+        return HARK_D_OK;
+    case IMAGE_LOG: return take_log(d, s->at, s->length);
+    case IMAGE_ARRIVED: return take_arrived(d, s->at, s->length);
+    case IMAGE_REGION:
+        d->image_region[(*regions)++] = (struct hark_region){s->id, s->at, s->length};
+        return HARK_D_OK;
+    default: return driver_fail(d, HARK_D_ESYSTEM, "restart", "the image has a section that this version does not know");
+    }
+}
+
+int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_t inc,
+    const struct hark_region **region, uint32_t *count)
+{
+    struct hark_event e = {.type = HARK_RESTARTED};
+    struct subject none = {0};
+    const struct hark_section *section = NULL;
+    uint32_t sections = 0;
+    int status = HARK_D_OK;
+    *region = NULL;
+    *count = 0;
+    e.u.restarted.checkpoint = id;
+    e.u.restarted.re = re;
+    e.u.restarted.inc = inc;
+    if (id) {
+        if (d->store == NULL) return driver_fail(d, HARK_D_ESYSTEM, "restart", "there is no store");
+        if (d->store->ops->read(d->store, d->me, id, &section, &sections, &d->image) < 0)
+            return driver_fail(d, HARK_D_ESYSTEM, "restart", d->store->error);
+        d->image_region = calloc(sections + 1, sizeof *d->image_region);
+        if (d->image_region == NULL) return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
+    }
+    for (uint32_t i = 0; i < sections && status >= 0; i++) status = take_section(d, &section[i], &e, count);
+    if (status >= 0) status = driver_step(d, &e, &none);
+    *region = d->image_region;
+    driver_log_figures(d);
+    return status;
+}
+
+void hark_driver_restarted(struct hark_driver *d)
+{
+    if (d->image) d->store->ops->release(d->store, d->image);
+    free(d->image_region);
+    d->image = NULL;
+    d->image_region = NULL;
+}

@@ -1,0 +1,193 @@
+/* What leaves: straight into the transport when it takes it, else in a queue for each receiver. */
+#include "driver_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t index_of(const struct hark_driver *d, uint32_t rank)
+{
+    return rank == HARK_RECOVERY ? d->ranks : rank;
+}
+
+static struct outqueue *queue_of(struct hark_driver *d, uint32_t rank)
+{
+    struct outqueue **q = &d->out[index_of(d, rank)];
+    if (*q == NULL) *q = calloc(1, sizeof **q);
+    return *q;
+}
+
+static void outgoing_done(struct outgoing *o)
+{
+    if (o->done) *o->done = true;
+    free(o);
+}
+
+/* Points a frame at the log's copy: it may have moved or been spilled since the last time. */
+static int from_log(struct hark_driver *d, struct hark_outgoing *f, const struct hark_name *name)
+{
+    const void *at;
+    uint64_t length;
+    if (hark_log_get(d->log, name->peer, name->ctx, name->ssn, &at, &length) < 0 || length < ENVELOPE)
+        return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+    f->part[0].at = (const uint8_t *)at + ENVELOPE;
+    f->part[0].length = length - ENVELOPE;
+    return HARK_D_OK;
+}
+
+/* 1: taken or gone; 0: not now; negative: failed. */
+static int give(struct hark_driver *d, struct hark_outgoing *f)
+{
+    int status = d->transport->ops->send(d->transport, f);
+    if (status == HARK_T_OK) driver_count(&d->figures->frames_out, 1);
+    if (status == HARK_T_OK || status == HARK_T_EGONE) return 1;
+    if (status == HARK_T_AGAIN) return 0;
+    return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
+}
+
+static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum payload_from from,
+    const struct hark_name *name, bool *done)
+{
+    struct outqueue *q = queue_of(d, f->to);
+    struct outgoing *o = malloc(sizeof *o + f->header.length);
+    if (q == NULL || o == NULL) {
+        free(o);
+        return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
+    }
+    *o = (struct outgoing){.frame = *f, .from = from, .name = *name};
+    memcpy(o->header, f->header.at, f->header.length);
+    o->frame.header.at = o->header;
+    if (from == FROM_CALLER) {
+        o->done = done;
+        *done = false;
+    }
+    if (q->head == NULL) d->waiting[d->waiting_count++] = index_of(d, f->to);
+    if (q->tail) q->tail->next = o;
+    else q->head = o;
+    q->tail = o;
+    return HARK_D_OK;
+}
+
+static int to_myself(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
+{
+    struct held *h = malloc(sizeof *h + x->header.length);
+    void *copy = malloc(subject->length + 1);
+    if (h == NULL || copy == NULL) {
+        free(h);
+        free(copy);
+        return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message to myself");
+    }
+    *h = (struct held){.from = d->me, .header_length = x->header.length, .tag = subject->tag,
+        .length = subject->length, .payload = copy};
+    memcpy(h->header, x->header.at, x->header.length);
+    if (subject->length) memcpy(copy, subject->payload, subject->length);
+    if (d->self_tail) d->self_tail->next = h;
+    else d->self_head = h;
+    d->self_tail = h;
+    return HARK_D_OK;
+}
+
+int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
+{
+    struct hark_outgoing f = {.to = x->peer, .inc = x->inc, .header = x->header};
+    enum payload_from from = FROM_NOTHING;
+    uint8_t header[HARK_HEADER_MAX + ENVELOPE];
+    if (x->name.ssn) {
+        from = x->replay ? FROM_LOG : FROM_CALLER;
+        if (x->peer == d->me && !x->replay) return to_myself(d, x, subject);
+        int32_t tag = subject->tag;
+        if (from == FROM_LOG) {
+            int status = from_log(d, &f, &x->name);
+            if (status < 0) return status;
+            tag = (int32_t)hark_get32((const uint8_t *)f.part[0].at - ENVELOPE);
+            driver_count(&d->figures->replayed, 1);
+        } else {
+            f.part[0].at = subject->payload;
+            f.part[0].length = subject->length;
+        }
+        memcpy(header, x->header.at, x->header.length);
+        hark_put32(header + x->header.length, (uint32_t)tag);
+        hark_put32(header + x->header.length + 4, 0);
+        f.header.at = header;
+        f.header.length += ENVELOPE;
+        driver_count(&d->figures->piggyback_bytes, x->header.length - HARK_WIRE_HEAD);
+        if (x->fact) driver_count(&d->figures->determinants_piggybacked, x->fact);
+    }
+    struct outqueue *q = d->out[index_of(d, x->peer)];
+    if (!d->polling && (q == NULL || q->head == NULL)) {
+        int status = give(d, &f);
+        if (status != 0) return status < 0 ? status : HARK_D_OK;
+    }
+    return enqueue(d, &f, from, &x->name, subject->done);
+}
+
+/* Gives what waits to the transport, each queue as far as it goes. */
+int driver_flush(struct hark_driver *d)
+{
+    for (uint32_t i = 0; i < d->waiting_count;) {
+        struct outqueue *q = d->out[d->waiting[i]];
+        while (q->head) {
+            struct outgoing *o = q->head;
+            int status = o->from == FROM_LOG ? from_log(d, &o->frame, &o->name) : HARK_D_OK;
+            if (status >= 0) status = give(d, &o->frame);
+            if (status < 0) return status;
+            if (status == 0) break;
+            q->head = o->next;
+            outgoing_done(o);
+        }
+        if (q->head == NULL) {
+            q->tail = NULL;
+            d->waiting[i] = d->waiting[--d->waiting_count];
+        } else {
+            i++;
+        }
+    }
+    return HARK_D_OK;
+}
+
+/* Frames for incarnations of `rank` before `inc` are for nobody; also one that is half taken. */
+void driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc)
+{
+    struct outqueue *q = d->out[index_of(d, rank)];
+    if (q == NULL) return;
+    struct outgoing **at = &q->head;
+    q->tail = NULL;
+    while (*at) {
+        struct outgoing *o = *at;
+        if (o->frame.inc < inc) {
+            *at = o->next;
+            outgoing_done(o);
+        } else {
+            q->tail = o;
+            at = &o->next;
+        }
+    }
+    if (q->head) return;
+    for (uint32_t i = 0; i < d->waiting_count; i++)
+        if (d->waiting[i] == index_of(d, rank)) d->waiting[i] = d->waiting[--d->waiting_count];
+}
+
+void driver_outgoing_free(struct hark_driver *d)
+{
+    for (uint32_t i = 0; d->out && i <= d->ranks; i++) {
+        if (d->out[i] == NULL) continue;
+        while (d->out[i]->head) {
+            struct outgoing *o = d->out[i]->head;
+            d->out[i]->head = o->next;
+            o->done = NULL;
+            outgoing_done(o);
+        }
+        free(d->out[i]);
+    }
+}
+
+/* The log has it now: what still waits needs the caller's memory no more, and a send need not block. */
+void driver_from_log(struct hark_driver *d, const struct hark_name *name)
+{
+    struct outqueue *q = d->out[index_of(d, name->peer)];
+    if (q == NULL || q->tail == NULL || q->tail->from != FROM_CALLER) return;
+    struct outgoing *o = q->tail;
+    if (o->name.ctx != name->ctx || o->name.ssn != name->ssn) return;
+    o->from = FROM_LOG;
+    *o->done = true;
+    o->done = NULL;
+}

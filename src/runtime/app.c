@@ -1,0 +1,245 @@
+/* The application's calls: joining and leaving, sending, checkpoints. Receiving: match.c; collectives: collective.c. */
+#include "app_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "observe.h"
+
+struct app app;
+#define P hark_process
+
+const char *hark_app_error(int status)
+{
+    switch (status) {
+    case HARK_A_OK: return "ok";
+    case HARK_A_EINIT: return "not between hark_init and hark_finalize";
+    case HARK_A_ERANK: return "no such rank";
+    case HARK_A_ETAG: return "tag out of its range";
+    case HARK_A_ETRUNCATE: return "the message is longer than the buffer";
+    case HARK_A_EARGUMENT: return "NULL where memory is needed, or an unknown type or operation";
+    case HARK_A_EPENDING: return "receives are posted and not completed";
+    case HARK_A_EREGION: return "the image holds other regions than were protected";
+    default: return "unknown status";
+    }
+}
+
+/* ---- checkpoints: hooks ---------------------------------------------------------------------------------------- */
+
+static void on_resume(void *self)
+{
+    (void)self;
+    app.inside = false;
+}
+
+/* Regions of an image: the application's, and one of ours. */
+#define OWN_REGION UINT64_MAX
+
+static int on_capture(void *self, uint64_t id, const struct hark_region **region, uint32_t *count)
+{
+    (void)self;
+    fflush(NULL);
+    hark_process_mark(id, &app.own[0], &app.own[1]);
+    struct hark_region *r = realloc(app.captured, (app.region_count + 1) * sizeof *r);
+    if (r == NULL) return -1;
+    app.captured = r;
+    if (app.region_count) memcpy(r, app.region, app.region_count * sizeof *r);
+    r[app.region_count] = (struct hark_region){OWN_REGION, app.own, sizeof app.own};
+    *region = r;
+    *count = (uint32_t)app.region_count + 1;
+    return 0;
+}
+
+static void on_committed(void *self, uint64_t id)
+{
+    (void)self;
+    (void)id;
+    app.wanted = false;
+    app.checkpoint_at = hark_process_now();
+}
+
+static void on_wanted(void *self)
+{
+    (void)self;
+    app.wanted = true;
+}
+
+static void on_rollback(void *self, uint64_t id)
+{
+    (void)self;
+    (void)id; /* the step answers EGONE, and the process ends there */
+}
+
+static void on_recovered(void *self)
+{
+    (void)self;
+    atomic_store_explicit(&P.slot->recovered_ns, hark_process_now(), memory_order_relaxed);
+}
+
+/* ---- joining and leaving ------------------------------------------------------------------------------------------ */
+
+static void restart(void)
+{
+    const struct hark_region *region;
+    uint32_t count;
+    if (hark_driver_restart(P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
+        hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    for (uint32_t i = 0; i < count; i++)
+        if (region[i].id == OWN_REGION && region[i].length == sizeof app.own) memcpy(app.own, region[i].at, sizeof app.own);
+    app.saved = region;
+    app.saved_count = count;
+    atomic_store_explicit(&P.slot->restart_ns, hark_process_now(), memory_order_relaxed);
+    hark_process_hello(app.own[0], app.own[1]);
+}
+
+int hark_init(void)
+{
+    struct hark_hooks hooks = {.place = app_place, .unplace = app_unplace, .handup = app_handup, .resume = on_resume,
+        .capture = on_capture, .committed = on_committed, .rollback = on_rollback, .recovered = on_recovered,
+        .wanted = on_wanted};
+    if (app.joined || app.left) return HARK_A_EINIT;
+    hark_process_open(&hooks, false);
+    app.joined = true;
+    app.checkpoint_at = hark_process_now();
+    if (P.setup.inc || P.setup.re) restart();
+    else hark_process_hello(0, 0);
+    return HARK_A_OK;
+}
+
+int hark_finalize(void)
+{
+    if (!app.joined) return HARK_A_EINIT;
+    if (app.posted) return HARK_A_EPENDING;
+    fflush(NULL);
+    if (P.control >= 0) {
+        struct hark_control m;
+        hark_driver_quiet(P.driver); /* orphans that were not sent again never will be */
+        hark_control_begin(&m, HARK_C_FINISHED);
+        hark_process_say(&m);
+        atomic_store_explicit(&P.slot->turn, P.slot->turn + 1, memory_order_relaxed);
+        while (!P.all_done) hark_process_wait();
+    }
+    app.joined = false;
+    app.left = true;
+    free(app.region);
+    free(app.captured);
+    hark_process_close();
+    return HARK_A_OK;
+}
+
+int hark_rank(void)
+{
+    return app.joined ? (int)P.setup.rank : -1;
+}
+
+int hark_size(void)
+{
+    return app.joined ? (int)P.setup.ranks : -1;
+}
+
+/* ---- sending ---------------------------------------------------------------------------------------------------------- */
+
+/* The log has a limit and can not spill: the receivers that pin it are asked to checkpoint, and we wait. */
+static void wait_for_log(size_t length)
+{
+    uint32_t asked = UINT32_MAX - 1;
+    P.quiet = false;
+    while (hark_driver_log_full(P.driver, length)) {
+        uint32_t heaviest = asked;
+        if (asked == UINT32_MAX - 1 && hark_driver_ask_checkpoint(P.driver, &heaviest) < 0)
+            hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+        asked = heaviest;
+        if (P.quiet)
+            hark_process_fatal("rank %u: the payload log is full: %llu bytes over its limit of %llu, and no receiver can "
+                               "checkpoint",
+                P.setup.rank, (unsigned long long)length, (unsigned long long)P.setup.log_limit);
+        hark_process_wait();
+    }
+}
+
+int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+{
+    if (!app.joined) return HARK_A_EINIT;
+    if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
+    if (tag < 0) return HARK_A_ETAG;
+    if (data == NULL && length) return HARK_A_EARGUMENT;
+    if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
+    if (P.setup.log_limit) wait_for_log(length);
+    int status = hark_driver_send(P.driver, (uint32_t)to, ctx, tag, data, length);
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    return HARK_A_OK;
+}
+
+int hark_send(const void *data, size_t length, int to, int tag)
+{
+    return app_send(data, length, to, 0, tag);
+}
+
+/* ---- checkpoints --------------------------------------------------------------------------------------------------------- */
+
+int hark_protect(uint64_t id, void *at, size_t length)
+{
+    size_t i = 0;
+    if (!app.joined) return HARK_A_EINIT;
+    if (id == OWN_REGION || (at == NULL && length)) return HARK_A_EARGUMENT;
+    while (i < app.region_count && app.region[i].id != id) i++;
+    if (length == 0) {
+        if (i < app.region_count) app.region[i] = app.region[--app.region_count];
+        return HARK_A_OK;
+    }
+    if (i == app.region_count) {
+        struct hark_region *r = realloc(app.region, (i + 1) * sizeof *r);
+        if (r == NULL) hark_process_fatal("rank %u: no memory for a protected region", P.setup.rank);
+        app.region = r;
+        app.region_count++;
+    }
+    app.region[i] = (struct hark_region){id, at, length};
+    return HARK_A_OK;
+}
+
+int hark_checkpoint(void)
+{
+    if (!app.joined) return HARK_A_EINIT;
+    if (app.posted) return HARK_A_EPENDING;
+    uint64_t now = hark_process_now(), interval = P.setup.interval_ms * 1000000u;
+    bool due = app.wanted || P.setup.interval_ms == 1 || (interval && now - app.checkpoint_at >= interval);
+    hark_process_poll();
+    app.inside = true;
+    for (;;) {
+        int status = hark_driver_checkpoint(P.driver, due);
+        if (status < 0 && status != HARK_D_EGONE)
+            hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+        if (status == 0) break;
+        hark_process_wait();
+    }
+    while (app.inside) hark_process_wait();
+    return HARK_A_OK;
+}
+
+int hark_restarted(uint64_t *restarted)
+{
+    if (!app.joined) return HARK_A_EINIT;
+    if (restarted == NULL) return HARK_A_EARGUMENT;
+    *restarted = 0;
+    if (app.saved == NULL) return HARK_A_OK;
+    for (size_t i = 0; i < app.region_count; i++) {
+        const struct hark_region *from = NULL;
+        for (uint32_t k = 0; k < app.saved_count; k++)
+            if (app.saved[k].id == app.region[i].id) from = &app.saved[k];
+        if (from == NULL || from->length != app.region[i].length) return HARK_A_EREGION;
+    }
+    if (app.saved_count != app.region_count + 1) return HARK_A_EREGION;
+    for (size_t i = 0; i < app.region_count; i++)
+        for (uint32_t k = 0; k < app.saved_count; k++)
+            if (app.saved[k].id == app.region[i].id)
+                memcpy((void *)(uintptr_t)app.region[i].at, app.saved[k].at, app.saved[k].length);
+    *restarted = P.setup.checkpoint;
+    app.saved = NULL;
+    hark_driver_restarted(P.driver);
+    return HARK_A_OK;
+}

@@ -1,0 +1,45 @@
+/* The parts of the application library, for its own files. */
+#ifndef HARK_RUNTIME_APP_INTERNAL_H
+#define HARK_RUNTIME_APP_INTERNAL_H
+
+#include "hark/app.h"
+#include "process.h"
+
+enum { CTX_POINT = 0, CTX_COLLECTIVE = 1 };
+
+struct hark_request { /* a posted receive, or a send that is done */
+    struct hark_request *next, *previous;
+    void *data;
+    size_t room;
+    int from, tag;
+    uint16_t ctx;
+    bool done;
+    bool reserved; /* the transport is writing a payload into data */
+    int status;
+    struct hark_info info;
+};
+
+struct app {
+    bool joined, left;
+    bool inside; /* a checkpoint call */
+    bool wanted; /* a peer's log waits for our checkpoint */
+    uint64_t checkpoint_at;
+    uint64_t own[3]; /* in images: positions of stdout and stderr, number of the next collective */
+    struct hark_region *region, *captured;
+    size_t region_count;
+    const struct hark_region *saved; /* of the image, until hark_restarted */
+    uint32_t saved_count;
+    struct hark_request *posted, *posted_last;
+    struct hark_request *waiting; /* the one that a blocking wait is about, NULL: none */
+    struct hark_message *first, *last; /* handed up and not matched, oldest first */
+};
+extern struct app app;
+
+int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag);
+int app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info);
+
+void *app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length);
+void app_unplace(void *self, void *payload);
+void app_handup(void *self, struct hark_message *m);
+
+#endif

@@ -1,0 +1,210 @@
+#include "control.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hark/mem.h"
+
+static uint8_t *room_for(struct hark_control *m, size_t n)
+{
+    if (m->bad) return NULL;
+    if (m->length + n > m->room) {
+        size_t room = (m->length + n) * 2 + 64;
+        uint8_t *at = realloc(m->at, room);
+        if (at == NULL) {
+            m->bad = true;
+            return NULL;
+        }
+        m->at = at;
+        m->room = room;
+    }
+    m->length += n;
+    return m->at + m->length - n;
+}
+
+void hark_control_begin(struct hark_control *m, uint16_t type)
+{
+    memset(m, 0, sizeof *m);
+    m->type = type;
+    uint8_t *b = room_for(m, 8);
+    if (b == NULL) return;
+    memset(b, 0, 8);
+    hark_put16(b + 4, type);
+}
+
+void hark_control_put32(struct hark_control *m, uint32_t v)
+{
+    uint8_t *b = room_for(m, 4);
+    if (b) hark_put32(b, v);
+}
+
+void hark_control_put64(struct hark_control *m, uint64_t v)
+{
+    uint8_t *b = room_for(m, 8);
+    if (b) hark_put64(b, v);
+}
+
+void hark_control_puts(struct hark_control *m, const char *text, size_t length)
+{
+    if (length > UINT16_MAX) length = UINT16_MAX;
+    uint8_t *b = room_for(m, 2 + length);
+    if (b == NULL) return;
+    hark_put16(b, (uint16_t)length);
+    memcpy(b + 2, text, length);
+}
+
+void hark_control_end(struct hark_control *m)
+{
+    if (m->at && !m->bad) hark_put32(m->at, (uint32_t)(m->length - 4));
+}
+
+void hark_control_free(struct hark_control *m)
+{
+    free(m->at);
+    memset(m, 0, sizeof *m);
+}
+
+long hark_control_parse(struct hark_control *m, const uint8_t *at, size_t length)
+{
+    if (length < 4) return 0;
+    uint64_t n = (uint64_t)hark_get32(at) + 4;
+    if (n < 8 || n > HARK_CONTROL_MAX) return -1;
+    if (length < n) return 0;
+    memset(m, 0, sizeof *m);
+    m->at = (uint8_t *)(uintptr_t)at;
+    m->length = n;
+    m->next = 8;
+    m->type = hark_get16(at + 4);
+    return (long)n;
+}
+
+static const uint8_t *field(struct hark_control *m, size_t n)
+{
+    if (m->bad || m->length - m->next < n) {
+        m->bad = true;
+        return NULL;
+    }
+    m->next += n;
+    return m->at + m->next - n;
+}
+
+uint32_t hark_control_get32(struct hark_control *m)
+{
+    const uint8_t *b = field(m, 4);
+    return b ? hark_get32(b) : 0;
+}
+
+uint64_t hark_control_get64(struct hark_control *m)
+{
+    const uint8_t *b = field(m, 8);
+    return b ? hark_get64(b) : 0;
+}
+
+const char *hark_control_gets(struct hark_control *m, size_t *length)
+{
+    const uint8_t *b = field(m, 2);
+    *length = b ? hark_get16(b) : 0;
+    b = field(m, *length);
+    if (b == NULL) *length = 0;
+    return b ? (const char *)b : "";
+}
+
+/* ---- SETUP ---------------------------------------------------------------------------------------------- */
+
+struct key {
+    const char *name;
+    size_t at;
+    char what; /* 4 u32, 8 u64, s string, i int */
+};
+#define KEY(member, what) {#member, offsetof(struct hark_setup, member), what}
+static const struct key keys[] = {KEY(rank, '4'), KEY(ranks, '4'), KEY(inc, '4'), KEY(re, '4'), KEY(checkpoint, '8'),
+    KEY(job, 's'), KEY(directory, 's'), KEY(store, 's'), KEY(protocol, 's'), KEY(transport, 's'), KEY(clusters, 's'),
+    KEY(trace, 's'), KEY(spill, 's'), KEY(log_limit, '8'), KEY(interval_ms, '8'), KEY(copies, '4'),
+    KEY(generations, '4'), KEY(digest, '4'), KEY(kill_at, '8'), KEY(frame_limit, '8'), KEY(board, 'i')};
+
+char *hark_setup_write(const struct hark_setup *s)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *f = open_memstream(&text, &length);
+    if (f == NULL) return NULL;
+    for (size_t i = 0; i < HARK_COUNT(keys); i++) {
+        const void *at = (const char *)s + keys[i].at;
+        switch (keys[i].what) {
+        case '4': fprintf(f, "%s=%" PRIu32 "\n", keys[i].name, *(const uint32_t *)at); break;
+        case '8': fprintf(f, "%s=%" PRIu64 "\n", keys[i].name, *(const uint64_t *)at); break;
+        case 'i': fprintf(f, "%s=%d\n", keys[i].name, *(const int *)at); break;
+        default:
+            if (*(char *const *)at) fprintf(f, "%s=%s\n", keys[i].name, *(char *const *)at);
+        }
+    }
+    fputs("key=", f);
+    for (int i = 0; i < 32; i++) fprintf(f, "%02x", s->key[i]);
+    fputc('\n', f);
+    if (fclose(f) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static int key_value(struct hark_setup *s, const char *name, const char *value)
+{
+    if (strcmp(name, "key") == 0) {
+        for (int i = 0; i < 32; i++)
+            if (sscanf(value + 2 * i, "%2hhx", &s->key[i]) != 1) return -1;
+        return 0;
+    }
+    for (size_t i = 0; i < HARK_COUNT(keys); i++) {
+        if (strcmp(keys[i].name, name) != 0) continue;
+        void *at = (char *)s + keys[i].at;
+        char *end = NULL;
+        unsigned long long v = keys[i].what == 's' ? 0 : strtoull(value, &end, 10);
+        if (end && (*end || end == value)) return -1;
+        switch (keys[i].what) {
+        case '4': *(uint32_t *)at = (uint32_t)v; break;
+        case '8': *(uint64_t *)at = v; break;
+        case 'i': *(int *)at = (int)v; break;
+        default:
+            free(*(char **)at);
+            *(char **)at = strdup(value);
+            return *(char **)at ? 0 : -1;
+        }
+        return 0;
+    }
+    return 0; /* a newer supervisor may say more */
+}
+
+int hark_setup_read(struct hark_setup *s, const char *text, size_t length, char error[200])
+{
+    memset(s, 0, sizeof *s);
+    s->board = -1;
+    char *copy = strndup(text, length), *next = copy;
+    int status = copy ? 0 : -1;
+    for (char *line; status == 0 && (line = strsep(&next, "\n")) != NULL;) {
+        char *value = strchr(line, '=');
+        if (value == NULL) continue;
+        *value++ = 0;
+        status = key_value(s, line, value);
+        if (status < 0) snprintf(error, 200, "the supervisor's setup: %s=%s is not a value", line, value);
+    }
+    free(copy);
+    if (status == 0 && (s->ranks == 0 || !s->job || !s->directory || !s->store || !s->protocol || !s->transport)) {
+        snprintf(error, 200, "the supervisor's setup is not complete");
+        status = -1;
+    }
+    if (status < 0) hark_setup_free(s);
+    return status;
+}
+
+void hark_setup_free(struct hark_setup *s)
+{
+    for (size_t i = 0; i < HARK_COUNT(keys); i++) {
+        char **at = (char **)(void *)((char *)s + keys[i].at);
+        if (keys[i].what != 's') continue;
+        free(*at);
+        *at = NULL;
+    }
+}

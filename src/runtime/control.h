@@ -1,0 +1,89 @@
+/* control.h: what the supervisor and a process of the job say to each other.
+ *
+ * A stream socket that the process inherits; its number is in the environment as HARK_CONTROL. Messages:
+ * u32 length of what follows, u16 type, u16 0, then the fields below, little-endian; strings are u16 length and
+ * bytes. The process is alive as long as its end is open: end of file, confirmed by waitpid, is its death.
+ *
+ *   supervisor -> process
+ *     SETUP     once, first: the whole configuration as lines `key=value` (see struct hark_setup)
+ *     PEER      rank u32, inc u32, address string: where an incarnation is reached
+ *     FAILED    re u32, D: u32 count + ranks u32, incarnations: u32 count + (rank u32, inc u32), waves:
+ *               u32 count + (group u32, wave u64)
+ *     STORED    fact u32, id u64, ok u32: the answer to PERSIST
+ *     MARKED    id u64, out u64, err u64: the answer to MARK
+ *     QUIET     nothing in the job can move
+ *     ALL_DONE  every process has finished, durably: finalize may return
+ *   process -> supervisor
+ *     HELLO     inc u32, out u64, err u64, address string: up, and where; positions of the output in the image
+ *     PERSIST   fact u32, peer u32, re u32, id u64
+ *     MARK      id u64: all output written before this belongs to checkpoint id
+ *     FINISHED  the application has called finalize
+ *     DIVERGED  text string: one line
+ *     FATAL     text string: one line; the process ends itself right after, and the job with it
+ */
+#ifndef HARK_RUNTIME_CONTROL_H
+#define HARK_RUNTIME_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum hark_control_type {
+    HARK_C_SETUP = 1, HARK_C_PEER, HARK_C_FAILED, HARK_C_STORED, HARK_C_MARKED, HARK_C_QUIET, HARK_C_ALL_DONE,
+    HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL
+};
+
+#define HARK_CONTROL_MAX (16u << 20) /* no message is longer, bytes */
+
+/* A message being made or read. Made ones own `at` (hark_control_free); reading past the end sets `bad`. */
+struct hark_control {
+    uint8_t *at;
+    size_t length, room, next;
+    uint16_t type;
+    bool bad;
+};
+
+void hark_control_begin(struct hark_control *m, uint16_t type);
+void hark_control_put32(struct hark_control *m, uint32_t v);
+void hark_control_put64(struct hark_control *m, uint64_t v);
+void hark_control_puts(struct hark_control *m, const char *text, size_t length);
+/* Completes the length field: m->at .. m->length is what goes on the wire. */
+void hark_control_end(struct hark_control *m);
+void hark_control_free(struct hark_control *m);
+
+/* Looks for a whole message at the beginning of `at`: its total length, 0 if it is not all there,
+ * -1 if it can not be one. On success *m reads its fields (it points into `at`, do not free). */
+long hark_control_parse(struct hark_control *m, const uint8_t *at, size_t length);
+uint32_t hark_control_get32(struct hark_control *m);
+uint64_t hark_control_get64(struct hark_control *m);
+/* Points into the message; not terminated. */
+const char *hark_control_gets(struct hark_control *m, size_t *length);
+
+/* What SETUP says. Strings are owned by the struct (hark_setup_free). */
+struct hark_setup {
+    uint32_t rank; /* UINT32_MAX: the recovery process */
+    uint32_t ranks, inc;
+    uint32_t re;         /* 0: the first start */
+    uint64_t checkpoint; /* id of the image to restart from; 0: the initial state */
+    char *job;           /* name, also in the names of segments and sockets */
+    char *directory;     /* of the job, for sockets, traces and spilled logs */
+    char *store;         /* directory of the checkpoint store */
+    char *protocol, *transport;
+    char *clusters;      /* ranks of each cluster, as in a cluster file, separated by ';' */
+    char *trace;         /* where this process writes its part of the trace; NULL: none */
+    char *spill;         /* NULL: the log does not spill */
+    uint64_t log_limit;  /* bytes, 0: none */
+    uint64_t interval_ms; /* between checkpoints; 0: only when asked; 1: at every call */
+    uint32_t copies, generations, digest;
+    uint64_t kill_at;    /* SIGKILL myself when I have made that many deliveries since the job began; 0: never */
+    uint64_t frame_limit;
+    uint8_t key[32];
+    int board;           /* descriptor of the board, inherited */
+};
+/* Lines `key=value`; returns a string to be freed, or NULL without memory. */
+char *hark_setup_write(const struct hark_setup *s);
+/* 0, or -1 and one line in error. */
+int hark_setup_read(struct hark_setup *s, const char *text, size_t length, char error[200]);
+void hark_setup_free(struct hark_setup *s);
+
+#endif

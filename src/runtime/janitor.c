@@ -1,0 +1,204 @@
+#include "janitor.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What goes through the pipe; shorter than PIPE_BUF, so always whole. */
+struct note {
+    int32_t what; /* 'b'orn, 'd'ead, 'e'nd */
+    int32_t pid;
+    uint64_t started; /* as the kernel counts: tells a process from a later one with its number */
+};
+
+#define DYING_MS 1000 /* a killed process that is not gone by then hangs in the kernel */
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st;
+    (void)type;
+    (void)where;
+    (void)remove(path);
+    return 0;
+}
+
+void hark_remove_tree(const char *path)
+{
+    (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* When `pid` was started, in the kernel's ticks; 0 if there is no such process. */
+static uint64_t start_time(pid_t pid)
+{
+    char path[40], text[1024];
+    unsigned long long started = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0) return 0;
+    text[n] = 0;
+    char *at = strrchr(text, ')'); /* the name before it may hold anything */
+    if (at && sscanf(at + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &started) != 1)
+        started = 0;
+    return started;
+}
+
+/* ---- the janitor's side ------------------------------------------------------------------------------------ */
+
+struct known {
+    struct note *note;
+    size_t count, room;
+};
+
+static void learn(struct known *k, const struct note *n)
+{
+    if (n->what == 'd') {
+        for (size_t i = 0; i < k->count; i++)
+            if (k->note[i].pid == n->pid) k->note[i--] = k->note[--k->count];
+        return;
+    }
+    if (k->count == k->room) {
+        size_t room = k->room * 2 + 64;
+        struct note *note = realloc(k->note, room * sizeof *note);
+        if (note == NULL) return; /* PR_SET_PDEATHSIG still ends it */
+        k->note = note;
+        k->room = room;
+    }
+    k->note[k->count++] = *n;
+}
+
+/* Kills a process, and what it has started in its process group, if it is still the one we know. Returns a
+ * descriptor that tells its end, or -1. */
+static int kill_known(const struct note *n)
+{
+    int fd = (int)syscall(SYS_pidfd_open, n->pid, 0);
+    if (start_time(n->pid) == n->started && n->started) {
+        (void)kill(-n->pid, SIGKILL);
+        (void)kill(n->pid, SIGKILL);
+        return fd;
+    }
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+static void kill_all(struct known *k)
+{
+    for (size_t i = 0; i < k->count; i++) k->note[i].pid = kill_known(&k->note[i]);
+    for (size_t i = 0; i < k->count; i++) {
+        struct pollfd gone = {.fd = k->note[i].pid, .events = POLLIN};
+        if (gone.fd >= 0) (void)poll(&gone, 1, DYING_MS);
+    }
+}
+
+_Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
+{
+    struct known k = {0};
+    struct note n;
+    for (;;) {
+        ssize_t got = read(pipe, &n, sizeof n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got != sizeof n) break;
+        if (n.what == 'e') _exit(0);
+        learn(&k, &n);
+    }
+    kill_all(&k);
+    job->sweep(job->name, job->directory);
+    hark_remove_tree(job->directory);
+    _exit(0);
+}
+
+/* Keeps three descriptors and nothing else that the supervisor had open: a held terminal or pipe would keep its
+ * reader waiting. */
+_Noreturn static void become_janitor(int pipe, int alive, const struct hark_janitor_job *job)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), top = 64;
+    int kept[3] = {pipe, alive, job->lock};
+    for (int i = 0; i < 3; i++)
+        if (kept[i] >= 0) kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, top);
+    for (int i = 0; i < 3; i++) (void)dup2(null, i);
+    for (int i = 0; i < 3; i++)
+        if (kept[i] >= 0) kept[i] = dup3(kept[i], 3 + i, O_CLOEXEC);
+    (void)syscall(SYS_close_range, 6, ~0u, 0);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_NAME, "hark-janitor");
+    if (chdir("/") < 0) _exit(1);
+    keep_watch(kept[0], job);
+}
+
+/* ---- the supervisor's side --------------------------------------------------------------------------------- */
+
+int hark_janitor_start(struct hark_janitor *j, const struct hark_janitor_job *job)
+{
+    int to[2], alive[2], status;
+    *j = (struct hark_janitor){-1, -1};
+    if (pipe2(to, O_CLOEXEC) < 0) return -1;
+    if (pipe2(alive, O_CLOEXEC) < 0) {
+        close(to[0]);
+        close(to[1]);
+        return -1;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(to[1]);
+        (void)setsid();
+        pid_t janitor = fork(); /* an orphan: nobody has to wait for it */
+        if (janitor == 0) become_janitor(to[0], alive[1], job);
+        _exit(janitor < 0);
+    }
+    close(to[0]);
+    close(alive[1]);
+    j->pipe = to[1];
+    j->alive = alive[0];
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+    close(j->pipe);
+    close(j->alive);
+    *j = (struct hark_janitor){-1, -1};
+    errno = EAGAIN;
+    return -1;
+}
+
+static void say(struct hark_janitor *j, int what, pid_t pid)
+{
+    struct note n = {what, pid, what == 'b' ? start_time(pid) : 0};
+    if (j->pipe < 0) return;
+    while (write(j->pipe, &n, sizeof n) < 0 && errno == EINTR) {}
+}
+
+void hark_janitor_born(struct hark_janitor *j, pid_t pid)
+{
+    say(j, 'b', pid);
+}
+
+void hark_janitor_dead(struct hark_janitor *j, pid_t pid)
+{
+    say(j, 'd', pid);
+}
+
+void hark_janitor_dismiss(struct hark_janitor *j)
+{
+    char byte;
+    if (j->pipe < 0) return;
+    say(j, 'e', 0);
+    close(j->pipe);
+    while (read(j->alive, &byte, 1) < 0 && errno == EINTR) {}
+    close(j->alive);
+    *j = (struct hark_janitor){-1, -1};
+}

@@ -1,0 +1,357 @@
+/* Receiving: posted receives, messages that nobody has taken yet, and the match between them.
+ *
+ * A match is a delivery, and so is made only inside wait and test, for the request asked about and, before it, for
+ * earlier requests that could take the same message. So what is delivered when depends on the program, not on
+ * when progress happens to be made.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app_internal.h"
+#include "observe.h"
+
+#define P hark_process
+
+static bool fits(const struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag)
+{
+    return r->ctx == ctx && (r->from == HARK_ANY_SOURCE || r->from == (int)from) &&
+           (r->tag == HARK_ANY_TAG || r->tag == tag);
+}
+
+static bool fits_message(const struct hark_request *r, const struct hark_message *m)
+{
+    return fits(r, m->from, m->ctx, m->tag);
+}
+
+static void post(struct hark_request *r)
+{
+    r->next = NULL;
+    r->previous = app.posted_last;
+    if (app.posted_last) app.posted_last->next = r;
+    else app.posted = r;
+    app.posted_last = r;
+}
+
+static void unpost(struct hark_request *r)
+{
+    if (r->previous) r->previous->next = r->next;
+    else app.posted = r->next;
+    if (r->next) r->next->previous = r->previous;
+    else app.posted_last = r->previous;
+}
+
+static void queue(struct hark_message *m)
+{
+    m->next = NULL;
+    m->previous = app.last;
+    if (app.last) app.last->next = m;
+    else app.first = m;
+    app.last = m;
+}
+
+static void unqueue(struct hark_message *m)
+{
+    if (m->previous) m->previous->next = m->next;
+    else app.first = m->next;
+    if (m->next) m->next->previous = m->previous;
+    else app.last = m->previous;
+}
+
+/* Back to the front: nothing that was before it fits the request it was taken for. */
+static void requeue(struct hark_message *m)
+{
+    m->previous = NULL;
+    m->next = app.first;
+    if (app.first) app.first->previous = m;
+    else app.last = m;
+    app.first = m;
+}
+
+/* The delivery: false if the protocol says not now. m is still to be dropped. */
+static bool deliver(struct hark_request *r, struct hark_message *m)
+{
+    int status = hark_driver_deliver(P.driver, m);
+    if (status == 1) return false;
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    size_t n = m->length < r->room ? m->length : r->room;
+    if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
+    r->info = (struct hark_info){(int)m->from, m->tag, m->length};
+    r->status = m->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;
+    r->done = true;
+    r->reserved = false;
+    unpost(r);
+    hark_observe_delivered(m);
+    if (P.setup.kill_at && hark_driver_figures(P.driver)->deliveries == P.setup.kill_at) {
+        kill(getpid(), SIGKILL); /* asked for on the command line: to see recovery */
+        pause();
+    }
+    return true;
+}
+
+/* The first earlier posted request that could take m; r itself if there is none. */
+static struct hark_request *claimant(struct hark_request *r, const struct hark_message *m)
+{
+    for (struct hark_request *q = app.posted; q != r; q = q->next)
+        if (!q->reserved && fits_message(q, m)) return q;
+    return r;
+}
+
+/* Completes r from what has been handed up, if that can be. */
+static void take(struct hark_request *r)
+{
+    for (struct hark_message *m = app.first, *next; m && !r->done && !r->reserved; m = next) {
+        next = m->next;
+        if (!fits_message(r, m)) continue;
+        unqueue(m); /* delivering may hand up others */
+        if (!deliver(claimant(r, m), m)) {
+            requeue(m);
+            return;
+        }
+        hark_driver_drop(P.driver, m);
+        next = app.first;
+    }
+}
+
+/* ---- hooks of the driver --------------------------------------------------------------------------------------- */
+
+/* Straight into the waiting receive's memory, if no other message and no other receive has a claim. */
+void *app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
+{
+    struct hark_request *r = app.waiting;
+    (void)self;
+    if (r == NULL || r->done || r->reserved || length > r->room || !fits(r, from, ctx, tag)) return NULL;
+    for (const struct hark_message *m = app.first; m; m = m->next)
+        if (fits_message(r, m)) return NULL;
+    for (const struct hark_request *q = app.posted; q != r; q = q->next)
+        if (fits(q, from, ctx, tag)) return NULL;
+    r->reserved = true;
+    return r->data;
+}
+
+void app_unplace(void *self, void *payload)
+{
+    (void)self;
+    for (struct hark_request *r = app.posted; r; r = r->next)
+        if (r->reserved && r->data == payload) r->reserved = false;
+}
+
+/* Keeps a message that lies in memory which will not last. */
+static void keep(struct hark_message *m)
+{
+    if (m->placed) {
+        void *copy = malloc(m->length + 1);
+        if (copy == NULL) hark_process_fatal("rank %u: no memory for a message", P.setup.rank);
+        memcpy(copy, m->payload, m->length);
+        app_unplace(NULL, m->payload);
+        m->payload = copy;
+        m->placed = false;
+    }
+    m = hark_driver_keep(P.driver, m);
+    if (m == NULL) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    queue(m);
+}
+
+void app_handup(void *self, struct hark_message *m)
+{
+    struct hark_request *r = app.waiting;
+    (void)self;
+    if (m->placed) {
+        if (r && r->reserved && r->data == m->payload && deliver(r, m)) hark_driver_drop(P.driver, m);
+        else keep(m);
+        return;
+    }
+    if (r == NULL || r->done || r->reserved || !fits_message(r, m) || claimant(r, m) != r) {
+        keep(m);
+        return;
+    }
+    for (const struct hark_message *q = app.first; q; q = q->next)
+        if (fits_message(r, q)) {
+            keep(m);
+            return;
+        }
+    if (deliver(r, m)) hark_driver_drop(P.driver, m);
+    else keep(m);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static int valid(const void *data, size_t room, int from, int tag)
+{
+    if (!app.joined) return HARK_A_EINIT;
+    if (data == NULL && room) return HARK_A_EARGUMENT;
+    if (from != HARK_ANY_SOURCE && (from < 0 || from >= (int)P.setup.ranks)) return HARK_A_ERANK;
+    if (tag != HARK_ANY_TAG && tag < 0) return HARK_A_ETAG;
+    return HARK_A_OK;
+}
+
+static void complete(struct hark_request *r)
+{
+    app.waiting = r;
+    if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
+    for (take(r); !r->done; take(r)) hark_process_wait();
+    app.waiting = NULL;
+}
+
+int app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info)
+{
+    struct hark_request r = {.data = data, .room = room, .from = from, .tag = tag, .ctx = ctx};
+    int status = valid(data, room, from, tag);
+    if (status < 0) return status;
+    post(&r);
+    complete(&r);
+    if (info) *info = r.info;
+    return r.status;
+}
+
+int hark_recv(void *data, size_t room, int from, int tag, struct hark_info *info)
+{
+    return app_recv(data, room, from, CTX_POINT, tag, info);
+}
+
+static struct hark_request *request_make(struct hark_request from)
+{
+    struct hark_request *r = malloc(sizeof *r);
+    if (r == NULL) hark_process_fatal("rank %u: no memory for a request", P.setup.rank);
+    *r = from;
+    return r;
+}
+
+int hark_isend(const void *data, size_t length, int to, int tag, struct hark_request **request)
+{
+    if (request == NULL) return HARK_A_EARGUMENT;
+    int status = app_send(data, length, to, CTX_POINT, tag);
+    if (status < 0) return status;
+    *request = request_make((struct hark_request){.done = true});
+    return HARK_A_OK;
+}
+
+int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request **request)
+{
+    if (request == NULL) return HARK_A_EARGUMENT;
+    int status = valid(data, room, from, tag);
+    if (status < 0) return status;
+    *request = request_make((struct hark_request){.data = data, .room = room, .from = from, .tag = tag});
+    post(*request);
+    return HARK_A_OK;
+}
+
+/* The request is done: its results, and it is no more. */
+static int finish(struct hark_request **request, struct hark_info *info)
+{
+    struct hark_request *r = *request;
+    int status = r->status;
+    if (info) *info = r->info;
+    free(r);
+    *request = NULL;
+    return status;
+}
+
+int hark_wait(struct hark_request **request, struct hark_info *info)
+{
+    if (!app.joined) return HARK_A_EINIT;
+    if (request == NULL) return HARK_A_EARGUMENT;
+    if (*request == NULL) return HARK_A_OK;
+    if (!(*request)->done) complete(*request);
+    return finish(request, info);
+}
+
+/* Nothing was found: may the application know? Protocols that repeat this choice may say: look again. */
+static bool missed(void)
+{
+    int status = hark_driver_miss(P.driver);
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    return status == 0;
+}
+
+int hark_test(struct hark_request **request, bool *done, struct hark_info *info)
+{
+    if (!app.joined) return HARK_A_EINIT;
+    if (request == NULL || done == NULL) return HARK_A_EARGUMENT;
+    *done = true;
+    if (*request == NULL) return HARK_A_OK;
+    if (!(*request)->done) hark_process_poll();
+    for (;;) {
+        if (!(*request)->done) take(*request);
+        if ((*request)->done) return finish(request, info);
+        if (missed()) break;
+        hark_process_wait();
+    }
+    *done = false;
+    return HARK_A_OK;
+}
+
+int hark_waitall(size_t count, struct hark_request *request[], struct hark_info info[])
+{
+    int worst = HARK_A_OK;
+    if (request == NULL && count) return HARK_A_EARGUMENT;
+    for (size_t i = 0; i < count; i++) {
+        int status = hark_wait(&request[i], info ? &info[i] : NULL);
+        if (status < 0) worst = status;
+    }
+    return worst;
+}
+
+int hark_waitany(size_t count, struct hark_request *request[], int *index, struct hark_info *info)
+{
+    if (!app.joined) return HARK_A_EINIT;
+    if (index == NULL || (request == NULL && count)) return HARK_A_EARGUMENT;
+    for (;;) {
+        bool any = false;
+        for (size_t i = 0; i < count; i++) {
+            if (request[i] == NULL) continue;
+            any = true;
+            if (!request[i]->done) take(request[i]);
+            if (!request[i]->done) continue;
+            *index = (int)i;
+            return finish(&request[i], info);
+        }
+        *index = -1;
+        if (!any) return HARK_A_OK;
+        hark_process_wait();
+    }
+}
+
+/* The first message that a receive posted now would take, or NULL. */
+static const struct hark_message *look(int from, int tag)
+{
+    struct hark_request r = {.from = from, .tag = tag};
+    for (const struct hark_message *m = app.first; m; m = m->next) {
+        bool claimed = false;
+        for (const struct hark_request *q = app.posted; q && !claimed; q = q->next) claimed = fits_message(q, m);
+        if (!claimed && fits_message(&r, m)) return m;
+    }
+    return NULL;
+}
+
+static void tell(const struct hark_message *m, struct hark_info *info)
+{
+    if (info) *info = (struct hark_info){(int)m->from, m->tag, m->length};
+}
+
+int hark_probe(int from, int tag, struct hark_info *info)
+{
+    int status = valid(NULL, 0, from, tag);
+    if (status < 0) return status;
+    const struct hark_message *m;
+    while ((m = look(from, tag)) == NULL) hark_process_wait();
+    tell(m, info);
+    return HARK_A_OK;
+}
+
+int hark_iprobe(int from, int tag, bool *found, struct hark_info *info)
+{
+    int status = found ? valid(NULL, 0, from, tag) : HARK_A_EARGUMENT;
+    if (status < 0) return status;
+    hark_process_poll();
+    for (;;) {
+        const struct hark_message *m = look(from, tag);
+        *found = m != NULL;
+        if (m) tell(m, info);
+        if (m || missed()) return HARK_A_OK;
+        hark_process_wait();
+    }
+}

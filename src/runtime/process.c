@@ -1,0 +1,436 @@
+#include "process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clusters.h"
+#include "hark/registry.h"
+#include "observe.h"
+#include "transports.h"
+
+struct hark_process hark_process = {.control = -1};
+#define P hark_process
+
+uint64_t hark_process_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- saying ------------------------------------------------------------------------------------------------ */
+
+void hark_process_say(struct hark_control *m)
+{
+    hark_control_end(m);
+    for (size_t at = 0; at < m->length && P.control >= 0;) {
+        ssize_t n = send(P.control, m->at + at, m->length - at, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) _exit(1); /* the supervisor is gone, and with it the job */
+        at += (size_t)n;
+    }
+    hark_control_free(m);
+}
+
+_Noreturn void hark_process_fatal(const char *format, ...)
+{
+    char line[512];
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    if (P.control >= 0) {
+        struct hark_control m;
+        hark_control_begin(&m, HARK_C_FATAL);
+        hark_control_puts(&m, line, n < 0 ? 0 : strlen(line));
+        hark_process_say(&m);
+    } else {
+        fprintf(stderr, "hark: %s\n", line);
+    }
+    _exit(1);
+}
+
+/* ---- listening: a thread of its own, so that a sleeping process wakes ----------------------------------------- */
+
+static bool read_all(uint8_t *at, size_t length)
+{
+    while (length) {
+        ssize_t n = read(P.control, at, length);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += n;
+        length -= (size_t)n;
+    }
+    return true;
+}
+
+static struct hark_process_message *read_message(void)
+{
+    uint8_t head[4];
+    if (!read_all(head, 4)) return NULL;
+    size_t length = (size_t)hark_get32(head) + 4;
+    if (length < 8 || length > HARK_CONTROL_MAX) return NULL;
+    struct hark_process_message *m = malloc(sizeof *m + length);
+    if (m == NULL) return NULL;
+    m->next = NULL;
+    m->length = length;
+    memcpy(m->bytes, head, 4);
+    if (read_all(m->bytes + 4, length - 4)) return m;
+    free(m);
+    return NULL;
+}
+
+static void *listen_to_supervisor(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        struct hark_process_message *m = read_message();
+        struct hark_control c;
+        pthread_mutex_lock(&P.lock);
+        if (m == NULL) {
+            P.lost = true;
+        } else if (hark_control_parse(&c, m->bytes, m->length) > 0 && c.type == HARK_C_MARKED) {
+            (void)hark_control_get64(&c);
+            P.marked_out = hark_control_get64(&c);
+            P.marked_err = hark_control_get64(&c);
+            P.marked = true;
+            free(m);
+        } else {
+            if (P.tail) P.tail->next = m;
+            else P.head = m;
+            P.tail = m;
+            atomic_store_explicit(&P.pending, true, memory_order_release);
+        }
+        pthread_cond_signal(&P.marked_now);
+        pthread_mutex_unlock(&P.lock);
+        if (m == NULL) _exit(1);
+        hark_driver_wake(P.driver);
+    }
+}
+
+void hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err)
+{
+    struct hark_control m;
+    *out = *err = 0;
+    if (P.control < 0) return;
+    pthread_mutex_lock(&P.lock);
+    P.marked = false;
+    pthread_mutex_unlock(&P.lock);
+    hark_control_begin(&m, HARK_C_MARK);
+    hark_control_put64(&m, id);
+    hark_process_say(&m);
+    pthread_mutex_lock(&P.lock);
+    while (!P.marked && !P.lost) pthread_cond_wait(&P.marked_now, &P.lock);
+    *out = P.marked_out;
+    *err = P.marked_err;
+    pthread_mutex_unlock(&P.lock);
+}
+
+/* ---- what the supervisor says ------------------------------------------------------------------------------------ */
+
+static int on_failed(struct hark_control *c)
+{
+    struct hark_event e = {.type = HARK_FAILED};
+    uint32_t n;
+    e.u.failed.re = hark_control_get32(c);
+    n = hark_control_get32(c);
+    uint32_t *down = calloc((size_t)n + 1, sizeof *down);
+    for (uint32_t i = 0; i < n && down; i++) down[i] = hark_control_get32(c);
+    e.u.failed.down_count = n;
+    n = hark_control_get32(c);
+    struct hark_incarnation *inc = calloc((size_t)n + 1, sizeof *inc);
+    for (uint32_t i = 0; i < n && inc; i++) {
+        inc[i].rank = hark_control_get32(c);
+        inc[i].inc = hark_control_get32(c);
+    }
+    e.u.failed.inc_count = n;
+    n = hark_control_get32(c);
+    struct hark_decision *wave = calloc((size_t)n + 1, sizeof *wave);
+    for (uint32_t i = 0; i < n && wave; i++) {
+        wave[i].group = hark_control_get32(c);
+        wave[i].wave = hark_control_get64(c);
+    }
+    e.u.failed.wave_count = n;
+    e.u.failed.down = down;
+    e.u.failed.inc = inc;
+    e.u.failed.wave = wave;
+    int status = HARK_D_ESYSTEM;
+    if (down && inc && wave && !c->bad) status = hark_driver_failed(P.driver, &e);
+    P.re_seen = e.u.failed.re;
+    free(down);
+    free(inc);
+    free(wave);
+    return status;
+}
+
+static int on_message(struct hark_control *c)
+{
+    char address[512];
+    const char *text;
+    size_t n;
+    uint32_t a, b;
+    uint64_t id;
+    switch (c->type) {
+    case HARK_C_PEER:
+        a = hark_control_get32(c);
+        b = hark_control_get32(c);
+        text = hark_control_gets(c, &n);
+        snprintf(address, sizeof address, "%.*s", (int)n, text);
+        return c->bad ? HARK_D_EINVAL : hark_driver_peer(P.driver, a, b, n ? address : NULL);
+    case HARK_C_FAILED: return on_failed(c);
+    case HARK_C_STORED:
+        a = hark_control_get32(c);
+        id = hark_control_get64(c);
+        b = hark_control_get32(c);
+        return hark_driver_stored(P.driver, a, id, b != 0);
+    case HARK_C_QUIET: P.quiet = true; return hark_driver_quiet(P.driver);
+    case HARK_C_ALL_DONE: P.all_done = true; return HARK_D_OK;
+    default: return HARK_D_OK; /* a newer supervisor may say more */
+    }
+}
+
+int hark_process_control(void)
+{
+    if (!atomic_load_explicit(&P.pending, memory_order_acquire)) return HARK_D_OK;
+    for (;;) {
+        pthread_mutex_lock(&P.lock);
+        struct hark_process_message *m = P.head;
+        if (m) P.head = m->next;
+        if (P.head == NULL) {
+            P.tail = NULL;
+            atomic_store_explicit(&P.pending, false, memory_order_relaxed);
+        }
+        pthread_mutex_unlock(&P.lock);
+        if (m == NULL) return HARK_D_OK;
+        struct hark_control c;
+        int status = hark_control_parse(&c, m->bytes, m->length) > 0 ? on_message(&c) : HARK_D_EINVAL;
+        free(m);
+        if (status < 0) return status;
+    }
+}
+
+static void check(int status)
+{
+    if (status >= 0) return;
+    if (status == HARK_D_EGONE) {
+        /* Rolled back: a process can not return to an earlier stack, so it ends and begins again. */
+        kill(getpid(), SIGKILL);
+        pause();
+    }
+    hark_process_fatal("rank %d: %s", (int)P.setup.rank, hark_driver_error(P.driver));
+}
+
+void hark_process_poll(void)
+{
+    check(hark_process_control());
+    check(hark_driver_poll(P.driver));
+}
+
+void hark_process_wait(void)
+{
+    check(hark_process_control());
+    int n = hark_driver_poll(P.driver);
+    check(n);
+    if (n > 0 || atomic_load_explicit(&P.pending, memory_order_acquire)) return;
+    atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
+    check(hark_driver_wait(P.driver, -1));
+    atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
+    atomic_fetch_add_explicit(&P.slot->turn, 1, memory_order_relaxed);
+}
+
+/* ---- hooks that are the same for all --------------------------------------------------------------------------------- */
+
+static void persist(void *self, const struct hark_effect *x)
+{
+    struct hark_control m;
+    (void)self;
+    hark_control_begin(&m, HARK_C_PERSIST);
+    hark_control_put32(&m, x->fact);
+    hark_control_put32(&m, x->peer);
+    hark_control_put32(&m, x->re);
+    hark_control_put64(&m, x->u.id);
+    hark_process_say(&m);
+}
+
+static void diverged(void *self, const struct hark_effect *x)
+{
+    char line[300];
+    struct hark_control m;
+    (void)self;
+    if (x->expected == 0 && x->got == 0)
+        snprintf(line, sizeof line,
+            "rank %u diverged: its re-execution does not send messages %llu..%llu to rank %u (context %u), which it sent "
+            "before the failure",
+            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->u.last, x->name.peer, x->name.ctx);
+    else
+        snprintf(line, sizeof line,
+            "rank %u diverged: messages %llu..%llu to rank %u (context %u) differ from those sent before the failure: "
+            "digest expected %016llx, got %016llx",
+            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->u.last, x->name.peer, x->name.ctx,
+            (unsigned long long)x->expected, (unsigned long long)x->got);
+    hark_control_begin(&m, HARK_C_DIVERGED);
+    hark_control_puts(&m, line, strlen(line));
+    hark_process_say(&m);
+}
+
+static void trouble(void *self, const char *line)
+{
+    (void)self;
+    fprintf(stderr, "hark: rank %d: %s\n", (int)P.setup.rank, line);
+}
+
+/* ---- open ------------------------------------------------------------------------------------------------------------- */
+
+static void setup_alone(void)
+{
+    char directory[] = "/tmp/hark-alone-XXXXXX";
+    P.setup = (struct hark_setup){.ranks = 1, .job = strdup("alone"), .protocol = strdup("none"),
+        .transport = strdup("shm"), .board = -1};
+    char name[40];
+    snprintf(name, sizeof name, "alone-%d", (int)getpid());
+    free(P.setup.job);
+    P.setup.job = strdup(name);
+    if (mkdtemp(directory) == NULL) hark_process_fatal("%s: %s", directory, strerror(errno));
+    P.setup.directory = strdup(directory);
+}
+
+static void setup_take(const char *control)
+{
+    char error[200] = "no message";
+    struct hark_control c;
+    size_t n;
+    P.control = atoi(control);
+    /* Die with the supervisor; the janitor sweeps up what remains. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    struct hark_process_message *m = read_message();
+    if (m == NULL || hark_control_parse(&c, m->bytes, m->length) <= 0 || c.type != HARK_C_SETUP)
+        hark_process_fatal("HARK_CONTROL=%s: this is not the control socket of `hark run`", control);
+    const char *text = hark_control_gets(&c, &n);
+    if (hark_setup_read(&P.setup, text, n, error) < 0) hark_process_fatal("%s", error);
+    free(m);
+}
+
+static void board_open(void)
+{
+    uint64_t bytes = HARK_BOARD_BYTES(P.setup.ranks);
+    if (P.setup.board < 0) P.board = calloc(1, bytes);
+    else P.board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, P.setup.board, 0);
+    if (P.board == NULL || P.board == MAP_FAILED) hark_process_fatal("the board: %s", strerror(errno));
+    P.slot = &P.board->slot[P.setup.rank == UINT32_MAX ? P.setup.ranks : P.setup.rank];
+}
+
+static void trace_open(const struct hark_clusters *clusters)
+{
+    char error[HARK_TRACE_ERROR];
+    struct hark_trace_job job = {P.setup.ranks, P.setup.protocol, P.setup.transport, clusters->of};
+    if (P.setup.trace == NULL) return;
+    P.trace = hark_trace_open(P.setup.trace, &job, 0, error);
+    if (P.trace == NULL) hark_process_fatal("%s", error);
+}
+
+static void driver_open(const struct hark_hooks *hooks, const struct hark_clusters *clusters, bool recovery)
+{
+    char error[256];
+    struct hark_driver_config c = {.hooks = *hooks, .digest = P.setup.digest != 0};
+    struct hark_range *group = NULL;
+    P.protocol = hark_protocol_named(recovery ? "recovery" : P.setup.protocol);
+    if (P.protocol == NULL) hark_process_fatal("no protocol is named %s", P.setup.protocol);
+    c.protocol = P.protocol;
+    c.core.me = P.setup.rank;
+    c.core.ranks = P.setup.ranks;
+    c.core.generations = P.setup.generations;
+    c.core.copies = P.setup.copies;
+    if (!recovery && P.protocol->rolls == HARK_ROLLS_GROUP) {
+        group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);
+        c.core.group = group;
+    }
+    c.transport = hark_transport_named(P.setup.transport);
+    if (c.transport == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);
+    c.transport_config = (struct hark_transport_config){.job = P.setup.job, .directory = P.setup.directory,
+        .me = P.setup.rank, .inc = P.setup.inc, .ranks = P.setup.ranks, .frame_limit = P.setup.frame_limit};
+    memcpy(c.transport_config.key, P.setup.key, sizeof P.setup.key);
+    c.store = P.store;
+    c.log = (struct hark_log_config){P.setup.log_limit, P.setup.spill, 0, P.setup.rank, P.setup.inc};
+    c.figures = (struct hark_driver_figures *)(void *)P.slot;
+    c.hooks.persist = persist;
+    c.hooks.diverged = diverged;
+    c.hooks.trouble = trouble;
+    if (P.trace) c.hooks.observe = hark_observe;
+    if (hark_driver_open(&P.driver, &c, error) < 0) hark_process_fatal("rank %d: %s", (int)P.setup.rank, error);
+    free(group);
+}
+
+HARK_STATIC_ASSERT(offsetof(struct hark_board_slot, refused) == offsetof(struct hark_driver_figures, refused),
+    "a slot of the board begins with the driver's figures");
+
+void hark_process_open(const struct hark_hooks *hooks, bool recovery)
+{
+    const char *control = getenv("HARK_CONTROL");
+    struct hark_clusters clusters = {0};
+    char error[256];
+    signal(SIGPIPE, SIG_IGN);
+    pthread_mutex_init(&P.lock, NULL);
+    pthread_cond_init(&P.marked_now, NULL);
+    if (control) setup_take(control);
+    else setup_alone();
+    board_open();
+    if (P.setup.clusters ? hark_clusters_parse(&clusters, P.setup.ranks, P.setup.clusters, "clusters", error) < 0
+                         : hark_clusters_blocks(&clusters, P.setup.ranks, P.setup.ranks) < 0)
+        hark_process_fatal("rank %d: the clusters can not be read", (int)P.setup.rank);
+    if (P.setup.store && !recovery &&
+        hark_store_open_directory(&P.store, P.setup.store, P.setup.job, P.setup.ranks, false, error) < 0)
+        hark_process_fatal("rank %d: %s", (int)P.setup.rank, error);
+    trace_open(&clusters);
+    driver_open(hooks, &clusters, recovery);
+    hark_clusters_free(&clusters);
+}
+
+void hark_process_hello(uint64_t out, uint64_t err)
+{
+    struct hark_control m;
+    sigset_t all, before;
+    const char *address = hark_driver_address(P.driver);
+    hark_observe_start();
+    if (P.control < 0) return;
+    hark_control_begin(&m, HARK_C_HELLO);
+    hark_control_put32(&m, P.setup.inc);
+    hark_control_put64(&m, out);
+    hark_control_put64(&m, err);
+    hark_control_puts(&m, address, strlen(address));
+    hark_process_say(&m);
+    sigfillset(&all); /* signals are the application's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    P.reading = pthread_create(&P.reader, NULL, listen_to_supervisor, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!P.reading) hark_process_fatal("rank %d: no thread for the control socket", (int)P.setup.rank);
+    while (P.re_seen < P.setup.re) hark_process_wait(); /* a restarted process learns first who is who */
+}
+
+void hark_process_close(void)
+{
+    if (P.reading) {
+        pthread_cancel(P.reader);
+        pthread_join(P.reader, NULL);
+    }
+    hark_observe_finish();
+    hark_driver_close(P.driver);
+    hark_trace_close(P.trace);
+    if (P.store) P.store->ops->close(P.store);
+    if (P.setup.board < 0) free(P.board);
+    else munmap(P.board, HARK_BOARD_BYTES(P.setup.ranks));
+    if (P.control < 0) {
+        const struct hark_transport_ops *t = hark_transport_named(P.setup.transport);
+        if (t) t->sweep(P.setup.job, P.setup.directory);
+        rmdir(P.setup.directory);
+    }
+    hark_setup_free(&P.setup);
+}

@@ -1,0 +1,68 @@
+/* process.h: the side of a process of the job: control socket, board, trace, driver. Applications (app.c) and the
+ * recovery process (recovery_main.c) stand on it. */
+#ifndef HARK_RUNTIME_PROCESS_H
+#define HARK_RUNTIME_PROCESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "board.h"
+#include "control.h"
+#include "hark/driver.h"
+#include "../view/trace.h"
+
+struct hark_process_message { /* from the supervisor, whole */
+    struct hark_process_message *next;
+    size_t length;
+    uint8_t bytes[];
+};
+
+struct hark_process {
+    struct hark_setup setup;
+    int control; /* -1: a job of one, without a supervisor */
+    struct hark_driver *driver;
+    struct hark_store *store;
+    const struct hark_protocol *protocol;
+    struct hark_board *board;
+    struct hark_board_slot *slot;
+    struct hark_trace_writer *trace;
+    uint64_t phase; /* of the process, as the trace shows it */
+    pthread_t reader;
+    bool reading;
+    pthread_mutex_t lock;
+    pthread_cond_t marked_now;
+    struct hark_process_message *head, *tail; /* under lock */
+    bool marked, lost;                        /* under lock: MARKED came; the supervisor is gone */
+    uint64_t marked_out, marked_err;
+    atomic_bool pending;
+    /* what the messages brought, for the owner */
+    uint32_t re_seen;
+    bool all_done, quiet;
+};
+
+extern struct hark_process hark_process; /* there is one */
+
+/* Takes HARK_CONTROL from the environment, reads SETUP, opens board, trace, store and driver. `hooks` are the
+ * owner's; persist, diverged, trouble and observe are filled in here. On failure says why in one line and exits
+ * with status 1. Without HARK_CONTROL: a job of one. */
+void hark_process_open(const struct hark_hooks *hooks, bool recovery);
+/* Tells the supervisor that this process is up; the reader begins. `out`, `err`: positions of its output. */
+void hark_process_hello(uint64_t out, uint64_t err);
+/* Takes over what the supervisor has said: FAILED, PEER, STORED go to the driver. A driver status. */
+int hark_process_control(void);
+/* Says something to the supervisor; the message is freed. */
+void hark_process_say(struct hark_control *m);
+/* All output so far belongs to checkpoint `id`: the supervisor's positions. */
+void hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err);
+/* One line to the supervisor, and the end of this process with status 1. */
+_Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Polls, looks at control messages, and sleeps when there is nothing. A driver status; fatal ones do not return. */
+void hark_process_wait(void);
+void hark_process_poll(void);
+void hark_process_close(void);
+uint64_t hark_process_now(void); /* CLOCK_MONOTONIC, ns */
+
+/* The whole of the recovery process: returns its exit status. */
+int hark_recovery_main(void);
+
+#endif

@@ -1,0 +1,38 @@
+/* The recovery process: a core, a transport, and the supervisor's announcements; nothing else. */
+#include <stdlib.h>
+
+#include "process.h"
+
+static void none_handup(void *self, struct hark_message *m)
+{
+    (void)self;
+    (void)m; /* it gets no application messages: the core hands nothing up */
+}
+static void none(void *self)
+{
+    (void)self;
+}
+static int none_capture(void *self, uint64_t id, const struct hark_region **region, uint32_t *count)
+{
+    (void)self;
+    (void)id;
+    (void)region;
+    (void)count;
+    return -1;
+}
+static void none_rollback(void *self, uint64_t id)
+{
+    (void)self;
+    (void)id;
+}
+
+int hark_recovery_main(void)
+{
+    struct hark_hooks hooks = {.handup = none_handup, .resume = none, .capture = none_capture, .recovered = none,
+        .rollback = none_rollback};
+    hark_process_open(&hooks, true);
+    hark_process_hello(0, 0);
+    while (!hark_process.all_done) hark_process_wait();
+    hark_process_close();
+    return 0;
+}

@@ -1,0 +1,230 @@
+#include "service.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "service_record.h"
+
+const char *hark_service_error(const struct hark_service *s)
+{
+    return s->error;
+}
+
+bool hark_service_resumed(const struct hark_service *s)
+{
+    return s->resumed;
+}
+
+bool hark_service_finished(const struct hark_service *s)
+{
+    return s->finished;
+}
+
+uint32_t hark_service_re(const struct hark_service *s)
+{
+    return s->re;
+}
+
+uint32_t hark_service_inc(const struct hark_service *s, uint32_t rank)
+{
+    return rank == HARK_RECOVERY ? s->recovery_inc : s->inc[rank];
+}
+
+uint32_t hark_service_down(const struct hark_service *s)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < s->ranks; r++) n += s->down[r];
+    return n;
+}
+
+bool hark_service_is_down(const struct hark_service *s, uint32_t rank)
+{
+    return s->down[rank] != 0;
+}
+
+/* Processes that checkpoint together: the cluster where clusters roll back, else all. */
+static uint32_t group_of(const struct hark_service *s, uint32_t rank)
+{
+    return s->config.protocol->rolls == HARK_ROLLS_GROUP ? s->config.clusters->of[rank] : 0;
+}
+
+static uint64_t last_wave(const struct hark_service_group *g)
+{
+    return g->count ? g->wave[g->count - 1] : 0;
+}
+
+uint64_t hark_service_wave(const struct hark_service *s, uint32_t rank)
+{
+    return last_wave(&s->group[group_of(s, rank)]);
+}
+
+bool hark_service_unit(const struct hark_service *s, uint32_t rank, uint8_t *member)
+{
+    switch (s->config.protocol->rolls) {
+    case HARK_ROLLS_PROCESS: member[rank] = 1; return true;
+    case HARK_ROLLS_GROUP:
+    case HARK_ROLLS_ALL:
+        for (uint32_t r = 0; r < s->ranks; r++)
+            if (group_of(s, r) == group_of(s, rank)) member[r] = 1;
+        return true;
+    default: return false;
+    }
+}
+
+/* ---- images ------------------------------------------------------------------------------------------------ */
+
+/* Are the images `id` of all whose images are needed together with that of `rank` whole? */
+static bool whole(struct hark_service *s, uint32_t rank, uint64_t id)
+{
+    bool alone = s->config.protocol->rolls == HARK_ROLLS_PROCESS;
+    if (s->config.images == NULL) return true;
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        if (alone ? r != rank : group_of(s, r) != group_of(s, rank)) continue;
+        if (s->config.images->ops->verify(s->config.images, r, id) == HARK_S_OK) continue;
+        snprintf(s->error, sizeof s->error, "%s", s->config.images->error);
+        return false;
+    }
+    return true;
+}
+
+int hark_service_verify(struct hark_service *s, uint32_t rank, uint64_t *wave)
+{
+    struct hark_service_group *g = &s->group[group_of(s, rank)];
+    uint32_t n = g->count;
+    while (n && !whole(s, rank, g->wave[n - 1])) n--;
+    *wave = n ? g->wave[n - 1] : 0;
+    if (n == g->count) return HARK_SERVICE_OK;
+    /* Logs are trimmed to the oldest image kept: the initial state is one until `generations` others are. */
+    if (n == 0 && g->decided >= s->config.generations) return HARK_SERVICE_ELOST;
+    if (s->config.protocol->rolls != HARK_ROLLS_PROCESS) {
+        memset(&g->wave[n], 0, sizeof g->wave[0] * (g->count - n));
+        g->count = n;
+    }
+    return HARK_SERVICE_FELL_BACK;
+}
+
+/* ---- changes ----------------------------------------------------------------------------------------------- */
+
+int hark_service_fail(struct hark_service *s, const uint8_t *rolls, bool recovery)
+{
+    for (uint32_t r = 0; rolls && r < s->ranks; r++) {
+        if (!rolls[r]) continue;
+        s->inc[r]++;
+        s->down[r] = 1;
+    }
+    s->recovery_inc += recovery;
+    s->re++;
+    return hark_service_write(s);
+}
+
+static int decide(struct hark_service *s, uint32_t peer, uint64_t id)
+{
+    if (peer >= s->ranks || (peer && group_of(s, peer) == group_of(s, peer - 1))) return HARK_SERVICE_REFUSED;
+    struct hark_service_group *g = &s->group[group_of(s, peer)], before = *g;
+    if (id <= last_wave(g)) return id && id == last_wave(g) ? HARK_SERVICE_OK : HARK_SERVICE_REFUSED;
+    if (g->count == s->config.generations) {
+        memmove(g->wave, g->wave + 1, sizeof g->wave[0] * (g->count - 1));
+        g->count--;
+    }
+    g->wave[g->count++] = id;
+    if (g->decided < UINT32_MAX) g->decided++;
+    int status = hark_service_write(s);
+    if (status < 0) *g = before;
+    return status;
+}
+
+int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id)
+{
+    if (re != s->re) return HARK_SERVICE_REFUSED;
+    if (fact == HARK_FACT_WAVE) return decide(s, peer, id);
+    if (fact != HARK_FACT_DONE || (peer >= s->ranks && peer != HARK_RECOVERY)) return HARK_SERVICE_REFUSED;
+    if (peer == HARK_RECOVERY) memset(s->down, 0, s->ranks);
+    else s->down[peer] = 0;
+    return hark_service_write(s);
+}
+
+int hark_service_finish(struct hark_service *s)
+{
+    s->finished = true;
+    return hark_service_write(s);
+}
+
+/* ---- telling ----------------------------------------------------------------------------------------------- */
+
+static uint32_t lowest_rank(const struct hark_service *s, uint32_t group)
+{
+    for (uint32_t r = 0; r < s->ranks; r++)
+        if (group_of(s, r) == group) return r;
+    return 0;
+}
+
+void hark_service_announce(const struct hark_service *s, struct hark_control *m)
+{
+    uint32_t incs = s->recovery_inc != 0, waves = 0;
+    for (uint32_t r = 0; r < s->ranks; r++) incs += s->inc[r] != 0;
+    for (uint32_t g = 0; g < s->groups; g++) waves += s->group[g].count != 0;
+    hark_control_begin(m, HARK_C_FAILED);
+    hark_control_put32(m, s->re);
+    hark_control_put32(m, hark_service_down(s));
+    for (uint32_t r = 0; r < s->ranks; r++)
+        if (s->down[r]) hark_control_put32(m, r);
+    hark_control_put32(m, incs);
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        if (s->inc[r] == 0) continue;
+        hark_control_put32(m, r);
+        hark_control_put32(m, s->inc[r]);
+    }
+    if (s->recovery_inc) {
+        hark_control_put32(m, HARK_RECOVERY);
+        hark_control_put32(m, s->recovery_inc);
+    }
+    hark_control_put32(m, waves);
+    for (uint32_t g = 0; g < s->groups; g++) { /* numbered by lowest rank, so ascending */
+        if (s->group[g].count == 0) continue;
+        hark_control_put32(m, lowest_rank(s, g));
+        hark_control_put64(m, last_wave(&s->group[g]));
+    }
+    hark_control_end(m);
+}
+
+/* ---- open and close ---------------------------------------------------------------------------------------- */
+
+int hark_service_open(struct hark_service **out, const struct hark_service_config *config,
+    char error[HARK_SERVICE_ERROR])
+{
+    struct hark_service *s = calloc(1, sizeof *s);
+    *out = NULL;
+    snprintf(error, HARK_SERVICE_ERROR, "no memory");
+    if (s == NULL) return HARK_SERVICE_EMEMORY;
+    s->config = *config;
+    if (s->config.generations == 0) s->config.generations = 2;
+    s->ranks = config->clusters->ranks;
+    s->groups = config->protocol->rolls == HARK_ROLLS_GROUP ? config->clusters->count : 1;
+    s->inc = calloc(s->ranks, sizeof *s->inc);
+    s->down = calloc(s->ranks, sizeof *s->down);
+    s->group = calloc(s->groups, sizeof *s->group);
+    int status = s->inc && s->down && s->group ? HARK_SERVICE_OK : HARK_SERVICE_EMEMORY;
+    if (s->config.generations > HARK_SERVICE_GENERATIONS) {
+        status = HARK_SERVICE_EINVAL;
+        snprintf(error, HARK_SERVICE_ERROR, "expected 1 to %d generations", HARK_SERVICE_GENERATIONS);
+    }
+    if (status == HARK_SERVICE_OK && config->record) {
+        status = hark_service_read(s);
+        if (status == HARK_SERVICE_OK && !s->resumed) status = hark_service_write(s);
+        if (status < 0) snprintf(error, HARK_SERVICE_ERROR, "%s", s->error);
+    }
+    if (status < 0) hark_service_close(s);
+    else *out = s;
+    return status;
+}
+
+void hark_service_close(struct hark_service *s)
+{
+    if (s == NULL) return;
+    free(s->inc);
+    free(s->down);
+    free(s->group);
+    free(s);
+}

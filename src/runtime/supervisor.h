@@ -1,0 +1,43 @@
+/* supervisor.h: starts the processes of a job, sees them die, brings back those that must go back, ends. */
+#ifndef HARK_RUNTIME_SUPERVISOR_H
+#define HARK_RUNTIME_SUPERVISOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clusters.h"
+#include "hark/hark.h"
+#include "hark/transport.h"
+
+struct hark_kill { /* for tests: SIGKILL when `rank` has made `at` deliveries */
+    uint32_t rank; /* HARK_RECOVERY: when the recovery process has received `at` frames */
+    uint64_t at;   /* >= 1, of all incarnations together */
+};
+
+struct hark_run_options {
+    uint32_t ranks;
+    const struct hark_protocol *protocol;
+    const struct hark_transport_ops *transport;
+    struct hark_clusters clusters;
+    char *const *program; /* argv of the processes, NULL behind the last; program[0] is looked up in PATH */
+    char *const *recovery; /* argv of the recovery process; NULL: this executable with HARK_RECOVERY_ARGUMENT */
+    const char *store;  /* directory of checkpoints that outlives the run; NULL: none */
+    const char *spill;  /* directory for logs over their limit; NULL: they do not spill */
+    const char *trace;  /* file for the trace; NULL: none */
+    const char *json;   /* file for the figures; NULL: none */
+    uint64_t log_limit; /* bytes of payload log in memory, a process; 0: none */
+    uint64_t interval_ms; /* between checkpoints; 0: none */
+    uint32_t copies, generations;
+    bool resume, digest, verbose;
+    const struct hark_kill *kill; /* any order */
+    uint32_t kills;
+};
+
+#define HARK_RECOVERY_ARGUMENT "--recovery-process"
+
+/* Runs the job to its end. Returns the exit status of `hark run`: 0 done; 1 the program failed, said in one line on
+ * stderr; 2 the input (program, store, files) can not be used, said in the same way; 128 + n after signal n. What the
+ * options point to must last. Nothing of the job is left when it returns, but the store and the files asked for. */
+int hark_supervise(const struct hark_run_options *options);
+
+#endif

@@ -1,0 +1,161 @@
+/* supervisor_internal.h: what the parts of the supervisor share.
+ *
+ *   supervisor.c           the loop from start to end, signals
+ *   supervisor_job.c       what a job has outside of its processes: directory, stores, board, janitor
+ *   supervisor_spawn.c     fork and exec
+ *   supervisor_link.c      the descriptors to a process: control socket and output
+ *   supervisor_messages.c  what processes say, and what they are told
+ *   supervisor_recover.c   a death, and what follows
+ *   supervisor_quiet.c     looks at the board: nothing can move, planned kills of the recovery process
+ *   supervisor_json.c      the figures
+ */
+#ifndef HARK_RUNTIME_SUPERVISOR_INTERNAL_H
+#define HARK_RUNTIME_SUPERVISOR_INTERNAL_H
+
+#include <stddef.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "board.h"
+#include "control.h"
+#include "janitor.h"
+#include "output.h"
+#include "service.h"
+#include "supervisor.h"
+#include "../view/trace.h"
+
+struct supervisor;
+struct child;
+
+enum link_kind { LINK_CONTROL, LINK_OUT, LINK_ERR, LINKS };
+
+/* One watched descriptor of one incarnation; outlives it until libuv lets go. */
+struct link {
+    uv_poll_t poll;
+    struct child *child;
+    int fd;
+    enum link_kind kind;
+    int events;
+};
+
+struct child { /* a process of the job, over all its incarnations */
+    struct supervisor *s;
+    uint32_t rank; /* HARK_RECOVERY: the recovery process */
+    uint32_t inc;
+    pid_t pid; /* 0: not running */
+    struct link *link[LINKS];
+    struct hark_output output[2];
+    uint8_t *in, *out; /* bytes of the control socket: read and not parsed, to be written */
+    size_t in_length, in_room, out_length, out_room;
+    char *address;       /* of this incarnation, once it has said hello */
+    uint64_t checkpoint; /* it began from */
+    uint64_t began;      /* deliveries of all incarnations when it began */
+    uint64_t place_checkpoint, place; /* of its last death by itself: where it began, deliveries since */
+    uint32_t same_place; /* how many such deaths in a row */
+    bool hello, finished;
+    bool exited;   /* after the end of the job, as it should */
+    bool dead;     /* and to be restarted */
+    bool doomed;   /* killed by us, because it goes back with another one */
+    bool restarted; /* ever */
+};
+
+enum phase { RUNNING, FINISHING, ENDING };
+
+struct failure {
+    uint32_t rank;
+    uint64_t at; /* deliveries made; by the recovery process: frames received */
+    char kind[24];
+};
+
+struct recovery { /* times are CLOCK_MONOTONIC, ns; 0: not yet */
+    uint64_t died, announced, restarted, over, caught_up;
+    uint32_t re;       /* of the last announcement in it */
+    uint8_t *rolled;   /* of each rank: 1 if it went back */
+};
+
+struct supervisor {
+    const struct hark_run_options *o;
+    uint32_t count; /* of children: the ranks, and the recovery process if the protocol needs one */
+    struct child *child;
+    enum phase phase;
+    int exit;   /* status to end with, from ENDING on */
+    int signal; /* that was passed on; 0: none */
+    bool output_failed, record_failed;
+
+    uv_loop_t loop;
+    uv_signal_t on_child, on_signal[3];
+    uv_timer_t look, grace, hunt;
+    bool grace_on, hunt_on;
+
+    char job[41];
+    char directory[64];
+    char *store_path, *clusters_text;
+    uint8_t key[32];
+    int lock;
+    struct hark_store *record, *images;
+    struct hark_service *service;
+    struct hark_janitor janitor;
+    struct hark_board *board;
+    int board_fd;
+    bool directory_made;
+
+    struct hark_trace_writer *trace;
+    char **part; /* files of the trace */
+    uint32_t parts;
+
+    struct failure *failure;
+    struct recovery *recovery;
+    uint32_t failures, recoveries;
+    uint64_t started, ended, died; /* ns; died: first sign of deaths not announced yet */
+    uint64_t diverged;
+
+    uint64_t look_sum, look_since; /* quiescence: what was seen, and since when (ns) */
+    bool quiet_said;
+};
+
+/* supervisor.c */
+void hark_sup_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on stderr */
+void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone */
+void hark_sup_child_gone(struct supervisor *s);      /* looks whether all is over */
+uint64_t hark_sup_now(void);
+struct hark_board_slot *hark_sup_slot(const struct child *c);
+const char *hark_sup_name(const struct child *c, char name[32]); /* "rank 3" */
+
+/* supervisor_job.c: 0, or the exit status after one line */
+int hark_sup_job_open(struct supervisor *s);
+void hark_sup_job_close(struct supervisor *s);
+/* The part file of an incarnation, remembered for the merge; NULL if nothing is traced. */
+const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc);
+void hark_sup_trace(struct supervisor *s, uint8_t kind, uint32_t rank, uint32_t inc, uint64_t id);
+void hark_sup_trace_failed(struct supervisor *s);
+
+/* supervisor_spawn.c: 0, or an errno */
+int hark_sup_spawn(struct child *c);
+uint64_t hark_sup_kill_at(const struct child *c); /* the next planned kill; 0: none */
+
+/* supervisor_link.c */
+int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or an errno */
+void hark_sup_unlink(struct child *c);                   /* closes all of them */
+void hark_sup_drain(struct child *c, enum link_kind kind); /* reads until there is nothing now */
+void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the caller's */
+
+/* supervisor_messages.c */
+void hark_sup_take(struct child *c); /* what has come on the control socket */
+void hark_sup_setup(struct child *c);
+void hark_sup_announce(struct supervisor *s, struct child *only); /* the present FAILED, to all (only NULL) that are up */
+void hark_sup_try_finish(struct supervisor *s);
+
+/* supervisor_recover.c */
+void hark_sup_reap(struct child *c); /* if it is dead: takes its last words and sees what follows */
+void hark_sup_settle(struct supervisor *s); /* restarts what is dead, once all that go back with it are */
+void hark_sup_recovered(struct supervisor *s); /* D may be empty now */
+bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
+
+/* supervisor_quiet.c */
+void hark_sup_look(uv_timer_t *timer);
+void hark_sup_hunt(struct supervisor *s); /* watches the recovery process while a kill of it is planned */
+
+/* supervisor_json.c: 0, or -1 after one line */
+int hark_sup_json(const struct supervisor *s);
+
+#endif

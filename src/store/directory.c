@@ -1,0 +1,443 @@
+/* directory.c: the directory store.
+ *
+ *     DIR/job           whose it is
+ *     DIR/r7/42         image 42 of rank 7
+ *     DIR/tmp/PID.N     being written, locked (flock) by its writer
+ *
+ * Many processes use one store at once, so what lies in tmp is removed only if nobody holds its lock any more. */
+#include "file.h"
+#include "image.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct directory {
+    struct hark_store store;
+    int root;
+    uint32_t ranks;
+    uint32_t ready;  /* the rank whose directory this handle has made durable last, or UINT32_MAX */
+    uint32_t number; /* of the next temporary: a name that a cleaner may just be looking at is not used again */
+    char job[HARK_IMAGE_JOB_MAX + 1];
+    char path[]; /* as given: for messages only, everything goes by `root` */
+};
+
+static int say(struct directory *d, int status, const char *what, const char *name, const char *why)
+{
+    hark_file_say(d->store.error, what, d->path, name, why ? why : strerror(errno));
+    return status;
+}
+
+/* ---- files being written ---------------------------------------------------------------------- */
+
+static int open_temporaries(struct directory *d)
+{
+    int fd = hark_file_open(d->root, "tmp", O_RDONLY | O_DIRECTORY);
+    if (fd >= 0 || errno != ENOENT) return fd;
+    if (mkdirat(d->root, "tmp", 0700) < 0 && errno != EEXIST) return -1;
+    return hark_file_open(d->root, "tmp", O_RDONLY | O_DIRECTORY);
+}
+
+/* A new locked file in tmp. Between its making and its locking somebody who cleans up may take it for a leftover and
+ * remove it: then it has no name any more and we make another. */
+static int make_temporary(struct directory *d, int tmp, char name[40])
+{
+    for (unsigned tries = 0; tries < 1000; tries++) {
+        struct stat st;
+        snprintf(name, 40, "%ld.%u", (long)getpid(), d->number++);
+        int fd = hark_file_create(tmp, name), locked;
+        if (fd < 0 && errno == EEXIST) continue;
+        if (fd < 0) return -1;
+        do locked = flock(fd, LOCK_EX);
+        while (locked < 0 && errno == EINTR);
+        if (locked == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0) return fd;
+        int saved = errno;
+        close(fd);
+        if (locked < 0) {
+            unlinkat(tmp, name, 0);
+            errno = saved;
+            return -1;
+        }
+    }
+    errno = EEXIST;
+    return -1;
+}
+
+static DIR *list_directory(int dir, const char *name)
+{
+    int fd = hark_file_open(dir, name, O_RDONLY | O_DIRECTORY);
+    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !list) close(fd);
+    return list;
+}
+
+/* Removes what crashed writers left. Best effort: a leftover harms nobody but the disk. */
+static void clean_temporaries(int root)
+{
+    DIR *list = list_directory(root, "tmp");
+    if (!list) return;
+    for (struct dirent *e; (e = readdir(list));) {
+        struct stat locked, named;
+        if (e->d_name[0] == '.') continue;
+        int fd = hark_file_open(dirfd(list), e->d_name, O_RDWR | O_NONBLOCK);
+        if (fd < 0) continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &locked) == 0 &&
+            fstatat(dirfd(list), e->d_name, &named, AT_SYMLINK_NOFOLLOW) == 0 && locked.st_ino == named.st_ino)
+            unlinkat(dirfd(list), e->d_name, 0);
+        close(fd);
+    }
+    closedir(list);
+}
+
+/* ---- images ----------------------------------------------------------------------------------- */
+
+static int check(struct directory *d, uint32_t rank, uint64_t id, char name[64], struct hark_image_name *wanted)
+{
+    snprintf(name, 64, "r%u/%llu", rank, (unsigned long long)id);
+    if (rank >= d->ranks) return say(d, HARK_S_EINVAL, "cannot name an image", name, "the store has fewer processes");
+    if (id == 0) return say(d, HARK_S_EINVAL, "cannot name an image", name, "ids begin at 1");
+    *wanted = (struct hark_image_name){.job = d->job, .ranks = d->ranks, .rank = rank, .id = id};
+    return HARK_S_OK;
+}
+
+/* The directory of a rank, made if need be. Also one that was there already may have been made by a process that died
+ * before it could sync the root, so the root is synced once by each handle. */
+static int open_rank(struct directory *d, uint32_t rank)
+{
+    char name[16];
+    snprintf(name, sizeof name, "r%u", rank);
+    bool made = mkdirat(d->root, name, 0700) == 0;
+    if (!made && errno != EEXIST) return -1;
+    int fd = hark_file_open(d->root, name, O_RDONLY | O_DIRECTORY);
+    if (fd < 0 || (!made && d->ready == rank)) return fd;
+    if (hark_file_sync(d->root) < 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    d->ready = rank;
+    return fd;
+}
+
+/* Writes, syncs, renames, syncs; the locked temporary is closed in any case, and removed on failure. */
+static int write_image(struct directory *d, const struct hark_image_name *wanted, const struct hark_section *section,
+    uint32_t count, int tmp, int to, const char *path)
+{
+    char name[40], target[24];
+    const char *why = NULL;
+    int fd = make_temporary(d, tmp, name);
+    if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot make a file in", "tmp", NULL);
+    int status = hark_image_write(fd, wanted, section, count, &why);
+    if (status == HARK_S_OK && hark_file_sync(fd) < 0) status = HARK_S_ESYSTEM;
+    snprintf(target, sizeof target, "%llu", (unsigned long long)wanted->id);
+    /* Renamed while still locked: a name in tmp without a lock would be anybody's to remove. */
+    if (status == HARK_S_OK && renameat(tmp, name, to, target) < 0) status = HARK_S_ESYSTEM;
+    if (status != HARK_S_OK) {
+        say(d, status, "cannot write image", path, why);
+        unlinkat(tmp, name, 0);
+        close(fd);
+        return status;
+    }
+    close(fd); /* nothing can be lost here: the bytes were synced */
+    if (hark_file_sync(to) < 0) return say(d, HARK_S_ESYSTEM, "cannot sync the directory of image", path, NULL);
+    return HARK_S_OK;
+}
+
+static int directory_write(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section *section,
+    uint32_t count)
+{
+    struct directory *d = (struct directory *)s;
+    struct hark_image_name wanted;
+    char path[64];
+    int status = check(d, rank, id, path, &wanted);
+    if (status != HARK_S_OK) return status;
+    int tmp = open_temporaries(d);
+    if (tmp < 0) return say(d, HARK_S_ESYSTEM, "cannot open", "tmp", NULL);
+    int to = open_rank(d, rank);
+    if (to < 0)
+        status = say(d, HARK_S_ESYSTEM, "cannot make the directory of image", path, NULL);
+    else
+        status = write_image(d, &wanted, section, count, tmp, to, path);
+    if (to >= 0) close(to);
+    close(tmp);
+    return status;
+}
+
+static int load(struct directory *d, uint32_t rank, uint64_t id, struct hark_image **image)
+{
+    struct hark_image_name wanted;
+    char path[64], detail[128];
+    const char *why = NULL;
+    int status = check(d, rank, id, path, &wanted);
+    if (status != HARK_S_OK) return status;
+    int fd = hark_file_open(d->root, path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) return say(d, HARK_S_ENONE, "no image", path, "there is none of this id");
+    if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot open image", path, NULL);
+    status = hark_image_read(fd, &wanted, image, detail, &why);
+    if (status == HARK_S_EDAMAGED) say(d, status, "image", path, why);
+    if (status == HARK_S_ESYSTEM) say(d, status, "cannot read image", path, why);
+    close(fd);
+    return status;
+}
+
+static int directory_read(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section **section,
+    uint32_t *count, void **handle)
+{
+    struct hark_image *image;
+    int status = load((struct directory *)s, rank, id, &image);
+    if (status != HARK_S_OK) return status;
+    *section = image->section;
+    *count = image->count;
+    *handle = image;
+    return HARK_S_OK;
+}
+
+static void directory_release(struct hark_store *s, void *handle)
+{
+    (void)s;
+    hark_image_free(handle);
+}
+
+static int directory_verify(struct hark_store *s, uint32_t rank, uint64_t id)
+{
+    struct hark_image *image;
+    int status = load((struct directory *)s, rank, id, &image);
+    if (status == HARK_S_OK) hark_image_free(image);
+    return status;
+}
+
+/* Not synced: should a dropped image come back after a power failure, it is still whole and merely old. */
+static int directory_drop(struct hark_store *s, uint32_t rank, uint64_t id)
+{
+    struct directory *d = (struct directory *)s;
+    struct hark_image_name wanted;
+    char path[64];
+    int status = check(d, rank, id, path, &wanted);
+    if (status != HARK_S_OK) return status;
+    if (unlinkat(d->root, path, 0) < 0 && errno != ENOENT)
+        return say(d, HARK_S_ESYSTEM, "cannot remove image", path, NULL);
+    return HARK_S_OK;
+}
+
+/* Keeps the `room` lowest ids in ascending order. */
+static void insert(uint64_t *id, uint32_t room, uint32_t have, uint64_t new)
+{
+    uint32_t i = have < room ? have : room;
+    if (i == 0 && room == 0) return;
+    if (i == room && id[room - 1] < new) return;
+    if (i == room) i--;
+    for (; i > 0 && id[i - 1] > new; i--) id[i] = id[i - 1];
+    id[i] = new;
+}
+
+static int list_rank(int root, const char *name, uint64_t *id, uint32_t room)
+{
+    int have = 0;
+    DIR *list = list_directory(root, name);
+    if (!list) return errno == ENOENT ? 0 : HARK_S_ESYSTEM;
+    struct dirent *e;
+    while (errno = 0, (e = readdir(list))) {
+        const char *text = e->d_name;
+        uint64_t number;
+        if (hark_file_number(&text, UINT64_MAX, &number) < 0 || *text || number == 0) continue;
+        insert(id, room, (uint32_t)have, number);
+        have++;
+    }
+    int saved = errno;
+    closedir(list);
+    errno = saved;
+    return saved ? HARK_S_ESYSTEM : have;
+}
+
+static int directory_list(struct hark_store *s, uint32_t rank, uint64_t *id, uint32_t room)
+{
+    struct directory *d = (struct directory *)s;
+    char name[16];
+    snprintf(name, sizeof name, "r%u", rank);
+    if (rank >= d->ranks) return say(d, HARK_S_EINVAL, "cannot list", name, "the store has fewer processes");
+    int have = list_rank(d->root, name, id, room);
+    return have < 0 ? say(d, have, "cannot list", name, NULL) : have;
+}
+
+static void directory_close(struct hark_store *s)
+{
+    if (!s) return;
+    struct directory *d = (struct directory *)s;
+    close(d->root);
+    free(d);
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+/* Is there anything in the root but what an open that died may leave? 1, 0, or -1 with errno. */
+static int has_entries(int root)
+{
+    DIR *list = list_directory(root, ".");
+    if (!list) return -1;
+    int found = 0;
+    for (struct dirent *e; !found && (e = readdir(list));)
+        found = e->d_name[0] != '.' && strcmp(e->d_name, "tmp") != 0 && strcmp(e->d_name, "lost+found") != 0;
+    closedir(list);
+    return found;
+}
+
+static int has_images(int root)
+{
+    DIR *list = list_directory(root, ".");
+    if (!list) return -1;
+    int found = 0;
+    for (struct dirent *e; found == 0 && (e = readdir(list));) {
+        const char *text = e->d_name + 1;
+        uint64_t rank;
+        if (e->d_name[0] == 'r' && hark_file_number(&text, UINT32_MAX, &rank) == 0 && !*text)
+            found = list_rank(root, e->d_name, NULL, 0);
+    }
+    closedir(list);
+    return found;
+}
+
+/* Is the job file there, and ours? HARK_S_ENONE if there is none. */
+static int check_job(struct directory *d)
+{
+    uint8_t bytes[HARK_IMAGE_JOB_FILE + 1]; /* one more, to see a file that is too long */
+    char job[HARK_IMAGE_JOB_MAX + 1], text[160];
+    uint32_t ranks = 0;
+    int fd = hark_file_open(d->root, "job", O_RDONLY | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) return HARK_S_ENONE;
+    if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot open", "job", NULL);
+    int64_t got = hark_file_read(fd, bytes, sizeof bytes);
+    if (got < 0) say(d, HARK_S_ESYSTEM, "cannot read", "job", NULL);
+    close(fd);
+    if (got < 0) return HARK_S_ESYSTEM;
+    const char *wrong = hark_image_job_decode(bytes, (uint64_t)got, job, &ranks);
+    if (wrong) return say(d, HARK_S_EDAMAGED, "store", "job", wrong);
+    if (strcmp(job, d->job) == 0 && ranks == d->ranks) return HARK_S_OK;
+    if (ranks != d->ranks)
+        snprintf(text, sizeof text, "belongs to a job of %u processes, expected %u", ranks, d->ranks);
+    else
+        snprintf(text, sizeof text, "belongs to job \"%s\", expected \"%s\"", job, d->job);
+    return say(d, HARK_S_EINVAL, "store", NULL, text);
+}
+
+/* Of several processes that do this at once one wins, since a link never replaces: the others find its file. */
+static int make_job(struct directory *d)
+{
+    uint8_t bytes[HARK_IMAGE_JOB_FILE];
+    char name[40];
+    struct iovec iov = {.iov_base = bytes, .iov_len = sizeof bytes};
+    hark_image_job_encode(bytes, d->job, d->ranks);
+    int tmp = open_temporaries(d);
+    int fd = tmp >= 0 ? make_temporary(d, tmp, name) : -1;
+    if (fd < 0) {
+        int status = say(d, HARK_S_ESYSTEM, "cannot make a file in", "tmp", NULL);
+        if (tmp >= 0) close(tmp);
+        return status;
+    }
+    int done = hark_file_write(fd, &iov, 1) == 0 && hark_file_sync(fd) == 0 ? 0 : -1;
+    if (done == 0 && linkat(tmp, name, d->root, "job", 0) < 0 && errno != EEXIST)
+        done = renameat(tmp, name, d->root, "job"); /* a file system without links */
+    if (done == 0) done = hark_file_sync(d->root);
+    int status = done == 0 ? HARK_S_OK : say(d, HARK_S_ESYSTEM, "cannot write", "job", NULL);
+    unlinkat(tmp, name, 0);
+    close(fd);
+    close(tmp);
+    return status;
+}
+
+static int claim(struct directory *d, bool fresh)
+{
+    int status = check_job(d);
+    if (status == HARK_S_ENONE) {
+        int found = has_entries(d->root);
+        if (found < 0) return say(d, HARK_S_ESYSTEM, "cannot list", NULL, NULL);
+        status = check_job(d); /* what was found may be a store that another process has made just now */
+        if (found && status == HARK_S_ENONE)
+            return say(d, HARK_S_EINVAL, "store", NULL, "is not empty and has no job file: not a store of hark");
+    }
+    if (status == HARK_S_ENONE) {
+        status = make_job(d);
+        if (status == HARK_S_OK) status = check_job(d);
+        if (status == HARK_S_ENONE) return say(d, HARK_S_ESYSTEM, "store", NULL, "vanished");
+    }
+    if (status != HARK_S_OK || !fresh) return status;
+    int found = has_images(d->root);
+    if (found < 0) return say(d, HARK_S_ESYSTEM, "cannot list", NULL, NULL);
+    return found ? say(d, HARK_S_EINVAL, "store", NULL, "holds checkpoints already, expected a new or empty one")
+                 : HARK_S_OK;
+}
+
+static const char *arguments_invalid(const char *job, uint32_t ranks)
+{
+    size_t length = job ? strlen(job) : 0;
+    if (length < 1 || length > HARK_IMAGE_JOB_MAX) return "a job's name has 1 to 64 bytes";
+    for (const char *c = job; *c; c++)
+        if (*c < ' ' || *c > '~' || *c == '/') return "a job's name is printable and without '/'";
+    if (ranks < 1 || ranks > HARK_RANKS_MAX) return "a job has at least one process";
+    return NULL;
+}
+
+/* Makes the directory if need be, durably. Its descriptor, or -1 with errno. */
+static int open_root(const char *path)
+{
+    int made = mkdir(path, 0700), root;
+    if (made < 0 && errno != EEXIST && errno != EROFS) return -1;
+    do root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (root < 0 && errno == EINTR);
+    if (root < 0 || made < 0) return root;
+    int parent = hark_file_open(root, "..", O_RDONLY | O_DIRECTORY);
+    int synced = parent >= 0 ? hark_file_sync(parent) : -1, saved = errno;
+    if (parent >= 0) close(parent);
+    if (synced == 0 || saved == EACCES) return root; /* a parent that we may not read was there before */
+    close(root);
+    errno = saved;
+    return -1;
+}
+
+int hark_store_open_directory(struct hark_store **s, const char *path, const char *job, uint32_t ranks, bool fresh,
+    char error[256])
+{
+    static const struct hark_store_ops ops = {.name = "directory",
+        .write = directory_write,
+        .read = directory_read,
+        .release = directory_release,
+        .verify = directory_verify,
+        .drop = directory_drop,
+        .list = directory_list,
+        .close = directory_close};
+    *s = NULL;
+    const char *wrong = arguments_invalid(job, ranks);
+    if (wrong) {
+        hark_file_say(error, "cannot open store", path, NULL, wrong);
+        return HARK_S_EINVAL;
+    }
+    size_t length = strlen(path) + 1;
+    struct directory *d = calloc(1, sizeof *d + length);
+    int root = d ? open_root(path) : -1;
+    if (root < 0) {
+        hark_file_say(error, "cannot open store", path, NULL, d ? strerror(errno) : "no memory");
+        free(d);
+        return HARK_S_ESYSTEM;
+    }
+    d->store.ops = &ops;
+    d->root = root;
+    d->ranks = ranks;
+    d->ready = UINT32_MAX;
+    memcpy(d->job, job, strlen(job));
+    memcpy(d->path, path, length);
+    clean_temporaries(root);
+    int status = claim(d, fresh);
+    if (status != HARK_S_OK) {
+        memcpy(error, d->store.error, sizeof d->store.error);
+        directory_close(&d->store);
+        return status;
+    }
+    *s = &d->store;
+    return HARK_S_OK;
+}

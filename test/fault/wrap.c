@@ -1,0 +1,163 @@
+/* wrap.c: makes the n-th call of the library into the system go wrong. */
+#include "wrap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static struct {
+    int what;
+    enum fault_kind kind;
+    unsigned n, calls;
+    int error;
+    bool interrupted;
+    char trace[64];
+} fault;
+
+void fault_arm(int what, enum fault_kind kind, unsigned n, int error)
+{
+    fault.what = what;
+    fault.kind = kind;
+    fault.n = n;
+    fault.calls = 0;
+    fault.error = error;
+    fault.interrupted = false;
+    memset(fault.trace, 0, sizeof fault.trace);
+}
+
+const char *fault_trace(void)
+{
+    return fault.trace;
+}
+
+unsigned fault_disarm(void)
+{
+    fault.what = 0;
+    return fault.calls;
+}
+
+/* True if the call must fail now, with errno. `may`: it is one that a signal can interrupt. */
+static bool fails(int what, bool may, char letter)
+{
+    if (!(fault.what & what)) return false;
+    if (fault.calls < sizeof fault.trace - 1) fault.trace[fault.calls] = letter;
+    fault.calls++;
+    if (fault.kind == FAULT_TRICKLE) {
+        fault.interrupted = may && !fault.interrupted;
+        errno = EINTR;
+        return fault.interrupted;
+    }
+    if (fault.kind == FAULT_KILL_BEFORE && fault.calls == fault.n) kill(getpid(), SIGKILL);
+    errno = fault.error;
+    return (fault.kind == FAULT_FAIL && fault.calls == fault.n) ||
+           (fault.kind == FAULT_FAIL_ON && fault.calls >= fault.n);
+}
+
+static bool dies(void)
+{
+    return fault.what && fault.kind == FAULT_KILL_AFTER && fault.calls == fault.n;
+}
+
+static int after(int result)
+{
+    if (dies()) kill(getpid(), SIGKILL);
+    return result;
+}
+
+#define WRAP(type, name, parameters, arguments, may, letter) \
+    type __real_##name parameters; \
+    type __wrap_##name parameters; \
+    type __wrap_##name parameters \
+    { \
+        return fails(FAULT_SYSTEM, may, letter) ? -1 : after(__real_##name arguments); \
+    }
+
+WRAP(int, fsync, (int fd), (fd), true, 's')
+WRAP(int, flock, (int fd, int how), (fd, how), true, 'l')
+WRAP(int, mkdirat, (int dir, const char *name, mode_t mode), (dir, name, mode), false, 'm')
+WRAP(int, unlinkat, (int dir, const char *name, int flags), (dir, name, flags), false, 'u')
+WRAP(int, renameat, (int from, const char *old, int to, const char *name), (from, old, to, name), false, 'r')
+WRAP(int, linkat, (int from, const char *old, int to, const char *name, int flags), (from, old, to, name, flags),
+    false, 'k')
+
+/* The build asks for 64-bit file offsets, so these three go by their 64-bit names;
+ * test_order_of_syncs fails if they are not seen. */
+int __real_openat64(int dir, const char *name, int flags, ...);
+int __wrap_openat64(int dir, const char *name, int flags, ...);
+int __wrap_openat64(int dir, const char *name, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = va_arg(list, mode_t);
+    va_end(list);
+    return fails(FAULT_SYSTEM, true, 'o') ? -1 : after(__real_openat64(dir, name, flags, mode));
+}
+
+ssize_t __real_writev(int fd, const struct iovec *iov, int count);
+ssize_t __wrap_writev(int fd, const struct iovec *iov, int count);
+ssize_t __wrap_writev(int fd, const struct iovec *iov, int count)
+{
+    if (fails(FAULT_SYSTEM, true, 'w')) return -1;
+    if (dies()) {
+        if (write(fd, iov->iov_base, iov->iov_len / 2) < 0) abort();
+        kill(getpid(), SIGKILL);
+    }
+    if (fault.what && fault.kind == FAULT_TRICKLE) {
+        size_t few = 1 + fault.calls % 7;
+        return write(fd, iov->iov_base, iov->iov_len < few ? iov->iov_len : few);
+    }
+    return __real_writev(fd, iov, count);
+}
+
+ssize_t __real_pread64(int fd, void *at, size_t length, off_t offset);
+ssize_t __wrap_pread64(int fd, void *at, size_t length, off_t offset);
+ssize_t __wrap_pread64(int fd, void *at, size_t length, off_t offset)
+{
+    if (fails(FAULT_SYSTEM, true, 'p')) return -1;
+    size_t few = fault.what && fault.kind == FAULT_TRICKLE ? 1 + fault.calls % 7 : length;
+    return __real_pread64(fd, at, length < few ? length : few, offset);
+}
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes)
+{
+    return fails(FAULT_MEMORY, false, '*') ? NULL : __real_malloc(bytes);
+}
+
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails(FAULT_MEMORY, false, '*') ? NULL : __real_calloc(count, bytes);
+}
+
+void *__real_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    return fails(FAULT_MEMORY, false, '*') ? NULL : __real_realloc(old, bytes);
+}
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+char *__wrap_strdup(const char *text)
+{
+    return fails(FAULT_MEMORY, false, '*') ? NULL : __real_strdup(text);
+}
+
+void *__real_mmap64(void *at, size_t length, int rights, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *at, size_t length, int rights, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *at, size_t length, int rights, int flags, int fd, off_t offset)
+{
+    return fails(FAULT_MEMORY, false, '*') ? MAP_FAILED : __real_mmap64(at, length, rights, flags, fd, offset);
+}

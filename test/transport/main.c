@@ -1,0 +1,33 @@
+/* main.c: the conformance suite, for the one transport it is linked with. */
+#include "harness.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+/* A hang is a failure too. Nothing else in the suite looks at a clock. */
+#define PATIENCE 300
+
+static size_t add(struct CMUnitTest *all, size_t at, const struct CMUnitTest *some, size_t count)
+{
+    memcpy(all + at, some, count * sizeof *some);
+    return at + count;
+}
+
+int main(void)
+{
+    struct CMUnitTest all[128];
+    size_t count = 0;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    signal(SIGPIPE, SIG_IGN);
+    alarm(PATIENCE);
+    count = add(all, count, arguments_tests, arguments_count);
+    count = add(all, count, frames_tests, frames_count);
+    count = add(all, count, pressure_tests, pressure_count);
+    count = add(all, count, incarnations_tests, incarnations_count);
+    count = add(all, count, waiting_tests, waiting_count);
+    count = add(all, count, leftovers_tests, leftovers_count);
+    if (conformance_subject.processes) count = add(all, count, processes_tests, processes_count);
+    else printf("%s lives in one process: the %zu tests that fork do not apply\n", conformance_subject.name, processes_count);
+    if (!conformance_subject.garbage) printf("%s: nothing outside reaches it, no garbage thrown\n", conformance_subject.name);
+    return _cmocka_run_group_tests(conformance_subject.name, all, count, NULL, NULL);
+}

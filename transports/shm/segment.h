@@ -1,0 +1,42 @@
+/* segment.h: named pieces of shared memory, and what they are called.
+ *
+ *     /dev/shm/hark-JOB.RANK.INC                the bell of an incarnation
+ *     /dev/shm/hark-JOB.RANK.INC.RANK.INC       the ring from the first to the second
+ *
+ * The recovery process has R for its rank. A job's name has no dot in it, so no job's names begin with
+ * another's. A segment gets its name only when it is complete: who dies while making one leaves nothing.
+ */
+#ifndef HARK_SHM_SEGMENT_H
+#define HARK_SHM_SEGMENT_H
+
+#include "hark/transport.h"
+
+struct segment_name {
+    char path[128];
+};
+
+struct process { /* an incarnation of a process */
+    uint32_t rank, inc;
+};
+
+void segment_bell_name(struct segment_name *name, const char *job, struct process of);
+void segment_ring_name(struct segment_name *name, const char *job, struct process from, struct process to);
+
+/* Anonymous memory of `bytes` bytes, zero. `reserved` of them, from the first, are certain to be there:
+ * writing to others may be a bus error when memory runs out, see segment_reserve(). Gives the descriptor
+ * for segment_publish(). NULL and errno on failure. */
+void *segment_make(uint64_t bytes, uint64_t reserved, int *descriptor);
+/* Gives it its name and closes the descriptor, also on failure. 0, or -1 and errno (EEXIST). */
+int segment_publish(int descriptor, const struct segment_name *name);
+/* Maps an existing one whole. NULL and errno on failure. */
+void *segment_map(const struct segment_name *name, uint64_t *bytes);
+void segment_unmap(void *at, uint64_t bytes);
+/* Makes sure that memory stands behind these bytes (whole pages). 0, or -1: there is none left. */
+int segment_reserve(void *at, uint64_t bytes);
+void segment_remove(const struct segment_name *name);
+/* Removes what older incarnations of a process left: their bells, and rings from and to them. */
+void segment_remove_older(const char *job, struct process than);
+/* Removes everything of the job. */
+void segment_sweep(const char *job);
+
+#endif

@@ -1,0 +1,78 @@
+/* end.h: what one end of the transport keeps in its own memory. */
+#ifndef HARK_SHM_END_H
+#define HARK_SHM_END_H
+
+#include "bell.h"
+#include "ring.h"
+
+struct out { /* to one receiver; made with the first frame */
+    struct ring_writer writer;
+    struct bell *bell;    /* the receiver's */
+    struct process to;
+    uint64_t length, done; /* of a half-sent frame: payload, and how much of it is in the ring; else 0 */
+    uint64_t need;         /* bytes of room that the last send() missed; 0: it was not in want */
+    bool half;
+    bool gone;             /* the receiver has closed */
+};
+
+struct in { /* from one sender; made when its ring is found */
+    struct ring_reader reader;
+    struct bell *bell; /* the sender's, to wake it when there is room; NULL: it has closed */
+    struct process from;
+    uint32_t number;
+    bool dead;         /* peer() has told of a newer incarnation: to be buried by the next poll() */
+    bool half;         /* a frame longer than a record is arriving */
+    struct hark_frame frame;
+    void *place;
+    uint64_t got;      /* bytes of its payload */
+    uint8_t *header;   /* a copy: its record is long overwritten when the frame is whole */
+    uint32_t header_room;
+};
+
+struct end {
+    struct hark_transport head;
+    struct hark_sink sink;
+    struct bell *bell;
+    uint32_t seen;         /* of bell->announced */
+    uint32_t in_count;
+    struct in **in;        /* the rings to look at */
+    struct out **out;      /* by number of the receiver; NULL: never sent */
+    uint32_t *known;       /* by number: the incarnation that peer() or a frame told, all older ones are dead */
+    uint32_t *met;         /* by number: the announcement that was last looked at */
+    struct process me;
+    uint32_t number, ranks;
+    uint64_t limit, ring_size;
+    uint32_t stalled;      /* how many outs are in want of room */
+    uint32_t dead;         /* how many ins are to be buried */
+    uint32_t sleeps;       /* numbers of our sleeps */
+    uint32_t spins, yields; /* how often wait() looks before it sleeps */
+    uint32_t spins_fixed;
+    _Atomic uint32_t woken;
+    char job[41];
+    char address[32];
+};
+
+static inline uint32_t end_number(const struct end *e, uint32_t rank) /* above ranks: no such one */
+{
+    if (rank < e->ranks) return rank;
+    return rank == HARK_RECOVERY ? e->ranks : UINT32_MAX;
+}
+
+static inline uint32_t end_rank(const struct end *e, uint32_t number)
+{
+    return number == e->ranks ? HARK_RECOVERY : number;
+}
+
+int end_failed(struct end *e, const char *what, const char *which, int why);
+
+/* send.c */
+int shm_send(struct hark_transport *t, struct hark_outgoing *frame);
+void out_free(struct end *e, uint32_t number);
+bool out_has_room(struct out *out);
+
+/* receive.c */
+int shm_poll(struct hark_transport *t);
+int meet_announced(struct end *e);
+void in_free(struct end *e, struct in *in);
+
+#endif

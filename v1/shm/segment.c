@@ -1,0 +1,164 @@
+/* segment.c: see segment.h. */
+#include "segment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIRECTORY "/dev/shm"
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* ---- names -------------------------------------------------------------------------------------------- */
+
+static int put_process(char *at, size_t room, struct process p)
+{
+    if (p.rank == HARK_RECOVERY) return snprintf(at, room, ".R.%u", p.inc);
+    return snprintf(at, room, ".%u.%u", p.rank, p.inc);
+}
+
+void segment_bell_name(struct segment_name *name, const char *job, struct process of)
+{
+    int n = snprintf(name->path, sizeof name->path, DIRECTORY "/hark-%s", job);
+    put_process(name->path + n, sizeof name->path - (size_t)n, of);
+}
+
+void segment_ring_name(struct segment_name *name, const char *job, struct process from, struct process to)
+{
+    segment_bell_name(name, job, from);
+    size_t n = strlen(name->path);
+    put_process(name->path + n, sizeof name->path - n, to);
+}
+
+/* Reads ".RANK.INC". Returns what follows, or NULL. */
+static const char *get_process(const char *at, struct process *p)
+{
+    unsigned long number;
+    char *end;
+    if (at[0] != '.') return NULL;
+    if (at[1] == 'R') {
+        p->rank = HARK_RECOVERY;
+        end = (char *)(uintptr_t)(at + 2);
+    } else {
+        number = strtoul(at + 1, &end, 10);
+        if (end == at + 1 || number >= HARK_RECOVERY) return NULL;
+        p->rank = (uint32_t)number;
+    }
+    if (*end != '.') return NULL;
+    at = end + 1;
+    number = strtoul(at, &end, 10);
+    if (end == at || number > UINT32_MAX) return NULL;
+    p->inc = (uint32_t)number;
+    return end;
+}
+
+/* Is what follows "hark-JOB" the name of something that belongs to an older incarnation? */
+static bool is_older(const char *rest, struct process than)
+{
+    struct process from, to;
+    rest = get_process(rest, &from);
+    if (!rest) return false;
+    if (from.rank == than.rank && from.inc < than.inc) return true;
+    if (!*rest || !get_process(rest, &to)) return false;
+    return to.rank == than.rank && to.inc < than.inc;
+}
+
+/* Removes the job's segments, all (than NULL) or the older ones. */
+static void remove_some(const char *job, const struct process *than)
+{
+    char prefix[64];
+    int n = snprintf(prefix, sizeof prefix, "hark-%s", job);
+    DIR *d = opendir(DIRECTORY);
+    if (!d) return;
+    for (struct dirent *entry = readdir(d); entry; entry = readdir(d)) {
+        const char *rest = entry->d_name + n;
+        if (strncmp(entry->d_name, prefix, (size_t)n) != 0 || *rest != '.') continue;
+        if (!than || is_older(rest, *than)) unlinkat(dirfd(d), entry->d_name, 0);
+    }
+    closedir(d);
+}
+
+void segment_remove_older(const char *job, struct process than)
+{
+    remove_some(job, &than);
+}
+
+void segment_sweep(const char *job)
+{
+    if (!job || !job[0] || strlen(job) > 40 || strchr(job, '.') || strchr(job, '/')) return;
+    remove_some(job, NULL);
+}
+
+void segment_remove(const struct segment_name *name)
+{
+    unlink(name->path);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------- */
+
+int segment_reserve(void *at, uint64_t bytes)
+{
+    if (madvise(at, (size_t)bytes, MADV_POPULATE_WRITE) == 0) return 0;
+    return errno == EINVAL ? 0 : -1; /* a kernel that cannot say: hope, as everybody does */
+}
+
+void *segment_make(uint64_t bytes, uint64_t reserved, int *descriptor)
+{
+    int fd = open(DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) return NULL;
+    void *at = MAP_FAILED;
+    if (ftruncate(fd, (off_t)bytes) == 0) at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at != MAP_FAILED && segment_reserve(at, reserved) == 0) {
+        *descriptor = fd;
+        return at;
+    }
+    int why = at == MAP_FAILED ? errno : ENOSPC;
+    if (at != MAP_FAILED) munmap(at, (size_t)bytes);
+    close(fd);
+    errno = why;
+    return NULL;
+}
+
+int segment_publish(int descriptor, const struct segment_name *name)
+{
+    char self[40];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", descriptor);
+    int status = linkat(AT_FDCWD, self, AT_FDCWD, name->path, AT_SYMLINK_FOLLOW);
+    int why = errno;
+    close(descriptor);
+    errno = why;
+    return status;
+}
+
+void *segment_map(const struct segment_name *name, uint64_t *bytes)
+{
+    struct stat st;
+    void *at = NULL;
+    int fd = open(name->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return NULL;
+    if (fstat(fd, &st) == 0) {
+        if (!S_ISREG(st.st_mode) || st.st_size <= 0) {
+            errno = EBADMSG;
+        } else {
+            at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            if (at == MAP_FAILED) at = NULL;
+            *bytes = (uint64_t)st.st_size;
+        }
+    }
+    int why = errno;
+    close(fd);
+    errno = why;
+    return at;
+}
+
+void segment_unmap(void *at, uint64_t bytes)
+{
+    if (at) munmap(at, (size_t)bytes);
+}

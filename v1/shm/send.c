@@ -1,0 +1,236 @@
+/* send.c: frames into rings. */
+#include "end.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- the receivers ------------------------------------------------------------------------------------- */
+
+void out_free(struct end *e, uint32_t number)
+{
+    struct out *out = e->out[number];
+    if (!out) return;
+    e->out[number] = NULL;
+    if (out->need) e->stalled--;
+    ring_unmap(out->writer.ring, out->writer.size);
+    if (out->bell) bell_unmap(out->bell, e->ranks);
+    free(out);
+}
+
+static int no_memory(struct end *e, const char *what)
+{
+    return end_failed(e, what, "", ENOMEM);
+}
+
+/* The first frame to an incarnation: finds its bell or makes it, makes the ring, tells. */
+static int out_make(struct end *e, uint32_t number, struct process to)
+{
+    struct segment_name name;
+    struct out *out = calloc(1, sizeof *out);
+    if (!out) return no_memory(e, "cannot keep a receiver");
+    out->to = to;
+    e->out[number] = out;
+    out->bell = bell_open(e->job, to, e->ranks, true);
+    if (!out->bell) {
+        int why = errno;
+        out_free(e, number);
+        segment_bell_name(&name, e->job, to);
+        return end_failed(e, "cannot open", name.path, why);
+    }
+    if (atomic_load(&out->bell->asleep) == BELL_CLOSED) {
+        out->gone = true;
+        return HARK_T_OK;
+    }
+    segment_ring_name(&name, e->job, e->me, to);
+    if (ring_make(&out->writer, &name, e->me, to, e->ring_size) != RING_OK) {
+        int why = errno;
+        out_free(e, number);
+        return end_failed(e, "cannot make", name.path, why);
+    }
+    bell_announce(out->bell, e->number, e->me.inc);
+    return HARK_T_OK;
+}
+
+static bool has_closed(const struct out *out)
+{
+    return atomic_load_explicit(&out->bell->asleep, memory_order_acquire) == BELL_CLOSED;
+}
+
+bool out_has_room(struct out *out)
+{
+    if (has_closed(out)) return true; /* send() will say EGONE */
+    uint64_t head = atomic_load_explicit(&out->writer.ring->head, memory_order_acquire);
+    return head > out->writer.tail || out->writer.tail + out->need - head <= out->writer.size;
+}
+
+/* Room for `need` bytes is missing. Says so, looks once more, and remembers it for wait(). */
+static int stall(struct end *e, struct out *out, uint64_t need)
+{
+    uint64_t at = out->writer.tail & (out->writer.size - 1);
+    uint64_t skip = at + need > out->writer.size ? out->writer.size - at : 0;
+    if (out->need == 0) e->stalled++;
+    out->need = skip + need + RING_LINE;
+    atomic_store(&out->writer.ring->wanting, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    return out_has_room(out) ? HARK_T_OK : HARK_T_AGAIN;
+}
+
+static void unstall(struct end *e, struct out *out)
+{
+    if (out->need == 0) return;
+    e->stalled--;
+    out->need = 0;
+    atomic_store_explicit(&out->writer.ring->wanting, 0, memory_order_relaxed);
+}
+
+/* ---- one record ----------------------------------------------------------------------------------------- */
+
+/* As ring_reserve(), in this transport's words; HARK_T_AGAIN when there is no room. */
+static int reserve(struct end *e, struct out *out, uint64_t need, struct ring_record **record)
+{
+    for (;;) {
+        int status = ring_reserve(&out->writer, need, record);
+        if (__builtin_expect(status == RING_OK, 1)) {
+            if (__builtin_expect(out->need != 0, 0)) unstall(e, out);
+            return HARK_T_OK;
+        }
+        if (status == RING_FULL && !has_closed(out) && stall(e, out, need) == HARK_T_AGAIN) return HARK_T_AGAIN;
+        if (has_closed(out)) {
+            out->gone = true;
+            return HARK_T_EGONE;
+        }
+        if (status == RING_CORRUPT) {
+            e->head.figures.refused++;
+            return end_failed(e, "the ring to a receiver is corrupt, or refused by it", "", EBADMSG);
+        }
+        if (status == RING_NOMEMORY) return end_failed(e, "no room in", "/dev/shm", ENOSPC);
+    }
+}
+
+static void publish(struct out *out, struct ring_record *record, uint64_t need, uint32_t kind, uint64_t bytes)
+{
+    ring_publish(&out->writer, record, need, kind, bytes);
+    if (__builtin_expect(bell_ring(out->bell) == BELL_CLOSED, 0)) out->gone = true;
+}
+
+/* Copies `count` bytes of the payload, from its byte `from` on. */
+static inline void gather(uint8_t *to, const struct hark_outgoing *o, uint64_t from, uint64_t count)
+{
+    for (int i = 0; count > 0; i++) {
+        uint64_t length = o->part[i].length;
+        if (from >= length) {
+            from -= length;
+            continue;
+        }
+        uint64_t piece = length - from < count ? length - from : count;
+        memcpy(to, (const uint8_t *)o->part[i].at + from, (size_t)piece);
+        to += piece;
+        count -= piece;
+        from = 0;
+    }
+}
+
+/* The record that begins a frame: its header and the first `part` bytes of its payload. */
+static int send_first(struct end *e, struct out *out, const struct hark_outgoing *o, uint64_t length, uint64_t part)
+{
+    struct ring_record *record;
+    uint64_t header = ring_round(o->header.length, 8), need = ring_need(RING_FIRST, header + part);
+    int status = reserve(e, out, need, &record);
+    if (__builtin_expect(status != HARK_T_OK, 0)) return status;
+    uint8_t *at = (uint8_t *)(record + 1);
+    record->header = o->header.length;
+    record->payload = length;
+    memcpy(at, o->header.at, o->header.length);
+    gather(at + header, o, 0, part);
+    publish(out, record, need, RING_FIRST, header + part);
+    return HARK_T_OK;
+}
+
+static int send_rest(struct end *e, struct out *out, const struct hark_outgoing *o)
+{
+    while (out->done < out->length) {
+        struct ring_record *record;
+        uint64_t part = out->length - out->done < RING_CHUNK ? out->length - out->done : RING_CHUNK;
+        uint64_t need = ring_need(RING_REST, part);
+        int status = reserve(e, out, need, &record);
+        if (status != HARK_T_OK) return status;
+        record->payload = out->done;
+        gather((uint8_t *)record + RING_LINE, o, out->done, part);
+        publish(out, record, need, RING_REST, part);
+        out->done += part;
+    }
+    out->half = false;
+    return HARK_T_OK;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------------------- */
+
+/* The length of the payload, or UINT64_MAX if the frame is out of its range. */
+static inline uint64_t payload_length(const struct end *e, const struct hark_outgoing *o)
+{
+    uint64_t length = 0, limit = e->limit;
+    if (o->header.length - 1u >= HARK_HEADER_MAX || o->header.length > limit) return UINT64_MAX;
+    limit -= o->header.length;
+    for (int i = 0; i < 3; i++) {
+        if (o->part[i].length > limit - length) return UINT64_MAX;
+        length += o->part[i].length;
+    }
+    return length;
+}
+
+/* Makes e->out[number] the one to incarnation o->inc. */
+static int find_out(struct end *e, uint32_t number, const struct hark_outgoing *o)
+{
+    if (o->inc == UINT32_MAX) return HARK_T_EINVAL;
+    if (o->inc < e->known[number]) return HARK_T_EGONE;
+    if (o->inc > e->known[number]) {
+        int status = e->head.ops->peer(&e->head, o->to, o->inc, NULL);
+        if (status != HARK_T_OK) return status;
+    }
+    if (o->done) return HARK_T_EGONE; /* its first half went to an end that is no more */
+    return out_make(e, number, (struct process){o->to, o->inc});
+}
+
+/* A frame of more than one record. */
+static int send_long(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length)
+{
+    if (!out->half) {
+        uint32_t header = o->header.length;
+        uint64_t part = header > RING_CHUNK - RING_MIN_PART ? RING_MIN_PART : RING_CHUNK - header;
+        if (part > length) part = length;
+        int status = send_first(e, out, o, length, part);
+        if (status != HARK_T_OK) return status;
+        out->half = true;
+        out->length = length;
+        out->done = part;
+    } else if (length != out->length || o->done != o->header.length + out->done) {
+        return HARK_T_EINVAL; /* not the frame that is half sent */
+    }
+    int status = send_rest(e, out, o);
+    o->done = o->header.length + out->done;
+    return status;
+}
+
+int shm_send(struct hark_transport *t, struct hark_outgoing *o)
+{
+    struct end *e = (struct end *)t;
+    uint32_t number = end_number(e, o->to);
+    uint64_t length = payload_length(e, o);
+    int status;
+    if (__builtin_expect(number > e->ranks || length == UINT64_MAX, 0)) return HARK_T_EINVAL;
+    struct out *out = e->out[number];
+    if (__builtin_expect(!out || out->to.inc != o->inc, 0)) {
+        status = find_out(e, number, o);
+        if (status != HARK_T_OK) return status;
+        out = e->out[number];
+    }
+    if (__builtin_expect(out->gone, 0)) return HARK_T_EGONE;
+    if (__builtin_expect((o->done != 0) != out->half, 0)) return HARK_T_EINVAL;
+    if (__builtin_expect(!out->half && o->header.length + length <= RING_CHUNK, 1)) status = send_first(e, out, o, length, length);
+    else status = send_long(e, out, o, length);
+    if (__builtin_expect(status == HARK_T_OK, 1)) {
+        e->head.figures.frames_out++;
+        e->head.figures.bytes_out += o->header.length + length;
+    }
+    return status;
+}

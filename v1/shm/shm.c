@@ -1,0 +1,270 @@
+/* shm.c: opening, closing, peers and sleeping. See shm.h; send.c and receive.c move the frames. */
+#include "shm.h"
+
+#include "end.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RING_SIZE (512u * 1024)
+#define FRAME_LIMIT (1ull << 30)
+#define SPINS_MIN 16u
+#define SPINS_MAX 1024u
+#define YIELDS 6u
+
+int end_failed(struct end *e, const char *what, const char *which, int why)
+{
+    snprintf(e->head.error, sizeof e->head.error, "shm: %s%s%s: %s", what, which[0] ? " " : "", which,
+        why == EBADMSG ? "it does not hold what it should" : strerror(why));
+    return HARK_T_ESYSTEM;
+}
+
+/* ---- open and close -------------------------------------------------------------------------------------- */
+
+static const char *bad_config(const struct hark_transport_config *c)
+{
+    static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    uint64_t size = c->option[0];
+    if (!c->job || !c->job[0] || strlen(c->job) > 40 || c->job[strspn(c->job, legal)])
+        return "the name of the job is not 1 .. 40 of [A-Za-z0-9_-]";
+    if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX) return "the number of ranks is out of its range";
+    if (c->me >= c->ranks && c->me != HARK_RECOVERY) return "no such rank";
+    if (c->inc == UINT32_MAX) return "the incarnation is out of its range";
+    if (!c->sink.place || !c->sink.arrived || !c->sink.broken) return "the sink is not complete";
+    if (size && (size < RING_SIZE_MIN || size > RING_SIZE_MAX || (size & (size - 1))))
+        return "option 0, the size of a ring, is not a power of two of 256 KiB .. 1 GiB";
+    if (c->option[1] > 100000) return "option 1, the looks before it yields, is above 100000";
+    return NULL;
+}
+
+static void free_end(struct end *e)
+{
+    if (e->bell) bell_unmap(e->bell, e->ranks);
+    free(e->in);
+    free(e->out);
+    free(e->known);
+    free(e->met);
+    free(e);
+}
+
+static struct end *new_end(const struct hark_transport_config *c)
+{
+    size_t count = (size_t)c->ranks + 1;
+    struct end *e = calloc(1, sizeof *e);
+    if (!e) return NULL;
+    e->sink = c->sink;
+    e->me = (struct process){c->me, c->inc};
+    e->ranks = c->ranks;
+    e->number = end_number(e, c->me);
+    e->limit = c->frame_limit ? c->frame_limit : FRAME_LIMIT;
+    e->ring_size = c->option[0] ? c->option[0] : RING_SIZE;
+    e->spins_fixed = (uint32_t)c->option[1];
+    e->spins = SPINS_MIN;
+    e->yields = YIELDS;
+    strcpy(e->job, c->job);
+    snprintf(e->address, sizeof e->address, "shm");
+    e->in = calloc(count, sizeof *e->in);
+    e->out = calloc(count, sizeof *e->out);
+    e->known = calloc(count, sizeof *e->known);
+    e->met = calloc(count, sizeof *e->met);
+    if (e->in && e->out && e->known && e->met) return e;
+    free_end(e);
+    return NULL;
+}
+
+static int move_in(struct end *e)
+{
+    struct segment_name name;
+    segment_bell_name(&name, e->job, e->me);
+    if (e->me.inc > 0) segment_remove_older(e->job, e->me);
+    e->bell = bell_open(e->job, e->me, e->ranks, true);
+    if (!e->bell) return end_failed(e, "cannot open", name.path, errno);
+    uint32_t opened = 0;
+    if (atomic_compare_exchange_strong(&e->bell->opened, &opened, 1)) return HARK_T_OK;
+    return end_failed(e, "open already, or left behind by a job that was never swept:", name.path, EEXIST);
+}
+
+static int shm_open_end(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
+{
+    *t = NULL;
+    const char *why = bad_config(config);
+    if (why) {
+        if (error) snprintf(error, 200, "shm: %s", why);
+        return HARK_T_EINVAL;
+    }
+    struct end *e = new_end(config);
+    if (!e) {
+        if (error) snprintf(error, 200, "shm: no memory for %u ranks", config->ranks);
+        return HARK_T_ESYSTEM;
+    }
+    e->head.ops = &hark_shm_transport;
+    int status = move_in(e);
+    if (status != HARK_T_OK) {
+        if (error) memcpy(error, e->head.error, 200);
+        free_end(e);
+        return status;
+    }
+    *t = &e->head;
+    return HARK_T_OK;
+}
+
+/* What is announced and was never mapped is ours to remove. Each side says that it leaves before it
+ * looks for what the other left: so one of the two finds it. */
+static void shm_close(struct hark_transport *t)
+{
+    struct end *e = (struct end *)t;
+    struct segment_name name;
+    atomic_store(&e->bell->asleep, BELL_CLOSED);
+    atomic_thread_fence(memory_order_seq_cst);
+    segment_bell_name(&name, e->job, e->me);
+    segment_remove(&name);
+    for (uint32_t number = 0; number <= e->ranks; number++) {
+        struct out *out = e->out[number];
+        if (!out) continue;
+        if (out->gone || atomic_load(&out->bell->asleep) == BELL_CLOSED) {
+            segment_ring_name(&name, e->job, e->me, out->to);
+            segment_remove(&name);
+        }
+        out_free(e, number);
+    }
+    e->sink = (struct hark_sink){NULL, NULL, NULL, NULL}; /* from here on nobody hears anything */
+    for (uint32_t i = 0; i < e->in_count; i++) e->in[i]->half = false;
+    (void)meet_announced(e);
+    for (uint32_t i = 0; i < e->in_count; i++) {
+        /* who waits for room in this ring shall find that we are gone */
+        if (e->in[i]->bell) bell_ring(e->in[i]->bell);
+        in_free(e, e->in[i]);
+    }
+    free_end(e);
+}
+
+static void shm_sweep(const char *job, const char *directory)
+{
+    (void)directory;
+    segment_sweep(job);
+}
+
+/* ---- peers ------------------------------------------------------------------------------------------------ */
+
+static const char *shm_address(const struct hark_transport *t)
+{
+    return ((const struct end *)t)->address;
+}
+
+static int shm_peer(struct hark_transport *t, uint32_t rank, uint32_t inc, const char *address)
+{
+    struct end *e = (struct end *)t;
+    struct segment_name name;
+    uint32_t number = end_number(e, rank);
+    (void)address; /* names say it all */
+    if (number > e->ranks || inc == UINT32_MAX) return HARK_T_EINVAL;
+    if (inc <= e->known[number]) return HARK_T_OK;
+    e->known[number] = inc;
+    struct out *out = e->out[number];
+    if (out && out->to.inc < inc) {
+        segment_ring_name(&name, e->job, e->me, out->to);
+        segment_remove(&name);
+        segment_bell_name(&name, e->job, out->to); /* the dead need none; perhaps it was we who made it */
+        segment_remove(&name);
+        out_free(e, number);
+    }
+    for (uint32_t i = 0; i < e->in_count; i++)
+        if (e->in[i]->number == number && e->in[i]->from.inc < inc && !e->in[i]->dead) {
+            e->in[i]->dead = true;
+            e->dead++;
+        }
+    return HARK_T_OK;
+}
+
+/* ---- sleeping ---------------------------------------------------------------------------------------------- */
+
+static bool something_to_do(struct end *e)
+{
+    if (e->dead || atomic_load_explicit(&e->bell->announced, memory_order_acquire) != e->seen) return true;
+    for (uint32_t i = 0; i < e->in_count; i++)
+        if (ring_ready(&e->in[i]->reader)) return true;
+    if (__builtin_expect(e->stalled > 0, 0))
+        for (uint32_t number = 0; number <= e->ranks; number++)
+            if (e->out[number] && e->out[number]->need && out_has_room(e->out[number])) return true;
+    return atomic_load_explicit(&e->woken, memory_order_relaxed) != 0;
+}
+
+static inline void pause_a_little(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Looks again for a moment, as long as that has paid off lately; then lets others have the processor a
+ * few times. With more processes than processors the former is kept short by its own failures. */
+static bool comes_soon(struct end *e)
+{
+    uint32_t spins = e->spins_fixed ? e->spins_fixed : e->spins;
+    for (uint32_t i = 0; i < spins; i++) {
+        pause_a_little();
+        if (!something_to_do(e)) continue;
+        if (e->spins < SPINS_MAX) e->spins *= 2;
+        return true;
+    }
+    if (e->spins > SPINS_MIN) e->spins /= 2;
+    for (uint32_t i = 0; i < e->yields; i++) {
+        sched_yield();
+        if (!something_to_do(e)) continue;
+        e->yields = YIELDS;
+        if (e->spins < 4 * SPINS_MIN) e->spins *= 2; /* so that the former gets its chance again */
+        return true;
+    }
+    if (e->yields > 1) e->yields--;
+    return false;
+}
+
+static void fall_asleep(struct end *e, int milliseconds)
+{
+    uint32_t count = atomic_load(&e->bell->count);
+    do e->sleeps++;
+    while (e->sleeps == 0 || e->sleeps == BELL_CLOSED);
+    atomic_store(&e->bell->asleep, e->sleeps);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!something_to_do(e)) bell_sleep(e->bell, count, milliseconds);
+    atomic_store(&e->bell->asleep, 0);
+}
+
+static int shm_wait(struct hark_transport *t, int milliseconds)
+{
+    struct end *e = (struct end *)t;
+    if (!something_to_do(e) && milliseconds != 0 && !comes_soon(e)) fall_asleep(e, milliseconds);
+    if (atomic_load_explicit(&e->woken, memory_order_relaxed)) atomic_exchange(&e->woken, 0);
+    return HARK_T_OK;
+}
+
+static void shm_wake(struct hark_transport *t)
+{
+    struct end *e = (struct end *)t;
+    atomic_store(&e->woken, 1);
+    bell_ring(e->bell);
+}
+
+static int shm_drained(struct hark_transport *t)
+{
+    (void)t; /* what was taken lies in shared memory, and stays there without us */
+    return 1;
+}
+
+const struct hark_transport_ops hark_shm_transport = {
+    .name = "shm",
+    .open = shm_open_end,
+    .address = shm_address,
+    .peer = shm_peer,
+    .send = shm_send,
+    .poll = shm_poll,
+    .wait = shm_wait,
+    .wake = shm_wake,
+    .drained = shm_drained,
+    .close = shm_close,
+    .sweep = shm_sweep,
+};
