@@ -430,6 +430,15 @@ static inline int hark_wave_lead_frame(struct hark *p, struct hark_ends *e, stru
     return HARK_OK;
 }
 
+static inline void hark_wave_answer(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint32_t leader,
+    struct hark_effects *fx)
+{
+    uint8_t *b = hark_emit_control(p, e, fx, HARK_W_COUNT, leader, 16);
+    w->mode = HARK_W_ANSWERED;
+    hark_put64(b, w->calls);
+    hark_put64(b + 8, w->wave > w->mark_wave ? w->wave : w->mark_wave);
+}
+
 /* A frame of a wave. `quiet`: recovery is not over here, so ASK waits. */
 static inline int hark_wave_frame(struct hark *p, struct hark_ends *e, struct hark_wave *w, const struct hark_head *h,
     const uint8_t *b, uint32_t length, bool quiet, struct hark_effects *fx)
@@ -447,10 +456,7 @@ static inline int hark_wave_frame(struct hark *p, struct hark_ends *e, struct ha
     switch (h->type) {
     case HARK_W_ASK:
         if (quiet || w->mode != HARK_W_RUN) return hark_fate(fx, HARK_HOLD);
-        w->mode = HARK_W_ANSWERED;
-        uint8_t *out = hark_emit_control(p, e, fx, HARK_W_COUNT, h->src, 16);
-        hark_put64(out, w->calls);
-        hark_put64(out + 8, w->wave > w->mark_wave ? w->wave : w->mark_wave);
+        hark_wave_answer(p, e, w, h->src, fx);
         break;
     case HARK_W_PREPARE:
         if (w->mode != HARK_W_ANSWERED) return hark_fate(fx, HARK_DISCARD);

@@ -1,0 +1,11 @@
+// The same headers from C++17, header-only.
+#include "hark/hydee.h"
+#include "hark/registry.h"
+#include "hark/driver.h"
+#include "hark/app.h"
+
+extern "C" const struct hark_protocol *cpp_protocol(const char *name);
+extern "C" const struct hark_protocol *cpp_protocol(const char *name)
+{
+    return hark_protocol_named(name);
+}
