@@ -146,16 +146,8 @@ static inline int hark_coordinated_restarted(struct hark_coordinated *s, const s
 {
     struct hark *p = &s->head;
     uint32_t generations = s->wave.generations;
-    if (s->ends.re || s->ends.inc) return HARK_ESTATE;
-    int status = hark_restart_take(p, &hark_coordinated_shape, &s->ends, event);
+    int status = hark_restart_take(p, &hark_coordinated_shape, &s->ends, &s->wave, event);
     if (status < 0) return status;
-    uint64_t n = hark_restart_undelivered(p, &s->ends);
-    status = n > UINT32_MAX ? HARK_EIMAGE : hark_reserve(p, &hark_coordinated_shape, &s->ends.waiting, (uint32_t)n);
-    if (status >= 0) status = hark_reserve(p, &hark_coordinated_shape, &s->wave.kept, 1);
-    if (status < 0) { /* as it was: fresh, so that the event can be given again */
-        s->ends.re = s->ends.inc = 0;
-        return status;
-    }
     hark_restart_wait(p, &s->ends);
     hark_wave_restarted(p, &s->ends, &s->wave, event->u.restarted.checkpoint);
     s->wave.generations = generations;

@@ -482,7 +482,7 @@ static inline uint64_t hark_read(struct hark_reader *r, uint32_t width)
     return v;
 }
 
-/* With base NULL only checks and counts. */
+/* With base NULL only checks and counts; with pool NULL numbers are read and queues passed over. */
 static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, uint8_t *base,
     const struct hark_field *field, uint32_t count, struct hark_reader *r)
 {
@@ -499,7 +499,7 @@ static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, ui
         }
         uint64_t per = HARK_CHUNK_WORDS / width;
         r->chunks += (rows + per - 1) / per;
-        if (base == NULL) {
+        if (pool == NULL) {
             r->at += rows * width * 8;
             r->left -= rows * width * 8;
             continue;

@@ -61,35 +61,66 @@ static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *sh
     return HARK_OK;
 }
 
-/* RESTARTED: unpacks the image into the fresh block; what had arrived undelivered waits to be offered. */
-static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
-    const struct hark_event *event)
+/* How many arrived and undelivered messages a checked image names. */
+static inline uint64_t hark_restart_undelivered(struct hark *p, const struct hark_shape *shape,
+    const struct hark_ends *e, struct hark_bytes image)
 {
-    uint32_t me = e->me, ranks = e->ranks;
+    struct hark_reader r = {image.at, image.length, 0, false};
+    union {
+        struct hark_channel channel;
+        uint64_t room[64]; /* a whole row of any protocol */
+    } row;
+    uint64_t n = 0;
+    (void)hark_read(&r, 8);
+    hark_unpack_fields(NULL, NULL, NULL, shape->field, shape->fields, &r);
+    for (uint32_t i = 0; i < shape->tables; i++) {
+        if (shape->rows[i].fields == 0) continue;
+        bool channels = hark_shape_table(p, shape, i) == &e->channels;
+        if (channels && shape->rows[i].width > sizeof row) HARK_TRAP();
+        for (uint64_t left = hark_read(&r, 4); left > 0 && !r.bad; left--) {
+            hark_unpack_fields(p, NULL, channels ? (uint8_t *)&row : NULL, shape->rows[i].field, shape->rows[i].fields, &r);
+            if (channels && row.channel.recv > row.channel.done) n += row.channel.recv - row.channel.done;
+        }
+    }
+    return n;
+}
+
+/* RESTARTED: unpacks the image into the fresh block. Room for what the event adds is there when it returns:
+ * rows of `waiting`, and one of `kept`. */
+static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+    struct hark_wave *w, const struct hark_event *event)
+{
     struct hark_bytes image = event->u.restarted.image;
+    uint64_t chunks, bytes, n = 0;
     if (event->u.restarted.re == 0 || event->u.restarted.inc == 0) return HARK_EINVAL;
+    if (e->re || e->inc) return HARK_ESTATE;
     if (event->u.restarted.checkpoint) {
+        struct hark_reader r = {image.at, image.length, 0, false};
         /* me and ranks are the first fixed fields of every member's packed form */
         if (image.at == NULL || image.length < 16) return HARK_EIMAGE;
-        if (hark_get32(image.at + 8) != me || hark_get32(image.at + 12) != ranks) return HARK_EIMAGE;
-        int status = hark_unpack(p, shape, image);
+        if (hark_get32(image.at + 8) != e->me || hark_get32(image.at + 12) != e->ranks) return HARK_EIMAGE;
+        int status = hark_unpack_check(p, shape, r, &chunks, &bytes);
         if (status < 0) return status;
+        n = hark_restart_undelivered(p, shape, e, image);
+        if (n > UINT32_MAX) return HARK_EIMAGE;
+        bytes += (n + 4) * sizeof(struct hark_arrived) * 2 + 8 * sizeof(struct hark_image) * 2;
+        if (bytes > p->bytes) {
+            p->want = bytes * 2;
+            return HARK_EFULL;
+        }
+        status = hark_unpack(p, shape, image);
+        if (status < 0) return status;
+    }
+    int status = hark_reserve(p, shape, &e->waiting, (uint32_t)n);
+    if (status >= 0) status = hark_reserve(p, shape, &w->kept, 1);
+    if (status < 0) {
+        if (event->u.restarted.checkpoint) HARK_TRAP();
+        return status;
     }
     e->inc = event->u.restarted.inc;
     e->re = event->u.restarted.re - 1; /* the FAILED that explains me is still to come */
     e->offer = e->awaiting = 1;
     return HARK_OK;
-}
-
-/* How many undelivered messages an unpacked image names. */
-static inline uint64_t hark_restart_undelivered(const struct hark *p, const struct hark_ends *e)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < e->channels.count; i++) {
-        const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, i);
-        n += c->recv - c->done;
-    }
-    return n;
 }
 
 static inline void hark_restart_wait(struct hark *p, struct hark_ends *e)

@@ -9,6 +9,7 @@
 #include "coordinated.h"
 #include "hydee.h"
 #include "none.h"
+#include "scmel.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,6 +19,7 @@ extern "C" {
     X(none, HARK_KIND_NONE, 0, 0)                                                                                      \
     X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0)                                                           \
     X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_GROUP, 1)                                                                     \
+    X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0)                                                                   \
     X(recovery, HARK_KIND_RECOVERY, 0, 0)
 
 /* The i-th protocol, NULL behind the last. */

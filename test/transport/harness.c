@@ -15,14 +15,6 @@ void must(bool holds, const char *what, const char *file, int line)
     _fail(file, line);
 }
 
-uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 /* Every eight bytes depend on the seed and on their place, so a lost or doubled chunk shows. */
 void fill(uint8_t *at, uint64_t length, uint64_t seed)
 {

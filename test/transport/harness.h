@@ -90,7 +90,13 @@ void until_count(struct end *e, size_t count, struct end *ends, size_t ends_coun
 
 void fill(uint8_t *at, uint64_t length, uint64_t seed);
 bool filled(const uint8_t *at, uint64_t length, uint64_t seed);
-uint64_t mix(uint64_t x);
+static inline uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
 
 /* What must hold; also works in a forked child, where CMocka's assertions do not. */
 #define MUST(what) must((what), #what, __FILE__, __LINE__)

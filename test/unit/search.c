@@ -81,6 +81,19 @@ static void test_programs(void **state)
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) run(&programs[i]);
 }
 
+/* Every step also on a packed and unpacked copy in the smallest block. */
+static void test_copies(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        struct world_config c = config_of(&programs[i]);
+        c.paranoid = true;
+        struct world_result r = world_walk(&c, 5, 60);
+        if (r.violated) printf("%s: %s\n%s", programs[i].name, r.violated, r.path);
+        assert_null(r.violated);
+    }
+}
+
 /* The harness itself: a program that can not finish is seen, and so is a duplicate. */
 static void test_harness_sees(void **state)
 {
@@ -96,7 +109,8 @@ static void test_harness_sees(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_harness_sees)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_harness_sees)};
     for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof *programs; i++)
         if (strcmp(programs[i].name, argv[1]) == 0) {
             run(&programs[i]);

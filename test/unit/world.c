@@ -9,9 +9,10 @@ enum { WORLD_FACTS = 3 };
 
 struct frame { /* in flight, held, or handed up */
     uint32_t from, to, to_inc;
-    uint64_t past, content; /* of the payload: causal past and what it says */
+    uint64_t past, content, said; /* of the payload: causal past, what it says, and what of piecewise programs */
     uint64_t order;         /* per pair, for FIFO */
     uint32_t length;
+    uint32_t uses; /* in how many lists it is; not changed once it is in one */
     uint8_t header[HARK_FRAGMENT];
 };
 struct list {
@@ -20,11 +21,13 @@ struct list {
 };
 struct payload {
     uint32_t peer;
-    uint64_t ssn, past, content;
+    uint64_t ssn, past, content, said;
 };
 struct app {
     uint32_t pc, inside, missed, sends;
-    uint64_t past, sum, got[WORLD_RANKS]; /* got: delivered ssn per sender, to see order and repetition */
+    uint64_t past, sum, got[WORLD_RANKS]; /* got: delivered ssn per sender, a bit each, to see order and repetition */
+    uint64_t history; /* of piecewise programs: all that was delivered or missed, in order */
+    uint64_t heard[WORLD_RANKS][WORLD_SSN], told[WORLD_RANKS][WORLD_SSN]; /* what was said, by ssn - 1 */
 };
 struct image {
     uint64_t id;
@@ -91,7 +94,8 @@ static void setup_make(struct setup *s, const struct world_config *c)
             n = 0;
         } else if (strchr("SRTWC", *t)) {
             int peer = t[1] >= '0' && t[1] <= '9' ? t[1] - '0' : -1;
-            s->op[rank][n++] = (struct world_op){*t, peer};
+            int ssn = peer >= 0 && t[2] == '.' ? t[3] - '0' : 0;
+            s->op[rank][n++] = (struct world_op){*t, peer, ssn};
             if (*t == 'S') s->sends[rank]++;
         }
     }
@@ -117,7 +121,13 @@ static void list_add(struct list *l, const struct frame *f)
     if (l->count == WORLD_FRAMES) abort();
     size_t n = offsetof(struct frame, header) + f->length;
     l->at[l->count] = malloc(n);
-    memcpy(l->at[l->count++], f, n);
+    memcpy(l->at[l->count], f, n);
+    l->at[l->count++]->uses = 1;
+}
+
+static void frame_free(struct frame *f)
+{
+    if (--f->uses == 0) free(f);
 }
 
 static void frame_take(struct frame *f, const struct frame *from)
@@ -127,7 +137,7 @@ static void frame_take(struct frame *f, const struct frame *from)
 
 static void list_drop(struct list *l, uint32_t i)
 {
-    free(l->at[i]);
+    frame_free(l->at[i]);
     memmove(&l->at[i], &l->at[i + 1], (l->count - i - 1) * sizeof l->at[0]);
     l->count--;
 }
@@ -139,8 +149,11 @@ static void list_clear(struct list *l)
 
 static void list_copy(struct list *to, const struct list *from)
 {
-    to->count = 0;
-    for (uint32_t i = 0; i < from->count; i++) list_add(to, from->at[i]);
+    to->count = from->count;
+    for (uint32_t i = 0; i < from->count; i++) {
+        to->at[i] = from->at[i];
+        to->at[i]->uses++;
+    }
 }
 
 static void image_free(struct proc *p, uint32_t i)
@@ -212,7 +225,7 @@ static struct hash frame_hash(const struct frame *f, bool fifo)
 {
     struct hash h = {UINT64_C(0xcbf29ce484222325), 7};
     mix(&h, &f->from, 12);
-    mix(&h, &f->past, 16);
+    mix(&h, &f->past, 24);
     if (fifo) mix(&h, &f->order, 8);
     mix(&h, f->header, f->length);
     return h;
@@ -289,7 +302,7 @@ static void offer(struct setup *s, struct world *w, uint32_t who, uint32_t peer)
             e.u.frame.header = (struct hark_bytes){f->header, f->length};
             core_step(s, w, who, &e, f, NULL);
         }
-        free(f);
+        frame_free(f);
     }
 }
 
@@ -356,6 +369,7 @@ static void perform(struct setup *s, struct world *w, uint32_t who, const struct
             }
             f.past = y->past;
             f.content = y->content;
+            f.said = y->said;
         }
         list_add(&w->net, &f);
         break;
@@ -401,6 +415,66 @@ static struct hark_protocol const *protocol_of(const struct setup *s, uint32_t w
     return who == WORLD_RANKS ? s->c->recovery : s->c->protocol;
 }
 
+/* The same step on a copy that went through pack and unpack into the smallest block: refusals leave it as it was, and what
+ * comes of it depends on the packed state alone. */
+static struct hark *twin_make(const struct setup *s, const struct world *w, uint32_t who)
+{
+    const struct hark_protocol *protocol = protocol_of(s, who);
+    const struct hark *p = w->p[who].core;
+    static uint8_t pack[1 << 16], again[1 << 16];
+    uint64_t n = hark_pack(p, protocol->shape, pack, sizeof pack);
+    uint64_t bytes = protocol->shape->fixed;
+    struct hark *t = calloc(1, bytes);
+    hark_block_init(t, bytes, protocol->shape, p->kind);
+    while (hark_unpack(t, protocol->shape, (struct hark_bytes){pack, (uint32_t)n}) == HARK_EFULL) {
+        bytes = (hark_wants(t, NULL) + 1) / 2; /* what it wants is twice what it needs */
+        t = realloc(t, bytes);
+        hark_grow(t, bytes);
+    }
+    if (hark_pack(t, protocol->shape, again, sizeof again) != n || memcmp(pack, again, n) != 0)
+        violate("unpack does not give back what was packed");
+    t->more = p->more;
+    return t;
+}
+
+static int twin_step(const struct hark_protocol *protocol, struct hark **t, const struct hark_event *e,
+    struct hark_effects *fx)
+{
+    static uint8_t before[1 << 16], after[1 << 16];
+    for (;;) {
+        uint64_t n = hark_pack(*t, protocol->shape, before, sizeof before);
+        int status = protocol->step(*t, e, fx);
+        if (status != HARK_EFULL) return status;
+        if (hark_pack(*t, protocol->shape, after, sizeof after) != n || memcmp(before, after, n) != 0)
+            violate("a step that was refused has changed the state");
+        uint64_t wants = (hark_wants(*t, e) + 1) / 2;
+        if (wants <= (*t)->bytes) wants = (*t)->bytes + 64;
+        *t = realloc(*t, wants);
+        hark_grow(*t, wants);
+    }
+}
+
+static void twin_check(const struct setup *s, const struct world *w, uint32_t who, struct hark **t,
+    const struct hark_event *e, int status, const struct hark_effects *fx)
+{
+    static struct hark_effect effects[HARK_EFFECTS_ROOM + 4];
+    static uint8_t bytes[HARK_EFFECTS_BYTES + 64], one[1 << 16], two[1 << 16];
+    const struct hark_protocol *protocol = protocol_of(s, who);
+    struct hark_effects mine = {effects, 0, HARK_COUNT(effects), bytes, 0, sizeof bytes};
+    if (twin_step(protocol, t, e, &mine) != status || mine.count != fx->count || mine.used != fx->used)
+        violate("the same state and event give other effects");
+    for (uint32_t i = 0; i < mine.count && i < fx->count; i++) {
+        struct hark_effect a = mine.at[i], b = fx->at[i];
+        if (a.header.length != b.header.length || (a.header.length && memcmp(a.header.at, b.header.at, a.header.length)))
+            violate("the same state and event give other headers");
+        a.header.at = b.header.at = NULL;
+        if (memcmp(&a, &b, sizeof a) != 0) violate("the same state and event give other effects");
+    }
+    uint64_t n = hark_pack(w->p[who].core, protocol->shape, one, sizeof one);
+    if (hark_pack(*t, protocol->shape, two, sizeof two) != n || memcmp(one, two, n) != 0)
+        violate("the same state and event give another state");
+}
+
 /* One step and its effects; `frame` is the arrived one, `posted` the payload of a SEND. */
 static int try_step(struct setup *s, struct world *w, uint32_t who, const struct hark_event *event,
     struct frame *frame, struct payload *posted)
@@ -411,8 +485,14 @@ static int try_step(struct setup *s, struct world *w, uint32_t who, const struct
     struct hark_event e = *event;
     const struct hark_protocol *protocol = protocol_of(s, who);
     struct proc *p = &w->p[who];
+    struct hark *twin = s->c->paranoid ? twin_make(s, w, who) : NULL;
     for (;;) {
         int status = protocol->step(p->core, &e, &fx);
+        if (twin && status != HARK_EFULL) twin_check(s, w, who, &twin, &e, status, &fx);
+        if (twin && status != HARK_EFULL && status != HARK_MORE) {
+            free(twin);
+            twin = NULL;
+        }
         if (status == HARK_EFULL) {
             uint64_t wants = hark_wants(p->core, &e);
             p->core = realloc(p->core, wants);
@@ -534,8 +614,12 @@ static void restart(struct setup *s, struct world *w, uint32_t who)
         p->app.pc++;
         p->payloads = m->payloads;
         memcpy(p->payload, m->payload, sizeof m->payload);
-        list_copy(&p->held, &m->inbox);
-        for (uint32_t i = 0; i < p->held.count; i++) p->held.at[i]->past = 0; /* had arrived: exempt from I7 */
+        for (uint32_t i = 0; i < m->inbox.count; i++) {
+            struct frame f;
+            frame_take(&f, m->inbox.at[i]);
+            f.past = 0; /* had arrived: exempt from I7 */
+            list_add(&p->held, &f);
+        }
         e.u.restarted.image = (struct hark_bytes){m->core, m->length};
         core_step(s, w, who, &e, NULL, NULL);
     } else {
@@ -571,14 +655,14 @@ static const struct world_op *next_op(const struct setup *s, const struct world 
     return &s->op[who][w->p[who].app.pc];
 }
 
-/* The first message of the channel from `peer` in the inbox, or -1. */
-static int inbox_first(const struct proc *p, uint32_t peer)
+/* The first message of the channel from `peer` in the inbox, or message `only` if that is not 0; or -1. */
+static int inbox_first(const struct proc *p, uint32_t peer, int only)
 {
     int best = -1;
     uint64_t ssn = UINT64_MAX;
     for (uint32_t i = 0; i < p->inbox.count; i++) {
         uint64_t x = hark_get64(p->inbox.at[i]->header + 24);
-        if (p->inbox.at[i]->from != peer || x >= ssn) continue;
+        if (p->inbox.at[i]->from != peer || x >= ssn || (only && x != (uint64_t)only)) continue;
         ssn = x;
         best = (int)i;
     }
@@ -596,6 +680,22 @@ static void check_past(struct setup *s, struct world *w, uint32_t who, const str
                 violate("I7: a message is delivered before its cause has been sent again");
 }
 
+static uint64_t history_mix(uint64_t history, uint64_t a, uint64_t b, uint64_t c)
+{
+    struct hash h = {history, 3};
+    uint64_t x[3] = {a, b, c};
+    mix(&h, x, sizeof x);
+    return h.a ^ h.b ? h.a ^ h.b : 1;
+}
+
+/* I1. Does the sender's present history say something else than what this process has delivered? */
+static void check_said(const struct setup *s, const struct world *w, uint32_t from, uint32_t to, uint64_t ssn)
+{
+    uint64_t heard = w->p[to].app.heard[from][ssn - 1], told = w->p[from].app.told[to][ssn - 1];
+    if (!s->c->piecewise || !w->p[from].core || !w->p[to].core) return;
+    if (heard && told && heard != told) violate("I1: a process has delivered what its sender does not say any more");
+}
+
 static void app_take(struct setup *s, struct world *w, uint32_t who, uint32_t index)
 {
     struct proc *p = &w->p[who];
@@ -610,8 +710,17 @@ static void app_take(struct setup *s, struct world *w, uint32_t who, uint32_t in
             list_drop(&p->inbox, i);
             break;
         }
-    if (ssn != p->app.got[f.from] + 1) violate("I2/I3: a channel's messages are not delivered once and in order");
-    p->app.got[f.from] = ssn;
+    uint64_t got = p->app.got[f.from], bit = UINT64_C(1) << ssn;
+    bool named = next_op(s, w, who)->ssn != 0;
+    if (got & bit || (!named && got != bit - 2 && ssn > 1 && !(got & bit >> 1)))
+        violate("I2/I3: a channel's messages are not delivered once and in order");
+    p->app.got[f.from] |= bit;
+    if (s->c->piecewise) {
+        if (ssn > WORLD_SSN) abort();
+        p->app.history = history_mix(p->app.history, f.from, ssn, f.said);
+        p->app.heard[f.from][ssn - 1] = f.said;
+        check_said(s, w, f.from, who, ssn);
+    }
     p->app.past |= f.past;
     p->app.sum += f.content;
     check_past(s, w, who, &f);
@@ -624,7 +733,8 @@ static void app_send(struct setup *s, struct world *w, uint32_t who, uint32_t pe
     uint64_t bit = UINT64_C(1) << (s->first_send[who] + p->app.sends), ssn = 1;
     for (uint32_t i = 0; i < p->app.pc; i++)
         if (s->op[who][i].what == 'S' && s->op[who][i].peer == (int)peer) ssn++;
-    struct payload x = {peer, ssn, p->app.past | bit, (who + 1) * 1000 + peer * 100 + ssn};
+    struct payload x = {peer, ssn, p->app.past | bit, (who + 1) * 1000 + peer * 100 + ssn, 0};
+    if (s->c->piecewise) x.said = history_mix(p->app.history, who, peer, ssn);
     struct hark_event e = {.type = HARK_SEND};
     e.u.send.peer = peer;
     e.u.send.length = 8;
@@ -633,7 +743,12 @@ static void app_send(struct setup *s, struct world *w, uint32_t who, uint32_t pe
     p->app.past |= bit;
     p->app.sends++;
     p->app.pc++;
+    if (s->c->piecewise) {
+        if (ssn > WORLD_SSN) abort();
+        p->app.told[peer][ssn - 1] = x.said;
+    }
     if (try_step(s, w, who, &e, NULL, &x) != HARK_OK) p->app = before;
+    else check_said(s, w, who, peer, ssn);
 }
 
 static void app_step(struct setup *s, struct world *w, uint32_t who, uint32_t from)
@@ -644,9 +759,9 @@ static void app_step(struct setup *s, struct world *w, uint32_t who, uint32_t fr
     int at;
     switch (op->what) {
     case 'S': app_send(s, w, who, (uint32_t)op->peer); break;
-    case 'R': app_take(s, w, who, (uint32_t)inbox_first(p, from)); break;
+    case 'R': app_take(s, w, who, (uint32_t)inbox_first(p, from, op->ssn)); break;
     case 'T':
-        at = inbox_first(p, (uint32_t)op->peer);
+        at = inbox_first(p, (uint32_t)op->peer, op->ssn);
         if (at >= 0) {
             app_take(s, w, who, (uint32_t)at);
         } else {
@@ -654,13 +769,14 @@ static void app_step(struct setup *s, struct world *w, uint32_t who, uint32_t fr
             if (try_step(s, w, who, &e, NULL, NULL) != HARK_OK) break;
             p->app.missed = 1;
             p->app.pc++;
+            if (s->c->piecewise) p->app.history = history_mix(p->app.history, UINT64_MAX, 0, 0);
         }
         break;
     case 'W':
         if (!p->app.missed) {
             p->app.pc++;
         } else {
-            app_take(s, w, who, (uint32_t)inbox_first(p, (uint32_t)op->peer));
+            app_take(s, w, who, (uint32_t)inbox_first(p, (uint32_t)op->peer, op->ssn));
             p->app.missed = 0;
         }
         break;
@@ -675,7 +791,7 @@ static void app_step(struct setup *s, struct world *w, uint32_t who, uint32_t fr
 /* ---- steps of the world --------------------------------------------------------------------------------------------- */
 
 struct step {
-    char what; /* f frame, a application, t told, s stored, p persisted, r restart, x crash */
+    char what; /* f frame, a application, t told, s stored, p persisted, i idle, r restart, x crash */
     uint32_t who, index;
 };
 
@@ -689,9 +805,9 @@ static bool app_can(const struct setup *s, const struct world *w, uint32_t who, 
     const struct proc *p = &w->p[who];
     const struct world_op *op = next_op(s, w, who);
     if (p->app.inside || op->what == 0) return false;
-    if (op->what == 'R') return (op->peer < 0 || op->peer == (int)from) && inbox_first(p, from) >= 0;
+    if (op->what == 'R') return (op->peer < 0 || op->peer == (int)from) && inbox_first(p, from, op->ssn) >= 0;
     if (from != 0) return false;
-    if (op->what == 'W' && p->app.missed) return inbox_first(p, (uint32_t)op->peer) >= 0;
+    if (op->what == 'W' && p->app.missed) return inbox_first(p, (uint32_t)op->peer, op->ssn) >= 0;
     return true;
 }
 
@@ -703,6 +819,23 @@ static bool frame_first(const struct setup *s, const struct world *w, uint32_t i
         if (g->from == f->from && g->to == f->to && g->to_inc == f->to_inc && g->order < f->order) return false;
     }
     return true;
+}
+
+/* The application waits: would IDLE make its core do something? */
+static bool idle_does(const struct setup *s, const struct world *w, uint32_t who)
+{
+    struct hark_effect effects[HARK_EFFECTS_ROOM + 4];
+    uint8_t bytes[HARK_EFFECTS_BYTES + 64];
+    struct hark_effects fx = {effects, 0, HARK_COUNT(effects), bytes, 0, sizeof bytes};
+    struct hark_event e = {.type = HARK_IDLE};
+    const struct hark *core = w->p[who].core;
+    for (uint32_t from = 0; from < s->ranks; from++)
+        if (app_can(s, w, who, from)) return false;
+    struct hark *copy = malloc(core->bytes);
+    memcpy(copy, core, core->bytes);
+    int status = s->c->protocol->step(copy, &e, &fx);
+    free(copy);
+    return status >= 0 && fx.count > 0;
 }
 
 static uint32_t steps_of(const struct setup *s, const struct world *w, struct step *out)
@@ -727,6 +860,7 @@ static uint32_t steps_of(const struct setup *s, const struct world *w, struct st
         if (p->deciding) out[n++] = (struct step){'p', i, 0};
         for (uint32_t from = 0; i < s->ranks && from < s->ranks; from++)
             if (app_can(s, w, i, from)) out[n++] = (struct step){'a', i, from};
+        if (i < s->ranks && idle_does(s, w, i)) out[n++] = (struct step){'i', i, 0};
     }
     for (uint32_t k = 0; s->c->fails[k]; k++) {
         bool earlier = k > 0 && !(w->failed & 1u << (k - 1));
@@ -762,6 +896,10 @@ static void step_take(struct setup *s, struct world *w, struct step step)
         core_step(s, w, step.who, &e, NULL, NULL);
         break;
     case 'p': answer_persist(s, w, step.who); break;
+    case 'i':
+        e.type = HARK_IDLE;
+        core_step(s, w, step.who, &e, NULL, NULL);
+        break;
     case 'r': restart(s, w, step.who); break;
     default: crash(s, w, step.index); break;
     }
@@ -782,8 +920,11 @@ static void check_final(const struct setup *s, const struct world *w)
     }
     if (w->net.count) violate("frames remain that nobody can take");
     if (w->down) violate("recovery never ends");
-    for (uint32_t i = 0; i < s->ranks; i++)
+    for (uint32_t i = 0; i < s->ranks; i++) {
         if (w->p[i].held.count) violate("frames are held for ever");
+        const char *why = s->c->at_end && w->p[i].core ? s->c->at_end(w->p[i].core) : NULL;
+        if (why) violate(why);
+    }
 }
 
 static struct world *world_make(struct setup *s)
@@ -798,11 +939,14 @@ static void describe(const struct world *w, struct step step, char *out, size_t 
 {
     static const char *const types[] = {"APP", "ASK", "COUNT", "PREPARE", "MARK", "FROZEN", "EXPECT", "READY", "COMMIT",
         "ABORT", "WISH", "", "", "", "", "", "POS", "ORPH", "REPORT", "RELEASE", "NOTIFY", "DRAINED", "RECDONE", "GC"};
+    static const char *const scmel[] = {"ACK", "SPREAD", "DETS", "READY", "DONE"};
     if (step.what == 'f') {
         const struct frame *f = w->net.at[step.index];
         uint8_t type = f->header[1];
         snprintf(out, n, "%d gets %s from %d ssn %llu\n", (int)f->to, type < HARK_COUNT(types) ? types[type] : "?",
             (int)f->from, (unsigned long long)hark_get64(f->header + 24));
+        if (f->header[0] == 5 && type >= 16 && type - 16u < HARK_COUNT(scmel))
+            snprintf(out, n, "%d gets %s from %d\n", (int)f->to, scmel[type - 16], (int)f->from);
     } else {
         snprintf(out, n, "%c %u %u\n", step.what, step.who, step.index);
     }

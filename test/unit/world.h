@@ -4,18 +4,33 @@
  * every announcement of a failure, every completed store, every restart. The network keeps no order.
  *
  * Scripts: `S j` send to j, `R j` receive from j, `R` from anyone, `T j` test for a message from j (may miss),
- * `W j` complete a T that missed, `C` checkpoint. Processes are separated by ';'.
+ * `W j` complete a T that missed, `C` checkpoint; `R j.s` receives exactly message s of the channel, as tags do.
+ * Processes are separated by ';'.
  */
 #ifndef WORLD_H
 #define WORLD_H
 
 #include "hark/hydee.h"
 
-enum { WORLD_RANKS = 8, WORLD_OPS = 12, WORLD_FRAMES = 96, WORLD_ITEMS = 48, WORLD_IMAGES = 4 };
+/* A search keeps many worlds: a suite with smaller programs may compile with smaller ones. */
+#ifndef WORLD_RANKS
+#define WORLD_RANKS 8
+#endif
+#ifndef WORLD_FRAMES
+#define WORLD_FRAMES 96
+#endif
+#ifndef WORLD_ITEMS
+#define WORLD_ITEMS 48
+#endif
+#ifndef WORLD_IMAGES
+#define WORLD_IMAGES 4
+#endif
+enum { WORLD_OPS = 12, WORLD_SSN = 6 };
 
 struct world_op {
     char what; /* S R T W C, 0 at the end */
     int peer;  /* -1: anyone */
+    int ssn;   /* 0: the first there is */
 };
 
 struct world_config {
@@ -27,7 +42,10 @@ struct world_config {
     bool overlap;         /* the next failure may come before recovery is over */
     bool fifo;            /* frames of one pair arrive in order */
     bool ghosts;          /* check that no re-execution delivers what depends on an unsent message (I7) */
+    bool paranoid;              /* every step also on a packed and unpacked copy in the smallest block: same effects, same state */
+    bool piecewise;       /* what is sent depends on what was delivered and missed before, in order: shows orphans (I1) */
     uint32_t copies;
+    const char *(*at_end)(const struct hark *p); /* NULL, or what is wrong with a core when nothing can happen any more */
 };
 
 /* A violation in words, or NULL. */
