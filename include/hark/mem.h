@@ -138,6 +138,11 @@ struct hark_queue {
     uint32_t pad;
 };
 
+/* A place in a queue, for walks from its head; valid while the queue is not changed. */
+struct hark_place {
+    uint32_t chunk, slot, left;
+};
+
 struct hark_pool {
     struct hark_table chunks;
     uint32_t free_head; /* index + 1 */
@@ -318,11 +323,6 @@ static inline void hark_queue_pop(struct hark *p, struct hark_pool *pool, struct
         q->skip = 0;
     }
 }
-
-/* A place in a queue, for walks from its head; valid while the queue is not changed. */
-struct hark_place {
-    uint32_t chunk, slot, left;
-};
 
 static inline struct hark_place hark_queue_begin(const struct hark_queue *q)
 {

@@ -121,18 +121,19 @@ _Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
     _exit(0);
 }
 
-/* Keeps three descriptors and nothing else that the supervisor had open: a held terminal or pipe would keep its
+/* Keeps two descriptors and nothing else that the supervisor had open: a held terminal or pipe would keep its
  * reader waiting. */
-_Noreturn static void become_janitor(int pipe, int alive, const struct hark_janitor_job *job)
+_Noreturn static void become_janitor(int pipe, const struct hark_janitor_job *job)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC), top = 64;
-    int kept[3] = {pipe, alive, job->lock};
-    for (int i = 0; i < 3; i++)
-        if (kept[i] >= 0) kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, top);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = 64;
+    int kept[2] = {pipe, job->lock};
+    for (int i = 0; i < 2; i++)
+        if (kept[i] >= 0) kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, high);
     for (int i = 0; i < 3; i++) (void)dup2(null, i);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         if (kept[i] >= 0) kept[i] = dup3(kept[i], 3 + i, O_CLOEXEC);
-    (void)syscall(SYS_close_range, 6, ~0u, 0);
+    (void)syscall(SYS_close_range, 5, ~0u, 0);
+    (void)setsid();
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
@@ -146,32 +147,19 @@ _Noreturn static void become_janitor(int pipe, int alive, const struct hark_jani
 
 int hark_janitor_start(struct hark_janitor *j, const struct hark_janitor_job *job)
 {
-    int to[2], alive[2], status;
-    *j = (struct hark_janitor){-1, -1};
+    int to[2];
+    *j = (struct hark_janitor){-1, 0};
     if (pipe2(to, O_CLOEXEC) < 0) return -1;
-    if (pipe2(alive, O_CLOEXEC) < 0) {
-        close(to[0]);
-        close(to[1]);
-        return -1;
-    }
     pid_t pid = fork();
-    if (pid == 0) {
-        close(to[1]);
-        (void)setsid();
-        pid_t janitor = fork(); /* an orphan: nobody has to wait for it */
-        if (janitor == 0) become_janitor(to[0], alive[1], job);
-        _exit(janitor < 0);
-    }
+    if (pid == 0) become_janitor(to[0], job);
     close(to[0]);
-    close(alive[1]);
-    j->pipe = to[1];
-    j->alive = alive[0];
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-    close(j->pipe);
-    close(j->alive);
-    *j = (struct hark_janitor){-1, -1};
-    errno = EAGAIN;
+    if (pid > 0) {
+        *j = (struct hark_janitor){to[1], pid};
+        return 0;
+    }
+    int saved = errno;
+    close(to[1]);
+    errno = saved;
     return -1;
 }
 
@@ -194,11 +182,9 @@ void hark_janitor_dead(struct hark_janitor *j, pid_t pid)
 
 void hark_janitor_dismiss(struct hark_janitor *j)
 {
-    char byte;
     if (j->pipe < 0) return;
     say(j, 'e', 0);
     close(j->pipe);
-    while (read(j->alive, &byte, 1) < 0 && errno == EINTR) {}
-    close(j->alive);
-    *j = (struct hark_janitor){-1, -1};
+    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {}
+    *j = (struct hark_janitor){-1, 0};
 }

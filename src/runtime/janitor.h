@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 struct hark_janitor {
-    int pipe;  /* to the janitor */
-    int alive; /* end of file when it has ended */
+    int pipe; /* to the janitor */
+    pid_t pid;
 };
 
 struct hark_janitor_job {

@@ -200,8 +200,8 @@ static int on_message(struct hark_control *c)
 
 int hark_process_control(void)
 {
-    if (!atomic_load_explicit(&P.pending, memory_order_acquire)) return HARK_D_OK;
-    for (;;) {
+    if (!atomic_load_explicit(&P.pending, memory_order_acquire)) return 0;
+    for (int n = 0;; n++) {
         pthread_mutex_lock(&P.lock);
         struct hark_process_message *m = P.head;
         if (m) P.head = m->next;
@@ -210,7 +210,7 @@ int hark_process_control(void)
             atomic_store_explicit(&P.pending, false, memory_order_relaxed);
         }
         pthread_mutex_unlock(&P.lock);
-        if (m == NULL) return HARK_D_OK;
+        if (m == NULL) return n;
         struct hark_control c;
         int status = hark_control_parse(&c, m->bytes, m->length) > 0 ? on_message(&c) : HARK_D_EINVAL;
         free(m);
@@ -237,10 +237,11 @@ void hark_process_poll(void)
 
 void hark_process_wait(void)
 {
-    check(hark_process_control());
+    int said = hark_process_control();
+    check(said);
     int n = hark_driver_poll(P.driver);
     check(n);
-    if (n > 0 || atomic_load_explicit(&P.pending, memory_order_acquire)) return;
+    if (said > 0 || n > 0 || atomic_load_explicit(&P.pending, memory_order_acquire)) return;
     atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
     check(hark_driver_wait(P.driver, -1));
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);

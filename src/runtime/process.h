@@ -48,7 +48,8 @@ extern struct hark_process hark_process; /* there is one */
 void hark_process_open(const struct hark_hooks *hooks, bool recovery);
 /* Tells the supervisor that this process is up; the reader begins. `out`, `err`: positions of its output. */
 void hark_process_hello(uint64_t out, uint64_t err);
-/* Takes over what the supervisor has said: FAILED, PEER, STORED go to the driver. A driver status. */
+/* Takes over what the supervisor has said: FAILED, PEER, STORED go to the driver. How many messages, or a negative
+ * driver status. */
 int hark_process_control(void);
 /* Says something to the supervisor; the message is freed. */
 void hark_process_say(struct hark_control *m);
@@ -56,7 +57,8 @@ void hark_process_say(struct hark_control *m);
 void hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err);
 /* One line to the supervisor, and the end of this process with status 1. */
 _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Polls, looks at control messages, and sleeps when there is nothing. A driver status; fatal ones do not return. */
+/* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for something looks again
+ * each time this returns. What is fatal does not return. */
 void hark_process_wait(void);
 void hark_process_poll(void);
 void hark_process_close(void);

@@ -121,7 +121,7 @@ int hark_service_fail(struct hark_service *s, const uint8_t *rolls, bool recover
 
 static int decide(struct hark_service *s, uint32_t peer, uint64_t id)
 {
-    if (peer >= s->ranks || (peer && group_of(s, peer) == group_of(s, peer - 1))) return HARK_SERVICE_REFUSED;
+    if (peer >= s->ranks) return HARK_SERVICE_REFUSED;
     struct hark_service_group *g = &s->group[group_of(s, peer)], before = *g;
     if (id <= last_wave(g)) return id && id == last_wave(g) ? HARK_SERVICE_OK : HARK_SERVICE_REFUSED;
     if (g->count == s->config.generations) {

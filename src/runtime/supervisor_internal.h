@@ -49,12 +49,13 @@ struct child { /* a process of the job, over all its incarnations */
     size_t in_length, in_room, out_length, out_room;
     char *address;       /* of this incarnation, once it has said hello */
     uint64_t checkpoint; /* it began from */
-    uint64_t began;      /* deliveries of all incarnations when it began */
-    uint64_t place_checkpoint, place; /* of its last death by itself: where it began, deliveries since */
+    uint64_t began;      /* hark_sup_progress() when it began */
+    uint64_t place_checkpoint, place; /* of its last death by itself: where it began, progress since */
     uint32_t same_place; /* how many such deaths in a row */
     bool hello, finished;
     bool exited;   /* after the end of the job, as it should */
     bool dead;     /* and to be restarted */
+    bool dying;    /* its last words are being read */
     bool doomed;   /* killed by us, because it goes back with another one */
     bool restarted; /* ever */
 };
@@ -89,7 +90,7 @@ struct supervisor {
 
     char job[41];
     char directory[64];
-    char *store_path, *clusters_text;
+    char *store_path, *clusters_text, *identity;
     uint8_t key[32];
     int lock;
     struct hark_store *record, *images;
@@ -98,6 +99,7 @@ struct supervisor {
     struct hark_board *board;
     int board_fd;
     bool directory_made;
+    bool belongs; /* the store is of an earlier run */
 
     struct hark_trace_writer *trace;
     char **part; /* files of the trace */
@@ -109,7 +111,7 @@ struct supervisor {
     uint64_t started, ended, died; /* ns; died: first sign of deaths not announced yet */
     uint64_t diverged;
 
-    uint64_t look_sum, look_since; /* quiescence: what was seen, and since when (ns) */
+    uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when (ns) */
     bool quiet_said;
 };
 
@@ -119,6 +121,8 @@ void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends
 void hark_sup_child_gone(struct supervisor *s);      /* looks whether all is over */
 uint64_t hark_sup_now(void);
 struct hark_board_slot *hark_sup_slot(const struct child *c);
+/* Deliveries of all incarnations; of the recovery process: frames received. */
+uint64_t hark_sup_progress(const struct child *c);
 const char *hark_sup_name(const struct child *c, char name[32]); /* "rank 3" */
 
 /* supervisor_job.c: 0, or the exit status after one line */
@@ -146,9 +150,11 @@ void hark_sup_announce(struct supervisor *s, struct child *only); /* the present
 void hark_sup_try_finish(struct supervisor *s);
 
 /* supervisor_recover.c */
+bool hark_sup_is_dead(const struct child *c); /* also when it is not reaped yet */
 void hark_sup_reap(struct child *c); /* if it is dead: takes its last words and sees what follows */
 void hark_sup_settle(struct supervisor *s); /* restarts what is dead, once all that go back with it are */
 void hark_sup_recovered(struct supervisor *s); /* D may be empty now */
+void hark_sup_close_recovery(struct supervisor *s); /* its last figures */
 bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
 
 /* supervisor_quiet.c */

@@ -93,10 +93,14 @@ void hark_sup_drain(struct child *c, enum link_kind kind)
     uint8_t bytes[65536];
     while (c->link[kind]) {
         ssize_t n = read(c->link[kind]->fd, bytes, sizeof bytes);
-        if (n > 0) taken(c, kind, bytes, (size_t)n);
-        else if (n < 0 && errno == EINTR) continue;
-        else if (n < 0 && errno == EAGAIN) return;
-        else return listen_for(c->link[kind], 0); /* the end; waitpid says what it means */
+        if (n > 0) {
+            taken(c, kind, bytes, (size_t)n);
+        } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+            listen_for(c->link[kind], 0); /* the end; waitpid says what it means */
+            return;
+        } else if (errno == EAGAIN) {
+            return;
+        }
     }
 }
 

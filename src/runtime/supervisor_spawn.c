@@ -41,8 +41,7 @@ static int make_pipes(struct pipes *p)
 uint64_t hark_sup_kill_at(const struct child *c)
 {
     const struct hark_run_options *o = c->s->o;
-    const struct hark_board_slot *slot = hark_sup_slot(c);
-    uint64_t done = c->rank == HARK_RECOVERY ? slot->frames_in : slot->deliveries, next = 0;
+    uint64_t done = hark_sup_progress(c), next = 0;
     for (uint32_t i = 0; i < o->kills; i++)
         if (o->kill[i].rank == c->rank && o->kill[i].at > done && (next == 0 || o->kill[i].at < next))
             next = o->kill[i].at;
@@ -107,12 +106,11 @@ static int watch(struct child *c, struct pipes *p)
 
 static void fresh(struct child *c)
 {
-    const struct hark_board_slot *slot = hark_sup_slot(c);
     c->hello = c->finished = c->dead = c->doomed = c->exited = false;
     c->in_length = c->out_length = 0;
     free(c->address);
     c->address = NULL;
-    c->began = slot->deliveries;
+    c->began = hark_sup_progress(c);
     for (int i = 0; i < 2; i++) hark_output_begin(&c->output[i], c->checkpoint != 0);
 }
 

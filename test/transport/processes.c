@@ -172,7 +172,7 @@ static void writer_killed(void **state)
         killed(pid);
         if (inc % 2) for (int i = 0; i < 3; i++) end_poll(&e); /* looking on before hearing of it */
         MUST(e.t->ops->peer(e.t, 1, inc + 1, NULL) == HARK_T_OK);
-        while (e.open_places > 0) end_poll(&e);
+        while (e.open_places > 0) wait_and_poll(&e); /* peer() was the news that wait() wakes for */
         for (size_t i = before; i < e.count; i++) MUST(e.got[i].from_inc == inc && end_heard(&e, e.got[i].id) == 1);
     }
     end_close(&e);

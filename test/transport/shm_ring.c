@@ -166,6 +166,7 @@ static void impossible_heads(void **state)
 struct sleeper {
     struct bell *bell;
     _Atomic uint32_t work;
+    bool fence;
 };
 
 static void *works(void *argument)
@@ -173,8 +174,8 @@ static void *works(void *argument)
     struct sleeper *s = argument;
     for (int i = 0; i < 20000; i++) {
         while (atomic_load(&s->work)) sched_yield();
-        atomic_store(&s->work, 1);
-        bell_ring(s->bell, true);
+        atomic_store_explicit(&s->work, 1, memory_order_release);
+        bell_ring(s->bell, s->fence);
     }
     return NULL;
 }
@@ -184,7 +185,8 @@ static void nobody_oversleeps(void **state)
 {
     (void)state;
     pthread_t thread;
-    struct sleeper s = {mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 0};
+    struct sleeper s = {mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 0,
+        bell_register() != BELL_BARRIER};
     assert_true(s.bell != MAP_FAILED);
     assert_int_equal(pthread_create(&thread, NULL, works, &s), 0);
     for (uint32_t i = 1; i <= 20000; i++) {

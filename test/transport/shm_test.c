@@ -9,11 +9,12 @@
 static void spoil(struct ring_writer *w, unsigned round)
 {
     uint64_t dice = mix(round);
-    struct ring_record *record = (struct ring_record *)w->data;
+    struct ring_record *record = (struct ring_record *)w->data, *second;
+    struct label label = {5, 100000, sizeof label, w->ring->from.rank, w->ring->from.inc, w->ring->to.rank, w->ring->to.inc, 0};
     uint32_t word = (uint32_t)(40u << 2 | RING_FIRST);
     record->header = 24;
     record->payload = 16;
-    switch (round % 12) {
+    switch (round % 14) {
     case 0: word = (uint32_t)dice | 1; break;
     case 1: record->header = (uint32_t)dice | HARK_HEADER_MAX; break;
     case 2: record->header = 0; break;
@@ -25,9 +26,18 @@ static void spoil(struct ring_writer *w, unsigned round)
     case 8: word = (uint32_t)(w->size - sizeof *record) << 2 | RING_SKIP; break;
     case 9: w->ring->magic ^= 1 + (dice & 255); break;
     case 10: w->ring->size *= 2; break;
-    default: w->ring->from.inc++; break;
+    case 11: w->ring->from.inc++; break;
+    default: /* a long frame that begins well, and goes on at the wrong place, or for too long */
+        record->header = sizeof label;
+        record->payload = label.length;
+        memcpy(record + 1, &label, sizeof label);
+        word = (uint32_t)(sizeof label + 16) << 2 | RING_FIRST;
+        second = (struct ring_record *)(w->data + ring_need(RING_FIRST, sizeof label + 16));
+        second->payload = round % 14 == 12 ? 17 : 16;
+        atomic_store(&second->word, (round % 14 == 12 ? 1000u : 100001u) << 2 | RING_REST);
+        break;
     }
-    if (round % 12 == 8) atomic_store(ring_word(w->data, 0), word); /* a ring of nothing but skips */
+    if (round % 14 == 8) atomic_store(ring_word(w->data, 0), word); /* a ring of nothing but skips */
     atomic_store(&record->word, word);
 }
 
@@ -49,5 +59,12 @@ static void garbage(const struct hark_transport_config *victim, const char *addr
     bell_unmap(bell, victim->ranks);
 }
 
+/* Every other end hardly looks twice before it sleeps. */
+static void configure(struct hark_transport_config *config)
+{
+    config->option[1] = config->me % 2;
+}
+
 const struct conformance_transport conformance_subject = {
-    .name = "shm", .ops = &hark_shm_transport, .processes = true, .chunk = RING_CHUNK, .garbage = garbage};
+    .name = "shm", .ops = &hark_shm_transport, .processes = true, .chunk = RING_CHUNK,
+    .configure = configure, .garbage = garbage};

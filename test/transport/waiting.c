@@ -156,7 +156,7 @@ static void ping_pong(uint64_t rounds, uint64_t length)
 static void woken_by_a_frame(void **state)
 {
     (void)state;
-    ping_pong(3000, 8);
+    ping_pong(20000, 8);
 }
 
 /* 24 MiB fit into no buffer: both sides sleep now and then, one for room, one for more. */

@@ -10,6 +10,7 @@
 #define HARK_SHM_SEGMENT_H
 
 #include "hark/transport.h"
+#include "names.h"
 
 struct segment_name {
     char path[128];

@@ -125,9 +125,37 @@ static inline void publish(struct end *e, struct out *out, struct ring_record *r
         out->fence = e->opened != BELL_BARRIER || atomic_load(&out->bell->opened) != BELL_BARRIER;
 }
 
+/* memcpy() without the call for what most headers and small payloads are: two moves that may overlap. */
+static inline void copy(uint8_t *to, const uint8_t *from, uint64_t count)
+{
+    if (count - 8 <= 8) {
+        uint64_t head, tail;
+        memcpy(&head, from, 8);
+        memcpy(&tail, from + count - 8, 8);
+        memcpy(to, &head, 8);
+        memcpy(to + count - 8, &tail, 8);
+    } else if (count - 16 <= 48) {
+        struct { uint64_t a, b; } head, middle, tail;
+        uint64_t half = count > 32 ? 16 : 0, last = count - 16;
+        memcpy(&head, from, 16);
+        memcpy(&middle, from + half, 16);
+        memcpy(&tail, from + last, 16);
+        if (count > 48) memcpy(to + 32, from + 32, 16);
+        memcpy(to, &head, 16);
+        memcpy(to + half, &middle, 16);
+        memcpy(to + last, &tail, 16);
+    } else {
+        memcpy(to, from, (size_t)count);
+    }
+}
+
 /* Copies `count` bytes of the payload, from its byte `from` on. */
 static inline void gather(uint8_t *to, const struct hark_outgoing *o, uint64_t from, uint64_t count)
 {
+    if (__builtin_expect(from + count <= o->part[0].length && count > 0, 1)) {
+        copy(to, (const uint8_t *)o->part[0].at + from, count);
+        return;
+    }
     for (int i = 0; count > 0; i++) {
         uint64_t length = o->part[i].length;
         if (from >= length) {
@@ -153,7 +181,7 @@ static int send_first(struct end *e, struct out *out, const struct hark_outgoing
     uint8_t *at = (uint8_t *)(record + 1);
     record->header = o->header.length;
     record->payload = length;
-    memcpy(at, o->header.at, o->header.length);
+    copy(at, o->header.at, o->header.length);
     gather(at + header, o, 0, part);
     publish(e, out, record, need, RING_FIRST, header + part);
     return HARK_T_OK;

@@ -21,7 +21,7 @@
  * option[0]: milliseconds in which each message of the handshake of a stranger must come; 0: 10000. For a peer that we
  *            connect to it counts from the first byte of a message, since it may be busy and not poll for long.
  * option[1]: connections in the middle of their handshake, at most; 0: 128. The oldest makes room for a new one.
- * option[2]: bytes of frames kept for each receiver until it has them, 256 KiB .. 1 GiB; 0: 512 KiB. Memory is used
+ * option[2]: bytes of frames kept for each receiver until it has them, 256 KiB .. 1 GiB; 0: 4 MiB. Memory is used
  *            only as far as it was ever needed.
  */
 #ifndef HARK_TRANSPORTS_UV_H

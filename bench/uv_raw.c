@@ -1,0 +1,316 @@
+/* uv_raw.c: what a message costs over sockets, beside bare libuv with no protocol at all.
+ *
+ * Two processes, each on a processor of its own, exchange messages over UNIX sockets and over loopback TCP:
+ * ping-pong (half the round trip) and a stream one way (time for a message). Bare libuv: uv_try_write(), the rest by
+ * uv_write(), read into the message's own memory. hark: frames with a header of 32 bytes, wait() and poll(). Both in
+ * turns, ROUNDS times; medians, and the median of the ratios of neighbouring rounds. */
+#include "uv/uv.h"
+
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <uv.h>
+
+enum { ROUNDS = 15, HEADER = 32 };
+#define LARGEST ((size_t)1 << 20)
+#define SCRATCH ((size_t)64 << 10)
+
+static uint8_t outgoing[LARGEST], incoming[LARGEST];
+
+static void must(bool holds, const char *what)
+{
+    if (holds) return;
+    fprintf(stderr, "uv_raw: %s\n", what);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+/* ---- bare libuv -------------------------------------------------------------------------------------------- */
+
+struct raw {
+    uv_loop_t loop;
+    union {
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } s;
+    uv_write_t request;
+    size_t size, got, messages, want;
+    bool writing;
+};
+
+static void offer(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    const struct raw *r = handle->data;
+    size_t left = r->size - r->got;
+    (void)suggested;
+    *buffer = left > SCRATCH ? uv_buf_init((char *)incoming + r->got, (unsigned)left) : uv_buf_init((char *)incoming, (unsigned)SCRATCH);
+}
+
+static void got(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
+{
+    struct raw *r = stream->data;
+    (void)buffer;
+    must(n >= 0, "bare libuv: the other is gone");
+    r->got += (size_t)n;
+    for (; r->got >= r->size; r->got -= r->size) r->messages++;
+    if (r->messages >= r->want) uv_stop(&r->loop);
+}
+
+static void written(uv_write_t *request, int status)
+{
+    struct raw *r = request->data;
+    must(status == 0, "bare libuv: cannot write");
+    r->writing = false;
+    uv_stop(&r->loop);
+}
+
+static void raw_send(struct raw *r, size_t size)
+{
+    uv_buf_t buffer = uv_buf_init((char *)outgoing, (unsigned)size);
+    int n = uv_try_write(&r->s.stream, &buffer, 1);
+    if (n < 0) n = 0;
+    if ((size_t)n == size) return;
+    buffer = uv_buf_init((char *)outgoing + n, (unsigned)(size - (size_t)n));
+    r->request.data = r;
+    r->writing = true;
+    must(uv_write(&r->request, &r->s.stream, &buffer, 1, written) == 0, "bare libuv: cannot write");
+    while (r->writing) uv_run(&r->loop, UV_RUN_DEFAULT);
+}
+
+static void raw_receive(struct raw *r, size_t size, size_t messages)
+{
+    r->size = size;
+    for (r->want = messages; r->messages < messages;) uv_run(&r->loop, UV_RUN_DEFAULT);
+    r->messages -= messages;
+}
+
+static void raw_open(struct raw *r, int fd, bool tcp)
+{
+    memset(r, 0, sizeof *r);
+    must(uv_loop_init(&r->loop) == 0, "bare libuv: no loop");
+    if (tcp) {
+        uv_tcp_init(&r->loop, &r->s.tcp);
+        must(uv_tcp_open(&r->s.tcp, fd) == 0 && uv_tcp_nodelay(&r->s.tcp, 1) == 0, "bare libuv: cannot open");
+    } else {
+        uv_pipe_init(&r->loop, &r->s.pipe, 0);
+        must(uv_pipe_open(&r->s.pipe, fd) == 0, "bare libuv: cannot open");
+    }
+    r->s.stream.data = r;
+    r->size = 8;
+    uv_read_start(&r->s.stream, offer, got);
+}
+
+/* A connected pair of TCP sockets. */
+static void tcp_pair(int fd[2])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+    must(bind(listener, (struct sockaddr *)&at, length) == 0 && listen(listener, 1) == 0 &&
+        getsockname(listener, (struct sockaddr *)&at, &length) == 0 &&
+        connect(fd[0], (struct sockaddr *)&at, length) == 0, "no loopback");
+    fd[1] = accept(listener, NULL, NULL);
+    must(fd[1] >= 0, "no loopback");
+    close(listener);
+}
+
+/* ---- hark -------------------------------------------------------------------------------------------------- */
+
+struct far {
+    struct hark_transport *t;
+    uint32_t other;
+    size_t arrived;
+};
+
+static void *place(void *self, const struct hark_frame *frame)
+{
+    (void)self;
+    return frame->length <= LARGEST ? incoming : NULL;
+}
+
+static void arrived(void *self, const struct hark_frame *frame, const void *payload)
+{
+    struct far *f = self;
+    (void)frame, (void)payload;
+    f->arrived++;
+}
+
+static void broken(void *self, const struct hark_frame *frame, void *payload)
+{
+    (void)self, (void)frame, (void)payload;
+}
+
+static void go_on(struct far *f)
+{
+    must(f->t->ops->wait(f->t, -1) >= 0, "hark: cannot wait");
+    must(f->t->ops->poll(f->t) >= 0, "hark: cannot poll");
+}
+
+static void far_send(struct far *f, size_t size)
+{
+    static const uint8_t header[HEADER];
+    struct hark_outgoing o = {.to = f->other, .header = {header, HEADER}, .part = {{outgoing, size}}};
+    int status;
+    while ((status = f->t->ops->send(f->t, &o)) == HARK_T_AGAIN) go_on(f);
+    must(status == HARK_T_OK, "hark: cannot send");
+}
+
+static void far_receive(struct far *f, size_t messages)
+{
+    while (f->arrived < messages) go_on(f);
+    f->arrived -= messages;
+}
+
+static void far_open(struct far *f, uint32_t me, bool tcp, const char *directory, int fd)
+{
+    char error[200], theirs[200] = {0};
+    struct hark_transport_config config = {.job = "bench", .directory = directory, .me = me, .ranks = 2,
+        .address = tcp ? "tcp:127.0.0.1:0" : NULL, .sink = {f, place, arrived, broken}};
+    *f = (struct far){NULL, 1 - me, 0};
+    if (hark_uv_transport.open(&f->t, &config, error) != HARK_T_OK) must(false, error);
+    const char *mine = f->t->ops->address(f->t);
+    must(write(fd, mine, strlen(mine) + 1) > 0 && read(fd, theirs, sizeof theirs - 1) > 0, "the other is gone");
+    must(f->t->ops->peer(f->t, f->other, 0, theirs) == HARK_T_OK, "hark: bad address");
+}
+
+/* ---- measuring --------------------------------------------------------------------------------------------- */
+
+struct side {
+    struct raw raw;
+    struct far far;
+    bool first;
+};
+
+static void message(struct side *s, bool bare, size_t size)
+{
+    if (bare) raw_send(&s->raw, size);
+    else far_send(&s->far, size);
+}
+
+static void hear(struct side *s, bool bare, size_t size, size_t count)
+{
+    if (bare) raw_receive(&s->raw, size, count);
+    else far_receive(&s->far, count);
+}
+
+static double ping_pong(struct side *s, bool bare, size_t size, size_t count)
+{
+    double from = now();
+    for (size_t i = 0; i < count; i++) {
+        if (s->first) message(s, bare, size);
+        hear(s, bare, size, 1);
+        if (!s->first) message(s, bare, size);
+    }
+    return (now() - from) / (double)count / 2;
+}
+
+static double stream(struct side *s, bool bare, size_t size, size_t count)
+{
+    double from = now();
+    if (s->first) {
+        for (size_t i = 0; i < count; i++) message(s, bare, size);
+        hear(s, bare, 8, 1);
+    } else {
+        hear(s, bare, size, count);
+        message(s, bare, 8);
+    }
+    return (now() - from) / (double)count;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *of)
+{
+    qsort(of, ROUNDS, sizeof *of, ascending);
+    return of[ROUNDS / 2];
+}
+
+static void measure(struct side *s, const char *kind, const char *what, double (*run)(struct side *, bool, size_t, size_t))
+{
+    static const size_t sizes[] = {8, 1024, 64 << 10, 1 << 20}, counts[] = {4000, 4000, 1000, 100};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        double bare[ROUNDS], hark[ROUNDS], ratio[ROUNDS];
+        for (int round = -1; round < ROUNDS; round++) { /* the first warms up */
+            int at = round < 0 ? 0 : round;
+            bare[at] = run(s, true, sizes[i], counts[i]);
+            hark[at] = run(s, false, sizes[i], counts[i]);
+            ratio[at] = hark[at] / bare[at];
+        }
+        if (s->first) printf("%-5s %-10s %8zu B  libuv %8.2f us  hark %8.2f us  ratio %.2f\n", kind, what, sizes[i],
+            median(bare), median(hark), median(ratio));
+    }
+}
+
+static void pin(size_t processor)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    (void)sched_setaffinity(0, sizeof set, &set); /* with one processor only: slower, that is all */
+}
+
+static void run_side(bool first, bool tcp, const char *directory, int bare_fd, int meeting_fd)
+{
+    static struct side s;
+    pin(first ? 0 : 1);
+    s.first = first;
+    raw_open(&s.raw, bare_fd, tcp);
+    far_open(&s.far, first ? 0 : 1, tcp, directory, meeting_fd);
+    measure(&s, tcp ? "tcp" : "unix", "ping-pong", ping_pong);
+    measure(&s, tcp ? "tcp" : "unix", "stream", stream);
+    s.far.t->ops->close(s.far.t);
+}
+
+static void pair(bool tcp, const char *directory)
+{
+    int bare[2], meeting[2], status;
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, meeting) == 0, "no sockets");
+    if (tcp) tcp_pair(bare);
+    else must(socketpair(AF_UNIX, SOCK_STREAM, 0, bare) == 0, "no sockets");
+    fflush(NULL);
+    pid_t child = fork();
+    must(child >= 0, "cannot fork");
+    if (child == 0) {
+        close(bare[0]);
+        close(meeting[0]);
+        run_side(false, tcp, directory, bare[1], meeting[1]);
+        _exit(0);
+    }
+    close(bare[1]);
+    close(meeting[1]);
+    run_side(true, tcp, directory, bare[0], meeting[0]);
+    close(bare[0]);
+    close(meeting[0]);
+    must(waitpid(child, &status, 0) == child && status == 0, "the other has failed");
+}
+
+int main(void)
+{
+    char directory[] = "/tmp/hark-bench.XXXXXX";
+    signal(SIGPIPE, SIG_IGN); /* for bare libuv */
+    memset(outgoing, 1, sizeof outgoing);
+    must(mkdtemp(directory) != NULL, "no directory");
+    pair(false, directory);
+    pair(true, directory);
+    must(rmdir(directory) == 0, "something was left behind");
+    return 0;
+}

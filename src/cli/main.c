@@ -1,0 +1,60 @@
+/* main.c: the hark command: which subcommand? */
+#include <stdio.h>
+#include <string.h>
+
+#include "hark/hark.h"
+#include "run.h"
+#include "trace.h"
+#include "../runtime/process.h"
+#include "../runtime/supervisor.h"
+
+static const char usage[] = "usage: hark run|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
+
+static int help(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs(usage, stdout);
+        fputs("  run    run a program as several processes that survive the loss of any of them\n"
+              "  trace  draw the space-time diagram of a traced run\n",
+            stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "run") == 0) {
+        hark_cli_run_help();
+        return 0;
+    }
+    if (strcmp(argv[1], "trace") == 0) {
+        char *const trace[] = {argv[1], (char[]){"--help"}, NULL};
+        return hark_cli_trace(2, (char **)(uintptr_t)trace);
+    }
+    fprintf(stderr, "hark help: expected run or trace, found \"%s\"\n", argv[1]);
+    return 2;
+}
+
+static int version(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    printf("hark %d.%d.%d\n", HARK_VERSION_MAJOR, HARK_VERSION_MINOR, HARK_VERSION_PATCH);
+    return 0;
+}
+
+/* How `hark run` starts the recovery process of a job: not for people. */
+static int recovery(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return hark_recovery_main();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct { const char *word; int (*main)(int argc, char **argv); } table[] = {{"run", hark_cli_run},
+        {"trace", hark_cli_trace}, {"help", help}, {"--help", help}, {"-h", help}, {"--version", version},
+        {HARK_RECOVERY_ARGUMENT, recovery}};
+    for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(argv[1], table[i].word) == 0) return table[i].main(argc - 1, argv + 1);
+    if (argc > 1) fprintf(stderr, "hark: expected run, trace, help or --version, found \"%s\"\n", argv[1]);
+    else fputs(usage, stderr);
+    return 2;
+}

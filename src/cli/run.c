@@ -1,0 +1,371 @@
+/* run.c: `hark run`: its options. What it does is in src/runtime/supervisor.c. */
+#include "run.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hark/registry.h"
+#include "../runtime/supervisor.h"
+#include "../runtime/transports.h"
+
+#define RANKS_MAX       65536u
+#define KILLS_MAX       10000u
+#define CHAOS_SPAN      10u        /* random kills come within the first 2^10 deliveries, early ones more often */
+#define CLUSTER_FILE    (64u << 20) /* a larger one is none, bytes */
+#define DEFAULT_MS      1000u
+
+struct arguments {
+    struct hark_run_options o;
+    const char *clusters;
+    struct hark_kill *kill;
+    uint64_t seed;
+    uint32_t chaos; /* random kills asked for */
+    char *const *program;
+    bool help;
+};
+
+static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int bad(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("hark run: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return 2;
+}
+
+void hark_cli_run_help(void)
+{
+    fputs("usage: hark run [OPTION]... -- PROGRAM [ARG]...\n"
+          "Runs PROGRAM as several processes that pass messages. A process that is lost is brought back,\n"
+          "and only those go back that must.\n\n"
+          "  -n N                    processes (8)\n"
+          "  --protocol P            how failures are survived (hydee); none: not at all\n"
+          "  --clusters FILE|K|auto  which ranks go back together: a file, K blocks, or as many blocks as seems good (auto)\n"
+          "  --transport T           what carries messages (shm)\n"
+          "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s)\n"
+          "  --store DIR             keep checkpoints in DIR\n"
+          "  --resume                go on with the job in DIR\n"
+          "  --log-limit SIZE        payload log in memory of a process: 64K, 16M, 2G; 0: no limit (0)\n"
+          "  --spill DIR             where logs over their limit go\n"
+          "  --copies K              copies of a determinant, 1 to 8 (1)\n"
+          "  --kill RANK@N           kill RANK (or `recovery`) when it has made N deliveries (received N frames)\n"
+          "  --chaos SEED[:COUNT]    kill COUNT times (1), where SEED says\n"
+          "  --trace FILE            write what happened, for `hark trace`\n"
+          "  --json FILE             write the figures\n"
+          "  --no-digest             do not compare what is sent again with what was sent\n"
+          "  --verbose               say more\n"
+          "Exit status: 0 done; 1 the program failed; 2 bad usage or input; 128 + n after signal n.\n",
+        stdout);
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------- */
+
+/* Digits only, at most `most`; *end is behind them. */
+static bool number(const char *text, uint64_t most, uint64_t *value, const char **end)
+{
+    *value = 0;
+    *end = text;
+    for (; **end >= '0' && **end <= '9'; ++*end) {
+        uint64_t digit = (uint64_t)(**end - '0');
+        if (*value > (most - digit) / 10) return false;
+        *value = *value * 10 + digit;
+    }
+    return *end != text;
+}
+
+static bool whole_number(const char *text, uint64_t most, uint64_t *value)
+{
+    const char *end;
+    return number(text, most, value, &end) && *end == 0;
+}
+
+static int ranks(struct arguments *a, const char *text)
+{
+    uint64_t n;
+    if (!whole_number(text, RANKS_MAX, &n) || n == 0)
+        return bad("-n: expected 1 to %u processes, found \"%s\"", RANKS_MAX, text);
+    a->o.ranks = (uint32_t)n;
+    return 0;
+}
+
+static int protocol(struct arguments *a, const char *text)
+{
+    char known[200] = "";
+    a->o.protocol = hark_protocol_named(text);
+    if (a->o.protocol && a->o.protocol->kind != HARK_KIND_RECOVERY) return 0;
+    for (unsigned i = 0; hark_protocol_at(i); i++) {
+        size_t at = strlen(known);
+        if (hark_protocol_at(i)->kind == HARK_KIND_RECOVERY) continue;
+        snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", hark_protocol_at(i)->name);
+    }
+    return bad("--protocol: expected one of %s, found \"%s\"", known, text);
+}
+
+static int transport(struct arguments *a, const char *text)
+{
+    char known[200] = "";
+    a->o.transport = hark_transport_named(text);
+    if (a->o.transport) return 0;
+    for (unsigned i = 0; hark_transport_at(i); i++) {
+        size_t at = strlen(known);
+        snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", hark_transport_at(i)->name);
+    }
+    return bad("--transport: expected one of %s, found \"%s\"", known, text);
+}
+
+static int interval(struct arguments *a, const char *text)
+{
+    static const struct { const char *unit; uint64_t ms; } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+    const char *end;
+    uint64_t n;
+    if (number(text, UINT32_MAX, &n, &end)) {
+        a->o.interval_ms = 0;
+        if (n == 0 && *end == 0) return 0;
+        for (size_t i = 0; i < HARK_COUNT(units); i++) {
+            if (strcmp(end, units[i].unit) != 0) continue;
+            a->o.interval_ms = n * units[i].ms;
+            return 0;
+        }
+    }
+    return bad("--interval: expected a time such as 500ms, 2s or 5m, or 0, found \"%s\"", text);
+}
+
+static int size(struct arguments *a, const char *text)
+{
+    static const char units[] = "KMGT";
+    const char *end;
+    uint64_t n;
+    if (number(text, UINT64_MAX, &n, &end)) {
+        const char *unit = *end ? strchr(units, *end) : NULL;
+        unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+        if ((unit ? end[1] : *end) == 0 && n <= UINT64_MAX >> shift) {
+            a->o.log_limit = n << shift;
+            return 0;
+        }
+    }
+    return bad("--log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"%s\"", text);
+}
+
+static int copies(struct arguments *a, const char *text)
+{
+    uint64_t n;
+    if (!whole_number(text, 8, &n) || n == 0) return bad("--copies: expected 1 to 8, found \"%s\"", text);
+    a->o.copies = (uint32_t)n;
+    return 0;
+}
+
+static int add_kill(struct arguments *a, uint32_t rank, uint64_t at)
+{
+    struct hark_kill *more = realloc(a->kill, (a->o.kills + 1) * sizeof *more);
+    if (more == NULL) return bad("no memory for a planned kill");
+    more[a->o.kills++] = (struct hark_kill){rank, at};
+    a->o.kill = a->kill = more;
+    return 0;
+}
+
+static int planned_kill(struct arguments *a, const char *text)
+{
+    static const char recovery[] = "recovery";
+    const char *end;
+    uint64_t rank = HARK_RECOVERY, at;
+    bool ok = strncmp(text, recovery, sizeof recovery - 1) == 0;
+    if (ok) end = text + sizeof recovery - 1;
+    else ok = number(text, HARK_RANKS_MAX, &rank, &end);
+    if (!ok || *end != '@' || !whole_number(end + 1, UINT64_MAX, &at) || at == 0)
+        return bad("--kill: expected RANK@DELIVERIES, deliveries from 1, found \"%s\"", text);
+    return add_kill(a, (uint32_t)rank, at);
+}
+
+static int chaos(struct arguments *a, const char *text)
+{
+    const char *end;
+    uint64_t count = 1;
+    bool ok = number(text, UINT64_MAX, &a->seed, &end);
+    if (ok && *end == ':') ok = whole_number(end + 1, KILLS_MAX, &count) && count;
+    else ok = ok && *end == 0;
+    if (!ok) return bad("--chaos: expected SEED or SEED:COUNT, at most %u kills, found \"%s\"", KILLS_MAX, text);
+    a->chaos = (uint32_t)count;
+    return 0;
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------------ */
+
+enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, KILL, CHAOS, TRACE, JSON,
+    NO_DIGEST, VERBOSE };
+
+static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
+    {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
+    {"resume", 0, NULL, RESUME}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
+    {"copies", 1, NULL, COPIES}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS}, {"trace", 1, NULL, TRACE},
+    {"json", 1, NULL, JSON}, {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
+
+static int option(struct arguments *a, int c, const char *word)
+{
+    switch (c) {
+    case 'n': return ranks(a, optarg);
+    case PROTOCOL: return protocol(a, optarg);
+    case CLUSTERS: a->clusters = optarg; return 0;
+    case TRANSPORT: return transport(a, optarg);
+    case INTERVAL: return interval(a, optarg);
+    case STORE: a->o.store = optarg; return 0;
+    case RESUME: a->o.resume = true; return 0;
+    case LOG_LIMIT: return size(a, optarg);
+    case SPILL: a->o.spill = optarg; return 0;
+    case COPIES: return copies(a, optarg);
+    case KILL: return planned_kill(a, optarg);
+    case CHAOS: return chaos(a, optarg);
+    case TRACE: a->o.trace = optarg; return 0;
+    case JSON: a->o.json = optarg; return 0;
+    case NO_DIGEST: a->o.digest = false; return 0;
+    case VERBOSE: a->o.verbose = true; return 0;
+    case 'h': a->help = true; return 0;
+    case ':': return bad("%s: expected a value after it", word);
+    default: return bad("%s: no such option, see `hark help run`", word);
+    }
+}
+
+static int parse(struct arguments *a, int argc, char **argv)
+{
+    int c, status = 0;
+    optind = 0; /* start anew: the dispatcher may have parsed options of its own */
+    opterr = 0;
+    while (status == 0 && !a->help) {
+        int before = optind ? optind : 1;
+        if ((c = getopt_long(argc, argv, "+:n:h", options, NULL)) == -1) break;
+        status = option(a, c, argv[before < argc ? before : argc - 1]);
+    }
+    a->program = argv + optind;
+    return status;
+}
+
+/* ---- what the options together mean ------------------------------------------------------------------------------ */
+
+/* The file that execvp would run. */
+static int find_program(const char *name)
+{
+    char path[PATH_MAX];
+    const char *list = getenv("PATH");
+    struct stat st;
+    if (strchr(name, '/')) {
+        if (stat(name, &st) < 0) return bad("%s: %s", name, strerror(errno));
+        if (S_ISREG(st.st_mode) && access(name, X_OK) == 0) return 0;
+        return bad("%s: expected a program, this can not be executed", name);
+    }
+    for (const char *at = list ? list : "/bin:/usr/bin"; *name; at++) {
+        int length = (int)strcspn(at, ":");
+        snprintf(path, sizeof path, "%.*s/%s", length ? length : 1, length ? at : ".", name);
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0) return 0;
+        at += length;
+        if (*at == 0) break;
+    }
+    return bad("%s: no such program in PATH", name);
+}
+
+static int read_file(const char *path, char **text)
+{
+    struct stat st;
+    FILE *f = fopen(path, "re");
+    *text = NULL;
+    if (f == NULL || fstat(fileno(f), &st) < 0 || S_ISDIR(st.st_mode)) {
+        int why = f && S_ISDIR(st.st_mode) ? EISDIR : errno;
+        if (f) fclose(f);
+        return bad("--clusters: expected a file, a number of clusters or `auto`: %s: %s", path, strerror(why));
+    }
+    size_t length = 0, room = 0;
+    for (;;) {
+        char *more = length + 1 < room ? *text : realloc(*text, room = room * 2 + 4096);
+        if (more == NULL) break;
+        *text = more;
+        size_t n = fread(more + length, 1, room - 1 - length, f);
+        length += n;
+        if (n == 0 || length > CLUSTER_FILE) break;
+    }
+    bool whole = *text && feof(f) && !ferror(f);
+    fclose(f);
+    if (whole) (*text)[length] = 0;
+    if (whole && strlen(*text) == length) return 0;
+    free(*text);
+    return bad("--clusters: %s can not be read as text", path);
+}
+
+static int clusters(struct arguments *a)
+{
+    char error[256], *text;
+    uint64_t count = 1;
+    const char *end;
+    if (a->clusters == NULL || strcmp(a->clusters, "auto") == 0) {
+        while (count * count < a->o.ranks) count++; /* as many clusters as each has members, about */
+    } else if (number(a->clusters, UINT64_MAX, &count, &end) && *end == 0) {
+        if (count == 0 || count > a->o.ranks)
+            return bad("--clusters: expected 1 to %u clusters of %u processes, found %s", a->o.ranks, a->o.ranks, a->clusters);
+    } else {
+        int status = read_file(a->clusters, &text);
+        if (status) return status;
+        status = hark_clusters_parse(&a->o.clusters, a->o.ranks, text, a->clusters, error);
+        free(text);
+        return status < 0 ? bad("%s", error) : 0;
+    }
+    return hark_clusters_blocks(&a->o.clusters, a->o.ranks, (uint32_t)count) < 0 ? bad("no memory for clusters") : 0;
+}
+
+static uint64_t next_random(uint64_t *state) /* splitmix64 */
+{
+    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static int kills(struct arguments *a)
+{
+    for (uint32_t i = 0; i < a->o.kills; i++)
+        if (a->kill[i].rank != HARK_RECOVERY && a->kill[i].rank >= a->o.ranks)
+            return bad("--kill: expected a rank below %u, found %u", a->o.ranks, a->kill[i].rank);
+        else if (a->kill[i].rank == HARK_RECOVERY && !a->o.protocol->recovery)
+            return bad("--kill: protocol %s has no recovery process", a->o.protocol->name);
+    for (uint32_t i = 0; i < a->chaos; i++) {
+        uint32_t rank = (uint32_t)(next_random(&a->seed) % a->o.ranks);
+        uint64_t scale = next_random(&a->seed) % (CHAOS_SPAN + 1);
+        int status = add_kill(a, rank, 1 + next_random(&a->seed) % (UINT64_C(1) << scale));
+        if (status) return status;
+    }
+    return 0;
+}
+
+static int complete(struct arguments *a)
+{
+    if (*a->program == NULL) return bad("expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
+    if (a->o.resume && !a->o.store) return bad("--resume: expected --store DIR with it");
+    if (a->o.spill && !a->o.log_limit) return bad("--spill: expected --log-limit SIZE with it");
+    if (a->o.transport == NULL) return bad("no transport was built in");
+    a->o.program = a->program;
+    int status = find_program(*a->program);
+    if (status == 0) status = clusters(a);
+    if (status == 0) status = kills(a);
+    return status;
+}
+
+int hark_cli_run(int argc, char **argv)
+{
+    struct arguments a = {.o = {.ranks = 8, .interval_ms = DEFAULT_MS, .copies = 1, .generations = 2, .digest = true}};
+    a.o.protocol = hark_protocol_named("hydee");
+    a.o.transport = hark_transport_at(0);
+    int status = parse(&a, argc, argv);
+    if (status == 0 && a.help) hark_cli_run_help();
+    else if (status == 0) status = complete(&a);
+    if (status == 0 && !a.help) status = hark_supervise(&a.o);
+    hark_clusters_free(&a.o.clusters);
+    free(a.kill);
+    return status;
+}

@@ -1,0 +1,272 @@
+/* supervisor.c: the loop from start to end, and signals. */
+#include "supervisor_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_MS  100
+#define GRACE_MS 3000 /* for processes to end after a signal, and for the recovery process after all others */
+
+static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP};
+
+void hark_sup_say(const char *format, ...)
+{
+    char line[1024];
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(line, sizeof line - 1, format, list);
+    va_end(list);
+    if (n < 0) return;
+    for (char *c = line; *c; c++)
+        if (*c == '\n') *c = ' '; /* one line stays one line */
+    fprintf(stderr, "hark: %s\n", line);
+}
+
+uint64_t hark_sup_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct hark_board_slot *hark_sup_slot(const struct child *c)
+{
+    return &c->s->board->slot[c->rank == HARK_RECOVERY ? c->s->o->ranks : c->rank];
+}
+
+uint64_t hark_sup_progress(const struct child *c)
+{
+    const struct hark_board_slot *slot = hark_sup_slot(c);
+    return c->rank == HARK_RECOVERY ? slot->frames_in : slot->deliveries;
+}
+
+const char *hark_sup_name(const struct child *c, char name[32])
+{
+    if (c->rank == HARK_RECOVERY) snprintf(name, 32, "the recovery process");
+    else snprintf(name, 32, "rank %u", c->rank);
+    return name;
+}
+
+/* ---- output ------------------------------------------------------------------------------------------------- */
+
+static void write_all(struct supervisor *s, int fd, const char *at, size_t length)
+{
+    while (length && !s->output_failed) {
+        ssize_t n = write(fd, at, length);
+        if (n >= 0) {
+            at += n;
+            length -= (size_t)n;
+        } else if (errno == EAGAIN) { /* whoever gave us this descriptor made it non-blocking */
+            struct pollfd room = {.fd = fd, .events = POLLOUT};
+            (void)poll(&room, 1, -1);
+        } else if (errno != EINTR) {
+            s->output_failed = true;
+            hark_sup_say("cannot write the output of the program: %s", strerror(errno));
+        }
+    }
+}
+
+static void write_out(void *self, const char *at, size_t length)
+{
+    write_all(self, STDOUT_FILENO, at, length);
+}
+
+static void write_err(void *self, const char *at, size_t length)
+{
+    write_all(self, STDERR_FILENO, at, length);
+}
+
+/* ---- ending ------------------------------------------------------------------------------------------------- */
+
+static void stop_if_gone(struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->child[i].pid) return;
+    uv_stop(&s->loop);
+}
+
+static void kill_all(struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->child[i].pid) kill(s->child[i].pid, SIGKILL);
+}
+
+static void grace_is_over(uv_timer_t *timer)
+{
+    kill_all(timer->data);
+}
+
+static void give_grace(struct supervisor *s)
+{
+    if (!s->grace_on) uv_timer_start(&s->grace, grace_is_over, GRACE_MS, GRACE_MS);
+    s->grace_on = true;
+}
+
+void hark_sup_end(struct supervisor *s, int status)
+{
+    if (s->phase != ENDING) {
+        s->phase = ENDING;
+        s->exit = status;
+        if (s->signal) give_grace(s); /* they have been told to end themselves */
+        else kill_all(s);
+    }
+    stop_if_gone(s);
+}
+
+void hark_sup_child_gone(struct supervisor *s)
+{
+    if (s->phase == FINISHING) {
+        for (uint32_t i = 0; i < s->o->ranks; i++)
+            if (s->child[i].pid) return;
+        give_grace(s); /* only the recovery process may be left */
+    }
+    stop_if_gone(s);
+}
+
+static void on_child(uv_signal_t *handle, int number)
+{
+    struct supervisor *s = handle->data;
+    (void)number;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->child[i].pid && hark_sup_is_dead(&s->child[i])) hark_sup_reap(&s->child[i]);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct supervisor *s = handle->data;
+    if (s->signal) {
+        s->phase = ENDING;
+        s->exit = 128 + s->signal;
+        kill_all(s);
+        stop_if_gone(s);
+        return;
+    }
+    s->signal = number;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->child[i].pid && s->child[i].rank != HARK_RECOVERY) kill(s->child[i].pid, number);
+}
+
+/* ---- from start to end --------------------------------------------------------------------------------------- */
+
+static bool open_loop(struct supervisor *s)
+{
+    if (uv_loop_init(&s->loop) != 0) {
+        hark_sup_say("cannot make an event loop");
+        return false;
+    }
+    uv_signal_init(&s->loop, &s->on_child);
+    s->on_child.data = s;
+    uv_signal_start(&s->on_child, on_child, SIGCHLD);
+    for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++) {
+        uv_signal_init(&s->loop, &s->on_signal[i]);
+        s->on_signal[i].data = s;
+        uv_signal_start(&s->on_signal[i], on_signal, passed_on[i]);
+    }
+    uv_timer_t *timer[] = {&s->look, &s->grace, &s->hunt};
+    for (size_t i = 0; i < sizeof timer / sizeof timer[0]; i++) {
+        uv_timer_init(&s->loop, timer[i]);
+        timer[i]->data = s;
+    }
+    uv_timer_start(&s->look, hark_sup_look, LOOK_MS, LOOK_MS);
+    return true;
+}
+
+static void close_one(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle)) uv_close(handle, NULL);
+}
+
+static void close_loop(struct supervisor *s)
+{
+    uv_walk(&s->loop, close_one, NULL);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&s->loop);
+}
+
+static bool make_children(struct supervisor *s)
+{
+    s->count = s->o->ranks + (s->o->protocol->recovery != 0);
+    s->child = calloc(s->count, sizeof *s->child);
+    if (s->child == NULL) {
+        s->count = 0;
+        hark_sup_say("no memory for %u processes", s->o->ranks);
+        return false;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->child[i].s = s;
+        s->child[i].rank = i < s->o->ranks ? i : HARK_RECOVERY;
+        s->child[i].output[0] = (struct hark_output){.write = write_out, .self = s};
+        s->child[i].output[1] = (struct hark_output){.write = write_err, .self = s};
+    }
+    return true;
+}
+
+static void show_rest(struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        for (int k = 0; k < 2; k++) hark_output_end(&s->child[i].output[k]);
+}
+
+static void free_children(struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        for (int k = 0; k < 2; k++) hark_output_free(&c->output[k]);
+        free(c->in);
+        free(c->out);
+        free(c->address);
+    }
+    free(s->child);
+    s->child = NULL;
+}
+
+static int run(struct supervisor *s)
+{
+    if (!open_loop(s)) return 1;
+    s->started = hark_sup_now();
+    /* A start that fails may leave some to be reaped. */
+    (void)hark_sup_begin(s);
+    bool left = false;
+    for (uint32_t i = 0; i < s->count; i++) left |= s->child[i].pid != 0;
+    if (left) uv_run(&s->loop, UV_RUN_DEFAULT);
+    s->ended = hark_sup_now();
+    hark_sup_close_recovery(s);
+    close_loop(s);
+    show_rest(s);
+    if (s->phase == ENDING) return s->exit;
+    if (s->signal) return 128 + s->signal;
+    return s->output_failed ? 1 : 0;
+}
+
+int hark_supervise(const struct hark_run_options *options)
+{
+    struct supervisor s = {.o = options, .lock = -1, .board_fd = -1, .janitor = {-1, 0}};
+    struct rlimit files;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    /* A few descriptors for each process. */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+    sigaction(SIGPIPE, &ignore, &before);
+    int status = make_children(&s) ? hark_sup_job_open(&s) : 1;
+    bool opened = status == 0;
+    if (opened) s.exit = status = run(&s);
+    if (opened && options->json && hark_sup_json(&s) < 0 && status == 0) status = 1;
+    hark_sup_job_close(&s);
+    for (uint32_t i = 0; i < s.recoveries; i++) free(s.recovery[i].rolled);
+    free(s.recovery);
+    free(s.failure);
+    free_children(&s);
+    sigaction(SIGPIPE, &before, NULL);
+    return status;
+}

@@ -1,0 +1,205 @@
+/* supervisor_messages.c: what processes say, and what they are told. */
+#include "supervisor_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- telling ----------------------------------------------------------------------------------------------- */
+
+void hark_sup_setup(struct child *c)
+{
+    struct supervisor *s = c->s;
+    const struct hark_run_options *o = s->o;
+    struct hark_setup setup = {.rank = c->rank,
+        .ranks = o->ranks,
+        .inc = c->inc,
+        .re = hark_service_re(s->service),
+        .checkpoint = c->checkpoint,
+        .job = s->job,
+        .directory = s->directory,
+        .store = s->store_path,
+        .protocol = (char *)(uintptr_t)o->protocol->name,
+        .transport = (char *)(uintptr_t)o->transport->name,
+        .clusters = s->clusters_text,
+        .trace = (char *)(uintptr_t)hark_sup_part(s, c->rank, c->inc),
+        .spill = (char *)(uintptr_t)o->spill,
+        .log_limit = o->log_limit,
+        .interval_ms = o->interval_ms,
+        .copies = o->copies,
+        .generations = o->generations,
+        .digest = o->digest,
+        .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
+        .board = s->board_fd};
+    memcpy(setup.key, s->key, sizeof setup.key);
+    struct hark_control m;
+    char *text = hark_setup_write(&setup);
+    hark_control_begin(&m, HARK_C_SETUP);
+    if (text) hark_control_puts(&m, text, strlen(text));
+    else m.bad = true;
+    hark_control_end(&m);
+    hark_sup_tell(c, &m);
+    hark_control_free(&m);
+    free(text);
+}
+
+void hark_sup_announce(struct supervisor *s, struct child *only)
+{
+    struct hark_control m;
+    hark_service_announce(s->service, &m);
+    for (uint32_t i = 0; i < s->count; i++)
+        if (only ? only == &s->child[i] : s->child[i].hello) hark_sup_tell(&s->child[i], &m);
+    hark_control_free(&m);
+}
+
+static void introduce(const struct child *who, struct child *to)
+{
+    struct hark_control m;
+    hark_control_begin(&m, HARK_C_PEER);
+    hark_control_put32(&m, who->rank);
+    hark_control_put32(&m, who->inc);
+    hark_control_puts(&m, who->address, strlen(who->address));
+    hark_control_end(&m);
+    hark_sup_tell(to, &m);
+    hark_control_free(&m);
+}
+
+static void tell_all(struct supervisor *s, uint16_t type)
+{
+    struct hark_control m;
+    hark_control_begin(&m, type);
+    hark_control_end(&m);
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->child[i].hello) hark_sup_tell(&s->child[i], &m);
+    hark_control_free(&m);
+}
+
+void hark_sup_try_finish(struct supervisor *s)
+{
+    if (s->phase != RUNNING || s->signal || hark_service_down(s->service)) return;
+    for (uint32_t i = 0; i < s->o->ranks; i++)
+        if (!s->child[i].finished || s->child[i].doomed || hark_sup_is_dead(&s->child[i])) return;
+    if (hark_service_finish(s->service) < 0) hark_sup_say("%s", hark_service_error(s->service));
+    s->phase = FINISHING;
+    tell_all(s, HARK_C_ALL_DONE);
+}
+
+/* ---- what processes say -------------------------------------------------------------------------------------- */
+
+static void on_hello(struct child *c, struct hark_control *m)
+{
+    struct supervisor *s = c->s;
+    size_t length;
+    uint32_t inc = hark_control_get32(m);
+    uint64_t position[2];
+    for (int i = 0; i < 2; i++) position[i] = hark_control_get64(m);
+    const char *address = hark_control_gets(m, &length);
+    if (m->bad || inc != c->inc || c->hello || c->dying) return;
+    c->address = strndup(address, length);
+    if (c->address == NULL) {
+        hark_sup_say("no memory for an address");
+        hark_sup_end(s, 1);
+        return;
+    }
+    for (int i = 0; i < 2; i++) { /* printed before hello: before the position */
+        hark_sup_drain(c, i ? LINK_ERR : LINK_OUT);
+        hark_output_position(&c->output[i], position[i]);
+    }
+    c->hello = true;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *other = &s->child[i];
+        if (other == c || !other->hello) continue;
+        introduce(other, c);
+        introduce(c, other);
+    }
+    if (hark_service_re(s->service)) hark_sup_announce(s, c);
+    if (s->recoveries && s->recovery[s->recoveries - 1].restarted == 0) {
+        for (uint32_t i = 0; i < s->count; i++)
+            if (!s->child[i].hello) return;
+        s->recovery[s->recoveries - 1].restarted = hark_sup_now();
+    }
+}
+
+static void on_persist(struct child *c, struct hark_control *m)
+{
+    struct supervisor *s = c->s;
+    uint32_t fact = hark_control_get32(m), peer = hark_control_get32(m), re = hark_control_get32(m);
+    uint64_t id = hark_control_get64(m);
+    if (m->bad) return;
+    int status = hark_service_fact(s->service, fact, peer, re, id);
+    if (status == HARK_SERVICE_EDURABLE && !s->record_failed)
+        hark_sup_say("%s; the run goes on, but can not be resumed", hark_service_error(s->service));
+    s->record_failed = status == HARK_SERVICE_EDURABLE;
+    struct hark_control answer;
+    hark_control_begin(&answer, HARK_C_STORED);
+    hark_control_put32(&answer, fact);
+    hark_control_put64(&answer, id);
+    /* The end of recovery holds without the record too: what is lost is only that a resumed run would know it. */
+    hark_control_put32(&answer, status == HARK_SERVICE_OK ||
+        (status == HARK_SERVICE_EDURABLE && fact == HARK_FACT_DONE));
+    hark_control_end(&answer);
+    hark_sup_tell(c, &answer);
+    hark_control_free(&answer);
+    if (fact == HARK_FACT_DONE && status != HARK_SERVICE_REFUSED) hark_sup_recovered(s);
+}
+
+static void on_mark(struct child *c, struct hark_control *m)
+{
+    struct hark_control answer;
+    hark_sup_drain(c, LINK_OUT);
+    hark_sup_drain(c, LINK_ERR);
+    hark_control_begin(&answer, HARK_C_MARKED);
+    hark_control_put64(&answer, hark_control_get64(m));
+    for (int i = 0; i < 2; i++) hark_control_put64(&answer, c->output[i].next);
+    hark_control_end(&answer);
+    hark_sup_tell(c, &answer);
+    hark_control_free(&answer);
+}
+
+/* DIVERGED, FATAL: one line, and the end. */
+static void on_last_line(struct child *c, struct hark_control *m)
+{
+    size_t length;
+    const char *text = hark_control_gets(m, &length);
+    c->s->diverged += m->type == HARK_C_DIVERGED;
+    if (c->s->phase == ENDING) return;
+    hark_sup_say("%.*s", (int)length, text);
+    hark_sup_end(c->s, 1);
+}
+
+static void on_message(struct child *c, struct hark_control *m)
+{
+    switch (m->type) {
+    case HARK_C_HELLO: on_hello(c, m); break;
+    case HARK_C_PERSIST: on_persist(c, m); break;
+    case HARK_C_MARK: on_mark(c, m); break;
+    case HARK_C_FINISHED:
+        c->finished = true;
+        hark_sup_try_finish(c->s);
+        break;
+    case HARK_C_DIVERGED:
+    case HARK_C_FATAL: on_last_line(c, m); break;
+    default: break; /* a newer library may say more */
+    }
+}
+
+void hark_sup_take(struct child *c)
+{
+    size_t at = 0;
+    while (c->s->phase != ENDING) {
+        struct hark_control m;
+        long n = hark_control_parse(&m, c->in + at, c->in_length - at);
+        if (n == 0) break;
+        if (n < 0) { /* not our library at the other end: as good as dead */
+            char name[32];
+            hark_sup_say("%s speaks garbage on its control socket", hark_sup_name(c, name));
+            hark_sup_end(c->s, 1);
+            break;
+        }
+        on_message(c, &m);
+        at += (size_t)n;
+    }
+    if (at > c->in_length) at = c->in_length;
+    if (c->in_length) memmove(c->in, c->in + at, c->in_length - at);
+    c->in_length -= at;
+}

@@ -1,0 +1,94 @@
+/* supervisor_quiet.c: looks at the board: can anything move? And planned kills of the recovery process. */
+#include "supervisor_internal.h"
+
+#include <signal.h>
+
+#define SECOND         UINT64_C(1000000000)
+#define QUIET_NS       (SECOND / 5) /* so long nothing has moved, and no frame is on its way */
+#define QUIET_LOST_NS  (2 * SECOND) /* or: frames were lost with a process that died */
+#define HOPELESS_NS    (5 * SECOND) /* and so long still nothing after QUIET */
+#define HUNT_MS        1
+
+struct sums {
+    uint64_t out, in;   /* frames */
+    uint64_t stirring;  /* changes when anything does, be it only that a process woke and slept again */
+    uint64_t progress;  /* changes when an application or a recovery gets further */
+};
+
+/* False: somebody is busy, starting or gone. */
+static bool add_up(const struct supervisor *s, struct sums *sum)
+{
+    *sum = (struct sums){.progress = hark_service_re(s->service)};
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct child *c = &s->child[i];
+        const struct hark_board_slot *slot = hark_sup_slot(c);
+        if (!c->pid || !c->hello || c->doomed) return false;
+        if (slot->state == HARK_B_BUSY && !c->finished) return false;
+        sum->out += slot->frames_out;
+        sum->in += slot->frames_in;
+        sum->stirring += slot->turn;
+        sum->progress += slot->messages + slot->deliveries + slot->replayed + slot->suppressed + slot->checkpoints;
+    }
+    /* Of numbers that only rise the sum changes with each. */
+    sum->stirring += sum->out + sum->in + sum->progress;
+    return true;
+}
+
+static void say_quiet(struct supervisor *s)
+{
+    struct hark_control m;
+    s->quiet_said = true;
+    hark_control_begin(&m, HARK_C_QUIET);
+    hark_control_end(&m);
+    for (uint32_t i = 0; i < s->count; i++) hark_sup_tell(&s->child[i], &m);
+    hark_control_free(&m);
+    if (s->o->verbose) hark_sup_say("nothing moves: every process waits");
+}
+
+void hark_sup_look(uv_timer_t *timer)
+{
+    struct supervisor *s = timer->data;
+    struct sums sum;
+    uint64_t now = hark_sup_now();
+    if (s->phase != RUNNING || s->signal) return;
+    bool still = add_up(s, &sum);
+    if (s->quiet_said && (!still || sum.progress == s->look_progress)) {
+        /* That QUIET itself wakes everybody and sends frames is no progress. */
+        if (now - s->look_since < HOPELESS_NS || hark_service_down(s->service) == 0) return;
+        /* (Without a failure it is the program's own deadlock, as it would be without us.) */
+        s->diverged++;
+        hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody sends again");
+        hark_sup_end(s, 1);
+    } else if (!still || s->quiet_said || sum.stirring != s->look_stirring) {
+        s->quiet_said = false;
+        s->look_since = now;
+        s->look_stirring = still ? sum.stirring : 0;
+    } else if (now - s->look_since >= (sum.out == sum.in ? QUIET_NS : QUIET_LOST_NS)) {
+        s->look_since = now;
+        s->look_progress = sum.progress;
+        say_quiet(s);
+    }
+}
+
+/* ---- planned kills of the recovery process: it counts frames, nobody else does ---------------------------------- */
+
+static void hunt(uv_timer_t *timer)
+{
+    struct supervisor *s = timer->data;
+    struct child *c = &s->child[s->o->ranks];
+    uint64_t got = hark_sup_progress(c);
+    if (s->phase != RUNNING || !c->pid || c->dead) return;
+    for (uint32_t i = 0; i < s->o->kills; i++) {
+        const struct hark_kill *k = &s->o->kill[i];
+        if (k->rank != HARK_RECOVERY || k->at > got || k->at <= c->began) continue;
+            kill(c->pid, SIGKILL);
+        return;
+    }
+}
+
+void hark_sup_hunt(struct supervisor *s)
+{
+    if (s->hunt_on || s->count == s->o->ranks) return;
+    for (uint32_t i = 0; i < s->o->kills; i++) s->hunt_on |= s->o->kill[i].rank == HARK_RECOVERY;
+    if (s->hunt_on) uv_timer_start(&s->hunt, hunt, HUNT_MS, HUNT_MS);
+}

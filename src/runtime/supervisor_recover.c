@@ -1,0 +1,397 @@
+/* supervisor_recover.c: a death, and what follows. */
+#include "supervisor_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SAME_PLACE 5 /* deaths in a row after which it is the program's fault */
+
+static const char *signal_name(int sig, char text[24])
+{
+    const char *name = sigabbrev_np(sig);
+    if (name) snprintf(text, 24, "SIG%s", name);
+    else snprintf(text, 24, "signal %d", sig);
+    return text;
+}
+
+static void name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room)
+{
+    size_t at = 0;
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        if (!member[r]) continue;
+        uint32_t first = r;
+        while (r + 1 < s->o->ranks && member[r + 1]) r++;
+        int n = snprintf(text + at, room - at, first == r ? "%s%u" : "%s%u-%u", at ? " " : "", first, r);
+        if (n < 0 || (size_t)n >= room - at) {
+            snprintf(text + room - 4, 4, "...");
+            return;
+        }
+        at += (size_t)n;
+    }
+}
+
+static const char *back_to(const struct child *c, char text[64])
+{
+    if (c->checkpoint) snprintf(text, 64, "checkpoint %llu", (unsigned long long)c->checkpoint);
+    else snprintf(text, 64, "the beginning");
+    return text;
+}
+
+/* ---- sorting a death ------------------------------------------------------------------------------------------ */
+
+static void note_failure(struct child *c, const char *kind)
+{
+    struct supervisor *s = c->s;
+    struct failure *more = realloc(s->failure, (s->failures + 1) * sizeof *more);
+    if (more == NULL) return; /* a figure less */
+    s->failure = more;
+    struct failure *f = &more[s->failures++];
+    f->rank = c->rank;
+    f->at = hark_sup_progress(c);
+    snprintf(f->kind, sizeof f->kind, "%s", kind);
+}
+
+/* Has it died SAME_PLACE times in a row where it died before? A place is where the incarnation began, and how
+ * far it came. Planned kills do not count. */
+static bool hopeless(struct child *c)
+{
+    uint64_t now = hark_sup_progress(c), place = now - c->began;
+    for (uint32_t i = 0; i < c->s->o->kills; i++) {
+        const struct hark_kill *k = &c->s->o->kill[i];
+        if (k->rank == c->rank && k->at > c->began && k->at <= now) return false;
+    }
+    bool same = c->same_place && c->place_checkpoint == c->checkpoint && c->place == place;
+    c->same_place = same ? c->same_place + 1 : 1;
+    c->place_checkpoint = c->checkpoint;
+    c->place = place;
+    return c->same_place >= SAME_PLACE;
+}
+
+/* It ended by itself: never a failure to recover from. */
+static void exited(struct child *c, int status)
+{
+    struct supervisor *s = c->s;
+    char name[32];
+    hark_sup_name(c, name);
+    if (status == 0 && s->phase == FINISHING) {
+        c->exited = true;
+        return;
+    }
+    if (status)
+        hark_sup_say("%s exited with status %d", name, status);
+    else if (c->hello)
+        hark_sup_say("%s exited without hark_finalize", name);
+    else
+        hark_sup_say("%s exited without hark_init: %s is not a program of hark", name, s->o->program[0]);
+    hark_sup_end(s, 1);
+}
+
+static void killed(struct child *c, int sig)
+{
+    struct supervisor *s = c->s;
+    char name[32], kind[24], back[64];
+    hark_sup_name(c, name);
+    signal_name(sig, kind);
+    if (s->signal) { /* of the signal that was passed on, most likely: no failure */
+        hark_sup_end(s, 128 + s->signal);
+        return;
+    }
+    if (s->phase == FINISHING && c->rank == HARK_RECOVERY) {
+        c->exited = true;
+        return;
+    }
+    note_failure(c, kind);
+    hark_sup_trace(s, HARK_TRACE_KILL, c->rank, c->inc, 0);
+    if (s->phase == FINISHING) {
+        hark_sup_say("%s died (%s) after the end of the job, when nothing brings it back", name, kind);
+        hark_sup_end(s, 1);
+    } else if (c->rank != HARK_RECOVERY && s->o->protocol->rolls == 0) {
+        hark_sup_say("%s died (%s) after %llu deliveries; protocol %s survives no failure", name, kind,
+            (unsigned long long)hark_sup_progress(c), s->o->protocol->name);
+        hark_sup_end(s, 1);
+    } else if (hopeless(c)) {
+        hark_sup_say("%s died (%s) %d times in a row at the same place, %llu deliveries after %s", name, kind, SAME_PLACE,
+            (unsigned long long)c->place, back_to(c, back));
+        hark_sup_end(s, 1);
+    } else {
+        c->dead = true;
+        if (s->died == 0) s->died = hark_sup_now();
+    }
+}
+
+/* Reads what it left, kills what it started, forgets it; its wait status. */
+static int bury(struct child *c)
+{
+    int status = 0;
+    c->dying = true;
+    (void)kill(-c->pid, SIGKILL); /* not reaped yet, so that its group can be nobody else's */
+    for (int kind = 0; kind < LINKS; kind++) hark_sup_drain(c, (enum link_kind)kind);
+    hark_sup_take(c);
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {}
+    hark_janitor_dead(&c->s->janitor, c->pid);
+    hark_sup_unlink(c);
+    c->pid = 0;
+    c->hello = c->dying = false;
+    return status;
+}
+
+bool hark_sup_is_dead(const struct child *c)
+{
+    siginfo_t info = {.si_pid = 0};
+    return c->pid == 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
+void hark_sup_reap(struct child *c)
+{
+    struct supervisor *s = c->s;
+    if (c->pid == 0) return;
+    if (!hark_sup_is_dead(c)) {
+        /* It has closed its control socket. If it is not about to die anyway (which this does not change any
+         * more), it has left the job. */
+        if (s->phase == RUNNING && c->link[LINK_CONTROL] && c->link[LINK_CONTROL]->events == 0)
+            kill(c->pid, SIGKILL);
+        return;
+    }
+    int status = bury(c);
+    if (s->phase == ENDING) {
+        hark_sup_child_gone(s);
+        return;
+    }
+    if (c->doomed) {
+        c->dead = true;
+    } else if (WIFEXITED(status)) {
+        exited(c, WEXITSTATUS(status));
+    } else {
+        killed(c, WTERMSIG(status));
+    }
+    if (s->phase == RUNNING) hark_sup_settle(s);
+    else hark_sup_child_gone(s);
+}
+
+/* ---- bringing back --------------------------------------------------------------------------------------------- */
+
+/* Marks all that go back with those that are dead. Kills those that live; true when none does. */
+static bool gather(struct supervisor *s, uint8_t *member)
+{
+    bool ready = true;
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (s->child[r].dead && !member[r]) hark_service_unit(s->service, r, member);
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        struct child *c = &s->child[r];
+        if (!member[r] || c->dead) continue;
+        ready = false;
+        if (c->pid && !c->doomed) kill(c->pid, SIGKILL);
+        c->doomed = true;
+    }
+    return ready;
+}
+
+/* Verifies what they go back to. False after the last line: nothing is left to go back to. */
+static bool choose(struct supervisor *s, const uint8_t *member)
+{
+    char name[32];
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        uint64_t wave = 0;
+        if (!member[r]) continue;
+        int status = hark_service_verify(s->service, r, &wave);
+        hark_sup_name(&s->child[r], name);
+        if (status == HARK_SERVICE_ELOST) {
+            hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s", name,
+                hark_service_error(s->service));
+            hark_sup_end(s, 1);
+            return false;
+        }
+        if (status == HARK_SERVICE_FELL_BACK)
+            hark_sup_say("%s; the older checkpoint %llu is used", hark_service_error(s->service),
+                (unsigned long long)wave);
+        s->child[r].checkpoint = wave;
+    }
+    return true;
+}
+
+/* Who goes back with it, for its line. */
+static void name_unit(const struct child *c, char text[256])
+{
+    const struct supervisor *s = c->s;
+    char ranks[200] = "";
+    uint8_t *unit = calloc(s->o->ranks, 1);
+    if (unit) hark_service_unit(s->service, c->rank, unit);
+    if (unit) name_ranks(s, unit, ranks, sizeof ranks);
+    free(unit);
+    if (s->o->protocol->rolls == HARK_ROLLS_ALL) snprintf(text, 256, "all ranks go back");
+    else if (s->o->protocol->rolls == HARK_ROLLS_PROCESS) snprintf(text, 256, "it goes back");
+    else
+        snprintf(text, 256, "cluster %u (rank%s %s) goes back", s->o->clusters.of[c->rank],
+            strpbrk(ranks, " -") ? "s" : "", ranks);
+}
+
+static void say_failures(struct supervisor *s)
+{
+    char name[32], unit[256], back[64];
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        if (!c->dead || c->doomed) continue;
+        const char *kind = "?";
+        for (uint32_t f = s->failures; f > 0; f--)
+            if (s->failure[f - 1].rank == c->rank) {
+                kind = s->failure[f - 1].kind;
+                break;
+            }
+        hark_sup_name(c, name);
+        if (c->rank == HARK_RECOVERY) {
+            hark_sup_say("%s died (%s); a new one takes over", name, kind);
+            continue;
+        }
+        name_unit(c, unit);
+        back_to(c, back);
+        hark_sup_say("%s died (%s) after %llu deliveries; %s to %s", name, kind,
+            (unsigned long long)hark_sup_progress(c), unit, back);
+    }
+}
+
+/* When had all that went back come again to where they were? They say so on the board. */
+void hark_sup_close_recovery(struct supervisor *s)
+{
+    struct recovery *r = s->recoveries ? &s->recovery[s->recoveries - 1] : NULL;
+    if (r == NULL) return;
+    r->caught_up = 0;
+    for (uint32_t i = 0; i < s->o->ranks; i++) {
+        uint64_t at = s->board->slot[i].caught_up_ns;
+        if (!r->rolled[i]) continue;
+        if (at < r->announced) {
+            r->caught_up = 0; /* one never did */
+            return;
+        }
+        if (at > r->caught_up) r->caught_up = at;
+    }
+}
+
+/* Opens the record of a recovery, or goes on with the present one if it is not over: failures nest. */
+static void note_recovery(struct supervisor *s, const uint8_t *member, bool over)
+{
+    struct recovery *r = s->recoveries ? &s->recovery[s->recoveries - 1] : NULL;
+    if (r == NULL || over) {
+        hark_sup_close_recovery(s);
+        struct recovery *more = realloc(s->recovery, (s->recoveries + 1) * sizeof *more);
+        uint8_t *rolled = calloc(s->o->ranks, 1);
+        if (more) s->recovery = more;
+        if (more == NULL || rolled == NULL) {
+            free(rolled);
+            return;
+        }
+        r = &s->recovery[s->recoveries++];
+        *r = (struct recovery){.died = s->died, .rolled = rolled};
+    }
+    r->announced = hark_sup_now();
+    r->restarted = r->over = 0;
+    r->re = hark_service_re(s->service);
+    for (uint32_t i = 0; i < s->o->ranks; i++) r->rolled[i] |= member[i];
+}
+
+static bool restart(struct supervisor *s, struct child *c)
+{
+    int status = hark_sup_spawn(c);
+    char name[32];
+    if (status == 0) return true;
+    hark_sup_say("%s can not be started again: %s", hark_sup_name(c, name), strerror(status));
+    hark_sup_end(s, 1);
+    return false;
+}
+
+static void bring_back(struct supervisor *s, const uint8_t *member)
+{
+    struct child *recovery = s->count > s->o->ranks ? &s->child[s->o->ranks] : NULL;
+    bool new_recovery = recovery && recovery->dead, over = hark_service_down(s->service) == 0, ranks = false;
+    for (uint32_t r = 0; r < s->o->ranks; r++) ranks |= member[r] != 0;
+    if (!choose(s, member)) return;
+    say_failures(s);
+    if (hark_service_fail(s->service, member, new_recovery) < 0) {
+        if (!s->record_failed)
+            hark_sup_say("%s; the run goes on, but can not be resumed", hark_service_error(s->service));
+        s->record_failed = true;
+    }
+    hark_sup_trace_failed(s);
+    if (ranks) note_recovery(s, member, over);
+    s->died = 0;
+    hark_sup_announce(s, NULL);
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        if (!c->dead) continue;
+        c->restarted = true;
+        c->inc = hark_service_inc(s->service, c->rank);
+        if (!restart(s, c)) return;
+    }
+    hark_sup_hunt(s);
+}
+
+void hark_sup_settle(struct supervisor *s)
+{
+    bool any = false;
+    if (s->phase != RUNNING) return;
+    for (uint32_t i = 0; i < s->count; i++) any |= s->child[i].dead;
+    if (!any) return;
+    uint8_t *member = calloc(s->o->ranks, 1);
+    if (member == NULL) {
+        hark_sup_say("no memory for a recovery");
+        hark_sup_end(s, 1);
+        return;
+    }
+    if (gather(s, member)) bring_back(s, member);
+    free(member);
+}
+
+void hark_sup_recovered(struct supervisor *s)
+{
+    struct recovery *r = s->recoveries ? &s->recovery[s->recoveries - 1] : NULL;
+    char ranks[200];
+    if (hark_service_down(s->service)) return;
+    if (r && r->over == 0) {
+        r->over = hark_sup_now();
+        name_ranks(s, r->rolled, ranks, sizeof ranks);
+        hark_sup_trace(s, HARK_TRACE_RECOVERED, HARK_TRACE_SUPERVISOR, 0, 0);
+        hark_sup_say("recovered in %.1f ms: rank%s %s went back", (double)(r->over - r->died) / 1e6,
+            strpbrk(ranks, " -") ? "s" : "", ranks);
+    }
+    hark_sup_try_finish(s);
+}
+
+/* ---- the first start -------------------------------------------------------------------------------------------- */
+
+/* All go back to what the store of an earlier run has. */
+static bool resume(struct supervisor *s)
+{
+    uint8_t *member = malloc(s->o->ranks);
+    if (member == NULL) return false;
+    memset(member, 1, s->o->ranks);
+    bool ok = choose(s, member);
+    if (ok && hark_service_fail(s->service, member, s->count > s->o->ranks) < 0) {
+        hark_sup_say("%s", hark_service_error(s->service));
+        hark_sup_end(s, 2);
+        ok = false;
+    }
+    free(member);
+    if (ok) hark_sup_trace_failed(s);
+    return ok;
+}
+
+bool hark_sup_begin(struct supervisor *s)
+{
+    if (hark_service_resumed(s->service) && !resume(s)) return false;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        c->inc = hark_service_inc(s->service, c->rank);
+        int status = hark_sup_spawn(c);
+        if (status == 0) continue;
+        hark_sup_say("cannot start %s: %s", c->rank == HARK_RECOVERY ? "the recovery process" : s->o->program[0],
+            strerror(status));
+        hark_sup_end(s, 2);
+        return false;
+    }
+    hark_sup_hunt(s);
+    return true;
+}

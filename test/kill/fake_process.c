@@ -1,0 +1,297 @@
+/* fake_process.c: a process of a job without transport and protocol: it speaks to the supervisor, and does what its
+ * arguments say, a word after the other. For tests of the supervisor alone.
+ *
+ *   [RANK:][iINC:]WORD   only that rank, only that incarnation
+ *   print=TEXT partial=TEXT       a line, or a piece of one, on stdout; `%r` stands for the rank
+ *   lines=N                       "RANK: I" for I = 1 .. N
+ *   deliver=N                     counts N deliveries on the board, and dies where it was told to
+ *   image=ID wave=ID              writes an image (what follows it is done after a restart); has it decided
+ *   die=SIGNAL exit=STATUS        ends
+ *   fatal=TEXT diverged=TEXT      says so
+ *   garbage close                 on the control socket
+ *   grandchild                    starts a process that outlives it
+ *   stuck hang                    waits for ever: as a blocked application; as a busy one
+ *   finish                        says FINISHED, waits for ALL_DONE
+ *   recovery                      (as the recovery process) ends each recovery at once, until ALL_DONE
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hark/store.h"
+#include "../../src/runtime/board.h"
+#include "../../src/runtime/control.h"
+
+static struct hark_setup setup;
+static struct hark_board_slot *slot;
+static int control;
+static uint32_t re;
+static bool all_done, in_down, stored, stored_ok, marked;
+static uint64_t mark_out, mark_err;
+
+static void say(struct hark_control *m)
+{
+    hark_control_end(m);
+    for (size_t at = 0; at < m->length;) {
+        ssize_t n = write(control, m->at + at, m->length - at);
+        if (n < 0) _exit(1);
+        at += (size_t)n;
+    }
+    hark_control_free(m);
+}
+
+static void persist(uint32_t fact, uint32_t peer, uint64_t id)
+{
+    struct hark_control m;
+    hark_control_begin(&m, HARK_C_PERSIST);
+    hark_control_put32(&m, fact);
+    hark_control_put32(&m, peer);
+    hark_control_put32(&m, re);
+    hark_control_put64(&m, id);
+    say(&m);
+}
+
+static void on_failed(struct hark_control *m)
+{
+    re = hark_control_get32(m);
+    in_down = false;
+    for (uint32_t n = hark_control_get32(m); n > 0; n--)
+        if (hark_control_get32(m) == setup.rank) in_down = true;
+    if (in_down && setup.rank != HARK_RECOVERY && strcmp(setup.protocol, "coordinated") == 0)
+        persist(HARK_FACT_DONE, setup.rank, re);
+    if (setup.rank == HARK_RECOVERY) persist(HARK_FACT_DONE, HARK_RECOVERY, re);
+}
+
+static void read_all(uint8_t *at, size_t length)
+{
+    while (length) {
+        ssize_t n = read(control, at, length);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) _exit(1); /* the supervisor is gone */
+        at += n;
+        length -= (size_t)n;
+    }
+}
+
+/* Takes one message. */
+static void hear(void)
+{
+    static uint8_t bytes[1 << 20];
+    struct hark_control m;
+    read_all(bytes, 4);
+    size_t length = (size_t)(bytes[0] | bytes[1] << 8 | bytes[2] << 16);
+    read_all(bytes + 4, length);
+    if (hark_control_parse(&m, bytes, length + 4) <= 0) _exit(1);
+    if (m.type == HARK_C_SETUP) {
+        char error[200];
+        const char *text = hark_control_gets(&m, &length);
+        if (hark_setup_read(&setup, text, length, error) < 0) _exit(1);
+    } else if (m.type == HARK_C_FAILED) {
+        on_failed(&m);
+    } else if (m.type == HARK_C_STORED) {
+        uint32_t fact = hark_control_get32(&m);
+        (void)hark_control_get64(&m);
+        stored |= fact == HARK_FACT_WAVE;
+        stored_ok = hark_control_get32(&m) != 0;
+    } else if (m.type == HARK_C_MARKED) {
+        (void)hark_control_get64(&m);
+        mark_out = hark_control_get64(&m);
+        mark_err = hark_control_get64(&m);
+        marked = true;
+    } else if (m.type == HARK_C_ALL_DONE) {
+        all_done = true;
+    }
+}
+
+static struct hark_store *open_store(void)
+{
+    struct hark_store *s;
+    char error[256];
+    if (hark_store_open_directory(&s, setup.store, setup.job, setup.ranks, false, error) == HARK_S_OK) return s;
+    fprintf(stderr, "%s\n", error);
+    exit(1);
+}
+
+struct image {
+    uint64_t next, out, err; /* word to go on with, positions of the output */
+};
+
+static void write_image(uint64_t id, uint64_t next)
+{
+    struct hark_store *s = open_store();
+    struct hark_control m;
+    struct image image = {.next = next};
+    struct hark_section section = {.tag = 1, .at = &image, .length = sizeof image};
+    fflush(stdout);
+    hark_control_begin(&m, HARK_C_MARK);
+    hark_control_put64(&m, id);
+    say(&m);
+    for (marked = false; !marked;) hear();
+    image.out = mark_out;
+    image.err = mark_err;
+    if (s->ops->write(s, setup.rank, id, &section, 1) != HARK_S_OK) exit(1);
+    s->ops->close(s);
+}
+
+static struct image read_image(void)
+{
+    struct image image = {0};
+    struct hark_store *s = open_store();
+    const struct hark_section *section;
+    uint32_t count;
+    void *handle;
+    if (s->ops->read(s, setup.rank, setup.checkpoint, &section, &count, &handle) != HARK_S_OK) exit(1);
+    memcpy(&image, section->at, sizeof image);
+    s->ops->release(s, handle);
+    s->ops->close(s);
+    return image;
+}
+
+static void hello(const struct image *image)
+{
+    struct hark_control m;
+    hark_control_begin(&m, HARK_C_HELLO);
+    hark_control_put32(&m, setup.inc);
+    hark_control_put64(&m, image->out);
+    hark_control_put64(&m, image->err);
+    hark_control_puts(&m, "here", 4);
+    say(&m);
+    while (re < setup.re) hear();
+}
+
+static void last_words(uint16_t type, const char *text)
+{
+    struct hark_control m;
+    hark_control_begin(&m, type);
+    hark_control_puts(&m, text, strlen(text));
+    say(&m);
+    if (type == HARK_C_FATAL) exit(1);
+    for (;;) pause();
+}
+
+static void wait_for_end(void)
+{
+    slot->state = HARK_B_BLOCKED;
+    while (!all_done) hear();
+}
+
+static void print(const char *text, const char *end)
+{
+    for (; *text; text++) {
+        if (text[0] != '%' || text[1] != 'r') {
+            putchar(*text);
+            continue;
+        }
+        printf("%d", (int)setup.rank);
+        text++;
+    }
+    fputs(end, stdout);
+    fflush(stdout);
+}
+
+static void deliver(uint64_t n)
+{
+    while (n--) {
+        uint64_t now = atomic_fetch_add(&slot->deliveries, 1) + 1;
+        if (now == setup.kill_at) raise(SIGKILL);
+    }
+}
+
+static void finish(void)
+{
+    struct hark_control m;
+    hark_control_begin(&m, HARK_C_FINISHED);
+    say(&m);
+    slot->state = HARK_B_FINISHED;
+    while (!all_done) hear();
+}
+
+static void stay(uint32_t state)
+{
+    slot->state = state;
+    for (;;) hear();
+}
+
+static void grandchild(void)
+{
+    if (fork() == 0) {
+        close(control);
+        signal(SIGTERM, SIG_IGN);
+        for (;;) pause();
+    }
+}
+
+static void end(const char *word, const char *value)
+{
+    if (strcmp(word, "die") == 0) {
+        signal(atoi(value), SIG_DFL);
+        raise(atoi(value));
+    }
+    if (strcmp(word, "exit") == 0) exit(atoi(value));
+    if (strcmp(word, "garbage") == 0) (void)!write(control, "\0\0\0\0\0\0\0\0", 8);
+    if (strcmp(word, "close") == 0) close(control);
+    for (;;) pause();
+}
+
+static void act(const char *word, const char *value, uint64_t next)
+{
+    if (strcmp(word, "print") == 0) print(value, "\n");
+    else if (strcmp(word, "partial") == 0) print(value, "");
+    else if (strcmp(word, "lines") == 0)
+        for (int i = 1; i <= atoi(value); i++) printf("%d: %d\n", (int)setup.rank, i);
+    else if (strcmp(word, "deliver") == 0) deliver(strtoull(value, NULL, 10));
+    else if (strcmp(word, "image") == 0) write_image(strtoull(value, NULL, 10), next);
+    else if (strcmp(word, "wave") == 0) {
+        persist(HARK_FACT_WAVE, setup.rank, strtoull(value, NULL, 10));
+        for (stored = false; !stored;) hear();
+        if (!stored_ok) print("refused", "\n");
+    } else if (strcmp(word, "fatal") == 0) last_words(HARK_C_FATAL, value);
+    else if (strcmp(word, "diverged") == 0) last_words(HARK_C_DIVERGED, value);
+    else if (strcmp(word, "grandchild") == 0) grandchild();
+    else if (strcmp(word, "stuck") == 0) stay(HARK_B_BLOCKED);
+    else if (strcmp(word, "hang") == 0) stay(HARK_B_BUSY);
+    else if (strcmp(word, "finish") == 0) finish();
+    else if (strcmp(word, "recovery") == 0)
+        wait_for_end();
+    else end(word, value);
+}
+
+/* Does the word concern this process? Then *word is what is behind the conditions. */
+static bool mine(char **word)
+{
+    char *colon;
+    while ((colon = strchr(*word, ':')) != NULL && strcspn(*word, "=") > (size_t)(colon - *word)) {
+        bool inc = **word == 'i';
+        unsigned long n = strtoul(*word + inc, NULL, 10);
+        if (n != (inc ? setup.inc : setup.rank)) return false;
+        *word = colon + 1;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct image image = {.next = 1};
+    control = atoi(getenv("HARK_CONTROL") ? getenv("HARK_CONTROL") : "-1");
+    hear();
+    void *board = mmap(NULL, HARK_BOARD_BYTES(setup.ranks), PROT_READ | PROT_WRITE, MAP_SHARED, setup.board, 0);
+    if (board == MAP_FAILED) return 1;
+    slot = &((struct hark_board *)board)->slot[setup.rank == HARK_RECOVERY ? setup.ranks : setup.rank];
+    slot->state = HARK_B_BUSY;
+    if (setup.checkpoint) image = read_image();
+    hello(&image);
+    for (int i = (int)image.next; i < argc; i++) {
+        char *word = argv[i];
+        if (!mine(&word)) continue;
+        char *value = strchr(word, '=');
+        char *name = strndup(word, strcspn(word, "="));
+        act(name, value ? value + 1 : "", (uint64_t)i + 1);
+        free(name);
+    }
+    fflush(stdout);
+    return 0;
+}

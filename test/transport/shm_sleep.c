@@ -1,0 +1,149 @@
+/* shm_sleep.c: whoever really sleeps is woken by room, by a frame, by wake(), by a receiver that closes.
+ * That it sleeps is seen in its bell, so nothing here depends on time. */
+#include "harness.h"
+#include "shm/bell.h"
+#include "shm/shm.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+static void *place(void *self, const struct hark_frame *frame)
+{
+    (void)self;
+    (void)frame;
+    return NULL;
+}
+
+static void arrived(void *self, const struct hark_frame *frame, const void *payload)
+{
+    (void)payload;
+    (void)frame;
+    (*(size_t *)self)++;
+}
+
+static void broken(void *self, const struct hark_frame *frame, void *payload)
+{
+    (void)self;
+    (void)frame;
+    (void)payload;
+}
+
+static char job[41];
+static size_t count[2];
+
+static struct hark_transport *open_rank(uint32_t me)
+{
+    struct hark_transport *t;
+    snprintf(job, sizeof job, "sleep-%ld", (long)getpid());
+    struct hark_transport_config config = {.job = job, .me = me, .ranks = 2, .sink = {&count[me], place, arrived, broken}};
+    count[me] = 0;
+    assert_int_equal(hark_shm_transport.open(&t, &config, NULL), HARK_T_OK);
+    return t;
+}
+
+static int send(struct hark_transport *t, uint32_t to)
+{
+    static const uint8_t zeros[20000];
+    struct hark_outgoing out = {.to = to, .header = {zeros, 1}, .part = {{zeros, sizeof zeros}}};
+    return hark_shm_transport.send(t, &out);
+}
+
+static void *sleeps(void *t)
+{
+    return (void *)(intptr_t)hark_shm_transport.wait(t, -1);
+}
+
+/* Sends the owner to sleep in another thread; returns when its bell says so. */
+static pthread_t to_bed(struct hark_transport *t, uint32_t me, struct bell **bell)
+{
+    pthread_t thread;
+    *bell = bell_open(job, (struct process){me, 0}, 2, false);
+    assert_non_null(*bell);
+    assert_int_equal(pthread_create(&thread, NULL, sleeps, t), 0);
+    while (atomic_load(&(*bell)->asleep) == 0) sched_yield();
+    return thread;
+}
+
+static void up(pthread_t thread, struct bell *bell)
+{
+    void *status;
+    assert_int_equal(pthread_join(thread, &status), 0); /* or hangs */
+    assert_null(status);
+    assert_int_equal(atomic_load(&bell->asleep), 0);
+    bell_unmap(bell, 2);
+}
+
+static void by_room(void **state)
+{
+    (void)state;
+    struct hark_transport *t[2] = {open_rank(0), open_rank(1)};
+    struct bell *bell;
+    while (send(t[0], 1) == HARK_T_OK) {}
+    pthread_t thread = to_bed(t[0], 0, &bell);
+    while (hark_shm_transport.poll(t[1]) > 0) {}
+    up(thread, bell);
+    assert_int_equal(send(t[0], 1), HARK_T_OK);
+    for (int i = 0; i < 2; i++) hark_shm_transport.close(t[i]);
+}
+
+static void by_a_frame(void **state)
+{
+    (void)state;
+    struct hark_transport *t[2] = {open_rank(0), open_rank(1)};
+    struct bell *bell;
+    for (int i = 0; i < 3; i++) { /* the first one also brings the ring */
+        pthread_t thread = to_bed(t[1], 1, &bell);
+        assert_int_equal(send(t[0], 1), HARK_T_OK);
+        up(thread, bell);
+        while (count[1] == (size_t)i) hark_shm_transport.poll(t[1]);
+    }
+    for (int i = 0; i < 2; i++) hark_shm_transport.close(t[i]);
+}
+
+static void by_wake(void **state)
+{
+    (void)state;
+    struct hark_transport *t = open_rank(0);
+    struct bell *bell;
+    pthread_t thread = to_bed(t, 0, &bell);
+    hark_shm_transport.wake(t);
+    up(thread, bell);
+    hark_shm_transport.close(t);
+}
+
+static void by_a_receiver_that_closes(void **state)
+{
+    (void)state;
+    struct hark_transport *t[2] = {open_rank(0), open_rank(1)};
+    struct bell *bell;
+    while (send(t[0], 1) == HARK_T_OK) {}
+    pthread_t thread = to_bed(t[0], 0, &bell);
+    hark_shm_transport.close(t[1]);
+    up(thread, bell);
+    assert_int_equal(send(t[0], 1), HARK_T_EGONE);
+    hark_shm_transport.close(t[0]);
+}
+
+/* A waker that dies after counting and before waking leaves the bell so that the next one wakes. */
+static void after_a_dead_waker(void **state)
+{
+    (void)state;
+    struct hark_transport *t[2] = {open_rank(0), open_rank(1)};
+    struct bell *bell;
+    pthread_t thread = to_bed(t[1], 1, &bell);
+    atomic_fetch_add(&bell->count, 1);
+    assert_int_equal(send(t[0], 1), HARK_T_OK);
+    up(thread, bell);
+    for (int i = 0; i < 2; i++) hark_shm_transport.close(t[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_room), cmocka_unit_test(by_a_frame), cmocka_unit_test(by_wake),
+        cmocka_unit_test(by_a_receiver_that_closes), cmocka_unit_test(after_a_dead_waker),
+    };
+    alarm(120);
+    return cmocka_run_group_tests_name("shm sleep", tests, NULL, NULL);
+}

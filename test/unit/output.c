@@ -1,0 +1,159 @@
+/* What a process prints is shown once, in whole lines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/runtime/output.h"
+
+struct screen {
+    char text[200000];
+    size_t length;
+};
+
+static void show(void *self, const char *at, size_t length)
+{
+    struct screen *s = self;
+    assert_true(s->length + length < sizeof s->text);
+    memcpy(s->text + s->length, at, length);
+    s->length += length;
+    s->text[s->length] = 0;
+}
+
+static int setup(void **state)
+{
+    static struct screen screen;
+    static struct hark_output o;
+    memset(&screen, 0, sizeof screen);
+    o = (struct hark_output){.write = show, .self = &screen};
+    hark_output_begin(&o, false);
+    *state = &o;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    hark_output_free(*state);
+    return 0;
+}
+
+static const char *shown(struct hark_output *o)
+{
+    return ((struct screen *)o->self)->text;
+}
+
+static void take(struct hark_output *o, const char *text)
+{
+    hark_output_take(o, text, strlen(text));
+}
+
+static void whole_lines(void **state)
+{
+    struct hark_output *o = *state;
+    take(o, "one\ntw");
+    assert_string_equal(shown(o), "one\n");
+    take(o, "o");
+    assert_string_equal(shown(o), "one\n");
+    take(o, "\nthree\nfo");
+    assert_string_equal(shown(o), "one\ntwo\nthree\n");
+    assert_int_equal(o->next, 16);
+    assert_int_equal(o->shown, 14);
+    hark_output_end(o);
+    assert_string_equal(shown(o), "one\ntwo\nthree\nfo");
+}
+
+static void a_long_line_in_pieces(void **state)
+{
+    struct hark_output *o = *state;
+    char *piece = malloc(HARK_OUTPUT_LINE / 2);
+    memset(piece, 'x', HARK_OUTPUT_LINE / 2);
+    hark_output_take(o, piece, HARK_OUTPUT_LINE / 2);
+    assert_int_equal(strlen(shown(o)), 0);
+    hark_output_take(o, piece, HARK_OUTPUT_LINE / 2);
+    assert_int_equal(strlen(shown(o)), HARK_OUTPUT_LINE);
+    free(piece);
+}
+
+static void again_from_the_beginning(void **state)
+{
+    struct hark_output *o = *state;
+    take(o, "one\ntwo\nth");
+    hark_output_begin(o, false);
+    hark_output_position(o, 0);
+    take(o, "one\n");
+    take(o, "two\nthree\n");
+    assert_string_equal(shown(o), "one\ntwo\nthree\n");
+    assert_int_equal(o->next, 14);
+}
+
+static void again_from_an_image(void **state)
+{
+    struct hark_output *o = *state;
+    take(o, "one\ntwo\nthree\n");
+    hark_output_begin(o, true);
+    take(o, "starting\n"); /* before its position is known: belongs to nowhere */
+    hark_output_position(o, 4);
+    take(o, "two\nthree\nfour\n");
+    assert_string_equal(shown(o), "one\ntwo\nthree\nfour\n");
+    assert_int_equal(o->next, 19);
+}
+
+static void an_image_within_a_line(void **state)
+{
+    struct hark_output *o = *state;
+    take(o, "one\ntw"); /* "tw" is in the image, and was not shown */
+    take(o, "o");       /* this is not */
+    hark_output_begin(o, true);
+    hark_output_position(o, 6);
+    take(o, "ice\n");
+    assert_string_equal(shown(o), "one\ntwice\n");
+}
+
+static void a_void_piece_is_forgotten(void **state)
+{
+    struct hark_output *o = *state;
+    take(o, "one\nprogress 17");
+    hark_output_begin(o, false);
+    take(o, "one\nprogress 18\n");
+    assert_string_equal(shown(o), "one\nprogress 18\n");
+}
+
+static void back_twice(void **state)
+{
+    struct hark_output *o = *state;
+    take(o, "one\ntwo\nthree\n");
+    hark_output_begin(o, true);
+    hark_output_position(o, 8);
+    take(o, "th");
+    hark_output_begin(o, true);
+    hark_output_position(o, 4);
+    take(o, "two\nthree\nfour\n");
+    assert_string_equal(shown(o), "one\ntwo\nthree\nfour\n");
+}
+
+static void goes_on_with_an_earlier_run(void **state)
+{
+    struct hark_output *o = *state;
+    hark_output_begin(o, true);
+    hark_output_position(o, 1000);
+    take(o, "on\n");
+    assert_string_equal(shown(o), "on\n");
+    assert_int_equal(o->next, 1003);
+    hark_output_begin(o, true);
+    hark_output_position(o, 1000);
+    take(o, "on\nand on\n");
+    assert_string_equal(shown(o), "on\nand on\n");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {TEST(whole_lines), TEST(a_long_line_in_pieces), TEST(again_from_the_beginning),
+        TEST(again_from_an_image), TEST(an_image_within_a_line), TEST(a_void_piece_is_forgotten), TEST(back_twice),
+        TEST(goes_on_with_an_earlier_run)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+/* The failure service: units, epochs, refused facts, and that all of it is durable. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "hark/registry.h"
+#include "../../src/runtime/service.h"
+#include "../fault/place.h"
+
+#define RANKS 6
+
+struct world {
+    char place[256];
+    struct hark_clusters clusters;
+    struct hark_store *record, *images;
+    struct hark_service_config config;
+    struct hark_service *s;
+    char error[HARK_SERVICE_ERROR];
+};
+
+static void open_service(struct world *w)
+{
+    assert_int_equal(hark_service_open(&w->s, &w->config, w->error), HARK_SERVICE_OK);
+}
+
+static void reopen(struct world *w)
+{
+    hark_service_close(w->s);
+    open_service(w);
+    assert_true(hark_service_resumed(w->s));
+}
+
+static struct world *begin(const char *protocol)
+{
+    struct world *w = calloc(1, sizeof *w);
+    char path[300];
+    assert_non_null(w);
+    place_make(w->place);
+    assert_int_equal(hark_clusters_parse(&w->clusters, RANKS, "0-1;2 4;3 5", "clusters", w->error), 0);
+    snprintf(path, sizeof path, "%s/images", w->place);
+    assert_int_equal(hark_store_open_directory(&w->images, path, "job", RANKS, true, w->error), HARK_S_OK);
+    snprintf(path, sizeof path, "%s/record", w->place);
+    assert_int_equal(hark_store_open_directory(&w->record, path, "job", 1, true, w->error), HARK_S_OK);
+    w->config = (struct hark_service_config){.protocol = hark_protocol_named(protocol), .clusters = &w->clusters,
+        .record = w->record, .images = w->images, .identity = "protocol=p\nprogram=a b\n"};
+    open_service(w);
+    assert_false(hark_service_resumed(w->s));
+    return w;
+}
+
+static void end(struct world *w)
+{
+    hark_service_close(w->s);
+    w->record->ops->close(w->record);
+    w->images->ops->close(w->images);
+    hark_clusters_free(&w->clusters);
+    place_remove(w->place);
+    free(w);
+}
+
+static void expect_unit(struct world *w, uint32_t rank, const char *members)
+{
+    uint8_t member[RANKS] = {0};
+    assert_true(hark_service_unit(w->s, rank, member));
+    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(member[r], members[r] == 'x');
+}
+
+static void fails(struct world *w, const char *members, bool recovery)
+{
+    uint8_t member[RANKS];
+    for (uint32_t r = 0; r < RANKS; r++) member[r] = members[r] == 'x';
+    assert_int_equal(hark_service_fail(w->s, member, recovery), HARK_SERVICE_OK);
+}
+
+static void expect_down(struct world *w, const char *members)
+{
+    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_service_is_down(w->s, r), members[r] == 'x');
+}
+
+/* Writes image `id` of each of `members`. */
+static void image(struct world *w, const char *members, uint64_t id)
+{
+    struct hark_section section = {.tag = 1, .at = "state", .length = 5};
+    for (uint32_t r = 0; r < RANKS; r++)
+        if (members[r] == 'x') assert_int_equal(w->images->ops->write(w->images, r, id, &section, 1), HARK_S_OK);
+}
+
+static void damage(struct world *w, const char *file)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", w->place, file);
+    int fd = open(path, O_WRONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, "damaged", 7, 60), 7);
+    close(fd);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------------------------- */
+
+static void units(void **state)
+{
+    (void)state;
+    uint8_t member[RANKS] = {0};
+    struct world *w = begin("hydee");
+    expect_unit(w, 0, "xx....");
+    expect_unit(w, 4, "..x.x.");
+    end(w);
+    w = begin("coordinated");
+    expect_unit(w, 4, "xxxxxx");
+    end(w);
+    w = begin("none");
+    assert_false(hark_service_unit(w->s, 0, member));
+    end(w);
+}
+
+static void nested_failures(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    fails(w, "xx....", false);
+    assert_int_equal(hark_service_re(w->s), 1);
+    assert_int_equal(hark_service_inc(w->s, 1), 1);
+    fails(w, "..x.x.", false);
+    expect_down(w, "xxx.x.");
+    fails(w, "xx....", true);
+    assert_int_equal(hark_service_re(w->s), 3);
+    assert_int_equal(hark_service_inc(w->s, 0), 2);
+    assert_int_equal(hark_service_inc(w->s, 4), 1);
+    assert_int_equal(hark_service_inc(w->s, 3), 0);
+    assert_int_equal(hark_service_inc(w->s, HARK_RECOVERY), 1);
+    assert_int_equal(hark_service_fail(w->s, NULL, true), HARK_SERVICE_OK);
+    expect_down(w, "xxx.x.");
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, 1, 4, 4), HARK_SERVICE_OK);
+    expect_down(w, "x.x.x.");
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_down(w->s), 0);
+    end(w);
+}
+
+static void refused_facts(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    fails(w, "xx....", false);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 1), HARK_SERVICE_REFUSED); /* of an older re */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 0, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 2, 2), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 4, 1, 1), HARK_SERVICE_OK); /* any member names it */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, RANKS, 1, 1), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, RANKS, 1, 1), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, 77, 0, 1, 1), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7), HARK_SERVICE_OK); /* said twice */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 6), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_wave(w->s, 1), 7);
+    assert_int_equal(hark_service_wave(w->s, 2), 1);
+    assert_int_equal(hark_service_wave(w->s, 5), 0);
+    expect_down(w, "xx....");
+    end(w);
+}
+
+static void reopened_it_is_the_same(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    struct hark_control before, after;
+    fails(w, "xx....", true);
+    for (uint64_t wave = 1; wave < 6; wave++)
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 1, wave), HARK_SERVICE_OK);
+    fails(w, "...x.x", false);
+    hark_service_announce(w->s, &before);
+    reopen(w);
+    hark_service_announce(w->s, &after);
+    assert_int_equal(before.length, after.length);
+    assert_memory_equal(before.at, after.at, before.length);
+    hark_control_free(&before);
+    hark_control_free(&after);
+    uint64_t id[8]; /* two records are kept */
+    assert_int_equal(w->record->ops->list(w->record, 0, id, 8), 2);
+    assert_false(hark_service_finished(w->s));
+    assert_int_equal(hark_service_finish(w->s), HARK_SERVICE_OK);
+    reopen(w);
+    assert_true(hark_service_finished(w->s));
+    end(w);
+}
+
+static void the_announcement(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    struct hark_control m, r;
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 9), HARK_SERVICE_OK);
+    fails(w, "...x.x", true);
+    hark_service_announce(w->s, &m);
+    assert_int_equal(hark_control_parse(&r, m.at, m.length), m.length);
+    assert_int_equal(r.type, HARK_C_FAILED);
+    const uint32_t words[] = {1, 2, 3, 5, 3, 3, 1, 5, 1, HARK_RECOVERY, 1, 1, 2};
+    for (size_t i = 0; i < HARK_COUNT(words); i++) assert_int_equal(hark_control_get32(&r), words[i]);
+    assert_int_equal(hark_control_get64(&r), 9);
+    assert_false(r.bad);
+    assert_int_equal(r.next, r.length);
+    hark_control_free(&m);
+    end(w);
+}
+
+static void a_damaged_record(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    fails(w, "xx....", false);
+    fails(w, "xx....", false);
+    hark_service_close(w->s);
+    damage(w, "record/r0/3");
+    open_service(w);
+    assert_true(hark_service_resumed(w->s));
+    assert_int_equal(hark_service_re(w->s), 1);
+    fails(w, "xx....", false); /* writes anew, under a new number */
+    reopen(w);
+    assert_int_equal(hark_service_re(w->s), 2);
+    end(w);
+}
+
+static void of_another_job(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    hark_service_close(w->s);
+    w->config.identity = "protocol=p\nprogram=a c\n";
+    assert_int_equal(hark_service_open(&w->s, &w->config, w->error), HARK_SERVICE_EINVAL);
+    assert_string_equal(w->error, "the store belongs to a job with program=a b, this one has program=a c");
+    assert_null(w->s);
+    end(w);
+}
+
+static void a_damaged_image(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    uint64_t wave;
+    assert_int_equal(hark_service_verify(w->s, 2, &wave), HARK_SERVICE_OK);
+    assert_int_equal(wave, 0);
+    for (uint64_t id = 1; id <= 3; id++) {
+        image(w, "..x.x.", id);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, id), HARK_SERVICE_OK);
+    }
+    assert_int_equal(hark_service_verify(w->s, 4, &wave), HARK_SERVICE_OK);
+    assert_int_equal(wave, 3);
+    damage(w, "images/r4/3");
+    assert_int_equal(hark_service_verify(w->s, 2, &wave), HARK_SERVICE_FELL_BACK); /* the other one's counts too */
+    assert_int_equal(wave, 2);
+    assert_non_null(strstr(hark_service_error(w->s), "r4/3"));
+    fails(w, "..x.x.", false);
+    reopen(w);
+    assert_int_equal(hark_service_wave(w->s, 2), 2);
+    assert_int_equal(w->images->ops->drop(w->images, 2, 2), HARK_S_OK);
+    assert_int_equal(hark_service_verify(w->s, 2, &wave), HARK_SERVICE_ELOST); /* image 1 is trimmed away */
+    end(w);
+}
+
+static void the_initial_state_counts_as_an_image(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    uint64_t wave;
+    image(w, "xx....", 1);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1), HARK_SERVICE_OK);
+    damage(w, "images/r1/1");
+    assert_int_equal(hark_service_verify(w->s, 0, &wave), HARK_SERVICE_FELL_BACK);
+    assert_int_equal(wave, 0);
+    assert_int_equal(hark_service_wave(w->s, 0), 0);
+    image(w, "xx....", 2);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2), HARK_SERVICE_OK);
+    damage(w, "images/r0/2");
+    assert_int_equal(hark_service_verify(w->s, 0, &wave), HARK_SERVICE_ELOST); /* two were committed: it may be trimmed */
+    end(w);
+}
+
+static int no_write(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section *section, uint32_t count)
+{
+    (void)rank, (void)id, (void)section, (void)count;
+    snprintf(s->error, sizeof s->error, "disk full");
+    return HARK_S_ESYSTEM;
+}
+
+static void what_is_not_durable(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    const struct hark_store_ops *ops = w->record->ops;
+    struct hark_store_ops broken = *ops;
+    const uint8_t member[RANKS] = {1, 1};
+    broken.write = no_write;
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1), HARK_SERVICE_OK);
+    w->record->ops = &broken;
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2), HARK_SERVICE_EDURABLE);
+    assert_int_equal(hark_service_wave(w->s, 0), 1); /* not decided */
+    assert_string_equal(hark_service_error(w->s), "disk full");
+    assert_int_equal(hark_service_fail(w->s, member, false), HARK_SERVICE_EDURABLE);
+    assert_int_equal(hark_service_re(w->s), 1); /* but this has happened */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 1, 1), HARK_SERVICE_EDURABLE);
+    assert_int_equal(hark_service_down(w->s), 0);
+    w->record->ops = ops;
+    end(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(units), cmocka_unit_test(nested_failures),
+        cmocka_unit_test(refused_facts), cmocka_unit_test(reopened_it_is_the_same), cmocka_unit_test(the_announcement),
+        cmocka_unit_test(a_damaged_record), cmocka_unit_test(of_another_job), cmocka_unit_test(a_damaged_image),
+        cmocka_unit_test(the_initial_state_counts_as_an_image), cmocka_unit_test(what_is_not_durable)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

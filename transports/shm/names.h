@@ -1,0 +1,36 @@
+/* names.h: whatever the linker sees begins with hark_. */
+#ifndef HARK_SHM_NAMES_H
+#define HARK_SHM_NAMES_H
+
+#define segment_bell_name hark_shm_segment_bell_name
+#define segment_ring_name hark_shm_segment_ring_name
+#define segment_make hark_shm_segment_make
+#define segment_publish hark_shm_segment_publish
+#define segment_map hark_shm_segment_map
+#define segment_unmap hark_shm_segment_unmap
+#define segment_reserve hark_shm_segment_reserve
+#define segment_remove hark_shm_segment_remove
+#define segment_remove_older hark_shm_segment_remove_older
+#define segment_sweep hark_shm_segment_sweep
+#define bell_open hark_shm_bell_open
+#define bell_unmap hark_shm_bell_unmap
+#define bell_announce hark_shm_bell_announce
+#define bell_sleep hark_shm_bell_sleep
+#define bell_wake hark_shm_bell_wake
+#define bell_register hark_shm_bell_register
+#define bell_barrier hark_shm_bell_barrier
+#define ring_make hark_shm_ring_make
+#define ring_map hark_shm_ring_map
+#define ring_unmap hark_shm_ring_unmap
+#define ring_rewind hark_shm_ring_rewind
+#define ring_make_room hark_shm_ring_make_room
+#define end_failed hark_shm_end_failed
+#define out_free hark_shm_out_free
+#define out_want hark_shm_out_want
+#define out_has_room hark_shm_out_has_room
+#define in_free hark_shm_in_free
+#define meet_announced hark_shm_meet_announced
+#define shm_send hark_shm_send
+#define shm_poll hark_shm_poll
+
+#endif

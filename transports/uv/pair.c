@@ -1,0 +1,107 @@
+/* pair.c: the other processes: incarnations, meeting, losing and meeting again. */
+#include "end.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BACKOFF_MOST 1000u /* milliseconds */
+
+struct pair *hark_uv_pair_get(struct end *e, uint32_t number)
+{
+    struct pair *p = e->pairs[number];
+    if (p) return p;
+    p = calloc(1, sizeof *p);
+    if (!p) {
+        e->trouble = hark_uv_failed(e, "cannot keep a peer", "", ENOMEM);
+        return NULL;
+    }
+    p->e = e;
+    p->number = number;
+    p->rank = rank_of(e, number);
+    uv_timer_init(&e->loop, &p->retry);
+    p->retry.data = p;
+    e->pairs[number] = p;
+    return p;
+}
+
+static void renew(struct pair *p, uint32_t inc)
+{
+    if (p->attempt) hark_uv_conn_drop(p->attempt);
+    if (p->conn) hark_uv_conn_drop(p->conn);
+    uv_timer_stop(&p->retry);
+    p->inc = inc;
+    p->gen++;
+    p->backoff = 0;
+    p->address.length = 0;
+    p->met = p->again = p->absent = false;
+    hark_uv_out_reset(p);
+    hark_uv_in_reset(p);
+}
+
+int hark_uv_pair_at(struct end *e, uint32_t number, uint32_t inc, struct pair **p)
+{
+    *p = hark_uv_pair_get(e, number);
+    if (!*p) return HARK_T_ESYSTEM;
+    if (inc < (*p)->inc) return HARK_T_EGONE;
+    if (inc > (*p)->inc) renew(*p, inc);
+    return HARK_T_OK;
+}
+
+/* ---- meeting ----------------------------------------------------------------------------------------------- */
+
+static void on_retry(uv_timer_t *timer)
+{
+    hark_uv_pair_pursue(timer->data);
+}
+
+static bool has_reason(const struct pair *p)
+{
+    return p->again || p->out.acked < p->out.end;
+}
+
+void hark_uv_pair_pursue(struct pair *p)
+{
+    if (p->conn || p->attempt || p->address.length == 0 || uv_is_active((uv_handle_t *)&p->retry)) return;
+    if (has_reason(p)) hark_uv_conn_connect(p);
+}
+
+void hark_uv_pair_retry(struct pair *p)
+{
+    if (p->conn || p->attempt || !has_reason(p)) return;
+    p->backoff = p->backoff == 0 ? 1 : p->backoff < BACKOFF_MOST / 2 ? 2 * p->backoff : BACKOFF_MOST;
+    uv_timer_start(&p->retry, on_retry, p->backoff, 0);
+}
+
+void hark_uv_pair_join(struct pair *p, struct conn *c, uint64_t position)
+{
+    struct end *e = p->e;
+    if (position < p->out.acked || position > p->out.high) {
+        hark_uv_conn_refuse(c);
+        return;
+    }
+    c->buffer = malloc(BUFFER_BYTES);
+    if (!c->buffer) {
+        e->trouble = hark_uv_failed(e, "cannot keep a connection", "", ENOMEM);
+        hark_uv_conn_lost(c);
+        return;
+    }
+    if (c->state == CONN_WANT_PROOF) e->strangers--;
+    if (p->attempt == c) p->attempt = NULL;
+    c->state = CONN_JOINED;
+    c->pair = p;
+    c->need = HEAD_BYTES;
+    p->conn = c;
+    p->gen++;
+    if (p->met) e->head.figures.reconnects++;
+    p->met = true;
+    p->again = p->absent = false;
+    uv_timer_stop(&c->deadline);
+    uv_timer_stop(&p->retry);
+    p->out.sent = position;
+    p->in.told = p->in.position; /* by the handshake */
+    p->in.ack_due = false;
+    c->joined_at = p->in.position + position;
+    (void)hark_uv_acked(p, position);
+    hark_uv_conn_watch(c, false);
+    hark_uv_flush(p);
+}
