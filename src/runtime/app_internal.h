@@ -31,6 +31,7 @@ struct app {
     uint32_t saved_count;
     struct hark_request *posted, *posted_last;
     struct hark_request *waiting; /* the one that a blocking wait is about, NULL: none */
+    bool delivering; /* a DELIVER step is under way */
     struct hark_message *first, *last; /* handed up and not matched, oldest first */
 };
 extern struct app app;

@@ -72,7 +72,9 @@ static void requeue(struct hark_message *m)
 /* The delivery: false if the protocol says not now. m is still to be dropped. */
 static bool deliver(struct hark_request *r, struct hark_message *m)
 {
+    app.delivering = true; /* the step may hand up others: they are not r's */
     int status = hark_driver_deliver(P.driver, m);
+    app.delivering = false;
     if (status == 1) return false;
     if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
     if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
@@ -122,7 +124,7 @@ void *app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t l
 {
     struct hark_request *r = app.waiting;
     (void)self;
-    if (r == NULL || r->done || r->reserved || length > r->room || !fits(r, from, ctx, tag)) return NULL;
+    if (r == NULL || app.delivering || r->done || r->reserved || length > r->room || !fits(r, from, ctx, tag)) return NULL;
     for (const struct hark_message *m = app.first; m; m = m->next)
         if (fits_message(r, m)) return NULL;
     for (const struct hark_request *q = app.posted; q != r; q = q->next)
@@ -159,11 +161,11 @@ void app_handup(void *self, struct hark_message *m)
     struct hark_request *r = app.waiting;
     (void)self;
     if (m->placed) {
-        if (r && r->reserved && r->data == m->payload && deliver(r, m)) hark_driver_drop(P.driver, m);
+        if (r && !app.delivering && r->reserved && r->data == m->payload && deliver(r, m)) hark_driver_drop(P.driver, m);
         else keep(m);
         return;
     }
-    if (r == NULL || r->done || r->reserved || !fits_message(r, m) || claimant(r, m) != r) {
+    if (r == NULL || app.delivering || r->done || r->reserved || !fits_message(r, m) || claimant(r, m) != r) {
         keep(m);
         return;
     }

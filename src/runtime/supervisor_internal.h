@@ -89,7 +89,7 @@ struct supervisor {
     bool grace_on, hunt_on;
 
     char job[41];
-    char directory[64];
+    char directory[80];
     char *store_path, *clusters_text, *identity;
     uint8_t key[32];
     int lock;

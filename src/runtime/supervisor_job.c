@@ -131,7 +131,7 @@ static int name_job(struct supervisor *s)
         return 1;
     }
     /* Sockets lie in it, and a socket's path is short. */
-    if (base == NULL || base[0] != '/' || strlen(base) > 20) base = "/tmp";
+    if (base == NULL || base[0] != '/' || strlen(base) > 40) base = "/tmp";
     snprintf(s->job, sizeof s->job, "hark-%d-%08x", (int)getpid(), random);
     snprintf(s->directory, sizeof s->directory, "%s/%s", base, s->job);
     return 0;

@@ -5,6 +5,7 @@
  *   print=TEXT partial=TEXT       a line, or a piece of one, on stdout; `%r` stands for the rank
  *   lines=N                       "RANK: I" for I = 1 .. N
  *   deliver=N                     counts N deliveries on the board, and dies where it was told to
+ *   frames=N                      counts N frames received
  *   image=ID wave=ID              writes an image (what follows it is done after a restart); has it decided
  *   die=SIGNAL exit=STATUS        ends
  *   fatal=TEXT diverged=TEXT      says so
@@ -244,6 +245,7 @@ static void act(const char *word, const char *value, uint64_t next)
     else if (strcmp(word, "lines") == 0)
         for (int i = 1; i <= atoi(value); i++) printf("%d: %d\n", (int)setup.rank, i);
     else if (strcmp(word, "deliver") == 0) deliver(strtoull(value, NULL, 10));
+    else if (strcmp(word, "frames") == 0) slot->frames_in += strtoull(value, NULL, 10);
     else if (strcmp(word, "image") == 0) write_image(strtoull(value, NULL, 10), next);
     else if (strcmp(word, "wave") == 0) {
         persist(HARK_FACT_WAVE, setup.rank, strtoull(value, NULL, 10));

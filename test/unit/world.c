@@ -958,12 +958,13 @@ struct node {
     struct world *w;
     struct hash hash;
     uint32_t parent;
+    uint32_t below; /* in the stack of a search into depth, index + 1 */
     struct step step;
     int depth;
 };
 struct search {
     struct node *node;
-    uint32_t count, room;
+    uint32_t count, room, top;
     uint32_t *table;
     uint32_t slots;
 };
@@ -990,7 +991,16 @@ static bool search_add(struct search *q, struct world *w, struct hash h, uint32_
         q->node = realloc(q->node, q->room * sizeof *q->node);
     }
     q->table[at] = q->count + 1;
-    q->node[q->count++] = (struct node){w, h, parent, step, depth};
+    q->node[q->count++] = (struct node){w, h, parent, q->top, step, depth};
+    q->top = q->count;
+    return true;
+}
+
+static bool search_pop(struct search *q, uint32_t *i)
+{
+    if (q->top == 0) return false;
+    *i = q->top - 1;
+    q->top = q->node[*i].below;
     return true;
 }
 
@@ -1023,7 +1033,7 @@ struct world_result world_search(const struct world_config *config, uint64_t lim
     broken = NULL;
     struct world *first = world_make(&s);
     search_add(&q, first, world_hash(&s, first), 0, (struct step){0, 0, 0}, 0);
-    for (uint32_t i = 0; i < q.count && !broken; i++) {
+    for (uint32_t done = 0, i = 0; !broken && (config->deep ? search_pop(&q, &i) : (i = done) < q.count); done++) {
         struct step step[WORLD_FRAMES * 2];
         struct world *w = q.node[i].w;
         uint32_t n = steps_of(&s, w, step), crashes = 0;

@@ -44,6 +44,7 @@ struct world_config {
     bool ghosts;          /* check that no re-execution delivers what depends on an unsent message (I7) */
     bool paranoid;              /* every step also on a packed and unpacked copy in the smallest block: same effects, same state */
     bool piecewise;       /* what is sent depends on what was delivered and missed before, in order: shows orphans (I1) */
+    bool deep;            /* into depth: little memory, but a violation is not the shortest */
     uint32_t copies;
     const char *(*at_end)(const struct hark *p); /* NULL, or what is wrong with a core when nothing can happen any more */
 };

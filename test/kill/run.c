@@ -1,0 +1,185 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../fault/place.h"
+#include "run.h"
+
+#define LONGEST_S 60 /* no run of a test lasts longer */
+#define GONE_MS   2000
+
+int run_setup(void **state)
+{
+    struct run *r = calloc(1, sizeof *r);
+    if (r == NULL) return -1;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    place_make(r->place);
+    snprintf(r->temporary, sizeof r->temporary, "%s/t", r->place);
+    *state = r;
+    return place_count(r->place);
+}
+
+int run_teardown(void **state)
+{
+    struct run *r = *state;
+    place_remove(r->place);
+    free(r);
+    return 0;
+}
+
+static char *join(const struct run *r, const char *name, char path[600])
+{
+    snprintf(path, 600, "%s/%s", r->place, name);
+    return path;
+}
+
+static void redirect(const struct run *r, const char *name, int to)
+{
+    char path[600];
+    int fd = open(join(r, name, path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || dup2(fd, to) < 0) _exit(99);
+}
+
+static bool begin(struct run *r)
+{
+    (void)mkdir(r->temporary, 0700);
+    fflush(NULL);
+    r->pid = fork();
+    assert_true(r->pid >= 0);
+    if (r->pid) return false;
+    setenv("TMPDIR", r->temporary, 1);
+    setenv("PLACE", r->place, 1);
+    redirect(r, "out", 1);
+    redirect(r, "err", 2);
+    alarm(LONGEST_S);
+    return true;
+}
+
+void run_start(struct run *r, const char *const argv[])
+{
+    if (!begin(r)) return;
+    execv(argv[0], (char *const *)(uintptr_t)argv);
+    _exit(99);
+}
+
+void run_start_main(struct run *r, int (*main_of_it)(void *argument), void *argument)
+{
+    if (begin(r)) exit(main_of_it(argument));
+}
+
+static long since(const struct timespec *begun)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - begun->tv_sec) * 1000 + (now.tv_nsec - begun->tv_nsec) / 1000000;
+}
+
+void run_wait_for(struct run *r, const char *name)
+{
+    char path[600];
+    struct timespec begun;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    while (access(join(r, name, path), F_OK) < 0) {
+        assert_true(since(&begun) < LONGEST_S * 1000);
+        (void)poll(NULL, 0, 1);
+    }
+}
+
+char *run_read(const struct run *r, const char *name)
+{
+    char path[600];
+    char *text = calloc(1, 65536);
+    FILE *f = fopen(join(r, name, path), "re");
+    assert_non_null(text);
+    assert_non_null(f);
+    (void)fread(text, 1, 65535, f);
+    fclose(f);
+    return text;
+}
+
+/* Segments of a job carry its name, and that begins with the number of its supervisor. */
+static void expect_no_segments(const struct run *r)
+{
+    char name[40];
+    struct dirent *e;
+    DIR *d = opendir("/dev/shm");
+    snprintf(name, sizeof name, "hark-%d-", (int)r->pid);
+    while (d && (e = readdir(d)) != NULL)
+        if (strstr(e->d_name, name)) fail_msg("left in /dev/shm: %s", e->d_name);
+    if (d) closedir(d);
+}
+
+static void expect_no_processes(void)
+{
+    struct timespec begun;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        if (pid < 0 && errno == ECHILD) return;
+        if (pid == 0 && since(&begun) > GONE_MS) fail_msg("a process is left after %d ms", GONE_MS);
+        if (pid == 0) (void)poll(NULL, 0, 1);
+    }
+}
+
+void run_end(struct run *r)
+{
+    int status;
+    assert_int_equal(waitpid(r->pid, &status, 0), r->pid);
+    r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+    expect_no_processes();
+    expect_no_segments(r);
+    char *out = run_read(r, "out"), *err = run_read(r, "err");
+    memcpy(r->out, out, sizeof r->out);
+    memcpy(r->err, err, sizeof r->err);
+    free(out);
+    free(err);
+    if (place_count(r->temporary) != 0) fail_msg("files are left in TMPDIR; stderr:\n%s", r->err);
+}
+
+void run_command(struct run *r, const char *const argv[])
+{
+    run_start(r, argv);
+    run_end(r);
+}
+
+void run_expect_out(const struct run *r, const char *text)
+{
+    assert_string_equal(r->out, text);
+}
+
+void run_expect_lines(const struct run *r, const char *const lines[])
+{
+    size_t length = 0;
+    char with_end[300], out[65537];
+    snprintf(out, sizeof out, "\n%s", r->out);
+    for (size_t i = 0; lines[i]; i++) {
+        snprintf(with_end, sizeof with_end, "\n%s\n", lines[i]);
+        const char *at = strstr(out, with_end);
+        if (at == NULL) fail_msg("expected the line \"%s\", found:\n%s", lines[i], r->out);
+        if (strstr(at + 1, with_end)) fail_msg("the line \"%s\" is there twice:\n%s", lines[i], r->out);
+        length += strlen(lines[i]) + 1;
+    }
+    if (strlen(r->out) != length) fail_msg("more lines than expected:\n%s", r->out);
+}
+
+void run_expect_err(const struct run *r, const char *text)
+{
+    if (strstr(r->err, text) == NULL) fail_msg("expected \"%s\" on stderr, found:\n%s", text, r->err);
+}

@@ -1,0 +1,219 @@
+/* Bad usage and bad input of the command: one line that says what, where and what was expected, status 2, and
+ * nothing is left. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define MOST 24
+
+/* Runs `hark` with these words (`@` at the beginning of one stands for the test's directory); status 2 and this line. */
+static void expect(struct run *r, const char *line, const char *const words[])
+{
+    const char *argv[MOST + 2] = {HARK_COMMAND};
+    static char path[MOST][600];
+    char expected[1200], *at;
+    size_t n = 0;
+    for (; words[n] && n < MOST; n++) {
+        argv[n + 1] = words[n];
+        if (words[n][0] != '@') continue;
+        snprintf(path[n], sizeof path[n], "%s%s", r->place, words[n] + 1);
+        argv[n + 1] = path[n];
+    }
+    argv[n + 1] = NULL;
+    run_command(r, argv);
+    run_expect_out(r, "");
+    snprintf(expected, sizeof expected, "%s\n", line);
+    while ((at = strstr(expected, "@/")) != NULL) { /* the line names files by their whole path */
+        char rest[1200];
+        snprintf(rest, sizeof rest, "%s", at + 1);
+        snprintf(at, sizeof expected - (size_t)(at - expected), "%s%s", r->place, rest);
+    }
+    assert_string_equal(r->err, expected);
+    assert_int_equal(r->status, 2);
+}
+#define EXPECT(line, ...) expect(*state, line, (const char *const[]){__VA_ARGS__, NULL})
+
+static void put(struct run *r, const char *name, const char *text)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", r->place, name);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void the_command(void **state)
+{
+    EXPECT("hark: expected run, trace, help or --version, found \"walk\"", "walk");
+    EXPECT("hark help: expected run or trace, found \"walk\"", "help", "walk");
+    const char *const nothing[] = {NULL};
+    expect(*state, "usage: hark run|trace [OPTION]... , hark help [SUBCOMMAND], hark --version", nothing);
+}
+
+static void the_program(void **state)
+{
+    EXPECT("hark run: expected a program: hark run [OPTION]... -- PROGRAM [ARG]...", "run");
+    EXPECT("hark run: expected a program: hark run [OPTION]... -- PROGRAM [ARG]...", "run", "-n", "2", "--");
+    EXPECT("hark run: no-such-program-of-hark: no such program in PATH", "run", "--", "no-such-program-of-hark");
+    EXPECT("hark run: ./no/such/program: No such file or directory", "run", "--", "./no/such/program");
+    EXPECT("hark run: /: expected a program, this can not be executed", "run", "--", "/");
+    EXPECT("hark run: : No such file or directory", "run", "--", "");
+    put(*state, "text", "text\n");
+    EXPECT("hark run: @/text: expected a program, this can not be executed", "run", "--", "@/text");
+    char path[600];
+    snprintf(path, sizeof path, "%s/text", ((struct run *)*state)->place);
+    chmod(path, 0700);
+    put(*state, "text", "\1\2\3\4");
+    EXPECT("hark: cannot start @/text: Exec format error", "run", "--", "@/text");
+}
+
+static void values(void **state)
+{
+    EXPECT("hark run: -n: expected 1 to 65536 processes, found \"0\"", "run", "-n", "0", "--", "true");
+    EXPECT("hark run: -n: expected 1 to 65536 processes, found \"-1\"", "run", "-n", "-1", "--", "true");
+    EXPECT("hark run: -n: expected 1 to 65536 processes, found \"two\"", "run", "-ntwo", "--", "true");
+    EXPECT("hark run: -n: expected 1 to 65536 processes, found \"99999999999999999999999\"", "run", "-n",
+        "99999999999999999999999", "--", "true");
+    EXPECT("hark run: --interval: expected a time such as 500ms, 2s or 5m, or 0, found \"5\"", "run", "--interval", "5",
+        "--", "true");
+    EXPECT("hark run: --log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"16MB\"", "run", "--log-limit",
+        "16MB", "--", "true");
+    EXPECT("hark run: --log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"99999999999T\"", "run",
+        "--log-limit", "99999999999T", "--", "true");
+    EXPECT("hark run: --copies: expected 1 to 8, found \"9\"", "run", "--copies", "9", "--", "true");
+    EXPECT("hark run: --chaos: expected SEED or SEED:COUNT, at most 10000 kills, found \"7:\"", "run", "--chaos", "7:",
+        "--", "true");
+    EXPECT("hark run: --copies: expected a value after it", "run", "--copies");
+    EXPECT("hark run: --faster: no such option, see `hark help run`", "run", "--faster", "--", "true");
+    EXPECT("hark run: -x: no such option, see `hark help run`", "run", "-x", "--", "true");
+    EXPECT("hark run: --resume: expected --store DIR with it", "run", "--resume", "--", "true");
+    EXPECT("hark run: --spill: expected --log-limit SIZE with it", "run", "--spill", "@/s", "--", "true");
+}
+
+/* The list of those there are grows: only its beginning and its end are looked at. */
+static void names(void **state)
+{
+    struct run *r = *state;
+    const char *const unknown[][6] = {{HARK_COMMAND, "run", "--protocol", "hope", "--", "true"},
+        {HARK_COMMAND, "run", "--protocol", "recovery", "--", "true"},
+        {HARK_COMMAND, "run", "--transport", "pigeon", "--", "true"}};
+    for (size_t i = 0; i < 3; i++) {
+        const char *argv[] = {unknown[i][0], unknown[i][1], unknown[i][2], unknown[i][3], unknown[i][4], unknown[i][5], NULL};
+        char text[100];
+        run_command(r, argv);
+        snprintf(text, sizeof text, "hark run: %s: expected one of ", argv[2]);
+        run_expect_err(r, text);
+        snprintf(text, sizeof text, ", found \"%s\"\n", argv[3]);
+        run_expect_err(r, text);
+        assert_ptr_equal(strchr(r->err, '\n') + 1, r->err + strlen(r->err));
+        assert_int_equal(r->status, 2);
+    }
+}
+
+static void clusters(void **state)
+{
+    put(*state, "two", "0-1\n2\n1\n");
+    EXPECT("hark run: @/two:3: expected every rank once, found rank 1 again (first in line 1)", "run", "-n", "3",
+        "--clusters", "@/two", "--", "true");
+    EXPECT("hark run: @/two:2: expected ranks below 2, found 2", "run", "-n", "2", "--clusters", "@/two", "--", "true");
+    put(*state, "one", "0-1\n3\n");
+    EXPECT("hark run: @/one: expected every rank once, rank 2 is in no cluster", "run", "-n", "4", "--clusters", "@/one",
+        "--", "true");
+    EXPECT("hark run: --clusters: expected 1 to 4 clusters of 4 processes, found 5", "run", "-n", "4", "--clusters", "5",
+        "--", "true");
+    EXPECT("hark run: --clusters: expected 1 to 4 clusters of 4 processes, found 0", "run", "-n", "4", "--clusters", "0",
+        "--", "true");
+    EXPECT("hark run: --clusters: expected a file, a number of clusters or `auto`: @/none: No such file or directory",
+        "run", "--clusters", "@/none", "--", "true");
+    EXPECT("hark run: --clusters: expected a file, a number of clusters or `auto`: @/t: Is a directory", "run",
+        "--clusters", "@/t", "--", "true");
+}
+
+static void kills(void **state)
+{
+    EXPECT("hark run: --kill: expected a rank below 4, found 4", "run", "-n", "4", "--kill", "4@10", "--", "true");
+    EXPECT("hark run: --kill: expected a rank below 4, found 9", "run", "--kill", "9@10", "-n", "4", "--", "true");
+    EXPECT("hark run: --kill: expected RANK@DELIVERIES, deliveries from 1, found \"3\"", "run", "--kill", "3", "--", "true");
+    EXPECT("hark run: --kill: expected RANK@DELIVERIES, deliveries from 1, found \"3@0\"", "run", "--kill", "3@0", "--",
+        "true");
+    EXPECT("hark run: --kill: expected RANK@DELIVERIES, deliveries from 1, found \"all@7\"", "run", "--kill", "all@7", "--",
+        "true");
+    EXPECT("hark run: --kill: protocol none has no recovery process", "run", "--protocol", "none", "--kill", "recovery@7",
+        "--", "true");
+}
+
+static void files(void **state)
+{
+    struct run *r = *state;
+    char path[600];
+    put(r, "file", "");
+    EXPECT("hark: trace @/no/trace: No such file or directory", "run", "--trace", "@/no/trace", "--", "true");
+    EXPECT("hark: figures @/no/json: No such file or directory", "run", "--json", "@/no/json", "--", "true");
+    EXPECT("hark: spill directory @/no/spill: No such file or directory", "run", "--log-limit", "1M", "--spill",
+        "@/no/spill", "--", "true");
+    EXPECT("hark: spill directory @/file: is no directory", "run", "--log-limit", "1M", "--spill", "@/file", "--", "true");
+    EXPECT("hark: store @/no/store: No such file or directory", "run", "--store", "@/no/store", "--", "true");
+    EXPECT("hark: store @/file: Not a directory", "run", "--store", "@/file", "--", "true");
+    snprintf(path, sizeof path, "%s/full", r->place);
+    assert_int_equal(mkdir(path, 0700), 0);
+    put(r, "full/letters", "");
+    EXPECT("hark: store @/full: is not empty and has no job file: not a store of hark", "run", "--store", "@/full", "--",
+        "true");
+    EXPECT("hark: store /proc/self/job: No such file or directory", "run", "--store", "/proc/self/job", "--", "true");
+}
+
+static void a_store_of_another_job(void **state)
+{
+    struct run *r = *state;
+    char store[600];
+    snprintf(store, sizeof store, "%s/s", r->place);
+    const char *const first[] = {HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated", "--store", store, "--",
+        HARK_FAKE_PROCESS, "exit=1", NULL};
+    run_command(r, first);
+    assert_int_equal(r->status, 1);
+    EXPECT("hark: store @/s: it holds a job already, expected a new one, or --resume", "run", "-n", "2", "--protocol",
+        "coordinated", "--store", "@/s", "--", HARK_FAKE_PROCESS, "exit=1");
+    EXPECT("hark: store @/s: belongs to a job of 2 processes, expected 3", "run", "-n", "3", "--protocol", "coordinated",
+        "--store", "@/s", "--resume", "--", HARK_FAKE_PROCESS, "exit=1");
+    EXPECT("hark: @/s: the store belongs to a job with protocol=coordinated, this one has protocol=none", "run", "-n", "2",
+        "--protocol", "none", "--store", "@/s", "--resume", "--", HARK_FAKE_PROCESS, "exit=1");
+    EXPECT("hark: @/s: the store belongs to a job with clusters=0;1, this one has clusters=0-1", "run", "-n", "2",
+        "--protocol", "coordinated", "--clusters", "1", "--store", "@/s", "--resume", "--", HARK_FAKE_PROCESS, "exit=1");
+    EXPECT("hark: @/s: the store belongs to a job with program=" HARK_FAKE_PROCESS " exit=1, this one has program="
+        HARK_FAKE_PROCESS " exit=2", "run", "-n", "2", "--protocol", "coordinated", "--store", "@/s", "--resume", "--",
+        HARK_FAKE_PROCESS, "exit=2");
+}
+
+static void help(void **state)
+{
+    struct run *r = *state;
+    const char *const words[][2] = {{"help", NULL}, {"help", "run"}, {"run", "--help"}, {"--version", NULL}, {"help", "trace"}};
+    for (size_t i = 0; i < 5; i++) {
+        const char *argv[] = {HARK_COMMAND, words[i][0], words[i][1], NULL};
+        run_command(r, argv);
+        assert_int_equal(r->status, 0);
+        assert_string_equal(r->err, "");
+        assert_true(strlen(r->out) > 8);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
+    const struct CMUnitTest tests[] = {TEST(the_command), TEST(the_program), TEST(values), TEST(names), TEST(clusters),
+        TEST(kills), TEST(files), TEST(a_store_of_another_job), TEST(help)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
