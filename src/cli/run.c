@@ -77,7 +77,7 @@ static bool number(const char *text, uint64_t most, uint64_t *value, const char 
     *end = text;
     for (; **end >= '0' && **end <= '9'; ++*end) {
         uint64_t digit = (uint64_t)(**end - '0');
-        if (*value > (most - digit) / 10) return false;
+        if (digit > most || *value > (most - digit) / 10) return false;
         *value = *value * 10 + digit;
     }
     return *end != text;
@@ -345,7 +345,8 @@ static int kills(struct arguments *a)
 
 static int complete(struct arguments *a)
 {
-    if (*a->program == NULL) return bad("expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
+    if (*a->program == NULL || **a->program == 0)
+        return bad("expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
     if (a->o.resume && !a->o.store) return bad("--resume: expected --store DIR with it");
     if (a->o.spill && !a->o.log_limit) return bad("--spill: expected --log-limit SIZE with it");
     if (a->o.transport == NULL) return bad("no transport was built in");

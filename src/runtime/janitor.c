@@ -81,18 +81,17 @@ static void learn(struct known *k, const struct note *n)
     k->note[k->count++] = *n;
 }
 
-/* Kills a process, and what it has started in its process group, if it is still the one we know. Returns a
- * descriptor that tells its end, or -1. */
+/* Kills a process and its process group, if they are still those we know. Returns a descriptor that tells the
+ * process's end, or -1. The kernel gives its number to nobody as long as the group has members: where another process
+ * has it, ours are all gone. */
 static int kill_known(const struct note *n)
 {
     int fd = (int)syscall(SYS_pidfd_open, n->pid, 0);
-    if (start_time(n->pid) == n->started && n->started) {
-        (void)kill(-n->pid, SIGKILL);
-        (void)kill(n->pid, SIGKILL);
-        return fd;
-    }
-    if (fd >= 0) close(fd);
-    return -1;
+    uint64_t started = start_time(n->pid);
+    if (started == 0 || started == n->started) (void)kill(-n->pid, SIGKILL);
+    if (started == n->started && started) (void)kill(n->pid, SIGKILL);
+    else if (fd >= 0) close(fd);
+    return started == n->started ? fd : -1;
 }
 
 static void kill_all(struct known *k)
@@ -126,20 +125,18 @@ _Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
 _Noreturn static void become_janitor(int pipe, const struct hark_janitor_job *job)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = 64;
-    int kept[2] = {pipe, job->lock};
-    for (int i = 0; i < 2; i++)
-        if (kept[i] >= 0) kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, high);
+    int kept[2] = {pipe, job->lock}, count = job->lock >= 0 ? 2 : 1;
+    for (int i = 0; i < count; i++) kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, high);
     for (int i = 0; i < 3; i++) (void)dup2(null, i);
-    for (int i = 0; i < 2; i++)
-        if (kept[i] >= 0) kept[i] = dup3(kept[i], 3 + i, O_CLOEXEC);
-    (void)syscall(SYS_close_range, 5, ~0u, 0);
+    for (int i = 0; i < count; i++) kept[i] = dup3(kept[i], 3 + i, O_CLOEXEC);
+    (void)syscall(SYS_close_range, 3 + (unsigned)count, ~0u, 0);
     (void)setsid();
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_NAME, "hark-janitor");
-    if (chdir("/") < 0) _exit(1);
+    if (kept[0] < 0 || chdir("/") < 0) _exit(1);
     keep_watch(kept[0], job);
 }
 

@@ -182,8 +182,8 @@ static int check_spill(const char *path)
     struct stat st;
     if (path == NULL) return 0;
     if (mkdir(path, 0700) < 0 && errno != EEXIST) return bad("spill directory", path, strerror(errno));
-    if (stat(path, &st) < 0 || access(path, W_OK | X_OK) < 0) return bad("spill directory", path, strerror(errno));
-    return S_ISDIR(st.st_mode) ? 0 : bad("spill directory", path, "is no directory");
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) return bad("spill directory", path, "is no directory");
+    return access(path, W_OK | X_OK) == 0 ? 0 : bad("spill directory", path, strerror(errno));
 }
 
 /* ---- trace ------------------------------------------------------------------------------------------------------ */

@@ -84,7 +84,7 @@ static void exited(struct child *c, int status)
     }
     if (status)
         hark_sup_say("%s exited with status %d", name, status);
-    else if (c->hello)
+    else if (c->address)
         hark_sup_say("%s exited without hark_finalize", name);
     else
         hark_sup_say("%s exited without hark_init: %s is not a program of hark", name, s->o->program[0]);

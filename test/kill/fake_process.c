@@ -31,7 +31,7 @@ static struct hark_setup setup;
 static struct hark_board_slot *slot;
 static int control;
 static uint32_t re;
-static bool all_done, in_down, stored, stored_ok, marked;
+static bool all_done, recovering, in_down, stored, stored_ok, marked;
 static uint64_t mark_out, mark_err;
 
 static void say(struct hark_control *m)
@@ -64,7 +64,7 @@ static void on_failed(struct hark_control *m)
         if (hark_control_get32(m) == setup.rank) in_down = true;
     if (in_down && setup.rank != HARK_RECOVERY && strcmp(setup.protocol, "coordinated") == 0)
         persist(HARK_FACT_DONE, setup.rank, re);
-    if (setup.rank == HARK_RECOVERY) persist(HARK_FACT_DONE, HARK_RECOVERY, re);
+    if (recovering) persist(HARK_FACT_DONE, HARK_RECOVERY, re);
 }
 
 static void read_all(uint8_t *at, size_t length)
@@ -174,8 +174,10 @@ static void last_words(uint16_t type, const char *text)
     for (;;) pause();
 }
 
-static void wait_for_end(void)
+static void be_recovery(void)
 {
+    recovering = true;
+    if (re) persist(HARK_FACT_DONE, HARK_RECOVERY, re);
     slot->state = HARK_B_BLOCKED;
     while (!all_done) hear();
 }
@@ -257,8 +259,7 @@ static void act(const char *word, const char *value, uint64_t next)
     else if (strcmp(word, "stuck") == 0) stay(HARK_B_BLOCKED);
     else if (strcmp(word, "hang") == 0) stay(HARK_B_BUSY);
     else if (strcmp(word, "finish") == 0) finish();
-    else if (strcmp(word, "recovery") == 0)
-        wait_for_end();
+    else if (strcmp(word, "recovery") == 0) be_recovery();
     else end(word, value);
 }
 
