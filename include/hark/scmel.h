@@ -42,6 +42,9 @@ extern "C" {
 #define HARK_SCMEL_HEADER 40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
 #define HARK_SCMEL_ACKS 8u    /* that a message takes along at most */
 #define HARK_SCMEL_OWED 8u    /* determinants of a peer that go unacknowledged at most, I10 */
+#ifndef HARK_SCMEL_LOOSE
+#define HARK_SCMEL_LOOSE 0u   /* loose determinants that make a SPREAD; 0: half of what fits into a header */
+#endif
 #define HARK_SCMEL_CTX_MAX 120u /* contexts in a READY; what is not listed is sent again from the log's beginning */
 
 enum { /* control frames; ACK and SPREAD are judged by incarnations alone, the others belong to one epoch */
@@ -313,8 +316,8 @@ static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head 
 /* Loose determinants have become many: they go ahead (I10). At most twice the limit ever wait for a message. */
 static inline void hark_scmel_grown(struct hark_scmel *s)
 {
-    const uint32_t limit =
-        (HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES) / hark_det_bytes(s->k) / 2;
+    const uint32_t fit = (HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES) / hark_det_bytes(s->k);
+    const uint32_t limit = HARK_SCMEL_LOOSE ? HARK_SCMEL_LOOSE : fit / 2;
     uint32_t loose = s->own.loose;
     if (s->fresh < limit) return;
     for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++) loose += hark_scmel_log_at(s, i)->dets.loose;
@@ -693,16 +696,15 @@ static inline int hark_scmel_ready(struct hark_scmel *s, const struct hark_head 
         c->tx = recv < c->channel.sent ? recv : c->channel.sent;
     }
     s->late = s->busy = 1;
-    s->ends.offer = 1; /* its DONE may have overtaken it */
     return HARK_OK;
 }
 
-/* DONE from Y: out of D. */
+/* DONE from Y: out of D. It may overtake READY, which then is dropped: Y is done when all has arrived that had been
+ * posted at its failure, and nothing beyond that has been transmitted yet. */
 static inline int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     uint32_t i;
     if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_fate(fx, HARK_DISCARD);
-    if (hark_scmel_closed(s, h->src)) return hark_fate(fx, HARK_HOLD);
     hark_scmel_ranked(&s->head, &s->ends.down, h->src, &i);
     hark_remove(&s->head, &s->ends.down, i);
     hark_scmel_recovered(s, fx);

@@ -299,17 +299,25 @@ static int give_again(struct hark_driver *d, struct held *h)
     return status < 0 ? status : HARK_D_OK;
 }
 
-/* Gives held frames again; those held anew by that are not given twice. */
-int driver_offer(struct hark_driver *d, bool all, uint32_t peer)
+/* The list of held frames has the newest first. */
+void driver_held_reverse(struct hark_driver *d)
 {
-    struct held *list = d->held, *oldest = NULL;
-    d->held = NULL;
-    while (list) { /* oldest first */
+    struct held *list = d->held, *turned = NULL;
+    while (list) {
         struct held *next = list->next;
-        list->next = oldest;
-        oldest = list;
+        list->next = turned;
+        turned = list;
         list = next;
     }
+    d->held = turned;
+}
+
+/* Gives held frames again, oldest first; those held anew by that are not given twice. */
+int driver_offer(struct hark_driver *d, bool all, uint32_t peer)
+{
+    driver_held_reverse(d);
+    struct held *oldest = d->held;
+    d->held = NULL;
     int status = HARK_D_OK;
     while (oldest) {
         struct held *h = oldest;

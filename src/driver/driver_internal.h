@@ -106,6 +106,7 @@ void driver_handup(struct hark_driver *d, struct subject *subject);
 void driver_hold(struct hark_driver *d, struct subject *subject);
 void driver_discard(struct hark_driver *d, struct subject *subject);
 void driver_up_remove(struct hark_driver *d, struct hark_message *m);
+void driver_held_reverse(struct hark_driver *d);
 int driver_offer(struct hark_driver *d, bool all, uint32_t peer);
 int driver_self(struct hark_driver *d);
 int driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,

@@ -90,21 +90,26 @@ static bool named(const struct hark_names *run, uint32_t count, uint32_t peer, u
     return false;
 }
 
-/* Every arrived message that the core names, wherever it is. Returns how many there were. */
+/* Every arrived message that the core names, wherever it is, oldest first: a restart hands them up in this order.
+ * Both lists have the newest first. Returns how many there were. */
 static uint64_t put_all_arrived(struct hark_driver *d, struct buffer *b, const struct hark_names *run, uint32_t count)
 {
     uint64_t n = 0;
-    for (const struct hark_message *m = d->up; m; m = m->up_next) {
+    const struct hark_message *m = d->up;
+    while (m && m->up_next) m = m->up_next;
+    for (; m; m = m->up_previous) {
         if (!named(run, count, m->from, m->ctx, m->ssn)) continue;
         put_arrived(b, m->header, m->header_length, m->tag, m->payload, m->length);
         n++;
     }
+    driver_held_reverse(d);
     for (const struct held *h = d->held; h; h = h->next) {
         if (h->header[1] != HARK_APP) continue;
         if (!named(run, count, hark_get32(h->header + 4), hark_get16(h->header + 2), hark_get64(h->header + 24))) continue;
         put_arrived(b, h->header, h->header_length, h->tag, h->payload, h->length);
         n++;
     }
+    driver_held_reverse(d);
     return n;
 }
 

@@ -186,7 +186,7 @@ static void on_message(struct child *c, struct hark_control *m)
 void hark_sup_take(struct child *c)
 {
     size_t at = 0;
-    while (c->s->phase != ENDING) {
+    while (c->in_length > at && c->s->phase != ENDING) {
         struct hark_control m;
         long n = hark_control_parse(&m, c->in + at, c->in_length - at);
         if (n == 0) break;
@@ -199,7 +199,6 @@ void hark_sup_take(struct child *c)
         on_message(c, &m);
         at += (size_t)n;
     }
-    if (at > c->in_length) at = c->in_length;
-    if (c->in_length) memmove(c->in, c->in + at, c->in_length - at);
+    if (at) memmove(c->in, c->in + at, c->in_length - at);
     c->in_length -= at;
 }
