@@ -140,8 +140,9 @@ int hark_driver_wait(struct hark_driver *d, int milliseconds);
 void hark_driver_wake(struct hark_driver *d); /* from any thread */
 /* 1: nothing is waiting to leave. */
 int hark_driver_drained(struct hark_driver *d);
-/* Would `more` bytes take the log over its limit, so that a send should wait for a trim? */
-bool hark_driver_log_full(const struct hark_driver *d, uint64_t more);
+/* How full the log would be with `more` bytes, in percent of its limit; 0 if it has none, can spill, or is empty. The
+ * owner keeps the limit: from somewhere below 100 on it asks for checkpoints, above it lets sends wait. */
+unsigned hark_driver_log_share(const struct hark_driver *d, uint64_t more);
 /* Asks the receiver that pins most of the log to checkpoint (its wanted hook): its rank, or HARK_RECOVERY if the log
  * is empty. HARK_D_ESYSTEM. */
 int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank);

@@ -175,7 +175,9 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
         snprintf(error, 256, "%s: the configuration is out of its range", d->protocol->name);
         return HARK_D_EINVAL;
     }
-    if (hark_log_open(&d->log, &c->log, error) < 0) return HARK_D_ESYSTEM;
+    struct hark_log_config log = c->log;
+    if (log.spill == NULL) log.limit = 0; /* then the limit is kept by asking for checkpoints, before anything is posted */
+    if (hark_log_open(&d->log, &log, error) < 0) return HARK_D_ESYSTEM;
     t.sink = driver_sink(d);
     char why[200] = "";
     if (c->transport->open(&d->transport, &t, why) != HARK_T_OK) {
@@ -291,12 +293,12 @@ int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank)
     return driver_transmit(d, &x, &none);
 }
 
-bool hark_driver_log_full(const struct hark_driver *d, uint64_t more)
+unsigned hark_driver_log_share(const struct hark_driver *d, uint64_t more)
 {
     struct hark_log_figures f;
-    if (d->log_limit == 0 || d->log_spills) return false;
+    if (d->log_limit == 0 || d->log_spills) return 0;
     hark_log_figures(d->log, &f);
-    return f.bytes + more > d->log_limit && f.bytes > 0;
+    return f.bytes == 0 ? 0 : (unsigned)((f.bytes + more) * 100 / d->log_limit);
 }
 
 int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,

@@ -92,6 +92,8 @@ static void restart(void)
         if (region[i].id == OWN_REGION && region[i].length == sizeof app.own) memcpy(app.own, region[i].at, sizeof app.own);
     app.saved = region;
     app.saved_count = count;
+    app.catch_up = atomic_load_explicit(&P.slot->position, memory_order_relaxed);
+    if (app.catch_up <= app.own[3]) app.catch_up = app.own[3] + 1; /* it died before it had taken another */
     atomic_store_explicit(&P.slot->restart_ns, hark_process_now(), memory_order_relaxed);
     hark_process_hello(app.own[0], app.own[1]);
 }
@@ -143,22 +145,26 @@ int hark_size(void)
 
 /* ---- sending ---------------------------------------------------------------------------------------------------------- */
 
-/* The log has a limit and can not spill: the receivers that pin it are asked to checkpoint, and we wait. */
+/* The log has a limit and can not spill. From half of it on, and again at each further eighth, the receiver that pins
+ * most is asked to checkpoint; at the limit this process waits until that has helped. */
 static void wait_for_log(size_t length)
 {
-    uint32_t asked = UINT32_MAX - 1;
+    static unsigned asked_at;
+    unsigned share;
     P.quiet = false;
-    while (hark_driver_log_full(P.driver, length)) {
-        uint32_t heaviest = asked;
-        if (asked == UINT32_MAX - 1 && hark_driver_ask_checkpoint(P.driver, &heaviest) < 0)
+    while ((share = hark_driver_log_share(P.driver, length)) >= 50) {
+        uint32_t heaviest;
+        if (share >= asked_at && hark_driver_ask_checkpoint(P.driver, &heaviest) < 0)
             hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
-        asked = heaviest;
+        if (share >= asked_at) asked_at = share + 12;
+        if (share <= 100) return;
         if (P.quiet)
-            hark_process_fatal("rank %u: the payload log is full: %llu bytes over its limit of %llu, and no receiver can "
-                               "checkpoint",
-                P.setup.rank, (unsigned long long)length, (unsigned long long)P.setup.log_limit);
+            hark_process_fatal("rank %u: the payload log is full: %zu bytes more would go over its limit of %llu, and no "
+                               "receiver can checkpoint",
+                P.setup.rank, length, (unsigned long long)P.setup.log_limit);
         hark_process_wait();
     }
+    asked_at = 50;
 }
 
 int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)

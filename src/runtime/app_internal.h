@@ -24,7 +24,8 @@ struct app {
     bool inside; /* a checkpoint call */
     bool wanted; /* a peer's log waits for our checkpoint */
     uint64_t checkpoint_at;
-    uint64_t own[3]; /* in images: positions of stdout and stderr, number of the next collective */
+    uint64_t own[4]; /* in images: positions of stdout and stderr, number of the next collective, deliveries */
+    uint64_t catch_up; /* deliveries that the last incarnation had made; 0: caught up */
     struct hark_region *region, *captured;
     size_t region_count;
     const struct hark_region *saved; /* of the image, until hark_restarted */

@@ -23,7 +23,8 @@ struct hark_board_slot {
     _Atomic uint64_t restart_ns, caught_up_ns, recovered_ns; /* CLOCK_MONOTONIC of the last recovery's steps */
     _Atomic uint32_t state;                    /* HARK_B_*: what the application is doing */
     _Atomic uint32_t turn;                     /* raised at each change of state */
-    uint64_t pad[14];
+    _Atomic uint64_t position;                 /* deliveries that count: a rollback takes some back */
+    uint64_t pad[13];
 };
 
 struct hark_board {

@@ -8,7 +8,7 @@
  *     SETUP     once, first: the whole configuration as lines `key=value` (see struct hark_setup)
  *     PEER      rank u32, inc u32, address string: where an incarnation is reached
  *     FAILED    re u32, D: u32 count + ranks u32, incarnations: u32 count + (rank u32, inc u32), waves:
- *               u32 count + (group u32, wave u64)
+ *               u32 count + (group u32, wave u64). Not before HELLO: then the present one, if there is any
  *     STORED    fact u32, id u64, ok u32: the answer to PERSIST
  *     MARKED    id u64, out u64, err u64: the answer to MARK
  *     QUIET     nothing in the job can move

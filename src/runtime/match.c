@@ -86,6 +86,11 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     r->reserved = false;
     unpost(r);
     hark_observe_delivered(m);
+    atomic_store_explicit(&P.slot->position, ++app.own[3], memory_order_relaxed);
+    if (app.catch_up && app.own[3] >= app.catch_up) {
+        atomic_store_explicit(&P.slot->caught_up_ns, hark_process_now(), memory_order_relaxed);
+        app.catch_up = 0;
+    }
     if (P.setup.kill_at && hark_driver_figures(P.driver)->deliveries == P.setup.kill_at) {
         kill(getpid(), SIGKILL); /* asked for on the command line: to see recovery */
         pause();

@@ -388,8 +388,11 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
                          : hark_clusters_blocks(&clusters, P.setup.ranks, P.setup.ranks) < 0)
         hark_process_fatal("rank %d: the clusters can not be read", (int)P.setup.rank);
     if (P.setup.store && !recovery &&
-        hark_store_open_directory(&P.store, P.setup.store, P.setup.job, P.setup.ranks, false, error) < 0)
-        hark_process_fatal("rank %d: %s", (int)P.setup.rank, error);
+        hark_store_open_directory(&P.store, P.setup.store, P.setup.job, P.setup.ranks, false, error) < 0) {
+        /* It may have vanished since the job began: then there will be no more checkpoints, and the job goes on. */
+        if (P.setup.checkpoint) hark_process_fatal("rank %d: %s", (int)P.setup.rank, error);
+        trouble(NULL, error);
+    }
     trace_open(&clusters);
     driver_open(hooks, &clusters, recovery);
     hark_clusters_free(&clusters);

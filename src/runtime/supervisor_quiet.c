@@ -52,7 +52,9 @@ void hark_sup_look(uv_timer_t *timer)
     uint64_t now = hark_sup_now();
     if (s->phase != RUNNING || s->signal) return;
     bool still = add_up(s, &sum);
-    if (s->quiet_said && (!still || sum.progress == s->look_progress)) {
+    if (s->quiet_said && !still) {
+        s->look_since = now;
+    } else if (s->quiet_said && sum.progress == s->look_progress) {
         /* That QUIET itself wakes everybody and sends frames is no progress. */
         if (now - s->look_since < HOPELESS_NS || hark_service_down(s->service) == 0) return;
         /* (Without a failure it is the program's own deadlock, as it would be without us.) */

@@ -191,27 +191,43 @@ static bool gather(struct supervisor *s, uint8_t *member)
     return ready;
 }
 
-/* Verifies what they go back to. False after the last line: nothing is left to go back to. */
-static bool choose(struct supervisor *s, const uint8_t *member)
+static bool choose_one(struct supervisor *s, struct child *c)
 {
     char name[32];
-    for (uint32_t r = 0; r < s->o->ranks; r++) {
-        uint64_t wave = 0;
-        if (!member[r]) continue;
-        int status = hark_service_verify(s->service, r, &wave);
-        hark_sup_name(&s->child[r], name);
-        if (status == HARK_SERVICE_ELOST) {
-            hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s", name,
-                hark_service_error(s->service));
-            hark_sup_end(s, 1);
-            return false;
-        }
-        if (status == HARK_SERVICE_FELL_BACK)
-            hark_sup_say("%s; the older checkpoint %llu is used", hark_service_error(s->service),
-                (unsigned long long)wave);
-        s->child[r].checkpoint = wave;
+    uint64_t wave = 0;
+    int status = hark_service_verify(s->service, c->rank, &wave);
+    c->checkpoint = wave;
+    if (status == HARK_SERVICE_ELOST) {
+        hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s", hark_sup_name(c, name),
+            hark_service_error(s->service));
+        hark_sup_end(s, 1);
+        return false;
     }
+    if (status == HARK_SERVICE_FELL_BACK)
+        hark_sup_say("%s; the older checkpoint %llu is used", hark_service_error(s->service), (unsigned long long)wave);
     return true;
+}
+
+/* Verifies what they go back to, once for each unit. False after the last line: nothing is left to go back to. */
+static bool choose(struct supervisor *s, const uint8_t *member)
+{
+    uint8_t *verified = calloc(s->o->ranks, 1);
+    bool ok = verified != NULL;
+    for (uint32_t r = 0; ok && r < s->o->ranks; r++) {
+        if (!member[r]) continue;
+        if (verified[r]) {
+            s->child[r].checkpoint = hark_service_wave(s->service, r);
+            continue;
+        }
+        ok = choose_one(s, &s->child[r]);
+        hark_service_unit(s->service, r, verified);
+    }
+    if (verified == NULL) {
+        hark_sup_say("no memory for a recovery");
+        hark_sup_end(s, 1);
+    }
+    free(verified);
+    return ok;
 }
 
 /* Who goes back with it, for its line. */

@@ -97,6 +97,7 @@ void hark_uv_pair_join(struct pair *p, struct conn *c, uint64_t position)
     p->again = p->absent = false;
     uv_timer_stop(&c->deadline);
     uv_timer_stop(&p->retry);
+    if (position > p->out.acked) p->backoff = 0; /* the connection before brought something over */
     p->out.sent = position;
     p->in.told = p->in.position; /* by the handshake */
     p->in.ack_due = false;

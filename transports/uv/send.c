@@ -1,8 +1,8 @@
 /* send.c: frames into the stream to a peer.
  *
  * A short frame is written and then copied, so that the copy is made while the receiver already reads; it is taken at
- * once. A long one is written from where it lies, and taken when what the receiver does not have yet is no more than
- * a short frame, which then is copied: so nearly nothing is copied, and the next frame can follow without a pause.
+ * once. A long one is written from where it lies, and taken when the receiver has all but its last LONG_TAIL bytes,
+ * which are then copied: so little is copied, and the next frame can follow without a pause.
  */
 #include "end.h"
 
@@ -238,11 +238,11 @@ static bool is_the_same(const struct out *o, const struct hark_outgoing *f)
     return same;
 }
 
-/* All is written, and the receiver has all but the last of it. */
+/* All is written, and what the receiver does not have fits into the window, see begin_long(). */
 static int end_long(struct out *o)
 {
-    uint64_t skip = o->acked - o->held, to = o->acked;
-    o->window.base = to;
+    uint64_t to = o->acked > o->held ? o->acked : o->held, skip = to - o->held;
+    if (o->acked >= o->held) o->window.base = to; /* nothing else is kept */
     for (int i = 0; i < 5; i++) {
         uint64_t length = o->piece[i].iov_len;
         if (skip >= length) {

@@ -15,8 +15,8 @@
  * in figures.refused. What follows is not encrypted and not signed: who can alter the bytes of a connection that
  * others made must be kept out by other means.
  *
- * A payload longer than about 128 KiB is never copied by the sender: send() answers HARK_T_AGAIN until all but the
- * last 128 KiB of the frame has come to the receiver. Poll meanwhile. An answer to the frame may arrive before that.
+ * A frame longer than 128 KiB is sent from the caller's memory: send() answers HARK_T_AGAIN until the receiver has all
+ * but its last 256 KiB, which are then copied. Poll meanwhile. An answer to the frame may arrive before that.
  *
  * option[0]: milliseconds in which each message of the handshake of a stranger must come; 0: 10000. For a peer that we
  *            connect to it counts from the first byte of a message, since it may be busy and not poll for long.

@@ -1,0 +1,364 @@
+/* transport.c: the smallest transport of one's own: UNIX datagrams in the job's directory.
+ *
+ *     ./transport                two processes carry a few frames
+ *
+ * An end is a socket named JOB.RANK.INCARNATION, so that a frame can reach no other incarnation than the one it is
+ * for, and nobody can lie about who sent it. Long frames go in pieces, which the system keeps in order. What is for
+ * somebody who is not there yet waits here in memory.
+ *
+ * Every transport must do what include/hark/transport.h promises, and test/transport tries it: a new one needs a
+ * test file of a dozen lines like test/transport/fake_test.c, and its name in test/transport/meson.build. To be
+ * used by `hark run` it needs its name in src/runtime/transports.c. Nothing else knows it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hark/transport.h"
+
+enum { PIECE = 32768, FRAMES_A_POLL = 64 };
+
+struct piece { /* head of every datagram; the bytes of the frame follow: header, then payload */
+    uint32_t header, pad;
+    uint64_t length; /* of the payload */
+};
+struct peer {
+    uint32_t inc;   /* the newest known */
+    bool met;       /* something has reached it: if its socket is gone, so is it */
+    uint32_t from;  /* the incarnation whose frame is coming, and as much of it as has come */
+    struct piece coming;
+    uint8_t *at;
+    uint64_t have;
+};
+struct kept { /* a frame for somebody who has not opened yet */
+    struct kept *next;
+    struct hark_outgoing frame;
+    uint8_t bytes[];
+};
+struct end {
+    struct hark_transport head;
+    struct hark_transport_config config;
+    char job[41], directory[80], address[108];
+    int fd;
+    bool blocked; /* a frame was answered AGAIN: the system does not say when it can go on */
+    struct kept *kept;
+    struct peer *peer; /* ranks, and the recovery process */
+    uint8_t piece[sizeof(struct piece) + PIECE];
+};
+
+static struct peer *peer_of(struct end *e, uint32_t rank)
+{
+    if (rank == HARK_RECOVERY) return &e->peer[e->config.ranks];
+    return rank < e->config.ranks ? &e->peer[rank] : NULL;
+}
+
+static struct sockaddr_un name_of(const struct end *e, uint32_t rank, uint32_t inc)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    snprintf(name.sun_path, sizeof name.sun_path, "%s/%s.%u.%u", e->directory, e->job, rank, inc);
+    return name;
+}
+
+static int refuse(char error[200], int status, const char *what)
+{
+    if (error) snprintf(error, 200, "%s%s%s", what, status == HARK_T_ESYSTEM ? ": " : "", status == HARK_T_ESYSTEM ? strerror(errno) : "");
+    return status;
+}
+
+static void datagram_close(struct hark_transport *t)
+{
+    struct end *e = (struct end *)t;
+    for (uint32_t i = 0; e->peer && i <= e->config.ranks; i++) free(e->peer[i].at);
+    for (struct kept *k = e->kept, *next; k; k = next) next = k->next, free(k);
+    if (e->fd >= 0 && close(e->fd) == 0) unlink(e->address);
+    free(e->peer);
+    free(e);
+}
+
+static int datagram_open(struct hark_transport **t, const struct hark_transport_config *c, char error[200])
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    struct end *e;
+    *t = NULL;
+    if (c->job == NULL || c->job[0] == 0 || strlen(c->job) > 40 || c->job[strspn(c->job, letters)])
+        return refuse(error, HARK_T_EINVAL, "the job's name: expected 1 to 40 of A-Z a-z 0-9 _ -");
+    if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX || (c->me >= c->ranks && c->me != HARK_RECOVERY))
+        return refuse(error, HARK_T_EINVAL, "expected a rank below the number of ranks");
+    if (c->directory == NULL || strlen(c->directory) + strlen(c->job) + 23 > sizeof e->address || strlen(c->directory) >= sizeof e->directory)
+        return refuse(error, HARK_T_EINVAL, "expected a directory with a path that leaves room for a socket's name");
+    e = calloc(1, sizeof *e);
+    if (e == NULL) return refuse(error, HARK_T_ESYSTEM, "memory");
+    e->config = *c;
+    if (e->config.frame_limit == 0) e->config.frame_limit = UINT64_C(1) << 30;
+    strcpy(e->job, c->job);
+    strcpy(e->directory, c->directory);
+    e->peer = calloc((size_t)c->ranks + 1, sizeof *e->peer);
+    e->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un name = name_of(e, c->me, c->inc);
+    if (e->peer == NULL || e->fd < 0 || bind(e->fd, (struct sockaddr *)&name, sizeof name) < 0) {
+        refuse(error, HARK_T_ESYSTEM, name.sun_path);
+        datagram_close(&e->head);
+        return HARK_T_ESYSTEM;
+    }
+    strcpy(e->address, name.sun_path);
+    extern const struct hark_transport_ops datagram_transport;
+    e->head.ops = &datagram_transport;
+    *t = &e->head;
+    return HARK_T_OK;
+}
+
+static const char *datagram_address(const struct hark_transport *t)
+{
+    return ((const struct end *)t)->address;
+}
+
+/* The address is not needed: it follows from rank and incarnation. */
+static int datagram_peer(struct hark_transport *t, uint32_t rank, uint32_t inc, const char *address)
+{
+    struct peer *p = peer_of((struct end *)t, rank);
+    (void)address;
+    if (p == NULL) return HARK_T_EINVAL;
+    if (inc > p->inc) p->inc = inc, p->met = false;
+    return HARK_T_OK;
+}
+
+/* The next piece of the frame into a datagram: its length. */
+static size_t pack(const struct hark_outgoing *f, uint64_t length, uint8_t *out)
+{
+    struct piece piece = {f->header.length, 0, length};
+    struct hark_part part[4] = {{f->header.at, f->header.length}, f->part[0], f->part[1], f->part[2]};
+    uint64_t skip = f->done;
+    size_t n = sizeof piece;
+    memcpy(out, &piece, sizeof piece);
+    for (int i = 0; i < 4; i++) {
+        uint64_t from = skip < part[i].length ? skip : part[i].length, room = sizeof piece + PIECE - n;
+        uint64_t take = part[i].length - from < room ? part[i].length - from : room;
+        if (take) memcpy(out + n, (const uint8_t *)part[i].at + from, take);
+        n += take;
+        skip -= from;
+    }
+    return n;
+}
+
+/* HARK_T_OK: all of it has left; AGAIN, EGONE, ESYSTEM; 2: nobody is there yet. */
+static int push(struct end *e, struct hark_outgoing *f, uint64_t length)
+{
+    struct peer *p = peer_of(e, f->to);
+    struct sockaddr_un name = name_of(e, f->to, f->inc);
+    uint8_t datagram[sizeof(struct piece) + PIECE];
+    if (f->inc < p->inc) return HARK_T_EGONE;
+    while (f->done < f->header.length + length) {
+        size_t n = pack(f, length, datagram);
+        if (sendto(e->fd, datagram, n, 0, (struct sockaddr *)&name, sizeof name) < 0) {
+            if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) return e->blocked = true, HARK_T_AGAIN;
+            if (errno == ENOENT && !p->met && f->done == 0) return 2;
+            if (errno == ENOENT || errno == ECONNREFUSED) return HARK_T_EGONE;
+            return refuse(e->head.error, HARK_T_ESYSTEM, name.sun_path);
+        }
+        p->met = f->inc == p->inc;
+        f->done += n - sizeof(struct piece);
+    }
+    e->head.figures.frames_out++;
+    e->head.figures.bytes_out += f->header.length + length;
+    return HARK_T_OK;
+}
+
+static int keep(struct end *e, const struct hark_outgoing *f, uint64_t length)
+{
+    struct kept *k = malloc(sizeof *k + f->header.length + length);
+    if (k == NULL) return refuse(e->head.error, HARK_T_ESYSTEM, "memory for a frame");
+    uint8_t *at = k->bytes;
+    memcpy(at, f->header.at, f->header.length);
+    k->frame = (struct hark_outgoing){.to = f->to, .inc = f->inc, .header = {at, f->header.length}};
+    at += f->header.length;
+    k->frame.part[0] = (struct hark_part){at, length};
+    for (int i = 0; i < 3; at += f->part[i++].length)
+        if (f->part[i].length) memcpy(at, f->part[i].at, f->part[i].length);
+    k->next = e->kept;
+    e->kept = k;
+    return HARK_T_OK;
+}
+
+static int datagram_send(struct hark_transport *t, struct hark_outgoing *f)
+{
+    struct end *e = (struct end *)t;
+    uint64_t length = 0, limit = e->config.frame_limit - f->header.length;
+    if (peer_of(e, f->to) == NULL || f->header.length == 0 || f->header.length > HARK_HEADER_MAX ||
+        f->header.length > e->config.frame_limit)
+        return HARK_T_EINVAL;
+    for (int i = 0; i < 3; i++) {
+        if (f->part[i].length > limit - length) return HARK_T_EINVAL;
+        length += f->part[i].length;
+    }
+    for (struct kept *k = e->kept; k && f->done == 0; k = k->next) /* a half sent one goes first */
+        if (k->frame.done && k->frame.to == f->to && k->frame.inc == f->inc) return e->blocked = true, HARK_T_AGAIN;
+    int status = push(e, f, length);
+    return status == 2 ? keep(e, f, length) : status;
+}
+
+/* Who sent a datagram, by the name its socket has: NULL if that is no end of this job. */
+static struct peer *sender_of(struct end *e, const struct sockaddr_un *name, struct hark_frame *frame)
+{
+    size_t n = strlen(e->address) - strlen(strrchr(e->address, '/')) + 1 + strlen(e->job) + 1;
+    char end;
+    if (name->sun_family != AF_UNIX || strncmp(name->sun_path, e->address, n) != 0 ||
+        sscanf(name->sun_path + n, "%u.%u%c", &frame->from, &frame->from_inc, &end) != 2)
+        return NULL;
+    return peer_of(e, frame->from);
+}
+
+/* A datagram of n bytes has come: 1 if a frame is whole. */
+static int take(struct end *e, const struct sockaddr_un *name, size_t n)
+{
+    struct hark_frame frame = {0};
+    struct piece piece;
+    struct peer *p = sender_of(e, name, &frame);
+    if (n == 0) return 0; /* wake() */
+    if (p == NULL || n <= sizeof piece) return e->head.figures.refused++, 0;
+    memcpy(&piece, e->piece, sizeof piece);
+    n -= sizeof piece;
+    if (p->have == 0 || frame.from_inc != p->from) { /* the beginning; of an older one no more will come */
+        free(p->at);
+        p->at = NULL;
+        p->have = 0;
+        p->from = frame.from_inc;
+        p->coming = piece;
+        if (piece.header == 0 || piece.header > HARK_HEADER_MAX || piece.length > e->config.frame_limit - piece.header ||
+            (p->at = malloc(piece.header + piece.length)) == NULL)
+            return e->head.figures.refused++, 0;
+    }
+    if (memcmp(&piece, &p->coming, sizeof piece) != 0 || n > piece.header + piece.length - p->have)
+        return e->head.figures.refused++, 0;
+    memcpy(p->at + p->have, e->piece + sizeof piece, n);
+    p->have += n;
+    if (p->have < piece.header + piece.length) return 0;
+    uint8_t *whole = p->at;
+    p->at = NULL;
+    p->have = 0;
+    frame.header = (struct hark_bytes){whole, piece.header};
+    frame.length = piece.length;
+    e->head.figures.frames_in++;
+    e->head.figures.bytes_in += piece.header + piece.length;
+    e->config.sink.arrived(e->config.sink.self, &frame, whole + piece.header);
+    free(whole);
+    return 1;
+}
+
+static int datagram_poll(struct hark_transport *t)
+{
+    struct end *e = (struct end *)t;
+    int frames = 0;
+    e->blocked = false;
+    for (struct kept **at = &e->kept; *at;) {
+        struct kept *k = *at;
+        int status = push(e, &k->frame, k->frame.part[0].length);
+        if (status == HARK_T_ESYSTEM) return status;
+        if (status == HARK_T_OK || status == HARK_T_EGONE) *at = k->next, free(k);
+        else at = &k->next;
+    }
+    while (frames < FRAMES_A_POLL) {
+        struct sockaddr_un name = {0};
+        socklen_t length = sizeof name;
+        ssize_t n = recvfrom(e->fd, e->piece, sizeof e->piece, 0, (struct sockaddr *)&name, &length);
+        if (n < 0) return errno == EAGAIN || errno == EINTR ? frames : refuse(e->head.error, HARK_T_ESYSTEM, e->address);
+        frames += take(e, &name, (size_t)n);
+    }
+    return frames;
+}
+
+static int datagram_wait(struct hark_transport *t, int milliseconds)
+{
+    struct end *e = (struct end *)t;
+    struct pollfd fd = {.fd = e->fd, .events = POLLIN};
+    if ((e->blocked || e->kept) && milliseconds != 0) milliseconds = 1;
+    return poll(&fd, 1, milliseconds) < 0 && errno != EINTR ? refuse(e->head.error, HARK_T_ESYSTEM, "poll") : HARK_T_OK;
+}
+
+/* An empty datagram to oneself. If there is no room for it, there is enough to wake up for. */
+static void datagram_wake(struct hark_transport *t)
+{
+    const struct end *e = (const struct end *)t;
+    struct sockaddr_un name = name_of(e, e->config.me, e->config.inc);
+    (void)!sendto(e->fd, "", 0, 0, (struct sockaddr *)&name, sizeof name);
+}
+
+static int datagram_drained(struct hark_transport *t)
+{
+    return ((struct end *)t)->kept == NULL;
+}
+
+static void datagram_sweep(const char *job, const char *directory)
+{
+    DIR *d = directory ? opendir(directory) : NULL;
+    size_t n = strlen(job);
+    for (struct dirent *x; d && (x = readdir(d));)
+        if (strncmp(x->d_name, job, n) == 0 && x->d_name[n] == '.') unlinkat(dirfd(d), x->d_name, 0);
+    if (d) closedir(d);
+}
+
+extern const struct hark_transport_ops datagram_transport;
+const struct hark_transport_ops datagram_transport = {"datagram", datagram_open, datagram_address, datagram_peer,
+    datagram_send, datagram_poll, datagram_wait, datagram_wake, datagram_drained, datagram_close, datagram_sweep};
+
+#ifndef TRANSPORT_ALONE /* without main(), for the suite */
+enum { FRAMES = 4 };
+
+static struct hark_transport *joined(const char *directory, uint32_t me, void (*arrived)(void *, const struct hark_frame *, const void *), int *count)
+{
+    struct hark_transport_config config = {.job = "example", .directory = directory, .me = me, .ranks = 2,
+        .sink = {.self = count, .arrived = arrived}};
+    struct hark_transport *t;
+    char error[200];
+    if (datagram_transport.open(&t, &config, error) == HARK_T_OK) return t;
+    fprintf(stderr, "transport: %s\n", error);
+    exit(1);
+}
+
+static void arrived(void *self, const struct hark_frame *frame, const void *payload)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < frame->length; i++) sum += ((const uint8_t *)payload)[i];
+    printf("from process %u: \"%.*s\", %llu bytes, sum %llu\n", frame->from, (int)frame->header.length,
+        (const char *)frame->header.at, (unsigned long long)frame->length, (unsigned long long)sum);
+    ++*(int *)self;
+}
+
+static void carry(struct hark_transport *t, uint32_t to, size_t length, int number)
+{
+    uint8_t *payload = malloc(length + 1);
+    char header[32];
+    if (payload == NULL) exit(1);
+    memset(payload, number, length);
+    int n = snprintf(header, sizeof header, "frame %d", number);
+    struct hark_outgoing frame = {.to = to, .header = {(const uint8_t *)header, (uint32_t)n}, .part = {{payload, length}}};
+    int status;
+    while ((status = t->ops->send(t, &frame)) == HARK_T_AGAIN) t->ops->poll(t), t->ops->wait(t, 100);
+    if (status < 0) fprintf(stderr, "transport: %d %s\n", status, t->error);
+    free(payload);
+}
+
+int main(void)
+{
+    char directory[] = "/tmp/hark-transport-XXXXXX";
+    int count = 0, status = 1;
+    if (mkdtemp(directory) == NULL) return perror(directory), 1;
+    pid_t child = fork();
+    struct hark_transport *t = joined(directory, child == 0, arrived, &count);
+    for (int i = 1; i <= FRAMES && child == 0; i++) carry(t, 0, (size_t)1 << 5 * i, i); /* 32 bytes .. 1 MiB */
+    while (child != 0 && count < FRAMES && t->ops->poll(t) >= 0) t->ops->wait(t, -1);
+    while (!t->ops->drained(t)) t->ops->poll(t), t->ops->wait(t, 100);
+    t->ops->close(t);
+    if (child == 0) return 0;
+    waitpid(child, &status, 0);
+    datagram_transport.sweep("example", directory);
+    rmdir(directory);
+    return status == 0 && count == FRAMES ? 0 : 1;
+}
+#endif

@@ -1,0 +1,67 @@
+#!/bin/bash
+# Real programs, real SIGKILLs at random deliveries, every protocol on every transport: the answer is the undisturbed one,
+# bit for bit, and nobody outside the failed clusters went back. matrix.sh HARK EXAMPLES [SEEDS [FIRST]]
+set -u
+hark=$1 examples=$2 seeds=${3:-1} first=${4:-1}
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+program() { # the command of a program, small enough to be run often
+  case $1 in
+    cg) echo "$examples/cg" ;;
+    heat2d) echo "$examples/heat2d" ;;
+    anysource) echo "$examples/anysource" ;;
+  esac
+}
+
+verdict() { # name, what is wrong (nothing: passed)
+  if [ -z "$2" ]; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "FAILED $1: $2"
+    sed 's/^/    /' "$work/err" | tail -5
+  fi
+}
+
+# Runs with the given options, compares, and looks at who went back: $4 is the set of clusters that may, as ranks.
+try() { # name, program, ranks that may go back (or any), options...
+  local name=$1 x=$2 may=$3 wrong="" r; shift 3
+  timeout 120 "$hark" run -n 8 --clusters 4 --json "$work/json" "$@" -- $(program "$x") >"$work/out" 2>"$work/err"
+  r=$?
+  [ $r = 0 ] || wrong="exit $r"
+  [ -n "$wrong" ] || cmp -s "$work/$x" "$work/out" || wrong="another answer"
+  if [ -z "$wrong" ] && [ "$may" != any ]; then
+    local back
+    back=$(sed -n 's/.*"restarted_ranks": \[\(.*\)\].*/\1/p' "$work/json" | tr -d ' ')
+    [ "$back" = "$may" ] || wrong="ranks $back went back, expected $may"
+  fi
+  verdict "$name: hark run -n 8 --clusters 4 $* -- $x" "$wrong"
+}
+
+for x in heat2d cg anysource; do
+  timeout 120 "$hark" run -n 8 --clusters 4 -- $(program $x) >"$work/$x" 2>"$work/err" || verdict "undisturbed $x" "exit $?"
+done
+
+for ((seed = first; seed < first + seeds; seed++)); do
+  for p in coordinated hydee scmel; do
+    for t in shm uv; do
+      for x in heat2d cg anysource; do
+        try "chaos" $x any --protocol $p --transport $t --interval 100ms --chaos $seed:2
+      done
+    done
+  done
+  for t in shm uv; do
+    at=$((seed * 37 % 400 + 40))
+    try "one cluster" cg 2,3 --transport $t --interval 100ms --kill 3@$at
+    try "two clusters at once" cg 2,3,6,7 --transport $t --interval 100ms --kill 3@$at --kill 6@$at
+    try "during recovery" cg 2,3,4,5 --transport $t --interval 100ms --kill 2@$at --kill 3@$((at + 3)) --kill 4@$((at + 2))
+    try "the recovery process too" cg 2,3 --transport $t --interval 100ms --kill 3@$at --kill recovery@$((seed % 9 + 1))
+    try "one process" heat2d 5 --protocol scmel --transport $t --interval 100ms --kill 5@$at
+    try "two copies, two processes" heat2d 1,5 --protocol scmel --copies 2 --transport $t --interval 100ms --kill 5@$at --kill 1@$at
+  done
+done
+
+left=$(find /dev/shm -maxdepth 1 -name "hark-hark-$$-*" | wc -l)
+verdict "nothing is left in /dev/shm" "$([ "$left" = 0 ] || echo "$left segments")"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
