@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench install clean setup
+.PHONY: all demo check bench kill-matrix install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -12,6 +12,12 @@ demo: all
 	@BUILD=$(BUILD) .ci/demo
 check:
 	@BUILD=$(BUILD) .ci/check
+bench: all
+	ninja -C $(BUILD) bench/pingpong bench/bench-core bench/bench-log bench/shm_raw bench/uv_raw
+	$(BUILD)/bench/bench-core
+	bench/bench.sh $(BUILD) $(ROUNDS)
+kill-matrix: all
+	test/kill/matrix.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(SEEDS),20)
 install: all
 	meson install -C $(BUILD)
 clean:

@@ -57,7 +57,8 @@ static void offer(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     const struct raw *r = handle->data;
     size_t left = r->size - r->got;
     (void)suggested;
-    *buffer = left > SCRATCH ? uv_buf_init((char *)incoming + r->got, (unsigned)left) : uv_buf_init((char *)incoming, (unsigned)SCRATCH);
+    if (left > SCRATCH) *buffer = uv_buf_init((char *)incoming + r->got, (unsigned)left);
+    else *buffer = uv_buf_init((char *)incoming, (unsigned)SCRATCH);
 }
 
 static void got(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
@@ -244,7 +245,9 @@ static double median(double *of)
     return of[ROUNDS / 2];
 }
 
-static void measure(struct side *s, const char *kind, const char *what, double (*run)(struct side *, bool, size_t, size_t))
+typedef double run_function(struct side *s, bool bare, size_t size, size_t count);
+
+static void measure(struct side *s, const char *kind, const char *what, run_function *run)
 {
     static const size_t sizes[] = {8, 1024, 64 << 10, 1 << 20}, counts[] = {4000, 4000, 1000, 100};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {

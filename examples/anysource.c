@@ -112,8 +112,8 @@ int main(int argc, char **argv)
         check(hark_checkpoint(), "hark_checkpoint");
     }
     if (gatherer)
-        printf("anysource: %" PRId64 " rounds, %" PRIu64 " pieces, digest %016" PRIx64 "\n", w.rounds, w.state[w.words - 1],
-            w.state[0]);
+        printf("anysource: %" PRId64 " rounds, %" PRIu64 " pieces, digest %016" PRIx64 "\n", w.rounds,
+            w.state[w.words - 1], w.state[0]);
     check(hark_finalize(), "hark_finalize");
     free(w.state);
     free(open);

@@ -165,8 +165,8 @@ static void report(const struct solver *s)
     check(hark_reduce(&digest, &whole, 1, HARK_UINT64, HARK_SUM, 0), "hark_reduce");
     check(hark_reduce(&error, &worst, 1, HARK_DOUBLE, HARK_MAX, 0), "hark_reduce");
     if (hark_rank() == 0)
-        printf("cg: %" PRIu32 " unknowns, %" PRId64 " iterations, residual %.6e, error %.1e, digest %016" PRIx64 "\n", s->a.n,
-            s->done.iterations, residual(s), worst, whole);
+        printf("cg: %" PRIu32 " unknowns, %" PRId64 " iterations, residual %.6e, error %.1e, digest %016" PRIx64 "\n",
+            s->a.n, s->done.iterations, residual(s), worst, whole);
 }
 
 static struct options options_of(int argc, char **argv)

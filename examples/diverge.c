@@ -5,10 +5,11 @@
  *
  * Rank 0 hands out pieces of work and waits for each answer. What it sends depends on its process id, and so is
  * another when it runs again. The survivors have the messages of its first life, and no later ones can be made to
- * fit them. Such a run must end with one line that says so: never with a wrong answer, never hanging.
+ * fit them. Such a run ends with one line that says so and status 1: never with a wrong answer, never hanging.
  *   without an option  the contents differ: the digests of the channel do not agree
  *   --other-channel    contents are the same, but go to other ranks: what a survivor has, nobody sends again
- * Without a kill both runs are fine. With a kill of another rank, so is the second.
+ * Without a kill both runs are fine. With a kill of another rank, so is the second. Where all processes go back
+ * together (--protocol coordinated) nobody remembers the first life, and the program may do as it likes.
  */
 #include <inttypes.h>
 #include <stdbool.h>

@@ -151,8 +151,8 @@ static void report(const struct heat *h)
     check(hark_reduce(&digest, &whole, 1, HARK_UINT64, HARK_SUM, 0), "hark_reduce");
     check(hark_reduce(&h->done.change, &change, 1, HARK_DOUBLE, HARK_MAX, 0), "hark_reduce");
     if (hark_rank() == 0)
-        printf("heat2d: %" PRId64 " x %" PRId64 " cells, %" PRId64 " steps, residual %.6e, digest %016" PRIx64 "\n", h->side,
-            h->side, h->done.step, change, whole);
+        printf("heat2d: %" PRId64 " x %" PRId64 " cells, %" PRId64 " steps, residual %.6e, digest %016" PRIx64 "\n",
+            h->side, h->side, h->done.step, change, whole);
 }
 
 int main(int argc, char **argv)

@@ -12,9 +12,10 @@
 #define SHOWN 40 /* characters of a line in an error */
 
 /* "file:line: expected ..., found ..." */
-__attribute__((format(printf, 3, 4))) static int wrong(struct matrix_market *m, const char *found, const char *format, ...)
+__attribute__((format(printf, 3, 4)))
+static int wrong(struct matrix_market *m, const char *found, const char *format, ...)
 {
-    char expected[160], shown[SHOWN + 1];
+    char expected[160], shown[SHOWN + 1] = "the end of the file";
     size_t n = 0;
     va_list list;
     va_start(list, format);
@@ -22,9 +23,10 @@ __attribute__((format(printf, 3, 4))) static int wrong(struct matrix_market *m, 
     va_end(list);
     for (; found && found[n] && n < SHOWN; n++) shown[n] = isprint((unsigned char)found[n]) ? found[n] : ' ';
     while (n > 0 && shown[n - 1] == ' ') n--;
-    shown[n] = 0;
-    if (found) snprintf(m->error, sizeof m->error, "%.255s:%" PRIu64 ": expected %s, found \"%s\"", m->path, m->line, expected, shown);
-    else snprintf(m->error, sizeof m->error, "%.255s:%" PRIu64 ": expected %s, found the end of the file", m->path, m->line, expected);
+    if (found) shown[n] = 0;
+    const char *quote = found ? "\"" : "";
+    snprintf(m->error, sizeof m->error, "%.255s:%" PRIu64 ": expected %s, found %s%s%s", m->path, m->line, expected,
+        quote, shown, quote);
     return -1;
 }
 
@@ -95,7 +97,7 @@ static int sizes(struct matrix_market *m)
     if (status < 0) return status;
     if (status == 0 || !whole(&at, MATRIX_MARKET_MOST, &rows) || !whole(&at, MATRIX_MARKET_MOST, &columns) ||
         !whole(&at, UINT64_MAX - 1, &m->entries) || !at_end(at) || rows == 0 || columns == 0)
-        return wrong(m, status ? text : NULL, "numbers of rows, of columns (1 to %d) and of entries", MATRIX_MARKET_MOST);
+        return wrong(m, status ? text : NULL, "numbers of rows, of columns (1 to %d), of entries", MATRIX_MARKET_MOST);
     if (m->symmetric && rows != columns) return wrong(m, text, "as many rows as columns in a symmetric matrix");
     m->rows = (uint32_t)rows;
     m->columns = (uint32_t)columns;

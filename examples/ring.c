@@ -1,7 +1,7 @@
 /* ring.c: the smallest program: a token goes round, every process adds its rank, rank 0 prints a line for each lap.
  *
  *     hark run -n 4 -- ./ring
- *     hark run -n 4 --kill 2@5 -- ./ring        the same lines, though rank 2 is lost when it has the token a fifth time
+ *     hark run -n 4 --kill 2@5 -- ./ring        the same lines, though rank 2 is lost after five laps
  *
  * What makes it survive: all that it must remember (lap, token) is protected, and a process that begins again from
  * a checkpoint goes on behind the hark_checkpoint call in which it was taken.

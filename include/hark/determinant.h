@@ -133,7 +133,7 @@ static inline uint64_t *hark_dets_next(struct hark *p, const struct hark_pool *p
     struct hark_chunk *c = hark_chunk(p, pool, at->chunk);
     uint64_t *row = c->word + at->slot * d->rows.width;
     at->left--;
-    if (++at->slot == hark_queue_per_chunk(&d->rows)) {
+    if ((++at->slot + 1) * d->rows.width > HARK_CHUNK_WORDS) {
         at->chunk = c->next;
         at->slot = 0;
     }
@@ -209,12 +209,14 @@ static inline uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, st
     fresh[2] = (uint64_t)x->ctx << 32 | x->src;
     row = hark_queue_push(p, pool, &d->rows);
     if (x->rsn > d->top) {
-        struct hark_place tail = {d->rows.tail,
-            (d->rows.skip + d->rows.count - 1) % hark_queue_per_chunk(&d->rows), 1};
         hark_copy(row, fresh, 24);
         if (d->low.chunk) d->low.left++;
         if (d->recent.chunk) d->recent.left++;
-        if (d->loose == 0) d->low = tail;
+        if (d->loose == 0 && d->most) {
+            d->low.chunk = d->rows.tail;
+            d->low.slot = (d->rows.skip + d->rows.count - 1) % hark_queue_per_chunk(&d->rows);
+            d->low.left = 1;
+        }
         d->top = hark_det_last(row);
     } else {
         row = hark_dets_place(p, pool, d, fresh);

@@ -707,6 +707,7 @@ static inline int hark_scmel_done(struct hark_scmel *s, const struct hark_head *
     if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_fate(fx, HARK_DISCARD);
     hark_scmel_ranked(&s->head, &s->ends.down, h->src, &i);
     hark_remove(&s->head, &s->ends.down, i);
+    s->busy = 1; /* what was put off for Y may go */
     hark_scmel_recovered(s, fx);
     return HARK_OK;
 }

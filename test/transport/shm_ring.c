@@ -163,6 +163,8 @@ static void impossible_heads(void **state)
     }
 }
 
+enum { TURNS = 2000 }; /* each may cost a time slice or two when the machine is busy */
+
 struct sleeper {
     struct bell *bell;
     _Atomic uint32_t work;
@@ -172,7 +174,7 @@ struct sleeper {
 static void *works(void *argument)
 {
     struct sleeper *s = argument;
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < TURNS; i++) {
         while (atomic_load(&s->work)) sched_yield();
         atomic_store_explicit(&s->work, 1, memory_order_release);
         bell_ring(s->bell, s->fence);
@@ -189,7 +191,7 @@ static void nobody_oversleeps(void **state)
         bell_register() != BELL_BARRIER};
     assert_true(s.bell != MAP_FAILED);
     assert_int_equal(pthread_create(&thread, NULL, works, &s), 0);
-    for (uint32_t i = 1; i <= 20000; i++) {
+    for (uint32_t i = 1; i <= TURNS; i++) {
         while (!atomic_load(&s.work)) {
             uint32_t count = atomic_load(&s.bell->count);
             atomic_store(&s.bell->asleep, i);

@@ -85,7 +85,8 @@ const struct conformance_transport conformance_subject = {.name = "uv", .ops = &
 
 /* ---- ends with a difference -------------------------------------------------------------------------------- */
 
-static void open_with(struct end *e, const struct job *job, uint32_t me, void (*differ)(struct hark_transport_config *))
+static void open_with(
+    struct end *e, const struct job *job, uint32_t me, void (*differ)(struct hark_transport_config *))
 {
     char error[200] = "";
     memset(e, 0, sizeof *e);
@@ -163,7 +164,8 @@ static void addresses(void **state)
     MUST(strncmp(address, "unix:", 5) == 0 && stat(address + 5, &what) == 0 && (what.st_mode & 077) == 0);
     config.directory = NULL;
     MUST(hark_uv_transport.open(&t, &config, error) == HARK_T_OK);
-    MUST(strncmp(t->ops->address(t), "tcp:127.0.0.1:", 14) == 0 && strcmp(t->ops->address(t), "tcp:127.0.0.1:0") != 0);
+    MUST(strncmp(t->ops->address(t), "tcp:127.0.0.1:", 14) == 0);
+    MUST(strcmp(t->ops->address(t), "tcp:127.0.0.1:0") != 0);
     t->ops->close(t);
     close_all(&e, 1, &job);
 }
@@ -451,7 +453,8 @@ static void proxy_go(struct proxy *x)
         memset(p, 0, sizeof *p);
         p->fd[0] = fd;
         p->fd[1] = connect_to(x->there);
-        p->left = x->count++ == 0 && x->first != UINT64_MAX ? x->first : x->most ? mix(x->seed++) % x->most : UINT64_MAX;
+        p->left = x->most ? mix(x->seed++) % x->most : UINT64_MAX;
+        if (x->count++ == 0 && x->first != UINT64_MAX) p->left = x->first;
     }
     for (unsigned i = 0; i < x->open;)
         if (carry(&x->pipe[i], 0) && carry(&x->pipe[i], 1)) i++;
@@ -459,13 +462,14 @@ static void proxy_go(struct proxy *x)
 }
 
 /* Two ends and a proxy on each side: all that either says to the other arrives once, and nothing is broken. */
-static uint64_t talk_through(uint64_t first, uint64_t most, uint64_t seed, uint64_t frames, uint64_t longest, bool answer)
+static uint64_t talk_through(
+    uint64_t first, uint64_t most, uint64_t seed, uint64_t frames, uint64_t longest, bool answer)
 {
     struct job job;
     struct end e[2];
     struct proxy x[2];
     struct parcel p[2];
-    uint64_t sent[2] = {0, answer ? 0 : frames};
+    uint64_t sent[2] = {0, answer ? 0 : frames}, back = answer ? frames : 0;
     job_begin(&job, 2);
     for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
     for (uint32_t i = 0; i < 2; i++) {
@@ -476,11 +480,12 @@ static uint64_t talk_through(uint64_t first, uint64_t most, uint64_t seed, uint6
         peer_is(&e[1 - i], i, x[i].here);
     }
     memset(p, 0, sizeof p);
-    while (sent[0] < frames || sent[1] < frames || e[1].count < frames || e[0].count < (answer ? frames : 0)) {
+    while (sent[0] < frames || sent[1] < frames || e[1].count < frames || e[0].count < back) {
         for (uint32_t i = 0; i < 2; i++) {
             if (sent[i] < frames) {
                 uint64_t id = seed * 100 + sent[i];
-                if (!p[i].header) parcel_make(&p[i], &e[i], 1 - i, 0, id, 0, longest < 200 ? longest : mix(id + i) % longest);
+                uint64_t length = longest < 200 ? longest : mix(id + i) % longest;
+                if (!p[i].header) parcel_make(&p[i], &e[i], 1 - i, 0, id, 0, length);
                 int status = parcel_send(&p[i], &e[i]);
                 MUST(status == HARK_T_OK || status == HARK_T_AGAIN);
                 if (status == HARK_T_OK) parcel_free(&p[i]), sent[i]++;
@@ -542,8 +547,10 @@ static void crossing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(addresses), TEST(wrong_key), TEST(reflection), TEST(slow_speakers),
-        TEST(nonsense_inside), TEST(over_the_limit), TEST(cut_at_every_byte), TEST(cut_again_and_again), TEST(crossing)};
+    const struct CMUnitTest tests[] = {
+        TEST(addresses), TEST(wrong_key), TEST(reflection), TEST(slow_speakers), TEST(nonsense_inside),
+        TEST(over_the_limit), TEST(cut_at_every_byte), TEST(cut_again_and_again), TEST(crossing),
+    };
     setvbuf(stdout, NULL, _IOLBF, 0);
     MUST(sodium_init() >= 0);
     alarm(300); /* a hang is a failure too */

@@ -84,7 +84,8 @@ void hark_uv_address_text(const struct address *a, char text[ADDRESS_TEXT])
 
 /* ---- sockets of a job: JOB.RANK.INC.sock, RANK a number or "recovery" ------------------------------------- */
 
-bool hark_uv_address_local(char text[ADDRESS_TEXT], const char *directory, const char *job, uint32_t rank, uint32_t inc)
+bool hark_uv_address_local(
+    char text[ADDRESS_TEXT], const char *directory, const char *job, uint32_t rank, uint32_t inc)
 {
     char name[16] = "recovery";
     struct address a;

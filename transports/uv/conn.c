@@ -121,10 +121,7 @@ void hark_uv_conn_lost(struct conn *c)
     bool moved = joined && p->in.position + p->out.acked > c->joined_at;
     hark_uv_conn_drop(c);
     if (!p) return;
-    if (joined) {
-        p->out.sent = p->out.acked; /* until the peer says what it has */
-        p->again = c->initiator;
-    }
+    if (joined) p->again = c->initiator;
     if (moved) {
         p->backoff = 0;
         hark_uv_pair_pursue(p);
@@ -186,8 +183,8 @@ void hark_uv_conn_watch(struct conn *c, bool writing)
         hark_uv_conn_ready(c);
         return;
     }
-    int status = uv_poll_start(&c->watch, c->state == CONN_CONNECTING ? UV_WRITABLE : UV_READABLE | (writing ? UV_WRITABLE : 0),
-        on_event);
+    int events = (writing ? UV_WRITABLE : 0) | (c->state == CONN_CONNECTING ? 0 : UV_READABLE);
+    int status = uv_poll_start(&c->watch, events, on_event);
     if (status == 0) return;
     hark_uv_failed(c->e, "cannot watch a connection", "", -status);
     c->hung = true;

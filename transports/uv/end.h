@@ -31,11 +31,11 @@
 #define ACK_EVERY (128u * 1024)
 #define WINDOW_LEAST (ACK_EVERY + SHORT_FRAME)
 #define WINDOW_USUAL (4u << 20)
-/* A long frame is taken, and the next may follow, when the receiver lacks no more of it than this, which is copied. */
+/* A long frame is taken, and the next may follow, when the receiver lacks no more of it than this, which is copied */
 #define LONG_TAIL (256u * 1024)
 #define WINDOW_MOST (1ull << 30)
 
-_Static_assert(LONG_TAIL >= SHORT_FRAME && LONG_TAIL <= WINDOW_LEAST, "the tail of a long frame fits into any window");
+_Static_assert(LONG_TAIL >= SHORT_FRAME && LONG_TAIL <= WINDOW_LEAST, "the tail of a long frame fits any window");
 
 struct process {
     uint32_t rank, inc;

@@ -1,4 +1,4 @@
-/* listen.c: strangers come in. How many of them there are at a time is limited, since who they are is not known yet. */
+/* listen.c: strangers come in. Only so many at a time, since who they are is not known yet. */
 #include "end.h"
 
 #include <errno.h>

@@ -44,10 +44,10 @@ static struct self_frame *take_first(struct end *e)
 int hark_uv_self_receive(struct end *e)
 {
     int count = 0;
-    struct self_frame *last = e->self ? (struct self_frame *)((char *)e->self_end - offsetof(struct self_frame, next)) : NULL;
-    for (bool more = last != NULL; more; count++) { /* not those that are sent meanwhile */
+    int waiting = 0; /* not those that are sent meanwhile */
+    for (const struct self_frame *frame = e->self; frame; frame = frame->next) waiting++;
+    for (; count < waiting; count++) {
         struct self_frame *frame = take_first(e);
-        more = frame != last;
         struct hark_frame f = {e->me.rank, e->me.inc, {frame->bytes, frame->header}, frame->length};
         e->head.figures.frames_in++;
         e->head.figures.bytes_in += frame->header + frame->length;

@@ -206,7 +206,8 @@ static int send_short(struct pair *p, const struct hark_outgoing *f, uint64_t pa
     if (room == WINDOW_NOMEMORY) return no_memory(p->e);
     head_of(head, p, f, payload);
     pieces_of(piece, head, f);
-    bool can = c && !c->mute && !c->writing, at_once = can && total > TINY_FRAME && o->sent == o->end && c->control_left == 0;
+    bool can = c && !c->mute && !c->writing;
+    bool at_once = can && total > TINY_FRAME && o->sent == o->end && c->control_left == 0;
     uint64_t n = at_once ? write_some(c, piece, 5) : 0;
     keep(&o->window, o->end, piece, 5);
     o->held = o->end += total;

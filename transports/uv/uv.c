@@ -17,7 +17,8 @@
 
 int hark_uv_failed(struct end *e, const char *what, const char *which, int why)
 {
-    snprintf(e->head.error, sizeof e->head.error, "uv: %s%s%s: %s", what, which[0] ? " " : "", which, uv_strerror(-why));
+    snprintf(e->head.error, sizeof e->head.error, "uv: %s%s%s: %s", what, which[0] ? " " : "", which,
+        uv_strerror(-why));
     return HARK_T_ESYSTEM;
 }
 
@@ -35,7 +36,8 @@ static const char *bad_config(const struct hark_transport_config *c)
     if (!c->sink.place || !c->sink.arrived || !c->sink.broken) return "the sink is not complete";
     if (c->option[0] > 86400000) return "option 0, the deadline, is above a day";
     if (c->option[1] > 65536) return "option 1, the connections in their handshake, is above 65536";
-    if (window && (window < WINDOW_LEAST || window > WINDOW_MOST)) return "option 2, the bytes kept, is not in 256 KiB .. 1 GiB";
+    if (window && (window < WINDOW_LEAST || window > WINDOW_MOST))
+        return "option 2, the bytes kept, is not in 256 KiB .. 1 GiB";
     return NULL;
 }
 
@@ -59,7 +61,8 @@ static struct end *new_end(const struct hark_transport_config *c)
     e->me = (struct process){c->me, c->inc};
     e->ranks = c->ranks;
     e->number = number_of(e, c->me);
-    e->limit = c->frame_limit == 0 ? FRAME_LIMIT : c->frame_limit < FRAME_LIMIT_MOST ? c->frame_limit : FRAME_LIMIT_MOST;
+    e->limit = c->frame_limit ? c->frame_limit : FRAME_LIMIT;
+    if (e->limit > FRAME_LIMIT_MOST) e->limit = FRAME_LIMIT_MOST;
     e->deadline = c->option[0] ? c->option[0] : DEADLINE_USUAL;
     e->strangers_most = c->option[1] ? (uint32_t)c->option[1] : STRANGERS_USUAL;
     e->window_most = c->option[2] ? c->option[2] : WINDOW_USUAL;

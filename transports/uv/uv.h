@@ -15,10 +15,10 @@
  * in figures.refused. What follows is not encrypted and not signed: who can alter the bytes of a connection that
  * others made must be kept out by other means.
  *
- * A frame longer than 128 KiB is sent from the caller's memory: send() answers HARK_T_AGAIN until the receiver has all
+ * A frame longer than 128 KiB is sent from the caller's memory: send() answers HARK_T_AGAIN until the other has all
  * but its last 256 KiB, which are then copied. Poll meanwhile. An answer to the frame may arrive before that.
  *
- * option[0]: milliseconds in which each message of the handshake of a stranger must come; 0: 10000. For a peer that we
+ * option[0]: milliseconds in which each message of the handshake of a stranger must come; 0: 10000. For one that we
  *            connect to it counts from the first byte of a message, since it may be busy and not poll for long.
  * option[1]: connections in the middle of their handshake, at most; 0: 128. The oldest makes room for a new one.
  * option[2]: bytes of frames kept for each receiver until it has them, 256 KiB .. 1 GiB; 0: 4 MiB. Memory is used

@@ -1,7 +1,7 @@
 /* window.h: the bytes of a stream that are kept until the other end has them.
  *
  * Bytes are named by their position in the stream; which positions are kept, from .. to, the caller knows. When
- * nothing is kept the next byte goes to the beginning again: a stream that is acknowledged at once stays in the cache.
+ * nothing is kept the next byte goes to the beginning again: a stream that is acknowledged soon stays in cache.
  */
 #ifndef HARK_UV_WINDOW_H
 #define HARK_UV_WINDOW_H
