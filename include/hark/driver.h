@@ -79,6 +79,9 @@ struct hark_hooks {
     void (*recovered)(void *self);
     void (*trouble)(void *self, const char *line);   /* reported, and the run goes on */
     void (*wanted)(void *self);                      /* a peer asks for a checkpoint (its log is full) */
+    /* A send waits: take what the failure service has said meanwhile (peers, failures), without sending or
+     * delivering anything of the application. A negative answer ends the send with it. May be NULL. */
+    int (*waiting)(void *self);
     /* Every event and effect, for traces; may be NULL. Either pointer may be NULL. */
     void (*observe)(void *self, const struct hark_event *event, const struct hark_effect *effect);
 };

@@ -301,6 +301,16 @@ unsigned hark_driver_log_share(const struct hark_driver *d, uint64_t more)
     return f.bytes == 0 ? 0 : (unsigned)((f.bytes + more) * 100 / d->log_limit);
 }
 
+/* One round of a send that waits. */
+static int wait_a_round(struct hark_driver *d)
+{
+    int said = d->hooks.waiting ? d->hooks.waiting(d->hooks.self) : 0;
+    if (said < 0) return said;
+    int moved = hark_driver_poll(d);
+    if (moved != 0 || said > 0) return moved;
+    return hark_driver_wait(d, -1);
+}
+
 int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
     uint64_t length)
 {
@@ -314,15 +324,14 @@ int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t t
     e.u.send.digest = d->digest ? digest_of(payload, length, tag) : 0;
     int status = driver_step(d, &e, &subject);
     while (status == 1) { /* recovery has not told the core yet who is who */
-        status = hark_driver_wait(d, -1);
+        status = wait_a_round(d);
         if (status >= 0) status = driver_step(d, &e, &subject);
     }
     if (status < 0) return status;
     driver_count(&d->figures->messages, 1);
     driver_count(&d->figures->bytes, length);
     while (!done) { /* back-pressure: the transport has not taken all of it */
-        status = hark_driver_poll(d);
-        if (status == 0 && !done) status = hark_driver_wait(d, -1);
+        status = wait_a_round(d);
         if (status < 0) return status;
     }
     return d->self_head ? driver_self(d) : HARK_D_OK;

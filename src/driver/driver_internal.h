@@ -11,7 +11,11 @@
 #define DRIVER_KIND 0xff
 enum { DRIVER_WANTED = 1 };
 
-enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG };
+enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG, FROM_COPY };
+
+/* Of frames longer than this a transport may keep what it was pointed to between two calls of send(): they are
+ * never given from memory that could move, as the stack and the log do. */
+#define LONG_PAYLOAD 16384u
 
 struct outgoing { /* a frame that the transport has not taken yet */
     struct outgoing *next;
@@ -19,6 +23,7 @@ struct outgoing { /* a frame that the transport has not taken yet */
     enum payload_from from;
     struct hark_name name;
     bool *done; /* FROM_CALLER: set when its memory is free */
+    uint8_t *copy; /* FROM_COPY: the payload */
     uint8_t header[];
 };
 struct outqueue {

@@ -19,6 +19,7 @@ static struct outqueue *queue_of(struct hark_driver *d, uint32_t rank)
 static void outgoing_done(struct outgoing *o)
 {
     if (o->done) *o->done = true;
+    free(o->copy);
     free(o);
 }
 
@@ -56,6 +57,16 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
     *o = (struct outgoing){.frame = *f, .from = from, .name = *name};
     memcpy(o->header, f->header.at, f->header.length);
     o->frame.header.at = o->header;
+    if (from == FROM_LOG && f->part[0].length > LONG_PAYLOAD) {
+        o->copy = malloc(f->part[0].length);
+        if (o->copy == NULL) {
+            free(o);
+            return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
+        }
+        memcpy(o->copy, f->part[0].at, f->part[0].length);
+        o->frame.part[0].at = o->copy;
+        o->from = FROM_COPY;
+    }
     if (from == FROM_CALLER) {
         o->done = done;
         *done = false;
@@ -113,11 +124,27 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
         if (x->fact) driver_count(&d->figures->determinants_piggybacked, x->fact);
     }
     struct outqueue *q = d->out[index_of(d, x->peer)];
-    if (!d->polling && (q == NULL || q->head == NULL)) {
+    bool first = !d->polling && (q == NULL || q->head == NULL), is_long = f.part[0].length > LONG_PAYLOAD;
+    if (first && !is_long) {
         int status = give(d, &f);
         if (status != 0) return status < 0 ? status : HARK_D_OK;
     }
-    return enqueue(d, &f, from, &x->name, subject->done);
+    int status = enqueue(d, &f, from, &x->name, subject->done);
+    return status >= 0 && first && is_long ? driver_flush(d) : status;
+}
+
+static int flush_queue(struct hark_driver *d, struct outqueue *q)
+{
+    while (q->head) {
+        struct outgoing *o = q->head;
+        int status = o->from == FROM_LOG ? from_log(d, &o->frame, &o->name) : HARK_D_OK;
+        if (status >= 0) status = give(d, &o->frame);
+        if (status < 0) return status;
+        if (status == 0) break;
+        q->head = o->next;
+        outgoing_done(o);
+    }
+    return HARK_D_OK;
 }
 
 /* Gives what waits to the transport, each queue as far as it goes. */
@@ -125,15 +152,8 @@ int driver_flush(struct hark_driver *d)
 {
     for (uint32_t i = 0; i < d->waiting_count;) {
         struct outqueue *q = d->out[d->waiting[i]];
-        while (q->head) {
-            struct outgoing *o = q->head;
-            int status = o->from == FROM_LOG ? from_log(d, &o->frame, &o->name) : HARK_D_OK;
-            if (status >= 0) status = give(d, &o->frame);
-            if (status < 0) return status;
-            if (status == 0) break;
-            q->head = o->next;
-            outgoing_done(o);
-        }
+        int status = flush_queue(d, q);
+        if (status < 0) return status;
         if (q->head == NULL) {
             q->tail = NULL;
             d->waiting[i] = d->waiting[--d->waiting_count];
@@ -186,7 +206,7 @@ void driver_from_log(struct hark_driver *d, const struct hark_name *name)
     struct outqueue *q = d->out[index_of(d, name->peer)];
     if (q == NULL || q->tail == NULL || q->tail->from != FROM_CALLER) return;
     struct outgoing *o = q->tail;
-    if (o->name.ctx != name->ctx || o->name.ssn != name->ssn) return;
+    if (o->name.ctx != name->ctx || o->name.ssn != name->ssn || o->frame.part[0].length > LONG_PAYLOAD) return;
     o->from = FROM_LOG;
     *o->done = true;
     o->done = NULL;

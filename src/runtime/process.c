@@ -283,6 +283,12 @@ static void diverged(void *self, const struct hark_effect *x)
     hark_process_say(&m);
 }
 
+static int waiting(void *self)
+{
+    (void)self;
+    return hark_process_control();
+}
+
 static void trouble(void *self, const char *line)
 {
     (void)self;
@@ -290,6 +296,15 @@ static void trouble(void *self, const char *line)
 }
 
 /* ---- open ------------------------------------------------------------------------------------------------------------- */
+
+/* A job of one leaves nothing behind, also when it ends without finalize. */
+static void sweep_alone(void)
+{
+    const struct hark_transport_ops *t = P.setup.transport ? hark_transport_named(P.setup.transport) : NULL;
+    if (t == NULL) return;
+    t->sweep(P.setup.job, P.setup.directory);
+    rmdir(P.setup.directory);
+}
 
 static void setup_alone(void)
 {
@@ -302,6 +317,7 @@ static void setup_alone(void)
     P.setup.job = strdup(name);
     if (mkdtemp(directory) == NULL) hark_process_fatal("%s: %s", directory, strerror(errno));
     P.setup.directory = strdup(directory);
+    atexit(sweep_alone);
 }
 
 static void setup_take(const char *control)
@@ -365,6 +381,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     c.hooks.persist = persist;
     c.hooks.diverged = diverged;
     c.hooks.trouble = trouble;
+    c.hooks.waiting = waiting;
     if (P.trace) c.hooks.observe = hark_observe;
     if (hark_driver_open(&P.driver, &c, error) < 0) hark_process_fatal("rank %d: %s", (int)P.setup.rank, error);
     free(group);
@@ -431,10 +448,6 @@ void hark_process_close(void)
     if (P.store) P.store->ops->close(P.store);
     if (P.setup.board < 0) free(P.board);
     else munmap(P.board, HARK_BOARD_BYTES(P.setup.ranks));
-    if (P.control < 0) {
-        const struct hark_transport_ops *t = hark_transport_named(P.setup.transport);
-        if (t) t->sweep(P.setup.job, P.setup.directory);
-        rmdir(P.setup.directory);
-    }
+    if (P.control < 0) sweep_alone();
     hark_setup_free(&P.setup);
 }

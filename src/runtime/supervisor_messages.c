@@ -113,6 +113,13 @@ static void on_hello(struct child *c, struct hark_control *m)
         introduce(c, other);
     }
     if (hark_service_re(s->service)) hark_sup_announce(s, c);
+    if (s->phase == FINISHING) { /* the recovery process of a very short job */
+        struct hark_control m_done;
+        hark_control_begin(&m_done, HARK_C_ALL_DONE);
+        hark_control_end(&m_done);
+        hark_sup_tell(c, &m_done);
+        hark_control_free(&m_done);
+    }
     if (s->recoveries && s->recovery[s->recoveries - 1].restarted == 0) {
         for (uint32_t i = 0; i < s->count; i++)
             if (!s->child[i].hello) return;
