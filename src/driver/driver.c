@@ -307,8 +307,7 @@ static int wait_a_round(struct hark_driver *d)
     int said = d->hooks.waiting ? d->hooks.waiting(d->hooks.self) : 0;
     if (said < 0) return said;
     int moved = hark_driver_poll(d);
-    if (moved != 0 || said > 0) return moved;
-    return hark_driver_wait(d, -1);
+    return moved != 0 || said > 0 ? moved : hark_driver_wait(d, -1);
 }
 
 int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
@@ -411,6 +410,7 @@ int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const c
 int hark_driver_poll(struct hark_driver *d)
 {
     if (d->gone) return HARK_D_EGONE;
+    uint64_t left = d->left;
     d->polling = true;
     int n = d->transport->ops->poll(d->transport);
     d->polling = false;
@@ -419,17 +419,19 @@ int hark_driver_poll(struct hark_driver *d)
     if (d->error[0]) return HARK_D_ECORE; /* a sink call failed; it has no way to say so */
     int status = d->self_head ? driver_self(d) : HARK_D_OK;
     if (status >= 0 && d->waiting_count) status = driver_flush(d);
-    return status < 0 ? status : n;
+    return status < 0 ? status : n + (d->left != left);
 }
 
 int hark_driver_wait(struct hark_driver *d, int milliseconds)
 {
     struct subject subject = {0};
     struct hark_event e = {.type = HARK_IDLE};
+    uint64_t left = d->left;
     int status = driver_step(d, &e, &subject);
     if (status < 0) return status;
     status = driver_flush(d);
     if (status < 0) return status;
+    if (d->left != left) return 1; /* what the caller waits for may just have left: nobody would wake it again */
     status = d->transport->ops->wait(d->transport, milliseconds);
     if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     return hark_driver_poll(d);

@@ -61,6 +61,7 @@ struct hark_driver {
     struct outqueue **out;  /* per rank, and the recovery process last; made when first needed */
     uint32_t *waiting;      /* ranks with a queue that is not empty */
     uint32_t waiting_count;
+    uint64_t left; /* frames that have left a queue so far */
     struct held *held, *self_head, *self_tail;
     struct placing *placings;
     struct hark_message *up;    /* handed up, not delivered */

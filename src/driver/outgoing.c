@@ -143,6 +143,7 @@ static int flush_queue(struct hark_driver *d, struct outqueue *q)
         if (status == 0) break;
         q->head = o->next;
         outgoing_done(o);
+        d->left++;
     }
     return HARK_D_OK;
 }
