@@ -1,64 +1,97 @@
 #!/bin/bash
-# What a message costs: each protocol beside `none` on the same transport, in interleaved rounds; medians.
-# bench.sh BUILD [ROUNDS]: a table on standard output, figures in BUILD/bench/bench.json.
+# What a message costs: each protocol beside `none` on the same transport, and that beside the bare machine; rounds are
+# interleaved, medians of rounds are shown. bench.sh BUILD [ROUNDS [MILLISECONDS]]: a table on standard output,
+# figures in BUILD/bench/bench.json. A row that could not be measured says so.
 set -u
-build=$1 rounds=${2:-7}
-hark=$build/src/cli/hark ping=$build/bench/pingpong
-out=$build/bench
+here=$(cd "$(dirname "$0")" && pwd)
+build=$1 rounds=${2:-5} ms=${3:-100}
+hark=$build/src/cli/hark out=$build/bench
+raw=$out/raw.txt errors=$out/errors.txt
 mkdir -p "$out"
-raw=$out/raw.txt
 : >"$raw"
+: >"$errors"
+# Checkpoints of a benchmark are not what is measured: they go to memory where that is possible.
+store=$(mktemp -d -p /dev/shm hark-bench-XXXXXX 2>/dev/null || mktemp -d)
+trap 'rm -rf "$store"' EXIT
+MIB=1048576
 
-count() { # messages for a size, about a quarter of a second
-  case $1 in 8) echo 150000 ;; 1024) echo 100000 ;; 65536) echo 6000 ;; *) echo 600 ;; esac
+row() { # on, what, size, name, then the command: one figure, or none
+  local on=$1 what=$2 size=$3 name=$4 ns; shift 4
+  ns=$(timeout 60 "$@" 2>>"$errors") || ns=
+  echo "$on $what $size $name ${ns:--}" >>"$raw"
 }
 
-one() { # name, transport, size, options...
-  local name=$1 t=$2 size=$3 ns; shift 3
-  ns=$("$hark" run -n 2 --clusters 2 --transport "$t" --interval 10s "$@" -- "$ping" "$size" "$(count "$size")" 2>>"$out/err.txt")
-  [ -n "$ns" ] && echo "ping $t $size $name $ns" >>"$raw"
+carried() { # transport, what, size, window, name, options of hark run...
+  local t=$1 what=$2 size=$3 window=$4 name=$5; shift 5
+  rm -rf "$store/job"
+  row "$t" "$what" "$size" "$name" "$hark" run -n 2 --clusters 2 --transport "$t" --interval 1ms --store "$store/job" "$@" -- \
+    "$out/pingpong" "$what" "$size" "$ms" "$window"
 }
 
-stream() { # name, size, window in bytes (0: never trimmed), options...
-  local name=$1 size=$2 window=$3 every=0 ns; shift 3
-  [ "$window" -gt 0 ] && every=$((window / size))
-  ns=$("$hark" run -n 2 --clusters 2 --interval 1ms "$@" -- "$ping" -s "$size" "$(($(count "$size")))" "$every" 2>>"$out/err.txt")
-  [ -n "$ns" ] && echo "stream shm $size $name $ns" >>"$raw"
-}
-
-for ((i = 0; i < rounds; i++)); do
-  for t in shm uv; do
-    for size in 8 1024 65536 1048576; do
-      one none $t $size --protocol none
-      one hydee $t $size --protocol hydee --no-digest
-      one hydee+digest $t $size --protocol hydee
-      one scmel $t $size --protocol scmel --no-digest
-    done
-  done
-  for size in 65536 1048576; do
-    stream none $size 0 --protocol none
-    stream hydee $size 0 --protocol hydee --no-digest
-    stream hydee/8MiB $size 8388608 --protocol hydee --no-digest
-  done
+mpis=""
+for mpi in mpich openmpi; do
+  command -v mpicc.$mpi >/dev/null && command -v mpiexec.$mpi >/dev/null || continue
+  mpicc.$mpi -O2 -D_GNU_SOURCE -o "$out/pingpong_$mpi" "$here/pingpong_mpi.c" 2>>"$errors" && mpis="$mpis $mpi"
 done
 
-awk '
-  { k = $1 " " $2 " " $3 " " $4; v[k, ++n[k]] = $5; if (!(k in seen)) { seen[k] = 1; order[++m] = k } }
-  function median(k,  i, j, t, c) {
-    c = n[k]
-    for (i = 1; i <= c; i++) s[i] = v[k, i] + 0
-    for (i = 2; i <= c; i++) for (j = i; j > 1 && s[j] < s[j - 1]; j--) { t = s[j]; s[j] = s[j - 1]; s[j - 1] = t }
-    return s[int((c + 1) / 2)]
-  }
-  END {
-    printf "%-7s %-4s %9s  %-14s %12s %8s %10s\n", "what", "on", "bytes", "protocol", "ns", "/ none", "- none"
-    printf "[" > json
-    for (i = 1; i <= m; i++) {
-      split(order[i], f, " ")
-      x = median(order[i]); base = median(f[1] " " f[2] " " f[3] " none")
-      printf "%-7s %-4s %9d  %-14s %12.1f %8.2f %10.1f\n", f[1], f[2], f[3], f[4], x, x / base, x - base
-      printf "%s\n  {\"what\": \"%s\", \"transport\": \"%s\", \"bytes\": %d, \"protocol\": \"%s\", \"ns\": %.1f, \"ratio\": %.3f, \"rounds\": %d}", i > 1 ? "," : "", f[1], f[2], f[3], f[4], x, x / base, n[order[i]] > json
+round() {
+  local size t mpi root=
+  for size in 8 1024 65536 $MIB; do
+    row shm ping $size bare "$out/floor" ring ping $size "$ms" $((8 * MIB))
+    row uv ping $size bare "$out/floor" libuv ping $size "$ms" $((8 * MIB))
+    for t in shm uv; do
+      carried $t ping $size $((4 * MIB)) none --protocol none
+      carried $t ping $size $((4 * MIB)) hydee --protocol hydee --no-digest
+      carried $t ping $size $((4 * MIB)) hydee+digest --protocol hydee
+      carried $t ping $size $((4 * MIB)) scmel --protocol scmel --no-digest
+    done
+    for mpi in $mpis; do
+      [ $mpi = openmpi ] && [ "$(id -u)" = 0 ] && root=--allow-run-as-root || root=
+      row shm ping $size $mpi mpiexec.$mpi $root -n 2 "$out/pingpong_$mpi" ping $size "$ms" $((8 * MIB))
+    done
+  done
+  for size in 65536 $MIB; do
+    row shm stream $size bare "$out/floor" ring stream $size "$ms" $((8 * MIB))
+    carried shm stream $size $((4 * MIB)) none --protocol none
+    carried shm stream $size $((4 * MIB)) hydee/8MiB --protocol hydee --no-digest
+    carried shm stream $size $((256 * MIB)) none/long --protocol none
+    carried shm stream $size $((256 * MIB)) hydee/512MiB --protocol hydee --no-digest
+  done
+}
+
+table() {
+  awk -v json="$out/bench.json" '
+    { k = $1 " " $2 " " $3 " " $4; if ($5 != "-") v[k, ++n[k]] = $5; if (!(k in seen)) { seen[k] = 1; order[++m] = k } }
+    function median(k,  i, j, t, c) {
+      c = n[k] + 0
+      if (c == 0) return 0
+      for (i = 1; i <= c; i++) s[i] = v[k, i] + 0
+      for (i = 2; i <= c; i++) for (j = i; j > 1 && s[j] < s[j - 1]; j--) { t = s[j]; s[j] = s[j - 1]; s[j - 1] = t }
+      return s[int((c + 1) / 2)]
     }
-    printf "\n]\n" > json
-  }' json="$out/bench.json" "$raw"
+    function over(x, y) { return x && y ? sprintf("%8.2f", x / y) : sprintf("%8s", "-") }
+    END {
+      printf "%-4s %-6s %8s  %-13s %12s %8s %8s %10s\n", "on", "what", "bytes", "protocol", "ns", "/ bare", "/ none", "- none"
+      printf "[" > json
+      for (i = 1; i <= m; i++) {
+        split(order[i], f, " ")
+        x = median(order[i]); k = f[1] " " f[2] " " f[3] " "
+        floor = median(k "bare"); base = median(k (f[4] == "hydee/512MiB" ? "none/long" : "none"))
+        printf "%-4s %-6s %8d  %-13s %12s %s %s %10s\n", f[1], f[2], f[3], f[4], x ? sprintf("%.0f", x) : "not measured",
+          over(x, floor), over(x, base), x && base ? sprintf("%.0f", x - base) : "-"
+        printf "%s\n  {\"on\": \"%s\", \"what\": \"%s\", \"bytes\": %d, \"protocol\": \"%s\", \"ns\": %s, \"bare_ns\": %s, \"none_ns\": %s, \"rounds\": %d}", (i > 1 ? "," : ""), f[1], f[2], f[3], f[4],
+          x ? x : "null", floor ? floor : "null", base ? base : "null", n[order[i]] > json
+      }
+      printf "\n]\n" > json
+    }' "$raw"
+}
+
+for ((i = 1; i <= rounds; i++)); do
+  [ -t 2 ] && printf '\rround %d of %d ' "$i" "$rounds" >&2
+  round
+done
+[ -t 2 ] && printf '\r' >&2
+table
+[ -n "$mpis" ] || echo "no MPI is installed: no rows of it"
+[ -s "$errors" ] && echo "what was said meanwhile: $errors"
 echo "figures: $out/bench.json"

@@ -1,59 +1,63 @@
-/* One-way time of a ping-pong and of a one-way stream between two processes, as `hark run` carries it:
- * pingpong SIZE ROUNDS | pingpong -s SIZE ROUNDS [CHECKPOINT_EVERY]. Rank 0 prints nanoseconds a message. */
+/* Messages between two processes as `hark run` carries them: pingpong ping|stream SIZE MILLISECONDS WINDOW
+ * Between two checkpoints WINDOW bytes are sent; the second half of them is timed. So the payload log goes round in the same
+ * memory, as it does in a program that lives long, and neither the checkpoint nor what it drives out of the caches is
+ * counted. Rank 0 prints the median, ns a message one way. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "hark/app.h"
+#include "measure.h"
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
+static char *out, *in;
 
-static void ping(char *buffer, size_t size, long rounds)
+static double batch(bool stream, size_t size, long count)
 {
-    for (long i = 0; i < rounds; i++) {
-        if (hark_rank() == 0) {
-            hark_send(buffer, size, 1, 0);
-            hark_recv(buffer, size, 1, 0, NULL);
-        } else {
-            hark_recv(buffer, size, 0, 0, NULL);
-            hark_send(buffer, size, 0, 0);
-        }
+    int me = hark_rank(), other = 1 - me;
+    double begin = nanoseconds();
+    for (long i = 0; i < count; i++) {
+        if (me == 0) hark_send(out, size, other, 0);
+        else hark_recv(in, size, other, 0, NULL);
+        if (stream && i + 1 < count) continue;
+        if (me == 0) hark_recv(in, stream ? 8 : size, other, 0, NULL);
+        else hark_send(out, stream ? 8 : size, other, 0);
     }
-}
-
-static void stream(char *buffer, size_t size, long rounds, long every)
-{
-    for (long i = 0; i < rounds; i++) {
-        if (hark_rank() == 0) hark_send(buffer, size, 1, 0);
-        else hark_recv(buffer, size, 0, 0, NULL);
-        if (every && (i + 1) % every == 0) hark_checkpoint();
-    }
-    if (hark_rank() == 0) hark_recv(buffer, 1, 1, 1, NULL);
-    else hark_send(buffer, 1, 0, 1);
+    return (nanoseconds() - begin) / (double)count / (stream ? 1 : 2);
 }
 
 int main(int argc, char **argv)
 {
-    int s = argc > 1 && strcmp(argv[1], "-s") == 0;
-    if (argc < 3 + s) return 2;
-    size_t size = (size_t)atol(argv[1 + s]);
-    long rounds = atol(argv[2 + s]), every = argc > 3 + s ? atol(argv[3 + s]) : 0;
-    char *buffer = calloc(1, size + 1);
-    if (buffer == NULL || hark_init() < 0 || hark_size() != 2) return 2;
-    if (s) stream(buffer, size, rounds / 10 + 1, every);
-    else ping(buffer, size, rounds / 10 + 1);
-    double begin = now();
-    if (s) stream(buffer, size, rounds, every);
-    else ping(buffer, size, rounds);
-    double each = (now() - begin) / (double)rounds / (s ? 1 : 2);
-    if (hark_rank() == 0) printf("%.1f\n", each);
+    static double each[4096];
+    size_t n = 0;
+    if (argc < 5) return 2;
+    bool stream = argv[1][0] == 's';
+    size_t size = (size_t)atol(argv[2]);
+    double limit = atof(argv[3]) * 1e6;
+    out = aligned_alloc(4096, (size + 4096) & ~(size_t)4095);
+    in = aligned_alloc(4096, (size + 4096) & ~(size_t)4095);
+    if (out) memset(out, 1, size);
+    if (in) memset(in, 1, size);
+    if (out == NULL || in == NULL || hark_init() < 0 || hark_size() != 2) return 2;
+    stay_on(hark_rank());
+    long count = batch_of(size, (size_t)atol(argv[4]) / 2, 0, 1);
+    for (double begin = 0; count > 0;) { /* the first batches warm up, and say how long later ones may be */
+        (void)batch(stream, size, count);
+        double x = batch(stream, size, count);
+        if (n == WARM) begin = nanoseconds();
+        hark_checkpoint();
+        if (hark_rank() == 0) {
+            each[n++] = x;
+            if (n <= WARM) count = batch_of(size, (size_t)atol(argv[4]) / 2, n < WARM ? limit / 50 : limit / 10, x);
+            else if (n >= 4096 || nanoseconds() - begin > limit) count = 0;
+            hark_send(&count, sizeof count, 1, 1);
+        } else {
+            hark_recv(&count, sizeof count, 0, 1, NULL);
+        }
+    }
+    if (hark_rank() == 0) printf("%.1f\n", median_of(each + WARM, n - WARM));
     hark_finalize();
-    free(buffer);
+    free(out);
+    free(in);
     return 0;
 }

@@ -364,8 +364,9 @@ static void datagram_sweep(const char *job, const char *directory)
 }
 
 extern const struct hark_transport_ops datagram_transport;
-const struct hark_transport_ops datagram_transport = {"datagram", datagram_open, datagram_address, datagram_peer,
-    datagram_send, datagram_poll, datagram_wait, datagram_wake, datagram_drained, datagram_close, datagram_sweep};
+const struct hark_transport_ops datagram_transport = {.name = "datagram", .open = datagram_open,
+    .address = datagram_address, .peer = datagram_peer, .send = datagram_send, .poll = datagram_poll, .wait = datagram_wait,
+    .wake = datagram_wake, .drained = datagram_drained, .close = datagram_close, .sweep = datagram_sweep};
 
 #ifndef TRANSPORT_ALONE /* without main(), for the suite */
 enum { FRAMES = 4 };

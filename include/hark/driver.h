@@ -140,6 +140,8 @@ int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const c
 int hark_driver_poll(struct hark_driver *d);
 /* Nothing to do: lets the core send what it put off, then sleeps (milliseconds < 0: no limit). */
 int hark_driver_wait(struct hark_driver *d, int milliseconds);
+/* In the handup hook: the owner has what it waited for; the present poll may leave the rest with the transport. */
+void hark_driver_enough(struct hark_driver *d);
 void hark_driver_wake(struct hark_driver *d); /* from any thread */
 /* 1: nothing is waiting to leave. */
 int hark_driver_drained(struct hark_driver *d);

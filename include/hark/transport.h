@@ -64,6 +64,8 @@ struct hark_outgoing {
     struct hark_bytes header;
     struct hark_part part[3]; /* the payload is their concatenation; unused ones have length 0 */
     uint64_t done;            /* the transport's: bytes already taken; 0 at first */
+    bool stays;               /* the payload is part[0] alone, lies in memory from lend(), and stays there unchanged until the
+                                 receiver is known to have it or to be gone: it need not be copied */
 };
 
 struct hark_transport_config {
@@ -87,6 +89,7 @@ struct hark_transport { /* head of every transport's own struct */
     const struct hark_transport_ops *ops;
     struct hark_transport_figures figures;
     char error[200]; /* the last ESYSTEM in one line: what, where, why */
+    bool enough;     /* the sink may set it in arrived(): what it waited for is there, and poll() may leave the rest where it is */
 };
 
 struct hark_transport_ops {
@@ -119,6 +122,14 @@ struct hark_transport_ops {
     /* Removes whatever a job of that name may have left (segments, sockets), whoever made it.
      * For supervisors, when all processes are gone. Never fails; missing things are fine. */
     void (*sweep)(const char *job, const char *directory);
+    /* Optional, all three or none. lend() gives `bytes` (whole pages) that receivers can read where they stand: see
+     * hark_outgoing.stays. They are zero, and not yet certain to be there: have them backed before writing to them
+     * (MADV_POPULATE_WRITE). NULL: no more. reclaim() takes all of one lend() back; close() does so for all.
+     * A transport that lends keeps no pointer to a frame, or into one, between two calls of send(). */
+    void *(*lend)(struct hark_transport *t, uint64_t bytes);
+    void (*reclaim)(struct hark_transport *t, void *at, uint64_t bytes);
+    /* 1: that receiver does not keep up, so the next frame had better be one that stays; 0: it waits for it. */
+    int (*behind)(const struct hark_transport *t, uint32_t rank);
 };
 
 #ifdef __cplusplus

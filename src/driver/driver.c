@@ -57,7 +57,7 @@ static int perform(struct hark_driver *d, const struct hark_effect *x, struct su
     if (d->hooks.observe) d->hooks.observe(d->hooks.self, NULL, x);
     switch (x->type) {
     case HARK_TRANSMIT: return driver_transmit(d, x, subject);
-    case HARK_RETAIN: return driver_retain(d, x, subject);
+    case HARK_RETAIN: return subject->retained ? HARK_D_OK : driver_retain(d, x, subject);
     case HARK_HANDUP: /* the owner may take it at once, which is a step: when this one's effects are done */
         subject->handup = true;
         return HARK_D_OK;
@@ -152,6 +152,7 @@ int driver_step(struct hark_driver *d, const struct hark_event *event, struct su
         }
         uint32_t n = d->fx.count;
         for (uint32_t i = 0; i < n; i++) {
+            subject->next = i + 1 < n ? &d->fx.at[i + 1] : NULL;
             result = perform(d, &d->fx.at[i], subject);
             if (result < 0) return result;
         }
@@ -164,6 +165,18 @@ int driver_step(struct hark_driver *d, const struct hark_event *event, struct su
 
 /* ---- open and close ------------------------------------------------------------------------------------------ */
 
+static void *lend(void *self, uint64_t bytes)
+{
+    struct hark_driver *d = self;
+    return d->transport->ops->lend(d->transport, bytes);
+}
+
+static void reclaim(void *self, void *at, uint64_t bytes)
+{
+    struct hark_driver *d = self;
+    d->transport->ops->reclaim(d->transport, at, bytes);
+}
+
 static int open_parts(struct hark_driver *d, const struct hark_driver_config *c, char error[256])
 {
     struct hark_transport_config t = c->transport_config;
@@ -175,16 +188,22 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
         snprintf(error, 256, "%s: the configuration is out of its range", d->protocol->name);
         return HARK_D_EINVAL;
     }
-    struct hark_log_config log = c->log;
-    if (log.spill == NULL) log.limit = 0; /* then the limit is kept by asking for checkpoints, before anything is posted */
-    if (hark_log_open(&d->log, &log, error) < 0) return HARK_D_ESYSTEM;
     t.sink = driver_sink(d);
     char why[200] = "";
     if (c->transport->open(&d->transport, &t, why) != HARK_T_OK) {
         snprintf(error, 256, "%s", why);
         return HARK_D_ESYSTEM;
     }
-    return HARK_D_OK;
+    struct hark_log_config log = c->log;
+    if (log.spill == NULL) log.limit = 0; /* then the limit is kept by asking for checkpoints, before anything is posted */
+    /* A log that spills takes its memory back whenever it likes: that can not be lent. */
+    d->lends = log.spill == NULL && d->transport->ops->lend != NULL;
+    if (d->lends) {
+        log.lend = lend;
+        log.reclaim = reclaim;
+        log.self = d;
+    }
+    return hark_log_open(&d->log, &log, error) < 0 ? HARK_D_ESYSTEM : HARK_D_OK;
 }
 
 int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *c, char error[256])
@@ -224,8 +243,8 @@ void hark_driver_close(struct hark_driver *d)
     if (d == NULL) return;
     hark_driver_restarted(d);
     driver_outgoing_free(d);
+    if (d->log) hark_log_close(d->log); /* it may lie in the transport's memory */
     if (d->transport) d->transport->ops->close(d->transport);
-    if (d->log) hark_log_close(d->log);
     for (struct held *h = d->held, *next; h; h = next) {
         next = h->next;
         if (!h->placed) free(h->payload);
@@ -435,6 +454,11 @@ int hark_driver_wait(struct hark_driver *d, int milliseconds)
     status = d->transport->ops->wait(d->transport, milliseconds);
     if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     return hark_driver_poll(d);
+}
+
+void hark_driver_enough(struct hark_driver *d)
+{
+    d->transport->enough = true;
 }
 
 void hark_driver_wake(struct hark_driver *d)

@@ -11,11 +11,14 @@
 #define DRIVER_KIND 0xff
 enum { DRIVER_WANTED = 1 };
 
-enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG, FROM_COPY };
+enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG, FROM_COPY, FROM_LENT };
 
 /* Of frames longer than this a transport may keep what it was pointed to between two calls of send(): they are
  * never given from memory that could move, as the stack and the log do. */
 #define LONG_PAYLOAD 16384u
+
+/* From here on it can be worth while to let a receiver read the log's copy. */
+#define LENT_PAYLOAD 4096u
 
 struct outgoing { /* a frame that the transport has not taken yet */
     struct outgoing *next;
@@ -54,7 +57,7 @@ struct hark_driver {
     struct hark_store *store;
     struct hark_log *log;
     uint64_t log_limit;
-    bool log_spills, digest, polling, gone;
+    bool log_spills, lends, digest, polling, gone;
     uint32_t me, ranks;
     struct hark_hooks hooks;
     struct hark_driver_figures *figures, own;
@@ -88,6 +91,8 @@ struct subject {
     bool placed;
     struct held *held; /* ARRIVE: offered again, or sent to myself */
     bool kept;         /* held and its payload have found a new owner */
+    const struct hark_effect *next; /* SEND: the effect after the present one, or NULL */
+    bool retained;     /* its RETAIN has been performed already */
     bool handup;       /* to be handed up when all effects are performed */
 };
 
@@ -102,6 +107,8 @@ void driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc);
 void driver_outgoing_free(struct hark_driver *d);
 
 int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject);
+/* Where the log has it, without the envelope. */
+int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part);
 void driver_from_log(struct hark_driver *d, const struct hark_name *name);
 void driver_log_figures(struct hark_driver *d);
 int driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject);

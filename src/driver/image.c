@@ -13,9 +13,9 @@ enum { IMAGE_CORE = 1, IMAGE_LOG = 2, IMAGE_ARRIVED = 3, IMAGE_REGION = 4 };
 int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
 {
     uint8_t envelope[ENVELOPE] = {0};
-    struct hark_log_part part[2] = {{envelope, sizeof envelope}, {subject->payload, subject->length}};
+    struct hark_log_part part[2] = {{subject->payload, subject->length}, {envelope, sizeof envelope}};
     hark_put32(envelope, (uint32_t)subject->tag);
-    int status = hark_log_retain(d->log, x->name.peer, x->name.ctx, x->name.ssn, part, subject->length ? 2 : 1);
+    int status = hark_log_retain(d->log, x->name.peer, x->name.ctx, x->name.ssn, part, 2);
     if (status == HARK_L_EFULL) return driver_fail(d, HARK_D_ELOG, "the payload log", "over its limit, and it can not spill");
     if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
     driver_log_figures(d);

@@ -23,15 +23,15 @@ static void outgoing_done(struct outgoing *o)
     free(o);
 }
 
-/* Points a frame at the log's copy: it may have moved or been spilled since the last time. */
-static int from_log(struct hark_driver *d, struct hark_outgoing *f, const struct hark_name *name)
+/* The log's copy: it may have been spilled since the last time. */
+int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part)
 {
     const void *at;
     uint64_t length;
     if (hark_log_get(d->log, name->peer, name->ctx, name->ssn, &at, &length) < 0 || length < ENVELOPE)
         return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
-    f->part[0].at = (const uint8_t *)at + ENVELOPE;
-    f->part[0].length = length - ENVELOPE;
+    part->at = at; /* the envelope is behind it */
+    part->length = length - ENVELOPE;
     return HARK_D_OK;
 }
 
@@ -67,7 +67,7 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
         o->frame.part[0].at = o->copy;
         o->from = FROM_COPY;
     }
-    if (from == FROM_CALLER) {
+    if (done && (from == FROM_CALLER || from == FROM_LENT)) {
         o->done = done;
         *done = false;
     }
@@ -97,6 +97,15 @@ static int to_myself(struct hark_driver *d, const struct hark_effect *x, const s
     return HARK_D_OK;
 }
 
+/* Retain it first and let the receiver take it from the log? One copy less, but the receiver begins later: for a
+ * receiver that does not wait for it. */
+static bool better_lent(const struct hark_driver *d, const struct hark_effect *x, const struct subject *s)
+{
+    return d->lends && s->length >= LENT_PAYLOAD && s->next && s->next->type == HARK_RETAIN &&
+           s->next->name.peer == x->name.peer && s->next->name.ctx == x->name.ctx && s->next->name.ssn == x->name.ssn &&
+           d->transport->ops->behind(d->transport, x->peer);
+}
+
 int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
 {
     struct hark_outgoing f = {.to = x->peer, .inc = x->inc, .header = x->header};
@@ -107,10 +116,20 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
         if (x->peer == d->me && !x->replay) return to_myself(d, x, subject);
         int32_t tag = subject->tag;
         if (from == FROM_LOG) {
-            int status = from_log(d, &f, &x->name);
+            int status = driver_in_log(d, &x->name, &f.part[0]);
             if (status < 0) return status;
-            tag = (int32_t)hark_get32((const uint8_t *)f.part[0].at - ENVELOPE);
+            tag = (int32_t)hark_get32((const uint8_t *)f.part[0].at + f.part[0].length);
             driver_count(&d->figures->replayed, 1);
+            f.stays = d->lends;
+            if (d->lends) from = FROM_LENT;
+        } else if (better_lent(d, x, subject)) {
+            int status = driver_retain(d, subject->next, subject);
+            if (status < 0) return status;
+            subject->retained = true;
+            from = FROM_LENT;
+            status = driver_in_log(d, &x->name, &f.part[0]);
+            if (status < 0) return status;
+            f.stays = true;
         } else {
             f.part[0].at = subject->payload;
             f.part[0].length = subject->length;
@@ -124,7 +143,7 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
         if (x->fact) driver_count(&d->figures->determinants_piggybacked, x->fact);
     }
     struct outqueue *q = d->out[index_of(d, x->peer)];
-    bool first = !d->polling && (q == NULL || q->head == NULL), is_long = f.part[0].length > LONG_PAYLOAD;
+    bool first = !d->polling && (q == NULL || q->head == NULL), is_long = f.part[0].length > LONG_PAYLOAD && !d->lends;
     if (first && !is_long) {
         int status = give(d, &f);
         if (status != 0) return status < 0 ? status : HARK_D_OK;
@@ -137,7 +156,7 @@ static int flush_queue(struct hark_driver *d, struct outqueue *q)
 {
     while (q->head) {
         struct outgoing *o = q->head;
-        int status = o->from == FROM_LOG ? from_log(d, &o->frame, &o->name) : HARK_D_OK;
+        int status = o->from == FROM_LOG ? driver_in_log(d, &o->name, &o->frame.part[0]) : HARK_D_OK;
         if (status >= 0) status = give(d, &o->frame);
         if (status < 0) return status;
         if (status == 0) break;

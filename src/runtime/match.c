@@ -85,6 +85,7 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     r->done = true;
     r->reserved = false;
     unpost(r);
+    if (r == app.waiting) hark_driver_enough(P.driver);
     hark_observe_delivered(m);
     atomic_store_explicit(&P.slot->position, ++app.own[3], memory_order_relaxed);
     if (app.catch_up && app.own[3] >= app.catch_up) {

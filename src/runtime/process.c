@@ -376,7 +376,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
         .me = P.setup.rank, .inc = P.setup.inc, .ranks = P.setup.ranks, .frame_limit = P.setup.frame_limit};
     memcpy(c.transport_config.key, P.setup.key, sizeof P.setup.key);
     c.store = P.store;
-    c.log = (struct hark_log_config){P.setup.log_limit, P.setup.spill, 0, P.setup.rank, P.setup.inc};
+    c.log = (struct hark_log_config){.limit = P.setup.log_limit, .spill = P.setup.spill, .rank = P.setup.rank, .inc = P.setup.inc};
     c.figures = (struct hark_driver_figures *)(void *)P.slot;
     c.hooks.persist = persist;
     c.hooks.diverged = diverged;

@@ -44,11 +44,38 @@ static void *take(struct hark_blocks *b, unsigned class)
     return block;
 }
 
+static struct hark_arena *lent_with(struct hark_blocks *b, const void *at)
+{
+    for (uint32_t i = b->lent_count; i-- > 0;)
+        if ((const uint8_t *)at >= b->lent[i].at && (const uint8_t *)at < b->lent[i].at + b->lent[i].size) return &b->lent[i];
+    return NULL;
+}
+
+/* Goes back when nothing of it is in use, the rest behind the last block included. */
+static void leave_lent(struct hark_blocks *b, struct hark_arena *a)
+{
+    if (a->out > 0 || (b->arena_left > 0 && lent_with(b, b->arena) == a)) return;
+    b->reclaim(b->self, a->at, a->size);
+    *a = b->lent[--b->lent_count];
+}
+
+static void unmap(struct hark_blocks *b, uint8_t *at, uint64_t size)
+{
+    struct hark_arena *a = lent_with(b, at);
+    if (!a) {
+        munmap(at, (size_t)size);
+        return;
+    }
+    (void)madvise(at, (size_t)size, MADV_REMOVE);
+    a->out -= size;
+    leave_lent(b, a);
+}
+
 static void give_back(struct hark_blocks *b, void *block, uint64_t size)
 {
     b->held -= size;
     if (size >= MAPPED)
-        munmap(block, (size_t)size);
+        unmap(b, block, size);
     else
         free(block);
 }
@@ -78,46 +105,102 @@ static uint8_t *map(uint64_t bytes)
     return at + skip;
 }
 
+/* An arena that others can read; NULL if there is none to be had. */
+static struct hark_arena *lend(struct hark_blocks *b, uint64_t size)
+{
+    if (!b->lend || b->private) return NULL;
+    if (b->lent_count == b->lent_room) {
+        uint32_t room = b->lent_room ? b->lent_room * 2 : 8;
+        struct hark_arena *more = realloc(b->lent, room * sizeof *more);
+        if (!more) return NULL;
+        b->lent = more;
+        b->lent_room = room;
+    }
+    struct hark_arena *a = &b->lent[b->lent_count];
+    *a = (struct hark_arena){.at = b->lend(b->self, size), .size = size};
+    b->private = a->at == NULL;
+    b->lent_count += a->at != NULL;
+    return a->at ? a : NULL;
+}
+
+/* What is left of the arena goes; it was never in a block. */
+static void leave_arena(struct hark_blocks *b)
+{
+    uint8_t *at = b->arena;
+    uint64_t left = b->arena_left;
+    struct hark_arena *a = left > 0 ? lent_with(b, at) : NULL;
+    b->arena_left = 0;
+    if (a) leave_lent(b, a);
+    else if (left > 0) munmap(at, (size_t)left);
+}
+
+static uint8_t *arena_of(struct hark_blocks *b, uint64_t size)
+{
+    struct hark_arena *a = lend(b, size);
+    if (a) return a->at;
+    uint8_t *at = map(size);
+    if (at && b->pages) (void)madvise(at, (size_t)size, MADV_HUGEPAGE);
+    return at;
+}
+
 /* Blocks are cut one after the other from a large mapping, so that a fault brings the pages of several. Each is given
  * back by itself: munmap takes any part of a mapping. */
 static uint8_t *cut(struct hark_blocks *b, uint64_t size)
 {
+    uint8_t *block;
     if (size > ARENA / 4) {
-        uint8_t *block = map(size);
-        if (block && b->pages) (void)madvise(block, (size_t)size, MADV_HUGEPAGE);
-        return block;
+        block = arena_of(b, size);
+    } else {
+        if (size > b->arena_left) {
+            uint8_t *arena = arena_of(b, ARENA);
+            if (!arena) return NULL;
+            leave_arena(b);
+            b->arena = arena;
+            b->arena_left = ARENA;
+        }
+        block = b->arena;
+        b->arena += size;
+        b->arena_left -= size;
     }
-    if (size > b->arena_left) {
-        uint8_t *arena = map(ARENA);
-        if (!arena) return NULL;
-        if (b->arena_left > 0) munmap(b->arena, (size_t)b->arena_left);
-        if (b->pages) (void)madvise(arena, (size_t)ARENA, MADV_HUGEPAGE);
-        b->arena = arena;
-        b->arena_left = ARENA;
-    }
-    uint8_t *block = b->arena;
-    b->arena += size;
-    b->arena_left -= size;
+    struct hark_arena *a = block ? lent_with(b, block) : NULL;
+    if (a) a->out += size;
     return block;
 }
 
+#ifdef MADV_POPULATE_WRITE
+#define POPULATE MADV_POPULATE_WRITE
+#else
+#define POPULATE 23
+#endif
+
 void *hark_block_new(struct hark_blocks *b, uint64_t size, uint64_t soon)
 {
-    void *block = size >= MAPPED ? cut(b, size) : malloc((size_t)size);
-    if (!block) return NULL;
-#ifdef MADV_POPULATE_WRITE
-    /* One call for all its pages instead of a fault for each; an older kernel refuses and nothing is lost. */
-    if (size >= MAPPED && soon > 0) (void)madvise(block, (size_t)soon, MADV_POPULATE_WRITE);
-#else
-    (void)soon;
-#endif
-    b->held += size;
-    return block;
+    if (size < MAPPED) {
+        void *small = malloc((size_t)size);
+        if (small) b->held += size;
+        return small;
+    }
+    for (;;) {
+        uint8_t *block = cut(b, size);
+        if (!block) return NULL;
+        bool lent = lent_with(b, block) != NULL;
+        /* One call for all its pages instead of a fault for each; an older kernel refuses. Of memory that is shared
+         * all must be there, or writing to it would be a bus error. */
+        uint64_t now = lent ? size : soon;
+        if (now == 0 || madvise(block, (size_t)now, POPULATE) == 0 || !lent) {
+            b->held += size;
+            return block;
+        }
+        b->private = true;
+        unmap(b, block, size);
+        leave_arena(b);
+    }
 }
 
 void hark_block_free(struct hark_blocks *b, void *block, uint64_t size)
 {
-    if (b->spare + size > HARK_BLOCK_SPARE) {
+    uint64_t most = b->held / 2 > HARK_BLOCK_SPARE ? b->held / 2 : HARK_BLOCK_SPARE;
+    if (b->spare + size > most) {
         give_back(b, block, size);
         return;
     }
@@ -140,6 +223,7 @@ bool hark_block_shrink(struct hark_blocks *b)
 void hark_block_close(struct hark_blocks *b)
 {
     while (hark_block_shrink(b)) {}
-    if (b->arena_left > 0) munmap(b->arena, (size_t)b->arena_left);
-    b->arena_left = 0;
+    leave_arena(b);
+    free(b->lent);
+    *b = (struct hark_blocks){0};
 }

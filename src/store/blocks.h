@@ -9,14 +9,26 @@
 #include <stdint.h>
 
 #define HARK_BLOCK_MIN ((uint64_t)4096)
-#define HARK_BLOCK_SPARE ((uint64_t)256 << 20) /* bytes of spares kept at most */
+#define HARK_BLOCK_SPARE ((uint64_t)256 << 20) /* bytes of spares kept at most, or as many as there are others */
 #define HARK_BLOCK_CLASSES 140
 
+struct hark_arena { /* memory from lend() */
+    uint8_t *at;
+    uint64_t size, out; /* bytes of it in blocks, spares included */
+};
+
 struct hark_blocks { /* all zero: empty */
+    /* Where large blocks come from; NULL, or without success: from the system. */
+    void *(*lend)(void *self, uint64_t bytes);
+    void (*reclaim)(void *self, void *at, uint64_t bytes);
+    void *self;
+    struct hark_arena *lent;
+    uint32_t lent_count, lent_room;
+    bool private; /* lend() has failed: no more of it */
     uint64_t held;   /* bytes, spares included */
     uint64_t spare;
     uint64_t pages;  /* 1: ask for huge pages, which may hold up to 2 MiB more than `held` says */
-    uint8_t *arena;  /* mapped, and not yet given to any block */
+    uint8_t *arena;  /* mapped, and not yet given to any block; of the last one lent, if that is where it lies */
     uint64_t arena_left;
     void *free[HARK_BLOCK_CLASSES]; /* each spare's first word points to the next */
 };

@@ -8,6 +8,8 @@
 #define CHUNK_MAX ((uint64_t)1 << 20)
 #define LIMIT_MIN ((uint64_t)64 << 10)
 #define HUGE_LIMIT ((uint64_t)64 << 20) /* below this limit the slack of huge pages would be felt */
+#define LINE 64u   /* bytes of a cache line: copies are faster when they start on one */
+#define LINED 1024u /* from here on that is worth the gaps */
 #define IDLE_MAX ((uint64_t)16 << 10) /* a block up to this size stays with its channel when all of it is trimmed */
 
 /* ---- channels --------------------------------------------------------------------------------- */
@@ -65,9 +67,9 @@ static const struct log_slot *slot_at(const uint8_t *block, uint64_t room, uint3
     return (const struct log_slot *)(const void *)(block + room) - 1 - i;
 }
 
-static uint64_t start_of(const uint8_t *block, uint64_t room, uint32_t i)
+static uint64_t start_of(const struct log_segment *g, const uint8_t *block, uint64_t room, uint32_t i)
 {
-    return i == 0 ? 0 : log_round(slot_at(block, room, i - 1)->end);
+    return i == 0 ? 0 : log_round(slot_at(block, room, i - 1)->end, g->grain);
 }
 
 /* The first entry whose ssn is not below `ssn`. */
@@ -226,7 +228,8 @@ static int add_segment(struct hark_log *log, struct log_channel *c, uint64_t ssn
         snprintf(log->error, sizeof log->error, "payload log: no memory for its index");
         return HARK_L_EMEMORY;
     }
-    *g = (struct log_segment){.channel = c, .first = ssn, .last = ssn, .alone = alone};
+    *g = (struct log_segment){.channel = c, .first = ssn, .last = ssn, .alone = alone,
+        .grain = length < LINED ? 8 : LINE};
     int status;
     if (log->limit && size > log->limit) {
         g->used = length;
@@ -250,7 +253,7 @@ static int add_segment(struct hark_log *log, struct log_channel *c, uint64_t ssn
 static bool fits(const struct log_segment *g, uint64_t ssn, uint64_t length)
 {
     uint64_t slots = ((uint64_t)g->count + 1) * sizeof(struct log_slot);
-    return length <= g->room && log_round(length) + slots <= g->room - g->used &&
+    return length <= g->room && log_round(length, g->grain) + slots <= g->room - g->used &&
            (g->count == 0 || ssn - g->first <= UINT32_MAX);
 }
 
@@ -273,12 +276,12 @@ static inline void put(struct log_segment *g, uint64_t ssn, uint64_t length, con
         return;
     }
     if (g->count == 0) g->first = ssn;
-    if (length & 7) memset(to + (length & ~(uint64_t)7), 0, 8); /* the gap goes to the file too */
     copy(to, part, count);
+    memset(to + length, 0, (size_t)(log_round(length, g->grain) - length)); /* the gap goes to the file too */
     struct log_slot *slot = (struct log_slot *)(void *)(g->block + g->room) - 1 - g->count;
     slot->step = (uint32_t)(ssn - g->first);
     slot->end = (uint32_t)(g->used + length);
-    g->used += log_round(length);
+    g->used += log_round(length, g->grain);
 }
 
 int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
@@ -353,7 +356,7 @@ int hark_log_get(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn
         uint32_t i = lower(g, block, room, ssn);
         const struct log_slot *slot = slot_at(block, room, i);
         if (g->first + slot->step != ssn) return HARK_L_ENONE;
-        start = start_of(block, room, i);
+        start = start_of(g, block, room, i);
         end = slot->end;
     }
     *at = block + start;
@@ -369,7 +372,7 @@ static void trim_part(struct hark_log *log, struct log_segment *g, uint64_t ssn)
     if (look(log, g, &block, &room) != HARK_L_OK) return;
     uint32_t to = lower(g, block, room, ssn + 1);
     uint64_t bytes = 0;
-    for (uint32_t i = g->trimmed; i < to; i++) bytes += slot_at(block, room, i)->end - start_of(block, room, i);
+    for (uint32_t i = g->trimmed; i < to; i++) bytes += slot_at(block, room, i)->end - start_of(g, block, room, i);
     log->entries -= to - g->trimmed;
     g->trimmed = to;
     g->bytes -= bytes;
@@ -454,6 +457,9 @@ int hark_log_open(struct hark_log **log, const struct hark_log_config *config, c
     made->limit = config->limit && config->limit < LIMIT_MIN ? LIMIT_MIN : config->limit;
     made->spill_limit = config->spill_limit;
     made->blocks.pages = made->limit == 0 || made->limit >= HUGE_LIMIT;
+    made->blocks.lend = config->reclaim ? config->lend : NULL;
+    made->blocks.reclaim = config->reclaim;
+    made->blocks.self = config->self;
     made->chunk = CHUNK_MAX;
     while (made->limit && made->chunk > HARK_BLOCK_MIN && made->chunk > made->limit / 16) made->chunk /= 2;
     int status = config->spill ? hark_spill_open(made, config->spill, error) : HARK_L_OK;

@@ -1,7 +1,8 @@
 /* log_parts.h: what log.c and spill.c share. Internal to src/store.
  *
  * A channel is a row of segments, each a run of entries in ascending order of ssn. A segment is one block of memory:
- * payloads grow from its start (each at a multiple of 8), slots that name them grow from its end. An entry that is
+ * payloads grow from its start (each at a multiple of 8, or of a
+ * cache line where they are not small), slots that name them grow from its end. An entry that is
  * large has a segment to itself and needs no slot. Spilled, a segment is a file: the payloads, then the slots; only
  * struct log_segment stays in memory. */
 #ifndef HARK_STORE_LOG_PARTS_H
@@ -20,10 +21,11 @@ struct log_channel;
 struct log_segment {
     uint8_t *block;     /* NULL: in a file only */
     uint64_t room;      /* bytes of the block */
-    uint64_t used;      /* by payloads, a multiple of 8 if not alone */
+    uint64_t used;      /* by payloads, a multiple of grain if not alone */
     uint64_t first;     /* ssn */
     uint64_t last;      /* ssn */
     uint64_t bytes;     /* of the payloads that are not trimmed */
+    uint32_t grain;     /* where entries start: at multiples of this */
     uint32_t count;     /* entries ever put here */
     uint32_t trimmed;   /* of them, from the beginning */
     bool alone;         /* one large entry, no slots */
@@ -64,9 +66,9 @@ struct hark_log {
     char error[256];
 };
 
-static inline uint64_t log_round(uint64_t bytes)
+static inline uint64_t log_round(uint64_t bytes, uint32_t grain)
 {
-    return (bytes + 7) & ~(uint64_t)7;
+    return (bytes + grain - 1) & ~(uint64_t)(grain - 1);
 }
 
 /* ---- spill.c ---- */

@@ -114,6 +114,7 @@ SUITE(waiting);
 SUITE(leftovers);
 SUITE(arguments);
 SUITE(processes);
+SUITE(lending);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, test_begin, test_end)
 int test_begin(void **state);
 int test_end(void **state);

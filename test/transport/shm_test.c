@@ -1,6 +1,7 @@
 /* Shared memory under the conformance suite, with neighbours that write garbage into rings and bells. */
 #include "harness.h"
 #include "shm/bell.h"
+#include "shm/lent.h"
 #include "shm/ring.h"
 #include "shm/shm.h"
 
@@ -14,7 +15,8 @@ static void spoil(struct ring_writer *w, unsigned round)
     uint32_t word = (uint32_t)(40u << 2 | RING_FIRST);
     record->header = 24;
     record->payload = 16;
-    switch (round % 14) {
+    struct lent_place place = {(uint32_t)dice, 0, dice >> 20};
+    switch (round % 17) {
     case 0: word = (uint32_t)dice | 1; break;
     case 1: record->header = (uint32_t)dice | HARK_HEADER_MAX; break;
     case 2: record->header = 0; break;
@@ -27,17 +29,27 @@ static void spoil(struct ring_writer *w, unsigned round)
     case 9: w->ring->magic ^= 1 + (dice & 255); break;
     case 10: w->ring->size *= 2; break;
     case 11: w->ring->from.inc++; break;
+    case 12: /* a payload elsewhere: nowhere, without a place, or beside another */
+    case 13:
+        record->header = 24 | RING_ELSEWHERE;
+        memcpy((uint8_t *)(record + 1) + 24, &place, sizeof place);
+        if (round % 17 == 13) word = (uint32_t)(24u << 2 | RING_FIRST);
+        break;
+    case 14:
+        record->header = (24 + (dice & 7)) | RING_ELSEWHERE;
+        record->payload = dice;
+        break;
     default: /* a long frame that begins well, and goes on at the wrong place, or for too long */
         record->header = sizeof label;
         record->payload = label.length;
         memcpy(record + 1, &label, sizeof label);
         word = (uint32_t)(sizeof label + 16) << 2 | RING_FIRST;
         second = (struct ring_record *)(w->data + ring_need(RING_FIRST, sizeof label + 16));
-        second->payload = round % 14 == 12 ? 17 : 16;
-        atomic_store(&second->word, (round % 14 == 12 ? 1000u : 100001u) << 2 | RING_REST);
+        second->payload = round % 17 == 15 ? 17 : 16;
+        atomic_store(&second->word, (round % 17 == 15 ? 1000u : 100001u) << 2 | RING_REST);
         break;
     }
-    if (round % 14 == 8) atomic_store(ring_word(w->data, 0), word); /* a ring of nothing but skips */
+    if (round % 17 == 8) atomic_store(ring_word(w->data, 0), word); /* a ring of nothing but skips */
     atomic_store(&record->word, word);
 }
 

@@ -3,6 +3,7 @@
 #define HARK_SHM_END_H
 
 #include "bell.h"
+#include "lent.h"
 #include "ring.h"
 
 struct out { /* to one receiver; made with the first frame */
@@ -14,6 +15,7 @@ struct out { /* to one receiver; made with the first frame */
     bool half;
     bool gone;             /* the receiver has closed */
     bool wants;            /* it was told so: out_want() */
+    uint32_t turn, streak; /* frames sent since e->turn became `turn` */
     bool fence;            /* see bell_ring() */
 };
 
@@ -29,6 +31,7 @@ struct in { /* from one sender; made when its ring is found */
     struct hark_frame frame;
     void *place;
     uint64_t got;      /* bytes of its payload */
+    struct lent_list lent; /* pieces of the sender that were met */
     uint8_t *header;   /* a copy: its record is long overwritten when the frame is whole */
     uint32_t header_room;
 };
@@ -39,6 +42,7 @@ struct end {
     struct bell *bell;
     uint32_t seen;         /* of bell->announced */
     uint32_t in_count;
+    uint32_t first;        /* of the rings, the one to look at first */
     struct in **in;        /* the rings to look at */
     struct out **out;      /* by number of the receiver; NULL: never sent */
     uint32_t *known;       /* by number: the incarnation that peer() or a frame told, all older ones are dead */
@@ -52,6 +56,8 @@ struct end {
     uint32_t spins, yields; /* how often wait() looks before it sleeps */
     uint32_t spins_fixed;
     uint32_t opened;       /* BELL_BARRIER or BELL_FENCE: what this process can do */
+    uint32_t turn;         /* counts up when we have waited or heard something */
+    struct lent_list lent; /* ours */
     _Atomic uint32_t woken;
     char job[41];
     char address[32];
@@ -72,6 +78,7 @@ int end_failed(struct end *e, const char *what, const char *which, int why);
 
 /* send.c */
 int shm_send(struct hark_transport *t, struct hark_outgoing *frame);
+int shm_behind(const struct hark_transport *t, uint32_t rank);
 void out_free(struct end *e, uint32_t number);
 /* The reader is asked to wake us when it has made room; a bell_barrier() must follow. */
 void out_want(struct out *out);

@@ -4,6 +4,8 @@
 
 #define segment_bell_name hark_shm_segment_bell_name
 #define segment_ring_name hark_shm_segment_ring_name
+#define segment_lent_name hark_shm_segment_lent_name
+#define segment_empty hark_shm_segment_empty
 #define segment_make hark_shm_segment_make
 #define segment_publish hark_shm_segment_publish
 #define segment_map hark_shm_segment_map
@@ -24,6 +26,11 @@
 #define ring_unmap hark_shm_ring_unmap
 #define ring_rewind hark_shm_ring_rewind
 #define ring_make_room hark_shm_ring_make_room
+#define lent_make hark_shm_lent_make
+#define lent_remove hark_shm_lent_remove
+#define lent_close hark_shm_lent_close
+#define lent_find hark_shm_lent_find
+#define lent_look hark_shm_lent_look
 #define end_failed hark_shm_end_failed
 #define out_free hark_shm_out_free
 #define out_want hark_shm_out_want
@@ -31,6 +38,7 @@
 #define in_free hark_shm_in_free
 #define meet_announced hark_shm_meet_announced
 #define shm_send hark_shm_send
+#define shm_behind hark_shm_behind
 #define shm_poll hark_shm_poll
 
 #endif

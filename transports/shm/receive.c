@@ -10,6 +10,7 @@ void in_free(struct end *e, struct in *in)
 {
     ring_unmap(in->reader.ring, in->reader.size);
     if (in->bell) bell_unmap(in->bell, e->ranks);
+    lent_close(&in->lent, e->job, in->from, false);
     free(in->header);
     free(in);
 }
@@ -113,15 +114,37 @@ static int begin_long(struct end *e, struct in *in, const struct hark_frame *fra
     return 0;
 }
 
+/* A frame whose payload lies where its sender has it. Without that the sender is dead: then so is the frame. */
+static int elsewhere(struct end *e, struct in *in, struct hark_frame *frame, const uint8_t *at, uint64_t length)
+{
+    struct lent_place place;
+    if (length != sizeof place) return RING_CORRUPT;
+    memcpy(&place, at, sizeof place);
+    const uint8_t *payload = lent_look(&in->lent, e->job, in->from, place, frame->length);
+    if (payload) {
+        arrived(e, frame, payload);
+        return 1;
+    }
+    if (errno == ENOENT && !in->dead) {
+        in->dead = true;
+        e->dead++;
+    }
+    if (errno == EBADMSG) return RING_CORRUPT;
+    return errno == ENOENT ? 0 : end_failed(e, "cannot map what a sender lends", "", errno);
+}
+
 /* Returns 1 if a frame has arrived, 0 if not yet, RING_CORRUPT, or a status of this transport. */
 static inline int first(struct end *e, struct in *in, const struct ring_read *read)
 {
     const uint8_t *at = (const uint8_t *)(read->record + 1);
-    struct hark_frame frame = {in->from.rank, in->from.inc, {at, read->record->header}, read->record->payload};
+    uint32_t head = read->record->header;
+    struct hark_frame frame = {in->from.rank, in->from.inc, {at, head & ~RING_ELSEWHERE}, read->record->payload};
     uint64_t header = ring_round(frame.header.length, 8), part = read->bytes - header;
     if (__builtin_expect(in->half || frame.header.length - 1u >= HARK_HEADER_MAX || header > read->bytes ||
-            part > frame.length || frame.header.length > e->limit || frame.length > e->limit - frame.header.length, 0))
+            frame.header.length > e->limit || frame.length > e->limit - frame.header.length, 0))
         return RING_CORRUPT;
+    if (__builtin_expect((head & RING_ELSEWHERE) != 0, 0)) return elsewhere(e, in, &frame, at + header, part);
+    if (__builtin_expect(part > frame.length, 0)) return RING_CORRUPT;
     if (__builtin_expect(part < frame.length, 0)) return begin_long(e, in, &frame, at + header, part);
     arrived(e, &frame, at + header);
     return 1;
@@ -163,9 +186,10 @@ static int drain(struct end *e, struct in *in, bool *corrupt)
         if (__builtin_expect(ring_done(&in->reader, &read), 0)) {
             if (__builtin_expect(in->fence, 0)) atomic_thread_fence(memory_order_seq_cst);
             else atomic_signal_fence(memory_order_seq_cst);
-            if (atomic_load_explicit(&in->reader.ring->wanting, memory_order_relaxed) && in->bell) bell_ring(in->bell, in->fence);
+            uint64_t wanting = atomic_load_explicit(&in->reader.ring->wanting, memory_order_relaxed);
+            if (wanting && in->reader.head >= wanting && in->bell) bell_ring(in->bell, in->fence);
         }
-        if (enough_for_now) break;
+        if (enough_for_now || e->head.enough) break;
     }
     return count;
 }
@@ -181,8 +205,12 @@ int shm_poll(struct hark_transport *t)
         int status = meet_announced(e);
         if (status != HARK_T_OK) return status;
     }
-    for (uint32_t i = 0; i < e->in_count;) {
+    e->head.enough = false;
+    /* Where the last poll had enough the next one goes on, so that everybody gets a turn. */
+    for (uint32_t n = 0, i = e->first; n < e->in_count && !e->head.enough; n++) {
         bool corrupt = false;
+        if (i >= e->in_count) i = 0;
+        e->first = i + 1;
         if (ring_ready(&e->in[i]->reader)) {
             int status = drain(e, e->in[i], &corrupt);
             if (status < 0) return status;
@@ -193,5 +221,6 @@ int shm_poll(struct hark_transport *t)
         if (__builtin_expect(corrupt, 0)) refuse(e, i);
         else i++;
     }
+    if (count) e->turn++;
     return count;
 }

@@ -21,7 +21,7 @@
 #include "segment.h"
 
 #define RING_MAGIC 0x676e69726b726168u
-#define RING_VERSION 1u
+#define RING_VERSION 2u
 #define RING_LINE 64u
 #define RING_CHUNK (32u * 1024)                /* frames up to this lie in one record */
 #define RING_MIN_PART 4096u                    /* payload beside the longest header */
@@ -33,11 +33,13 @@
 #define RING_REFUSED UINT64_MAX                /* in `head`: the reader has found it corrupt */
 
 /* The state word: kind, and bytes of content above it. */
+#define RING_ELSEWHERE 0x80000000u
 enum { RING_SKIP = 1, RING_FIRST = 2, RING_REST = 3 };
 
 struct ring_record {
     _Atomic uint32_t word;
-    uint32_t header;  /* FIRST: bytes of the frame's header, which follow, then 0 .. 7 unused, then payload */
+    uint32_t header;  /* FIRST: bytes of the frame's header, which follow, then 0 .. 7 unused, then payload. With
+                       * RING_ELSEWHERE, instead of the payload, a struct lent_place */
     uint64_t payload; /* FIRST: bytes of the whole payload; REST: how many of them came before */
 };
 HARK_STATIC_ASSERT(sizeof(struct ring_record) == 16, "a record's head");
@@ -50,8 +52,8 @@ struct ring {
     uint64_t unused[3];
     _Atomic uint64_t head;    /* the reader's: bytes read since the beginning, or RING_REFUSED */
     uint64_t line1[7];
-    _Atomic uint32_t wanting; /* the writer's: 1 while it waits for room */
-    uint32_t line2[15];
+    _Atomic uint64_t wanting; /* the writer's: wake it when `head` is this far; 0: it does not wait */
+    uint64_t line2[7];
     uint64_t line3[8];
 };
 HARK_STATIC_ASSERT(sizeof(struct ring) == 256 && offsetof(struct ring, head) == 64 && offsetof(struct ring, wanting) == 128,

@@ -37,6 +37,13 @@ void segment_ring_name(struct segment_name *name, const char *job, struct proces
     put_process(name->path + n, sizeof name->path - n, to);
 }
 
+void segment_lent_name(struct segment_name *name, const char *job, struct process of, uint32_t number)
+{
+    segment_bell_name(name, job, of);
+    size_t n = strlen(name->path);
+    snprintf(name->path + n, sizeof name->path - n, ".L.%u", number);
+}
+
 /* Reads ".RANK.INC". Returns what follows, or NULL. */
 static const char *get_process(const char *at, struct process *p)
 {
@@ -105,7 +112,7 @@ void segment_remove(const struct segment_name *name)
 
 int segment_reserve(void *at, uint64_t bytes)
 {
-    if (madvise(at, (size_t)bytes, MADV_POPULATE_WRITE) == 0) return 0;
+    if (bytes == 0 || madvise(at, (size_t)bytes, MADV_POPULATE_WRITE) == 0) return 0;
     return errno == EINVAL ? 0 : -1; /* a kernel that cannot say: hope, as everybody does */
 }
 
@@ -156,6 +163,11 @@ void *segment_map(const struct segment_name *name, uint64_t *bytes)
     close(fd);
     errno = why;
     return at;
+}
+
+void segment_empty(void *at, uint64_t bytes)
+{
+    (void)madvise(at, (size_t)bytes, MADV_REMOVE);
 }
 
 void segment_unmap(void *at, uint64_t bytes)

@@ -60,7 +60,7 @@ static bool has_closed(const struct out *out)
 void out_want(struct out *out)
 {
     out->wants = true;
-    atomic_store(&out->writer.ring->wanting, 1);
+    atomic_store(&out->writer.ring->wanting, out->writer.tail + out->need - out->writer.size);
 }
 
 bool out_has_room(struct out *out)
@@ -70,13 +70,15 @@ bool out_has_room(struct out *out)
     return head > out->writer.tail || out->writer.tail + out->need - head <= out->writer.size;
 }
 
-/* Room for `need` bytes is missing: remembered for wait(), which asks to be woken. */
+/* Room for `need` bytes is missing: remembered for wait(), which asks to be woken, and not before half of the ring is
+ * free: else the two would wake each other for every record. */
 static void stall(struct end *e, struct out *out, uint64_t need)
 {
     uint64_t at = out->writer.tail & (out->writer.size - 1);
     uint64_t skip = at + need > out->writer.size ? out->writer.size - at : 0;
     if (out->need == 0) e->stalled++;
     out->need = skip + need + RING_LINE;
+    if (out->need < out->writer.size / 2) out->need = out->writer.size / 2;
 }
 
 static void unstall(struct end *e, struct out *out)
@@ -168,6 +170,23 @@ static inline void gather(uint8_t *to, const struct hark_outgoing *o, uint64_t f
         count -= piece;
         from = 0;
     }
+}
+
+/* A frame whose payload is to be read where it is. */
+static int send_place(struct end *e, struct out *out, const struct hark_outgoing *o, uint64_t length, struct lent_place place)
+{
+    struct ring_record *record = NULL;
+    if ((out->writer.tail & (out->writer.size - 1)) >= out->writer.rewind) ring_rewind(&out->writer, o->header.length);
+    uint64_t header = ring_round(o->header.length, 8), need = ring_need(RING_FIRST, header + sizeof place);
+    int status = reserve(e, out, need, &record);
+    if (status != HARK_T_OK) return status;
+    uint8_t *at = (uint8_t *)(record + 1);
+    record->header = o->header.length | RING_ELSEWHERE;
+    record->payload = length;
+    memcpy(at, o->header.at, o->header.length);
+    memcpy(at + header, &place, sizeof place);
+    publish(e, out, record, need, RING_FIRST, header + sizeof place);
+    return HARK_T_OK;
 }
 
 /* The record that begins a frame: its header and the first `part` bytes of its payload. */
@@ -267,11 +286,27 @@ int shm_send(struct hark_transport *t, struct hark_outgoing *o)
     }
     if (__builtin_expect(out->gone, 0)) return HARK_T_EGONE;
     if (__builtin_expect((o->done != 0) != out->half, 0)) return HARK_T_EINVAL;
-    if (__builtin_expect(!out->half && o->header.length + length <= RING_CHUNK, 1)) status = send_first(e, out, o, length, length);
+    struct lent_place place;
+    if (out->turn != e->turn) {
+        out->turn = e->turn;
+        out->streak = 0;
+    }
+    if (o->stays && o->done == 0 && lent_find(&e->lent, o->part[0].at, length, &place)) status = send_place(e, out, o, length, place);
+    else if (__builtin_expect(!out->half && o->header.length + length <= RING_CHUNK, 1)) status = send_first(e, out, o, length, length);
     else status = send_long(e, out, o, length);
     if (__builtin_expect(status == HARK_T_OK, 1)) {
+        out->streak++;
         e->head.figures.frames_out++;
         e->head.figures.bytes_out += o->header.length + length;
     }
     return status;
+}
+
+/* Who has sent to it and has not listened since does not wait for an answer. */
+int shm_behind(const struct hark_transport *t, uint32_t rank)
+{
+    const struct end *e = (const struct end *)t;
+    uint32_t number = end_number(e, rank);
+    const struct out *out = number > e->ranks ? NULL : e->out[number];
+    return out && out->turn == e->turn && out->streak > 0;
 }

@@ -7,11 +7,13 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define RING_SIZE (512u * 1024)
 #define FRAME_LIMIT (1ull << 30)
 #define SPINS_MIN 16u
-#define SPINS_MAX 1024u
+#define SPINS_MAX 2048u
+#define SHORT_SLEEP 100000u /* nanoseconds: whoever is woken that soon had better not have slept */
 #define YIELDS 6u
 
 int end_failed(struct end *e, const char *what, const char *which, int why)
@@ -42,6 +44,7 @@ static const char *bad_config(const struct hark_transport_config *c)
 static void free_end(struct end *e)
 {
     if (e->bell) bell_unmap(e->bell, e->ranks);
+    lent_close(&e->lent, e->job, e->me, true);
     free(e->in);
     free(e->out);
     free(e->known);
@@ -224,6 +227,24 @@ static bool comes_soon(struct end *e)
     return false;
 }
 
+static uint64_t nanoseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Waking costs the other side more than a message does. Where it happens soon after falling asleep again and again,
+ * both would stay slow for ever: so a short sleep makes the next looks longer. */
+static void sleep_now(struct end *e, uint32_t count, int milliseconds)
+{
+    uint64_t from = nanoseconds();
+    bell_sleep(e->bell, count, milliseconds);
+    if (nanoseconds() - from > SHORT_SLEEP) return;
+    e->spins = e->spins * 4 < SPINS_MAX ? e->spins * 4 : SPINS_MAX;
+    e->yields = YIELDS;
+}
+
 static void fall_asleep(struct end *e, int milliseconds)
 {
     uint32_t count = atomic_load(&e->bell->count);
@@ -233,13 +254,14 @@ static void fall_asleep(struct end *e, int milliseconds)
     for (uint32_t number = 0; e->stalled > 0 && number <= e->ranks; number++)
         if (e->out[number] && e->out[number]->need) out_want(e->out[number]);
     bell_barrier();
-    if (!something_to_do(e)) bell_sleep(e->bell, count, milliseconds);
+    if (!something_to_do(e)) sleep_now(e, count, milliseconds);
     atomic_store(&e->bell->asleep, 0);
 }
 
 static int shm_wait(struct hark_transport *t, int milliseconds)
 {
     struct end *e = (struct end *)t;
+    e->turn++;
     if (!something_to_do(e) && milliseconds != 0 && !comes_soon(e)) fall_asleep(e, milliseconds);
     if (atomic_load_explicit(&e->woken, memory_order_relaxed)) atomic_exchange(&e->woken, 0);
     return HARK_T_OK;
@@ -258,6 +280,19 @@ static int shm_drained(struct hark_transport *t)
     return 1;
 }
 
+static void *shm_lend(struct hark_transport *t, uint64_t bytes)
+{
+    struct end *e = (struct end *)t;
+    return lent_make(&e->lent, e->job, e->me, bytes);
+}
+
+static void shm_reclaim(struct hark_transport *t, void *at, uint64_t bytes)
+{
+    struct end *e = (struct end *)t;
+    (void)bytes;
+    lent_remove(&e->lent, e->job, e->me, at);
+}
+
 const struct hark_transport_ops hark_shm_transport = {
     .name = "shm",
     .open = shm_open_end,
@@ -269,5 +304,8 @@ const struct hark_transport_ops hark_shm_transport = {
     .wake = shm_wake,
     .drained = shm_drained,
     .close = shm_close,
+    .lend = shm_lend,
+    .reclaim = shm_reclaim,
+    .behind = shm_behind,
     .sweep = shm_sweep,
 };

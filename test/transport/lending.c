@@ -1,0 +1,176 @@
+/* lending.c: memory that receivers read in place, for the transports that have it. */
+#include "harness.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static uint8_t *borrow(struct end *e, uint64_t bytes)
+{
+    uint8_t *at = e->t->ops->lend(e->t, bytes);
+    MUST(at != NULL);
+    MUST(madvise(at, bytes, MADV_POPULATE_WRITE) == 0);
+    for (uint64_t i = 0; i < bytes; i += 509) MUST(at[i] == 0);
+    return at;
+}
+
+/* A parcel whose payload lies at `at`. */
+static void parcel_lend(struct parcel *p, const struct end *from, uint32_t to, uint32_t inc, uint64_t id, uint8_t *at, uint64_t length)
+{
+    parcel_make(p, from, to, inc, id, 0, length);
+    memcpy(at, p->payload, length);
+    p->out.part[0].at = at;
+    p->out.stays = true;
+}
+
+static void send_lent(struct end *from, uint32_t to, uint64_t id, uint8_t *at, uint64_t length, struct end *ends, size_t count)
+{
+    struct parcel p;
+    int status;
+    parcel_lend(&p, from, to, 0, id, at, length);
+    while ((status = parcel_send(&p, from)) == HARK_T_AGAIN) ends_poll(ends, count);
+    MUST(status == HARK_T_OK);
+    parcel_free(&p);
+}
+
+/* Whole and in order among others, wherever they lie; the sink checks every byte. */
+static void read_in_place(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end e[2];
+    job_begin(&job, 2);
+    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+    ends_meet(e, 2);
+    uint8_t *a = borrow(&e[0], 4 * MIB), *b = borrow(&e[0], 64 * KIB);
+    const struct { uint8_t *at; uint64_t length; } piece[] = {{a, 1}, {a + 64, 1 * MIB}, {a + 3 * MIB - 7, 1 * MIB + 7},
+        {b, 64 * KIB}, {b + 1, 0}, {b + 64 * KIB - 1, 1}};
+    uint64_t id = 0;
+    for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
+        send_lent(&e[0], 1, ++id, piece[i].at, piece[i].length, e, 2);
+        send_wholly(&e[0], 1, 0, ++id, 0, 100 * KIB, e, 2); /* an ordinary one between */
+        until_count(&e[1], id, e, 2);
+    }
+    for (uint64_t i = 0; i < id; i++) MUST(e[1].got[i].id == i + 1);
+    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
+    job_end(&job);
+}
+
+/* No room is needed for a payload that stays: far more can be under way than a transport would hold. */
+static void takes_no_room(void **state)
+{
+    (void)state;
+    enum { FRAMES = 500 };
+    struct job job;
+    struct end e[2];
+    struct parcel p;
+    job_begin(&job, 2);
+    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+    ends_meet(e, 2);
+    uint8_t *at = borrow(&e[0], 8 * MIB);
+    for (uint64_t id = 1; id <= FRAMES; id++) {
+        if (id == 1) parcel_lend(&p, &e[0], 1, 0, 7, at, 8 * MIB);
+        MUST(parcel_send(&p, &e[0]) == HARK_T_OK);
+    }
+    until_count(&e[1], FRAMES, e, 2);
+    MUST(end_heard(&e[1], 7) == FRAMES);
+    parcel_free(&p);
+    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
+    job_end(&job);
+}
+
+/* What claims to stay and does not lie in lent memory is copied: sent, it may be overwritten. */
+static void elsewhere_is_copied(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end e[2];
+    struct parcel p;
+    job_begin(&job, 2);
+    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+    ends_meet(e, 2);
+    uint8_t *at = borrow(&e[0], 64 * KIB);
+    parcel_make(&p, &e[0], 1, 0, 1, 0, 20 * KIB);
+    p.out.stays = true;
+    MUST(parcel_send(&p, &e[0]) == HARK_T_OK);
+    memset(p.payload, 0xee, 20 * KIB);
+    e[0].t->ops->reclaim(e[0].t, at, 64 * KIB);
+    until_count(&e[1], 1, e, 2);
+    parcel_free(&p);
+    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
+    job_end(&job);
+}
+
+/* Reclaimed, or closed with frames unread: nothing stays behind. */
+static void leaves_nothing(void **state)
+{
+    (void)state;
+    for (unsigned order = 0; order < 2; order++) {
+        struct job job;
+        struct end e[2];
+        job_begin(&job, 2);
+        for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+        ends_meet(e, 2);
+        size_t things = job_things(&job);
+        for (int i = 0; i < 100; i++) { /* also more of them than a receiver keeps mapped */
+            uint8_t *at = borrow(&e[0], 64 * KIB);
+            send_lent(&e[0], 1, (uint64_t)i + 1, at, 64 * KIB, e, 2);
+            until_count(&e[1], (size_t)i + 1, e, 2);
+            if (i % 2) e[0].t->ops->reclaim(e[0].t, at, 64 * KIB);
+        }
+        MUST(job_things(&job) <= things + 50);
+        send_lent(&e[0], 1, 200, borrow(&e[0], 64 * KIB), 64 * KIB, &e[0], 1);
+        end_close(&e[order]);
+        end_close(&e[1 - order]);
+        job_end(&job);
+    }
+}
+
+/* Its owner is killed: what it had sent arrives whole, or, when its successor is known, not at all. */
+static void owner_killed(void **state)
+{
+    (void)state;
+    for (unsigned told = 0; told < 2; told++) {
+        struct job job;
+        struct end e, next;
+        job_begin(&job, 2);
+        end_open(&e, &job, 1, 0);
+        fflush(NULL);
+        pid_t pid = fork();
+        MUST(pid >= 0);
+        if (pid == 0) {
+            struct end dying;
+            in_child = true;
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            end_open(&dying, &job, 0, 0);
+            MUST(dying.t->ops->peer(dying.t, 1, 0, e.t->ops->address(e.t)) == HARK_T_OK);
+            uint8_t *at = borrow(&dying, 2 * MIB);
+            for (uint64_t i = 0; i < 4; i++) send_lent(&dying, 1, i + 1, at + i * 512 * KIB, 500 * KIB, &dying, 1);
+            kill(getpid(), SIGKILL);
+        }
+        int status;
+        MUST(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        if (!told) until_count(&e, 4, &e, 1);
+        end_open(&next, &job, 0, 1); /* takes away what the former lent */
+        if (told) { /* the pieces are gone, and nobody has told us yet: no harm */
+            end_poll(&e);
+            MUST(e.count == 0);
+        }
+        MUST(e.t->ops->peer(e.t, 0, 1, next.t->ops->address(next.t)) == HARK_T_OK);
+        end_poll(&e);
+        MUST(e.count == (told ? 0 : 4));
+        end_close(&next);
+        end_close(&e);
+        job_end(&job);
+    }
+}
+
+const struct CMUnitTest lending_tests[] = {TEST(read_in_place), TEST(takes_no_room), TEST(elsewhere_is_copied),
+    TEST(leaves_nothing), TEST(owner_killed)};
+const size_t lending_count = sizeof lending_tests / sizeof *lending_tests;
