@@ -50,14 +50,15 @@ struct hark_rank { /* a row of `down` */
     uint32_t pad;
 };
 
+#define HARK_HINTS 8u
+
 struct hark_ends {
     uint32_t me, ranks;
     uint32_t inc; /* my incarnation */
     uint32_t re;  /* the recovery epoch of the last FAILED */
-    uint32_t hint; /* scratch: the channel used last */
     uint32_t offer; /* 1: OFFER all when this step's other effects are out */
     uint32_t awaiting; /* 1: restarted, and the FAILED that explains it has not come: the application waits */
-    uint32_t pad;
+    uint32_t hint[HARK_HINTS]; /* scratch: where channels used lately stand, by peer and ctx */
     struct hark_table group;    /* hark_range: my cluster */
     struct hark_table incs;     /* hark_incarnation: all that are not 0 */
     struct hark_table down;     /* hark_rank: D, who rolls back in this recovery */
@@ -228,18 +229,37 @@ static inline uint32_t hark_channel_search(const struct hark *p, const struct ha
     return low;
 }
 
-/* The row of (peer, ctx), or NULL. */
-static inline struct hark_channel *hark_channel_find(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
+HARK_COLD struct hark_channel *hark_channel_find_far(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
 {
-    if (e->hint < e->channels.count) {
-        struct hark_channel *c = hark_channel_at(p, e, e->hint);
-        if (c->peer == peer && c->ctx == ctx) return c;
-    }
     uint32_t i = hark_channel_search(p, e, peer, ctx);
     if (i == e->channels.count) return NULL;
     struct hark_channel *c = hark_channel_at(p, e, i);
     if (c->peer != peer || c->ctx != ctx) return NULL;
-    e->hint = i;
+    e->hint[(peer + ctx) % HARK_HINTS] = i;
+    return c;
+}
+
+/* The row of (peer, ctx), or NULL. */
+static inline struct hark_channel *hark_channel_find(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
+{
+    uint32_t i = e->hint[(peer + ctx) % HARK_HINTS];
+    if (i < e->channels.count) {
+        struct hark_channel *c = hark_channel_at(p, e, i);
+        if (c->peer == peer && c->ctx == ctx) return c;
+    }
+    return hark_channel_find_far(p, e, peer, ctx);
+}
+
+/* A row for a channel that has none. */
+HARK_COLD struct hark_channel *hark_channel_add(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
+{
+    uint32_t i = hark_channel_search(p, e, peer, ctx);
+    struct hark_channel *c = (struct hark_channel *)hark_insert(p, &e->channels, i);
+    c->peer = peer;
+    c->ctx = ctx;
+    c->inc = hark_inc_of(p, e, peer);
+    if (hark_ranges_hold(p, &e->group, peer)) c->flags = HARK_INTRA;
+    e->hint[(peer + ctx) % HARK_HINTS] = i;
     return c;
 }
 
@@ -249,15 +269,7 @@ static inline struct hark_channel *hark_channel_make(struct hark *p, struct hark
 {
     struct hark_channel *c = hark_channel_find(p, e, peer, ctx);
     *made = c == NULL;
-    if (c) return c;
-    uint32_t i = hark_channel_search(p, e, peer, ctx);
-    c = (struct hark_channel *)hark_insert(p, &e->channels, i);
-    c->peer = peer;
-    c->ctx = ctx;
-    c->inc = hark_inc_of(p, e, peer);
-    if (hark_ranges_hold(p, &e->group, peer)) c->flags = HARK_INTRA;
-    e->hint = i;
-    return c;
+    return c ? c : hark_channel_add(p, e, peer, ctx);
 }
 
 /* ---- arrival and delivery --------------------------------------------------------------------------- */
@@ -308,6 +320,7 @@ static inline bool hark_delivered(const struct hark *p, const struct hark_ends *
 {
     bool found;
     if (ssn <= c->done) return true;
+    if (e->beyond.count == 0) return false;
     hark_arrived_search(p, &e->beyond, c->peer, c->ctx, ssn, &found);
     return found;
 }
@@ -327,14 +340,19 @@ static inline void hark_deliver_mark(struct hark *p, struct hark_ends *e, struct
  * older is discarded, newer is held until the FAILED that explains it (v1). */
 enum { HARK_CURRENT = 0, HARK_OLDER = 1, HARK_NEWER = 2 };
 
+/* Of an application message, if its sender's incarnation is `known`. */
+static inline int hark_age_by(const struct hark_ends *e, const struct hark_head *h, uint32_t known)
+{
+    if (h->src_inc < known || h->dst_inc < e->inc) return HARK_OLDER;
+    if (h->src_inc > known || h->dst_inc > e->inc) return HARK_NEWER;
+    return HARK_CURRENT;
+}
+
 static inline int hark_age(const struct hark *p, const struct hark_ends *e, const struct hark_head *h)
 {
     if (h->type != HARK_APP && h->re != e->re) return h->re < e->re ? HARK_OLDER : HARK_NEWER;
     if (h->src == HARK_RECOVERY) return HARK_CURRENT;
-    uint32_t known = hark_inc_of(p, e, h->src);
-    if (h->src_inc < known || h->dst_inc < e->inc) return HARK_OLDER;
-    if (h->src_inc > known || h->dst_inc > e->inc) return HARK_NEWER;
-    return HARK_CURRENT;
+    return hark_age_by(e, h, hark_inc_of(p, e, h->src));
 }
 
 /* Is it addressed to me, from a process that exists, on a channel's terms? */

@@ -191,6 +191,8 @@ HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event
     if (status != HARK_OK) return status;
     status = hark_coordinated_dispatch(s, event, fx);
     if (status < 0 || s->gone) return status;
+    p->more = 0;
+    if (hark_step_rests(&s->ends, &s->wave)) return HARK_OK;
     status = hark_wave_pump(p, &s->ends, &s->wave, fx);
     if (status == HARK_OK) status = hark_offer_all(&s->ends, fx);
     p->more = status == HARK_MORE;

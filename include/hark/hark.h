@@ -47,6 +47,8 @@
 #endif
 
 #define HARK_TRAP() __builtin_trap()
+/* Off the way of ordinary messages: kept out of line there. */
+#define HARK_COLD static __attribute__((noinline, unused))
 
 #ifdef __cplusplus
 #define HARK_STATIC_ASSERT(what, why) static_assert(what, why)

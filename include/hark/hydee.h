@@ -137,7 +137,7 @@ static inline bool hark_hydee_inter(const struct hark_hydee_channel *c)
     return !(c->channel.flags & HARK_INTRA);
 }
 
-/* Room for a new channel and for `runs` new rows of its queues. */
+/* Room for new channels and for new chunks of their queues. */
 static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, uint32_t chunks)
 {
     int status = hark_reserve(&s->head, &hark_hydee_shape, &s->ends.channels, channels);
@@ -145,18 +145,32 @@ static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, ui
     return status;
 }
 
+/* Room for hark_hydee_captured: a wave may end in this step, and the step may have made a channel. */
+static inline int hark_hydee_reserve_positions(struct hark_hydee *s)
+{
+    return hark_reserve(&s->head, &hark_hydee_shape, &s->positions, s->ends.channels.count + 1);
+}
+
+static inline struct hark_hydee_channel *hark_hydee_find(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+{
+    return (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
+}
+
+HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+{
+    struct hark_hydee_channel *c =
+        (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
+    c->theirs = HARK_INFINITY;
+    c->first = 1;
+    c->log.width = c->rpp.width = c->recorded.width = 2;
+    c->digests.width = 1;
+    return c;
+}
+
 static inline struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
-    bool made;
-    struct hark_hydee_channel *c =
-        (struct hark_hydee_channel *)(void *)hark_channel_make(&s->head, &s->ends, peer, ctx, &made);
-    if (made) {
-        c->theirs = HARK_INFINITY;
-        c->first = 1;
-        c->log.width = c->rpp.width = c->recorded.width = 2;
-        c->digests.width = 1;
-    }
-    return c;
+    struct hark_hydee_channel *c = hark_hydee_find(s, peer, ctx);
+    return c ? c : hark_hydee_add(s, peer, ctx);
 }
 
 /* ---- Algorithm 1, with Algorithm 2 lines 11-20 ------------------------------------------------------------ */
@@ -213,7 +227,7 @@ static inline void hark_hydee_compare(struct hark_hydee *s, const struct hark_hy
 
 /* An orphan is sent again: nothing is transmitted, and the recovery process hears of it (Alg. 2 l. 14-15).
  * Never gated (E7); logged all the same (E15), at the phase that its receiver recorded (E6). */
-static inline uint64_t hark_hydee_suppress(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn,
+HARK_COLD uint64_t hark_hydee_suppress(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn,
     struct hark_effects *fx)
 {
     uint64_t phase = s->phase, first, last, recorded;
@@ -261,7 +275,15 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    struct hark_hydee_channel *c = hark_hydee_channel(s, h->src, h->ctx);
+    struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
+    if (hark_arrived_take(p, &s->ends.waiting, h->src, h->ctx, h->ssn))
+        return hark_fate(fx, HARK_HANDUP); /* from the image: it had arrived */
+    int age = hark_age_by(&s->ends, h, c ? c->channel.inc : hark_inc_of(p, &s->ends, h->src));
+    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    int status = hark_hydee_reserve(s, 1, 1);
+    if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
+    if (status < 0) return status;
+    c = hark_hydee_channel(s, h->src, h->ctx); /* rows may have moved */
     hark_accept(p, &s->ends, &c->channel, h, fx);
     if (fx->at[fx->count - 1].type != HARK_HANDUP) return HARK_OK;
     if (hark_hydee_inter(c)) hark_runs_add(p, &s->pool, &c->rpp, h->ssn, hark_get64(b));          /* l. 13-14 */
@@ -277,17 +299,18 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
     struct hark_bytes header = event->u.frame.header;
     if (header.length != HARK_HYDEE_HEADER) return HARK_EFRAME;
     if (s->wave.at) return HARK_ESTATE;
-    int status = hark_deliver_plain(&s->head, &hark_hydee_shape, &s->ends, event);
+    struct hark_channel *c;
+    int status = hark_deliver_position(&s->head, &hark_hydee_shape, &s->ends, event, &c);
     if (status < 0) return status;
     uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD);
-    if (!hark_ranges_hold(&s->head, &s->ends.group, hark_get32(header.at + 4))) phase++;             /* l. 12 */
+    if (!(c->flags & HARK_INTRA)) phase++;                                                           /* l. 12 */
     if (phase > s->phase) s->phase = phase;                                                      /* l. 12, 16 */
     s->date++;                                                                                       /* l. 17 */
     return HARK_OK;
 }
 
 /* Upon checkpoint: remembers the positions of this image, for the notices after later commits.  Alg. 1 l. 19-21 */
-static inline void hark_hydee_captured(struct hark_hydee *s)
+HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
 {
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
@@ -316,7 +339,7 @@ static inline struct hark_hydee_position *hark_hydee_position_of(struct hark_hyd
 
 /* After a wave is over: positions of images that are gone go, and if one was committed and as many
  * generations are kept as there should be, every peer hears the positions of the oldest. */
-static inline void hark_hydee_gc(struct hark_hydee *s, bool committed)
+HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
 {
     const struct hark_wave *w = &s->wave;
     uint64_t oldest = w->kept.count ? ((const struct hark_image *)hark_row_of(&s->head, &w->kept, 0))->id : 0;
@@ -691,7 +714,7 @@ static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effe
     return HARK_OK;
 }
 
-static inline int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
+HARK_COLD int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (s->busy) {
         int status = hark_hydee_pump_pos(s, fx);
@@ -745,7 +768,7 @@ static inline bool hark_hydee_length_ok(const struct hark_head *h, const uint8_t
     }
 }
 
-/* Room for whatever a frame of this length may add, before anything moves. */
+/* Room for whatever a control frame of this length may add, before anything moves. */
 static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *h, uint32_t length)
 {
     struct hark *p = &s->head;
@@ -757,40 +780,42 @@ static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *
     }
     int status = hark_hydee_reserve(s, channels, chunks);
     if (status >= 0 && h->type >= HARK_H_POS) status = hark_reserve(p, &hark_hydee_shape, &s->pairs, 1);
-    if (status >= 0 && h->type != HARK_APP && h->type < HARK_H_POS)
+    if (status >= 0 && h->type < HARK_H_POS)
         status = hark_wave_reserve(p, &hark_hydee_shape, &s->ends, &s->wave, length);
-    if (status >= 0 && s->wave.mode != HARK_W_RUN)
-        status = hark_reserve(p, &hark_hydee_shape, &s->positions, s->ends.channels.count + 1);
+    if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
     return status;
+}
+
+HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
+    struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    int age = hark_age(p, &s->ends, h);
+    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    int status = hark_hydee_room(s, h, length);
+    if (status < 0) return status;
+    switch (h->type) {
+    case HARK_H_POS: return hark_hydee_pos(s, h, b, fx);
+    case HARK_H_ORPH: return hark_hydee_orph(s, h, b, length, fx);
+    case HARK_H_RELEASE: return hark_hydee_release(s, b);
+    case HARK_H_RECDONE: return hark_hydee_recdone(s, fx);
+    case HARK_H_GC: return hark_hydee_trim(s, h, b, fx);
+    case HARK_W_MARK:
+        if (hark_ranges_hold(p, &s->ends.group, h->src)) hark_hydee_channel(s, h->src, h->ctx);
+        /* fall through */
+    default: return hark_wave_frame(p, &s->ends, &s->wave, h, b, length, s->recovering != 0, fx);
+    }
 }
 
 static inline int hark_hydee_frame(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    struct hark *p = &s->head;
     struct hark_head h;
     if (hark_head_get(&h, event->u.frame.header, HARK_KIND_HYDEE) < 0 || !hark_head_valid(&s->ends, &h))
         return HARK_EFRAME;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
     if (!hark_hydee_length_ok(&h, b, length)) return HARK_EFRAME;
-    if (h.type == HARK_APP && hark_arrived_take(p, &s->ends.waiting, h.src, h.ctx, h.ssn))
-        return hark_fate(fx, HARK_HANDUP); /* from the image: it had arrived */
-    int age = hark_age(p, &s->ends, &h);
-    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
-    int status = hark_hydee_room(s, &h, length);
-    if (status < 0) return status;
-    switch (h.type) {
-    case HARK_APP: return hark_hydee_arrive(s, &h, b, fx);
-    case HARK_H_POS: return hark_hydee_pos(s, &h, b, fx);
-    case HARK_H_ORPH: return hark_hydee_orph(s, &h, b, length, fx);
-    case HARK_H_RELEASE: return hark_hydee_release(s, b);
-    case HARK_H_RECDONE: return hark_hydee_recdone(s, fx);
-    case HARK_H_GC: return hark_hydee_trim(s, &h, b, fx);
-    case HARK_W_MARK:
-        if (hark_ranges_hold(p, &s->ends.group, h.src)) hark_hydee_channel(s, h.src, h.ctx);
-        /* fall through */
-    default: return hark_wave_frame(p, &s->ends, &s->wave, &h, b, length, s->recovering != 0, fx);
-    }
+    return h.type == HARK_APP ? hark_hydee_arrive(s, &h, b, fx) : hark_hydee_control(s, &h, b, length, fx);
 }
 
 /* Restart from the last image on stable storage; sends wait for the FAILED that explains it.   Alg. 2 l. 4-5 */
@@ -810,14 +835,12 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
     return HARK_OK;
 }
 
-static inline int hark_hydee_dispatch(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+/* All events but those of a message. */
+HARK_COLD int hark_hydee_other(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     int status;
     switch (event->type) {
-    case HARK_SEND: return hark_hydee_send(s, event, fx);
-    case HARK_ARRIVE: return hark_hydee_frame(s, event, fx);
-    case HARK_DELIVER: return hark_hydee_deliver(s, event);
     case HARK_CHECKPOINT_POINT:
     case HARK_STORED:
         if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
@@ -849,11 +872,16 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
     int status = hark_step_begin(p, &s->ends, event, fx, s->gone);
     if (status != HARK_OK) return status;
     uint32_t mode = s->wave.mode;
-    uint64_t newest = hark_hydee_newest(s);
-    status = hark_hydee_dispatch(s, event, fx);
+    uint64_t newest = mode == HARK_W_RUN ? 0 : hark_hydee_newest(s);
+    if (event->type == HARK_SEND) status = hark_hydee_send(s, event, fx);
+    else if (event->type == HARK_ARRIVE) status = hark_hydee_frame(s, event, fx);
+    else if (event->type == HARK_DELIVER) status = hark_hydee_deliver(s, event);
+    else status = hark_hydee_other(s, event, fx);
     if (status < 0 || s->gone) return status;
     if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_hydee_captured(s);
     if (mode != HARK_W_RUN && s->wave.mode == HARK_W_RUN) hark_hydee_gc(s, newest != hark_hydee_newest(s));
+    p->more = 0;
+    if (!s->busy && hark_step_rests(&s->ends, &s->wave)) return HARK_OK;
     status = hark_hydee_pump(s, fx);
     p->more = status == HARK_MORE;
     return status;

@@ -135,7 +135,7 @@ struct hark_queue {
     uint32_t skip;       /* rows gone from the head chunk */
     uint32_t count;      /* rows in use */
     uint32_t width;      /* words of a row, 1 .. HARK_CHUNK_WORDS */
-    uint32_t pad;
+    uint32_t fill;       /* slots passed in the tail chunk */
 };
 
 /* A place in a queue, for walks from its head; valid while the queue is not changed. */
@@ -151,10 +151,9 @@ struct hark_pool {
 
 #if HARK_BODIES
 
-/* Makes room for `more` rows of `t`, moving later tables up. HARK_EFULL leaves everything as it was. */
-static inline int hark_reserve(struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
+/* The table has no room for `more`: moves the later ones up. */
+HARK_COLD int hark_reserve_more(struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
 {
-    if (t->count + more <= t->room) return HARK_OK;
     uint64_t need = (uint64_t)t->count + more, room = (uint64_t)t->room * 2;
     if (room < need) room = need;
     if (room < 4) room = 4;
@@ -176,6 +175,12 @@ static inline int hark_reserve(struct hark *p, const struct hark_shape *s, struc
     t->room = (uint32_t)room;
     p->used += extra;
     return HARK_OK;
+}
+
+/* Makes room for `more` rows of `t`. HARK_EFULL leaves everything as it was. */
+static inline int hark_reserve(struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
+{
+    return more <= t->room - t->count ? HARK_OK : hark_reserve_more(p, s, t, more);
 }
 
 /* Opens a zeroed row before row i; room has been reserved. */
@@ -237,12 +242,15 @@ static inline int hark_pool_reserve(struct hark *p, const struct hark_shape *s, 
     return hark_reserve(p, s, &pool->chunks, more - pool->free_count);
 }
 
+/* Rows that fit into a chunk, by their width: a division on the way of every message is too dear. */
+static const uint8_t hark_queue_rows[HARK_CHUNK_WORDS + 1] = {0, 15, 7, 5, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
+
 static inline uint32_t hark_queue_per_chunk(const struct hark_queue *q)
 {
-    return HARK_CHUNK_WORDS / q->width;
+    return hark_queue_rows[q->width];
 }
 
-static inline uint32_t hark_chunk_take(struct hark *p, struct hark_pool *pool)
+HARK_COLD uint32_t hark_chunk_take(struct hark *p, struct hark_pool *pool)
 {
     if (pool->free_head) {
         uint32_t i = pool->free_head;
@@ -268,27 +276,25 @@ static inline void hark_chunk_give(struct hark *p, struct hark_pool *pool, uint3
 /* A new zeroed row at the tail; a chunk has been reserved. */
 static inline uint64_t *hark_queue_push(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
 {
-    uint32_t per = hark_queue_per_chunk(q), slot = (q->skip + q->count) % per;
-    if (q->head == 0 || slot == 0) {
+    if (q->head == 0 || q->fill == hark_queue_per_chunk(q)) {
         uint32_t i = hark_chunk_take(p, pool);
         if (q->head == 0) {
             q->head = i;
             q->skip = 0;
-            slot = 0;
         } else {
             hark_chunk(p, pool, q->tail)->next = i;
         }
         q->tail = i;
+        q->fill = 0;
     }
     q->count++;
-    return hark_chunk(p, pool, q->tail)->word + slot * q->width;
+    return hark_chunk(p, pool, q->tail)->word + q->fill++ * q->width;
 }
 
 static inline uint64_t *hark_queue_last(struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
 {
     if (q->count == 0) return NULL;
-    uint32_t slot = (q->skip + q->count - 1) % hark_queue_per_chunk(q);
-    return hark_chunk(p, pool, q->tail)->word + slot * q->width;
+    return hark_chunk(p, pool, q->tail)->word + (q->fill - 1) * q->width;
 }
 
 static inline uint64_t *hark_queue_first(struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
@@ -304,7 +310,7 @@ static inline void hark_queue_clear(struct hark *p, struct hark_pool *pool, stru
         hark_chunk_give(p, pool, q->head);
         q->head = next;
     }
-    q->tail = q->skip = q->count = 0;
+    q->tail = q->skip = q->count = q->fill = 0;
 }
 
 /* Takes the first row away. */
@@ -365,6 +371,7 @@ static inline void hark_queue_cut(struct hark *p, struct hark_pool *pool, struct
         rest = next;
     }
     q->tail = at;
+    q->fill = used;
     q->count = keep;
 }
 

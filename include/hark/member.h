@@ -15,12 +15,19 @@ extern "C" {
 static inline int hark_step_begin(struct hark *p, const struct hark_ends *e, const struct hark_event *event,
     struct hark_effects *fx, uint32_t gone)
 {
-    bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
-               event->type == HARK_CHECKPOINT_POINT;
     if (gone || (p->more != 0) != (event->type == HARK_CONTINUE)) return HARK_ESTATE;
     if (fx->room < HARK_EFFECTS_ROOM || fx->bytes_room < HARK_EFFECTS_BYTES) return HARK_ENOROOM;
     fx->count = fx->used = 0;
-    return app && e->awaiting ? HARK_WAIT : HARK_OK;
+    if (!e->awaiting) return HARK_OK;
+    bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
+               event->type == HARK_CHECKPOINT_POINT;
+    return app ? HARK_WAIT : HARK_OK;
+}
+
+/* The end of most steps: neither wave nor OFFER has anything to send. */
+static inline bool hark_step_rests(const struct hark_ends *e, const struct hark_wave *w)
+{
+    return (w->tell | w->marking | w->listing | e->offer) == 0;
 }
 
 /* The accept rule of every protocol here: exactly once and in ssn order, on any network. */
@@ -47,9 +54,9 @@ static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *f
     hark_emit(fx, HARK_OFFER)->peer = c->peer;
 }
 
-/* DELIVER, for protocols to which only the positions matter. */
-static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
-    const struct hark_event *event)
+/* DELIVER by positions: of a message that has arrived, once. *channel is its row. */
+static inline int hark_deliver_position(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+    const struct hark_event *event, struct hark_channel **channel)
 {
     struct hark_head h;
     if (hark_head_get(&h, event->u.frame.header, p->kind) < 0 || h.type != HARK_APP) return HARK_EFRAME;
@@ -58,7 +65,16 @@ static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *sh
     struct hark_channel *c = hark_channel_find(p, e, h.src, h.ctx);
     if (c == NULL || h.ssn == 0 || h.ssn > c->recv || hark_delivered(p, e, c, h.ssn)) return HARK_EINVAL;
     hark_deliver_mark(p, e, c, h.ssn);
+    *channel = c;
     return HARK_OK;
+}
+
+/* DELIVER, for protocols to which only the positions matter. */
+static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+    const struct hark_event *event)
+{
+    struct hark_channel *c;
+    return hark_deliver_position(p, shape, e, event, &c);
 }
 
 /* How many arrived and undelivered messages a checked image names. */

@@ -35,6 +35,9 @@ HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct har
     {#name, kind, rolls, recovery, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
         hark_##name##_names, hark_##name##_violated},
 
+#define HARK_PROTOCOL_STEP(name, kind, rolls, recovery)                                                                \
+    case kind: return hark_##name##_step(p, event, effects);
+
 static const struct hark_protocol hark_protocols[] = {HARK_PROTOCOLS(HARK_PROTOCOL_ROW)};
 
 HARK_FN const struct hark_protocol *hark_protocol_at(unsigned i)
@@ -61,8 +64,9 @@ HARK_FN const struct hark_protocol *hark_protocol_of(const struct hark *p)
 
 HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects)
 {
-    const struct hark_protocol *protocol = hark_protocol_of(p);
-    return protocol ? protocol->step(p, event, effects) : HARK_EINVAL;
+    if (p->magic != HARK_MAGIC) return HARK_EINVAL;
+    switch (p->kind) { HARK_PROTOCOLS(HARK_PROTOCOL_STEP) }
+    return HARK_EINVAL;
 }
 #endif
 

@@ -18,72 +18,90 @@ extern "C" {
 #define HARK_WIRE_HEAD 32u
 #define HARK_APP 0u /* type of an application message */
 
-/* A header's common part, decoded. */
+/* A header's common part, decoded; laid out as on the wire, so that it is read and written in one piece. */
 struct hark_head {
     uint8_t kind, type;
     uint16_t ctx;
     uint32_t src, dst, src_inc, dst_inc, re;
     uint64_t ssn;
 };
+HARK_STATIC_ASSERT(sizeof(struct hark_head) == HARK_WIRE_HEAD && offsetof(struct hark_head, re) == 20 &&
+                       offsetof(struct hark_head, ssn) == 24,
+    "the decoded head lies as on the wire");
 
 static inline void hark_copy(void *to, const void *from, uint64_t n)
 {
     __builtin_memcpy(to, from, n);
 }
 
+/* What a number looks like in memory when its bytes stand in the order of the wire, and back. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define HARK_LITTLE16(v) __builtin_bswap16(v)
+#define HARK_LITTLE32(v) __builtin_bswap32(v)
+#define HARK_LITTLE64(v) __builtin_bswap64(v)
+#else
+#define HARK_LITTLE16(v) (v)
+#define HARK_LITTLE32(v) (v)
+#define HARK_LITTLE64(v) (v)
+#endif
+
 static inline void hark_put16(uint8_t *b, uint16_t v)
 {
-    b[0] = (uint8_t)v;
-    b[1] = (uint8_t)(v >> 8);
+    v = HARK_LITTLE16(v);
+    hark_copy(b, &v, 2);
 }
 
 static inline void hark_put32(uint8_t *b, uint32_t v)
 {
-    b[0] = (uint8_t)v;
-    b[1] = (uint8_t)(v >> 8);
-    b[2] = (uint8_t)(v >> 16);
-    b[3] = (uint8_t)(v >> 24);
+    v = HARK_LITTLE32(v);
+    hark_copy(b, &v, 4);
 }
 
 static inline void hark_put64(uint8_t *b, uint64_t v)
 {
-    b[0] = (uint8_t)v;
-    b[1] = (uint8_t)(v >> 8);
-    b[2] = (uint8_t)(v >> 16);
-    b[3] = (uint8_t)(v >> 24);
-    b[4] = (uint8_t)(v >> 32);
-    b[5] = (uint8_t)(v >> 40);
-    b[6] = (uint8_t)(v >> 48);
-    b[7] = (uint8_t)(v >> 56);
+    v = HARK_LITTLE64(v);
+    hark_copy(b, &v, 8);
 }
 
 static inline uint16_t hark_get16(const uint8_t *b)
 {
-    return (uint16_t)(b[0] | b[1] << 8);
+    uint16_t v;
+    hark_copy(&v, b, 2);
+    return HARK_LITTLE16(v);
 }
 
 static inline uint32_t hark_get32(const uint8_t *b)
 {
-    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    uint32_t v;
+    hark_copy(&v, b, 4);
+    return HARK_LITTLE32(v);
 }
 
 static inline uint64_t hark_get64(const uint8_t *b)
 {
-    return (uint64_t)hark_get32(b) | (uint64_t)hark_get32(b + 4) << 32;
+    uint64_t v;
+    hark_copy(&v, b, 8);
+    return HARK_LITTLE64(v);
+}
+
+/* The order of the wire from that of the machine, or back: nothing on most machines. */
+static inline void hark_head_turn(struct hark_head *h)
+{
+    h->ctx = HARK_LITTLE16(h->ctx);
+    h->src = HARK_LITTLE32(h->src);
+    h->dst = HARK_LITTLE32(h->dst);
+    h->src_inc = HARK_LITTLE32(h->src_inc);
+    h->dst_inc = HARK_LITTLE32(h->dst_inc);
+    h->re = HARK_LITTLE32(h->re);
+    h->ssn = HARK_LITTLE64(h->ssn);
 }
 
 /* Writes HARK_WIRE_HEAD bytes. */
 static inline void hark_head_put(uint8_t *b, const struct hark_head *h)
 {
-    b[0] = h->kind;
-    b[1] = h->type;
-    hark_put16(b + 2, h->ctx);
-    hark_put32(b + 4, h->src);
-    hark_put32(b + 8, h->dst);
-    hark_put32(b + 12, h->src_inc);
-    hark_put32(b + 16, h->dst_inc);
-    hark_put32(b + 20, h->re);
-    hark_put64(b + 24, h->ssn);
+    struct hark_head x = *h;
+    hark_head_turn(&x);
+    hark_copy(b, &x, HARK_WIRE_HEAD);
 }
 
 /* Reads the common part; HARK_EFRAME if it is too short or of another protocol. */
@@ -91,15 +109,8 @@ static inline int hark_head_get(struct hark_head *h, struct hark_bytes from, uin
 {
     const uint8_t *b = from.at;
     if (from.length < HARK_WIRE_HEAD || b == NULL || b[0] != (uint8_t)kind) return HARK_EFRAME;
-    h->kind = b[0];
-    h->type = b[1];
-    h->ctx = hark_get16(b + 2);
-    h->src = hark_get32(b + 4);
-    h->dst = hark_get32(b + 8);
-    h->src_inc = hark_get32(b + 12);
-    h->dst_inc = hark_get32(b + 16);
-    h->re = hark_get32(b + 20);
-    h->ssn = hark_get64(b + 24);
+    hark_copy(h, b, HARK_WIRE_HEAD);
+    hark_head_turn(h);
     return HARK_OK;
 }
 
