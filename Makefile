@@ -13,8 +13,8 @@ demo: all
 check:
 	@BUILD=$(BUILD) .ci/check
 bench: all
-	ninja -C $(BUILD) bench/pingpong bench/bench-core bench/bench-log bench/shm_raw bench/uv_raw
-	$(BUILD)/bench/bench-core
+	ninja -C $(BUILD) bench/pingpong bench/bench-core bench/bench-log bench/shm_raw bench/uv_raw bench/floor
+	$(BUILD)/bench/bench-core $(BUILD)/bench/core.json
 	bench/bench.sh $(BUILD) $(ROUNDS)
 kill-matrix: all
 	test/kill/matrix.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(SEEDS),20)

@@ -245,7 +245,8 @@ void hark_process_wait(void)
     atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
     check(hark_driver_wait(P.driver, -1));
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
-    atomic_fetch_add_explicit(&P.slot->turn, 1, memory_order_relaxed);
+    /* Nobody else writes it. */
+    atomic_store_explicit(&P.slot->turn, atomic_load_explicit(&P.slot->turn, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
 /* ---- hooks that are the same for all --------------------------------------------------------------------------------- */
