@@ -1,7 +1,8 @@
 #!/bin/bash
 # What a message costs: each protocol beside `none` on the same transport, and that beside the bare machine; rounds are
 # interleaved, medians of rounds are shown. bench.sh BUILD [ROUNDS [MILLISECONDS]]: a table on standard output,
-# figures in BUILD/bench/bench.json. A row that could not be measured says so.
+# figures in BUILD/bench/bench.json. `bare-log` is a ring as long as a log of so many
+# bytes: whoever retains what it sends has to write that much memory. A row that could not be measured says so.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1 rounds=${2:-5} ms=${3:-100}
@@ -38,6 +39,7 @@ round() {
   local size t mpi root=
   for size in 8 1024 65536 $MIB; do
     row shm ping $size bare "$out/floor" ring ping $size "$ms" $((8 * MIB))
+    [ $size -ge 65536 ] && row shm ping $size bare-log "$out/floor" log ping $size "$ms" $((8 * MIB))
     row uv ping $size bare "$out/floor" libuv ping $size "$ms" $((8 * MIB))
     for t in shm uv; do
       carried $t ping $size $((4 * MIB)) none --protocol none
@@ -52,6 +54,8 @@ round() {
   done
   for size in 65536 $MIB; do
     row shm stream $size bare "$out/floor" ring stream $size "$ms" $((8 * MIB))
+    row shm stream $size bare-log/8MiB "$out/floor" log stream $size "$ms" $((8 * MIB))
+    row shm stream $size bare-log/512MiB "$out/floor" log stream $size "$ms" $((512 * MIB))
     carried shm stream $size $((4 * MIB)) none --protocol none
     carried shm stream $size $((4 * MIB)) hydee/8MiB --protocol hydee --no-digest
     carried shm stream $size $((256 * MIB)) none/long --protocol none
@@ -71,13 +75,13 @@ table() {
     }
     function over(x, y) { return x && y ? sprintf("%8.2f", x / y) : sprintf("%8s", "-") }
     END {
-      printf "%-4s %-6s %8s  %-13s %12s %8s %8s %10s\n", "on", "what", "bytes", "protocol", "ns", "/ bare", "/ none", "- none"
+      printf "%-4s %-6s %8s  %-15s %12s %8s %8s %10s\n", "on", "what", "bytes", "protocol", "ns", "/ bare", "/ none", "- none"
       printf "[" > json
       for (i = 1; i <= m; i++) {
         split(order[i], f, " ")
         x = median(order[i]); k = f[1] " " f[2] " " f[3] " "
         floor = median(k "bare"); base = median(k (f[4] == "hydee/512MiB" ? "none/long" : "none"))
-        printf "%-4s %-6s %8d  %-13s %12s %s %s %10s\n", f[1], f[2], f[3], f[4], x ? sprintf("%.0f", x) : "not measured",
+        printf "%-4s %-6s %8d  %-15s %12s %s %s %10s\n", f[1], f[2], f[3], f[4], x ? sprintf("%.0f", x) : "not measured",
           over(x, floor), over(x, base), x && base ? sprintf("%.0f", x - base) : "-"
         printf "%s\n  {\"on\": \"%s\", \"what\": \"%s\", \"bytes\": %d, \"protocol\": \"%s\", \"ns\": %s, \"bare_ns\": %s, \"none_ns\": %s, \"rounds\": %d}", (i > 1 ? "," : ""), f[1], f[2], f[3], f[4],
           x ? x : "null", floor ? floor : "null", base ? base : "null", n[order[i]] > json

@@ -117,6 +117,9 @@ int hark_log_open(struct hark_log **log, const struct hark_log_config *config, c
  * soon as there is room again. HARK_L_EINVAL, HARK_L_EFULL, HARK_L_EMEMORY. */
 int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
     const struct hark_log_part *part, uint32_t count);
+/* The same without the bytes: room for `length` of them at *at, which the caller fills before its next call on this log
+ * that reads the entry. It stays where it is until it is trimmed. Only for a log that does not spill. */
+int hark_log_reserve(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t length, void **at);
 /* *at is valid until the next call on this log. An entry on disk is read into a buffer of the log, outside of the
  * limit. HARK_L_ENONE, HARK_L_ESYSTEM. */
 int hark_log_get(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, const void **at, uint64_t *length);

@@ -64,8 +64,11 @@ struct hark_outgoing {
     struct hark_bytes header;
     struct hark_part part[3]; /* the payload is their concatenation; unused ones have length 0 */
     uint64_t done;            /* the transport's: bytes already taken; 0 at first */
-    bool stays;               /* the payload is part[0] alone, lies in memory from lend(), and stays there unchanged until the
-                                 receiver is known to have it or to be gone: it need not be copied */
+    /* Only for a transport that lends: NULL, or where the payload, which is part[0] alone, is to be kept, best in memory
+     * from lend(): then receivers take it from there. The transport copies it there, all of it before it answers
+     * HARK_T_OK; unless part[0].at is `keep`, then it is there. What is there stays unchanged until the receiver is known
+     * to have it or to be gone. After HARK_T_AGAIN the caller may copy it itself and let part[0].at be `keep`. */
+    void *keep;
 };
 
 struct hark_transport_config {
@@ -123,12 +126,12 @@ struct hark_transport_ops {
      * For supervisors, when all processes are gone. Never fails; missing things are fine. */
     void (*sweep)(const char *job, const char *directory);
     /* Optional, all three or none. lend() gives `bytes` (whole pages) that receivers can read where they stand: see
-     * hark_outgoing.stays. They are zero, and not yet certain to be there: have them backed before writing to them
+     * hark_outgoing.keep. They are zero, and not yet certain to be there: have them backed before writing to them
      * (MADV_POPULATE_WRITE). NULL: no more. reclaim() takes all of one lend() back; close() does so for all.
      * A transport that lends keeps no pointer to a frame, or into one, between two calls of send(). */
     void *(*lend)(struct hark_transport *t, uint64_t bytes);
     void (*reclaim)(struct hark_transport *t, void *at, uint64_t bytes);
-    /* 1: that receiver does not keep up, so the next frame had better be one that stays; 0: it waits for it. */
+    /* 1: that receiver does not keep up, so the next payload had better be kept where it can read it; 0: it waits for it. */
     int (*behind)(const struct hark_transport *t, uint32_t rank);
 };
 

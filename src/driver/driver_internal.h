@@ -19,6 +19,7 @@ enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG, FROM_COPY, FROM_LENT };
 
 /* From here on it can be worth while to let a receiver read the log's copy. */
 #define LENT_PAYLOAD 4096u
+#define PIECES_PAYLOAD (128u * 1024)
 
 struct outgoing { /* a frame that the transport has not taken yet */
     struct outgoing *next;
@@ -109,6 +110,8 @@ void driver_outgoing_free(struct hark_driver *d);
 int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject);
 /* Where the log has it, without the envelope. */
 int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part);
+/* As driver_retain, but the payload itself is still to be copied to *at. */
+int driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at);
 void driver_from_log(struct hark_driver *d, const struct hark_name *name);
 void driver_log_figures(struct hark_driver *d);
 int driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject);

@@ -10,16 +10,32 @@
 /* Sections of an image; the embedder's regions follow with its own ids. */
 enum { IMAGE_CORE = 1, IMAGE_LOG = 2, IMAGE_ARRIVED = 3, IMAGE_REGION = 4 };
 
+static int log_failed(struct hark_driver *d, int status)
+{
+    if (status == HARK_L_EFULL) return driver_fail(d, HARK_D_ELOG, "the payload log", "over its limit, and it can not spill");
+    return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+}
+
 int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
 {
     uint8_t envelope[ENVELOPE] = {0};
     struct hark_log_part part[2] = {{subject->payload, subject->length}, {envelope, sizeof envelope}};
     hark_put32(envelope, (uint32_t)subject->tag);
     int status = hark_log_retain(d->log, x->name.peer, x->name.ctx, x->name.ssn, part, 2);
-    if (status == HARK_L_EFULL) return driver_fail(d, HARK_D_ELOG, "the payload log", "over its limit, and it can not spill");
-    if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+    if (status < 0) return log_failed(d, status);
     driver_log_figures(d);
     driver_from_log(d, &x->name);
+    return HARK_D_OK;
+}
+
+int driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at)
+{
+    int status = hark_log_reserve(d->log, name->peer, name->ctx, name->ssn, subject->length + ENVELOPE, at);
+    if (status < 0) return log_failed(d, status);
+    hark_put32((uint8_t *)*at + subject->length, (uint32_t)subject->tag);
+    hark_put32((uint8_t *)*at + subject->length + 4, 0);
+    subject->retained = true;
+    driver_log_figures(d);
     return HARK_D_OK;
 }
 

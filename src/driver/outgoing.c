@@ -97,13 +97,14 @@ static int to_myself(struct hark_driver *d, const struct hark_effect *x, const s
     return HARK_D_OK;
 }
 
-/* Retain it first and let the receiver take it from the log? One copy less, but the receiver begins later: for a
- * receiver that does not wait for it. */
-static bool better_lent(const struct hark_driver *d, const struct hark_effect *x, const struct subject *s)
+/* Let the transport put it into the log, and the receiver take it from there? It is one copy less. But a payload of
+ * one piece is with the receiver sooner when it goes through the transport, and the log is written meanwhile: so only
+ * for a receiver that does not wait for it, or for long ones, which both ends copy piece by piece. */
+static bool better_kept(const struct hark_driver *d, const struct hark_effect *x, const struct subject *s)
 {
     return d->lends && s->length >= LENT_PAYLOAD && s->next && s->next->type == HARK_RETAIN &&
            s->next->name.peer == x->name.peer && s->next->name.ctx == x->name.ctx && s->next->name.ssn == x->name.ssn &&
-           d->transport->ops->behind(d->transport, x->peer);
+           (s->length >= PIECES_PAYLOAD || d->transport->ops->behind(d->transport, x->peer));
 }
 
 int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
@@ -120,17 +121,16 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
             if (status < 0) return status;
             tag = (int32_t)hark_get32((const uint8_t *)f.part[0].at + f.part[0].length);
             driver_count(&d->figures->replayed, 1);
-            f.stays = d->lends;
-            if (d->lends) from = FROM_LENT;
-        } else if (better_lent(d, x, subject)) {
-            int status = driver_retain(d, subject->next, subject);
-            if (status < 0) return status;
-            subject->retained = true;
-            from = FROM_LENT;
-            status = driver_in_log(d, &x->name, &f.part[0]);
-            if (status < 0) return status;
-            f.stays = true;
+            if (d->lends) {
+                from = FROM_LENT;
+                f.keep = (void *)(uintptr_t)f.part[0].at;
+            }
         } else {
+            if (better_kept(d, x, subject)) {
+                int status = driver_reserve(d, &x->name, subject, &f.keep);
+                if (status < 0) return status;
+                from = FROM_LENT;
+            }
             f.part[0].at = subject->payload;
             f.part[0].length = subject->length;
         }
@@ -147,6 +147,10 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
     if (first && !is_long) {
         int status = give(d, &f);
         if (status != 0) return status < 0 ? status : HARK_D_OK;
+    }
+    if (f.keep && f.keep != f.part[0].at) { /* the log is complete before anything else happens */
+        if (f.part[0].length) memcpy(f.keep, f.part[0].at, f.part[0].length);
+        f.part[0].at = f.keep;
     }
     int status = enqueue(d, &f, from, &x->name, subject->done);
     return status >= 0 && first && is_long ? driver_flush(d) : status;

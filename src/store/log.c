@@ -266,32 +266,29 @@ static inline void copy(uint8_t *to, const struct hark_log_part *part, uint32_t 
     }
 }
 
-static inline void put(struct log_segment *g, uint64_t ssn, uint64_t length, const struct hark_log_part *part,
-    uint32_t count)
+/* The room for an entry, and its slot; with bytes behind it up to where the next may begin, zero: they go to the file
+ * too. */
+static inline uint8_t *put(struct log_segment *g, uint64_t ssn, uint64_t length)
 {
     uint8_t *to = g->block + g->used;
     if (g->alone) {
-        copy(to, part, count);
         g->used = length;
-        return;
+        return to;
     }
+    uint64_t room = log_round(length, g->grain);
     if (g->count == 0) g->first = ssn;
-    copy(to, part, count);
-    memset(to + length, 0, (size_t)(log_round(length, g->grain) - length)); /* the gap goes to the file too */
+    memset(to + length, 0, (size_t)(room - length));
     struct log_slot *slot = (struct log_slot *)(void *)(g->block + g->room) - 1 - g->count;
     slot->step = (uint32_t)(ssn - g->first);
     slot->end = (uint32_t)(g->used + length);
-    g->used += log_round(length, g->grain);
+    g->used += room;
+    return to;
 }
 
-int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
-    const struct hark_log_part *part, uint32_t count)
+/* A new entry: *to is where its bytes go, NULL if the parts are in a file already. */
+static inline int add(struct hark_log *log, uint64_t key, uint64_t ssn, uint64_t length, const struct hark_log_part *part,
+    uint32_t count, uint8_t **to)
 {
-    uint64_t key = key_of(peer, ctx), length = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (part[i].length > UINT64_MAX - length) return HARK_L_EINVAL;
-        length += part[i].length;
-    }
     struct log_channel *c = log->recent;
     if (!c || c->key != key) {
         c = find(log, key);
@@ -305,7 +302,7 @@ int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t 
         int status = add_segment(log, c, ssn, length, part, count, &g);
         if (status != HARK_L_OK) return status;
     }
-    if (g->block) put(g, ssn, length, part, count);
+    *to = g->block ? put(g, ssn, length) : NULL;
     g->last = ssn;
     g->count++;
     g->bytes += length;
@@ -315,6 +312,29 @@ int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t 
     log->bytes += length;
     if (log->bytes > log->peak) log->peak = log->bytes;
     return HARK_L_OK;
+}
+
+int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
+    const struct hark_log_part *part, uint32_t count)
+{
+    uint64_t length = 0;
+    uint8_t *to;
+    for (uint32_t i = 0; i < count; i++) {
+        if (part[i].length > UINT64_MAX - length) return HARK_L_EINVAL;
+        length += part[i].length;
+    }
+    int status = add(log, key_of(peer, ctx), ssn, length, part, count, &to);
+    if (status == HARK_L_OK && to) copy(to, part, count);
+    return status;
+}
+
+int hark_log_reserve(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t length, void **at)
+{
+    uint8_t *to;
+    if (log->limit) return HARK_L_EFULL; /* it might have to go to a file at once, or while it is being filled */
+    int status = add(log, key_of(peer, ctx), ssn, length, NULL, 0, &to);
+    if (status == HARK_L_OK) *at = to;
+    return status;
 }
 
 /* ---- get, trim -------------------------------------------------------------------------------- */

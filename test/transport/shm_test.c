@@ -15,7 +15,7 @@ static void spoil(struct ring_writer *w, unsigned round)
     uint32_t word = (uint32_t)(40u << 2 | RING_FIRST);
     record->header = 24;
     record->payload = 16;
-    struct lent_place place = {(uint32_t)dice, 0, dice >> 20};
+    struct lent_place place = {(uint32_t)dice, 0, dice >> 20, 16};
     switch (round % 17) {
     case 0: word = (uint32_t)dice | 1; break;
     case 1: record->header = (uint32_t)dice | HARK_HEADER_MAX; break;
@@ -33,7 +33,7 @@ static void spoil(struct ring_writer *w, unsigned round)
     case 13:
         record->header = 24 | RING_ELSEWHERE;
         memcpy((uint8_t *)(record + 1) + 24, &place, sizeof place);
-        if (round % 17 == 13) word = (uint32_t)(24u << 2 | RING_FIRST);
+        if (round % 17 == 13) word = (uint32_t)(32u << 2 | RING_FIRST);
         break;
     case 14:
         record->header = (24 + (dice & 7)) | RING_ELSEWHERE;

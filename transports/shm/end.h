@@ -30,6 +30,7 @@ struct in { /* from one sender; made when its ring is found */
     bool half;         /* a frame longer than a record is arriving */
     struct hark_frame frame;
     void *place;
+    const uint8_t *source; /* where its payload is, if not in the ring */
     uint64_t got;      /* bytes of its payload */
     struct lent_list lent; /* pieces of the sender that were met */
     uint8_t *header;   /* a copy: its record is long overwritten when the frame is whole */

@@ -66,7 +66,7 @@ bool lent_find(const struct lent_list *l, const void *at, uint64_t length, struc
     for (uint32_t i = l->count; i-- > 0;) {
         const struct lent *p = &l->list[i];
         if (from < p->at || from >= p->at + p->bytes) continue;
-        *place = (struct lent_place){p->number, 0, (uint64_t)(from - p->at)};
+        *place = (struct lent_place){p->number, 0, (uint64_t)(from - p->at), 0};
         return length <= p->bytes - place->offset;
     }
     return false;

@@ -17,6 +17,7 @@
 struct lent_place {
     uint32_t number, pad;
     uint64_t offset;
+    uint64_t part; /* bytes of the payload that are there already */
 };
 
 struct lent { /* a piece of ours, or of another */

@@ -108,19 +108,26 @@ static int begin_long(struct end *e, struct in *in, const struct hark_frame *fra
     in->frame = *frame;
     in->frame.header.at = in->header;
     in->half = true;
+    in->source = NULL;
     in->place = e->sink.place(e->sink.self, &in->frame);
     if (in->place) memcpy(in->place, part, (size_t)length);
     in->got = length;
     return 0;
 }
 
-/* A frame whose payload lies where its sender has it. Without that the sender is dead: then so is the frame. */
+/* A frame whose payload lies where its sender keeps it. Without that the sender is dead: then so is the frame. */
 static int elsewhere(struct end *e, struct in *in, struct hark_frame *frame, const uint8_t *at, uint64_t length)
 {
     struct lent_place place;
     if (length != sizeof place) return RING_CORRUPT;
     memcpy(&place, at, sizeof place);
+    if (place.part > frame->length || (place.part == 0 && frame->length > 0)) return RING_CORRUPT;
     const uint8_t *payload = lent_look(&in->lent, e->job, in->from, place, frame->length);
+    if (payload && place.part < frame->length) {
+        int status = begin_long(e, in, frame, payload, place.part);
+        in->source = payload;
+        return status;
+    }
     if (payload) {
         arrived(e, frame, payload);
         return 1;
@@ -152,9 +159,17 @@ static inline int first(struct end *e, struct in *in, const struct ring_read *re
 
 static int rest(struct end *e, struct in *in, const struct ring_read *read)
 {
-    if (!in->half || read->record->payload != in->got || read->bytes > in->frame.length - in->got) return RING_CORRUPT;
-    if (in->place) memcpy((uint8_t *)in->place + in->got, (const uint8_t *)read->record + RING_LINE, (size_t)read->bytes);
-    in->got += read->bytes;
+    const uint8_t *from = (const uint8_t *)read->record + RING_LINE;
+    uint64_t bytes = read->bytes;
+    uint32_t head = read->record->header;
+    if (in->source) {
+        if (!(head & RING_ELSEWHERE) || bytes > 0) return RING_CORRUPT;
+        from = in->source + in->got;
+        bytes = head & ~RING_ELSEWHERE;
+    }
+    if (!in->half || read->record->payload != in->got || bytes > in->frame.length - in->got) return RING_CORRUPT;
+    if (in->place) memcpy((uint8_t *)in->place + in->got, from, (size_t)bytes);
+    in->got += bytes;
     if (in->got < in->frame.length) return 0;
     in->half = false;
     arrived(e, &in->frame, in->place);

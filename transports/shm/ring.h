@@ -39,7 +39,8 @@ enum { RING_SKIP = 1, RING_FIRST = 2, RING_REST = 3 };
 struct ring_record {
     _Atomic uint32_t word;
     uint32_t header;  /* FIRST: bytes of the frame's header, which follow, then 0 .. 7 unused, then payload. With
-                       * RING_ELSEWHERE, instead of the payload, a struct lent_place */
+                       * RING_ELSEWHERE, instead of the payload, a struct lent_place. REST of such a frame: RING_ELSEWHERE
+                       * and how many bytes more are there */
     uint64_t payload; /* FIRST: bytes of the whole payload; REST: how many of them came before */
 };
 HARK_STATIC_ASSERT(sizeof(struct ring_record) == 16, "a record's head");

@@ -172,7 +172,13 @@ static inline void gather(uint8_t *to, const struct hark_outgoing *o, uint64_t f
     }
 }
 
-/* A frame whose payload is to be read where it is. */
+/* One more piece of the payload to where it is kept. */
+static void keep_piece(const struct hark_outgoing *o, uint64_t from, uint64_t count)
+{
+    if (o->part[0].at != o->keep && count) memcpy((uint8_t *)o->keep + from, (const uint8_t *)o->part[0].at + from, (size_t)count);
+}
+
+/* The record that begins a frame whose payload is read where it is kept. */
 static int send_place(struct end *e, struct out *out, const struct hark_outgoing *o, uint64_t length, struct lent_place place)
 {
     struct ring_record *record = NULL;
@@ -183,9 +189,38 @@ static int send_place(struct end *e, struct out *out, const struct hark_outgoing
     uint8_t *at = (uint8_t *)(record + 1);
     record->header = o->header.length | RING_ELSEWHERE;
     record->payload = length;
-    memcpy(at, o->header.at, o->header.length);
+    copy(at, o->header.at, o->header.length);
     memcpy(at + header, &place, sizeof place);
+    keep_piece(o, 0, place.part);
     publish(e, out, record, need, RING_FIRST, header + sizeof place);
+    return HARK_T_OK;
+}
+
+/* Piece by piece, so that the receiver copies one while we copy the next. */
+static int send_kept(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length, struct lent_place place)
+{
+    bool there = o->part[0].at == o->keep;
+    if (!out->half) {
+        place.part = there || length < RING_CHUNK ? length : RING_CHUNK;
+        int status = send_place(e, out, o, length, place);
+        if (status != HARK_T_OK || place.part == length) return status;
+        out->half = true;
+        out->length = length;
+        out->done = place.part;
+    }
+    while (out->done < length) {
+        struct ring_record *record = NULL;
+        uint64_t part = length - out->done < RING_CHUNK ? length - out->done : RING_CHUNK;
+        int status = reserve(e, out, RING_LINE, &record);
+        o->done = o->header.length + out->done;
+        if (status != HARK_T_OK) return status;
+        keep_piece(o, out->done, part);
+        record->header = (uint32_t)part | RING_ELSEWHERE;
+        record->payload = out->done;
+        publish(e, out, record, RING_LINE, RING_REST, 0);
+        out->done += part;
+    }
+    out->half = false;
     return HARK_T_OK;
 }
 
@@ -291,11 +326,13 @@ int shm_send(struct hark_transport *t, struct hark_outgoing *o)
         out->turn = e->turn;
         out->streak = 0;
     }
-    if (o->stays && o->done == 0 && lent_find(&e->lent, o->part[0].at, length, &place)) status = send_place(e, out, o, length, place);
+    bool kept = o->keep && lent_find(&e->lent, o->keep, length, &place);
+    if (kept) status = send_kept(e, out, o, length, place);
     else if (__builtin_expect(!out->half && o->header.length + length <= RING_CHUNK, 1)) status = send_first(e, out, o, length, length);
     else status = send_long(e, out, o, length);
     if (__builtin_expect(status == HARK_T_OK, 1)) {
         out->streak++;
+        if (__builtin_expect(o->keep && !kept, 0)) keep_piece(o, 0, length);
         e->head.figures.frames_out++;
         e->head.figures.bytes_out += o->header.length + length;
     }
