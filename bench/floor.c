@@ -91,6 +91,8 @@ int main(int argc, char **argv)
     size_t window = ((size_t)atol(argv[5]) / size + 1) * size, log_bytes = (sizeof(struct log_ring) + window + 4095) & ~(size_t)4095;
     char *logs = mmap(NULL, 2 * log_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     must(logs != MAP_FAILED && bare != MAP_FAILED && socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0, "floor: no memory, or no sockets");
+    volatile long *next = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(next != MAP_FAILED, "floor: no memory");
     signal(SIGPIPE, SIG_IGN);
     memset(outgoing, 1, sizeof outgoing);
     memset(incoming, 1, sizeof incoming);
@@ -109,10 +111,10 @@ int main(int argc, char **argv)
         each[n++] = x;
         if (n <= WARM) count = batch_of(size, (size_t)atol(argv[5]), n < WARM ? limit / 50 : limit / 10, x);
         else if (n >= 4096 || nanoseconds() - begin > limit) count = 0;
-        memcpy(outgoing, &count, sizeof count);
+        if (first) *next = count; /* not in the message: bare libuv reads it in pieces to where it likes */
         if (first) give(&way, size);
         else take(&way, size);
-        if (!first) memcpy(&count, incoming, sizeof count);
+        count = *next;
     }
     if (first) {
         printf("%.1f\n", median_of(each + WARM, n - WARM));
