@@ -30,7 +30,8 @@ enum hark_app_status {
     HARK_A_ETRUNCATE = -84, /* the message is longer than the buffer; the first bytes are there */
     HARK_A_EARGUMENT = -85, /* NULL where memory is needed, an unknown type or operation, an id used twice */
     HARK_A_EPENDING = -86,  /* receives are posted and not completed: not at a checkpoint or finalize */
-    HARK_A_EREGION = -87    /* the image holds other regions than were protected */
+    HARK_A_EREGION = -87,   /* the image holds other regions than were protected */
+    HARK_A_ELENGTH = -88    /* the message is longer than a frame may be: 1 GiB, or `--option frame-limit` */
 };
 
 struct hark_info { /* of a received or probed message */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #define KILLS_MAX       10000u
 #define CHAOS_SPAN      10u        /* random kills come within the first 2^10 deliveries, early ones more often */
 #define CLUSTER_FILE    (64u << 20) /* a larger one is none, bytes */
+#define OPTIONS_MAX     16
 #define DEFAULT_MS      1000u
 
 struct arguments {
@@ -27,6 +29,8 @@ struct arguments {
     struct hark_kill *kill;
     uint64_t seed;
     uint32_t chaos; /* random kills asked for */
+    const char *option[OPTIONS_MAX];
+    uint32_t option_count;
     char *const *program;
     bool help;
 };
@@ -58,6 +62,7 @@ void hark_cli_run_help(void)
           "  --log-limit SIZE        payload log in memory of a process: 64K, 16M, 2G; 0: no limit (0)\n"
           "  --spill DIR             where logs over their limit go\n"
           "  --copies K              copies of a determinant, 1 to 8 (1)\n"
+          "  --option NAME=VALUE     a limit or size of the transport, see the manual\n"
           "  --kill RANK@N           kill RANK (or `recovery`) when it has made N deliveries (received N frames)\n"
           "  --chaos SEED[:COUNT]    kill COUNT times (1), where SEED says\n"
           "  --trace FILE            write what happened, for `hark trace`\n"
@@ -140,19 +145,22 @@ static int interval(struct arguments *a, const char *text)
     return bad("--interval: expected a time such as 500ms, 2s or 5m, or 0, found \"%s\"", text);
 }
 
-static int size(struct arguments *a, const char *text)
+/* Bytes, with a unit or without. */
+static bool size_of(const char *text, uint64_t *bytes)
 {
     static const char units[] = "KMGT";
     const char *end;
-    uint64_t n;
-    if (number(text, UINT64_MAX, &n, &end)) {
-        const char *unit = *end ? strchr(units, *end) : NULL;
-        unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-        if ((unit ? end[1] : *end) == 0 && n <= UINT64_MAX >> shift) {
-            a->o.log_limit = n << shift;
-            return 0;
-        }
-    }
+    if (!number(text, UINT64_MAX, bytes, &end)) return false;
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if ((unit ? end[1] : *end) != 0 || *bytes > UINT64_MAX >> shift) return false;
+    *bytes <<= shift;
+    return true;
+}
+
+static int log_limit(struct arguments *a, const char *text)
+{
+    if (size_of(text, &a->o.log_limit)) return 0;
     return bad("--log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"%s\"", text);
 }
 
@@ -161,6 +169,13 @@ static int copies(struct arguments *a, const char *text)
     uint64_t n;
     if (!whole_number(text, 8, &n) || n == 0) return bad("--copies: expected 1 to 8, found \"%s\"", text);
     a->o.copies = (uint32_t)n;
+    return 0;
+}
+
+static int add_option(struct arguments *a, const char *text)
+{
+    if (a->option_count == OPTIONS_MAX) return bad("--option: expected at most %d of them", OPTIONS_MAX);
+    a->option[a->option_count++] = text;
     return 0;
 }
 
@@ -200,13 +215,13 @@ static int chaos(struct arguments *a, const char *text)
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
-enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, KILL, CHAOS, TRACE, JSON,
+enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, OPTION, KILL, CHAOS, TRACE, JSON,
     NO_DIGEST, VERBOSE };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
     {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
     {"resume", 0, NULL, RESUME}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
-    {"copies", 1, NULL, COPIES}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS}, {"trace", 1, NULL, TRACE},
+    {"copies", 1, NULL, COPIES}, {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS}, {"trace", 1, NULL, TRACE},
     {"json", 1, NULL, JSON}, {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -220,9 +235,10 @@ static int option(struct arguments *a, int c, const char *word)
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;
     case RESUME: a->o.resume = true; return 0;
-    case LOG_LIMIT: return size(a, optarg);
+    case LOG_LIMIT: return log_limit(a, optarg);
     case SPILL: a->o.spill = optarg; return 0;
     case COPIES: return copies(a, optarg);
+    case OPTION: return add_option(a, optarg);
     case KILL: return planned_kill(a, optarg);
     case CHAOS: return chaos(a, optarg);
     case TRACE: a->o.trace = optarg; return 0;
@@ -343,6 +359,53 @@ static int kills(struct arguments *a)
     return 0;
 }
 
+/* What --option can set. A transport has the meaning of its options in its header. */
+static const struct named_option {
+    const char *transport; /* NULL: all of them */
+    const char *name;
+    int index;             /* of the transport's options; -1: frame-limit */
+    uint64_t least, most;
+    bool power;            /* of two */
+} named_options[] = {{NULL, "frame-limit", -1, 128u << 10, UINT64_C(1) << 30, false},
+    {"shm", "ring", 0, 256u << 10, 256u << 20, true}, {"shm", "spin", 1, 1, 100000, false},
+    {"uv", "handshake-ms", 0, 1, 3600000, false}, {"uv", "strangers", 1, 1, 65536, false},
+    {"uv", "window", 2, 256u << 10, 1u << 30, false}};
+
+static bool is_for(const struct named_option *x, const struct arguments *a)
+{
+    return x->transport == NULL || strcmp(x->transport, a->o.transport->name) == 0;
+}
+
+static int unknown_option(const struct arguments *a, const char *text)
+{
+    char known[200] = "";
+    for (size_t i = 0; i < HARK_COUNT(named_options); i++) {
+        size_t at = strlen(known);
+        if (is_for(&named_options[i], a))
+            snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", named_options[i].name);
+    }
+    return bad("--option: expected NAME=VALUE, NAME for transport %s one of %s, found \"%s\"", a->o.transport->name, known,
+        text);
+}
+
+static int set_option(struct arguments *a, const char *text)
+{
+    const char *value = strchr(text, '=');
+    const struct named_option *x = NULL;
+    uint64_t n;
+    for (size_t i = 0; value && i < HARK_COUNT(named_options); i++) {
+        const struct named_option *y = &named_options[i];
+        if (is_for(y, a) && strlen(y->name) == (size_t)(value - text) && memcmp(y->name, text, strlen(y->name)) == 0) x = y;
+    }
+    if (x == NULL) return unknown_option(a, text);
+    if (!size_of(value + 1, &n) || n < x->least || n > x->most || (x->power && (n & (n - 1))))
+        return bad("--option: %s: expected %s%" PRIu64 " to %" PRIu64 ", found \"%s\"", x->name,
+            x->power ? "a power of two from " : "", x->least, x->most, value + 1);
+    if (x->index < 0) a->o.frame_limit = n;
+    else a->o.option[x->index] = n;
+    return 0;
+}
+
 static int complete(struct arguments *a)
 {
     if (*a->program == NULL || **a->program == 0)
@@ -354,6 +417,7 @@ static int complete(struct arguments *a)
     int status = find_program(*a->program);
     if (status == 0) status = clusters(a);
     if (status == 0) status = kills(a);
+    for (uint32_t i = 0; status == 0 && i < a->option_count; i++) status = set_option(a, a->option[i]);
     return status;
 }
 

@@ -23,6 +23,7 @@ const char *hark_app_error(int status)
     case HARK_A_ETRUNCATE: return "the message is longer than the buffer";
     case HARK_A_EARGUMENT: return "NULL where memory is needed, or an unknown type or operation";
     case HARK_A_EPENDING: return "receives are posted and not completed";
+    case HARK_A_ELENGTH: return "the message is longer than the limit of a frame";
     case HARK_A_EREGION: return "the image holds other regions than were protected";
     default: return "unknown status";
     }
@@ -173,6 +174,7 @@ int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
     if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (tag < 0) return HARK_A_ETAG;
     if (data == NULL && length) return HARK_A_EARGUMENT;
+    if (length > P.payload_limit) return HARK_A_ELENGTH;
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
     if (P.setup.log_limit) wait_for_log(length);
     int status = hark_driver_send(P.driver, (uint32_t)to, ctx, tag, data, length);

@@ -19,6 +19,7 @@
  *     MARK      id u64: all output written before this belongs to checkpoint id
  *     FINISHED  the application has called finalize
  *     DIVERGED  text string: one line
+ *     TROUBLE   text string: one line; the run goes on, though without what failed
  *     FATAL     text string: one line; the process ends itself right after, and the job with it
  */
 #ifndef HARK_RUNTIME_CONTROL_H
@@ -30,9 +31,11 @@
 
 enum hark_control_type {
     HARK_C_SETUP = 1, HARK_C_PEER, HARK_C_FAILED, HARK_C_STORED, HARK_C_MARKED, HARK_C_QUIET, HARK_C_ALL_DONE,
-    HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL
+    HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL,
+    HARK_C_TROUBLE
 };
 
+#define HARK_FRAME_LIMIT (UINT64_C(1) << 30) /* of every transport, if it is not told another, bytes */
 #define HARK_CONTROL_MAX (16u << 20) /* no message is longer, bytes */
 
 /* A message being made or read. Made ones own `at` (hark_control_free); reading past the end sets `bad`. */
@@ -76,9 +79,11 @@ struct hark_setup {
     uint64_t interval_ms; /* between checkpoints; 0: only when asked; 1: at every call */
     uint32_t copies, generations, digest;
     uint64_t kill_at;    /* SIGKILL myself when I have made that many deliveries since the job began; 0: never */
-    uint64_t frame_limit;
+    uint64_t frame_limit; /* bytes of header and payload; 0: HARK_FRAME_LIMIT */
+    uint64_t option[4];   /* the transport's own */
     uint8_t key[32];
     int board;           /* descriptor of the board, inherited */
+    int store_fd;        /* of the store's directory, inherited: it stays when the directory is renamed; -1: none */
 };
 /* Lines `key=value`; returns a string to be freed, or NULL without memory. */
 char *hark_setup_write(const struct hark_setup *s);

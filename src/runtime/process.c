@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -229,10 +230,20 @@ static void check(int status)
     hark_process_fatal("rank %d: %s", (int)P.setup.rank, hark_driver_error(P.driver));
 }
 
+/* What the transport refused goes to the board; what the driver refused is there already. */
+static void count_refused(void)
+{
+    uint64_t now = P.transport->figures.refused;
+    if (now == P.refused) return;
+    atomic_store_explicit(&P.slot->refused, P.slot->refused + now - P.refused, memory_order_relaxed);
+    P.refused = now;
+}
+
 void hark_process_poll(void)
 {
     check(hark_process_control());
     check(hark_driver_poll(P.driver));
+    count_refused();
 }
 
 void hark_process_wait(void)
@@ -241,9 +252,11 @@ void hark_process_wait(void)
     check(said);
     int n = hark_driver_poll(P.driver);
     check(n);
+    count_refused();
     if (said > 0 || n > 0 || atomic_load_explicit(&P.pending, memory_order_acquire)) return;
     atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
     check(hark_driver_wait(P.driver, -1));
+    count_refused();
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
     /* Nobody else writes it. */
     atomic_store_explicit(&P.slot->turn, atomic_load_explicit(&P.slot->turn, memory_order_relaxed) + 1, memory_order_relaxed);
@@ -292,8 +305,18 @@ static int waiting(void *self)
 
 static void trouble(void *self, const char *line)
 {
+    char text[300];
+    struct hark_control m;
     (void)self;
-    fprintf(stderr, "hark: rank %d: %s\n", (int)P.setup.rank, line);
+    if (P.control < 0) {
+        fprintf(stderr, "hark: %s\n", line);
+        return;
+    }
+    /* Not on stderr: this is no part of the execution, and must not move the positions of its output. */
+    snprintf(text, sizeof text, "rank %d: %s", (int)P.setup.rank, line);
+    hark_control_begin(&m, HARK_C_TROUBLE);
+    hark_control_puts(&m, text, strlen(text));
+    hark_process_say(&m);
 }
 
 /* ---- open ------------------------------------------------------------------------------------------------------------- */
@@ -355,6 +378,15 @@ static void trace_open(const struct hark_clusters *clusters)
     if (P.trace == NULL) hark_process_fatal("%s", error);
 }
 
+/* The driver opens its transport; we remember it. */
+static const struct hark_transport_ops *opened;
+static int open_transport(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
+{
+    int status = opened->open(t, config, error);
+    P.transport = *t;
+    return status;
+}
+
 static void driver_open(const struct hark_hooks *hooks, const struct hark_clusters *clusters, bool recovery)
 {
     char error[256];
@@ -371,11 +403,15 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
         group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);
         c.core.group = group;
     }
-    c.transport = hark_transport_named(P.setup.transport);
-    if (c.transport == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);
+    opened = hark_transport_named(P.setup.transport);
+    if (opened == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);
+    struct hark_transport_ops ops = *opened;
+    ops.open = open_transport;
+    c.transport = &ops;
     c.transport_config = (struct hark_transport_config){.job = P.setup.job, .directory = P.setup.directory,
         .me = P.setup.rank, .inc = P.setup.inc, .ranks = P.setup.ranks, .frame_limit = P.setup.frame_limit};
     memcpy(c.transport_config.key, P.setup.key, sizeof P.setup.key);
+    memcpy(c.transport_config.option, P.setup.option, sizeof P.setup.option);
     c.store = P.store;
     c.log = (struct hark_log_config){.limit = P.setup.log_limit, .spill = P.setup.spill, .rank = P.setup.rank, .inc = P.setup.inc};
     c.figures = (struct hark_driver_figures *)(void *)P.slot;
@@ -391,6 +427,23 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
 HARK_STATIC_ASSERT(offsetof(struct hark_board_slot, refused) == offsetof(struct hark_driver_figures, refused),
     "a slot of the board begins with the driver's figures");
 
+/* The store by its name, which is what messages then say; or, where that is another directory by now or none, the
+ * directory that the job began with. */
+static int store_open(char error[256])
+{
+    struct stat named, begun;
+    char path[64];
+    const char *name = P.setup.store;
+    if (P.setup.store_fd >= 0 && fstat(P.setup.store_fd, &begun) == 0 &&
+        (stat(name, &named) < 0 || named.st_dev != begun.st_dev || named.st_ino != begun.st_ino)) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", P.setup.store_fd);
+        name = path;
+    }
+    int status = hark_store_open_directory(&P.store, name, P.setup.job, P.setup.ranks, false, error);
+    if (P.setup.store_fd >= 0) close(P.setup.store_fd);
+    return status;
+}
+
 void hark_process_open(const struct hark_hooks *hooks, bool recovery)
 {
     const char *control = getenv("HARK_CONTROL");
@@ -402,11 +455,11 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     if (control) setup_take(control);
     else setup_alone();
     board_open();
+    P.payload_limit = (P.setup.frame_limit ? P.setup.frame_limit : HARK_FRAME_LIMIT) - HARK_HEADER_MAX;
     if (P.setup.clusters ? hark_clusters_parse(&clusters, P.setup.ranks, P.setup.clusters, "clusters", error) < 0
                          : hark_clusters_blocks(&clusters, P.setup.ranks, P.setup.ranks) < 0)
         hark_process_fatal("rank %d: the clusters can not be read", (int)P.setup.rank);
-    if (P.setup.store && !recovery &&
-        hark_store_open_directory(&P.store, P.setup.store, P.setup.job, P.setup.ranks, false, error) < 0) {
+    if (P.setup.store && !recovery && store_open(error) < 0) {
         /* It may have vanished since the job began: then there will be no more checkpoints, and the job goes on. */
         if (P.setup.checkpoint) hark_process_fatal("rank %d: %s", (int)P.setup.rank, error);
         trouble(NULL, error);
@@ -443,6 +496,7 @@ void hark_process_close(void)
         pthread_cancel(P.reader);
         pthread_join(P.reader, NULL);
     }
+    count_refused();
     hark_observe_finish();
     hark_driver_close(P.driver);
     hark_trace_close(P.trace);

@@ -21,6 +21,9 @@ struct hark_process {
     struct hark_setup setup;
     int control; /* -1: a job of one, without a supervisor */
     struct hark_driver *driver;
+    const struct hark_transport *transport; /* the driver's: for what it refused */
+    uint64_t payload_limit; /* a longer one might not fit into a frame, with the longest header */
+    uint64_t refused;                       /* of that, what the board has */
     struct hark_store *store;
     const struct hark_protocol *protocol;
     struct hark_board *board;

@@ -249,7 +249,7 @@ static int run(struct supervisor *s)
 
 int hark_supervise(const struct hark_run_options *options)
 {
-    struct supervisor s = {.o = options, .lock = -1, .board_fd = -1, .janitor = {-1, 0}};
+    struct supervisor s = {.o = options, .lock = -1, .board_fd = -1, .store_fd = -1, .janitor = {-1, 0}};
     struct rlimit files;
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     /* A few descriptors for each process. */

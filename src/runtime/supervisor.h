@@ -28,6 +28,8 @@ struct hark_run_options {
     uint64_t log_limit; /* bytes of payload log in memory, a process; 0: none */
     uint64_t interval_ms; /* between checkpoints; 0: none */
     uint32_t copies, generations;
+    uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
+    uint64_t option[4];   /* the transport's own, see its header; 0: its default */
     bool resume, digest, verbose;
     const struct hark_kill *kill; /* any order */
     uint32_t kills;

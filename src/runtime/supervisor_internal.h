@@ -58,6 +58,7 @@ struct child { /* a process of the job, over all its incarnations */
     bool dying;    /* its last words are being read */
     bool doomed;   /* killed by us, because it goes back with another one */
     bool restarted; /* ever */
+    bool troubled;  /* it could not write an image, and its group has decided none since */
 };
 
 enum phase { RUNNING, FINISHING, ENDING };
@@ -97,7 +98,8 @@ struct supervisor {
     struct hark_service *service;
     struct hark_janitor janitor;
     struct hark_board *board;
-    int board_fd;
+    int board_fd, store_fd;
+    bool store_gone; /* and said */
     bool directory_made;
     bool belongs; /* the store is of an earlier run */
 
@@ -109,7 +111,7 @@ struct supervisor {
     struct recovery *recovery;
     uint32_t failures, recoveries;
     uint64_t started, ended, died; /* ns; died: first sign of deaths not announced yet */
-    uint64_t diverged;
+    uint64_t diverged, troubles;
 
     uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when (ns) */
     bool quiet_said;
@@ -130,6 +132,8 @@ int hark_sup_job_open(struct supervisor *s);
 void hark_sup_job_close(struct supervisor *s);
 /* The part file of an incarnation, remembered for the merge; NULL if nothing is traced. */
 const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc);
+/* Says once if the store's directory is not where it was. */
+void hark_sup_look_for_store(struct supervisor *s);
 void hark_sup_trace(struct supervisor *s, uint8_t kind, uint32_t rank, uint32_t inc, uint64_t id);
 void hark_sup_trace_failed(struct supervisor *s);
 
@@ -148,6 +152,9 @@ void hark_sup_take(struct child *c); /* what has come on the control socket */
 void hark_sup_setup(struct child *c);
 void hark_sup_announce(struct supervisor *s, struct child *only); /* the present FAILED, to all (only NULL) that are up */
 void hark_sup_try_finish(struct supervisor *s);
+
+/* The store fails, for a process or (NULL) for us: said once, until it works again. */
+void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line);
 
 /* supervisor_recover.c */
 bool hark_sup_is_dead(const struct child *c); /* also when it is not reaped yet */

@@ -63,9 +63,23 @@ static int open_stores(struct supervisor *s, bool fresh)
     if (status == HARK_S_OK && record == NULL) snprintf(error, sizeof error, "no memory");
     if (record) status = hark_store_open_directory(&s->record, record, s->job, 1, fresh, error);
     free(record);
-    if (s->record) return 0;
+    if (s->record) {
+        s->store_fd = open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (s->store_fd >= 0) return 0;
+        snprintf(error, sizeof error, "store %s: %s", s->store_path, strerror(errno));
+    }
     hark_sup_say("%s", error);
     return 2;
+}
+
+void hark_sup_look_for_store(struct supervisor *s)
+{
+    struct stat named, ours;
+    if (s->store_gone || fstat(s->store_fd, &ours) < 0) return;
+    if (stat(s->store_path, &named) == 0 && named.st_dev == ours.st_dev && named.st_ino == ours.st_ino) return;
+    s->store_gone = true;
+    hark_sup_say("store %s: it is not there any more, removed or renamed; the run goes on with the checkpoints that it has",
+        s->store_path);
 }
 
 /* Finds and locks the store that is kept, and learns whose it is. */
@@ -277,6 +291,7 @@ void hark_sup_job_close(struct supervisor *s)
     if (s->images) s->images->ops->close(s->images);
     if (s->board) munmap(s->board, HARK_BOARD_BYTES(s->o->ranks));
     if (s->board_fd >= 0) close(s->board_fd);
+    if (s->store_fd >= 0) close(s->store_fd);
     if (s->directory_made) {
         s->o->transport->sweep(s->job, s->directory);
         hark_remove_tree(s->directory);

@@ -128,8 +128,8 @@ int hark_sup_json(const struct supervisor *s)
         put_totals(f, s);
         put_failures(f, s);
         put_recoveries(f, s);
-        fprintf(f, "  \"diverged\": %" PRIu64 ",\n  \"elapsed_ms\": %.3f,\n  \"exit\": %d\n}\n", s->diverged,
-            ms(s->started, s->ended), s->exit);
+        fprintf(f, "  \"diverged\": %" PRIu64 ",\n  \"troubles\": %" PRIu64 ",\n  \"elapsed_ms\": %.3f,\n  \"exit\": %d\n}\n",
+            s->diverged, s->troubles, ms(s->started, s->ended), s->exit);
         bool failed = ferror(f) != 0;
         if (fclose(f) == 0 && !failed) return 0;
     }

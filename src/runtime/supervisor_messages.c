@@ -1,6 +1,7 @@
 /* supervisor_messages.c: what processes say, and what they are told. */
 #include "supervisor_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,9 +29,12 @@ void hark_sup_setup(struct child *c)
         .interval_ms = o->interval_ms,
         .copies = o->copies,
         .generations = o->generations,
+        .frame_limit = o->frame_limit,
+        .option = {o->option[0], o->option[1], o->option[2], o->option[3]},
         .digest = o->digest,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
-        .board = s->board_fd};
+        .board = s->board_fd,
+        .store_fd = s->store_fd};
     memcpy(setup.key, s->key, sizeof setup.key);
     struct hark_control m;
     char *text = hark_setup_write(&setup);
@@ -79,7 +83,8 @@ void hark_sup_try_finish(struct supervisor *s)
     if (s->phase != RUNNING || s->signal || hark_service_down(s->service)) return;
     for (uint32_t i = 0; i < s->o->ranks; i++)
         if (!s->child[i].finished || s->child[i].doomed || hark_sup_is_dead(&s->child[i])) return;
-    if (hark_service_finish(s->service) < 0) hark_sup_say("%s", hark_service_error(s->service));
+    hark_sup_look_for_store(s);
+    if (hark_service_finish(s->service) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     s->phase = FINISHING;
     tell_all(s, HARK_C_ALL_DONE);
 }
@@ -127,6 +132,43 @@ static void on_hello(struct child *c, struct hark_control *m)
     }
 }
 
+/* ---- a store that fails -------------------------------------------------------------------------------------- */
+
+static bool is_troubled(const struct supervisor *s)
+{
+    bool any = s->record_failed;
+    for (uint32_t i = 0; i < s->count; i++) any |= s->child[i].troubled;
+    return any;
+}
+
+void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line)
+{
+    s->troubles++;
+    hark_sup_look_for_store(s);
+    if (!is_troubled(s) && !s->store_gone) hark_sup_say("%s; the run goes on with the checkpoints that it has", line);
+    if (whose) whose->troubled = true;
+    else s->record_failed = true;
+}
+
+static void on_trouble(struct child *c, struct hark_control *m)
+{
+    size_t length;
+    const char *text = hark_control_gets(m, &length);
+    char line[512];
+    if (m->bad) return;
+    snprintf(line, sizeof line, "%.*s", (int)length, text);
+    hark_sup_trouble(c->s, c, line);
+}
+
+/* A wave of the group of `rank` was decided: its members' images are written again, and so is the record. */
+static void works_again(struct supervisor *s, uint32_t rank)
+{
+    s->record_failed = false;
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (s->o->protocol->rolls != HARK_ROLLS_GROUP || s->o->clusters.of[r] == s->o->clusters.of[rank])
+            s->child[r].troubled = false;
+}
+
 static void on_persist(struct child *c, struct hark_control *m)
 {
     struct supervisor *s = c->s;
@@ -134,9 +176,8 @@ static void on_persist(struct child *c, struct hark_control *m)
     uint64_t id = hark_control_get64(m);
     if (m->bad) return;
     int status = hark_service_fact(s->service, fact, peer, re, id);
-    if (status == HARK_SERVICE_EDURABLE && !s->record_failed)
-        hark_sup_say("%s; the run goes on, but can not be resumed", hark_service_error(s->service));
-    s->record_failed = status == HARK_SERVICE_EDURABLE;
+    if (status == HARK_SERVICE_EDURABLE) hark_sup_trouble(s, NULL, hark_service_error(s->service));
+    if (status == HARK_SERVICE_OK && fact == HARK_FACT_WAVE) works_again(s, peer);
     struct hark_control answer;
     hark_control_begin(&answer, HARK_C_STORED);
     hark_control_put32(&answer, fact);
@@ -184,6 +225,7 @@ static void on_message(struct child *c, struct hark_control *m)
         c->finished = true;
         hark_sup_try_finish(c->s);
         break;
+    case HARK_C_TROUBLE: on_trouble(c, m); break;
     case HARK_C_DIVERGED:
     case HARK_C_FATAL: on_last_line(c, m); break;
     default: break; /* a newer library may say more */

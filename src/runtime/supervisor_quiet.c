@@ -51,6 +51,7 @@ void hark_sup_look(uv_timer_t *timer)
     struct sums sum;
     uint64_t now = hark_sup_now();
     if (s->phase != RUNNING || s->signal) return;
+    hark_sup_look_for_store(s);
     bool still = add_up(s, &sum);
     if (s->quiet_said && !still) {
         s->look_since = now;

@@ -107,9 +107,9 @@ static void killed(struct child *c, int sig)
     }
     note_failure(c, kind);
     hark_sup_trace(s, HARK_TRACE_KILL, c->rank, c->inc, 0);
-    if (s->phase == FINISHING) {
-        hark_sup_say("%s died (%s) after the end of the job, when nothing brings it back", name, kind);
-        hark_sup_end(s, 1);
+    if (s->phase == FINISHING) { /* all have finished, durably: there is nothing that it could take with it */
+        hark_sup_say("%s died (%s) after the end of the job, which is done", name, kind);
+        c->exited = true;
     } else if (c->rank != HARK_RECOVERY && s->o->protocol->rolls == 0) {
         hark_sup_say("%s died (%s) after %llu deliveries; protocol %s survives no failure", name, kind,
             (unsigned long long)hark_sup_progress(c), s->o->protocol->name);
@@ -324,13 +324,10 @@ static void bring_back(struct supervisor *s, const uint8_t *member)
     struct child *recovery = s->count > s->o->ranks ? &s->child[s->o->ranks] : NULL;
     bool new_recovery = recovery && recovery->dead, over = hark_service_down(s->service) == 0, ranks = false;
     for (uint32_t r = 0; r < s->o->ranks; r++) ranks |= member[r] != 0;
+    hark_sup_look_for_store(s);
     if (!choose(s, member)) return;
     say_failures(s);
-    if (hark_service_fail(s->service, member, new_recovery) < 0) {
-        if (!s->record_failed)
-            hark_sup_say("%s; the run goes on, but can not be resumed", hark_service_error(s->service));
-        s->record_failed = true;
-    }
+    if (hark_service_fail(s->service, member, new_recovery) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     hark_sup_trace_failed(s);
     if (ranks) note_recovery(s, member, over);
     s->died = 0;

@@ -64,7 +64,9 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     if (getppid() != parent) _exit(1);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0) return;
-    if (fcntl(p->control[1], F_SETFD, 0) < 0 || fcntl(c->s->board_fd, F_SETFD, 0) < 0) return;
+    if (fcntl(p->control[1], F_SETFD, 0) < 0 || fcntl(c->s->board_fd, F_SETFD, 0) < 0 ||
+        fcntl(c->s->store_fd, F_SETFD, 0) < 0)
+        return;
     snprintf(control, sizeof control, "%d", p->control[1]);
     if (setenv("HARK_CONTROL", control, 1) < 0) return;
     if (c->rank != HARK_RECOVERY) {

@@ -170,6 +170,23 @@ static void files(void **state)
     EXPECT("hark: store /proc/self/job: No such file or directory", "run", "--store", "/proc/self/job", "--", "true");
 }
 
+/* What can be set depends on the transport. */
+static void options(void **state)
+{
+    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, ring, spin, found "
+           "\"window=1M\"", "run", "--option", "window=1M", "--", "true");
+    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport uv one of frame-limit, handshake-ms, strangers, "
+           "window, found \"ring=1M\"", "run", "--option", "ring=1M", "--transport", "uv", "--", "true");
+    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, ring, spin, found "
+           "\"ring\"", "run", "--option", "ring", "--", "true");
+    EXPECT("hark run: --option: ring: expected a power of two from 262144 to 268435456, found \"300000\"", "run",
+        "--option", "ring=300000", "--", "true");
+    EXPECT("hark run: --option: frame-limit: expected 131072 to 1073741824, found \"2G\"", "run", "--option",
+        "frame-limit=2G", "--", "true");
+    EXPECT("hark run: --option: strangers: expected 1 to 65536, found \"\"", "run", "--transport", "uv", "--option",
+        "strangers=", "--", "true");
+}
+
 static void a_store_of_another_job(void **state)
 {
     struct run *r = *state;
@@ -209,6 +226,6 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(the_command), TEST(the_program), TEST(values), TEST(names), TEST(clusters),
-        TEST(kills), TEST(files), TEST(a_store_of_another_job), TEST(help)};
+        TEST(kills), TEST(files), TEST(options), TEST(a_store_of_another_job), TEST(help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,146 @@
+/* lap.c: a program for tests of faults: a token goes round, and at chosen laps something is done to the world.
+ *
+ *   lap LAPS [RANK:LAP:WORD[=VALUE]]...   at the beginning of that lap (from 1), once in all incarnations
+ *   lap LAPS [RANK:end:WORD]              before hark_finalize
+ *   lap LAPS [RANK:after:WORD]            when hark_finalize has returned
+ *   lap LAPS [RANK:exit:WORD]             in an atexit handler
+ *   meet=NAME    makes the file NAME in PLACE, goes on when there is NAME.go
+ *   fill=FILE    writes FILE until there is no room any more
+ *   die=SIGNAL   ends by it
+ *   send=BYTES   sends so many to the next, who takes none of it
+ *   lines=N      prints N lines of 64 bytes
+ *   partial=TEXT prints TEXT, no line
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hark/app.h"
+
+enum { END = -3, AFTER = -1, EXIT = -2, TAG = 1, WORDS = 4096 };
+
+static int arguments, rank;
+static char **argument;
+
+static void check(int status, const char *call)
+{
+    if (status >= 0) return;
+    printf("rank %d: %s: %s\n", rank, call, hark_app_error(status));
+    exit(1);
+}
+
+static bool make(const char *format, const char *name)
+{
+    char text[300], path[600];
+    snprintf(text, sizeof text, format, name);
+    snprintf(path, sizeof path, "%s/%s", getenv("PLACE"), text);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
+static void meet(const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s.go", getenv("PLACE"), name);
+    make("%s", name);
+    while (access(path, F_OK) < 0) (void)poll(NULL, 0, 1);
+}
+
+static void fill(const char *path)
+{
+    static char much[4096];
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    while (fd >= 0 && write(fd, much, sizeof much) > 0) {}
+    while (fd >= 0 && write(fd, much, 1) > 0) {}
+    if (fd < 0 || (errno != ENOSPC && errno != EFBIG)) printf("rank %d: %s was not filled\n", rank, path);
+    if (fd >= 0) close(fd);
+}
+
+static void lines(int count)
+{
+    for (int i = 1; i <= count; i++) printf("rank %d line %08d of %08d %s\n", rank, i, count, ".............................");
+}
+
+static void much(size_t bytes)
+{
+    void *at = calloc(1, bytes);
+    if (at == NULL) exit(1);
+    check(hark_send(at, bytes, (rank + 1) % hark_size(), TAG + 1), "hark_send");
+    free(at);
+}
+
+static void act(const char *word, const char *value)
+{
+    if (strncmp(word, "meet=", 5) == 0) meet(value);
+    if (strncmp(word, "fill=", 5) == 0) fill(value);
+    if (strncmp(word, "lines=", 6) == 0) lines(atoi(value));
+    if (strncmp(word, "send=", 5) == 0) much(strtoull(value, NULL, 10));
+    if (strncmp(word, "partial=", 8) == 0) fputs(value, stdout);
+    if (strncmp(word, "die=", 4) == 0) {
+        fflush(stdout);
+        raise(atoi(value));
+    }
+}
+
+/* Printing is part of the execution, and comes again with it; what is done to the world is done once. */
+static void at_lap(int lap)
+{
+    for (int i = 2; i < arguments; i++) {
+        char *word, number[16];
+        int at;
+        if (strtol(argument[i], &word, 10) != rank || *word++ != ':') continue;
+        if (strncmp(word, "after:", 6) == 0) at = AFTER;
+        else if (strncmp(word, "end:", 4) == 0) at = END;
+        else if (strncmp(word, "exit:", 5) == 0) at = EXIT;
+        else at = atoi(word);
+        word = strchr(word, ':');
+        if (word == NULL || at != lap) continue;
+        char *value = strchr(++word, '=');
+        snprintf(number, sizeof number, "%d", i);
+        bool prints = strncmp(word, "lines=", 6) == 0 || strncmp(word, "partial=", 8) == 0;
+        if (prints || make("did-%s", number)) act(word, value ? value + 1 : "");
+    }
+}
+
+static void at_exit(void)
+{
+    at_lap(EXIT);
+}
+
+int main(int argc, char **argv)
+{
+    static int64_t state[WORDS]; /* laps done, token */
+    uint64_t from;
+    int64_t laps = argc > 1 ? atoll(argv[1]) : 0;
+    arguments = argc;
+    argument = argv;
+    check(hark_init(), "hark_init");
+    rank = hark_rank();
+    int next = (rank + 1) % hark_size(), previous = (rank + hark_size() - 1) % hark_size();
+    atexit(at_exit);
+    check(hark_protect(1, state, sizeof state), "hark_protect");
+    check(hark_restarted(&from), "hark_restarted");
+    while (state[0] < laps) {
+        at_lap((int)state[0] + 1);
+        if (rank == 0) check(hark_send(&state[1], sizeof state[1], next, TAG), "hark_send");
+        check(hark_recv(&state[1], sizeof state[1], previous, TAG, NULL), "hark_recv");
+        state[1] += rank + 1;
+        if (rank != 0) check(hark_send(&state[1], sizeof state[1], next, TAG), "hark_send");
+        state[0]++;
+        if (rank == 0) printf("lap %" PRId64 ": token %" PRId64 "\n", state[0], state[1]);
+        check(hark_checkpoint(), "hark_checkpoint");
+    }
+    printf("rank %d: token %" PRId64 "\n", rank, state[1]);
+    at_lap(END);
+    check(hark_finalize(), "hark_finalize");
+    at_lap(AFTER);
+    return 0;
+}
