@@ -12,6 +12,7 @@ program() { # the command of a program, small enough to be run often
     cg) echo "$examples/cg" ;;
     heat2d) echo "$examples/heat2d" ;;
     anysource) echo "$examples/anysource" ;;
+    long) echo "$examples/../test/kill/long" ;;
   esac
 }
 
@@ -38,14 +39,14 @@ try() { # name, program, ranks that may go back (or any), options...
   verdict "$name: hark run -n 8 --clusters 4 $* -- $x" "$wrong"
 }
 
-for x in heat2d cg anysource; do
+for x in heat2d cg anysource long; do
   timeout 120 "$hark" run -n 8 --clusters 4 -- $(program $x) >"$work/$x" 2>"$work/err" || verdict "undisturbed $x" "exit $?"
 done
 
 for ((seed = first; seed < first + seeds; seed++)); do
   for p in coordinated hydee scmel; do
     for t in shm uv; do
-      for x in heat2d cg anysource; do
+      for x in heat2d cg anysource long; do
         try "chaos" $x any --protocol $p --transport $t --interval 100ms --chaos $seed:2
       done
     done
@@ -56,6 +57,8 @@ for ((seed = first; seed < first + seeds; seed++)); do
     try "two clusters at once" cg 2,3,6,7 --transport $t --interval 100ms --kill 3@$at --kill 6@$at
     try "during recovery" cg 2,3,4,5 --transport $t --interval 100ms --kill 2@$at --kill 3@$((at + 3)) --kill 4@$((at + 2))
     try "the recovery process too" cg 2,3 --transport $t --interval 100ms --kill 3@$at --kill recovery@$((seed % 9 + 1))
+    try "one cluster, long messages" long 2,3 --transport $t --interval 100ms --kill 3@$((seed * 7 % 90 + 3))
+    try "one process, long messages" long 5 --transport $t --protocol scmel --interval 0 --kill 5@$((seed * 7 % 90 + 3))
     try "one process" heat2d 5 --protocol scmel --transport $t --interval 100ms --kill 5@$at
     try "two copies, two processes" heat2d 1,5 --protocol scmel --copies 2 --transport $t --interval 100ms --kill 5@$at --kill 1@$at
   done
