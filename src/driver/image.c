@@ -7,8 +7,11 @@
 
 #include "hark/mem.h"
 
-/* Sections of an image; the embedder's regions follow with its own ids. */
-enum { IMAGE_CORE = 1, IMAGE_LOG = 2, IMAGE_ARRIVED = 3, IMAGE_REGION = 4 };
+/* Sections of an image; the embedder's regions follow with its own ids. An entry at the end of a LOG section without its
+ * bytes has them in the BYTES section that comes next. */
+enum { IMAGE_CORE = 1, IMAGE_LOG = 2, IMAGE_ARRIVED = 3, IMAGE_REGION = 4, IMAGE_BYTES = 5 };
+
+#define LONG_ENTRY 4096u /* written to the store from where the log has it */
 
 static int log_failed(struct hark_driver *d, int status)
 {
@@ -53,6 +56,18 @@ struct buffer {
     bool failed;
 };
 
+/* The log in an image: most of it in a buffer, and where long entries are cut in. */
+struct cut {
+    uint64_t behind; /* so much of the buffer */
+    const void *at;
+    uint64_t length;
+};
+struct log_image {
+    struct buffer bytes;
+    struct cut *cut;
+    uint32_t cuts, room;
+};
+
 static void put(struct buffer *b, const void *at, uint64_t length)
 {
     if (b->length + length > b->room && !b->failed) {
@@ -66,9 +81,23 @@ static void put(struct buffer *b, const void *at, uint64_t length)
     b->length += length;
 }
 
-/* {peer u32, ctx u16, 0 u16, ssn u64, length u64} and the log's bytes, envelope included. */
-static int put_log(struct hark_driver *d, struct buffer *b, const struct hark_names *run)
+static bool put_cut(struct log_image *l, const void *at, uint64_t length)
 {
+    if (l->cuts == l->room) {
+        uint32_t room = l->room ? l->room * 2 : 64;
+        struct cut *more = realloc(l->cut, room * sizeof *more);
+        if (more == NULL) return false;
+        l->cut = more;
+        l->room = room;
+    }
+    l->cut[l->cuts++] = (struct cut){l->bytes.length, at, length};
+    return true;
+}
+
+/* {peer u32, ctx u16, 0 u16, ssn u64, length u64} and the log's bytes, envelope included. */
+static int put_log(struct hark_driver *d, struct log_image *l, const struct hark_names *run)
+{
+    struct buffer *b = &l->bytes;
     for (uint64_t ssn = run->name.ssn; ssn <= run->last; ssn++) {
         const void *at;
         uint64_t length;
@@ -80,7 +109,9 @@ static int put_log(struct hark_driver *d, struct buffer *b, const struct hark_na
         hark_put64(head + 8, ssn);
         hark_put64(head + 16, length);
         put(b, head, sizeof head);
-        put(b, at, length);
+        /* What a log that spills shows is gone with the next call. */
+        if (length < LONG_ENTRY || d->log_spills) put(b, at, length);
+        else if (!put_cut(l, at, length)) b->failed = true;
     }
     return HARK_D_OK;
 }
@@ -129,7 +160,7 @@ static uint64_t put_all_arrived(struct hark_driver *d, struct buffer *b, const s
     return n;
 }
 
-static int put_payloads(struct hark_driver *d, struct buffer *log, struct buffer *arrived)
+static int put_payloads(struct hark_driver *d, struct log_image *log, struct buffer *arrived)
 {
     struct hark_names run, *in = NULL;
     uint32_t count = 0, room = 0;
@@ -158,21 +189,41 @@ static int put_payloads(struct hark_driver *d, struct buffer *log, struct buffer
     return status;
 }
 
-static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *core, const struct buffer *log,
+/* The sections of the log: two for each cut, and the rest. */
+static uint32_t log_sections(const struct log_image *l, struct hark_section *s)
+{
+    uint64_t from = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->cuts; i++) {
+        const struct cut *c = &l->cut[i];
+        s[n++] = (struct hark_section){.tag = IMAGE_LOG, .at = l->bytes.at + from, .length = c->behind - from};
+        s[n++] = (struct hark_section){.tag = IMAGE_BYTES, .at = c->at, .length = c->length};
+        from = c->behind;
+    }
+    if (from < l->bytes.length)
+        s[n++] = (struct hark_section){.tag = IMAGE_LOG, .at = l->bytes.at + from, .length = l->bytes.length - from};
+    return n;
+}
+
+static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *core, const struct log_image *log,
     const struct buffer *arrived)
 {
     const struct hark_region *region = NULL;
     uint32_t count = 0;
     if (d->hooks.capture(d->hooks.self, id, &region, &count) < 0) return HARK_S_EINVAL;
-    struct hark_section *s = calloc(count + 3, sizeof *s);
-    if (s == NULL) return HARK_S_ESYSTEM;
-    s[0] = (struct hark_section){.tag = IMAGE_CORE, .at = core->at, .length = core->length};
-    s[1] = (struct hark_section){.tag = IMAGE_LOG, .at = log->at, .length = log->length};
-    s[2] = (struct hark_section){.tag = IMAGE_ARRIVED, .at = arrived->at, .length = arrived->length};
+    struct hark_section *s = calloc((size_t)count + 2 * (size_t)log->cuts + 3, sizeof *s);
+    if (s == NULL) {
+        d->hooks.trouble(d->hooks.self, "memory: no room for an image");
+        return HARK_S_ESYSTEM;
+    }
+    uint32_t n = 0;
+    s[n++] = (struct hark_section){.tag = IMAGE_CORE, .at = core->at, .length = core->length};
+    n += log_sections(log, s + n);
+    s[n++] = (struct hark_section){.tag = IMAGE_ARRIVED, .at = arrived->at, .length = arrived->length};
     for (uint32_t i = 0; i < count; i++)
-        s[i + 3] = (struct hark_section){
+        s[n++] = (struct hark_section){
             .tag = IMAGE_REGION, .id = region[i].id, .at = region[i].at, .length = region[i].length};
-    int status = d->store->ops->write(d->store, d->me, id, s, count + 3);
+    int status = d->store->ops->write(d->store, d->me, id, s, n);
     if (status < 0) d->hooks.trouble(d->hooks.self, d->store->error);
     free(s);
     return status;
@@ -181,19 +232,21 @@ static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *
 /* CAPTURE: written and durable when this returns; a failure only means that there is no such image. */
 int driver_capture(struct hark_driver *d, uint64_t id)
 {
-    struct buffer core = {0}, log = {0}, arrived = {0};
+    struct buffer core = {0}, arrived = {0};
+    struct log_image log = {0};
     struct hark_event e = {.type = HARK_STORED};
     struct subject none = {0};
     core.room = core.length = hark_pack(d->core, d->protocol->shape, NULL, 0);
     core.at = malloc(core.length + 1);
     int status = core.at ? put_payloads(d, &log, &arrived) : HARK_D_ESYSTEM;
     bool ok = false;
-    if (status >= 0 && d->store && !log.failed && !arrived.failed) {
+    if (status >= 0 && d->store && !log.bytes.failed && !arrived.failed) {
         hark_pack(d->core, d->protocol->shape, core.at, core.length);
         ok = write_image(d, id, &core, &log, &arrived) == HARK_S_OK;
     }
     free(core.at);
-    free(log.at);
+    free(log.bytes.at);
+    free(log.cut);
     free(arrived.at);
     if (status < 0) return status;
     e.u.stored.of = HARK_CAPTURE;
@@ -204,16 +257,18 @@ int driver_capture(struct hark_driver *d, uint64_t id)
 
 /* ---- restart ------------------------------------------------------------------------------------------------------- */
 
-static int take_log(struct hark_driver *d, const uint8_t *at, uint64_t left)
+/* `next`: the section behind, for an entry that is cut in; or NULL. */
+static int take_log(struct hark_driver *d, const uint8_t *at, uint64_t left, const struct hark_section *next)
 {
     while (left >= 24) {
         uint64_t length = hark_get64(at + 16);
-        if (length > left - 24) break;
-        struct hark_log_part part = {at + 24, length};
+        bool cut = left == 24 && next && next->tag == IMAGE_BYTES && next->length == length;
+        if (length > left - 24 && !cut) break;
+        struct hark_log_part part = {cut ? next->at : at + 24, length};
         if (hark_log_retain(d->log, hark_get32(at), hark_get16(at + 4), hark_get64(at + 8), &part, 1) < 0)
             return driver_fail(d, HARK_D_ESYSTEM, "restart", hark_log_error(d->log));
-        at += 24 + length;
-        left -= 24 + length;
+        at += cut ? 24 : 24 + length;
+        left -= cut ? 24 : 24 + length;
     }
     return left == 0 ? HARK_D_OK : driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's log ends in mid-entry");
 }
@@ -232,14 +287,17 @@ static int take_arrived(struct hark_driver *d, const uint8_t *at, uint64_t left)
     return left == 0 ? HARK_D_OK : driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's messages end in mid-entry");
 }
 
-static int take_section(struct hark_driver *d, const struct hark_section *s, struct hark_event *e, uint32_t *regions)
+/* `next`: as take_log. */
+static int take_section(struct hark_driver *d, const struct hark_section *s, const struct hark_section *next,
+    struct hark_event *e, uint32_t *regions)
 {
     switch (s->tag) {
     case IMAGE_CORE:
         if (s->length > UINT32_MAX) return driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's core is too long");
         e->u.restarted.image = (struct hark_bytes){s->at, (uint32_t)s->length};
         return HARK_D_OK;
-    case IMAGE_LOG: return take_log(d, s->at, s->length);
+    case IMAGE_LOG: return take_log(d, s->at, s->length, next);
+    case IMAGE_BYTES: return HARK_D_OK; /* taken with the one before */
     case IMAGE_ARRIVED: return take_arrived(d, s->at, s->length);
     case IMAGE_REGION:
         d->image_region[(*regions)++] = (struct hark_region){s->id, s->at, s->length};
@@ -268,7 +326,8 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
         d->image_region = calloc(sections + 1, sizeof *d->image_region);
         if (d->image_region == NULL) return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
     }
-    for (uint32_t i = 0; i < sections && status >= 0; i++) status = take_section(d, &section[i], &e, count);
+    for (uint32_t i = 0; i < sections && status >= 0; i++) 
+        status = take_section(d, &section[i], i + 1 < sections ? &section[i + 1] : NULL, &e, count);
     if (status >= 0) status = driver_step(d, &e, &none);
     *region = d->image_region;
     driver_log_figures(d);
