@@ -74,7 +74,12 @@ struct hark_hooks {
     int (*capture)(void *self, uint64_t id, const struct hark_region **region, uint32_t *count); /* < 0: fails */
     void (*committed)(void *self, uint64_t id);
     void (*persist)(void *self, const struct hark_effect *fact); /* answer with hark_driver_stored */
+    /* ROLLBACK: this process is to become a new incarnation from checkpoint `id`. hark_driver_snapshot() still works, all
+     * else answers HARK_D_EGONE. */
     void (*rollback)(void *self, uint64_t id);
+    /* COMBINE: the contributions to this reduction, in the order of its children; answer by hark_driver_combined(), now
+     * or later but not from here. May be NULL for protocols that do not. */
+    void (*combine)(void *self, const struct hark_name *name);
     void (*diverged)(void *self, const struct hark_effect *what);
     void (*recovered)(void *self);
     void (*trouble)(void *self, const char *line);   /* reported, and the run goes on */
@@ -113,12 +118,22 @@ const struct hark *hark_driver_core(const struct hark_driver *d);
  * until hark_driver_restarted(). HARK_D_ESYSTEM: the image can not be read. */
 int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_t inc,
     const struct hark_region **region, uint32_t *count);
+/* Before hark_driver_restart, after a ROLLBACK: what hark_driver_snapshot gave of the earlier incarnation. It must last until
+ * the restart returns. */
+void hark_driver_kept(struct hark_driver *d, struct hark_bytes kept);
+/* The core's state, packed. Returns its length; written only if that is at most `room`. */
+uint64_t hark_driver_snapshot(const struct hark_driver *d, void *to, uint64_t room);
 /* The regions have been read; the image is let go. */
 void hark_driver_restarted(struct hark_driver *d);
 
 /* Posts a message; returns when the payload may be changed. Polls while it waits. */
 int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
     uint64_t length);
+/* As hark_driver_send, to a group, for protocols that know groups: kept once, sent along the protocol's tree. */
+int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag, const void *payload,
+    uint64_t length);
+/* What a COMBINE asked for is there, under its name; `digest` of the result, 0 without digests. */
+int hark_driver_combined(struct hark_driver *d, const struct hark_name *name, uint64_t digest);
 /* The application takes m: DELIVER. HARK_D_OK, and m's payload is valid until hark_driver_drop(m). Returns 1 if the
  * protocol says: not now. */
 int hark_driver_deliver(struct hark_driver *d, struct hark_message *m);

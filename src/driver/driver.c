@@ -40,7 +40,7 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
             d->hooks.trouble(d->hooks.self, d->store->error);
         return HARK_D_OK;
     default: /* TRIM */
-        hark_log_trim(d->log, x->name.peer, x->name.ctx, x->name.ssn);
+        hark_log_trim(d->log, log_peer(&x->name), x->name.ctx, x->name.ssn);
         driver_log_figures(d);
         return HARK_D_OK;
     }
@@ -79,6 +79,10 @@ static int perform(struct hark_driver *d, const struct hark_effect *x, struct su
     case HARK_SUPPRESS: driver_count(&d->figures->suppressed, 1); return HARK_D_OK;
     case HARK_DIVERGED: d->hooks.diverged(d->hooks.self, x); return HARK_D_OK;
     case HARK_RECOVERED: d->hooks.recovered(d->hooks.self); return HARK_D_OK;
+    case HARK_COMBINE:
+        if (d->hooks.combine == NULL) return driver_fail(d, HARK_D_ECORE, "the core", "COMBINE, and the owner can not");
+        d->hooks.combine(d->hooks.self, &x->name);
+        return HARK_D_OK;
     case HARK_ROLLBACK:
         d->gone = true;
         d->hooks.rollback(d->hooks.self, x->u.id);
@@ -277,6 +281,11 @@ const char *hark_driver_address(const struct hark_driver *d)
     return d->transport->ops->address(d->transport);
 }
 
+uint64_t hark_driver_snapshot(const struct hark_driver *d, void *to, uint64_t room)
+{
+    return hark_pack(d->core, d->protocol->shape, to, room);
+}
+
 struct hark_driver_figures *hark_driver_figures(struct hark_driver *d)
 {
     return d->figures;
@@ -307,6 +316,10 @@ int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank)
     uint8_t header[4] = {DRIVER_KIND, DRIVER_WANTED, 0, 0};
     *rank = HARK_RECOVERY;
     if (!hark_log_heaviest(d->log, rank, &bytes)) return HARK_D_OK;
+    if (*rank & LOG_GROUP) { /* of a group nobody can be asked alone: the owner waits for its next checkpoint */
+        *rank = HARK_RECOVERY;
+        return HARK_D_OK;
+    }
     struct hark_effect x = {.type = HARK_TRANSMIT, .peer = *rank, .inc = d->inc[*rank], .header = {header, sizeof header}};
     struct subject none = {0};
     return driver_transmit(d, &x, &none);
@@ -329,14 +342,14 @@ static int wait_a_round(struct hark_driver *d)
     return moved != 0 || said > 0 ? moved : hark_driver_wait(d, -1);
 }
 
-int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
+static int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
     uint64_t length)
 {
-    bool done = true;
-    struct subject subject = {.payload = payload, .length = length, .tag = tag, .done = &done};
+    uint32_t left = 0;
+    struct subject subject = {.payload = payload, .length = length, .tag = tag, .left = &left};
     struct hark_event e = {.type = HARK_SEND};
-    if (to >= d->ranks) return driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
     e.u.send.peer = to;
+    e.u.send.to = kind;
     e.u.send.ctx = ctx;
     e.u.send.length = length;
     e.u.send.digest = d->digest ? digest_of(payload, length, tag) : 0;
@@ -348,11 +361,34 @@ int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t t
     if (status < 0) return status;
     driver_count(&d->figures->messages, 1);
     driver_count(&d->figures->bytes, length);
-    while (!done) { /* back-pressure: the transport has not taken all of it */
+    while (left) { /* back-pressure: the transport has not taken all of it */
         status = wait_a_round(d);
         if (status < 0) return status;
     }
     return d->self_head ? driver_self(d) : HARK_D_OK;
+}
+
+int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
+    uint64_t length)
+{
+    if (to >= d->ranks) return driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
+    return send_to(d, HARK_PROCESS, to, ctx, tag, payload, length);
+}
+
+int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag, const void *payload,
+    uint64_t length)
+{
+    return send_to(d, HARK_GROUP, group, ctx, tag, payload, length);
+}
+
+int hark_driver_combined(struct hark_driver *d, const struct hark_name *name, uint64_t digest)
+{
+    struct subject subject = {0};
+    struct hark_event e = {.type = HARK_COMBINED};
+    e.u.combined.name = *name;
+    e.u.combined.digest = digest;
+    int status = driver_step(d, &e, &subject);
+    return status < 0 ? status : driver_flush(d);
 }
 
 int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)

@@ -26,7 +26,7 @@ struct outgoing { /* a frame that the transport has not taken yet */
     struct hark_outgoing frame;
     enum payload_from from;
     struct hark_name name;
-    bool *done; /* FROM_CALLER: set when its memory is free */
+    uint32_t *left; /* of the caller that waits until it has left: how many still have not */
     uint8_t *copy; /* FROM_COPY: the payload */
     uint8_t header[];
 };
@@ -72,6 +72,7 @@ struct hark_driver {
     uint32_t *inc;              /* of each rank, the recovery process last */
     struct hark_message *spare; /* small messages to use again */
     uint32_t spares;
+    struct hark_bytes kept; /* for RESTARTED; the owner's */
     void *image; /* handle of the store while a restart reads it */
     struct hark_region *image_region;
     bool later; /* a STORED that the effects of the present step brought about */
@@ -86,7 +87,7 @@ struct subject {
     const void *payload; /* SEND */
     uint64_t length;
     int32_t tag;
-    bool *done;
+    uint32_t *left; /* frames of this SEND that the transport has not taken yet */
     const struct hark_frame *frame; /* ARRIVE: from the transport (header without envelope) */
     void *arrived;                  /* its payload */
     bool placed;
@@ -96,6 +97,13 @@ struct subject {
     bool retained;     /* its RETAIN has been performed already */
     bool handup;       /* to be handed up when all effects are performed */
 };
+
+/* In the log a group is no rank. */
+#define LOG_GROUP 0x80000000u
+static inline uint32_t log_peer(const struct hark_name *name)
+{
+    return name->to == HARK_GROUP ? name->peer | LOG_GROUP : name->peer;
+}
 
 int driver_step(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 int driver_fail(struct hark_driver *d, int status, const char *what, const char *why);

@@ -24,7 +24,7 @@ int driver_retain(struct hark_driver *d, const struct hark_effect *x, const stru
     uint8_t envelope[ENVELOPE] = {0};
     struct hark_log_part part[2] = {{subject->payload, subject->length}, {envelope, sizeof envelope}};
     hark_put32(envelope, (uint32_t)subject->tag);
-    int status = hark_log_retain(d->log, x->name.peer, x->name.ctx, x->name.ssn, part, 2);
+    int status = hark_log_retain(d->log, log_peer(&x->name), x->name.ctx, x->name.ssn, part, 2);
     if (status < 0) return log_failed(d, status);
     driver_log_figures(d);
     driver_from_log(d, &x->name);
@@ -33,7 +33,7 @@ int driver_retain(struct hark_driver *d, const struct hark_effect *x, const stru
 
 int driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at)
 {
-    int status = hark_log_reserve(d->log, name->peer, name->ctx, name->ssn, subject->length + ENVELOPE, at);
+    int status = hark_log_reserve(d->log, log_peer(name), name->ctx, name->ssn, subject->length + ENVELOPE, at);
     if (status < 0) return log_failed(d, status);
     hark_put32((uint8_t *)*at + subject->length, (uint32_t)subject->tag);
     hark_put32((uint8_t *)*at + subject->length + 4, 0);
@@ -102,9 +102,9 @@ static int put_log(struct hark_driver *d, struct log_image *l, const struct hark
         const void *at;
         uint64_t length;
         uint8_t head[24] = {0};
-        if (hark_log_get(d->log, run->name.peer, run->name.ctx, ssn, &at, &length) < 0)
+        if (hark_log_get(d->log, log_peer(&run->name), run->name.ctx, ssn, &at, &length) < 0)
             return driver_fail(d, HARK_D_ECORE, "checkpoint", "the log lacks a payload that the core names");
-        hark_put32(head, run->name.peer);
+        hark_put32(head, log_peer(&run->name));
         hark_put16(head + 4, run->name.ctx);
         hark_put64(head + 8, ssn);
         hark_put64(head + 16, length);
@@ -319,6 +319,7 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
     e.u.restarted.checkpoint = id;
     e.u.restarted.re = re;
     e.u.restarted.inc = inc;
+    e.u.restarted.kept = d->kept;
     if (id) {
         if (d->store == NULL) return driver_fail(d, HARK_D_ESYSTEM, "restart", "there is no store");
         if (d->store->ops->read(d->store, d->me, id, &section, &sections, &d->image) < 0)
@@ -332,6 +333,11 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
     *region = d->image_region;
     driver_log_figures(d);
     return status;
+}
+
+void hark_driver_kept(struct hark_driver *d, struct hark_bytes kept)
+{
+    d->kept = kept;
 }
 
 void hark_driver_restarted(struct hark_driver *d)

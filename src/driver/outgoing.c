@@ -18,7 +18,7 @@ static struct outqueue *queue_of(struct hark_driver *d, uint32_t rank)
 
 static void outgoing_done(struct outgoing *o)
 {
-    if (o->done) *o->done = true;
+    if (o->left) --*o->left;
     free(o->copy);
     free(o);
 }
@@ -28,7 +28,7 @@ int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct ha
 {
     const void *at;
     uint64_t length;
-    if (hark_log_get(d->log, name->peer, name->ctx, name->ssn, &at, &length) < 0 || length < ENVELOPE)
+    if (hark_log_get(d->log, log_peer(name), name->ctx, name->ssn, &at, &length) < 0 || length < ENVELOPE)
         return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
     part->at = at; /* the envelope is behind it */
     part->length = length - ENVELOPE;
@@ -46,7 +46,7 @@ static int give(struct hark_driver *d, struct hark_outgoing *f)
 }
 
 static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum payload_from from,
-    const struct hark_name *name, bool *done)
+    const struct hark_name *name, uint32_t *left)
 {
     struct outqueue *q = queue_of(d, f->to);
     struct outgoing *o = malloc(sizeof *o + f->header.length);
@@ -67,9 +67,9 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
         o->frame.part[0].at = o->copy;
         o->from = FROM_COPY;
     }
-    if (done && (from == FROM_CALLER || from == FROM_LENT)) {
-        o->done = done;
-        *done = false;
+    if (left && (from == FROM_CALLER || from == FROM_LENT)) {
+        o->left = left;
+        ++*left;
     }
     if (q->head == NULL) d->waiting[d->waiting_count++] = index_of(d, f->to);
     if (q->tail) q->tail->next = o;
@@ -152,7 +152,7 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
         if (f.part[0].length) memcpy(f.keep, f.part[0].at, f.part[0].length);
         f.part[0].at = f.keep;
     }
-    int status = enqueue(d, &f, from, &x->name, subject->done);
+    int status = enqueue(d, &f, from, &x->name, subject->left);
     return status >= 0 && first && is_long ? driver_flush(d) : status;
 }
 
@@ -217,21 +217,24 @@ void driver_outgoing_free(struct hark_driver *d)
         while (d->out[i]->head) {
             struct outgoing *o = d->out[i]->head;
             d->out[i]->head = o->next;
-            o->done = NULL;
+            o->left = NULL;
             outgoing_done(o);
         }
         free(d->out[i]);
     }
 }
 
-/* The log has it now: what still waits needs the caller's memory no more, and a send need not block. */
+/* The log has it now: what still waits needs the caller's memory no more, and a send need not block. A message to a group
+ * may wait for several receivers. */
 void driver_from_log(struct hark_driver *d, const struct hark_name *name)
 {
-    struct outqueue *q = d->out[index_of(d, name->peer)];
-    if (q == NULL || q->tail == NULL || q->tail->from != FROM_CALLER) return;
-    struct outgoing *o = q->tail;
-    if (o->name.ctx != name->ctx || o->name.ssn != name->ssn || o->frame.part[0].length > LONG_PAYLOAD) return;
-    o->from = FROM_LOG;
-    *o->done = true;
-    o->done = NULL;
+    for (uint32_t i = 0; i < d->waiting_count; i++) {
+        struct outgoing *o = d->out[d->waiting[i]]->tail;
+        if (o->from != FROM_CALLER || o->frame.part[0].length > LONG_PAYLOAD || o->name.peer != name->peer ||
+            o->name.to != name->to || o->name.ctx != name->ctx || o->name.ssn != name->ssn)
+            continue;
+        o->from = FROM_LOG;
+        if (o->left) --*o->left;
+        o->left = NULL;
+    }
 }

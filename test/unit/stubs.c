@@ -1,0 +1,228 @@
+/* Three stubs of protocols to come, through the interface and the driver: a survivor that is told to roll back and
+ * keeps what its earlier self knew (send-deterministic protocols), a layer that turns a group into messages (CAMEL), and a
+ * reduction. What they need of the interface is what is tested; their rules are not those of any paper. */
+#include "hark/channel.h"
+#include "hark/registry.h"
+#include "script.h"
+
+#define KIND_STUB 99
+enum { GROUP = 7, CTX = 3 };
+
+/* ---- the core ------------------------------------------------------------------------------------------------ */
+
+struct stub {
+    struct hark head;
+    struct hark_ends ends;
+    uint64_t number; /* of the last message to the group */
+    uint64_t line;   /* where it was when it was told to go back */
+};
+
+static const struct hark_field stub_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
+    HARK_FIELD(struct hark_channel, ctx, "ctx"), HARK_FIELD(struct hark_channel, sent, "sent")};
+static const struct hark_field stub_fields[] = {HARK_ENDS_FIELDS(struct stub), HARK_FIELD(struct stub, number, "n"),
+    HARK_FIELD(struct stub, line, "RL")};
+static const struct hark_rows stub_rows[] = {{"channels", "", (uint16_t)offsetof(struct stub, ends.channels),
+    sizeof(struct hark_channel), HARK_COUNT(stub_channel_fields), stub_channel_fields}};
+static const struct hark_shape stub_shape = {"stub", 1, HARK_COUNT(stub_fields), HARK_COUNT(stub_rows), sizeof(struct stub),
+    stub_fields, stub_rows, 0};
+
+static uint64_t stub_size(const struct hark_config *c)
+{
+    return hark_config_valid(c) ? sizeof(struct stub) + 16 * sizeof(struct hark_channel) : 0;
+}
+
+static int stub_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
+{
+    struct stub *s = (struct stub *)(void *)p;
+    int status = hark_block_init(p, bytes, &stub_shape, KIND_STUB);
+    if (status < 0) return status;
+    s->ends.me = c->me;
+    s->ends.ranks = c->ranks;
+    return HARK_OK;
+}
+
+static void to_child(struct stub *s, struct hark_effects *fx, uint32_t child, const struct hark_name *name, bool replay)
+{
+    struct hark_head h = {KIND_STUB, HARK_APP, CTX, s->ends.me, child, 0, 0, 0, name->ssn};
+    uint8_t *body;
+    struct hark_effect *e = hark_emit_frame(fx, &h, HARK_WIRE_HEAD, &body);
+    e->name = *name;
+    e->replay = replay;
+}
+
+static int stub_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct stub *s = (struct stub *)(void *)p;
+    struct hark_name name = {GROUP, CTX, HARK_OUT, HARK_GROUP, s->number};
+    fx->count = fx->used = 0;
+    switch (event->type) {
+    case HARK_SEND: /* once into the log, along the tree to two children */
+        if (event->u.send.to != HARK_GROUP || event->u.send.peer != GROUP) return HARK_EINVAL;
+        name.ssn = ++s->number;
+        to_child(s, fx, 1, &name, false);
+        to_child(s, fx, 2, &name, false);
+        hark_emit(fx, HARK_RETAIN)->name = name;
+        return HARK_OK;
+    case HARK_FAILED:
+        for (uint32_t i = 0; i < event->u.failed.down_count; i++)
+            if (event->u.failed.down[i] == s->ends.me) { /* on the recovery line, not failed */
+                s->line = s->number;
+                hark_emit_id(fx, HARK_ROLLBACK, 1);
+                return HARK_OK;
+            }
+        to_child(s, fx, 3, &name, true); /* a grandchild whose parent is gone */
+        return HARK_OK;
+    case HARK_RESTARTED: {
+        uint64_t room[(sizeof(struct stub) + 1024) / 8];
+        struct stub *earlier = (struct stub *)(void *)room;
+        if (event->u.restarted.kept.length == 0) return HARK_OK;
+        if (hark_block_init(&earlier->head, sizeof room, &stub_shape, KIND_STUB) < 0 ||
+            hark_unpack(&earlier->head, &stub_shape, event->u.restarted.kept) < 0)
+            return HARK_EIMAGE;
+        s->line = earlier->line;
+        return HARK_OK;
+    }
+    case HARK_QUIET: hark_emit(fx, HARK_COMBINE)->name = name; return HARK_OK;
+    case HARK_COMBINED:
+        hark_emit(fx, HARK_TRIM)->name = event->u.combined.name; /* the result has come: this entry alone may go */
+        return HARK_OK;
+    default: return HARK_OK;
+    }
+}
+
+static const struct hark_protocol stub = {.name = "stub", .kind = KIND_STUB, .rolls = HARK_ROLLS_PROCESS, .shape = &stub_shape,
+    .size = stub_size, .init = stub_init, .step = stub_step, .names = hark_none_names, .violated = hark_none_violated};
+
+/* ---- the embedder ---------------------------------------------------------------------------------------------- */
+
+static uint64_t rolled_to;
+static struct hark_name combining;
+
+static void on_rollback(void *self, uint64_t id)
+{
+    (void)self;
+    rolled_to = id;
+}
+
+static void on_combine(void *self, const struct hark_name *name)
+{
+    (void)self;
+    combining = *name;
+}
+
+static struct hark_driver *open_driver(void)
+{
+    char error[256];
+    struct hark_driver *d;
+    struct hark_driver_config c = {.protocol = &stub, .transport = &plain, .hooks = {.rollback = on_rollback, .combine = on_combine}};
+    c.core.ranks = 8;
+    memset(&script, 0, sizeof script);
+    script.head.ops = &plain;
+    rolled_to = 0;
+    assert_int_equal(hark_driver_open(&d, &c, error), HARK_D_OK);
+    return d;
+}
+
+static int failed(struct hark_driver *d, uint32_t down)
+{
+    struct hark_incarnation inc = {down, 1};
+    struct hark_event e = {.type = HARK_FAILED};
+    e.u.failed.re = 1;
+    e.u.failed.down = &down;
+    e.u.failed.down_count = 1;
+    e.u.failed.inc = &inc;
+    e.u.failed.inc_count = down ? 1 : 0;
+    return hark_driver_failed(d, &e);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+/* One copy in the log for two receivers, and a third served from it later; also when both have to wait. */
+static void a_group_is_one_entry(void **state)
+{
+    (void)state;
+    for (int again = 0; again < 4; again++) {
+        struct hark_driver *d = open_driver();
+        char text[] = "to all";
+        script.again = again;
+        assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 5, text, sizeof text), HARK_D_OK);
+        memset(text, 'x', sizeof text); /* the caller's again */
+        while (script.taken < 2) assert_true(hark_driver_poll(d) >= 0);
+        assert_int_equal(hark_driver_figures(d)->log_bytes, sizeof text + 8);
+        assert_int_equal(failed(d, 4), HARK_D_OK);
+        assert_int_equal(script.taken, 3);
+        uint32_t to = 0;
+        for (int i = 0; i < 3; i++) {
+            to |= 1u << script.sent[i].to;
+            assert_int_equal(script.sent[i].length, sizeof text);
+            assert_string_equal((char *)script.sent[i].payload, "to all");
+        }
+        assert_int_equal(to, 1u << 1 | 1u << 2 | 1u << 3);
+        hark_driver_close(d);
+    }
+}
+
+/* A long one is not copied: the send lasts until the slower of its receivers has it. */
+static void a_send_waits_for_all(void **state)
+{
+    (void)state;
+    enum { LENGTH = 100000 };
+    struct hark_driver *d = open_driver();
+    char *text = calloc(1, LENGTH);
+    assert_non_null(text);
+    memcpy(text, "long", 5);
+    script.again = 3;
+    assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 0, text, LENGTH), HARK_D_OK);
+    assert_int_equal(script.taken, 2);
+    free(text);
+    hark_driver_close(d);
+}
+
+static void a_combination_is_answered(void **state)
+{
+    (void)state;
+    struct hark_driver *d = open_driver();
+    assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 0, "abc", 3), HARK_D_OK);
+    assert_int_equal(hark_driver_quiet(d), HARK_D_OK);
+    assert_int_equal(combining.peer, GROUP);
+    assert_int_equal(combining.to, HARK_GROUP);
+    assert_int_equal(combining.ssn, 1);
+    assert_int_equal(hark_driver_figures(d)->log_bytes, 3 + 8);
+    assert_int_equal(hark_driver_combined(d, &combining, 0), HARK_D_OK);
+    assert_int_equal(hark_driver_figures(d)->log_bytes, 0);
+    hark_driver_close(d);
+}
+
+/* The survivor ends, its snapshot lives on: the new incarnation has the checkpoint's numbers and the earlier one's line. */
+static void a_survivor_rolls_back(void **state)
+{
+    (void)state;
+    struct hark_driver *d = open_driver();
+    uint8_t snapshot[1024];
+    for (int i = 0; i < 5; i++) assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 0, "x", 1), HARK_D_OK);
+    assert_int_equal(failed(d, 0), HARK_D_EGONE);
+    assert_int_equal(rolled_to, 1);
+    assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 0, "x", 1), HARK_D_EGONE);
+    assert_int_equal(hark_driver_poll(d), HARK_D_EGONE);
+    uint64_t length = hark_driver_snapshot(d, snapshot, sizeof snapshot);
+    assert_true(length > 0 && length <= sizeof snapshot);
+    hark_driver_close(d);
+
+    const struct hark_region *region;
+    uint32_t count;
+    d = open_driver();
+    hark_driver_kept(d, (struct hark_bytes){snapshot, (uint32_t)length});
+    assert_int_equal(hark_driver_restart(d, 0, 1, 1, &region, &count), HARK_D_OK);
+    const struct stub *s = (const struct stub *)(const void *)hark_driver_core(d);
+    assert_int_equal(s->line, 5);
+    assert_int_equal(s->number, 0);
+    hark_driver_restarted(d);
+    hark_driver_close(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_group_is_one_entry), cmocka_unit_test(a_send_waits_for_all),
+        cmocka_unit_test(a_combination_is_answered), cmocka_unit_test(a_survivor_rolls_back)};
+    return cmocka_run_group_tests_name("stubs", tests, NULL, NULL);
+}
