@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORLD_FACTS = 3 };
+enum { WORLD_FACTS = 3, WORLD_STEPS = 2000 /* of a walk: more than any small program takes */ };
 
 struct frame { /* in flight, held, or handed up */
     uint32_t from, to, to_inc;
@@ -24,7 +24,7 @@ struct payload {
     uint64_t ssn, past, content, said;
 };
 struct app {
-    uint32_t pc, inside, missed, sends;
+    uint32_t pc, inside, missed, sends, outputs, pad;
     uint64_t past, sum, got[WORLD_RANKS]; /* got: delivered ssn per sender, a bit each, to see order and repetition */
     uint64_t history; /* of piecewise programs: all that was delivered or missed, in order */
     uint64_t heard[WORLD_RANKS][WORLD_SSN], told[WORLD_RANKS][WORLD_SSN]; /* what was said, by ssn - 1 */
@@ -46,6 +46,7 @@ struct proc {
     struct hark *core; /* NULL: not running */
     uint32_t inc, seen;       /* seen: announcements taken */
     uint32_t storing, deciding; /* a CAPTURE, PERSISTs to be answered */
+    uint32_t offer, offering;   /* an OFFER to be performed: of one peer, + 1, or HARK_RECOVERY: of all; it is being */
     uint64_t store_id;
     struct fact fact[WORLD_FACTS]; /* in the order they were asked */
     struct app app;
@@ -65,6 +66,7 @@ struct world {
     uint32_t re, down, inc[WORLD_RANKS + 1];
     uint32_t back[WORLD_RANKS]; /* the epoch in which each last went back */
     uint64_t wave[WORLD_RANKS]; /* decided, by lowest rank of the group */
+    uint64_t output[WORLD_RANKS][WORLD_OPS]; /* what left the job: history + 1 */
     uint32_t failed; /* letters of `fails` used up, as a mask */
     uint64_t order;
 };
@@ -92,7 +94,7 @@ static void setup_make(struct setup *s, const struct world_config *c)
         if (*t == ';') {
             rank++;
             n = 0;
-        } else if (strchr("SRTWC", *t)) {
+        } else if (strchr("SRTWCO", *t)) {
             int peer = t[1] >= '0' && t[1] <= '9' ? t[1] - '0' : -1;
             int ssn = peer >= 0 && t[2] == '.' ? t[3] - '0' : 0;
             s->op[rank][n++] = (struct world_op){*t, peer, ssn};
@@ -170,7 +172,7 @@ static void proc_stop(struct proc *p)
     p->core = NULL;
     list_clear(&p->inbox);
     list_clear(&p->held);
-    p->payloads = p->storing = p->deciding = 0;
+    p->payloads = p->storing = p->deciding = p->offer = 0;
     memset(p->fact, 0, sizeof p->fact);
 }
 
@@ -288,22 +290,28 @@ static struct payload *payload_find(struct proc *p, uint32_t peer, uint64_t ssn)
     return NULL;
 }
 
-static void offer(struct setup *s, struct world *w, uint32_t who, uint32_t peer)
+/* Held frames again. What asks for that meanwhile waits for the next round: held frames are never passed over. */
+static void offer(struct setup *s, struct world *w, uint32_t who)
 {
     struct proc *p = &w->p[who];
-    struct list held = p->held;
-    p->held.count = 0;
-    for (uint32_t i = 0; i < held.count; i++) {
-        struct frame *f = held.at[i];
-        if (peer != HARK_RECOVERY && f->from != peer) {
-            list_add(&p->held, f);
-        } else if (p->core) {
-            struct hark_event e = {.type = HARK_ARRIVE};
-            e.u.frame.header = (struct hark_bytes){f->header, f->length};
-            core_step(s, w, who, &e, f, NULL);
+    p->offering = 1;
+    while (p->offer) {
+        struct list held = p->held;
+        uint32_t peer = p->offer;
+        p->held.count = p->offer = 0;
+        for (uint32_t i = 0; i < held.count; i++) {
+            struct frame *f = held.at[i];
+            if (peer != HARK_RECOVERY && f->from + 1 != peer) {
+                list_add(&p->held, f);
+            } else if (p->core) {
+                struct hark_event e = {.type = HARK_ARRIVE};
+                e.u.frame.header = (struct hark_bytes){f->header, f->length};
+                core_step(s, w, who, &e, f, NULL);
+            }
+            frame_free(f);
         }
-        frame_free(f);
     }
+    p->offering = 0;
 }
 
 static void capture(struct setup *s, struct world *w, uint32_t who, uint64_t id)
@@ -386,7 +394,10 @@ static void perform(struct setup *s, struct world *w, uint32_t who, const struct
     case HARK_HANDUP: list_add(&p->inbox, frame); break;
     case HARK_HOLD: list_add(&p->held, frame); break;
     case HARK_DISCARD: break;
-    case HARK_OFFER: offer(s, w, who, x->peer); break;
+    case HARK_OFFER:
+        if (x->peer == HARK_RECOVERY || (p->offer && p->offer != x->peer + 1)) p->offer = HARK_RECOVERY;
+        else p->offer = x->peer + 1;
+        break;
     case HARK_PERSIST:
         if (p->deciding == WORLD_FACTS) abort();
         p->fact[p->deciding++] = (struct fact){x->u.id, x->fact, x->peer, x->re, 0};
@@ -507,9 +518,11 @@ static int try_step(struct setup *s, struct world *w, uint32_t who, const struct
         const char *why = protocol->violated(p->core);
         if (why) violate(why);
         for (uint32_t i = 0; i < fx.count && p->core; i++) perform(s, w, who, &fx.at[i], frame, posted);
-        if (status != HARK_MORE || !p->core) return status;
+        if (status != HARK_MORE || !p->core) break;
         e = (struct hark_event){.type = HARK_CONTINUE};
     }
+    if (p->offer && !p->offering) offer(s, w, who);
+    return HARK_OK;
 }
 
 static void core_step(struct setup *s, struct world *w, uint32_t who, const struct hark_event *event,
@@ -780,6 +793,12 @@ static void app_step(struct setup *s, struct world *w, uint32_t who, uint32_t fr
             p->app.missed = 0;
         }
         break;
+    case 'O':
+        if (w->output[who][p->app.outputs] && w->output[who][p->app.outputs] != p->app.history + 1)
+            violate("I1: what was output is not what is executed again");
+        w->output[who][p->app.outputs++] = p->app.history + 1;
+        p->app.pc++;
+        break;
     default:
         p->app.inside = 1;
         e.u.point.due = true;
@@ -800,6 +819,11 @@ static uint32_t who_of(uint32_t rank)
     return rank == HARK_RECOVERY ? WORLD_RANKS : rank;
 }
 
+static bool output_can(const struct setup *s, const struct proc *p)
+{
+    return s->c->protocol->unstable == NULL || s->c->protocol->unstable(p->core) == 0;
+}
+
 static bool app_can(const struct setup *s, const struct world *w, uint32_t who, uint32_t from)
 {
     const struct proc *p = &w->p[who];
@@ -807,6 +831,7 @@ static bool app_can(const struct setup *s, const struct world *w, uint32_t who, 
     if (p->app.inside || op->what == 0) return false;
     if (op->what == 'R') return (op->peer < 0 || op->peer == (int)from) && inbox_first(p, from, op->ssn) >= 0;
     if (from != 0) return false;
+    if (op->what == 'O' && !w->output[who][p->app.outputs]) return output_can(s, p);
     if (op->what == 'W' && p->app.missed) return inbox_first(p, (uint32_t)op->peer, op->ssn) >= 0;
     return true;
 }
@@ -827,7 +852,7 @@ static bool idle_does(const struct setup *s, const struct world *w, uint32_t who
     struct hark_effect effects[HARK_EFFECTS_ROOM + 4];
     uint8_t bytes[HARK_EFFECTS_BYTES + 64];
     struct hark_effects fx = {effects, 0, HARK_COUNT(effects), bytes, 0, sizeof bytes};
-    struct hark_event e = {.type = HARK_IDLE};
+    struct hark_event e = {.type = HARK_IDLE, .u.idle.stable = next_op(s, w, who)->what == 'O'};
     const struct hark *core = w->p[who].core;
     for (uint32_t from = 0; from < s->ranks; from++)
         if (app_can(s, w, who, from)) return false;
@@ -898,6 +923,7 @@ static void step_take(struct setup *s, struct world *w, struct step step)
     case 'p': answer_persist(s, w, step.who); break;
     case 'i':
         e.type = HARK_IDLE;
+        e.u.idle.stable = next_op(s, w, step.who)->what == 'O';
         core_step(s, w, step.who, &e, NULL, NULL);
         break;
     case 'r': restart(s, w, step.who); break;
@@ -1079,6 +1105,7 @@ struct world_result world_walk(const struct world_config *config, uint64_t seed,
             uint32_t n = steps_of(&s, w, step), crashes = 0;
             for (uint32_t k = 0; k < n; k++) crashes += step[k].what == 'x';
             if (n == crashes) check_final(&s, w);
+            if (depth == WORLD_STEPS) violate("the steps never end");
             if (n == 0 || broken) break;
             x ^= x << 13;
             x ^= x >> 7;
