@@ -28,7 +28,7 @@ struct hark_run_options {
     uint64_t log_limit; /* bytes of payload log in memory, a process; 0: none */
     uint64_t interval_ms; /* between checkpoints; 0: none */
     uint32_t copies, generations;
-    bool resume, digest, verbose;
+    bool resume, digest, exact_gate, verbose;
     const struct hark_kill *kill; /* any order */
     uint32_t kills;
 };

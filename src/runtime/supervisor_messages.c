@@ -29,6 +29,7 @@ void hark_sup_setup(struct child *c)
         .copies = o->copies,
         .generations = o->generations,
         .digest = o->digest,
+        .exact_gate = o->exact_gate,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
         .board = s->board_fd};
     memcpy(setup.key, s->key, sizeof setup.key);
