@@ -240,7 +240,7 @@ HARK_COLD struct hark_channel *hark_channel_find_far(struct hark *p, struct hark
 }
 
 /* The row of (peer, ctx), or NULL. */
-static inline struct hark_channel *hark_channel_find(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
+HARK_HOT struct hark_channel *hark_channel_find(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t i = e->hint[(peer + ctx) % HARK_HINTS];
     if (i < e->channels.count) {
@@ -438,7 +438,7 @@ static inline bool hark_effects_fit(const struct hark_effects *fx, uint32_t effe
     return fx->room - fx->count >= effects && fx->bytes_room - fx->used >= bytes;
 }
 
-static inline struct hark_effect *hark_emit(struct hark_effects *fx, uint32_t type)
+HARK_HOT struct hark_effect *hark_emit(struct hark_effects *fx, uint32_t type)
 {
     if (fx->count >= fx->room) HARK_TRAP();
     struct hark_effect *e = &fx->at[fx->count++];
@@ -453,7 +453,7 @@ static inline void hark_emit_id(struct hark_effects *fx, uint32_t type, uint64_t
 }
 
 /* TRANSMIT with a header of `length` bytes; the common part is written, the rest is the caller's. */
-static inline struct hark_effect *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
+HARK_HOT struct hark_effect *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
     uint8_t **body)
 {
     if (fx->bytes_room - fx->used < length) HARK_TRAP();
@@ -470,7 +470,7 @@ static inline struct hark_effect *hark_emit_frame(struct hark_effects *fx, const
 }
 
 /* A control frame to `to` with `length` bytes behind the common part. */
-static inline uint8_t *hark_emit_control(struct hark *p, struct hark_ends *e, struct hark_effects *fx, uint8_t type,
+HARK_COLD uint8_t *hark_emit_control(struct hark *p, struct hark_ends *e, struct hark_effects *fx, uint8_t type,
     uint32_t to, uint32_t length)
 {
     struct hark_head h = {(uint8_t)p->kind, type, 0, e->me, to, e->inc, hark_inc_of(p, e, to), e->re, 0};

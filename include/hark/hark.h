@@ -47,7 +47,8 @@
 #endif
 
 #define HARK_TRAP() __builtin_trap()
-/* Off the way of ordinary messages: kept out of line there. */
+/* What every message passes is kept in line there, what few do out of line, whatever else a program includes. */
+#define HARK_HOT static inline __attribute__((always_inline, unused))
 #define HARK_COLD static __attribute__((noinline, unused))
 
 #ifdef __cplusplus
@@ -234,7 +235,9 @@ struct hark_effects {
 /* ---- configuration --------------------------------------------------------------------------- */
 
 enum {
-    HARK_DIGEST = 1 /* running digests per channel, compared at the last orphan */
+    HARK_DIGEST = 1,    /* running digests per channel, compared at the last orphan */
+    HARK_EXACT_GATE = 2 /* hydee: recovery waits by exact dependencies, for programs whose receives vary (E24);
+                         * all processes of a job alike */
 };
 
 struct hark_config {

@@ -21,6 +21,7 @@
 #define HARK_HYDEE_H
 
 #include "member.h"
+#include "past.h"
 #include "recovery.h"
 #include "rpp.h"
 
@@ -28,7 +29,8 @@
 extern "C" {
 #endif
 
-#define HARK_HYDEE_HEADER 48u  /* of an application message: the common part, phase u64, digest u64 */
+#define HARK_HYDEE_HEADER 48u  /* of an application message: the common part, phase u64, digest u64; with the
+                                * exact gate, what past.h writes follows */
 #define HARK_HYDEE_CTX_MAX 120 /* contexts that one pair of processes may use */
 
 enum {
@@ -55,6 +57,8 @@ struct hark_hydee_channel {
     struct hark_queue digests;  /* of Logs[j], running */
     struct hark_queue rpp;      /* RPP[j] */
     struct hark_queue recorded; /* phases of own orphans not yet re-sent, {first ssn, phase} */
+    struct hark_queue index;     /* exact gate: of Logs[j], {first ssn, number - ssn} */
+    struct hark_queue rpp_index; /* exact gate: of RPP[j], the same */
 };
 
 struct hark_hydee_pair { /* a peer with whom positions are exchanged in this epoch */
@@ -79,28 +83,34 @@ struct hark_hydee {
     uint32_t recovering;
     uint32_t reported; /* REPORT of this epoch is out */
     uint32_t drained;  /* DRAINED of this epoch is out */
-    uint32_t flags;    /* HARK_DIGEST */
+    uint32_t flags;    /* HARK_DIGEST, HARK_EXACT_GATE */
+    uint32_t plain;    /* length of every header of an application message; 0 with the exact gate: they vary */
     uint32_t report_channel, report_out; /* a REPORT under way: channel, fragments sent */
     uint64_t report_at;                  /* ... and ssn */
     uint32_t busy; /* 1: the fan-out below has something to look for */
     uint32_t gone;
+    uint32_t pad;
     struct hark_pool pool;
     struct hark_table pairs;
     struct hark_table positions;
+    struct hark_past past; /* exact gate */
 };
 
 #define HARK_HF(m, s) HARK_FIELD(struct hark_hydee, m, s)
 #define HARK_HC(m, s) HARK_FIELD(struct hark_hydee_channel, m, s)
 static const struct hark_field hark_hydee_fields[] = {HARK_ENDS_FIELDS(struct hark_hydee),
     HARK_WAVE_FIELDS(struct hark_hydee), HARK_HF(phase, "Phase"), HARK_HF(date, "Date"), HARK_HF(rel, "rel"),
-    HARK_HF(recovering, ""), HARK_HF(reported, ""), HARK_HF(drained, ""), HARK_HF(flags, ""), HARK_HF(gone, "")};
+    HARK_HF(recovering, ""), HARK_HF(reported, ""), HARK_HF(drained, ""), HARK_HF(flags, ""), HARK_HF(plain, ""), HARK_HF(gone, ""),
+    HARK_PAST_FIELDS(struct hark_hydee)};
 static const struct hark_field hark_hydee_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_hydee_channel),
     HARK_HC(tx, "pend"), HARK_HC(first, "Logs"), HARK_HC(base, "sent"), HARK_HC(orph, "orph"), HARK_HC(theirs, ""),
     HARK_HC(orph_digest, ""), HARK_HC(sent_digest, ""), HARK_HC(recv_digest, ""), HARK_HC(orph_at, ""),
     HARK_HC(orph_out, ""), HARK_HC(orph_in, ""), HARK_FIELD_QUEUE(struct hark_hydee_channel, log, "Logs.phase"),
     HARK_FIELD_QUEUE(struct hark_hydee_channel, digests, "Logs.digest"),
     HARK_FIELD_QUEUE(struct hark_hydee_channel, rpp, "RPP"),
-    HARK_FIELD_QUEUE(struct hark_hydee_channel, recorded, "recPh")};
+    HARK_FIELD_QUEUE(struct hark_hydee_channel, recorded, "recPh"),
+    HARK_FIELD_QUEUE(struct hark_hydee_channel, index, "Logs.V"),
+    HARK_FIELD_QUEUE(struct hark_hydee_channel, rpp_index, "RPP.V")};
 static const struct hark_field hark_hydee_pair_fields[] = {
     HARK_FIELD(struct hark_hydee_pair, rank, "j"), HARK_FIELD(struct hark_hydee_pair, flags, "POS")};
 static const struct hark_field hark_hydee_position_fields[] = {HARK_FIELD(struct hark_hydee_position, id, "ckptNo"),
@@ -112,10 +122,11 @@ static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_
         hark_hydee_pair_fields},
     {"positions", "", (uint16_t)offsetof(struct hark_hydee, positions), sizeof(struct hark_hydee_position), 5,
         hark_hydee_position_fields},
+    HARK_PAST_TABLES(struct hark_hydee),
     {"channels", "", (uint16_t)offsetof(struct hark_hydee, ends.channels), sizeof(struct hark_hydee_channel),
         HARK_COUNT(hark_hydee_channel_fields), hark_hydee_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_hydee, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
-static const struct hark_shape hark_hydee_shape = {"hydee", 1, HARK_COUNT(hark_hydee_fields),
+static const struct hark_shape hark_hydee_shape = {"hydee", 2, HARK_COUNT(hark_hydee_fields),
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
     offsetof(struct hark_hydee, pool)};
 
@@ -162,7 +173,7 @@ HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32
         (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
     c->theirs = HARK_INFINITY;
     c->first = 1;
-    c->log.width = c->rpp.width = c->recorded.width = 2;
+    c->log.width = c->rpp.width = c->recorded.width = c->index.width = c->rpp_index.width = 2;
     c->digests.width = 1;
     return c;
 }
@@ -183,18 +194,35 @@ static inline uint64_t hark_digest_mix(uint64_t running, uint64_t ssn, uint64_t 
     return x ? x : 1;
 }
 
-static inline struct hark_effect *hark_hydee_transmit(struct hark_hydee *s, const struct hark_hydee_channel *c,
-    uint64_t ssn, uint64_t phase, uint64_t digest, struct hark_effects *fx)
+/* The header of message ssn, `length` bytes; of the exact gate's part it writes nothing. */
+static inline struct hark_effect *hark_hydee_transmit_as(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t ssn, uint64_t phase, uint64_t digest, uint32_t length, struct hark_effects *fx)
 {
     uint8_t *b;
     struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
         c->channel.inc, s->ends.re, ssn};
-    struct hark_effect *x = hark_emit_frame(fx, &h, HARK_HYDEE_HEADER, &b);
+    struct hark_effect *x = hark_emit_frame(fx, &h, length, &b);
     hark_put64(b, phase);
     hark_put64(b + 8, digest);
     x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
     x->u.phase = phase;
     return x;
+}
+
+static inline struct hark_effect *hark_hydee_transmit(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t ssn, uint64_t phase, uint64_t digest, struct hark_effects *fx)
+{
+    return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER, fx);
+}
+
+/* The same with V of table `t`; there is room for HARK_PAST_HEADER_MAX bytes. */
+HARK_COLD struct hark_effect *hark_hydee_transmit_exact(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t ssn, uint64_t phase, uint64_t digest, uint64_t number, const struct hark_table *t, struct hark_effects *fx)
+{
+    bool known = number < s->past.blind;
+    uint32_t length = hark_past_write(&s->head, t, number, known, fx->bytes + fx->used + HARK_HYDEE_HEADER,
+        HARK_PAST_HEADER_MAX - HARK_HYDEE_HEADER);
+    return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER + length, fx);
 }
 
 static inline void hark_hydee_diverged(const struct hark_hydee_channel *c, uint64_t expected, uint64_t got,
@@ -243,35 +271,63 @@ HARK_COLD uint64_t hark_hydee_suppress(struct hark_hydee *s, struct hark_hydee_c
     return phase;
 }
 
-/* Sending message msg to P_j.                                                       Alg. 1 l. 5-9, Alg. 2 l. 11-20 */
-static inline int hark_hydee_send(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+/* May a message of this phase and number leave now? */
+static inline bool hark_hydee_may(const struct hark_hydee *s, uint64_t phase, uint64_t number)
 {
+    return phase <= s->rel || number < s->past.open;
+}
+
+/* `flags` are the state's: a constant 0 makes a function without tests for them. */
+HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx,
+    uint32_t flags)
+{
+    struct hark *p = &s->head;
+    bool exact = (flags & HARK_EXACT_GATE) != 0;
     uint32_t peer = event->u.send.peer;
     if (event->u.send.to != HARK_PROCESS || peer >= s->ends.ranks) return HARK_EINVAL;
     if (s->wave.at) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
-    int status = hark_hydee_reserve(s, 1, 2);
+    int status = hark_hydee_reserve(s, 1, exact ? 3 + hark_past_post_needs(&s->past) : 2);
+    if (status >= 0 && exact) status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
     if (status < 0) return status;
     struct hark_hydee_channel *c = hark_hydee_channel(s, peer, event->u.send.ctx);
-    uint64_t ssn = ++c->channel.sent, phase = s->phase; /* fixed now, whenever it leaves */
+    uint64_t ssn = ++c->channel.sent, phase = s->phase, number = 0; /* fixed now, whenever it leaves */
     s->date++;                                                                                     /* Alg. 1 l. 6 */
-    if (s->flags & HARK_DIGEST)
+    if (flags & HARK_DIGEST)
         c->sent_digest = hark_digest_mix(c->sent_digest, ssn, event->u.send.length, event->u.send.digest);
     if (!hark_hydee_inter(c)) { /* never logged, never gated: the freezing wave covers it */
         c->tx = ssn;
-        hark_hydee_transmit(s, c, ssn, phase, c->sent_digest, fx);
+        if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->sent_digest, s->past.posts, &s->past.now, fx);
+        else hark_hydee_transmit(s, c, ssn, phase, c->sent_digest, fx);
         return HARK_OK;
     }
-    if (ssn <= c->orph) phase = hark_hydee_suppress(s, c, ssn, fx);
-    else if (phase <= s->rel && c->tx + 1 == ssn) /* behind pending replays it queues (E13) */
-        hark_hydee_transmit(s, c, ssn, phase, c->sent_digest, fx), c->tx = ssn;
-    hark_runs_add(&s->head, &s->pool, &c->log, ssn, phase);                                     /* Alg. 1 l. 7-8 */
-    if (s->flags & HARK_DIGEST) *hark_queue_push(&s->head, &s->pool, &c->digests) = c->sent_digest;
+    if (exact) number = hark_past_post(p, &s->pool, &s->past);
+    if (ssn <= c->orph) {
+        phase = hark_hydee_suppress(s, c, ssn, fx);
+    } else if ((exact ? hark_hydee_may(s, phase, number) : phase <= s->rel) && c->tx + 1 == ssn) {
+        c->tx = ssn; /* behind pending replays it would have queued (E13) */
+        if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->sent_digest, number, &s->past.now, fx);
+        else hark_hydee_transmit(s, c, ssn, phase, c->sent_digest, fx);
+    }
+    hark_runs_add(p, &s->pool, &c->log, ssn, phase);                                            /* Alg. 1 l. 7-8 */
+    if (exact) hark_runs_add(p, &s->pool, &c->index, ssn, number - ssn);
+    if (flags & HARK_DIGEST) *hark_queue_push(p, &s->pool, &c->digests) = c->sent_digest;
     hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, ssn);
     return HARK_OK;
 }
 
+HARK_COLD int hark_hydee_send_flagged(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    return hark_hydee_send_with(s, event, fx, s->flags);
+}
+
+/* Sending message msg to P_j.                                                       Alg. 1 l. 5-9, Alg. 2 l. 11-20 */
+static inline int hark_hydee_send(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    return s->flags ? hark_hydee_send_flagged(s, event, fx) : hark_hydee_send_with(s, event, fx, 0);
+}
+
 /* Upon receiving (msg, Date_send, Phase_send): the arrival. RPP is about what arrived.       Alg. 1 l. 10-14 */
-static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
+static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
     struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -280,32 +336,51 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
         return hark_fate(fx, HARK_HANDUP); /* from the image: it had arrived */
     int age = hark_age_by(&s->ends, h, c ? c->channel.inc : hark_inc_of(p, &s->ends, h->src));
     if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
-    int status = hark_hydee_reserve(s, 1, 1);
+    int status = hark_hydee_reserve(s, 1, 2);
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
     if (status < 0) return status;
     c = hark_hydee_channel(s, h->src, h->ctx); /* rows may have moved */
     hark_accept(p, &s->ends, &c->channel, h, fx);
     if (fx->at[fx->count - 1].type != HARK_HANDUP) return HARK_OK;
-    if (hark_hydee_inter(c)) hark_runs_add(p, &s->pool, &c->rpp, h->ssn, hark_get64(b));          /* l. 13-14 */
+    if (hark_hydee_inter(c)) {
+        hark_runs_add(p, &s->pool, &c->rpp, h->ssn, hark_get64(b));                                 /* l. 13-14 */
+        if (length != HARK_HYDEE_HEADER - HARK_WIRE_HEAD)
+            hark_runs_add(p, &s->pool, &c->rpp_index, h->ssn, hark_get64(b + 16) - h->ssn);
+    }
     c->recv_digest = hark_get64(b + 8);
     hark_wave_arrived(&s->wave, &c->channel, fx);
     hark_offer_gap(&c->channel, fx);
     return HARK_OK;
 }
 
+/* Room for V of a message whose header is not as long as all are without the exact gate. */
+HARK_COLD int hark_hydee_deliver_room(struct hark_hydee *s, struct hark_bytes header)
+{
+    const uint8_t *b = header.at;
+    if (!(s->flags & HARK_EXACT_GATE) || header.length < HARK_HYDEE_HEADER || b == NULL) return HARK_EFRAME;
+    if (!hark_past_valid(b + HARK_HYDEE_HEADER, header.length - HARK_HYDEE_HEADER, s->ends.ranks)) return HARK_EFRAME;
+    uint32_t entries = hark_get32(b + HARK_HYDEE_HEADER + 8);
+    return hark_past_reserve(&s->head, &hark_hydee_shape, &s->past, entries == HARK_PAST_UNKNOWN ? 1 : entries + 1);
+}
+
 /* Deliver msg to the application: the phase moves here.                                       Alg. 1 l. 11-18 */
 static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_event *event)
 {
     struct hark_bytes header = event->u.frame.header;
-    if (header.length != HARK_HYDEE_HEADER) return HARK_EFRAME;
+    bool exact = header.length != s->plain;
+    int status = exact ? hark_hydee_deliver_room(s, header) : HARK_OK;
+    if (status < 0) return status;
     if (s->wave.at) return HARK_ESTATE;
     struct hark_channel *c;
-    int status = hark_deliver_position(&s->head, &hark_hydee_shape, &s->ends, event, &c);
+    status = hark_deliver_position(&s->head, &hark_hydee_shape, &s->ends, event, &c);
     if (status < 0) return status;
     uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD);
     if (!(c->flags & HARK_INTRA)) phase++;                                                           /* l. 12 */
     if (phase > s->phase) s->phase = phase;                                                      /* l. 12, 16 */
     s->date++;                                                                                       /* l. 17 */
+    if (exact)
+        hark_past_deliver(&s->head, &s->past, s->ends.me, c->peer, header.at + HARK_HYDEE_HEADER,
+            header.length - HARK_HYDEE_HEADER);
     return HARK_OK;
 }
 
@@ -358,6 +433,17 @@ HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
     }
 }
 
+/* Exact gate: the lowest number in the log, or of all that I have posted. */
+HARK_COLD uint64_t hark_hydee_oldest(struct hark_hydee *s)
+{
+    uint64_t oldest = s->past.posts;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const uint64_t *run = hark_queue_first(&s->head, &s->pool, &hark_hydee_at(s, i)->index);
+        if (run && run[0] + run[1] < oldest) oldest = run[0] + run[1];
+    }
+    return oldest;
+}
+
 /* GC from j: {recv u64, sent u64} of j's oldest kept image. */
 static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
@@ -367,11 +453,14 @@ static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *
     if (c == NULL || !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
     uint64_t recv = hark_get64(b), sent = hark_get64(b + 8);
     hark_runs_trim(&s->head, &s->pool, &c->rpp, sent, c->channel.recv);
+    hark_runs_trim(&s->head, &s->pool, &c->rpp_index, sent, c->channel.recv);
     if (recv > c->channel.sent) recv = c->channel.sent;
     if (recv < c->first) return HARK_OK;
     hark_runs_trim(&s->head, &s->pool, &c->log, recv, c->channel.sent);
+    hark_runs_trim(&s->head, &s->pool, &c->index, recv, c->channel.sent);
     for (; c->first <= recv; c->first++)
         if (c->digests.count) hark_queue_pop(&s->head, &s->pool, &c->digests);
+    if (s->flags & HARK_EXACT_GATE) hark_past_trim(&s->head, &s->pool, &s->past, hark_hydee_oldest(s));
     hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, recv);
     return HARK_OK;
 }
@@ -409,6 +498,7 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
     hark_wave_failed(p, e, &s->wave, event, fx);
     hark_failed_take(p, e, event);
     hark_empty(p, &s->pairs);
+    hark_past_close(p, &s->past);
     s->recovering = s->busy = 1;
     s->rel = 0;
     s->reported = s->drained = s->report_out = s->report_channel = 0;
@@ -501,10 +591,11 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
 }
 
 /* RELEASE: the gate opens up to a phase, and never closes again in this epoch.     Alg. 2 l. 8, Alg. 3 l. 18, 22 */
-static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b)
+static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uint32_t length)
 {
     uint64_t rel = hark_get64(b);
     if (rel > s->rel) s->rel = rel;
+    if (length > 8) hark_past_release(&s->head, &s->pool, &s->past, b + 8, length - 8);
     s->busy = 1;
     return HARK_OK;
 }
@@ -514,6 +605,7 @@ static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *
 {
     s->recovering = 0;
     s->rel = HARK_INFINITY;
+    hark_past_close(&s->head, &s->past);
     hark_empty(&s->head, &s->pairs);
     hark_empty(&s->head, &s->ends.down);
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
@@ -603,6 +695,8 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
 static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
+    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
+    uint32_t row = exact ? 40 : 32;
     if (!s->recovering || s->reported) return HARK_OK;
     for (uint32_t i = 0; i < s->pairs.count; i++)
         if (!(((struct hark_hydee_pair *)hark_row(p, &s->pairs, i))->flags & HARK_HYDEE_POS_GOT)) return HARK_OK;
@@ -612,26 +706,30 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
         uint32_t at = 8;
         for (; s->report_channel < s->ends.channels.count; s->report_channel++, s->report_at = 0) {
             struct hark_hydee_channel *c = hark_hydee_at(s, s->report_channel);
-            uint64_t first, last, phase;
+            uint64_t first, last, phase, number, until = 0, index = 0;
             if (!hark_hydee_inter(c) || c->theirs >= c->channel.recv) continue;
             uint64_t from = s->report_at > c->theirs ? s->report_at : c->theirs + 1;
             if (from > c->channel.recv) continue;
             struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, from, c->channel.recv);
-            while (at + 32 <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
+            struct hark_runs n = hark_runs_begin(p, &s->pool, &c->rpp_index, from, c->channel.recv);
+            while (at + row <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
                    hark_runs_next(p, &s->pool, &c->rpp, &r, &first, &last, &phase)) {
+                while (exact && until < first && hark_runs_next(p, &s->pool, &c->rpp_index, &n, &number, &until, &index)) {}
+                if (exact && last > until) r.from = (last = until) + 1; /* the numbers of a run have no gaps */
                 hark_put32(b + at, c->channel.peer);
                 hark_put32(b + at + 4, c->channel.ctx);
                 hark_put64(b + at + 8, first);
                 hark_put64(b + at + 16, last);
                 hark_put64(b + at + 24, phase);
-                at += 32;
+                if (exact) hark_put64(b + at + 32, first + index);
+                at += row;
             }
             s->report_at = r.from;
             if (r.from <= r.end) break;
         }
         s->report_out++;
         s->reported = s->report_channel >= s->ends.channels.count;
-        hark_put32(b, s->reported ? s->report_out << 16 | 1 : 0);
+        hark_put32(b, (s->reported ? s->report_out << 16 | 1 : 0) | (exact ? HARK_R_EXACT : 0));
         hark_put32(b + 4, 0);
         fx->used += at - 8;
         fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
@@ -656,29 +754,57 @@ static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effec
     return HARK_OK;
 }
 
-/* NotifySendLog and delayed sends: in each channel, ssn ascending, what the released phase covers; each once (E12). */
-static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
+/* Exact gate: a walk over the numbers of Logs[j]. */
+struct hark_hydee_numbers {
+    struct hark_runs index;
+    struct hark_place place; /* of V in the history */
+    uint64_t first, last, less;
+};
+
+static inline uint64_t hark_hydee_number(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    struct hark_hydee_numbers *n, uint64_t ssn)
+{
+    while (n->last < ssn)
+        if (!hark_runs_next(&s->head, &s->pool, &c->index, &n->index, &n->first, &n->last, &n->less)) return HARK_INFINITY;
+    return ssn + n->less;
+}
+
+/* What may leave of channel c, ssn ascending; each once (E12). */
+static inline int hark_hydee_replay(struct hark_hydee *s, struct hark_hydee_channel *c, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    for (uint32_t i = 0; i < s->ends.channels.count && s->rel > 0; i++) {
-        struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        uint64_t first, last, phase;
-        if (!hark_hydee_inter(c) || c->tx >= c->channel.sent) continue;
-        struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->tx + 1, c->channel.sent);
-        struct hark_place at = hark_queue_begin(&c->digests);
-        uint64_t digest_of = c->first;
-        const uint64_t *digest = NULL;
-        while (hark_runs_next(p, &s->pool, &c->log, &r, &first, &last, &phase) && phase <= s->rel) {
-            for (uint64_t ssn = first; ssn <= last; ssn++) {
-                if (!hark_effects_fit(fx, 1, HARK_HYDEE_HEADER)) return HARK_MORE;
-                for (; c->digests.count && digest_of <= ssn; digest_of++)
-                    digest = hark_queue_next(p, &s->pool, &c->digests, &at);
-                hark_hydee_transmit(s, c, ssn, phase, digest ? *digest : 0, fx)->replay = 1;
-                c->tx = ssn;
-            }
+    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
+    uint64_t first, last, phase, digest_of = c->first;
+    const uint64_t *digest = NULL;
+    struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->tx + 1, c->channel.sent);
+    struct hark_place at = hark_queue_begin(&c->digests);
+    struct hark_hydee_numbers n = {hark_runs_begin(p, &s->pool, &c->index, c->tx + 1, c->channel.sent), {0, 0, 0}, 0, 0, 0};
+    if (exact) n.place = hark_past_rewind(p, &s->past);
+    while (hark_runs_next(p, &s->pool, &c->log, &r, &first, &last, &phase)) {
+        for (uint64_t ssn = first; ssn <= last; ssn++) {
+            uint64_t number = exact ? hark_hydee_number(s, c, &n, ssn) : HARK_INFINITY;
+            if (!hark_hydee_may(s, phase, number)) return HARK_OK;
+            if (!hark_effects_fit(fx, 1, exact ? HARK_PAST_HEADER_MAX : HARK_HYDEE_HEADER)) return HARK_MORE;
+            for (; c->digests.count && digest_of <= ssn; digest_of++)
+                digest = hark_queue_next(p, &s->pool, &c->digests, &at);
+            if (exact) hark_past_forward(p, &s->pool, &s->past, &n.place, number);
+            (exact ? hark_hydee_transmit_exact(s, c, ssn, phase, digest ? *digest : 0, number, &s->past.at, fx)
+                   : hark_hydee_transmit(s, c, ssn, phase, digest ? *digest : 0, fx))->replay = 1;
+            c->tx = ssn;
         }
     }
     return HARK_OK;
+}
+
+/* NotifySendLog and delayed sends: in each channel what the release covers.                         Alg. 3 l. 22-24 */
+static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
+{
+    int status = HARK_OK;
+    for (uint32_t i = 0; i < s->ends.channels.count && s->rel > 0 && status == HARK_OK; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (hark_hydee_inter(c) && c->tx < c->channel.sent) status = hark_hydee_replay(s, c, fx);
+    }
+    return status;
 }
 
 static inline int hark_hydee_pump_gc(struct hark_hydee *s, struct hark_effects *fx)
@@ -748,20 +874,27 @@ HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_co
     s->ends.me = c->me;
     s->ends.ranks = c->ranks;
     s->wave.generations = c->generations ? c->generations : 2;
-    s->flags = c->flags & HARK_DIGEST;
+    s->flags = c->flags & (HARK_DIGEST | HARK_EXACT_GATE);
+    s->plain = c->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER;
+    s->past.history.width = 3;
+    s->past.blind = HARK_INFINITY;
     s->phase = 1;
     s->rel = HARK_INFINITY;
     return hark_group_init(p, &hark_hydee_shape, &s->ends, c, false);
 }
 
-static inline bool hark_hydee_length_ok(const struct hark_head *h, const uint8_t *b, uint32_t length)
+static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
+    uint32_t length)
 {
+    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
     switch (h->type) {
-    case HARK_APP: return length == HARK_HYDEE_HEADER - HARK_WIRE_HEAD;
+    case HARK_APP:
+        return exact && length >= HARK_HYDEE_HEADER - HARK_WIRE_HEAD &&
+               hark_past_valid(b + 16, length - 16, s->ends.ranks);
     case HARK_H_POS:
         return length >= 8 && hark_get32(b) <= HARK_HYDEE_CTX_MAX && length == 8 + 32 * hark_get32(b);
     case HARK_H_ORPH: return length >= 8 && (length - 8) % 24 == 0;
-    case HARK_H_RELEASE: return length == 8 && h->src == HARK_RECOVERY;
+    case HARK_H_RELEASE: return h->src == HARK_RECOVERY && (exact ? length >= 16 && length % 16 == 0 : length == 8);
     case HARK_H_RECDONE: return length == 0 && h->src == HARK_RECOVERY;
     case HARK_H_GC: return length == 16;
     default: return hark_wave_length_ok(h->type, length);
@@ -783,7 +916,9 @@ static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *
     if (status >= 0 && h->type < HARK_H_POS)
         status = hark_wave_reserve(p, &hark_hydee_shape, &s->ends, &s->wave, length);
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
-    return status;
+    if (status >= 0 && h->type == HARK_H_RELEASE)
+        status = hark_reserve(p, &hark_hydee_shape, &s->past.frontier, length / 16);
+    return status >= 0 ? hark_past_reserve(p, &hark_hydee_shape, &s->past, 0) : status;
 }
 
 HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
@@ -797,7 +932,7 @@ HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h
     switch (h->type) {
     case HARK_H_POS: return hark_hydee_pos(s, h, b, fx);
     case HARK_H_ORPH: return hark_hydee_orph(s, h, b, length, fx);
-    case HARK_H_RELEASE: return hark_hydee_release(s, b);
+    case HARK_H_RELEASE: return hark_hydee_release(s, b, length);
     case HARK_H_RECDONE: return hark_hydee_recdone(s, fx);
     case HARK_H_GC: return hark_hydee_trim(s, h, b, fx);
     case HARK_W_MARK:
@@ -814,8 +949,22 @@ static inline int hark_hydee_frame(struct hark_hydee *s, const struct hark_event
         return HARK_EFRAME;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
-    if (!hark_hydee_length_ok(&h, b, length)) return HARK_EFRAME;
-    return h.type == HARK_APP ? hark_hydee_arrive(s, &h, b, fx) : hark_hydee_control(s, &h, b, length, fx);
+    bool plain = h.type == HARK_APP && length + HARK_WIRE_HEAD == s->plain;
+    if (!plain && !hark_hydee_length_ok(s, &h, b, length)) return HARK_EFRAME;
+    return h.type == HARK_APP ? hark_hydee_arrive(s, &h, b, length, fx) : hark_hydee_control(s, &h, b, length, fx);
+}
+
+/* Is the image, if it is one, of a process with the same gate? Without it the numbers are not there. */
+static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark_event *event)
+{
+    struct hark_bytes image = event->u.restarted.image;
+    struct hark_reader r = {image.at, image.length, 0, false};
+    struct hark_hydee was;
+    if (event->u.restarted.checkpoint == 0 || image.at == NULL) return true;
+    (void)hark_read(&r, 8);
+    hark_zero(&was, sizeof was);
+    hark_unpack_fields(&s->head, NULL, (uint8_t *)&was, hark_hydee_shape.field, hark_hydee_shape.fields, &r);
+    return r.bad || ((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0;
 }
 
 /* Restart from the last image on stable storage; sends wait for the FAILED that explains it.   Alg. 2 l. 4-5 */
@@ -823,6 +972,7 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
 {
     struct hark *p = &s->head;
     uint32_t generations = s->wave.generations, flags = s->flags;
+    if (!hark_hydee_image_fits(s, event)) return HARK_EIMAGE;
     int status = hark_restart_take(p, &hark_hydee_shape, &s->ends, &s->wave, event);
     if (status < 0) return status;
     hark_restart_wait(p, &s->ends);
@@ -831,6 +981,7 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
     s->flags = flags;
     s->recovering = 1;
     s->rel = 0;
+    hark_past_close(p, &s->past);
     for (uint32_t i = 0; i < s->ends.channels.count; i++) hark_hydee_at(s, i)->channel.flags &= HARK_INTRA;
     return HARK_OK;
 }
@@ -839,7 +990,8 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
 HARK_COLD int hark_hydee_other(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    int status;
+    int status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
+    if (status < 0) return status;
     switch (event->type) {
     case HARK_CHECKPOINT_POINT:
     case HARK_STORED:

@@ -178,7 +178,7 @@ HARK_COLD int hark_reserve_more(struct hark *p, const struct hark_shape *s, stru
 }
 
 /* Makes room for `more` rows of `t`. HARK_EFULL leaves everything as it was. */
-static inline int hark_reserve(struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
+HARK_HOT int hark_reserve(struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
 {
     return more <= t->room - t->count ? HARK_OK : hark_reserve_more(p, s, t, more);
 }
@@ -274,7 +274,7 @@ static inline void hark_chunk_give(struct hark *p, struct hark_pool *pool, uint3
 }
 
 /* A new zeroed row at the tail; a chunk has been reserved. */
-static inline uint64_t *hark_queue_push(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
+HARK_HOT uint64_t *hark_queue_push(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
 {
     if (q->head == 0 || q->fill == hark_queue_per_chunk(q)) {
         uint32_t i = hark_chunk_take(p, pool);

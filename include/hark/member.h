@@ -12,7 +12,7 @@ extern "C" {
 
 /* The frame of every step: nothing but CONTINUE after MORE, room for the effects; and an application that
  * has been restarted waits for the FAILED that explains it. */
-static inline int hark_step_begin(struct hark *p, const struct hark_ends *e, const struct hark_event *event,
+HARK_HOT int hark_step_begin(struct hark *p, const struct hark_ends *e, const struct hark_event *event,
     struct hark_effects *fx, uint32_t gone)
 {
     if (gone || (p->more != 0) != (event->type == HARK_CONTINUE)) return HARK_ESTATE;
@@ -31,7 +31,7 @@ static inline bool hark_step_rests(const struct hark_ends *e, const struct hark_
 }
 
 /* The accept rule of every protocol here: exactly once and in ssn order, on any network. */
-static inline int hark_accept(struct hark *p, struct hark_ends *e, struct hark_channel *c, const struct hark_head *h,
+HARK_HOT int hark_accept(struct hark *p, struct hark_ends *e, struct hark_channel *c, const struct hark_head *h,
     struct hark_effects *fx)
 {
     if (h->ssn <= c->recv) return hark_fate(fx, HARK_DISCARD);

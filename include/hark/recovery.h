@@ -17,7 +17,7 @@
 #ifndef HARK_RECOVERY_H
 #define HARK_RECOVERY_H
 
-#include "channel.h"
+#include "past.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,12 +31,15 @@ enum { /* control frames between members and the recovery process, and among mem
     HARK_H_GC
 };
 
+#define HARK_R_EXACT 2u /* in the control word of a REPORT: its rows have numbers, for the exact gate */
+
 struct hark_orphan { /* messages src -> dst on ctx, first .. last, that their sender has not re-sent */
     uint32_t src, dst;
     uint16_t ctx, pad;
     uint32_t pad2;
     uint64_t first, last;
-    uint64_t phase; /* recorded at their receiver */
+    uint64_t phase;  /* recorded at their receiver */
+    uint64_t number; /* exact gate: of the first, among all that src posted between clusters; no gaps */
 };
 
 struct hark_partial { /* a report of which some fragments came: fragments expected - come, modulo 2^32 */
@@ -56,24 +59,30 @@ struct hark_recovery {
     uint32_t offer;
     uint32_t tell, told; /* a frame being sent to all; how many have it */
     uint32_t drained;
+    uint32_t exact;      /* 1: the members have the exact gate (past.h) */
+    uint32_t change;     /* RELEASE tells the frontier of process change - 1; 0: of all */
+    uint32_t listing;    /* ... from this row on */
     struct hark_table incs;
     struct hark_table reported; /* hark_range */
     struct hark_table partial;
     struct hark_table orphans;
+    struct hark_table frontier; /* hark_entry: exact gate: the first orphan of each process not yet sent again */
 };
 enum { HARK_R_CALM = 0, HARK_R_COLLECTING, HARK_R_RELEASING, HARK_R_DRAINING, HARK_R_DONE };
 
 static const struct hark_field hark_orphan_fields[] = {HARK_FIELD(struct hark_orphan, src, "i"),
     HARK_FIELD(struct hark_orphan, dst, "j"), HARK_FIELD(struct hark_orphan, ctx, "ctx"),
     HARK_FIELD(struct hark_orphan, first, "ssn"), HARK_FIELD(struct hark_orphan, last, "ssn"),
-    HARK_FIELD(struct hark_orphan, phase, "Phase")};
+    HARK_FIELD(struct hark_orphan, phase, "Phase"), HARK_FIELD(struct hark_orphan, number, "")};
 static const struct hark_field hark_partial_fields[] = {HARK_FIELD(struct hark_partial, rank, "j"),
     HARK_FIELD(struct hark_partial, missing, ""), HARK_FIELD(struct hark_partial, last, "")};
 static const struct hark_field hark_recovery_fields[] = {HARK_FIELD(struct hark_recovery, me, ""),
     HARK_FIELD(struct hark_recovery, ranks, "n"), HARK_FIELD(struct hark_recovery, re, "re"),
     HARK_FIELD(struct hark_recovery, stage, ""), HARK_FIELD(struct hark_recovery, rel, "rel"),
     HARK_FIELD(struct hark_recovery, offer, ""), HARK_FIELD(struct hark_recovery, tell, ""),
-    HARK_FIELD(struct hark_recovery, told, ""), HARK_FIELD(struct hark_recovery, drained, "DRAINED")};
+    HARK_FIELD(struct hark_recovery, told, ""), HARK_FIELD(struct hark_recovery, drained, "DRAINED"),
+    HARK_FIELD(struct hark_recovery, exact, ""), HARK_FIELD(struct hark_recovery, change, ""),
+    HARK_FIELD(struct hark_recovery, listing, "")};
 static const struct hark_rows hark_recovery_rows[] = {
     {"incarnations", "", (uint16_t)offsetof(struct hark_recovery, incs), sizeof(struct hark_incarnation), 2,
         hark_incarnation_fields},
@@ -81,9 +90,11 @@ static const struct hark_rows hark_recovery_rows[] = {
         hark_range_fields},
     {"partial", "", (uint16_t)offsetof(struct hark_recovery, partial), sizeof(struct hark_partial), 3,
         hark_partial_fields},
-    {"orphans", "NbOrphPhase", (uint16_t)offsetof(struct hark_recovery, orphans), sizeof(struct hark_orphan), 6,
-        hark_orphan_fields}};
-static const struct hark_shape hark_recovery_shape = {"recovery", 1, HARK_COUNT(hark_recovery_fields),
+    {"orphans", "NbOrphPhase", (uint16_t)offsetof(struct hark_recovery, orphans), sizeof(struct hark_orphan), 7,
+        hark_orphan_fields},
+    {"frontier", "", (uint16_t)offsetof(struct hark_recovery, frontier), sizeof(struct hark_entry), 3,
+        hark_entry_fields}};
+static const struct hark_shape hark_recovery_shape = {"recovery", 2, HARK_COUNT(hark_recovery_fields),
     HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0};
 
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *config);
@@ -120,8 +131,43 @@ static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
     s->told = 0;
 }
 
-/* NotifyPhase (Alg. 4 lines 16-24): all that no un-notified orphan precedes may go. Monotone. */
-static inline void hark_recovery_notify_phase(struct hark_recovery *s)
+/* Exact gate: the frontier of all, once; room has been reserved with the orphans. */
+static inline void hark_recovery_frontier(struct hark_recovery *s)
+{
+    hark_empty(&s->head, &s->frontier);
+    for (uint32_t i = 0; i < s->orphans.count; i++) {
+        const struct hark_orphan *o = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
+        uint32_t k = hark_entry_search(&s->head, &s->frontier, o->src);
+        struct hark_entry *x = k < s->frontier.count ? hark_entry_at(&s->head, &s->frontier, k) : NULL;
+        if (x && x->rank == o->src) {
+            if (o->number < x->number) x->number = o->number;
+            continue;
+        }
+        x = (struct hark_entry *)hark_insert(&s->head, &s->frontier, k);
+        x->rank = o->src;
+        x->number = o->number;
+    }
+}
+
+/* ... and of one, after orphans of its have been sent again. Has it moved? */
+static inline bool hark_recovery_frontier_of(struct hark_recovery *s, uint32_t rank)
+{
+    uint64_t number = HARK_INFINITY;
+    for (uint32_t i = 0; i < s->orphans.count; i++) {
+        const struct hark_orphan *o = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
+        if (o->src == rank && o->number < number) number = o->number;
+    }
+    uint32_t k = hark_entry_search(&s->head, &s->frontier, rank);
+    if (k == s->frontier.count) return false;
+    struct hark_entry *x = hark_entry_at(&s->head, &s->frontier, k);
+    bool moved = x->rank == rank && x->number != number;
+    if (moved) x->number = number;
+    return moved;
+}
+
+/* NotifyPhase: all that no un-notified orphan precedes may go. Monotone. With the exact gate also when only the
+ * frontier has `moved`.                                                                            Alg. 4 l. 16-24 */
+static inline void hark_recovery_notify_phase(struct hark_recovery *s, bool moved)
 {
     uint64_t rel = HARK_INFINITY;
     if (s->stage != HARK_R_RELEASING) return;
@@ -129,8 +175,8 @@ static inline void hark_recovery_notify_phase(struct hark_recovery *s)
         const struct hark_orphan *o = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
         if (o->phase < rel) rel = o->phase;
     }
-    if (rel <= s->rel) return;
-    s->rel = rel;
+    if (rel <= s->rel && !moved) return;
+    s->rel = rel > s->rel ? rel : s->rel;
     if (rel == HARK_INFINITY) s->stage = HARK_R_DRAINING;
     hark_recovery_tell(s, HARK_H_RELEASE);
 }
@@ -150,6 +196,8 @@ static inline int hark_recovery_failed(struct hark_recovery *s, const struct har
     hark_empty(p, &s->reported);
     hark_empty(p, &s->partial);
     hark_empty(p, &s->orphans);
+    hark_empty(p, &s->frontier);
+    s->exact = s->change = s->listing = 0;
     s->re = event->u.failed.re;
     s->stage = HARK_R_COLLECTING;
     s->rel = 0;
@@ -171,19 +219,21 @@ static inline void hark_recovery_add(struct hark_recovery *s, const struct hark_
     *(struct hark_orphan *)hark_insert(&s->head, &s->orphans, i) = *o;
 }
 
-/* A fragment of a process's REPORT: u32 (fragments << 16 | last), u32 0, then orphans
- * {src u32, ctx u16, 0 u16, first u64, last u64, phase u64} that the reporting process received. */
+/* A fragment of a process's REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then orphans {src u32,
+ * ctx u16, 0 u16, first u64, last u64, phase u64} that the reporting process received; with the exact gate a
+ * number u64 behind each.                                                                            Alg. 4 l. 4-9 */
 static inline int hark_recovery_report(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
     uint32_t length, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    uint32_t control = hark_get32(b), i = 0;
+    uint32_t control = hark_get32(b), i = 0, width = control & HARK_R_EXACT ? 40 : 32;
     if (s->stage != HARK_R_COLLECTING || hark_ranges_hold(p, &s->reported, h->src)) return hark_fate(fx, HARK_DISCARD);
-    for (uint32_t at = 8; at < length; at += 32) {
+    for (uint32_t at = 8; at < length; at += width) {
         struct hark_orphan o = {hark_get32(b + at), h->src, hark_get16(b + at + 4), 0, 0, hark_get64(b + at + 8),
-            hark_get64(b + at + 16), hark_get64(b + at + 24)};
+            hark_get64(b + at + 16), hark_get64(b + at + 24), width > 32 ? hark_get64(b + at + 32) : 0};
         hark_recovery_add(s, &o);
     }
+    s->exact |= width > 32;
     while (i < s->partial.count && ((struct hark_partial *)hark_row(p, &s->partial, i))->rank < h->src) i++;
     struct hark_partial *part = i < s->partial.count ? (struct hark_partial *)hark_row(p, &s->partial, i) : NULL;
     if (part == NULL || part->rank != h->src) {
@@ -197,12 +247,13 @@ static inline int hark_recovery_report(struct hark_recovery *s, const struct har
     hark_ranges_add(p, &s->reported, h->src);
     if (hark_ranges_size(p, &s->reported) == s->ranks) {
         s->stage = HARK_R_RELEASING;
-        hark_recovery_notify_phase(s);
+        if (s->exact) hark_recovery_frontier(s);
+        hark_recovery_notify_phase(s, false);
     }
     return HARK_OK;
 }
 
-/* OrphanNotification (Alg. 4 lines 12-15): src has re-sent all orphans of a channel up to an ssn. */
+/* OrphanNotification: src has re-sent all orphans of a channel up to an ssn.                       Alg. 4 l. 12-15 */
 static inline int hark_recovery_notify(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
 {
@@ -216,10 +267,15 @@ static inline int hark_recovery_notify(struct hark_recovery *s, const struct har
             hark_remove(&s->head, &s->orphans, i);
             continue;
         }
-        if (mine && o->first <= upto) o->first = upto + 1;
+        if (mine && o->first <= upto) {
+            o->number += upto + 1 - o->first;
+            o->first = upto + 1;
+        }
         i++;
     }
-    hark_recovery_notify_phase(s);
+    bool moved = s->exact && hark_recovery_frontier_of(s, h->src);
+    s->change = moved ? h->src + 1 : 0;
+    hark_recovery_notify_phase(s, moved);
     return HARK_OK;
 }
 
@@ -236,9 +292,9 @@ static inline int hark_recovery_drained(struct hark_recovery *s, struct hark_eff
     return HARK_OK;
 }
 
-static inline bool hark_recovery_length_ok(uint8_t type, uint32_t length)
+static inline bool hark_recovery_length_ok(uint8_t type, const uint8_t *b, uint32_t length)
 {
-    if (type == HARK_H_REPORT) return length >= 8 && (length - 8) % 32 == 0;
+    if (type == HARK_H_REPORT) return length >= 8 && (length - 8) % (hark_get32(b) & HARK_R_EXACT ? 40 : 32) == 0;
     if (type == HARK_H_NOTIFY) return length == 12;
     return type == HARK_H_DRAINED && length == 0;
 }
@@ -250,9 +306,11 @@ static inline int hark_recovery_arrive(struct hark_recovery *s, const struct har
     if (hark_head_get(&h, event->u.frame.header, HARK_KIND_HYDEE) < 0) return HARK_EFRAME;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
-    if (h.dst != HARK_RECOVERY || h.src >= s->ranks || !hark_recovery_length_ok(h.type, length)) return HARK_EFRAME;
+    if (h.dst != HARK_RECOVERY || h.src >= s->ranks || !hark_recovery_length_ok(h.type, b, length)) return HARK_EFRAME;
     if (h.re != s->re) return hark_fate(fx, h.re < s->re ? HARK_DISCARD : HARK_HOLD);
     int status = hark_reserve(p, &hark_recovery_shape, &s->orphans, length / 32);
+    if (status >= 0 && s->stage == HARK_R_COLLECTING) /* the frontier is still empty */
+        status = hark_reserve(p, &hark_recovery_shape, &s->frontier, s->orphans.count + length / 32);
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->partial, 1);
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->reported, 1);
     if (status < 0) return status;
@@ -270,18 +328,51 @@ static inline uint32_t hark_recovery_inc(const struct hark_recovery *s, uint32_t
     return 0;
 }
 
+/* Rows of the frontier in the next fragment of a RELEASE, from which on, and its control word. */
+static inline uint32_t hark_recovery_part(struct hark_recovery *s, uint32_t *from, uint32_t *control)
+{
+    const uint32_t most = (HARK_FRAGMENT - HARK_WIRE_HEAD - 16) / 16;
+    *from = s->listing;
+    *control = 1 << 16; /* a change counts for itself, in any order with the list */
+    if (s->change) *from = hark_entry_search(&s->head, &s->frontier, s->change - 1);
+    if (s->change) return 1;
+    uint32_t left = s->frontier.count - s->listing;
+    *control = left > most ? 0 : (s->listing / most + 1) << 16 | 1;
+    return left > most ? most : left;
+}
+
+/* RELEASE to one process: rel u64, with the exact gate in fragments with the frontier behind it. */
+static inline bool hark_recovery_release(struct hark_recovery *s, uint8_t *b, struct hark_effects *fx)
+{
+    uint32_t from = 0, control = 0, rows = s->exact ? hark_recovery_part(s, &from, &control) : 0;
+    hark_put64(b, s->rel);
+    if (!s->exact) return true;
+    hark_put32(b + 8, control);
+    hark_put32(b + 12, 0);
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct hark_entry *x = hark_entry_at(&s->head, &s->frontier, from + i);
+        hark_put32(b + 16 + 16 * i, x->rank);
+        hark_put32(b + 20 + 16 * i, 0);
+        hark_put64(b + 24 + 16 * i, x->number);
+    }
+    fx->used += 8 + 16 * rows;
+    fx->at[fx->count - 1].header.length += 8 + 16 * rows;
+    s->listing = control ? 0 : s->listing + rows;
+    return control != 0;
+}
+
 /* RELEASE or RECDONE to all, in batches. */
 static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effects *fx)
 {
     while (s->tell) {
         uint32_t length = s->tell == HARK_H_RELEASE ? 8 : 0;
-        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8)) return HARK_MORE;
+        if (!hark_effects_fit(fx, 1, s->exact ? HARK_FRAGMENT : HARK_WIRE_HEAD + 8)) return HARK_MORE;
         struct hark_head h = {HARK_KIND_HYDEE, (uint8_t)s->tell, 0, HARK_RECOVERY, s->told,
             hark_recovery_inc(s, HARK_RECOVERY), hark_recovery_inc(s, s->told), s->re, 0};
         uint8_t *b;
         hark_emit_frame(fx, &h, HARK_WIRE_HEAD + length, &b);
-        if (length) hark_put64(b, s->rel);
-        if (++s->told == s->ranks) s->tell = s->told = 0;
+        bool last = length == 0 || hark_recovery_release(s, b, fx);
+        if (last && ++s->told == s->ranks) s->tell = s->told = s->change = 0;
     }
     if (!s->offer) return HARK_OK;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;

@@ -39,7 +39,7 @@ HARK_FN uint64_t hark_unstable(const struct hark *p);
     {#name, kind, rolls, recovery, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
         hark_##name##_names, hark_##name##_violated, unstable},
 
-#define HARK_PROTOCOL_STEP(name, kind, rolls, recovery)                                                                \
+#define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, unstable)                                                      \
     case kind: return hark_##name##_step(p, event, effects);
 
 static const struct hark_protocol hark_protocols[] = {HARK_PROTOCOLS(HARK_PROTOCOL_ROW)};

@@ -15,7 +15,7 @@ extern "C" {
 #if HARK_BODIES
 
 /* ssn is the next of the range; a chunk has been reserved. */
-static inline void hark_runs_add(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn,
+HARK_HOT void hark_runs_add(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn,
     uint64_t phase)
 {
     const uint64_t *last = hark_queue_last(p, pool, q);

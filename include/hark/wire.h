@@ -97,7 +97,7 @@ static inline void hark_head_turn(struct hark_head *h)
 }
 
 /* Writes HARK_WIRE_HEAD bytes. */
-static inline void hark_head_put(uint8_t *b, const struct hark_head *h)
+HARK_HOT void hark_head_put(uint8_t *b, const struct hark_head *h)
 {
     struct hark_head x = *h;
     hark_head_turn(&x);
@@ -105,7 +105,7 @@ static inline void hark_head_put(uint8_t *b, const struct hark_head *h)
 }
 
 /* Reads the common part; HARK_EFRAME if it is too short or of another protocol. */
-static inline int hark_head_get(struct hark_head *h, struct hark_bytes from, uint16_t kind)
+HARK_HOT int hark_head_get(struct hark_head *h, struct hark_bytes from, uint16_t kind)
 {
     const uint8_t *b = from.at;
     if (from.length < HARK_WIRE_HEAD || b == NULL || b[0] != (uint8_t)kind) return HARK_EFRAME;

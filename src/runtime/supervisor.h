@@ -30,7 +30,7 @@ struct hark_run_options {
     uint32_t copies, generations;
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
-    bool resume, digest, verbose;
+    bool resume, digest, exact_gate, verbose;
     const struct hark_kill *kill; /* any order */
     uint32_t kills;
 };

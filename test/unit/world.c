@@ -87,7 +87,8 @@ static void violate(const char *why)
 
 static void setup_make(struct setup *s, const struct world_config *c)
 {
-    uint32_t rank = 0, n = 0, total = 0;
+    uint32_t rank = 0, n = 0, total = 0, fork = 0;
+    int part = 0;
     memset(s, 0, sizeof *s);
     s->c = c;
     for (const char *t = c->script; *t; t++) {
@@ -97,8 +98,15 @@ static void setup_make(struct setup *s, const struct world_config *c)
         } else if (strchr("SRTWCO", *t)) {
             int peer = t[1] >= '0' && t[1] <= '9' ? t[1] - '0' : -1;
             int ssn = peer >= 0 && t[2] == '.' ? t[3] - '0' : 0;
-            s->op[rank][n++] = (struct world_op){*t, peer, ssn};
-            if (*t == 'S') s->sends[rank]++;
+            s->op[rank][n++] = (struct world_op){*t, peer, ssn, part};
+            if (*t == 'S' && part < 2) s->sends[rank]++;
+        } else if (*t == '[' || *t == '|') {
+            if (*t == '|') s->op[rank][fork].ssn = (int)n + 1;
+            fork = n;
+            s->op[rank][n++] = (struct world_op){*t, -1, 0, part++};
+        } else if (*t == ']') {
+            s->op[rank][fork].ssn = (int)n;
+            part = 0;
         }
     }
     s->ranks = rank + 1;
@@ -273,6 +281,18 @@ static struct hash world_hash(const struct setup *s, const struct world *w)
     return h;
 }
 
+/* The application has made its present step. */
+static void go_on(const struct setup *s, struct world *w, uint32_t who)
+{
+    struct app *a = &w->p[who].app;
+    for (a->pc++;; a->pc++) {
+        const struct world_op *op = &s->op[who][a->pc];
+        if (op->what != '[' && op->what != '|') return;
+        if (op->what == '|' || a->missed) a->pc = (uint32_t)op->ssn - 1;
+        if (op->what == '[') a->missed = 0;
+    }
+}
+
 /* ---- steps of cores ----------------------------------------------------------------------------------------- */
 
 static void core_step(struct setup *s, struct world *w, uint32_t who, const struct hark_event *event,
@@ -413,7 +433,7 @@ static void perform(struct setup *s, struct world *w, uint32_t who, const struct
         break;
     case HARK_RESUME:
         p->app.inside = 0;
-        p->app.pc++;
+        go_on(s, w, who);
         break;
     case HARK_ROLLBACK: proc_stop(p); break;
     case HARK_DIVERGED: violate("DIVERGED though every send was the same"); break;
@@ -535,7 +555,7 @@ static void core_make(struct setup *s, struct world *w, uint32_t who)
 {
     struct hark_range group[WORLD_RANKS];
     struct hark_config c = {.me = rank_of(who), .ranks = s->ranks, .group = group, .copies = s->c->copies,
-        .flags = HARK_DIGEST};
+        .flags = HARK_DIGEST | s->c->flags};
     for (uint32_t i = 0; who < WORLD_RANKS && i < s->ranks; i++)
         if (s->cluster[i] == s->cluster[who]) group[c.group_count++] = (struct hark_range){i, i};
     uint64_t n = protocol_of(s, who)->size(&c);
@@ -624,7 +644,7 @@ static void restart(struct setup *s, struct world *w, uint32_t who)
         }
         p->app = m->app;
         p->app.inside = 0;
-        p->app.pc++;
+        go_on(s, w, who);
         p->payloads = m->payloads;
         memcpy(p->payload, m->payload, sizeof m->payload);
         for (uint32_t i = 0; i < m->inbox.count; i++) {
@@ -737,15 +757,16 @@ static void app_take(struct setup *s, struct world *w, uint32_t who, uint32_t in
     p->app.past |= f.past;
     p->app.sum += f.content;
     check_past(s, w, who, &f);
-    p->app.pc++;
+    go_on(s, w, who);
 }
 
 static void app_send(struct setup *s, struct world *w, uint32_t who, uint32_t peer)
 {
     struct proc *p = &w->p[who];
     uint64_t bit = UINT64_C(1) << (s->first_send[who] + p->app.sends), ssn = 1;
+    bool second = next_op(s, w, who)->part == 2;
     for (uint32_t i = 0; i < p->app.pc; i++)
-        if (s->op[who][i].what == 'S' && s->op[who][i].peer == (int)peer) ssn++;
+        if (s->op[who][i].what == 'S' && s->op[who][i].peer == (int)peer && s->op[who][i].part != (second ? 1 : 2)) ssn++;
     struct payload x = {peer, ssn, p->app.past | bit, (who + 1) * 1000 + peer * 100 + ssn, 0};
     if (s->c->piecewise) x.said = history_mix(p->app.history, who, peer, ssn);
     struct hark_event e = {.type = HARK_SEND};
@@ -755,7 +776,7 @@ static void app_send(struct setup *s, struct world *w, uint32_t who, uint32_t pe
     struct app before = p->app;
     p->app.past |= bit;
     p->app.sends++;
-    p->app.pc++;
+    go_on(s, w, who);
     if (s->c->piecewise) {
         if (ssn > WORLD_SSN) abort();
         p->app.told[peer][ssn - 1] = x.said;
@@ -781,13 +802,13 @@ static void app_step(struct setup *s, struct world *w, uint32_t who, uint32_t fr
             e.type = HARK_MISS;
             if (try_step(s, w, who, &e, NULL, NULL) != HARK_OK) break;
             p->app.missed = 1;
-            p->app.pc++;
+            go_on(s, w, who);
             if (s->c->piecewise) p->app.history = history_mix(p->app.history, UINT64_MAX, 0, 0);
         }
         break;
     case 'W':
         if (!p->app.missed) {
-            p->app.pc++;
+            go_on(s, w, who);
         } else {
             app_take(s, w, who, (uint32_t)inbox_first(p, (uint32_t)op->peer, op->ssn));
             p->app.missed = 0;
@@ -940,7 +961,7 @@ static void check_final(const struct setup *s, const struct world *w)
         for (uint32_t k = 0; k < s->ranks; k++) {
             uint64_t ssn = 0;
             for (uint32_t o = 0; s->op[k][o].what; o++)
-                if (s->op[k][o].what == 'S' && s->op[k][o].peer == (int)i) ssn++, sum += (k + 1) * 1000 + i * 100 + ssn, n++;
+                if (s->op[k][o].what == 'S' && s->op[k][o].peer == (int)i && s->op[k][o].part < 2) ssn++, sum += (k + 1) * 1000 + i * 100 + ssn, n++;
         }
         if (!broken && w->p[i].app.sum != sum) violate("I4: the final state is not that of a failure-free run");
     }

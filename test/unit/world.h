@@ -4,7 +4,9 @@
  * every announcement of a failure, every completed store, every restart. The network keeps no order.
  *
  * Scripts: `S j` send to j, `R j` receive from j, `R` from anyone, `T j` test for a message from j (may miss),
- * `W j` complete a T that missed, `C` checkpoint, `O` output: waits until it is stable; `R j.s` receives exactly message s of the channel, as tags do.
+ * `W j` complete a T that missed, `C` checkpoint, `O` output: waits until it is stable; `R j.s` receives exactly message s of
+ * the channel, as tags do. `T j[...|...]` goes on with the first part if the test hits, with the second if it misses; both
+ * send the same.
  * Processes are separated by ';'.
  */
 #ifndef WORLD_H
@@ -28,9 +30,10 @@
 enum { WORLD_OPS = 12, WORLD_SSN = 6 };
 
 struct world_op {
-    char what; /* S R T W C O, 0 at the end */
+    char what; /* S R T W C O, [ and | of two parts, 0 at the end */
     int peer;  /* -1: anyone */
-    int ssn;   /* 0: the first there is */
+    int ssn;   /* 0: the first there is; of [ and |: where the second part, and what follows, begins */
+    int part;  /* 1, 2: of two parts; 0: of none */
 };
 
 struct world_config {
@@ -46,6 +49,7 @@ struct world_config {
     bool piecewise;       /* what is sent depends on what was delivered and missed before, in order: shows orphans (I1) */
     bool deep;            /* into depth: little memory, but a violation is not the shortest */
     uint32_t copies;
+    uint32_t flags;       /* of the cores, beside HARK_DIGEST */
     const char *(*at_end)(const struct hark *p); /* NULL, or what is wrong with a core when nothing can happen any more */
 };
 
