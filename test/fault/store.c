@@ -71,7 +71,7 @@ static uint8_t *load_file(const char *name, size_t *length)
 
 static void save_file(const char *name, const uint8_t *bytes, size_t length)
 {
-    char path[512];
+    char path[1024];
     snprintf(path, sizeof path, "%s/%s", place, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
