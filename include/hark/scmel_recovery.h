@@ -76,7 +76,7 @@ static inline int hark_scmel_failed(struct hark_scmel *s, const struct hark_even
     }
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        c->carried = c->theirs = 0;
+        c->carried = c->theirs = 0; /* carried: to be safe; with DETS at once no program shows the need */
         c->channel.flags &= (uint16_t)~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
         if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer)) c->tx = c->channel.sent;
     }
