@@ -53,6 +53,7 @@ static const struct program programs[] = {
     {"output of another's order", "R R S1;S0 R0 O;S0", "0", 1, false, 1500},
     {"output, k 2", "R O R S1 O;S0 R0 O;S0 O", "01", 2, true, 3000},
     {"output, checkpoint", "R C O R O R S1;S0 C R0 O;S0 C S0 O", "010", 1, false, 3000},
+    {"DETS at once", "S1 R S2 S2 S1 S1 R R;S0 R R S0 R R R R;S1 R R S1 S0 S1", "210", 1, false, 6000},
     {"k 2, checkpoints, overlap", "C R S1 R C S2 S1;S0 C R2 S2 C R0 R0;S0 S1 C C R0 R1", "02", 2, true, 3000},
 };
 

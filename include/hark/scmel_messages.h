@@ -1,0 +1,403 @@
+/* scmel_messages.h: lines 1-27 of the algorithm, what happens without failures; the second part of scmel.h. */
+#ifndef HARK_SCMEL_MESSAGES_H
+#define HARK_SCMEL_MESSAGES_H
+
+#include "scmel_state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if HARK_BODIES
+
+/* ---- lines 1-9 and 19-21: determinants go out until they are stable -------------------------------------------------- */
+
+/* The next determinant that goes to `to`; *d and *creator say whose. Starts at list 0 for all, 1 for the loose. */
+static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_scmel_walk *w, uint32_t to,
+    struct hark_dets **d, uint32_t *creator)
+{
+    struct hark *p = &s->head;
+    for (;; w->list++, w->open = 0) {
+        struct hark_scmel_log *log = NULL;
+        if (w->list == 0) log = hark_scmel_log(s, to, false);
+        if (w->list > 1 && (s->k < 2 || w->list - 2 >= s->logs.count)) return NULL;
+        if (w->list > 1) log = hark_scmel_log_at(s, w->list - 2);
+        if (w->list != 1 && (log == NULL || (w->list && log->rank == to))) continue;
+        *d = w->list == 1 ? &s->own : &log->dets;
+        *creator = w->list == 1 ? s->ends.me : log->rank;
+        if (!w->open) w->at = w->list ? hark_dets_loose(p, &s->pool, *d) : hark_queue_begin(&(*d)->rows);
+        w->open = 1;
+        for (const uint64_t *row; (row = hark_dets_next(p, &s->pool, *d, &w->at)) != NULL;) {
+            if (w->list == 1 && row[0] > s->rsn) break;
+            if (w->list == 0 || (hark_det_holders(*d, row) < (*d)->most && !hark_det_held(*d, row, to))) return row;
+        }
+    }
+}
+
+/* Writes what a message to `to` takes along, *n determinants; false if it does not fit. */
+static inline bool hark_scmel_carry(struct hark_scmel *s, uint32_t to, uint64_t carried, uint8_t *b, uint32_t room,
+    uint32_t *n)
+{
+    struct hark_scmel_walk w = {1, 0, {0, 0, 0}};
+    uint32_t bytes = hark_det_bytes(s->k), creator;
+    struct hark_dets *d;
+    *n = 0;
+    for (const uint64_t *row; (row = hark_scmel_walk(s, &w, to, &d, &creator)) != NULL;) {
+        if (w.list == 1 && row[0] <= carried) continue;
+        if ((*n + 1) * bytes > room) return false;
+        hark_det_write(b + *n * bytes, d, row, creator, s->ends.me, s->k);
+        ++*n;
+    }
+    return true;
+}
+
+/* NetSendMsg, with determinants and acknowledgements; HARK_FRAGMENT bytes are free. False: they do not fit, and
+ * nothing happened. Nothing goes with a message to myself: I am no second holder (S-4).              l. 6, 16, 8 */
+static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn,
+    struct hark_effects *fx)
+{
+    struct hark_head h = {HARK_KIND_SCMEL, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
+        c->channel.inc, s->ends.re, ssn};
+    uint8_t *b = fx->bytes + fx->used + HARK_SCMEL_HEADER;
+    uint32_t n = 0, acks = 0;
+    if (c->channel.peer != s->ends.me) {
+        if (!hark_scmel_carry(s, c->channel.peer, c->carried, b, HARK_SCMEL_ROOM, &n)) {
+            if (!(c->channel.flags & HARK_SCMEL_WENT)) c->channel.flags |= HARK_SCMEL_AHEAD;
+            s->busy = 1;
+            return false;
+        }
+        acks = hark_owed_write(&s->head, &s->owed, c->channel.peer, b + n * hark_det_bytes(s->k), HARK_SCMEL_ACKS);
+        c->carried = s->told = s->rsn;
+    }
+    struct hark_effect *x =
+        hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + n * hark_det_bytes(s->k) + acks * HARK_ACK_BYTES, &b);
+    hark_put16(b, (uint16_t)n);
+    hark_put16(b + 2, (uint16_t)acks);
+    hark_put32(b + 4, s->k);
+    x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
+    c->channel.flags &= (uint16_t)~HARK_SCMEL_WENT;
+    c->tx = ssn;
+    return true;
+}
+
+/* SendMsg.                                                                                                   l. 1-9 */
+static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    uint32_t peer = event->u.send.peer;
+    if (event->u.send.to != HARK_PROCESS || peer >= s->ends.ranks) return HARK_EINVAL;
+    if (s->wave.at) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, 1);
+    if (status < 0) return status;
+    struct hark_scmel_channel *c = hark_scmel_channel(s, peer, event->u.send.ctx);
+    uint64_t ssn = ++c->channel.sent;                                                                        /* l. 4 */
+    if (peer == s->ends.me) { /* lost with me and sent again by re-execution */
+        c->first = ssn + 1;
+        hark_scmel_transmit(s, c, ssn, fx);
+        return HARK_OK;
+    }
+    if (c->tx + 1 != ssn || hark_scmel_closed(s, peer) || !hark_scmel_transmit(s, c, ssn, fx)) s->late = 1;
+    hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, ssn);                             /* l. 7 */
+    return HARK_OK;
+}
+
+/* ReceiveDetAck: {creator u32, count u32, first rsn u64} each; the acker is a holder.                      l. 19-21 */
+static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n)
+{
+    for (uint32_t left = n; left > 0; left--, b += HARK_ACK_BYTES) {
+        uint32_t creator = hark_get32(b);
+        uint64_t first = hark_get64(b + 8), last = first + hark_get32(b + 4) - 1;
+        struct hark_scmel_log *log = creator == s->ends.me ? NULL : hark_scmel_log(s, creator, false);
+        if (creator == s->ends.me) hark_dets_hold(&s->head, &s->pool, &s->own, first, last, h->src);
+        else if (log && creator != h->src) hark_dets_hold(&s->head, &s->pool, &log->dets, first, last, h->src);
+    }
+    if (n && s->awaited) s->awaited--; /* or to something else: then it is too early */
+    for (uint32_t i = s->late ? hark_channel_search(&s->head, &s->ends, h->src, 0) : UINT32_MAX;
+         i < s->ends.channels.count && hark_scmel_at(s, i)->channel.peer == h->src; i++)
+        hark_scmel_at(s, i)->channel.flags &= (uint16_t)~HARK_SCMEL_WENT; /* they may fit now; if not, again */
+    if (s->late) s->busy = 1;
+}
+
+/* All that is loose here: an own determinant is stable when k others hold it, one of another's when k - 1 do besides
+ * me. One that is not here is stable, or it would have come with the message that depends on it. */
+HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
+{
+    const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
+    uint64_t loose = s->own.loose;
+    for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++)
+        loose += ((const struct hark_scmel_log *)hark_row_of(p, &s->logs, i))->dets.loose;
+    return loose;
+}
+
+/* Loose determinants have become many: they go to the next ranks before a message has to wait for them (I10). */
+static inline void hark_scmel_grown(struct hark_scmel *s)
+{
+    const uint32_t fit = HARK_SCMEL_ROOM / hark_det_bytes(s->k);
+    const uint32_t limit = HARK_SCMEL_LOOSE ? HARK_SCMEL_LOOSE : fit / 2;
+    if (s->fresh < limit || s->awaited) return;
+    s->fresh = 0;
+    if (hark_scmel_unstable(&s->head) < limit || s->ends.ranks < 2) return;
+    s->spread = s->busy = 1;
+}
+
+/* ---- lines 10-18: what comes in -------------------------------------------------------------------------------------- */
+
+/* A determinant that came from h->src, and so is held there. `forced`: it is acknowledged in any case. Holder
+ * sets of a sender that does not know of the last failure may name who has lost its copies.                l. 15-16 */
+static inline void hark_scmel_absorb(struct hark_scmel *s, const struct hark_head *h, const struct hark_det *x,
+    bool forced)
+{
+    struct hark *p = &s->head;
+    bool made = false, mine = x->creator == s->ends.me;
+    struct hark_scmel_log *log = mine ? NULL : hark_scmel_log(s, x->creator, true);
+    struct hark_dets *d = mine ? &s->own : &log->dets;
+    uint64_t end = x->src == HARK_DET_MISS ? x->rsn + x->ssn - 1 : x->rsn, *row;
+    if (mine && (h->type != HARK_S_DETS || end <= s->rsn)) row = hark_dets_find(p, &s->pool, d, x->rsn);
+    else row = hark_dets_put(p, &s->pool, d, x, &made);
+    if (row == NULL || row[0] != x->rsn || !hark_det_is(row, x->src, (uint16_t)x->ctx, x->ssn)) return;
+    if (h->src != x->creator) hark_det_hold(d, row, h->src);
+    for (uint32_t i = 0; i < x->holders && h->re >= s->ends.re; i++)
+        if (x->holder[i] != s->ends.me && x->holder[i] != x->creator) hark_det_hold(d, row, x->holder[i]);
+    if (mine) return;
+    if (made && hark_det_holders(d, row) < d->most) s->fresh++;
+    if (made || forced || h->src != x->creator || end > log->acked)
+        hark_owed_add(p, &s->owed, h->src, x->creator, x->rsn, end);
+    if (h->src == x->creator && end > log->acked) log->acked = end;
+}
+
+/* n determinants at b; they are well-formed and there is room for them. */
+static inline void hark_scmel_absorb_all(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n,
+    bool forced)
+{
+    struct hark_det x;
+    if (n == 0) return;
+    for (; n > 0; n--, b += hark_det_bytes(s->k))
+        if (hark_det_read(&x, b, s->ends.ranks, s->k)) hark_scmel_absorb(s, h, &x, forced);
+    if (forced || hark_owed_count(&s->head, &s->owed, h->src) >= HARK_SCMEL_OWED) {
+        s->ack_peer = h->src + 1;
+        s->busy = 1;
+    }
+    if (s->k > 1) hark_scmel_grown(s);
+}
+
+/* May this arrived message be handed up? In replay only the one that rsn + 1 names; where no determinant of rsn + 1
+ * is left but later ones are, any that none names.                                                     erratum S-3 */
+static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
+{
+    struct hark *p = &s->head;
+    if (s->mode == HARK_SCMEL_NORMAL) return true;
+    if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return false;
+    const uint64_t *row = hark_dets_find(p, &s->pool, &s->own, s->rsn + 1);
+    if (row) return hark_det_is(row, src, ctx, ssn);
+    struct hark_place at = hark_queue_begin(&s->own.rows);
+    while ((row = hark_dets_next(p, &s->pool, &s->own, &at)) != NULL)
+        if (row[0] > s->rsn && hark_det_is(row, src, ctx, ssn)) return false;
+    return true;
+}
+
+static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer)
+{
+    if (s->offer_peer && s->offer_peer != peer + 1) s->ends.offer = 1;
+    s->offer_peer = peer + 1;
+}
+
+/* Replay is over when no determinant is left and every replayed message has arrived: a process without any may
+ * still be the only one that a replay gives another's determinant to (v6). */
+static inline void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *fx)
+{
+    if (s->mode != HARK_SCMEL_REPLAY || s->own.top > s->rsn) return;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++)
+        if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->theirs) return;
+    s->mode = HARK_SCMEL_NORMAL;
+    s->persisting = s->ends.offer = 1;
+    struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
+    x->fact = HARK_FACT_DONE;
+    x->peer = s->ends.me;
+    x->re = s->ends.re;
+    x->u.id = s->ends.re;
+}
+
+/* An arrived message that is here already: held for its turn, or a duplicate. */
+static inline int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+{
+    bool found;
+    hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
+    if (!found) return hark_fate(fx, HARK_DISCARD);
+    if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_fate(fx, HARK_HOLD);
+    hark_arrived_take(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);
+    return hark_fate(fx, HARK_HANDUP);
+}
+
+/* ReceiveMsg, when its determinants have been taken: OutOfOrder.                                        l. 11-12, 17 */
+static inline int hark_scmel_arrive(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+{
+    struct hark_scmel_channel *c = hark_scmel_channel(s, h->src, h->ctx);
+    if (h->ssn <= c->channel.recv) return hark_scmel_again(s, h, fx);
+    if (h->ssn > c->channel.recv + 1) {
+        c->channel.flags |= HARK_GAP;
+        return hark_fate(fx, HARK_HOLD);
+    }
+    c->channel.recv++;
+    if (c->accepted != h->src_inc) {
+        c->accepted = h->src_inc;
+        c->from = h->ssn;
+    }
+    if (hark_scmel_turn(s, h->src, h->ctx, h->ssn)) {
+        hark_emit(fx, HARK_HANDUP);
+    } else {
+        hark_arrived_add(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);
+        hark_emit(fx, HARK_HOLD);
+    }
+    hark_wave_arrived(&s->wave, &c->channel, fx);
+    if (c->channel.flags & HARK_GAP) {
+        c->channel.flags = (uint16_t)(c->channel.flags & ~HARK_GAP);
+        hark_scmel_offer(s, h->src);
+    }
+    hark_scmel_try_normal(s, fx);
+    return HARK_OK;
+}
+
+/* A message from or to an earlier self. What had arrived then and waits is taken, anything else is dropped: a
+ * process that nobody depended on may have sent something else under the same ssn the second time. */
+static inline int hark_scmel_older(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+{
+    const struct hark_scmel_channel *c =
+        (const struct hark_scmel_channel *)(const void *)hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
+    if (c == NULL || (h->ssn >= c->from ? h->src_inc != c->accepted : h->src_inc >= c->accepted))
+        return hark_fate(fx, HARK_DISCARD);
+    return hark_scmel_again(s, h, fx);
+}
+
+/* rsn has grown in replay: what is next? */
+static inline void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
+{
+    bool found;
+    if (s->mode != HARK_SCMEL_REPLAY) return;
+    hark_scmel_try_normal(s, fx);
+    if (s->own.top <= s->rsn) return;
+    const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
+    if (row == NULL) {
+        s->ends.offer = 1;
+    } else if ((uint32_t)row[2] != HARK_DET_MISS) {
+        hark_arrived_search(&s->head, &s->ends.waiting, (uint32_t)row[2], (uint16_t)(row[2] >> 32), row[1], &found);
+        if (found) hark_scmel_offer(s, (uint32_t)row[2]);
+    }
+}
+
+/* The message is taken: it gets its rsn and its determinant.                                              l. 13-14 */
+static inline int hark_scmel_deliver(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    struct hark_ends *e = &s->ends;
+    struct hark_head h;
+    bool made, waits;
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SCMEL) < 0 || h.type != HARK_APP) return HARK_EFRAME;
+    if (s->wave.at) return HARK_ESTATE;
+    int status = hark_reserve(p, &hark_scmel_shape, &e->beyond, 1);
+    if (status >= 0) status = hark_pool_reserve(p, &hark_scmel_shape, &s->pool, 1);
+    if (status < 0) return status;
+    struct hark_channel *c = hark_channel_find(p, e, h.src, h.ctx);
+    if (c == NULL || h.ssn == 0 || h.ssn > c->recv || hark_delivered(p, e, c, h.ssn)) return HARK_EINVAL;
+    if (s->mode != HARK_SCMEL_NORMAL) {
+        if (!hark_scmel_turn(s, h.src, h.ctx, h.ssn)) return HARK_WAIT;
+        hark_arrived_search(p, &e->waiting, h.src, h.ctx, h.ssn, &waits);
+        if (waits) return HARK_EINVAL; /* it was not handed up */
+    }
+    hark_deliver_mark(p, e, c, h.ssn);
+    struct hark_det x = {e->me, h.src, h.ctx, 0, h.ssn, ++s->rsn, {0}};
+    hark_dets_put(p, &s->pool, &s->own, &x, &made);
+    if (s->own.loose) s->fresh++;
+    hark_scmel_next(s, fx);
+    hark_scmel_grown(s);
+    return HARK_OK;
+}
+
+/* A look that found nothing is a choice too: it takes an rsn. Looks in a row that nobody was told of are one row. */
+static inline int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    struct hark_det x = {s->ends.me, HARK_DET_MISS, 0, 0, 1, s->rsn + 1, {0}};
+    bool made;
+    if (s->wave.at) return HARK_ESTATE;
+    int status = hark_pool_reserve(p, &hark_scmel_shape, &s->pool, 1);
+    if (status < 0) return status;
+    if (s->mode == HARK_SCMEL_NORMAL) {
+        uint64_t *last = hark_queue_last(p, &s->pool, &s->own.rows);
+        if (last && s->own.top == s->rsn && s->rsn > s->told && (uint32_t)last[2] == HARK_DET_MISS) {
+            last[1]++;
+            s->own.top = ++s->rsn;
+            return HARK_OK;
+        }
+    } else {
+        if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return HARK_WAIT;
+        const uint64_t *row = hark_dets_find(p, &s->pool, &s->own, s->rsn + 1);
+        if (row && (uint32_t)row[2] != HARK_DET_MISS) return HARK_WAIT; /* it found something */
+    }
+    s->rsn++;
+    hark_dets_put(p, &s->pool, &s->own, &x, &made);
+    if (s->own.loose) s->fresh++;
+    hark_scmel_next(s, fx);
+    hark_scmel_grown(s);
+    return HARK_OK;
+}
+
+/* ---- lines 22-27: checkpoints -------------------------------------------------------------------------------------------- */
+
+static inline void hark_scmel_remember(struct hark_scmel *s, uint32_t peer, uint16_t ctx, uint16_t what, uint64_t at)
+{
+    struct hark_scmel_position *x =
+        (struct hark_scmel_position *)hark_insert(&s->head, &s->positions, s->positions.count);
+    x->id = s->wave.wave;
+    x->peer = peer;
+    x->ctx = ctx;
+    x->what = what;
+    x->at = at;
+}
+
+/* An image is taken: everyone stands still, and nothing is under way. */
+static inline void hark_scmel_captured(struct hark_scmel *s)
+{
+    hark_scmel_remember(s, s->ends.me, 0, HARK_SCMEL_RSN, s->rsn);
+    for (uint32_t i = 0; i < s->logs.count; i++) {
+        const struct hark_scmel_log *log = hark_scmel_log_at(s, i);
+        if (log->dets.top) hark_scmel_remember(s, log->rank, 0, HARK_SCMEL_RSN, log->dets.top);
+    }
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_scmel_channel *c = hark_scmel_at(s, i);
+        if (c->channel.peer != s->ends.me && c->channel.sent)
+            hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_SENT, c->channel.sent);
+    }
+}
+
+/* A wave is over. If it committed and as many images are kept as there should be, what is older than the oldest
+ * of them goes: never before COMMIT (section 2 b).                                                          l. 23-25 */
+static inline void hark_scmel_commit(struct hark_scmel *s, bool committed)
+{
+    struct hark *p = &s->head;
+    const struct hark_table *kept = &s->wave.kept;
+    uint64_t oldest = kept->count ? ((const struct hark_image *)hark_row(p, kept, 0))->id : 0;
+    uint64_t newest = kept->count ? ((const struct hark_image *)hark_row(p, kept, kept->count - 1))->id : 0;
+    committed = committed && kept->count == s->wave.generations;
+    for (uint32_t i = s->positions.count; i-- > 0;) {
+        const struct hark_scmel_position x = *(const struct hark_scmel_position *)hark_row(p, &s->positions, i);
+        if (x.id < oldest || x.id > newest) hark_remove(p, &s->positions, i);
+        if (!committed || x.id != oldest) continue;
+        if (x.what == HARK_SCMEL_SENT) {
+            struct hark_scmel_channel *c =
+                (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->ends, x.peer, x.ctx);
+            if (c == NULL || c->first > x.at) continue;
+            c->first = x.at + 1;
+            c->channel.flags |= HARK_SCMEL_TRIM;
+            s->busy = 1;
+        } else if (x.peer == s->ends.me) {
+            hark_dets_trim(p, &s->pool, &s->own, x.at);
+        } else if (hark_scmel_log(s, x.peer, false)) {
+            hark_dets_trim(p, &s->pool, &hark_scmel_log(s, x.peer, false)->dets, x.at);
+        }
+    }
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

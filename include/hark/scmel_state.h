@@ -1,0 +1,191 @@
+/* scmel_state.h: what a process of simple causal message logging remembers; the first part of scmel.h. */
+#ifndef HARK_SCMEL_STATE_H
+#define HARK_SCMEL_STATE_H
+
+#include "determinant.h"
+#include "member.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HARK_KIND_SCMEL 5
+#define HARK_SCMEL_HEADER 40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
+#define HARK_SCMEL_ACKS 8u    /* that a message takes along at most */
+#define HARK_SCMEL_OWED 8u    /* determinants of a peer that go unacknowledged at most, I10 */
+#ifndef HARK_SCMEL_ROOM
+#define HARK_SCMEL_ROOM (HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES) /* for determinants */
+#endif
+#ifndef HARK_SCMEL_LOOSE
+#define HARK_SCMEL_LOOSE 0u   /* loose determinants that make a SPREAD; 0: half of what fits into a header */
+#endif
+#define HARK_SCMEL_CTX_MAX 120u /* contexts in a READY; what is not listed is sent again from the log's beginning */
+
+enum { /* control frames; ACK and SPREAD are judged by incarnations alone, the others belong to one epoch */
+    HARK_S_ACK = 16, HARK_S_SPREAD, HARK_S_DETS, HARK_S_READY, HARK_S_DONE
+};
+enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
+enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4 };
+enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way */
+    HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2
+};
+enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1 };      /* what a position is about */
+
+struct hark_scmel_channel {
+    struct hark_channel channel;
+    uint64_t tx;      /* transmitted up to here; tx+1 .. sent are put off */
+    uint64_t first;   /* msgLog of j is first .. sent */
+    uint64_t theirs;  /* sent_j[i], as j's DETS says */
+    uint64_t carried; /* own loose determinants up to here went out on this channel */
+    uint64_t from;    /* the first ssn that arrived from incarnation `accepted` of j */
+    uint32_t accepted, pad;
+};
+
+struct hark_scmel_log { /* detLog of one creator */
+    uint32_t rank, pad;
+    uint64_t acked; /* acknowledged to the creator, or owed, up to here */
+    struct hark_dets dets;
+};
+
+struct hark_scmel_pair { /* a process with whom this recovery has business */
+    uint32_t rank, flags;
+    uint32_t next, pad; /* fragment of its DETS */
+};
+
+struct hark_scmel_position { /* at a kept image: of a channel its `sent`, of a creator the highest rsn known */
+    uint64_t id;
+    uint32_t peer;
+    uint16_t ctx, what;
+    uint64_t at;
+};
+
+struct hark_scmel_walk { /* through what goes to one process: list 0 its own, 1 mine, 2.. others' */
+    uint32_t list, open;
+    struct hark_place at;
+};
+
+struct hark_scmel {
+    struct hark head;
+    struct hark_ends ends;
+    struct hark_wave wave;
+    uint32_t k;    /* copies wanted */
+    uint32_t mode; /* normal, collect: DETS are awaited; replay */
+    uint64_t rsn;  /* deliveries and misses since the job began */
+    uint64_t told; /* no own determinant beyond it has left this process */
+    uint32_t recovering, got; /* D is not empty; DETS complete, of how many processes */
+    uint32_t persisting;      /* DONE of this epoch is being made durable */
+    uint32_t fresh;           /* rows that became loose since the last SPREAD to the next ranks */
+    uint32_t late;            /* some message may be put off */
+    uint32_t busy, gone;      /* busy: the fan-outs below have something to look for */
+    uint32_t ready, done, spread;  /* fan-outs under way: next rank or target, + 1 */
+    uint32_t ack_peer, ack_all;    /* whose acknowledgements go now, + 1; all */
+    uint32_t offer_peer;           /* OFFER of one peer, + 1 */
+    uint32_t walk_rank, walk_sent, fragment; /* DETS under way: to whom + 1, channels told, fragments */
+    struct hark_scmel_walk walk;
+    uint32_t awaited;         /* answers to SPREADs */
+    struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
+    struct hark_pool pool;
+    struct hark_table pairs, positions, owed, logs;
+};
+
+#define HARK_SF(m, s) HARK_FIELD(struct hark_scmel, m, s)
+#define HARK_SC(m, s) HARK_FIELD(struct hark_scmel_channel, m, s)
+static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct hark_scmel), HARK_SF(k, "k"),
+    HARK_WAVE_FIELDS(struct hark_scmel), HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(told, ""),
+    HARK_SF(recovering, ""), HARK_SF(got, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(awaited, ""), HARK_SF(late, ""),
+    HARK_SF(gone, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
+static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_scmel_channel),
+    HARK_SC(tx, ""), HARK_SC(first, "msgLog"), HARK_SC(theirs, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
+    HARK_SC(accepted, "incMap")};
+static const struct hark_field hark_scmel_log_fields[] = {HARK_FIELD(struct hark_scmel_log, rank, "recver"),
+    HARK_FIELD(struct hark_scmel_log, acked, ""), HARK_DETS_FIELDS(struct hark_scmel_log, dets, "detLog")};
+static const struct hark_field hark_scmel_pair_fields[] = {HARK_FIELD(struct hark_scmel_pair, rank, "j"),
+    HARK_FIELD(struct hark_scmel_pair, flags, ""), HARK_FIELD(struct hark_scmel_pair, next, "")};
+static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct hark_scmel_position, id, "ckptNo"),
+    HARK_FIELD(struct hark_scmel_position, peer, "j"), HARK_FIELD(struct hark_scmel_position, ctx, "ctx"),
+    HARK_FIELD(struct hark_scmel_position, what, ""), HARK_FIELD(struct hark_scmel_position, at, "")};
+static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_scmel),
+    HARK_WAVE_TABLES(struct hark_scmel),
+    {"pairs", "", (uint16_t)offsetof(struct hark_scmel, pairs), sizeof(struct hark_scmel_pair), 3,
+        hark_scmel_pair_fields},
+    {"positions", "", (uint16_t)offsetof(struct hark_scmel, positions), sizeof(struct hark_scmel_position), 5,
+        hark_scmel_position_fields},
+    {"owed", "", (uint16_t)offsetof(struct hark_scmel, owed), sizeof(struct hark_owed), 4, hark_owed_fields},
+    {"logs", "detLog", (uint16_t)offsetof(struct hark_scmel, logs), sizeof(struct hark_scmel_log),
+        HARK_COUNT(hark_scmel_log_fields), hark_scmel_log_fields},
+    {"channels", "", (uint16_t)offsetof(struct hark_scmel, ends.channels), sizeof(struct hark_scmel_channel),
+        HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
+    {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
+static const struct hark_shape hark_scmel_shape = {"scmel", 1, HARK_COUNT(hark_scmel_fields),
+    HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
+    offsetof(struct hark_scmel, pool)};
+HARK_STATIC_ASSERT(sizeof(struct hark_scmel) % 8 == 0, "tables begin aligned");
+
+#if HARK_BODIES
+
+static inline struct hark_scmel_channel *hark_scmel_at(struct hark_scmel *s, uint32_t i)
+{
+    return (struct hark_scmel_channel *)hark_row(&s->head, &s->ends.channels, i);
+}
+
+static inline struct hark_scmel_log *hark_scmel_log_at(struct hark_scmel *s, uint32_t i)
+{
+    return (struct hark_scmel_log *)hark_row(&s->head, &s->logs, i);
+}
+
+static inline struct hark_scmel_channel *hark_scmel_channel(struct hark_scmel *s, uint32_t peer, uint16_t ctx)
+{
+    bool made;
+    struct hark_scmel_channel *c =
+        (struct hark_scmel_channel *)(void *)hark_channel_make(&s->head, &s->ends, peer, ctx, &made);
+    if (made) c->first = 1;
+    return c;
+}
+
+/* The row of `rank` in a table whose rows begin with one; *i is where it is or would be. */
+static inline void *hark_scmel_ranked(struct hark *p, const struct hark_table *t, uint32_t rank, uint32_t *i)
+{
+    uint32_t low = 0, high = t->count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (*(const uint32_t *)hark_row(p, t, mid) < rank) low = mid + 1;
+        else high = mid;
+    }
+    *i = low;
+    return low < t->count && *(const uint32_t *)hark_row(p, t, low) == rank ? hark_row(p, t, low) : NULL;
+}
+
+static inline struct hark_scmel_log *hark_scmel_log(struct hark_scmel *s, uint32_t rank, bool make)
+{
+    uint32_t i;
+    struct hark_scmel_log *log = (struct hark_scmel_log *)hark_scmel_ranked(&s->head, &s->logs, rank, &i);
+    if (log || !make) return log;
+    log = (struct hark_scmel_log *)hark_insert(&s->head, &s->logs, i);
+    log->rank = rank;
+    hark_dets_init(&log->dets, s->k ? s->k - 1 : 0); /* besides me */
+    return log;
+}
+
+static inline struct hark_scmel_pair *hark_scmel_pair(struct hark_scmel *s, uint32_t rank, bool make)
+{
+    uint32_t i;
+    struct hark_scmel_pair *x = (struct hark_scmel_pair *)hark_scmel_ranked(&s->head, &s->pairs, rank, &i);
+    if (x || !make) return x;
+    x = (struct hark_scmel_pair *)hark_insert(&s->head, &s->pairs, i);
+    x->rank = rank;
+    return x;
+}
+
+/* Has `rank` gone back and not yet said from where it needs its messages? */
+static inline bool hark_scmel_closed(struct hark_scmel *s, uint32_t rank)
+{
+    if (s->ends.down.count == 0 || !hark_is_down(&s->head, &s->ends, rank)) return false;
+    struct hark_scmel_pair *x = hark_scmel_pair(s, rank, false);
+    return x == NULL || !(x->flags & HARK_SCMEL_READY);
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
