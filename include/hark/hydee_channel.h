@@ -92,7 +92,8 @@ static inline struct hark_effect *hark_hydee_transmit(struct hark_hydee *s, cons
 HARK_COLD struct hark_effect *hark_hydee_transmit_exact(struct hark_hydee *s, const struct hark_hydee_channel *c,
     uint64_t ssn, uint64_t phase, uint64_t digest, uint64_t number, const struct hark_table *t, struct hark_effects *fx)
 {
-    bool known = number < s->past.blind;
+    /* Inside a cluster `number` is that of the last message between clusters: this one is of the time before the next. */
+    bool known = (hark_hydee_inter(c) ? number : number + 1) < s->past.blind;
     uint32_t length = hark_past_write(&s->head, t, number, known, fx->bytes + fx->used + HARK_HYDEE_HEADER,
         HARK_PAST_HEADER_MAX - HARK_HYDEE_HEADER);
     return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER + length, fx);
