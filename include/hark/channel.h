@@ -7,7 +7,8 @@
 #ifndef HARK_CHANNEL_H
 #define HARK_CHANNEL_H
 
-#include "mem.h"
+#include "effect.h"
+#include "ranges.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,8 +72,6 @@ struct hark_ends {
     HARK_FIELD(type, ends.me, "i"), HARK_FIELD(type, ends.ranks, "n"), HARK_FIELD(type, ends.inc, "inc"),              \
         HARK_FIELD(type, ends.re, "re"), HARK_FIELD(type, ends.offer, ""), HARK_FIELD(type, ends.awaiting, "")
 
-static const struct hark_field hark_range_fields[] = {
-    HARK_FIELD(struct hark_range, first, ""), HARK_FIELD(struct hark_range, last, "")};
 static const struct hark_field hark_incarnation_fields[] = {
     HARK_FIELD(struct hark_incarnation, rank, "j"), HARK_FIELD(struct hark_incarnation, inc, "inc")};
 static const struct hark_field hark_rank_fields[] = {HARK_FIELD(struct hark_rank, rank, "j")};
@@ -90,67 +89,7 @@ static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_a
 
 #if HARK_BODIES
 
-/* ---- rank sets ------------------------------------------------------------------------------------ */
-
-/* Is `rank` in the ascending disjoint ranges of the table? */
-static inline bool hark_ranges_hold(const struct hark *p, const struct hark_table *t, uint32_t rank)
-{
-    uint32_t low = 0, high = t->count;
-    while (low < high) {
-        uint32_t mid = (low + high) / 2;
-        const struct hark_range *r = (const struct hark_range *)hark_row_of(p, t, mid);
-        if (rank < r->first) high = mid;
-        else if (rank > r->last) low = mid + 1;
-        else return true;
-    }
-    return false;
-}
-
-/* How many ranks the table holds. */
-static inline uint32_t hark_ranges_size(const struct hark *p, const struct hark_table *t)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < t->count; i++) {
-        const struct hark_range *r = (const struct hark_range *)hark_row_of(p, t, i);
-        n += r->last - r->first + 1;
-    }
-    return n;
-}
-
-/* The k-th rank of the set, ascending from 0. */
-static inline uint32_t hark_ranges_at(const struct hark *p, const struct hark_table *t, uint32_t k)
-{
-    for (uint32_t i = 0; i < t->count; i++) {
-        const struct hark_range *r = (const struct hark_range *)hark_row_of(p, t, i);
-        if (k <= r->last - r->first) return r->first + k;
-        k -= r->last - r->first + 1;
-    }
-    HARK_TRAP();
-    return 0;
-}
-
-/* Adds a rank, joining neighbours; a row has been reserved. False if it was there. */
-static inline bool hark_ranges_add(struct hark *p, struct hark_table *t, uint32_t rank)
-{
-    uint32_t i = 0;
-    while (i < t->count && ((struct hark_range *)hark_row(p, t, i))->last < rank) i++;
-    struct hark_range *next = i < t->count ? (struct hark_range *)hark_row(p, t, i) : NULL;
-    struct hark_range *before = i > 0 ? (struct hark_range *)hark_row(p, t, i - 1) : NULL;
-    if (next && next->first <= rank) return false;
-    if (before && before->last + 1 == rank) {
-        before->last = rank;
-        if (next && next->first == rank + 1) {
-            before->last = next->last;
-            hark_remove(p, t, i);
-        }
-    } else if (next && next->first == rank + 1) {
-        next->first = rank;
-    } else {
-        struct hark_range *r = (struct hark_range *)hark_insert(p, t, i);
-        r->first = r->last = rank;
-    }
-    return true;
-}
+/* ---- who I am, and who rolls back ---------------------------------------------------------------------- */
 
 /* Takes over the members of the cluster from the configuration; `all` when it names none. */
 static inline int hark_group_init(struct hark *p, const struct hark_shape *s, struct hark_ends *e,
@@ -427,47 +366,7 @@ static inline uint64_t hark_failed_wave(const struct hark_event *event, uint32_t
     return 0;
 }
 
-/* ---- effects ------------------------------------------------------------------------------------------ */
-
-#define HARK_EFFECTS_ROOM 16u                    /* what a step may need at least: see hark_effects_max */
-#define HARK_FRAGMENT 1024u                      /* control frames are cut to this length, bytes */
-#define HARK_EFFECTS_BYTES (HARK_FRAGMENT * 4)
-
-static inline bool hark_effects_fit(const struct hark_effects *fx, uint32_t effects, uint32_t bytes)
-{
-    return fx->room - fx->count >= effects && fx->bytes_room - fx->used >= bytes;
-}
-
-HARK_HOT struct hark_effect *hark_emit(struct hark_effects *fx, uint32_t type)
-{
-    if (fx->count >= fx->room) HARK_TRAP();
-    struct hark_effect *e = &fx->at[fx->count++];
-    hark_zero(e, sizeof *e);
-    e->type = type;
-    return e;
-}
-
-static inline void hark_emit_id(struct hark_effects *fx, uint32_t type, uint64_t id)
-{
-    hark_emit(fx, type)->u.id = id;
-}
-
-/* TRANSMIT with a header of `length` bytes; the common part is written, the rest is the caller's. */
-HARK_HOT struct hark_effect *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
-    uint8_t **body)
-{
-    if (fx->bytes_room - fx->used < length) HARK_TRAP();
-    uint8_t *b = fx->bytes + fx->used;
-    fx->used += length;
-    hark_head_put(b, h);
-    *body = b + HARK_WIRE_HEAD;
-    struct hark_effect *e = hark_emit(fx, HARK_TRANSMIT);
-    e->peer = h->dst;
-    e->inc = h->dst_inc;
-    e->header.at = b;
-    e->header.length = length;
-    return e;
-}
+/* ---- effects of a channel ------------------------------------------------------------------------------ */
 
 /* A control frame to `to` with `length` bytes behind the common part. */
 HARK_COLD uint8_t *hark_emit_control(struct hark *p, struct hark_ends *e, struct hark_effects *fx, uint8_t type,
@@ -483,13 +382,6 @@ static inline struct hark_name hark_name_of(uint8_t way, const struct hark_chann
 {
     struct hark_name n = {c->peer, c->ctx, way, HARK_PROCESS, ssn};
     return n;
-}
-
-/* The fate of an arrived frame: one effect, and nothing else happened. */
-static inline int hark_fate(struct hark_effects *fx, uint32_t type)
-{
-    hark_emit(fx, type);
-    return HARK_OK;
 }
 
 /* The OFFER that was put off, last of all. */

@@ -1,7 +1,13 @@
 /* coordinated.h: coordinated checkpointing, the baseline of all five papers, and nothing else.
  *
  * Everyone in the group restarts from the last committed wave (wave.h). Nothing is logged; messages that
- * were on their way when the group froze are part of the image.
+ * were on their way when the group froze are part of the image. HydEE's Algorithms (IPDPS 2012) without its lines
+ * for messages between clusters, for there are none:
+ *
+ *   1: 5-6    Sending message              hark_coordinated_send
+ *   1: 10, 18 Upon receiving               hark_coordinated_arrive, hark_deliver_plain
+ *   1: 19-21  Upon checkpoint              hark_member_checkpoint
+ *   2: 4-5    Upon failure                 hark_coordinated_failed, hark_member_restart
  */
 #ifndef HARK_COORDINATED_H
 #define HARK_COORDINATED_H
@@ -13,6 +19,10 @@ extern "C" {
 #endif
 
 #define HARK_KIND_COORDINATED 2
+
+struct hark_coordinated_row {
+    struct hark_channel channel; /* sent, recv */
+};
 
 /* The state of the protocol `coordinated`: positions and waves. */
 struct hark_coordinated {
@@ -31,20 +41,12 @@ HARK_FN const char *hark_coordinated_violated(const struct hark *p);
 
 #if HARK_BODIES
 
-static const struct hark_field hark_channel_fields[] = {
-    {"peer", "j", (uint16_t)offsetof(struct hark_channel, peer), 4, HARK_NUMBER},
-    {"ctx", "ctx", (uint16_t)offsetof(struct hark_channel, ctx), 2, HARK_NUMBER},
-    {"flags", "", (uint16_t)offsetof(struct hark_channel, flags), 2, HARK_NUMBER},
-    {"inc", "incView", (uint16_t)offsetof(struct hark_channel, inc), 4, HARK_NUMBER},
-    {"sent", "sent", (uint16_t)offsetof(struct hark_channel, sent), 8, HARK_NUMBER},
-    {"recv", "recv", (uint16_t)offsetof(struct hark_channel, recv), 8, HARK_NUMBER},
-    {"done", "delivered", (uint16_t)offsetof(struct hark_channel, done), 8, HARK_NUMBER},
-    {"mark", "mark", (uint16_t)offsetof(struct hark_channel, mark), 8, HARK_NUMBER}};
+static const struct hark_field hark_coordinated_row_fields[] = {HARK_CHANNEL_FIELDS(struct hark_coordinated_row)};
 static const struct hark_field hark_coordinated_fields[] = {HARK_ENDS_FIELDS(struct hark_coordinated),
     HARK_WAVE_FIELDS(struct hark_coordinated), HARK_FIELD(struct hark_coordinated, gone, "")};
 static const struct hark_rows hark_coordinated_rows[] = {HARK_ENDS_TABLES(struct hark_coordinated),
-    {"channels", "", (uint16_t)offsetof(struct hark_coordinated, ends.channels), sizeof(struct hark_channel), 8,
-        hark_channel_fields},
+    {"channels", "", (uint16_t)offsetof(struct hark_coordinated, ends.channels), sizeof(struct hark_coordinated_row),
+        HARK_COUNT(hark_coordinated_row_fields), hark_coordinated_row_fields},
     HARK_WAVE_TABLES(struct hark_coordinated)};
 static const struct hark_shape hark_coordinated_shape = {"coordinated", 1, HARK_COUNT(hark_coordinated_fields),
     HARK_COUNT(hark_coordinated_rows), sizeof(struct hark_coordinated), hark_coordinated_fields, hark_coordinated_rows,
@@ -52,20 +54,13 @@ static const struct hark_shape hark_coordinated_shape = {"coordinated", 1, HARK_
 
 HARK_FN uint64_t hark_coordinated_size(const struct hark_config *c)
 {
-    if (!hark_config_valid(c)) return 0;
-    return sizeof(struct hark_coordinated) + (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + 1024;
+    return hark_member_size(c, sizeof(struct hark_coordinated), 1024);
 }
 
 HARK_FN int hark_coordinated_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
-    if (!hark_config_valid(c)) return HARK_EINVAL;
-    int status = hark_block_init(p, bytes, &hark_coordinated_shape, HARK_KIND_COORDINATED);
-    if (status < 0) return status;
-    s->ends.me = c->me;
-    s->ends.ranks = c->ranks;
-    s->wave.generations = c->generations ? c->generations : 2;
-    return hark_group_init(p, &hark_coordinated_shape, &s->ends, c, true);
+    return hark_member_init(p, bytes, &hark_coordinated_shape, HARK_KIND_COORDINATED, &s->ends, &s->wave, c, true);
 }
 
 static inline int hark_coordinated_send(struct hark_coordinated *s, const struct hark_event *event,
@@ -117,21 +112,11 @@ static inline int hark_coordinated_arrive(struct hark_coordinated *s, const stru
 static inline int hark_coordinated_failed(struct hark_coordinated *s, const struct hark_event *event,
     struct hark_effects *fx)
 {
-    struct hark *p = &s->head;
     struct hark_ends *e = &s->ends;
-    if (!hark_failed_valid(e->ranks, event)) return HARK_EINVAL;
-    if (event->u.failed.re <= e->re) return HARK_OK;
-    if (hark_failed_mine(e, event) > e->inc) {
-        s->gone = 1;
-        hark_emit_id(fx, HARK_ROLLBACK, hark_failed_wave(event, hark_wave_leader(p, e)));
-        return HARK_OK;
-    }
-    int status = hark_failed_reserve(p, &hark_coordinated_shape, e, event);
-    if (status >= 0) status = hark_reserve(p, &hark_coordinated_shape, &s->wave.kept, 1);
-    if (status < 0) return status;
-    hark_wave_failed(p, e, &s->wave, event, fx);
-    hark_failed_take(p, e, event);
-    if (hark_is_down(p, e, e->me)) { /* the whole group restarts from one wave: nothing is left to do */
+    bool taken;
+    int status = hark_member_failed(&s->head, &hark_coordinated_shape, e, &s->wave, event, &s->gone, &taken, fx);
+    if (!taken) return status;
+    if (hark_is_down(&s->head, e, e->me)) { /* the whole group restarts from one wave: nothing is left to do */
         struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
         x->fact = HARK_FACT_DONE;
         x->peer = e->me;
@@ -142,40 +127,19 @@ static inline int hark_coordinated_failed(struct hark_coordinated *s, const stru
     return HARK_OK;
 }
 
-static inline int hark_coordinated_restarted(struct hark_coordinated *s, const struct hark_event *event)
-{
-    struct hark *p = &s->head;
-    uint32_t generations = s->wave.generations;
-    int status = hark_restart_take(p, &hark_coordinated_shape, &s->ends, &s->wave, event);
-    if (status < 0) return status;
-    hark_restart_wait(p, &s->ends);
-    hark_wave_restarted(p, &s->ends, &s->wave, event->u.restarted.checkpoint);
-    s->wave.generations = generations;
-    return HARK_OK;
-}
-
 static inline int hark_coordinated_dispatch(struct hark_coordinated *s, const struct hark_event *event,
     struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    int status;
     switch (event->type) {
     case HARK_SEND: return hark_coordinated_send(s, event, fx);
     case HARK_ARRIVE: return hark_coordinated_arrive(s, event, fx);
     case HARK_DELIVER: return hark_deliver_plain(p, &hark_coordinated_shape, &s->ends, event);
     case HARK_CHECKPOINT_POINT:
-        if (s->wave.at) return HARK_ESTATE;
-        status = hark_wave_reserve(p, &hark_coordinated_shape, &s->ends, &s->wave, 0);
-        if (status < 0) return status;
-        hark_wave_point(p, &s->ends, &s->wave, event->u.point.due, false, fx);
-        return HARK_OK;
     case HARK_STORED:
-        status = hark_wave_reserve(p, &hark_coordinated_shape, &s->ends, &s->wave, 0);
-        if (status < 0) return status;
-        hark_wave_stored(p, &s->ends, &s->wave, event, fx);
-        return HARK_OK;
+        return hark_member_checkpoint(p, &hark_coordinated_shape, &s->ends, &s->wave, event, false, fx);
     case HARK_FAILED: return hark_coordinated_failed(s, event, fx);
-    case HARK_RESTARTED: return hark_coordinated_restarted(s, event);
+    case HARK_RESTARTED: return hark_member_restart(p, &hark_coordinated_shape, &s->ends, &s->wave, event);
     case HARK_MISS:
     case HARK_IDLE:
     case HARK_QUIET:
@@ -202,11 +166,7 @@ HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event
 HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
-    uint32_t channel = (uint32_t)(*cursor >> 40);
-    uint64_t ssn = *cursor & ((UINT64_C(1) << 40) - 1);
-    int found = hark_names_undelivered(p, &s->ends, &channel, &ssn, run);
-    *cursor = (uint64_t)channel << 40 | ssn;
-    return found;
+    return hark_member_names(p, &s->ends, cursor, run);
 }
 
 HARK_FN const char *hark_coordinated_violated(const struct hark *p)

@@ -1,5 +1,6 @@
-/* member.h: what the member protocols do alike: the frame of a step, the accept rule, delivery by positions,
- * taking over an image. */
+/* member.h: what the member protocols do alike: beginning and end of a step, the accept rule, delivery by positions,
+ * failure announcements, taking over an image. Line numbers are of HydEE (IPDPS 2012), Algorithms 1-3.
+ */
 #ifndef HARK_MEMBER_H
 #define HARK_MEMBER_H
 
@@ -9,6 +10,29 @@
 extern "C" {
 #endif
 #if HARK_BODIES
+
+/* ---- the beginning: Algorithm 1 lines 1-4 ---------------------------------------------------------------------- */
+
+/* Bytes of a new member: `fixed`, its cluster, and `more` for the first peers. 0: bad config. */
+static inline uint64_t hark_member_size(const struct hark_config *c, uint64_t fixed, uint64_t more)
+{
+    return hark_config_valid(c) ? fixed + (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + more : 0;
+}
+
+/* The initial state of what all have; `all`: a config without group means everyone. HARK_EINVAL, HARK_EFULL. */
+static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct hark_shape *shape, uint16_t kind,
+    struct hark_ends *e, struct hark_wave *w, const struct hark_config *c, bool all)
+{
+    if (!hark_config_valid(c)) return HARK_EINVAL;
+    int status = hark_block_init(p, bytes, shape, kind);
+    if (status < 0) return status;
+    e->me = c->me;
+    e->ranks = c->ranks;
+    w->generations = c->generations ? c->generations : 2;
+    return hark_group_init(p, shape, e, c, all);
+}
+
+/* ---- a step --------------------------------------------------------------------------------------------------- */
 
 /* The frame of every step: nothing but CONTINUE after MORE, room for the effects; and an application that
  * has been restarted waits for the FAILED that explains it. */
@@ -30,11 +54,25 @@ static inline bool hark_step_rests(const struct hark_ends *e, const struct hark_
     return (w->tell | w->marking | w->listing | e->offer) == 0;
 }
 
+/* CHECKPOINT_POINT and STORED: `quiet`: no wave may start.                                      Alg. 1 l. 19-21 */
+static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+    struct hark_wave *w, const struct hark_event *event, bool quiet, struct hark_effects *fx)
+{
+    if (event->type == HARK_CHECKPOINT_POINT && w->at) return HARK_ESTATE;
+    int status = hark_wave_reserve(p, shape, e, w, 0);
+    if (status < 0) return status;
+    if (event->type == HARK_STORED) hark_wave_stored(p, e, w, event, fx);
+    else hark_wave_point(p, e, w, event->u.point.due, quiet, fx);
+    return HARK_OK;
+}
+
+/* ---- messages: Algorithm 1 lines 10-18 --------------------------------------------------------------------------- */
+
 /* The accept rule of every protocol here: exactly once and in ssn order, on any network. */
 HARK_HOT int hark_accept(struct hark *p, struct hark_ends *e, struct hark_channel *c, const struct hark_head *h,
     struct hark_effects *fx)
 {
-    if (h->ssn <= c->recv) return hark_fate(fx, HARK_DISCARD);
+    if (h->ssn <= c->recv) return hark_fate(fx, HARK_DISCARD); /* instead of Date: E5 */
     if (h->ssn > c->recv + 1) {
         c->flags |= HARK_GAP;
         return hark_fate(fx, HARK_HOLD);
@@ -54,7 +92,7 @@ static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *f
     hark_emit(fx, HARK_OFFER)->peer = c->peer;
 }
 
-/* DELIVER by positions: of a message that has arrived, once. *channel is its row. */
+/* DELIVER by positions: of a message that has arrived, once. *channel is its row.                    Alg. 1 l. 10, 18 */
 static inline int hark_deliver_position(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
     const struct hark_event *event, struct hark_channel **channel)
 {
@@ -75,6 +113,31 @@ static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *sh
 {
     struct hark_channel *c;
     return hark_deliver_position(p, shape, e, event, &c);
+}
+
+/* ---- failures: Algorithm 2 lines 4-5, Algorithm 3 line 6 ---------------------------------------------------------- */
+
+/* FAILED, for whoever rolls back when its incarnation says so: takes over epoch, D and incarnations, ends the wave.
+ * *taken is false if that is all: an old announcement, or *gone: a ROLLBACK to the decided wave.
+ *                                                                                    Alg. 2 l. 4, Alg. 3 l. 6 (E19) */
+static inline int hark_member_failed(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+    struct hark_wave *w, const struct hark_event *event, uint32_t *gone, bool *taken, struct hark_effects *fx)
+{
+    *taken = false;
+    if (!hark_failed_valid(e->ranks, event)) return HARK_EINVAL;
+    if (event->u.failed.re <= e->re) return HARK_OK;
+    if (hark_failed_mine(e, event) > e->inc) {
+        *gone = 1;
+        hark_emit_id(fx, HARK_ROLLBACK, hark_failed_wave(event, hark_wave_leader(p, e)));
+        return HARK_OK;
+    }
+    int status = hark_failed_reserve(p, shape, e, event);
+    if (status >= 0) status = hark_reserve(p, shape, &w->kept, 1);
+    if (status < 0) return status;
+    hark_wave_failed(p, e, w, event, fx);
+    hark_failed_take(p, e, event);
+    *taken = true;
+    return HARK_OK;
 }
 
 /* How many arrived and undelivered messages a checked image names. */
@@ -149,6 +212,21 @@ static inline void hark_restart_wait(struct hark *p, struct hark_ends *e)
     }
 }
 
+/* RESTARTED, all of it that is the same everywhere. Sends wait for the FAILED that explains it.       Alg. 2 l. 4-5 */
+static inline int hark_member_restart(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+    struct hark_wave *w, const struct hark_event *event)
+{
+    uint32_t generations = w->generations; /* of the configuration, not of the image */
+    int status = hark_restart_take(p, shape, e, w, event);
+    if (status < 0) return status;
+    hark_restart_wait(p, e);
+    hark_wave_restarted(p, e, w, event->u.restarted.checkpoint);
+    w->generations = generations;
+    return HARK_OK;
+}
+
+/* ---- what belongs into an image ----------------------------------------------------------------------------------- */
+
 /* The undelivered of all channels, one run a call: cursor = channel << 40 | ssn, so that runs resume. */
 static inline int hark_names_undelivered(const struct hark *p, const struct hark_ends *e, uint32_t *channel,
     uint64_t *ssn, struct hark_names *run)
@@ -157,6 +235,17 @@ static inline int hark_names_undelivered(const struct hark *p, const struct hark
         if (hark_undelivered(p, e, (const struct hark_channel *)hark_row_of(p, &e->channels, *channel), ssn, run))
             return 1;
     return 0;
+}
+
+/* The same by a cursor of 63 bits: 23 of the channel, 40 of the ssn; its highest bit is the protocol's. */
+static inline int hark_member_names(const struct hark *p, const struct hark_ends *e, uint64_t *cursor,
+    struct hark_names *run)
+{
+    uint32_t channel = (uint32_t)(*cursor >> 40) & 0x7fffff;
+    uint64_t ssn = *cursor & ((UINT64_C(1) << 40) - 1), top = *cursor >> 63 << 63;
+    int found = hark_names_undelivered(p, e, &channel, &ssn, run);
+    *cursor = top | (uint64_t)channel << 40 | ssn;
+    return found;
 }
 #endif /* HARK_BODIES */
 

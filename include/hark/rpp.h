@@ -7,7 +7,7 @@
 #ifndef HARK_RPP_H
 #define HARK_RPP_H
 
-#include "mem.h"
+#include "queue.h"
 
 #ifdef __cplusplus
 extern "C" {

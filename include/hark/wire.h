@@ -29,6 +29,11 @@ HARK_STATIC_ASSERT(sizeof(struct hark_head) == HARK_WIRE_HEAD && offsetof(struct
                        offsetof(struct hark_head, ssn) == 24,
     "the decoded head lies as on the wire");
 
+static inline void hark_zero(void *at, uint64_t n)
+{
+    __builtin_memset(at, 0, n);
+}
+
 static inline void hark_copy(void *to, const void *from, uint64_t n)
 {
     __builtin_memcpy(to, from, n);

@@ -16,7 +16,9 @@ static struct hark_effects fx = {effects, 0, 64, bytes, 0, sizeof bytes};
 
 static struct hark_hydee *member(uint32_t me)
 {
-    struct hark_config c = {.me = me, .ranks = RANKS, .flags = HARK_EXACT_GATE | HARK_DIGEST};
+    struct hark_range pair = {RANKS - 3, RANKS - 2}; /* one cluster of two, all others are alone */
+    struct hark_config c = {.me = me, .ranks = RANKS, .flags = HARK_EXACT_GATE | HARK_DIGEST, .group = &pair};
+    c.group_count = me >= pair.first && me <= pair.last;
     struct hark_hydee *s = calloc(1, BYTES);
     assert_int_equal(hark_hydee_init(&s->head, BYTES, &c), HARK_OK);
     return s;
@@ -112,10 +114,15 @@ static void test_limit(void **state)
     struct hark_event e = {.type = HARK_ARRIVE};
     e.u.frame.header = (struct hark_bytes){copy, length};
     (void)post(r, 7, &length); /* number 1: before it */
+    b = post(r, RANKS - 3, &length);
+    assert_int_equal(hark_get32(b + HARK_HYDEE_HEADER + 8), 0);
     assert_int_equal(hark_hydee_step(&r->head, &e, &fx), HARK_OK);
     e.type = HARK_DELIVER;
     assert_int_equal(hark_hydee_step(&r->head, &e, &fx), HARK_OK);
     assert_int_equal(r->past.blind, 2);
+    b = post(r, RANKS - 3, &length); /* inside the cluster: number 1 still, but after it */
+    assert_int_equal(hark_get64(b + HARK_HYDEE_HEADER), 1);
+    assert_int_equal(hark_get32(b + HARK_HYDEE_HEADER + 8), HARK_PAST_UNKNOWN);
     b = post(r, 7, &length); /* number 2: after it */
     assert_int_equal(hark_get32(b + HARK_HYDEE_HEADER + 8), HARK_PAST_UNKNOWN);
     const uint8_t none[8] = {1, 0, 1, 0, 0, 0, 0, 0};

@@ -23,9 +23,13 @@ struct program {
 /* The same cycle with three processes: x and what makes y's phase high come from p2, which also takes o. */
 #define LV3 "T2[S2 R1|R1 S2 R2];S2 R2 S0;S0 R1 S1 R0"
 
+/* ... and with o's receiver apart. */
+#define LV4 "T3[S2 R1|R1 S2 R3];S3 R3 S0;R0;S0 R1 S1"
+
 static const struct program programs[] = {
     {"lv, three processes", LV3, NULL, "0", false, 0},
     {"lv, three processes, no failure", LV3, NULL, "", false, 0},
+    {"lv, four processes", LV4, NULL, "0", false, 3000},
     {"lv", LV, NULL, "0", false, 5000},
     {"lv, no failure", LV, NULL, "", false, 0},
     {"ck", "S1;S2 S2 C R0;R1 R1", NULL, "1", false, 3000},
@@ -88,7 +92,7 @@ static void test_phases_deadlock(void **state)
     assert_string_equal(run(&lv3, 0).violated, "I8: a process waits for ever"); /* breadth first: 29 steps */
     assert_string_equal(run(&lv, 0).violated, "I8: a process waits for ever");
     assert_null(run(&programs[1], 0).violated); /* nothing is wrong with the programs */
-    assert_null(run(&programs[3], 0).violated);
+    assert_null(run(&programs[4], 0).violated);
 }
 
 /* E25: no gate saves a program whose receives vary in another process as well. A later receiver of o sends y after it

@@ -1,0 +1,65 @@
+/* effect.h: writing effects, and the frames of TRANSMIT. */
+#ifndef HARK_EFFECT_H
+#define HARK_EFFECT_H
+
+#include "wire.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HARK_EFFECTS_ROOM 16u                    /* what a step may need at least: see hark_effects_max */
+#define HARK_FRAGMENT 1024u                      /* control frames are cut to this length, bytes */
+#define HARK_EFFECTS_BYTES (HARK_FRAGMENT * 4)
+
+
+#if HARK_BODIES
+
+static inline bool hark_effects_fit(const struct hark_effects *fx, uint32_t effects, uint32_t bytes)
+{
+    return fx->room - fx->count >= effects && fx->bytes_room - fx->used >= bytes;
+}
+
+HARK_HOT struct hark_effect *hark_emit(struct hark_effects *fx, uint32_t type)
+{
+    if (fx->count >= fx->room) HARK_TRAP();
+    struct hark_effect *e = &fx->at[fx->count++];
+    hark_zero(e, sizeof *e);
+    e->type = type;
+    return e;
+}
+
+static inline void hark_emit_id(struct hark_effects *fx, uint32_t type, uint64_t id)
+{
+    hark_emit(fx, type)->u.id = id;
+}
+
+/* TRANSMIT with a header of `length` bytes; the common part is written, the rest is the caller's. */
+HARK_HOT struct hark_effect *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
+    uint8_t **body)
+{
+    if (fx->bytes_room - fx->used < length) HARK_TRAP();
+    uint8_t *b = fx->bytes + fx->used;
+    fx->used += length;
+    hark_head_put(b, h);
+    *body = b + HARK_WIRE_HEAD;
+    struct hark_effect *e = hark_emit(fx, HARK_TRANSMIT);
+    e->peer = h->dst;
+    e->inc = h->dst_inc;
+    e->header.at = b;
+    e->header.length = length;
+    return e;
+}
+
+/* The fate of an arrived frame: one effect, and nothing else happened. */
+static inline int hark_fate(struct hark_effects *fx, uint32_t type)
+{
+    hark_emit(fx, type);
+    return HARK_OK;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

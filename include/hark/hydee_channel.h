@@ -1,0 +1,134 @@
+/* hydee_channel.h: rows of channels, headers of messages, running digests. A part of hydee.h, which has the state; read
+ * that first. */
+#include "hydee.h"
+#ifndef HARK_HYDEE_CHANNEL_H
+#define HARK_HYDEE_CHANNEL_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if HARK_BODIES
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static inline struct hark_hydee_channel *hark_hydee_at(struct hark_hydee *s, uint32_t i)
+{
+    return (struct hark_hydee_channel *)hark_row(&s->head, &s->ends.channels, i);
+}
+
+static inline bool hark_hydee_inter(const struct hark_hydee_channel *c)
+{
+    return !(c->channel.flags & HARK_INTRA);
+}
+
+/* Room for new channels and for new chunks of their queues. */
+static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, uint32_t chunks)
+{
+    int status = hark_reserve(&s->head, &hark_hydee_shape, &s->ends.channels, channels);
+    if (status >= 0) status = hark_pool_reserve(&s->head, &hark_hydee_shape, &s->pool, chunks);
+    return status;
+}
+
+/* Room for hark_hydee_captured: a wave may end in this step, and the step may have made a channel. */
+static inline int hark_hydee_reserve_positions(struct hark_hydee *s)
+{
+    return hark_reserve(&s->head, &hark_hydee_shape, &s->positions, s->ends.channels.count + 1);
+}
+
+static inline struct hark_hydee_channel *hark_hydee_find(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+{
+    return (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
+}
+
+HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+{
+    struct hark_hydee_channel *c =
+        (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
+    c->theirs = HARK_INFINITY;
+    c->first = 1;
+    c->log.width = c->rpp.width = c->recorded.width = c->index.width = c->rpp_index.width = 2;
+    c->digests.width = 1;
+    return c;
+}
+
+static inline struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+{
+    struct hark_hydee_channel *c = hark_hydee_find(s, peer, ctx);
+    return c ? c : hark_hydee_add(s, peer, ctx);
+}
+
+/* ---- headers and digests ------------------------------------------------------------------------------------------ */
+
+/* Any mixing will do that depends on order, ssn and length; (8.9 of the rules). */
+static inline uint64_t hark_digest_mix(uint64_t running, uint64_t ssn, uint64_t length, uint64_t digest)
+{
+    uint64_t x = (running ^ digest) * UINT64_C(0x9e3779b97f4a7c15) + ssn * UINT64_C(0xbf58476d1ce4e5b9) + length;
+    x ^= x >> 29;
+    return x ? x : 1;
+}
+
+/* The header of message ssn, `length` bytes; of the exact gate's part it writes nothing. */
+static inline struct hark_effect *hark_hydee_transmit_as(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t ssn, uint64_t phase, uint64_t digest, uint32_t length, struct hark_effects *fx)
+{
+    uint8_t *b;
+    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
+        c->channel.inc, s->ends.re, ssn};
+    struct hark_effect *x = hark_emit_frame(fx, &h, length, &b);
+    hark_put64(b, phase);
+    hark_put64(b + 8, digest);
+    x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
+    x->u.phase = phase;
+    return x;
+}
+
+static inline struct hark_effect *hark_hydee_transmit(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t ssn, uint64_t phase, uint64_t digest, struct hark_effects *fx)
+{
+    return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER, fx);
+}
+
+/* The same with V of table `t`; there is room for HARK_PAST_HEADER_MAX bytes. */
+HARK_COLD struct hark_effect *hark_hydee_transmit_exact(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t ssn, uint64_t phase, uint64_t digest, uint64_t number, const struct hark_table *t, struct hark_effects *fx)
+{
+    /* Inside a cluster `number` is that of the last message between clusters: this one is of the time before the next. */
+    bool known = (hark_hydee_inter(c) ? number : number + 1) < s->past.blind;
+    uint32_t length = hark_past_write(&s->head, t, number, known, fx->bytes + fx->used + HARK_HYDEE_HEADER,
+        HARK_PAST_HEADER_MAX - HARK_HYDEE_HEADER);
+    return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER + length, fx);
+}
+
+static inline void hark_hydee_diverged(const struct hark_hydee_channel *c, uint64_t expected, uint64_t got,
+    struct hark_effects *fx)
+{
+    struct hark_effect *x = hark_emit(fx, HARK_DIVERGED);
+    x->name = hark_name_of(HARK_OUT, &c->channel, c->base + 1);
+    x->u.last = c->orph;
+    x->expected = expected;
+    x->got = got;
+}
+
+/* The running digest after ssn, from the log; 0 if it is not known. */
+static inline uint64_t hark_hydee_digest_at(struct hark_hydee *s, const struct hark_hydee_channel *c, uint64_t ssn)
+{
+    struct hark_place at = hark_queue_begin(&c->digests);
+    const uint64_t *row = NULL;
+    if (ssn < c->first || ssn - c->first >= c->digests.count) return 0;
+    for (uint64_t i = c->first; i <= ssn; i++) row = hark_queue_next(&s->head, &s->pool, &c->digests, &at);
+    return *row;
+}
+
+/* At the last orphan: was the same sent as before? */
+static inline void hark_hydee_compare(struct hark_hydee *s, const struct hark_hydee_channel *c, uint64_t got,
+    struct hark_effects *fx)
+{
+    if (!(s->flags & HARK_DIGEST) || c->orph_digest == 0 || got == 0 || got == c->orph_digest) return;
+    hark_hydee_diverged(c, c->orph_digest, got, fx);
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,241 @@
+/* hydee_pump.h: what a step still has to send, in batches: POS, ORPH, REPORT, NOTIFY, replays, GC, DRAINED. A part of
+ * hydee.h, which has the state; read that first. */
+#include "hydee.h"
+#ifndef HARK_HYDEE_PUMP_H
+#define HARK_HYDEE_PUMP_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if HARK_BODIES
+
+/* ---- what a step still has to send; each returns HARK_MORE when the effects are full ------------------------- */
+
+static inline int hark_hydee_pump_pos(struct hark_hydee *s, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    for (uint32_t i = 0; i < s->pairs.count; i++) {
+        struct hark_hydee_pair *pair = (struct hark_hydee_pair *)hark_row(p, &s->pairs, i);
+        if (!(pair->flags & HARK_HYDEE_POS_DUE)) continue;
+        uint32_t first = hark_channel_search(p, &s->ends, pair->rank, 0), n = 0;
+        while (first + n < s->ends.channels.count && hark_hydee_at(s, first + n)->channel.peer == pair->rank) n++;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8 + 32 * n)) return HARK_MORE;
+        uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_POS, pair->rank, 8 + 32 * n);
+        hark_put32(b, n);
+        hark_put32(b + 4, 0);
+        for (uint32_t k = 0; k < n; k++) {
+            struct hark_hydee_channel *c = hark_hydee_at(s, first + k);
+            uint8_t *row = b + 8 + 32 * k;
+            hark_put64(row, c->channel.ctx);
+            hark_put64(row + 8, c->base);
+            hark_put64(row + 16, c->channel.recv);
+            hark_put64(row + 24, c->recv_digest);
+        }
+        pair->flags = (pair->flags & ~(uint32_t)HARK_HYDEE_POS_DUE) | HARK_HYDEE_POS_SENT;
+    }
+    return HARK_OK;
+}
+
+/* Orphans j -> i, to j, so that its log keeps their recorded phases. */
+static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, c->orph_at, c->channel.recv);
+        while (c->channel.flags & HARK_HYDEE_ORPH_DUE) {
+            uint64_t first, last, phase;
+            if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
+            uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_ORPH, c->channel.peer, 8);
+            uint32_t at = 8;
+            while (at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
+                   hark_runs_next(p, &s->pool, &c->rpp, &r, &first, &last, &phase)) {
+                hark_put64(b + at, first);
+                hark_put64(b + at + 8, last);
+                hark_put64(b + at + 16, phase);
+                at += 24;
+            }
+            bool end = r.from > r.end;
+            c->orph_at = r.from;
+            hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
+            hark_put32(b, c->orph_out++ << 16 | end);
+            hark_put32(b + 4, 0);
+            fx->used += at - 8;
+            fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
+            if (end) c->channel.flags &= (uint16_t)~HARK_HYDEE_ORPH_DUE;
+        }
+    }
+    return HARK_OK;
+}
+
+/* REPORT: the orphans that I have received, once the answers to my POS are in.                Alg. 3 l. 13-16 */
+static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
+    uint32_t row = exact ? 40 : 32;
+    if (!s->recovering || s->reported) return HARK_OK;
+    for (uint32_t i = 0; i < s->pairs.count; i++)
+        if (!(((struct hark_hydee_pair *)hark_row(p, &s->pairs, i))->flags & HARK_HYDEE_POS_GOT)) return HARK_OK;
+    while (!s->reported) {
+        if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
+        uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_REPORT, HARK_RECOVERY, 8);
+        uint32_t at = 8;
+        for (; s->report_channel < s->ends.channels.count; s->report_channel++, s->report_at = 0) {
+            struct hark_hydee_channel *c = hark_hydee_at(s, s->report_channel);
+            uint64_t first, last, phase, number, until = 0, index = 0;
+            if (!hark_hydee_inter(c) || c->theirs >= c->channel.recv) continue;
+            uint64_t from = s->report_at > c->theirs ? s->report_at : c->theirs + 1;
+            if (from > c->channel.recv) continue;
+            struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, from, c->channel.recv);
+            struct hark_runs n = hark_runs_begin(p, &s->pool, &c->rpp_index, from, c->channel.recv);
+            while (at + row <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
+                   hark_runs_next(p, &s->pool, &c->rpp, &r, &first, &last, &phase)) {
+                while (exact && until < first && hark_runs_next(p, &s->pool, &c->rpp_index, &n, &number, &until, &index)) {}
+                if (exact && last > until) r.from = (last = until) + 1; /* the numbers of a run have no gaps */
+                hark_put32(b + at, c->channel.peer);
+                hark_put32(b + at + 4, c->channel.ctx);
+                hark_put64(b + at + 8, first);
+                hark_put64(b + at + 16, last);
+                hark_put64(b + at + 24, phase);
+                if (exact) hark_put64(b + at + 32, first + index);
+                at += row;
+            }
+            s->report_at = r.from;
+            if (r.from <= r.end) break;
+        }
+        s->report_out++;
+        s->reported = s->report_channel >= s->ends.channels.count;
+        hark_put32(b, (s->reported ? s->report_out << 16 | 1 : 0) | (exact ? HARK_R_EXACT : 0));
+        hark_put32(b + 4, 0);
+        fx->used += at - 8;
+        fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
+    }
+    return HARK_OK;
+}
+
+/* OrphanNotification, by id; not before the first RELEASE, else the recovery process may hear of an orphan
+ * before the REPORT that lists it (v3).                                                             Alg. 2 l. 15 */
+static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effects *fx)
+{
+    for (uint32_t i = 0; i < s->ends.channels.count && s->rel > 0; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!(c->channel.flags & HARK_HYDEE_NOTIFY)) continue;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 12)) return HARK_MORE;
+        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_NOTIFY, HARK_RECOVERY, 12);
+        hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
+        hark_put32(b, c->channel.peer);
+        hark_put64(b + 4, c->channel.sent < c->orph ? c->channel.sent : c->orph);
+        c->channel.flags &= (uint16_t)~HARK_HYDEE_NOTIFY;
+    }
+    return HARK_OK;
+}
+
+/* Exact gate: a walk over the numbers of Logs[j]. */
+struct hark_hydee_numbers {
+    struct hark_runs index;
+    struct hark_place place; /* of V in the history */
+    uint64_t first, last, less;
+};
+
+static inline uint64_t hark_hydee_number(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    struct hark_hydee_numbers *n, uint64_t ssn)
+{
+    while (n->last < ssn)
+        if (!hark_runs_next(&s->head, &s->pool, &c->index, &n->index, &n->first, &n->last, &n->less)) return HARK_INFINITY;
+    return ssn + n->less;
+}
+
+/* What may leave of channel c, ssn ascending; each once (E12). */
+static inline int hark_hydee_replay(struct hark_hydee *s, struct hark_hydee_channel *c, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
+    uint64_t first, last, phase, digest_of = c->first;
+    const uint64_t *digest = NULL;
+    struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->tx + 1, c->channel.sent);
+    struct hark_place at = hark_queue_begin(&c->digests);
+    struct hark_hydee_numbers n = {hark_runs_begin(p, &s->pool, &c->index, c->tx + 1, c->channel.sent), {0, 0, 0}, 0, 0, 0};
+    if (exact) n.place = hark_past_rewind(p, &s->past);
+    while (hark_runs_next(p, &s->pool, &c->log, &r, &first, &last, &phase)) {
+        for (uint64_t ssn = first; ssn <= last; ssn++) {
+            uint64_t number = exact ? hark_hydee_number(s, c, &n, ssn) : HARK_INFINITY;
+            if (!hark_hydee_may(s, phase, number)) return HARK_OK;
+            if (!hark_effects_fit(fx, 1, exact ? HARK_PAST_HEADER_MAX : HARK_HYDEE_HEADER)) return HARK_MORE;
+            for (; c->digests.count && digest_of <= ssn; digest_of++)
+                digest = hark_queue_next(p, &s->pool, &c->digests, &at);
+            if (exact) hark_past_forward(p, &s->pool, &s->past, &n.place, number);
+            (exact ? hark_hydee_transmit_exact(s, c, ssn, phase, digest ? *digest : 0, number, &s->past.at, fx)
+                   : hark_hydee_transmit(s, c, ssn, phase, digest ? *digest : 0, fx))->replay = 1;
+            c->tx = ssn;
+        }
+    }
+    return HARK_OK;
+}
+
+/* NotifySendLog and delayed sends: in each channel what the release covers.                         Alg. 3 l. 22-24 */
+static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
+{
+    int status = HARK_OK;
+    for (uint32_t i = 0; i < s->ends.channels.count && s->rel > 0 && status == HARK_OK; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (hark_hydee_inter(c) && c->tx < c->channel.sent) status = hark_hydee_replay(s, c, fx);
+    }
+    return status;
+}
+
+static inline int hark_hydee_pump_gc(struct hark_hydee *s, struct hark_effects *fx)
+{
+    uint64_t oldest = s->wave.kept.count ? ((struct hark_image *)hark_row(&s->head, &s->wave.kept, 0))->id : 0;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!(c->channel.flags & HARK_HYDEE_GC)) continue;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
+        c->channel.flags &= (uint16_t)~HARK_HYDEE_GC;
+        const struct hark_hydee_position *x = hark_hydee_position_of(s, oldest, c->channel.peer, c->channel.ctx);
+        if (x == NULL) continue;
+        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_GC, c->channel.peer, 16);
+        hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
+        hark_put64(b, x->recv);
+        hark_put64(b + 8, x->sent);
+    }
+    return HARK_OK;
+}
+
+/* DRAINED: everything is released, sent, and known; only then may D shrink (v4). */
+static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effects *fx)
+{
+    if (!s->recovering || s->drained || s->rel != HARK_INFINITY) return HARK_OK;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!hark_hydee_inter(c)) continue;
+        if (c->tx < c->channel.sent || (c->channel.flags & HARK_HYDEE_ORPH_WAIT)) return HARK_OK;
+    }
+    if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD)) return HARK_MORE;
+    s->drained = 1;
+    hark_emit_control(&s->head, &s->ends, fx, HARK_H_DRAINED, HARK_RECOVERY, 0);
+    return HARK_OK;
+}
+
+HARK_COLD int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
+{
+    if (s->busy) {
+        int status = hark_hydee_pump_pos(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_orph(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_report(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_notify(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_replay(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_gc(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_drained(s, fx);
+        if (status != HARK_OK) return status;
+        s->busy = 0;
+    }
+    int status = hark_wave_pump(&s->head, &s->ends, &s->wave, fx);
+    return status == HARK_OK ? hark_offer_all(&s->ends, fx) : status;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
