@@ -33,6 +33,7 @@ struct hark_coordinated {
     uint32_t pad;
 };
 
+/* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_coordinated_size(const struct hark_config *config);
 HARK_FN int hark_coordinated_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);

@@ -133,6 +133,7 @@ static const struct hark_shape hark_hydee_shape = {"hydee", 2, HARK_COUNT(hark_h
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
     offsetof(struct hark_hydee, pool)};
 
+/* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *config);
 HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);

@@ -16,6 +16,7 @@ struct hark_none {
     struct hark_ends ends;
 };
 
+/* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_none_size(const struct hark_config *config);
 HARK_FN int hark_none_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);

@@ -97,6 +97,7 @@ static const struct hark_rows hark_recovery_rows[] = {
 static const struct hark_shape hark_recovery_shape = {"recovery", 2, HARK_COUNT(hark_recovery_fields),
     HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0};
 
+/* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *config);
 /* config->me must be HARK_RECOVERY. */
 HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark_config *config);

@@ -40,6 +40,7 @@
 extern "C" {
 #endif
 
+/* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_scmel_size(const struct hark_config *config);
 HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
