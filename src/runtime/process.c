@@ -104,7 +104,8 @@ static void *listen_to_supervisor(void *unused)
             P.marked_out = hark_control_get64(&c);
             P.marked_err = hark_control_get64(&c);
             P.marked = true;
-            free(m);
+            free(P.marked_message);
+            P.marked_message = m;
         } else {
             if (P.tail) P.tail->next = m;
             else P.head = m;
@@ -118,11 +119,13 @@ static void *listen_to_supervisor(void *unused)
     }
 }
 
-void hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err)
+bool hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length)
 {
     struct hark_control m;
     *out = *err = 0;
-    if (P.control < 0) return;
+    *pending = NULL;
+    *length = 0;
+    if (P.control < 0) return true;
     pthread_mutex_lock(&P.lock);
     P.marked = false;
     pthread_mutex_unlock(&P.lock);
@@ -133,7 +136,12 @@ void hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err)
     while (!P.marked && !P.lost) pthread_cond_wait(&P.marked_now, &P.lock);
     *out = P.marked_out;
     *err = P.marked_err;
+    if (P.marked && hark_control_parse(&m, P.marked_message->bytes, P.marked_message->length) > 0) {
+        for (int i = 0; i < 3; i++) (void)hark_control_get64(&m);
+        if (m.next < m.length) *pending = hark_control_get_bytes(&m, length);
+    }
     pthread_mutex_unlock(&P.lock);
+    return *out != UINT64_MAX;
 }
 
 /* ---- what the supervisor says ------------------------------------------------------------------------------------ */
@@ -468,7 +476,7 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     hark_clusters_free(&clusters);
 }
 
-void hark_process_hello(uint64_t out, uint64_t err)
+void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_t length)
 {
     struct hark_control m;
     sigset_t all, before;
@@ -480,6 +488,7 @@ void hark_process_hello(uint64_t out, uint64_t err)
     hark_control_put64(&m, out);
     hark_control_put64(&m, err);
     hark_control_puts(&m, address, strlen(address));
+    hark_control_put_bytes(&m, pending, length);
     hark_process_say(&m);
     sigfillset(&all); /* signals are the application's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -495,6 +504,7 @@ void hark_process_close(void)
         pthread_cancel(P.reader);
         pthread_join(P.reader, NULL);
     }
+    free(P.marked_message);
     count_refused();
     hark_observe_finish();
     hark_driver_close(P.driver);
