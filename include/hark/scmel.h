@@ -20,10 +20,10 @@
  * channel took: it is accepted only behind those, so its receiver has them all. One sent again takes what is loose
  * then (S-5): that is as good as what it had, because a determinant that is not loose has k holders that are alive.
  * Recovery counts on it being k that fail: k >= 2 also passes on the determinants of others until they have copies
- * enough (family-based logging). If loose ones are many, they go ahead to the next ranks in a frame of their own
- * (SPREAD), which is acknowledged at once; a message whose determinants do not fit into HARK_FRAGMENT waits in
- * the log until then. Acknowledgements ride on the next message to the peer, or go at IDLE, or when
- * HARK_SCMEL_OWED are owed (I10).
+ * enough (family-based logging). A message with more determinants than fit waits in the log, and they go ahead to its
+ * receiver in frames of their own (SPREAD), which are acknowledged at once: so it waits for nobody else (v9). Before
+ * loose ones become that many they go to the next ranks (I10). Acknowledgements ride on the next message to the
+ * peer, or go at IDLE, or when HARK_SCMEL_OWED are owed (I10).
  *
  * Waves are over all processes. So what a process has posted when it takes image o has arrived before everyone's
  * image o, and what it knows of others they did before theirs: logs and lists are trimmed without notices.
@@ -42,6 +42,9 @@ extern "C" {
 #define HARK_SCMEL_HEADER 40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
 #define HARK_SCMEL_ACKS 8u    /* that a message takes along at most */
 #define HARK_SCMEL_OWED 8u    /* determinants of a peer that go unacknowledged at most, I10 */
+#ifndef HARK_SCMEL_ROOM
+#define HARK_SCMEL_ROOM (HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES) /* for determinants */
+#endif
 #ifndef HARK_SCMEL_LOOSE
 #define HARK_SCMEL_LOOSE 0u   /* loose determinants that make a SPREAD; 0: half of what fits into a header */
 #endif
@@ -51,8 +54,10 @@ enum { /* control frames; ACK and SPREAD are judged by incarnations alone, the o
     HARK_S_ACK = 16, HARK_S_SPREAD, HARK_S_DETS, HARK_S_READY, HARK_S_DONE
 };
 enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
-enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_END = 2, HARK_SCMEL_GOT = 4, HARK_SCMEL_READY = 8 };
-enum { HARK_SCMEL_TRIM = HARK_OWN_FLAGS };             /* of a channel: a TRIM is due */
+enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4 };
+enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way */
+    HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2
+};
 enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1 };      /* what a position is about */
 
 struct hark_scmel_channel {
@@ -73,7 +78,7 @@ struct hark_scmel_log { /* detLog of one creator */
 
 struct hark_scmel_pair { /* a process with whom this recovery has business */
     uint32_t rank, flags;
-    uint32_t left, pad; /* fragments of its DETS: total - come */
+    uint32_t next, pad; /* fragment of its DETS */
 };
 
 struct hark_scmel_position { /* at a kept image: of a channel its `sent`, of a creator the highest rsn known */
@@ -98,7 +103,7 @@ struct hark_scmel {
     uint64_t told; /* no own determinant beyond it has left this process */
     uint32_t recovering, got; /* D is not empty; DETS complete, of how many processes */
     uint32_t persisting;      /* DONE of this epoch is being made durable */
-    uint32_t fresh;           /* loose rows made since the last SPREAD */
+    uint32_t fresh;           /* rows that became loose since the last SPREAD to the next ranks */
     uint32_t late;            /* some message may be put off */
     uint32_t busy, gone;      /* busy: the fan-outs below have something to look for */
     uint32_t ready, done, spread;  /* fan-outs under way: next rank or target, + 1 */
@@ -106,7 +111,7 @@ struct hark_scmel {
     uint32_t offer_peer;           /* OFFER of one peer, + 1 */
     uint32_t walk_rank, walk_sent, fragment; /* DETS under way: to whom + 1, channels told, fragments */
     struct hark_scmel_walk walk;
-    uint32_t pad;
+    uint32_t awaited;         /* answers to SPREADs */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
     struct hark_table pairs, positions, owed, logs;
@@ -116,7 +121,7 @@ struct hark_scmel {
 #define HARK_SC(m, s) HARK_FIELD(struct hark_scmel_channel, m, s)
 static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct hark_scmel), HARK_SF(k, "k"),
     HARK_WAVE_FIELDS(struct hark_scmel), HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(told, ""),
-    HARK_SF(recovering, ""), HARK_SF(got, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(late, ""),
+    HARK_SF(recovering, ""), HARK_SF(got, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(awaited, ""), HARK_SF(late, ""),
     HARK_SF(gone, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
 static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_scmel_channel),
     HARK_SC(tx, ""), HARK_SC(first, "msgLog"), HARK_SC(theirs, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
@@ -124,7 +129,7 @@ static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELD
 static const struct hark_field hark_scmel_log_fields[] = {HARK_FIELD(struct hark_scmel_log, rank, "recver"),
     HARK_FIELD(struct hark_scmel_log, acked, ""), HARK_DETS_FIELDS(struct hark_scmel_log, dets, "detLog")};
 static const struct hark_field hark_scmel_pair_fields[] = {HARK_FIELD(struct hark_scmel_pair, rank, "j"),
-    HARK_FIELD(struct hark_scmel_pair, flags, ""), HARK_FIELD(struct hark_scmel_pair, left, "")};
+    HARK_FIELD(struct hark_scmel_pair, flags, ""), HARK_FIELD(struct hark_scmel_pair, next, "")};
 static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct hark_scmel_position, id, "ckptNo"),
     HARK_FIELD(struct hark_scmel_position, peer, "j"), HARK_FIELD(struct hark_scmel_position, ctx, "ctx"),
     HARK_FIELD(struct hark_scmel_position, what, ""), HARK_FIELD(struct hark_scmel_position, at, "")};
@@ -260,13 +265,16 @@ static inline bool hark_scmel_carry(struct hark_scmel *s, uint32_t to, uint64_t 
 static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn,
     struct hark_effects *fx)
 {
-    const uint32_t room = HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES;
     struct hark_head h = {HARK_KIND_SCMEL, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
         c->channel.inc, s->ends.re, ssn};
     uint8_t *b = fx->bytes + fx->used + HARK_SCMEL_HEADER;
     uint32_t n = 0, acks = 0;
     if (c->channel.peer != s->ends.me) {
-        if (!hark_scmel_carry(s, c->channel.peer, c->carried, b, room, &n)) return false;
+        if (!hark_scmel_carry(s, c->channel.peer, c->carried, b, HARK_SCMEL_ROOM, &n)) {
+            if (!(c->channel.flags & HARK_SCMEL_WENT)) c->channel.flags |= HARK_SCMEL_AHEAD;
+            s->busy = 1;
+            return false;
+        }
         acks = hark_owed_write(&s->head, &s->owed, c->channel.peer, b + n * hark_det_bytes(s->k), HARK_SCMEL_ACKS);
         c->carried = s->told = s->rsn;
     }
@@ -276,6 +284,7 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     hark_put16(b + 2, (uint16_t)acks);
     hark_put32(b + 4, s->k);
     x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
+    c->channel.flags &= (uint16_t)~HARK_SCMEL_WENT;
     c->tx = ssn;
     return true;
 }
@@ -303,26 +312,37 @@ static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event 
 /* ReceiveDetAck: {creator u32, count u32, first rsn u64} each; the acker is a holder.                      l. 19-21 */
 static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n)
 {
-    for (; n > 0; n--, b += HARK_ACK_BYTES) {
+    for (uint32_t left = n; left > 0; left--, b += HARK_ACK_BYTES) {
         uint32_t creator = hark_get32(b);
         uint64_t first = hark_get64(b + 8), last = first + hark_get32(b + 4) - 1;
         struct hark_scmel_log *log = creator == s->ends.me ? NULL : hark_scmel_log(s, creator, false);
         if (creator == s->ends.me) hark_dets_hold(&s->head, &s->pool, &s->own, first, last, h->src);
         else if (log && creator != h->src) hark_dets_hold(&s->head, &s->pool, &log->dets, first, last, h->src);
     }
+    if (n && s->awaited) s->awaited--; /* or to something else: then it is too early */
+    for (uint32_t i = s->late ? hark_channel_search(&s->head, &s->ends, h->src, 0) : UINT32_MAX;
+         i < s->ends.channels.count && hark_scmel_at(s, i)->channel.peer == h->src; i++)
+        hark_scmel_at(s, i)->channel.flags &= (uint16_t)~HARK_SCMEL_WENT; /* they may fit now; if not, again */
     if (s->late) s->busy = 1;
 }
 
-/* Loose determinants have become many: they go ahead (I10). At most twice the limit ever wait for a message. */
+/* All that is loose here. */
+static inline uint64_t hark_scmel_loose(const struct hark_scmel *s)
+{
+    uint64_t loose = s->own.loose;
+    for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++)
+        loose += ((const struct hark_scmel_log *)hark_row_of(&s->head, &s->logs, i))->dets.loose;
+    return loose;
+}
+
+/* Loose determinants have become many: they go to the next ranks before a message has to wait for them (I10). */
 static inline void hark_scmel_grown(struct hark_scmel *s)
 {
-    const uint32_t fit = (HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES) / hark_det_bytes(s->k);
+    const uint32_t fit = HARK_SCMEL_ROOM / hark_det_bytes(s->k);
     const uint32_t limit = HARK_SCMEL_LOOSE ? HARK_SCMEL_LOOSE : fit / 2;
-    uint32_t loose = s->own.loose;
-    if (s->fresh < limit) return;
-    for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++) loose += hark_scmel_log_at(s, i)->dets.loose;
+    if (s->fresh < limit || s->awaited) return;
     s->fresh = 0;
-    if (loose < limit || s->ends.ranks < 2) return;
+    if (hark_scmel_loose(s) < limit || s->ends.ranks < 2) return;
     s->spread = s->busy = 1;
 }
 
@@ -610,7 +630,7 @@ static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effect
     if (!s->recovering || s->ends.down.count) return;
     s->recovering = 0;
     hark_empty(&s->head, &s->pairs);
-    s->fresh += s->own.loose;
+    s->fresh = (uint32_t)hark_scmel_loose(s);
     hark_scmel_grown(s);
     s->ends.offer = s->busy = 1; /* the next wave's ASK may have been held */
     hark_emit(fx, HARK_RECOVERED);
@@ -640,7 +660,7 @@ static inline int hark_scmel_failed(struct hark_scmel *s, const struct hark_even
     hark_wave_failed(p, e, &s->wave, event, fx);
     hark_failed_take(p, e, event);
     hark_empty(p, &s->pairs);
-    s->got = s->persisting = 0;
+    s->got = s->persisting = s->awaited = 0;
     s->recovering = s->busy = 1;
     for (uint32_t i = 0; i < e->down.count; i++) {
         uint32_t rank = ((const struct hark_rank *)hark_row(p, &e->down, i))->rank;
@@ -650,6 +670,7 @@ static inline int hark_scmel_failed(struct hark_scmel *s, const struct hark_even
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         c->carried = c->theirs = 0;
+        c->channel.flags &= (uint16_t)~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
         if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer)) c->tx = c->channel.sent;
     }
     hark_scmel_collected(s, fx);
@@ -657,23 +678,26 @@ static inline int hark_scmel_failed(struct hark_scmel *s, const struct hark_even
     return HARK_OK;
 }
 
-/* ReceiveDets: u32 fragments (0: not the last), u16 channels, u16 determinants; {ctx u64, sent u64} each; the
- * determinants. Those of mine are need, others become mine to hold.                                        l. 44-51 */
+/* ReceiveDets: u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64} each; the determinants.
+ * Those of mine are need, others become mine to hold. Fragments are taken in order (v10).                 l. 44-51 */
 static inline int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
 {
     struct hark_scmel_pair *pair = hark_scmel_pair(s, h->src, true);
-    uint32_t total = hark_get32(b), sents = hark_get16(b + 4), dets = hark_get16(b + 6);
-    if (s->mode != HARK_SCMEL_COLLECT || pair->flags & HARK_SCMEL_GOT) return hark_fate(fx, HARK_DISCARD);
+    uint32_t fragment = hark_get32(b), sents = hark_get16(b + 4), dets = hark_get16(b + 6);
+    if (s->mode != HARK_SCMEL_COLLECT || fragment >> 1 < pair->next) return hark_fate(fx, HARK_DISCARD);
+    if (fragment >> 1 > pair->next) {
+        pair->flags |= HARK_SCMEL_HELD;
+        return hark_fate(fx, HARK_HOLD);
+    }
     b += 8;
     for (uint32_t i = 0; i < sents; i++, b += 16)
         hark_scmel_channel(s, h->src, hark_get16(b))->theirs = hark_get64(b + 8);
     hark_scmel_absorb_all(s, h, b, dets, true);
-    if (total) pair->flags |= HARK_SCMEL_END;
-    pair->left += total;
-    pair->left--;
-    if (!(pair->flags & HARK_SCMEL_END) || pair->left) return HARK_OK;
-    pair->flags |= HARK_SCMEL_GOT;
+    pair->next++;
+    if (pair->flags & HARK_SCMEL_HELD) hark_scmel_offer(s, h->src);
+    pair->flags &= ~(uint32_t)HARK_SCMEL_HELD;
+    if (!(fragment & 1)) return HARK_OK;
     s->got++;
     hark_scmel_collected(s, fx);
     return HARK_OK;
@@ -770,9 +794,8 @@ static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effec
         if (row) hark_det_write(b + at, d, row, creator, s->ends.me, s->k), at += bytes, dets++;
         else end = true;
     }
-    s->fragment++;
     b = hark_emit_control(p, &s->ends, fx, HARK_S_DETS, to, at);
-    hark_put32(b, end ? s->fragment : 0);
+    hark_put32(b, s->fragment++ << 1 | end);
     hark_put16(b + 4, (uint16_t)sents);
     hark_put16(b + 6, (uint16_t)dets);
     if (end) s->walk_rank = 0;
@@ -856,29 +879,41 @@ static inline int hark_scmel_pump_acks(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* All that is loose to the next k ranks that are up: target by target, as many frames as it takes. */
-static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effects *fx)
+/* What is loose, to one process, the oldest first: one frame. The rest goes when that has been acknowledged: of two
+ * under way the later could be all that arrives, and leave a hole (v10). */
+static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struct hark_effects *fx)
 {
     const uint32_t bytes = hark_det_bytes(s->k), most = (HARK_FRAGMENT - HARK_WIRE_HEAD) / bytes;
-    uint32_t creator, targets = 0;
+    struct hark_scmel_walk w = {1, 0, {0, 0, 0}};
+    uint8_t *b = fx->bytes + fx->used + HARK_WIRE_HEAD;
+    uint32_t creator, n = 0;
     struct hark_dets *d;
+    for (const uint64_t *row; n < most && (row = hark_scmel_walk(s, &w, to, &d, &creator)) != NULL; n++)
+        hark_det_write(b + n * bytes, d, row, creator, s->ends.me, s->k);
+    if (n == 0) return;
+    hark_emit_control(&s->head, &s->ends, fx, HARK_S_SPREAD, to, n * bytes);
+    s->told = s->rsn;
+    s->awaited++;
+}
+
+/* To the receivers of messages that wait for it (v9), and to the next k ranks that are up. */
+static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effects *fx)
+{
+    uint32_t targets = 0;
+    for (uint32_t i = 0; s->late && i < s->ends.channels.count; i++) {
+        struct hark_scmel_channel *c = hark_scmel_at(s, i);
+        if (!(c->channel.flags & HARK_SCMEL_AHEAD)) continue;
+        if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
+        hark_scmel_spread_to(s, c->channel.peer, fx);
+        c->channel.flags = (uint16_t)((c->channel.flags & ~HARK_SCMEL_AHEAD) | HARK_SCMEL_WENT);
+    }
     for (uint32_t step = 1; s->spread && step < s->ends.ranks && targets < s->k; step++) {
-        uint32_t to = (uint32_t)(((uint64_t)s->ends.me + step) % s->ends.ranks), n = 0;
+        uint32_t to = (uint32_t)(((uint64_t)s->ends.me + step) % s->ends.ranks);
         if (s->ends.down.count && hark_is_down(&s->head, &s->ends, to)) continue;
-        targets++;
-        if (targets < s->spread) continue;
-        if (!s->walk.open) s->walk.list = 1;
-        do {
-            const uint64_t *row;
-            if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
-            uint8_t *b = fx->bytes + fx->used + HARK_WIRE_HEAD;
-            for (n = 0; n < most && (row = hark_scmel_walk(s, &s->walk, to, &d, &creator)) != NULL; n++)
-                hark_det_write(b + n * bytes, d, row, creator, s->ends.me, s->k);
-            if (n) hark_emit_control(&s->head, &s->ends, fx, HARK_S_SPREAD, to, n * bytes);
-        } while (n == most);
+        if (++targets < s->spread) continue;
+        if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
+        hark_scmel_spread_to(s, to, fx);
         s->spread = targets + 1;
-        hark_zero(&s->walk, sizeof s->walk);
-        s->told = s->rsn;
     }
     s->spread = 0;
     return HARK_OK;
@@ -996,12 +1031,13 @@ static inline int hark_scmel_room(struct hark_scmel *s, const struct hark_head *
     if (status >= 0 && h->type != HARK_APP && h->type < HARK_S_ACK)
         status = hark_wave_reserve(p, shape, &s->ends, &s->wave, length);
     if (status >= 0 && s->wave.mode != HARK_W_RUN)
-        status = hark_reserve(p, shape, &s->positions, s->ends.channels.count + s->logs.count + 2);
+        status = hark_reserve(p, shape, &s->positions, s->ends.channels.count + channels + s->logs.count + dets + 1);
     return status;
 }
 
 /* Any frame. Determinants and acknowledgements count whenever the incarnations are current, also those of a
- * duplicate or of a message that must wait (S-2); only then is the order looked at. */
+ * duplicate and of a message that waits for its turn (S-2). Only behind a gap they wait with their message: stored
+ * before those that earlier messages took, they would leave holes in what a failed process is told (v10). */
 static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -1021,7 +1057,8 @@ static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event
     if (status < 0) return status;
     switch (h.type) {
     case HARK_APP:
-        hark_scmel_absorb_all(s, &h, b + 8, dets, false);
+        if (h.ssn <= hark_scmel_channel(s, h.src, h.ctx)->channel.recv + 1)
+            hark_scmel_absorb_all(s, &h, b + 8, dets, false);
         hark_scmel_acks(s, &h, b + 8 + dets * hark_det_bytes(s->k), hark_get16(b + 2));
         return hark_scmel_arrive(s, &h, fx);
     case HARK_S_ACK: hark_scmel_acks(s, &h, b, length / HARK_ACK_BYTES); return HARK_OK;
@@ -1049,7 +1086,7 @@ static inline int hark_scmel_restarted(struct hark_scmel *s, const struct hark_e
     s->wave.generations = generations;
     s->mode = HARK_SCMEL_COLLECT;
     s->recovering = 1;
-    s->late = s->fresh = s->persisting = s->got = 0;
+    s->late = s->fresh = s->persisting = s->got = s->awaited = 0;
     s->told = s->rsn;
     hark_dets_release_all(p, &s->pool, &s->own);
     for (uint32_t i = 0; i < s->logs.count; i++) {
@@ -1172,6 +1209,7 @@ HARK_FN const char *hark_scmel_violated(const struct hark *p)
         if (!p->more && hark_owed_count(p, &s->owed, c->channel.peer) >= HARK_SCMEL_OWED)
             return "I10: too many acknowledgements are owed";
         if (!s->late && c->tx < c->channel.sent) return "a message is put off and nobody will send it";
+        if (!p->more && c->channel.flags & HARK_SCMEL_AHEAD) return "determinants should have gone ahead";
     }
     return hark_wave_violated(p, &s->ends, &s->wave);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORLD_FACTS = 3 };
+enum { WORLD_FACTS = 3, WORLD_STEPS = 2000 /* of a walk: more than any small program takes */ };
 
 struct frame { /* in flight, held, or handed up */
     uint32_t from, to, to_inc;
@@ -46,6 +46,7 @@ struct proc {
     struct hark *core; /* NULL: not running */
     uint32_t inc, seen;       /* seen: announcements taken */
     uint32_t storing, deciding; /* a CAPTURE, PERSISTs to be answered */
+    uint32_t offer, offering;   /* an OFFER to be performed: of one peer, + 1, or HARK_RECOVERY: of all; it is being */
     uint64_t store_id;
     struct fact fact[WORLD_FACTS]; /* in the order they were asked */
     struct app app;
@@ -170,7 +171,7 @@ static void proc_stop(struct proc *p)
     p->core = NULL;
     list_clear(&p->inbox);
     list_clear(&p->held);
-    p->payloads = p->storing = p->deciding = 0;
+    p->payloads = p->storing = p->deciding = p->offer = 0;
     memset(p->fact, 0, sizeof p->fact);
 }
 
@@ -288,22 +289,28 @@ static struct payload *payload_find(struct proc *p, uint32_t peer, uint64_t ssn)
     return NULL;
 }
 
-static void offer(struct setup *s, struct world *w, uint32_t who, uint32_t peer)
+/* Held frames again. What asks for that meanwhile waits for the next round: held frames are never passed over. */
+static void offer(struct setup *s, struct world *w, uint32_t who)
 {
     struct proc *p = &w->p[who];
-    struct list held = p->held;
-    p->held.count = 0;
-    for (uint32_t i = 0; i < held.count; i++) {
-        struct frame *f = held.at[i];
-        if (peer != HARK_RECOVERY && f->from != peer) {
-            list_add(&p->held, f);
-        } else if (p->core) {
-            struct hark_event e = {.type = HARK_ARRIVE};
-            e.u.frame.header = (struct hark_bytes){f->header, f->length};
-            core_step(s, w, who, &e, f, NULL);
+    p->offering = 1;
+    while (p->offer) {
+        struct list held = p->held;
+        uint32_t peer = p->offer;
+        p->held.count = p->offer = 0;
+        for (uint32_t i = 0; i < held.count; i++) {
+            struct frame *f = held.at[i];
+            if (peer != HARK_RECOVERY && f->from + 1 != peer) {
+                list_add(&p->held, f);
+            } else if (p->core) {
+                struct hark_event e = {.type = HARK_ARRIVE};
+                e.u.frame.header = (struct hark_bytes){f->header, f->length};
+                core_step(s, w, who, &e, f, NULL);
+            }
+            frame_free(f);
         }
-        frame_free(f);
     }
+    p->offering = 0;
 }
 
 static void capture(struct setup *s, struct world *w, uint32_t who, uint64_t id)
@@ -386,7 +393,10 @@ static void perform(struct setup *s, struct world *w, uint32_t who, const struct
     case HARK_HANDUP: list_add(&p->inbox, frame); break;
     case HARK_HOLD: list_add(&p->held, frame); break;
     case HARK_DISCARD: break;
-    case HARK_OFFER: offer(s, w, who, x->peer); break;
+    case HARK_OFFER:
+        if (x->peer == HARK_RECOVERY || (p->offer && p->offer != x->peer + 1)) p->offer = HARK_RECOVERY;
+        else p->offer = x->peer + 1;
+        break;
     case HARK_PERSIST:
         if (p->deciding == WORLD_FACTS) abort();
         p->fact[p->deciding++] = (struct fact){x->u.id, x->fact, x->peer, x->re, 0};
@@ -507,9 +517,11 @@ static int try_step(struct setup *s, struct world *w, uint32_t who, const struct
         const char *why = protocol->violated(p->core);
         if (why) violate(why);
         for (uint32_t i = 0; i < fx.count && p->core; i++) perform(s, w, who, &fx.at[i], frame, posted);
-        if (status != HARK_MORE || !p->core) return status;
+        if (status != HARK_MORE || !p->core) break;
         e = (struct hark_event){.type = HARK_CONTINUE};
     }
+    if (p->offer && !p->offering) offer(s, w, who);
+    return HARK_OK;
 }
 
 static void core_step(struct setup *s, struct world *w, uint32_t who, const struct hark_event *event,
@@ -1079,6 +1091,7 @@ struct world_result world_walk(const struct world_config *config, uint64_t seed,
             uint32_t n = steps_of(&s, w, step), crashes = 0;
             for (uint32_t k = 0; k < n; k++) crashes += step[k].what == 'x';
             if (n == crashes) check_final(&s, w);
+            if (depth == WORLD_STEPS) violate("the steps never end");
             if (n == 0 || broken) break;
             x ^= x << 13;
             x ^= x >> 7;
