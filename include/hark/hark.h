@@ -145,6 +145,9 @@ struct hark_event {
             bool due; /* the embedder would like a checkpoint to be taken here */
         } point;
         struct {
+            bool stable; /* output waits for hark_unstable() to be 0: what it takes goes out now */
+        } idle;
+        struct {
             uint32_t of; /* HARK_CAPTURE or HARK_PERSIST */
             int32_t ok;  /* 1 durable, 0 failed or refused */
             uint64_t id; /* as in the CAPTURE or PERSIST */
@@ -280,6 +283,8 @@ struct hark_protocol {
     int (*names)(const struct hark *p, uint64_t *cursor, struct hark_names *run);
     /* The first broken invariant in words, or NULL. For tests and explorers. */
     const char *(*violated)(const struct hark *p);
+    /* How many determinants that this state depends on are not stable yet; NULL: there are never any. */
+    uint64_t (*unstable)(const struct hark *p);
 };
 
 /* The words for a status, for messages: never NULL. */

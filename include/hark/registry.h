@@ -1,7 +1,7 @@
 /* registry.h: every protocol, a line each. The only place that knows which there are.
  *
  * A new protocol is one header on this floor and one line in HARK_PROTOCOLS: name, kind, who rolls back
- * (HARK_ROLLS_*), whether it needs the recovery process.
+ * (HARK_ROLLS_*), whether it needs the recovery process, what tells how much is unstable (NULL: nothing ever is).
  */
 #ifndef HARK_REGISTRY_H
 #define HARK_REGISTRY_H
@@ -16,11 +16,11 @@ extern "C" {
 #endif
 
 #define HARK_PROTOCOLS(X)                                                                                              \
-    X(none, HARK_KIND_NONE, 0, 0)                                                                                      \
-    X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0)                                                           \
-    X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_GROUP, 1)                                                                     \
-    X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0)                                                                   \
-    X(recovery, HARK_KIND_RECOVERY, 0, 0)
+    X(none, HARK_KIND_NONE, 0, 0, NULL)                                                                                \
+    X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, NULL)                                                     \
+    X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_GROUP, 1, NULL)                                                               \
+    X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, hark_scmel_unstable)                                              \
+    X(recovery, HARK_KIND_RECOVERY, 0, 0, NULL)
 
 /* The i-th protocol, NULL behind the last. */
 HARK_FN const struct hark_protocol *hark_protocol_at(unsigned i);
@@ -29,11 +29,15 @@ HARK_FN const struct hark_protocol *hark_protocol_named(const char *name);
 HARK_FN const struct hark_protocol *hark_protocol_of(const struct hark *p);
 /* The uniform door, for those who do not hold the protocol: HARK_EINVAL for a block that is none. */
 HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+/* How many determinants that the state depends on, own ones and those of others, are not stable yet: fewer than the
+ * configured copies of them are known to be stored. What leaves the job (output) before that is 0 may have to be taken
+ * back after a failure. It falls as acknowledgements arrive; IDLE with `stable` asks for them. 0 for other protocols. */
+HARK_FN uint64_t hark_unstable(const struct hark *p);
 
 #if HARK_BODIES
-#define HARK_PROTOCOL_ROW(name, kind, rolls, recovery)                                                                 \
+#define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, unstable)                                                       \
     {#name, kind, rolls, recovery, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
-        hark_##name##_names, hark_##name##_violated},
+        hark_##name##_names, hark_##name##_violated, unstable},
 
 static const struct hark_protocol hark_protocols[] = {HARK_PROTOCOLS(HARK_PROTOCOL_ROW)};
 
@@ -63,6 +67,12 @@ HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct har
 {
     const struct hark_protocol *protocol = hark_protocol_of(p);
     return protocol ? protocol->step(p, event, effects) : HARK_EINVAL;
+}
+
+HARK_FN uint64_t hark_unstable(const struct hark *p)
+{
+    const struct hark_protocol *protocol = hark_protocol_of(p);
+    return protocol && protocol->unstable ? protocol->unstable(p) : 0;
 }
 #endif
 

@@ -155,6 +155,8 @@ HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_co
 HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_scmel_violated(const struct hark *p);
+/* See hark_unstable in registry.h. Before a recovery is over also those that are still to be replayed count. */
+HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 
 #if HARK_BODIES
 
@@ -326,12 +328,14 @@ static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head 
     if (s->late) s->busy = 1;
 }
 
-/* All that is loose here. */
-static inline uint64_t hark_scmel_loose(const struct hark_scmel *s)
+/* All that is loose here: an own determinant is stable when k others hold it, one of another's when k - 1 do besides
+ * me. One that is not here is stable, or it would have come with the message that depends on it. */
+HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
 {
+    const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
     uint64_t loose = s->own.loose;
     for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++)
-        loose += ((const struct hark_scmel_log *)hark_row_of(&s->head, &s->logs, i))->dets.loose;
+        loose += ((const struct hark_scmel_log *)hark_row_of(p, &s->logs, i))->dets.loose;
     return loose;
 }
 
@@ -342,7 +346,7 @@ static inline void hark_scmel_grown(struct hark_scmel *s)
     const uint32_t limit = HARK_SCMEL_LOOSE ? HARK_SCMEL_LOOSE : fit / 2;
     if (s->fresh < limit || s->awaited) return;
     s->fresh = 0;
-    if (hark_scmel_loose(s) < limit || s->ends.ranks < 2) return;
+    if (hark_scmel_unstable(&s->head) < limit || s->ends.ranks < 2) return;
     s->spread = s->busy = 1;
 }
 
@@ -630,7 +634,7 @@ static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effect
     if (!s->recovering || s->ends.down.count) return;
     s->recovering = 0;
     hark_empty(&s->head, &s->pairs);
-    s->fresh = (uint32_t)hark_scmel_loose(s);
+    s->fresh = (uint32_t)hark_scmel_unstable(&s->head);
     hark_scmel_grown(s);
     s->ends.offer = s->busy = 1; /* the next wave's ASK may have been held */
     hark_emit(fx, HARK_RECOVERED);
@@ -1127,6 +1131,7 @@ static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_ev
     case HARK_QUIET: return hark_scmel_quiet(s, fx);
     case HARK_IDLE:
         if (s->owed.count) s->ack_all = s->busy = 1;
+        if (event->u.idle.stable && !s->awaited && hark_scmel_unstable(p)) s->spread = s->busy = 1;
         return HARK_OK;
     case HARK_CONTINUE: return HARK_OK;
     default: return HARK_EINVAL;

@@ -388,6 +388,49 @@ static void test_fragments(void **state)
     free(y);
 }
 
+/* Output waits for what it depends on: own determinants until k others hold them, those of others until k - 1 do
+ * besides this process. */
+static void test_unstable(void **state)
+{
+    (void)state;
+    for (uint32_t k = 1; k <= 2; k++) {
+        struct hark *y = core(0, 4, k), *x = core(1, 4, k), *none = malloc(1 << 16);
+        struct hark_config c = {.me = 0, .ranks = 4};
+        struct hark_event idle = {.type = HARK_IDLE};
+        uint8_t frame[2][HARK_FRAGMENT], ack[HARK_FRAGMENT];
+        uint32_t n = 0, frames = 0, length[2];
+        assert_int_equal(hark_unstable(y), 0);
+        message(y, 2, 0, 1);
+        message(y, 3, 0, 1);
+        assert_int_equal(hark_unstable(y), 2);
+        step(y, idle);
+        assert_int_equal(fx.count, 0); /* nothing waits for it */
+        idle.u.idle.stable = true;
+        step(y, idle);
+        assert_int_equal(transmitted(HARK_S_SPREAD, NULL, NULL), k);
+        for (uint32_t i = 0; i < fx.count; i++, frames++)
+            memcpy(frame[i], effects[i].header.at, length[i] = effects[i].header.length);
+        step(y, idle);
+        assert_int_equal(fx.count, 0); /* it is under way */
+        give(x, HARK_ARRIVE, frame[0], length[0]);
+        assert_int_equal(transmitted(HARK_S_ACK, ack, &n), 1);
+        assert_int_equal(hark_unstable(x), k == 1 ? 0 : 2); /* with k = 2 one more must hold them */
+        give(y, HARK_ARRIVE, ack, n);
+        assert_int_equal(hark_unstable(y), k == 1 ? 0 : 2);
+        for (uint32_t j = 2; j <= k; j++) {
+            hark_put32(ack + 4, j); /* the same from another */
+            give(y, HARK_ARRIVE, ack, n);
+        }
+        assert_int_equal(frames, k);
+        assert_int_equal(hark_unstable(y), 0);
+        assert_int_equal(hark_none_init(none, 1 << 16, &c), HARK_OK);
+        assert_int_equal(hark_unstable(none), 0);
+        free(none);
+        free(x);
+        free(y);
+    }
+}
+
 static void test_arguments(void **state)
 {
     struct hark_range some = {0, 1};
@@ -422,6 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_list_order), cmocka_unit_test(test_list_holders),
         cmocka_unit_test(test_owed), cmocka_unit_test(test_determinants_first), cmocka_unit_test(test_acks_ride),
         cmocka_unit_test(test_spread), cmocka_unit_test(test_misses), cmocka_unit_test(test_old_ack),
-        cmocka_unit_test(test_fragments), cmocka_unit_test(test_arguments)};
+        cmocka_unit_test(test_fragments), cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_unstable)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

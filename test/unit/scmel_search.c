@@ -46,10 +46,13 @@ static const struct program programs[] = {
     {"two at once, forwarded", "R R S1;R0 S2;S0 R1;S0", "01", 2, true, 1000},
     {"an older self", "R R S1;R0;S0;S0", "10", 2, true, 1000},
     {"k 2, one after the other", "R R S1;S0 R;S0", "012", 2, false, 1000},
-    {"v9", "R1 S2 S1 S2;R2 R2 S0 R0;S1 S1 R0 R0", "0", 2, false, 3000},
     {"v9, checkpoint", "C S2 R2;C S2 S2 S2 R;S0 C S1 R R R R", "1", 2, false, 3000},
     {"v10", "R S1 R S1 R;S0 S0 R R;S0", "0", 1, false, 0},
     {"v10, checkpoint", "C S2 R S2 R S2 R;S2 S0 S0 C R2 R2;S0 C R0 S1 R0 S1 R0 R1", "002", 1, false, 3000},
+    {"output", "R O R S1;S0 R;S0", "0", 1, false, 1000},
+    {"output of another's order", "R R S1;S0 R0 O;S0", "0", 1, false, 1500},
+    {"output, k 2", "R O R S1 O;S0 R0 O;S0 O", "01", 2, true, 3000},
+    {"output, checkpoint", "R C O R O R S1;S0 C R0 O;S0 C S0 O", "010", 1, false, 3000},
     {"k 2, checkpoints, overlap", "C R S1 R C S2 S1;S0 C R2 S2 C R0 R0;S0 S1 C C R0 R1", "02", 2, true, 3000},
 };
 
@@ -132,7 +135,7 @@ static void append(struct random_program *g, uint32_t rank, char what, uint32_t 
 {
     size_t n = strlen(g->script[rank]);
     g->ops[rank]++;
-    if (what == 'C' || (what == 'R' && g->any[rank])) snprintf(g->script[rank] + n, 64 - n, "%c ", what);
+    if (what == 'C' || what == 'O' || (what == 'R' && g->any[rank])) snprintf(g->script[rank] + n, 64 - n, "%c ", what);
     else snprintf(g->script[rank] + n, 64 - n, "%c%u ", what, peer);
 }
 
@@ -175,6 +178,7 @@ static void random_make(struct random_program *g, uint64_t seed)
             if (length(g, i) >= 10) wave = false;
         for (uint32_t i = 0; wave && i < g->ranks; i++) append(g, i, 'C', 0);
         waves += wave;
+        if (length(g, b) < 11 && pick(g, 12) == 0) append(g, b, 'O', 0);
         if (pick(g, 2)) random_send(g, a, b);
         else random_receive(g, a, b);
     }

@@ -24,7 +24,7 @@ struct payload {
     uint64_t ssn, past, content, said;
 };
 struct app {
-    uint32_t pc, inside, missed, sends;
+    uint32_t pc, inside, missed, sends, outputs, pad;
     uint64_t past, sum, got[WORLD_RANKS]; /* got: delivered ssn per sender, a bit each, to see order and repetition */
     uint64_t history; /* of piecewise programs: all that was delivered or missed, in order */
     uint64_t heard[WORLD_RANKS][WORLD_SSN], told[WORLD_RANKS][WORLD_SSN]; /* what was said, by ssn - 1 */
@@ -66,6 +66,7 @@ struct world {
     uint32_t re, down, inc[WORLD_RANKS + 1];
     uint32_t back[WORLD_RANKS]; /* the epoch in which each last went back */
     uint64_t wave[WORLD_RANKS]; /* decided, by lowest rank of the group */
+    uint64_t output[WORLD_RANKS][WORLD_OPS]; /* what left the job: history + 1 */
     uint32_t failed; /* letters of `fails` used up, as a mask */
     uint64_t order;
 };
@@ -93,7 +94,7 @@ static void setup_make(struct setup *s, const struct world_config *c)
         if (*t == ';') {
             rank++;
             n = 0;
-        } else if (strchr("SRTWC", *t)) {
+        } else if (strchr("SRTWCO", *t)) {
             int peer = t[1] >= '0' && t[1] <= '9' ? t[1] - '0' : -1;
             int ssn = peer >= 0 && t[2] == '.' ? t[3] - '0' : 0;
             s->op[rank][n++] = (struct world_op){*t, peer, ssn};
@@ -792,6 +793,12 @@ static void app_step(struct setup *s, struct world *w, uint32_t who, uint32_t fr
             p->app.missed = 0;
         }
         break;
+    case 'O':
+        if (w->output[who][p->app.outputs] && w->output[who][p->app.outputs] != p->app.history + 1)
+            violate("I1: what was output is not what is executed again");
+        w->output[who][p->app.outputs++] = p->app.history + 1;
+        p->app.pc++;
+        break;
     default:
         p->app.inside = 1;
         e.u.point.due = true;
@@ -812,6 +819,11 @@ static uint32_t who_of(uint32_t rank)
     return rank == HARK_RECOVERY ? WORLD_RANKS : rank;
 }
 
+static bool output_can(const struct setup *s, const struct proc *p)
+{
+    return s->c->protocol->unstable == NULL || s->c->protocol->unstable(p->core) == 0;
+}
+
 static bool app_can(const struct setup *s, const struct world *w, uint32_t who, uint32_t from)
 {
     const struct proc *p = &w->p[who];
@@ -819,6 +831,7 @@ static bool app_can(const struct setup *s, const struct world *w, uint32_t who, 
     if (p->app.inside || op->what == 0) return false;
     if (op->what == 'R') return (op->peer < 0 || op->peer == (int)from) && inbox_first(p, from, op->ssn) >= 0;
     if (from != 0) return false;
+    if (op->what == 'O' && !w->output[who][p->app.outputs]) return output_can(s, p);
     if (op->what == 'W' && p->app.missed) return inbox_first(p, (uint32_t)op->peer, op->ssn) >= 0;
     return true;
 }
@@ -839,7 +852,7 @@ static bool idle_does(const struct setup *s, const struct world *w, uint32_t who
     struct hark_effect effects[HARK_EFFECTS_ROOM + 4];
     uint8_t bytes[HARK_EFFECTS_BYTES + 64];
     struct hark_effects fx = {effects, 0, HARK_COUNT(effects), bytes, 0, sizeof bytes};
-    struct hark_event e = {.type = HARK_IDLE};
+    struct hark_event e = {.type = HARK_IDLE, .u.idle.stable = next_op(s, w, who)->what == 'O'};
     const struct hark *core = w->p[who].core;
     for (uint32_t from = 0; from < s->ranks; from++)
         if (app_can(s, w, who, from)) return false;
@@ -910,6 +923,7 @@ static void step_take(struct setup *s, struct world *w, struct step step)
     case 'p': answer_persist(s, w, step.who); break;
     case 'i':
         e.type = HARK_IDLE;
+        e.u.idle.stable = next_op(s, w, step.who)->what == 'O';
         core_step(s, w, step.who, &e, NULL, NULL);
         break;
     case 'r': restart(s, w, step.who); break;

@@ -4,7 +4,7 @@
  * every announcement of a failure, every completed store, every restart. The network keeps no order.
  *
  * Scripts: `S j` send to j, `R j` receive from j, `R` from anyone, `T j` test for a message from j (may miss),
- * `W j` complete a T that missed, `C` checkpoint; `R j.s` receives exactly message s of the channel, as tags do.
+ * `W j` complete a T that missed, `C` checkpoint, `O` output: waits until it is stable; `R j.s` receives exactly message s of the channel, as tags do.
  * Processes are separated by ';'.
  */
 #ifndef WORLD_H
@@ -28,7 +28,7 @@
 enum { WORLD_OPS = 12, WORLD_SSN = 6 };
 
 struct world_op {
-    char what; /* S R T W C, 0 at the end */
+    char what; /* S R T W C O, 0 at the end */
     int peer;  /* -1: anyone */
     int ssn;   /* 0: the first there is */
 };
