@@ -13,6 +13,7 @@
  *     MARKED    id u64, out u64, err u64, pending bytes: the answer to MARK; pending is what of the output was not
  *               written yet, belongs into the image, and comes back with HELLO. out is UINT64_MAX if the output can
  *               not be kept now: no image can be taken
+ *     ASK       n u64: answer STABLE n when no failure can take back any more what led to here
  *     QUIET     nothing in the job can move
  *     ALL_DONE  every process has finished, durably: finalize may return
  *   process -> supervisor
@@ -20,6 +21,7 @@
  *               the image
  *     PERSIST   fact u32, peer u32, re u32, id u64
  *     MARK      id u64: all output written before this belongs to checkpoint id
+ *     STABLE    n u64: the answer to ASK, maybe much later
  *     FINISHED  the application has called finalize
  *     DIVERGED  text string: one line
  *     TROUBLE   text string: one line; the run goes on, though without what failed
@@ -34,8 +36,9 @@
 
 enum hark_control_type {
     HARK_C_SETUP = 1, HARK_C_PEER, HARK_C_FAILED, HARK_C_STORED, HARK_C_MARKED, HARK_C_QUIET, HARK_C_ALL_DONE,
+    HARK_C_ASK,
     HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL,
-    HARK_C_TROUBLE
+    HARK_C_TROUBLE, HARK_C_STABLE
 };
 
 #define HARK_FRAME_LIMIT (UINT64_C(1) << 30) /* of every transport, if it is not told another, bytes */

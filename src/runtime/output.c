@@ -64,9 +64,13 @@ void hark_output_position(struct hark_output *o, uint64_t position, const char *
     if (!o->waiting) return;
     o->waiting = false;
     o->next = position;
+    if (o->open < position) o->open = position; /* nothing goes back behind its image */
     cut(o, position);
     uint64_t have = o->shown + o->length, begin = position - length;
-    if (position <= have) return;
+    if (position <= have) {
+        release(o);
+        return;
+    }
     /* The image is of an earlier run. What it showed is not ours to show; what it had not shown is in the image. */
     if (begin > have) {
         hark_output_end(o);
@@ -77,7 +81,6 @@ void hark_output_position(struct hark_output *o, uint64_t position, const char *
         hark_output_end(o);
         show(o, text + (have - begin), (size_t)(position - have));
     }
-    if (o->open < position) o->open = position;
     release(o);
 }
 

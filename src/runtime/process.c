@@ -201,6 +201,7 @@ static int on_message(struct hark_control *c)
         id = hark_control_get64(c);
         b = hark_control_get32(c);
         return hark_driver_stored(P.driver, a, id, b != 0);
+    case HARK_C_ASK: P.asked = hark_control_get64(c); return HARK_D_OK;
     case HARK_C_QUIET: P.quiet = true; return hark_driver_quiet(P.driver);
     case HARK_C_ALL_DONE: P.all_done = true; return HARK_D_OK;
     default: return HARK_D_OK; /* a newer supervisor may say more */
@@ -247,11 +248,32 @@ static void count_refused(void)
     P.refused = now;
 }
 
+/* Output waits for the determinants that it depends on. */
+static void answer_stable(void)
+{
+    struct hark_control m;
+    if (P.asked == P.answered) return;
+    if (hark_unstable(hark_driver_core(P.driver))) {
+        check(hark_driver_stabilise(P.driver));
+        return;
+    }
+    P.answered = P.asked;
+    hark_control_begin(&m, HARK_C_STABLE);
+    hark_control_put64(&m, P.asked);
+    hark_process_say(&m);
+}
+
+static void after_poll(void)
+{
+    count_refused();
+    answer_stable();
+}
+
 void hark_process_poll(void)
 {
     check(hark_process_control());
     check(hark_driver_poll(P.driver));
-    count_refused();
+    after_poll();
 }
 
 void hark_process_wait(void)
@@ -260,11 +282,11 @@ void hark_process_wait(void)
     check(said);
     int n = hark_driver_poll(P.driver);
     check(n);
-    count_refused();
+    after_poll();
     if (said > 0 || n > 0 || atomic_load_explicit(&P.pending, memory_order_acquire)) return;
     atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
     check(hark_driver_wait(P.driver, -1));
-    count_refused();
+    after_poll();
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
     atomic_fetch_add_explicit(&P.slot->turn, 1, memory_order_relaxed);
 }

@@ -42,6 +42,7 @@ struct hark_process {
     /* what the messages brought, for the owner */
     uint32_t re_seen;
     bool all_done, quiet;
+    uint64_t asked, answered; /* ASK, STABLE */
 };
 
 extern struct hark_process hark_process; /* there is one */

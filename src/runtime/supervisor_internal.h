@@ -54,6 +54,7 @@ struct child { /* a process of the job, over all its incarnations */
     struct link *link[LINKS];
     struct hark_output output[2];
     struct stream stream[2];
+    uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond recall then */
     bool mark_waits; /* it has said MARK, and is told MARKED when there is room for more output */
     uint64_t mark;
     uint8_t *in, *out; /* bytes of the control socket: read and not parsed, to be written */
@@ -173,6 +174,8 @@ void hark_sup_output_prepare(struct child *c);     /* all zero before */
 bool hark_sup_full(struct supervisor *s, int kind); /* no more is to be read from pipes of this kind now */
 void hark_sup_room(struct supervisor *s);           /* there may be room: reads on, and answers marks */
 void hark_sup_marked(struct child *c);              /* answers its MARK */
+void hark_sup_ask(struct child *c);                 /* is the output that waits beyond recall? */
+void hark_sup_stable(struct child *c, uint64_t n);  /* its answer */
 
 /* supervisor_messages.c */
 void hark_sup_take(struct child *c); /* what has come on the control socket */

@@ -167,6 +167,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (c == NULL) return;
     if (status < 0 || (events & (UV_READABLE | UV_DISCONNECT))) {
         hark_sup_drain(c, l->kind, false);
+        if (l->kind == LINK_OUT) hark_sup_ask(c);
         if (l->kind == LINK_CONTROL) {
             hark_sup_take(c);
             if (c->link[LINK_CONTROL] == l && l->events == 0) hark_sup_reap(c); /* its end is closed: is it dead? */

@@ -121,6 +121,7 @@ static void on_hello(struct child *c, struct hark_control *m)
         introduce(c, other);
     }
     if (hark_service_re(s->service)) hark_sup_announce(s, c);
+    hark_sup_ask(c); /* it may have printed before */
     if (s->phase == FINISHING) { /* the recovery process of a very short job */
         struct hark_control m_done;
         hark_control_begin(&m_done, HARK_C_ALL_DONE);
@@ -222,6 +223,7 @@ static void on_message(struct child *c, struct hark_control *m)
         c->finished = true;
         hark_sup_try_finish(c->s);
         break;
+    case HARK_C_STABLE: hark_sup_stable(c, hark_control_get64(m)); break;
     case HARK_C_TROUBLE: on_trouble(c, m); break;
     case HARK_C_DIVERGED:
     case HARK_C_FATAL: on_last_line(c, m); break;

@@ -37,6 +37,9 @@ void hark_sup_output_prepare(struct child *c)
         c->stream[k] = (struct stream){c, k};
         c->output[k] = (struct hark_output){.write = write_stream, .self = &c->stream[k]};
     }
+    /* Where a process goes back alone, its next execution follows determinants. What it printed after one that is lost
+     * with it would be of an execution that never was. Not so stderr: what it says of its end must be seen. */
+    c->output[0].gated = c->s->o->protocol->rolls == HARK_ROLLS_PROCESS && c->rank != HARK_RECOVERY;
 }
 
 /* ---- back-pressure --------------------------------------------------------------------------------------------- */
@@ -72,6 +75,33 @@ static void on_moved(uv_async_t *handle)
     }
     if (s->ended == 0) hark_sup_room(s);
     else if (!hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1])) uv_stop(&s->loop);
+}
+
+/* ---- output commit ---------------------------------------------------------------------------------------------- */
+
+/* What it has printed before it hears this was printed before it answers: if nothing is loose then, nothing of that ever
+ * comes back differently. */
+void hark_sup_ask(struct child *c)
+{
+    struct hark_output *o = &c->output[0];
+    struct hark_control m;
+    if (!o->gated || o->length == 0 || c->asked != c->answered || !c->hello || c->s->phase == ENDING) return;
+    if (o->next <= o->open) return;
+    c->asked++;
+    c->asked_position = o->next;
+    hark_control_begin(&m, HARK_C_ASK);
+    hark_control_put64(&m, c->asked);
+    hark_control_end(&m);
+    hark_sup_tell(c, &m);
+    hark_control_free(&m);
+}
+
+void hark_sup_stable(struct child *c, uint64_t n)
+{
+    if (n != c->asked || n == c->answered) return;
+    c->answered = n;
+    hark_output_open(&c->output[0], c->asked_position);
+    hark_sup_ask(c);
 }
 
 /* ---- marks ------------------------------------------------------------------------------------------------------ */

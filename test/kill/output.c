@@ -95,6 +95,34 @@ static void expect_lines(const char *text, int laps, const int printed[4], int k
     }
 }
 
+static pid_t pid_of(const struct run *r, const char *who)
+{
+    char text[64];
+    char *err = run_read(r, "err");
+    snprintf(text, sizeof text, "hark: %s is process ", who);
+    const char *at = strstr(err, text);
+    pid_t pid = at ? atoi(at + strlen(text)) : 0;
+    free(err);
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void put(const struct run *r, const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", r->place, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void take_away(const struct run *r, const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", r->place, name);
+    (void)unlink(path);
+}
+
 /* 6 MB are printed in the fifth lap, and nobody reads a byte until the recovery of another process is over. */
 static void a_reader_who_does_not_read(void **state)
 {
@@ -102,27 +130,21 @@ static void a_reader_who_does_not_read(void **state)
     static const char *const protocols[] = {"coordinated", "hydee", "scmel"};
     char *text = malloc(MOST);
     assert_non_null(text);
+    put(r, "met.go");
     for (size_t p = 0; p < 3; p++) {
         const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--protocol", protocols[p],
-            "--interval", "1ms", "--", HARK_LAP, "12", "1:5:lines=100000", "3:5:meet=met", "3:5:die=9", NULL};
-        char path[600];
+            "--interval", "1ms", "--verbose", "--", HARK_LAP, "12", "1:5:meet=met", "1:5:lines=100000", NULL};
         int out = start(r, argv);
         run_wait_for(r, "met");
-        snprintf(path, sizeof path, "%s/met.go", r->place);
-        close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+        assert_int_equal(kill(pid_of(r, "rank 3"), SIGKILL), 0);
         wait_for_err(r, "hark: recovered in ");
         size_t length = read_rest(out, text, 0);
         run_end(r);
         assert_int_equal(r->status, 0);
         assert_true(length > 6000000);
         expect_lines(text, 12, (const int[4]){0, 100000, 0, 0}, 0);
-        unlink(path);
-        snprintf(path, sizeof path, "%s/met", r->place);
-        unlink(path);
-        for (int i = 3; i < 8; i++) {
-            snprintf(path, sizeof path, "%s/did-%d", r->place, i);
-            unlink(path);
-        }
+        take_away(r, "met");
+        take_away(r, "did-2");
     }
     free(text);
 }
@@ -222,10 +244,69 @@ static void killed_and_resumed(void **state)
     free(text);
 }
 
-int main(void)
+/* ---- output commit ------------------------------------------------------------------------------------------------ */
+
+/* Rank 0 has printed that rank 3 was second when it dies, and only it knows. What is shown in the end is of one
+ * execution, whichever. */
+static void what_is_shown_was(void **state)
+{
+    struct run *r = *state;
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "5", "--protocol", "scmel", "--", HARK_ORDER, NULL};
+    for (int turn = 0; turn < 10; turn++) {
+        char got[100] = "order", *at;
+        run_start(r, argv);
+        put(r, "turn-4");
+        run_wait_for(r, "got-4");
+        put(r, "turn-3");
+        run_wait_for(r, "sent-3");
+        put(r, "turn-2");
+        put(r, "turn-1");
+        run_end(r);
+        assert_int_equal(r->status, 0);
+        run_expect_err(r, "hark: rank 0 died (SIGKILL) after 2 deliveries; it goes back to the beginning\n");
+        at = r->out;
+        for (int i = 0; i < 4; i++, at += 6) {
+            assert_memory_equal(at, "got ", 4);
+            snprintf(got + strlen(got), 3, " %c", at[4]);
+        }
+        strcat(got, "\n");
+        assert_string_equal(at, got);
+        for (int rank = 0; rank < 5; rank++) {
+            char path[600];
+            const char *const names[] = {"turn", "sent", "died", "got"};
+            for (int i = 0; i < 4; i++) {
+                snprintf(path, sizeof path, "%s/%s-%d", r->place, names[i], rank);
+                unlink(path);
+            }
+        }
+    }
+}
+
+/* Nobody waits for the end: while a process stands still at lap 900, the lines of the first laps are long there. */
+static void what_is_stable_is_shown(void **state)
+{
+    struct run *r = *state;
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "scmel", "--interval", "1ms", "--", HARK_LAP,
+        "1000", "2:900:meet=met", NULL};
+    run_start(r, argv);
+    run_wait_for(r, "met");
+    for (bool there = false; !there; (void)poll(NULL, 0, 1)) {
+        char *out = run_read(r, "out");
+        there = strstr(out, "lap 100: ") != NULL;
+        free(out);
+    }
+    put(r, "met.go");
+    run_end(r);
+    assert_int_equal(r->status, 0);
+    expect_lines(r->out, 1000, (const int[4]){0}, 0);
+}
+
+int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(a_reader_who_does_not_read), TEST(memory_is_bounded),
-        TEST(a_signal_and_nobody_reads), TEST(the_reader_goes_away), TEST(killed_and_resumed)};
+        TEST(a_signal_and_nobody_reads), TEST(the_reader_goes_away), TEST(killed_and_resumed), TEST(what_is_shown_was),
+        TEST(what_is_stable_is_shown)};
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
