@@ -146,6 +146,8 @@ int hark_driver_miss(struct hark_driver *d);
 int hark_driver_checkpoint(struct hark_driver *d, bool due);
 /* The application can make no step: see HARK_QUIET. */
 int hark_driver_quiet(struct hark_driver *d);
+/* Output waits for what it depends on (hark_unstable of the core) to be stable: sees to that. */
+int hark_driver_stabilise(struct hark_driver *d);
 /* From the failure service. */
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed);
 int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok);

@@ -428,6 +428,15 @@ int hark_driver_quiet(struct hark_driver *d)
     return driver_step(d, &e, &subject);
 }
 
+int hark_driver_stabilise(struct hark_driver *d)
+{
+    struct subject subject = {0};
+    struct hark_event e = {.type = HARK_IDLE};
+    e.u.idle.stable = true;
+    int status = driver_step(d, &e, &subject);
+    return status < 0 ? status : driver_flush(d);
+}
+
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
 {
     struct subject subject = {0};

@@ -43,13 +43,19 @@ static void on_resume(void *self)
 static int on_capture(void *self, uint64_t id, const struct hark_region **region, uint32_t *count)
 {
     (void)self;
+    const void *pending;
+    uint32_t length;
     fflush(NULL);
-    hark_process_mark(id, &app.own[0], &app.own[1]);
+    if (!hark_process_mark(id, &app.own[0], &app.own[1], &pending, &length)) return -1;
     struct hark_region *r = realloc(app.captured, (app.region_count + 1) * sizeof *r);
-    if (r == NULL) return -1;
-    app.captured = r;
+    if (r) app.captured = r;
+    uint8_t *own = realloc(app.own_captured, sizeof app.own + length);
+    if (own) app.own_captured = own;
+    if (r == NULL || own == NULL) return -1;
     if (app.region_count) memcpy(r, app.region, app.region_count * sizeof *r);
-    r[app.region_count] = (struct hark_region){OWN_REGION, app.own, sizeof app.own};
+    memcpy(own, app.own, sizeof app.own);
+    if (length) memcpy(own + sizeof app.own, pending, length);
+    r[app.region_count] = (struct hark_region){OWN_REGION, own, sizeof app.own + length};
     *region = r;
     *count = (uint32_t)app.region_count + 1;
     return 0;
@@ -89,14 +95,18 @@ static void restart(void)
     uint32_t count;
     if (hark_driver_restart(P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
         hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    const struct hark_region *own = NULL;
     for (uint32_t i = 0; i < count; i++)
-        if (region[i].id == OWN_REGION && region[i].length == sizeof app.own) memcpy(app.own, region[i].at, sizeof app.own);
+        if (region[i].id == OWN_REGION && region[i].length >= sizeof app.own) own = &region[i];
+    if (own) memcpy(app.own, own->at, sizeof app.own);
     app.saved = region;
     app.saved_count = count;
     app.catch_up = atomic_load_explicit(&P.slot->position, memory_order_relaxed);
     if (app.catch_up <= app.own[3]) app.catch_up = app.own[3] + 1; /* it died before it had taken another */
     atomic_store_explicit(&P.slot->restart_ns, hark_process_now(), memory_order_relaxed);
-    hark_process_hello(app.own[0], app.own[1]);
+    if (own) hark_process_hello(app.own[0], app.own[1], (const uint8_t *)own->at + sizeof app.own,
+        (uint32_t)(own->length - sizeof app.own));
+    else hark_process_hello(0, 0, NULL, 0);
 }
 
 int hark_init(void)
@@ -109,7 +119,7 @@ int hark_init(void)
     app.joined = true;
     app.checkpoint_at = hark_process_now();
     if (P.setup.inc || P.setup.re) restart();
-    else hark_process_hello(0, 0);
+    else hark_process_hello(0, 0, NULL, 0);
     return HARK_A_OK;
 }
 
@@ -130,6 +140,7 @@ int hark_finalize(void)
     app.left = true;
     free(app.region);
     free(app.captured);
+    free(app.own_captured);
     hark_process_close();
     return HARK_A_OK;
 }

@@ -26,6 +26,7 @@ struct app {
     uint64_t checkpoint_at;
     uint64_t own[4]; /* in images: positions of stdout and stderr, number of the next collective, deliveries */
     uint64_t catch_up; /* deliveries that the last incarnation had made; 0: caught up */
+    uint8_t *own_captured; /* own[], and the output that was pending: a section of an image */
     struct hark_region *region, *captured;
     size_t region_count;
     const struct hark_region *saved; /* of the image, until hark_restarted */

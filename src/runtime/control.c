@@ -55,6 +55,14 @@ void hark_control_puts(struct hark_control *m, const char *text, size_t length)
     memcpy(b + 2, text, length);
 }
 
+void hark_control_put_bytes(struct hark_control *m, const void *at, uint32_t length)
+{
+    uint8_t *b = room_for(m, 4 + (size_t)length);
+    if (b == NULL) return;
+    hark_put32(b, length);
+    if (length) memcpy(b + 4, at, length);
+}
+
 void hark_control_end(struct hark_control *m)
 {
     if (m->at && !m->bad) hark_put32(m->at, (uint32_t)(m->length - 4));
@@ -109,6 +117,14 @@ const char *hark_control_gets(struct hark_control *m, size_t *length)
     b = field(m, *length);
     if (b == NULL) *length = 0;
     return b ? (const char *)b : "";
+}
+
+const uint8_t *hark_control_get_bytes(struct hark_control *m, uint32_t *length)
+{
+    *length = hark_control_get32(m);
+    const uint8_t *b = field(m, *length);
+    if (b == NULL) *length = 0;
+    return b;
 }
 
 /* ---- SETUP ---------------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  * A stream socket that the process inherits; its number is in the environment as HARK_CONTROL. Messages:
  * u32 length of what follows, u16 type, u16 0, then the fields below, little-endian; strings are u16 length and
- * bytes. The process is alive as long as its end is open: end of file, confirmed by waitpid, is its death.
+ * bytes, bytes are u32 length and bytes. The process is alive as long as its end is open: end of file, confirmed by waitpid, is its death.
  *
  *   supervisor -> process
  *     SETUP     once, first: the whole configuration as lines `key=value` (see struct hark_setup)
@@ -10,13 +10,18 @@
  *     FAILED    re u32, D: u32 count + ranks u32, incarnations: u32 count + (rank u32, inc u32), waves:
  *               u32 count + (group u32, wave u64). Not before HELLO: then the present one, if there is any
  *     STORED    fact u32, id u64, ok u32: the answer to PERSIST
- *     MARKED    id u64, out u64, err u64: the answer to MARK
+ *     MARKED    id u64, out u64, err u64, pending bytes: the answer to MARK; pending is what of the output was not
+ *               written yet, belongs into the image, and comes back with HELLO. out is UINT64_MAX if the output can
+ *               not be kept now: no image can be taken
+ *     ASK       n u64: answer STABLE n when no failure can take back any more what led to here
  *     QUIET     nothing in the job can move
  *     ALL_DONE  every process has finished, durably: finalize may return
  *   process -> supervisor
- *     HELLO     inc u32, out u64, err u64, address string: up, and where; positions of the output in the image
+ *     HELLO     inc u32, out u64, err u64, address string, pending bytes: up, and where; positions of the output in
+ *               the image
  *     PERSIST   fact u32, peer u32, re u32, id u64
  *     MARK      id u64: all output written before this belongs to checkpoint id
+ *     STABLE    n u64: the answer to ASK, maybe much later
  *     FINISHED  the application has called finalize
  *     DIVERGED  text string: one line
  *     TROUBLE   text string: one line; the run goes on, though without what failed
@@ -31,8 +36,9 @@
 
 enum hark_control_type {
     HARK_C_SETUP = 1, HARK_C_PEER, HARK_C_FAILED, HARK_C_STORED, HARK_C_MARKED, HARK_C_QUIET, HARK_C_ALL_DONE,
+    HARK_C_ASK,
     HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL,
-    HARK_C_TROUBLE
+    HARK_C_TROUBLE, HARK_C_STABLE
 };
 
 #define HARK_FRAME_LIMIT (UINT64_C(1) << 30) /* of every transport, if it is not told another, bytes */
@@ -50,6 +56,7 @@ void hark_control_begin(struct hark_control *m, uint16_t type);
 void hark_control_put32(struct hark_control *m, uint32_t v);
 void hark_control_put64(struct hark_control *m, uint64_t v);
 void hark_control_puts(struct hark_control *m, const char *text, size_t length);
+void hark_control_put_bytes(struct hark_control *m, const void *at, uint32_t length);
 /* Completes the length field: m->at .. m->length is what goes on the wire. */
 void hark_control_end(struct hark_control *m);
 void hark_control_free(struct hark_control *m);
@@ -61,6 +68,7 @@ uint32_t hark_control_get32(struct hark_control *m);
 uint64_t hark_control_get64(struct hark_control *m);
 /* Points into the message; not terminated. */
 const char *hark_control_gets(struct hark_control *m, size_t *length);
+const uint8_t *hark_control_get_bytes(struct hark_control *m, uint32_t *length);
 
 /* What SETUP says. Strings are owned by the struct (hark_setup_free). */
 struct hark_setup {

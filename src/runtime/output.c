@@ -5,7 +5,7 @@
 
 static void show(struct hark_output *o, const char *at, size_t length)
 {
-    if (length) o->write(o->self, at, length);
+    if (length) o->write(o->self, at, length, o->shown + length);
     o->shown += length;
 }
 
@@ -24,18 +24,6 @@ void hark_output_begin(struct hark_output *o, bool from_image)
     cut(o, 0);
 }
 
-void hark_output_position(struct hark_output *o, uint64_t position)
-{
-    if (!o->waiting) return;
-    o->waiting = false;
-    o->next = position;
-    cut(o, position);
-    if (position <= o->shown + o->length) return;
-    /* The image is of an earlier run, whose output is not ours to show. */
-    hark_output_end(o);
-    o->shown = position;
-}
-
 static bool hold(struct hark_output *o, const char *at, size_t length)
 {
     if (o->length + length > o->room) {
@@ -50,6 +38,63 @@ static bool hold(struct hark_output *o, const char *at, size_t length)
     return true;
 }
 
+/* Shows what it may of what is held: whole lines, or pieces of a line that is too long. */
+static void release(struct hark_output *o)
+{
+    size_t may = o->length;
+    if (o->gated && o->open <= o->shown) may = 0;
+    else if (o->gated && o->open - o->shown < may) may = (size_t)(o->open - o->shown);
+    const char *end = may ? memrchr(o->held, '\n', may) : NULL;
+    size_t n = end ? (size_t)(end - o->held) + 1 : may >= HARK_OUTPUT_LINE ? may : 0;
+    if (n == 0) return;
+    show(o, o->held, n);
+    o->length -= n;
+    memmove(o->held, o->held + n, o->length);
+}
+
+void hark_output_open(struct hark_output *o, uint64_t position)
+{
+    if (position <= o->open) return;
+    o->open = position;
+    release(o);
+}
+
+void hark_output_position(struct hark_output *o, uint64_t position, const char *text, size_t length)
+{
+    if (!o->waiting) return;
+    o->waiting = false;
+    o->next = position;
+    if (o->open < position) o->open = position; /* nothing goes back behind its image */
+    cut(o, position);
+    uint64_t have = o->shown + o->length, begin = position - length;
+    if (position <= have) {
+        release(o);
+        return;
+    }
+    /* The image is of an earlier run. What it showed is not ours to show; what it had not shown is in the image. */
+    if (begin > have) {
+        hark_output_end(o);
+        o->shown = have = begin;
+    }
+    if (!hold(o, text + (have - begin), (size_t)(position - have))) {
+        o->lost = true;
+        hark_output_end(o);
+        show(o, text + (have - begin), (size_t)(position - have));
+    }
+    release(o);
+}
+
+/* All that comes waits for its gate. */
+static void take_gated(struct hark_output *o, const char *at, size_t length)
+{
+    if (!hold(o, at, length)) {
+        o->lost = true;
+        hark_output_end(o);
+        show(o, at, length);
+    }
+    release(o);
+}
+
 void hark_output_take(struct hark_output *o, const char *at, size_t length)
 {
     if (o->waiting) return;
@@ -59,7 +104,10 @@ void hark_output_take(struct hark_output *o, const char *at, size_t length)
     if (again >= length) return;
     at += again;
     length -= (size_t)again;
-
+    if (o->gated) {
+        take_gated(o, at, length);
+        return;
+    }
     const char *end = memrchr(at, '\n', length);
     size_t whole = end ? (size_t)(end - at) + 1 : 0;
     if (whole) {

@@ -104,7 +104,8 @@ static void *listen_to_supervisor(void *unused)
             P.marked_out = hark_control_get64(&c);
             P.marked_err = hark_control_get64(&c);
             P.marked = true;
-            free(m);
+            free(P.marked_message);
+            P.marked_message = m;
         } else {
             if (P.tail) P.tail->next = m;
             else P.head = m;
@@ -118,11 +119,13 @@ static void *listen_to_supervisor(void *unused)
     }
 }
 
-void hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err)
+bool hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length)
 {
     struct hark_control m;
     *out = *err = 0;
-    if (P.control < 0) return;
+    *pending = NULL;
+    *length = 0;
+    if (P.control < 0) return true;
     pthread_mutex_lock(&P.lock);
     P.marked = false;
     pthread_mutex_unlock(&P.lock);
@@ -133,7 +136,12 @@ void hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err)
     while (!P.marked && !P.lost) pthread_cond_wait(&P.marked_now, &P.lock);
     *out = P.marked_out;
     *err = P.marked_err;
+    if (P.marked && hark_control_parse(&m, P.marked_message->bytes, P.marked_message->length) > 0) {
+        for (int i = 0; i < 3; i++) (void)hark_control_get64(&m);
+        if (m.next < m.length) *pending = hark_control_get_bytes(&m, length);
+    }
     pthread_mutex_unlock(&P.lock);
+    return *out != UINT64_MAX;
 }
 
 /* ---- what the supervisor says ------------------------------------------------------------------------------------ */
@@ -193,6 +201,7 @@ static int on_message(struct hark_control *c)
         id = hark_control_get64(c);
         b = hark_control_get32(c);
         return hark_driver_stored(P.driver, a, id, b != 0);
+    case HARK_C_ASK: P.asked = hark_control_get64(c); return HARK_D_OK;
     case HARK_C_QUIET: P.quiet = true; return hark_driver_quiet(P.driver);
     case HARK_C_ALL_DONE: P.all_done = true; return HARK_D_OK;
     default: return HARK_D_OK; /* a newer supervisor may say more */
@@ -239,11 +248,32 @@ static void count_refused(void)
     P.refused = now;
 }
 
+/* Output waits for the determinants that it depends on. */
+static void answer_stable(void)
+{
+    struct hark_control m;
+    if (P.asked == P.answered) return;
+    if (hark_unstable(hark_driver_core(P.driver))) {
+        check(hark_driver_stabilise(P.driver));
+        return;
+    }
+    P.answered = P.asked;
+    hark_control_begin(&m, HARK_C_STABLE);
+    hark_control_put64(&m, P.asked);
+    hark_process_say(&m);
+}
+
+static void after_poll(void)
+{
+    count_refused();
+    answer_stable();
+}
+
 void hark_process_poll(void)
 {
     check(hark_process_control());
     check(hark_driver_poll(P.driver));
-    count_refused();
+    after_poll();
 }
 
 void hark_process_wait(void)
@@ -252,11 +282,11 @@ void hark_process_wait(void)
     check(said);
     int n = hark_driver_poll(P.driver);
     check(n);
-    count_refused();
+    after_poll();
     if (said > 0 || n > 0 || atomic_load_explicit(&P.pending, memory_order_acquire)) return;
     atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
     check(hark_driver_wait(P.driver, -1));
-    count_refused();
+    after_poll();
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
     /* Nobody else writes it. */
     atomic_store_explicit(&P.slot->turn, atomic_load_explicit(&P.slot->turn, memory_order_relaxed) + 1, memory_order_relaxed);
@@ -470,7 +500,7 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     hark_clusters_free(&clusters);
 }
 
-void hark_process_hello(uint64_t out, uint64_t err)
+void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_t length)
 {
     struct hark_control m;
     sigset_t all, before;
@@ -482,6 +512,7 @@ void hark_process_hello(uint64_t out, uint64_t err)
     hark_control_put64(&m, out);
     hark_control_put64(&m, err);
     hark_control_puts(&m, address, strlen(address));
+    hark_control_put_bytes(&m, pending, length);
     hark_process_say(&m);
     sigfillset(&all); /* signals are the application's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -497,6 +528,7 @@ void hark_process_close(void)
         pthread_cancel(P.reader);
         pthread_join(P.reader, NULL);
     }
+    free(P.marked_message);
     count_refused();
     hark_observe_finish();
     hark_driver_close(P.driver);

@@ -37,10 +37,12 @@ struct hark_process {
     struct hark_process_message *head, *tail; /* under lock */
     bool marked, lost;                        /* under lock: MARKED came; the supervisor is gone */
     uint64_t marked_out, marked_err;
+    struct hark_process_message *marked_message; /* the pending bytes lie in it */
     atomic_bool pending;
     /* what the messages brought, for the owner */
     uint32_t re_seen;
     bool all_done, quiet;
+    uint64_t asked, answered; /* ASK, STABLE */
 };
 
 extern struct hark_process hark_process; /* there is one */
@@ -49,15 +51,17 @@ extern struct hark_process hark_process; /* there is one */
  * owner's; persist, diverged, trouble and observe are filled in here. On failure says why in one line and exits
  * with status 1. Without HARK_CONTROL: a job of one. */
 void hark_process_open(const struct hark_hooks *hooks, bool recovery);
-/* Tells the supervisor that this process is up; the reader begins. `out`, `err`: positions of its output. */
-void hark_process_hello(uint64_t out, uint64_t err);
+/* Tells the supervisor that this process is up; the reader begins. `out`, `err`: positions of its output, and what was
+ * pending of it: as in its image. */
+void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_t length);
 /* Takes over what the supervisor has said: FAILED, PEER, STORED go to the driver. How many messages, or a negative
  * driver status. */
 int hark_process_control(void);
 /* Says something to the supervisor; the message is freed. */
 void hark_process_say(struct hark_control *m);
-/* All output so far belongs to checkpoint `id`: the supervisor's positions. */
-void hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err);
+/* All output so far belongs to checkpoint `id`: the supervisor's positions, and what it has not shown yet (its own, until
+ * the next mark). False: it can not be kept now. */
+bool hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length);
 /* One line to the supervisor, and the end of this process with status 1. */
 _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for something looks again

@@ -31,7 +31,7 @@ int hark_recovery_main(void)
     struct hark_hooks hooks = {.handup = none_handup, .resume = none, .capture = none_capture, .recovered = none,
         .rollback = none_rollback};
     hark_process_open(&hooks, true);
-    hark_process_hello(0, 0);
+    hark_process_hello(0, 0, NULL, 0);
     while (!hark_process.all_done) hark_process_wait();
     hark_process_close();
     return 0;

@@ -1,8 +1,6 @@
 /* supervisor.c: the loop from start to end, and signals. */
 #include "supervisor_internal.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,17 +15,27 @@
 
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP};
 
+static struct hark_outlet *errors; /* while there is one, lines go through it: between those of processes */
+
+void hark_sup_say_through(struct hark_outlet *w)
+{
+    errors = w;
+}
+
 void hark_sup_say(const char *format, ...)
 {
-    char line[1024];
+    char line[1024] = "hark: ";
     va_list list;
     va_start(list, format);
-    int n = vsnprintf(line, sizeof line - 1, format, list);
+    int n = vsnprintf(line + 6, sizeof line - 7, format, list);
     va_end(list);
     if (n < 0) return;
     for (char *c = line; *c; c++)
         if (*c == '\n') *c = ' '; /* one line stays one line */
-    fprintf(stderr, "hark: %s\n", line);
+    size_t length = strlen(line);
+    line[length++] = '\n';
+    if (errors == NULL || !hark_outlet_put(errors, HARK_OUTLET_NO_STREAM, 0, line, length))
+        fprintf(stderr, "%.*s", (int)length, line);
 }
 
 uint64_t hark_sup_now(void)
@@ -53,35 +61,6 @@ const char *hark_sup_name(const struct child *c, char name[32])
     if (c->rank == HARK_RECOVERY) snprintf(name, 32, "the recovery process");
     else snprintf(name, 32, "rank %u", c->rank);
     return name;
-}
-
-/* ---- output ------------------------------------------------------------------------------------------------- */
-
-static void write_all(struct supervisor *s, int fd, const char *at, size_t length)
-{
-    while (length && !s->output_failed) {
-        ssize_t n = write(fd, at, length);
-        if (n >= 0) {
-            at += n;
-            length -= (size_t)n;
-        } else if (errno == EAGAIN) { /* whoever gave us this descriptor made it non-blocking */
-            struct pollfd room = {.fd = fd, .events = POLLOUT};
-            (void)poll(&room, 1, -1);
-        } else if (errno != EINTR) {
-            s->output_failed = true;
-            hark_sup_say("cannot write the output of the program: %s", strerror(errno));
-        }
-    }
-}
-
-static void write_out(void *self, const char *at, size_t length)
-{
-    write_all(self, STDOUT_FILENO, at, length);
-}
-
-static void write_err(void *self, const char *at, size_t length)
-{
-    write_all(self, STDERR_FILENO, at, length);
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------------- */
@@ -142,6 +121,12 @@ static void on_child(uv_signal_t *handle, int number)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct supervisor *s = handle->data;
+    if (s->ended) { /* only its output is left, and nobody reads that */
+        s->signal = number;
+        s->give_up = true;
+        uv_stop(&s->loop);
+        return;
+    }
     if (s->signal) {
         s->phase = ENDING;
         s->exit = 128 + s->signal;
@@ -204,16 +189,9 @@ static bool make_children(struct supervisor *s)
     for (uint32_t i = 0; i < s->count; i++) {
         s->child[i].s = s;
         s->child[i].rank = i < s->o->ranks ? i : HARK_RECOVERY;
-        s->child[i].output[0] = (struct hark_output){.write = write_out, .self = s};
-        s->child[i].output[1] = (struct hark_output){.write = write_err, .self = s};
+        hark_sup_output_prepare(&s->child[i]);
     }
     return true;
-}
-
-static void show_rest(struct supervisor *s)
-{
-    for (uint32_t i = 0; i < s->count; i++)
-        for (int k = 0; k < 2; k++) hark_output_end(&s->child[i].output[k]);
 }
 
 static void free_children(struct supervisor *s)
@@ -231,7 +209,7 @@ static void free_children(struct supervisor *s)
 
 static int run(struct supervisor *s)
 {
-    if (!open_loop(s)) return 1;
+    if (!open_loop(s) || !hark_sup_outlets_open(s)) return 1;
     s->started = hark_sup_now();
     /* A start that fails may leave some to be reaped. */
     (void)hark_sup_begin(s);
@@ -240,8 +218,8 @@ static int run(struct supervisor *s)
     if (left) uv_run(&s->loop, UV_RUN_DEFAULT);
     s->ended = hark_sup_now();
     hark_sup_close_recovery(s);
+    hark_sup_outlets_close(s);
     close_loop(s);
-    show_rest(s);
     if (s->phase == ENDING) return s->exit;
     if (s->signal) return 128 + s->signal;
     return s->output_failed ? 1 : 0;
@@ -249,7 +227,7 @@ static int run(struct supervisor *s)
 
 int hark_supervise(const struct hark_run_options *options)
 {
-    struct supervisor s = {.o = options, .lock = -1, .board_fd = -1, .store_fd = -1, .janitor = {-1, 0}};
+    struct supervisor s = {.o = options, .lock = -1, .board_fd = -1, .store_fd = -1, .positions = -1, .janitor = {-1, 0}};
     struct rlimit files;
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     /* A few descriptors for each process. */

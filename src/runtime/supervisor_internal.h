@@ -4,6 +4,7 @@
  *   supervisor_job.c       what a job has outside of its processes: directory, stores, board, janitor
  *   supervisor_spawn.c     fork and exec
  *   supervisor_link.c      the descriptors to a process: control socket and output
+ *   supervisor_output.c    what processes print, on its way out
  *   supervisor_messages.c  what processes say, and what they are told
  *   supervisor_recover.c   a death, and what follows
  *   supervisor_quiet.c     looks at the board: nothing can move, planned kills of the recovery process
@@ -22,6 +23,7 @@
 #include "output.h"
 #include "service.h"
 #include "supervisor.h"
+#include "outlet.h"
 #include "../view/trace.h"
 
 struct supervisor;
@@ -36,6 +38,12 @@ struct link {
     int fd;
     enum link_kind kind;
     int events;
+    bool paused; /* not read from, until there is room for it */
+};
+
+struct stream { /* an output of a process, for hark_output */
+    struct child *child;
+    int kind; /* 0 stdout, 1 stderr */
 };
 
 struct child { /* a process of the job, over all its incarnations */
@@ -45,6 +53,10 @@ struct child { /* a process of the job, over all its incarnations */
     pid_t pid; /* 0: not running */
     struct link *link[LINKS];
     struct hark_output output[2];
+    struct stream stream[2];
+    uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond recall then */
+    bool mark_waits; /* it has said MARK, and is told MARKED when there is room for more output */
+    uint64_t mark;
     uint8_t *in, *out; /* bytes of the control socket: read and not parsed, to be written */
     size_t in_length, in_room, out_length, out_room;
     char *address;       /* of this incarnation, once it has said hello */
@@ -82,7 +94,11 @@ struct supervisor {
     enum phase phase;
     int exit;   /* status to end with, from ENDING on */
     int signal; /* that was passed on; 0: none */
-    bool output_failed, record_failed;
+    bool output_failed, record_failed, positions_failed;
+    struct hark_outlet *outlet[2]; /* stdout, stderr; the same if these are */
+    uv_async_t moved; /* an outlet has moved something */
+    int positions;    /* descriptor of the positions that were shown, in the store that is kept; -1: none */
+    bool give_up;     /* who reads our output has had time enough */
 
     uv_loop_t loop;
     uv_signal_t on_child, on_signal[3];
@@ -119,6 +135,7 @@ struct supervisor {
 
 /* supervisor.c */
 void hark_sup_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on stderr */
+void hark_sup_say_through(struct hark_outlet *w); /* NULL: straight to stderr again */
 void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone */
 void hark_sup_child_gone(struct supervisor *s);      /* looks whether all is over */
 uint64_t hark_sup_now(void);
@@ -144,8 +161,21 @@ uint64_t hark_sup_kill_at(const struct child *c); /* the next planned kill; 0: n
 /* supervisor_link.c */
 int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or an errno */
 void hark_sup_unlink(struct child *c);                   /* closes all of them */
-void hark_sup_drain(struct child *c, enum link_kind kind); /* reads until there is nothing now */
+/* Reads until there is nothing now; not all: or until there is no room for it. */
+void hark_sup_drain(struct child *c, enum link_kind kind, bool all);
+void hark_sup_resume_reading(struct child *c); /* what was paused */
 void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the caller's */
+
+/* supervisor_output.c */
+int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit status after one line */
+bool hark_sup_outlets_open(struct supervisor *s);  /* from then on nothing that is printed can block us */
+void hark_sup_outlets_close(struct supervisor *s); /* waits for readers, but not for ever after a signal */
+void hark_sup_output_prepare(struct child *c);     /* all zero before */
+bool hark_sup_full(struct supervisor *s, int kind); /* no more is to be read from pipes of this kind now */
+void hark_sup_room(struct supervisor *s);           /* there may be room: reads on, and answers marks */
+void hark_sup_marked(struct child *c);              /* answers its MARK */
+void hark_sup_ask(struct child *c);                 /* is the output that waits beyond recall? */
+void hark_sup_stable(struct child *c, uint64_t n);  /* its answer */
 
 /* supervisor_messages.c */
 void hark_sup_take(struct child *c); /* what has come on the control socket */

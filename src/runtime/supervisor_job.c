@@ -278,6 +278,7 @@ int hark_sup_job_open(struct supervisor *s)
     s->o->transport->sweep(s->job, s->directory);
     status = open_stores(s, !s->belongs);
     if (status == 0) status = open_service(s);
+    if (status == 0) status = hark_sup_output_open(s, s->belongs);
     if (status == 0) status = make_board(s);
     if (status == 0) status = open_trace(s);
     return status;
@@ -291,6 +292,7 @@ void hark_sup_job_close(struct supervisor *s)
     if (s->images) s->images->ops->close(s->images);
     if (s->board) munmap(s->board, HARK_BOARD_BYTES(s->o->ranks));
     if (s->board_fd >= 0) close(s->board_fd);
+    if (s->positions >= 0) close(s->positions);
     if (s->store_fd >= 0) close(s->store_fd);
     if (s->directory_made) {
         s->o->transport->sweep(s->job, s->directory);

@@ -88,19 +88,35 @@ static void taken(struct child *c, enum link_kind kind, const uint8_t *at, size_
     c->in_length += length;
 }
 
-void hark_sup_drain(struct child *c, enum link_kind kind)
+void hark_sup_drain(struct child *c, enum link_kind kind, bool all)
 {
     uint8_t bytes[65536];
     while (c->link[kind]) {
+        if (!all && kind != LINK_CONTROL && hark_sup_full(c->s, kind == LINK_ERR)) {
+            c->link[kind]->paused = true; /* the pipe fills up, and then its writer waits */
+            listen_for(c->link[kind], 0);
+            return;
+        }
         ssize_t n = read(c->link[kind]->fd, bytes, sizeof bytes);
         if (n > 0) {
             taken(c, kind, bytes, (size_t)n);
         } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+            c->link[kind]->paused = false;
             listen_for(c->link[kind], 0); /* the end; waitpid says what it means */
             return;
         } else if (errno == EAGAIN) {
             return;
         }
+    }
+}
+
+void hark_sup_resume_reading(struct child *c)
+{
+    for (int kind = 0; kind < LINKS; kind++) {
+        struct link *l = c->link[kind];
+        if (l == NULL || !l->paused || hark_sup_full(c->s, kind == LINK_ERR)) continue;
+        l->paused = false;
+        listen_for(l, UV_READABLE);
     }
 }
 
@@ -150,7 +166,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct child *c = l->child;
     if (c == NULL) return;
     if (status < 0 || (events & (UV_READABLE | UV_DISCONNECT))) {
-        hark_sup_drain(c, l->kind);
+        hark_sup_drain(c, l->kind, false);
+        if (l->kind == LINK_OUT) hark_sup_ask(c);
         if (l->kind == LINK_CONTROL) {
             hark_sup_take(c);
             if (c->link[LINK_CONTROL] == l && l->events == 0) hark_sup_reap(c); /* its end is closed: is it dead? */

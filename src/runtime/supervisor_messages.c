@@ -107,9 +107,12 @@ static void on_hello(struct child *c, struct hark_control *m)
         hark_sup_end(s, 1);
         return;
     }
+    bool any = m->next < m->length && hark_control_get32(m); /* bytes of pending, which are bytes of each stream */
     for (int i = 0; i < 2; i++) { /* printed before hello: before the position */
-        hark_sup_drain(c, i ? LINK_ERR : LINK_OUT);
-        hark_output_position(&c->output[i], position[i]);
+        uint32_t pending = 0;
+        const uint8_t *text = any ? hark_control_get_bytes(m, &pending) : NULL;
+        hark_sup_drain(c, i ? LINK_ERR : LINK_OUT, true);
+        hark_output_position(&c->output[i], position[i], (const char *)text, pending <= position[i] ? pending : 0);
     }
     c->hello = true;
     for (uint32_t i = 0; i < s->count; i++) {
@@ -119,6 +122,7 @@ static void on_hello(struct child *c, struct hark_control *m)
         introduce(c, other);
     }
     if (hark_service_re(s->service)) hark_sup_announce(s, c);
+    hark_sup_ask(c); /* it may have printed before */
     if (s->phase == FINISHING) { /* the recovery process of a very short job */
         struct hark_control m_done;
         hark_control_begin(&m_done, HARK_C_ALL_DONE);
@@ -194,15 +198,9 @@ static void on_persist(struct child *c, struct hark_control *m)
 
 static void on_mark(struct child *c, struct hark_control *m)
 {
-    struct hark_control answer;
-    hark_sup_drain(c, LINK_OUT);
-    hark_sup_drain(c, LINK_ERR);
-    hark_control_begin(&answer, HARK_C_MARKED);
-    hark_control_put64(&answer, hark_control_get64(m));
-    for (int i = 0; i < 2; i++) hark_control_put64(&answer, c->output[i].next);
-    hark_control_end(&answer);
-    hark_sup_tell(c, &answer);
-    hark_control_free(&answer);
+    c->mark = hark_control_get64(m);
+    c->mark_waits = !m->bad;
+    hark_sup_room(c->s);
 }
 
 /* DIVERGED, FATAL: one line, and the end. */
@@ -226,6 +224,7 @@ static void on_message(struct child *c, struct hark_control *m)
         c->finished = true;
         hark_sup_try_finish(c->s);
         break;
+    case HARK_C_STABLE: hark_sup_stable(c, hark_control_get64(m)); break;
     case HARK_C_TROUBLE: on_trouble(c, m); break;
     case HARK_C_DIVERGED:
     case HARK_C_FATAL: on_last_line(c, m); break;

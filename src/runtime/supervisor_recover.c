@@ -130,7 +130,7 @@ static int bury(struct child *c)
     int status = 0;
     c->dying = true;
     (void)kill(-c->pid, SIGKILL); /* not reaped yet, so that its group can be nobody else's */
-    for (int kind = 0; kind < LINKS; kind++) hark_sup_drain(c, (enum link_kind)kind);
+    for (int kind = 0; kind < LINKS; kind++) hark_sup_drain(c, (enum link_kind)kind, true);
     hark_sup_take(c);
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {}
     hark_janitor_dead(&c->s->janitor, c->pid);
@@ -171,6 +171,7 @@ void hark_sup_reap(struct child *c)
     }
     if (s->phase == RUNNING) hark_sup_settle(s);
     else hark_sup_child_gone(s);
+    hark_sup_room(s); /* for all that recovery needs there is */
 }
 
 /* ---- bringing back --------------------------------------------------------------------------------------------- */

@@ -110,6 +110,8 @@ static void fresh(struct child *c)
 {
     c->hello = c->finished = c->dead = c->doomed = c->exited = false;
     c->in_length = c->out_length = 0;
+    c->mark_waits = false;
+    c->answered = c->asked; /* by nobody */
     free(c->address);
     c->address = NULL;
     c->began = hark_sup_progress(c);

@@ -28,6 +28,7 @@ enum { END = -3, AFTER = -1, EXIT = -2, TAG = 1, WORDS = 4096 };
 
 static int arguments, rank;
 static char **argument;
+static int64_t state[WORDS]; /* laps done, token, lines printed so far by lines=N */
 
 static void check(int status, const char *call)
 {
@@ -66,7 +67,8 @@ static void fill(const char *path)
 
 static void lines(int count)
 {
-    for (int i = 1; i <= count; i++) printf("rank %d line %08d of %08d %s\n", rank, i, count, ".............................");
+    for (int i = 0; i < count; i++)
+        printf("rank %d line %08" PRId64 " %s\n", rank, ++state[2], "..........................................");
 }
 
 static void much(size_t bytes)
@@ -117,7 +119,6 @@ static void at_exit(void)
 
 int main(int argc, char **argv)
 {
-    static int64_t state[WORDS]; /* laps done, token */
     uint64_t from;
     int64_t laps = argc > 1 ? atoll(argv[1]) : 0;
     arguments = argc;

@@ -13,11 +13,13 @@
 struct screen {
     char text[200000];
     size_t length;
+    uint64_t first; /* position of the first byte in text */
 };
 
-static void show(void *self, const char *at, size_t length)
+static void show(void *self, const char *at, size_t length, uint64_t end)
 {
     struct screen *s = self;
+    assert_int_equal(end, s->first + s->length + length);
     assert_true(s->length + length < sizeof s->text);
     memcpy(s->text + s->length, at, length);
     s->length += length;
@@ -83,7 +85,7 @@ static void again_from_the_beginning(void **state)
     struct hark_output *o = *state;
     take(o, "one\ntwo\nth");
     hark_output_begin(o, false);
-    hark_output_position(o, 0);
+    hark_output_position(o, 0, NULL, 0);
     take(o, "one\n");
     take(o, "two\nthree\n");
     assert_string_equal(shown(o), "one\ntwo\nthree\n");
@@ -96,7 +98,7 @@ static void again_from_an_image(void **state)
     take(o, "one\ntwo\nthree\n");
     hark_output_begin(o, true);
     take(o, "starting\n"); /* before its position is known: belongs to nowhere */
-    hark_output_position(o, 4);
+    hark_output_position(o, 4, NULL, 0);
     take(o, "two\nthree\nfour\n");
     assert_string_equal(shown(o), "one\ntwo\nthree\nfour\n");
     assert_int_equal(o->next, 19);
@@ -108,7 +110,7 @@ static void an_image_within_a_line(void **state)
     take(o, "one\ntw"); /* "tw" is in the image, and was not shown */
     take(o, "o");       /* this is not */
     hark_output_begin(o, true);
-    hark_output_position(o, 6);
+    hark_output_position(o, 6, NULL, 0);
     take(o, "ice\n");
     assert_string_equal(shown(o), "one\ntwice\n");
 }
@@ -127,10 +129,10 @@ static void back_twice(void **state)
     struct hark_output *o = *state;
     take(o, "one\ntwo\nthree\n");
     hark_output_begin(o, true);
-    hark_output_position(o, 8);
+    hark_output_position(o, 8, NULL, 0);
     take(o, "th");
     hark_output_begin(o, true);
-    hark_output_position(o, 4);
+    hark_output_position(o, 4, NULL, 0);
     take(o, "two\nthree\nfour\n");
     assert_string_equal(shown(o), "one\ntwo\nthree\nfour\n");
 }
@@ -139,14 +141,71 @@ static void goes_on_with_an_earlier_run(void **state)
 {
     struct hark_output *o = *state;
     hark_output_begin(o, true);
-    hark_output_position(o, 1000);
+    ((struct screen *)o->self)->first = 1000;
+    hark_output_position(o, 1000, NULL, 0);
     take(o, "on\n");
     assert_string_equal(shown(o), "on\n");
     assert_int_equal(o->next, 1003);
     hark_output_begin(o, true);
-    hark_output_position(o, 1000);
+    hark_output_position(o, 1000, NULL, 0);
     take(o, "on\nand on\n");
     assert_string_equal(shown(o), "on\nand on\n");
+}
+
+/* An earlier supervisor had shown 6 bytes, and the image was taken at 13. */
+static void what_was_pending_is_in_the_image(void **state)
+{
+    struct hark_output *o = *state;
+    o->shown = ((struct screen *)o->self)->first = 6;
+    hark_output_begin(o, true);
+    hark_output_position(o, 13, "two\nthr", 7);
+    assert_string_equal(shown(o), "two\n");
+    take(o, "ee\nfour\n");
+    assert_string_equal(shown(o), "two\nthree\nfour\n");
+}
+
+static void what_was_pending_has_been_shown_since(void **state)
+{
+    struct hark_output *o = *state;
+    o->shown = ((struct screen *)o->self)->first = 10;
+    hark_output_begin(o, true);
+    hark_output_position(o, 13, "two\nthr", 7);
+    take(o, "ee\nfour\n");
+    assert_string_equal(shown(o), "three\nfour\n");
+}
+
+static void a_resumed_run_goes_back_further(void **state)
+{
+    struct hark_output *o = *state;
+    o->shown = ((struct screen *)o->self)->first = 10;
+    hark_output_begin(o, true);
+    hark_output_position(o, 4, NULL, 0);
+    take(o, "two\nthr");
+    assert_string_equal(shown(o), "");
+    take(o, "ee\n");
+    assert_string_equal(shown(o), "ree\n");
+}
+
+static void behind_a_gate(void **state)
+{
+    struct hark_output *o = *state;
+    o->gated = true;
+    take(o, "one\ntwo\nthree\n");
+    assert_string_equal(shown(o), "");
+    hark_output_open(o, 6);
+    assert_string_equal(shown(o), "one\n");
+    hark_output_open(o, 8);
+    assert_string_equal(shown(o), "one\ntwo\n");
+    take(o, "four\n");
+    assert_string_equal(shown(o), "one\ntwo\n");
+    /* it dies, and another execution takes its place from what was open on */
+    hark_output_begin(o, false);
+    take(o, "one\ntwo\ntree\n");
+    hark_output_open(o, 13);
+    assert_string_equal(shown(o), "one\ntwo\ntree\n");
+    take(o, "last");
+    hark_output_end(o);
+    assert_string_equal(shown(o), "one\ntwo\ntree\nlast");
 }
 
 int main(void)
@@ -154,6 +213,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {TEST(whole_lines), TEST(a_long_line_in_pieces), TEST(again_from_the_beginning),
         TEST(again_from_an_image), TEST(an_image_within_a_line), TEST(a_void_piece_is_forgotten), TEST(back_twice),
-        TEST(goes_on_with_an_earlier_run)};
+        TEST(goes_on_with_an_earlier_run), TEST(what_was_pending_is_in_the_image),
+        TEST(what_was_pending_has_been_shown_since), TEST(a_resumed_run_goes_back_further), TEST(behind_a_gate)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,312 @@
+/* What a run prints: with a reader who does not read, and over runs that are killed and resumed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define MOST (64u << 20)
+
+struct piped {
+    const char *const *argv;
+    int out; /* where its stdout goes */
+};
+
+static int start_piped(void *argument)
+{
+    const struct piped *x = argument;
+    if (dup2(x->out, 1) < 0) return 99;
+    execv(x->argv[0], (char *const *)(uintptr_t)x->argv);
+    return 99;
+}
+
+/* Starts it with a pipe for stdout; returns the reading end. */
+static int start(struct run *r, const char *const argv[])
+{
+    int pipes[2];
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    struct piped x = {argv, pipes[1]};
+    run_start_main(r, start_piped, &x);
+    close(pipes[1]);
+    return pipes[0];
+}
+
+/* All that comes until the end, behind what is there. */
+static size_t read_rest(int fd, char *text, size_t length)
+{
+    ssize_t n;
+    while ((n = read(fd, text + length, MOST - 1 - length)) > 0) length += (size_t)n;
+    close(fd);
+    text[length] = 0;
+    return length;
+}
+
+static void wait_for_err(struct run *r, const char *text)
+{
+    for (bool there = false; !there; (void)poll(NULL, 0, 1)) {
+        char *err = run_read(r, "err");
+        there = strstr(err, text) != NULL;
+        free(err);
+    }
+}
+
+enum { LINE = 64, LAST_WRITE = 4096 };
+
+/* Every line of `lap` on 4 processes exactly once; those of one rank in their order. But so many times (a supervisor was
+ * killed) the lines of the last write may come again. */
+static void expect_lines(const char *text, int laps, const int printed[4], int kills)
+{
+    int lap = 0, line[4] = {0}, last[4] = {0};
+    for (const char *at = text, *end; *at; at = end + 1) {
+        int rank, number;
+        char one[80];
+        end = strchr(at, '\n');
+        if (end == NULL) fail_msg("a line without end: %s", at);
+        snprintf(one, sizeof one, "%.*s", (int)(end - at), at); /* sscanf looks for the end of all */
+        if (sscanf(one, "lap %d: ", &number) == 1) {
+            if (number == lap && kills-- > 0) continue;
+            assert_int_equal(number, ++lap);
+        } else if (sscanf(one, "rank %d line %d", &rank, &number) == 2) {
+            assert_int_equal(end - at, LINE - 1);
+            if (number <= line[rank] && number + LAST_WRITE / LINE > line[rank] && kills-- > 0) line[rank] = number - 1;
+            assert_int_equal(number, ++line[rank]);
+        } else if (sscanf(one, "rank %d: token %d", &rank, &number) == 2) {
+            if (last[rank] == 0 || kills-- <= 0) last[rank]++;
+        } else {
+            fail_msg("a line of nobody: %.*s", (int)(end - at), at);
+        }
+    }
+    assert_int_equal(lap, laps);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(last[i], 1);
+        assert_int_equal(line[i], printed[i]);
+    }
+}
+
+static pid_t pid_of(const struct run *r, const char *who)
+{
+    char text[64];
+    char *err = run_read(r, "err");
+    snprintf(text, sizeof text, "hark: %s is process ", who);
+    const char *at = strstr(err, text);
+    pid_t pid = at ? atoi(at + strlen(text)) : 0;
+    free(err);
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void put(const struct run *r, const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", r->place, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void take_away(const struct run *r, const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", r->place, name);
+    (void)unlink(path);
+}
+
+/* 6 MB are printed in the fifth lap, and nobody reads a byte until the recovery of another process is over. */
+static void a_reader_who_does_not_read(void **state)
+{
+    struct run *r = *state;
+    static const char *const protocols[] = {"coordinated", "hydee", "scmel"};
+    char *text = malloc(MOST);
+    assert_non_null(text);
+    put(r, "met.go");
+    for (size_t p = 0; p < 3; p++) {
+        const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--protocol", protocols[p],
+            "--interval", "1ms", "--verbose", "--", HARK_LAP, "12", "1:5:meet=met", "1:5:lines=100000", NULL};
+        int out = start(r, argv);
+        run_wait_for(r, "met");
+        assert_int_equal(kill(pid_of(r, "rank 3"), SIGKILL), 0);
+        wait_for_err(r, "hark: recovered in ");
+        size_t length = read_rest(out, text, 0);
+        run_end(r);
+        assert_int_equal(r->status, 0);
+        assert_true(length > 6000000);
+        expect_lines(text, 12, (const int[4]){0, 100000, 0, 0}, 0);
+        take_away(r, "met");
+        take_away(r, "did-2");
+    }
+    free(text);
+}
+
+static uint64_t resident(pid_t pid)
+{
+    char path[64];
+    unsigned long pages = 0, all = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f == NULL || fscanf(f, "%lu %lu", &all, &pages) != 2) fail();
+    fclose(f);
+    return (uint64_t)pages * 4096;
+}
+
+/* Without a failure it is the processes that wait, not the supervisor's memory that grows: 64 MB are printed. */
+static void memory_is_bounded(void **state)
+{
+    struct run *r = *state;
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "coordinated", "--", HARK_LAP, "2",
+        "1:1:meet=met", "1:1:lines=1000000", NULL};
+    int out = start(r, argv);
+    char path[600];
+    snprintf(path, sizeof path, "%s/met.go", r->place);
+    close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    size_t length = 0;
+    static char bytes[65536];
+    uint64_t most = 0, now;
+    run_wait_for(r, "met");
+    for (int same = 0; same < 20; same++) { /* nobody reads until it has stopped taking more */
+        (void)poll(NULL, 0, 25);
+        now = resident(r->pid);
+        if (now > most) same = 0, most = now;
+    }
+    for (ssize_t n; (n = read(out, bytes, sizeof bytes)) > 0; length += (size_t)n) {}
+    close(out);
+    run_end(r);
+    assert_int_equal(r->status, 0);
+    assert_true(length >= 64000000);
+    assert_true(most < 32000000);
+}
+
+/* A signal ends a run also when nobody reads. */
+static void a_signal_and_nobody_reads(void **state)
+{
+    struct run *r = *state;
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "coordinated", "--", HARK_LAP, "3",
+        "1:1:lines=1000000", "0:1:meet=met", NULL};
+    int out = start(r, argv);
+    run_wait_for(r, "met");
+    kill(r->pid, SIGTERM);
+    run_end(r);
+    close(out);
+    assert_int_equal(r->status, 128 + SIGTERM);
+}
+
+static void the_reader_goes_away(void **state)
+{
+    struct run *r = *state;
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "coordinated", "--", HARK_LAP, "3",
+        "1:1:lines=100000", NULL};
+    close(start(r, argv));
+    run_end(r);
+    assert_int_equal(r->status, 1);
+    assert_string_equal(r->err, "hark: cannot write the output of the program: Broken pipe\n");
+}
+
+/* The supervisor is killed at some byte of the output, again and again, and resumed: what all runs showed, one behind the
+ * other, is what one run shows. */
+static void killed_and_resumed(void **state)
+{
+    struct run *r = *state;
+    static const char *const protocols[] = {"coordinated", "hydee", "scmel"};
+    char *text = malloc(MOST), store[600];
+    assert_non_null(text);
+    for (size_t p = 0; p < 3; p++) {
+        snprintf(store, sizeof store, "%s/store-%zu", r->place, p);
+        const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--protocol", protocols[p],
+            "--interval", "1ms", "--store", store, "--resume", "--", HARK_LAP, "12", "1:2:lines=20000", "0:4:partial=",
+            "3:6:lines=20000", "2:8:lines=2000", "1:11:lines=9", NULL};
+        size_t length = 0;
+        int runs = 0;
+        for (size_t until = 30; ; until += 300017, runs++) {
+            int out = start(r, argv);
+            ssize_t n = 1;
+            while (length < until && (n = read(out, text + length, until - length)) > 0) length += (size_t)n;
+            if (n > 0) kill(r->pid, SIGKILL);
+            length = read_rest(out, text, length); /* what it had shown and we had not read */
+            run_end(r);
+            if (n <= 0) break;
+            assert_int_equal(r->status, 256 + SIGKILL);
+        }
+        if (r->status) fail_msg("%s", r->err);
+        assert_true(runs > 5);
+        expect_lines(text, 12, (const int[4]){0, 20009, 2000, 20000}, runs);
+    }
+    free(text);
+}
+
+/* ---- output commit ------------------------------------------------------------------------------------------------ */
+
+/* Rank 0 has printed that rank 3 was second when it dies, and only it knows. What is shown in the end is of one
+ * execution, whichever. */
+static void what_is_shown_was(void **state)
+{
+    struct run *r = *state;
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "5", "--protocol", "scmel", "--", HARK_ORDER, NULL};
+    for (int turn = 0; turn < 10; turn++) {
+        char got[100] = "order", *at;
+        run_start(r, argv);
+        put(r, "turn-4");
+        run_wait_for(r, "got-4");
+        put(r, "turn-3");
+        run_wait_for(r, "sent-3");
+        put(r, "turn-2");
+        put(r, "turn-1");
+        run_end(r);
+        assert_int_equal(r->status, 0);
+        run_expect_err(r, "hark: rank 0 died (SIGKILL) after 2 deliveries; it goes back to the beginning\n");
+        at = r->out;
+        for (int i = 0; i < 4; i++, at += 6) {
+            assert_memory_equal(at, "got ", 4);
+            snprintf(got + strlen(got), 3, " %c", at[4]);
+        }
+        strcat(got, "\n");
+        assert_string_equal(at, got);
+        for (int rank = 0; rank < 5; rank++) {
+            char path[600];
+            const char *const names[] = {"turn", "sent", "died", "got"};
+            for (int i = 0; i < 4; i++) {
+                snprintf(path, sizeof path, "%s/%s-%d", r->place, names[i], rank);
+                unlink(path);
+            }
+        }
+    }
+}
+
+/* Nobody waits for the end: while a process stands still at lap 900, the lines of the first laps are long there. */
+static void what_is_stable_is_shown(void **state)
+{
+    struct run *r = *state;
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "scmel", "--interval", "1ms", "--", HARK_LAP,
+        "1000", "2:900:meet=met", NULL};
+    run_start(r, argv);
+    run_wait_for(r, "met");
+    for (bool there = false; !there; (void)poll(NULL, 0, 1)) {
+        char *out = run_read(r, "out");
+        there = strstr(out, "lap 100: ") != NULL;
+        free(out);
+    }
+    put(r, "met.go");
+    run_end(r);
+    assert_int_equal(r->status, 0);
+    expect_lines(r->out, 1000, (const int[4]){0}, 0);
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
+    const struct CMUnitTest tests[] = {TEST(a_reader_who_does_not_read), TEST(memory_is_bounded),
+        TEST(a_signal_and_nobody_reads), TEST(the_reader_goes_away), TEST(killed_and_resumed), TEST(what_is_shown_was),
+        TEST(what_is_stable_is_shown)};
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
