@@ -54,6 +54,7 @@ for ((seed = first; seed < first + seeds; seed++)); do
   for t in shm uv; do
     at=$((seed * 37 % 400 + 40))
     try "one cluster" cg 2,3 --transport $t --interval 100ms --kill 3@$at
+    try "one cluster, exact gate" cg 2,3 --exact-gate --transport $t --interval 100ms --kill 3@$at
     try "two clusters at once" cg 2,3,6,7 --transport $t --interval 100ms --kill 3@$at --kill 6@$at
     try "during recovery" cg 2,3,4,5 --transport $t --interval 100ms --kill 2@$at --kill 3@$((at + 3)) --kill 4@$((at + 2))
     try "the recovery process too" cg 2,3 --transport $t --interval 100ms --kill 3@$at --kill recovery@$((seed % 9 + 1))
