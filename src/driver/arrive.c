@@ -35,6 +35,10 @@ static void sink_arrived(void *self, const struct hark_frame *f, const void *pay
     struct hark_driver *d = self;
     driver_count(&d->figures->frames_in, 1);
     if (d->gone || d->error[0]) return;
+    if (payload == NULL && f->length) { /* sink_place() had no memory for it */
+        driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
+        return;
+    }
     if (f->header.at[0] == DRIVER_KIND) {
         if (f->header.length >= 2 && f->header.at[1] == DRIVER_WANTED && d->hooks.wanted) d->hooks.wanted(d->hooks.self);
         return;
@@ -94,6 +98,8 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
     /* From here on like a held frame: it owns its payload. */
     struct held *h = malloc(sizeof *h + f->header.length);
     if (h == NULL) {
+        if (!owners) free(payload);
+        else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, payload);
         driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
         return;
     }

@@ -215,7 +215,10 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     struct hark_driver *d = calloc(1, sizeof *d);
     *out = NULL;
     error[0] = 0;
-    if (d == NULL) return HARK_D_ESYSTEM;
+    if (d == NULL) {
+        snprintf(error, 256, "memory: no room for the driver");
+        return HARK_D_ESYSTEM;
+    }
     d->protocol = c->protocol;
     d->store = c->store;
     d->hooks = c->hooks;
@@ -249,6 +252,11 @@ void hark_driver_close(struct hark_driver *d)
     driver_outgoing_free(d);
     if (d->log) hark_log_close(d->log); /* it may lie in the transport's memory */
     if (d->transport) d->transport->ops->close(d->transport);
+    for (struct placing *p = d->placings, *next; p; p = next) {
+        next = p->next;
+        if (!p->owners) free(p->payload);
+        free(p);
+    }
     for (struct held *h = d->held, *next; h; h = next) {
         next = h->next;
         if (!h->placed) free(h->payload);
