@@ -218,7 +218,7 @@ struct hark_effect {
         uint64_t phase;   /* TRANSMIT, SUPPRESS: for traces */
     } u;
     uint64_t expected, got; /* DIVERGED: the two digests (0, 0: nobody re-sent the range) */
-    uint32_t fact;          /* PERSIST: HARK_FACT_* */
+    uint32_t fact;          /* PERSIST: HARK_FACT_*; TRANSMIT: determinants that go along, for figures */
     uint32_t replay;        /* TRANSMIT: 1 if from the log, for the second time or late */
 };
 

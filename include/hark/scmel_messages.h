@@ -74,6 +74,7 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     hark_put16(b, (uint16_t)n);
     hark_put16(b + 2, (uint16_t)acks);
     hark_put32(b + 4, s->k);
+    x->fact = n;
     x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
     c->channel.flags &= (uint16_t)~HARK_SCMEL_WENT;
     c->tx = ssn;

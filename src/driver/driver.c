@@ -399,6 +399,12 @@ int hark_driver_combined(struct hark_driver *d, const struct hark_name *name, ui
     return status < 0 ? status : driver_flush(d);
 }
 
+/* A causal protocol makes a determinant of every delivery, and of every look that found nothing. */
+static void choice_made(struct hark_driver *d)
+{
+    if (d->protocol->unstable) driver_count(&d->figures->determinants_created, 1);
+}
+
 int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
 {
     struct subject subject = {0};
@@ -410,6 +416,7 @@ int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
     if (status != HARK_D_OK) return status;
     driver_up_remove(d, m);
     driver_count(&d->figures->deliveries, 1);
+    choice_made(d);
     return HARK_D_OK;
 }
 
@@ -417,7 +424,9 @@ int hark_driver_miss(struct hark_driver *d)
 {
     struct subject subject = {0};
     struct hark_event e = {.type = HARK_MISS};
-    return driver_step(d, &e, &subject);
+    int status = driver_step(d, &e, &subject);
+    if (status == HARK_D_OK) choice_made(d);
+    return status;
 }
 
 int hark_driver_checkpoint(struct hark_driver *d, bool due)

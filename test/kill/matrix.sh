@@ -65,6 +65,13 @@ for ((seed = first; seed < first + seeds; seed++)); do
   done
 done
 
+# A determinant for each delivery, and they travel.
+figure() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$work/json"; }
+timeout 120 "$hark" run -n 8 --protocol scmel --json "$work/json" -- $(program anysource) >"$work/out" 2>"$work/err"
+made=$(figure determinants_created) taken=$(figure deliveries) went=$(figure determinants_piggybacked)
+verdict "determinants are counted" "$([ "${taken:-0}" -gt 0 ] && [ "$made" = "$taken" ] && [ "${went:-0}" -gt 0 ] ||
+  echo "$made made, $taken deliveries, $went piggybacked")"
+
 left=$(find /dev/shm -maxdepth 1 -name "hark-hark-$$-*" | wc -l)
 verdict "nothing is left in /dev/shm" "$([ "$left" = 0 ] || echo "$left segments")"
 echo "$passed passed, $failed failed"
