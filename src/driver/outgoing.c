@@ -35,12 +35,24 @@ int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct ha
     return HARK_D_OK;
 }
 
-/* 1: taken or gone; 0: not now; negative: failed. */
+static void keep_whole(struct hark_outgoing *f)
+{
+    if (f->keep == NULL || f->keep == f->part[0].at) return;
+    if (f->part[0].length) memcpy(f->keep, f->part[0].at, f->part[0].length);
+    f->part[0].at = f->keep;
+}
+
+/* 1: taken or gone; 0: not now; negative: failed. Unless it failed, a payload that is to be kept is there when this
+ * returns: the log is complete before anything else happens. */
 static int give(struct hark_driver *d, struct hark_outgoing *f)
 {
     int status = d->transport->ops->send(d->transport, f);
-    if (status == HARK_T_OK) driver_count(&d->figures->frames_out, 1);
-    if (status == HARK_T_OK || status == HARK_T_EGONE) return 1;
+    if (status == HARK_T_OK) {
+        driver_count(&d->figures->frames_out, 1);
+        return 1;
+    }
+    keep_whole(f);
+    if (status == HARK_T_EGONE) return 1;
     if (status == HARK_T_AGAIN) return 0;
     return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
 }
@@ -148,10 +160,7 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
         int status = give(d, &f);
         if (status != 0) return status < 0 ? status : HARK_D_OK;
     }
-    if (f.keep && f.keep != f.part[0].at) { /* the log is complete before anything else happens */
-        if (f.part[0].length) memcpy(f.keep, f.part[0].at, f.part[0].length);
-        f.part[0].at = f.keep;
-    }
+    keep_whole(&f); /* if it waits behind others, too */
     int status = enqueue(d, &f, from, &x->name, subject->left);
     return status >= 0 && first && is_long ? driver_flush(d) : status;
 }

@@ -71,6 +71,25 @@ static void kept_for_one_that_is_behind(void **state)
     }
 }
 
+/* A receiver that is gone takes nothing: the log must have it all the same, for the next incarnation. */
+static void kept_for_one_that_is_gone(void **state)
+{
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        struct hark_driver *d = driver_of("hydee", &lending);
+        uint8_t *p = payload(11);
+        script.behind = 1;
+        script.again = again;
+        script.gone = true;
+        assert_int_equal(hark_driver_send(d, 1, 0, 5, p, LONG), HARK_D_OK);
+        assert_int_equal(script.taken, 0);
+        assert_non_null(script.keep);
+        for (int i = 0; i < LONG; i++) assert_int_equal(script.keep[i], 11);
+        free(p);
+        hark_driver_close(d);
+    }
+}
+
 /* One that waits for it gets it through the transport, and what is not logged is never kept. */
 static void not_kept_for_one_that_waits(void **state)
 {
@@ -93,6 +112,6 @@ static void not_kept_for_one_that_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sleep_after_it_left),
-        cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(not_kept_for_one_that_waits)};
+        cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(kept_for_one_that_is_gone), cmocka_unit_test(not_kept_for_one_that_waits)};
     return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 static struct script {
     struct hark_transport head;
     int again;      /* so many calls of send() answer AGAIN */
+    bool gone;      /* then send() answers EGONE */
     int taken;      /* frames */
     int waits;      /* calls of wait() without a limit */
     int lent;       /* pieces of memory that are out */
@@ -57,6 +58,7 @@ static int script_send(struct hark_transport *t, struct hark_outgoing *frame)
         script.again--;
         return HARK_T_AGAIN;
     }
+    if (script.gone) return HARK_T_EGONE;
     if (frame->keep && frame->keep != frame->part[0].at) memcpy(frame->keep, frame->part[0].at, frame->part[0].length);
     if (script.taken < 64) {
         struct sent *s = &script.sent[script.taken];
