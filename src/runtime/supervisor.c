@@ -173,7 +173,7 @@ static void close_one(uv_handle_t *handle, void *unused)
 static void close_loop(struct supervisor *s)
 {
     uv_walk(&s->loop, close_one, NULL);
-    uv_run(&s->loop, UV_RUN_DEFAULT);
+    while (uv_run(&s->loop, UV_RUN_DEFAULT) != 0) {} /* an earlier uv_stop() ends one of them */
     uv_loop_close(&s->loop);
 }
 
