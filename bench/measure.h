@@ -34,7 +34,7 @@ static inline void stay_on(int processor) /* with one processor only: slower, th
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
-enum { WARM = 4 }; /* batches before the measured ones */
+enum { WARM = 8 }; /* batches before the measured ones: until the log goes round in memory that it has */
 
 /* Messages of a batch: a window of bytes; of small ones only as many as take about so many nanoseconds when one takes
  * `each`. Large ones fill the window from the first batch on, so that the log has all its memory when measuring begins. */
