@@ -80,8 +80,8 @@ struct hark_log_config {
     const char *spill;         /* directory for spilled segments, made if its parent is there; NULL: do not spill */
     uint64_t spill_limit;      /* bytes on disk; 0: no limit */
     uint32_t rank, inc;        /* in the names of the files: those of rank's incarnations up to inc are removed */
-    /* Where its large blocks come from (whole pages, zero, not yet backed), and go back to: for a log that others are to
-     * read in place. NULL, or NULL answered: private memory. */
+    /* Where its large blocks come from (whole pages, zero), and go back to, except when it is closed: for a log that others
+     * are to read in place. NULL, or NULL answered: private memory. */
     void *(*lend)(void *self, uint64_t bytes);
     void (*reclaim)(void *self, void *at, uint64_t bytes);
     void *self;

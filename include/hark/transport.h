@@ -113,7 +113,7 @@ struct hark_transport_ops {
     /* Moves what can move and gives arrived frames to the sink. Returns how many frames arrived, or a
      * negative status. Never blocks. A frame that names an impossible sender or length is dropped and counted. */
     int (*poll)(struct hark_transport *t);
-    /* Sleeps until poll() has something to do, a frame given AGAIN could go on, wake(), or
+    /* Sleeps until poll() has something to do, a frame given AGAIN could go on (perhaps not by the first byte), wake(), or
      * `milliseconds` have passed (negative: no limit). May return early. */
     int (*wait)(struct hark_transport *t, int milliseconds);
     /* Makes a present or the next wait() return. From any thread. */
@@ -126,8 +126,9 @@ struct hark_transport_ops {
      * For supervisors, when all processes are gone. Never fails; missing things are fine. */
     void (*sweep)(const char *job, const char *directory);
     /* Optional, all three or none. lend() gives `bytes` (whole pages) that receivers can read where they stand: see
-     * hark_outgoing.keep. They are zero, and not yet certain to be there: have them backed before writing to them
-     * (MADV_POPULATE_WRITE). NULL: no more. reclaim() takes all of one lend() back; close() does so for all.
+     * hark_outgoing.keep. They are zero, and certain to be there. NULL: no more, as much must stay free for the
+     * transport itself. reclaim() takes all of one lend() back, when no receiver needs it any more; with close() those
+     * that have not read what was sent still can, or lose the frame.
      * A transport that lends keeps no pointer to a frame, or into one, between two calls of send(). */
     void *(*lend)(struct hark_transport *t, uint64_t bytes);
     void (*reclaim)(struct hark_transport *t, void *at, uint64_t bytes);

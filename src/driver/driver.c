@@ -366,12 +366,17 @@ static int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ct
         status = wait_a_round(d);
         if (status >= 0) status = driver_step(d, &e, &subject);
     }
-    if (status < 0) return status;
+    if (status < 0) {
+        driver_outgoing_abandon(d, &left);
+        return status;
+    }
     driver_count(&d->figures->messages, 1);
     driver_count(&d->figures->bytes, length);
     while (left) { /* back-pressure: the transport has not taken all of it */
         status = wait_a_round(d);
-        if (status < 0) return status;
+        if (status >= 0) continue;
+        driver_outgoing_abandon(d, &left); /* the payload is the caller's again */
+        return status;
     }
     return d->self_head ? driver_self(d) : HARK_D_OK;
 }

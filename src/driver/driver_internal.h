@@ -113,6 +113,8 @@ void driver_set(uint64_t *figure, uint64_t value);
 int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject);
 int driver_flush(struct hark_driver *d);
 void driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc);
+/* The SEND whose frames count down `left` has failed: they are for nobody. */
+void driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left);
 void driver_outgoing_free(struct hark_driver *d);
 
 int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject);

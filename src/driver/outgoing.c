@@ -197,16 +197,17 @@ int driver_flush(struct hark_driver *d)
     return HARK_D_OK;
 }
 
-/* Frames for incarnations of `rank` before `inc` are for nobody; also one that is half taken. */
-void driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc)
+/* Takes those out of a queue that are for incarnations before `inc`, or belong to the send of `left`; also one that is
+ * half taken. */
+static void forget(struct hark_driver *d, uint32_t index, uint32_t inc, const uint32_t *left)
 {
-    struct outqueue *q = d->out[index_of(d, rank)];
-    if (q == NULL) return;
+    struct outqueue *q = d->out[index];
+    if (q == NULL || q->head == NULL) return;
     struct outgoing **at = &q->head;
     q->tail = NULL;
     while (*at) {
         struct outgoing *o = *at;
-        if (o->frame.inc < inc) {
+        if (o->frame.inc < inc || (left && o->left == left)) {
             *at = o->next;
             outgoing_done(o);
         } else {
@@ -216,7 +217,17 @@ void driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc)
     }
     if (q->head) return;
     for (uint32_t i = 0; i < d->waiting_count; i++)
-        if (d->waiting[i] == index_of(d, rank)) d->waiting[i] = d->waiting[--d->waiting_count];
+        if (d->waiting[i] == index) d->waiting[i] = d->waiting[--d->waiting_count];
+}
+
+void driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc)
+{
+    forget(d, index_of(d, rank), inc, NULL);
+}
+
+void driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left)
+{
+    for (uint32_t i = d->waiting_count; i-- > 0;) forget(d, d->waiting[i], 0, left);
 }
 
 void driver_outgoing_free(struct hark_driver *d)

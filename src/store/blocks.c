@@ -11,6 +11,7 @@
 
 #define HUGE ((uint64_t)2 << 20)
 #define ARENA ((uint64_t)32 << 20)
+#define LENT_ARENA ((uint64_t)4 << 20) /* at least: it is there at once, whole */
 
 static unsigned octave(uint64_t size)
 {
@@ -54,7 +55,7 @@ static struct hark_arena *lent_with(struct hark_blocks *b, const void *at)
 /* Goes back when nothing of it is in use, the rest behind the last block included. */
 static void leave_lent(struct hark_blocks *b, struct hark_arena *a)
 {
-    if (a->out > 0 || (b->arena_left > 0 && lent_with(b, b->arena) == a)) return;
+    if (b->closing || a->out > 0 || (b->arena_left > 0 && lent_with(b, b->arena) == a)) return;
     b->reclaim(b->self, a->at, a->size);
     *a = b->lent[--b->lent_count];
 }
@@ -66,7 +67,7 @@ static void unmap(struct hark_blocks *b, uint8_t *at, uint64_t size)
         munmap(at, (size_t)size);
         return;
     }
-    (void)madvise(at, (size_t)size, MADV_REMOVE);
+    if (!b->closing) (void)madvise(at, (size_t)size, MADV_REMOVE);
     a->out -= size;
     leave_lent(b, a);
 }
@@ -143,20 +144,30 @@ static uint8_t *arena_of(struct hark_blocks *b, uint64_t size)
     return at;
 }
 
+/* As large as an eighth of what there is: little for a log with little in it. */
+static uint64_t arena_size(const struct hark_blocks *b)
+{
+    uint64_t size = LENT_ARENA;
+    if (!b->lend || b->private) return ARENA;
+    while (size < ARENA && size < b->held / 8) size *= 2;
+    return size;
+}
+
 /* Blocks are cut one after the other from a large mapping, so that a fault brings the pages of several. Each is given
  * back by itself: munmap takes any part of a mapping. */
 static uint8_t *cut(struct hark_blocks *b, uint64_t size)
 {
     uint8_t *block;
-    if (size > ARENA / 4) {
+    uint64_t whole = size > b->arena_left ? arena_size(b) : 0;
+    if (whole && size > whole / 4) {
         block = arena_of(b, size);
     } else {
-        if (size > b->arena_left) {
-            uint8_t *arena = arena_of(b, ARENA);
+        if (whole) {
+            uint8_t *arena = arena_of(b, whole);
             if (!arena) return NULL;
             leave_arena(b);
             b->arena = arena;
-            b->arena_left = ARENA;
+            b->arena_left = whole;
         }
         block = b->arena;
         b->arena += size;
@@ -167,40 +178,24 @@ static uint8_t *cut(struct hark_blocks *b, uint64_t size)
     return block;
 }
 
-#ifdef MADV_POPULATE_WRITE
-#define POPULATE MADV_POPULATE_WRITE
-#else
-#define POPULATE 23
-#endif
-
 void *hark_block_new(struct hark_blocks *b, uint64_t size, uint64_t soon)
 {
-    if (size < MAPPED) {
-        void *small = malloc((size_t)size);
-        if (small) b->held += size;
-        return small;
-    }
-    for (;;) {
-        uint8_t *block = cut(b, size);
-        if (!block) return NULL;
-        bool lent = lent_with(b, block) != NULL;
-        /* One call for all its pages instead of a fault for each; an older kernel refuses. Of memory that is shared
-         * all must be there, or writing to it would be a bus error. */
-        uint64_t now = lent ? size : soon;
-        if (now == 0 || madvise(block, (size_t)now, POPULATE) == 0 || !lent) {
-            b->held += size;
-            return block;
-        }
-        b->private = true;
-        unmap(b, block, size);
-        leave_arena(b);
-    }
+    void *block = size >= MAPPED ? cut(b, size) : malloc((size_t)size);
+    if (!block) return NULL;
+#ifdef MADV_POPULATE_WRITE
+    /* One call for all its pages instead of a fault for each; an older kernel refuses and nothing is lost. */
+    if (size >= MAPPED && soon > 0 && !lent_with(b, block)) (void)madvise(block, (size_t)soon, MADV_POPULATE_WRITE);
+#else
+    (void)soon;
+#endif
+    b->held += size;
+    return block;
 }
 
 void hark_block_free(struct hark_blocks *b, void *block, uint64_t size)
 {
     uint64_t most = b->held / 2 > HARK_BLOCK_SPARE ? b->held / 2 : HARK_BLOCK_SPARE;
-    if (b->spare + size > most) {
+    if (b->closing || b->spare + size > most) {
         give_back(b, block, size);
         return;
     }

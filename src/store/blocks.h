@@ -25,6 +25,7 @@ struct hark_blocks { /* all zero: empty */
     struct hark_arena *lent;
     uint32_t lent_count, lent_room;
     bool private; /* lend() has failed: no more of it */
+    bool closing; /* what was lent goes back with its lender: others may still read it */
     uint64_t held;   /* bytes, spares included */
     uint64_t spare;
     uint64_t pages;  /* 1: ask for huge pages, which may hold up to 2 MiB more than `held` says */

@@ -494,6 +494,7 @@ int hark_log_open(struct hark_log **log, const struct hark_log_config *config, c
 void hark_log_close(struct hark_log *log)
 {
     if (!log) return;
+    log->blocks.closing = true;
     for (uint32_t i = 0; i < log->table_room; i++) {
         struct log_channel *c = log->table[i];
         if (!c) continue;

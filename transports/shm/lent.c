@@ -20,7 +20,7 @@ void *lent_make(struct lent_list *l, const char *job, struct process me, uint64_
     struct segment_name name;
     int descriptor;
     if (!room(l)) return NULL;
-    void *at = segment_make(bytes, 0, &descriptor);
+    void *at = segment_make_spare(bytes, &descriptor);
     if (!at) return NULL;
     segment_lent_name(&name, job, me, l->next);
     if (segment_publish(descriptor, &name) != 0) {

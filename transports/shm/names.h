@@ -6,6 +6,7 @@
 #define segment_ring_name hark_shm_segment_ring_name
 #define segment_lent_name hark_shm_segment_lent_name
 #define segment_empty hark_shm_segment_empty
+#define segment_make_spare hark_shm_segment_make_spare
 #define segment_make hark_shm_segment_make
 #define segment_publish hark_shm_segment_publish
 #define segment_map hark_shm_segment_map

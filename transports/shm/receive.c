@@ -115,7 +115,7 @@ static int begin_long(struct end *e, struct in *in, const struct hark_frame *fra
     return 0;
 }
 
-/* A frame whose payload lies where its sender keeps it. Without that the sender is dead: then so is the frame. */
+/* A frame whose payload lies where its sender keeps it. */
 static int elsewhere(struct end *e, struct in *in, struct hark_frame *frame, const uint8_t *at, uint64_t length)
 {
     struct lent_place place;
@@ -132,12 +132,9 @@ static int elsewhere(struct end *e, struct in *in, struct hark_frame *frame, con
         arrived(e, frame, payload);
         return 1;
     }
-    if (errno == ENOENT && !in->dead) {
-        in->dead = true;
-        e->dead++;
-    }
-    if (errno == EBADMSG) return RING_CORRUPT;
-    return errno == ENOENT ? 0 : end_failed(e, "cannot map what a sender lends", "", errno);
+    /* Gone: with its dead owner, or by somebody else's hand; then the sender must hear of it. */
+    if (errno == EBADMSG || errno == ENOENT) return RING_CORRUPT;
+    return end_failed(e, "cannot map what a sender lends", "", errno);
 }
 
 /* Returns 1 if a frame has arrived, 0 if not yet, RING_CORRUPT, or a status of this transport. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define DIRECTORY "/dev/shm"
@@ -131,6 +132,24 @@ void *segment_make(uint64_t bytes, uint64_t reserved, int *descriptor)
     close(fd);
     errno = why;
     return NULL;
+}
+
+void *segment_make_spare(uint64_t bytes, int *descriptor)
+{
+    struct statvfs all;
+    if (statvfs(DIRECTORY, &all) != 0) return NULL;
+    errno = ENOSPC;
+    if (all.f_bavail * all.f_frsize < bytes + all.f_blocks / 4 * all.f_frsize) return NULL;
+    void *at = segment_make(bytes, bytes, descriptor);
+    /* Where the kernel could not say whether the memory is there, this does. */
+    if (at && fallocate(*descriptor, 0, 0, (off_t)bytes) != 0) {
+        int why = errno;
+        segment_unmap(at, bytes);
+        close(*descriptor);
+        errno = why;
+        return NULL;
+    }
+    return at;
 }
 
 int segment_publish(int descriptor, const struct segment_name *name)

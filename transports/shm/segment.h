@@ -36,6 +36,8 @@ void *segment_map(const struct segment_name *name, uint64_t *bytes);
 /* Its memory goes back to the system, whoever has it mapped. */
 void segment_empty(void *at, uint64_t bytes);
 void segment_unmap(void *at, uint64_t bytes);
+/* Memory as segment_make with all of it reserved, if a quarter of all that there is stays free after that. */
+void *segment_make_spare(uint64_t bytes, int *descriptor);
 /* Makes sure that memory stands behind these bytes (whole pages). 0, or -1: there is none left. */
 int segment_reserve(void *at, uint64_t bytes);
 void segment_remove(const struct segment_name *name);

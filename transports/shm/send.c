@@ -96,6 +96,7 @@ static void unstall(struct end *e, struct out *out)
 static int cannot(struct end *e, struct out *out, uint64_t need, int status)
 {
     if (has_closed(out)) {
+        unstall(e, out);
         out->gone = true;
         return HARK_T_EGONE;
     }
