@@ -527,6 +527,11 @@ void hark_process_close(void)
     if (P.reading) {
         pthread_cancel(P.reader);
         pthread_join(P.reader, NULL);
+        for (struct hark_process_message *m = P.head, *next; m; m = next) { /* said after the end */
+            next = m->next;
+            free(m);
+        }
+        P.head = P.tail = NULL;
     }
     free(P.marked_message);
     count_refused();
