@@ -28,7 +28,7 @@ static void make_small(struct end *e, const char *name, uint32_t me, uint32_t ra
     e->bytes_of_state = e->protocol->size(&c);
     e->core = malloc(e->bytes_of_state);
     if (e->core == NULL || e->protocol->init(e->core, e->bytes_of_state, &c) != HARK_OK) exit(1);
-    e->fx = (struct hark_effects){e->at, 0, 64, e->bytes, 0, sizeof e->bytes};
+    e->fx = (struct hark_effects){.at = e->at, .room = 64, .bytes = e->bytes, .bytes_room = sizeof e->bytes};
 }
 
 static void make(struct end *e, const char *name, uint32_t me, bool together, uint32_t flags)
@@ -41,7 +41,7 @@ static void make(struct end *e, const char *name, uint32_t me, bool together, ui
     e->core = aligned_alloc(64, bytes);
     memset(e->core, 0, bytes);
     if (e->protocol->init(e->core, bytes, &c) != HARK_OK) exit(1);
-    e->fx = (struct hark_effects){e->at, 0, 64, e->bytes, 0, sizeof e->bytes};
+    e->fx = (struct hark_effects){.at = e->at, .room = 64, .bytes = e->bytes, .bytes_room = sizeof e->bytes};
 }
 
 static void step(struct end *e, const struct hark_event *event)

@@ -39,7 +39,7 @@ static bool step(struct process *p, struct hark_event event, const struct frame 
 {
     struct hark_effect effect[HARK_EFFECTS_ROOM];
     uint8_t bytes[HARK_EFFECTS_BYTES];
-    struct hark_effects fx = {effect, 0, HARK_EFFECTS_ROOM, bytes, 0, sizeof bytes};
+    struct hark_effects fx = {.at = effect, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
     int status = (p->rank == HARK_RECOVERY ? hark_recovery_step : hark_hydee_step)(p->core, &event, &fx);
     bool handed_up = false, decided = false;
     if (status < 0) exit((fprintf(stderr, "embed: %s\n", hark_status_text(status)), 1));

@@ -11,13 +11,23 @@ extern "C" {
 #define HARK_EFFECTS_ROOM 16u                    /* what a step may need at least: see hark_effects_max */
 #define HARK_FRAGMENT 1024u                      /* control frames are cut to this length, bytes */
 #define HARK_EFFECTS_BYTES (HARK_FRAGMENT * 4)
-
+#define HARK_SPARE_MAX 64u                       /* of hark_effects.spare */
 
 #if HARK_BODIES
 
 static inline bool hark_effects_fit(const struct hark_effects *fx, uint32_t effects, uint32_t bytes)
 {
-    return fx->room - fx->count >= effects && fx->bytes_room - fx->used >= bytes;
+    return fx->room - fx->count >= effects && fx->bytes_room - fx->used >= bytes + fx->spare;
+}
+
+/* A step begins: HARK_ENOROOM, or there is room for what any step may need. */
+static inline int hark_effects_begin(struct hark_effects *fx)
+{
+    if (fx->room < HARK_EFFECTS_ROOM || fx->spare > HARK_SPARE_MAX ||
+        fx->bytes_room < HARK_EFFECTS_BYTES + HARK_EFFECTS_ROOM * fx->spare)
+        return HARK_ENOROOM;
+    fx->count = fx->used = 0;
+    return HARK_OK;
 }
 
 HARK_HOT struct hark_effect *hark_emit(struct hark_effects *fx, uint32_t type)
@@ -38,9 +48,9 @@ static inline void hark_emit_id(struct hark_effects *fx, uint32_t type, uint64_t
 HARK_HOT struct hark_effect *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
     uint8_t **body)
 {
-    if (fx->bytes_room - fx->used < length) HARK_TRAP();
+    if (fx->bytes_room - fx->used < length + fx->spare) HARK_TRAP();
     uint8_t *b = fx->bytes + fx->used;
-    fx->used += length;
+    fx->used += length + fx->spare;
     hark_head_put(b, h);
     *body = b + HARK_WIRE_HEAD;
     struct hark_effect *e = hark_emit(fx, HARK_TRANSMIT);

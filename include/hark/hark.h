@@ -222,7 +222,7 @@ struct hark_effect {
     uint32_t replay;        /* TRANSMIT: 1 if from the log, for the second time or late */
 };
 
-/* Where a step writes. The caller owns all of it and sets at, room, bytes, bytes_room once. */
+/* Where a step writes. The caller owns all of it and sets at, room, bytes, bytes_room, spare once. */
 struct hark_effects {
     struct hark_effect *at;
     uint32_t count; /* written by the step */
@@ -230,6 +230,7 @@ struct hark_effects {
     uint8_t *bytes; /* headers */
     uint32_t used;  /* written by the step */
     uint32_t bytes_room;
+    uint32_t spare; /* bytes behind each header that the core leaves alone, for an envelope of the embedder's; 0 .. 64 */
 };
 
 /* ---- configuration --------------------------------------------------------------------------- */

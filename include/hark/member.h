@@ -40,8 +40,7 @@ HARK_HOT int hark_step_begin(struct hark *p, const struct hark_ends *e, const st
     struct hark_effects *fx, uint32_t gone)
 {
     if (gone || (p->more != 0) != (event->type == HARK_CONTINUE)) return HARK_ESTATE;
-    if (fx->room < HARK_EFFECTS_ROOM || fx->bytes_room < HARK_EFFECTS_BYTES) return HARK_ENOROOM;
-    fx->count = fx->used = 0;
+    if (hark_effects_begin(fx) < 0) return HARK_ENOROOM;
     if (!e->awaiting) return HARK_OK;
     bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
                event->type == HARK_CHECKPOINT_POINT;

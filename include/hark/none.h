@@ -67,8 +67,7 @@ HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struc
 {
     struct hark_none *s = (struct hark_none *)(void *)p;
     struct hark_head h;
-    if (fx->room < HARK_EFFECTS_ROOM || fx->bytes_room < HARK_EFFECTS_BYTES) return HARK_ENOROOM;
-    fx->count = fx->used = 0;
+    if (hark_effects_begin(fx) < 0) return HARK_ENOROOM;
     switch (event->type) {
     case HARK_SEND: return hark_none_send(s, event, fx);
     case HARK_ARRIVE:

@@ -386,8 +386,7 @@ HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, s
 {
     struct hark_recovery *s = (struct hark_recovery *)(void *)p;
     if ((p->more != 0) != (event->type == HARK_CONTINUE)) return HARK_ESTATE;
-    if (fx->room < HARK_EFFECTS_ROOM || fx->bytes_room < HARK_EFFECTS_BYTES) return HARK_ENOROOM;
-    fx->count = fx->used = 0;
+    if (hark_effects_begin(fx) < 0) return HARK_ENOROOM;
     int status = HARK_OK;
     switch (event->type) {
     case HARK_ARRIVE: status = hark_recovery_arrive(s, event, fx); break;

@@ -17,11 +17,14 @@ static int32_t tag_of(const struct hark_frame *f)
 }
 
 /* Gives the frame to the core, envelope taken off. */
-static void arrive(struct hark_driver *d, const struct hark_frame *f, void *payload, bool placed)
+static void arrive(struct hark_driver *d, const struct hark_frame *f, void *payload)
 {
     struct hark_frame core = *f;
-    if (is_app(f)) core.header.length -= ENVELOPE;
-    struct subject s = {.frame = &core, .arrived = payload, .placed = placed, .tag = tag_of(f), .length = f->length};
+    struct subject s = {.frame = &core, .arrived = payload, .length = f->length};
+    if (is_app(f)) {
+        core.header.length -= ENVELOPE;
+        s.tag = (int32_t)hark_get32(f->header.at + core.header.length);
+    }
     struct hark_event e = {.type = HARK_ARRIVE};
     e.u.frame.header = core.header;
     e.u.frame.length = f->length;
@@ -48,7 +51,7 @@ static void sink_arrived(void *self, const struct hark_frame *f, const void *pay
         driver_count(&d->figures->refused, 1);
         return;
     }
-    arrive(d, f, (void *)(uintptr_t)payload, false);
+    arrive(d, f, (void *)(uintptr_t)payload);
 }
 
 /* Payloads too long for one piece: into the owner's memory, or ours. Few at a time, known by their address. */
@@ -120,7 +123,7 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
 static void sink_any(void *self, const struct hark_frame *f, const void *payload)
 {
     struct hark_driver *d = self;
-    int owners = d->placings && payload ? placed_by_owner(d, (void *)(uintptr_t)payload) : -1;
+    int owners = __builtin_expect(d->placings && payload, 0) ? placed_by_owner(d, (void *)(uintptr_t)payload) : -1;
     if (owners < 0) sink_arrived(d, f, payload);
     else sink_placed(d, f, (void *)(uintptr_t)payload, owners);
 }

@@ -16,11 +16,6 @@ int driver_fail(struct hark_driver *d, int status, const char *what, const char 
     return status;
 }
 
-void driver_count(uint64_t *figure, uint64_t more)
-{
-    __atomic_store_n(figure, __atomic_load_n(figure, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
-}
-
 void driver_set(uint64_t *figure, uint64_t value)
 {
     __atomic_store_n(figure, value, __ATOMIC_RELAXED);
@@ -52,9 +47,9 @@ static void handup_now(struct hark_driver *d, struct subject *subject)
     driver_handup(d, subject);
 }
 
-static int perform(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
+static inline int perform(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
 {
-    if (d->hooks.observe) d->hooks.observe(d->hooks.self, NULL, x);
+    if (__builtin_expect(d->hooks.observe != NULL, 0)) d->hooks.observe(d->hooks.self, NULL, x);
     switch (x->type) {
     case HARK_TRANSMIT: return driver_transmit(d, x, subject);
     case HARK_RETAIN: return subject->retained ? HARK_D_OK : driver_retain(d, x, subject);
@@ -111,7 +106,7 @@ int driver_later(struct hark_driver *d, const struct hark_event *event, struct s
 }
 
 /* What must wait until all effects of a step are done, and may be steps of their own. */
-static int aftermath(struct hark_driver *d)
+int driver_aftermath(struct hark_driver *d)
 {
     int status = HARK_D_OK;
     while (status >= 0 && (d->later || d->offer)) {
@@ -129,42 +124,53 @@ static int aftermath(struct hark_driver *d)
     return status;
 }
 
-/* Gives one event and performs what comes of it. 1: the core says WAIT. */
-int driver_step(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+/* A step that moved nothing: 0 if the event is to be given again, 1 if later, else what the caller is told. */
+static int moved_nothing(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject,
+    bool *again)
+{
+    *again = false;
+    switch (status) {
+    case HARK_EFULL: *again = true; return grow(d, event);
+    case HARK_WAIT: return 1;
+    case HARK_EFRAME: /* not one of ours: dropped and counted */
+        driver_count(&d->figures->refused, 1);
+        driver_discard(d, subject);
+        return HARK_D_OK;
+    default:
+        snprintf(d->error, sizeof d->error, "%s: %s: %s", d->protocol->name, hark_event_text(event->type),
+            hark_status_text(status));
+        return HARK_D_ECORE;
+    }
+}
+
+int driver_effects(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject)
 {
     static const struct hark_event go_on = {.type = HARK_CONTINUE};
-    int result = HARK_D_OK;
-    if (d->gone) return HARK_D_EGONE;
-    if (d->hooks.observe) d->hooks.observe(d->hooks.self, event, NULL);
-    for (;;) {
-        int status = d->protocol->step(d->core, event, &d->fx);
-        if (status == HARK_EFULL) {
-            result = grow(d, event);
-            if (result < 0) return result;
-            continue;
-        }
-        if (status == HARK_WAIT) return 1;
-        if (status == HARK_EFRAME) { /* not one of ours: dropped and counted */
-            driver_count(&d->figures->refused, 1);
-            driver_discard(d, subject);
-            return HARK_D_OK;
-        }
-        if (status < 0) {
-            snprintf(d->error, sizeof d->error, "%s: %s: %s", d->protocol->name, hark_event_text(event->type),
-                hark_status_text(status));
-            return HARK_D_ECORE;
+    for (;; status = d->protocol->step(d->core, event, &d->fx)) {
+        if (status != HARK_OK && status != HARK_MORE) {
+            bool again;
+            int result = moved_nothing(d, status, event, subject, &again);
+            if (again && result >= 0) continue;
+            return result;
         }
         uint32_t n = d->fx.count;
         for (uint32_t i = 0; i < n; i++) {
             subject->next = i + 1 < n ? &d->fx.at[i + 1] : NULL;
-            result = perform(d, &d->fx.at[i], subject);
+            int result = perform(d, &d->fx.at[i], subject);
             if (result < 0) return result;
         }
-        if (status != HARK_MORE) break;
+        if (status == HARK_OK) break;
         event = &go_on;
     }
     if (subject->handup) handup_now(d, subject);
-    return d->offer || d->later ? aftermath(d) : HARK_D_OK;
+    return d->offer || d->later ? driver_aftermath(d) : HARK_D_OK;
+}
+
+int driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+{
+    if (d->gone) return HARK_D_EGONE;
+    d->hooks.observe(d->hooks.self, event, NULL);
+    return driver_effects(d, d->protocol->step(d->core, event, &d->fx), event, subject);
 }
 
 /* ---- open and close ------------------------------------------------------------------------------------------ */
@@ -229,7 +235,8 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     d->log_spills = c->log.spill != NULL;
     d->figures = c->figures ? c->figures : &d->own;
     d->fx.room = 64;
-    d->fx.bytes_room = 65536 + HARK_EFFECTS_BYTES;
+    d->fx.spare = ENVELOPE;
+    d->fx.bytes_room = 65536 + HARK_EFFECTS_BYTES + HARK_EFFECTS_ROOM * ENVELOPE;
     d->fx.at = calloc(d->fx.room, sizeof *d->fx.at);
     d->fx.bytes = malloc(d->fx.bytes_room);
     d->out = calloc(d->ranks + 1, sizeof *d->out);

@@ -55,19 +55,24 @@ struct hark_driver {
     struct hark *core;
     struct hark_effects fx;
     struct hark_transport *transport;
+    struct hark_driver_figures *figures;
+    struct placing *placings;
+    bool gone, lends, digest, polling;
+    bool offer, offer_all; /* OFFER was among the effects of the present step */
+    bool later;            /* a STORED that the effects of the present step brought about */
+    bool log_spills;
+    uint32_t offer_peer;
+    uint32_t me, ranks;
+    struct hark_hooks hooks;
+    struct hark_driver_figures own;
     struct hark_store *store;
     struct hark_log *log;
     uint64_t log_limit;
-    bool log_spills, lends, digest, polling, gone;
-    uint32_t me, ranks;
-    struct hark_hooks hooks;
-    struct hark_driver_figures *figures, own;
     struct outqueue **out;  /* per rank, and the recovery process last; made when first needed */
     uint32_t *waiting;      /* ranks with a queue that is not empty */
     uint32_t waiting_count;
     uint64_t left; /* frames that have left a queue so far */
     struct held *held, *self_head, *self_tail;
-    struct placing *placings;
     struct hark_message *up;    /* handed up, not delivered */
     uint32_t *inc;              /* of each rank, the recovery process last */
     struct hark_message *spare; /* small messages to use again */
@@ -75,10 +80,7 @@ struct hark_driver {
     struct hark_bytes kept; /* for RESTARTED; the owner's */
     void *image; /* handle of the store while a restart reads it */
     struct hark_region *image_region;
-    bool later; /* a STORED that the effects of the present step brought about */
-    struct hark_event stored;
-    bool offer, offer_all;
-    uint32_t offer_peer;
+    struct hark_event stored; /* `later` */
     char error[256];
 };
 
@@ -98,6 +100,12 @@ struct subject {
     bool handup;       /* to be handed up when all effects are performed */
 };
 
+/* Others may look at it any time; nobody else writes it. */
+static inline void driver_count(uint64_t *figure, uint64_t more)
+{
+    __atomic_store_n(figure, __atomic_load_n(figure, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+}
+
 /* In the log a group is no rank. */
 #define LOG_GROUP 0x80000000u
 static inline uint32_t log_peer(const struct hark_name *name)
@@ -105,9 +113,12 @@ static inline uint32_t log_peer(const struct hark_name *name)
     return name->to == HARK_GROUP ? name->peer | LOG_GROUP : name->peer;
 }
 
-int driver_step(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
+/* The rest of a step whose core answered `status`: performs its effects, gives CONTINUE, the event again in a larger
+ * block, and what may only be done behind all effects. */
+int driver_effects(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject);
+int driver_aftermath(struct hark_driver *d);
+int driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 int driver_fail(struct hark_driver *d, int status, const char *what, const char *why);
-void driver_count(uint64_t *figure, uint64_t more);
 void driver_set(uint64_t *figure, uint64_t value);
 
 int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject);
@@ -129,6 +140,19 @@ int driver_capture(struct hark_driver *d, uint64_t id);
 
 struct hark_sink driver_sink(struct hark_driver *d);
 void driver_handup(struct hark_driver *d, struct subject *subject);
+
+/* Gives one event and performs what comes of it. 1: the core says WAIT. Most deliveries have no effect and most arrivals
+ * one, so those two are here. */
+static inline int driver_step(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+{
+    if (__builtin_expect(d->gone || d->hooks.observe, 0)) return driver_step_seldom(d, event, subject);
+    int status = d->protocol->step(d->core, event, &d->fx);
+    if (status != HARK_OK || d->fx.count > 1) return driver_effects(d, status, event, subject);
+    if (d->fx.count == 0) return HARK_D_OK;
+    if (d->fx.at->type != HARK_HANDUP) return driver_effects(d, status, event, subject);
+    driver_handup(d, subject);
+    return d->offer || d->later ? driver_aftermath(d) : HARK_D_OK;
+}
 void driver_hold(struct hark_driver *d, struct subject *subject);
 void driver_discard(struct hark_driver *d, struct subject *subject);
 void driver_up_remove(struct hark_driver *d, struct hark_message *m);

@@ -123,7 +123,6 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
 {
     struct hark_outgoing f = {.to = x->peer, .inc = x->inc, .header = x->header};
     enum payload_from from = FROM_NOTHING;
-    uint8_t header[HARK_HEADER_MAX + ENVELOPE];
     if (x->name.ssn) {
         from = x->replay ? FROM_LOG : FROM_CALLER;
         if (x->peer == d->me && !x->replay) return to_myself(d, x, subject);
@@ -146,10 +145,8 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
             f.part[0].at = subject->payload;
             f.part[0].length = subject->length;
         }
-        memcpy(header, x->header.at, x->header.length);
-        hark_put32(header + x->header.length, (uint32_t)tag);
-        hark_put32(header + x->header.length + 4, 0);
-        f.header.at = header;
+        uint8_t *envelope = d->fx.bytes + (x->header.at - d->fx.bytes) + x->header.length; /* spare bytes */
+        hark_put64(envelope, (uint32_t)tag);
         f.header.length += ENVELOPE;
         driver_count(&d->figures->piggyback_bytes, x->header.length - HARK_WIRE_HEAD);
         if (x->fact) driver_count(&d->figures->determinants_piggybacked, x->fact);

@@ -86,7 +86,7 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     r->reserved = false;
     unpost(r);
     if (r == app.waiting) hark_driver_enough(P.driver);
-    hark_observe_delivered(m);
+    if (P.trace) hark_observe_delivered(m);
     atomic_store_explicit(&P.slot->position, ++app.own[3], memory_order_relaxed);
     if (app.catch_up && app.own[3] >= app.catch_up) {
         atomic_store_explicit(&P.slot->caught_up_ns, hark_process_now(), memory_order_relaxed);

@@ -243,7 +243,6 @@ static void check(int status)
 static void count_refused(void)
 {
     uint64_t now = P.transport->figures.refused;
-    if (now == P.refused) return;
     atomic_store_explicit(&P.slot->refused, P.slot->refused + now - P.refused, memory_order_relaxed);
     P.refused = now;
 }
@@ -252,7 +251,6 @@ static void count_refused(void)
 static void answer_stable(void)
 {
     struct hark_control m;
-    if (P.asked == P.answered) return;
     if (hark_unstable(hark_driver_core(P.driver))) {
         check(hark_driver_stabilise(P.driver));
         return;
@@ -263,10 +261,10 @@ static void answer_stable(void)
     hark_process_say(&m);
 }
 
-static void after_poll(void)
+static inline void after_poll(void)
 {
-    count_refused();
-    answer_stable();
+    if (__builtin_expect(P.transport->figures.refused != P.refused, 0)) count_refused();
+    if (__builtin_expect(P.asked != P.answered, 0)) answer_stable();
 }
 
 void hark_process_poll(void)

@@ -18,7 +18,7 @@ int main(void)
     static unsigned char pack[3][16384];
     struct hark_effect at[64];
     static uint8_t bytes[65536];
-    struct hark_effects fx = {at, 0, 64, bytes, 0, sizeof bytes};
+    struct hark_effects fx = {.at = at, .room = 64, .bytes = bytes, .bytes_room = sizeof bytes};
     struct hark_config c = {.me = 0, .ranks = 2};
     const struct hark_protocol *p[3] = {hark_protocol_named("hydee"), header_only_protocol("hydee"), cpp_protocol("hydee")};
     uint64_t length[3];

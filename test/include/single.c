@@ -18,7 +18,7 @@ int main(void)
 {
     static uint8_t bytes[1 << 16];
     struct hark_effect at[64];
-    struct hark_effects fx = {at, 0, 64, bytes, 0, sizeof bytes};
+    struct hark_effects fx = {.at = at, .room = 64, .bytes = bytes, .bytes_room = sizeof bytes};
     struct hark *a = make(0), *b = make(1);
     struct hark_event send = {.type = HARK_SEND}, arrive = {.type = HARK_ARRIVE};
     send.u.send.peer = 1;

@@ -38,7 +38,7 @@ void *memmove(void *to, const void *from, unsigned long n)
 __attribute__((export_name("first_send"))) int first_send(int protocol);
 int first_send(int protocol)
 {
-    struct hark_effects fx = {at, 0, 64, bytes, 0, sizeof bytes};
+    struct hark_effects fx = {.at = at, .room = 64, .bytes = bytes, .bytes_room = sizeof bytes};
     struct hark_config c = {.me = 0, .ranks = 2};
     struct hark_event e = {.type = HARK_SEND};
     const struct hark_protocol *p = hark_protocol_at((unsigned)protocol);

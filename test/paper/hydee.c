@@ -70,7 +70,7 @@ static void step(struct job *j, uint32_t who, struct hark_event e, const struct 
 {
     struct hark_effect effects[HARK_EFFECTS_ROOM];
     uint8_t bytes[HARK_EFFECTS_BYTES];
-    struct hark_effects fx = {effects, 0, HARK_EFFECTS_ROOM, bytes, 0, sizeof bytes};
+    struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
     for (;;) {
         int status = who == RP ? hark_recovery_step(j->core[who], &e, &fx) : hark_hydee_step(j->core[who], &e, &fx);
         if (status == HARK_EFULL) {

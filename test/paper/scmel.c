@@ -81,7 +81,7 @@ static void step(struct job *j, uint32_t who, struct hark_event e, const struct 
     struct hark_effect effects[HARK_EFFECTS_ROOM];
     static uint8_t pool[8][HARK_EFFECTS_BYTES];
     static int depth;
-    struct hark_effects fx = {effects, 0, HARK_EFFECTS_ROOM, pool[depth], 0, HARK_EFFECTS_BYTES};
+    struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = pool[depth], .bytes_room = HARK_EFFECTS_BYTES};
     int status;
     assert_true(depth < 7);
     depth++;

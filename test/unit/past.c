@@ -12,7 +12,7 @@ enum { RANKS = 4000, BYTES = 1 << 20 };
 
 static struct hark_effect effects[64];
 static uint8_t bytes[1 << 16];
-static struct hark_effects fx = {effects, 0, 64, bytes, 0, sizeof bytes};
+static struct hark_effects fx = {.at = effects, .room = 64, .bytes = bytes, .bytes_room = sizeof bytes};
 
 static struct hark_hydee *member(uint32_t me)
 {

@@ -114,7 +114,7 @@ static void test_owed(void **state)
 
 static struct hark_effect effects[HARK_EFFECTS_ROOM];
 static uint8_t bytes[HARK_EFFECTS_BYTES];
-static struct hark_effects fx = {effects, 0, HARK_EFFECTS_ROOM, bytes, 0, sizeof bytes};
+static struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
 
 static struct hark *core(uint32_t me, uint32_t ranks, uint32_t k)
 {

@@ -489,9 +489,10 @@ static void twin_check(const struct setup *s, const struct world *w, uint32_t wh
     const struct hark_event *e, int status, const struct hark_effects *fx)
 {
     static struct hark_effect effects[HARK_EFFECTS_ROOM + 4];
-    static uint8_t bytes[HARK_EFFECTS_BYTES + 64], one[1 << 16], two[1 << 16];
+    static uint8_t bytes[HARK_EFFECTS_BYTES + 128], one[1 << 16], two[1 << 16];
     const struct hark_protocol *protocol = protocol_of(s, who);
-    struct hark_effects mine = {effects, 0, HARK_COUNT(effects), bytes, 0, sizeof bytes};
+    struct hark_effects mine = {.at = effects, .room = HARK_COUNT(effects), .bytes = bytes, .bytes_room = sizeof bytes,
+        .spare = fx->spare};
     if (twin_step(protocol, t, e, &mine) != status || mine.count != fx->count || mine.used != fx->used)
         violate("the same state and event give other effects");
     for (uint32_t i = 0; i < mine.count && i < fx->count; i++) {
@@ -506,19 +507,35 @@ static void twin_check(const struct setup *s, const struct world *w, uint32_t wh
         violate("the same state and event give another state");
 }
 
+enum { SPARE = 4 };
+
+/* What lies behind each header is the embedder's. */
+static bool spared(const struct hark_effects *fx)
+{
+    static const uint8_t untouched[SPARE] = {0xa5, 0xa5, 0xa5, 0xa5};
+    for (uint32_t i = 0; i < fx->count; i++) {
+        struct hark_bytes h = fx->at[i].header;
+        if (h.length && memcmp(h.at + h.length, untouched, SPARE) != 0) return false;
+    }
+    return true;
+}
+
 /* One step and its effects; `frame` is the arrived one, `posted` the payload of a SEND. */
 static int try_step(struct setup *s, struct world *w, uint32_t who, const struct hark_event *event,
     struct frame *frame, struct payload *posted)
 {
     struct hark_effect effects[HARK_EFFECTS_ROOM + 4];
-    uint8_t bytes[HARK_EFFECTS_BYTES + 64];
-    struct hark_effects fx = {effects, 0, HARK_COUNT(effects), bytes, 0, sizeof bytes};
+    uint8_t bytes[HARK_EFFECTS_BYTES + 128];
+    struct hark_effects fx = {.at = effects, .room = HARK_COUNT(effects), .bytes = bytes, .bytes_room = sizeof bytes,
+        .spare = SPARE};
     struct hark_event e = *event;
     const struct hark_protocol *protocol = protocol_of(s, who);
     struct proc *p = &w->p[who];
     struct hark *twin = s->c->paranoid ? twin_make(s, w, who) : NULL;
     for (;;) {
+        memset(bytes, 0xa5, sizeof bytes);
         int status = protocol->step(p->core, &e, &fx);
+        if (status >= 0 && !spared(&fx)) violate("bytes behind a header that are not the core's");
         if (twin && status != HARK_EFULL) twin_check(s, w, who, &twin, &e, status, &fx);
         if (twin && status != HARK_EFULL && status != HARK_MORE) {
             free(twin);
@@ -872,7 +889,7 @@ static bool idle_does(const struct setup *s, const struct world *w, uint32_t who
 {
     struct hark_effect effects[HARK_EFFECTS_ROOM + 4];
     uint8_t bytes[HARK_EFFECTS_BYTES + 64];
-    struct hark_effects fx = {effects, 0, HARK_COUNT(effects), bytes, 0, sizeof bytes};
+    struct hark_effects fx = {.at = effects, .room = HARK_COUNT(effects), .bytes = bytes, .bytes_room = sizeof bytes};
     struct hark_event e = {.type = HARK_IDLE, .u.idle.stable = next_op(s, w, who)->what == 'O'};
     const struct hark *core = w->p[who].core;
     for (uint32_t from = 0; from < s->ranks; from++)
