@@ -79,7 +79,7 @@ static double batch(struct way *w, bool first, bool stream, size_t size, long co
 int main(int argc, char **argv)
 {
     static struct way way;
-    static double each[4096];
+    static double each[BATCHES_MAX];
     int fd[2];
     if (argc < 6) return 2;
     bool stream = argv[2][0] == 's';
@@ -109,8 +109,7 @@ int main(int argc, char **argv)
         double x = batch(&way, first, stream, size, count);
         if (n == WARM) begin = nanoseconds();
         each[n++] = x;
-        if (n <= WARM) count = batch_of(size, (size_t)atol(argv[5]), n < WARM ? limit / 50 : limit / 10, x);
-        else if (n >= 4096 || nanoseconds() - begin > limit) count = 0;
+        count = next_batch(n, count, size, (size_t)atol(argv[5]), limit, nanoseconds() - begin, x);
         if (first) *next = count; /* not in the message: bare libuv reads it in pieces to where it likes */
         if (first) give(&way, size);
         else take(&way, size);

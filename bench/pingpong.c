@@ -28,7 +28,7 @@ static double batch(bool stream, size_t size, long count)
 
 int main(int argc, char **argv)
 {
-    static double each[4096];
+    static double each[BATCHES_MAX];
     size_t n = 0;
     if (argc < 5) return 2;
     bool stream = argv[1][0] == 's';
@@ -48,8 +48,7 @@ int main(int argc, char **argv)
         hark_checkpoint();
         if (hark_rank() == 0) {
             each[n++] = x;
-            if (n <= WARM) count = batch_of(size, (size_t)atol(argv[4]) / 2, n < WARM ? limit / 50 : limit / 10, x);
-            else if (n >= 4096 || nanoseconds() - begin > limit) count = 0;
+            count = next_batch(n, count, size, (size_t)atol(argv[4]) / 2, limit, nanoseconds() - begin, x);
             hark_send(&count, sizeof count, 1, 1);
         } else {
             hark_recv(&count, sizeof count, 0, 1, NULL);

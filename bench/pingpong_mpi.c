@@ -24,7 +24,7 @@ static double batch(bool stream, int size, long count)
 
 int main(int argc, char **argv)
 {
-    static double each[4096];
+    static double each[BATCHES_MAX];
     size_t n = 0;
     if (argc < 5) return 2;
     bool stream = argv[1][0] == 's';
@@ -41,8 +41,7 @@ int main(int argc, char **argv)
         double x = batch(stream, size, count);
         if (n == WARM) begin = nanoseconds();
         each[n++] = x;
-        if (n <= WARM) count = batch_of((size_t)size, (size_t)atol(argv[4]), n < WARM ? limit / 50 : limit / 10, x);
-        else if (n >= 4096 || nanoseconds() - begin > limit) count = 0;
+        count = next_batch(n, count, (size_t)size, (size_t)atol(argv[4]), limit, nanoseconds() - begin, x);
         MPI_Bcast(&count, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     }
     if (me == 0) printf("%.1f\n", median_of(each + WARM, n - WARM));
