@@ -1,0 +1,102 @@
+/* scenario.h: a small program, what may fail, and perhaps one schedule: the text files that `hark check` explores and
+ * `hark replay` steps through. The format is described in docs/scenario.md.
+ */
+#ifndef HARK_CHECK_SCENARIO_H
+#define HARK_CHECK_SCENARIO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hark/hark.h"
+
+enum {
+    HARK_SCENARIO_RANKS = 16,
+    HARK_SCENARIO_OPS = 64,     /* of a process, branches included */
+    HARK_SCENARIO_SENDS = 64,   /* of all processes: each has a bit in the sets of causes */
+    HARK_SCENARIO_SSN = 16,     /* messages of a channel */
+    HARK_SCENARIO_FAILS = 8,
+    HARK_SCENARIO_ERROR = 256
+};
+
+enum hark_op_type {
+    HARK_OP_END = 0,    /* behind the last */
+    HARK_OP_SEND,       /* S j    to j, which may be the process itself */
+    HARK_OP_RECEIVE,    /* R j    from j; R from anyone; R j.s message s of the channel, as tags do */
+    HARK_OP_TEST,       /* T j    is there one from j? May miss, and takes it if not */
+    HARK_OP_WAIT,       /* W j    completes a T that missed, else nothing */
+    HARK_OP_CHECKPOINT, /* C */
+    HARK_OP_OUTPUT,     /* O      waits until what it shows is stable */
+    HARK_OP_IF,         /* T j[   goes on behind it after a hit, at `to` after a miss */
+    HARK_OP_ELSE,       /* |      the end of the first part: on to `to` */
+    HARK_OP_MULTICAST,  /* M      by the root of the tree; B takes it */
+    HARK_OP_TAKE,       /* B */
+    HARK_OP_CONTRIBUTE, /* A      to a reduction; Q: the root takes the result */
+    HARK_OP_RESULT      /* Q */
+};
+
+struct hark_op {
+    uint8_t type;
+    int8_t peer;  /* a rank; -1: anyone, or none */
+    uint8_t ssn;  /* RECEIVE, TEST, WAIT: this message of the channel; 0: the first there is */
+    uint8_t to;   /* IF, ELSE: index of the operation to go on with */
+    uint16_t column, line; /* where it stands in the file, from 1; 0: made by a program */
+};
+
+/* What may fail, one after the other: each once, at any moment, also a process that has finished. */
+struct hark_fail {
+    int8_t rank; /* -1: any process; HARK_FAIL_RECOVERY: the recovery process */
+    uint8_t when; /* HARK_FAIL_* */
+};
+enum { HARK_FAIL_RECOVERY = -2 };
+enum {
+    HARK_FAIL_AFTER = 0, /* not before the recovery from earlier ones is over */
+    HARK_FAIL_NESTED,    /* also during recovery from earlier ones */
+    HARK_FAIL_DURING,    /* only during that */
+    HARK_FAIL_WAVE,      /* only while its group is between the begin and the decision of a checkpoint */
+    HARK_FAIL_DECIDED    /* only between the decision of a checkpoint and its commit there */
+};
+
+enum { HARK_CONTENT_PROTOCOL = 0, HARK_CONTENT_FIXED, HARK_CONTENT_HISTORY };
+
+struct hark_scenario {
+    char name[64], about[256];
+    char protocol[32]; /* empty: none named */
+    uint32_t ranks;
+    struct hark_op op[HARK_SCENARIO_RANKS][HARK_SCENARIO_OPS + 1];
+    uint8_t cluster[HARK_SCENARIO_RANKS]; /* number of each rank's cluster or team, by first appearance */
+    int8_t parent[HARK_SCENARIO_RANKS];   /* of the tree of M, B, A, Q; -1: its root; -2: outside */
+    bool tree;                            /* one is given */
+    bool fifo;                            /* frames from one process to another arrive in order */
+    bool exact_gate;                      /* hydee: HARK_EXACT_GATE */
+    uint8_t copies;                       /* scmel: k; 0: its default */
+    uint8_t generations;                  /* 0: the default */
+    uint8_t content;                      /* HARK_CONTENT_*: what messages say depends on the channel and its ssn alone, or on
+                                           * all that was delivered before; else as the protocol's model has it */
+    uint32_t fails;
+    struct hark_fail fail[HARK_SCENARIO_FAILS];
+    char expect[128];                     /* what a search must say: "ok", or how the violation's line begins; empty: nothing */
+    /* One schedule: its steps as text, each a line, with the golden transcript of each below it. Owned. */
+    struct hark_schedule_line *schedule;
+    uint32_t schedule_lines;
+};
+
+struct hark_schedule_line {
+    uint32_t line;     /* of the file; 0: made by a program */
+    bool transcript;   /* what the step before must have said */
+    char *text;        /* owned */
+};
+
+/* Reads `length` bytes of text; `name` is the file's, for messages. 0, or -1 and error: "FILE:LINE:COLUMN: what, and what was
+ * expected". On failure the scenario is empty. */
+int hark_scenario_parse(struct hark_scenario *s, const char *text, size_t length, const char *name,
+    char error[HARK_SCENARIO_ERROR]);
+/* The same from a file; "-" is standard input. */
+int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HARK_SCENARIO_ERROR]);
+/* The text of a scenario, which parses to the same one; the caller frees it. NULL without memory. */
+char *hark_scenario_text(const struct hark_scenario *s);
+/* Adds a line to the schedule. -1 without memory. */
+int hark_scenario_add(struct hark_scenario *s, bool transcript, const char *text);
+void hark_scenario_free(struct hark_scenario *s);
+
+#endif
