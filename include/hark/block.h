@@ -50,6 +50,8 @@ struct hark_shape {
     const struct hark_field *field;
     const struct hark_rows *rows;
     uint32_t pool; /* offset of the struct hark_pool, 0 if there is none */
+    const char *const *frames; /* names of the protocol's own frames, from type 16 on */
+    uint32_t frame_count;
 };
 
 #define HARK_FIELD(type, member, symbol)                                                                               \

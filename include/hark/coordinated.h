@@ -51,7 +51,7 @@ static const struct hark_rows hark_coordinated_rows[] = {HARK_ENDS_TABLES(struct
     HARK_WAVE_TABLES(struct hark_coordinated)};
 static const struct hark_shape hark_coordinated_shape = {"coordinated", 1, HARK_COUNT(hark_coordinated_fields),
     HARK_COUNT(hark_coordinated_rows), sizeof(struct hark_coordinated), hark_coordinated_fields, hark_coordinated_rows,
-    0};
+    0, NULL, 0};
 
 HARK_FN uint64_t hark_coordinated_size(const struct hark_config *c)
 {

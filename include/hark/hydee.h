@@ -131,7 +131,7 @@ static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"pool", "", (uint16_t)offsetof(struct hark_hydee, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 static const struct hark_shape hark_hydee_shape = {"hydee", 2, HARK_COUNT(hark_hydee_fields),
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
-    offsetof(struct hark_hydee, pool)};
+    offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames)};
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *config);

@@ -30,7 +30,7 @@ static const struct hark_rows hark_none_rows[] = {
     {"channels", "", (uint16_t)offsetof(struct hark_none, ends.channels), sizeof(struct hark_channel),
         HARK_COUNT(hark_none_channel_fields), hark_none_channel_fields}};
 static const struct hark_shape hark_none_shape = {"none", 1, HARK_COUNT(hark_none_fields),
-    HARK_COUNT(hark_none_rows), sizeof(struct hark_none), hark_none_fields, hark_none_rows, 0};
+    HARK_COUNT(hark_none_rows), sizeof(struct hark_none), hark_none_fields, hark_none_rows, 0, NULL, 0};
 
 #if HARK_BODIES
 

@@ -36,8 +36,20 @@ HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *shape, struct h
 /* Walks every field with the paper's name for it: start with a zeroed cursor; 1 and *item, or 0 at the end. */
 HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *shape, struct hark_cursor *cursor,
     struct hark_item *item);
+/* The name of a frame of this type (byte 1 of its header), for messages: APP, those of checkpoint waves, the protocol's own.
+ * Never NULL. */
+HARK_FN const char *hark_frame_text(const struct hark_shape *shape, uint8_t type);
 
 #if HARK_BODIES
+
+HARK_FN const char *hark_frame_text(const struct hark_shape *s, uint8_t type)
+{
+    /* From 1 on the types of wave.h. */
+    static const char *const common[] = {"APP", "ASK", "COUNT", "PREPARE", "MARK", "FROZEN", "EXPECT", "READY", "COMMIT",
+        "ABORT", "WISH"};
+    if (type < HARK_COUNT(common)) return common[type];
+    return type >= 16 && type - 16u < s->frame_count ? s->frames[type - 16] : "?";
+}
 
 HARK_FN uint64_t hark_wants(const struct hark *p, const struct hark_event *event)
 {

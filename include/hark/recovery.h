@@ -30,6 +30,7 @@ enum { /* control frames between members and the recovery process, and among mem
     HARK_H_POS = 16, HARK_H_ORPH, HARK_H_REPORT, HARK_H_RELEASE, HARK_H_NOTIFY, HARK_H_DRAINED, HARK_H_RECDONE,
     HARK_H_GC
 };
+static const char *const hark_hydee_frames[] = {"POS", "ORPH", "REPORT", "RELEASE", "NOTIFY", "DRAINED", "RECDONE", "GC"};
 
 #define HARK_R_EXACT 2u /* in the control word of a REPORT: its rows have numbers, for the exact gate */
 
@@ -95,7 +96,8 @@ static const struct hark_rows hark_recovery_rows[] = {
     {"frontier", "", (uint16_t)offsetof(struct hark_recovery, frontier), sizeof(struct hark_entry), 3,
         hark_entry_fields}};
 static const struct hark_shape hark_recovery_shape = {"recovery", 2, HARK_COUNT(hark_recovery_fields),
-    HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0};
+    HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0,
+    hark_hydee_frames, HARK_COUNT(hark_hydee_frames)};
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *config);

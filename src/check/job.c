@@ -1,0 +1,325 @@
+#include "job.h"
+
+#include <string.h>
+
+const struct service *job_service(const struct lab *lab, const struct job *job)
+{
+    return intern_at(&lab->part, job->at[2 * lab->who]);
+}
+
+static void service_set(struct lab *lab, struct job *job, const struct service *s)
+{
+    uint32_t part = intern_put(&lab->part, s, sizeof *s);
+    if (part == 0) lab_fail(lab, "no memory");
+    job->at[2 * lab->who] = part;
+}
+
+void job_first(struct lab *lab, struct job *job)
+{
+    struct service s = {0};
+    memset(job, 0, sizeof *job);
+    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) job->at[i] = local_first(lab, i);
+    service_set(lab, job, &s);
+}
+
+/* ---- frames on their way --------------------------------------------------------------------------------------------- */
+
+uint32_t job_frame(const struct lab *lab, const struct job *job, uint32_t who, uint32_t k)
+{
+    uint32_t part = job->at[lab->who + who];
+    return k * 4 < intern_length(&lab->part, part) ? ((const uint32_t *)intern_at(&lab->part, part))[k] : 0;
+}
+
+static uint32_t net_read(const struct lab *lab, uint32_t part, uint32_t list[LOCAL_FRAMES])
+{
+    uint32_t n = intern_length(&lab->part, part) / 4;
+    if (n) memcpy(list, intern_at(&lab->part, part), n * sizeof list[0]);
+    return n;
+}
+
+static uint32_t net_write(struct lab *lab, const uint32_t *list, uint32_t n)
+{
+    uint32_t part = n ? intern_put(&lab->part, list, n * (uint32_t)sizeof list[0]) : 0;
+    if (n && part == 0) lab_fail(lab, "no memory");
+    return part;
+}
+
+/* By number; where order counts, by sender, and those of one sender in theirs. */
+static bool belongs_before(const struct lab *lab, uint32_t new, uint32_t old)
+{
+    if (lab->scenario->fifo) return frame_of(lab, new)->from < frame_of(lab, old)->from;
+    return new < old;
+}
+
+static void net_add(struct lab *lab, struct job *job, uint32_t who, uint32_t frame)
+{
+    uint32_t list[LOCAL_FRAMES + 1], n = net_read(lab, job->at[lab->who + who], list), at = n;
+    if (n == LOCAL_FRAMES) {
+        lab_fail(lab, "more frames on their way to one process than this search has room for");
+        return;
+    }
+    for (; at > 0 && belongs_before(lab, frame, list[at - 1]); at--) list[at] = list[at - 1];
+    list[at] = frame;
+    job->at[lab->who + who] = net_write(lab, list, n + 1);
+}
+
+static void net_remove(struct lab *lab, struct job *job, uint32_t who, uint32_t index)
+{
+    uint32_t list[LOCAL_FRAMES], n = net_read(lab, job->at[lab->who + who], list);
+    for (uint32_t k = index + 1; k < n; k++) list[k - 1] = list[k];
+    job->at[lab->who + who] = net_write(lab, list, n - 1);
+}
+
+/* Nobody will ever take it: it is for an incarnation that is gone. Transports drop such frames. */
+static bool is_lost(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f)
+{
+    const struct local_info *i = local_info(lab, job->at[who]);
+    return f->to_inc < job_service(lab, job)->inc[who] && (!i->running || i->inc > f->to_inc);
+}
+
+static void net_clean(struct lab *lab, struct job *job, uint32_t who)
+{
+    uint32_t list[LOCAL_FRAMES], n = net_read(lab, job->at[lab->who + who], list), kept = 0;
+    for (uint32_t k = 0; k < n; k++)
+        if (!is_lost(lab, job, who, frame_of(lab, list[k]))) list[kept++] = list[k];
+    if (kept < n) job->at[lab->who + who] = net_write(lab, list, kept);
+}
+
+/* Equal frames are one step; in order, the first of each sender and incarnation. */
+static bool may_arrive(const struct lab *lab, const uint32_t *list, uint32_t k, uint32_t inc)
+{
+    const struct frame *f = frame_of(lab, list[k]);
+    if (f->to_inc != inc) return false;
+    if (!lab->scenario->fifo) return k == 0 || list[k - 1] != list[k];
+    for (uint32_t i = 0; i < k; i++) {
+        const struct frame *g = frame_of(lab, list[i]);
+        if (g->from == f->from && g->to_inc == f->to_inc) return false;
+    }
+    return true;
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------------- */
+
+static uint32_t leader_of(const struct lab *lab, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < rank && lab->scenario->cluster[i] != lab->scenario->cluster[rank]) i++;
+    return lab->protocol->rolls == HARK_ROLLS_GROUP ? i : 0;
+}
+
+static bool same_group(const struct lab *lab, uint32_t a, uint32_t b)
+{
+    return lab->protocol->rolls == HARK_ROLLS_GROUP ? lab->scenario->cluster[a] == lab->scenario->cluster[b] : true;
+}
+
+/* A wave of the group is decided that this process has not committed. */
+static bool decided(struct lab *lab, const struct job *job, uint32_t rank)
+{
+    uint64_t wave = job_service(lab, job)->wave[leader_of(lab, rank)];
+    local_open(lab, job->at[rank]);
+    for (uint32_t i = 0; i < lab->at.images; i++) {
+        const struct image *m = intern_at(&lab->part, lab->at.image[i]);
+        if (m->id == wave && !m->committed) return true;
+    }
+    return false;
+}
+
+static bool in_wave(struct lab *lab, const struct job *job, uint32_t rank)
+{
+    for (uint32_t i = 0; i < lab->ranks; i++)
+        if (same_group(lab, i, rank) && local_info(lab, job->at[i])->inside) return !decided(lab, job, rank);
+    return false;
+}
+
+static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8_t when)
+{
+    uint32_t down = job_service(lab, job)->down;
+    if (!local_info(lab, job->at[who])->running) return false;
+    switch (when) {
+    case HARK_FAIL_AFTER: return down == 0;
+    case HARK_FAIL_DURING: return down != 0;
+    case HARK_FAIL_WAVE: return who < lab->ranks && in_wave(lab, job, who);
+    case HARK_FAIL_DECIDED: return who < lab->ranks && decided(lab, job, who);
+    default: return true;
+    }
+}
+
+static uint32_t failures(struct lab *lab, const struct job *job, struct job_step *step)
+{
+    uint32_t n = 0, k = job_service(lab, job)->failures;
+    if (k == lab->scenario->fails) return 0;
+    struct hark_fail f = lab->scenario->fail[k];
+    for (uint32_t who = 0; who < lab->who; who++) {
+        bool meant = f.rank == HARK_FAIL_RECOVERY ? who == lab->ranks : f.rank < 0 ? who < lab->ranks : who == (uint32_t)f.rank;
+        if (meant && may_fail(lab, job, who, f.when)) step[n++] = (struct job_step){STEP_CRASH, (uint8_t)who, (uint16_t)k};
+    }
+    return n;
+}
+
+static void announce(struct lab *lab, struct job *job, struct service *s)
+{
+    struct announcement a = {.re = ++s->re, .down = s->down};
+    memcpy(a.inc, s->inc, sizeof a.inc);
+    memcpy(a.wave, s->wave, sizeof a.wave);
+    if (s->re >= LOCAL_ANNOUNCEMENTS) {
+        lab_fail(lab, "more announcements than this search has room for");
+        return;
+    }
+    s->said[s->re] = intern_put(&lab->part, &a, sizeof a);
+    if (s->said[s->re] == 0) lab_fail(lab, "no memory");
+    service_set(lab, job, s);
+}
+
+/* The process is gone, and the incarnations of all that go back with it are raised. */
+static void crash(struct lab *lab, struct job *job, uint32_t who)
+{
+    struct service s = *job_service(lab, job);
+    s.failures++;
+    if (who == lab->ranks) {
+        s.inc[who]++;
+    } else {
+        for (uint32_t i = 0; i < lab->ranks; i++) {
+            if (i != who && (lab->protocol->rolls == HARK_ROLLS_PROCESS || lab->protocol->rolls == 0 || !same_group(lab, i, who)))
+                continue;
+            s.inc[i]++;
+            s.down |= 1u << i;
+            s.back[i] = s.re + 1;
+        }
+    }
+    announce(lab, job, &s);
+    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) net_clean(lab, job, i);
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+
+uint32_t job_steps(struct lab *lab, const struct job *job, struct job_step step[JOB_STEPS], uint32_t *failing)
+{
+    uint32_t n = 0, list[LOCAL_FRAMES];
+    uint32_t re = job_service(lab, job)->re;
+    for (uint32_t who = 0; who < lab->who; who++) {
+        const struct local_info *i = local_info(lab, job->at[who]);
+        uint8_t w = (uint8_t)who;
+        if (!i->running) {
+            step[n++] = (struct job_step){STEP_RESTART, w, 0};
+            continue;
+        }
+        uint32_t frames = net_read(lab, job->at[lab->who + who], list);
+        for (uint32_t k = 0; k < frames; k++)
+            if (may_arrive(lab, list, k, i->inc)) step[n++] = (struct job_step){STEP_FRAME, w, (uint16_t)k};
+        if (i->seen < re) step[n++] = (struct job_step){STEP_TOLD, w, 0};
+        if (i->storing) step[n++] = (struct job_step){STEP_STORED, w, 0};
+        if (i->facts) step[n++] = (struct job_step){STEP_ANSWER, w, 0};
+        for (uint32_t from = i->from, k = 0; from; from >>= 1, k++)
+            if (from & 1) step[n++] = (struct job_step){STEP_APP, w, (uint16_t)k};
+        if (i->idle) step[n++] = (struct job_step){STEP_IDLE, w, 0};
+        if (n + LOCAL_FRAMES + HARK_SCENARIO_RANKS + 8 > JOB_STEPS) {
+            lab_fail(lab, "more steps at once than this search has room for");
+            break;
+        }
+    }
+    *failing = failures(lab, job, step + n);
+    return n + *failing;
+}
+
+uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step step)
+{
+    const struct service *s = job_service(lab, job);
+    struct restart r = {0};
+    struct fact f;
+    switch (step.what) {
+    case STEP_FRAME: return job_frame(lab, job, step.who, step.index);
+    case STEP_APP: return step.index;
+    case STEP_TOLD: return s->said[local_info(lab, job->at[step.who])->seen + 1];
+    case STEP_ANSWER:
+        local_open(lab, job->at[step.who]);
+        f = lab->at.fact[0];
+        return f.re == s->re;
+    case STEP_RESTART:
+        r.inc = s->inc[step.who];
+        r.announcement = s->said[s->re];
+        r.checkpoint = step.who < lab->ranks ? s->wave[leader_of(lab, step.who)] : 0;
+        return intern_put(&lab->part, &r, sizeof r);
+    default: return 0;
+    }
+}
+
+/* A fact is durable, and true from then on. */
+static void answer(struct lab *lab, struct job *job, struct job_step step)
+{
+    struct service s = *job_service(lab, job);
+    local_open(lab, job->at[step.who]);
+    struct fact f = lab->at.fact[0];
+    if (f.what == HARK_FACT_WAVE) s.wave[f.peer] = f.id;
+    if (f.what == HARK_FACT_DONE) {
+        if (f.peer == HARK_RECOVERY) s.down = 0;
+        else s.down &= ~(1u << f.peer);
+    }
+    service_set(lab, job, &s);
+}
+
+/* I7. A process that went back at epoch t may deliver what depends on an unsent message of a process that
+ * went back later than t: then the dependency is older than that failure. */
+static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f)
+{
+    const struct service *s = job_service(lab, job);
+    if (s->back[who] == 0 || local_info(lab, job->at[who])->inc != s->inc[who]) return false;
+    for (uint32_t i = 0; i < lab->ranks; i++) {
+        uint64_t sends = f->past >> lab->first_send[i];
+        if (i + 1 < lab->ranks) sends &= (UINT64_C(1) << (lab->first_send[i + 1] - lab->first_send[i])) - 1;
+        if (sends >> app_sends(lab, job->at[i]) && s->back[i] && s->back[i] <= s->back[who]) return true;
+    }
+    return false;
+}
+
+/* I1. Does a sender's present history say something else than what a process has delivered? */
+static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from, uint32_t to)
+{
+    for (uint32_t ssn = 1; lab->history && ssn <= lab->most_ssn; ssn++) {
+        uint64_t heard = app_heard(lab, job->at[to], from, ssn), told = app_told(lab, job->at[from], to, ssn);
+        if (heard && told && heard != told) return true;
+    }
+    return false;
+}
+
+uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *happened)
+{
+    uint32_t argument = job_argument(lab, job, step);
+    if (step.what == STEP_ANSWER && argument) answer(lab, job, step);
+    if (step.what == STEP_FRAME) net_remove(lab, job, step.who, step.index);
+    struct outcome out = local_take(lab, job->at[step.who], (enum local_step)step.what, argument);
+    *happened = out.happened;
+    if (lab->failed || !out.happened) return out.violated;
+    bool ran = local_info(lab, job->at[step.who])->running;
+    job->at[step.who] = out.local;
+    const uint32_t *frame = out.frames ? intern_at(&lab->part, out.frames) : NULL;
+    for (uint32_t k = 0; k * 4 < intern_length(&lab->part, out.frames) && !lab->failed; k++) {
+        const struct frame *f = frame_of(lab, frame[k]);
+        if (!is_lost(lab, job, f->to, f)) net_add(lab, job, f->to, frame[k]);
+    }
+    if (step.what == STEP_CRASH) crash(lab, job, step.who);
+    else if (local_info(lab, out.local)->running != ran) net_clean(lab, job, step.who);
+    if (lab->failed || out.violated) return out.violated;
+    if (out.taken) {
+        const struct frame *f = frame_of(lab, out.taken);
+        if (past_missing(lab, job, step.who, f)) return VIOLATED_PAST;
+        if (said_otherwise(lab, job, f->from, step.who)) return VIOLATED_SAID;
+    }
+    if (out.sent_to && said_otherwise(lab, job, step.who, out.sent_to - 1u)) return VIOLATED_SAID;
+    return 0;
+}
+
+uint16_t job_final(struct lab *lab, const struct job *job, uint32_t *signature)
+{
+    uint32_t of[HARK_SCENARIO_RANKS];
+    *signature = 0;
+    for (uint32_t i = 0; i < lab->ranks; i++)
+        if (!local_info(lab, job->at[i])->ended) return VIOLATED_WAITS;
+    for (uint32_t i = 0; i < lab->who; i++) {
+        if (job->at[lab->who + i]) return VIOLATED_LOST;
+        if (local_info(lab, job->at[i])->held) return VIOLATED_HELD;
+    }
+    if (job_service(lab, job)->down) return VIOLATED_ENDLESS;
+    for (uint32_t i = 0; i < lab->ranks; i++) of[i] = app_signature(lab, job->at[i]);
+    *signature = intern_put(&lab->part, of, lab->ranks * (uint32_t)sizeof of[0]);
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* job.h: a whole job as a row of numbers: its processes, the frames on their way to each, the failure service. And all that can
+ * happen to it: every frame, announcement, store, restart and failure is a step of its own.
+ */
+#ifndef HARK_CHECK_JOB_H
+#define HARK_CHECK_JOB_H
+
+#include "local.h"
+
+enum { JOB_STEPS = 512, JOB_WIDTH = 2 * LOCAL_WHO + 1 };
+
+/* Of a lab with `who` processes: who locals, who parts with lists of frames (0: none), the part of the service. */
+struct job {
+    uint32_t at[JOB_WIDTH];
+};
+
+struct service { /* a part: the failure service */
+    uint32_t re, down, failures, pad; /* failures: how many have happened */
+    uint32_t inc[LOCAL_WHO];
+    uint32_t back[HARK_SCENARIO_RANKS]; /* ghost: the epoch in which each last went back */
+    uint64_t wave[HARK_SCENARIO_RANKS]; /* decided, by the lowest rank of the group */
+    uint32_t said[LOCAL_ANNOUNCEMENTS]; /* announcements, parts, by epoch */
+};
+
+struct job_step {
+    uint8_t what; /* enum local_step */
+    uint8_t who;
+    uint16_t index; /* FRAME: in the list; APP: whom a receive takes from; CRASH: which failure of the scenario */
+};
+
+static inline uint32_t job_width(const struct lab *lab)
+{
+    return 2 * lab->who + 1;
+}
+
+void job_first(struct lab *lab, struct job *job);
+/* All that can happen; returns how many, and how many of them are failures, which come last. */
+uint32_t job_steps(struct lab *lab, const struct job *job, struct job_step step[JOB_STEPS], uint32_t *failures);
+/* The step happens. The number of the violation that this is, or 0. *happened: false if the core said WAIT. */
+uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *happened);
+/* Nothing but failures can happen: what is wrong, or 0. *signature: part that says what everybody has delivered and sent. */
+uint16_t job_final(struct lab *lab, const struct job *job, uint32_t *signature);
+/* The argument that local_take() gets for it. */
+uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step step);
+const struct service *job_service(const struct lab *lab, const struct job *job);
+/* The k-th frame on its way to `who`; part number, 0 behind the last. */
+uint32_t job_frame(const struct lab *lab, const struct job *job, uint32_t who, uint32_t k);
+
+#endif

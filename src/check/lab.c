@@ -1,0 +1,355 @@
+/* lab.c: what all steps of a search share; steps that are remembered. */
+#include "local.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *lab_violation(uint16_t number)
+{
+#define LAB_TEXT(name, text) text,
+    static const char *const texts[] = {LAB_VIOLATIONS(LAB_TEXT)};
+    return number < VIOLATIONS ? texts[number] : "?";
+}
+
+/* Of one step the first violation counts. */
+void lab_violate(struct lab *lab, enum lab_violated what)
+{
+    if (lab->out.violated == 0) lab->out.violated = (uint16_t)what;
+}
+
+void lab_fail(struct lab *lab, const char *why)
+{
+    if (lab->failed) return;
+    lab->failed = true;
+    snprintf(lab->why, sizeof lab->why, "%s", why);
+}
+
+/* Counts the sends, each of which has a bit in the sets of causes, and the longest channel. Of a branch the longer part counts. */
+static void count(struct lab *lab)
+{
+    uint32_t first = 0;
+    lab->most_ssn = 1;
+    for (uint32_t who = 0; who < lab->ranks; who++) {
+        uint32_t to[HARK_SCENARIO_RANKS] = {0}, sends = 0;
+        for (const struct hark_op *op = lab->scenario->op[who]; op->type; op++) {
+            if (op->type != HARK_OP_SEND) continue;
+            sends++;
+            if (++to[op->peer] > lab->most_ssn) lab->most_ssn = to[op->peer];
+        }
+        lab->first_send[who] = first;
+        first += sends;
+    }
+    if (lab->most_ssn > HARK_SCENARIO_SSN) lab->most_ssn = HARK_SCENARIO_SSN;
+}
+
+int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protocol, char error[HARK_SCENARIO_ERROR])
+{
+    enum { BLOCK = 1 << 18 };
+    memset(lab, 0, sizeof *lab);
+    const char *name = protocol ? protocol : s->protocol;
+    lab->protocol = name[0] ? hark_protocol_named(name) : NULL;
+    if (lab->protocol == NULL || strcmp(name, "recovery") == 0) {
+        lab->protocol = NULL;
+        snprintf(error, HARK_SCENARIO_ERROR, name[0] ? "no protocol is named %s" : "no protocol is named: the scenario "
+            "names none, and neither does --protocol", name);
+        return -1;
+    }
+    lab->scenario = s;
+    lab->recovery = lab->protocol->recovery ? hark_protocol_named("recovery") : NULL;
+    lab->ranks = s->ranks;
+    lab->who = s->ranks + (lab->recovery != NULL);
+    lab->history = s->content == HARK_CONTENT_HISTORY || (s->content == HARK_CONTENT_PROTOCOL && lab->protocol->unstable);
+    lab->core_bytes = BLOCK;
+    lab->core = malloc(BLOCK);
+    if (lab->core == NULL) {
+        snprintf(error, HARK_SCENARIO_ERROR, "no memory");
+        return -1;
+    }
+    count(lab);
+    return 0;
+}
+
+void lab_close(struct lab *lab)
+{
+    intern_free(&lab->part);
+    intern_free(&lab->local);
+    free(lab->info);
+    free(lab->memo);
+    free(lab->memo_slot);
+    free(lab->core);
+    free(lab->twin);
+    memset(lab, 0, sizeof *lab);
+}
+
+uint64_t lab_bytes(const struct lab *lab)
+{
+    return lab->part.bytes + lab->local.bytes + (uint64_t)lab->infos * sizeof *lab->info +
+           (uint64_t)lab->memo_room * sizeof *lab->memo + (uint64_t)lab->memo_slots * sizeof *lab->memo_slot;
+}
+
+/* ---- one step ------------------------------------------------------------------------------------------------------- */
+
+uint32_t local_first(struct lab *lab, uint32_t who)
+{
+    memset(&lab->at, 0, sizeof lab->at);
+    lab->at.who = lab->who_now = who;
+    core_new(lab, who);
+    return lab->failed ? 0 : local_close(lab);
+}
+
+static void told(struct lab *lab, uint32_t part)
+{
+    const struct announcement *a = intern_at(&lab->part, part);
+    uint32_t down[HARK_SCENARIO_RANKS];
+    struct hark_incarnation inc[LOCAL_WHO];
+    struct hark_decision wave[HARK_SCENARIO_RANKS];
+    struct hark_event e = {.type = HARK_FAILED};
+    e.u.failed.re = a->re;
+    e.u.failed.down = down;
+    e.u.failed.inc = inc;
+    e.u.failed.wave = wave;
+    for (uint32_t i = 0; i < lab->ranks; i++) {
+        if (a->down >> i & 1) down[e.u.failed.down_count++] = i;
+        if (a->wave[i]) wave[e.u.failed.wave_count++] = (struct hark_decision){i, 0, a->wave[i]};
+    }
+    for (uint32_t i = 0; i < lab->who; i++)
+        if (a->inc[i]) inc[e.u.failed.inc_count++] = (struct hark_incarnation){i == lab->ranks ? HARK_RECOVERY : i, a->inc[i]};
+    lab->at.seen = a->re;
+    (void)core_step(lab, &e, 0, NULL);
+}
+
+/* From an image: what had arrived is held, for the core to ask for; nobody need have sent it again (I7). */
+static void restore(struct lab *lab, const struct image *m)
+{
+    struct local *l = &lab->at;
+    const uint32_t *list = (const uint32_t *)(const void *)(m + 1);
+    app_get(lab, &l->app, m->app);
+    l->app.inside = 0;
+    app_go_on(lab);
+    l->payloads = m->payloads;
+    memcpy(l->payload, list + m->inboxes, m->payloads * sizeof l->payload[0]);
+    l->helds = m->inboxes;
+    for (uint32_t i = 0; i < m->inboxes; i++) {
+        static uint8_t bytes[sizeof(struct frame) + HARK_HEADER_MAX + 1];
+        struct frame f = *frame_of(lab, list[i]);
+        memcpy(bytes, frame_of(lab, list[i]), offsetof(struct frame, header) + f.length);
+        f.past = 0;
+        memcpy(bytes, &f, offsetof(struct frame, header));
+        l->held[i] = intern_put(&lab->part, bytes, (uint32_t)offsetof(struct frame, header) + f.length);
+    }
+}
+
+static void restarted(struct lab *lab, uint32_t part)
+{
+    const struct restart *r = intern_at(&lab->part, part);
+    const struct announcement *a = intern_at(&lab->part, r->announcement);
+    struct hark_event e = {.type = HARK_RESTARTED};
+    struct local *l = &lab->at;
+    const struct image *from = NULL;
+    core_new(lab, lab->who_now);
+    if (lab->failed) return;
+    l->inc = r->inc;
+    e.u.restarted.checkpoint = r->checkpoint;
+    e.u.restarted.re = a->re;
+    e.u.restarted.inc = r->inc;
+    while (l->images) {
+        const struct image *m = intern_at(&lab->part, l->image[l->images - 1]);
+        if (m->id <= r->checkpoint) break;
+        l->images--;
+    }
+    for (uint32_t i = 0; i < l->images; i++) {
+        const struct image *m = intern_at(&lab->part, l->image[i]);
+        if (m->id == r->checkpoint) from = m;
+    }
+    if (r->checkpoint && from == NULL) {
+        lab_violate(lab, VIOLATED_IMAGE);
+        return;
+    }
+    if (from) {
+        restore(lab, from);
+        e.u.restarted.image = (struct hark_bytes){intern_at(&lab->part, from->core), intern_length(&lab->part, from->core)};
+    }
+    (void)core_step(lab, &e, 0, NULL);
+    told(lab, r->announcement);
+}
+
+static void stored(struct lab *lab, uint32_t of, bool ok, uint64_t id)
+{
+    struct hark_event e = {.type = HARK_STORED};
+    e.u.stored.of = of;
+    e.u.stored.ok = ok;
+    e.u.stored.id = id;
+    (void)core_step(lab, &e, 0, NULL);
+}
+
+static void answered(struct lab *lab, bool ok)
+{
+    struct local *l = &lab->at;
+    struct fact f = l->fact[0];
+    l->facts--;
+    memmove(&l->fact[0], &l->fact[1], l->facts * sizeof f);
+    stored(lab, HARK_PERSIST, ok, f.id);
+}
+
+static struct hark_event idle_event(const struct lab *lab)
+{
+    struct hark_event e = {.type = HARK_IDLE};
+    e.u.idle.stable = lab->who_now < lab->ranks &&
+                      lab->scenario->op[lab->who_now][lab->at.app.pc].type == HARK_OP_OUTPUT;
+    return e;
+}
+
+static void step(struct lab *lab, enum local_step what, uint32_t argument)
+{
+    struct hark_event e = {.type = HARK_ARRIVE};
+    const struct frame *f;
+    switch (what) {
+    case STEP_FRAME:
+        f = frame_of(lab, argument);
+        e.u.frame.header = (struct hark_bytes){f->header, f->length};
+        (void)core_step(lab, &e, argument, NULL);
+        break;
+    case STEP_APP: app_step(lab, argument); break;
+    case STEP_TOLD: told(lab, argument); break;
+    case STEP_STORED:
+        lab->at.storing = 0;
+        stored(lab, HARK_CAPTURE, argument == 0, lab->at.store_id);
+        lab->at.store_id = 0;
+        break;
+    case STEP_ANSWER: answered(lab, argument != 0); break;
+    case STEP_IDLE:
+        e = idle_event(lab);
+        (void)core_step(lab, &e, 0, NULL);
+        break;
+    case STEP_RESTART: restarted(lab, argument); break;
+    case STEP_CRASH: core_stop(lab); break;
+    }
+}
+
+struct outcome local_make(struct lab *lab, uint32_t local, enum local_step what, uint32_t argument)
+{
+    lab->out = (struct outcome){.happened = 1};
+    lab->leave = lab->offer = 0;
+    local_open_core(lab, local);
+    step(lab, what, argument);
+    if (lab->failed) return lab->out;
+    if (!lab->out.happened) {
+        lab->out.local = local;
+        return lab->out;
+    }
+    if (lab->running) core_keep(lab);
+    lab->out.local = local_close(lab);
+    if (lab->leave) {
+        lab->out.frames = intern_put(&lab->part, lab->leaving, lab->leave * (uint32_t)sizeof lab->leaving[0]);
+        if (lab->out.frames == 0) lab_fail(lab, "no memory");
+    }
+    return lab->out;
+}
+
+/* ---- remembered ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t memo_hash(uint32_t local, uint32_t what, uint32_t argument)
+{
+    uint64_t h = ((uint64_t)local << 32 | argument) * UINT64_C(0x9e3779b97f4a7c15) + what * UINT64_C(0xd6e8feb86659fd93);
+    return (uint32_t)(h >> 32 ^ h);
+}
+
+static int memo_more(struct lab *lab)
+{
+    if (lab->memos == lab->memo_room) {
+        uint32_t room = lab->memo_room ? lab->memo_room * 2 : 1 << 10;
+        struct memo *m = realloc(lab->memo, (uint64_t)room * sizeof *m);
+        if (m == NULL) return -1;
+        lab->memo = m;
+        lab->memo_room = room;
+    }
+    if (lab->memos * 2 < lab->memo_slots) return 0;
+    uint32_t slots = lab->memo_slots ? lab->memo_slots * 2 : 1 << 12;
+    uint32_t *slot = calloc(slots, sizeof *slot);
+    if (slot == NULL) return -1;
+    for (uint32_t i = 0; i < lab->memos; i++) {
+        const struct memo *m = &lab->memo[i];
+        uint32_t at = memo_hash(m->local, m->step, m->argument) & (slots - 1);
+        while (slot[at]) at = (at + 1) & (slots - 1);
+        slot[at] = i + 1;
+    }
+    free(lab->memo_slot);
+    lab->memo_slot = slot;
+    lab->memo_slots = slots;
+    return 0;
+}
+
+struct outcome local_take(struct lab *lab, uint32_t local, enum local_step what, uint32_t argument)
+{
+    uint32_t hash = memo_hash(local, (uint32_t)what, argument);
+    for (uint32_t at = hash & (lab->memo_slots - 1); lab->memo_slots && lab->memo_slot[at];
+         at = (at + 1) & (lab->memo_slots - 1)) {
+        const struct memo *m = &lab->memo[lab->memo_slot[at] - 1];
+        if (m->local != local || m->argument != argument || m->step != (uint32_t)what) continue;
+        lab->looked_up++;
+        return m->outcome;
+    }
+    struct outcome out = local_make(lab, local, what, argument);
+    lab->made++;
+    if (memo_more(lab) < 0) lab_fail(lab, "no memory");
+    if (lab->failed) return out;
+    uint32_t at = hash & (lab->memo_slots - 1);
+    while (lab->memo_slot[at]) at = (at + 1) & (lab->memo_slots - 1);
+    lab->memo[lab->memos++] = (struct memo){local, argument, (uint32_t)what, out};
+    lab->memo_slot[at] = lab->memos;
+    return out;
+}
+
+/* ---- what can happen --------------------------------------------------------------------------------------------------- */
+
+/* The application waits: would IDLE make its core do something? */
+static bool idle_does(struct lab *lab)
+{
+    static struct hark_effect effects[HARK_EFFECTS_ROOM];
+    static uint8_t bytes[HARK_EFFECTS_BYTES];
+    struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+    struct hark_event e = idle_event(lab);
+    return lab->protocol->step(lab->core, &e, &fx) >= 0 && fx.count > 0;
+}
+
+static bool infos_more(struct lab *lab, uint32_t local)
+{
+    if (local < lab->infos) return true;
+    uint32_t room = lab->infos ? lab->infos * 2 : 1 << 10;
+    while (room <= local) room *= 2;
+    struct local_info *info = realloc(lab->info, (uint64_t)room * sizeof *info);
+    if (info == NULL) {
+        lab_fail(lab, "no memory");
+        return false;
+    }
+    memset(info + lab->infos, 0, (uint64_t)(room - lab->infos) * sizeof *info);
+    lab->info = info;
+    lab->infos = room;
+    return true;
+}
+
+const struct local_info *local_info(struct lab *lab, uint32_t local)
+{
+    static const struct local_info nothing;
+    if (!infos_more(lab, local)) return &nothing;
+    struct local_info *i = &lab->info[local];
+    if (i->known) return i;
+    lab->out = (struct outcome){0};
+    local_open_core(lab, local);
+    const struct local *l = &lab->at;
+    i->running = lab->running;
+    i->inc = l->inc;
+    i->seen = l->seen;
+    i->storing = l->storing != 0;
+    i->facts = (uint8_t)l->facts;
+    i->inside = l->app.inside;
+    i->held = l->helds > 0;
+    i->ended = l->who == lab->ranks || lab->scenario->op[l->who][l->app.pc].type == HARK_OP_END;
+    if (lab->running && l->who < lab->ranks) {
+        i->from = app_can(lab);
+        i->idle = i->from == 0 && idle_does(lab);
+    }
+    i->known = 1;
+    return i;
+}

@@ -1,0 +1,232 @@
+/* local.h: one process of a scenario, all of it: its core, its application, what it holds, its log and its images.
+ *
+ * What a process does at a step depends on nothing but this and what the step brings (a frame, an announcement); so a step
+ * that was made once need not be made again, and a search mostly looks up. struct lab is what all steps share.
+ */
+#ifndef HARK_CHECK_LOCAL_H
+#define HARK_CHECK_LOCAL_H
+
+#include "hark/registry.h"
+#include "intern.h"
+#include "scenario.h"
+
+enum {
+    LOCAL_FRAMES = 96, LOCAL_PAYLOADS = 64, LOCAL_IMAGES = 9, LOCAL_FACTS = 3, LOCAL_SHOWN = 16,
+    LOCAL_ANNOUNCEMENTS = 2 * HARK_SCENARIO_FAILS + 2,
+    LOCAL_WHO = HARK_SCENARIO_RANKS + 1 /* processes, and the recovery process behind the last rank */
+};
+
+struct frame { /* a part: in flight, held, or handed up */
+    uint32_t from, to, to_inc; /* numbers of processes: the recovery process is number `ranks` */
+    uint32_t length;           /* of the header */
+    uint64_t past;             /* ghost: the sends that it depends on, a bit each */
+    uint64_t said;             /* what the payload says */
+    uint8_t header[];
+};
+
+struct payload { /* a part: of the log */
+    uint32_t peer, pad;
+    uint64_t ssn, past, said;
+};
+
+struct fact { /* asked of the failure service */
+    uint64_t id;
+    uint32_t what, peer, re, pad;
+};
+
+struct announcement { /* a part: what FAILED says */
+    uint32_t re, down; /* ranks, a bit each */
+    uint32_t inc[LOCAL_WHO];
+    uint64_t wave[HARK_SCENARIO_RANKS];
+};
+
+struct restart { /* a part: what a new incarnation is told */
+    uint32_t inc, announcement;
+    uint64_t checkpoint;
+};
+
+struct app {
+    uint16_t pc, sends;
+    uint8_t inside, missed; /* in a checkpoint call; the T before a branch has missed */
+    uint16_t shown;         /* outputs made */
+    uint32_t open, pad;     /* T that missed and wait for their W, by bit of the sender */
+    uint64_t past;          /* the sends that it depends on */
+    uint64_t history;       /* of everything delivered and missed, in order; 0 where content is fixed */
+    uint32_t got[HARK_SCENARIO_RANKS]; /* delivered of each sender, by bit of the ssn */
+    uint8_t sent[HARK_SCENARIO_RANKS]; /* the last ssn to each */
+    uint64_t heard[HARK_SCENARIO_RANKS][HARK_SCENARIO_SSN], told[HARK_SCENARIO_RANKS][HARK_SCENARIO_SSN]; /* what was said */
+};
+
+struct image { /* a part, its lists behind it */
+    uint64_t id;
+    uint32_t committed, core, app; /* parts */
+    uint32_t inboxes, payloads, pad;
+};
+
+struct local {
+    uint32_t who;
+    uint32_t core;      /* part: the packed core; 0: not running */
+    uint32_t inc, seen; /* seen: the epoch of the last announcement taken */
+    uint64_t store_id;  /* of the CAPTURE that is to be answered */
+    uint32_t storing;
+    uint32_t inboxes, helds, payloads, images, facts, shown, pad;
+    struct fact fact[LOCAL_FACTS];    /* to be answered, in the order they were asked */
+    uint64_t show[LOCAL_SHOWN];       /* what has left the job: history + 1 */
+    uint32_t inbox[LOCAL_FRAMES];     /* frames handed up, by sender and ssn */
+    uint32_t held[LOCAL_FRAMES];      /* frames, oldest first */
+    uint32_t payload[LOCAL_PAYLOADS]; /* by number */
+    uint32_t image[LOCAL_IMAGES];     /* oldest first */
+    struct app app;
+};
+
+/* What one step came to. */
+struct outcome {
+    uint32_t local;    /* the process after it */
+    uint32_t frames;   /* part: the frames that left, in order; 0: none */
+    uint32_t taken;    /* part: the frame that was delivered; 0: none */
+    uint16_t violated; /* see lab_violation(); 0: nothing */
+    uint8_t sent_to;   /* 1 + whom the application sent to; 0: it did not */
+    uint8_t happened;  /* 0: the core said WAIT, nothing has changed */
+};
+
+enum local_step { /* what may happen to a process; the argument in brackets */
+    STEP_FRAME = 'f',   /* a frame arrives [frame] */
+    STEP_APP = 'a',     /* the application makes its next operation [the sender a receive from anyone takes from] */
+    STEP_TOLD = 't',    /* FAILED [announcement] */
+    STEP_STORED = 's',  /* a CAPTURE is durable [0], or failed [1] */
+    STEP_ANSWER = 'p',  /* a PERSIST is answered [1: done, 0: refused] */
+    STEP_IDLE = 'i',    /* the application waits */
+    STEP_RESTART = 'r', /* [restart] */
+    STEP_CRASH = 'x'
+};
+
+/* What can happen to a process by itself. */
+struct local_info {
+    uint32_t from;  /* the application can make its next operation with a message of these senders, a bit each; bit 0 for
+                     * operations that take none */
+    uint32_t inc, seen;
+    uint8_t known, running, storing, facts;
+    uint8_t idle;   /* IDLE would do something */
+    uint8_t inside; /* in a checkpoint call */
+    uint8_t ended;  /* no operation is left */
+    uint8_t held;   /* frames are */
+};
+
+struct memo {
+    uint32_t local, argument;
+    uint32_t step;
+    struct outcome outcome;
+};
+
+struct lab {
+    const struct hark_scenario *scenario;
+    const struct hark_protocol *protocol, *recovery; /* recovery: NULL if the protocol needs none */
+    uint32_t ranks, who; /* who: ranks, and one more with a recovery process */
+    bool history;        /* content */
+    uint32_t most_ssn;   /* of any channel */
+    uint32_t first_send[HARK_SCENARIO_RANKS]; /* bits of the sets of causes */
+    struct intern part, local;
+    struct local_info *info; /* by number of the local */
+    uint32_t infos;
+    struct memo *memo;
+    uint32_t *memo_slot;
+    uint32_t memos, memo_room, memo_slots;
+    uint64_t looked_up, made; /* steps found in the memo, and not */
+    bool failed;              /* no memory, or a limit of this file is too small: `why` */
+    char why[128];
+    /* Of the step being made. */
+    struct local at;
+    struct hark *core, *twin;
+    uint64_t core_bytes, twin_bytes;
+    bool running, offering;
+    uint32_t offer; /* 1 + the sender whose held frames are to be given again; HARK_RECOVERY: of all */
+    uint32_t who_now;
+    struct outcome out;
+    uint32_t leaving[LOCAL_FRAMES], leave;
+    struct hark_effects fx;
+    /* NULL, or told of each event and effect of steps made by local_make(), for transcripts. */
+    void (*observe)(void *self, const struct hark_event *event, const struct hark_effect *effect);
+    void *observer;
+};
+
+/* Prepares for a scenario under a protocol (NULL: the one it names). -1: error says why. The scenario must last. */
+int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protocol, char error[HARK_SCENARIO_ERROR]);
+void lab_close(struct lab *lab);
+const char *lab_violation(uint16_t number);
+uint64_t lab_bytes(const struct lab *lab);
+/* Process `who` as it is at the beginning; 0: lab->failed. */
+uint32_t local_first(struct lab *lab, uint32_t who);
+/* The step, looked up or made. */
+struct outcome local_take(struct lab *lab, uint32_t local, enum local_step step, uint32_t argument);
+/* Makes it, whether it is known or not. */
+struct outcome local_make(struct lab *lab, uint32_t local, enum local_step step, uint32_t argument);
+const struct local_info *local_info(struct lab *lab, uint32_t local);
+/* Fills lab->at with it. */
+void local_open(struct lab *lab, uint32_t local);
+/* Fills lab->at and lab->core, which is not NULL if it runs. */
+void local_open_core(struct lab *lab, uint32_t local);
+
+/* For the files of this folder: */
+#define LAB_VIOLATIONS(X)                                                                                              \
+    X(NONE, "")                                                                                                        \
+    X(SAID, "I1: a process has delivered what its sender does not say any more")                                      \
+    X(SHOWN, "I1: what was output is not what is executed again")                                                     \
+    X(ORDER, "I2/I3: a channel's messages are not delivered once and in order")                                       \
+    X(FINAL, "I4: the final state is not that of a failure-free run")                                                 \
+    X(PAST, "I7: a message is delivered before its cause has been sent again")                                        \
+    X(WAITS, "I8: a process waits for ever")                                                                           \
+    X(LOST, "I8: frames remain that nobody can take")                                                                  \
+    X(HELD, "I8: frames are held for ever")                                                                            \
+    X(ENDLESS, "I8: recovery never ends")                                                                              \
+    X(NAMED_OUT, "I9: the core names a payload for the image that was not retained")                                  \
+    X(NAMED_IN, "I9: the core names an arrived message for the image that is not here")                               \
+    X(LOG, "I9: a payload is to be transmitted that the log does not hold")                                           \
+    X(IMAGE, "I9: the decided image is gone")                                                                          \
+    X(RETAIN, "RETAIN of something that was not posted now")                                                          \
+    X(DIVERGED, "DIVERGED though every send was the same")                                                            \
+    X(REFUSED, "a core refused an event that is legal")                                                                \
+    X(VIOLATED, "a core's own invariant")                                                                              \
+    X(SPARE, "bytes behind a header are the embedder's, and were written")                                            \
+    X(TWIN_STEP, "the same state and event give other effects")                                                       \
+    X(TWIN_STATE, "the same state and event give another state")                                                      \
+    X(TWIN_PACK, "unpack does not give back what was packed")                                                         \
+    X(TWIN_EFULL, "a step that was refused has changed the state")
+#define LAB_VIOLATION(name, text) VIOLATED_##name,
+enum lab_violated { LAB_VIOLATIONS(LAB_VIOLATION) VIOLATIONS };
+
+void lab_violate(struct lab *lab, enum lab_violated what);
+void lab_fail(struct lab *lab, const char *why);
+/* local_core.c: one event to the core, and its effects. HARK_OK, HARK_WAIT, or negative (a violation has been noted). */
+int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
+void core_new(struct lab *lab, uint32_t who);
+void core_stop(struct lab *lab);
+/* Packs the core into lab->at. */
+void core_keep(struct lab *lab);
+/* local_app.c */
+void app_step(struct lab *lab, uint32_t from);
+void app_go_on(struct lab *lab);
+/* With a message of which senders the next operation can be made: struct local_info. */
+uint32_t app_can(struct lab *lab);
+/* local_pack.c: a local as bytes and back. */
+uint32_t local_close(struct lab *lab);
+uint32_t app_put(struct lab *lab, const struct app *app);
+void app_get(struct lab *lab, struct app *app, uint32_t part);
+/* Of a local that need not be opened for it; 0 if it does not run. heard, told: what was said in message `ssn` from or to a peer,
+ * 0: nothing yet. */
+uint32_t app_sends(const struct lab *lab, uint32_t local);
+uint64_t app_heard(const struct lab *lab, uint32_t local, uint32_t from, uint32_t ssn);
+uint64_t app_told(const struct lab *lab, uint32_t local, uint32_t to, uint32_t ssn);
+/* Part: all that was delivered and sent, and what it said. */
+uint32_t app_signature(struct lab *lab, uint32_t local);
+
+static inline const struct frame *frame_of(const struct lab *lab, uint32_t part)
+{
+    return intern_at(&lab->part, part);
+}
+
+static inline uint64_t frame_ssn(const struct frame *f)
+{
+    return hark_get64(f->header + 24);
+}
+
+#endif

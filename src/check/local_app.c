@@ -1,0 +1,184 @@
+/* local_app.c: the application: a program's operations, one a step. */
+#include "local.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static const struct hark_op *next_op(const struct lab *lab)
+{
+    return &lab->scenario->op[lab->who_now][lab->at.app.pc];
+}
+
+/* The present operation is made; on to the next, through the parts of a branch. */
+void app_go_on(struct lab *lab)
+{
+    struct app *a = &lab->at.app;
+    const struct hark_op *op = lab->scenario->op[lab->who_now];
+    a->pc++;
+    while (op[a->pc].type == HARK_OP_IF || op[a->pc].type == HARK_OP_ELSE) {
+        if (op[a->pc].type == HARK_OP_ELSE || a->missed) {
+            bool branch = op[a->pc].type == HARK_OP_IF;
+            a->pc = op[a->pc].to;
+            if (branch) a->missed = 0;
+        } else {
+            a->pc++;
+        }
+    }
+}
+
+/* Where in the inbox the first message from `peer` is, or message `only` if that is not 0; or -1. */
+static int inbox_first(const struct lab *lab, uint32_t peer, uint8_t only)
+{
+    for (uint32_t i = 0; i < lab->at.inboxes; i++) { /* by sender and ssn */
+        const struct frame *f = frame_of(lab, lab->at.inbox[i]);
+        if (f->from == peer && (only == 0 || frame_ssn(f) == only)) return (int)i;
+    }
+    return -1;
+}
+
+static uint64_t history_after(uint64_t history, uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t x[4] = {history, a, b, c};
+    uint64_t h = XXH3_64bits(x, sizeof x);
+    return h ? h : 1;
+}
+
+/* The message at `index` of the inbox is delivered. False: the core says not now. */
+static bool take(struct lab *lab, uint32_t index)
+{
+    struct local *l = &lab->at;
+    struct app *a = &l->app;
+    uint32_t part = l->inbox[index];
+    const struct frame *f = frame_of(lab, part);
+    uint64_t ssn = frame_ssn(f);
+    struct hark_event e = {.type = HARK_DELIVER};
+    e.u.frame.header = (struct hark_bytes){f->header, f->length};
+    if (core_step(lab, &e, 0, NULL) != HARK_OK) return false;
+    for (uint32_t i = 0; i < l->inboxes; i++) {
+        if (l->inbox[i] != part) continue;
+        memmove(&l->inbox[i], &l->inbox[i + 1], (l->inboxes - i - 1) * sizeof l->inbox[0]);
+        l->inboxes--;
+        break;
+    }
+    uint32_t got = a->got[f->from], bit = UINT32_C(1) << ssn;
+    bool named = next_op(lab)->ssn != 0;
+    if (got & bit || (!named && got != bit - 2 && ssn > 1 && !(got & bit >> 1))) lab_violate(lab, VIOLATED_ORDER);
+    a->got[f->from] = got | bit;
+    if (lab->history) {
+        a->history = history_after(a->history, f->from, ssn, f->said);
+        a->heard[f->from][ssn - 1] = f->said;
+    }
+    a->past |= f->past;
+    lab->out.taken = part;
+    app_go_on(lab);
+    return true;
+}
+
+static void post(struct lab *lab, uint32_t peer)
+{
+    struct app *a = &lab->at.app, before = *a;
+    uint64_t bit = UINT64_C(1) << (lab->first_send[lab->who_now] + a->sends);
+    struct payload p = {.peer = peer, .ssn = (uint64_t)a->sent[peer] + 1, .past = a->past | bit};
+    p.said = lab->history ? history_after(a->history, lab->who_now, peer, p.ssn) : (lab->who_now + 1) * 10000 + peer * 100 + p.ssn;
+    struct hark_event e = {.type = HARK_SEND};
+    e.u.send.peer = peer;
+    e.u.send.length = 8;
+    e.u.send.digest = p.said;
+    a->past = p.past;
+    a->sends++;
+    a->sent[peer]++;
+    if (lab->history) a->told[peer][p.ssn - 1] = p.said;
+    app_go_on(lab);
+    if (core_step(lab, &e, 0, &p) != HARK_OK) {
+        *a = before;
+        lab->out.happened = 0;
+    } else {
+        lab->out.sent_to = (uint8_t)(1 + peer);
+    }
+}
+
+static void look(struct lab *lab, const struct hark_op *op)
+{
+    struct app *a = &lab->at.app;
+    struct hark_event e = {.type = HARK_MISS};
+    int index = inbox_first(lab, (uint32_t)op->peer, op->ssn);
+    if (index >= 0) {
+        lab->out.happened = take(lab, (uint32_t)index);
+    } else if (core_step(lab, &e, 0, NULL) != HARK_OK) {
+        lab->out.happened = 0;
+    } else {
+        if (op[1].type == HARK_OP_IF) a->missed = 1;
+        else a->open |= 1u << op->peer;
+        if (lab->history) a->history = history_after(a->history, UINT64_MAX, 0, 0);
+        app_go_on(lab);
+    }
+}
+
+static void show(struct lab *lab)
+{
+    struct local *l = &lab->at;
+    struct app *a = &l->app;
+    if (a->shown < l->shown) {
+        if (l->show[a->shown] != a->history + 1) lab_violate(lab, VIOLATED_SHOWN);
+    } else if (l->shown == LOCAL_SHOWN) {
+        lab_fail(lab, "more outputs than this search has room for");
+        return;
+    } else {
+        l->show[l->shown++] = a->history + 1;
+    }
+    a->shown++;
+    app_go_on(lab);
+}
+
+void app_step(struct lab *lab, uint32_t from)
+{
+    const struct hark_op *op = next_op(lab);
+    struct app *a = &lab->at.app;
+    struct hark_event e = {.type = HARK_CHECKPOINT_POINT, .u.point.due = true};
+    int index;
+    switch (op->type) {
+    case HARK_OP_SEND: post(lab, (uint32_t)op->peer); break;
+    case HARK_OP_RECEIVE:
+        index = inbox_first(lab, from, op->ssn);
+        lab->out.happened = index >= 0 && take(lab, (uint32_t)index);
+        break;
+    case HARK_OP_TEST: look(lab, op); break;
+    case HARK_OP_WAIT:
+        index = inbox_first(lab, (uint32_t)op->peer, op->ssn);
+        if (!(a->open >> op->peer & 1)) {
+            app_go_on(lab);
+        } else {
+            lab->out.happened = index >= 0 && take(lab, (uint32_t)index);
+            if (lab->out.happened) a->open &= ~(1u << op->peer);
+        }
+        break;
+    case HARK_OP_CHECKPOINT:
+        a->inside = 1;
+        if (core_step(lab, &e, 0, NULL) == HARK_OK) break;
+        a->inside = 0;
+        lab->out.happened = 0;
+        break;
+    case HARK_OP_OUTPUT: show(lab); break;
+    default: lab_fail(lab, "no protocol here has groups yet: M, B, A and Q can not be searched"); break;
+    }
+}
+
+uint32_t app_can(struct lab *lab)
+{
+    const struct local *l = &lab->at;
+    const struct hark_op *op = next_op(lab);
+    uint32_t from = 0;
+    if (l->app.inside || op->type == HARK_OP_END) return 0;
+    switch (op->type) {
+    case HARK_OP_RECEIVE:
+        for (uint32_t i = 0; i < lab->ranks; i++)
+            if ((op->peer < 0 || op->peer == (int)i) && inbox_first(lab, i, op->ssn) >= 0) from |= 1u << i;
+        return from;
+    case HARK_OP_WAIT: return !(l->app.open >> op->peer & 1) || inbox_first(lab, (uint32_t)op->peer, op->ssn) >= 0;
+    case HARK_OP_OUTPUT:
+        return l->app.shown < l->shown || lab->protocol->unstable == NULL || lab->protocol->unstable(lab->core) == 0;
+    default: return 1;
+    }
+}

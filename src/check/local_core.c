@@ -1,0 +1,392 @@
+/* local_core.c: events to a core, and what its effects do to the process. Every step is made twice: on a large block, and on
+ * one that went through pack and unpack into the smallest one there is, and both must come to the same. */
+#include "local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPARE = 4, EFFECTS = HARK_EFFECTS_ROOM + 4, BYTES = HARK_EFFECTS_BYTES + 128, PACK = 1 << 17 };
+
+static const struct hark_protocol *protocol_of(const struct lab *lab, uint32_t who)
+{
+    return who == lab->ranks ? lab->recovery : lab->protocol;
+}
+
+static uint32_t rank_of(const struct lab *lab, uint32_t who)
+{
+    return who == lab->ranks ? HARK_RECOVERY : who;
+}
+
+static uint32_t who_of(const struct lab *lab, uint32_t rank)
+{
+    return rank == HARK_RECOVERY ? lab->ranks : rank;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t pack(struct lab *lab)
+{
+    static uint8_t bytes[PACK];
+    uint64_t n = hark_pack(lab->core, protocol_of(lab, lab->who_now)->shape, bytes, sizeof bytes);
+    if (n > sizeof bytes) {
+        lab_fail(lab, "a core's state is larger than this search expects");
+        return 0;
+    }
+    uint32_t part = intern_put(&lab->part, bytes, (uint32_t)n);
+    if (part == 0) lab_fail(lab, "no memory");
+    return part;
+}
+
+void core_new(struct lab *lab, uint32_t who)
+{
+    const struct hark_scenario *s = lab->scenario;
+    struct hark_range group[HARK_SCENARIO_RANKS];
+    struct hark_config c = {.me = rank_of(lab, who), .ranks = lab->ranks, .group = group, .copies = s->copies,
+        .generations = s->generations, .flags = HARK_DIGEST | (s->exact_gate ? HARK_EXACT_GATE : 0)};
+    for (uint32_t i = 0; who < lab->ranks && lab->protocol->rolls == HARK_ROLLS_GROUP && i < lab->ranks; i++)
+        if (s->cluster[i] == s->cluster[who]) group[c.group_count++] = (struct hark_range){i, i};
+    memset(lab->core, 0, lab->core_bytes);
+    if (protocol_of(lab, who)->init(lab->core, lab->core_bytes, &c) != HARK_OK)
+        lab_fail(lab, "the protocol does not take this configuration");
+    lab->running = true;
+    lab->at.core = pack(lab);
+}
+
+void core_keep(struct lab *lab)
+{
+    lab->at.core = pack(lab);
+}
+
+void core_stop(struct lab *lab)
+{
+    struct local *l = &lab->at;
+    l->core = l->storing = l->inboxes = l->helds = l->payloads = l->facts = 0;
+    l->inc = l->seen = 0;
+    l->store_id = 0;
+    memset(&l->app, 0, sizeof l->app);
+    lab->running = false;
+    lab->offer = 0;
+}
+
+void local_open_core(struct lab *lab, uint32_t local)
+{
+    local_open(lab, local);
+    lab->who_now = lab->at.who;
+    lab->running = lab->at.core != 0;
+    if (!lab->running) return;
+    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
+    struct hark_bytes packed = {intern_at(&lab->part, lab->at.core), intern_length(&lab->part, lab->at.core)};
+    hark_block_init(lab->core, lab->core_bytes, protocol->shape, protocol->kind);
+    if (hark_unpack(lab->core, protocol->shape, packed) != HARK_OK) lab_violate(lab, VIOLATED_TWIN_PACK);
+}
+
+/* ---- the twin --------------------------------------------------------------------------------------------------- */
+
+static bool twin_grow(struct lab *lab, uint64_t bytes)
+{
+    struct hark *t = realloc(lab->twin, bytes);
+    if (t == NULL) {
+        lab_fail(lab, "no memory");
+        return false;
+    }
+    lab->twin = t;
+    lab->twin_bytes = bytes;
+    return true;
+}
+
+/* The smallest block that what is packed fits into; what a block wants is twice what it needs. */
+static void twin_make(struct lab *lab, uint32_t packed)
+{
+    static uint8_t again[PACK];
+    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
+    struct hark_bytes bytes = {intern_at(&lab->part, packed), intern_length(&lab->part, packed)};
+    if (!twin_grow(lab, protocol->shape->fixed)) return;
+    hark_block_init(lab->twin, lab->twin_bytes, protocol->shape, lab->core->kind);
+    while (hark_unpack(lab->twin, protocol->shape, bytes) == HARK_EFULL) {
+        uint64_t wants = (hark_wants(lab->twin, NULL) + 1) / 2;
+        if (!twin_grow(lab, wants)) return;
+        hark_grow(lab->twin, wants);
+    }
+    if (hark_pack(lab->twin, protocol->shape, again, sizeof again) != bytes.length ||
+        memcmp(again, bytes.at, bytes.length) != 0)
+        lab_violate(lab, VIOLATED_TWIN_PACK);
+    lab->twin->more = lab->core->more;
+}
+
+static int twin_step(struct lab *lab, const struct hark_event *e, struct hark_effects *fx)
+{
+    static uint8_t before[PACK], after[PACK];
+    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
+    for (;;) {
+        uint64_t n = hark_pack(lab->twin, protocol->shape, before, sizeof before);
+        int status = protocol->step(lab->twin, e, fx);
+        if (status != HARK_EFULL) return status;
+        if (hark_pack(lab->twin, protocol->shape, after, sizeof after) != n || memcmp(before, after, n) != 0)
+            lab_violate(lab, VIOLATED_TWIN_EFULL);
+        uint64_t wants = (hark_wants(lab->twin, e) + 1) / 2;
+        if (wants <= lab->twin->bytes) wants = lab->twin->bytes + 64;
+        if (!twin_grow(lab, wants)) return HARK_EFULL;
+        hark_grow(lab->twin, wants);
+    }
+}
+
+static void twin_check(struct lab *lab, const struct hark_event *e, int status)
+{
+    static struct hark_effect effects[EFFECTS];
+    static uint8_t bytes[BYTES], one[PACK], two[PACK];
+    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
+    const struct hark_effects *fx = &lab->fx;
+    struct hark_effects mine = {.at = effects, .room = EFFECTS, .bytes = bytes, .bytes_room = BYTES, .spare = SPARE};
+    int other = twin_step(lab, e, &mine);
+    if (lab->failed) return;
+    if (other != status) lab_violate(lab, VIOLATED_TWIN_STEP);
+    if (status < 0 || other < 0) return;
+    if (mine.count != fx->count || mine.used != fx->used) lab_violate(lab, VIOLATED_TWIN_STEP);
+    for (uint32_t i = 0; i < mine.count && i < fx->count; i++) {
+        struct hark_effect a = mine.at[i], b = fx->at[i];
+        if (a.header.length != b.header.length || (a.header.length && memcmp(a.header.at, b.header.at, a.header.length)))
+            lab_violate(lab, VIOLATED_TWIN_STEP);
+        a.header.at = b.header.at = NULL;
+        if (memcmp(&a, &b, sizeof a) != 0) lab_violate(lab, VIOLATED_TWIN_STEP);
+    }
+    uint64_t n = hark_pack(lab->core, protocol->shape, one, sizeof one);
+    if (hark_pack(lab->twin, protocol->shape, two, sizeof two) != n || memcmp(one, two, n) != 0)
+        lab_violate(lab, VIOLATED_TWIN_STATE);
+}
+
+static bool spared(const struct hark_effects *fx)
+{
+    static const uint8_t untouched[SPARE] = {0xa5, 0xa5, 0xa5, 0xa5};
+    for (uint32_t i = 0; i < fx->count; i++) {
+        struct hark_bytes h = fx->at[i].header;
+        if (h.length && memcmp(h.at + h.length, untouched, SPARE) != 0) return false;
+    }
+    return true;
+}
+
+/* ---- effects ----------------------------------------------------------------------------------------------------- */
+
+static bool room(struct lab *lab, uint32_t count, uint32_t most)
+{
+    if (count < most) return true;
+    lab_fail(lab, "more frames, payloads, images or facts at one process than this search has room for");
+    return false;
+}
+
+static const struct payload *payload_find(const struct lab *lab, uint32_t peer, uint64_t ssn)
+{
+    for (uint32_t i = 0; i < lab->at.payloads; i++) {
+        const struct payload *p = intern_at(&lab->part, lab->at.payload[i]);
+        if (p->peer == peer && p->ssn == ssn) return p;
+    }
+    return NULL;
+}
+
+static void transmit(struct lab *lab, const struct hark_effect *x, const struct payload *posted)
+{
+    static union {
+        struct frame frame;
+        uint8_t bytes[sizeof(struct frame) + HARK_HEADER_MAX + 1];
+    } f;
+    f.frame = (struct frame){.from = lab->who_now, .to = who_of(lab, x->peer), .to_inc = x->inc, .length = x->header.length};
+    if (x->name.ssn) {
+        const struct payload *p = posted && posted->ssn == x->name.ssn && posted->peer == x->name.peer
+                                      ? posted
+                                      : payload_find(lab, x->name.peer, x->name.ssn);
+        if (p == NULL) {
+            lab_violate(lab, VIOLATED_LOG);
+            return;
+        }
+        f.frame.past = p->past;
+        f.frame.said = p->said;
+    }
+    memcpy(f.bytes + offsetof(struct frame, header), x->header.at, x->header.length);
+    uint32_t part = intern_put(&lab->part, f.bytes, (uint32_t)offsetof(struct frame, header) + x->header.length);
+    if (part == 0) lab_fail(lab, "no memory");
+    else if (room(lab, lab->leave, LOCAL_FRAMES)) lab->leaving[lab->leave++] = part;
+}
+
+static void retain(struct lab *lab, const struct hark_effect *x, const struct payload *posted)
+{
+    if (posted == NULL || posted->ssn != x->name.ssn || posted->peer != x->name.peer) {
+        lab_violate(lab, VIOLATED_RETAIN);
+    } else if (room(lab, lab->at.payloads, LOCAL_PAYLOADS)) {
+        uint32_t part = intern_put(&lab->part, posted, sizeof *posted);
+        if (part == 0) lab_fail(lab, "no memory");
+        else lab->at.payload[lab->at.payloads++] = part;
+    }
+}
+
+static void trim(struct lab *lab, const struct hark_effect *x)
+{
+    struct local *l = &lab->at;
+    for (uint32_t i = l->payloads; i-- > 0;) {
+        const struct payload *p = intern_at(&lab->part, l->payload[i]);
+        if (p->peer == x->name.peer && p->ssn <= x->name.ssn) l->payload[i] = l->payload[--l->payloads];
+    }
+}
+
+/* The frame of an arrived and undelivered message, or 0. */
+static uint32_t arrived_find(const struct lab *lab, uint32_t peer, uint64_t ssn)
+{
+    const struct local *l = &lab->at;
+    for (uint32_t i = 0; i < l->inboxes + l->helds; i++) {
+        uint32_t part = i < l->inboxes ? l->inbox[i] : l->held[i - l->inboxes];
+        const struct frame *f = frame_of(lab, part);
+        struct hark_head h;
+        if (hark_head_get(&h, (struct hark_bytes){f->header, f->length}, lab->core->kind) < 0) continue;
+        if (h.type == HARK_APP && h.src == peer && h.ssn == ssn) return part;
+    }
+    return 0;
+}
+
+static uint32_t image_put(struct lab *lab, const struct image *m, const uint32_t *list)
+{
+    static uint8_t bytes[sizeof *m + (LOCAL_FRAMES + LOCAL_PAYLOADS) * 4];
+    uint32_t lists = (m->inboxes + m->payloads) * 4;
+    memcpy(bytes, m, sizeof *m);
+    if (lists) memcpy(bytes + sizeof *m, list, lists);
+    uint32_t part = intern_put(&lab->part, bytes, (uint32_t)sizeof *m + lists);
+    if (part == 0) lab_fail(lab, "no memory");
+    return part;
+}
+
+/* The image: exactly the payloads that the core names. */
+static void capture(struct lab *lab, uint64_t id)
+{
+    uint32_t in[LOCAL_FRAMES], list[LOCAL_FRAMES + LOCAL_PAYLOADS], out[LOCAL_PAYLOADS];
+    struct image m = {.id = id, .core = pack(lab), .app = app_put(lab, &lab->at.app)};
+    uint64_t cursor = 0;
+    for (struct hark_names run; lab->protocol->names(lab->core, &cursor, &run);)
+        for (uint64_t ssn = run.name.ssn; ssn <= run.last; ssn++) {
+            if (run.name.way == HARK_OUT) {
+                const struct payload *p = payload_find(lab, run.name.peer, ssn);
+                if (p == NULL) lab_violate(lab, VIOLATED_NAMED_OUT);
+                else if (room(lab, m.payloads, LOCAL_PAYLOADS)) out[m.payloads++] = intern_put(&lab->part, p, sizeof *p);
+            } else {
+                uint32_t part = arrived_find(lab, run.name.peer, ssn);
+                if (part == 0) lab_violate(lab, VIOLATED_NAMED_IN);
+                else if (room(lab, m.inboxes, LOCAL_FRAMES)) in[m.inboxes++] = part;
+            }
+        }
+    memcpy(list, in, m.inboxes * 4);
+    memcpy(list + m.inboxes, out, m.payloads * 4);
+    if (!room(lab, lab->at.images, LOCAL_IMAGES)) return;
+    lab->at.image[lab->at.images++] = image_put(lab, &m, list);
+    lab->at.storing = 1;
+    lab->at.store_id = id;
+}
+
+static void commit(struct lab *lab, uint64_t id)
+{
+    for (uint32_t i = 0; i < lab->at.images; i++) {
+        const struct image *m = intern_at(&lab->part, lab->at.image[i]);
+        if (m->id != id || m->committed) continue;
+        struct image now = *m;
+        now.committed = 1;
+        lab->at.image[i] = image_put(lab, &now, (const uint32_t *)(const void *)(m + 1));
+    }
+}
+
+static void drop(struct lab *lab, uint64_t id)
+{
+    struct local *l = &lab->at;
+    for (uint32_t i = l->images; i-- > 0;) {
+        const struct image *m = intern_at(&lab->part, l->image[i]);
+        if (m->id != id) continue;
+        memmove(&l->image[i], &l->image[i + 1], (l->images - i - 1) * sizeof l->image[0]);
+        l->images--;
+    }
+}
+
+static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
+{
+    struct local *l = &lab->at;
+    if (lab->observe) lab->observe(lab->observer, NULL, x);
+    switch (x->type) {
+    case HARK_TRANSMIT: transmit(lab, x, posted); break;
+    case HARK_RETAIN: retain(lab, x, posted); break;
+    case HARK_TRIM: trim(lab, x); break;
+    case HARK_HANDUP:
+        if (room(lab, l->inboxes, LOCAL_FRAMES)) l->inbox[l->inboxes++] = frame;
+        break;
+    case HARK_HOLD:
+        if (room(lab, l->helds, LOCAL_FRAMES)) l->held[l->helds++] = frame;
+        break;
+    case HARK_OFFER:
+        if (x->peer == HARK_RECOVERY || (lab->offer && lab->offer != x->peer + 1)) lab->offer = HARK_RECOVERY;
+        else lab->offer = x->peer + 1;
+        break;
+    case HARK_PERSIST:
+        if (room(lab, l->facts, LOCAL_FACTS)) l->fact[l->facts++] = (struct fact){x->u.id, x->fact, x->peer, x->re, 0};
+        break;
+    case HARK_CAPTURE: capture(lab, x->u.id); break;
+    case HARK_COMMIT: commit(lab, x->u.id); break;
+    case HARK_DROP: drop(lab, x->u.id); break;
+    case HARK_RESUME:
+        l->app.inside = 0;
+        app_go_on(lab);
+        break;
+    case HARK_ROLLBACK: core_stop(lab); break;
+    case HARK_DIVERGED: lab_violate(lab, VIOLATED_DIVERGED); break;
+    default: break;
+    }
+}
+
+/* Held frames again, oldest first. What asks for that meanwhile waits for the next round: held frames are never passed over. */
+static void offer(struct lab *lab)
+{
+    struct local *l = &lab->at;
+    lab->offering = true;
+    while (lab->offer && !lab->failed) {
+        uint32_t held[LOCAL_FRAMES], count = l->helds, peer = lab->offer;
+        memcpy(held, l->held, count * sizeof held[0]);
+        l->helds = lab->offer = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            const struct frame *f = frame_of(lab, held[i]);
+            struct hark_event e = {.type = HARK_ARRIVE};
+            e.u.frame.header = (struct hark_bytes){f->header, f->length};
+            if (peer != HARK_RECOVERY && f->from + 1 != peer) {
+                if (room(lab, l->helds, LOCAL_FRAMES)) l->held[l->helds++] = held[i];
+            } else if (lab->running) {
+                (void)core_step(lab, &e, held[i], NULL);
+            }
+        }
+    }
+    lab->offering = false;
+}
+
+int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted)
+{
+    static struct hark_effect effects[4][EFFECTS];
+    static uint8_t bytes[4][BYTES];
+    static uint32_t depth; /* an OFFER's arrivals are steps within a step */
+    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
+    struct hark_event e = *event;
+    int status;
+    if (depth == 4) {
+        lab_fail(lab, "offers within offers");
+        return HARK_ESTATE;
+    }
+    depth++;
+    if (lab->observe) lab->observe(lab->observer, event, NULL);
+    twin_make(lab, pack(lab));
+    do {
+        lab->fx = (struct hark_effects){.at = effects[depth - 1], .room = EFFECTS, .bytes = bytes[depth - 1],
+            .bytes_room = BYTES, .spare = SPARE};
+        memset(bytes[depth - 1], 0xa5, BYTES);
+        status = protocol->step(lab->core, &e, &lab->fx);
+        if (status == HARK_EFULL) lab_fail(lab, "a core needs a larger block than this search gives");
+        if (lab->failed) break;
+        twin_check(lab, &e, status);
+        if (status < 0) lab_violate(lab, VIOLATED_REFUSED);
+        if (status < 0 || status == HARK_WAIT) break;
+        if (!spared(&lab->fx)) lab_violate(lab, VIOLATED_SPARE);
+        if (protocol->violated(lab->core)) lab_violate(lab, VIOLATED_VIOLATED);
+        for (uint32_t i = 0; i < lab->fx.count && lab->running; i++) perform(lab, &lab->fx.at[i], frame, posted);
+        e = (struct hark_event){.type = HARK_CONTINUE};
+    } while (status == HARK_MORE && lab->running);
+    if (status >= 0 && lab->offer && !lab->offering && lab->running) offer(lab);
+    depth--;
+    return status == HARK_MORE ? HARK_OK : status;
+}

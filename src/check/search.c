@@ -1,0 +1,281 @@
+#include "search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { CHUNK = 1 << 16, PROGRESS = 1 << 14 };
+
+/* The states that were met, in the order in which they were. */
+struct states {
+    uint32_t width;
+    uint32_t **row;          /* in pieces of CHUNK rows: width numbers, the predecessor, the step */
+    uint32_t *slot;          /* number + 1 */
+    uint64_t count, slots, bytes;
+    uint32_t pieces;
+};
+
+static uint32_t *row_of(const struct states *q, uint64_t i)
+{
+    return q->row[i / CHUNK] + (i % CHUNK) * (q->width + 2);
+}
+
+static uint64_t row_hash(const struct states *q, const uint32_t *row)
+{
+    return XXH3_64bits(row, q->width * sizeof *row);
+}
+
+static int more_slots(struct states *q)
+{
+    uint64_t slots = q->slots ? q->slots * 2 : 1 << 14;
+    uint32_t *slot = calloc(slots, sizeof *slot);
+    if (slot == NULL) return -1;
+    for (uint64_t i = 0; i < q->count; i++) {
+        uint64_t at = row_hash(q, row_of(q, i)) & (slots - 1);
+        while (slot[at]) at = (at + 1) & (slots - 1);
+        slot[at] = (uint32_t)i + 1;
+    }
+    free(q->slot);
+    q->bytes += (slots - q->slots) * sizeof *slot;
+    q->slot = slot;
+    q->slots = slots;
+    return 0;
+}
+
+static int more_rows(struct states *q)
+{
+    uint32_t **row = realloc(q->row, (q->pieces + 1) * sizeof *row);
+    if (row == NULL) return -1;
+    q->row = row;
+    uint64_t bytes = (uint64_t)CHUNK * (q->width + 2) * sizeof **row;
+    row[q->pieces] = malloc(bytes);
+    if (row[q->pieces] == NULL) return -1;
+    q->pieces++;
+    q->bytes += bytes;
+    return 0;
+}
+
+/* 1: new, 0: known, -1: no memory. */
+static int states_add(struct states *q, const struct job *job, uint64_t from, struct job_step step)
+{
+    if (q->count * 3 >= q->slots * 2 && more_slots(q) < 0) return -1;
+    uint64_t at = row_hash(q, job->at) & (q->slots - 1);
+    for (; q->slot[at]; at = (at + 1) & (q->slots - 1))
+        if (memcmp(row_of(q, q->slot[at] - 1), job->at, q->width * sizeof job->at[0]) == 0) return 0;
+    if (q->count >= UINT32_MAX - 1 || (q->count == (uint64_t)q->pieces * CHUNK && more_rows(q) < 0)) return -1;
+    uint32_t *row = row_of(q, q->count);
+    memcpy(row, job->at, q->width * sizeof *row);
+    row[q->width] = (uint32_t)from;
+    memcpy(&row[q->width + 1], &step, sizeof step);
+    q->slot[at] = (uint32_t)++q->count;
+    return 1;
+}
+
+static void states_free(struct states *q)
+{
+    for (uint32_t i = 0; i < q->pieces; i++) free(q->row[i]);
+    free(q->row);
+    free(q->slot);
+}
+
+HARK_STATIC_ASSERT(sizeof(struct job_step) == sizeof(uint32_t), "a step is a number of a row");
+
+/* ---- one exploration -------------------------------------------------------------------------------------------------- */
+
+struct exploration {
+    struct lab lab;
+    struct states q;
+    const struct search_options *options;
+    struct intern *outcomes; /* signatures of ends, as bytes that mean the same in every lab */
+    bool collect;            /* they are gathered; else an end that is not among them is a violation */
+    struct search_result *r;
+};
+
+/* The steps to state `i`, and one more if there is one. */
+static void path_to(struct exploration *x, uint64_t i, const struct job_step *last)
+{
+    struct search_result *r = x->r;
+    uint32_t n = last != NULL;
+    for (uint64_t k = i; k; k = row_of(&x->q, k)[x->q.width]) n++;
+    r->path = malloc((n ? n : 1) * sizeof *r->path);
+    if (r->path == NULL) return;
+    r->path_length = r->depth = n;
+    if (last) r->path[--n] = *last;
+    for (uint64_t k = i; k; k = row_of(&x->q, k)[x->q.width]) memcpy(&r->path[--n], &row_of(&x->q, k)[x->q.width + 1], 4);
+}
+
+/* What everybody has delivered and sent, in bytes: numbers of parts mean nothing in another lab. */
+static uint32_t outcome_put(struct exploration *x, uint32_t signature)
+{
+    static uint8_t bytes[1 << 17];
+    const uint32_t *part = intern_at(&x->lab.part, signature);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x->lab.ranks; i++) {
+        uint32_t length = intern_length(&x->lab.part, part[i]);
+        if (n + length > sizeof bytes) return 0;
+        memcpy(bytes + n, intern_at(&x->lab.part, part[i]), length);
+        n += length;
+    }
+    return intern_put(x->outcomes, bytes, n);
+}
+
+static uint16_t at_end(struct exploration *x, const struct job *job)
+{
+    uint32_t signature, known = x->outcomes->count;
+    uint16_t violated = job_final(&x->lab, job, &signature);
+    x->r->finals++;
+    if (violated || x->lab.failed) return violated;
+    if (outcome_put(x, signature) == 0) lab_fail(&x->lab, "no memory");
+    return !x->collect && x->outcomes->count > known ? VIOLATED_FINAL : 0;
+}
+
+/* With atomic control: the first step that is no application's, no application message's and no failure; or none. */
+static const struct job_step *at_once(struct exploration *x, const struct job *job, const struct job_step *step, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (step[k].what == STEP_APP || step[k].what == STEP_RESTART) continue;
+        if (step[k].what != STEP_FRAME) return &step[k];
+        if (frame_of(&x->lab, job_frame(&x->lab, job, step[k].who, step[k].index))->header[1] != HARK_APP) return &step[k];
+    }
+    return NULL;
+}
+
+/* Goes on from `job` with what happens at once. */
+static uint16_t settle(struct exploration *x, struct job *job)
+{
+    for (;;) {
+        struct job_step step[JOB_STEPS];
+        uint32_t failing, n = job_steps(&x->lab, job, step, &failing);
+        bool happened;
+        const struct job_step *next = at_once(x, job, step, n - failing);
+        if (next == NULL || x->lab.failed) return 0;
+        uint16_t violated = job_take(&x->lab, job, *next, &happened);
+        if (violated || x->lab.failed) return violated;
+    }
+}
+
+static bool enough(struct exploration *x)
+{
+    const struct search_options *o = x->options;
+    uint64_t bytes = x->q.bytes + lab_bytes(&x->lab);
+    x->r->bytes = bytes;
+    return (o->most_states && x->q.count > o->most_states) || (o->most_bytes && bytes > o->most_bytes);
+}
+
+/* Everything that can happen in state i. */
+static void expand(struct exploration *x, uint64_t i)
+{
+    struct job_step step[JOB_STEPS];
+    struct job job = {{0}};
+    uint32_t failing;
+    memcpy(job.at, row_of(&x->q, i), x->q.width * sizeof job.at[0]);
+    uint32_t n = job_steps(&x->lab, &job, step, &failing);
+    if (n == failing && !x->lab.failed) {
+        x->r->violated = at_end(x, &job);
+        if (x->r->violated) path_to(x, i, NULL);
+    }
+    for (uint32_t k = 0; k < n && !x->r->violated && !x->lab.failed; k++) {
+        struct job next = job;
+        bool happened;
+        uint16_t violated = job_take(&x->lab, &next, step[k], &happened);
+        if (!violated && x->options->atomic && happened && !x->lab.failed) violated = settle(x, &next);
+        x->r->violated = violated;
+        x->r->transitions++;
+        if (violated) path_to(x, i, &step[k]);
+        else if (happened && !x->lab.failed && states_add(&x->q, &next, i, step[k]) < 0) lab_fail(&x->lab, "no memory");
+    }
+}
+
+static void explore(struct exploration *x)
+{
+    struct search_result *r = x->r;
+    struct job first;
+    uint64_t level = 1;
+    job_first(&x->lab, &first);
+    x->q.width = job_width(&x->lab);
+    if (!x->lab.failed && states_add(&x->q, &first, 0, (struct job_step){0, 0, 0}) < 0) lab_fail(&x->lab, "no memory");
+    for (uint64_t i = 0; i < x->q.count && !r->violated && !x->lab.failed; i++) {
+        if (i == level) { /* all of one depth are done */
+            r->depth++;
+            level = x->q.count;
+        }
+        expand(x, i);
+        if (i % PROGRESS == 0 && x->options->progress)
+            x->options->progress(x->options->self, x->q.count, x->q.count - i, r->depth, x->q.bytes + lab_bytes(&x->lab));
+        if ((i & 255) == 0 && enough(x)) {
+            r->verdict = SEARCH_LIMIT;
+            break;
+        }
+    }
+    (void)enough(x);
+    r->states = x->q.count;
+    r->made = x->lab.made;
+    r->looked_up = x->lab.looked_up;
+    if (r->violated) r->verdict = SEARCH_VIOLATED;
+    if (x->lab.failed) {
+        r->verdict = SEARCH_FAILED;
+        snprintf(r->why, sizeof r->why, "%s", x->lab.why);
+    }
+}
+
+static void run(const struct hark_scenario *s, const char *protocol, const struct search_options *options,
+    struct intern *outcomes, bool collect, struct search_result *r)
+{
+    struct exploration *x = calloc(1, sizeof *x);
+    if (x == NULL || lab_open(&x->lab, s, protocol, r->why) < 0) {
+        r->verdict = SEARCH_FAILED;
+        if (x == NULL) snprintf(r->why, sizeof r->why, "no memory");
+        free(x);
+        return;
+    }
+    x->options = options;
+    x->outcomes = outcomes;
+    x->collect = collect;
+    x->r = r;
+    explore(x);
+    states_free(&x->q);
+    lab_close(&x->lab);
+    free(x);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+struct search_result search(const struct hark_scenario *s, const struct search_options *options)
+{
+    struct search_result r = {0}, alone = {0};
+    struct intern outcomes = {0};
+    struct lab lab;
+    double begin = now();
+    if (lab_open(&lab, s, options->protocol, r.why) < 0) {
+        r.verdict = SEARCH_FAILED;
+        return r;
+    }
+    /* The same content as under the protocol, so that ends can be compared. */
+    struct hark_scenario calm = *s;
+    struct search_options quiet = {.most_states = options->most_states, .most_bytes = options->most_bytes};
+    calm.fails = 0;
+    calm.fifo = true; /* nobody puts messages in order there */
+    calm.content = lab.history ? HARK_CONTENT_HISTORY : HARK_CONTENT_FIXED;
+    lab_close(&lab);
+    run(&calm, "none", &quiet, &outcomes, true, &alone);
+    if (alone.verdict == SEARCH_OK) {
+        run(s, options->protocol, options, &outcomes, false, &r);
+        r.outcomes = outcomes.count - (r.violated == VIOLATED_FINAL);
+        free(alone.path);
+    } else {
+        r = alone;
+        if (r.verdict == SEARCH_VIOLATED) r.verdict = SEARCH_UNFINISHED;
+    }
+    intern_free(&outcomes);
+    r.seconds = now() - begin;
+    return r;
+}

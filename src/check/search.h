@@ -1,0 +1,46 @@
+/* search.h: every interleaving of a scenario, breadth first, so that what it finds wrong is shortest.
+ *
+ * States are kept whole, as rows of numbers (job.h), so that two are equal only if they are: there is no chance of a
+ * collision. A state's row, its predecessor and the step from there stay until the end: the way to a violation is read
+ * off them.
+ */
+#ifndef HARK_CHECK_SEARCH_H
+#define HARK_CHECK_SEARCH_H
+
+#include "job.h"
+
+enum search_verdict {
+    SEARCH_OK = 0,
+    SEARCH_VIOLATED,   /* `violated`, and the path to it */
+    SEARCH_UNFINISHED, /* the program itself can not finish, without failures and protocol: no fault of a protocol; with path */
+    SEARCH_LIMIT,      /* nothing wrong as far as it got: the limit of states or memory was reached */
+    SEARCH_FAILED      /* no memory, or a limit of this program: `why` */
+};
+
+struct search_options {
+    const char *protocol; /* NULL: what the scenario names */
+    uint64_t most_states, most_bytes; /* 0: no limit */
+    bool atomic;          /* control frames, announcements and stores happen at once, in one order: far fewer states */
+    /* NULL, or called now and then, for a progress line. */
+    void (*progress)(void *self, uint64_t states, uint64_t waiting, uint32_t depth, uint64_t bytes);
+    void *self;
+};
+
+struct search_result {
+    enum search_verdict verdict;
+    uint64_t states, transitions, finals; /* finals: states in which only failures can still happen */
+    uint64_t outcomes;    /* different ones of the program without failures: what everybody has delivered and sent */
+    uint32_t depth;       /* of the deepest state, or of the violation, in steps */
+    uint64_t bytes;       /* memory for all of it */
+    uint64_t made, looked_up; /* steps of cores that were made, and that were known */
+    double seconds;
+    uint16_t violated;
+    char why[HARK_SCENARIO_ERROR];
+    struct job_step *path; /* owned; free() */
+    uint32_t path_length;
+};
+
+/* Explores the scenario: first without protocol and failures, for what it may come to, then with them. */
+struct search_result search(const struct hark_scenario *s, const struct search_options *options);
+
+#endif
