@@ -24,7 +24,7 @@ enum hark_op_type {
     HARK_OP_SEND,       /* S j    to j, which may be the process itself */
     HARK_OP_RECEIVE,    /* R j    from j; R from anyone; R j.s message s of the channel, as tags do */
     HARK_OP_TEST,       /* T j    is there one from j? May miss, and takes it if not */
-    HARK_OP_WAIT,       /* W j    completes a T that missed, else nothing */
+    HARK_OP_WAIT,       /* W j    completes the T at `to` if that missed, else nothing */
     HARK_OP_CHECKPOINT, /* C */
     HARK_OP_OUTPUT,     /* O      waits until what it shows is stable */
     HARK_OP_IF,         /* T j[   goes on behind it after a hit, at `to` after a miss */
@@ -38,8 +38,8 @@ enum hark_op_type {
 struct hark_op {
     uint8_t type;
     int8_t peer;  /* a rank; -1: anyone, or none */
-    uint8_t ssn;  /* RECEIVE, TEST, WAIT: this message of the channel; 0: the first there is */
-    uint8_t to;   /* IF, ELSE: index of the operation to go on with */
+    uint8_t ssn;  /* RECEIVE, TEST, IF, WAIT: this message of the channel; 0: the first there is */
+    uint8_t to;   /* IF, ELSE: index of the operation to go on with; WAIT: of its TEST, whose peer and ssn it has */
     uint16_t column, line; /* where it stands in the file, from 1; 0: made by a program */
 };
 
@@ -65,7 +65,7 @@ struct hark_scenario {
     uint32_t ranks;
     struct hark_op op[HARK_SCENARIO_RANKS][HARK_SCENARIO_OPS + 1];
     uint8_t cluster[HARK_SCENARIO_RANKS]; /* number of each rank's cluster or team, by first appearance */
-    int8_t parent[HARK_SCENARIO_RANKS];   /* of the tree of M, B, A, Q; -1: its root; -2: outside */
+    int8_t parent[HARK_SCENARIO_RANKS];   /* of the tree of M, B, A, Q; -1: its root; -2: outside; without a tree: 0 */
     bool tree;                            /* one is given */
     bool fifo;                            /* frames from one process to another arrive in order */
     bool exact_gate;                      /* hydee: HARK_EXACT_GATE */
@@ -87,15 +87,17 @@ struct hark_schedule_line {
     char *text;        /* owned */
 };
 
-/* Reads `length` bytes of text; `name` is the file's, for messages. 0, or -1 and error: "FILE:LINE:COLUMN: what, and what was
- * expected". On failure the scenario is empty. */
+/* Reads `length` bytes of text; `name` is the file's, for messages. 0, or -1 and error: "FILE:LINE:COLUMN: what, expected
+ * what"; without memory only FILE and that. On failure the scenario is empty. */
 int hark_scenario_parse(struct hark_scenario *s, const char *text, size_t length, const char *name,
     char error[HARK_SCENARIO_ERROR]);
-/* The same from a file; "-" is standard input. */
+/* The same from a file; "-" is standard input. If it can not be read, or is too large, error names FILE and says why. */
 int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HARK_SCENARIO_ERROR]);
-/* The text of a scenario, which parses to the same one; the caller frees it. NULL without memory. */
+/* The text of a scenario, which parses to the same one (but for lines and columns); the caller frees it. NULL without
+ * memory. */
 char *hark_scenario_text(const struct hark_scenario *s);
-/* Adds a line to the schedule. -1 without memory. */
+/* Adds a line to the schedule, blanks at its ends left out. -1 without memory, and for what is no such line: more than one
+ * line, or bytes that are not ASCII; a step that is empty or begins with # or =; a transcript before any step. */
 int hark_scenario_add(struct hark_scenario *s, bool transcript, const char *text);
 void hark_scenario_free(struct hark_scenario *s);
 

@@ -1,0 +1,492 @@
+/* scenario.c: reads the text of a scenario, a line at a time. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hark/registry.h"
+#include "scenario_parts.h"
+
+enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
+
+enum keyword {
+    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, GATE, TREE, FAILS, EXPECT, SCHEDULE, PROGRAM,
+    KEYWORDS
+};
+static const char *const keywords[] = {"name", "about", "protocol", "clusters", "network", "content", "copies",
+    "generations", "gate", "tree", "fails", "expect", "schedule"};
+
+/* ---- messages ------------------------------------------------------------------------------------------------------- */
+
+int hark_scenario_wrong(struct hark_scenario_reader *r, struct hark_scenario_place at, const char *format, ...)
+{
+    va_list list;
+    int n = snprintf(r->error, HARK_SCENARIO_ERROR, "%.90s:%u:%u: ", r->name, at.line, at.column);
+    va_start(list, format);
+    vsnprintf(r->error + n, HARK_SCENARIO_ERROR - (size_t)n, format, list);
+    va_end(list);
+    return -1;
+}
+
+static struct hark_scenario_place place(const struct hark_scenario_reader *r, const char *at)
+{
+    return (struct hark_scenario_place){r->line, (uint32_t)(at - r->begin) + 1};
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* What stands at `at` instead of what was expected. A file of any bytes may end up here: only printable ones are shown. */
+static int unexpected(struct hark_scenario_reader *r, const char *at, const char *expected)
+{
+    char found[25];
+    size_t n = 0;
+    if (at == r->end) return hark_scenario_wrong(r, place(r, at), "found the end of the line, expected %s", expected);
+    for (; n < sizeof found - 1 && at + n < r->end && (n == 0 || !is_blank(at[n])); n++)
+        found[n] = at[n] >= ' ' && at[n] <= '~' ? at[n] : '?';
+    found[n] = 0;
+    return hark_scenario_wrong(r, place(r, at), "found '%s', expected %s", found, expected);
+}
+
+static int no_memory(char *error, const char *name)
+{
+    snprintf(error, HARK_SCENARIO_ERROR, "%.90s: out of memory", name);
+    return -1;
+}
+
+/* ---- pieces of a line ------------------------------------------------------------------------------------------------- */
+
+static void blanks(struct hark_scenario_reader *r)
+{
+    while (r->at < r->end && is_blank(*r->at)) r->at++;
+}
+
+static bool character(struct hark_scenario_reader *r, char c)
+{
+    if (r->at == r->end || *r->at != c) return false;
+    r->at++;
+    return true;
+}
+
+static bool digit(const struct hark_scenario_reader *r)
+{
+    return r->at < r->end && *r->at >= '0' && *r->at <= '9';
+}
+
+/* A decimal number of least .. most; else nothing is read. */
+static bool number(struct hark_scenario_reader *r, uint32_t least, uint32_t most, uint32_t *value)
+{
+    const char *begin = r->at;
+    for (*value = 0; digit(r); r->at++)
+        if (*value <= most) *value = *value * 10 + (uint32_t)(*r->at - '0');
+    if (r->at > begin && *value >= least && *value <= most) return true;
+    r->at = begin;
+    return false;
+}
+
+/* The word `w`, if it is the next one. */
+static bool word(struct hark_scenario_reader *r, const char *w)
+{
+    size_t n = strlen(w);
+    if ((size_t)(r->end - r->at) < n || memcmp(r->at, w, n) != 0) return false;
+    if (r->at + n < r->end && !is_blank(r->at[n])) return false;
+    r->at += n;
+    blanks(r);
+    return true;
+}
+
+/* One of `words`, the end of which is a NULL; its index, or -1 and the error. */
+static int one_of(struct hark_scenario_reader *r, const char *const *words, const char *expected)
+{
+    for (int i = 0; words[i]; i++)
+        if (word(r, words[i])) return i;
+    return unexpected(r, r->at, expected);
+}
+
+static int end_of_line(struct hark_scenario_reader *r)
+{
+    return r->at == r->end ? 0 : unexpected(r, r->at, "the end of the line");
+}
+
+/* The length of the character at `at`, 0 if it is none that may be shown. RFC 3629. */
+static uint32_t utf8(const char *at, const char *end)
+{
+    const uint8_t *c = (const uint8_t *)at;
+    uint32_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+    if (n == 1) return c[0] == '\t' || (c[0] >= ' ' && c[0] != 0x7f);
+    if (n > (size_t)(end - at)) return 0;
+    for (uint32_t i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    bool surrogate_or_long = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+                             (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f) ||
+                             (c[0] == 0xc2 && c[1] < 0xa0); /* or a control character */
+    return surrogate_or_long ? 0 : n;
+}
+
+static int only_characters(struct hark_scenario_reader *r, bool ascii)
+{
+    for (const char *at = r->at; at < r->end;) {
+        uint32_t n = utf8(at, r->end);
+        if (n == 0 || (ascii && n > 1))
+            return hark_scenario_wrong(r, place(r, at), "found the byte 0x%02x, expected %s", (uint8_t)*at,
+                ascii ? "ASCII" : "text in UTF-8");
+        at += n;
+    }
+    return 0;
+}
+
+/* The rest of the line, of at most room - 1 bytes. */
+static int rest(struct hark_scenario_reader *r, char *to, size_t room, const char *expected)
+{
+    size_t n = (size_t)(r->end - r->at);
+    if (n == 0) return unexpected(r, r->at, expected);
+    if (n >= room)
+        return hark_scenario_wrong(r, place(r, r->at + room - 1), "found more text, expected at most %zu bytes", room - 1);
+    memcpy(to, r->at, n);
+    to[n] = 0;
+    r->at = r->end;
+    return 0;
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------------- */
+
+/* The rank and message behind the letter of an operation. */
+static int operation_peer(struct hark_scenario_reader *r, struct hark_op *op)
+{
+    uint32_t peer, ssn;
+    if (op->type == HARK_OP_RECEIVE && !digit(r)) return 0;
+    if (!number(r, 0, HARK_SCENARIO_RANKS - 1, &peer))
+        return unexpected(r, r->at, "a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
+    op->peer = (int8_t)peer;
+    if (op->type == HARK_OP_SEND || !character(r, '.')) return 0;
+    if (!number(r, 1, HARK_SCENARIO_SSN, &ssn))
+        return unexpected(r, r->at, "a message of the channel, from 1 to 16 (HARK_SCENARIO_SSN)");
+    op->ssn = (uint8_t)ssn;
+    return 0;
+}
+
+int hark_scenario_op(struct hark_scenario_reader *r, uint32_t rank, struct hark_op op)
+{
+    struct hark_scenario_place at = {op.line, op.column};
+    if (r->ops[rank] == HARK_SCENARIO_OPS)
+        return hark_scenario_wrong(r, at, "p%u has more operations, expected at most %d (HARK_SCENARIO_OPS)", rank,
+            HARK_SCENARIO_OPS);
+    r->s->op[rank][r->ops[rank]++] = op;
+    return 0;
+}
+
+/* T j[ | ] : where to go on is known when the part ends. */
+static int branch(struct hark_scenario_reader *r, uint32_t rank, char c, struct hark_op op)
+{
+    struct hark_op *fork = &r->s->op[rank][r->fork[rank]];
+    const uint8_t next = (uint8_t)r->ops[rank];
+    if (c == ']') {
+        if (r->part[rank] != 2) return unexpected(r, r->at - 1, r->part[rank] ? "| before it" : "T j[ before it");
+        fork->to = next;
+        r->part[rank] = 0;
+        return 0;
+    }
+    if (c == '|') {
+        if (r->part[rank] != 1) return unexpected(r, r->at - 1, r->part[rank] ? "] after two parts" : "T j[ before it");
+        op.type = HARK_OP_ELSE;
+        fork->to = (uint8_t)(next + 1);
+    } else if (r->part[rank]) {
+        struct hark_scenario_place at = {op.line, op.column};
+        return hark_scenario_wrong(r, at, "a branch inside a branch, expected branches that are not nested");
+    }
+    r->fork[rank] = next;
+    r->part[rank]++;
+    return hark_scenario_op(r, rank, op);
+}
+
+static int operation(struct hark_scenario_reader *r, uint32_t rank)
+{
+    static const char expected[] = "an operation (S R T W C O M B A Q = | ])";
+    const struct hark_scenario_place at = place(r, r->at);
+    struct hark_op op = {.peer = -1, .line = (uint16_t)(at.line < UINT16_MAX ? at.line : UINT16_MAX),
+        .column = (uint16_t)(at.column < UINT16_MAX ? at.column : UINT16_MAX)};
+    const char c = *r->at++, *letter = strchr(hark_op_letters, c);
+    if (c == ']' || c == '|') return branch(r, rank, c, op);
+    if (c == '=') {
+        if (r->part[rank]) return unexpected(r, r->at - 1, "barriers outside of branches");
+        op.type = HARK_OP_BARRIER;
+        return hark_scenario_op(r, rank, op);
+    }
+    if (letter == NULL || c == '[' || c == '.') return unexpected(r, r->at - 1, expected);
+    op.type = (uint8_t)(letter - hark_op_letters);
+    if (op.type <= HARK_OP_WAIT && operation_peer(r, &op) < 0) return -1;
+    if (op.type != HARK_OP_TEST || !character(r, '[')) return hark_scenario_op(r, rank, op);
+    op.type = HARK_OP_IF;
+    return branch(r, rank, '[', op);
+}
+
+static int program(struct hark_scenario_reader *r, uint32_t rank, const char *keyword)
+{
+    if (r->program[rank].line == 0) r->program[rank] = place(r, keyword);
+    if (rank >= r->s->ranks) r->s->ranks = rank + 1;
+    for (blanks(r); r->at < r->end; blanks(r))
+        if (operation(r, rank) < 0) return -1;
+    return 0;
+}
+
+/* ---- what else a line may be ---------------------------------------------------------------------------------------- */
+
+static int protocol(struct hark_scenario_reader *r)
+{
+    char expected[120] = "one of";
+    for (unsigned i = 0; hark_protocol_at(i); i++) {
+        const struct hark_protocol *p = hark_protocol_at(i);
+        size_t n = strlen(expected);
+        if (p->kind == HARK_KIND_RECOVERY) continue;
+        if (word(r, p->name)) {
+            snprintf(r->s->protocol, sizeof r->s->protocol, "%s", p->name);
+            return 0;
+        }
+        snprintf(expected + n, sizeof expected - n, " %s", p->name);
+    }
+    return unexpected(r, r->at, expected);
+}
+
+static int cluster_part(struct hark_scenario_reader *r, uint8_t cluster)
+{
+    const char *begin = r->at;
+    const struct hark_scenario_place at = place(r, begin);
+    uint32_t first, last;
+    if (!number(r, 0, HARK_SCENARIO_RANKS - 1, &first)) return unexpected(r, r->at, "a rank, or a range such as 0-3");
+    last = first;
+    if (character(r, '-') && !number(r, 0, HARK_SCENARIO_RANKS - 1, &last))
+        return unexpected(r, r->at, "the last rank of a range");
+    if (last < first) return unexpected(r, begin, "an ascending range");
+    for (uint32_t rank = first; rank <= last; rank++) {
+        if (r->cluster[rank].line)
+            return hark_scenario_wrong(r, at, "found rank %u again, expected every rank once", rank);
+        r->cluster[rank] = at;
+        r->s->cluster[rank] = cluster;
+    }
+    return 0;
+}
+
+static int clusters(struct hark_scenario_reader *r)
+{
+    uint8_t cluster = 0;
+    r->clusters = place(r, r->at);
+    do {
+        do {
+            if (cluster_part(r, cluster) < 0) return -1;
+        } while (character(r, ','));
+        if (r->at < r->end && !is_blank(*r->at)) return unexpected(r, r->at, "a comma, a blank or the end of the line");
+        blanks(r);
+        cluster++;
+    } while (r->at < r->end);
+    return 0;
+}
+
+static int tree(struct hark_scenario_reader *r)
+{
+    static const char parents[] = "0123456789abcdef";
+    bool root = false;
+    r->tree = place(r, r->at);
+    r->s->tree = true;
+    for (; r->at < r->end && !is_blank(*r->at) && r->tree_length < HARK_SCENARIO_RANKS; r->at++) {
+        const char *parent = strchr(parents, *r->at);
+        if (*r->at == 'r' && root) return unexpected(r, r->at, "one root");
+        if (!parent && *r->at != 'r' && *r->at != '.') return unexpected(r, r->at, "r, the rank of a parent, or .");
+        root |= *r->at == 'r';
+        r->s->parent[r->tree_length++] = (int8_t)(parent ? parent - parents : *r->at == 'r' ? -1 : -2);
+    }
+    if (!root) return unexpected(r, r->at, "a root r");
+    blanks(r);
+    return 0;
+}
+
+static int fails(struct hark_scenario_reader *r)
+{
+    static const char *const when[] = {"nested", "during", "wave", "decided", NULL};
+    const struct hark_scenario_place at = place(r, r->at);
+    struct hark_fail *fail = &r->s->fail[r->s->fails];
+    uint32_t rank;
+    if (r->s->fails == HARK_SCENARIO_FAILS)
+        return hark_scenario_wrong(r, at, "found one more failure, expected at most %d (HARK_SCENARIO_FAILS)",
+            HARK_SCENARIO_FAILS);
+    if (word(r, "any")) fail->rank = -1;
+    else if (word(r, "recovery")) fail->rank = HARK_FAIL_RECOVERY;
+    else if (character(r, 'p') && number(r, 0, HARK_SCENARIO_RANKS - 1, &rank) && (r->at == r->end || is_blank(*r->at)))
+        fail->rank = (int8_t)rank;
+    else return unexpected(r, r->begin + at.column - 1, "p0 to p15, any or recovery");
+    r->fail[r->s->fails++] = at;
+    blanks(r);
+    if (r->at == r->end) return 0;
+    const char *word_at = r->at;
+    int which = one_of(r, when, "nested, during, wave, decided or the end of the line");
+    if (which < 0) return -1;
+    fail->when = (uint8_t)(HARK_FAIL_NESTED + which);
+    if (fail->rank == HARK_FAIL_RECOVERY && fail->when >= HARK_FAIL_WAVE)
+        return unexpected(r, word_at, "a process that takes checkpoints, or nested or during");
+    return 0;
+}
+
+static int limited(struct hark_scenario_reader *r, uint8_t *to, const char *expected)
+{
+    uint32_t value;
+    if (!number(r, 1, 8, &value)) return unexpected(r, r->at, expected);
+    *to = (uint8_t)value;
+    blanks(r);
+    return 0;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------------ */
+
+/* What the keyword is about; r->at is behind it. */
+static int values(struct hark_scenario_reader *r, enum keyword k)
+{
+    static const char *const networks[] = {"unordered", "fifo", NULL}, *const contents[] = {"fixed", "history", NULL};
+    static const char *const gates[] = {"exact", NULL};
+    struct hark_scenario *s = r->s;
+    int which = 0;
+    switch (k) {
+    case NAME: return rest(r, s->name, sizeof s->name, "a name");
+    case ABOUT: return rest(r, s->about, sizeof s->about, "a sentence");
+    case EXPECT: return rest(r, s->expect, sizeof s->expect, "ok, or how the violation begins");
+    case PROTOCOL: return protocol(r);
+    case CLUSTERS: return clusters(r);
+    case NETWORK:
+        which = one_of(r, networks, "fifo or unordered");
+        s->fifo = which > 0;
+        return which;
+    case CONTENT:
+        which = one_of(r, contents, "fixed or history");
+        s->content = (uint8_t)(HARK_CONTENT_FIXED + which);
+        return which;
+    case COPIES: return limited(r, &s->copies, "a number from 1 to 8");
+    case GENERATIONS: return limited(r, &s->generations, "a number from 1 to 8");
+    case GATE: s->exact_gate = true; return one_of(r, gates, "exact");
+    case TREE: return tree(r);
+    case FAILS: return fails(r);
+    default: return 0;
+    }
+}
+
+/* The keyword at r->at, which moves behind it; of PROGRAM *rank. -1 and the error. */
+static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
+{
+    static const char expected[] = "name, about, protocol, clusters, network, content, copies, generations, gate, tree, "
+                                   "p0:, fails, expect or schedule";
+    const char *begin = r->at;
+    for (int k = 0; k < PROGRAM; k++) {
+        size_t n = strlen(keywords[k]);
+        if ((size_t)(r->end - begin) < n || memcmp(begin, keywords[k], n) != 0) continue;
+        if (begin + n < r->end && !is_blank(begin[n]) && begin[n] != '#') continue;
+        r->at = begin + n;
+        blanks(r);
+        if (k != FAILS && r->first[k])
+            return hark_scenario_wrong(r, place(r, begin), "found %s again, expected it once (it is in line %u)", keywords[k],
+                r->first[k]);
+        r->first[k] = r->line;
+        return k;
+    }
+    if (!character(r, 'p') || !digit(r)) return unexpected(r, begin, expected);
+    if (!number(r, 0, HARK_SCENARIO_RANKS - 1, rank))
+        return unexpected(r, r->at, "a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
+    if (!character(r, ':')) return unexpected(r, r->at, "a colon");
+    return PROGRAM;
+}
+
+static int line(struct hark_scenario_reader *r)
+{
+    const char *begin = r->at;
+    uint32_t rank = 0;
+    int k = keyword(r, &rank), status;
+    if (k < 0) return -1;
+    bool text = k == ABOUT || k == EXPECT;
+    const char *comment = text ? NULL : memchr(r->at, '#', (size_t)(r->end - r->at));
+    if (comment) r->end = comment;
+    while (r->end > r->at && is_blank(r->end[-1])) r->end--;
+    if (only_characters(r, k != ABOUT) < 0) return -1;
+    status = k == PROGRAM ? program(r, rank, begin) : values(r, (enum keyword)k);
+    return status < 0 ? -1 : end_of_line(r);
+}
+
+static int schedule_line(struct hark_scenario_reader *r)
+{
+    struct hark_scenario *s = r->s;
+    const char *begin = r->at;
+    bool transcript = character(r, '=');
+    if (only_characters(r, true) < 0) return -1;
+    if (transcript && s->schedule_lines == 0) return unexpected(r, begin, "a step before its transcript");
+    char *text = strndup(r->at, (size_t)(r->end - r->at));
+    int status = text ? hark_scenario_add(s, transcript, text) : -1;
+    free(text);
+    if (status < 0) return no_memory(r->error, r->name);
+    s->schedule[s->schedule_lines - 1].line = r->line;
+    return 0;
+}
+
+static int lines(struct hark_scenario_reader *r, const char *text, size_t length)
+{
+    const char *next = text, *end = text + length;
+    while (next < end) {
+        const char *newline = memchr(next, '\n', (size_t)(end - next));
+        r->begin = r->at = next;
+        r->end = newline ? newline : end;
+        next = newline ? newline + 1 : end;
+        r->line++;
+        while (r->end > r->at && (is_blank(r->end[-1]) || r->end[-1] == '\r')) r->end--;
+        blanks(r);
+        if (r->at == r->end || *r->at == '#') continue;
+        if ((r->first[SCHEDULE] ? schedule_line(r) : line(r)) < 0) return -1;
+    }
+    return 0;
+}
+
+int hark_scenario_parse(struct hark_scenario *s, const char *text, size_t length, const char *name,
+    char error[HARK_SCENARIO_ERROR])
+{
+    struct hark_scenario_reader r = {.s = s, .name = name, .error = error};
+    memset(s, 0, sizeof *s);
+    *error = 0;
+    if (lines(&r, text, length) == 0 && hark_scenario_check(&r) == 0) return 0;
+    hark_scenario_free(s);
+    return -1;
+}
+
+/* All of a file; NULL and the error. */
+static char *whole(FILE *f, const char *name, size_t *length, char error[HARK_SCENARIO_ERROR])
+{
+    size_t room = 1 << 12;
+    char *text = malloc(room);
+    for (*length = 0; text != NULL;) {
+        *length += fread(text + *length, 1, room - *length, f);
+        if (*length < room || room > FILE_MOST) break;
+        room *= 2;
+        char *more = realloc(text, room);
+        if (more == NULL) free(text);
+        text = more;
+    }
+    if (text == NULL) no_memory(error, name);
+    else if (ferror(f)) snprintf(error, HARK_SCENARIO_ERROR, "%.90s: %s", name, strerror(errno));
+    else if (*length > FILE_MOST) snprintf(error, HARK_SCENARIO_ERROR, "%.90s: more than %d bytes", name, FILE_MOST);
+    else return text;
+    free(text);
+    return NULL;
+}
+
+int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HARK_SCENARIO_ERROR])
+{
+    bool input = strcmp(path, "-") == 0;
+    const char *name = input ? "stdin" : path;
+    FILE *f = input ? stdin : fopen(path, "rb");
+    size_t length;
+    memset(s, 0, sizeof *s);
+    if (f == NULL) {
+        snprintf(error, HARK_SCENARIO_ERROR, "%.90s: %s", name, strerror(errno));
+        return -1;
+    }
+    char *text = whole(f, name, &length, error);
+    int status = text ? hark_scenario_parse(s, text, length, name, error) : -1;
+    free(text);
+    if (!input) fclose(f);
+    return status;
+}
