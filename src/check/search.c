@@ -133,29 +133,28 @@ static uint16_t at_end(struct exploration *x, const struct job *job)
     return !x->collect && x->outcomes->count > known ? VIOLATED_FINAL : 0;
 }
 
-/* With atomic control: the first step that is no application's, no application message's and no failure; or none. */
-static const struct job_step *at_once(struct exploration *x, const struct job *job, const struct job_step *step, uint32_t n)
+/* With atomic control: what happens at once, the first step that is no application's, no application message's and no
+ * failure. False: nothing does. */
+static bool at_once(struct lab *lab, const struct job *job, struct job_step *next)
 {
-    for (uint32_t k = 0; k < n; k++) {
+    struct job_step step[JOB_STEPS];
+    uint32_t failing, n = job_steps(lab, job, step, &failing);
+    for (uint32_t k = 0; k < n - failing && !lab->failed; k++) {
+        *next = step[k];
         if (step[k].what == STEP_APP || step[k].what == STEP_RESTART) continue;
-        if (step[k].what != STEP_FRAME) return &step[k];
-        if (frame_of(&x->lab, job_frame(&x->lab, job, step[k].who, step[k].index))->header[1] != HARK_APP) return &step[k];
+        if (step[k].what != STEP_FRAME) return true;
+        if (frame_of(lab, job_frame(lab, job, step[k].who, step[k].index))->header[1] != HARK_APP) return true;
     }
-    return NULL;
+    return false;
 }
 
-/* Goes on from `job` with what happens at once. */
-static uint16_t settle(struct exploration *x, struct job *job)
+static uint16_t settle(struct lab *lab, struct job *job)
 {
-    for (;;) {
-        struct job_step step[JOB_STEPS];
-        uint32_t failing, n = job_steps(&x->lab, job, step, &failing);
-        bool happened;
-        const struct job_step *next = at_once(x, job, step, n - failing);
-        if (next == NULL || x->lab.failed) return 0;
-        uint16_t violated = job_take(&x->lab, job, *next, &happened);
-        if (violated || x->lab.failed) return violated;
-    }
+    uint16_t violated = 0;
+    bool happened;
+    for (struct job_step next; !violated && !lab->failed && at_once(lab, job, &next);)
+        violated = job_take(lab, job, next, &happened);
+    return violated;
 }
 
 static bool enough(struct exploration *x)
@@ -182,7 +181,7 @@ static void expand(struct exploration *x, uint64_t i)
         struct job next = job;
         bool happened;
         uint16_t violated = job_take(&x->lab, &next, step[k], &happened);
-        if (!violated && x->options->atomic && happened && !x->lab.failed) violated = settle(x, &next);
+        if (!violated && x->options->atomic && happened && !x->lab.failed) violated = settle(&x->lab, &next);
         x->r->violated = violated;
         x->r->transitions++;
         if (violated) path_to(x, i, &step[k]);
@@ -278,4 +277,42 @@ struct search_result search(const struct hark_scenario *s, const struct search_o
     intern_free(&outcomes);
     r.seconds = now() - begin;
     return r;
+}
+
+/* ---- the way to a violation -------------------------------------------------------------------------------------------- */
+
+static int tell(struct lab *lab, struct job *job, struct job_step step, struct hark_scenario *story, uint16_t *violated)
+{
+    char text[DESCRIBE_BYTES], transcript[TRANSCRIPT_BYTES];
+    describe_step(lab, job, step, text);
+    *violated = describe_take(lab, job, step, transcript);
+    return hark_scenario_add(story, false, text) < 0 || hark_scenario_add(story, true, transcript) < 0 ? -1 : 0;
+}
+
+int search_story(const struct hark_scenario *s, const struct search_options *options, const struct search_result *result,
+    struct hark_scenario *story)
+{
+    char error[HARK_SCENARIO_ERROR];
+    const char *protocol = result->verdict == SEARCH_UNFINISHED ? "none" : options->protocol;
+    struct lab lab;
+    struct job job;
+    struct job_step next;
+    uint16_t violated = 0;
+    *story = *s;
+    story->schedule = NULL;
+    story->schedule_lines = 0;
+    if (protocol) snprintf(story->protocol, sizeof story->protocol, "%s", protocol);
+    struct hark_scenario now = *story; /* the schedule grows in the other */
+    if (result->verdict == SEARCH_UNFINISHED) now.fifo = story->fifo = true;
+    if (lab_open(&lab, &now, protocol, error) < 0) return -1;
+    job_first(&lab, &job);
+    int status = 0;
+    for (uint32_t k = 0; k < result->path_length && status == 0 && !violated && !lab.failed; k++) {
+        status = tell(&lab, &job, result->path[k], story, &violated);
+        while (status == 0 && options->atomic && !violated && !lab.failed && at_once(&lab, &job, &next))
+            status = tell(&lab, &job, next, story, &violated);
+    }
+    if (lab.failed) status = -1;
+    lab_close(&lab);
+    return status;
 }

@@ -7,7 +7,7 @@
 #ifndef HARK_CHECK_SEARCH_H
 #define HARK_CHECK_SEARCH_H
 
-#include "job.h"
+#include "describe.h"
 
 enum search_verdict {
     SEARCH_OK = 0,
@@ -42,5 +42,9 @@ struct search_result {
 
 /* Explores the scenario: first without protocol and failures, for what it may come to, then with them. */
 struct search_result search(const struct hark_scenario *s, const struct search_options *options);
+/* Adds the path of a result, every step of it in words and with its transcript, to the schedule of *story, which begins as a
+ * copy of the scenario without one. -1: no memory. */
+int search_story(const struct hark_scenario *s, const struct search_options *options, const struct search_result *result,
+    struct hark_scenario *story);
 
 #endif

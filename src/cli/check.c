@@ -1,0 +1,216 @@
+/* check.c: `hark check`: every interleaving of small programs, through the cores that ship. */
+#include "check.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../check/search.h"
+#include "values.h"
+
+struct arguments {
+    struct search_options search;
+    uint64_t failures;
+    bool own_failures; /* --failures was given */
+    const char *out, *json;
+    char **file;
+    int files;
+};
+
+static const char usage[] = "usage: hark check [OPTION]... SCENARIO...";
+
+void hark_cli_check_help(void)
+{
+    printf("%s\n%s", usage,
+        "Explores every interleaving of small programs and failures through the protocols' own code; see hark-scenario(5).\n"
+        "  --protocol P       instead of the scenario's own\n"
+        "  --failures F       any F processes fail, one after the other, also during recovery; instead of the scenario's own\n"
+        "  --atomic           what protocols do by themselves (control frames, announcements, stores) happens at once\n"
+        "  --max-states N     stop after about so many states\n"
+        "  --max-memory SIZE  stop at about this much memory: 512M, 16G\n"
+        "  -o FILE            where a violation goes, as a scenario with its schedule (NAME-violation.hark)\n"
+        "  --json FILE        write the figures\n"
+        "Exit status: 0 as expected, or nothing found; 1 a violation; 2 bad usage or input.\n");
+}
+
+static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int bad(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("hark check: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return 2;
+}
+
+/* 0: go on; 2: said why not; -1: help was asked for and given. */
+static int parse(int argc, char **argv, struct arguments *a)
+{
+    static const struct option options[] = {{"protocol", required_argument, NULL, 'p'},
+        {"failures", required_argument, NULL, 'f'}, {"atomic", no_argument, NULL, 'a'},
+        {"max-states", required_argument, NULL, 's'}, {"max-memory", required_argument, NULL, 'm'},
+        {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    int c;
+    optind = 0; /* start anew: the dispatcher has parsed options of its own */
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":ho:", options, NULL)) != -1) {
+        switch (c) {
+        case 'p': a->search.protocol = optarg; break;
+        case 'f':
+            a->own_failures = true;
+            if (!hark_cli_whole_number(optarg, HARK_SCENARIO_FAILS, &a->failures))
+                return bad("--failures: expected 0 to %d, found \"%s\"", HARK_SCENARIO_FAILS, optarg);
+            break;
+        case 'a': a->search.atomic = true; break;
+        case 's':
+            if (!hark_cli_whole_number(optarg, UINT32_MAX - 2, &a->search.most_states) || a->search.most_states == 0)
+                return bad("--max-states: expected 1 to %u, found \"%s\"", UINT32_MAX - 2, optarg);
+            break;
+        case 'm':
+            if (!hark_cli_size(optarg, &a->search.most_bytes) || a->search.most_bytes == 0)
+                return bad("--max-memory: expected bytes such as 512M or 16G, found \"%s\"", optarg);
+            break;
+        case 'o': a->out = optarg; break;
+        case 'j': a->json = optarg; break;
+        case 'h': hark_cli_check_help(); return -1;
+        case ':': return bad("%s: needs a value", argv[optind - 1]);
+        default: return bad("no such option: %s", argv[optind - 1]);
+        }
+    }
+    if (a->search.protocol && hark_protocol_named(a->search.protocol) == NULL)
+        return bad("--protocol: no protocol is named \"%s\"", a->search.protocol);
+    a->file = argv + optind;
+    a->files = argc - optind;
+    return a->files ? 0 : bad("%s", usage);
+}
+
+/* ---- what is said ------------------------------------------------------------------------------------------------------- */
+
+static void progress(void *self, uint64_t states, uint64_t waiting, uint32_t depth, uint64_t bytes)
+{
+    fprintf(stderr, "\r%s: %llu states, %llu to do, depth %u, %llu MiB ", (const char *)self, (unsigned long long)states,
+        (unsigned long long)waiting, depth, (unsigned long long)(bytes >> 20));
+}
+
+static const char *verdict(const struct search_result *r)
+{
+    static const char *const words[] = {"ok", "violated", "unfinished", "limit", "failed"};
+    return words[r->verdict];
+}
+
+static void report(const char *name, const char *protocol, const struct search_result *r)
+{
+    printf("%-24s %-12s %-10s %10llu states %11llu steps %4u deep %8.2f s %8.0f states/s %5.0f bytes/state\n", name, protocol,
+        verdict(r), (unsigned long long)r->states, (unsigned long long)r->transitions, r->depth, r->seconds,
+        r->seconds > 0 ? (double)r->states / r->seconds : 0, r->states ? (double)r->bytes / (double)r->states : 0);
+    switch (r->verdict) {
+    case SEARCH_VIOLATED: printf("  after %u steps: %s\n", r->path_length, lab_violation(r->violated)); break;
+    case SEARCH_UNFINISHED:
+        printf("  the program can not finish even without failures and protocol: %s\n", lab_violation(r->violated));
+        break;
+    case SEARCH_LIMIT: puts("  nothing wrong as far as it went: the limit of states or memory was reached"); break;
+    default: break;
+    }
+    fflush(stdout);
+}
+
+static void json_row(FILE *json, const char *name, const char *protocol, const struct search_result *r, bool first)
+{
+    if (json == NULL) return;
+    fprintf(json, "%s\n  {\"name\": \"%s\", \"protocol\": \"%s\", \"verdict\": \"%s\", \"violated\": \"%s\", \"states\": %llu, "
+        "\"steps\": %llu, \"finals\": %llu, \"depth\": %u, \"seconds\": %.3f, \"bytes\": %llu, \"core_steps_made\": %llu, "
+        "\"core_steps_known\": %llu}", first ? "" : ",", name, protocol, verdict(r), lab_violation(r->violated),
+        (unsigned long long)r->states, (unsigned long long)r->transitions, (unsigned long long)r->finals, r->depth,
+        r->seconds, (unsigned long long)r->bytes, (unsigned long long)r->made, (unsigned long long)r->looked_up);
+}
+
+/* ---- one scenario ------------------------------------------------------------------------------------------------------- */
+
+/* The violation as a scenario: what it did, step by step. */
+static int write_story(const struct arguments *a, const struct hark_scenario *s, const struct search_result *r)
+{
+    struct hark_scenario story;
+    char path[128];
+    snprintf(path, sizeof path, "%s-violation.hark", s->name);
+    const char *out = a->out ? a->out : path;
+    char *text = search_story(s, &a->search, r, &story) == 0 ? hark_scenario_text(&story) : NULL;
+    FILE *file = text ? fopen(out, "we") : NULL;
+    int status = 0;
+    if (text == NULL) status = bad("%s: no memory for the way to the violation", s->name);
+    else if (file == NULL || fputs(text, file) == EOF) status = bad("%s: %s", out, strerror(errno));
+    if (file && fclose(file) != 0 && status == 0) status = bad("%s: %s", out, strerror(errno));
+    if (status == 0) printf("  written to %s: see it by `hark replay %s`\n", out, out);
+    free(text);
+    for (uint32_t i = 0; i < story.schedule_lines; i++) free(story.schedule[i].text);
+    free(story.schedule);
+    return status;
+}
+
+/* Does the scenario expect what was found? */
+static bool expected(const struct hark_scenario *s, const struct search_result *r)
+{
+    const char *found = r->verdict == SEARCH_OK ? "ok" : r->verdict == SEARCH_VIOLATED ? lab_violation(r->violated) : "";
+    return s->expect[0] && strncmp(s->expect, found, strlen(s->expect)) == 0;
+}
+
+static int check_one(const struct arguments *a, struct hark_scenario *s, FILE *json, bool first)
+{
+    struct search_options options = a->search;
+    if (a->own_failures) {
+        s->fails = (uint32_t)a->failures;
+        for (uint32_t i = 0; i < s->fails; i++) s->fail[i] = (struct hark_fail){-1, HARK_FAIL_NESTED};
+    }
+    if (isatty(STDERR_FILENO)) {
+        options.progress = progress;
+        options.self = s->name;
+    }
+    struct search_result r = search(s, &options);
+    if (options.progress) fputs("\r\033[K", stderr);
+    const char *protocol = a->search.protocol ? a->search.protocol : s->protocol;
+    int status = 0;
+    if (r.verdict == SEARCH_FAILED && r.states == 0) {
+        status = bad("%s: %s", s->name, r.why);
+    } else {
+        report(s->name, protocol, &r);
+        json_row(json, s->name, protocol, &r, first);
+        if (r.verdict == SEARCH_FAILED) status = bad("%s: stopped: %s", s->name, r.why);
+        if (r.verdict == SEARCH_UNFINISHED) status = 2;
+        if (r.verdict == SEARCH_VIOLATED && !expected(s, &r)) status = write_story(a, s, &r) ? 2 : 1;
+        if (r.verdict == SEARCH_OK && s->expect[0] && !expected(s, &r)) {
+            printf("  expected: %s\n", s->expect);
+            status = 1;
+        }
+    }
+    free(r.path);
+    return status;
+}
+
+int hark_cli_check(int argc, char **argv)
+{
+    struct arguments a = {0};
+    int worst = parse(argc, argv, &a);
+    if (worst != 0) return worst < 0 ? 0 : worst;
+    FILE *json = a.json ? fopen(a.json, "we") : NULL;
+    if (a.json && json == NULL) return bad("--json %s: %s", a.json, strerror(errno));
+    if (json) fputs("{\"schema\": 1, \"command\": \"check\", \"scenarios\": [", json);
+    for (int i = 0; i < a.files; i++) {
+        struct hark_scenario s;
+        char error[HARK_SCENARIO_ERROR];
+        int status = 2;
+        if (hark_scenario_read(&s, a.file[i], error) < 0) fprintf(stderr, "hark check: %s\n", error);
+        else status = check_one(&a, &s, json, i == 0);
+        hark_scenario_free(&s);
+        if (status > worst) worst = status;
+    }
+    if (json) {
+        fputs("\n]}\n", json);
+        if (fclose(json) != 0) return bad("--json %s: %s", a.json, strerror(errno));
+    }
+    return worst;
+}

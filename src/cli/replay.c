@@ -1,0 +1,176 @@
+/* replay.c: `hark replay`: one schedule of a scenario, step by step. */
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../check/describe.h"
+#include "check.h"
+#include "values.h"
+
+struct arguments {
+    const char *file, *protocol;
+    uint64_t step;   /* 0: to the end */
+    bool states, quiet;
+};
+
+static const char usage[] = "usage: hark replay [OPTION]... SCENARIO";
+
+void hark_cli_replay_help(void)
+{
+    printf("%s\n%s", usage,
+        "Makes the steps of a scenario's schedule and shows what each process does; see hark-scenario(5).\n"
+        "  --protocol P  instead of the scenario's own\n"
+        "  --step K      only the first K steps, then the state of every process, with the paper's names\n"
+        "  --state       that after every step, of the process that made it\n"
+        "  --quiet       only what differs from the transcript\n"
+        "Exit status: 0 as the transcript says; 1 otherwise, or at a violation; 2 bad usage or input.\n");
+}
+
+static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int bad(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("hark replay: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return 2;
+}
+
+static int parse(int argc, char **argv, struct arguments *a)
+{
+    static const struct option options[] = {{"protocol", required_argument, NULL, 'p'}, {"step", required_argument, NULL, 's'},
+        {"state", no_argument, NULL, 'S'}, {"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    int c;
+    optind = 0;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+        switch (c) {
+        case 'p': a->protocol = optarg; break;
+        case 's':
+            if (!hark_cli_whole_number(optarg, UINT32_MAX, &a->step) || a->step == 0)
+                return bad("--step: expected a number from 1, found \"%s\"", optarg);
+            break;
+        case 'S': a->states = true; break;
+        case 'q': a->quiet = true; break;
+        case 'h': hark_cli_replay_help(); return -1;
+        case ':': return bad("%s: needs a value", argv[optind - 1]);
+        default: return bad("no such option: %s", argv[optind - 1]);
+        }
+    }
+    if (optind + 1 != argc) return bad("%s", usage);
+    a->file = argv[optind];
+    return 0;
+}
+
+/* ---- states ------------------------------------------------------------------------------------------------------------- */
+
+/* Every field that is not 0, by the paper's name where it has one. */
+static void show_core(const struct lab *lab, uint32_t who)
+{
+    const struct hark_shape *shape = (who == lab->ranks ? lab->recovery : lab->protocol)->shape;
+    struct hark_cursor cursor = {0};
+    const char *table = NULL;
+    uint32_t row = UINT32_MAX;
+    for (struct hark_item i; hark_inspect(lab->core, shape, &cursor, &i);) {
+        if (i.table && (i.table != table || i.row != row)) printf("\n      %s %u:", i.table, i.row);
+        table = i.table;
+        row = i.row;
+        if (i.value == 0) continue;
+        printf(" %s", i.symbol && i.symbol[0] ? i.symbol : i.name);
+        if (i.element || i.word) printf("[%u.%u]", i.element, i.word);
+        if (i.value == HARK_INFINITY) printf("=inf");
+        else printf("=%llu", (unsigned long long)i.value);
+    }
+    putchar('\n');
+}
+
+static void show_state(struct lab *lab, const struct job *job, uint32_t who)
+{
+    if (who == lab->ranks) printf("    recovery:");
+    else printf("    p%u:", who);
+    local_open_core(lab, job->at[who]);
+    if (!lab->running) {
+        puts(" not running");
+        return;
+    }
+    printf(" incarnation %u, handed up %u, held %u, log %u, images %u;", lab->at.inc, lab->at.inboxes, lab->at.helds,
+        lab->at.payloads, lab->at.images);
+    show_core(lab, who);
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+
+/* What could have been done instead. */
+static void show_possible(struct lab *lab, const struct job *job)
+{
+    struct job_step step[JOB_STEPS];
+    uint32_t failing, n = job_steps(lab, job, step, &failing);
+    fputs("  possible now:", stderr);
+    for (uint32_t k = 0; k < n; k++) {
+        char text[DESCRIBE_BYTES];
+        describe_step(lab, job, step[k], text);
+        fprintf(stderr, "%s %s", k ? "," : "", text);
+    }
+    fputs(n ? "\n" : " nothing\n", stderr);
+}
+
+static int replay(const struct arguments *a, const struct hark_scenario *s, struct lab *lab)
+{
+    struct job job;
+    uint64_t made = 0;
+    int status = 0;
+    job_first(lab, &job);
+    for (uint32_t k = 0; k < s->schedule_lines && !lab->failed && (a->step == 0 || made < a->step); k++) {
+        const struct hark_schedule_line *line = &s->schedule[k];
+        const struct hark_schedule_line *golden = k + 1 < s->schedule_lines ? line + 1 : NULL;
+        struct job_step step;
+        char transcript[TRANSCRIPT_BYTES];
+        if (line->transcript) continue;
+        made++;
+        if (!describe_find(lab, &job, line->text, &step)) {
+            (void)bad("%s:%u: step %llu, \"%s\", can not be made here", a->file, line->line, (unsigned long long)made, line->text);
+            show_possible(lab, &job);
+            return 1;
+        }
+        uint16_t violated = describe_take(lab, &job, step, transcript);
+        if (!a->quiet) printf("%4llu  %s\n      %s\n", (unsigned long long)made, line->text, transcript);
+        if (golden && golden->transcript && strcmp(golden->text, transcript) != 0) {
+            (void)bad("%s:%u: step %llu, \"%s\": expected \"%s\", found \"%s\"", a->file, golden->line, (unsigned long long)made,
+                line->text, golden->text, transcript);
+            status = 1;
+        }
+        if (a->states) show_state(lab, &job, step.who);
+        if (violated) {
+            printf("violated: %s\n", lab_violation(violated));
+            status = 1;
+            break;
+        }
+    }
+    if (a->step)
+        for (uint32_t who = 0; who < lab->who && !lab->failed; who++) show_state(lab, &job, who);
+    return lab->failed ? bad("%s: %s", a->file, lab->why) : status;
+}
+
+int hark_cli_replay(int argc, char **argv)
+{
+    struct arguments a = {0};
+    struct hark_scenario s;
+    struct lab lab;
+    char error[HARK_SCENARIO_ERROR];
+    int status = parse(argc, argv, &a);
+    if (status != 0) return status < 0 ? 0 : status;
+    if (hark_scenario_read(&s, a.file, error) < 0) return bad("%s", error);
+    if (s.schedule_lines == 0) status = bad("%s: there is no schedule in it: `hark check` writes one for a violation", a.file);
+    else if (lab_open(&lab, &s, a.protocol, error) < 0) status = bad("%s: %s", a.file, error);
+    else {
+        status = replay(&a, &s, &lab);
+        lab_close(&lab);
+    }
+    hark_scenario_free(&s);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* values.h: numbers and sizes of the command line. */
+#ifndef HARK_CLI_VALUES_H
+#define HARK_CLI_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Digits only, at most `most`; *end is behind them. */
+bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const char **end);
+bool hark_cli_whole_number(const char *text, uint64_t most, uint64_t *value);
+/* Bytes: digits, and K, M, G or T for powers of 1024. */
+bool hark_cli_size(const char *text, uint64_t *bytes);
+
+#endif
