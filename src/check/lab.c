@@ -343,7 +343,7 @@ const struct local_info *local_info(struct lab *lab, uint32_t local)
     i->seen = l->seen;
     i->storing = l->storing != 0;
     i->facts = (uint8_t)l->facts;
-    i->inside = l->app.inside;
+    i->inside = l->app.inside != 0;
     i->held = l->helds > 0;
     i->ended = l->who == lab->ranks || lab->scenario->op[l->who][l->app.pc].type == HARK_OP_END;
     if (lab->running && l->who < lab->ranks) {

@@ -47,8 +47,8 @@ struct restart { /* a part: what a new incarnation is told */
 
 struct app {
     uint16_t pc, sends;
-    uint8_t inside, missed; /* in a checkpoint call; the T before a branch has missed */
-    uint16_t shown;         /* outputs made */
+    uint16_t inside; /* a checkpoint call */
+    uint16_t shown;  /* outputs made */
     uint32_t open, pad;     /* T that missed and wait for their W, by bit of the sender */
     uint64_t past;          /* the sends that it depends on */
     uint64_t history;       /* of everything delivered and missed, in order; 0 where content is fixed */
@@ -107,7 +107,7 @@ struct local_info {
     uint32_t inc, seen;
     uint8_t known, running, storing, facts;
     uint8_t idle;   /* IDLE would do something */
-    uint8_t inside; /* in a checkpoint call */
+    uint8_t inside; /* a checkpoint call */
     uint8_t ended;  /* no operation is left */
     uint8_t held;   /* frames are */
 };

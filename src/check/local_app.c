@@ -11,21 +11,17 @@ static const struct hark_op *next_op(const struct lab *lab)
     return &lab->scenario->op[lab->who_now][lab->at.app.pc];
 }
 
-/* The present operation is made; on to the next, through the parts of a branch. */
+/* The application goes on at operation `pc`; behind the first part of a branch that is behind the second. */
+static void go_to(struct lab *lab, uint32_t pc)
+{
+    const struct hark_op *op = lab->scenario->op[lab->who_now];
+    while (op[pc].type == HARK_OP_ELSE) pc = op[pc].to;
+    lab->at.app.pc = (uint16_t)pc;
+}
+
 void app_go_on(struct lab *lab)
 {
-    struct app *a = &lab->at.app;
-    const struct hark_op *op = lab->scenario->op[lab->who_now];
-    a->pc++;
-    while (op[a->pc].type == HARK_OP_IF || op[a->pc].type == HARK_OP_ELSE) {
-        if (op[a->pc].type == HARK_OP_ELSE || a->missed) {
-            bool branch = op[a->pc].type == HARK_OP_IF;
-            a->pc = op[a->pc].to;
-            if (branch) a->missed = 0;
-        } else {
-            a->pc++;
-        }
-    }
+    go_to(lab, lab->at.app.pc + 1u);
 }
 
 /* Where in the inbox the first message from `peer` is, or message `only` if that is not 0; or -1. */
@@ -109,10 +105,10 @@ static void look(struct lab *lab, const struct hark_op *op)
     } else if (core_step(lab, &e, 0, NULL) != HARK_OK) {
         lab->out.happened = 0;
     } else {
-        if (op[1].type == HARK_OP_IF) a->missed = 1;
-        else a->open |= 1u << op->peer;
         if (lab->history) a->history = history_after(a->history, UINT64_MAX, 0, 0);
-        app_go_on(lab);
+        if (op->type == HARK_OP_TEST) a->open |= 1u << op->peer;
+        if (op->type == HARK_OP_IF) go_to(lab, op->to);
+        else app_go_on(lab);
     }
 }
 
@@ -144,7 +140,8 @@ void app_step(struct lab *lab, uint32_t from)
         index = inbox_first(lab, from, op->ssn);
         lab->out.happened = index >= 0 && take(lab, (uint32_t)index);
         break;
-    case HARK_OP_TEST: look(lab, op); break;
+    case HARK_OP_TEST:
+    case HARK_OP_IF: look(lab, op); break;
     case HARK_OP_WAIT:
         index = inbox_first(lab, (uint32_t)op->peer, op->ssn);
         if (!(a->open >> op->peer & 1)) {

@@ -161,6 +161,6 @@ uint32_t app_signature(struct lab *lab, uint32_t local)
     if (app == 0) return 0;
     app_get(lab, &a, app);
     a.pc = 0; /* which part of a branch was gone through is no difference */
-    a.past = a.open = a.shown = a.inside = a.missed = 0;
+    a.past = a.open = a.shown = a.inside = 0;
     return app_put(lab, &a);
 }

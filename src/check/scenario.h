@@ -27,7 +27,7 @@ enum hark_op_type {
     HARK_OP_WAIT,       /* W j    completes the T at `to` if that missed, else nothing */
     HARK_OP_CHECKPOINT, /* C */
     HARK_OP_OUTPUT,     /* O      waits until what it shows is stable */
-    HARK_OP_IF,         /* T j[   goes on behind it after a hit, at `to` after a miss */
+    HARK_OP_IF,         /* T j[   as TEST, and goes on behind it after a hit, at `to` after a miss */
     HARK_OP_ELSE,       /* |      the end of the first part: on to `to` */
     HARK_OP_MULTICAST,  /* M      by the root of the tree; B takes it */
     HARK_OP_TAKE,       /* B */
