@@ -91,6 +91,7 @@ struct transcript {
     struct lab *lab;
     char *text;
     size_t length;
+    bool begun; /* the event of the step itself has been seen */
 };
 
 static void say(struct transcript *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -116,13 +117,13 @@ static void say_transmit(struct transcript *t, const struct hark_effect *x)
 static void observe(void *self, const struct hark_event *event, const struct hark_effect *x)
 {
     struct transcript *t = self;
-    if (event) { /* the first event is the step itself */
-        if (t->length) say(t, "; %s:", hark_event_text(event->type));
-        else say(t, "=");
+    if (event) {
+        if (t->begun) say(t, "%s%s:", t->length ? "; " : "", hark_event_text(event->type));
+        t->begun = true;
         return;
     }
-    const char *comma = t->text[t->length - 1] == '=' || t->text[t->length - 1] == ':' ? " " : ", ";
-    say(t, "%s%s", comma, hark_event_text(x->type));
+    bool first = t->length == 0 || t->text[t->length - 1] == ':';
+    say(t, "%s%s", t->length == 0 ? "" : first ? " " : ", ", hark_event_text(x->type));
     switch (x->type) {
     case HARK_TRANSMIT: say_transmit(t, x); break;
     case HARK_RETAIN:
@@ -139,13 +140,12 @@ static void observe(void *self, const struct hark_event *event, const struct har
 
 uint16_t describe_take(struct lab *lab, struct job *job, struct job_step step, char text[TRANSCRIPT_BYTES])
 {
-    struct transcript t = {lab, text, 0};
+    struct transcript t = {lab, text, 0, false};
     bool happened;
     text[0] = 0;
     lab->observe = observe;
     lab->observer = &t;
     (void)local_make(lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
     lab->observe = NULL;
-    if (t.length == 0) say(&t, "=");
     return job_take(lab, job, step, &happened);
 }

@@ -181,7 +181,8 @@ static int check_one(const struct arguments *a, struct hark_scenario *s, FILE *j
         json_row(json, s->name, protocol, &r, first);
         if (r.verdict == SEARCH_FAILED) status = bad("%s: stopped: %s", s->name, r.why);
         if (r.verdict == SEARCH_UNFINISHED) status = 2;
-        if (r.verdict == SEARCH_VIOLATED && !expected(s, &r)) status = write_story(a, s, &r) ? 2 : 1;
+        if (r.verdict == SEARCH_VIOLATED && !expected(s, &r)) status = 1;
+        if (r.path && (status == 1 || a->out) && write_story(a, s, &r) != 0) status = 2;
         if (r.verdict == SEARCH_OK && s->expect[0] && !expected(s, &r)) {
             printf("  expected: %s\n", s->expect);
             status = 1;

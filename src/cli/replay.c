@@ -25,7 +25,7 @@ void hark_cli_replay_help(void)
         "  --step K      only the first K steps, then the state of every process, with the paper's names\n"
         "  --state       that after every step, of the process that made it\n"
         "  --quiet       only what differs from the transcript\n"
-        "Exit status: 0 as the transcript says; 1 otherwise, or at a violation; 2 bad usage or input.\n");
+        "Exit status: 0 as the transcript and `expect` say; 1 otherwise; 2 bad usage or input.\n");
 }
 
 static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -119,10 +119,19 @@ static void show_possible(struct lab *lab, const struct job *job)
     fputs(n ? "\n" : " nothing\n", stderr);
 }
 
+/* What is wrong where nothing but failures can happen any more. */
+static uint16_t end_of(struct lab *lab, const struct job *job)
+{
+    struct job_step step[JOB_STEPS];
+    uint32_t failing, signature, n = job_steps(lab, job, step, &failing);
+    return n == failing ? job_final(lab, job, &signature) : 0;
+}
+
 static int replay(const struct arguments *a, const struct hark_scenario *s, struct lab *lab)
 {
     struct job job;
     uint64_t made = 0;
+    uint16_t violated = 0;
     int status = 0;
     job_first(lab, &job);
     for (uint32_t k = 0; k < s->schedule_lines && !lab->failed && (a->step == 0 || made < a->step); k++) {
@@ -137,7 +146,7 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
             show_possible(lab, &job);
             return 1;
         }
-        uint16_t violated = describe_take(lab, &job, step, transcript);
+        violated = describe_take(lab, &job, step, transcript);
         if (!a->quiet) printf("%4llu  %s\n      %s\n", (unsigned long long)made, line->text, transcript);
         if (golden && golden->transcript && strcmp(golden->text, transcript) != 0) {
             (void)bad("%s:%u: step %llu, \"%s\": expected \"%s\", found \"%s\"", a->file, golden->line, (unsigned long long)made,
@@ -145,14 +154,13 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
             status = 1;
         }
         if (a->states) show_state(lab, &job, step.who);
-        if (violated) {
-            printf("violated: %s\n", lab_violation(violated));
-            status = 1;
-            break;
-        }
+        if (violated) break;
     }
     if (a->step)
         for (uint32_t who = 0; who < lab->who && !lab->failed; who++) show_state(lab, &job, who);
+    else if (status == 0 && !lab->failed) violated = end_of(lab, &job);
+    if (violated) printf("violated: %s\n", lab_violation(violated));
+    if (violated && (s->expect[0] == 0 || strncmp(s->expect, lab_violation(violated), strlen(s->expect)) != 0)) status = 1;
     return lab->failed ? bad("%s: %s", a->file, lab->why) : status;
 }
 
