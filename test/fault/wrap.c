@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -186,6 +187,15 @@ WRAP_MEMORY(char *, realpath, (const char *path, char *to), (path, to))
 WRAP_MEMORY(FILE *, open_memstream, (char **at, size_t *length), (at, length))
 WRAP_MEMORY(FILE *, fopen64, (const char *path, const char *mode), (path, mode))
 WRAP_MEMORY(DIR *, fdopendir, (int fd), (fd))
+WRAP_MEMORY(DIR *, opendir, (const char *path), (path))
+
+typedef int (*visit)(const char *, const struct stat64 *, int, struct FTW *);
+int __real_nftw64(const char *path, visit each, int open, int flags);
+int __wrap_nftw64(const char *path, visit each, int open, int flags);
+int __wrap_nftw64(const char *path, visit each, int open, int flags)
+{
+    return fails(FAULT_MEMORY, false, '*') ? -1 : __real_nftw64(path, each, open, flags);
+}
 
 int __wrap_asprintf(char **to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int __wrap_asprintf(char **to, const char *format, ...)

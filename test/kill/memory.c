@@ -24,6 +24,7 @@ static unsigned stride = 1, seed;
 struct job {
     const char *who; /* whose allocations: see nth.c */
     bool files;      /* it was told files: it may say that it can not use one of them, with status 2 */
+    bool figures;    /* these are @/json and @/trace, and rank 1 is killed at its third delivery */
     bool alone;      /* no `hark run`: the words are the whole command */
     bool resumed;    /* the first word is --resume; before, the same without it ends by SIGTERM when it says `here` */
     const char *words[MOST]; /* of `hark run -n 2`, and of `lap`; `@` at the beginning is the test's directory */
@@ -58,6 +59,21 @@ static void expect_answer(struct run *r, const struct job *job, const char *befo
     snprintf(out, sizeof out, "%s%s", before, r->out);
     memcpy(r->out, out, sizeof out);
     run_expect_lines(r, line);
+}
+
+/* What a job with --json and --trace, whose rank 1 is killed, has written: a figure or a line less would be a wrong one. */
+static void expect_files(const struct run *r)
+{
+    char *json = run_read(r, "json"), *trace = run_read(r, "trace");
+    const char *end = strstr(trace, " finish\n");
+    assert_non_null(strstr(json, "{\"rank\": 1, \"at\": 3, \"kind\": \"SIGKILL\"}"));
+    assert_non_null(strstr(json, "\"over\": true"));
+    assert_non_null(strstr(trace, " kill\n"));
+    assert_non_null(strstr(trace, " failed re="));
+    assert_non_null(end);
+    assert_non_null(strstr(end + 1, " finish\n")); /* of both */
+    free(json);
+    free(trace);
 }
 
 /* The run before a resumed one; what it has shown. */
@@ -109,6 +125,7 @@ static bool one(struct run *r, const struct job *job, unsigned n, const char *la
     if (!good)
         fail_msg("HARK_TEST_FAIL=%s: status %d, stderr:\n%s", fail, r->status, r->err);
     if (r->status == 0) expect_answer(r, job, before);
+    if (r->status == 0 && job->figures) expect_files(r);
     return reached;
 }
 
@@ -139,7 +156,7 @@ static void each(struct run *r, const struct job *job)
 
 TESTED(supervisor, "first", .words = {LAP})
 TESTED(supervisor_and_a_kill, "first", .words = {"--kill", "1@3", LAP})
-TESTED(supervisor_with_files, "first", .files = true,
+TESTED(supervisor_with_files, "first", .files = true, .figures = true,
     .words = {"--protocol", "scmel", "--transport", "uv", "--kill", "1@3", "--store", "@/s", "--trace", "@/trace", "--json",
         "@/json", LAP})
 TESTED(supervisor_that_resumes, "first", .files = true, .resumed = true,
