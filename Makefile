@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench kill-matrix install clean setup
+.PHONY: all demo check bench kill-matrix memory install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -18,6 +18,8 @@ bench: all
 	bench/bench.sh $(BUILD) $(ROUNDS)
 kill-matrix: all
 	test/kill/matrix.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(SEEDS),20)
+memory: all
+	$(BUILD)/test/kill/test-kill-memory
 install: all
 	meson install -C $(BUILD)
 clean:

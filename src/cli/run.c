@@ -47,6 +47,12 @@ static int bad(const char *format, ...)
     return 2;
 }
 
+static int no_memory(const char *what)
+{
+    (void)bad("no memory for %s", what);
+    return 1; /* not the input's fault */
+}
+
 void hark_cli_run_help(void)
 {
     fputs("usage: hark run [OPTION]... -- PROGRAM [ARG]...\n"
@@ -183,7 +189,7 @@ static int add_option(struct arguments *a, const char *text)
 static int add_kill(struct arguments *a, uint32_t rank, uint64_t at)
 {
     struct hark_kill *more = realloc(a->kill, (a->o.kills + 1) * sizeof *more);
-    if (more == NULL) return bad("no memory for a planned kill");
+    if (more == NULL) return no_memory("a planned kill");
     more[a->o.kills++] = (struct hark_kill){rank, at};
     a->o.kill = a->kill = more;
     return 0;
@@ -304,13 +310,17 @@ static int read_file(const char *path, char **text)
     size_t length = 0, room = 0;
     for (;;) {
         char *more = length + 1 < room ? *text : realloc(*text, room = room * 2 + 4096);
-        if (more == NULL) break;
+        if (more == NULL) {
+            fclose(f);
+            free(*text);
+            return no_memory("a file of clusters");
+        }
         *text = more;
         size_t n = fread(more + length, 1, room - 1 - length, f);
         length += n;
         if (n == 0 || length > CLUSTER_FILE) break;
     }
-    bool whole = *text && feof(f) && !ferror(f);
+    bool whole = feof(f) && !ferror(f);
     fclose(f);
     if (whole) (*text)[length] = 0;
     if (whole && strlen(*text) == length) return 0;
@@ -335,7 +345,7 @@ static int clusters(struct arguments *a)
         free(text);
         return status < 0 ? bad("%s", error) : 0;
     }
-    return hark_clusters_blocks(&a->o.clusters, a->o.ranks, (uint32_t)count) < 0 ? bad("no memory for clusters") : 0;
+    return hark_clusters_blocks(&a->o.clusters, a->o.ranks, (uint32_t)count) < 0 ? no_memory("clusters") : 0;
 }
 
 static uint64_t next_random(uint64_t *state) /* splitmix64 */

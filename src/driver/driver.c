@@ -194,6 +194,7 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
     core.flags = c->digest ? core.flags | HARK_DIGEST : core.flags & ~(uint32_t)HARK_DIGEST;
     uint64_t bytes = d->protocol->size(&core);
     d->core = bytes ? malloc(bytes) : NULL;
+    if (bytes && d->core == NULL) return HARK_D_ESYSTEM;
     if (d->core == NULL || d->protocol->init(d->core, bytes, &core) < 0) {
         snprintf(error, 256, "%s: the configuration is out of its range", d->protocol->name);
         return HARK_D_EINVAL;

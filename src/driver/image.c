@@ -66,6 +66,7 @@ struct log_image {
     struct buffer bytes;
     struct cut *cut;
     uint32_t cuts, room;
+    const char *why; /* there can be no image: a line; or NULL */
 };
 
 static void put(struct buffer *b, const void *at, uint64_t length)
@@ -102,8 +103,13 @@ static int put_log(struct hark_driver *d, struct log_image *l, const struct hark
         const void *at;
         uint64_t length;
         uint8_t head[24] = {0};
-        if (hark_log_get(d->log, log_peer(&run->name), run->name.ctx, ssn, &at, &length) < 0)
+        int status = hark_log_get(d->log, log_peer(&run->name), run->name.ctx, ssn, &at, &length);
+        if (status == HARK_L_ENONE)
             return driver_fail(d, HARK_D_ECORE, "checkpoint", "the log lacks a payload that the core names");
+        if (status < 0) { /* it is in a file, and can not be read now */
+            l->why = hark_log_error(d->log);
+            return HARK_D_OK;
+        }
         hark_put32(head, log_peer(&run->name));
         hark_put16(head + 4, run->name.ctx);
         hark_put64(head + 8, ssn);
@@ -160,13 +166,15 @@ static uint64_t put_all_arrived(struct hark_driver *d, struct buffer *b, const s
     return n;
 }
 
+static const char no_room[] = "memory: no room for an image";
+
 static int put_payloads(struct hark_driver *d, struct log_image *log, struct buffer *arrived)
 {
     struct hark_names run, *in = NULL;
     uint32_t count = 0, room = 0;
     uint64_t cursor = 0, expected = 0;
     int status = HARK_D_OK;
-    while (status >= 0 && d->protocol->names(d->core, &cursor, &run)) {
+    while (status >= 0 && log->why == NULL && d->protocol->names(d->core, &cursor, &run)) {
         if (run.name.way == HARK_OUT) {
             status = put_log(d, log, &run);
             continue;
@@ -175,15 +183,15 @@ static int put_payloads(struct hark_driver *d, struct log_image *log, struct buf
             room = room * 2 + 16;
             struct hark_names *bigger = realloc(in, room * sizeof *in);
             if (bigger == NULL) {
-                free(in);
-                return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
+                log->why = no_room;
+                break;
             }
             in = bigger;
         }
         in[count++] = run;
         expected += run.last - run.name.ssn + 1;
     }
-    if (status >= 0 && put_all_arrived(d, arrived, in, count) < expected)
+    if (status >= 0 && log->why == NULL && put_all_arrived(d, arrived, in, count) < expected)
         status = driver_fail(d, HARK_D_ECORE, "checkpoint", "an arrived message that the core names is not here");
     free(in);
     return status;
@@ -213,7 +221,7 @@ static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *
     if (d->hooks.capture(d->hooks.self, id, &region, &count) < 0) return HARK_S_EINVAL;
     struct hark_section *s = calloc((size_t)count + 2 * (size_t)log->cuts + 3, sizeof *s);
     if (s == NULL) {
-        d->hooks.trouble(d->hooks.self, "memory: no room for an image");
+        d->hooks.trouble(d->hooks.self, no_room);
         return HARK_S_ESYSTEM;
     }
     uint32_t n = 0;
@@ -229,7 +237,7 @@ static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *
     return status;
 }
 
-/* CAPTURE: written and durable when this returns; a failure only means that there is no such image. */
+/* CAPTURE: written and durable when this returns; a failure, also of memory, only means that there is no such image. */
 int driver_capture(struct hark_driver *d, uint64_t id)
 {
     struct buffer core = {0}, arrived = {0};
@@ -238,9 +246,11 @@ int driver_capture(struct hark_driver *d, uint64_t id)
     struct subject none = {0};
     core.room = core.length = hark_pack(d->core, d->protocol->shape, NULL, 0);
     core.at = malloc(core.length + 1);
-    int status = core.at ? put_payloads(d, &log, &arrived) : HARK_D_ESYSTEM;
+    int status = put_payloads(d, &log, &arrived);
     bool ok = false;
-    if (status >= 0 && d->store && !log.bytes.failed && !arrived.failed) {
+    if (!core.at || log.bytes.failed || arrived.failed) log.why = no_room;
+    if (status >= 0 && d->store && log.why) d->hooks.trouble(d->hooks.self, log.why);
+    if (status >= 0 && d->store && log.why == NULL) {
         hark_pack(d->core, d->protocol->shape, core.at, core.length);
         ok = write_image(d, id, &core, &log, &arrived) == HARK_S_OK;
     }

@@ -51,7 +51,10 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     if (r) app.captured = r;
     uint8_t *own = realloc(app.own_captured, sizeof app.own + length);
     if (own) app.own_captured = own;
-    if (r == NULL || own == NULL) return -1;
+    if (r == NULL || own == NULL) {
+        hark_process_trouble("no memory for an image");
+        return -1;
+    }
     if (app.region_count) memcpy(r, app.region, app.region_count * sizeof *r);
     memcpy(own, app.own, sizeof app.own);
     if (length) memcpy(own + sizeof app.own, pending, length);

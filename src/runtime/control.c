@@ -12,7 +12,7 @@ static uint8_t *room_for(struct hark_control *m, size_t n)
     if (m->bad) return NULL;
     if (m->length + n > m->room) {
         size_t room = (m->length + n) * 2 + 64;
-        uint8_t *at = realloc(m->at, room);
+        uint8_t *at = m->lent ? NULL : realloc(m->at, room);
         if (at == NULL) {
             m->bad = true;
             return NULL;
@@ -24,14 +24,24 @@ static uint8_t *room_for(struct hark_control *m, size_t n)
     return m->at + m->length - n;
 }
 
-void hark_control_begin(struct hark_control *m, uint16_t type)
+static void begin(struct hark_control *m)
 {
-    memset(m, 0, sizeof *m);
-    m->type = type;
     uint8_t *b = room_for(m, 8);
     if (b == NULL) return;
     memset(b, 0, 8);
-    hark_put16(b + 4, type);
+    hark_put16(b + 4, m->type);
+}
+
+void hark_control_begin(struct hark_control *m, uint16_t type)
+{
+    *m = (struct hark_control){.type = type};
+    begin(m);
+}
+
+void hark_control_begin_in(struct hark_control *m, uint16_t type, void *memory, size_t room)
+{
+    *m = (struct hark_control){.at = memory, .room = room, .type = type, .lent = true};
+    begin(m);
 }
 
 void hark_control_put32(struct hark_control *m, uint32_t v)
@@ -70,7 +80,7 @@ void hark_control_end(struct hark_control *m)
 
 void hark_control_free(struct hark_control *m)
 {
-    free(m->at);
+    if (!m->lent) free(m->at);
     memset(m, 0, sizeof *m);
 }
 
@@ -168,6 +178,7 @@ char *hark_setup_write(const struct hark_setup *s)
     return text;
 }
 
+/* -1: it is not a value; -2: no memory. */
 static int key_value(struct hark_setup *s, const char *name, const char *value)
 {
     if (strcmp(name, "key") == 0) {
@@ -188,7 +199,7 @@ static int key_value(struct hark_setup *s, const char *name, const char *value)
         default:
             free(*(char **)at);
             *(char **)at = strdup(value);
-            return *(char **)at ? 0 : -1;
+            return *(char **)at ? 0 : -2;
         }
         return 0;
     }
@@ -200,13 +211,14 @@ int hark_setup_read(struct hark_setup *s, const char *text, size_t length, char 
     memset(s, 0, sizeof *s);
     s->board = s->store_fd = -1;
     char *copy = strndup(text, length), *next = copy;
-    int status = copy ? 0 : -1;
+    int status = copy ? 0 : -2;
+    snprintf(error, 200, "the supervisor's setup: no memory");
     for (char *line; status == 0 && (line = strsep(&next, "\n")) != NULL;) {
         char *value = strchr(line, '=');
         if (value == NULL) continue;
         *value++ = 0;
         status = key_value(s, line, value);
-        if (status < 0) snprintf(error, 200, "the supervisor's setup: %s=%s is not a value", line, value);
+        if (status == -1) snprintf(error, 200, "the supervisor's setup: %s=%s is not a value", line, value);
     }
     free(copy);
     if (status == 0 && (s->ranks == 0 || !s->job || !s->directory || !s->store || !s->protocol || !s->transport)) {
@@ -214,7 +226,7 @@ int hark_setup_read(struct hark_setup *s, const char *text, size_t length, char 
         status = -1;
     }
     if (status < 0) hark_setup_free(s);
-    return status;
+    return status < 0 ? -1 : 0;
 }
 
 void hark_setup_free(struct hark_setup *s)

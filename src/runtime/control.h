@@ -50,9 +50,12 @@ struct hark_control {
     size_t length, room, next;
     uint16_t type;
     bool bad;
+    bool lent; /* `at` is the caller's, and does not grow */
 };
 
 void hark_control_begin(struct hark_control *m, uint16_t type);
+/* The same in the caller's memory: what must be said also when there is no other. */
+void hark_control_begin_in(struct hark_control *m, uint16_t type, void *memory, size_t room);
 void hark_control_put32(struct hark_control *m, uint32_t v);
 void hark_control_put64(struct hark_control *m, uint64_t v);
 void hark_control_puts(struct hark_control *m, const char *text, size_t length);

@@ -1,9 +1,7 @@
 #include "janitor.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../transports/entries.h"
+
 /* What goes through the pipe; shorter than PIPE_BUF, so always whole. */
 struct note {
     int32_t what; /* 'b'orn, 'd'ead, 'e'nd */
@@ -25,18 +25,26 @@ struct note {
 
 #define DYING_MS 1000 /* a killed process that is not gone by then hangs in the kernel */
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+/* Removes `name` in `dir` with all that is in it, on this device. */
+static void remove_all(int dir, const char *name, dev_t device)
 {
-    (void)st;
-    (void)type;
-    (void)where;
-    (void)remove(path);
-    return 0;
+    struct entries e;
+    struct stat st;
+    if (!entries_open(&e, dir, name, O_NOFOLLOW)) {
+        (void)unlinkat(dir, name, 0);
+        return;
+    }
+    bool here = fstat(e.fd, &st) == 0 && st.st_dev == device;
+    for (const char *inner = NULL; here && (inner = entries_next(&e)) != NULL;)
+        if (unlinkat(e.fd, inner, 0) < 0) remove_all(e.fd, inner, device);
+    entries_close(&e);
+    if (here) (void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
 void hark_remove_tree(const char *path)
 {
-    (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    struct stat st;
+    if (lstat(path, &st) == 0) remove_all(AT_FDCWD, path, st.st_dev);
 }
 
 /* When `pid` was started, in the kernel's ticks; 0 if there is no such process. */

@@ -34,7 +34,7 @@ struct hark_outlet {
     struct piece *head, *tail;
     size_t waiting;
     bool writing; /* the thread is in write(), with the head */
-    bool closed;
+    bool closed, left; /* left: by its owner, to the thread */
     int error, position_error;
 };
 
@@ -76,6 +76,14 @@ static void take_head(struct hark_outlet *w)
     free(p);
 }
 
+static void free_outlet(struct hark_outlet *w)
+{
+    while (w->head) take_head(w);
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->more);
+    free(w);
+}
+
 static void *write_all(void *argument)
 {
     struct hark_outlet *w = argument;
@@ -99,7 +107,9 @@ static void *write_all(void *argument)
         while (w->error && w->head) take_head(w);
         if (!w->closed) w->moved(w->self);
     }
+    bool left = w->left;
     pthread_mutex_unlock(&w->lock);
+    if (left) free_outlet(w);
     return NULL;
 }
 
@@ -193,16 +203,12 @@ void hark_outlet_close(struct hark_outlet *w)
     if (w == NULL) return;
     pthread_mutex_lock(&w->lock);
     w->closed = true;
-    bool stuck = w->writing;
+    bool stuck = w->left = w->writing;
     pthread_cond_signal(&w->more);
+    if (stuck) pthread_detach(w->thread); /* it ends with its write, and frees *w then */
+    pthread_t thread = w->thread;
     pthread_mutex_unlock(&w->lock);
-    if (stuck) {
-        pthread_detach(w->thread); /* and *w is its own */
-        return;
-    }
-    pthread_join(w->thread, NULL);
-    while (w->head) take_head(w);
-    pthread_mutex_destroy(&w->lock);
-    pthread_cond_destroy(&w->more);
-    free(w);
+    if (stuck) return;
+    pthread_join(thread, NULL);
+    free_outlet(w);
 }

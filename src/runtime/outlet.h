@@ -30,7 +30,7 @@ size_t hark_outlet_copy(struct hark_outlet *w, uint32_t stream, char *to, size_t
 /* errno of the write that failed (all later ones are dropped), of the note of a position that failed; 0: none. */
 int hark_outlet_error(struct hark_outlet *w);
 int hark_outlet_position_error(struct hark_outlet *w);
-/* Ends the thread. If it is stuck in a write it is left behind, for the end of the process. */
+/* Ends the thread. If it is stuck in a write it is left behind: it ends with that write, or with the process. */
 void hark_outlet_close(struct hark_outlet *w);
 
 #endif

@@ -76,10 +76,11 @@ void hark_output_position(struct hark_output *o, uint64_t position, const char *
         hark_output_end(o);
         o->shown = have = begin;
     }
-    if (!hold(o, text + (have - begin), (size_t)(position - have))) {
+    if (have > begin) text += have - begin; /* of none, text may be NULL */
+    if (!hold(o, text, (size_t)(position - have))) {
         o->lost = true;
         hark_output_end(o);
-        show(o, text + (have - begin), (size_t)(position - have));
+        show(o, text, (size_t)(position - have));
     }
     release(o);
 }

@@ -18,7 +18,7 @@
 #include "observe.h"
 #include "transports.h"
 
-struct hark_process hark_process = {.control = -1};
+struct hark_process hark_process = {.control = -1, .name = "a process"};
 #define P hark_process
 
 uint64_t hark_process_now(void)
@@ -30,8 +30,11 @@ uint64_t hark_process_now(void)
 
 /* ---- saying ------------------------------------------------------------------------------------------------ */
 
+static void sweep_alone(void);
+
 void hark_process_say(struct hark_control *m)
 {
+    if (m->bad) hark_process_fatal("%s: no memory for what is to be told to the supervisor", P.name);
     hark_control_end(m);
     for (size_t at = 0; at < m->length && P.control >= 0;) {
         ssize_t n = send(P.control, m->at + at, m->length - at, MSG_NOSIGNAL);
@@ -51,11 +54,13 @@ _Noreturn void hark_process_fatal(const char *format, ...)
     va_end(list);
     if (P.control >= 0) {
         struct hark_control m;
-        hark_control_begin(&m, HARK_C_FATAL);
+        uint8_t memory[sizeof line + 16];
+        hark_control_begin_in(&m, HARK_C_FATAL, memory, sizeof memory);
         hark_control_puts(&m, line, n < 0 ? 0 : strlen(line));
         hark_process_say(&m);
     } else {
         fprintf(stderr, "hark: %s\n", line);
+        sweep_alone();
     }
     _exit(1);
 }
@@ -81,7 +86,7 @@ static struct hark_process_message *read_message(void)
     size_t length = (size_t)hark_get32(head) + 4;
     if (length < 8 || length > HARK_CONTROL_MAX) return NULL;
     struct hark_process_message *m = malloc(sizeof *m + length);
-    if (m == NULL) return NULL;
+    if (m == NULL) hark_process_fatal("%s: no memory for what the supervisor says", P.name);
     m->next = NULL;
     m->length = length;
     memcpy(m->bytes, head, 4);
@@ -153,18 +158,18 @@ static int on_failed(struct hark_control *c)
     e.u.failed.re = hark_control_get32(c);
     n = hark_control_get32(c);
     uint32_t *down = calloc((size_t)n + 1, sizeof *down);
-    for (uint32_t i = 0; i < n && down; i++) down[i] = hark_control_get32(c);
+    for (uint32_t i = 0; i < n && down && !c->bad; i++) down[i] = hark_control_get32(c);
     e.u.failed.down_count = n;
     n = hark_control_get32(c);
     struct hark_incarnation *inc = calloc((size_t)n + 1, sizeof *inc);
-    for (uint32_t i = 0; i < n && inc; i++) {
+    for (uint32_t i = 0; i < n && inc && !c->bad; i++) {
         inc[i].rank = hark_control_get32(c);
         inc[i].inc = hark_control_get32(c);
     }
     e.u.failed.inc_count = n;
     n = hark_control_get32(c);
     struct hark_decision *wave = calloc((size_t)n + 1, sizeof *wave);
-    for (uint32_t i = 0; i < n && wave; i++) {
+    for (uint32_t i = 0; i < n && wave && !c->bad; i++) {
         wave[i].group = hark_control_get32(c);
         wave[i].wave = hark_control_get64(c);
     }
@@ -172,8 +177,8 @@ static int on_failed(struct hark_control *c)
     e.u.failed.down = down;
     e.u.failed.inc = inc;
     e.u.failed.wave = wave;
-    int status = HARK_D_ESYSTEM;
-    if (down && inc && wave && !c->bad) status = hark_driver_failed(P.driver, &e);
+    if (!down || !inc || !wave) hark_process_fatal("%s: no memory for a failure", P.name);
+    int status = c->bad ? HARK_D_EINVAL : hark_driver_failed(P.driver, &e);
     P.re_seen = e.u.failed.re;
     free(down);
     free(inc);
@@ -236,7 +241,8 @@ static void check(int status)
         kill(getpid(), SIGKILL);
         pause();
     }
-    hark_process_fatal("rank %d: %s", (int)P.setup.rank, hark_driver_error(P.driver));
+    const char *why = hark_driver_error(P.driver);
+    hark_process_fatal("%s: %s", P.name, *why ? why : "the supervisor has said what can not be read");
 }
 
 /* What the transport refused goes to the board; what the driver refused is there already. */
@@ -331,20 +337,25 @@ static int waiting(void *self)
     return hark_process_control();
 }
 
-static void trouble(void *self, const char *line)
+void hark_process_trouble(const char *line)
 {
     char text[300];
     struct hark_control m;
-    (void)self;
     if (P.control < 0) {
         fprintf(stderr, "hark: %s\n", line);
         return;
     }
     /* Not on stderr: this is no part of the execution, and must not move the positions of its output. */
-    snprintf(text, sizeof text, "rank %d: %s", (int)P.setup.rank, line);
+    snprintf(text, sizeof text, "%s: %s", P.name, line);
     hark_control_begin(&m, HARK_C_TROUBLE);
     hark_control_puts(&m, text, strlen(text));
     hark_process_say(&m);
+}
+
+static void trouble(void *self, const char *line)
+{
+    (void)self;
+    hark_process_trouble(line);
 }
 
 /* ---- open ------------------------------------------------------------------------------------------------------------- */
@@ -353,22 +364,23 @@ static void trouble(void *self, const char *line)
 static void sweep_alone(void)
 {
     const struct hark_transport_ops *t = P.setup.transport ? hark_transport_named(P.setup.transport) : NULL;
-    if (t == NULL) return;
+    if (t == NULL || P.setup.job == NULL || P.setup.directory == NULL) return;
     t->sweep(P.setup.job, P.setup.directory);
     rmdir(P.setup.directory);
 }
 
 static void setup_alone(void)
 {
-    char directory[] = "/tmp/hark-alone-XXXXXX";
-    P.setup = (struct hark_setup){.ranks = 1, .job = strdup("alone"), .protocol = strdup("none"),
-        .transport = strdup("shm"), .board = -1};
-    char name[40];
+    char directory[80], name[40];
+    const char *base = getenv("TMPDIR");
+    if (base == NULL || base[0] != '/' || strlen(base) > 40) base = "/tmp"; /* as the supervisor */
+    snprintf(directory, sizeof directory, "%s/hark-alone-XXXXXX", base);
     snprintf(name, sizeof name, "alone-%d", (int)getpid());
-    free(P.setup.job);
-    P.setup.job = strdup(name);
-    if (mkdtemp(directory) == NULL) hark_process_fatal("%s: %s", directory, strerror(errno));
-    P.setup.directory = strdup(directory);
+    P.setup = (struct hark_setup){.ranks = 1, .job = strdup(name), .directory = strdup(directory),
+        .protocol = strdup("none"), .transport = strdup("shm"), .board = -1};
+    if (!P.setup.job || !P.setup.directory || !P.setup.protocol || !P.setup.transport)
+        hark_process_fatal("no memory for a job of one");
+    if (mkdtemp(P.setup.directory) == NULL) hark_process_fatal("%s: %s", directory, strerror(errno));
     atexit(sweep_alone);
 }
 
@@ -430,6 +442,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     c.core.flags = P.setup.exact_gate ? HARK_EXACT_GATE : 0;
     if (!recovery && P.protocol->rolls == HARK_ROLLS_GROUP) {
         group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);
+        if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.group = group;
     }
     opened = hark_transport_named(P.setup.transport);
@@ -449,7 +462,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     c.hooks.trouble = trouble;
     c.hooks.waiting = waiting;
     if (P.trace) c.hooks.observe = hark_observe;
-    if (hark_driver_open(&P.driver, &c, error) < 0) hark_process_fatal("rank %d: %s", (int)P.setup.rank, error);
+    if (hark_driver_open(&P.driver, &c, error) < 0) hark_process_fatal("%s: %s", P.name, error);
     free(group);
 }
 
@@ -477,21 +490,23 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
 {
     const char *control = getenv("HARK_CONTROL");
     struct hark_clusters clusters = {0};
-    char error[256];
+    char error[256] = "no memory for clusters";
     signal(SIGPIPE, SIG_IGN);
     pthread_mutex_init(&P.lock, NULL);
     pthread_cond_init(&P.marked_now, NULL);
     if (control) setup_take(control);
     else setup_alone();
+    if (recovery) snprintf(P.name, sizeof P.name, "the recovery process");
+    else snprintf(P.name, sizeof P.name, "rank %u", P.setup.rank);
     board_open();
     P.payload_limit = (P.setup.frame_limit ? P.setup.frame_limit : HARK_FRAME_LIMIT) - HARK_HEADER_MAX;
     if (P.setup.clusters ? hark_clusters_parse(&clusters, P.setup.ranks, P.setup.clusters, "clusters", error) < 0
                          : hark_clusters_blocks(&clusters, P.setup.ranks, P.setup.ranks) < 0)
-        hark_process_fatal("rank %d: the clusters can not be read", (int)P.setup.rank);
+        hark_process_fatal("%s: %s", P.name, error);
     if (P.setup.store && !recovery && store_open(error) < 0) {
         /* It may have vanished since the job began: then there will be no more checkpoints, and the job goes on. */
-        if (P.setup.checkpoint) hark_process_fatal("rank %d: %s", (int)P.setup.rank, error);
-        trouble(NULL, error);
+        if (P.setup.checkpoint) hark_process_fatal("%s: %s", P.name, error);
+        hark_process_trouble(error);
     }
     trace_open(&clusters);
     driver_open(hooks, &clusters, recovery);
@@ -516,7 +531,7 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
     pthread_sigmask(SIG_SETMASK, &all, &before);
     P.reading = pthread_create(&P.reader, NULL, listen_to_supervisor, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!P.reading) hark_process_fatal("rank %d: no thread for the control socket", (int)P.setup.rank);
+    if (!P.reading) hark_process_fatal("%s: no thread for the control socket", P.name);
     while (P.re_seen < P.setup.re) hark_process_wait(); /* a restarted process learns first who is who */
 }
 

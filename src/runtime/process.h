@@ -19,6 +19,7 @@ struct hark_process_message { /* from the supervisor, whole */
 
 struct hark_process {
     struct hark_setup setup;
+    char name[32]; /* "rank 3", for lines */
     int control; /* -1: a job of one, without a supervisor */
     struct hark_driver *driver;
     const struct hark_transport *transport; /* the driver's: for what it refused */
@@ -62,7 +63,9 @@ void hark_process_say(struct hark_control *m);
 /* All output so far belongs to checkpoint `id`: the supervisor's positions, and what it has not shown yet (its own, until
  * the next mark). False: it can not be kept now. */
 bool hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length);
-/* One line to the supervisor, and the end of this process with status 1. */
+/* One line to the supervisor; the run goes on. */
+void hark_process_trouble(const char *line);
+/* One line to the supervisor, and the end of this process with status 1. Needs no memory. */
 _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for something looks again
  * each time this returns. What is fatal does not return. */

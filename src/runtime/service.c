@@ -196,7 +196,7 @@ int hark_service_open(struct hark_service **out, const struct hark_service_confi
 {
     struct hark_service *s = calloc(1, sizeof *s);
     *out = NULL;
-    snprintf(error, HARK_SERVICE_ERROR, "no memory");
+    snprintf(error, HARK_SERVICE_ERROR, "no memory for the failure service");
     if (s == NULL) return HARK_SERVICE_EMEMORY;
     s->config = *config;
     if (s->config.generations == 0) s->config.generations = 2;

@@ -100,6 +100,12 @@ void hark_sup_end(struct supervisor *s, int status)
     stop_if_gone(s);
 }
 
+void hark_sup_no_memory(struct supervisor *s, const char *what)
+{
+    if (s->phase != ENDING) hark_sup_say("no memory for %s", what);
+    hark_sup_end(s, 1);
+}
+
 void hark_sup_child_gone(struct supervisor *s)
 {
     if (s->phase == FINISHING) {
@@ -141,10 +147,24 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* ---- from start to end --------------------------------------------------------------------------------------- */
 
+/* Without memory for the table of what it watches libuv aborts. Instead this process ends, and the janitor does the rest. */
+static void *resize(void *old, size_t bytes)
+{
+    void *at = realloc(old, bytes);
+    if (at == NULL && bytes) {
+        hark_sup_say_through(NULL);
+        hark_sup_say("no memory for the event loop");
+        _exit(1);
+    }
+    return at;
+}
+
 static bool open_loop(struct supervisor *s)
 {
-    if (uv_loop_init(&s->loop) != 0) {
-        hark_sup_say("cannot make an event loop");
+    (void)uv_replace_allocator(malloc, resize, calloc, free);
+    int status = uv_loop_init(&s->loop);
+    if (status != 0) {
+        hark_sup_say("cannot make an event loop: %s", uv_strerror(status));
         return false;
     }
     uv_signal_init(&s->loop, &s->on_child);
@@ -209,7 +229,11 @@ static void free_children(struct supervisor *s)
 
 static int run(struct supervisor *s)
 {
-    if (!open_loop(s) || !hark_sup_outlets_open(s)) return 1;
+    if (!open_loop(s)) return 1;
+    if (!hark_sup_outlets_open(s)) {
+        close_loop(s);
+        return 1;
+    }
     s->started = hark_sup_now();
     /* A start that fails may leave some to be reaped. */
     (void)hark_sup_begin(s);
@@ -239,6 +263,7 @@ int hark_supervise(const struct hark_run_options *options)
     int status = make_children(&s) ? hark_sup_job_open(&s) : 1;
     bool opened = status == 0;
     if (opened) s.exit = status = run(&s);
+    if (opened && hark_sup_close_trace(&s) < 0 && status == 0) s.exit = status = 1;
     if (opened && options->json && hark_sup_json(&s) < 0 && status == 0) status = 1;
     hark_sup_job_close(&s);
     for (uint32_t i = 0; i < s.recoveries; i++) free(s.recovery[i].rolled);

@@ -64,6 +64,7 @@ struct child { /* a process of the job, over all its incarnations */
     uint64_t began;      /* hark_sup_progress() when it began */
     uint64_t place_checkpoint, place; /* of its last death by itself: where it began, progress since */
     uint32_t same_place; /* how many such deaths in a row */
+    char kind[24];       /* of its last death by itself: the signal's name */
     bool hello, finished;
     bool exited;   /* after the end of the job, as it should */
     bool dead;     /* and to be restarted */
@@ -95,6 +96,7 @@ struct supervisor {
     int exit;   /* status to end with, from ENDING on */
     int signal; /* that was passed on; 0: none */
     bool output_failed, record_failed, positions_failed;
+    bool figures_lost; /* no memory for some of them */
     struct hark_outlet *outlet[2]; /* stdout, stderr; the same if these are */
     uv_async_t moved; /* an outlet has moved something */
     int positions;    /* descriptor of the positions that were shown, in the store that is kept; -1: none */
@@ -137,6 +139,7 @@ struct supervisor {
 void hark_sup_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on stderr */
 void hark_sup_say_through(struct hark_outlet *w); /* NULL: straight to stderr again */
 void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone */
+void hark_sup_no_memory(struct supervisor *s, const char *what); /* a line, once, and the end with status 1 */
 void hark_sup_child_gone(struct supervisor *s);      /* looks whether all is over */
 uint64_t hark_sup_now(void);
 struct hark_board_slot *hark_sup_slot(const struct child *c);
@@ -153,6 +156,7 @@ const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc);
 void hark_sup_look_for_store(struct supervisor *s);
 void hark_sup_trace(struct supervisor *s, uint8_t kind, uint32_t rank, uint32_t inc, uint64_t id);
 void hark_sup_trace_failed(struct supervisor *s);
+int hark_sup_close_trace(struct supervisor *s); /* merges the parts: 0, or -1 after one line */
 
 /* supervisor_spawn.c: 0, or an errno */
 int hark_sup_spawn(struct child *c);

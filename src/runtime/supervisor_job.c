@@ -60,7 +60,7 @@ static int open_stores(struct supervisor *s, bool fresh)
     char error[256], *record = NULL;
     int status = hark_store_open_directory(&s->images, s->store_path, s->job, s->o->ranks, fresh, error);
     if (status == HARK_S_OK && asprintf(&record, "%s/service", s->store_path) < 0) record = NULL;
-    if (status == HARK_S_OK && record == NULL) snprintf(error, sizeof error, "no memory");
+    if (status == HARK_S_OK && record == NULL) snprintf(error, sizeof error, "no memory for the record of failures");
     if (record) status = hark_store_open_directory(&s->record, record, s->job, 1, fresh, error);
     free(record);
     if (s->record) {
@@ -69,7 +69,7 @@ static int open_stores(struct supervisor *s, bool fresh)
         snprintf(error, sizeof error, "store %s: %s", s->store_path, strerror(errno));
     }
     hark_sup_say("%s", error);
-    return 2;
+    return s->o->store ? 2 : 1;
 }
 
 void hark_sup_look_for_store(struct supervisor *s)
@@ -118,6 +118,10 @@ static int open_service(struct supervisor *s)
 {
     char error[HARK_SERVICE_ERROR];
     char *who = identity(s);
+    if (who == NULL) {
+        hark_sup_say("no memory for a job");
+        return 1;
+    }
     struct hark_service_config config = {.protocol = s->o->protocol,
         .clusters = &s->o->clusters,
         .generations = s->o->generations,
@@ -128,7 +132,7 @@ static int open_service(struct supervisor *s)
     s->identity = who;
     if (status < 0) {
         hark_sup_say("%s%s%s", s->o->store ? s->o->store : "", s->o->store ? ": " : "", error);
-        return 2;
+        return s->o->store ? 2 : 1;
     }
     if (hark_service_finished(s->service)) return bad("store", s->o->store, "the job in it has finished already");
     return 0;
@@ -238,23 +242,30 @@ void hark_sup_trace_failed(struct supervisor *s)
         .rank = HARK_TRACE_SUPERVISOR,
         .kind = HARK_TRACE_FAILED,
         .id = hark_service_re(s->service)};
-    uint32_t count = 0, *down = s->trace ? calloc(s->o->ranks, sizeof *down) : NULL;
-    for (uint32_t i = 0; down && i < s->o->ranks; i++)
+    uint32_t count = 0, written = 0, down[256];
+    if (s->trace == NULL) return;
+    for (uint32_t i = 0; i < s->o->ranks; i++) {
         if (hark_service_is_down(s->service, i)) down[count++] = i;
-    if (down) (void)hark_trace_add_failed(s->trace, &r, down, count);
-    free(down);
+        if (count < sizeof down / sizeof down[0]) continue;
+        (void)hark_trace_add_failed(s->trace, &r, down, count);
+        written += count;
+        count = 0;
+    }
+    if (count || written == 0) (void)hark_trace_add_failed(s->trace, &r, down, count);
 }
 
-static void close_trace(struct supervisor *s)
+int hark_sup_close_trace(struct supervisor *s)
 {
     char error[HARK_TRACE_ERROR];
-    bool traced = s->trace != NULL;
+    int status = 0;
+    if (s->trace == NULL) return 0;
     hark_trace_close(s->trace);
     s->trace = NULL;
-    if (traced && hark_trace_merge(s->o->trace, (const char *const *)s->part, s->parts, error) != HARK_TRACE_OK)
-        hark_sup_say("%s", error);
-    for (uint32_t i = 0; i < s->parts; i++) free(s->part[i]);
-    free(s->part);
+    if (hark_trace_merge(s->o->trace, (const char *const *)s->part, s->parts, error) != HARK_TRACE_OK) {
+        hark_sup_say("cannot write the trace %s: %s", s->o->trace, error);
+        status = -1;
+    }
+    return status;
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------------------------- */
@@ -286,7 +297,9 @@ int hark_sup_job_open(struct supervisor *s)
 
 void hark_sup_job_close(struct supervisor *s)
 {
-    close_trace(s);
+    hark_trace_close(s->trace); /* of a job that did not begin */
+    for (uint32_t i = 0; i < s->parts; i++) free(s->part[i]);
+    free(s->part);
     hark_service_close(s->service);
     if (s->record) s->record->ops->close(s->record);
     if (s->images) s->images->ops->close(s->images);

@@ -117,7 +117,8 @@ static void put_recoveries(FILE *f, const struct supervisor *s)
 
 int hark_sup_json(const struct supervisor *s)
 {
-    FILE *f = fopen(s->o->json, "we");
+    FILE *f = s->figures_lost ? NULL : fopen(s->o->json, "we");
+    if (s->figures_lost) errno = ENOMEM;
     if (f != NULL) {
         fprintf(f, "{\n  \"schema\": %d,\n  \"command\": \"run\",\n  \"protocol\": ", SCHEMA);
         put_string(f, s->o->protocol->name);

@@ -80,8 +80,7 @@ static void taken(struct child *c, enum link_kind kind, const uint8_t *at, size_
         return;
     }
     if (!grow(&c->in, &c->in_room, c->in_length + length)) {
-        hark_sup_say("no memory for what a process says");
-        hark_sup_end(c->s, 1);
+        hark_sup_no_memory(c->s, "what a process says");
         return;
     }
     memcpy(c->in + c->in_length, at, length);
@@ -146,10 +145,9 @@ static void push_rest(struct child *c)
 void hark_sup_tell(struct child *c, struct hark_control *m)
 {
     if (c->link[LINK_CONTROL] == NULL) return;
-    size_t done = c->out_length ? 0 : push(c, m->at, m->length), rest = m->length - done;
+    size_t done = c->out_length || m->bad ? 0 : push(c, m->at, m->length), rest = m->length - done;
     if (m->bad || !grow(&c->out, &c->out_room, c->out_length + rest)) {
-        hark_sup_say("no memory for what is to be told to a process");
-        hark_sup_end(c->s, 1);
+        hark_sup_no_memory(c->s, "what is to be told to a process");
         return;
     }
     if (rest == 0) return;

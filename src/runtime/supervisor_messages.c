@@ -40,7 +40,7 @@ void hark_sup_setup(struct child *c)
     struct hark_control m;
     char *text = hark_setup_write(&setup);
     hark_control_begin(&m, HARK_C_SETUP);
-    if (text) hark_control_puts(&m, text, strlen(text));
+    if (text && (setup.trace || !o->trace)) hark_control_puts(&m, text, strlen(text));
     else m.bad = true;
     hark_control_end(&m);
     hark_sup_tell(c, &m);
@@ -103,8 +103,7 @@ static void on_hello(struct child *c, struct hark_control *m)
     if (m->bad || inc != c->inc || c->hello || c->dying) return;
     c->address = strndup(address, length);
     if (c->address == NULL) {
-        hark_sup_say("no memory for an address");
-        hark_sup_end(s, 1);
+        hark_sup_no_memory(s, "an address");
         return;
     }
     bool any = m->next < m->length && hark_control_get32(m); /* bytes of pending, which are bytes of each stream */

@@ -132,11 +132,12 @@ void hark_sup_marked(struct child *c)
     bool can = true;
     /* Only a run that can be resumed needs to find it in an image: else we remember it. */
     for (int k = 0; k < 2 && c->s->o->store; k++) can = can && put_pending(c, k, &pending);
+    can = can && !pending.bad;
     hark_control_begin(&m, HARK_C_MARKED);
     hark_control_put64(&m, c->mark);
     for (int k = 0; k < 2; k++) hark_control_put64(&m, can ? c->output[k].next : UINT64_MAX);
-    hark_control_put_bytes(&m, pending.at + 8, can ? (uint32_t)(pending.length - 8) : 0);
-    m.bad |= pending.bad;
+    if (can) hark_control_put_bytes(&m, pending.at + 8, (uint32_t)(pending.length - 8));
+    else hark_control_put_bytes(&m, NULL, 0);
     hark_control_end(&m);
     hark_sup_tell(c, &m);
     hark_control_free(&m);
@@ -153,8 +154,9 @@ int hark_sup_output_open(struct supervisor *s, bool belongs)
     s->positions = openat(s->store_fd, "output", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (at == NULL || s->positions < 0) {
         hark_sup_say("store %s: output: %s", s->o->store, strerror(errno));
+        int status = at ? 2 : 1;
         free(at);
-        return 2;
+        return status;
     }
     ssize_t n = belongs ? pread(s->positions, at, bytes, 0) : 0;
     if (belongs && n != (ssize_t)bytes) {

@@ -47,8 +47,12 @@ static const char *back_to(const struct child *c, char text[64])
 static void note_failure(struct child *c, const char *kind)
 {
     struct supervisor *s = c->s;
+    snprintf(c->kind, sizeof c->kind, "%s", kind);
     struct failure *more = realloc(s->failure, (s->failures + 1) * sizeof *more);
-    if (more == NULL) return; /* a figure less */
+    if (more == NULL) {
+        s->figures_lost = true;
+        return;
+    }
     s->failure = more;
     struct failure *f = &more[s->failures++];
     f->rank = c->rank;
@@ -223,10 +227,7 @@ static bool choose(struct supervisor *s, const uint8_t *member)
         ok = choose_one(s, &s->child[r]);
         hark_service_unit(s->service, r, verified);
     }
-    if (verified == NULL) {
-        hark_sup_say("no memory for a recovery");
-        hark_sup_end(s, 1);
-    }
+    if (verified == NULL) hark_sup_no_memory(s, "a recovery");
     free(verified);
     return ok;
 }
@@ -253,20 +254,14 @@ static void say_failures(struct supervisor *s)
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *c = &s->child[i];
         if (!c->dead || c->doomed) continue;
-        const char *kind = "?";
-        for (uint32_t f = s->failures; f > 0; f--)
-            if (s->failure[f - 1].rank == c->rank) {
-                kind = s->failure[f - 1].kind;
-                break;
-            }
         hark_sup_name(c, name);
         if (c->rank == HARK_RECOVERY) {
-            hark_sup_say("%s died (%s); a new one takes over", name, kind);
+            hark_sup_say("%s died (%s); a new one takes over", name, c->kind);
             continue;
         }
         name_unit(c, unit);
         back_to(c, back);
-        hark_sup_say("%s died (%s) after %llu deliveries; %s to %s", name, kind,
+        hark_sup_say("%s died (%s) after %llu deliveries; %s to %s", name, c->kind,
             (unsigned long long)hark_sup_progress(c), unit, back);
     }
 }
@@ -298,6 +293,7 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
         uint8_t *rolled = calloc(s->o->ranks, 1);
         if (more) s->recovery = more;
         if (more == NULL || rolled == NULL) {
+            s->figures_lost = true;
             free(rolled);
             return;
         }
@@ -312,8 +308,9 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
 
 static bool restart(struct supervisor *s, struct child *c)
 {
-    int status = hark_sup_spawn(c);
     char name[32];
+    if (s->phase != RUNNING) return false; /* no memory for what had to be told */
+    int status = hark_sup_spawn(c);
     if (status == 0) return true;
     hark_sup_say("%s can not be started again: %s", hark_sup_name(c, name), strerror(status));
     hark_sup_end(s, 1);
@@ -351,8 +348,7 @@ void hark_sup_settle(struct supervisor *s)
     if (!any) return;
     uint8_t *member = calloc(s->o->ranks, 1);
     if (member == NULL) {
-        hark_sup_say("no memory for a recovery");
-        hark_sup_end(s, 1);
+        hark_sup_no_memory(s, "a recovery");
         return;
     }
     if (gather(s, member)) bring_back(s, member);
@@ -380,7 +376,10 @@ void hark_sup_recovered(struct supervisor *s)
 static bool resume(struct supervisor *s)
 {
     uint8_t *member = malloc(s->o->ranks);
-    if (member == NULL) return false;
+    if (member == NULL) {
+        hark_sup_no_memory(s, "a resumption");
+        return false;
+    }
     memset(member, 1, s->o->ranks);
     bool ok = choose(s, member);
     if (ok && hark_service_fail(s->service, member, s->count > s->o->ranks) < 0) {
@@ -400,6 +399,7 @@ bool hark_sup_begin(struct supervisor *s)
         struct child *c = &s->child[i];
         c->inc = hark_service_inc(s->service, c->rank);
         int status = hark_sup_spawn(c);
+        if (status == 0 && s->phase != RUNNING) return false; /* no memory for its setup */
         if (status == 0) continue;
         hark_sup_say("cannot start %s: %s", c->rank == HARK_RECOVERY ? "the recovery process" : s->o->program[0],
             strerror(status));

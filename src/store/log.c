@@ -293,7 +293,10 @@ static inline int add(struct hark_log *log, uint64_t key, uint64_t ssn, uint64_t
     if (!c || c->key != key) {
         c = find(log, key);
         if (!c) c = add_channel(log, key);
-        if (!c) return HARK_L_EMEMORY;
+        if (!c) {
+            snprintf(log->error, sizeof log->error, "payload log: no memory for a channel");
+            return HARK_L_EMEMORY;
+        }
         log->recent = c;
     }
     if (ssn <= c->last) return HARK_L_EINVAL;

@@ -1,11 +1,15 @@
 /* wrap.c: makes the n-th call of the library into the system go wrong. */
 #include "wrap.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,7 +21,9 @@
 static struct {
     int what;
     enum fault_kind kind;
-    unsigned n, calls;
+    unsigned n;
+    atomic_uint calls; /* a program has threads */
+    const char *mark;
     int error;
     bool interrupted;
     char trace[64];
@@ -32,6 +38,11 @@ void fault_arm(int what, enum fault_kind kind, unsigned n, int error)
     fault.error = error;
     fault.interrupted = false;
     memset(fault.trace, 0, sizeof fault.trace);
+}
+
+void fault_mark(const char *path)
+{
+    fault.mark = path;
 }
 
 const char *fault_trace(void)
@@ -49,17 +60,17 @@ unsigned fault_disarm(void)
 static bool fails(int what, bool may, char letter)
 {
     if (!(fault.what & what)) return false;
-    if (fault.calls < sizeof fault.trace - 1) fault.trace[fault.calls] = letter;
-    fault.calls++;
+    unsigned call = ++fault.calls;
+    if (call < sizeof fault.trace) fault.trace[call - 1] = letter;
+    if (call == fault.n && fault.mark) (void)!mknod(fault.mark, S_IFREG | 0600, 0);
     if (fault.kind == FAULT_TRICKLE) {
         fault.interrupted = may && !fault.interrupted;
         errno = EINTR;
         return fault.interrupted;
     }
-    if (fault.kind == FAULT_KILL_BEFORE && fault.calls == fault.n) kill(getpid(), SIGKILL);
+    if (fault.kind == FAULT_KILL_BEFORE && call == fault.n) kill(getpid(), SIGKILL);
     errno = fault.error;
-    return (fault.kind == FAULT_FAIL && fault.calls == fault.n) ||
-           (fault.kind == FAULT_FAIL_ON && fault.calls >= fault.n);
+    return (fault.kind == FAULT_FAIL && call == fault.n) || (fault.kind == FAULT_FAIL_ON && call >= fault.n);
 }
 
 static bool dies(void)
@@ -160,4 +171,39 @@ void *__wrap_mmap64(void *at, size_t length, int rights, int flags, int fd, off_
 void *__wrap_mmap64(void *at, size_t length, int rights, int flags, int fd, off_t offset)
 {
     return fails(FAULT_MEMORY, false, '*') ? MAP_FAILED : __real_mmap64(at, length, rights, flags, fd, offset);
+}
+
+/* What allocates within the C library. */
+#define WRAP_MEMORY(type, name, parameters, arguments) \
+    type __real_##name parameters; \
+    type __wrap_##name parameters; \
+    type __wrap_##name parameters \
+    { \
+        return fails(FAULT_MEMORY, false, '*') ? NULL : __real_##name arguments; \
+    }
+
+WRAP_MEMORY(char *, strndup, (const char *text, size_t most), (text, most))
+WRAP_MEMORY(char *, realpath, (const char *path, char *to), (path, to))
+WRAP_MEMORY(FILE *, open_memstream, (char **at, size_t *length), (at, length))
+WRAP_MEMORY(FILE *, fopen64, (const char *path, const char *mode), (path, mode))
+WRAP_MEMORY(DIR *, fdopendir, (int fd), (fd))
+WRAP_MEMORY(DIR *, opendir, (const char *path), (path))
+
+typedef int (*visit)(const char *, const struct stat64 *, int, struct FTW *);
+int __real_nftw64(const char *path, visit each, int open, int flags);
+int __wrap_nftw64(const char *path, visit each, int open, int flags);
+int __wrap_nftw64(const char *path, visit each, int open, int flags)
+{
+    return fails(FAULT_MEMORY, false, '*') ? -1 : __real_nftw64(path, each, open, flags);
+}
+
+int __wrap_asprintf(char **to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int __wrap_asprintf(char **to, const char *format, ...)
+{
+    va_list list;
+    if (fails(FAULT_MEMORY, false, '*')) return -1; /* and *to is not defined */
+    va_start(list, format);
+    int n = vasprintf(to, format, list);
+    va_end(list);
+    return n;
 }

@@ -16,6 +16,8 @@ enum fault_what { FAULT_SYSTEM = 1, FAULT_MEMORY = 2 };
 void fault_arm(int what, enum fault_kind kind, unsigned n, int error);
 /* Back to normal. Returns how many calls were made since fault_arm. */
 unsigned fault_disarm(void);
+/* When the n-th call comes, an empty file of that name is made; NULL: none. */
+void fault_mark(const char *path);
 /* The first 63 of them, a letter each: fsync s, flock l, mkdirat m, unlinkat u, renameat r, linkat k, openat o,
  * writev w, pread p, memory *. */
 const char *fault_trace(void);

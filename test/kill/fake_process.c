@@ -33,6 +33,8 @@ static int control;
 static uint32_t re;
 static bool all_done, recovering, in_down, stored, stored_ok, marked;
 static uint64_t mark_out, mark_err;
+static uint8_t pending[4096]; /* of the output, at the mark */
+static uint32_t pending_length;
 
 static void say(struct hark_control *m)
 {
@@ -102,6 +104,9 @@ static void hear(void)
         (void)hark_control_get64(&m);
         mark_out = hark_control_get64(&m);
         mark_err = hark_control_get64(&m);
+        const uint8_t *at = hark_control_get_bytes(&m, &pending_length);
+        if (pending_length > sizeof pending) _exit(1);
+        if (pending_length) memcpy(pending, at, pending_length);
         marked = true;
     } else if (m.type == HARK_C_ALL_DONE) {
         all_done = true;
@@ -119,6 +124,8 @@ static struct hark_store *open_store(void)
 
 struct image {
     uint64_t next, out, err; /* word to go on with, positions of the output */
+    uint32_t pending_length; /* and what of it was not shown yet */
+    uint8_t pending[sizeof pending];
 };
 
 static void write_image(uint64_t id, uint64_t next)
@@ -134,6 +141,8 @@ static void write_image(uint64_t id, uint64_t next)
     for (marked = false; !marked;) hear();
     image.out = mark_out;
     image.err = mark_err;
+    image.pending_length = pending_length;
+    memcpy(image.pending, pending, sizeof pending);
     if (s->ops->write(s, setup.rank, id, &section, 1) != HARK_S_OK) exit(1);
     s->ops->close(s);
 }
@@ -160,6 +169,7 @@ static void hello(const struct image *image)
     hark_control_put64(&m, image->out);
     hark_control_put64(&m, image->err);
     hark_control_puts(&m, "here", 4);
+    hark_control_put_bytes(&m, image->pending, image->pending_length);
     say(&m);
     while (re < setup.re) hear();
 }

@@ -8,6 +8,7 @@
  *   fill=FILE    writes FILE until there is no room any more
  *   die=SIGNAL   ends by it
  *   send=BYTES   sends so many to the next, who takes none of it
+ *   together     everybody at the same lap: long messages round by requests, a reduction and a barrier
  *   lines=N      prints N lines of 64 bytes
  *   partial=TEXT prints TEXT, no line
  */
@@ -79,11 +80,30 @@ static void much(size_t bytes)
     free(at);
 }
 
+static void together(void)
+{
+    enum { LONG = 200000 };
+    static uint8_t mine[LONG], theirs[LONG];
+    struct hark_request *request[2];
+    int size = hark_size(), previous = (rank + size - 1) % size;
+    int64_t number = rank + 1, sum = 0;
+    memset(mine, rank + 1, sizeof mine);
+    check(hark_irecv(theirs, sizeof theirs, previous, TAG + 2, &request[0]), "hark_irecv");
+    check(hark_isend(mine, sizeof mine, (rank + 1) % size, TAG + 2, &request[1]), "hark_isend");
+    check(hark_waitall(2, request, NULL), "hark_waitall");
+    check(hark_reduce(&number, &sum, 1, HARK_INT64, HARK_SUM, size - 1), "hark_reduce");
+    check(hark_barrier(), "hark_barrier");
+    bool right = rank != size - 1 || sum == (int64_t)size * (size + 1) / 2;
+    for (int i = 0; i < LONG; i++) right &= theirs[i] == (uint8_t)(previous + 1);
+    if (!right) printf("rank %d: another answer\n", rank);
+}
+
 static void act(const char *word, const char *value)
 {
     if (strncmp(word, "meet=", 5) == 0) meet(value);
     if (strncmp(word, "fill=", 5) == 0) fill(value);
     if (strncmp(word, "lines=", 6) == 0) lines(atoi(value));
+    if (strcmp(word, "together") == 0) together();
     if (strncmp(word, "send=", 5) == 0) much(strtoull(value, NULL, 10));
     if (strncmp(word, "partial=", 8) == 0) fputs(value, stdout);
     if (strncmp(word, "die=", 4) == 0) {
@@ -92,7 +112,7 @@ static void act(const char *word, const char *value)
     }
 }
 
-/* Printing is part of the execution, and comes again with it; what is done to the world is done once. */
+/* Printing and passing messages are part of the execution, and come again with it; what is done to the world is done once. */
 static void at_lap(int lap)
 {
     for (int i = 2; i < arguments; i++) {
@@ -107,8 +127,8 @@ static void at_lap(int lap)
         if (word == NULL || at != lap) continue;
         char *value = strchr(++word, '=');
         snprintf(number, sizeof number, "%d", i);
-        bool prints = strncmp(word, "lines=", 6) == 0 || strncmp(word, "partial=", 8) == 0;
-        if (prints || make("did-%s", number)) act(word, value ? value + 1 : "");
+        bool comes_again = strncmp(word, "lines=", 6) == 0 || strncmp(word, "partial=", 8) == 0 || strcmp(word, "together") == 0;
+        if (comes_again || make("did-%s", number)) act(word, value ? value + 1 : "");
     }
 }
 

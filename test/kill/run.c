@@ -117,12 +117,13 @@ char *run_read(const struct run *r, const char *name)
 /* Segments of a job carry its name, and that begins with the number of its supervisor. */
 static void expect_no_segments(const struct run *r)
 {
-    char name[40];
+    char name[40], alone[40];
     struct dirent *e;
     DIR *d = opendir("/dev/shm");
     snprintf(name, sizeof name, "hark-%d-", (int)r->pid);
+    snprintf(alone, sizeof alone, "hark-alone-%d.", (int)r->pid);
     while (d && (e = readdir(d)) != NULL)
-        if (strstr(e->d_name, name)) fail_msg("left in /dev/shm: %s", e->d_name);
+        if (strstr(e->d_name, name) || strstr(e->d_name, alone)) fail_msg("left in /dev/shm: %s", e->d_name);
     if (d) closedir(d);
 }
 

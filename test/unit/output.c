@@ -1,4 +1,4 @@
-/* What a process prints is shown once, in whole lines. */
+/* What a process prints is shown once, in whole lines; and a reader who does not read stops nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,12 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "../fault/place.h"
+#include "../../src/runtime/outlet.h"
 #include "../../src/runtime/output.h"
 
 struct screen {
@@ -208,12 +214,42 @@ static void behind_a_gate(void **state)
     assert_string_equal(shown(o), "one\ntwo\ntree\nlast");
 }
 
+static void moved(void *self)
+{
+    (void)self;
+}
+
+/* The outlet is given up while its thread is stuck; when somebody reads after all, the thread ends and takes with it what it
+ * had (seen by a sanitizer build). */
+static void a_stuck_outlet_is_given_up(void **state)
+{
+    enum { MORE = 10000 };
+    int to[2];
+    struct hark_outlet *w;
+    (void)state;
+    assert_int_equal(pipe2(to, O_CLOEXEC), 0);
+    size_t room = (size_t)fcntl(to[1], F_GETPIPE_SZ), got = 0;
+    char *text = calloc(1, room + MORE);
+    assert_non_null(text);
+    assert_int_equal(hark_outlet_open(&w, to[1], -1, moved, NULL), 0);
+    assert_true(hark_outlet_put(w, HARK_OUTLET_NO_STREAM, 0, text, room + MORE));
+    while (hark_outlet_waiting(w) > MORE) (void)poll(NULL, 0, 1);
+    hark_outlet_close(w); /* returns, though nobody has read */
+    for (ssize_t n; got < room && (n = read(to[0], text, room - got)) > 0;) got += (size_t)n;
+    assert_int_equal(got, room);
+    while (place_count("/proc/self/task") > 1) (void)poll(NULL, 0, 1);
+    close(to[0]);
+    close(to[1]);
+    free(text);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {TEST(whole_lines), TEST(a_long_line_in_pieces), TEST(again_from_the_beginning),
         TEST(again_from_an_image), TEST(an_image_within_a_line), TEST(a_void_piece_is_forgotten), TEST(back_twice),
         TEST(goes_on_with_an_earlier_run), TEST(what_was_pending_is_in_the_image),
-        TEST(what_was_pending_has_been_shown_since), TEST(a_resumed_run_goes_back_further), TEST(behind_a_gate)};
+        TEST(what_was_pending_has_been_shown_since), TEST(a_resumed_run_goes_back_further), TEST(behind_a_gate),
+        cmocka_unit_test(a_stuck_outlet_is_given_up)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* segment.c: see segment.h. */
 #include "segment.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "../entries.h"
 
 #define DIRECTORY "/dev/shm"
 #ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
@@ -83,14 +84,13 @@ static void remove_some(const char *job, const struct process *than)
 {
     char prefix[64];
     int n = snprintf(prefix, sizeof prefix, "hark-%s", job);
-    DIR *d = opendir(DIRECTORY);
-    if (!d) return;
-    for (struct dirent *entry = readdir(d); entry; entry = readdir(d)) {
-        const char *rest = entry->d_name + n;
-        if (strncmp(entry->d_name, prefix, (size_t)n) != 0 || *rest != '.') continue;
-        if (!than || is_older(rest, *than)) unlinkat(dirfd(d), entry->d_name, 0);
+    struct entries e;
+    if (!entries_open(&e, AT_FDCWD, DIRECTORY, 0)) return;
+    for (const char *name = entries_next(&e); name; name = entries_next(&e)) {
+        if (strncmp(name, prefix, (size_t)n) != 0 || name[n] != '.') continue;
+        if (!than || is_older(name + n, *than)) unlinkat(e.fd, name, 0);
     }
-    closedir(d);
+    entries_close(&e);
 }
 
 void segment_remove_older(const char *job, struct process than)

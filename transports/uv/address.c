@@ -2,7 +2,6 @@
 #include "address.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "hark/hark.h"
+#include "../entries.h"
 
 static const char *parse_local(struct address *a, const char *path)
 {
@@ -111,12 +111,12 @@ static bool is_of_job(const char *name, const char *job)
 void hark_uv_address_sweep(const char *job, const char *directory)
 {
     struct stat what;
-    DIR *d = job && directory ? opendir(directory) : NULL;
-    if (!d) return;
-    for (struct dirent *entry = readdir(d); entry; entry = readdir(d)) {
-        if (!is_of_job(entry->d_name, job)) continue;
-        if (fstatat(dirfd(d), entry->d_name, &what, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(what.st_mode)) continue;
-        (void)unlinkat(dirfd(d), entry->d_name, 0);
+    struct entries e;
+    if (!job || !directory || !entries_open(&e, AT_FDCWD, directory, 0)) return;
+    for (const char *name = entries_next(&e); name; name = entries_next(&e)) {
+        if (!is_of_job(name, job)) continue;
+        if (fstatat(e.fd, name, &what, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(what.st_mode)) continue;
+        (void)unlinkat(e.fd, name, 0);
     }
-    closedir(d);
+    entries_close(&e);
 }
