@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "observe.h"
+#include "rollback.h"
 
 struct app app;
 #define P hark_process
@@ -78,7 +79,7 @@ static void on_wanted(void *self)
 static void on_rollback(void *self, uint64_t id)
 {
     (void)self;
-    (void)id; /* the step answers EGONE, and the process ends there */
+    (void)id; /* the step answers EGONE, and whoever called goes back: rollback.c */
 }
 
 static void on_recovered(void *self)
@@ -93,8 +94,11 @@ static void restart(void)
 {
     const struct hark_region *region;
     uint32_t count;
+    struct hark_bytes kept = hark_rollback_kept();
+    hark_driver_kept(P.driver, kept);
     if (hark_driver_restart(P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
         hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    hark_rollback_taken(kept);
     const struct hark_region *own = NULL;
     for (uint32_t i = 0; i < count; i++)
         if (region[i].id == OWN_REGION && region[i].length >= sizeof app.own) own = &region[i];

@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "clusters.h"
 #include "hark/registry.h"
 #include "observe.h"
+#include "rollback.h"
 #include "transports.h"
 
 struct hark_process hark_process = {.control = -1};
@@ -96,6 +98,10 @@ static void *listen_to_supervisor(void *unused)
     for (;;) {
         struct hark_process_message *m = read_message();
         struct hark_control c;
+        if (m && hark_control_parse(&c, m->bytes, m->length) > 0 && c.type == HARK_C_GO) {
+            free(m);
+            return NULL;
+        }
         pthread_mutex_lock(&P.lock);
         if (m == NULL) {
             P.lost = true;
@@ -231,11 +237,7 @@ int hark_process_control(void)
 static void check(int status)
 {
     if (status >= 0) return;
-    if (status == HARK_D_EGONE) {
-        /* Rolled back: a process can not return to an earlier stack, so it ends and begins again. */
-        kill(getpid(), SIGKILL);
-        pause();
-    }
+    if (status == HARK_D_EGONE) hark_rollback();
     hark_process_fatal("rank %d: %s", (int)P.setup.rank, hark_driver_error(P.driver));
 }
 
@@ -364,7 +366,7 @@ static void setup_alone(void)
 {
     char directory[] = "/tmp/hark-alone-XXXXXX";
     P.setup = (struct hark_setup){.ranks = 1, .job = strdup("alone"), .protocol = strdup("none"),
-        .transport = strdup("shm"), .board = -1};
+        .transport = strdup("shm"), .board = -1, .store_fd = -1, .kept = -1};
     char name[40];
     snprintf(name, sizeof name, "alone-%d", (int)getpid());
     free(P.setup.job);
@@ -388,6 +390,10 @@ static void setup_take(const char *control)
     const char *text = hark_control_gets(&c, &n);
     if (hark_setup_read(&P.setup, text, n, error) < 0) hark_process_fatal("%s", error);
     free(m);
+    /* Not for what the program may start; a rollback passes them on. */
+    const int ours[] = {P.control, P.setup.board, P.setup.store_fd, P.setup.kept};
+    for (size_t i = 0; i < HARK_COUNT(ours); i++)
+        if (ours[i] >= 0) (void)fcntl(ours[i], F_SETFD, FD_CLOEXEC);
 }
 
 static void board_open(void)
@@ -397,6 +403,7 @@ static void board_open(void)
     else P.board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, P.setup.board, 0);
     if (P.board == NULL || P.board == MAP_FAILED) hark_process_fatal("the board: %s", strerror(errno));
     P.slot = &P.board->slot[P.setup.rank == UINT32_MAX ? P.setup.ranks : P.setup.rank];
+    atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed); /* the incarnation before may have slept */
 }
 
 static void trace_open(const struct hark_clusters *clusters)
@@ -470,9 +477,7 @@ static int store_open(char error[256])
         snprintf(path, sizeof path, "/proc/self/fd/%d", P.setup.store_fd);
         name = path;
     }
-    int status = hark_store_open_directory(&P.store, name, P.setup.job, P.setup.ranks, false, error);
-    if (P.setup.store_fd >= 0) close(P.setup.store_fd);
-    return status;
+    return hark_store_open_directory(&P.store, name, P.setup.job, P.setup.ranks, false, error);
 }
 
 void hark_process_open(const struct hark_hooks *hooks, bool recovery)
@@ -480,11 +485,12 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     const char *control = getenv("HARK_CONTROL");
     struct hark_clusters clusters = {0};
     char error[256];
-    signal(SIGPIPE, SIG_IGN);
     pthread_mutex_init(&P.lock, NULL);
     pthread_cond_init(&P.marked_now, NULL);
     if (control) setup_take(control);
     else setup_alone();
+    if (control && !recovery) hark_rollback_remember();
+    signal(SIGPIPE, SIG_IGN);
     board_open();
     P.payload_limit = (P.setup.frame_limit ? P.setup.frame_limit : HARK_FRAME_LIMIT) - HARK_HEADER_MAX;
     if (P.setup.clusters ? hark_clusters_parse(&clusters, P.setup.ranks, P.setup.clusters, "clusters", error) < 0
@@ -539,6 +545,8 @@ void hark_process_close(void)
     hark_driver_close(P.driver);
     hark_trace_close(P.trace);
     if (P.store) P.store->ops->close(P.store);
+    if (P.setup.store_fd >= 0) close(P.setup.store_fd);
+    hark_rollback_forget();
     if (P.setup.board < 0) free(P.board);
     else munmap(P.board, HARK_BOARD_BYTES(P.setup.ranks));
     if (P.control < 0) sweep_alone();
