@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "interval.h"
 #include "observe.h"
 #include "rollback.h"
 
@@ -67,7 +68,7 @@ static void on_committed(void *self, uint64_t id)
     (void)self;
     (void)id;
     app.wanted = false;
-    app.checkpoint_at = hark_process_now();
+    hark_interval_committed(hark_process_now());
 }
 
 static void on_wanted(void *self)
@@ -121,7 +122,7 @@ int hark_init(void)
     if (app.joined || app.left) return HARK_A_EINIT;
     hark_process_open(&hooks, false);
     app.joined = true;
-    app.checkpoint_at = hark_process_now();
+    hark_interval_begin(hark_process_now());
     if (P.setup.inc || P.setup.re) restart();
     else hark_process_hello(0, 0, NULL, 0);
     return HARK_A_OK;
@@ -229,8 +230,7 @@ int hark_checkpoint(void)
 {
     if (!app.joined) return HARK_A_EINIT;
     if (app.posted) return HARK_A_EPENDING;
-    uint64_t now = hark_process_now(), interval = P.setup.interval_ms * 1000000u;
-    bool due = app.wanted || P.setup.interval_ms == 1 || (interval && now - app.checkpoint_at >= interval);
+    bool due = app.wanted || hark_interval_over(hark_process_now());
     hark_process_poll();
     app.inside = true;
     for (;;) {

@@ -462,7 +462,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     free(group);
 }
 
-HARK_STATIC_ASSERT(offsetof(struct hark_board_slot, refused) == offsetof(struct hark_driver_figures, refused),
+HARK_STATIC_ASSERT(offsetof(struct hark_board_slot, image_ns) == offsetof(struct hark_driver_figures, image_ns),
     "a slot of the board begins with the driver's figures");
 
 /* The store by its name, which is what messages then say; or, where that is another directory by now or none, the

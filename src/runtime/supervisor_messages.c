@@ -27,6 +27,7 @@ void hark_sup_setup(struct child *c)
         .spill = (char *)(uintptr_t)o->spill,
         .log_limit = o->log_limit,
         .interval_ms = o->interval_ms,
+        .mtbf_ms = o->mtbf_ms,
         .copies = o->copies,
         .generations = o->generations,
         .frame_limit = o->frame_limit,

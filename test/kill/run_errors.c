@@ -84,6 +84,15 @@ static void values(void **state)
         "99999999999999999999999", "--", "true");
     EXPECT("hark run: --interval: expected a time such as 500ms, 2s or 5m, or 0, found \"5\"", "run", "--interval", "5",
         "--", "true");
+    static const char *const mtbf[] = {"daly:", "daly:0", "daly:0s", "daly:-5s", "daly:5", "daly:5 s", "daly:5s:", "daly:99999999999h"};
+    for (size_t i = 0; i < sizeof mtbf / sizeof mtbf[0]; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "hark run: --interval: expected daly:MTBF, a time above 0 such as 20ms, 3s, 5m or 2h, found "
+            "\"%s\"", mtbf[i]);
+        EXPECT(line, "run", "--interval", mtbf[i], "--", "true");
+    }
+    EXPECT("hark run: --interval: expected a time such as 500ms, 2s or 5m, or 0, found \"-5s\"", "run", "--interval", "-5s",
+        "--", "true");
     EXPECT("hark run: --log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"16MB\"", "run", "--log-limit",
         "16MB", "--", "true");
     EXPECT("hark run: --log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"99999999999T\"", "run",
