@@ -27,7 +27,7 @@ struct hark_run_options {
     const char *json;   /* file for the figures; NULL: none */
     uint64_t log_limit; /* bytes of payload log in memory, a process; 0: none */
     uint64_t interval_ms; /* between checkpoints; 0: none */
-    uint64_t mtbf_ms;     /* mean time between failures of the job; not 0: interval_ms is the first, then Daly's formula says */
+    uint64_t mtbf_ms;     /* mean time between failures; not 0: interval_ms is the first, the others by Daly's formula */
     uint32_t copies, generations;
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */

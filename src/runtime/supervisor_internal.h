@@ -69,7 +69,7 @@ struct child { /* a process of the job, over all its incarnations */
     bool exited;   /* after the end of the job, as it should */
     bool dead;     /* and to be restarted */
     bool dying;    /* its last words are being read */
-    bool goes_back; /* with another one: its next incarnation is announced, and begins when this one says AGAIN or is dead */
+    bool goes_back; /* with another one: its next incarnation is announced, and begins when it says AGAIN or is dead */
     uint64_t answer_by; /* then it is killed (ns); 0: it has been */
     int kept;           /* what AGAIN said, for its next SETUP; -1: nothing */
     bool restarted; /* ever */

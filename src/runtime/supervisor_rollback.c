@@ -1,7 +1,7 @@
-/* supervisor_rollback.c: those that go back though they live. They are told by FAILED, which has them in D and their next
- * incarnations in it; their cores say ROLLBACK, they say AGAIN, and execute their programs again. Who can not, does not
- * answer in time (it is stopped, or computes without a call of hark), or is not up yet (it has nothing to keep) is killed
- * and started anew, as the same incarnation: nobody has met that one yet. */
+/* supervisor_rollback.c: those that go back though they live. They are told by FAILED, which has them in D and their
+ * next incarnations in it; their cores say ROLLBACK, they say AGAIN, and execute their programs again. Who can not,
+ * does not answer in time (it is stopped, or computes without a call of hark), or is not up yet (it has nothing to
+ * keep) is killed and started anew, as the same incarnation: nobody has met that one yet. */
 #include "supervisor_internal.h"
 
 #include <signal.h>
@@ -59,6 +59,10 @@ void hark_sup_again(struct child *c, struct hark_control *m)
     }
     if (length) {
         could_not(c, why, length);
+        return;
+    }
+    if (c->s->signal) { /* that was passed on, and may be lost with it: the end was asked for */
+        hark_sup_end(c->s, 128 + c->s->signal);
         return;
     }
     if (c->dying) return; /* before its next incarnation has begun: that is started */

@@ -15,8 +15,8 @@
  *   stuck hang                    waits for ever: as a blocked application; as a busy one
  *   deaf                          waits for ever, and hears nothing
  *   again=WHEN                    when it is told to go back: dies `before` or `after` it has said AGAIN; or says that
- *                                 it can `not`, then or after an AGAIN (`not-after`); exits; says something `fatal`. Without
- *                                 it: executes itself again
+ *                                 it can `not`, then or after an AGAIN (`not-after`); exits (`exit`); says its last line
+ *                                 (`fatal`). Without this: executes itself again
  *   early=SIGNAL                  ends before it has said hello
  *   finish                        says FINISHED, waits for ALL_DONE
  *   recovery                      (as the recovery process) ends each recovery at once, until ALL_DONE

@@ -1,5 +1,5 @@
-/* kept.c: the protocol `kept`: coordinated, and it notes in PLACE/kept.RANK what it knew when it was told to go back: whether
- * it was, and how many messages it had sent. */
+/* kept.c: the protocol `kept`: coordinated, and it notes in PLACE/kept.RANK what it knew when it was told to go back:
+ * whether it was, and how many messages it had sent. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +15,17 @@ static void note(const struct hark *p, struct hark_bytes kept)
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
     char path[600];
     uint64_t sent = 0;
-    if (kept.length && (hark_block_init(&earlier->head, sizeof room, &hark_coordinated_shape, HARK_KIND_COORDINATED) < 0 ||
-        hark_unpack(&earlier->head, &hark_coordinated_shape, kept) < 0))
+    if (kept.length &&
+        (hark_block_init(&earlier->head, sizeof room, &hark_coordinated_shape, HARK_KIND_COORDINATED) < 0 ||
+            hark_unpack(&earlier->head, &hark_coordinated_shape, kept) < 0))
         abort();
     for (uint32_t i = 0; i < earlier->ends.channels.count; i++)
         sent += ((struct hark_channel *)hark_row(&earlier->head, &earlier->ends.channels, i))->sent;
     snprintf(path, sizeof path, "%s/kept.%" PRIu32, getenv("PLACE"), s->ends.me);
     FILE *f = fopen(path, "ae");
     if (f == NULL) abort();
-    if (kept.length) fprintf(f, "inc %" PRIu32 " gone %" PRIu32 " sent %" PRIu64 "\n", earlier->ends.inc, earlier->gone, sent);
+    if (kept.length)
+        fprintf(f, "inc %" PRIu32 " gone %" PRIu32 " sent %" PRIu64 "\n", earlier->ends.inc, earlier->gone, sent);
     else fputs("nothing\n", f);
     fclose(f);
 }

@@ -12,10 +12,11 @@
  *   partial=TEXT prints TEXT, no line
  *   stop=NAME    makes the file NAME, and stops
  *   refuse=N     system call number N is not permitted from now on
+ *   fork         starts a process that does not end
  *   disturb      leaves descriptors open, another working directory, signals blocked and ignored, an alarm to come
  *
- * Each incarnation adds a line to PLACE/begun.RANK: its process, and how it began: how many descriptors, which directory,
- * signals blocked and ignored, an alarm or none, its arguments.
+ * Each incarnation adds a line to PLACE/begun.RANK: its process, and how it began: how many descriptors, which
+ * directory, signals blocked and ignored, an alarm or none, its arguments.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -155,6 +156,8 @@ static void act(const char *word, const char *value)
     if (strncmp(word, "stop=", 5) == 0) stop(value);
     if (strncmp(word, "refuse=", 7) == 0) refuse((unsigned)atoi(value));
     if (strcmp(word, "disturb") == 0) disturb();
+    if (strcmp(word, "fork") == 0 && fork() == 0)
+        for (;;) pause();
     if (strncmp(word, "partial=", 8) == 0) fputs(value, stdout);
     if (strncmp(word, "die=", 4) == 0) {
         fflush(stdout);

@@ -1,5 +1,5 @@
-/* Those that go back though they live: they stay the process that they are, execute their program again, and the answer is the
- * one of an undisturbed run; those that can not are killed and started again. */
+/* Those that go back though they live: they stay the process that they are, execute their program again, and the
+ * answer is the one of an undisturbed run; those that can not are killed and started again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,8 @@ static void expect_answer(const struct run *r)
     int n = 0;
     for (int lap = 1; lap <= LAPS; lap++) snprintf(text[n++], 64, "lap %d: token %d", lap, lap * 10);
     snprintf(text[n++], 64, "rank 0: token %d", LAPS * 10);
-    for (int rank = 1, token = LAPS * 10 - 10; rank < 4; rank++) snprintf(text[n++], 64, "rank %d: token %d", rank, token += rank + 1);
+    for (int rank = 1, token = LAPS * 10 - 10; rank < 4; rank++)
+        snprintf(text[n++], 64, "rank %d: token %d", rank, token += rank + 1);
     for (int i = 0; i < n; i++) line[i] = text[i];
     line[n] = NULL;
     assert_int_equal(r->status, 0);
@@ -107,7 +108,8 @@ static void survivors_stay_the_process_that_they_are(void **state)
     struct begun b[4];
     static const char *const transports[] = {"shm", "uv"};
     for (size_t t = 0; t < 2; again(r), t++) {
-        run_command(r, ARGV(BEGIN, "--transport", transports[t], "--protocol", "coordinated", "--", HARK_LAP, "20", "1:15:die=9"));
+        run_command(r, ARGV(BEGIN, "--transport", transports[t], "--protocol", "coordinated", "--", HARK_LAP, "20",
+                           "1:15:die=9"));
         expect_answer(r);
         assert_false(same_process(r, 1));
         for (int rank = 0; rank < 4; rank++)
@@ -115,7 +117,8 @@ static void survivors_stay_the_process_that_they_are(void **state)
         expect_json(r, "\"restarted_ranks\": [0, 1, 2, 3]");
         assert_int_equal(lines_of(r->err), 2); /* died, recovered */
         again(r);
-        run_command(r, ARGV(BEGIN, "--transport", transports[t], "--protocol", "hydee", "--", HARK_LAP, "20", "1:15:die=9"));
+        run_command(
+            r, ARGV(BEGIN, "--transport", transports[t], "--protocol", "hydee", "--", HARK_LAP, "20", "1:15:die=9"));
         expect_answer(r);
         assert_true(same_process(r, 0));
         assert_false(same_process(r, 1));
@@ -138,16 +141,16 @@ static void it_begins_as_it_had_begun(void **state)
     assert_string_equal(b[0].rest, b[1].rest);
 }
 
-/* The file that runs is not there any more; under its name is another, through which the dead one comes back. The program was
- * found in PATH, and is one behind a script. */
+/* The file that runs is not there any more; under its name is another, through which the dead one comes back. The
+ * program was found in PATH, and is one behind a script. */
 static void the_program_is_removed(void **state)
 {
     struct run *r = *state;
     char path[5000], name[600], text[1200];
     snprintf(name, sizeof name, "%s/prog", r->place);
     snprintf(text, sizeof text, "%s/copy", r->place);
-    snprintf(path, sizeof path, "cp %s %s && printf '#!/bin/sh\\nexec \"$PLACE/copy\" \"$@\"\\n' > %s && chmod +x %s", HARK_LAP, text,
-        name, name);
+    snprintf(path, sizeof path, "cp %s %s && printf '#!/bin/sh\\nexec \"$PLACE/copy\" \"$@\"\\n' > %s && chmod +x %s",
+        HARK_LAP, text, name, name);
     assert_int_equal(system(path), 0);
     snprintf(path, sizeof path, "PATH=%s:%s", r->place, getenv("PATH"));
     run_start(r, ARGV("/usr/bin/env", path, BEGIN, "--", "prog", "20", "1:15:meet=met", "1:15:die=9"));
@@ -162,25 +165,48 @@ static void the_program_is_removed(void **state)
     assert_false(same_process(r, 1));
 }
 
+static void expect_could_not(struct run *r, const char *why)
+{
+    char line[200];
+    expect_answer(r);
+    assert_false(same_process(r, 0));
+    snprintf(line, sizeof line,
+        "hark: rank 0 can not execute its program again: %s; it is killed and started again\n", why);
+    run_expect_err(r, line);
+    assert_int_equal(lines_of(r->err), 3);
+    expect_json(r, "\"restarted_ranks\": [0, 1]");
+    expect_json(r, "\"troubles\": 1,");
+}
+
 /* A system call that it takes is refused: it says so, and is started again. */
 static void it_can_not(void **state)
 {
     struct run *r = *state;
-    static const struct { long number; const char *name; } calls[] = {{SYS_execve, "execve"}, {SYS_memfd_create, "memfd_create"},
-        {SYS_close_range, "close_range"}};
+    static const struct {
+        long number;
+        const char *name;
+    } calls[] = {{SYS_execve, "execve"}, {SYS_memfd_create, "memfd_create"}, {SYS_close_range, "close_range"}};
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; again(r), i++) {
-        char word[60], line[200];
+        char word[60], why[100], trace[600], *text, *at;
         snprintf(word, sizeof word, "0:10:refuse=%ld", calls[i].number);
-        run_command(r, ARGV(BEGIN, "--", HARK_LAP, "20", word, "1:15:die=9"));
-        expect_answer(r);
-        assert_false(same_process(r, 0));
-        snprintf(line, sizeof line, "hark: rank 0 can not execute its program again: %s: Operation not permitted; it is killed and "
-            "started again\n", calls[i].name);
-        run_expect_err(r, line);
-        assert_int_equal(lines_of(r->err), 3);
-        expect_json(r, "\"restarted_ranks\": [0, 1]");
-        expect_json(r, "\"troubles\": 1,");
+        snprintf(trace, sizeof trace, "%s/trace", r->place);
+        run_command(r, ARGV(BEGIN, "--trace", trace, "--", HARK_LAP, "20", word, "1:15:die=9"));
+        snprintf(why, sizeof why, "%s: Operation not permitted", calls[i].name);
+        expect_could_not(r, why);
+        text = run_read(r, "trace"); /* it is the same incarnation that begins then, once */
+        at = strstr(text, " 0.1 restart ");
+        assert_non_null(at);
+        assert_null(strstr(at + 1, " 0.1 restart "));
+        free(text);
     }
+}
+
+/* What it has started would not end with it; killed, it takes that along. */
+static void it_has_started_processes(void **state)
+{
+    struct run *r = *state;
+    run_command(r, ARGV(BEGIN, "--", HARK_LAP, "20", "0:10:fork", "1:15:die=9"));
+    expect_could_not(r, "processes that it has started are still there");
 }
 
 static void a_stopped_one_is_killed(void **state)
@@ -198,7 +224,7 @@ static void a_stopped_one_is_killed(void **state)
     expect_json(r, "\"restarted_ranks\": [0, 1]");
 }
 
-/* ---- what is kept, by a protocol that looks at it ---------------------------------------------------------------- */
+/* ---- what is kept, by a protocol that looks at it --------------------------------------------------------------- */
 
 static int supervise(void *argument)
 {
@@ -224,7 +250,9 @@ static void what_it_knew_arrives(void **state)
         snprintf(name, sizeof name, "kept.%d", rank);
         char *text = run_read(r, name);
         /* In the fifteenth lap rank 0 has sent, and rank 1 has died before it did. */
-        assert_string_equal(text, rank == 0 ? "inc 0 gone 1 sent 15\n" : rank == 1 ? "nothing\n" : "inc 0 gone 1 sent 14\n");
+        assert_string_equal(text, rank == 0   ? "inc 0 gone 1 sent 15\n"
+                                  : rank == 1 ? "nothing\n"
+                                              : "inc 0 gone 1 sent 14\n");
         free(text);
     }
 }
@@ -232,7 +260,8 @@ static void what_it_knew_arrives(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, run_teardown)
-    const struct CMUnitTest tests[] = {TEST(survivors_stay_the_process_that_they_are), TEST(it_begins_as_it_had_begun),
-        TEST(the_program_is_removed), TEST(it_can_not), TEST(a_stopped_one_is_killed), TEST(what_it_knew_arrives)};
+    const struct CMUnitTest tests[] = {TEST(survivors_stay_the_process_that_they_are),
+        TEST(it_begins_as_it_had_begun), TEST(the_program_is_removed), TEST(it_can_not),
+        TEST(it_has_started_processes), TEST(a_stopped_one_is_killed), TEST(what_it_knew_arrives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

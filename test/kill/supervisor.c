@@ -162,7 +162,7 @@ static void hydee_with(struct run *r, const char *word)
     unlink(made);
 }
 
-/* Killed on its way back: before it has said so, it begins as the incarnation that was announced; after, that one has died. */
+/* Killed on its way back: before it has said so, it begins as the announced incarnation; after, that one has died. */
 static void killed_on_the_way_back(void **state)
 {
     struct run *r = *state;
@@ -188,7 +188,7 @@ static void can_not_go_back_by_itself(void **state)
     }
 }
 
-/* Its cluster-mate dies again, and so does the recovery process, while it does not answer: in the end it goes back once. */
+/* Its cluster-mate dies again, and so does the recovery process, while it does not answer: it goes back once. */
 static void failures_while_one_does_not_answer(void **state)
 {
     struct run *r = *state;
@@ -398,7 +398,8 @@ int main(void)
         TEST(five_times_at_the_same_place), TEST(leaves_the_job), TEST(only_the_cluster_goes_back), TEST(back_to_a_checkpoint),
         TEST(two_clusters_and_nested), TEST(the_recovery_process_dies), TEST(a_damaged_image),
         TEST(a_recovery_that_can_not_end), TEST(killed_on_the_way_back), TEST(can_not_go_back_by_itself),
-        TEST(failures_while_one_does_not_answer), TEST(what_it_does_then_is_void), TEST(signals), TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store),
+        TEST(failures_while_one_does_not_answer), TEST(what_it_does_then_is_void),
+        TEST(signals), TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store),
         TEST(one_run_at_a_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
