@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run.h"
 #include "../../src/runtime/interval.h"
@@ -63,9 +64,13 @@ static void as_given(void **state)
 static void as_the_cost_says(void **state)
 {
     struct run *r = *state;
-    static const struct { const char *text; double ms; } mtbf[] = {{"daly:1ms", 1}, {"daly:5ms", 5}};
+    static const struct { const char *text; double ms; } mtbf[] = {{"daly:1ms", 1}, {"daly:20ms", 20}};
+    char died[600];
     for (size_t i = 0; i < 2; i++) {
         run_with(r, mtbf[i].text, "60000", "0:60000:die=9");
+        run_expect_err(r, "hark: rank 0 died (SIGKILL) ");
+        snprintf(died, sizeof died, "%s/did-2", r->place);
+        unlink(died);
         assert_true(figure(r, "checkpoints") > 0);
         double cost = figure(r, "checkpoint_cost_ms");
         assert_true(cost > 0);

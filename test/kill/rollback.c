@@ -141,8 +141,8 @@ static void it_begins_as_it_had_begun(void **state)
     assert_string_equal(b[0].rest, b[1].rest);
 }
 
-/* The file that runs is not there any more; under its name is another, through which the dead one comes back. The
- * program was found in PATH, and is one behind a script. */
+/* The file that runs is not there any more, and the script that started it is another, through which the dead one comes
+ * back. The script was found in PATH. */
 static void the_program_is_removed(void **state)
 {
     struct run *r = *state;
@@ -156,7 +156,8 @@ static void the_program_is_removed(void **state)
     run_start(r, ARGV("/usr/bin/env", path, BEGIN, "--", "prog", "20", "1:15:meet=met", "1:15:die=9"));
     run_wait_for(r, "met");
     assert_int_equal(unlink(text), 0);
-    assert_int_equal(symlink(HARK_LAP, text), 0);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(symlink(HARK_LAP, name), 0);
     snprintf(name, sizeof name, "%s/met.go", r->place);
     close(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     run_end(r);
