@@ -381,10 +381,11 @@ static int kills(struct arguments *a)
 static const struct named_option {
     const char *transport; /* NULL: all of them */
     const char *name;
-    int index;             /* of the transport's options; -1: frame-limit */
+    int index;             /* of the transport's options; -1: frame-limit, -2: answer-ms */
     uint64_t least, most;
     bool power;            /* of two */
 } named_options[] = {{NULL, "frame-limit", -1, 128u << 10, UINT64_C(1) << 30, false},
+    {NULL, "answer-ms", -2, 1, 3600000, false},
     {"shm", "ring", 0, 256u << 10, 256u << 20, true}, {"shm", "spin", 1, 1, 100000, false},
     {"uv", "handshake-ms", 0, 1, 3600000, false}, {"uv", "strangers", 1, 1, 65536, false},
     {"uv", "window", 2, 256u << 10, 1u << 30, false}};
@@ -419,7 +420,8 @@ static int set_option(struct arguments *a, const char *text)
     if (!size_of(value + 1, &n) || n < x->least || n > x->most || (x->power && (n & (n - 1))))
         return bad("--option: %s: expected %s%" PRIu64 " to %" PRIu64 ", found \"%s\"", x->name,
             x->power ? "a power of two from " : "", x->least, x->most, value + 1);
-    if (x->index < 0) a->o.frame_limit = n;
+    if (x->index == -1) a->o.frame_limit = n;
+    else if (x->index == -2) a->o.answer_ms = (uint32_t)n;
     else a->o.option[x->index] = n;
     return 0;
 }

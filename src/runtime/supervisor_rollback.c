@@ -7,14 +7,19 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define ANSWER_NS UINT64_C(2000000000) /* so long recovery may wait for a process that computes */
+#define ANSWER_MS 2000 /* so long recovery may wait for a process that computes */
+
+static uint32_t patience(const struct supervisor *s)
+{
+    return s->o->answer_ms ? s->o->answer_ms : ANSWER_MS;
+}
 
 void hark_sup_send_back(struct child *c)
 {
     if (c->goes_back) return; /* with another one before; what it will be told is what is then */
     c->goes_back = true;
     c->finished = false;
-    c->answer_by = hark_sup_now() + ANSWER_NS;
+    c->answer_by = hark_sup_now() + patience(c->s) * UINT64_C(1000000);
     if (c->hello || !c->pid) return;
     c->answer_by = 0;
     kill(c->pid, SIGKILL);
@@ -29,7 +34,7 @@ void hark_sup_hurry(struct supervisor *s)
         if (!c->pid || !c->goes_back || c->answer_by == 0 || now < c->answer_by) continue;
         c->answer_by = 0;
         hark_sup_say("%s does not go back by itself in %u ms; it is killed and started again", hark_sup_name(c, name),
-            (unsigned)(ANSWER_NS / 1000000));
+            patience(s));
         kill(c->pid, SIGKILL);
     }
 }

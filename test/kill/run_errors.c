@@ -182,16 +182,17 @@ static void files(void **state)
 /* What can be set depends on the transport. */
 static void options(void **state)
 {
-    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, ring, spin, found "
+    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, answer-ms, ring, spin, found "
            "\"window=1M\"", "run", "--option", "window=1M", "--", "true");
-    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport uv one of frame-limit, handshake-ms, strangers, "
-           "window, found \"ring=1M\"", "run", "--option", "ring=1M", "--transport", "uv", "--", "true");
-    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, ring, spin, found "
+    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport uv one of frame-limit, answer-ms, handshake-ms, "
+           "strangers, window, found \"ring=1M\"", "run", "--option", "ring=1M", "--transport", "uv", "--", "true");
+    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, answer-ms, ring, spin, found "
            "\"ring\"", "run", "--option", "ring", "--", "true");
     EXPECT("hark run: --option: ring: expected a power of two from 262144 to 268435456, found \"300000\"", "run",
         "--option", "ring=300000", "--", "true");
     EXPECT("hark run: --option: frame-limit: expected 131072 to 1073741824, found \"2G\"", "run", "--option",
         "frame-limit=2G", "--", "true");
+    EXPECT("hark run: --option: answer-ms: expected 1 to 3600000, found \"0\"", "run", "--option", "answer-ms=0", "--", "true");
     EXPECT("hark run: --option: strangers: expected 1 to 65536, found \"\"", "run", "--transport", "uv", "--option",
         "strangers=", "--", "true");
 }
