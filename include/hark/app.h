@@ -5,7 +5,8 @@
  * one process, and nothing is recovered.
  *
  * Every function returns 0 or a negative HARK_A_* (in words: hark_app_error). When a process
- * is beyond recovery it says why in one line and ends with status 1; no call returns then.
+ * is beyond recovery it says why in one line and ends with status 1; no call returns then. Nor does one of a process that
+ * goes back because another one was lost: it executes its program again, from the beginning (hark-run(1), GOING BACK).
  */
 #ifndef HARK_APP_H
 #define HARK_APP_H

@@ -54,6 +54,7 @@ struct hark_driver_figures {
     uint64_t replayed, suppressed, discarded;
     uint64_t frames_out, frames_in;
     uint64_t refused;
+    uint64_t image_ns; /* no total: the last image took so long, from CAPTURE until it was durable */
 };
 
 /* A section of the embedder's in an image. */

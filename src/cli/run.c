@@ -62,7 +62,8 @@ void hark_cli_run_help(void)
           "  --protocol P            how failures are survived (hydee); none: not at all\n"
           "  --clusters FILE|K|auto  which ranks go back together: a file, K blocks, or as many blocks as seems good (auto)\n"
           "  --transport T           what carries messages (shm)\n"
-          "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s)\n"
+          "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); daly:MTBF: what loses least\n"
+          "                          when the job has a failure every MTBF on average: daly:2h\n"
           "  --store DIR             keep checkpoints in DIR\n"
           "  --resume                go on with the job in DIR\n"
           "  --log-limit SIZE        payload log in memory of a process: 64K, 16M, 2G; 0: no limit (0)\n"
@@ -135,20 +136,34 @@ static int transport(struct arguments *a, const char *text)
     return bad("--transport: expected one of %s, found \"%s\"", known, text);
 }
 
-static int interval(struct arguments *a, const char *text)
+static bool duration(const char *text, uint64_t *ms)
 {
-    static const struct { const char *unit; uint64_t ms; } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+    static const struct { const char *unit; uint64_t ms; } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"min", 60000},
+        {"h", 3600000}, {"d", 86400000}};
     const char *end;
     uint64_t n;
-    if (number(text, UINT32_MAX, &n, &end)) {
-        a->o.interval_ms = 0;
-        if (n == 0 && *end == 0) return 0;
-        for (size_t i = 0; i < HARK_COUNT(units); i++) {
-            if (strcmp(end, units[i].unit) != 0) continue;
-            a->o.interval_ms = n * units[i].ms;
-            return 0;
-        }
+    if (!number(text, UINT32_MAX, &n, &end)) return false;
+    *ms = 0;
+    if (n == 0 && *end == 0) return true;
+    for (size_t i = 0; i < HARK_COUNT(units); i++) {
+        if (strcmp(end, units[i].unit) != 0) continue;
+        *ms = n * units[i].ms;
+        return true;
     }
+    return false;
+}
+
+static int interval(struct arguments *a, const char *text)
+{
+    a->o.mtbf_ms = 0;
+    if (strncmp(text, "daly:", 5) == 0) {
+        if (!duration(text + 5, &a->o.mtbf_ms) || a->o.mtbf_ms == 0)
+            return bad("--interval: expected daly:MTBF, a time above 0 such as 20ms, 3s, 5m or 2h, found \"%s\"", text);
+        /* until it is known what a checkpoint costs */
+        a->o.interval_ms = a->o.mtbf_ms < DEFAULT_MS ? a->o.mtbf_ms : DEFAULT_MS;
+        return 0;
+    }
+    if (duration(text, &a->o.interval_ms)) return 0;
     return bad("--interval: expected a time such as 500ms, 2s or 5m, or 0, found \"%s\"", text);
 }
 
@@ -376,10 +391,11 @@ static int kills(struct arguments *a)
 static const struct named_option {
     const char *transport; /* NULL: all of them */
     const char *name;
-    int index;             /* of the transport's options; -1: frame-limit */
+    int index;             /* of the transport's options; -1: frame-limit, -2: answer-ms */
     uint64_t least, most;
     bool power;            /* of two */
 } named_options[] = {{NULL, "frame-limit", -1, 128u << 10, UINT64_C(1) << 30, false},
+    {NULL, "answer-ms", -2, 1, 3600000, false},
     {"shm", "ring", 0, 256u << 10, 256u << 20, true}, {"shm", "spin", 1, 1, 100000, false},
     {"uv", "handshake-ms", 0, 1, 3600000, false}, {"uv", "strangers", 1, 1, 65536, false},
     {"uv", "window", 2, 256u << 10, 1u << 30, false}};
@@ -414,7 +430,8 @@ static int set_option(struct arguments *a, const char *text)
     if (!size_of(value + 1, &n) || n < x->least || n > x->most || (x->power && (n & (n - 1))))
         return bad("--option: %s: expected %s%" PRIu64 " to %" PRIu64 ", found \"%s\"", x->name,
             x->power ? "a power of two from " : "", x->least, x->most, value + 1);
-    if (x->index < 0) a->o.frame_limit = n;
+    if (x->index == -1) a->o.frame_limit = n;
+    else if (x->index == -2) a->o.answer_ms = (uint32_t)n;
     else a->o.option[x->index] = n;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "hark/mem.h"
 
@@ -237,6 +238,13 @@ static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *
     return status;
 }
 
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* CAPTURE: written and durable when this returns; a failure, also of memory, only means that there is no such image. */
 int driver_capture(struct hark_driver *d, uint64_t id)
 {
@@ -244,6 +252,7 @@ int driver_capture(struct hark_driver *d, uint64_t id)
     struct log_image log = {0};
     struct hark_event e = {.type = HARK_STORED};
     struct subject none = {0};
+    uint64_t began = now();
     core.room = core.length = hark_pack(d->core, d->protocol->shape, NULL, 0);
     core.at = malloc(core.length + 1);
     int status = put_payloads(d, &log, &arrived);
@@ -253,6 +262,7 @@ int driver_capture(struct hark_driver *d, uint64_t id)
     if (status >= 0 && d->store && log.why == NULL) {
         hark_pack(d->core, d->protocol->shape, core.at, core.length);
         ok = write_image(d, id, &core, &log, &arrived) == HARK_S_OK;
+        if (ok) driver_set(&d->figures->image_ns, now() - began);
     }
     free(core.at);
     free(log.bytes.at);

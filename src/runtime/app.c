@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "interval.h"
 #include "observe.h"
+#include "rollback.h"
 
 struct app app;
 #define P hark_process
@@ -69,7 +71,7 @@ static void on_committed(void *self, uint64_t id)
     (void)self;
     (void)id;
     app.wanted = false;
-    app.checkpoint_at = hark_process_now();
+    hark_interval_committed(hark_process_now());
 }
 
 static void on_wanted(void *self)
@@ -81,7 +83,7 @@ static void on_wanted(void *self)
 static void on_rollback(void *self, uint64_t id)
 {
     (void)self;
-    (void)id; /* the step answers EGONE, and the process ends there */
+    (void)id; /* the step answers EGONE, and whoever called goes back: rollback.c */
 }
 
 static void on_recovered(void *self)
@@ -96,8 +98,11 @@ static void restart(void)
 {
     const struct hark_region *region;
     uint32_t count;
+    struct hark_bytes kept = hark_rollback_kept();
+    hark_driver_kept(P.driver, kept);
     if (hark_driver_restart(P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
         hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    hark_rollback_taken(kept);
     const struct hark_region *own = NULL;
     for (uint32_t i = 0; i < count; i++)
         if (region[i].id == OWN_REGION && region[i].length >= sizeof app.own) own = &region[i];
@@ -120,7 +125,7 @@ int hark_init(void)
     if (app.joined || app.left) return HARK_A_EINIT;
     hark_process_open(&hooks, false);
     app.joined = true;
-    app.checkpoint_at = hark_process_now();
+    hark_interval_begin(hark_process_now());
     if (P.setup.inc || P.setup.re) restart();
     else hark_process_hello(0, 0, NULL, 0);
     return HARK_A_OK;
@@ -228,8 +233,7 @@ int hark_checkpoint(void)
 {
     if (!app.joined) return HARK_A_EINIT;
     if (app.posted) return HARK_A_EPENDING;
-    uint64_t now = hark_process_now(), interval = P.setup.interval_ms * 1000000u;
-    bool due = app.wanted || P.setup.interval_ms == 1 || (interval && now - app.checkpoint_at >= interval);
+    bool due = app.wanted || hark_interval_over(hark_process_now());
     hark_process_poll();
     app.inside = true;
     for (;;) {

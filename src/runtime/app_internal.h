@@ -23,7 +23,6 @@ struct app {
     bool joined, left;
     bool inside; /* a checkpoint call */
     bool wanted; /* a peer's log waits for our checkpoint */
-    uint64_t checkpoint_at;
     uint64_t own[4]; /* in images: positions of stdout and stderr, number of the next collective, deliveries */
     uint64_t catch_up; /* deliveries that the last incarnation had made; 0: caught up */
     uint8_t *own_captured; /* own[], and the output that was pending: a section of an image */

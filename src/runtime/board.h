@@ -20,11 +20,14 @@ struct hark_board_slot {
     _Atomic uint64_t replayed, suppressed, discarded;
     _Atomic uint64_t frames_out, frames_in;    /* for quiescence: all frames, control ones too */
     _Atomic uint64_t refused;                  /* by the transport: wrong key, garbage, over the limit */
+    _Atomic uint64_t image_ns;                 /* the last image took, from CAPTURE until it was durable */
+    _Atomic uint64_t cost_ns;                  /* median of the last few that were committed; 0: none was */
+    _Atomic uint64_t interval_ns;              /* between checkpoints, as used last */
     _Atomic uint64_t restart_ns, caught_up_ns, recovered_ns; /* CLOCK_MONOTONIC of the last recovery's steps */
     _Atomic uint32_t state;                    /* HARK_B_*: what the application is doing */
     _Atomic uint32_t turn;                     /* raised at each change of state */
     _Atomic uint64_t position;                 /* deliveries that count: a rollback takes some back */
-    uint64_t pad[13];
+    uint64_t pad[9];
 };
 
 struct hark_board {

@@ -5,7 +5,7 @@
  * bytes, bytes are u32 length and bytes. The process is alive as long as its end is open: end of file, confirmed by waitpid, is its death.
  *
  *   supervisor -> process
- *     SETUP     once, first: the whole configuration as lines `key=value` (see struct hark_setup)
+ *     SETUP     first, and again behind GO: the whole configuration as lines `key=value` (see struct hark_setup)
  *     PEER      rank u32, inc u32, address string: where an incarnation is reached
  *     FAILED    re u32, D: u32 count + ranks u32, incarnations: u32 count + (rank u32, inc u32), waves:
  *               u32 count + (group u32, wave u64). Not before HELLO: then the present one, if there is any
@@ -14,6 +14,7 @@
  *               written yet, belongs into the image, and comes back with HELLO. out is UINT64_MAX if the output can
  *               not be kept now: no image can be taken
  *     ASK       n u64: answer STABLE n when no failure can take back any more what led to here
+ *     GO        the answer to AGAIN: nothing more for this incarnation; SETUP, for the next one, follows
  *     QUIET     nothing in the job can move
  *     ALL_DONE  every process has finished, durably: finalize may return
  *   process -> supervisor
@@ -22,6 +23,8 @@
  *     PERSIST   fact u32, peer u32, re u32, id u64
  *     MARK      id u64: all output written before this belongs to checkpoint id
  *     STABLE    n u64: the answer to ASK, maybe much later
+ *     AGAIN     kept u32, why string: it goes back as FAILED said, and executes its program again; kept is the
+ *               descriptor of what it keeps. With a `why`, also behind an earlier AGAIN: it can not, and ends itself
  *     FINISHED  the application has called finalize
  *     DIVERGED  text string: one line
  *     TROUBLE   text string: one line; the run goes on, though without what failed
@@ -36,9 +39,9 @@
 
 enum hark_control_type {
     HARK_C_SETUP = 1, HARK_C_PEER, HARK_C_FAILED, HARK_C_STORED, HARK_C_MARKED, HARK_C_QUIET, HARK_C_ALL_DONE,
-    HARK_C_ASK,
+    HARK_C_ASK, HARK_C_GO,
     HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL,
-    HARK_C_TROUBLE, HARK_C_STABLE
+    HARK_C_TROUBLE, HARK_C_STABLE, HARK_C_AGAIN
 };
 
 #define HARK_FRAME_LIMIT (UINT64_C(1) << 30) /* of every transport, if it is not told another, bytes */
@@ -88,6 +91,7 @@ struct hark_setup {
     char *spill;         /* NULL: the log does not spill */
     uint64_t log_limit;  /* bytes, 0: none */
     uint64_t interval_ms; /* between checkpoints; 0: only when asked; 1: at every call */
+    uint64_t mtbf_ms;     /* of the job; not 0: interval_ms is only until the cost of a checkpoint is known */
     uint32_t copies, generations, digest, exact_gate;
     uint64_t kill_at;    /* SIGKILL myself when I have made that many deliveries since the job began; 0: never */
     uint64_t frame_limit; /* bytes of header and payload; 0: HARK_FRAME_LIMIT */
@@ -95,6 +99,7 @@ struct hark_setup {
     uint8_t key[32];
     int board;           /* descriptor of the board, inherited */
     int store_fd;        /* of the store's directory, inherited: it stays when the directory is renamed; -1: none */
+    int kept;            /* descriptor of what the earlier incarnation of this process kept; -1: nothing */
 };
 /* Lines `key=value`; returns a string to be freed, or NULL without memory. */
 char *hark_setup_write(const struct hark_setup *s);

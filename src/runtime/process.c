@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "clusters.h"
 #include "hark/registry.h"
 #include "observe.h"
+#include "rollback.h"
 #include "transports.h"
 
 struct hark_process hark_process = {.control = -1, .name = "a process"};
@@ -101,6 +103,10 @@ static void *listen_to_supervisor(void *unused)
     for (;;) {
         struct hark_process_message *m = read_message();
         struct hark_control c;
+        if (m && hark_control_parse(&c, m->bytes, m->length) > 0 && c.type == HARK_C_GO) {
+            free(m);
+            return NULL;
+        }
         pthread_mutex_lock(&P.lock);
         if (m == NULL) {
             P.lost = true;
@@ -236,11 +242,7 @@ int hark_process_control(void)
 static void check(int status)
 {
     if (status >= 0) return;
-    if (status == HARK_D_EGONE) {
-        /* Rolled back: a process can not return to an earlier stack, so it ends and begins again. */
-        kill(getpid(), SIGKILL);
-        pause();
-    }
+    if (status == HARK_D_EGONE) hark_rollback();
     const char *why = hark_driver_error(P.driver);
     hark_process_fatal("%s: %s", P.name, *why ? why : "the supervisor has said what can not be read");
 }
@@ -377,7 +379,8 @@ static void setup_alone(void)
     snprintf(directory, sizeof directory, "%s/hark-alone-XXXXXX", base);
     snprintf(name, sizeof name, "alone-%d", (int)getpid());
     P.setup = (struct hark_setup){.ranks = 1, .job = strdup(name), .directory = strdup(directory),
-        .protocol = strdup("none"), .transport = strdup("shm"), .board = -1};
+        .protocol = strdup("none"), .transport = strdup("shm"), .board = -1, .store_fd = -1,
+        .kept = -1};
     if (!P.setup.job || !P.setup.directory || !P.setup.protocol || !P.setup.transport)
         hark_process_fatal("no memory for a job of one");
     if (mkdtemp(P.setup.directory) == NULL) hark_process_fatal("%s: %s", directory, strerror(errno));
@@ -398,6 +401,10 @@ static void setup_take(const char *control)
     const char *text = hark_control_gets(&c, &n);
     if (hark_setup_read(&P.setup, text, n, error) < 0) hark_process_fatal("%s", error);
     free(m);
+    /* Not for what the program may start; a rollback passes them on. */
+    const int ours[] = {P.control, P.setup.board, P.setup.store_fd, P.setup.kept};
+    for (size_t i = 0; i < HARK_COUNT(ours); i++)
+        if (ours[i] >= 0) (void)fcntl(ours[i], F_SETFD, FD_CLOEXEC);
 }
 
 static void board_open(void)
@@ -407,6 +414,7 @@ static void board_open(void)
     else P.board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, P.setup.board, 0);
     if (P.board == NULL || P.board == MAP_FAILED) hark_process_fatal("the board: %s", strerror(errno));
     P.slot = &P.board->slot[P.setup.rank == UINT32_MAX ? P.setup.ranks : P.setup.rank];
+    atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed); /* the incarnation before may have slept */
 }
 
 static void trace_open(const struct hark_clusters *clusters)
@@ -466,7 +474,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     free(group);
 }
 
-HARK_STATIC_ASSERT(offsetof(struct hark_board_slot, refused) == offsetof(struct hark_driver_figures, refused),
+HARK_STATIC_ASSERT(offsetof(struct hark_board_slot, image_ns) == offsetof(struct hark_driver_figures, image_ns),
     "a slot of the board begins with the driver's figures");
 
 /* The store by its name, which is what messages then say; or, where that is another directory by now or none, the
@@ -481,9 +489,7 @@ static int store_open(char error[256])
         snprintf(path, sizeof path, "/proc/self/fd/%d", P.setup.store_fd);
         name = path;
     }
-    int status = hark_store_open_directory(&P.store, name, P.setup.job, P.setup.ranks, false, error);
-    if (P.setup.store_fd >= 0) close(P.setup.store_fd);
-    return status;
+    return hark_store_open_directory(&P.store, name, P.setup.job, P.setup.ranks, false, error);
 }
 
 void hark_process_open(const struct hark_hooks *hooks, bool recovery)
@@ -491,13 +497,14 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     const char *control = getenv("HARK_CONTROL");
     struct hark_clusters clusters = {0};
     char error[256] = "no memory for clusters";
-    signal(SIGPIPE, SIG_IGN);
     pthread_mutex_init(&P.lock, NULL);
     pthread_cond_init(&P.marked_now, NULL);
     if (control) setup_take(control);
     else setup_alone();
     if (recovery) snprintf(P.name, sizeof P.name, "the recovery process");
     else snprintf(P.name, sizeof P.name, "rank %u", P.setup.rank);
+    if (control && !recovery) hark_rollback_remember();
+    signal(SIGPIPE, SIG_IGN);
     board_open();
     P.payload_limit = (P.setup.frame_limit ? P.setup.frame_limit : HARK_FRAME_LIMIT) - HARK_HEADER_MAX;
     if (P.setup.clusters ? hark_clusters_parse(&clusters, P.setup.ranks, P.setup.clusters, "clusters", error) < 0
@@ -552,6 +559,8 @@ void hark_process_close(void)
     hark_driver_close(P.driver);
     hark_trace_close(P.trace);
     if (P.store) P.store->ops->close(P.store);
+    if (P.setup.store_fd >= 0) close(P.setup.store_fd);
+    hark_rollback_forget();
     if (P.setup.board < 0) free(P.board);
     else munmap(P.board, HARK_BOARD_BYTES(P.setup.ranks));
     if (P.control < 0) sweep_alone();

@@ -208,6 +208,7 @@ static bool make_children(struct supervisor *s)
     }
     for (uint32_t i = 0; i < s->count; i++) {
         s->child[i].s = s;
+        s->child[i].kept = -1;
         s->child[i].rank = i < s->o->ranks ? i : HARK_RECOVERY;
         hark_sup_output_prepare(&s->child[i]);
     }

@@ -7,6 +7,7 @@
  *   supervisor_output.c    what processes print, on its way out
  *   supervisor_messages.c  what processes say, and what they are told
  *   supervisor_recover.c   a death, and what follows
+ *   supervisor_rollback.c  those that go back though they live
  *   supervisor_quiet.c     looks at the board: nothing can move, planned kills of the recovery process
  *   supervisor_json.c      the figures
  */
@@ -69,7 +70,9 @@ struct child { /* a process of the job, over all its incarnations */
     bool exited;   /* after the end of the job, as it should */
     bool dead;     /* and to be restarted */
     bool dying;    /* its last words are being read */
-    bool doomed;   /* killed by us, because it goes back with another one */
+    bool goes_back; /* with another one: its next incarnation is announced, and begins when it says AGAIN or is dead */
+    uint64_t answer_by; /* then it is killed (ns); 0: it has been */
+    int kept;           /* what AGAIN said, for its next SETUP; -1: nothing */
     bool restarted; /* ever */
     bool troubled;  /* it could not write an image, and its group has decided none since */
 };
@@ -160,6 +163,7 @@ int hark_sup_close_trace(struct supervisor *s); /* merges the parts: 0, or -1 af
 
 /* supervisor_spawn.c: 0, or an errno */
 int hark_sup_spawn(struct child *c);
+void hark_sup_fresh(struct child *c); /* what was of its last incarnation is none of the next one's */
 uint64_t hark_sup_kill_at(const struct child *c); /* the next planned kill; 0: none */
 
 /* supervisor_link.c */
@@ -193,10 +197,15 @@ void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *lin
 /* supervisor_recover.c */
 bool hark_sup_is_dead(const struct child *c); /* also when it is not reaped yet */
 void hark_sup_reap(struct child *c); /* if it is dead: takes its last words and sees what follows */
-void hark_sup_settle(struct supervisor *s); /* restarts what is dead, once all that go back with it are */
+void hark_sup_settle(struct supervisor *s); /* restarts what is dead, and tells those that go back with it */
 void hark_sup_recovered(struct supervisor *s); /* D may be empty now */
 void hark_sup_close_recovery(struct supervisor *s); /* its last figures */
 bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
+
+/* supervisor_rollback.c */
+void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells it, or it is killed */
+void hark_sup_again(struct child *c, struct hark_control *m); /* its AGAIN */
+void hark_sup_hurry(struct supervisor *s);                    /* looks for those that have not answered in time */
 
 /* supervisor_quiet.c */
 void hark_sup_look(uv_timer_t *timer);

@@ -215,6 +215,11 @@ const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc)
     char **more = realloc(s->part, (s->parts + 1) * sizeof *more);
     if (more) s->part = more;
     if (more == NULL || asprintf(&path, "%s/trace-%s.%u", s->directory, name, inc) < 0) return NULL;
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (strcmp(s->part[i], path) == 0) { /* an incarnation that did not come about: this is it now */
+            free(path);
+            return s->part[i];
+        }
     s->part[s->parts++] = path;
     return path;
 }

@@ -70,6 +70,18 @@ static void put_totals(FILE *f, const struct supervisor *s)
         fprintf(f, "  \"%s\": %" PRIu64 ",\n", rows[i].name, rows[i].value);
 }
 
+/* The shortest interval and the highest cost of all processes. */
+static void put_checkpoints(FILE *f, const struct supervisor *s)
+{
+    uint64_t cost = 0, interval = UINT64_MAX;
+    for (uint32_t i = 0; i < s->o->ranks; i++) {
+        const struct hark_board_slot *b = &s->board->slot[i];
+        if (b->cost_ns > cost) cost = b->cost_ns;
+        if (b->interval_ns < interval) interval = b->interval_ns;
+    }
+    fprintf(f, "  \"interval_ms\": %.6f,\n  \"checkpoint_cost_ms\": %.6f,\n", (double)interval / 1e6, (double)cost / 1e6);
+}
+
 static void put_failures(FILE *f, const struct supervisor *s)
 {
     fputs("  \"failures\": [", f);
@@ -127,6 +139,7 @@ int hark_sup_json(const struct supervisor *s)
         fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n", s->o->ranks);
         put_clusters(f, s->clusters_text);
         put_totals(f, s);
+        put_checkpoints(f, s);
         put_failures(f, s);
         put_recoveries(f, s);
         fprintf(f, "  \"diverged\": %" PRIu64 ",\n  \"troubles\": %" PRIu64 ",\n  \"elapsed_ms\": %.3f,\n  \"exit\": %d\n}\n",

@@ -27,6 +27,7 @@ void hark_sup_setup(struct child *c)
         .spill = (char *)(uintptr_t)o->spill,
         .log_limit = o->log_limit,
         .interval_ms = o->interval_ms,
+        .mtbf_ms = o->mtbf_ms,
         .copies = o->copies,
         .generations = o->generations,
         .frame_limit = o->frame_limit,
@@ -35,7 +36,9 @@ void hark_sup_setup(struct child *c)
         .exact_gate = o->exact_gate,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
         .board = s->board_fd,
-        .store_fd = s->store_fd};
+        .store_fd = s->store_fd,
+        .kept = c->kept};
+    c->kept = -1;
     memcpy(setup.key, s->key, sizeof setup.key);
     struct hark_control m;
     char *text = hark_setup_write(&setup);
@@ -53,7 +56,10 @@ void hark_sup_announce(struct supervisor *s, struct child *only)
     struct hark_control m;
     hark_service_announce(s->service, &m);
     for (uint32_t i = 0; i < s->count; i++)
-        if (only ? only == &s->child[i] : s->child[i].hello) hark_sup_tell(&s->child[i], &m);
+        if (only ? only == &s->child[i] : s->child[i].hello) {
+            hark_sup_tell(&s->child[i], &m);
+            if (s->child[i].goes_back) s->child[i].hello = false; /* the last that this incarnation is told */
+        }
     hark_control_free(&m);
 }
 
@@ -83,7 +89,7 @@ void hark_sup_try_finish(struct supervisor *s)
 {
     if (s->phase != RUNNING || s->signal || hark_service_down(s->service)) return;
     for (uint32_t i = 0; i < s->o->ranks; i++)
-        if (!s->child[i].finished || s->child[i].doomed || hark_sup_is_dead(&s->child[i])) return;
+        if (!s->child[i].finished || s->child[i].goes_back || hark_sup_is_dead(&s->child[i])) return;
     hark_sup_look_for_store(s);
     if (hark_service_finish(s->service) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     s->phase = FINISHING;
@@ -100,7 +106,7 @@ static void on_hello(struct child *c, struct hark_control *m)
     uint64_t position[2];
     for (int i = 0; i < 2; i++) position[i] = hark_control_get64(m);
     const char *address = hark_control_gets(m, &length);
-    if (m->bad || inc != c->inc || c->hello || c->dying) return;
+    if (m->bad || inc != c->inc || c->hello || c->dying || c->goes_back) return;
     c->address = strndup(address, length);
     if (c->address == NULL) {
         hark_sup_no_memory(s, "an address");
@@ -208,7 +214,7 @@ static void on_last_line(struct child *c, struct hark_control *m)
     size_t length;
     const char *text = hark_control_gets(m, &length);
     c->s->diverged += m->type == HARK_C_DIVERGED;
-    if (c->s->phase == ENDING) return;
+    if (c->s->phase == ENDING || (c->goes_back && m->type == HARK_C_FATAL)) return; /* what it did is void */
     hark_sup_say("%.*s", (int)length, text);
     hark_sup_end(c->s, 1);
 }
@@ -220,9 +226,10 @@ static void on_message(struct child *c, struct hark_control *m)
     case HARK_C_PERSIST: on_persist(c, m); break;
     case HARK_C_MARK: on_mark(c, m); break;
     case HARK_C_FINISHED:
-        c->finished = true;
+        c->finished = !c->goes_back;
         hark_sup_try_finish(c->s);
         break;
+    case HARK_C_AGAIN: hark_sup_again(c, m); break;
     case HARK_C_STABLE: hark_sup_stable(c, hark_control_get64(m)); break;
     case HARK_C_TROUBLE: on_trouble(c, m); break;
     case HARK_C_DIVERGED:

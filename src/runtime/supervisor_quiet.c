@@ -22,7 +22,7 @@ static bool add_up(const struct supervisor *s, struct sums *sum)
     for (uint32_t i = 0; i < s->count; i++) {
         const struct child *c = &s->child[i];
         const struct hark_board_slot *slot = hark_sup_slot(c);
-        if (!c->pid || !c->hello || c->doomed) return false;
+        if (!c->pid || !c->hello) return false;
         if (slot->state == HARK_B_BUSY && !c->finished) return false;
         sum->out += slot->frames_out;
         sum->in += slot->frames_in;
@@ -52,6 +52,7 @@ void hark_sup_look(uv_timer_t *timer)
     uint64_t now = hark_sup_now();
     if (s->phase != RUNNING || s->signal) return;
     hark_sup_look_for_store(s);
+    hark_sup_hurry(s);
     bool still = add_up(s, &sum);
     if (s->quiet_said && !still) {
         s->look_since = now;

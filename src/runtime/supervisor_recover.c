@@ -150,6 +150,18 @@ bool hark_sup_is_dead(const struct child *c)
     return c->pid == 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
 }
 
+static bool restart(struct supervisor *s, struct child *c)
+{
+    char name[32];
+    if (s->phase != RUNNING) return false; /* no memory for what had to be told */
+    c->inc = hark_service_inc(s->service, c->rank);
+    int status = hark_sup_spawn(c);
+    if (status == 0) return true;
+    hark_sup_say("%s can not be started again: %s", hark_sup_name(c, name), strerror(status));
+    hark_sup_end(s, 1);
+    return false;
+}
+
 void hark_sup_reap(struct child *c)
 {
     struct supervisor *s = c->s;
@@ -166,8 +178,10 @@ void hark_sup_reap(struct child *c)
         hark_sup_child_gone(s);
         return;
     }
-    if (c->doomed) {
-        c->dead = true;
+    if (c->goes_back && s->signal) {
+        hark_sup_end(s, 128 + s->signal);
+    } else if (c->goes_back) {
+        (void)restart(s, c);
     } else if (WIFEXITED(status)) {
         exited(c, WEXITSTATUS(status));
     } else {
@@ -179,22 +193,6 @@ void hark_sup_reap(struct child *c)
 }
 
 /* ---- bringing back --------------------------------------------------------------------------------------------- */
-
-/* Marks all that go back with those that are dead. Kills those that live; true when none does. */
-static bool gather(struct supervisor *s, uint8_t *member)
-{
-    bool ready = true;
-    for (uint32_t r = 0; r < s->o->ranks; r++)
-        if (s->child[r].dead && !member[r]) hark_service_unit(s->service, r, member);
-    for (uint32_t r = 0; r < s->o->ranks; r++) {
-        struct child *c = &s->child[r];
-        if (!member[r] || c->dead) continue;
-        ready = false;
-        if (c->pid && !c->doomed) kill(c->pid, SIGKILL);
-        c->doomed = true;
-    }
-    return ready;
-}
 
 static bool choose_one(struct supervisor *s, struct child *c)
 {
@@ -253,7 +251,7 @@ static void say_failures(struct supervisor *s)
     char name[32], unit[256], back[64];
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *c = &s->child[i];
-        if (!c->dead || c->doomed) continue;
+        if (!c->dead) continue;
         hark_sup_name(c, name);
         if (c->rank == HARK_RECOVERY) {
             hark_sup_say("%s died (%s); a new one takes over", name, c->kind);
@@ -306,17 +304,6 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
     for (uint32_t i = 0; i < s->o->ranks; i++) r->rolled[i] |= member[i];
 }
 
-static bool restart(struct supervisor *s, struct child *c)
-{
-    char name[32];
-    if (s->phase != RUNNING) return false; /* no memory for what had to be told */
-    int status = hark_sup_spawn(c);
-    if (status == 0) return true;
-    hark_sup_say("%s can not be started again: %s", hark_sup_name(c, name), strerror(status));
-    hark_sup_end(s, 1);
-    return false;
-}
-
 static void bring_back(struct supervisor *s, const uint8_t *member)
 {
     struct child *recovery = s->count > s->o->ranks ? &s->child[s->o->ranks] : NULL;
@@ -329,14 +316,13 @@ static void bring_back(struct supervisor *s, const uint8_t *member)
     hark_sup_trace_failed(s);
     if (ranks) note_recovery(s, member, over);
     s->died = 0;
-    hark_sup_announce(s, NULL);
-    for (uint32_t i = 0; i < s->count; i++) {
-        struct child *c = &s->child[i];
-        if (!c->dead) continue;
-        c->restarted = true;
-        c->inc = hark_service_inc(s->service, c->rank);
-        if (!restart(s, c)) return;
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        s->child[r].restarted |= member[r] != 0;
+        if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);
     }
+    hark_sup_announce(s, NULL);
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->child[i].dead && !restart(s, &s->child[i])) return;
     hark_sup_hunt(s);
 }
 
@@ -346,12 +332,20 @@ void hark_sup_settle(struct supervisor *s)
     if (s->phase != RUNNING) return;
     for (uint32_t i = 0; i < s->count; i++) any |= s->child[i].dead;
     if (!any) return;
+    for (uint32_t i = 0; i < s->count; i++) /* who has said hello is up, also if that lies here unread */
+        if (s->child[i].pid && !s->child[i].hello && !s->child[i].goes_back) {
+            hark_sup_drain(&s->child[i], LINK_CONTROL, true);
+            hark_sup_take(&s->child[i]);
+        }
+    if (s->phase != RUNNING) return;
     uint8_t *member = calloc(s->o->ranks, 1);
     if (member == NULL) {
         hark_sup_no_memory(s, "a recovery");
         return;
     }
-    if (gather(s, member)) bring_back(s, member);
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (s->child[r].dead && !member[r]) hark_service_unit(s->service, r, member);
+    bring_back(s, member);
     free(member);
 }
 

@@ -106,10 +106,9 @@ static int watch(struct child *c, struct pipes *p)
     return 0;
 }
 
-static void fresh(struct child *c)
+void hark_sup_fresh(struct child *c)
 {
-    c->hello = c->finished = c->dead = c->doomed = c->exited = false;
-    c->in_length = c->out_length = 0;
+    c->hello = c->finished = c->dead = c->goes_back = c->exited = false;
     c->mark_waits = false;
     c->answered = c->asked; /* by nobody */
     free(c->address);
@@ -123,7 +122,8 @@ int hark_sup_spawn(struct child *c)
     struct pipes p;
     int status = make_pipes(&p);
     if (status) return status;
-    fresh(c);
+    hark_sup_fresh(c);
+    c->kept = -1;
     pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         be_the_process(c, &p, parent);

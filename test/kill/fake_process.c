@@ -11,11 +11,19 @@
  *   fatal=TEXT diverged=TEXT      says so
  *   garbage close                 on the control socket
  *   grandchild                    starts a process that outlives it
+ *   make=FILE await=FILE          in PLACE
  *   stuck hang                    waits for ever: as a blocked application; as a busy one
+ *   deaf                          waits for ever, and hears nothing
+ *   again=WHEN                    when it is told to go back: dies `before` or `after` it has said AGAIN; or says that
+ *                                 it can `not`, then or after an AGAIN (`not-after`); exits (`exit`); says its last line
+ *                                 (`fatal`). Without this: executes itself again
+ *   early=SIGNAL                  ends before it has said hello
  *   finish                        says FINISHED, waits for ALL_DONE
  *   recovery                      (as the recovery process) ends each recovery at once, until ALL_DONE
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +39,12 @@ static struct hark_setup setup;
 static struct hark_board_slot *slot;
 static int control;
 static uint32_t re;
-static bool all_done, recovering, in_down, stored, stored_ok, marked;
+static bool all_done, recovering, in_down, stored, stored_ok, marked, gone;
 static uint64_t mark_out, mark_err;
 static uint8_t pending[4096]; /* of the output, at the mark */
 static uint32_t pending_length;
+static char **arguments;
+static const char *again = "";
 
 static void say(struct hark_control *m)
 {
@@ -58,12 +68,46 @@ static void persist(uint32_t fact, uint32_t peer, uint64_t id)
     say(&m);
 }
 
+static void hear(void);
+static void last_words(uint16_t type, const char *text);
+
+static void say_again(const char *why)
+{
+    struct hark_control m;
+    hark_control_begin(&m, HARK_C_AGAIN);
+    hark_control_put32(&m, UINT32_MAX);
+    hark_control_puts(&m, why, strlen(why));
+    say(&m);
+}
+
+static void go_back(void)
+{
+    if (strcmp(again, "before") == 0) raise(SIGKILL);
+    if (strcmp(again, "exit") == 0) exit(3);
+    if (strcmp(again, "fatal") == 0) last_words(HARK_C_FATAL, "it is void");
+    if (strcmp(again, "not") != 0) say_again("");
+    if (strcmp(again, "after") == 0) raise(SIGKILL);
+    if (strncmp(again, "not", 3) == 0) {
+        say_again("it is a test");
+        raise(SIGKILL);
+    }
+    while (!gone) hear();
+    execv("/proc/self/exe", arguments);
+    _exit(1);
+}
+
 static void on_failed(struct hark_control *m)
 {
+    bool newer = false;
     re = hark_control_get32(m);
     in_down = false;
     for (uint32_t n = hark_control_get32(m); n > 0; n--)
         if (hark_control_get32(m) == setup.rank) in_down = true;
+    for (uint32_t n = hark_control_get32(m); n > 0; n--) {
+        uint32_t rank = hark_control_get32(m), inc = hark_control_get32(m);
+        newer |= rank == setup.rank && inc > setup.inc;
+    }
+    if (newer) go_back();
     if (in_down && setup.rank != HARK_RECOVERY && strcmp(setup.protocol, "coordinated") == 0)
         persist(HARK_FACT_DONE, setup.rank, re);
     if (recovering) persist(HARK_FACT_DONE, HARK_RECOVERY, re);
@@ -108,6 +152,8 @@ static void hear(void)
         if (pending_length > sizeof pending) _exit(1);
         if (pending_length) memcpy(pending, at, pending_length);
         marked = true;
+    } else if (m.type == HARK_C_GO) {
+        gone = true;
     } else if (m.type == HARK_C_ALL_DONE) {
         all_done = true;
     }
@@ -238,6 +284,15 @@ static void grandchild(void)
     }
 }
 
+static void file(const char *word, const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", getenv("PLACE"), name);
+    if (strcmp(word, "make") == 0) close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    else
+        while (access(path, F_OK) < 0) (void)poll(NULL, 0, 1);
+}
+
 static void end(const char *word, const char *value)
 {
     if (strcmp(word, "die") == 0) {
@@ -266,6 +321,10 @@ static void act(const char *word, const char *value, uint64_t next)
     } else if (strcmp(word, "fatal") == 0) last_words(HARK_C_FATAL, value);
     else if (strcmp(word, "diverged") == 0) last_words(HARK_C_DIVERGED, value);
     else if (strcmp(word, "grandchild") == 0) grandchild();
+    else if (strcmp(word, "make") == 0 || strcmp(word, "await") == 0) file(word, value);
+    else if (strcmp(word, "again") == 0) again = value;
+    else if (strcmp(word, "deaf") == 0)
+        for (;;) pause();
     else if (strcmp(word, "stuck") == 0) stay(HARK_B_BLOCKED);
     else if (strcmp(word, "hang") == 0) stay(HARK_B_BUSY);
     else if (strcmp(word, "finish") == 0) finish();
@@ -286,9 +345,19 @@ static bool mine(char **word)
     return true;
 }
 
+/* The words that are done before hello. */
+static void early(char **argv)
+{
+    for (int i = 1; argv[i]; i++) {
+        char *word = argv[i];
+        if (strstr(word, "early=") && mine(&word)) raise(atoi(word + 6));
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct image image = {.next = 1};
+    arguments = argv;
     control = atoi(getenv("HARK_CONTROL") ? getenv("HARK_CONTROL") : "-1");
     hear();
     void *board = mmap(NULL, HARK_BOARD_BYTES(setup.ranks), PROT_READ | PROT_WRITE, MAP_SHARED, setup.board, 0);
@@ -296,6 +365,7 @@ int main(int argc, char **argv)
     slot = &((struct hark_board *)board)->slot[setup.rank == HARK_RECOVERY ? setup.ranks : setup.rank];
     slot->state = HARK_B_BUSY;
     if (setup.checkpoint) image = read_image();
+    early(argv);
     hello(&image);
     for (int i = (int)image.next; i < argc; i++) {
         char *word = argv[i];

@@ -11,16 +11,28 @@
  *   together     everybody at the same lap: long messages round by requests, a reduction and a barrier
  *   lines=N      prints N lines of 64 bytes
  *   partial=TEXT prints TEXT, no line
+ *   stop=NAME    makes the file NAME, and stops
+ *   refuse=N     system call number N is not permitted from now on
+ *   fork         starts a process that does not end
+ *   disturb      leaves descriptors open, another working directory, signals blocked and ignored, an alarm to come
+ *
+ * Each incarnation adds a line to PLACE/begun.RANK: its process, and how it began: how many descriptors, which
+ * directory, signals blocked and ignored, an alarm or none, its arguments.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "hark/app.h"
@@ -98,6 +110,62 @@ static void together(void)
     if (!right) printf("rank %d: another answer\n", rank);
 }
 
+static void stop(const char *name)
+{
+    make("%s", name);
+    raise(SIGSTOP);
+}
+
+static void refuse(unsigned number)
+{
+    struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+        printf("rank %d: system call %u was not refused\n", rank, number);
+}
+
+static void disturb(void)
+{
+    sigset_t some;
+    sigemptyset(&some);
+    sigaddset(&some, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &some, NULL);
+    signal(SIGUSR2, SIG_IGN);
+    alarm(1000);
+    if (dup(1) < 0 || dup2(0, 200) < 0 || chdir("/") < 0) printf("rank %d: nothing is disturbed\n", rank);
+}
+
+static char begun[1000];
+
+static void see_how_it_began(void)
+{
+    char directory[600];
+    unsigned descriptors = 0;
+    sigset_t blocked;
+    struct sigaction usr2;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d)) descriptors++;
+    if (d) closedir(d);
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    sigaction(SIGUSR2, NULL, &usr2);
+    if (getcwd(directory, sizeof directory) == NULL) directory[0] = 0;
+    int n = snprintf(begun, sizeof begun, "%d %u %s %d %d %u", (int)getpid(), descriptors, directory,
+        sigismember(&blocked, SIGUSR1), usr2.sa_handler == SIG_IGN, alarm(0));
+    for (int i = 0; i < arguments && n < (int)sizeof begun; i++)
+        n += snprintf(begun + n, sizeof begun - (size_t)n, " %s", argument[i]);
+}
+
+static void note_how_it_began(void)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/begun.%d", getenv("PLACE"), rank);
+    FILE *f = fopen(path, "ae");
+    if (f) fprintf(f, "%s\n", begun);
+    if (f) fclose(f);
+}
+
 static void act(const char *word, const char *value)
 {
     if (strncmp(word, "meet=", 5) == 0) meet(value);
@@ -105,6 +173,11 @@ static void act(const char *word, const char *value)
     if (strncmp(word, "lines=", 6) == 0) lines(atoi(value));
     if (strcmp(word, "together") == 0) together();
     if (strncmp(word, "send=", 5) == 0) much(strtoull(value, NULL, 10));
+    if (strncmp(word, "stop=", 5) == 0) stop(value);
+    if (strncmp(word, "refuse=", 7) == 0) refuse((unsigned)atoi(value));
+    if (strcmp(word, "disturb") == 0) disturb();
+    if (strcmp(word, "fork") == 0 && fork() == 0)
+        for (;;) pause();
     if (strncmp(word, "partial=", 8) == 0) fputs(value, stdout);
     if (strncmp(word, "die=", 4) == 0) {
         fflush(stdout);
@@ -143,8 +216,10 @@ int main(int argc, char **argv)
     int64_t laps = argc > 1 ? atoll(argv[1]) : 0;
     arguments = argc;
     argument = argv;
+    see_how_it_began();
     check(hark_init(), "hark_init");
     rank = hark_rank();
+    note_how_it_began();
     int next = (rank + 1) % hark_size(), previous = (rank + hark_size() - 1) % hark_size();
     atexit(at_exit);
     check(hark_protect(1, state, sizeof state), "hark_protect");

@@ -136,6 +136,7 @@ static void a_reader_who_does_not_read(void **state)
             "--interval", "1ms", "--verbose", "--", HARK_LAP, "12", "1:5:meet=met", "1:5:lines=100000", NULL};
         int out = start(r, argv);
         run_wait_for(r, "met");
+        wait_for_err(r, "hark: rank 3 is process "); /* it goes through a thread */
         assert_int_equal(kill(pid_of(r, "rank 3"), SIGKILL), 0);
         wait_for_err(r, "hark: recovered in ");
         size_t length = read_rest(out, text, 0);

@@ -57,8 +57,8 @@ static void put(struct run *r, const char *name, const char *text)
 
 static void the_command(void **state)
 {
-    EXPECT("hark: expected run, trace, help or --version, found \"walk\"", "walk");
-    EXPECT("hark help: expected run or trace, found \"walk\"", "help", "walk");
+    EXPECT("hark: expected run, check, replay, trace, help or --version, found \"walk\"", "walk");
+    EXPECT("hark help: expected run, check, replay or trace, found \"walk\"", "help", "walk");
     const char *const nothing[] = {NULL};
     expect(*state, "usage: hark run|trace [OPTION]... , hark help [SUBCOMMAND], hark --version", nothing);
 }
@@ -83,6 +83,15 @@ static void values(void **state)
     EXPECT("hark run: -n: expected 1 to 65536 processes, found \"99999999999999999999999\"", "run", "-n",
         "99999999999999999999999", "--", "true");
     EXPECT("hark run: --interval: expected a time such as 500ms, 2s or 5m, or 0, found \"5\"", "run", "--interval", "5",
+        "--", "true");
+    static const char *const mtbf[] = {"daly:", "daly:0", "daly:0s", "daly:-5s", "daly:5", "daly:5 s", "daly:5s:", "daly:99999999999h"};
+    for (size_t i = 0; i < sizeof mtbf / sizeof mtbf[0]; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "hark run: --interval: expected daly:MTBF, a time above 0 such as 20ms, 3s, 5m or 2h, found "
+            "\"%s\"", mtbf[i]);
+        EXPECT(line, "run", "--interval", mtbf[i], "--", "true");
+    }
+    EXPECT("hark run: --interval: expected a time such as 500ms, 2s or 5m, or 0, found \"-5s\"", "run", "--interval", "-5s",
         "--", "true");
     EXPECT("hark run: --log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"16MB\"", "run", "--log-limit",
         "16MB", "--", "true");
@@ -173,16 +182,17 @@ static void files(void **state)
 /* What can be set depends on the transport. */
 static void options(void **state)
 {
-    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, ring, spin, found "
+    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, answer-ms, ring, spin, found "
            "\"window=1M\"", "run", "--option", "window=1M", "--", "true");
-    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport uv one of frame-limit, handshake-ms, strangers, "
-           "window, found \"ring=1M\"", "run", "--option", "ring=1M", "--transport", "uv", "--", "true");
-    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, ring, spin, found "
+    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport uv one of frame-limit, answer-ms, handshake-ms, "
+           "strangers, window, found \"ring=1M\"", "run", "--option", "ring=1M", "--transport", "uv", "--", "true");
+    EXPECT("hark run: --option: expected NAME=VALUE, NAME for transport shm one of frame-limit, answer-ms, ring, spin, found "
            "\"ring\"", "run", "--option", "ring", "--", "true");
     EXPECT("hark run: --option: ring: expected a power of two from 262144 to 268435456, found \"300000\"", "run",
         "--option", "ring=300000", "--", "true");
     EXPECT("hark run: --option: frame-limit: expected 131072 to 1073741824, found \"2G\"", "run", "--option",
         "frame-limit=2G", "--", "true");
+    EXPECT("hark run: --option: answer-ms: expected 1 to 3600000, found \"0\"", "run", "--option", "answer-ms=0", "--", "true");
     EXPECT("hark run: --option: strangers: expected 1 to 65536, found \"\"", "run", "--transport", "uv", "--option",
         "strangers=", "--", "true");
 }

@@ -36,6 +36,7 @@ static size_t lines_of(const char *text)
 static const char *recovery_words[8];
 static struct hark_kill planned[4];
 static uint32_t planned_count;
+static uint32_t answer_ms = 50000; /* longer than a test may last, so that no slow machine decides */
 
 static int supervise(void *argument)
 {
@@ -43,7 +44,7 @@ static int supervise(void *argument)
     char error[256], json[300];
     snprintf(json, sizeof json, "%s/json", getenv("PLACE"));
     struct hark_run_options o = {.ranks = 4, .protocol = hark_protocol_named("hydee"),
-        .transport = hark_transport_named("shm"), .copies = 1, .generations = 2, .json = json,
+        .transport = hark_transport_named("shm"), .copies = 1, .generations = 2, .json = json, .answer_ms = answer_ms,
         .program = (char *const *)(uintptr_t)words, .recovery = (char *const *)(uintptr_t)recovery_words,
         .kill = planned, .kills = planned_count};
     if (hark_clusters_parse(&o.clusters, 4, "0;1;2 3", "clusters", error) < 0) return 98;
@@ -146,6 +147,72 @@ static void a_recovery_that_can_not_end(void **state)
     assert_int_equal(r->status, 1);
     run_expect_err(r, "hark: diverged: recovery can not end, ");
     expect_json(r, "\"diverged\": 1");
+}
+
+/* ---- those that go back though they live: rank 2 with rank 3 ---------------------------------------------------- */
+
+/* Rank 3 dies (its first incarnation) when rank 2 has come to its word, which is about what it does when it is told. */
+static void hydee_with(struct run *r, const char *word)
+{
+    char made[600];
+    HYDEE("print=a%r", word, "i0:2:make=up", "i0:3:await=up", "i0:3:die=9", "print=b%r", "finish");
+    assert_int_equal(r->status, 0);
+    LINES("a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3");
+    expect_json(r, "\"restarted_ranks\": [2, 3]");
+    snprintf(made, sizeof made, "%s/up", r->place);
+    unlink(made);
+}
+
+/* Killed on its way back: before it has said so, it begins as the announced incarnation; after, that one has died. */
+static void killed_on_the_way_back(void **state)
+{
+    struct run *r = *state;
+    RECOVERY("recovery");
+    hydee_with(r, "i0:2:again=before");
+    assert_int_equal(lines_of(r->err), 2); /* one failure, one recovery */
+    expect_json(r, "\"re\": 1,");
+    hydee_with(r, "i1:2:early=9");
+    run_expect_err(r, "hark: rank 2 died (SIGKILL) after 0 deliveries; cluster 2 (ranks 2-3) goes back to the beginning\n");
+    expect_json(r, "\"re\": 2,");
+    hydee_with(r, "i0:2:again=after"); /* before or after it was heard */
+}
+
+static void can_not_go_back_by_itself(void **state)
+{
+    struct run *r = *state;
+    RECOVERY("recovery");
+    for (int after = 0; after < 2; after++) {
+        hydee_with(r, after ? "i0:2:again=not-after" : "i0:2:again=not");
+        run_expect_err(r, "hark: rank 2 can not execute its program again: it is a test; it is killed and started again\n");
+        expect_json(r, "\"re\": 1,");
+        expect_json(r, "\"troubles\": 1,");
+    }
+}
+
+/* Its cluster-mate dies again, and so does the recovery process, while it does not answer: it goes back once. */
+static void failures_while_one_does_not_answer(void **state)
+{
+    struct run *r = *state;
+    RECOVERY("i0:await=up", "i0:die=9", "i1:die=9", "recovery");
+    answer_ms = 0; /* 2000 */
+    HYDEE("print=a%r", "i0:2:make=up", "i0:2:deaf", "i0:3:await=up", "i0:3:die=9", "i1:3:die=11", "print=b%r", "finish");
+    answer_ms = 50000;
+    assert_int_equal(r->status, 0);
+    LINES("a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3");
+    expect_json(r, "\"restarted_ranks\": [2, 3]");
+    run_expect_err(r, "hark: rank 2 does not go back by itself in 2000 ms; it is killed and started again\n");
+    expect_json(r, "\"kind\": \"SIGSEGV\"}");
+}
+
+/* What it does when it was told is void: that it exits, or says its last line. */
+static void what_it_does_then_is_void(void **state)
+{
+    struct run *r = *state;
+    RECOVERY("recovery");
+    for (int fatal = 0; fatal < 2; fatal++) {
+        hydee_with(r, fatal ? "i0:2:again=fatal" : "i0:2:again=exit");
+        assert_int_equal(lines_of(r->err), 2);
+    }
 }
 
 /* ---- by the command --------------------------------------------------------------------------------------------- */
@@ -333,7 +400,9 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(runs_and_ends), TEST(many_processes), TEST(all_go_back), TEST(ends_by_itself),
         TEST(five_times_at_the_same_place), TEST(leaves_the_job), TEST(only_the_cluster_goes_back), TEST(back_to_a_checkpoint),
         TEST(two_clusters_and_nested), TEST(the_recovery_process_dies), TEST(a_damaged_image),
-        TEST(a_recovery_that_can_not_end), TEST(signals), TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store),
+        TEST(a_recovery_that_can_not_end), TEST(killed_on_the_way_back), TEST(can_not_go_back_by_itself),
+        TEST(failures_while_one_does_not_answer), TEST(what_it_does_then_is_void),
+        TEST(signals), TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store),
         TEST(one_run_at_a_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
