@@ -215,7 +215,7 @@ static int operation(struct hark_scenario_reader *r, uint32_t rank)
         op.type = HARK_OP_BARRIER;
         return hark_scenario_op(r, rank, op);
     }
-    if (letter == NULL || c == '[' || c == '.') return unexpected(r, r->at - 1, expected);
+    if (letter == NULL || c == '[') return unexpected(r, r->at - 1, expected);
     op.type = (uint8_t)(letter - hark_op_letters);
     if (op.type <= HARK_OP_WAIT && operation_peer(r, &op) < 0) return -1;
     if (op.type != HARK_OP_TEST || !character(r, '[')) return hark_scenario_op(r, rank, op);
@@ -378,12 +378,12 @@ static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
     for (int k = 0; k < PROGRAM; k++) {
         size_t n = strlen(keywords[k]);
         if ((size_t)(r->end - begin) < n || memcmp(begin, keywords[k], n) != 0) continue;
-        if (begin + n < r->end && !is_blank(begin[n]) && begin[n] != '#') continue;
+        if (begin + n < r->end && !is_blank(begin[n])) continue;
         r->at = begin + n;
         blanks(r);
         if (k != FAILS && r->first[k])
-            return hark_scenario_wrong(r, place(r, begin), "found %s again, expected it once (it is in line %u)", keywords[k],
-                r->first[k]);
+            return hark_scenario_wrong(r, place(r, begin), "found %s again, expected it once (it is in line %u)",
+                keywords[k], r->first[k]);
         r->first[k] = r->line;
         return k;
     }
@@ -416,10 +416,7 @@ static int schedule_line(struct hark_scenario_reader *r)
     bool transcript = character(r, '=');
     if (only_characters(r, true) < 0) return -1;
     if (transcript && s->schedule_lines == 0) return unexpected(r, begin, "a step before its transcript");
-    char *text = strndup(r->at, (size_t)(r->end - r->at));
-    int status = text ? hark_scenario_add(s, transcript, text) : -1;
-    free(text);
-    if (status < 0) return no_memory(r->error, r->name);
+    if (hark_scenario_line(s, transcript, r->at, (size_t)(r->end - r->at)) < 0) return no_memory(r->error, r->name);
     s->schedule[s->schedule_lines - 1].line = r->line;
     return 0;
 }

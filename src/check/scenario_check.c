@@ -18,7 +18,7 @@ static bool collective(const struct hark_op *op)
     return op->type >= HARK_OP_MULTICAST && op->type <= HARK_OP_RESULT;
 }
 
-/* ---- ranks, clusters, tree, failures ---------------------------------------------------------------------------------- */
+/* ---- ranks, clusters, tree, failures ------------------------------------------------------------------------------ */
 
 static int check_ranks(struct hark_scenario_reader *r)
 {
@@ -66,7 +66,8 @@ static int check_tree(struct hark_scenario_reader *r)
         for (uint32_t steps = 0; up >= 0 && steps <= r->tree_length; steps++)
             up = (uint32_t)up < r->tree_length ? s->parent[up] : -2;
         if (s->parent[rank] >= 0 && up != -1)
-            return hark_scenario_wrong(r, at, "found parent %d of p%u, expected a way up to the root", s->parent[rank], rank);
+            return hark_scenario_wrong(r, at, "found parent %d of p%u, expected a way up to the root", s->parent[rank],
+                rank);
     }
     const struct hark_scenario_place end = {r->tree.line, r->tree.column + r->tree_length};
     if (s->tree && r->tree_length < s->ranks)
@@ -83,7 +84,7 @@ static int check_fails(struct hark_scenario_reader *r)
     return 0;
 }
 
-/* ---- barriers ----------------------------------------------------------------------------------------------------------- */
+/* ---- barriers ------------------------------------------------------------------------------------------------------- */
 
 struct barriers {
     struct hark_op op[HARK_SCENARIO_RANKS][HARK_SCENARIO_OPS + 1]; /* as they were read */
@@ -162,7 +163,8 @@ static int barriers_write(struct hark_scenario_reader *r, const struct barriers 
     for (uint32_t i = 0; i < count; i++) {
         const struct hark_op *op = &b->op[rank][i];
         moved[i] = (uint8_t)r->ops[rank];
-        if ((op->type == HARK_OP_BARRIER ? barrier_write(r, b, rank, k++) : hark_scenario_op(r, rank, *op)) < 0) return -1;
+        int status = op->type == HARK_OP_BARRIER ? barrier_write(r, b, rank, k++) : hark_scenario_op(r, rank, *op);
+        if (status < 0) return -1;
     }
     moved[count] = (uint8_t)r->ops[rank];
     for (uint32_t i = 0; i < r->ops[rank]; i++)
@@ -179,7 +181,7 @@ static int check_barriers(struct hark_scenario_reader *r)
     return 0;
 }
 
-/* ---- operations --------------------------------------------------------------------------------------------------------- */
+/* ---- operations ----------------------------------------------------------------------------------------------------- */
 
 /* What one way through a program has come to. */
 struct way {
@@ -187,7 +189,8 @@ struct way {
     uint8_t sent[HARK_SCENARIO_RANKS];
 };
 
-static int count_send(struct hark_scenario_reader *r, const struct hark_op *op, struct way *w, uint32_t peer, uint32_t *sends)
+static int count_send(struct hark_scenario_reader *r, const struct hark_op *op, struct way *w, uint32_t peer,
+    uint32_t *sends)
 {
     if (w->sent[peer] == HARK_SCENARIO_SSN)
         return hark_scenario_wrong(r, place(op), "found one more message to p%u, expected at most %d (HARK_SCENARIO_SSN)",
@@ -201,7 +204,8 @@ static int count_send(struct hark_scenario_reader *r, const struct hark_op *op, 
 }
 
 /* Collectives send along the edges of the tree. */
-static int count_sends(struct hark_scenario_reader *r, const struct hark_op *op, uint32_t rank, struct way *w, uint32_t *sends)
+static int count_sends(struct hark_scenario_reader *r, const struct hark_op *op, uint32_t rank, struct way *w,
+    uint32_t *sends)
 {
     const struct hark_scenario *s = r->s;
     bool down = op->type == HARK_OP_MULTICAST || op->type == HARK_OP_TAKE, up = op->type == HARK_OP_CONTRIBUTE;
@@ -221,7 +225,8 @@ static int check_collective(struct hark_scenario_reader *r, const struct hark_op
     bool root = op->type == HARK_OP_MULTICAST || op->type == HARK_OP_RESULT;
     if (!r->s->tree) return hark_scenario_wrong(r, place(op), "found %c, expected a line tree for it", letter(op));
     if (root ? parent == -1 : op->type == HARK_OP_TAKE ? parent >= 0 : parent != -2) return 0;
-    return hark_scenario_wrong(r, place(op), "found %c in p%u, expected %s", letter(op), rank, who[op->type - HARK_OP_MULTICAST]);
+    return hark_scenario_wrong(r, place(op), "found %c in p%u, expected %s", letter(op), rank,
+        who[op->type - HARK_OP_MULTICAST]);
 }
 
 /* W j completes the first T j before it that nothing has completed. */
@@ -243,7 +248,8 @@ static int complete(struct hark_scenario_reader *r, uint32_t rank, struct hark_o
         op->ssn, op->peer, op->ssn);
 }
 
-static int check_operation(struct hark_scenario_reader *r, uint32_t rank, struct hark_op *op, struct way *w, uint32_t *sends)
+static int check_operation(struct hark_scenario_reader *r, uint32_t rank, struct hark_op *op, struct way *w,
+    uint32_t *sends)
 {
     if (op->peer >= (int)r->s->ranks)
         return hark_scenario_wrong(r, place(op), "found %c%d, expected a rank below %u", letter(op), op->peer, r->s->ranks);

@@ -33,6 +33,8 @@ int hark_scenario_op(struct hark_scenario_reader *r, uint32_t rank, struct hark_
 /* All that no line alone can show: that ranks are there, branches closed, tests completed, limits kept. Writes out
  * barriers. */
 int hark_scenario_check(struct hark_scenario_reader *r);
+/* hark_scenario_add of n bytes. */
+int hark_scenario_line(struct hark_scenario *s, bool transcript, const char *text, size_t n);
 /* Letter of each type of operation. */
 extern const char hark_op_letters[];
 

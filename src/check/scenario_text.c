@@ -119,22 +119,28 @@ static bool is_line(const char *text, size_t n, bool transcript)
     return transcript || (n > 0 && *text != '#' && *text != '=');
 }
 
-int hark_scenario_add(struct hark_scenario *s, bool transcript, const char *text)
+int hark_scenario_line(struct hark_scenario *s, bool transcript, const char *text, size_t n)
 {
-    while (is_blank(*text)) text++;
-    size_t n = strlen(text);
+    while (n && is_blank(*text)) text++, n--;
     while (n && is_blank(text[n - 1])) n--;
     if (!is_line(text, n, transcript) || (transcript && s->schedule_lines == 0)) return -1;
-    if ((s->schedule_lines & (s->schedule_lines - 1)) == 0) { /* room for a power of two */
+    if ((s->schedule_lines & (s->schedule_lines - 1)) == 0) { /* as much room as the next power of two */
         size_t room = s->schedule_lines ? (size_t)s->schedule_lines * 2 : 1;
         struct hark_schedule_line *more = realloc(s->schedule, room * sizeof *more);
         if (more == NULL) return -1;
         s->schedule = more;
     }
-    char *copy = strndup(text, n);
+    char *copy = malloc(n + 1);
     if (copy == NULL) return -1;
+    memcpy(copy, text, n);
+    copy[n] = 0;
     s->schedule[s->schedule_lines++] = (struct hark_schedule_line){.transcript = transcript, .text = copy};
     return 0;
+}
+
+int hark_scenario_add(struct hark_scenario *s, bool transcript, const char *text)
+{
+    return hark_scenario_line(s, transcript, text, strlen(text));
 }
 
 void hark_scenario_free(struct hark_scenario *s)
