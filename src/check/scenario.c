@@ -478,7 +478,7 @@ int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HAR
     size_t length;
     memset(s, 0, sizeof *s);
     if (f == NULL) {
-        snprintf(error, HARK_SCENARIO_ERROR, "%.90s: %s", name, strerror(errno));
+        snprintf(error, HARK_SCENARIO_ERROR, "%.90s: %s", name, errno == ENOMEM ? "out of memory" : strerror(errno));
         return -1;
     }
     char *text = whole(f, name, &length, error);
