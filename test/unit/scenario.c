@@ -591,6 +591,7 @@ static void lines_added(void **state)
     assert_int_equal(hark_scenario_add(&s, false, "= x"), -1);
     assert_int_equal(hark_scenario_add(&s, false, "x\ny"), -1);
     assert_int_equal(hark_scenario_add(&s, true, "\xce\xb1"), -1);
+    assert_int_equal(hark_scenario_add(&s, true, "\x7f"), -1);
     assert_int_equal(s.schedule_lines, 101);
     assert_string_equal(s.schedule[99].text, "p0 S0");
     assert_string_equal(s.schedule[98].text, "= # x");
