@@ -190,6 +190,21 @@ static void crash(struct lab *lab, struct job *job, uint32_t who)
     for (uint32_t i = 0; i < lab->who && !lab->failed; i++) net_clean(lab, job, i);
 }
 
+/* Without a protocol a checkpoint is a barrier of the group, as long as all members have as many: nobody goes on from its n-th
+ * call before all are at theirs. A program that needs more than that can not be checkpointed by anybody. */
+static bool point_open(struct lab *lab, const struct job *job, uint32_t who)
+{
+    struct local_info mine = *local_info(lab, job->at[who]);
+    bool open = true;
+    for (uint32_t i = 0; i < lab->ranks; i++) {
+        const struct local_info *mate = local_info(lab, job->at[i]);
+        if (lab->points == HARK_ROLLS_GROUP && lab->scenario->cluster[i] != lab->scenario->cluster[who]) continue;
+        if (mate->points != mine.points) return true;
+        open = open && mate->reached >= mine.reached;
+    }
+    return open;
+}
+
 /* ---- steps -------------------------------------------------------------------------------------------------------------- */
 
 uint32_t job_steps(struct lab *lab, const struct job *job, struct job_step step[JOB_STEPS], uint32_t *failing)
@@ -209,7 +224,9 @@ uint32_t job_steps(struct lab *lab, const struct job *job, struct job_step step[
         if (i->seen < re) step[n++] = (struct job_step){STEP_TOLD, w, 0};
         if (i->storing) step[n++] = (struct job_step){STEP_STORED, w, 0};
         if (i->facts) step[n++] = (struct job_step){STEP_ANSWER, w, 0};
-        for (uint32_t from = i->from, k = 0; from; from >>= 1, k++)
+        bool waits = lab->points && i->at_point && !point_open(lab, job, who);
+        i = local_info(lab, job->at[who]);
+        for (uint32_t from = waits ? 0 : i->from, k = 0; from; from >>= 1, k++)
             if (from & 1) step[n++] = (struct job_step){STEP_APP, w, (uint16_t)k};
         if (i->idle) step[n++] = (struct job_step){STEP_IDLE, w, 0};
         if (n + LOCAL_FRAMES + HARK_SCENARIO_RANKS + 8 > JOB_STEPS) {
@@ -257,6 +274,22 @@ static void answer(struct lab *lab, struct job *job, struct job_step step)
     service_set(lab, job, &s);
 }
 
+/* How many sends process i has made, or will have made when it is restarted from the decided image. */
+static uint32_t sends_of(struct lab *lab, const struct job *job, uint32_t i)
+{
+    struct app app;
+    if (local_info(lab, job->at[i])->running) return app_sends(lab, job->at[i]);
+    uint64_t wave = job_service(lab, job)->wave[leader_of(lab, i)];
+    local_open(lab, job->at[i]);
+    for (uint32_t k = 0; k < lab->at.images; k++) {
+        const struct image *m = intern_at(&lab->part, lab->at.image[k]);
+        if (m->id != wave) continue;
+        app_get(lab, &app, m->app);
+        return app.sends;
+    }
+    return 0;
+}
+
 /* I7. A process that went back at epoch t may deliver what depends on an unsent message of a process that
  * went back later than t: then the dependency is older than that failure. */
 static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f)
@@ -266,7 +299,7 @@ static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, c
     for (uint32_t i = 0; i < lab->ranks; i++) {
         uint64_t sends = f->past >> lab->first_send[i];
         if (i + 1 < lab->ranks) sends &= (UINT64_C(1) << (lab->first_send[i + 1] - lab->first_send[i])) - 1;
-        if (sends >> app_sends(lab, job->at[i]) && s->back[i] && s->back[i] <= s->back[who]) return true;
+        if (sends >> sends_of(lab, job, i) && s->back[i] && s->back[i] <= s->back[who]) return true;
     }
     return false;
 }

@@ -346,6 +346,12 @@ const struct local_info *local_info(struct lab *lab, uint32_t local)
     i->inside = l->app.inside != 0;
     i->held = l->helds > 0;
     i->ended = l->who == lab->ranks || lab->scenario->op[l->who][l->app.pc].type == HARK_OP_END;
+    for (uint32_t k = 0; l->who < lab->ranks && lab->scenario->op[l->who][k].type; k++) {
+        bool point = lab->scenario->op[l->who][k].type == HARK_OP_CHECKPOINT;
+        i->points = (uint8_t)(i->points + point);
+        i->reached = (uint8_t)(i->reached + (point && k <= l->app.pc));
+        i->at_point |= point && k == l->app.pc;
+    }
     if (lab->running && l->who < lab->ranks) {
         i->from = app_can(lab);
         i->idle = i->from == 0 && idle_does(lab);

@@ -110,6 +110,7 @@ struct local_info {
     uint8_t inside; /* a checkpoint call */
     uint8_t ended;  /* no operation is left */
     uint8_t held;   /* frames are */
+    uint8_t at_point, reached, points; /* at a checkpoint call; how many it has come to, and comes to in all */
 };
 
 struct memo {
@@ -122,6 +123,7 @@ struct lab {
     const struct hark_scenario *scenario;
     const struct hark_protocol *protocol, *recovery; /* recovery: NULL if the protocol needs none */
     uint32_t ranks, who; /* who: ranks, and one more with a recovery process */
+    uint8_t points;      /* HARK_ROLLS_* of the protocol whose checkpoints are barriers here, where there is none; 0: no */
     bool history;        /* content */
     uint32_t most_ssn;   /* of any channel */
     uint32_t first_send[HARK_SCENARIO_RANKS]; /* bits of the sets of causes */
@@ -178,6 +180,7 @@ void local_open_core(struct lab *lab, uint32_t local);
     X(LOST, "I8: frames remain that nobody can take")                                                                  \
     X(HELD, "I8: frames are held for ever")                                                                            \
     X(ENDLESS, "I8: recovery never ends")                                                                              \
+    X(FOREVER, "I8: the steps never end")                                                                              \
     X(NAMED_OUT, "I9: the core names a payload for the image that was not retained")                                  \
     X(NAMED_IN, "I9: the core names an arrived message for the image that is not here")                               \
     X(LOG, "I9: a payload is to be transmitted that the log does not hold")                                           \

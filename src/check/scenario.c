@@ -206,9 +206,10 @@ static int operation(struct hark_scenario_reader *r, uint32_t rank)
 {
     static const char expected[] = "an operation (S R T W C O M B A Q = | ])";
     const struct hark_scenario_place at = place(r, r->at);
-    struct hark_op op = {.peer = -1, .line = (uint16_t)(at.line < UINT16_MAX ? at.line : UINT16_MAX),
-        .column = (uint16_t)(at.column < UINT16_MAX ? at.column : UINT16_MAX)};
+    struct hark_op op = {.peer = -1, .line = (uint16_t)at.line, .column = (uint16_t)at.column};
     const char c = *r->at++, *letter = strchr(hark_op_letters, c);
+    if (at.line > UINT16_MAX || at.column > UINT16_MAX)
+        return hark_scenario_wrong(r, at, "found an operation, expected it in the first %d lines and columns", UINT16_MAX);
     if (c == ']' || c == '|') return branch(r, rank, c, op);
     if (c == '=') {
         if (r->part[rank]) return unexpected(r, r->at - 1, "barriers outside of branches");

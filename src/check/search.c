@@ -93,7 +93,45 @@ struct exploration {
     struct intern *outcomes; /* signatures of ends, as bytes that mean the same in every lab */
     bool collect;            /* they are gathered; else an end that is not among them is a violation */
     struct search_result *r;
+    struct seen { /* collect: at the n-th send and the n-th delivery of each process */
+        uint32_t to, before, delivery; /* 1 + receiver; parts: what was delivered before, what is delivered */
+    } seen[HARK_SCENARIO_RANKS][HARK_SCENARIO_SENDS + 1];
 };
+
+/* What this execution does at its n-th event is what others have done, or the class is lower. */
+static void lower(struct exploration *x, uint32_t *seen, uint32_t now, enum search_class class)
+{
+    if (*seen == 0) *seen = now;
+    if (*seen != now && x->r->class > class) x->r->class = class;
+}
+
+static void classify(struct exploration *x, const struct job *before, const struct job *after, uint32_t who)
+{
+    struct app a, b;
+    if (who >= x->lab.ranks) return;
+    local_open(&x->lab, before->at[who]);
+    a = x->lab.at.app;
+    local_open(&x->lab, after->at[who]);
+    b = x->lab.at.app;
+    uint32_t got = 0, delivered = 0, from = 0;
+    for (uint32_t i = 0; i < x->lab.ranks; i++) {
+        delivered += (uint32_t)__builtin_popcount(a.got[i]);
+        if (a.got[i] != b.got[i]) from = i + 1;
+    }
+    if (b.sends > a.sends && a.sends < HARK_SCENARIO_SENDS) {
+        struct seen *s = &x->seen[who][a.sends];
+        uint32_t to = 0;
+        while (a.sent[to] == b.sent[to]) to++;
+        got = intern_put(&x->lab.part, a.got, sizeof a.got);
+        lower(x, &s->to, to + 1, SEARCH_OTHER);
+        lower(x, &s->before, got, SEARCH_SD);
+    } else if (from && delivered < HARK_SCENARIO_SENDS) {
+        uint32_t part = intern_put(&x->lab.part, b.got, sizeof b.got);
+        lower(x, &x->seen[who][delivered].delivery, part, SEARCH_RSD);
+    } else if (x->lab.scenario->op[who][a.pc].type == HARK_OP_TEST || x->lab.scenario->op[who][a.pc].type == HARK_OP_IF) {
+        if (x->r->class > SEARCH_RSD) x->r->class = SEARCH_RSD; /* what has missed may hit in another execution */
+    }
+}
 
 /* The steps to state `i`, and one more if there is one. */
 static void path_to(struct exploration *x, uint64_t i, const struct job_step *last)
@@ -184,8 +222,23 @@ static void expand(struct exploration *x, uint64_t i)
         if (!violated && x->options->atomic && happened && !x->lab.failed) violated = settle(&x->lab, &next);
         x->r->violated = violated;
         x->r->transitions++;
+        if (x->collect && happened && !violated && step[k].what == STEP_APP) classify(x, &job, &next, step[k].who);
         if (violated) path_to(x, i, &step[k]);
         else if (happened && !x->lab.failed && states_add(&x->q, &next, i, step[k]) < 0) lab_fail(&x->lab, "no memory");
+    }
+}
+
+static void conclude(struct exploration *x)
+{
+    struct search_result *r = x->r;
+    (void)enough(x);
+    r->states = x->q.count;
+    r->made = x->lab.made;
+    r->looked_up = x->lab.looked_up;
+    if (r->violated) r->verdict = SEARCH_VIOLATED;
+    if (x->lab.failed) {
+        r->verdict = SEARCH_FAILED;
+        snprintf(r->why, sizeof r->why, "%s", x->lab.why);
     }
 }
 
@@ -210,19 +263,77 @@ static void explore(struct exploration *x)
             break;
         }
     }
-    (void)enough(x);
-    r->states = x->q.count;
-    r->made = x->lab.made;
-    r->looked_up = x->lab.looked_up;
-    if (r->violated) r->verdict = SEARCH_VIOLATED;
-    if (x->lab.failed) {
-        r->verdict = SEARCH_FAILED;
-        snprintf(r->why, sizeof r->why, "%s", x->lab.why);
-    }
+    conclude(x);
 }
 
+
+/* ---- walks ------------------------------------------------------------------------------------------------------------ */
+
+enum { WALK_STEPS = 5000 }; /* more than any small program takes */
+
+static uint64_t next_random(uint64_t *x)
+{
+    uint64_t z = *x += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* One walk; its steps are in `taken`. Returns how many. */
+static uint32_t walk(struct exploration *x, uint64_t seed, struct job_step taken[WALK_STEPS])
+{
+    struct job job;
+    uint32_t n = 0;
+    job_first(&x->lab, &job);
+    while (!x->r->violated && !x->lab.failed) {
+        struct job_step step[JOB_STEPS];
+        struct job next = job;
+        uint32_t failing, count = job_steps(&x->lab, &job, step, &failing);
+        bool happened;
+        if (count == failing && !x->lab.failed) x->r->violated = at_end(x, &job);
+        if (count == 0 || x->r->violated || x->lab.failed) break;
+        if (n == WALK_STEPS) {
+            x->r->violated = VIOLATED_FOREVER;
+            break;
+        }
+        taken[n] = step[next_random(&seed) % count];
+        x->r->violated = job_take(&x->lab, &next, taken[n], &happened);
+        if (x->options->atomic && happened && !x->r->violated) x->r->violated = settle(&x->lab, &next);
+        if (!happened && !x->r->violated) continue;
+        x->r->transitions++;
+        n++;
+        job = next;
+    }
+    return n;
+}
+
+static void walks(struct exploration *x)
+{
+    struct search_result *r = x->r;
+    struct job_step *taken = malloc(WALK_STEPS * sizeof *taken);
+    if (taken == NULL) lab_fail(&x->lab, "no memory");
+    for (uint64_t k = 0; k < x->options->walks && !r->violated && !x->lab.failed; k++) {
+        uint32_t n = walk(x, x->options->seed + k, taken);
+        if (n > r->depth) r->depth = n;
+        if (r->violated) {
+            r->path = taken;
+            r->path_length = r->depth = n;
+            taken = NULL;
+        }
+        if (k % 64 == 0 && x->options->progress)
+            x->options->progress(x->options->self, k, x->options->walks - k, r->depth, lab_bytes(&x->lab));
+        if (enough(x)) {
+            r->verdict = SEARCH_LIMIT;
+            break;
+        }
+    }
+    free(taken);
+    conclude(x);
+}
+
+/* points: HARK_ROLLS_* of the protocol that is to come, if this is the program without one; then ends are collected. */
 static void run(const struct hark_scenario *s, const char *protocol, const struct search_options *options,
-    struct intern *outcomes, bool collect, struct search_result *r)
+    struct intern *outcomes, uint8_t points, struct search_result *r)
 {
     struct exploration *x = calloc(1, sizeof *x);
     if (x == NULL || lab_open(&x->lab, s, protocol, r->why) < 0) {
@@ -233,9 +344,12 @@ static void run(const struct hark_scenario *s, const char *protocol, const struc
     }
     x->options = options;
     x->outcomes = outcomes;
-    x->collect = collect;
+    x->collect = points != 0;
+    x->lab.points = points;
     x->r = r;
-    explore(x);
+    if (x->collect) r->class = SEARCH_DETERMINISTIC;
+    if (options->walks) walks(x);
+    else explore(x);
     states_free(&x->q);
     lab_close(&x->lab);
     free(x);
@@ -248,31 +362,51 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-struct search_result search(const struct hark_scenario *s, const struct search_options *options)
+static struct search_result classified(const struct hark_scenario *s, const struct search_options *options,
+    struct intern *outcomes)
 {
-    struct search_result r = {0}, alone = {0};
-    struct intern outcomes = {0};
+    struct search_result r = {0};
     struct lab lab;
     double begin = now();
     if (lab_open(&lab, s, options->protocol, r.why) < 0) {
         r.verdict = SEARCH_FAILED;
         return r;
     }
-    /* The same content as under the protocol, so that ends can be compared. */
     struct hark_scenario calm = *s;
     struct search_options quiet = {.most_states = options->most_states, .most_bytes = options->most_bytes};
     calm.fails = 0;
     calm.fifo = true; /* nobody puts messages in order there */
+    /* The same content as under the protocol, so that ends can be compared. */
     calm.content = lab.history ? HARK_CONTENT_HISTORY : HARK_CONTENT_FIXED;
+    uint8_t points = lab.protocol->rolls ? lab.protocol->rolls : HARK_ROLLS_ALL;
     lab_close(&lab);
-    run(&calm, "none", &quiet, &outcomes, true, &alone);
-    if (alone.verdict == SEARCH_OK) {
-        run(s, options->protocol, options, &outcomes, false, &r);
-        r.outcomes = outcomes.count - (r.violated == VIOLATED_FINAL);
-        free(alone.path);
-    } else {
+    run(&calm, "none", &quiet, outcomes, points, &r);
+    if (r.verdict == SEARCH_VIOLATED) r.verdict = SEARCH_UNFINISHED;
+    r.outcomes = outcomes->count;
+    r.seconds = now() - begin;
+    return r;
+}
+
+struct search_result search_classify(const struct hark_scenario *s, const struct search_options *options)
+{
+    struct intern outcomes = {0};
+    struct search_result r = classified(s, options, &outcomes);
+    intern_free(&outcomes);
+    return r;
+}
+
+struct search_result search(const struct hark_scenario *s, const struct search_options *options)
+{
+    struct intern outcomes = {0};
+    double begin = now();
+    struct search_result alone = classified(s, options, &outcomes), r = {0};
+    if (alone.verdict != SEARCH_OK) {
         r = alone;
-        if (r.verdict == SEARCH_VIOLATED) r.verdict = SEARCH_UNFINISHED;
+    } else {
+        run(s, options->protocol, options, &outcomes, 0, &r);
+        r.outcomes = outcomes.count - (r.violated == VIOLATED_FINAL);
+        r.class = alone.class;
+        free(alone.path);
     }
     intern_free(&outcomes);
     r.seconds = now() - begin;

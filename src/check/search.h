@@ -17,9 +17,15 @@ enum search_verdict {
     SEARCH_FAILED      /* no memory, or a limit of this program: `why` */
 };
 
+/* What the program is, seen in all its executions without failures (Definition 3 of HydEE and section 2 of the papers):
+ * whatever is sent when is the same in all; and, of RSD, also the set of messages delivered before each send; and, of
+ * deterministic ones, every delivery. */
+enum search_class { SEARCH_OTHER = 0, SEARCH_SD, SEARCH_RSD, SEARCH_DETERMINISTIC };
+
 struct search_options {
     const char *protocol; /* NULL: what the scenario names */
     uint64_t most_states, most_bytes; /* 0: no limit */
+    uint64_t walks, seed; /* instead of a search so many walks, each step chosen at random, each to its end */
     bool atomic;          /* control frames, announcements and stores happen at once, in one order: far fewer states */
     /* NULL, or called now and then, for a progress line. */
     void (*progress)(void *self, uint64_t states, uint64_t waiting, uint32_t depth, uint64_t bytes);
@@ -28,8 +34,9 @@ struct search_options {
 
 struct search_result {
     enum search_verdict verdict;
-    uint64_t states, transitions, finals; /* finals: states in which only failures can still happen */
+    uint64_t states, transitions, finals; /* finals: states in which only failures can still happen; of walks `states` is 0 */
     uint64_t outcomes;    /* different ones of the program without failures: what everybody has delivered and sent */
+    enum search_class class; /* of the program */
     uint32_t depth;       /* of the deepest state, or of the violation, in steps */
     uint64_t bytes;       /* memory for all of it */
     uint64_t made, looked_up; /* steps of cores that were made, and that were known */
@@ -40,6 +47,8 @@ struct search_result {
     uint32_t path_length;
 };
 
+/* Only the first half of search(): the program without protocol and failures. OK: its class and outcomes. */
+struct search_result search_classify(const struct hark_scenario *s, const struct search_options *options);
 /* Explores the scenario: first without protocol and failures, for what it may come to, then with them. */
 struct search_result search(const struct hark_scenario *s, const struct search_options *options);
 /* Adds the path of a result, every step of it in words and with its transcript, to the schedule of *story, which begins as a

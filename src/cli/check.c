@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../check/random.h"
 #include "../check/search.h"
 #include "values.h"
 
@@ -16,12 +17,13 @@ struct arguments {
     struct search_options search;
     uint64_t failures;
     bool own_failures; /* --failures was given */
+    uint64_t random, count; /* --random SEED:COUNT */
     const char *out, *json;
     char **file;
     int files;
 };
 
-static const char usage[] = "usage: hark check [OPTION]... SCENARIO...";
+static const char usage[] = "usage: hark check [OPTION]... SCENARIO... | --random SEED:COUNT";
 
 void hark_cli_check_help(void)
 {
@@ -30,6 +32,9 @@ void hark_cli_check_help(void)
         "  --protocol P       instead of the scenario's own\n"
         "  --failures F       any F processes fail, one after the other, also during recovery; instead of the scenario's own\n"
         "  --atomic           what protocols do by themselves (control frames, announcements, stores) happens at once\n"
+        "  --walks N[:SEED]   instead of everything, N walks by chance, each to the end\n"
+        "  --random SEED:N    no scenario, but N programs made by chance, each with failures that the protocol claims to\n"
+        "                     survive for its class; it needs --protocol\n"
         "  --max-states N     stop after about so many states\n"
         "  --max-memory SIZE  stop at about this much memory: 512M, 16G\n"
         "  -o FILE            where a violation goes, as a scenario with its schedule (NAME-violation.hark)\n"
@@ -49,11 +54,22 @@ static int bad(const char *format, ...)
     return 2;
 }
 
+/* A:B; or A alone if `alone`, which then stands for B. */
+static bool pair(const char *text, uint64_t *a, uint64_t *b, uint64_t alone)
+{
+    const char *end;
+    if (!hark_cli_number(text, UINT64_MAX, a, &end)) return false;
+    if (*end == 0 && alone) *b = alone;
+    else return *end == ':' && hark_cli_whole_number(end + 1, UINT64_MAX, b);
+    return true;
+}
+
 /* 0: go on; 2: said why not; -1: help was asked for and given. */
 static int parse(int argc, char **argv, struct arguments *a)
 {
     static const struct option options[] = {{"protocol", required_argument, NULL, 'p'},
         {"failures", required_argument, NULL, 'f'}, {"atomic", no_argument, NULL, 'a'},
+        {"walks", required_argument, NULL, 'w'}, {"random", required_argument, NULL, 'r'},
         {"max-states", required_argument, NULL, 's'}, {"max-memory", required_argument, NULL, 'm'},
         {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     int c;
@@ -68,6 +84,14 @@ static int parse(int argc, char **argv, struct arguments *a)
                 return bad("--failures: expected 0 to %d, found \"%s\"", HARK_SCENARIO_FAILS, optarg);
             break;
         case 'a': a->search.atomic = true; break;
+        case 'w':
+            if (!pair(optarg, &a->search.walks, &a->search.seed, 1) || a->search.walks == 0)
+                return bad("--walks: expected a number of walks, or that and :SEED, found \"%s\"", optarg);
+            break;
+        case 'r':
+            if (!pair(optarg, &a->random, &a->count, 0) || a->count == 0)
+                return bad("--random: expected SEED:COUNT, found \"%s\"", optarg);
+            break;
         case 's':
             if (!hark_cli_whole_number(optarg, UINT32_MAX - 2, &a->search.most_states) || a->search.most_states == 0)
                 return bad("--max-states: expected 1 to %u, found \"%s\"", UINT32_MAX - 2, optarg);
@@ -87,7 +111,9 @@ static int parse(int argc, char **argv, struct arguments *a)
         return bad("--protocol: no protocol is named \"%s\"", a->search.protocol);
     a->file = argv + optind;
     a->files = argc - optind;
-    return a->files ? 0 : bad("%s", usage);
+    if (a->count && a->files) return bad("--random: no scenario is read then, found \"%s\"", a->file[0]);
+    if (a->count && a->search.protocol == NULL) return bad("--random: expected --protocol with it");
+    return a->files || a->count ? 0 : bad("%s", usage);
 }
 
 /* ---- what is said ------------------------------------------------------------------------------------------------------- */
@@ -192,11 +218,88 @@ static int check_one(const struct arguments *a, struct hark_scenario *s, FILE *j
     return status;
 }
 
+/* ---- programs made by chance ---------------------------------------------------------------------------------------------- */
+
+struct tally {
+    uint64_t programs, unfinished, class[4], limit, violated, deadlocks, states;
+};
+
+/* Only what the protocol claims for a program of this class. */
+static void claim(struct hark_scenario *s, const struct hark_protocol *p, enum search_class class)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->fails; i++)
+        if (s->fail[i].rank != HARK_FAIL_RECOVERY || p->recovery) s->fail[kept++] = s->fail[i];
+    s->fails = kept;
+    if (p->unstable && s->copies < s->fails) /* k at once, not more */
+        for (uint32_t i = 0; i < s->fails; i++) s->fail[i].when = HARK_FAIL_AFTER;
+    s->exact_gate = p->recovery && class == SEARCH_SD;
+    if (!s->exact_gate) return;
+    /* One cluster each: the gate's dependencies are between clusters, and a program whose receives vary may need what a mate does. */
+    for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)i;
+}
+
+static int random_one(const struct arguments *a, uint64_t seed, struct tally *t)
+{
+    struct hark_scenario s;
+    struct search_options options = a->search;
+    if (options.most_states == 0) options.most_states = 200000;
+    hark_scenario_random(&s, seed);
+    snprintf(s.protocol, sizeof s.protocol, "%s", a->search.protocol);
+    struct search_result r = search_classify(&s, &options);
+    free(r.path);
+    if (r.verdict == SEARCH_UNFINISHED || r.verdict == SEARCH_LIMIT) {
+        t->unfinished++;
+        return 0;
+    }
+    if (r.verdict == SEARCH_FAILED) return bad("--random %llu:1: %s", (unsigned long long)seed, r.why);
+    claim(&s, hark_protocol_named(s.protocol), r.class);
+    r = search(&s, &options);
+    t->programs++;
+    t->class[r.class]++;
+    t->states += r.states + r.transitions * (options.walks > 0);
+    t->limit += r.verdict == SEARCH_LIMIT;
+    int status = 0;
+    if (r.verdict == SEARCH_FAILED) status = bad("--random %llu:1: %s", (unsigned long long)seed, r.why);
+    if (r.verdict == SEARCH_VIOLATED && s.exact_gate && r.violated == VIOLATED_WAITS) {
+        t->deadlocks++; /* E25: no gate lets all of these live */
+    } else if (r.verdict == SEARCH_VIOLATED) {
+        t->violated++;
+        report(s.name, s.protocol, &r);
+        printf("  again: hark check --protocol %s --random %llu:1\n", s.protocol, (unsigned long long)seed);
+        status = write_story(a, &s, &r) ? 2 : 1;
+    }
+    free(r.path);
+    return status;
+}
+
+static int random_all(const struct arguments *a)
+{
+    struct tally t = {0};
+    int worst = 0;
+    bool terminal = isatty(STDERR_FILENO);
+    for (uint64_t i = 0; i < a->count; i++) {
+        int status = random_one(a, a->random + i, &t);
+        if (status > worst) worst = status;
+        if (terminal) fprintf(stderr, "\r%llu of %llu ", (unsigned long long)i + 1, (unsigned long long)a->count);
+    }
+    if (terminal) fputs("\r\033[K", stderr);
+    printf("%s: %llu programs (deterministic %llu, RSD %llu, SD %llu, other %llu), %llu more can not always finish, %llu "
+        "violated, %llu states, %llu not to the end", a->search.protocol, (unsigned long long)t.programs,
+        (unsigned long long)t.class[SEARCH_DETERMINISTIC], (unsigned long long)t.class[SEARCH_RSD],
+        (unsigned long long)t.class[SEARCH_SD], (unsigned long long)t.class[SEARCH_OTHER], (unsigned long long)t.unfinished,
+        (unsigned long long)t.violated, (unsigned long long)t.states, (unsigned long long)t.limit);
+    if (t.deadlocks) printf(", %llu wait for ever as SD programs may (E25)", (unsigned long long)t.deadlocks);
+    putchar('\n');
+    return worst;
+}
+
 int hark_cli_check(int argc, char **argv)
 {
     struct arguments a = {0};
     int worst = parse(argc, argv, &a);
     if (worst != 0) return worst < 0 ? 0 : worst;
+    if (a.count) return random_all(&a);
     FILE *json = a.json ? fopen(a.json, "we") : NULL;
     if (a.json && json == NULL) return bad("--json %s: %s", a.json, strerror(errno));
     if (json) fputs("{\"schema\": 1, \"command\": \"check\", \"scenarios\": [", json);

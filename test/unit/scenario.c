@@ -545,6 +545,24 @@ static void long_texts(void **state)
     bad(many("p0:\n", 9, "fails p0\n", ""), "f:10:7: found one more failure, expected at most 8 (HARK_SCENARIO_FAILS)");
 }
 
+/* Every operation knows where it stands. */
+static void far_down(void **state)
+{
+    static char down[70000], right[70000];
+    (void)state;
+    memset(down, '\n', 65534);
+    strcpy(down + 65534, "p0: S0 R7");
+    bad(down, "f:65535:8: found R7, expected a rank below 1");
+    strcpy(down + 65534, "\np0: S0 R7");
+    bad(down, "f:65536:5: found an operation, expected it in the first 65535 lines and columns");
+    memset(right, ' ', 65534);
+    memcpy(right, "p0:", 3);
+    strcpy(right + 65534, "R7");
+    bad(right, "f:1:65535: found R7, expected a rank below 1");
+    strcpy(right + 65534, "OO");
+    bad(right, "f:1:65536: found an operation, expected it in the first 65535 lines and columns");
+}
+
 /* A name of any length leaves room for what is wrong. */
 static void long_names(void **state)
 {
@@ -573,6 +591,7 @@ static void lines_added(void **state)
     assert_int_equal(hark_scenario_add(&s, false, "= x"), -1);
     assert_int_equal(hark_scenario_add(&s, false, "x\ny"), -1);
     assert_int_equal(hark_scenario_add(&s, true, "\xce\xb1"), -1);
+    assert_int_equal(hark_scenario_add(&s, true, "\x7f"), -1);
     assert_int_equal(s.schedule_lines, 101);
     assert_string_equal(s.schedule[99].text, "p0 S0");
     assert_string_equal(s.schedule[98].text, "= # x");
@@ -738,6 +757,7 @@ int main(void)
         cmocka_unit_test(wrong_lines), cmocka_unit_test(wrong_clusters), cmocka_unit_test(wrong_trees),
         cmocka_unit_test(wrong_failures), cmocka_unit_test(wrong_operations), cmocka_unit_test(keywords_again),
         cmocka_unit_test(wrong_bytes), cmocka_unit_test(limits), cmocka_unit_test(long_texts), cmocka_unit_test(long_names),
+        cmocka_unit_test(far_down),
         cmocka_unit_test(lines_added), cmocka_unit_test(files_hold), cmocka_unit_test(cut_anywhere),
         cmocka_unit_test(files_that_are_none), cmocka_unit_test(token_soup)};
     return cmocka_run_group_tests(tests, NULL, NULL);

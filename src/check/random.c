@@ -1,0 +1,93 @@
+#include "random.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGES = 9, EVENTS = 40 };
+
+struct maker {
+    struct hark_scenario *s;
+    uint64_t state;
+    uint32_t ops[HARK_SCENARIO_RANKS];
+    uint32_t way[HARK_SCENARIO_RANKS][HARK_SCENARIO_RANKS]; /* messages on their way, by sender and receiver */
+    uint32_t posted;
+};
+
+static uint32_t below(struct maker *m, uint32_t n)
+{
+    uint64_t z = m->state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)((z ^ z >> 31) >> 32) % n;
+}
+
+static void add(struct maker *m, uint32_t who, uint8_t type, int peer)
+{
+    m->s->op[who][m->ops[who]++] = (struct hark_op){.type = type, .peer = (int8_t)peer};
+}
+
+static void post(struct maker *m, uint32_t who)
+{
+    uint32_t to = below(m, m->s->ranks);
+    if (to == who && below(m, 4)) to = (to + 1) % m->s->ranks; /* seldom to itself */
+    add(m, who, HARK_OP_SEND, (int)to);
+    m->way[who][to]++;
+    m->posted++;
+}
+
+/* Takes one of the messages that are on their way to `who`: from its sender, from anyone, or looked for first. */
+static void take(struct maker *m, uint32_t who)
+{
+    uint32_t from = below(m, m->s->ranks);
+    for (uint32_t i = 0; i < m->s->ranks && m->way[from][who] == 0; i++) from = (from + 1) % m->s->ranks;
+    if (m->way[from][who] == 0) return;
+    m->way[from][who]--;
+    switch (below(m, 6)) {
+    case 0:
+    case 1: add(m, who, HARK_OP_RECEIVE, -1); break;
+    case 2:
+        add(m, who, HARK_OP_TEST, (int)from);
+        if (below(m, 2) && m->posted < MESSAGES) post(m, who);
+        add(m, who, HARK_OP_WAIT, (int)from);
+        break;
+    default: add(m, who, HARK_OP_RECEIVE, (int)from); break;
+    }
+}
+
+static void fail(struct maker *m)
+{
+    struct hark_scenario *s = m->s;
+    s->fails = 1 + below(m, 2);
+    for (uint32_t i = 0; i < s->fails; i++) {
+        s->fail[i].rank = (int8_t)(below(m, 6) == 0 && i > 0 ? HARK_FAIL_RECOVERY : (int)below(m, s->ranks));
+        s->fail[i].when = i > 0 && below(m, 2) ? HARK_FAIL_NESTED : HARK_FAIL_AFTER;
+    }
+}
+
+void hark_scenario_random(struct hark_scenario *s, uint64_t seed)
+{
+    struct maker m = {.s = s, .state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1};
+    memset(s, 0, sizeof *s);
+    snprintf(s->name, sizeof s->name, "random-%llu", (unsigned long long)seed);
+    s->ranks = 2 + below(&m, 3);
+    uint32_t messages = 3 + below(&m, MESSAGES - 3), points = below(&m, 3), clusters = 1 + below(&m, s->ranks);
+    for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)(i * clusters / s->ranks);
+    for (uint32_t event = 0, done = 0; event < EVENTS; event++) {
+        uint32_t who = below(&m, s->ranks);
+        if (m.posted < messages && below(&m, 2)) post(&m, who);
+        else take(&m, who);
+        if (done < points && event * (points + 1) / EVENTS > done) { /* everybody's next checkpoint, at the same place of this execution */
+            done++;
+            for (uint32_t i = 0; i < s->ranks; i++) add(&m, i, HARK_OP_CHECKPOINT, -1);
+        }
+    }
+    for (uint32_t to = 0; to < s->ranks; to++)
+        for (uint32_t from = 0; from < s->ranks; from++)
+            while (m.way[from][to]) {
+                m.way[from][to]--;
+                add(&m, to, HARK_OP_RECEIVE, (int)from);
+            }
+    s->fifo = below(&m, 3) == 0;
+    s->copies = (uint8_t)(1 + below(&m, 2));
+    fail(&m);
+}
