@@ -39,6 +39,7 @@ HARK_FN int hark_coordinated_init(struct hark *p, uint64_t bytes, const struct h
 HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_coordinated_violated(const struct hark *p);
+HARK_FN const char *hark_coordinated_unrest(const struct hark *p);
 
 #if HARK_BODIES
 
@@ -174,6 +175,12 @@ HARK_FN const char *hark_coordinated_violated(const struct hark *p)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
     return hark_wave_violated(p, &s->ends, &s->wave);
+}
+
+HARK_FN const char *hark_coordinated_unrest(const struct hark *p)
+{
+    const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
+    return s->ends.awaiting ? "the announcement of its restart has not come" : NULL;
 }
 #endif /* HARK_BODIES */
 

@@ -289,6 +289,8 @@ struct hark_protocol {
     int (*names)(const struct hark *p, uint64_t *cursor, struct hark_names *run);
     /* The first broken invariant in words, or NULL. For tests and explorers. */
     const char *(*violated)(const struct hark *p);
+    /* What has not come to its end, in words, or NULL: for when nothing is on its way and nobody can do anything any more. */
+    const char *(*unrest)(const struct hark *p);
     /* How many determinants that this state depends on are not stable yet; NULL: there are never any. */
     uint64_t (*unstable)(const struct hark *p);
 };

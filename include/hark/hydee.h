@@ -139,6 +139,7 @@ HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_co
 HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_hydee_violated(const struct hark *p);
+HARK_FN const char *hark_hydee_unrest(const struct hark *p);
 
 #include "hydee_channel.h"
 
@@ -454,6 +455,12 @@ HARK_FN const char *hark_hydee_violated(const struct hark *p)
         if (c->first > c->channel.sent + 1) return "the log begins behind its end";
     }
     return hark_wave_violated(p, &s->ends, &s->wave);
+}
+
+HARK_FN const char *hark_hydee_unrest(const struct hark *p)
+{
+    const struct hark_hydee *s = (const struct hark_hydee *)(const void *)p;
+    return s->recovering ? "recovery is not over here" : NULL;
 }
 #endif /* HARK_BODIES */
 

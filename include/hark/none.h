@@ -22,6 +22,7 @@ HARK_FN int hark_none_init(struct hark *p, uint64_t bytes, const struct hark_con
 HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_none_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_none_violated(const struct hark *p);
+HARK_FN const char *hark_none_unrest(const struct hark *p);
 
 static const struct hark_field hark_none_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
     HARK_FIELD(struct hark_channel, ctx, "ctx"), HARK_FIELD(struct hark_channel, sent, "sent")};
@@ -97,6 +98,12 @@ HARK_FN int hark_none_names(const struct hark *p, uint64_t *cursor, struct hark_
 }
 
 HARK_FN const char *hark_none_violated(const struct hark *p)
+{
+    (void)p;
+    return NULL;
+}
+
+HARK_FN const char *hark_none_unrest(const struct hark *p)
 {
     (void)p;
     return NULL;

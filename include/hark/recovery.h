@@ -106,6 +106,7 @@ HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark
 HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_recovery_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_recovery_violated(const struct hark *p);
+HARK_FN const char *hark_recovery_unrest(const struct hark *p);
 
 #if HARK_BODIES
 
@@ -430,6 +431,13 @@ HARK_FN const char *hark_recovery_violated(const struct hark *p)
         if (s->stage == HARK_R_RELEASING && o->phase < s->rel) return "an orphan below the released phase";
     }
     return NULL;
+}
+
+HARK_FN const char *hark_recovery_unrest(const struct hark *p)
+{
+    const struct hark_recovery *s = (const struct hark_recovery *)(const void *)p;
+    if (s->orphans.count) return "orphans are counted that nobody has sent again"; /* I11 */
+    return s->stage != HARK_R_CALM && s->stage != HARK_R_DONE ? "recovery is not over here" : NULL;
 }
 #endif /* HARK_BODIES */
 

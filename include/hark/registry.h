@@ -37,7 +37,7 @@ HARK_FN uint64_t hark_unstable(const struct hark *p);
 #if HARK_BODIES
 #define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, unstable)                                                       \
     {#name, kind, rolls, recovery, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
-        hark_##name##_names, hark_##name##_violated, unstable},
+        hark_##name##_names, hark_##name##_violated, hark_##name##_unrest, unstable},
 
 #define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, unstable)                                                      \
     case kind: return hark_##name##_step(p, event, effects);

@@ -46,6 +46,7 @@ HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_co
 HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_scmel_violated(const struct hark *p);
+HARK_FN const char *hark_scmel_unrest(const struct hark *p);
 /* See hark_unstable in registry.h. Before a recovery is over also those that are still to be replayed count. */
 HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 
@@ -309,6 +310,21 @@ HARK_FN const char *hark_scmel_violated(const struct hark *p)
         if (!p->more && c->channel.flags & HARK_SCMEL_AHEAD) return "determinants should have gone ahead";
     }
     return hark_wave_violated(p, &s->ends, &s->wave);
+}
+
+/* I10: what has travelled is known to be stored. */
+HARK_FN const char *hark_scmel_unrest(const struct hark *p)
+{
+    const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
+    struct hark_place at = hark_queue_begin(&s->own.rows);
+    uint64_t carried = 0;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_scmel_channel *c = (const struct hark_scmel_channel *)hark_row_of(p, &s->ends.channels, i);
+        if (c->carried > carried) carried = c->carried;
+    }
+    for (const uint64_t *row; (row = hark_queue_next(p, &s->pool, &s->own.rows, &at)) != NULL;)
+        if (row[0] <= carried && hark_det_holders(&s->own, row) == 0) return "detBuf never drains";
+    return s->mode != HARK_SCMEL_NORMAL || s->recovering ? "recovery is not over here" : NULL;
 }
 #endif /* HARK_BODIES */
 

@@ -190,12 +190,14 @@ static void crash(struct lab *lab, struct job *job, uint32_t who)
     for (uint32_t i = 0; i < lab->who && !lab->failed; i++) net_clean(lab, job, i);
 }
 
-/* Without a protocol a checkpoint is a barrier of the group, as long as all members have as many: nobody goes on from its n-th
- * call before all are at theirs. A program that needs more than that can not be checkpointed by anybody. */
+/* Without a protocol a checkpoint is a barrier of the group or nothing, if all members have as many: nobody goes on from its
+ * n-th call before all are at theirs, or everybody does at once. Of protocols both is to be expected, for whoever is there
+ * first may go on; so a program has to do with either. */
 static bool point_open(struct lab *lab, const struct job *job, uint32_t who)
 {
     struct local_info mine = *local_info(lab, job->at[who]);
     bool open = true;
+    if (!(lab->barriers >> (mine.reached - 1) & 1)) return true;
     for (uint32_t i = 0; i < lab->ranks; i++) {
         const struct local_info *mate = local_info(lab, job->at[i]);
         if (lab->points == HARK_ROLLS_GROUP && lab->scenario->cluster[i] != lab->scenario->cluster[who]) continue;
@@ -352,6 +354,10 @@ uint16_t job_final(struct lab *lab, const struct job *job, uint32_t *signature)
         if (local_info(lab, job->at[i])->held) return VIOLATED_HELD;
     }
     if (job_service(lab, job)->down) return VIOLATED_ENDLESS;
+    for (uint32_t i = 0; i < lab->who; i++) {
+        local_open_core(lab, job->at[i]);
+        if (lab->running && (i == lab->ranks ? lab->recovery : lab->protocol)->unrest(lab->core)) return VIOLATED_UNREST;
+    }
     for (uint32_t i = 0; i < lab->ranks; i++) of[i] = app_signature(lab, job->at[i]);
     *signature = intern_put(&lab->part, of, lab->ranks * (uint32_t)sizeof of[0]);
     return 0;

@@ -123,7 +123,8 @@ struct lab {
     const struct hark_scenario *scenario;
     const struct hark_protocol *protocol, *recovery; /* recovery: NULL if the protocol needs none */
     uint32_t ranks, who; /* who: ranks, and one more with a recovery process */
-    uint8_t points;      /* HARK_ROLLS_* of the protocol whose checkpoints are barriers here, where there is none; 0: no */
+    uint8_t points;      /* HARK_ROLLS_* of the protocol whose checkpoints these are to be, where there is none; 0: there is one */
+    uint32_t barriers;   /* then: which calls are barriers of the group, a bit each from the first */
     bool history;        /* content */
     uint32_t most_ssn;   /* of any channel */
     uint32_t first_send[HARK_SCENARIO_RANKS]; /* bits of the sets of causes */
@@ -180,6 +181,7 @@ void local_open_core(struct lab *lab, uint32_t local);
     X(LOST, "I8: frames remain that nobody can take")                                                                  \
     X(HELD, "I8: frames are held for ever")                                                                            \
     X(ENDLESS, "I8: recovery never ends")                                                                              \
+    X(UNREST, "I10: something has not come to its end")                                                                \
     X(FOREVER, "I8: the steps never end")                                                                              \
     X(NAMED_OUT, "I9: the core names a payload for the image that was not retained")                                  \
     X(NAMED_IN, "I9: the core names an arrived message for the image that is not here")                               \

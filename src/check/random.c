@@ -57,7 +57,7 @@ static void take(struct maker *m, uint32_t who)
 static void fail(struct maker *m)
 {
     struct hark_scenario *s = m->s;
-    s->fails = 1 + below(m, 2);
+    s->fails = 1 + below(m, 3);
     for (uint32_t i = 0; i < s->fails; i++) {
         s->fail[i].rank = (int8_t)(below(m, 6) == 0 && i > 0 ? HARK_FAIL_RECOVERY : (int)below(m, s->ranks));
         s->fail[i].when = i > 0 && below(m, 2) ? HARK_FAIL_NESTED : HARK_FAIL_AFTER;
@@ -74,6 +74,7 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed)
     for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)(i * clusters / s->ranks);
     for (uint32_t event = 0, done = 0; event < EVENTS; event++) {
         uint32_t who = below(&m, s->ranks);
+        if (below(&m, 14) == 0) add(&m, who, HARK_OP_OUTPUT, -1);
         if (m.posted < messages && below(&m, 2)) post(&m, who);
         else take(&m, who);
         if (done < points && event * (points + 1) / EVENTS > done) { /* everybody's next checkpoint, at the same place of this execution */
@@ -88,6 +89,7 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed)
                 add(&m, to, HARK_OP_RECEIVE, (int)from);
             }
     s->fifo = below(&m, 3) == 0;
-    s->copies = (uint8_t)(1 + below(&m, 2));
+    s->copies = (uint8_t)(1 + below(&m, 3));
+    if (s->copies >= s->ranks) s->copies = (uint8_t)(s->ranks - 1);
     fail(&m);
 }

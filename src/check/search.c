@@ -331,9 +331,9 @@ static void walks(struct exploration *x)
     conclude(x);
 }
 
-/* points: HARK_ROLLS_* of the protocol that is to come, if this is the program without one; then ends are collected. */
+/* points, barriers: see struct lab, if this is the program without a protocol; then ends are collected. */
 static void run(const struct hark_scenario *s, const char *protocol, const struct search_options *options,
-    struct intern *outcomes, uint8_t points, struct search_result *r)
+    struct intern *outcomes, uint8_t points, uint32_t barriers, struct search_result *r)
 {
     struct exploration *x = calloc(1, sizeof *x);
     if (x == NULL || lab_open(&x->lab, s, protocol, r->why) < 0) {
@@ -346,8 +346,8 @@ static void run(const struct hark_scenario *s, const char *protocol, const struc
     x->outcomes = outcomes;
     x->collect = points != 0;
     x->lab.points = points;
+    x->lab.barriers = barriers;
     x->r = r;
-    if (x->collect) r->class = SEARCH_DETERMINISTIC;
     if (options->walks) walks(x);
     else explore(x);
     states_free(&x->q);
@@ -360,6 +360,18 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* How many checkpoints a process makes at most; beyond a few more all are alike. */
+static uint32_t most_points(const struct hark_scenario *s)
+{
+    uint32_t most = 0;
+    for (uint32_t who = 0; who < s->ranks; who++) {
+        uint32_t n = 0;
+        for (const struct hark_op *op = s->op[who]; op->type; op++) n += op->type == HARK_OP_CHECKPOINT;
+        if (n > most) most = n;
+    }
+    return most < 4 ? most : 4;
 }
 
 static struct search_result classified(const struct hark_scenario *s, const struct search_options *options,
@@ -380,7 +392,13 @@ static struct search_result classified(const struct hark_scenario *s, const stru
     calm.content = lab.history ? HARK_CONTENT_HISTORY : HARK_CONTENT_FIXED;
     uint8_t points = lab.protocol->rolls ? lab.protocol->rolls : HARK_ROLLS_ALL;
     lab_close(&lab);
-    run(&calm, "none", &quiet, outcomes, points, &r);
+    r.class = SEARCH_DETERMINISTIC;
+    for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK; barriers++) {
+        struct search_result one = {.class = r.class};
+        run(&calm, "none", &quiet, outcomes, points, barriers, &one);
+        free(r.path);
+        r = one;
+    }
     if (r.verdict == SEARCH_VIOLATED) r.verdict = SEARCH_UNFINISHED;
     r.outcomes = outcomes->count;
     r.seconds = now() - begin;
@@ -403,7 +421,7 @@ struct search_result search(const struct hark_scenario *s, const struct search_o
     if (alone.verdict != SEARCH_OK) {
         r = alone;
     } else {
-        run(s, options->protocol, options, &outcomes, 0, &r);
+        run(s, options->protocol, options, &outcomes, 0, 0, &r);
         r.outcomes = outcomes.count - (r.violated == VIOLATED_FINAL);
         r.class = alone.class;
         free(alone.path);

@@ -1,0 +1,26 @@
+#!/bin/bash
+# Every scenario: searched as far as STATES go, and then by WALKS by chance to the end: what it expects is what is found.
+# run.sh HARK [STATES [WALKS [FILE...]]]
+set -u
+hark=$1 states=${2:-100000} walks=${3:-100}; shift; shift $(($# < 2 ? $# : 2))
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+try() { # file, options...
+  local file=$1; shift
+  if "$hark" check -o "$work/violation.hark" "$@" "$file" >"$work/out" 2>&1; then passed=$((passed + 1)); return; fi
+  failed=$((failed + 1))
+  echo "FAILED hark check $* $file"
+  sed 's/^/    /' "$work/out"
+  [ -s "$work/violation.hark" ] && sed 's/^/    /' "$work/violation.hark"
+}
+
+[ $# -gt 0 ] || set -- "$here"/*.hark
+for file; do
+  try "$file" --max-states "$states"
+  grep -q '^expect ok' "$file" && try "$file" --walks "$walks:7"
+done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
