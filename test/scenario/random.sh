@@ -1,0 +1,20 @@
+#!/bin/bash
+# Programs made by chance, for every protocol: searched as far as STATES go, others walked. random.sh HARK SEED COUNT [STATES [WALKS]]
+set -u
+hark=$(readlink -f "$1") seed=$2 count=$3 states=${4:-10000} walks=${5:-100}
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+cd "$work" || exit 2
+for p in coordinated hydee scmel; do
+  for how in "--max-states $states" "--walks $walks"; do
+    if "$hark" check --protocol $p --random "$seed:$count" $how >out 2>&1; then passed=$((passed + 1)); else
+      failed=$((failed + 1))
+      echo "FAILED hark check --protocol $p --random $seed:$count $how"
+    fi
+    sed 's/^/    /' out
+    seed=$((seed + count))
+  done
+done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
