@@ -173,17 +173,20 @@ static void expand(struct exploration *x, uint64_t i)
     uint32_t failing;
     memcpy(job.at, row_of(&x->q, i), x->q.width * sizeof job.at[0]);
     uint32_t n = job_steps(&x->lab, &job, step, &failing);
-    if (n == failing && !x->lab.failed) {
-        x->r->violated = at_end(x, &job);
-        if (x->r->violated) path_to(x, i, NULL);
-    }
-    for (uint32_t k = 0; k < n && !x->r->violated && !x->lab.failed; k++) {
+    bool moves = false; /* something but a failure can happen, and changes something */
+    for (uint32_t k = 0; k <= n && !x->r->violated && !x->lab.failed; k++) {
         struct job next = job;
         bool happened;
+        if (k == n - failing && !moves) {
+            x->r->violated = at_end(x, &job);
+            if (x->r->violated) path_to(x, i, NULL);
+        }
+        if (k == n || x->r->violated || x->lab.failed) break;
         uint16_t violated = job_take(&x->lab, &next, step[k], &happened);
         if (!violated && x->options->atomic && happened && !x->lab.failed) violated = settle(&x->lab, &next);
         x->r->violated = violated;
         x->r->transitions++;
+        if (happened && memcmp(&next, &job, sizeof job) != 0) moves = true;
         if (violated) path_to(x, i, &step[k]);
         else if (happened && !x->lab.failed && states_add(&x->q, &next, i, step[k]) < 0) lab_fail(&x->lab, "no memory");
     }
