@@ -18,6 +18,8 @@ bench: all
 	bench/bench.sh $(BUILD) $(ROUNDS)
 kill-matrix: all
 	test/kill/matrix.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(SEEDS),20)
+mutants: setup
+	test/mutants/run.sh $(MUTANT)
 install: all
 	meson install -C $(BUILD)
 clean:
