@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench kill-matrix memory install clean setup
+.PHONY: all demo check bench kill-matrix memory mutants install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -20,6 +20,8 @@ kill-matrix: all
 	test/kill/matrix.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(SEEDS),20)
 memory: all
 	$(BUILD)/test/kill/test-kill-memory
+mutants: setup
+	test/mutants/run.sh $(MUTANT)
 install: all
 	meson install -C $(BUILD)
 clean:

@@ -37,7 +37,9 @@ void job_first(struct lab *lab, struct job *job);
 uint32_t job_steps(struct lab *lab, const struct job *job, struct job_step step[JOB_STEPS], uint32_t *failures);
 /* The step happens. The number of the violation that this is, or 0. *happened: false if the core said WAIT. */
 uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *happened);
-/* Nothing but failures can happen: what is wrong, or 0. *signature: part that says what everybody has delivered and sent. */
+/* Can nothing happen any more but failures, and operations that their cores let wait? */
+bool job_over(struct lab *lab, const struct job *job);
+/* The job is over: what is wrong, or 0. *signature: part that says what everybody has delivered and sent. */
 uint16_t job_final(struct lab *lab, const struct job *job, uint32_t *signature);
 /* The argument that local_take() gets for it. */
 uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step step);

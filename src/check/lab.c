@@ -47,6 +47,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
 {
     enum { BLOCK = 1 << 18 };
     memset(lab, 0, sizeof *lab);
+    core_traps();
     const char *name = protocol ? protocol : s->protocol;
     lab->protocol = name[0] ? hark_protocol_named(name) : NULL;
     if (lab->protocol == NULL || strcmp(name, "recovery") == 0) {

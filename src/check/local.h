@@ -190,6 +190,7 @@ void local_open_core(struct lab *lab, uint32_t local);
     X(RETAIN, "RETAIN of something that was not posted now")                                                          \
     X(DIVERGED, "DIVERGED though every send was the same")                                                            \
     X(REFUSED, "a core refused an event that is legal")                                                                \
+    X(TRAPPED, "a core trapped: what it relies on does not hold")                                                      \
     X(VIOLATED, "a core's own invariant")                                                                              \
     X(SPARE, "bytes behind a header are the embedder's, and were written")                                            \
     X(TWIN_STEP, "the same state and event give other effects")                                                       \
@@ -205,6 +206,8 @@ void lab_fail(struct lab *lab, const char *why);
 int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
 void core_new(struct lab *lab, uint32_t who);
 void core_stop(struct lab *lab);
+/* From now on a core's trap is a violation. */
+void core_traps(void);
 /* Packs the core into lab->at. */
 void core_keep(struct lab *lab);
 /* local_app.c */

@@ -2,6 +2,8 @@
  * one that went through pack and unpack into the smallest one there is, and both must come to the same. */
 #include "local.h"
 
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -356,6 +358,40 @@ static void offer(struct lab *lab)
     lab->offering = false;
 }
 
+/* A core that traps has found a broken invariant of its own: no more than a violation here. It allocates nothing and holds
+ * nothing, so it can be left where it is. */
+static sigjmp_buf trap_back;
+static volatile sig_atomic_t trap_armed;
+
+static void trapped(int number)
+{
+    if (!trap_armed) signal(number, SIG_DFL); /* not a core's: again, and for good */
+    else siglongjmp(trap_back, 1);
+}
+
+void core_traps(void)
+{
+    struct sigaction a = {.sa_handler = trapped, .sa_flags = SA_NODEFER};
+    sigaction(SIGILL, &a, NULL);
+    sigaction(SIGTRAP, &a, NULL);
+}
+
+/* The step, and the twin's. */
+static int guarded(struct lab *lab, const struct hark_event *e)
+{
+    if (sigsetjmp(trap_back, 0)) {
+        trap_armed = 0;
+        lab_violate(lab, VIOLATED_TRAPPED);
+        return HARK_ESTATE;
+    }
+    trap_armed = 1;
+    int status = protocol_of(lab, lab->who_now)->step(lab->core, e, &lab->fx);
+    if (status == HARK_EFULL) lab_fail(lab, "a core needs a larger block than this search gives");
+    if (!lab->failed) twin_check(lab, e, status);
+    trap_armed = 0;
+    return status;
+}
+
 int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted)
 {
     static struct hark_effect effects[4][EFFECTS];
@@ -375,10 +411,8 @@ int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, c
         lab->fx = (struct hark_effects){.at = effects[depth - 1], .room = EFFECTS, .bytes = bytes[depth - 1],
             .bytes_room = BYTES, .spare = SPARE};
         memset(bytes[depth - 1], 0xa5, BYTES);
-        status = protocol->step(lab->core, &e, &lab->fx);
-        if (status == HARK_EFULL) lab_fail(lab, "a core needs a larger block than this search gives");
+        status = guarded(lab, &e);
         if (lab->failed) break;
-        twin_check(lab, &e, status);
         if (status < 0) lab_violate(lab, VIOLATED_REFUSED);
         if (status < 0 || status == HARK_WAIT) break;
         if (!spared(&lab->fx)) lab_violate(lab, VIOLATED_SPARE);

@@ -211,18 +211,21 @@ static void expand(struct exploration *x, uint64_t i)
     uint32_t failing;
     memcpy(job.at, row_of(&x->q, i), x->q.width * sizeof job.at[0]);
     uint32_t n = job_steps(&x->lab, &job, step, &failing);
-    if (n == failing && !x->lab.failed) {
-        x->r->violated = at_end(x, &job);
-        if (x->r->violated) path_to(x, i, NULL);
-    }
-    for (uint32_t k = 0; k < n && !x->r->violated && !x->lab.failed; k++) {
+    bool moves = false; /* something but a failure can happen, and changes something */
+    for (uint32_t k = 0; k <= n && !x->r->violated && !x->lab.failed; k++) {
         struct job next = job;
         bool happened;
+        if (k == n - failing && !moves) {
+            x->r->violated = at_end(x, &job);
+            if (x->r->violated) path_to(x, i, NULL);
+        }
+        if (k == n || x->r->violated || x->lab.failed) break;
         uint16_t violated = job_take(&x->lab, &next, step[k], &happened);
         if (!violated && x->options->atomic && happened && !x->lab.failed) violated = settle(&x->lab, &next);
         x->r->violated = violated;
         x->r->transitions++;
         if (x->collect && happened && !violated && step[k].what == STEP_APP) classify(x, &job, &next, step[k].who);
+        if (happened && memcmp(&next, &job, sizeof job) != 0) moves = true;
         if (violated) path_to(x, i, &step[k]);
         else if (happened && !x->lab.failed && states_add(&x->q, &next, i, step[k]) < 0) lab_fail(&x->lab, "no memory");
     }
@@ -279,6 +282,22 @@ static uint64_t next_random(uint64_t *x)
     return z ^ z >> 31;
 }
 
+/* The first of the steps, from `at` on and round, that changes something; it happens. Or `count`. */
+static uint32_t take_one(struct exploration *x, struct job *job, const struct job_step *step, uint32_t count, uint32_t at)
+{
+    for (uint32_t tried = 0; tried < count && !x->r->violated && !x->lab.failed; tried++, at = (at + 1) % count) {
+        struct job next = *job;
+        bool happened;
+        x->r->violated = job_take(&x->lab, &next, step[at], &happened);
+        if (x->options->atomic && happened && !x->r->violated) x->r->violated = settle(&x->lab, &next);
+        if (!x->r->violated && (!happened || memcmp(&next, job, sizeof next) == 0)) continue;
+        x->r->transitions++;
+        *job = next;
+        return at;
+    }
+    return count;
+}
+
 /* One walk; its steps are in `taken`. Returns how many. */
 static uint32_t walk(struct exploration *x, uint64_t seed, struct job_step taken[WALK_STEPS])
 {
@@ -287,22 +306,20 @@ static uint32_t walk(struct exploration *x, uint64_t seed, struct job_step taken
     job_first(&x->lab, &job);
     while (!x->r->violated && !x->lab.failed) {
         struct job_step step[JOB_STEPS];
-        struct job next = job;
+        struct job before = job;
         uint32_t failing, count = job_steps(&x->lab, &job, step, &failing);
-        bool happened;
-        if (count == failing && !x->lab.failed) x->r->violated = at_end(x, &job);
-        if (count == 0 || x->r->violated || x->lab.failed) break;
-        if (n == WALK_STEPS) {
-            x->r->violated = VIOLATED_FOREVER;
-            break;
+        uint32_t at = count ? (uint32_t)(next_random(&seed) % count) : 0;
+        bool failure = at >= count - failing;
+        at = take_one(x, &job, step, failure ? count - failing : count, failure ? 0 : at);
+        if (!x->r->violated && failure) {
+            /* Only failures can happen: it is an end; else the failure that was chosen comes. */
+            if (at == count - failing) x->r->violated = at_end(x, &before);
+            job = before;
+            at = failing && !x->r->violated ? take_one(x, &job, step, count, count - failing) : count;
         }
-        taken[n] = step[next_random(&seed) % count];
-        x->r->violated = job_take(&x->lab, &next, taken[n], &happened);
-        if (x->options->atomic && happened && !x->r->violated) x->r->violated = settle(&x->lab, &next);
-        if (!happened && !x->r->violated) continue;
-        x->r->transitions++;
-        n++;
-        job = next;
+        if (at < count && n < WALK_STEPS) taken[n++] = step[at];
+        else if (at < count) x->r->violated = VIOLATED_FOREVER;
+        else break;
     }
     return n;
 }
