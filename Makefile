@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench kill-matrix memory mutants install clean setup
+.PHONY: all demo check bench kill-matrix memory mutants verify soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -18,6 +18,10 @@ bench: all
 	bench/bench.sh $(BUILD) $(ROUNDS)
 kill-matrix: all
 	test/kill/matrix.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(SEEDS),20)
+verify: all
+	test/scenario/verify/verify.sh $(BUILD)/src/cli/hark $(or $(MEMORY),8G) | tee $(BUILD)/verification.md
+soak: all
+	test/scenario/soak.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(T),600)
 memory: all
 	$(BUILD)/test/kill/test-kill-memory
 mutants: setup

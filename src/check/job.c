@@ -296,12 +296,13 @@ static uint32_t sends_of(struct lab *lab, const struct job *job, uint32_t i)
     return 0;
 }
 
-/* I7. A process that went back at epoch t may deliver what depends on an unsent message of a process that
+/* I7, of protocols that rest on send-determinism: a causal one knows by determinants what the lost send will say again. A
+ * process that went back at epoch t may deliver what depends on an unsent message of a process that
  * went back later than t: then the dependency is older than that failure. */
 static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f)
 {
     const struct service *s = job_service(lab, job);
-    if (s->back[who] == 0 || local_info(lab, job->at[who])->inc != s->inc[who]) return false;
+    if (lab->protocol->unstable || s->back[who] == 0 || local_info(lab, job->at[who])->inc != s->inc[who]) return false;
     for (uint32_t i = 0; i < lab->ranks; i++) {
         uint64_t sends = f->past >> lab->first_send[i];
         if (i + 1 < lab->ranks) sends &= (UINT64_C(1) << (lab->first_send[i + 1] - lab->first_send[i])) - 1;

@@ -1,0 +1,30 @@
+#!/bin/bash
+# Every configuration of this folder, to its end or to MEMORY: a Markdown table on standard output. verify.sh HARK [MEMORY [FILE...]]
+set -u
+hark=$1 memory=${2:-8G}; shift; shift $(($# < 1 ? $# : 1))
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+[ $# -gt 0 ] || set -- "$here"/*.hark
+worst=0
+echo "| configuration | protocol | fails | control | states | steps | depth | seconds | states/s | bytes/state | verdict |"
+echo "|-|-|-|-|-:|-:|-:|-:|-:|-:|-|"
+for file; do
+  name=$(basename "$file" .hark) atomic= control="each frame"
+  case $name in atomic-*) atomic=--atomic control="at once" ;; esac
+  "$hark" check $atomic --max-memory "$memory" --json "$work/json" -o "$work/violation.hark" "$file" >"$work/out" 2>&1 || {
+    worst=1
+    cat "$work/out" >&2
+  }
+  fails=$(sed -n 's/^fails //p' "$file" | paste -sd, | sed 's/,/, /g')
+  awk -v fails="$fails" -v control="$control" '
+    function get(key,  s) { s = $0; if (!sub(".*\"" key "\": \"?", "", s)) return ""; sub("[\",}].*", "", s); return s }
+    /"verdict"/ {
+      verdict = get("verdict"); if (verdict == "limit") verdict = "none found; not to the end"
+      if (verdict == "violated") verdict = get("violated")
+      s = get("seconds"); n = get("states")
+      printf "| %s | %s | %s | %s | %s | %s | %s | %.1f | %.0f | %.0f | %s |\n", get("name"), get("protocol"), fails, control, n, get("steps"),
+        get("depth"), s, (s > 0 ? n / s : 0), (n > 0 ? get("bytes") / n : 0), verdict
+    }' "$work/json"
+done
+exit $worst
