@@ -22,6 +22,7 @@ HARK_FN int hark_none_init(struct hark *p, uint64_t bytes, const struct hark_con
 HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_none_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_none_violated(const struct hark *p);
+HARK_FN bool hark_none_accept(struct hark *p);
 
 static const struct hark_field hark_none_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
     HARK_FIELD(struct hark_channel, ctx, "ctx"), HARK_FIELD(struct hark_channel, sent, "sent")};
@@ -30,7 +31,8 @@ static const struct hark_rows hark_none_rows[] = {
     {"channels", "", (uint16_t)offsetof(struct hark_none, ends.channels), sizeof(struct hark_channel),
         HARK_COUNT(hark_none_channel_fields), hark_none_channel_fields}};
 static const struct hark_shape hark_none_shape = {"none", 1, HARK_COUNT(hark_none_fields),
-    HARK_COUNT(hark_none_rows), sizeof(struct hark_none), hark_none_fields, hark_none_rows, 0, NULL, 0};
+    HARK_COUNT(hark_none_rows), sizeof(struct hark_none), hark_none_fields, hark_none_rows, 0, NULL, 0,
+    hark_none_accept};
 
 #if HARK_BODIES
 
@@ -100,6 +102,11 @@ HARK_FN const char *hark_none_violated(const struct hark *p)
 {
     (void)p;
     return NULL;
+}
+
+HARK_FN bool hark_none_accept(struct hark *p)
+{
+    return hark_ends_ok(p, &((const struct hark_none *)(const void *)p)->ends);
 }
 #endif
 
