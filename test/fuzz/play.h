@@ -203,7 +203,7 @@ static inline void play_send(struct world *w, uint32_t who, uint8_t what)
     e.u.send.ctx = to / WORLD_RANKS % 2;
     e.u.send.length = what;
     e.u.send.digest = choose(&w->c);
-    uint32_t times = what >= 0xf0 ? choose(&w->c) : 1; /* then on so many contexts */
+    uint32_t times = what < 0xf8 ? 1 : choose(&w->c) & 0x80 ? 130 : 20; /* then on so many contexts */
     for (; times > 0 && !w->stop; times--, e.u.send.ctx++) world_step(w, who, &e);
 }
 
