@@ -38,6 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint16_t violated = 0;
         if (n == failures) violated = job_final(l, &job, &signature);
         if (n > 0 && !violated) violated = job_take(l, &job, step[choose(&c) % n], &happened);
+        /* Where determinants say what is taken, a message may come before its cause has been sent again: I7 is HydEE's. */
+        if (violated == VIOLATED_PAST && l->protocol->unstable) break;
         if (violated) finding("%s", lab_violation(violated));
         if (n == 0) break;
     }
