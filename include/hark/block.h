@@ -52,6 +52,9 @@ struct hark_shape {
     uint32_t pool; /* offset of the struct hark_pool, 0 if there is none */
     const char *const *frames; /* names of the protocol's own frames, from type 16 on */
     uint32_t frame_count;
+    /* Of what hark_unpack has read: can it be a state, so that no event finds it broken? May set what is not packed. NULL:
+     * any can. */
+    bool (*accept)(struct hark *p);
 };
 
 #define HARK_FIELD(type, member, symbol)                                                                               \

@@ -366,6 +366,36 @@ static inline uint64_t hark_failed_wave(const struct hark_event *event, uint32_t
     return 0;
 }
 
+/* ---- an image ------------------------------------------------------------------------------------------ */
+
+/* Do rows that begin with a rank ascend by it, none of them at or above `end`? */
+static inline bool hark_rows_ascend(const struct hark *p, const struct hark_table *t, uint64_t end)
+{
+    uint64_t next = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t rank = *(const uint32_t *)hark_row_of(p, t, i);
+        if (rank < next || rank >= end) return false;
+        next = (uint64_t)rank + 1;
+    }
+    return true;
+}
+
+/* Of an unpacked state: what every step relies on. No channel has more messages than `names` can count. */
+static inline bool hark_ends_ok(const struct hark *p, const struct hark_ends *e)
+{
+    const struct hark_channel *before = NULL;
+    if (e->me >= e->ranks || e->ranks > HARK_RANKS_MAX) return false;
+    if (!hark_ranges_ok(p, &e->group, e->ranks) || !hark_rows_ascend(p, &e->incs, UINT64_MAX)) return false;
+    if (!hark_rows_ascend(p, &e->down, e->ranks)) return false;
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, i);
+        if (c->peer >= e->ranks || c->done > c->recv || (c->sent | c->recv) >> 40) return false;
+        if (before && (c->peer < before->peer || (c->peer == before->peer && c->ctx <= before->ctx))) return false;
+        before = c;
+    }
+    return true;
+}
+
 /* ---- effects of a channel ------------------------------------------------------------------------------ */
 
 /* A control frame to `to` with `length` bytes behind the common part. */

@@ -40,6 +40,7 @@ HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event
 HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_coordinated_violated(const struct hark *p);
 HARK_FN const char *hark_coordinated_unrest(const struct hark *p);
+HARK_FN bool hark_coordinated_accept(struct hark *p);
 
 #if HARK_BODIES
 
@@ -52,7 +53,7 @@ static const struct hark_rows hark_coordinated_rows[] = {HARK_ENDS_TABLES(struct
     HARK_WAVE_TABLES(struct hark_coordinated)};
 static const struct hark_shape hark_coordinated_shape = {"coordinated", 1, HARK_COUNT(hark_coordinated_fields),
     HARK_COUNT(hark_coordinated_rows), sizeof(struct hark_coordinated), hark_coordinated_fields, hark_coordinated_rows,
-    0, NULL, 0};
+    0, NULL, 0, hark_coordinated_accept};
 
 HARK_FN uint64_t hark_coordinated_size(const struct hark_config *c)
 {
@@ -181,6 +182,12 @@ HARK_FN const char *hark_coordinated_unrest(const struct hark *p)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
     return s->ends.awaiting ? "the announcement of its restart has not come" : NULL;
+}
+
+HARK_FN bool hark_coordinated_accept(struct hark *p)
+{
+    const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
+    return hark_ends_ok(p, &s->ends) && hark_wave_ok(p, &s->ends, &s->wave);
 }
 #endif /* HARK_BODIES */
 

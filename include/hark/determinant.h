@@ -265,6 +265,14 @@ static inline void hark_dets_trim(struct hark *p, struct hark_pool *pool, struct
     hark_dets_forget_places(d);
 }
 
+/* Of an unpacked state: is it a list of rows like those of so many holders? */
+static inline bool hark_dets_ok(const struct hark_dets *d, uint32_t most)
+{
+    struct hark_dets as;
+    hark_dets_init(&as, most);
+    return d->most == most && d->rows.width == as.rows.width;
+}
+
 /* ---- on the wire ---------------------------------------------------------------------------------------------- */
 
 /* Bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1 its holders, rank + 1, k times. */

@@ -129,9 +129,10 @@ static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"channels", "", (uint16_t)offsetof(struct hark_hydee, ends.channels), sizeof(struct hark_hydee_channel),
         HARK_COUNT(hark_hydee_channel_fields), hark_hydee_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_hydee, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
+HARK_FN bool hark_hydee_accept(struct hark *p);
 static const struct hark_shape hark_hydee_shape = {"hydee", 2, HARK_COUNT(hark_hydee_fields),
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
-    offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames)};
+    offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_hydee_accept};
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *config);
@@ -184,6 +185,7 @@ HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event 
     if (status >= 0 && exact) status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
     if (status < 0) return status;
     struct hark_hydee_channel *c = hark_hydee_channel(s, peer, event->u.send.ctx);
+    if (c == NULL) return HARK_EINVAL;
     uint64_t ssn = ++c->channel.sent, phase = s->phase, number = 0; /* fixed now, whenever it leaves */
     s->date++;                                                                                     /* Alg. 1 l. 6 */
     if (flags & HARK_DIGEST)
@@ -234,6 +236,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
     if (status < 0) return status;
     c = hark_hydee_channel(s, h->src, h->ctx); /* rows may have moved */
+    if (c == NULL) return HARK_EFRAME;
     hark_accept(p, &s->ends, &c->channel, h, fx);
     if (fx->at[fx->count - 1].type != HARK_HANDUP) return HARK_OK;
     if (hark_hydee_inter(c)) {
@@ -281,6 +284,7 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
 #endif /* HARK_BODIES */
 
 #include "hydee_log.h"
+#include "hydee_image.h"
 #include "hydee_failure.h"
 #include "hydee_pump.h"
 
@@ -311,6 +315,10 @@ static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct
     uint32_t length)
 {
     bool exact = (s->flags & HARK_EXACT_GATE) != 0;
+    if (h->type != HARK_APP && h->src == s->ends.me) return false;
+    if (h->src == HARK_RECOVERY) /* it has no channels */
+        return h->type == HARK_H_RECDONE ? length == 0
+                                         : h->type == HARK_H_RELEASE && (exact ? length >= 16 && length % 16 == 0 : length == 8);
     switch (h->type) {
     case HARK_APP:
         return exact && length >= HARK_HYDEE_HEADER - HARK_WIRE_HEAD &&
@@ -318,8 +326,6 @@ static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct
     case HARK_H_POS:
         return length >= 8 && hark_get32(b) <= HARK_HYDEE_CTX_MAX && length == 8 + 32 * hark_get32(b);
     case HARK_H_ORPH: return length >= 8 && (length - 8) % 24 == 0;
-    case HARK_H_RELEASE: return h->src == HARK_RECOVERY && (exact ? length >= 16 && length % 16 == 0 : length == 8);
-    case HARK_H_RECDONE: return length == 0 && h->src == HARK_RECOVERY;
     case HARK_H_GC: return length == 16;
     default: return hark_wave_length_ok(h->type, length);
     }
@@ -360,7 +366,7 @@ HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h
     case HARK_H_RECDONE: return hark_hydee_recdone(s, fx);
     case HARK_H_GC: return hark_hydee_trim(s, h, b, fx);
     case HARK_W_MARK:
-        if (hark_ranges_hold(p, &s->ends.group, h->src)) hark_hydee_channel(s, h->src, h->ctx);
+        if (hark_ranges_hold(p, &s->ends.group, h->src) && !hark_hydee_channel(s, h->src, h->ctx)) return HARK_EFRAME;
         /* fall through */
     default: return hark_wave_frame(p, &s->ends, &s->wave, h, b, length, s->recovering != 0, fx);
     }

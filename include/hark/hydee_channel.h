@@ -40,8 +40,11 @@ static inline struct hark_hydee_channel *hark_hydee_find(struct hark_hydee *s, u
     return (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
 }
 
+/* NULL: the pair uses HARK_HYDEE_CTX_MAX contexts already. A POS with more would not fit into the effects. */
 HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
+    uint32_t last = hark_channel_search(&s->head, &s->ends, peer, 0) + HARK_HYDEE_CTX_MAX - 1;
+    if (last < s->ends.channels.count && hark_hydee_at(s, last)->channel.peer == peer) return NULL;
     struct hark_hydee_channel *c =
         (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
     c->theirs = HARK_INFINITY;
@@ -51,6 +54,7 @@ HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32
     return c;
 }
 
+/* The row of (peer, ctx), made if it is new; NULL: see hark_hydee_add. */
 static inline struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
     struct hark_hydee_channel *c = hark_hydee_find(s, peer, ctx);
@@ -119,11 +123,12 @@ static inline uint64_t hark_hydee_digest_at(struct hark_hydee *s, const struct h
     return *row;
 }
 
-/* At the last orphan: was the same sent as before? */
+/* At the last orphan: was the same sent as before? A POS may find more that were not than there is room to say. */
 static inline void hark_hydee_compare(struct hark_hydee *s, const struct hark_hydee_channel *c, uint64_t got,
     struct hark_effects *fx)
 {
     if (!(s->flags & HARK_DIGEST) || c->orph_digest == 0 || got == 0 || got == c->orph_digest) return;
+    if (!hark_effects_fit(fx, 1, 0)) return;
     hark_hydee_diverged(c, c->orph_digest, got, fx);
 }
 #endif /* HARK_BODIES */

@@ -22,19 +22,6 @@ static inline struct hark_hydee_pair *hark_hydee_pair(struct hark_hydee *s, uint
     return x;
 }
 
-/* Is the image, if it is one, of a process with the same gate? Without it the numbers are not there. */
-static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark_event *event)
-{
-    struct hark_bytes image = event->u.restarted.image;
-    struct hark_reader r = {image.at, image.length, 0, false};
-    struct hark_hydee was;
-    if (event->u.restarted.checkpoint == 0 || image.at == NULL) return true;
-    (void)hark_read(&r, 8);
-    hark_zero(&was, sizeof was);
-    hark_unpack_fields(&s->head, NULL, (uint8_t *)&was, hark_hydee_shape.field, hark_hydee_shape.fields, &r);
-    return r.bad || ((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0;
-}
-
 /* Restart from the last image on stable storage; sends wait for the FAILED that explains it.   Alg. 2 l. 4-5 */
 static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_event *event)
 {
@@ -109,14 +96,20 @@ static inline void hark_hydee_pos_channel(struct hark_hydee *s, struct hark_hyde
 static inline int hark_hydee_pos(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
 {
+    uint32_t n = hark_get32(b), first = hark_channel_search(&s->head, &s->ends, h->src, 0), all = n;
+    for (uint32_t i = first; i < s->ends.channels.count && hark_hydee_at(s, i)->channel.peer == h->src; i++) {
+        all++;
+        for (uint32_t k = 0; k < n; k++)
+            if (hark_get16(b + 8 + 32 * k) == hark_hydee_at(s, i)->channel.ctx) all--;
+    }
+    if (all > HARK_HYDEE_CTX_MAX) return HARK_EFRAME;
     struct hark_hydee_pair *pair = hark_hydee_pair(s, h->src);
-    uint32_t n = hark_get32(b);
     if (pair->flags & HARK_HYDEE_POS_GOT) return hark_fate(fx, HARK_DISCARD);
     pair->flags |= HARK_HYDEE_POS_GOT;
     if (!(pair->flags & HARK_HYDEE_POS_SENT)) pair->flags |= HARK_HYDEE_POS_DUE; /* v2: who knows none answers */
     s->busy = 1;
     for (uint32_t i = 0; i < n; i++) hark_hydee_channel(s, h->src, hark_get16(b + 8 + 32 * i));
-    for (uint32_t i = hark_channel_search(&s->head, &s->ends, h->src, 0); i < s->ends.channels.count; i++) {
+    for (uint32_t i = first; i < s->ends.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         const uint8_t *row = NULL;
         if (c->channel.peer != h->src) break;

@@ -83,8 +83,8 @@ static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *
     if (recv < c->first) return HARK_OK;
     hark_runs_trim(&s->head, &s->pool, &c->log, recv, c->channel.sent);
     hark_runs_trim(&s->head, &s->pool, &c->index, recv, c->channel.sent);
-    for (; c->first <= recv; c->first++)
-        if (c->digests.count) hark_queue_pop(&s->head, &s->pool, &c->digests);
+    for (; c->first <= recv && c->digests.count; c->first++) hark_queue_pop(&s->head, &s->pool, &c->digests);
+    c->first = recv + 1;
     if (s->flags & HARK_EXACT_GATE) hark_past_trim(&s->head, &s->pool, &s->past, hark_hydee_oldest(s));
     hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, recv);
     return HARK_OK;

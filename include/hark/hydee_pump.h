@@ -55,7 +55,7 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
                 hark_put64(b + at + 16, phase);
                 at += 24;
             }
-            bool end = r.from > r.end;
+            bool end = r.from > r.end || r.row == NULL; /* NULL: j has made me forget them, and asks all the same */
             c->orph_at = r.from;
             hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
             hark_put32(b, c->orph_out++ << 16 | end);
@@ -92,7 +92,7 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
             while (at + row <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
                    hark_runs_next(p, &s->pool, &c->rpp, &r, &first, &last, &phase)) {
                 while (exact && until < first && hark_runs_next(p, &s->pool, &c->rpp_index, &n, &number, &until, &index)) {}
-                if (exact && last > until) r.from = (last = until) + 1; /* the numbers of a run have no gaps */
+                if (exact && until >= first && last > until) r.from = (last = until) + 1; /* the numbers of a run have no gaps */
                 hark_put32(b + at, c->channel.peer);
                 hark_put32(b + at + 4, c->channel.ctx);
                 hark_put64(b + at + 8, first);
@@ -102,7 +102,7 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
                 at += row;
             }
             s->report_at = r.from;
-            if (r.from <= r.end) break;
+            if (r.row && r.from <= r.end) break; /* without a row they were forgotten, by j's own GC */
         }
         s->report_out++;
         s->reported = s->report_channel >= s->ends.channels.count;

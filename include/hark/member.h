@@ -139,7 +139,7 @@ static inline int hark_member_failed(struct hark *p, const struct hark_shape *sh
     return HARK_OK;
 }
 
-/* How many arrived and undelivered messages a checked image names. */
+/* How many arrived and undelivered messages a checked image names; UINT64_MAX if they are more than UINT32_MAX. */
 static inline uint64_t hark_restart_undelivered(struct hark *p, const struct hark_shape *shape,
     const struct hark_ends *e, struct hark_bytes image)
 {
@@ -157,7 +157,9 @@ static inline uint64_t hark_restart_undelivered(struct hark *p, const struct har
         if (channels && shape->rows[i].width > sizeof row) HARK_TRAP();
         for (uint64_t left = hark_read(&r, 4); left > 0 && !r.bad; left--) {
             hark_unpack_fields(p, NULL, channels ? (uint8_t *)&row : NULL, shape->rows[i].field, shape->rows[i].fields, &r);
-            if (channels && row.channel.recv > row.channel.done) n += row.channel.recv - row.channel.done;
+            if (!channels || row.channel.recv <= row.channel.done) continue;
+            if (row.channel.recv - row.channel.done > UINT32_MAX - n) return UINT64_MAX;
+            n += row.channel.recv - row.channel.done;
         }
     }
     return n;
@@ -181,7 +183,8 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
         if (status < 0) return status;
         n = hark_restart_undelivered(p, shape, e, image);
         if (n > UINT32_MAX) return HARK_EIMAGE;
-        bytes += (n + 4) * sizeof(struct hark_arrived) * 2 + 8 * sizeof(struct hark_image) * 2;
+        /* `waiting` begins anew, and `kept` may double; before that both states are in the block. */
+        bytes = p->used + bytes * 2 + (n + 4) * sizeof(struct hark_arrived) * 2;
         if (bytes > p->bytes) {
             p->want = bytes * 2;
             return HARK_EFULL;
@@ -189,7 +192,7 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
         status = hark_unpack(p, shape, image);
         if (status < 0) return status;
     }
-    int status = hark_reserve(p, shape, &e->waiting, (uint32_t)n);
+    int status = n > e->waiting.count ? hark_reserve(p, shape, &e->waiting, (uint32_t)n - e->waiting.count) : HARK_OK;
     if (status >= 0) status = hark_reserve(p, shape, &w->kept, 1);
     if (status < 0) {
         if (event->u.restarted.checkpoint) HARK_TRAP();

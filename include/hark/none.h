@@ -23,6 +23,7 @@ HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struc
 HARK_FN int hark_none_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_none_violated(const struct hark *p);
 HARK_FN const char *hark_none_unrest(const struct hark *p);
+HARK_FN bool hark_none_accept(struct hark *p);
 
 static const struct hark_field hark_none_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
     HARK_FIELD(struct hark_channel, ctx, "ctx"), HARK_FIELD(struct hark_channel, sent, "sent")};
@@ -31,7 +32,8 @@ static const struct hark_rows hark_none_rows[] = {
     {"channels", "", (uint16_t)offsetof(struct hark_none, ends.channels), sizeof(struct hark_channel),
         HARK_COUNT(hark_none_channel_fields), hark_none_channel_fields}};
 static const struct hark_shape hark_none_shape = {"none", 1, HARK_COUNT(hark_none_fields),
-    HARK_COUNT(hark_none_rows), sizeof(struct hark_none), hark_none_fields, hark_none_rows, 0, NULL, 0};
+    HARK_COUNT(hark_none_rows), sizeof(struct hark_none), hark_none_fields, hark_none_rows, 0, NULL, 0,
+    hark_none_accept};
 
 #if HARK_BODIES
 
@@ -107,6 +109,11 @@ HARK_FN const char *hark_none_unrest(const struct hark *p)
 {
     (void)p;
     return NULL;
+}
+
+HARK_FN bool hark_none_accept(struct hark *p)
+{
+    return hark_ends_ok(p, &((const struct hark_none *)(const void *)p)->ends);
 }
 #endif
 

@@ -30,8 +30,8 @@ HARK_FN int hark_grow(struct hark *p, uint64_t bytes);
 /* Writes the state in the one form that depends on nothing else (not on capacity, not on history), as
  * versioned little-endian bytes. Returns the length; nothing is written if `room` is below it. */
 HARK_FN uint64_t hark_pack(const struct hark *p, const struct hark_shape *shape, uint8_t *out, uint64_t room);
-/* Reads what hark_pack wrote into an initialised block of the same kind.
- * HARK_EIMAGE: not such bytes; HARK_EFULL: see hark_wants. On failure the state is unchanged. */
+/* Reads what hark_pack wrote into an initialised block of the same kind; until it is known to be a state, both are in the
+ * block. HARK_EIMAGE: not such bytes, or no state; HARK_EFULL: see hark_wants. On failure the state is unchanged. */
 HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *shape, struct hark_bytes in);
 /* Walks every field with the paper's name for it: start with a zeroed cursor; 1 and *item, or 0 at the end. */
 HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *shape, struct hark_cursor *cursor,
@@ -217,18 +217,9 @@ static inline int hark_unpack_check(const struct hark *p, const struct hark_shap
     return HARK_OK;
 }
 
-HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *s, struct hark_bytes in)
+/* The rows of everything, from bytes that have been checked, into an empty block with room for them. */
+static inline void hark_unpack_all(struct hark *p, const struct hark_shape *s, struct hark_reader r, uint64_t chunks)
 {
-    struct hark_reader r = {in.at, in.length, 0, false};
-    uint64_t chunks = 0, bytes = 0;
-    int status = hark_unpack_check(p, s, r, &chunks, &bytes);
-    if (status < 0) return status;
-    if (bytes > p->bytes) {
-        p->want = bytes * 2;
-        return HARK_EFULL;
-    }
-    uint64_t had = p->bytes;
-    hark_block_init(p, had, s, p->kind);
     struct hark_pool *pool = s->pool ? (struct hark_pool *)(void *)((uint8_t *)p + s->pool) : NULL;
     if (chunks && (pool == NULL || hark_reserve(p, s, &pool->chunks, (uint32_t)chunks) < 0)) HARK_TRAP();
     hark_read(&r, 8);
@@ -243,6 +234,24 @@ HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *s, struct hark_
             hark_unpack_fields(p, pool, row, s->rows[i].field, s->rows[i].fields, &r);
         }
     }
+}
+
+HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *s, struct hark_bytes in)
+{
+    struct hark_reader r = {in.at, in.length, 0, false};
+    uint64_t chunks = 0, bytes = 0, had = p->bytes, behind = p->used;
+    int status = hark_unpack_check(p, s, r, &chunks, &bytes);
+    if (status < 0) return status;
+    if (behind + bytes > had) {
+        p->want = (behind + bytes) * 2;
+        return HARK_EFULL;
+    }
+    struct hark *made = (struct hark *)(void *)((uint8_t *)p + behind);
+    hark_block_init(made, had - behind, s, p->kind);
+    hark_unpack_all(made, s, r, chunks);
+    if (s->accept && !s->accept(made)) return HARK_EIMAGE;
+    __builtin_memmove(p, made, made->used);
+    p->bytes = had;
     return HARK_OK;
 }
 

@@ -103,6 +103,20 @@ static inline struct hark_entry *hark_entry_raise(struct hark *p, struct hark_ta
     return x;
 }
 
+/* Of an unpacked state: what was learnt is of other ranks, and what is remembered of it names no more of them. */
+static inline bool hark_past_ok(struct hark *p, const struct hark_pool *pool, const struct hark_past *v, uint32_t ranks)
+{
+    struct hark_place at = hark_queue_begin(&v->history);
+    if (v->history.width != 3 || !hark_rows_ascend(p, &v->now, ranks) || !hark_rows_ascend(p, &v->floor, ranks) ||
+        !hark_rows_ascend(p, &v->frontier, UINT64_MAX))
+        return false;
+    for (uint32_t i = 0; i < v->floor.count; i++)
+        if (hark_entry_of(p, &v->now, hark_entry_at(p, &v->floor, i)->rank, HARK_INFINITY) == HARK_INFINITY) return false;
+    for (const uint64_t *row; (row = hark_queue_next(p, pool, &v->history, &at)) != NULL;)
+        if (row[1] >= ranks || hark_entry_of(p, &v->now, (uint32_t)row[1], HARK_INFINITY) == HARK_INFINITY) return false;
+    return true;
+}
+
 /* ---- on the wire ---------------------------------------------------------------------------------------------- */
 
 static inline uint32_t hark_varint_put(uint8_t *b, uint64_t v)

@@ -27,6 +27,18 @@ static inline bool hark_ranges_hold(const struct hark *p, const struct hark_tabl
     return false;
 }
 
+/* Are they ascending, disjoint, and of so many ranks? */
+static inline bool hark_ranges_ok(const struct hark *p, const struct hark_table *t, uint32_t ranks)
+{
+    uint64_t next = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct hark_range *r = (const struct hark_range *)hark_row_of(p, t, i);
+        if (r->first < next || r->last < r->first || r->last >= ranks) return false;
+        next = (uint64_t)r->last + 1;
+    }
+    return true;
+}
+
 /* How many ranks the table holds. */
 static inline uint32_t hark_ranges_size(const struct hark *p, const struct hark_table *t)
 {

@@ -95,9 +95,10 @@ static const struct hark_rows hark_recovery_rows[] = {
         hark_orphan_fields},
     {"frontier", "", (uint16_t)offsetof(struct hark_recovery, frontier), sizeof(struct hark_entry), 3,
         hark_entry_fields}};
+HARK_FN bool hark_recovery_accept(struct hark *p);
 static const struct hark_shape hark_recovery_shape = {"recovery", 2, HARK_COUNT(hark_recovery_fields),
     HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0,
-    hark_hydee_frames, HARK_COUNT(hark_hydee_frames)};
+    hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_recovery_accept};
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *config);
@@ -438,6 +439,19 @@ HARK_FN const char *hark_recovery_unrest(const struct hark *p)
     const struct hark_recovery *s = (const struct hark_recovery *)(const void *)p;
     if (s->orphans.count) return "orphans are counted that nobody has sent again"; /* I11 */
     return s->stage != HARK_R_CALM && s->stage != HARK_R_DONE ? "recovery is not over here" : NULL;
+}
+
+/* RELEASE takes a row of the frontier for `change`, and those from `listing` on. A fan-out goes on by CONTINUE. */
+HARK_FN bool hark_recovery_accept(struct hark *p)
+{
+    struct hark_recovery *s = (struct hark_recovery *)(void *)p;
+    if (s->me != HARK_RECOVERY || s->ranks == 0 || s->ranks > HARK_RANKS_MAX) return false;
+    if (!hark_ranges_ok(p, &s->reported, s->ranks) || !hark_rows_ascend(p, &s->frontier, UINT64_MAX)) return false;
+    if (s->listing > s->frontier.count) return false;
+    uint32_t k = s->change ? hark_entry_search(p, &s->frontier, s->change - 1) : 0;
+    if (s->change && (k == s->frontier.count || hark_entry_at(p, &s->frontier, k)->rank != s->change - 1)) return false;
+    p->more = s->tell != 0;
+    return s->tell == 0 ? s->told == 0 : (s->tell == HARK_H_RELEASE || s->tell == HARK_H_RECDONE) && s->told < s->ranks;
 }
 #endif /* HARK_BODIES */
 

@@ -89,7 +89,7 @@ static inline bool hark_scmel_length_ok(struct hark_scmel *s, const struct hark_
 {
     uint32_t bytes = hark_det_bytes(s->k), sents;
     *dets = 0;
-    if (h->type != HARK_APP && h->type >= HARK_S_ACK && h->src == s->ends.me) return false;
+    if (h->type != HARK_APP && h->src == s->ends.me) return false;
     switch (h->type) {
     case HARK_APP:
         if (length < 8 || hark_get32(b + 4) != s->k) return false;
@@ -325,6 +325,26 @@ HARK_FN const char *hark_scmel_unrest(const struct hark *p)
     for (const uint64_t *row; (row = hark_queue_next(p, &s->pool, &s->own.rows, &at)) != NULL;)
         if (row[0] <= carried && hark_det_holders(&s->own, row) == 0) return "detBuf never drains";
     return s->mode != HARK_SCMEL_NORMAL || s->recovering ? "recovery is not over here" : NULL;
+}
+
+HARK_FN bool hark_scmel_accept(struct hark *p)
+{
+    struct hark_scmel *s = (struct hark_scmel *)(void *)p;
+    if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave)) return false;
+    if (s->k > HARK_DET_HOLDERS || s->k >= s->ends.ranks || (s->k == 0 && s->ends.ranks > 1) || !hark_dets_ok(&s->own, s->k))
+        return false;
+    if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_rows_ascend(p, &s->logs, s->ends.ranks)) return false;
+    for (uint32_t i = 0; i < s->logs.count; i++)
+        if (!hark_dets_ok(&hark_scmel_log_at(s, i)->dets, s->k ? s->k - 1 : 0)) return false;
+    for (uint32_t i = 0; i < s->owed.count; i++) {
+        const struct hark_owed *o = (const struct hark_owed *)hark_row(p, &s->owed, i);
+        if (o->peer >= s->ends.ranks || o->creator >= s->ends.ranks || o->first > o->last) return false;
+    }
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_scmel_channel *c = hark_scmel_at(s, i);
+        if (c->tx > c->channel.sent || c->first == 0 || c->first > c->channel.sent + 1) return false;
+    }
+    return true;
 }
 #endif /* HARK_BODIES */
 

@@ -34,7 +34,18 @@ static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_
     }
 }
 
-/* Writes what a message to `to` takes along, *n determinants; false if it does not fit. */
+/* All that is loose here: an own determinant is stable when k others hold it, one of another's when k - 1 do besides
+ * me. One that is not here is stable, or it would have come with the message that depends on it. */
+HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
+{
+    const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
+    uint64_t loose = s->own.loose;
+    for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++)
+        loose += ((const struct hark_scmel_log *)hark_row_of(p, &s->logs, i))->dets.loose;
+    return loose;
+}
+
+/* Writes what a message to `to` takes along, *n determinants; false if it does not fit. b NULL: only counts. */
 static inline bool hark_scmel_carry(struct hark_scmel *s, uint32_t to, uint64_t carried, uint8_t *b, uint32_t room,
     uint32_t *n)
 {
@@ -45,10 +56,19 @@ static inline bool hark_scmel_carry(struct hark_scmel *s, uint32_t to, uint64_t 
     for (const uint64_t *row; (row = hark_scmel_walk(s, &w, to, &d, &creator)) != NULL;) {
         if (w.list == 1 && row[0] <= carried) continue;
         if ((*n + 1) * bytes > room) return false;
-        hark_det_write(b + *n * bytes, d, row, creator, s->ends.me, s->k);
+        if (b) hark_det_write(b + *n * bytes, d, row, creator, s->ends.me, s->k);
         ++*n;
     }
     return true;
+}
+
+/* Would it fit? Where all that is loose does, there is no need to count: what does not fit must not be written, for behind
+ * a shorter header the bytes are the embedder's. */
+static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t carried)
+{
+    uint32_t n;
+    return hark_scmel_unstable(&s->head) <= HARK_SCMEL_ROOM / hark_det_bytes(s->k) ||
+           hark_scmel_carry(s, to, carried, NULL, HARK_SCMEL_ROOM, &n);
 }
 
 /* NetSendMsg, with determinants and acknowledgements; HARK_FRAGMENT bytes are free. False: they do not fit, and
@@ -61,11 +81,12 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     uint8_t *b = fx->bytes + fx->used + HARK_SCMEL_HEADER;
     uint32_t n = 0, acks = 0;
     if (c->channel.peer != s->ends.me) {
-        if (!hark_scmel_carry(s, c->channel.peer, c->carried, b, HARK_SCMEL_ROOM, &n)) {
+        if (!hark_scmel_fits(s, c->channel.peer, c->carried)) {
             if (!(c->channel.flags & HARK_SCMEL_WENT)) c->channel.flags |= HARK_SCMEL_AHEAD;
             s->busy = 1;
             return false;
         }
+        hark_scmel_carry(s, c->channel.peer, c->carried, b, HARK_SCMEL_ROOM, &n);
         acks = hark_owed_write(&s->head, &s->owed, c->channel.peer, b + n * hark_det_bytes(s->k), HARK_SCMEL_ACKS);
         c->carried = s->told = s->rsn;
     }
@@ -116,17 +137,6 @@ static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head 
          i < s->ends.channels.count && hark_scmel_at(s, i)->channel.peer == h->src; i++)
         hark_scmel_at(s, i)->channel.flags &= (uint16_t)~HARK_SCMEL_WENT; /* they may fit now; if not, again */
     if (s->late) s->busy = 1;
-}
-
-/* All that is loose here: an own determinant is stable when k others hold it, one of another's when k - 1 do besides
- * me. One that is not here is stable, or it would have come with the message that depends on it. */
-HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
-{
-    const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
-    uint64_t loose = s->own.loose;
-    for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++)
-        loose += ((const struct hark_scmel_log *)hark_row_of(p, &s->logs, i))->dets.loose;
-    return loose;
 }
 
 /* Loose determinants have become many: they go to the next ranks before a message has to wait for them (I10). */
@@ -385,7 +395,7 @@ static inline void hark_scmel_commit(struct hark_scmel *s, bool committed)
         if (x.what == HARK_SCMEL_SENT) {
             struct hark_scmel_channel *c =
                 (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->ends, x.peer, x.ctx);
-            if (c == NULL || c->first > x.at) continue;
+            if (c == NULL || c->first > x.at || x.at > c->channel.sent) continue;
             c->first = x.at + 1;
             c->channel.flags |= HARK_SCMEL_TRIM;
             s->busy = 1;

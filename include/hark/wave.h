@@ -359,6 +359,15 @@ static inline int hark_wave_pump(struct hark *p, struct hark_ends *e, struct har
     return hark_wave_list(p, e, w, fx);
 }
 
+/* Of an unpacked state; hark_ends_ok has been asked. A fan-out that was under way goes on by CONTINUE. */
+static inline bool hark_wave_ok(struct hark *p, const struct hark_ends *e, const struct hark_wave *w)
+{
+    if (!hark_ranges_hold(p, &e->group, e->me) || w->listing > e->channels.count + 1) return false;
+    if (w->tell == 0) return true;
+    p->more = 1;
+    return w->tell < HARK_W_END && w->told + 1 < hark_wave_size(p, e);
+}
+
 static inline const char *hark_wave_violated(const struct hark *p, const struct hark_ends *e,
     const struct hark_wave *w)
 {

@@ -109,6 +109,7 @@ static void twin_make(struct lab *lab, uint32_t packed)
         if (!twin_grow(lab, wants)) return;
         hark_grow(lab->twin, wants);
     }
+    hark_grow(lab->twin, lab->twin->used); /* unpacking took more for a while */
     if (hark_pack(lab->twin, protocol->shape, again, sizeof again) != bytes.length ||
         memcmp(again, bytes.at, bytes.length) != 0)
         lab_violate(lab, VIOLATED_TWIN_PACK);

@@ -43,9 +43,11 @@ static int range(struct reader *r)
         ok = number(r, &last);
     }
     if (!ok || (*r->at && !strchr(" \t\r\n;#", *r->at))) {
-        int length = (int)strcspn(begin, " \t\r\n;#");
-        snprintf(r->error, 256, "%s:%u: expected a rank or a range such as 0-3, found \"%.*s\"", r->name, r->line,
-            length > 40 ? 40 : length, begin);
+        char found[41]; /* a file of any bytes may be given: only what can be printed is shown */
+        size_t length = strcspn(begin, " \t\r\n;#"), i = 0;
+        for (; i < length && i < sizeof found - 1; i++) found[i] = begin[i] >= ' ' && begin[i] <= '~' ? begin[i] : '?';
+        found[i] = 0;
+        snprintf(r->error, 256, "%s:%u: expected a rank or a range such as 0-3, found \"%s\"", r->name, r->line, found);
         return -1;
     }
     if (first >= r->c->ranks) return bad_rank(r, first);

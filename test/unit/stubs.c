@@ -24,7 +24,7 @@ static const struct hark_field stub_fields[] = {HARK_ENDS_FIELDS(struct stub), H
 static const struct hark_rows stub_rows[] = {{"channels", "", (uint16_t)offsetof(struct stub, ends.channels),
     sizeof(struct hark_channel), HARK_COUNT(stub_channel_fields), stub_channel_fields}};
 static const struct hark_shape stub_shape = {"stub", 1, HARK_COUNT(stub_fields), HARK_COUNT(stub_rows), sizeof(struct stub),
-    stub_fields, stub_rows, 0, NULL, 0};
+    stub_fields, stub_rows, 0, NULL, 0, NULL};
 
 static uint64_t stub_size(const struct hark_config *c)
 {
