@@ -21,7 +21,7 @@ top=$(cd "$here/../.." && pwd)
 cc=${CC:-gcc}
 case $cc in *ccache*) ;; *) ! command -v ccache >/dev/null || cc="ccache $cc" ;; esac
 flags="-std=c11 -D_GNU_SOURCE -O2 -w"
-named_states=8000000 few_states=4000 any_states=150000 memory=3G
+named_states=8000000 few_states=4000 any_states=50000 memory=3G
 
 field() { sed -n "1,8s/^# $2: //p" "$here/$1.patch"; } # of a patch
 
