@@ -30,7 +30,7 @@ field() { sed -n "1,8s/^# $2: //p" "$here/$1.patch"; } # of a patch
 build() {
   local dir=$1 f o objects=() link; shift
   cd "$dir" || return 1
-  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,search} \
+  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,search,random} \
     cli/{check,replay,values} ../test/mutants/main; do
     o=${f##*/}.o
     [ "$f" = cli/check ] && o=cli_check.o
