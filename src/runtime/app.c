@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../driver/point.h"
 #include "interval.h"
 #include "observe.h"
 #include "rollback.h"
@@ -102,6 +103,7 @@ static void restart(void)
     hark_driver_kept(P.driver, kept);
     if (hark_driver_restart(P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
         hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    HARK_POINT("restarted", P.setup.rank);
     hark_rollback_taken(kept);
     const struct hark_region *own = NULL;
     for (uint32_t i = 0; i < count; i++)

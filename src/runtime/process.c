@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../driver/point.h"
 #include "clusters.h"
 #include "hark/registry.h"
 #include "observe.h"
@@ -184,7 +185,9 @@ static int on_failed(struct hark_control *c)
     e.u.failed.inc = inc;
     e.u.failed.wave = wave;
     if (!down || !inc || !wave) hark_process_fatal("%s: no memory for a failure", P.name);
+    HARK_POINT("failed", P.setup.rank);
     int status = c->bad ? HARK_D_EINVAL : hark_driver_failed(P.driver, &e);
+    HARK_POINT("heard", P.setup.rank);
     P.re_seen = e.u.failed.re;
     free(down);
     free(inc);
@@ -309,7 +312,9 @@ static void persist(void *self, const struct hark_effect *x)
     hark_control_put32(&m, x->peer);
     hark_control_put32(&m, x->re);
     hark_control_put64(&m, x->u.id);
+    HARK_POINT("persist", P.setup.rank);
     hark_process_say(&m);
+    HARK_POINT("persisted", P.setup.rank);
 }
 
 static void diverged(void *self, const struct hark_effect *x)
@@ -459,7 +464,8 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     ops.open = open_transport;
     c.transport = &ops;
     c.transport_config = (struct hark_transport_config){.job = P.setup.job, .directory = P.setup.directory,
-        .me = P.setup.rank, .inc = P.setup.inc, .ranks = P.setup.ranks, .frame_limit = P.setup.frame_limit};
+        .me = P.setup.rank, .inc = P.setup.inc, .ranks = P.setup.ranks, .frame_limit = P.setup.frame_limit,
+        .address = HARK_POINT_LISTEN};
     memcpy(c.transport_config.key, P.setup.key, sizeof P.setup.key);
     memcpy(c.transport_config.option, P.setup.option, sizeof P.setup.option);
     c.store = P.store;
@@ -524,7 +530,7 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
 {
     struct hark_control m;
     sigset_t all, before;
-    const char *address = hark_driver_address(P.driver);
+    const char *address = HARK_POINT_ADDRESS(hark_driver_address(P.driver));
     hark_observe_start();
     if (P.control < 0) return;
     hark_control_begin(&m, HARK_C_HELLO);
@@ -533,7 +539,9 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
     hark_control_put64(&m, err);
     hark_control_puts(&m, address, strlen(address));
     hark_control_put_bytes(&m, pending, length);
+    HARK_POINT("up", P.setup.rank);
     hark_process_say(&m);
+    HARK_POINT("hello", P.setup.rank);
     sigfillset(&all); /* signals are the application's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     P.reading = pthread_create(&P.reader, NULL, listen_to_supervisor, NULL) == 0;

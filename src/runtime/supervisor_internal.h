@@ -25,6 +25,7 @@
 #include "service.h"
 #include "supervisor.h"
 #include "outlet.h"
+#include "../driver/point.h"
 #include "../view/trace.h"
 
 struct supervisor;
