@@ -90,6 +90,8 @@ void hark_sup_try_finish(struct supervisor *s)
     if (s->phase != RUNNING || s->signal || hark_service_down(s->service)) return;
     for (uint32_t i = 0; i < s->o->ranks; i++)
         if (!s->child[i].finished || s->child[i].goes_back || hark_sup_is_dead(&s->child[i])) return;
+    s->finish_waits = s->o->store && !hark_sup_shown(s);
+    if (s->finish_waits) return;
     hark_sup_look_for_store(s);
     if (hark_service_finish(s->service) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     s->phase = FINISHING;
