@@ -143,6 +143,7 @@ int hark_finalize(void)
         hark_driver_quiet(P.driver); /* orphans that were not sent again never will be */
         hark_control_begin(&m, HARK_C_FINISHED);
         hark_process_say(&m);
+        HARK_POINT("finishing", P.setup.rank);
         atomic_store_explicit(&P.slot->turn, P.slot->turn + 1, memory_order_relaxed);
         while (!P.all_done) hark_process_wait();
     }

@@ -70,10 +70,20 @@ _Noreturn void hark_process_fatal(const char *format, ...)
 
 /* ---- listening: a thread of its own, so that a sleeping process wakes ----------------------------------------- */
 
+/* Only here may the thread be ended. In the middle of waking the transport would wait for it for ever. */
+static ssize_t read_some(uint8_t *at, size_t length)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
+    ssize_t n = read(P.control, at, length);
+    pthread_setcancelstate(before, NULL); /* leaves errno alone */
+    return n;
+}
+
 static bool read_all(uint8_t *at, size_t length)
 {
     while (length) {
-        ssize_t n = read(P.control, at, length);
+        ssize_t n = read_some(at, length);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
         at += n;
@@ -101,6 +111,7 @@ static struct hark_process_message *read_message(void)
 static void *listen_to_supervisor(void *unused)
 {
     (void)unused;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     for (;;) {
         struct hark_process_message *m = read_message();
         struct hark_control c;
@@ -127,6 +138,7 @@ static void *listen_to_supervisor(void *unused)
         pthread_cond_signal(&P.marked_now);
         pthread_mutex_unlock(&P.lock);
         if (m == NULL) _exit(1);
+        HARK_POINT("wake", P.setup.rank);
         hark_driver_wake(P.driver);
     }
 }

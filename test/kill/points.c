@@ -1,10 +1,13 @@
 /* points.c: the points of a test build. HARK_POINT=NAME@RANK[:COUNT][=SIGNAL] in the environment: the process RANK (or
- * `recovery`, `supervisor`) gets SIGNAL (9) when it comes to the point NAME the COUNTth time (1) in all its incarnations; they are
- * counted by the length of the file PLACE/point, and when it happens there is PLACE/hit. HARK_RELAY=SOCKET: the transport listens on
+ * `recovery`, `supervisor`) gets SIGNAL (9; 0: none) when it comes to the point NAME the COUNTth time (1) in all its incarnations;
+ * they are counted by the length of the file PLACE/point, and when it happens there is PLACE/hit. With -MS in place of SIGNAL it
+ * sleeps so long, each time, and there may be several of these with commas between. HARK_RELAY=SOCKET: the transport listens on
  * TCP, and others are told the address that the relay at SOCKET gives for it (relay.c). */
 #include "../../src/driver/point.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,14 +41,28 @@ static bool meant(const char *text, const char *name, uint32_t rank, char **rest
     return who == rank;
 }
 
+static void sleep_for(int ms)
+{
+    int before; /* not to be cancelled here: the point is what comes next */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    (void)poll(NULL, 0, ms);
+    pthread_setcancelstate(before, NULL);
+}
+
 void hark_point(const char *name, uint32_t rank)
 {
     const char *text = getenv("HARK_POINT");
     char *rest;
     struct stat st;
-    if (text == NULL || !meant(text, name, rank, &rest)) return;
+    while (text && !meant(text, name, rank, &rest)) text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL;
+    if (text == NULL) return;
     long count = *rest == ':' ? strtol(rest + 1, &rest, 10) : 1;
-    int number = *rest == '=' ? atoi(rest + 1) : SIGKILL, fd = make("point");
+    int number = *rest == '=' ? atoi(rest + 1) : SIGKILL;
+    if (number < 0) {
+        sleep_for(-number);
+        return;
+    }
+    int fd = make("point");
     if (fd < 0 || write(fd, "+", 1) != 1 || fstat(fd, &st) < 0) abort();
     close(fd);
     if (st.st_size != count) return;
