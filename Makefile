@@ -17,7 +17,7 @@ bench: all
 	$(BUILD)/bench/bench-core $(BUILD)/bench/core.json
 	bench/bench.sh $(BUILD) $(ROUNDS)
 kill-matrix: all
-	test/kill/matrix.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(SEEDS),20)
+	test/kill/all.sh $(abspath $(BUILD)) $(or $(SEEDS),20) $(or $(JOBS),2)
 memory: all
 	$(BUILD)/test/kill/test-kill-memory
 install: all

@@ -17,7 +17,7 @@ struct program { /* small, with arguments */
 struct variant { /* a protocol */
     const char *word[5];
     const char *name;
-    bool any_order;     /* survives with programs that are by_order */
+    bool any_order;     /* survives with programs that are by_order, which print what comes by chance */
     bool with_others;   /* others go back with the one that died */
     bool has_recovery;  /* process */
     int at_once;        /* ranks that may be lost before it has recovered, if what they send depends on the order; 0: any */
@@ -34,12 +34,14 @@ struct kase {
     char point[64];   /* HARK_POINT, or empty */
     int rank;         /* who is stopped or fenced */
     bool other_way;
+    bool always; /* also in a sample */
     uint64_t seed;
     const char *test; /* a program of tests, instead */
 };
 
 struct outcome { /* in shared memory */
     bool reached; /* its point */
+    bool beyond;  /* more was lost at once than the protocol survives, and that was said */
     unsigned cuts;
     long gone_ms;
 };
