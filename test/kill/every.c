@@ -166,7 +166,7 @@ static void add_rest(const char *const test[], size_t tests)
     EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM
         for (int i = 0; i < 20; i++) {
             struct kase *k = add(every_supervisor, "supervisor", p, v, transports[t]);
-            unsigned rank = k->seed % (unsigned)p->ranks, last = every_deliveries(p, (int)rank);
+            unsigned rank = (unsigned)(k->seed % (unsigned)p->ranks), last = every_deliveries(p, (int)rank);
             if (i % 4) snprintf(k->point, sizeof k->point, "delivered@%u:%u=0", rank, 1 + (unsigned)i * last / 20);
             if (i % 2) plan(k->kill[0], i % p->ranks, 1 + (unsigned)i * 3 / 4); /* during a recovery, perhaps */
         }
