@@ -19,7 +19,7 @@ bench: all
 fuzz: setup
 	test/fuzz/fuzz.sh $(BUILD)-fuzz $(or $(T),600) $(NAMES)
 kill-matrix: all
-	test/kill/matrix.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(SEEDS),20)
+	test/kill/all.sh $(abspath $(BUILD)) $(or $(SEEDS),20) $(or $(JOBS),2)
 verify: all
 	test/scenario/verify/verify.sh $(BUILD)/src/cli/hark $(or $(MEMORY),8G) | tee $(BUILD)/verification.md
 soak: all

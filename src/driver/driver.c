@@ -27,8 +27,10 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
 {
     switch (x->type) {
     case HARK_COMMIT:
+        HARK_POINT("commit", d->me);
         driver_count(&d->figures->checkpoints, 1);
         if (d->hooks.committed) d->hooks.committed(d->hooks.self, x->u.id);
+        HARK_POINT("committed", d->me);
         return HARK_D_OK;
     case HARK_DROP:
         if (d->store && d->store->ops->drop(d->store, d->me, x->u.id) < 0)

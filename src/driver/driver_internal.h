@@ -4,6 +4,7 @@
 
 #include "hark/driver.h"
 #include "hark/wire.h"
+#include "point.h"
 
 #define ENVELOPE 8u /* tag i32, 0 u32 */
 

@@ -253,6 +253,7 @@ int driver_capture(struct hark_driver *d, uint64_t id)
     struct hark_event e = {.type = HARK_STORED};
     struct subject none = {0};
     uint64_t began = now();
+    HARK_POINT("capture", d->me);
     core.room = core.length = hark_pack(d->core, d->protocol->shape, NULL, 0);
     core.at = malloc(core.length + 1);
     int status = put_payloads(d, &log, &arrived);
@@ -264,6 +265,7 @@ int driver_capture(struct hark_driver *d, uint64_t id)
         ok = write_image(d, id, &core, &log, &arrived) == HARK_S_OK;
         if (ok) driver_set(&d->figures->image_ns, now() - began);
     }
+    HARK_POINT("captured", d->me);
     free(core.at);
     free(log.bytes.at);
     free(log.cut);

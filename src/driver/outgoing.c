@@ -49,6 +49,7 @@ static int give(struct hark_driver *d, struct hark_outgoing *f)
     int status = d->transport->ops->send(d->transport, f);
     if (status == HARK_T_OK) {
         driver_count(&d->figures->frames_out, 1);
+        HARK_POINT("sent", d->me);
         return 1;
     }
     keep_whole(f);
@@ -150,6 +151,8 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
         f.header.length += ENVELOPE;
         driver_count(&d->figures->piggyback_bytes, x->header.length - HARK_WIRE_HEAD);
         if (x->fact) driver_count(&d->figures->determinants_piggybacked, x->fact);
+    } else {
+        HARK_POINT("control", d->me);
     }
     struct outqueue *q = d->out[index_of(d, x->peer)];
     bool first = !d->polling && (q == NULL || q->head == NULL), is_long = f.part[0].length > LONG_PAYLOAD && !d->lends;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../driver/point.h"
 #include "interval.h"
 #include "observe.h"
 #include "rollback.h"
@@ -102,6 +103,7 @@ static void restart(void)
     hark_driver_kept(P.driver, kept);
     if (hark_driver_restart(P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
         hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    HARK_POINT("restarted", P.setup.rank);
     hark_rollback_taken(kept);
     const struct hark_region *own = NULL;
     for (uint32_t i = 0; i < count; i++)
@@ -141,6 +143,7 @@ int hark_finalize(void)
         hark_driver_quiet(P.driver); /* orphans that were not sent again never will be */
         hark_control_begin(&m, HARK_C_FINISHED);
         hark_process_say(&m);
+        HARK_POINT("finishing", P.setup.rank);
         atomic_store_explicit(&P.slot->turn, P.slot->turn + 1, memory_order_relaxed);
         while (!P.all_done) hark_process_wait();
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app_internal.h"
+#include "../driver/point.h"
 #include "observe.h"
 
 #define P hark_process
@@ -92,6 +93,7 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
         atomic_store_explicit(&P.slot->caught_up_ns, hark_process_now(), memory_order_relaxed);
         app.catch_up = 0;
     }
+    HARK_POINT("delivered", P.setup.rank);
     if (P.setup.kill_at && hark_driver_figures(P.driver)->deliveries == P.setup.kill_at) {
         kill(getpid(), SIGKILL); /* asked for on the command line: to see recovery */
         pause();

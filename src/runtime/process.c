@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../driver/point.h"
 #include "clusters.h"
 #include "hark/registry.h"
 #include "observe.h"
@@ -69,10 +70,20 @@ _Noreturn void hark_process_fatal(const char *format, ...)
 
 /* ---- listening: a thread of its own, so that a sleeping process wakes ----------------------------------------- */
 
+/* Only here may the thread be ended. In the middle of waking the transport would wait for it for ever. */
+static ssize_t read_some(uint8_t *at, size_t length)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
+    ssize_t n = read(P.control, at, length);
+    pthread_setcancelstate(before, NULL); /* leaves errno alone */
+    return n;
+}
+
 static bool read_all(uint8_t *at, size_t length)
 {
     while (length) {
-        ssize_t n = read(P.control, at, length);
+        ssize_t n = read_some(at, length);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
         at += n;
@@ -100,6 +111,7 @@ static struct hark_process_message *read_message(void)
 static void *listen_to_supervisor(void *unused)
 {
     (void)unused;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     for (;;) {
         struct hark_process_message *m = read_message();
         struct hark_control c;
@@ -126,6 +138,7 @@ static void *listen_to_supervisor(void *unused)
         pthread_cond_signal(&P.marked_now);
         pthread_mutex_unlock(&P.lock);
         if (m == NULL) _exit(1);
+        HARK_POINT("wake", P.setup.rank);
         hark_driver_wake(P.driver);
     }
 }
@@ -184,7 +197,9 @@ static int on_failed(struct hark_control *c)
     e.u.failed.inc = inc;
     e.u.failed.wave = wave;
     if (!down || !inc || !wave) hark_process_fatal("%s: no memory for a failure", P.name);
+    HARK_POINT("failed", P.setup.rank);
     int status = c->bad ? HARK_D_EINVAL : hark_driver_failed(P.driver, &e);
+    HARK_POINT("heard", P.setup.rank);
     P.re_seen = e.u.failed.re;
     free(down);
     free(inc);
@@ -309,7 +324,9 @@ static void persist(void *self, const struct hark_effect *x)
     hark_control_put32(&m, x->peer);
     hark_control_put32(&m, x->re);
     hark_control_put64(&m, x->u.id);
+    HARK_POINT("persist", P.setup.rank);
     hark_process_say(&m);
+    HARK_POINT("persisted", P.setup.rank);
 }
 
 static void diverged(void *self, const struct hark_effect *x)
@@ -459,7 +476,8 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     ops.open = open_transport;
     c.transport = &ops;
     c.transport_config = (struct hark_transport_config){.job = P.setup.job, .directory = P.setup.directory,
-        .me = P.setup.rank, .inc = P.setup.inc, .ranks = P.setup.ranks, .frame_limit = P.setup.frame_limit};
+        .me = P.setup.rank, .inc = P.setup.inc, .ranks = P.setup.ranks, .frame_limit = P.setup.frame_limit,
+        .address = HARK_POINT_LISTEN};
     memcpy(c.transport_config.key, P.setup.key, sizeof P.setup.key);
     memcpy(c.transport_config.option, P.setup.option, sizeof P.setup.option);
     c.store = P.store;
@@ -524,7 +542,7 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
 {
     struct hark_control m;
     sigset_t all, before;
-    const char *address = hark_driver_address(P.driver);
+    const char *address = HARK_POINT_ADDRESS(hark_driver_address(P.driver));
     hark_observe_start();
     if (P.control < 0) return;
     hark_control_begin(&m, HARK_C_HELLO);
@@ -533,7 +551,9 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
     hark_control_put64(&m, err);
     hark_control_puts(&m, address, strlen(address));
     hark_control_put_bytes(&m, pending, length);
+    HARK_POINT("up", P.setup.rank);
     hark_process_say(&m);
+    HARK_POINT("hello", P.setup.rank);
     sigfillset(&all); /* signals are the application's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     P.reading = pthread_create(&P.reader, NULL, listen_to_supervisor, NULL) == 0;

@@ -14,6 +14,7 @@
 
 #include "hark/mem.h"
 #include "process.h"
+#include "../driver/point.h"
 
 #define P hark_process
 
@@ -189,6 +190,7 @@ static const char *execute(int kept)
         if (begun.stdio[i] >= 0 && dup2(begun.stdio[i], i) < 0) return "dup2";
     if (begun.directory >= 0 && fchdir(begun.directory) < 0) return "fchdir";
     signals_as_begun();
+    HARK_POINT("execve", P.setup.rank);
     execve("/proc/self/exe", begun.argv, begun.envp);
     return "execve";
 }
@@ -200,9 +202,11 @@ _Noreturn void hark_rollback(void)
     int kept = -1;
     if (begun.argv == NULL || begun.envp == NULL) snprintf(why, sizeof why, "/proc/self has not said how it began");
     else if (!has_children()) kept = keep(&call);
+    HARK_POINT("rollback", P.setup.rank);
     if (kept >= 0) {
         divert_output();
         say_again(kept, "");
+        HARK_POINT("again", P.setup.rank);
         pthread_join(P.reader, NULL); /* it has heard GO: what comes next is for the next incarnation */
         hark_driver_close(P.driver);
         hark_trace_close(P.trace);

@@ -25,6 +25,7 @@
 #include "service.h"
 #include "supervisor.h"
 #include "outlet.h"
+#include "../driver/point.h"
 #include "../view/trace.h"
 
 struct supervisor;
@@ -104,6 +105,7 @@ struct supervisor {
     uv_async_t moved; /* an outlet has moved something */
     int positions;    /* descriptor of the positions that were shown, in the store that is kept; -1: none */
     bool give_up;     /* who reads our output has had time enough */
+    bool finish_waits; /* all have finished, and not all that they printed is shown */
 
     uv_loop_t loop;
     uv_signal_t on_child, on_signal[3];
@@ -184,6 +186,7 @@ void hark_sup_room(struct supervisor *s);           /* there may be room: reads 
 void hark_sup_marked(struct child *c);              /* answers its MARK */
 void hark_sup_ask(struct child *c);                 /* is the output that waits beyond recall? */
 void hark_sup_stable(struct child *c, uint64_t n);  /* its answer */
+bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not, more is on its way there */
 
 /* supervisor_messages.c */
 void hark_sup_take(struct child *c); /* what has come on the control socket */

@@ -90,9 +90,12 @@ void hark_sup_try_finish(struct supervisor *s)
     if (s->phase != RUNNING || s->signal || hark_service_down(s->service)) return;
     for (uint32_t i = 0; i < s->o->ranks; i++)
         if (!s->child[i].finished || s->child[i].goes_back || hark_sup_is_dead(&s->child[i])) return;
+    s->finish_waits = s->o->store && !hark_sup_shown(s);
+    if (s->finish_waits) return;
     hark_sup_look_for_store(s);
     if (hark_service_finish(s->service) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     s->phase = FINISHING;
+    HARK_POINT("finished", HARK_TRACE_SUPERVISOR);
     tell_all(s, HARK_C_ALL_DONE);
 }
 
@@ -185,7 +188,9 @@ static void on_persist(struct child *c, struct hark_control *m)
     uint32_t fact = hark_control_get32(m), peer = hark_control_get32(m), re = hark_control_get32(m);
     uint64_t id = hark_control_get64(m);
     if (m->bad) return;
+    HARK_POINT("fact", HARK_TRACE_SUPERVISOR);
     int status = hark_service_fact(s->service, fact, peer, re, id);
+    HARK_POINT("noted", HARK_TRACE_SUPERVISOR);
     if (status == HARK_SERVICE_EDURABLE) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     if (status == HARK_SERVICE_OK && fact == HARK_FACT_WAVE) works_again(s, peer);
     struct hark_control answer;

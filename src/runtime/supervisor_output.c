@@ -73,6 +73,7 @@ static void on_moved(uv_async_t *handle)
         s->positions_failed = true;
         hark_sup_say("store %s: cannot write output: %s; if it is resumed, lines may come again", s->o->store, strerror(failed));
     }
+    if (s->finish_waits) hark_sup_try_finish(s);
     if (s->ended == 0) hark_sup_room(s);
     else if (!hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1])) uv_stop(&s->loop);
 }
@@ -102,6 +103,24 @@ void hark_sup_stable(struct child *c, uint64_t n)
     c->answered = n;
     hark_output_open(&c->output[0], c->asked_position);
     hark_sup_ask(c);
+    if (c->s->finish_waits) hark_sup_try_finish(c->s);
+}
+
+/* A job that is done is not resumed: what is not shown then is lost if we are killed. */
+bool hark_sup_shown(struct supervisor *s)
+{
+    bool gated = false;
+    for (uint32_t i = 0; i < s->o->ranks; i++) {
+        struct child *c = &s->child[i];
+        for (int k = 0; k < 2; k++) {
+            struct hark_output *o = &c->output[k];
+            hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true);
+            if (o->gated && o->next > o->open) gated = true;
+            else hark_output_end(o); /* also a last line that has no end */
+        }
+        hark_sup_ask(c);
+    }
+    return !gated && !hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1]);
 }
 
 /* ---- marks ------------------------------------------------------------------------------------------------------ */

@@ -312,7 +312,9 @@ static void bring_back(struct supervisor *s, const uint8_t *member)
     hark_sup_look_for_store(s);
     if (!choose(s, member)) return;
     say_failures(s);
+    HARK_POINT("chosen", HARK_TRACE_SUPERVISOR);
     if (hark_service_fail(s->service, member, new_recovery) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
+    HARK_POINT("durable", HARK_TRACE_SUPERVISOR);
     hark_sup_trace_failed(s);
     if (ranks) note_recovery(s, member, over);
     s->died = 0;
@@ -321,8 +323,10 @@ static void bring_back(struct supervisor *s, const uint8_t *member)
         if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);
     }
     hark_sup_announce(s, NULL);
+    HARK_POINT("announced", HARK_TRACE_SUPERVISOR);
     for (uint32_t i = 0; i < s->count; i++)
         if (s->child[i].dead && !restart(s, &s->child[i])) return;
+    HARK_POINT("spawned", HARK_TRACE_SUPERVISOR);
     hark_sup_hunt(s);
 }
 

@@ -127,14 +127,16 @@ static void expect_no_segments(const struct run *r)
     if (d) closedir(d);
 }
 
-static void expect_no_processes(void)
+static void expect_no_processes(struct run *r)
 {
     struct timespec begun;
+    long limit = r->gone_limit ? r->gone_limit : GONE_MS;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     for (;;) {
         pid_t pid = waitpid(-1, NULL, WNOHANG);
+        r->gone_ms = since(&begun);
         if (pid < 0 && errno == ECHILD) return;
-        if (pid == 0 && since(&begun) > GONE_MS) fail_msg("a process is left after %d ms", GONE_MS);
+        if (pid == 0 && r->gone_ms > limit) fail_msg("a process is left after %ld ms", limit);
         if (pid == 0) (void)poll(NULL, 0, 1);
     }
 }
@@ -144,7 +146,7 @@ void run_end(struct run *r)
     int status;
     assert_int_equal(waitpid(r->pid, &status, 0), r->pid);
     r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
-    expect_no_processes();
+    expect_no_processes(r);
     expect_no_segments(r);
     char *out = run_read(r, "out"), *err = run_read(r, "err");
     memcpy(r->out, out, sizeof r->out);

@@ -11,6 +11,8 @@ struct run {
     char out[65536], err[65536]; /* what it printed */
     int status;          /* its exit status, or 256 + the signal that ended it */
     pid_t pid;
+    long gone_ms;    /* so long after its end nothing was left */
+    long gone_limit; /* ms; 0: 2000 */
 };
 
 /* For cmocka: *state is a struct run. The process becomes the one to which orphans go, so that none is missed. */
