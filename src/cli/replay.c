@@ -1,4 +1,5 @@
 /* replay.c: `hark replay`: one schedule of a scenario, step by step. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,11 +7,12 @@
 #include <string.h>
 
 #include "../check/describe.h"
+#include "../check/picture.h"
 #include "check.h"
 #include "values.h"
 
 struct arguments {
-    const char *file, *protocol;
+    const char *file, *protocol, *svg;
     uint64_t step;   /* 0: to the end */
     bool states, quiet;
 };
@@ -24,6 +26,7 @@ void hark_cli_replay_help(void)
         "  --protocol P  instead of the scenario's own\n"
         "  --step K      only the first K steps, then the state of every process, with the paper's names\n"
         "  --state       that after every step, of the process that made it\n"
+        "  --svg FILE    draw the schedule as a space-time diagram\n"
         "  --quiet       only what differs from the transcript\n"
         "Exit status: 0 as the transcript and `expect` say; 1 otherwise; 2 bad usage or input.\n");
 }
@@ -43,7 +46,7 @@ static int bad(const char *format, ...)
 static int parse(int argc, char **argv, struct arguments *a)
 {
     static const struct option options[] = {{"protocol", required_argument, NULL, 'p'}, {"step", required_argument, NULL, 's'},
-        {"state", no_argument, NULL, 'S'}, {"quiet", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'},
+        {"state", no_argument, NULL, 'S'}, {"quiet", no_argument, NULL, 'q'}, {"svg", required_argument, NULL, 'g'}, {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0}};
     int c;
     optind = 0;
@@ -57,6 +60,7 @@ static int parse(int argc, char **argv, struct arguments *a)
             break;
         case 'S': a->states = true; break;
         case 'q': a->quiet = true; break;
+        case 'g': a->svg = optarg; break;
         case 'h': hark_cli_replay_help(); return -1;
         case ':': return bad("%s: needs a value", argv[optind - 1]);
         default: return bad("no such option: %s", argv[optind - 1]);
@@ -126,13 +130,25 @@ static uint16_t end_of(struct lab *lab, const struct job *job)
     return job_over(lab, job) ? job_final(lab, job, &signature) : 0;
 }
 
+static int draw(const struct arguments *a, struct picture *picture)
+{
+    char error[HARK_TRACE_ERROR];
+    FILE *out = fopen(a->svg, "we");
+    if (out == NULL) return bad("%s: %s", a->svg, strerror(errno));
+    int status = picture_draw(picture, out, error) < 0 ? bad("%s: %s", a->svg, error) : 0;
+    if (fclose(out) != 0 && status == 0) status = bad("%s: %s", a->svg, strerror(errno));
+    return status;
+}
+
 static int replay(const struct arguments *a, const struct hark_scenario *s, struct lab *lab)
 {
+    struct picture picture;
     struct job job;
     uint64_t made = 0;
     uint16_t violated = 0;
     int status = 0;
     job_first(lab, &job);
+    picture_begin(&picture, lab, &job);
     for (uint32_t k = 0; k < s->schedule_lines && !lab->failed && (a->step == 0 || made < a->step); k++) {
         const struct hark_schedule_line *line = &s->schedule[k];
         const struct hark_schedule_line *golden = k + 1 < s->schedule_lines ? line + 1 : NULL;
@@ -143,8 +159,10 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
         if (!describe_find(lab, &job, line->text, &step)) {
             (void)bad("%s:%u: step %llu, \"%s\", can not be made here", a->file, line->line, (unsigned long long)made, line->text);
             show_possible(lab, &job);
+            picture_free(&picture);
             return 1;
         }
+        if (a->svg) picture_step(&picture, &job, step);
         violated = describe_take(lab, &job, step, transcript);
         if (!a->quiet) printf("%4llu  %s\n      %s\n", (unsigned long long)made, line->text, transcript);
         if (golden && golden->transcript && strcmp(golden->text, transcript) != 0) {
@@ -160,6 +178,8 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
     else if (status == 0 && !violated && !lab->failed) violated = end_of(lab, &job);
     if (violated) printf("violated: %s\n", lab_violation(violated));
     if (violated && (s->expect[0] == 0 || strncmp(s->expect, lab_violation(violated), strlen(s->expect)) != 0)) status = 1;
+    if (a->svg && !lab->failed && draw(a, &picture) != 0) status = 2;
+    picture_free(&picture);
     return lab->failed ? bad("%s: %s", a->file, lab->why) : status;
 }
 

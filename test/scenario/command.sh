@@ -1,0 +1,50 @@
+#!/bin/bash
+# The commands check and replay: a violation is written, replayed and drawn; what is wrong is said in one line. command.sh HARK
+set -u
+hark=$(readlink -f "$1") here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+passed=0 failed=0
+
+expect() { # exit status, what is said (a pattern; empty: anything), arguments...
+  local status=$1 said=$2 r; shift 2
+  "$hark" "$@" >out 2>&1 </dev/null
+  r=$?
+  if [ $r = "$status" ] && { [ -z "$said" ] || grep -q -- "$said" out; }; then passed=$((passed + 1)); return; fi
+  failed=$((failed + 1))
+  echo "FAILED hark $* (exit $r, expected $status and \"$said\")"
+  sed 's/^/    /' out
+}
+
+sed '/^expect/d' "$here/lv3.hark" >lv3.hark
+expect 1 '29 steps: I8: a process waits for ever' check -o v.hark lv3.hark
+expect 1 'violated: I8' replay v.hark
+expect 1 'violated: I8' replay --svg v.svg v.hark
+grep -q '</svg>' v.svg && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: no picture"; }
+expect 0 'p2: incarnation 0' replay --step 20 v.hark
+expect 0 'Phase=2' replay --state --step 5 v.hark
+sed 's/^p0 T2$/p0 T1/' v.hark >other.hark
+expect 1 'possible now: ' replay other.hark
+sed 's/^= HANDUP$/= HOLD/' v.hark >golden.hark
+expect 1 'expected "HOLD", found "HANDUP"' replay --quiet golden.hark
+expect 2 'there is no schedule' replay lv3.hark
+expect 2 'the program can not finish even without failures' check <(sed '/^expect/d' "$here/stuck.hark")
+expect 0 'the limit of states or memory was reached' check --max-states 1000 "$here/st.hark"
+expect 0 'the limit of states or memory was reached' check --max-memory 8M "$here/st.hark"
+expect 1 'expected: I7' check <(sed 's/^expect.*/expect I7/' "$here/v1.hark")
+expect 0 '"verdict": "ok"' check --json /dev/stdout "$here/v1.hark"
+expect 2 'no-such: No such file' check no-such
+printf 'p0: S1\np1: X0\n' >bad.hark
+expect 2 '^hark check: bad.hark:2:5: ' check bad.hark
+expect 2 '^hark replay: bad.hark:2:5: ' replay bad.hark
+expect 2 'expected 0 to 8' check --failures 9 lv3.hark
+expect 2 'expected bytes such as' check --max-memory lots lv3.hark
+expect 2 'no protocol is named "walk"' check --protocol walk lv3.hark
+expect 2 'expected --protocol with it' check --random 1:10
+expect 2 'expected SEED:COUNT' check --protocol hydee --random 1
+expect 2 'no scenario is read then' check --protocol hydee --random 1:1 lv3.hark
+expect 2 'usage: hark check' check
+expect 2 'usage: hark replay' replay
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
