@@ -115,7 +115,7 @@ bool hark_sup_shown(struct supervisor *s)
         for (int k = 0; k < 2; k++) {
             struct hark_output *o = &c->output[k];
             hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true);
-            if (o->gated && o->next > o->open) gated = true;
+            if (o->gated && o->length && o->next > o->open) gated = true; /* nothing held: it prints again what was shown */
             else hark_output_end(o); /* also a last line that has no end */
         }
         hark_sup_ask(c);
