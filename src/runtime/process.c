@@ -228,6 +228,7 @@ static int on_message(struct hark_control *c)
         b = hark_control_get32(c);
         return hark_driver_stored(P.driver, a, id, b != 0);
     case HARK_C_ASK: P.asked = hark_control_get64(c); return HARK_D_OK;
+    case HARK_C_LOOK: return HARK_D_OK; /* to be awake, look, and sleep again, is the answer: it stands on the board */
     case HARK_C_QUIET: P.quiet = true; return hark_driver_quiet(P.driver);
     case HARK_C_ALL_DONE: P.all_done = true; return HARK_D_OK;
     default: return HARK_D_OK; /* a newer supervisor may say more */

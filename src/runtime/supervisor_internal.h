@@ -65,6 +65,7 @@ struct child { /* a process of the job, over all its incarnations */
     uint64_t checkpoint; /* it began from */
     uint64_t began;      /* hark_sup_progress() when it began */
     uint64_t place_checkpoint, place; /* of its last death by itself: where it began, progress since */
+    uint32_t look_turn;  /* of its slot when it was last asked to look, or told QUIET */
     uint32_t same_place; /* how many such deaths in a row */
     char kind[24];       /* of its last death by itself: the signal's name */
     bool hello, finished;
@@ -137,7 +138,8 @@ struct supervisor {
     uint64_t diverged, troubles;
 
     uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when (ns) */
-    bool quiet_said;
+    uint64_t look_moves;  /* frames and progress when all were asked to look */
+    bool look_asked, quiet_said;
 };
 
 /* supervisor.c */

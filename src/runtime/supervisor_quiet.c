@@ -13,6 +13,7 @@ struct sums {
     uint64_t out, in;   /* frames */
     uint64_t stirring;  /* changes when anything does, be it only that a process woke and slept again */
     uint64_t progress;  /* changes when an application or a recovery gets further */
+    uint64_t moves;     /* changes when a frame leaves or arrives, or with progress */
 };
 
 /* False: somebody is busy, starting or gone. */
@@ -30,18 +31,38 @@ static bool add_up(const struct supervisor *s, struct sums *sum)
         sum->progress += slot->messages + slot->deliveries + slot->replayed + slot->suppressed + slot->checkpoints;
     }
     /* Of numbers that only rise the sum changes with each. */
-    sum->stirring += sum->out + sum->in + sum->progress;
+    sum->moves = sum->out + sum->in + sum->progress;
+    sum->stirring += sum->moves;
     return true;
 }
 
-static void say_quiet(struct supervisor *s)
+static void tell_all(struct supervisor *s, uint8_t type)
 {
     struct hark_control m;
-    s->quiet_said = true;
-    hark_control_begin(&m, HARK_C_QUIET);
+    hark_control_begin(&m, type);
     hark_control_end(&m);
-    for (uint32_t i = 0; i < s->count; i++) hark_sup_tell(&s->child[i], &m);
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->child[i].look_turn = hark_sup_slot(&s->child[i])->turn;
+        hark_sup_tell(&s->child[i], &m);
+    }
     hark_control_free(&m);
+}
+
+/* One that is stopped, or gets no processor, looks asleep too. Who has been awake since it was asked, and sleeps again, has
+ * found nothing to do. */
+static bool all_looked(const struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (hark_sup_slot(&s->child[i])->turn == s->child[i].look_turn) return false;
+    return true;
+}
+
+static void say_quiet(struct supervisor *s, const struct sums *sum)
+{
+    s->quiet_said = true;
+    s->look_asked = false;
+    s->look_progress = sum->progress;
+    tell_all(s, HARK_C_QUIET);
     if (s->o->verbose) hark_sup_say("nothing moves: every process waits");
 }
 
@@ -58,19 +79,26 @@ void hark_sup_look(uv_timer_t *timer)
         s->look_since = now;
     } else if (s->quiet_said && sum.progress == s->look_progress) {
         /* That QUIET itself wakes everybody and sends frames is no progress. */
+        if (!all_looked(s)) s->look_since = now;
         if (now - s->look_since < HOPELESS_NS || hark_service_down(s->service) == 0) return;
         /* (Without a failure it is the program's own deadlock, as it would be without us.) */
         s->diverged++;
         hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody sends again");
         hark_sup_end(s, 1);
     } else if (!still || s->quiet_said || sum.stirring != s->look_stirring) {
+        if (!still || sum.moves != s->look_moves) s->look_asked = false; /* not only that they were awake and looked */
         s->quiet_said = false;
         s->look_since = now;
         s->look_stirring = still ? sum.stirring : 0;
-    } else if (now - s->look_since >= (sum.out == sum.in ? QUIET_NS : QUIET_LOST_NS)) {
+    } else if (now - s->look_since >= (sum.out == sum.in || s->look_asked ? QUIET_NS : QUIET_LOST_NS)) {
         s->look_since = now;
-        s->look_progress = sum.progress;
-        say_quiet(s);
+        if (s->look_asked && all_looked(s)) {
+            say_quiet(s, &sum);
+        } else if (!s->look_asked) {
+            s->look_asked = true;
+            s->look_moves = sum.moves;
+            tell_all(s, HARK_C_LOOK);
+        }
     }
 }
 

@@ -272,7 +272,7 @@ static void finish(void)
 static void stay(uint32_t state)
 {
     slot->state = state;
-    for (;;) hear();
+    for (;; slot->turn++) hear(); /* each time it has been awake */
 }
 
 static void grandchild(void)

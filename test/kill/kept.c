@@ -32,8 +32,9 @@ static void note(const struct hark *p, struct hark_bytes kept)
 
 static int step(struct hark *p, const struct hark_event *event, struct hark_effects *effects)
 {
-    if (event->type == HARK_RESTARTED) note(p, event->u.restarted.kept);
-    return hark_coordinated_step(p, event, effects);
+    int status = hark_coordinated_step(p, event, effects);
+    if (status >= 0 && event->type == HARK_RESTARTED) note(p, event->u.restarted.kept); /* given again when it had no room */
+    return status;
 }
 
 const struct hark_protocol *kept_named(const char *name)
