@@ -156,6 +156,7 @@ static void add_stop(void)
                 snprintf(k->point, sizeof k->point, "delivered@%d:%u=19", rank, at); /* SIGSTOP */
                 k->rank = rank;
                 k->other_way = !v->with_others || at % 4 == 1;
+                k->long_asleep = k->always = !v->with_others && t == 1 && rank == 0 && at == 1;
             }
 }
 

@@ -34,6 +34,7 @@ struct kase {
     char point[64];   /* HARK_POINT, or empty */
     int rank;         /* who is stopped or fenced */
     bool other_way;
+    bool long_asleep; /* stop: so long that one that waits would be given up */
     bool always; /* also in a sample */
     uint64_t seed;
     const char *test; /* a program of tests, instead */
