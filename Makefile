@@ -8,7 +8,8 @@ setup:
 	@.ci/setup
 $(BUILD)/build.ninja:
 	meson setup $(BUILD) --buildtype=release
-demo: all
+demo: setup $(BUILD)/build.ninja
+	ninja -C $(BUILD) src/cli/hark examples/cg
 	@BUILD=$(BUILD) .ci/demo
 check:
 	@BUILD=$(BUILD) .ci/check
