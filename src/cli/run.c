@@ -15,6 +15,7 @@
 #include "hark/registry.h"
 #include "../runtime/supervisor.h"
 #include "../runtime/transports.h"
+#include "values.h"
 
 #define RANKS_MAX       65536u
 #define KILLS_MAX       10000u
@@ -83,29 +84,10 @@ void hark_cli_run_help(void)
 
 /* ---- values ------------------------------------------------------------------------------------------------- */
 
-/* Digits only, at most `most`; *end is behind them. */
-static bool number(const char *text, uint64_t most, uint64_t *value, const char **end)
-{
-    *value = 0;
-    *end = text;
-    for (; **end >= '0' && **end <= '9'; ++*end) {
-        uint64_t digit = (uint64_t)(**end - '0');
-        if (digit > most || *value > (most - digit) / 10) return false;
-        *value = *value * 10 + digit;
-    }
-    return *end != text;
-}
-
-static bool whole_number(const char *text, uint64_t most, uint64_t *value)
-{
-    const char *end;
-    return number(text, most, value, &end) && *end == 0;
-}
-
 static int ranks(struct arguments *a, const char *text)
 {
     uint64_t n;
-    if (!whole_number(text, RANKS_MAX, &n) || n == 0)
+    if (!hark_cli_whole_number(text, RANKS_MAX, &n) || n == 0)
         return bad("-n: expected 1 to %u processes, found \"%s\"", RANKS_MAX, text);
     a->o.ranks = (uint32_t)n;
     return 0;
@@ -142,7 +124,7 @@ static bool duration(const char *text, uint64_t *ms)
         {"h", 3600000}, {"d", 86400000}};
     const char *end;
     uint64_t n;
-    if (!number(text, UINT32_MAX, &n, &end)) return false;
+    if (!hark_cli_number(text, UINT32_MAX, &n, &end)) return false;
     *ms = 0;
     if (n == 0 && *end == 0) return true;
     for (size_t i = 0; i < HARK_COUNT(units); i++) {
@@ -167,29 +149,16 @@ static int interval(struct arguments *a, const char *text)
     return bad("--interval: expected a time such as 500ms, 2s or 5m, or 0, found \"%s\"", text);
 }
 
-/* Bytes, with a unit or without. */
-static bool size_of(const char *text, uint64_t *bytes)
-{
-    static const char units[] = "KMGT";
-    const char *end;
-    if (!number(text, UINT64_MAX, bytes, &end)) return false;
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-    if ((unit ? end[1] : *end) != 0 || *bytes > UINT64_MAX >> shift) return false;
-    *bytes <<= shift;
-    return true;
-}
-
 static int log_limit(struct arguments *a, const char *text)
 {
-    if (size_of(text, &a->o.log_limit)) return 0;
+    if (hark_cli_size(text, &a->o.log_limit)) return 0;
     return bad("--log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"%s\"", text);
 }
 
 static int copies(struct arguments *a, const char *text)
 {
     uint64_t n;
-    if (!whole_number(text, 8, &n) || n == 0) return bad("--copies: expected 1 to 8, found \"%s\"", text);
+    if (!hark_cli_whole_number(text, 8, &n) || n == 0) return bad("--copies: expected 1 to 8, found \"%s\"", text);
     a->o.copies = (uint32_t)n;
     return 0;
 }
@@ -217,8 +186,8 @@ static int planned_kill(struct arguments *a, const char *text)
     uint64_t rank = HARK_RECOVERY, at;
     bool ok = strncmp(text, recovery, sizeof recovery - 1) == 0;
     if (ok) end = text + sizeof recovery - 1;
-    else ok = number(text, HARK_RANKS_MAX, &rank, &end);
-    if (!ok || *end != '@' || !whole_number(end + 1, UINT64_MAX, &at) || at == 0)
+    else ok = hark_cli_number(text, HARK_RANKS_MAX, &rank, &end);
+    if (!ok || *end != '@' || !hark_cli_whole_number(end + 1, UINT64_MAX, &at) || at == 0)
         return bad("--kill: expected RANK@DELIVERIES, deliveries from 1, found \"%s\"", text);
     return add_kill(a, (uint32_t)rank, at);
 }
@@ -227,8 +196,8 @@ static int chaos(struct arguments *a, const char *text)
 {
     const char *end;
     uint64_t count = 1;
-    bool ok = number(text, UINT64_MAX, &a->seed, &end);
-    if (ok && *end == ':') ok = whole_number(end + 1, KILLS_MAX, &count) && count;
+    bool ok = hark_cli_number(text, UINT64_MAX, &a->seed, &end);
+    if (ok && *end == ':') ok = hark_cli_whole_number(end + 1, KILLS_MAX, &count) && count;
     else ok = ok && *end == 0;
     if (!ok) return bad("--chaos: expected SEED or SEED:COUNT, at most %u kills, found \"%s\"", KILLS_MAX, text);
     a->chaos = (uint32_t)count;
@@ -350,7 +319,7 @@ static int clusters(struct arguments *a)
     const char *end;
     if (a->clusters == NULL || strcmp(a->clusters, "auto") == 0) {
         while (count * count < a->o.ranks) count++; /* as many clusters as each has members, about */
-    } else if (number(a->clusters, UINT64_MAX, &count, &end) && *end == 0) {
+    } else if (hark_cli_number(a->clusters, UINT64_MAX, &count, &end) && *end == 0) {
         if (count == 0 || count > a->o.ranks)
             return bad("--clusters: expected 1 to %u clusters of %u processes, found %s", a->o.ranks, a->o.ranks, a->clusters);
     } else {
@@ -427,7 +396,7 @@ static int set_option(struct arguments *a, const char *text)
         if (is_for(y, a) && strlen(y->name) == (size_t)(value - text) && memcmp(y->name, text, strlen(y->name)) == 0) x = y;
     }
     if (x == NULL) return unknown_option(a, text);
-    if (!size_of(value + 1, &n) || n < x->least || n > x->most || (x->power && (n & (n - 1))))
+    if (!hark_cli_size(value + 1, &n) || n < x->least || n > x->most || (x->power && (n & (n - 1))))
         return bad("--option: %s: expected %s%" PRIu64 " to %" PRIu64 ", found \"%s\"", x->name,
             x->power ? "a power of two from " : "", x->least, x->most, value + 1);
     if (x->index == -1) a->o.frame_limit = n;
