@@ -44,17 +44,6 @@ static uint32_t net_write(struct lab *lab, const uint32_t *list, uint32_t n)
     return part;
 }
 
-/* By content, for numbers of parts are not the same in every lab: a way that a search has found is gone again in another. Where
- * order counts, by sender, and those of one sender in theirs. */
-static bool belongs_before(const struct lab *lab, uint32_t new, uint32_t old)
-{
-    if (lab->scenario->fifo) return frame_of(lab, new)->from < frame_of(lab, old)->from;
-    if (new == old) return false;
-    uint32_t a = intern_length(&lab->part, new), b = intern_length(&lab->part, old);
-    int order = memcmp(frame_of(lab, new), frame_of(lab, old), a < b ? a : b);
-    return order ? order < 0 : a < b;
-}
-
 static void net_add(struct lab *lab, struct job *job, uint32_t who, uint32_t frame)
 {
     uint32_t list[LOCAL_FRAMES + 1], n = net_read(lab, job->at[lab->who + who], list), at = n;
@@ -62,7 +51,7 @@ static void net_add(struct lab *lab, struct job *job, uint32_t who, uint32_t fra
         lab_fail(lab, "more frames on their way to one process than this search has room for");
         return;
     }
-    for (; at > 0 && belongs_before(lab, frame, list[at - 1]); at--) list[at] = list[at - 1];
+    for (; at > 0 && frame_before(lab, frame, list[at - 1]); at--) list[at] = list[at - 1];
     list[at] = frame;
     job->at[lab->who + who] = net_write(lab, list, n + 1);
 }

@@ -289,6 +289,7 @@ struct outcome local_take(struct lab *lab, uint32_t local, enum local_step what,
         const struct memo *m = &lab->memo[lab->memo_slot[at] - 1];
         if (m->local != local || m->argument != argument || m->step != (uint32_t)what) continue;
         lab->looked_up++;
+        lab->last = lab->memo_slot[at] - 1;
         return m->outcome;
     }
     struct outcome out = local_make(lab, local, what, argument);
@@ -299,6 +300,7 @@ struct outcome local_take(struct lab *lab, uint32_t local, enum local_step what,
     while (lab->memo_slot[at]) at = (at + 1) & (lab->memo_slots - 1);
     lab->memo[lab->memos++] = (struct memo){local, argument, (uint32_t)what, out};
     lab->memo_slot[at] = lab->memos;
+    lab->last = lab->memos - 1;
     return out;
 }
 
@@ -330,6 +332,26 @@ static bool infos_more(struct lab *lab, uint32_t local)
     return true;
 }
 
+static uint64_t past_of(struct lab *lab)
+{
+    const struct local *l = &lab->at;
+    uint64_t past = l->core ? l->app.past : 0;
+    struct app app;
+    for (uint32_t k = 0; k < l->inboxes; k++) past |= frame_of(lab, l->inbox[k])->past;
+    for (uint32_t k = 0; k < l->helds; k++) past |= frame_of(lab, l->held[k])->past;
+    for (uint32_t k = 0; k < l->payloads; k++) past |= ((const struct payload *)intern_at(&lab->part, l->payload[k]))->past;
+    for (uint32_t k = 0; k < l->images; k++) {
+        const struct image *m = intern_at(&lab->part, l->image[k]);
+        const uint32_t *list = (const uint32_t *)(const void *)(m + 1);
+        app_get(lab, &app, m->app);
+        past |= app.past;
+        for (uint32_t j = 0; j < m->inboxes; j++) past |= frame_of(lab, list[j])->past;
+        for (uint32_t j = 0; j < m->payloads; j++)
+            past |= ((const struct payload *)intern_at(&lab->part, list[m->inboxes + j]))->past;
+    }
+    return past;
+}
+
 const struct local_info *local_info(struct lab *lab, uint32_t local)
 {
     static const struct local_info nothing;
@@ -357,6 +379,7 @@ const struct local_info *local_info(struct lab *lab, uint32_t local)
         i->from = app_can(lab);
         i->idle = i->from == 0 && idle_does(lab);
     }
+    i->past = past_of(lab);
     i->known = 1;
     return i;
 }

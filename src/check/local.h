@@ -105,6 +105,7 @@ struct local_info {
     uint32_t from;  /* the application can make its next operation with a message of these senders, a bit each; bit 0 for
                      * operations that take none */
     uint32_t inc, seen;
+    uint64_t past;  /* ghost: sends that anything here depends on */
     uint8_t known, running, storing, facts;
     uint8_t idle;   /* IDLE would do something */
     uint8_t inside; /* a checkpoint call */
@@ -134,6 +135,7 @@ struct lab {
     struct memo *memo;
     uint32_t *memo_slot;
     uint32_t memos, memo_room, memo_slots;
+    uint32_t last; /* index of the memo of the step that was taken last */
     uint64_t looked_up, made; /* steps found in the memo, and not */
     bool failed;              /* no memory, or a limit of this file is too small: `why` */
     char why[128];
@@ -231,6 +233,10 @@ static inline const struct frame *frame_of(const struct lab *lab, uint32_t part)
 {
     return intern_at(&lab->part, part);
 }
+
+/* Where frames have no order but by content, for numbers of parts are not the same in every lab: a way that a search has found is
+ * gone again in another. Where order counts, by sender, and those of one sender in theirs. */
+bool frame_before(const struct lab *lab, uint32_t new, uint32_t old);
 
 static inline uint64_t frame_ssn(const struct frame *f)
 {

@@ -176,6 +176,26 @@ static bool room(struct lab *lab, uint32_t count, uint32_t most)
     return false;
 }
 
+bool frame_before(const struct lab *lab, uint32_t new, uint32_t old)
+{
+    if (lab->scenario->fifo) return frame_of(lab, new)->from < frame_of(lab, old)->from;
+    if (new == old) return false;
+    uint32_t a = intern_length(&lab->part, new), b = intern_length(&lab->part, old);
+    int order = memcmp(frame_of(lab, new), frame_of(lab, old), a < b ? a : b);
+    return order ? order < 0 : a < b;
+}
+
+/* Those of other senders and, without `fifo`, all could have come in another order: behind the event that lets them in, one by
+ * one. So one order is enough, and that of a search is by content. */
+static void hold(struct lab *lab, uint32_t frame)
+{
+    struct local *l = &lab->at;
+    if (!room(lab, l->helds, LOCAL_FRAMES)) return;
+    uint32_t at = l->helds++;
+    for (; at > 0 && frame_before(lab, frame, l->held[at - 1]); at--) l->held[at] = l->held[at - 1];
+    l->held[at] = frame;
+}
+
 static const struct payload *payload_find(const struct lab *lab, uint32_t peer, uint64_t ssn)
 {
     for (uint32_t i = 0; i < lab->at.payloads; i++) {
@@ -314,7 +334,7 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
         if (room(lab, l->inboxes, LOCAL_FRAMES)) l->inbox[l->inboxes++] = frame;
         break;
     case HARK_HOLD:
-        if (room(lab, l->helds, LOCAL_FRAMES)) l->held[l->helds++] = frame;
+        hold(lab, frame);
         break;
     case HARK_OFFER:
         if (x->peer == HARK_RECOVERY || (lab->offer && lab->offer != x->peer + 1)) lab->offer = HARK_RECOVERY;
@@ -350,7 +370,7 @@ static void offer(struct lab *lab)
             struct hark_event e = {.type = HARK_ARRIVE};
             e.u.frame.header = (struct hark_bytes){f->header, f->length};
             if (peer != HARK_RECOVERY && f->from + 1 != peer) {
-                if (room(lab, l->helds, LOCAL_FRAMES)) l->held[l->helds++] = held[i];
+                hold(lab, held[i]);
             } else if (lab->running) {
                 (void)core_step(lab, &e, held[i], NULL);
             }

@@ -1,102 +1,15 @@
-#include "search.h"
+#include "search_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-enum { CHUNK = 1 << 16, PROGRESS = 1 << 14 };
-
-/* The states that were met, in the order in which they were. */
-struct states {
-    uint32_t width;
-    uint32_t **row;          /* in pieces of CHUNK rows: width numbers, the predecessor, the step */
-    uint32_t *slot;          /* number + 1 */
-    uint64_t count, slots, bytes;
-    uint32_t pieces;
-};
-
-static uint32_t *row_of(const struct states *q, uint64_t i)
-{
-    return q->row[i / CHUNK] + (i % CHUNK) * (q->width + 2);
-}
-
-static uint64_t row_hash(const struct states *q, const uint32_t *row)
-{
-    return XXH3_64bits(row, q->width * sizeof *row);
-}
-
-static int more_slots(struct states *q)
-{
-    uint64_t slots = q->slots ? q->slots * 2 : 1 << 14;
-    uint32_t *slot = calloc(slots, sizeof *slot);
-    if (slot == NULL) return -1;
-    for (uint64_t i = 0; i < q->count; i++) {
-        uint64_t at = row_hash(q, row_of(q, i)) & (slots - 1);
-        while (slot[at]) at = (at + 1) & (slots - 1);
-        slot[at] = (uint32_t)i + 1;
-    }
-    free(q->slot);
-    q->bytes += (slots - q->slots) * sizeof *slot;
-    q->slot = slot;
-    q->slots = slots;
-    return 0;
-}
-
-static int more_rows(struct states *q)
-{
-    uint32_t **row = realloc(q->row, (q->pieces + 1) * sizeof *row);
-    if (row == NULL) return -1;
-    q->row = row;
-    uint64_t bytes = (uint64_t)CHUNK * (q->width + 2) * sizeof **row;
-    row[q->pieces] = malloc(bytes);
-    if (row[q->pieces] == NULL) return -1;
-    q->pieces++;
-    q->bytes += bytes;
-    return 0;
-}
-
-/* 1: new, 0: known, -1: no memory. */
-static int states_add(struct states *q, const struct job *job, uint64_t from, struct job_step step)
-{
-    if (q->count * 3 >= q->slots * 2 && more_slots(q) < 0) return -1;
-    uint64_t at = row_hash(q, job->at) & (q->slots - 1);
-    for (; q->slot[at]; at = (at + 1) & (q->slots - 1))
-        if (memcmp(row_of(q, q->slot[at] - 1), job->at, q->width * sizeof job->at[0]) == 0) return 0;
-    if (q->count >= UINT32_MAX - 1 || (q->count == (uint64_t)q->pieces * CHUNK && more_rows(q) < 0)) return -1;
-    uint32_t *row = row_of(q, q->count);
-    memcpy(row, job->at, q->width * sizeof *row);
-    row[q->width] = (uint32_t)from;
-    memcpy(&row[q->width + 1], &step, sizeof step);
-    q->slot[at] = (uint32_t)++q->count;
-    return 1;
-}
-
-static void states_free(struct states *q)
-{
-    for (uint32_t i = 0; i < q->pieces; i++) free(q->row[i]);
-    free(q->row);
-    free(q->slot);
-}
+enum { PROGRESS = 1 << 14, AHEAD = 10000 /* more steps than commute in a row where they ever end */ };
 
 HARK_STATIC_ASSERT(sizeof(struct job_step) == sizeof(uint32_t), "a step is a number of a row");
 
 /* ---- one exploration -------------------------------------------------------------------------------------------------- */
-
-struct exploration {
-    struct lab lab;
-    struct states q;
-    const struct search_options *options;
-    struct intern *outcomes; /* signatures of ends, as bytes that mean the same in every lab */
-    bool collect;            /* they are gathered; else an end that is not among them is a violation */
-    struct search_result *r;
-    struct seen { /* collect: at the n-th send and the n-th delivery of each process */
-        uint32_t to, before, delivery; /* 1 + receiver; parts: what was delivered before, what is delivered */
-    } seen[HARK_SCENARIO_RANKS][HARK_SCENARIO_SENDS + 1];
-};
 
 /* What this execution does at its n-th event is what others have done, or the class is lower. */
 static void lower(struct exploration *x, uint32_t *seen, uint32_t now, enum search_class class)
@@ -133,19 +46,6 @@ static void classify(struct exploration *x, const struct job *before, const stru
     }
 }
 
-/* The steps to state `i`, and one more if there is one. */
-static void path_to(struct exploration *x, uint64_t i, const struct job_step *last)
-{
-    struct search_result *r = x->r;
-    uint32_t n = last != NULL;
-    for (uint64_t k = i; k; k = row_of(&x->q, k)[x->q.width]) n++;
-    r->path = malloc((n ? n : 1) * sizeof *r->path);
-    if (r->path == NULL) return;
-    r->path_length = r->depth = n;
-    if (last) r->path[--n] = *last;
-    for (uint64_t k = i; k; k = row_of(&x->q, k)[x->q.width]) memcpy(&r->path[--n], &row_of(&x->q, k)[x->q.width + 1], 4);
-}
-
 /* What everybody has delivered and sent, in bytes: numbers of parts mean nothing in another lab. */
 static uint32_t outcome_put(struct exploration *x, uint32_t signature)
 {
@@ -161,19 +61,19 @@ static uint32_t outcome_put(struct exploration *x, uint32_t signature)
     return intern_put(x->outcomes, bytes, n);
 }
 
-static uint16_t at_end(struct exploration *x, const struct job *job)
+uint16_t at_end(struct exploration *x, const struct job *job)
 {
     uint32_t signature, known = x->outcomes->count;
     uint16_t violated = job_final(&x->lab, job, &signature);
     x->r->finals++;
     if (violated || x->lab.failed) return violated;
+    if (x->options->reduce == SEARCH_COMPARED && states_add(&x->ends, job, 0, (struct job_step){0, 0, 0}) < 0)
+        lab_fail(&x->lab, "no memory");
     if (outcome_put(x, signature) == 0) lab_fail(&x->lab, "no memory");
     return !x->collect && x->outcomes->count > known ? VIOLATED_FINAL : 0;
 }
 
-/* With atomic control: what happens at once, the first step that is no application's, no application message's and no
- * failure. False: nothing does. */
-static bool at_once(struct lab *lab, const struct job *job, struct job_step *next)
+bool at_once(struct lab *lab, const struct job *job, struct job_step *next)
 {
     struct job_step step[JOB_STEPS];
     uint32_t failing, n = job_steps(lab, job, step, &failing);
@@ -186,7 +86,7 @@ static bool at_once(struct lab *lab, const struct job *job, struct job_step *nex
     return false;
 }
 
-static uint16_t settle(struct lab *lab, struct job *job)
+uint16_t settle(struct lab *lab, struct job *job)
 {
     uint16_t violated = 0;
     bool happened;
@@ -195,12 +95,99 @@ static uint16_t settle(struct lab *lab, struct job *job)
     return violated;
 }
 
-static bool enough(struct exploration *x)
+uint64_t bytes_of(const struct exploration *x)
+{
+    return x->q.bytes + x->ends.bytes + lab_bytes(&x->lab) + reduction_bytes(&x->reduction);
+}
+
+bool enough(struct exploration *x)
 {
     const struct search_options *o = x->options;
-    uint64_t bytes = x->q.bytes + lab_bytes(&x->lab);
+    uint64_t bytes = bytes_of(x);
     x->r->bytes = bytes;
     return (o->most_states && x->q.count > o->most_states) || (o->most_bytes && bytes > o->most_bytes);
+}
+
+struct steps {
+    struct job_step *at;
+    uint32_t count, room;
+};
+
+static void steps_add(struct steps *s, struct job_step step)
+{
+    if (s->count == s->room) {
+        uint32_t room = s->room ? s->room * 2 : 256;
+        struct job_step *at = realloc(s->at, room * sizeof *at);
+        if (at == NULL) return; /* a shorter way is told */
+        s->at = at;
+        s->room = room;
+    }
+    s->at[s->count++] = step;
+}
+
+/* Steps that commute with all else, until there are none; they are told to `taken`, if that is not NULL. */
+static uint16_t run_ahead(struct exploration *x, struct job *job, struct steps *taken)
+{
+    uint16_t violated = 0;
+    bool happened;
+    uint32_t n = 0;
+    for (struct job_step next; !violated && !x->lab.failed && reduction_next(&x->reduction, job, &next);) {
+        uint32_t failures = job_service(&x->lab, job)->failures;
+        violated = job_take(&x->lab, job, next, &happened);
+        reduction_used(&x->reduction, failures);
+        if (taken) steps_add(taken, next);
+        if (++n == AHEAD) violated = VIOLATED_FOREVER;
+    }
+    return violated;
+}
+
+/* The step, and all that comes with it at once. */
+static uint16_t take(struct exploration *x, struct job *job, struct job_step step, bool *happened)
+{
+    uint32_t failures = job_service(&x->lab, job)->failures;
+    uint16_t violated = job_take(&x->lab, job, step, happened);
+    if (x->lab.failed) return violated;
+    if (x->reduce) reduction_used(&x->reduction, failures);
+    if (violated || !*happened) return violated;
+    if (x->reduce) return run_ahead(x, job, NULL);
+    return x->options->atomic ? settle(&x->lab, job) : 0;
+}
+
+/* With what was run ahead of states in between. */
+static void path_ahead(struct exploration *x, const struct steps *way, struct steps *path)
+{
+    struct job job;
+    bool happened;
+    job_first(&x->lab, &job);
+    (void)run_ahead(x, &job, path);
+    for (uint32_t k = 0; k < way->count; k++) {
+        steps_add(path, way->at[k]);
+        if (job_take(&x->lab, &job, way->at[k], &happened) == 0) (void)run_ahead(x, &job, path);
+    }
+}
+
+/* The steps to state `i`, and one more if there is one. */
+static void path_to(struct exploration *x, uint64_t i, const struct job_step *last)
+{
+    struct search_result *r = x->r;
+    struct steps way = {0}, path = {0};
+    struct job_step step;
+    if (x->reduction.dirty) return; /* it all begins again */
+    for (uint64_t k = i; k; k = row_of(&x->q, k)[x->q.width]) {
+        memcpy(&step, &row_of(&x->q, k)[x->q.width + 1], sizeof step);
+        steps_add(&way, step);
+    }
+    for (uint32_t k = 0; k < way.count / 2; k++) {
+        step = way.at[k];
+        way.at[k] = way.at[way.count - 1 - k];
+        way.at[way.count - 1 - k] = step;
+    }
+    if (last) steps_add(&way, *last);
+    if (x->reduce) path_ahead(x, &way, &path);
+    else path = way;
+    if (x->reduce) free(way.at);
+    r->path = path.at ? path.at : malloc(1); /* none: the beginning itself is wrong */
+    r->path_length = r->depth = path.count;
 }
 
 /* Everything that can happen in state i. */
@@ -220,8 +207,7 @@ static void expand(struct exploration *x, uint64_t i)
             if (x->r->violated) path_to(x, i, NULL);
         }
         if (k == n || x->r->violated || x->lab.failed) break;
-        uint16_t violated = job_take(&x->lab, &next, step[k], &happened);
-        if (!violated && x->options->atomic && happened && !x->lab.failed) violated = settle(&x->lab, &next);
+        uint16_t violated = take(x, &next, step[k], &happened);
         x->r->violated = violated;
         x->r->transitions++;
         if (x->collect && happened && !violated && step[k].what == STEP_APP) classify(x, &job, &next, step[k].who);
@@ -231,7 +217,7 @@ static void expand(struct exploration *x, uint64_t i)
     }
 }
 
-static void conclude(struct exploration *x)
+void conclude(struct exploration *x)
 {
     struct search_result *r = x->r;
     (void)enough(x);
@@ -245,22 +231,42 @@ static void conclude(struct exploration *x)
     }
 }
 
-static void explore(struct exploration *x)
+/* What was searched rests on steps that were found not to commute, and it is time to begin again. */
+static bool in_vain(struct exploration *x, uint64_t *noticed)
+{
+    if (!x->reduction.dirty) return false;
+    if (*noticed == 0) *noticed = x->q.count; /* more may be found before it is given up */
+    return x->q.count > 2 * *noticed;
+}
+
+static void begin(struct exploration *x)
 {
     struct search_result *r = x->r;
     struct job first;
-    uint64_t level = 1;
+    free(r->path);
+    *r = (struct search_result){.class = r->class};
+    states_free(&x->q);
+    states_free(&x->ends);
+    x->q.width = x->ends.width = job_width(&x->lab);
+    x->reduction.dirty = false;
     job_first(&x->lab, &first);
-    x->q.width = job_width(&x->lab);
+    if (x->reduce && !x->lab.failed) r->violated = run_ahead(x, &first, NULL);
     if (!x->lab.failed && states_add(&x->q, &first, 0, (struct job_step){0, 0, 0}) < 0) lab_fail(&x->lab, "no memory");
-    for (uint64_t i = 0; i < x->q.count && !r->violated && !x->lab.failed; i++) {
+}
+
+static void explore_once(struct exploration *x)
+{
+    struct search_result *r = x->r;
+    uint64_t level = 1, noticed = 0;
+    begin(x);
+    for (uint64_t i = 0; i < x->q.count && !r->violated && !x->lab.failed && !in_vain(x, &noticed); i++) {
         if (i == level) { /* all of one depth are done */
             r->depth++;
             level = x->q.count;
         }
         expand(x, i);
         if (i % PROGRESS == 0 && x->options->progress)
-            x->options->progress(x->options->self, x->q.count, x->q.count - i, r->depth, x->q.bytes + lab_bytes(&x->lab));
+            x->options->progress(x->options->self, x->q.count, x->q.count - i, r->depth, bytes_of(x));
         if ((i & 255) == 0 && enough(x)) {
             r->verdict = SEARCH_LIMIT;
             break;
@@ -269,83 +275,43 @@ static void explore(struct exploration *x)
     conclude(x);
 }
 
-
-/* ---- walks ------------------------------------------------------------------------------------------------------------ */
-
-enum { WALK_STEPS = 5000 }; /* more than any small program takes */
-
-static uint64_t next_random(uint64_t *x)
+static void explore(struct exploration *x)
 {
-    uint64_t z = *x += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    do explore_once(x);
+    while (x->reduction.dirty && !x->lab.failed);
 }
 
-/* The first of the steps, from `at` on and round, that changes something; it happens. Or `count`. */
-static uint32_t take_one(struct exploration *x, struct job *job, const struct job_step *step, uint32_t count, uint32_t at)
+/* Both ways, and do they come to the same? Figures are of the reduced search. */
+static void compare(struct exploration *x)
 {
-    for (uint32_t tried = 0; tried < count && !x->r->violated && !x->lab.failed; tried++, at = (at + 1) % count) {
-        struct job next = *job;
-        bool happened;
-        x->r->violated = job_take(&x->lab, &next, step[at], &happened);
-        if (x->options->atomic && happened && !x->r->violated) x->r->violated = settle(&x->lab, &next);
-        if (!x->r->violated && (!happened || memcmp(&next, job, sizeof next) == 0)) continue;
-        x->r->transitions++;
-        *job = next;
-        return at;
+    struct search_result reduced, *r = x->r;
+    struct states ends;
+    struct job job = {{0}};
+    explore(x);
+    if (r->verdict != SEARCH_OK && r->verdict != SEARCH_VIOLATED) return;
+    reduced = *r;
+    r->path = NULL;
+    ends = x->ends;
+    memset(&x->ends, 0, sizeof x->ends);
+    x->reduce = false;
+    explore_once(x);
+    bool same = r->verdict == reduced.verdict && (r->violated != 0 || ends.count == x->ends.count);
+    for (uint64_t i = 0; i < ends.count && same && !r->violated; i++) {
+        memcpy(job.at, row_of(&ends, i), ends.width * sizeof job.at[0]);
+        same = states_have(&x->ends, &job);
     }
-    return count;
-}
-
-/* One walk; its steps are in `taken`. Returns how many. */
-static uint32_t walk(struct exploration *x, uint64_t seed, struct job_step taken[WALK_STEPS])
-{
-    struct job job;
-    uint32_t n = 0;
-    job_first(&x->lab, &job);
-    while (!x->r->violated && !x->lab.failed) {
-        struct job_step step[JOB_STEPS];
-        struct job before = job;
-        uint32_t failing, count = job_steps(&x->lab, &job, step, &failing);
-        uint32_t at = count ? (uint32_t)(next_random(&seed) % count) : 0;
-        bool failure = at >= count - failing;
-        at = take_one(x, &job, step, failure ? count - failing : count, failure ? 0 : at);
-        if (!x->r->violated && failure) {
-            /* Only failures can happen: it is an end; else the failure that was chosen comes. */
-            if (at == count - failing) x->r->violated = at_end(x, &before);
-            job = before;
-            at = failing && !x->r->violated ? take_one(x, &job, step, count, count - failing) : count;
-        }
-        if (at < count && n < WALK_STEPS) taken[n++] = step[at];
-        else if (at < count) x->r->violated = VIOLATED_FOREVER;
-        else break;
+    reduced.whole = r->states;
+    if (r->verdict == SEARCH_LIMIT) { /* nobody knows */
+        reduced.verdict = SEARCH_LIMIT;
+    } else if (!same) {
+        reduced.verdict = SEARCH_FAILED;
+        snprintf(reduced.why, sizeof reduced.why, "the reduced search is wrong: it comes to \"%s\" and %llu ends, all to \"%s\" and %llu",
+            reduced.violated ? lab_violation(reduced.violated) : "ok", (unsigned long long)ends.count,
+            r->violated ? lab_violation(r->violated) : "ok", (unsigned long long)x->ends.count);
     }
-    return n;
-}
-
-static void walks(struct exploration *x)
-{
-    struct search_result *r = x->r;
-    struct job_step *taken = malloc(WALK_STEPS * sizeof *taken);
-    if (taken == NULL) lab_fail(&x->lab, "no memory");
-    for (uint64_t k = 0; k < x->options->walks && !r->violated && !x->lab.failed; k++) {
-        uint32_t n = walk(x, x->options->seed + k, taken);
-        if (n > r->depth) r->depth = n;
-        if (r->violated) {
-            r->path = taken;
-            r->path_length = r->depth = n;
-            taken = NULL;
-        }
-        if (k % 64 == 0 && x->options->progress)
-            x->options->progress(x->options->self, k, x->options->walks - k, r->depth, lab_bytes(&x->lab));
-        if (enough(x)) {
-            r->verdict = SEARCH_LIMIT;
-            break;
-        }
-    }
-    free(taken);
-    conclude(x);
+    free(r->path);
+    states_free(&ends);
+    *r = reduced;
 }
 
 /* points, barriers: see struct lab, if this is the program without a protocol; then ends are collected. */
@@ -365,9 +331,14 @@ static void run(const struct hark_scenario *s, const char *protocol, const struc
     x->lab.points = points;
     x->lab.barriers = barriers;
     x->r = r;
+    x->reduce = options->reduce != SEARCH_WHOLE && !options->atomic && !x->collect;
+    if (x->reduce) reduction_open(&x->reduction, &x->lab);
     if (options->walks) walks(x);
+    else if (options->reduce == SEARCH_COMPARED && x->reduce) compare(x);
     else explore(x);
+    reduction_close(&x->reduction);
     states_free(&x->q);
+    states_free(&x->ends);
     lab_close(&x->lab);
     free(x);
 }
@@ -446,42 +417,4 @@ struct search_result search(const struct hark_scenario *s, const struct search_o
     intern_free(&outcomes);
     r.seconds = now() - begin;
     return r;
-}
-
-/* ---- the way to a violation -------------------------------------------------------------------------------------------- */
-
-static int tell(struct lab *lab, struct job *job, struct job_step step, struct hark_scenario *story, uint16_t *violated)
-{
-    char text[DESCRIBE_BYTES], transcript[TRANSCRIPT_BYTES];
-    describe_step(lab, job, step, text);
-    *violated = describe_take(lab, job, step, transcript);
-    return hark_scenario_add(story, false, text) < 0 || hark_scenario_add(story, true, transcript) < 0 ? -1 : 0;
-}
-
-int search_story(const struct hark_scenario *s, const struct search_options *options, const struct search_result *result,
-    struct hark_scenario *story)
-{
-    char error[HARK_SCENARIO_ERROR];
-    const char *protocol = result->verdict == SEARCH_UNFINISHED ? "none" : options->protocol;
-    struct lab lab;
-    struct job job;
-    struct job_step next;
-    uint16_t violated = 0;
-    *story = *s;
-    story->schedule = NULL;
-    story->schedule_lines = 0;
-    if (protocol) snprintf(story->protocol, sizeof story->protocol, "%s", protocol);
-    struct hark_scenario now = *story; /* the schedule grows in the other */
-    if (result->verdict == SEARCH_UNFINISHED) now.fifo = story->fifo = true;
-    if (lab_open(&lab, &now, protocol, error) < 0) return -1;
-    job_first(&lab, &job);
-    int status = 0;
-    for (uint32_t k = 0; k < result->path_length && status == 0 && !violated && !lab.failed; k++) {
-        status = tell(&lab, &job, result->path[k], story, &violated);
-        while (status == 0 && options->atomic && !violated && !lab.failed && at_once(&lab, &job, &next))
-            status = tell(&lab, &job, next, story, &violated);
-    }
-    if (lab.failed) status = -1;
-    lab_close(&lab);
-    return status;
 }

@@ -22,11 +22,15 @@ enum search_verdict {
  * deterministic ones, every delivery. */
 enum search_class { SEARCH_OTHER = 0, SEARCH_SD, SEARCH_RSD, SEARCH_DETERMINISTIC };
 
+/* Everything; or of steps that commute one order (reduce.h); or both, one after the other, and are their ends the same? */
+enum search_reduce { SEARCH_WHOLE = 0, SEARCH_REDUCED, SEARCH_COMPARED };
+
 struct search_options {
     const char *protocol; /* NULL: what the scenario names */
     uint64_t most_states, most_bytes; /* 0: no limit */
     uint64_t walks, seed; /* instead of a search so many walks, each step chosen at random, each to its end */
     bool atomic;          /* control frames, announcements and stores happen at once, in one order: far fewer states */
+    enum search_reduce reduce; /* not with `atomic` or `walks` */
     /* NULL, or called now and then, for a progress line. */
     void (*progress)(void *self, uint64_t states, uint64_t waiting, uint32_t depth, uint64_t bytes);
     void *self;
@@ -35,6 +39,7 @@ struct search_options {
 struct search_result {
     enum search_verdict verdict;
     uint64_t states, transitions, finals; /* finals: states in which only failures can still happen; of walks `states` is 0 */
+    uint64_t whole;       /* SEARCH_COMPARED: states of the search of everything; the other figures are of the reduced one */
     uint64_t outcomes;    /* different ones of the program without failures: what everybody has delivered and sent */
     enum search_class class; /* of the program */
     uint32_t depth;       /* of the deepest state, or of the violation, in steps */

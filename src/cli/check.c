@@ -32,6 +32,9 @@ void hark_cli_check_help(void)
         "  --protocol P       instead of the scenario's own\n"
         "  --failures F       any F processes fail, one after the other, also during recovery; instead of the scenario's own\n"
         "  --atomic           what protocols do by themselves (control frames, announcements, stores) happens at once\n"
+        "  --reduce           of steps that commute only one order is gone through: fewer states, the same ends and verdict; a\n"
+        "                     violation that is found need not be shortest\n"
+        "  --compare          that, and everything, and do they come to the same?\n"
         "  --walks N[:SEED]   instead of everything, N walks by chance, each to the end\n"
         "  --random SEED:N    no scenario, but N programs made by chance, each with failures that the protocol claims to\n"
         "                     survive for its class; it needs --protocol\n"
@@ -69,6 +72,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 {
     static const struct option options[] = {{"protocol", required_argument, NULL, 'p'},
         {"failures", required_argument, NULL, 'f'}, {"atomic", no_argument, NULL, 'a'},
+        {"reduce", no_argument, NULL, 'R'}, {"compare", no_argument, NULL, 'C'},
         {"walks", required_argument, NULL, 'w'}, {"random", required_argument, NULL, 'r'},
         {"max-states", required_argument, NULL, 's'}, {"max-memory", required_argument, NULL, 'm'},
         {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
@@ -84,6 +88,8 @@ static int parse(int argc, char **argv, struct arguments *a)
                 return bad("--failures: expected 0 to %d, found \"%s\"", HARK_SCENARIO_FAILS, optarg);
             break;
         case 'a': a->search.atomic = true; break;
+        case 'R': a->search.reduce = SEARCH_REDUCED; break;
+        case 'C': a->search.reduce = SEARCH_COMPARED; break;
         case 'w':
             if (!pair(optarg, &a->search.walks, &a->search.seed, 1) || a->search.walks == 0)
                 return bad("--walks: expected a number of walks, or that and :SEED, found \"%s\"", optarg);
@@ -111,6 +117,9 @@ static int parse(int argc, char **argv, struct arguments *a)
         return bad("--protocol: no protocol is named \"%s\"", a->search.protocol);
     a->file = argv + optind;
     a->files = argc - optind;
+    if (a->search.reduce != SEARCH_WHOLE && (a->search.atomic || a->search.walks))
+        return bad("--%s: expected without %s", a->search.reduce == SEARCH_REDUCED ? "reduce" : "compare",
+            a->search.atomic ? "--atomic" : "--walks");
     if (a->count && a->files) return bad("--random: no scenario is read then, found \"%s\"", a->file[0]);
     if (a->count && a->search.protocol == NULL) return bad("--random: expected --protocol with it");
     return a->files || a->count ? 0 : bad("%s", usage);
@@ -136,9 +145,15 @@ static void report(const char *name, const char *protocol, const struct search_r
         verdict(r), (unsigned long long)r->states, (unsigned long long)r->transitions, r->depth, r->seconds,
         r->seconds > 0 ? (double)r->states / r->seconds : 0, r->states ? (double)r->bytes / (double)r->states : 0);
     switch (r->verdict) {
-    case SEARCH_VIOLATED: printf("  after %u steps: %s\n", r->path_length, lab_violation(r->violated)); break;
+    case SEARCH_VIOLATED:
+        printf("  after %u steps: %s\n", r->path_length, lab_violation(r->violated));
+        if (r->whole) printf("  as in the search of all\n");
+        break;
     case SEARCH_UNFINISHED:
         printf("  the program can not finish even without failures and protocol: %s\n", lab_violation(r->violated));
+        break;
+    case SEARCH_OK:
+        if (r->whole) printf("  the same ends as all of its %llu states\n", (unsigned long long)r->whole);
         break;
     case SEARCH_LIMIT: puts("  nothing wrong as far as it went: the limit of states or memory was reached"); break;
     default: break;
@@ -151,9 +166,10 @@ static void json_row(FILE *json, const char *name, const char *protocol, const s
     if (json == NULL) return;
     fprintf(json, "%s\n  {\"name\": \"%s\", \"protocol\": \"%s\", \"verdict\": \"%s\", \"violated\": \"%s\", \"states\": %llu, "
         "\"steps\": %llu, \"finals\": %llu, \"depth\": %u, \"seconds\": %.3f, \"bytes\": %llu, \"core_steps_made\": %llu, "
-        "\"core_steps_known\": %llu}", first ? "" : ",", name, protocol, verdict(r), lab_violation(r->violated),
+        "\"core_steps_known\": %llu, \"whole\": %llu}", first ? "" : ",", name, protocol, verdict(r), lab_violation(r->violated),
         (unsigned long long)r->states, (unsigned long long)r->transitions, (unsigned long long)r->finals, r->depth,
-        r->seconds, (unsigned long long)r->bytes, (unsigned long long)r->made, (unsigned long long)r->looked_up);
+        r->seconds, (unsigned long long)r->bytes, (unsigned long long)r->made, (unsigned long long)r->looked_up,
+        (unsigned long long)r->whole);
 }
 
 /* ---- one scenario ------------------------------------------------------------------------------------------------------- */

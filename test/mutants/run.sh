@@ -14,7 +14,7 @@
 # A mutant with a schedule in test/scenario/errata: there `hark replay` must show the violation, and `hark check` of the same
 # program must find nothing against the true headers. One line for each mutant; the last counts. Exit status 1: some mutant
 # survived, an equivalent one was caught, a patch does not apply, or a schedule does not show what it is kept for.
-# CC: the compiler. JOBS: how many at once (1). MUTANTS: folder for what is built (a temporary one, which goes).
+# CC: the compiler. REDUCE=--reduce: searches are reduced. JOBS: how many at once (1). MUTANTS: folder for what is built (a temporary one, which goes).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -30,7 +30,7 @@ field() { sed -n "1,8s/^# $2: //p" "$here/$1.patch"; } # of a patch
 build() {
   local dir=$1 f o objects=() link; shift
   cd "$dir" || return 1
-  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,search,random,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
+  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,search,walk,story,random,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
     cli/{check,replay,values} ../test/mutants/main; do
     o=${f##*/}.o
     [ "$f" = cli/check ] && o=cli_check.o
@@ -47,7 +47,7 @@ build() {
 # `what` say more.
 violated() {
   local out status
-  out=$(timeout 900 "$1/hark_check" check --max-memory $memory --max-states "$3" $4 -o "$1/found.hark" "$2" 2>&1 </dev/null)
+  out=$(timeout 900 "$1/hark_check" check --max-memory $memory --max-states "$3" ${REDUCE:-} $4 -o "$1/found.hark" "$2" 2>&1 </dev/null)
   status=$?
   steps=- what=
   if [ $status -gt 128 ]; then

@@ -24,6 +24,12 @@ expect 1 'violated: I8' replay --svg v.svg v.hark
 grep -q '</svg>' v.svg && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: no picture"; }
 expect 0 'p2: incarnation 0' replay --step 20 v.hark
 expect 0 'Phase=2' replay --state --step 5 v.hark
+expect 1 'I8: a process waits for ever' check --reduce -o reduced.hark lv3.hark
+expect 1 'violated: I8' replay reduced.hark
+expect 1 'as in the search of all' check --compare lv3.hark
+expect 0 'the same ends as all of its' check --compare "$here/v1.hark"
+expect 2 'reduce: expected without --atomic' check --reduce --atomic lv3.hark
+expect 2 'compare: expected without --walks' check --compare --walks 3 lv3.hark
 sed 's/^p0 T2$/p0 T1/' v.hark >other.hark
 expect 1 'possible now: ' replay other.hark
 sed 's/^= HANDUP$/= HOLD/' v.hark >golden.hark

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Every scenario: searched as far as STATES go, and then by WALKS by chance to the end: what it expects is what is found.
-# run.sh HARK [STATES [WALKS [FILE...]]]
+# Every scenario: searched as far as STATES go, and then by WALKS by chance to the end: what it expects is what is found. Those of few
+# states are searched whole and reduced, and both come to the same. run.sh HARK [STATES [WALKS [FILE...]]]
 set -u
 hark=$1 states=${2:-100000} walks=${3:-100}; shift; shift $(($# < 2 ? $# : 2))
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
+passed=0 failed=0 compared=0
 
 try() { # file, options...
   local file=$1; shift
@@ -21,6 +21,10 @@ try() { # file, options...
 for file; do
   try "$file" --max-states "$states"
   grep -q '^expect ok' "$file" && try "$file" --walks "$walks:7"
+  try "$file" --compare --max-states $((states / 2))
+  grep -qE '^  (the same ends as|as in the search of) all' "$work/out" && compared=$((compared + 1))
 done
+echo "$compared searched whole and reduced"
+[ $# -lt 20 ] || [ $compared -gt $(($# / 3)) ] || { failed=$((failed + 1)); echo "FAILED: too few to compare"; }
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -1,0 +1,55 @@
+/* reduce.h: fewer states for the same answer: of steps that commute with whatever else may happen to a process one order is enough.
+ *
+ * A step that leaves the process running, and that gives the same whether it is made before or after anything else that may
+ * happen to the process meanwhile, is taken alone and at once. That it commutes is not believed but checked, while the
+ * search goes on, with every step that the search makes from there, and with those that this puts off in turn (the argument is in
+ * docs/verification.md). Where it does not, the search begins again without it: so its ends and its verdict are those of
+ * the search of everything.
+ */
+#ifndef HARK_CHECK_REDUCE_H
+#define HARK_CHECK_REDUCE_H
+
+#include "job.h"
+
+enum { CALM = 255 };
+
+struct commuting { /* the step leads from `a` to `b`, and is relied on to commute */
+    uint32_t a, b, argument;
+    uint8_t what;
+    uint8_t relied;     /* a search has taken it alone, after so many failures or more; CALM: it has not */
+    uint8_t from;       /* it has to commute with what happens after so many failures or more; CALM: nobody needs it */
+    uint8_t depth;      /* so many steps behind one that was relied on */
+    uint8_t wrong;      /* it does not up to that many failures, less one; 0: nothing known against it */
+    uint32_t parents;   /* see struct link; 0: none */
+    uint32_t next;      /* with the same b; 0: none */
+};
+
+struct link {
+    uint32_t to, next;
+};
+
+struct reduction {
+    struct lab *lab;
+    struct commuting *step; /* from 1 */
+    uint32_t steps, step_room, slots;
+    uint32_t *slot;
+    struct link *link; /* from 1 */
+    uint32_t links, link_room;
+    uint32_t *leads, leads_room; /* by local: the first of `step` with that b */
+    uint16_t *used;              /* by memo: the numbers of failures at which it was made, a bit each */
+    uint32_t *used_next, used_room; /* by memo: the next from the same local, + 1 */
+    uint32_t *first_used, first_used_room; /* by local: memo + 1 */
+    struct { uint32_t step, memo; } *todo;
+    uint32_t todos, todo_room;
+    bool dirty; /* something that was relied on does not hold: what was searched so far counts for nothing */
+};
+
+void reduction_open(struct reduction *r, struct lab *lab);
+void reduction_close(struct reduction *r);
+uint64_t reduction_bytes(const struct reduction *r);
+/* The step that the lab took last was one of a search, at so many failures. */
+void reduction_used(struct reduction *r, uint32_t failures);
+/* A step of this job that may be taken alone. False: there is none. */
+bool reduction_next(struct reduction *r, const struct job *job, struct job_step *next);
+
+#endif

@@ -1,0 +1,40 @@
+/* search_parts.h: one exploration, for the files that make up search(). */
+#ifndef HARK_CHECK_SEARCH_PARTS_H
+#define HARK_CHECK_SEARCH_PARTS_H
+
+#include "reduce.h"
+#include "search.h"
+#include "states.h"
+
+struct exploration {
+    struct lab lab;
+    struct states q;
+    const struct search_options *options;
+    struct intern *outcomes; /* signatures of ends, as bytes that mean the same in every lab */
+    bool collect;            /* they are gathered; else an end that is not among them is a violation */
+    bool reduce;
+    struct reduction reduction;
+    struct states ends;      /* SEARCH_COMPARED: the states in which it ended */
+    struct search_result *r;
+    struct seen { /* collect: at the n-th send and the n-th delivery of each process */
+        uint32_t to, before, delivery; /* 1 + receiver; parts: what was delivered before, what is delivered */
+    } seen[HARK_SCENARIO_RANKS][HARK_SCENARIO_SENDS + 1];
+};
+
+/* With atomic control: what happens at once, the first step that is no application's, no application message's and no
+ * failure. False: nothing does. */
+bool at_once(struct lab *lab, const struct job *job, struct job_step *next);
+/* All that happens at once. The violation, or 0. */
+uint16_t settle(struct lab *lab, struct job *job);
+/* The job is over: its ends are gathered, or compared with those gathered before. The violation, or 0. */
+uint16_t at_end(struct exploration *x, const struct job *job);
+/* Memory for all of it. */
+uint64_t bytes_of(const struct exploration *x);
+/* A limit is reached. */
+bool enough(struct exploration *x);
+/* Figures and verdict go to x->r. */
+void conclude(struct exploration *x);
+/* walk.c: as many walks as the options say. */
+void walks(struct exploration *x);
+
+#endif
