@@ -54,6 +54,7 @@ static void operation_text(struct lab *lab, const struct job *job, struct job_st
 void describe_step(struct lab *lab, const struct job *job, struct job_step step, char text[DESCRIBE_BYTES])
 {
     char who[16], what[DESCRIBE_BYTES - 20];
+    what[0] = 0;
     name_of(lab, step.who, who);
     switch (step.what) {
     case STEP_FRAME: arrival_text(lab, job, step, what, sizeof what); break;
@@ -61,12 +62,18 @@ void describe_step(struct lab *lab, const struct job *job, struct job_step step,
     case STEP_TOLD: snprintf(what, sizeof what, "told %u", local_info(lab, job->at[step.who])->seen + 1); break;
     case STEP_STORED:
         local_open(lab, job->at[step.who]);
-        snprintf(what, sizeof what, "stored %llu", (unsigned long long)lab->at.store_id);
+        snprintf(what, sizeof what, step.index ? "can not store %llu" : "stored %llu", (unsigned long long)lab->at.store_id);
         break;
     case STEP_ANSWER: snprintf(what, sizeof what, "answered"); break;
     case STEP_IDLE: snprintf(what, sizeof what, "idle"); break;
     case STEP_RESTART: snprintf(what, sizeof what, "restarts"); break;
-    default: snprintf(what, sizeof what, "fails"); break;
+    case STEP_CRASH: {
+        uint32_t damaged = job_argument(lab, job, step);
+        if (damaged) snprintf(what, sizeof what, "fails, and its image %u is damaged", damaged);
+        else snprintf(what, sizeof what, "fails");
+        break;
+    }
+    default: break;
     }
     snprintf(text, DESCRIBE_BYTES, "%s %s", who, what);
 }

@@ -124,6 +124,37 @@ static bool in_wave(struct lab *lab, const struct job *job, uint32_t rank)
     return false;
 }
 
+static bool has_image(struct lab *lab, const struct job *job, uint32_t who, uint64_t id)
+{
+    local_open(lab, job->at[who]);
+    for (uint32_t i = 0; i < lab->at.images; i++)
+        if (((const struct image *)intern_at(&lab->part, lab->at.image[i]))->id == id) return true;
+    return false;
+}
+
+static uint8_t generations(const struct lab *lab)
+{
+    return lab->scenario->generations ? lab->scenario->generations : 2;
+}
+
+/* The newest decided image is there, and not the only thing that is left to go back to. */
+static bool may_be_damaged(struct lab *lab, const struct job *job, uint32_t who)
+{
+    const struct service *s = job_service(lab, job);
+    uint32_t leader = leader_of(lab, who);
+    return s->wave[leader] && (s->before[leader] || s->decided[leader] < generations(lab)) &&
+           has_image(lab, job, who, s->wave[leader]);
+}
+
+/* The image that a process goes back to: the decided one or, if that is damaged, the one before; 0: the beginning. */
+static uint64_t restart_point(struct lab *lab, const struct job *job, uint32_t who)
+{
+    const struct service *s = job_service(lab, job);
+    uint32_t leader = leader_of(lab, who);
+    bool alone = lab->protocol->rolls == HARK_ROLLS_PROCESS;
+    return alone && s->wave[leader] && !has_image(lab, job, who, s->wave[leader]) ? s->before[leader] : s->wave[leader];
+}
+
 static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8_t when)
 {
     uint32_t down = job_service(lab, job)->down;
@@ -133,6 +164,8 @@ static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8
     case HARK_FAIL_DURING: return down != 0;
     case HARK_FAIL_WAVE: return who < lab->ranks && in_wave(lab, job, who);
     case HARK_FAIL_DECIDED: return who < lab->ranks && decided(lab, job, who);
+    case HARK_FAIL_DAMAGED: return who < lab->ranks && may_be_damaged(lab, job, who);
+    case HARK_FAIL_STORE: return local_info(lab, job->at[who])->storing;
     default: return true;
     }
 }
@@ -144,7 +177,9 @@ static uint32_t failures(struct lab *lab, const struct job *job, struct job_step
     struct hark_fail f = lab->scenario->fail[k];
     for (uint32_t who = 0; who < lab->who; who++) {
         bool meant = f.rank == HARK_FAIL_RECOVERY ? who == lab->ranks : f.rank < 0 ? who < lab->ranks : who == (uint32_t)f.rank;
-        if (meant && may_fail(lab, job, who, f.when)) step[n++] = (struct job_step){STEP_CRASH, (uint8_t)who, (uint16_t)k};
+        if (!meant || !may_fail(lab, job, who, f.when)) continue;
+        step[n++] = (struct job_step){STEP_CRASH, (uint8_t)who, (uint16_t)k};
+        if (f.when == HARK_FAIL_STORE) step[n - 1] = (struct job_step){STEP_STORED, (uint8_t)who, 1};
     }
     return n;
 }
@@ -164,10 +199,15 @@ static void announce(struct lab *lab, struct job *job, struct service *s)
 }
 
 /* The process is gone, and the incarnations of all that go back with it are raised. */
-static void crash(struct lab *lab, struct job *job, uint32_t who)
+static void crash(struct lab *lab, struct job *job, uint32_t who, bool damaged)
 {
     struct service s = *job_service(lab, job);
+    uint32_t leader = damaged ? leader_of(lab, who) : 0;
     s.failures++;
+    if (damaged && lab->protocol->rolls != HARK_ROLLS_PROCESS) {
+        s.wave[leader] = s.before[leader];
+        s.before[leader] = 0;
+    }
     if (who == lab->ranks) {
         s.inc[who]++;
     } else {
@@ -249,8 +289,12 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
     case STEP_RESTART:
         r.inc = s->inc[step.who];
         r.announcement = s->said[s->re];
-        r.checkpoint = step.who < lab->ranks ? s->wave[leader_of(lab, step.who)] : 0;
+        r.checkpoint = step.who < lab->ranks ? restart_point(lab, job, step.who) : 0;
         return intern_put(&lab->part, &r, sizeof r);
+    case STEP_STORED: return step.index;
+    case STEP_CRASH:
+        if (lab->scenario->fail[step.index].when != HARK_FAIL_DAMAGED) return 0;
+        return (uint32_t)s->wave[leader_of(lab, step.who)];
     default: return 0;
     }
 }
@@ -261,7 +305,11 @@ static void answer(struct lab *lab, struct job *job, struct job_step step)
     struct service s = *job_service(lab, job);
     local_open(lab, job->at[step.who]);
     struct fact f = lab->at.fact[0];
-    if (f.what == HARK_FACT_WAVE) s.wave[f.peer] = f.id;
+    if (f.what == HARK_FACT_WAVE && f.id > s.wave[f.peer]) {
+        s.before[f.peer] = generations(lab) > 1 ? s.wave[f.peer] : 0;
+        s.wave[f.peer] = f.id;
+        if (s.decided[f.peer] < generations(lab)) s.decided[f.peer]++;
+    }
     if (f.what == HARK_FACT_DONE) {
         if (f.peer == HARK_RECOVERY) s.down = 0;
         else s.down &= ~(1u << f.peer);
@@ -274,7 +322,7 @@ static uint32_t sends_of(struct lab *lab, const struct job *job, uint32_t i)
 {
     struct app app;
     if (local_info(lab, job->at[i])->running) return app_sends(lab, job->at[i]);
-    uint64_t wave = job_service(lab, job)->wave[leader_of(lab, i)];
+    uint64_t wave = restart_point(lab, job, i);
     local_open(lab, job->at[i]);
     for (uint32_t k = 0; k < lab->at.images; k++) {
         const struct image *m = intern_at(&lab->part, lab->at.image[k]);
@@ -310,6 +358,13 @@ static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from
     return false;
 }
 
+static void count_failure(struct lab *lab, struct job *job)
+{
+    struct service s = *job_service(lab, job);
+    s.failures++;
+    service_set(lab, job, &s);
+}
+
 uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *happened)
 {
     uint32_t argument = job_argument(lab, job, step);
@@ -325,7 +380,8 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
         const struct frame *f = frame_of(lab, frame[k]);
         if (!is_lost(lab, job, f->to, f)) net_add(lab, job, f->to, frame[k]);
     }
-    if (step.what == STEP_CRASH) crash(lab, job, step.who);
+    if (step.what == STEP_CRASH) crash(lab, job, step.who, argument != 0);
+    else if (step.what == STEP_STORED && step.index) count_failure(lab, job);
     else if (local_info(lab, out.local)->running != ran) net_clean(lab, job, step.who);
     if (lab->failed || out.violated) return out.violated;
     if (out.taken) {

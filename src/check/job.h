@@ -18,13 +18,15 @@ struct service { /* a part: the failure service */
     uint32_t inc[LOCAL_WHO];
     uint32_t back[HARK_SCENARIO_RANKS]; /* ghost: the epoch in which each last went back */
     uint64_t wave[HARK_SCENARIO_RANKS]; /* decided, by the lowest rank of the group */
+    uint64_t before[HARK_SCENARIO_RANKS]; /* the one before, that is kept; 0: none, or the beginning */
+    uint8_t decided[HARK_SCENARIO_RANKS]; /* how many were, up to the generations kept: then the beginning is none of them */
     uint32_t said[LOCAL_ANNOUNCEMENTS]; /* announcements, parts, by epoch */
 };
 
 struct job_step {
     uint8_t what; /* enum local_step */
     uint8_t who;
-    uint16_t index; /* FRAME: in the list; APP: whom a receive takes from; CRASH: which failure of the scenario */
+    uint16_t index; /* FRAME: in the list; APP: whom a receive takes from; CRASH: which failure of the scenario; STORED: 1: failed */
 };
 
 static inline uint32_t job_width(const struct lab *lab)

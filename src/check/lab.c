@@ -201,6 +201,15 @@ static struct hark_event idle_event(const struct lab *lab)
     return e;
 }
 
+static void image_drop(struct lab *lab, uint64_t id)
+{
+    struct local *l = &lab->at;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < l->images; i++)
+        if (((const struct image *)intern_at(&lab->part, l->image[i]))->id != id) l->image[kept++] = l->image[i];
+    l->images = kept;
+}
+
 static void step(struct lab *lab, enum local_step what, uint32_t argument)
 {
     struct hark_event e = {.type = HARK_ARRIVE};
@@ -215,6 +224,7 @@ static void step(struct lab *lab, enum local_step what, uint32_t argument)
     case STEP_TOLD: told(lab, argument); break;
     case STEP_STORED:
         lab->at.storing = 0;
+        if (argument) image_drop(lab, lab->at.store_id);
         stored(lab, HARK_CAPTURE, argument == 0, lab->at.store_id);
         lab->at.store_id = 0;
         break;
@@ -224,7 +234,10 @@ static void step(struct lab *lab, enum local_step what, uint32_t argument)
         (void)core_step(lab, &e, 0, NULL);
         break;
     case STEP_RESTART: restarted(lab, argument); break;
-    case STEP_CRASH: core_stop(lab); break;
+    case STEP_CRASH:
+        core_stop(lab);
+        image_drop(lab, argument);
+        break;
     }
 }
 

@@ -97,7 +97,7 @@ enum local_step { /* what may happen to a process; the argument in brackets */
     STEP_ANSWER = 'p',  /* a PERSIST is answered [1: done, 0: refused] */
     STEP_IDLE = 'i',    /* the application waits */
     STEP_RESTART = 'r', /* [restart] */
-    STEP_CRASH = 'x'
+    STEP_CRASH = 'x'     /* [0, or the image that is damaged] */
 };
 
 /* What can happen to a process by itself. */

@@ -305,7 +305,7 @@ static int tree(struct hark_scenario_reader *r)
 
 static int fails(struct hark_scenario_reader *r)
 {
-    static const char *const when[] = {"nested", "during", "wave", "decided", NULL};
+    static const char *const when[] = {"nested", "during", "wave", "decided", "damaged", "store", NULL};
     const struct hark_scenario_place at = place(r, r->at);
     struct hark_fail *fail = &r->s->fail[r->s->fails];
     uint32_t rank;
@@ -321,7 +321,7 @@ static int fails(struct hark_scenario_reader *r)
     blanks(r);
     if (r->at == r->end) return 0;
     const char *word_at = r->at;
-    int which = one_of(r, when, "nested, during, wave, decided or the end of the line");
+    int which = one_of(r, when, "nested, during, wave, decided, damaged, store or the end of the line");
     if (which < 0) return -1;
     fail->when = (uint8_t)(HARK_FAIL_NESTED + which);
     if (fail->rank == HARK_FAIL_RECOVERY && fail->when >= HARK_FAIL_WAVE)

@@ -54,7 +54,9 @@ enum {
     HARK_FAIL_NESTED,    /* also during recovery from earlier ones */
     HARK_FAIL_DURING,    /* only during that */
     HARK_FAIL_WAVE,      /* only while its group is between the begin and the decision of a checkpoint */
-    HARK_FAIL_DECIDED    /* only between the decision of a checkpoint and its commit there */
+    HARK_FAIL_DECIDED,   /* only between the decision of a checkpoint and its commit there */
+    HARK_FAIL_DAMAGED,   /* its newest decided image can not be read any more: an older one is used, if there has to be one */
+    HARK_FAIL_STORE      /* nobody dies, but an image that it was to store is not stored */
 };
 
 enum { HARK_CONTENT_PROTOCOL = 0, HARK_CONTENT_FIXED, HARK_CONTENT_HISTORY };

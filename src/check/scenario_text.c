@@ -61,7 +61,7 @@ static void tree(FILE *f, const struct hark_scenario *s)
 
 static void fails(FILE *f, const struct hark_fail *fail)
 {
-    static const char *const when[] = {"", " nested", " during", " wave", " decided"};
+    static const char *const when[] = {"", " nested", " during", " wave", " decided", " damaged", " store"};
     if (fail->rank == -1) fputs("fails any", f);
     else if (fail->rank == HARK_FAIL_RECOVERY) fputs("fails recovery", f);
     else fprintf(f, "fails p%d", fail->rank);

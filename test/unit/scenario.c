@@ -143,6 +143,8 @@ static const char whole[] =
     "fails recovery during\n"
     "fails p3 wave\n"
     "fails p15 decided\n"
+    "fails any damaged\n"
+    "fails p2 store\n"
     "expect I5: lost # too\n"
     "p15:\n"
     "schedule\n"
@@ -158,7 +160,8 @@ static void every_keyword(void **state)
     static const int8_t parents[] = {-1, 0, 1, -2, -2};
     static const uint8_t clusters[] = {0, 1, 1, 0, 2};
     static const struct hark_fail fails[] = {{1, HARK_FAIL_AFTER}, {-1, HARK_FAIL_NESTED},
-        {HARK_FAIL_RECOVERY, HARK_FAIL_DURING}, {3, HARK_FAIL_WAVE}, {15, HARK_FAIL_DECIDED}};
+        {HARK_FAIL_RECOVERY, HARK_FAIL_DURING}, {3, HARK_FAIL_WAVE}, {15, HARK_FAIL_DECIDED},
+        {-1, HARK_FAIL_DAMAGED}, {2, HARK_FAIL_STORE}};
     static const bool transcript[] = {false, true, true, false};
     static const char *const lines[] = {"p1 gets MSG from p0", "p1 recv 1 # no comment", "", "name is a step here"};
     struct hark_scenario s;
@@ -389,7 +392,7 @@ static void wrong_failures(void **state)
     bad("fails p1x", "f:1:7: found 'p1x', expected p0 to p15, any or recovery");
     bad("fails p1, p2", "f:1:7: found 'p1,', expected p0 to p15, any or recovery");
     bad("fails anyone", "f:1:7: found 'anyone', expected p0 to p15, any or recovery");
-    bad("fails p1 p2", "f:1:10: found 'p2', expected nested, during, wave, decided or the end of the line");
+    bad("fails p1 p2", "f:1:10: found 'p2', expected nested, during, wave, decided, damaged, store or the end of the line");
     bad("fails p1 nested wave", "f:1:17: found 'wave', expected the end of the line");
     bad("fails recovery  wave", "f:1:17: found 'wave', expected a process that takes checkpoints, or nested or during");
     bad("fails recovery decided", "f:1:16: found 'decided', expected a process that takes checkpoints, or nested or during");
@@ -710,7 +713,7 @@ static size_t soup(uint64_t *x, char *text, size_t room)
     static const char *const ops[] = {"S0", "S1", "S2", "R", "R1", "R0.2", "T0", "T1", "W0", "W1", "T1[", "|", "]", "C", "O",
         "=", "M", "B", "A", "Q", "T2.1[", "C", "C", "C", "S0", "S1", "R", "W0.2", "S15", "#"};
     static const char *const words[] = {"0", "1", "0-2", "0,1", "2", "r", "r0", "r01", "r00", "hydee", "scmel", "fifo",
-        "unordered", "fixed", "history", "exact", "ok", "any", "p0", "p1", "recovery", "nested", "during", "wave", "decided",
+        "unordered", "fixed", "history", "exact", "ok", "any", "p0", "p1", "recovery", "nested", "during", "wave", "decided", "damaged", "store",
         "-", ",", "\xce\xb1", "99999999999999", "\x01", "\r", "3", "8"};
     size_t n = 0;
     for (uint32_t lines = 1 + pick(x, 8), i = 0; i < lines; i++) {
