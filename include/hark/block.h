@@ -123,13 +123,15 @@ HARK_HOT int hark_reserve(struct hark *p, const struct hark_shape *s, struct har
     return more <= t->room - t->count ? HARK_OK : hark_reserve_more(p, s, t, more);
 }
 
-/* Opens a zeroed row before row i; room has been reserved. */
+/* Opens a zeroed row before row i; room has been reserved. Behind the last row everything is zero. */
 static inline void *hark_insert(struct hark *p, struct hark_table *t, uint32_t i)
 {
     if (t->count >= t->room) HARK_TRAP();
     uint8_t *row = (uint8_t *)hark_row(p, t, i);
-    __builtin_memmove(row + t->width, row, (uint64_t)(t->count - i) * t->width);
-    hark_zero(row, t->width);
+    if (i < t->count) {
+        __builtin_memmove(row + t->width, row, (uint64_t)(t->count - i) * t->width);
+        hark_zero(row, t->width);
+    }
     t->count++;
     return row;
 }
@@ -138,7 +140,7 @@ static inline void hark_remove(struct hark *p, struct hark_table *t, uint32_t i)
 {
     uint8_t *row = (uint8_t *)hark_row(p, t, i);
     t->count--;
-    __builtin_memmove(row, row + t->width, (uint64_t)(t->count - i) * t->width);
+    if (i < t->count) __builtin_memmove(row, row + t->width, (uint64_t)(t->count - i) * t->width);
     hark_zero(hark_row(p, t, t->count), t->width);
 }
 

@@ -203,7 +203,7 @@ HARK_COLD struct hark_channel *hark_channel_add(struct hark *p, struct hark_ends
 }
 
 /* The row of (peer, ctx), made if it is new: *made says so. A row has been reserved. */
-static inline struct hark_channel *hark_channel_make(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx,
+HARK_HOT struct hark_channel *hark_channel_make(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx,
     bool *made)
 {
     struct hark_channel *c = hark_channel_find(p, e, peer, ctx);

@@ -95,6 +95,12 @@ static inline uint32_t hark_det_holders(const struct hark_dets *d, const uint64_
     return n;
 }
 
+/* Are fewer than `most` known? There is no gap among them. */
+static inline bool hark_det_loose(const struct hark_dets *d, const uint64_t *row)
+{
+    return d->most && hark_det_slot(row, d->most - 1) == 0;
+}
+
 static inline bool hark_det_held(const struct hark_dets *d, const uint64_t *row, uint32_t rank)
 {
     for (uint32_t i = 0; i < d->most; i++)
@@ -102,15 +108,29 @@ static inline bool hark_det_held(const struct hark_dets *d, const uint64_t *row,
     return false;
 }
 
+/* Is it loose, and `rank` not among those that hold it? */
+static inline bool hark_dets_goes(const struct hark_dets *d, const uint64_t *row, uint32_t rank)
+{
+    return hark_det_loose(d, row) && !hark_det_held(d, row, rank);
+}
+
 /* Up to `most` holders are remembered: losing one of more only re-arms too early. */
 static inline void hark_det_hold(struct hark_dets *d, uint64_t *row, uint32_t rank)
 {
-    uint32_t n = hark_det_holders(d, row), i = 0;
-    if (n == d->most || hark_det_held(d, row, rank)) return;
-    while (i < n && hark_det_slot(row, i) < rank + 1) i++;
-    for (uint32_t k = n; k > i; k--) hark_det_slot_set(row, k, hark_det_slot(row, k - 1));
-    hark_det_slot_set(row, i, rank + 1);
-    if (n + 1 == d->most) d->loose--;
+    uint32_t i = 0, carry = rank + 1, other;
+    if (!hark_det_loose(d, row)) return;
+    if (d->most == 1) { /* as most are */
+        row[3] = carry;
+        d->loose--;
+        return;
+    }
+    while ((other = hark_det_slot(row, i)) != 0 && other < carry) i++; /* the last slot is free */
+    if (other == carry) return;
+    for (; carry; i++, carry = other) {
+        other = hark_det_slot(row, i);
+        hark_det_slot_set(row, i, carry);
+    }
+    if (!hark_det_loose(d, row)) d->loose--;
 }
 
 static inline bool hark_det_release(struct hark_dets *d, uint64_t *row, uint32_t rank)
@@ -126,17 +146,28 @@ static inline bool hark_det_release(struct hark_dets *d, uint64_t *row, uint32_t
 
 /* ---- lists --------------------------------------------------------------------------------------------------- */
 
+/* The row at the place, or NULL behind the last. */
+static inline uint64_t *hark_dets_at(struct hark *p, const struct hark_pool *pool, const struct hark_dets *d,
+    const struct hark_place *at)
+{
+    return at->left ? hark_chunk(p, pool, at->chunk)->word + at->slot * d->rows.width : NULL;
+}
+
+/* The place moves on, past a row that is there. */
+static inline void hark_dets_pass(struct hark *p, const struct hark_pool *pool, const struct hark_dets *d,
+    struct hark_place *at)
+{
+    at->left--;
+    if ((++at->slot + 1) * d->rows.width <= HARK_CHUNK_WORDS) return;
+    at->chunk = hark_chunk(p, pool, at->chunk)->next;
+    at->slot = 0;
+}
+
 static inline uint64_t *hark_dets_next(struct hark *p, const struct hark_pool *pool, const struct hark_dets *d,
     struct hark_place *at)
 {
-    if (at->left == 0) return NULL;
-    struct hark_chunk *c = hark_chunk(p, pool, at->chunk);
-    uint64_t *row = c->word + at->slot * d->rows.width;
-    at->left--;
-    if ((++at->slot + 1) * d->rows.width > HARK_CHUNK_WORDS) {
-        at->chunk = c->next;
-        at->slot = 0;
-    }
+    uint64_t *row = hark_dets_at(p, pool, d, at);
+    if (row) hark_dets_pass(p, pool, d, at);
     return row;
 }
 
@@ -147,17 +178,16 @@ static inline void hark_dets_forget_places(struct hark_dets *d)
 }
 
 /* Where to begin looking for loose rows; nothing to walk if there are none. */
-static inline struct hark_place hark_dets_loose(struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
+HARK_HOT struct hark_place hark_dets_loose(struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
 {
-    struct hark_place at = d->low.chunk ? d->low : hark_queue_begin(&d->rows), here = at;
-    if (d->loose == 0) {
-        hark_zero(&d->low, sizeof d->low);
-        return d->low;
+    struct hark_place at = {0, 0, 0};
+    if (d->loose) {
+        at = d->low.chunk ? d->low : hark_queue_begin(&d->rows);
+        for (const uint64_t *row; (row = hark_dets_at(p, pool, d, &at)) != NULL && !hark_det_loose(d, row);)
+            hark_dets_pass(p, pool, d, &at);
     }
-    for (const uint64_t *row; (row = hark_dets_next(p, pool, d, &at)) != NULL; here = at)
-        if (hark_det_holders(d, row) < d->most) break;
-    d->low = here;
-    return here;
+    d->low = at;
+    return at;
 }
 
 /* The row that rsn belongs to, or NULL. */
@@ -197,32 +227,43 @@ static inline uint64_t *hark_dets_place(struct hark *p, const struct hark_pool *
     return found;
 }
 
-/* Finds or makes the row of x, without holders; a chunk has been reserved. */
-static inline uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
+/* A new row behind all others, of an rsn above theirs, without holders; a chunk has been reserved. */
+HARK_HOT uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn,
+    uint64_t ssn, uint64_t channel)
+{
+    uint64_t *row = hark_queue_push(p, pool, &d->rows);
+    row[0] = rsn;
+    row[1] = ssn;
+    row[2] = channel;
+    d->top = hark_det_last(row);
+    if (d->low.chunk) d->low.left++;
+    if (d->recent.chunk) d->recent.left++;
+    if (d->most == 0 || d->loose++) return row;
+    d->low.chunk = d->rows.tail;
+    d->low.slot = d->rows.fill - 1;
+    d->low.left = 1;
+    return row;
+}
+
+HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
     const struct hark_det *x, bool *made)
 {
-    uint64_t *row = hark_dets_find(p, pool, d, x->rsn), fresh[HARK_DET_WORDS] = {0};
+    uint64_t *row = hark_dets_find(p, pool, d, x->rsn);
+    uint64_t fresh[HARK_DET_WORDS] = {x->rsn, x->ssn, (uint64_t)x->ctx << 32 | x->src};
     *made = row == NULL;
     if (row) return row;
-    fresh[0] = x->rsn;
-    fresh[1] = x->ssn;
-    fresh[2] = (uint64_t)x->ctx << 32 | x->src;
-    row = hark_queue_push(p, pool, &d->rows);
-    if (x->rsn > d->top) {
-        hark_copy(row, fresh, 24);
-        if (d->low.chunk) d->low.left++;
-        if (d->recent.chunk) d->recent.left++;
-        if (d->loose == 0 && d->most) {
-            d->low.chunk = d->rows.tail;
-            d->low.slot = (d->rows.skip + d->rows.count - 1) % hark_queue_per_chunk(&d->rows);
-            d->low.left = 1;
-        }
-        d->top = hark_det_last(row);
-    } else {
-        row = hark_dets_place(p, pool, d, fresh);
-    }
+    hark_queue_push(p, pool, &d->rows);
     if (d->most) d->loose++;
-    return row;
+    return hark_dets_place(p, pool, d, fresh);
+}
+
+/* Finds or makes the row of x, without holders; a chunk has been reserved. */
+HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct hark_dets *d, const struct hark_det *x,
+    bool *made)
+{
+    if (x->rsn <= d->top) return hark_dets_put_before(p, pool, d, x, made);
+    *made = true;
+    return hark_dets_append(p, pool, d, x->rsn, x->ssn, (uint64_t)x->ctx << 32 | x->src);
 }
 
 /* `rank` holds all of first .. last. */
@@ -232,7 +273,6 @@ static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, 
     struct hark_place at = hark_dets_loose(p, pool, d);
     for (uint64_t *row; (row = hark_dets_next(p, pool, d, &at)) != NULL && row[0] <= last;)
         if (row[0] >= first && hark_det_last(row) <= last) hark_det_hold(d, row, rank);
-    hark_dets_loose(p, pool, d);
 }
 
 /* `rank` has lost what it held: rows become loose again, acknowledged or not.                        erratum S-5' */
@@ -258,7 +298,7 @@ static inline void hark_dets_release_all(struct hark *p, const struct hark_pool 
 static inline void hark_dets_trim(struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn)
 {
     for (uint64_t *row; (row = hark_queue_first(p, pool, &d->rows)) != NULL && hark_det_last(row) <= rsn;) {
-        if (hark_det_holders(d, row) < d->most) d->loose--;
+        if (hark_det_loose(d, row)) d->loose--;
         hark_queue_pop(p, pool, &d->rows);
     }
     if (d->rows.count == 0) d->top = 0;
@@ -335,12 +375,18 @@ static inline uint32_t hark_owed_search(const struct hark *p, const struct hark_
     return low;
 }
 
+/* Does what is owed go on where `o` ends, or before? */
+static inline bool hark_owed_reaches(const struct hark_owed *o, uint32_t peer, uint32_t creator, uint64_t first)
+{
+    return o->peer == peer && o->creator == creator && first <= o->last + 1;
+}
+
 /* Joins neighbours i and i + 1 if they touch. */
 static inline bool hark_owed_join(struct hark *p, struct hark_table *t, uint32_t i)
 {
     if (i + 1 >= t->count) return false;
     struct hark_owed *a = (struct hark_owed *)hark_row(p, t, i), *b = (struct hark_owed *)hark_row(p, t, i + 1);
-    if (a->peer != b->peer || a->creator != b->creator || b->first > a->last + 1) return false;
+    if (!hark_owed_reaches(a, b->peer, b->creator, b->first)) return false;
     if (b->last > a->last) a->last = b->last;
     hark_remove(p, t, i + 1);
     return true;
@@ -351,12 +397,17 @@ static inline void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t 
     uint64_t last)
 {
     uint32_t i = hark_owed_search(p, t, peer, creator, first);
-    struct hark_owed *o = (struct hark_owed *)hark_insert(p, t, i);
-    o->peer = peer;
-    o->creator = creator;
-    o->first = first;
-    o->last = last;
-    if (i > 0 && hark_owed_join(p, t, i - 1)) i--;
+    struct hark_owed *o = i > 0 ? (struct hark_owed *)hark_row(p, t, i - 1) : NULL;
+    if (o && hark_owed_reaches(o, peer, creator, first)) {
+        if (last > o->last) o->last = last;
+        i--;
+    } else {
+        o = (struct hark_owed *)hark_insert(p, t, i);
+        o->peer = peer;
+        o->creator = creator;
+        o->first = first;
+        o->last = last;
+    }
     while (hark_owed_join(p, t, i)) {}
 }
 

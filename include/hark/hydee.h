@@ -424,8 +424,10 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
     else if (event->type == HARK_DELIVER) status = hark_hydee_deliver(s, event);
     else status = hark_hydee_other(s, event, fx);
     if (status < 0 || s->gone) return status;
-    if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_hydee_captured(s);
-    if (mode != HARK_W_RUN && s->wave.mode == HARK_W_RUN) hark_hydee_gc(s, newest != hark_hydee_newest(s));
+    if (s->wave.mode != mode) {
+        if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_hydee_captured(s);
+        if (s->wave.mode == HARK_W_RUN) hark_hydee_gc(s, newest != hark_hydee_newest(s));
+    }
     p->more = 0;
     if (!s->busy && hark_step_rests(&s->ends, &s->wave)) return HARK_OK;
     status = hark_hydee_pump(s, fx);

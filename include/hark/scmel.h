@@ -8,7 +8,7 @@
  *
  *   Algorithm 1, lines                     function
  *   1-9    SendMsg                         hark_scmel_send, hark_scmel_transmit
- *   10-18  ReceiveMsg                      hark_scmel_frame (determinants, 15-16), hark_scmel_arrive (order, 11-12),
+ *   10-18  ReceiveMsg                      hark_scmel_message (determinants, 15-16), hark_scmel_arrive (order, 11-12),
  *                                          hark_scmel_deliver (rsn, 13-14)
  *   19-21  ReceiveDetAck                   hark_scmel_acks
  *   22-27  Checkpoint                      wave.h, hark_scmel_captured, hark_scmel_commit
@@ -83,19 +83,25 @@ static inline bool hark_scmel_dets_ok(struct hark_scmel *s, const uint8_t *b, ui
     return true;
 }
 
-/* Is the frame well-formed? *dets: how many determinants it has. */
-static inline bool hark_scmel_length_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
+/* Is the message well-formed? *dets: how many determinants it has. */
+static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
+    uint32_t length, uint32_t *dets)
+{
+    if (length < 8 || hark_get32(b + 4) != s->k) return false;
+    *dets = hark_get16(b);
+    if (h->src == s->ends.me && length != 8) return false;
+    return length == 8 + *dets * hark_det_bytes(s->k) + hark_get16(b + 2) * HARK_ACK_BYTES &&
+           hark_scmel_dets_ok(s, b + 8, *dets);
+}
+
+/* And a control frame? */
+static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
     uint32_t length, uint32_t *dets)
 {
     uint32_t bytes = hark_det_bytes(s->k), sents;
     *dets = 0;
-    if (h->type != HARK_APP && h->src == s->ends.me) return false;
+    if (h->src == s->ends.me) return false;
     switch (h->type) {
-    case HARK_APP:
-        if (length < 8 || hark_get32(b + 4) != s->k) return false;
-        *dets = hark_get16(b);
-        if (h->src == s->ends.me && length != 8) return false;
-        return length == 8 + *dets * bytes + hark_get16(b + 2) * HARK_ACK_BYTES && hark_scmel_dets_ok(s, b + 8, *dets);
     case HARK_S_ACK: return length % HARK_ACK_BYTES == 0;
     case HARK_S_SPREAD:
         *dets = length / bytes;
@@ -112,64 +118,81 @@ static inline bool hark_scmel_length_ok(struct hark_scmel *s, const struct hark_
     }
 }
 
-/* Room for whatever the frame may add, before anything moves. */
-static inline int hark_scmel_room(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    uint32_t dets)
+/* Room for whatever a frame may add that names so many channels and determinants, before anything moves. */
+static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint32_t dets)
 {
     struct hark *p = &s->head;
     const struct hark_shape *shape = &hark_scmel_shape;
-    uint32_t channels = h->type == HARK_S_DETS ? hark_get16(b + 4) + 1u : 1;
     int status = hark_reserve(p, shape, &s->ends.channels, channels);
     if (status >= 0 && dets) status = hark_pool_reserve(p, shape, &s->pool, dets);
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->logs, dets);
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->owed, dets);
-    if (status >= 0 && h->type == HARK_APP) status = hark_reserve(p, shape, &s->ends.waiting, 1);
-    if (status >= 0 && h->type >= HARK_S_ACK) status = hark_reserve(p, shape, &s->pairs, 1);
-    if (status >= 0 && h->type != HARK_APP && h->type < HARK_S_ACK)
-        status = hark_wave_reserve(p, shape, &s->ends, &s->wave, length);
     if (status >= 0 && s->wave.mode != HARK_W_RUN)
         status = hark_reserve(p, shape, &s->positions, s->ends.channels.count + channels + s->logs.count + dets + 1);
     return status;
 }
 
-/* Any frame. Determinants and acknowledgements count whenever the incarnations are current, also those of a
+/* ReceiveMsg. Determinants and acknowledgements count whenever the incarnations are current, also those of a
  * duplicate and of a message that waits for its turn (S-2). Only behind a gap they wait with their message: stored
  * before those that earlier messages took, they would leave holes in what a failed process is told (v10). */
-static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
+    struct hark_effects *fx)
+{
+    uint32_t dets;
+    if (!hark_scmel_message_ok(s, h, b, length, &dets)) return HARK_EFRAME;
+    int age = hark_age_by(&s->ends, h, hark_inc_of(&s->head, &s->ends, h->src));
+    if (age == HARK_OLDER) return hark_scmel_older(s, h, fx);
+    if (age == HARK_NEWER) return hark_fate(fx, HARK_HOLD);
+    int status = hark_scmel_room(s, 1, dets);
+    if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.waiting, 1);
+    if (status < 0) return status;
+    struct hark_scmel_channel *c = hark_scmel_channel(s, h->src, h->ctx);
+    if (h->ssn <= c->channel.recv + 1) hark_scmel_absorb_all(s, h, b + 8, dets, false);
+    hark_scmel_acks(s, h, b + 8 + dets * hark_det_bytes(s->k), hark_get16(b + 2));
+    return hark_scmel_arrive(s, c, h, fx);
+}
+
+/* A control frame. ACK and SPREAD are judged as messages are. */
+HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
+    struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    struct hark_head h, as_app;
+    struct hark_head as_app = *h;
     uint32_t dets;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SCMEL) < 0 || !hark_head_valid(&s->ends, &h))
-        return HARK_EFRAME;
-    const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
-    uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
-    if (h.src == HARK_RECOVERY || !hark_scmel_length_ok(s, &h, b, length, &dets)) return HARK_EFRAME;
-    as_app = h;
-    if (h.type == HARK_S_ACK || h.type == HARK_S_SPREAD) as_app.type = HARK_APP;
+    if (!hark_scmel_control_ok(s, h, b, length, &dets)) return HARK_EFRAME;
+    if (h->type == HARK_S_ACK || h->type == HARK_S_SPREAD) as_app.type = HARK_APP;
     int age = hark_age(p, &s->ends, &as_app);
-    if (age == HARK_OLDER && h.type == HARK_APP) return hark_scmel_older(s, &h, fx);
     if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
-    int status = hark_scmel_room(s, &h, b, length, dets);
+    int status = hark_scmel_room(s, h->type == HARK_S_DETS ? hark_get16(b + 4) + 1u : 1, dets);
+    if (status >= 0 && h->type >= HARK_S_ACK) status = hark_reserve(p, &hark_scmel_shape, &s->pairs, 1);
+    if (status >= 0 && h->type < HARK_S_ACK)
+        status = hark_wave_reserve(p, &hark_scmel_shape, &s->ends, &s->wave, length);
     if (status < 0) return status;
-    switch (h.type) {
-    case HARK_APP:
-        if (h.ssn <= hark_scmel_channel(s, h.src, h.ctx)->channel.recv + 1)
-            hark_scmel_absorb_all(s, &h, b + 8, dets, false);
-        hark_scmel_acks(s, &h, b + 8 + dets * hark_det_bytes(s->k), hark_get16(b + 2));
-        return hark_scmel_arrive(s, &h, fx);
-    case HARK_S_ACK: hark_scmel_acks(s, &h, b, length / HARK_ACK_BYTES); return HARK_OK;
-    case HARK_S_SPREAD: hark_scmel_absorb_all(s, &h, b, dets, true); return HARK_OK;
-    case HARK_S_DETS: return hark_scmel_dets(s, &h, b, fx);
-    case HARK_S_READY: return hark_scmel_ready(s, &h, b, fx);
-    case HARK_S_DONE: return hark_scmel_done(s, &h, fx);
-    case HARK_W_MARK: hark_scmel_channel(s, h.src, h.ctx); /* fall through */
-    default: return hark_wave_frame(p, &s->ends, &s->wave, &h, b, length, s->recovering != 0, fx);
+    switch (h->type) {
+    case HARK_S_ACK: hark_scmel_acks(s, h, b, length / HARK_ACK_BYTES); return HARK_OK;
+    case HARK_S_SPREAD: hark_scmel_absorb_all(s, h, b, dets, true); return HARK_OK;
+    case HARK_S_DETS: return hark_scmel_dets(s, h, b, fx);
+    case HARK_S_READY: return hark_scmel_ready(s, h, b, fx);
+    case HARK_S_DONE: return hark_scmel_done(s, h, fx);
+    case HARK_W_MARK: hark_scmel_channel(s, h->src, h->ctx); /* fall through */
+    default: return hark_wave_frame(p, &s->ends, &s->wave, h, b, length, s->recovering != 0, fx);
     }
 }
 
+/* Any frame. */
+static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_head h;
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SCMEL) < 0 || !hark_head_valid(&s->ends, &h) ||
+        h.src == HARK_RECOVERY)
+        return HARK_EFRAME;
+    const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
+    uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
+    return h.type == HARK_APP ? hark_scmel_message(s, &h, b, length, fx) : hark_scmel_control(s, &h, b, length, fx);
+}
+
 /* Y restarts from an image. Of its determinants it knows the order, not who still holds them. */
-static inline int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event *event)
+HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event *event)
 {
     struct hark *p = &s->head;
     uint32_t generations = s->wave.generations, k = s->k;
@@ -200,31 +223,35 @@ static inline int hark_scmel_restarted(struct hark_scmel *s, const struct hark_e
     return HARK_OK;
 }
 
-static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+/* CHECKPOINT_POINT, and STORED. */
+HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    int status;
+    if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
+    int status = hark_wave_reserve(p, &hark_scmel_shape, &s->ends, &s->wave, 0);
+    if (status >= 0)
+        status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->ends.channels.count + s->logs.count + 1);
+    if (status < 0) return status;
+    if (event->type == HARK_STORED) hark_scmel_stored(s, event, fx);
+    else hark_wave_point(p, &s->ends, &s->wave, event->u.point.due, s->recovering != 0, fx);
+    return HARK_OK;
+}
+
+static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+{
     switch (event->type) {
     case HARK_SEND: return hark_scmel_send(s, event, fx);
     case HARK_ARRIVE: return hark_scmel_frame(s, event, fx);
     case HARK_DELIVER: return hark_scmel_deliver(s, event, fx);
     case HARK_MISS: return hark_scmel_miss(s, fx);
     case HARK_CHECKPOINT_POINT:
-    case HARK_STORED:
-        if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
-        status = hark_wave_reserve(p, &hark_scmel_shape, &s->ends, &s->wave, 0);
-        if (status >= 0)
-            status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->ends.channels.count + s->logs.count + 1);
-        if (status < 0) return status;
-        if (event->type == HARK_STORED) hark_scmel_stored(s, event, fx);
-        else hark_wave_point(p, &s->ends, &s->wave, event->u.point.due, s->recovering != 0, fx);
-        return HARK_OK;
+    case HARK_STORED: return hark_scmel_checkpoint(s, event, fx);
     case HARK_FAILED: return hark_scmel_failed(s, event, fx);
     case HARK_RESTARTED: return hark_scmel_restarted(s, event);
     case HARK_QUIET: return hark_scmel_quiet(s, fx);
     case HARK_IDLE:
         if (s->owed.count) s->ack_all = s->busy = 1;
-        if (event->u.idle.stable && !s->awaited && hark_scmel_unstable(p)) s->spread = s->busy = 1;
+        if (event->u.idle.stable && !s->awaited && hark_scmel_unstable(&s->head)) s->spread = s->busy = 1;
         return HARK_OK;
     case HARK_CONTINUE: return HARK_OK;
     default: return HARK_EINVAL;
@@ -246,9 +273,12 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
     uint64_t newest = mode == HARK_W_RUN ? 0 : hark_scmel_newest(s);
     status = hark_scmel_dispatch(s, event, fx);
     if (status != HARK_OK || s->gone) return status;
-    if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_scmel_captured(s);
-    if (mode != HARK_W_RUN && s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, newest != hark_scmel_newest(s));
-    status = hark_scmel_pump(s, fx);
+    if (s->wave.mode != mode) {
+        if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_scmel_captured(s);
+        if (s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, newest != hark_scmel_newest(s));
+    }
+    bool rests = (s->busy | s->offer_peer) == 0 && hark_step_rests(&s->ends, &s->wave);
+    status = rests ? HARK_OK : hark_scmel_pump(s, fx);
     p->more = status == HARK_MORE;
     return status;
 }

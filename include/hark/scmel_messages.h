@@ -29,7 +29,7 @@ static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_
         w->open = 1;
         for (const uint64_t *row; (row = hark_dets_next(p, &s->pool, *d, &w->at)) != NULL;) {
             if (w->list == 1 && row[0] > s->rsn) break;
-            if (w->list == 0 || (hark_det_holders(*d, row) < (*d)->most && !hark_det_held(*d, row, to))) return row;
+            if (w->list == 0 || hark_dets_goes(*d, row, to)) return row;
         }
     }
 }
@@ -45,19 +45,31 @@ HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
     return loose;
 }
 
+/* What a message to `to` takes along of a list, from beyond `carried` up to `last`: added to the *n at b. */
+static inline bool hark_scmel_carry_list(struct hark_scmel *s, struct hark_dets *d, uint32_t creator, uint32_t to,
+    uint64_t carried, uint64_t last, uint8_t *b, uint32_t room, uint32_t *n)
+{
+    const uint32_t bytes = hark_det_bytes(s->k);
+    struct hark_place at = hark_dets_loose(&s->head, &s->pool, d);
+    for (const uint64_t *row; (row = hark_dets_next(&s->head, &s->pool, d, &at)) != NULL && row[0] <= last;) {
+        if (row[0] <= carried || !hark_dets_goes(d, row, to)) continue;
+        if ((*n + 1) * bytes > room) return false;
+        if (b) hark_det_write(b + *n * bytes, d, row, creator, s->ends.me, s->k);
+        ++*n;
+    }
+    return true;
+}
+
 /* Writes what a message to `to` takes along, *n determinants; false if it does not fit. b NULL: only counts. */
 static inline bool hark_scmel_carry(struct hark_scmel *s, uint32_t to, uint64_t carried, uint8_t *b, uint32_t room,
     uint32_t *n)
 {
-    struct hark_scmel_walk w = {1, 0, {0, 0, 0}};
-    uint32_t bytes = hark_det_bytes(s->k), creator;
-    struct hark_dets *d;
     *n = 0;
-    for (const uint64_t *row; (row = hark_scmel_walk(s, &w, to, &d, &creator)) != NULL;) {
-        if (w.list == 1 && row[0] <= carried) continue;
-        if ((*n + 1) * bytes > room) return false;
-        if (b) hark_det_write(b + *n * bytes, d, row, creator, s->ends.me, s->k);
-        ++*n;
+    if (!hark_scmel_carry_list(s, &s->own, s->ends.me, to, carried, s->rsn, b, room, n)) return false;
+    for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++) {
+        struct hark_scmel_log *log = hark_scmel_log_at(s, i);
+        if (log->rank == to) continue;
+        if (!hark_scmel_carry_list(s, &log->dets, log->rank, to, 0, UINT64_MAX, b, room, n)) return false;
     }
     return true;
 }
@@ -67,7 +79,7 @@ static inline bool hark_scmel_carry(struct hark_scmel *s, uint32_t to, uint64_t 
 static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t carried)
 {
     uint32_t n;
-    return hark_scmel_unstable(&s->head) <= HARK_SCMEL_ROOM / hark_det_bytes(s->k) ||
+    return hark_scmel_unstable(&s->head) * hark_det_bytes(s->k) <= HARK_SCMEL_ROOM ||
            hark_scmel_carry(s, to, carried, NULL, HARK_SCMEL_ROOM, &n);
 }
 
@@ -128,9 +140,13 @@ static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head 
     for (uint32_t left = n; left > 0; left--, b += HARK_ACK_BYTES) {
         uint32_t creator = hark_get32(b);
         uint64_t first = hark_get64(b + 8), last = first + hark_get32(b + 4) - 1;
-        struct hark_scmel_log *log = creator == s->ends.me ? NULL : hark_scmel_log(s, creator, false);
-        if (creator == s->ends.me) hark_dets_hold(&s->head, &s->pool, &s->own, first, last, h->src);
-        else if (log && creator != h->src) hark_dets_hold(&s->head, &s->pool, &log->dets, first, last, h->src);
+        struct hark_dets *d = &s->own;
+        if (creator != s->ends.me) {
+            struct hark_scmel_log *log = creator == h->src ? NULL : hark_scmel_log(s, creator, false);
+            if (log == NULL) continue;
+            d = &log->dets;
+        }
+        hark_dets_hold(&s->head, &s->pool, d, first, last, h->src);
     }
     if (n && s->awaited) s->awaited--; /* or to something else: then it is too early */
     for (uint32_t i = s->late ? hark_channel_search(&s->head, &s->ends, h->src, 0) : UINT32_MAX;
@@ -139,14 +155,19 @@ static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head 
     if (s->late) s->busy = 1;
 }
 
+/* Are so many that they go to the next ranks? By default, half of what fits; without a division on the way of every
+ * message. */
+static inline bool hark_scmel_many(const struct hark_scmel *s, uint64_t loose)
+{
+    return HARK_SCMEL_LOOSE ? loose + 1 > HARK_SCMEL_LOOSE : (loose + 1) * 2 * hark_det_bytes(s->k) > HARK_SCMEL_ROOM;
+}
+
 /* Loose determinants have become many: they go to the next ranks before a message has to wait for them (I10). */
 static inline void hark_scmel_grown(struct hark_scmel *s)
 {
-    const uint32_t fit = HARK_SCMEL_ROOM / hark_det_bytes(s->k);
-    const uint32_t limit = HARK_SCMEL_LOOSE ? HARK_SCMEL_LOOSE : fit / 2;
-    if (s->fresh < limit || s->awaited) return;
+    if (!hark_scmel_many(s, s->fresh) || s->awaited) return;
     s->fresh = 0;
-    if (hark_scmel_unstable(&s->head) < limit || s->ends.ranks < 2) return;
+    if (!hark_scmel_many(s, hark_scmel_unstable(&s->head)) || s->ends.ranks < 2) return;
     s->spread = s->busy = 1;
 }
 
@@ -169,7 +190,7 @@ static inline void hark_scmel_absorb(struct hark_scmel *s, const struct hark_hea
     for (uint32_t i = 0; i < x->holders && h->re >= s->ends.re; i++)
         if (x->holder[i] != s->ends.me && x->holder[i] != x->creator) hark_det_hold(d, row, x->holder[i]);
     if (mine) return;
-    if (made && hark_det_holders(d, row) < d->most) s->fresh++;
+    if (made && hark_det_loose(d, row)) s->fresh++;
     if (made || forced || h->src != x->creator || end > log->acked)
         hark_owed_add(p, &s->owed, h->src, x->creator, x->rsn, end);
     if (h->src == x->creator && end > log->acked) log->acked = end;
@@ -192,10 +213,9 @@ static inline void hark_scmel_absorb_all(struct hark_scmel *s, const struct hark
 
 /* May this arrived message be handed up? In replay only the one that rsn + 1 names; where no determinant of rsn + 1
  * is left but later ones are, any that none names.                                                     erratum S-3 */
-static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
+HARK_COLD bool hark_scmel_turn_replayed(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     struct hark *p = &s->head;
-    if (s->mode == HARK_SCMEL_NORMAL) return true;
     if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return false;
     const uint64_t *row = hark_dets_find(p, &s->pool, &s->own, s->rsn + 1);
     if (row) return hark_det_is(row, src, ctx, ssn);
@@ -203,6 +223,11 @@ static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t 
     while ((row = hark_dets_next(p, &s->pool, &s->own, &at)) != NULL)
         if (row[0] > s->rsn && hark_det_is(row, src, ctx, ssn)) return false;
     return true;
+}
+
+static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
+{
+    return s->mode == HARK_SCMEL_NORMAL || hark_scmel_turn_replayed(s, src, ctx, ssn);
 }
 
 static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer)
@@ -213,7 +238,7 @@ static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer)
 
 /* Replay is over when no determinant is left and every replayed message has arrived: a process without any may
  * still be the only one that a replay gives another's determinant to (v6). */
-static inline void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *fx)
+HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top > s->rsn) return;
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
@@ -228,7 +253,7 @@ static inline void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effec
 }
 
 /* An arrived message that is here already: held for its turn, or a duplicate. */
-static inline int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     bool found;
     hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
@@ -239,9 +264,9 @@ static inline int hark_scmel_again(struct hark_scmel *s, const struct hark_head 
 }
 
 /* ReceiveMsg, when its determinants have been taken: OutOfOrder.                                        l. 11-12, 17 */
-static inline int hark_scmel_arrive(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_channel *c, const struct hark_head *h,
+    struct hark_effects *fx)
 {
-    struct hark_scmel_channel *c = hark_scmel_channel(s, h->src, h->ctx);
     if (h->ssn <= c->channel.recv) return hark_scmel_again(s, h, fx);
     if (h->ssn > c->channel.recv + 1) {
         c->channel.flags |= HARK_GAP;
@@ -263,13 +288,13 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, const struct hark_head
         c->channel.flags = (uint16_t)(c->channel.flags & ~HARK_GAP);
         hark_scmel_offer(s, h->src);
     }
-    hark_scmel_try_normal(s, fx);
+    if (s->mode != HARK_SCMEL_NORMAL) hark_scmel_try_normal(s, fx);
     return HARK_OK;
 }
 
 /* A message from or to an earlier self. What had arrived then and waits is taken, anything else is dropped: a
  * process that nobody depended on may have sent something else under the same ssn the second time. */
-static inline int hark_scmel_older(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+HARK_COLD int hark_scmel_older(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     const struct hark_scmel_channel *c =
         (const struct hark_scmel_channel *)(const void *)hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
@@ -279,7 +304,7 @@ static inline int hark_scmel_older(struct hark_scmel *s, const struct hark_head 
 }
 
 /* rsn has grown in replay: what is next? */
-static inline void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
+HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
 {
     bool found;
     if (s->mode != HARK_SCMEL_REPLAY) return;
@@ -294,13 +319,22 @@ static inline void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx
     }
 }
 
+/* In replay the delivery has its determinant already, or takes one that is left over. */
+HARK_COLD void hark_scmel_replayed(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+{
+    struct hark_det x = {s->ends.me, h->src, h->ctx, 0, h->ssn, s->rsn, {0}};
+    bool made;
+    hark_dets_put(&s->head, &s->pool, &s->own, &x, &made);
+    hark_scmel_next(s, fx);
+}
+
 /* The message is taken: it gets its rsn and its determinant.                                              l. 13-14 */
 static inline int hark_scmel_deliver(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_ends *e = &s->ends;
     struct hark_head h;
-    bool made, waits;
+    bool waits;
     if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SCMEL) < 0 || h.type != HARK_APP) return HARK_EFRAME;
     if (s->wave.at) return HARK_ESTATE;
     int status = hark_reserve(p, &hark_scmel_shape, &e->beyond, 1);
@@ -314,16 +348,15 @@ static inline int hark_scmel_deliver(struct hark_scmel *s, const struct hark_eve
         if (waits) return HARK_EINVAL; /* it was not handed up */
     }
     hark_deliver_mark(p, e, c, h.ssn);
-    struct hark_det x = {e->me, h.src, h.ctx, 0, h.ssn, ++s->rsn, {0}};
-    hark_dets_put(p, &s->pool, &s->own, &x, &made);
+    if (++s->rsn > s->own.top) hark_dets_append(p, &s->pool, &s->own, s->rsn, h.ssn, (uint64_t)h.ctx << 32 | h.src);
+    else hark_scmel_replayed(s, &h, fx);
     if (s->own.loose) s->fresh++;
-    hark_scmel_next(s, fx);
     hark_scmel_grown(s);
     return HARK_OK;
 }
 
 /* A look that found nothing is a choice too: it takes an rsn. Looks in a row that nobody was told of are one row. */
-static inline int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
+HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_det x = {s->ends.me, HARK_DET_MISS, 0, 0, 1, s->rsn + 1, {0}};
@@ -346,7 +379,7 @@ static inline int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
     s->rsn++;
     hark_dets_put(p, &s->pool, &s->own, &x, &made);
     if (s->own.loose) s->fresh++;
-    hark_scmel_next(s, fx);
+    if (s->mode != HARK_SCMEL_NORMAL) hark_scmel_next(s, fx);
     hark_scmel_grown(s);
     return HARK_OK;
 }
@@ -365,7 +398,7 @@ static inline void hark_scmel_remember(struct hark_scmel *s, uint32_t peer, uint
 }
 
 /* An image is taken: everyone stands still, and nothing is under way. */
-static inline void hark_scmel_captured(struct hark_scmel *s)
+HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
 {
     hark_scmel_remember(s, s->ends.me, 0, HARK_SCMEL_RSN, s->rsn);
     for (uint32_t i = 0; i < s->logs.count; i++) {
@@ -381,7 +414,7 @@ static inline void hark_scmel_captured(struct hark_scmel *s)
 
 /* A wave is over. If it committed and as many images are kept as there should be, what is older than the oldest
  * of them goes: never before COMMIT (section 2 b).                                                          l. 23-25 */
-static inline void hark_scmel_commit(struct hark_scmel *s, bool committed)
+HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
 {
     struct hark *p = &s->head;
     const struct hark_table *kept = &s->wave.kept;

@@ -45,7 +45,7 @@ static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effect
 
 /* Failure(Y), for every Y of D: determinants go to it at once, the next message to it may never come (S-5'). Those
  * of D that are at it begin collecting again.                                                             l. 28-36 */
-static inline int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_ends *e = &s->ends;
@@ -87,7 +87,7 @@ static inline int hark_scmel_failed(struct hark_scmel *s, const struct hark_even
 
 /* ReceiveDets: u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64} each; the determinants.
  * Those of mine are need, others become mine to hold. Fragments are taken in order (v10).                 l. 44-51 */
-static inline int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
+HARK_COLD int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
 {
     struct hark_scmel_pair *pair = hark_scmel_pair(s, h->src, true);
@@ -111,7 +111,7 @@ static inline int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *
 }
 
 /* READY from Y: u32 n, u32 0, {ctx u64, recv u64} each: from where it needs my messages.                    l. 38-42 */
-static inline int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
+HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
 {
     uint32_t n = hark_get32(b);
@@ -132,7 +132,7 @@ static inline int hark_scmel_ready(struct hark_scmel *s, const struct hark_head 
 
 /* DONE from Y: out of D. It may overtake READY, which then is dropped: Y is done when all has arrived that had been
  * posted at its failure, and nothing beyond that has been transmitted yet. */
-static inline int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+HARK_COLD int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     uint32_t i;
     if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_fate(fx, HARK_DISCARD);
@@ -144,7 +144,7 @@ static inline int hark_scmel_done(struct hark_scmel *s, const struct hark_head *
 }
 
 /* My own DONE is durable. */
-static inline void hark_scmel_stored(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD void hark_scmel_stored(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     uint32_t i;
     if (!s->persisting || event->u.stored.of != HARK_PERSIST || event->u.stored.id != s->ends.re) {
@@ -161,7 +161,7 @@ static inline void hark_scmel_stored(struct hark_scmel *s, const struct hark_eve
 
 /* QUIET: if everything has been replayed and the application does not take what its determinants say, it is not
  * piecewise deterministic: a divergence, not a hang. */
-static inline int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
+HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top <= s->rsn) return HARK_OK;
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
@@ -338,7 +338,7 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-static inline int hark_scmel_pump(struct hark_scmel *s, struct hark_effects *fx)
+HARK_COLD int hark_scmel_pump(struct hark_scmel *s, struct hark_effects *fx)
 {
     int status = HARK_OK;
     if (s->busy) {

@@ -128,6 +128,8 @@ void hark_log_trim(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t s
 /* The channel that pins most bytes: its peer should checkpoint. Returns 0 if no channel has any, else 1. */
 int hark_log_heaviest(const struct hark_log *log, uint32_t *peer, uint64_t *bytes);
 void hark_log_figures(const struct hark_log *log, struct hark_log_figures *figures);
+/* Of these, `bytes` alone. */
+uint64_t hark_log_bytes(const struct hark_log *log);
 /* The last failure in one line, or "". Valid until the next call on this log. */
 const char *hark_log_error(const struct hark_log *log);
 /* Frees all memory and removes all files of the log, not their directory. NULL is fine. */

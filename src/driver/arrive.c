@@ -211,8 +211,6 @@ void hark_driver_drop(struct hark_driver *d, struct hark_message *m)
 
 static void message_fill(struct hark_message *m, const uint8_t *header, uint32_t header_length, int32_t tag)
 {
-    m->next = m->previous = NULL;
-    m->owner = NULL;
     m->from = hark_get32(header + 4);
     m->ctx = hark_get16(header + 2);
     m->ssn = hark_get64(header + 24);
@@ -221,15 +219,9 @@ static void message_fill(struct hark_message *m, const uint8_t *header, uint32_t
     m->header_length = header_length;
 }
 
-void driver_handup(struct hark_driver *d, struct subject *s)
+/* A frame that was held, or came in pieces: a message that owns its payload. */
+static void handup_held(struct hark_driver *d, struct subject *s)
 {
-    if (s->frame) { /* still in the transport's memory: borrowed */
-        struct hark_message m = {.borrowed = 1, .length = s->length, .payload = s->arrived};
-        message_fill(&m, s->frame->header.at, s->frame->header.length, s->tag);
-        m.length = s->length;
-        d->hooks.handup(d->hooks.self, &m);
-        return;
-    }
     struct held *h = s->held;
     struct hark_message *m = malloc(sizeof *m + SMALL + h->header_length);
     if (m == NULL) {
@@ -244,6 +236,17 @@ void driver_handup(struct hark_driver *d, struct subject *s)
     free(h);
     up_add(d, m);
     d->hooks.handup(d->hooks.self, m);
+}
+
+void driver_handup(struct hark_driver *d, struct subject *s)
+{
+    if (s->frame == NULL) {
+        handup_held(d, s);
+        return;
+    }
+    struct hark_message m = {.borrowed = 1, .length = s->length, .payload = s->arrived}; /* in the transport's memory */
+    message_fill(&m, s->frame->header.at, s->frame->header.length, s->tag);
+    d->hooks.handup(d->hooks.self, &m);
 }
 
 void driver_hold(struct hark_driver *d, struct subject *s)

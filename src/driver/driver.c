@@ -16,11 +16,6 @@ int driver_fail(struct hark_driver *d, int status, const char *what, const char 
     return status;
 }
 
-void driver_set(uint64_t *figure, uint64_t value)
-{
-    __atomic_store_n(figure, value, __ATOMIC_RELAXED);
-}
-
 /* ---- effects ---------------------------------------------------------------------------------------------- */
 
 static int perform_store(struct hark_driver *d, const struct hark_effect *x)
@@ -360,7 +355,21 @@ static int wait_a_round(struct hark_driver *d)
     return moved != 0 || said > 0 ? moved : hark_driver_wait(d, -1);
 }
 
-static int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
+/* A SEND. Most have a TRANSMIT, and a RETAIN under protocols that log: their effects are performed here. */
+static inline int post(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+{
+    if (__builtin_expect(d->gone || d->hooks.observe, 0)) return driver_step_seldom(d, event, subject);
+    int status = d->protocol->step(d->core, event, &d->fx);
+    const struct hark_effect *x = d->fx.at;
+    uint32_t n = d->fx.count;
+    if (status != HARK_OK || n == 0 || n > 2 || x->type != HARK_TRANSMIT || (n == 2 && x[1].type != HARK_RETAIN))
+        return driver_effects(d, status, event, subject);
+    subject->next = n == 2 ? x + 1 : NULL;
+    status = driver_transmit(d, x, subject);
+    return status < 0 || n == 1 || subject->retained ? status : driver_retain(d, x + 1, subject);
+}
+
+static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
     uint64_t length)
 {
     uint32_t left = 0;
@@ -371,10 +380,10 @@ static int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ct
     e.u.send.ctx = ctx;
     e.u.send.length = length;
     e.u.send.digest = d->digest ? digest_of(payload, length, tag) : 0;
-    int status = driver_step(d, &e, &subject);
+    int status = post(d, &e, &subject);
     while (status == 1) { /* recovery has not told the core yet who is who */
         status = wait_a_round(d);
-        if (status >= 0) status = driver_step(d, &e, &subject);
+        if (status >= 0) status = post(d, &e, &subject);
     }
     if (status < 0) {
         driver_outgoing_abandon(d, &left);
@@ -406,11 +415,10 @@ int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, i
 
 int hark_driver_combined(struct hark_driver *d, const struct hark_name *name, uint64_t digest)
 {
-    struct subject subject = {0};
     struct hark_event e = {.type = HARK_COMBINED};
     e.u.combined.name = *name;
     e.u.combined.digest = digest;
-    int status = driver_step(d, &e, &subject);
+    int status = driver_step_bare(d, &e);
     return status < 0 ? status : driver_flush(d);
 }
 
@@ -422,12 +430,11 @@ static void choice_made(struct hark_driver *d)
 
 int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
 {
-    struct subject subject = {0};
     struct hark_event e = {.type = HARK_DELIVER};
     e.u.frame.header.at = m->header;
     e.u.frame.header.length = m->header_length;
     e.u.frame.length = m->length;
-    int status = driver_step(d, &e, &subject);
+    int status = driver_step_bare(d, &e);
     if (status != HARK_D_OK) return status;
     driver_up_remove(d, m);
     driver_count(&d->figures->deliveries, 1);
@@ -437,59 +444,53 @@ int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
 
 int hark_driver_miss(struct hark_driver *d)
 {
-    struct subject subject = {0};
     struct hark_event e = {.type = HARK_MISS};
-    int status = driver_step(d, &e, &subject);
+    int status = driver_step_bare(d, &e);
     if (status == HARK_D_OK) choice_made(d);
     return status;
 }
 
 int hark_driver_checkpoint(struct hark_driver *d, bool due)
 {
-    struct subject subject = {0};
     struct hark_event e = {.type = HARK_CHECKPOINT_POINT};
     e.u.point.due = due;
-    int status = driver_step(d, &e, &subject);
+    int status = driver_step_bare(d, &e);
     return status < 0 ? status : status == 1 ? 1 : driver_flush(d);
 }
 
 int hark_driver_quiet(struct hark_driver *d)
 {
-    struct subject subject = {0};
     struct hark_event e = {.type = HARK_QUIET};
-    return driver_step(d, &e, &subject);
+    return driver_step_bare(d, &e);
 }
 
 int hark_driver_stabilise(struct hark_driver *d)
 {
-    struct subject subject = {0};
     struct hark_event e = {.type = HARK_IDLE};
     e.u.idle.stable = true;
-    int status = driver_step(d, &e, &subject);
+    int status = driver_step_bare(d, &e);
     return status < 0 ? status : driver_flush(d);
 }
 
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
 {
-    struct subject subject = {0};
     for (uint32_t i = 0; i < failed->u.failed.inc_count; i++) {
         struct hark_incarnation x = failed->u.failed.inc[i];
         d->inc[x.rank == HARK_RECOVERY ? d->ranks : x.rank] = x.inc;
         driver_outgoing_forget(d, x.rank, x.inc);
     }
-    int status = driver_step(d, failed, &subject);
+    int status = driver_step_bare(d, failed);
     return status < 0 ? status : driver_flush(d);
 }
 
 int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok)
 {
-    struct subject subject = {0};
     struct hark_event e = {.type = HARK_STORED};
     (void)fact;
     e.u.stored.of = HARK_PERSIST;
     e.u.stored.ok = ok;
     e.u.stored.id = id;
-    int status = driver_step(d, &e, &subject);
+    int status = driver_step_bare(d, &e);
     return status < 0 ? status : driver_flush(d);
 }
 
@@ -520,10 +521,9 @@ int hark_driver_poll(struct hark_driver *d)
 
 int hark_driver_wait(struct hark_driver *d, int milliseconds)
 {
-    struct subject subject = {0};
     struct hark_event e = {.type = HARK_IDLE};
     uint64_t left = d->left;
-    int status = driver_step(d, &e, &subject);
+    int status = driver_step_bare(d, &e);
     if (status < 0) return status;
     status = driver_flush(d);
     if (status < 0) return status;

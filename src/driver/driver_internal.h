@@ -107,6 +107,11 @@ static inline void driver_count(uint64_t *figure, uint64_t more)
     __atomic_store_n(figure, __atomic_load_n(figure, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
 }
 
+static inline void driver_set(uint64_t *figure, uint64_t value)
+{
+    __atomic_store_n(figure, value, __ATOMIC_RELAXED);
+}
+
 /* In the log a group is no rank. */
 #define LOG_GROUP 0x80000000u
 static inline uint32_t log_peer(const struct hark_name *name)
@@ -120,7 +125,6 @@ int driver_effects(struct hark_driver *d, int status, const struct hark_event *e
 int driver_aftermath(struct hark_driver *d);
 int driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 int driver_fail(struct hark_driver *d, int status, const char *what, const char *why);
-void driver_set(uint64_t *figure, uint64_t value);
 
 int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject);
 int driver_flush(struct hark_driver *d);
@@ -153,6 +157,15 @@ static inline int driver_step(struct hark_driver *d, const struct hark_event *ev
     if (d->fx.at->type != HARK_HANDUP) return driver_effects(d, status, event, subject);
     driver_handup(d, subject);
     return d->offer || d->later ? driver_aftermath(d) : HARK_D_OK;
+}
+/* The same of an event whose effects are about no message. */
+static inline int driver_step_bare(struct hark_driver *d, const struct hark_event *event)
+{
+    bool seldom = d->gone || d->hooks.observe;
+    int status = __builtin_expect(seldom, 0) ? HARK_OK : d->protocol->step(d->core, event, &d->fx);
+    if (!seldom && status == HARK_OK && d->fx.count == 0) return HARK_D_OK;
+    struct subject none = {0};
+    return seldom ? driver_step_seldom(d, event, &none) : driver_effects(d, status, event, &none);
 }
 void driver_hold(struct hark_driver *d, struct subject *subject);
 void driver_discard(struct hark_driver *d, struct subject *subject);

@@ -28,7 +28,7 @@ int driver_retain(struct hark_driver *d, const struct hark_effect *x, const stru
     int status = hark_log_retain(d->log, log_peer(&x->name), x->name.ctx, x->name.ssn, part, 2);
     if (status < 0) return log_failed(d, status);
     driver_log_figures(d);
-    driver_from_log(d, &x->name);
+    if (d->waiting_count) driver_from_log(d, &x->name);
     return HARK_D_OK;
 }
 
@@ -45,10 +45,9 @@ int driver_reserve(struct hark_driver *d, const struct hark_name *name, struct s
 
 void driver_log_figures(struct hark_driver *d)
 {
-    struct hark_log_figures f;
-    hark_log_figures(d->log, &f);
-    driver_set(&d->figures->log_bytes, f.bytes);
-    if (f.bytes > d->figures->log_bytes_peak) driver_set(&d->figures->log_bytes_peak, f.bytes);
+    uint64_t bytes = hark_log_bytes(d->log);
+    driver_set(&d->figures->log_bytes, bytes);
+    if (bytes > d->figures->log_bytes_peak) driver_set(&d->figures->log_bytes_peak, bytes);
 }
 
 struct buffer {

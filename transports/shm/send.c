@@ -198,7 +198,7 @@ static int send_place(struct end *e, struct out *out, const struct hark_outgoing
 }
 
 /* Piece by piece, so that the receiver copies one while we copy the next. */
-static int send_kept(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length, struct lent_place place)
+HARK_COLD int send_kept(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length, struct lent_place place)
 {
     bool there = o->part[0].at == o->keep;
     if (!out->half) {
@@ -226,7 +226,7 @@ static int send_kept(struct end *e, struct out *out, struct hark_outgoing *o, ui
 }
 
 /* The record that begins a frame: its header and the first `part` bytes of its payload. */
-static int send_first(struct end *e, struct out *out, const struct hark_outgoing *o, uint64_t length, uint64_t part)
+HARK_HOT int send_first(struct end *e, struct out *out, const struct hark_outgoing *o, uint64_t length, uint64_t part)
 {
     struct ring_record *record = NULL;
     if (__builtin_expect((out->writer.tail & (out->writer.size - 1)) >= out->writer.rewind, 0)) ring_rewind(&out->writer, length);
@@ -288,7 +288,7 @@ static int find_out(struct end *e, uint32_t number, const struct hark_outgoing *
 }
 
 /* A frame of more than one record. */
-static int send_long(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length)
+HARK_COLD int send_long(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length)
 {
     if (!out->half) {
         uint32_t header = o->header.length;
