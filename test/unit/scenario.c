@@ -186,8 +186,8 @@ static void every_keyword(void **state)
         assert_string_equal(s.schedule[i].text, lines[i]);
         assert_int_equal(s.schedule[i].transcript, transcript[i]);
     }
-    assert_int_equal(s.schedule[0].line, 37);
-    assert_int_equal(s.schedule[1].line, 39);
+    assert_int_equal(s.schedule[0].line, 39);
+    assert_int_equal(s.schedule[1].line, 41);
     assert_round(&s);
     hark_scenario_free(&s);
     assert_empty(&s);
