@@ -1,5 +1,6 @@
 #!/bin/bash
-# Every configuration of this folder, to its end or to MEMORY: a Markdown table on standard output. verify.sh HARK [MEMORY [FILE...]]
+# Every configuration of this folder, to its end or to MEMORY: a Markdown table on standard output; those that say so in their first line are
+# reduced. verify.sh HARK [MEMORY [FILE...]]
 set -u
 hark=$1 memory=${2:-8G}; shift; shift $(($# < 1 ? $# : 1))
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,9 +11,10 @@ worst=0
 echo "| configuration | protocol | fails | control | states | steps | depth | seconds | states/s | bytes/state | verdict |"
 echo "|-|-|-|-|-:|-:|-:|-:|-:|-:|-|"
 for file; do
-  name=$(basename "$file" .hark) atomic= control="each frame"
-  case $name in atomic-*) atomic=--atomic control="at once" ;; esac
-  "$hark" check $atomic --max-memory "$memory" --json "$work/json" -o "$work/violation.hark" "$file" >"$work/out" 2>&1 || {
+  name=$(basename "$file" .hark) with= control="each frame"
+  case $name in atomic-*) with=--atomic control="at once" ;; esac
+  grep -q '^# with --reduce' "$file" && with=--reduce control="each frame, reduced"
+  "$hark" check $with --max-memory "$memory" --json "$work/json" -o "$work/violation.hark" "$file" >"$work/out" 2>&1 || {
     worst=1
     cat "$work/out" >&2
   }
