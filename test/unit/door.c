@@ -207,6 +207,7 @@ static void test_words(void **state)
 {
     static const int status[] = {HARK_OK, HARK_MORE, HARK_WAIT, HARK_EINVAL, HARK_EFRAME, HARK_EFULL, HARK_ENOROOM, HARK_ESTATE,
         HARK_EIMAGE};
+    static const uint32_t none[] = {0, HARK_CONTINUE + 1, HARK_TRANSMIT - 1, HARK_RECOVERED + 1};
     (void)state;
     for (unsigned i = 0; i < HARK_COUNT(status); i++)
         for (unsigned k = 0; k < i; k++) assert_string_not_equal(hark_status_text(status[i]), hark_status_text(status[k]));
@@ -216,8 +217,7 @@ static void test_words(void **state)
     assert_string_equal(hark_event_text(HARK_CONTINUE), "CONTINUE");
     assert_string_equal(hark_event_text(HARK_TRANSMIT), "TRANSMIT");
     assert_string_equal(hark_event_text(HARK_RECOVERED), "RECOVERED");
-    for (unsigned i = 0; i < 4; i++)
-        assert_string_equal(hark_event_text((const uint32_t[]){0, HARK_CONTINUE + 1, HARK_TRANSMIT - 1, HARK_RECOVERED + 1}[i]), "?");
+    for (unsigned i = 0; i < HARK_COUNT(none); i++) assert_string_equal(hark_event_text(none[i]), "?");
     assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_APP), "APP");
     assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_W_WISH), "WISH");
     assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_H_POS), "POS");

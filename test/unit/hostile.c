@@ -198,6 +198,16 @@ static void test_images(void **state)
     assert_int_equal(unpack_with("told", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("listing", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("change", 1), HARK_EIMAGE);
+    assert_int_equal(unpack_with("me", 0), HARK_EIMAGE);
+    assert_int_equal(unpack_with("ranks", 0), HARK_EIMAGE);
+    assert_int_equal(unpack_with("tell", HARK_H_POS), HARK_EIMAGE);
+    assert_int_equal(unpack_with("tell", HARK_H_RECDONE), HARK_OK);
+    assert_int_equal(unpack_with("told", 3), HARK_EIMAGE); /* it has told all */
+    assert_int_equal(unpack_with("tell", HARK_H_RELEASE), HARK_OK);
+    assert_int_equal(unpack_with("told", 2), HARK_OK);
+    struct hark_event go_on = {.type = HARK_CONTINUE};
+    assert_int_equal(give(&go_on), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 1); /* the last */
 }
 
 /* A frame of a wave, from the leader to rank 1: the wave, and so many bytes behind it. What became of it. */
