@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench fuzz kill-matrix memory mutants verify soak install clean setup
+.PHONY: all demo check bench coverage fuzz kill-matrix memory mutants verify soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -17,6 +17,8 @@ bench: all
 	ninja -C $(BUILD) bench/pingpong bench/bench-core bench/bench-log bench/shm_raw bench/uv_raw bench/floor
 	$(BUILD)/bench/bench-core $(BUILD)/bench/core.json
 	bench/bench.sh $(BUILD) $(ROUNDS)
+coverage:
+	@BUILD=$(BUILD) .ci/coverage
 fuzz: setup
 	test/fuzz/fuzz.sh $(BUILD)-fuzz $(or $(T),600) $(NAMES)
 kill-matrix: all
@@ -32,4 +34,4 @@ mutants: setup
 install: all
 	meson install -C $(BUILD)
 clean:
-	rm -rf $(BUILD) $(BUILD)-gcc $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)*.log
+	rm -rf $(BUILD) $(BUILD)-gcc $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov $(BUILD)*.log

@@ -142,7 +142,7 @@ static inline int hark_coordinated_dispatch(struct hark_coordinated *s, const st
     case HARK_STORED:
         return hark_member_checkpoint(p, &hark_coordinated_shape, &s->ends, &s->wave, event, false, fx);
     case HARK_FAILED: return hark_coordinated_failed(s, event, fx);
-    case HARK_RESTARTED: return hark_member_restart(p, &hark_coordinated_shape, &s->ends, &s->wave, event);
+    case HARK_RESTARTED: return hark_member_restart(p, &hark_coordinated_shape, &s->ends, &s->wave, event, fx);
     case HARK_MISS:
     case HARK_IDLE:
     case HARK_QUIET:

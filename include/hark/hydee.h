@@ -397,7 +397,7 @@ HARK_COLD int hark_hydee_other(struct hark_hydee *s, const struct hark_event *ev
         if (status < 0) return status;
         return hark_member_checkpoint(p, &hark_hydee_shape, &s->ends, &s->wave, event, s->recovering != 0, fx);
     case HARK_FAILED: return hark_hydee_failed(s, event, fx);
-    case HARK_RESTARTED: return hark_hydee_rollback(s, event);
+    case HARK_RESTARTED: return hark_hydee_rollback(s, event, fx);
     case HARK_QUIET: return hark_hydee_quiet(s, fx);
     case HARK_MISS: /* send-deterministic programs may look as they like */
     case HARK_IDLE:

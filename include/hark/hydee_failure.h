@@ -23,12 +23,12 @@ static inline struct hark_hydee_pair *hark_hydee_pair(struct hark_hydee *s, uint
 }
 
 /* Restart from the last image on stable storage; sends wait for the FAILED that explains it.   Alg. 2 l. 4-5 */
-static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_event *event)
+static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint32_t flags = s->flags;
     if (!hark_hydee_image_fits(s, event)) return HARK_EIMAGE;
-    int status = hark_member_restart(p, &hark_hydee_shape, &s->ends, &s->wave, event);
+    int status = hark_member_restart(p, &hark_hydee_shape, &s->ends, &s->wave, event, fx);
     if (status < 0) return status;
     s->flags = flags;
     s->recovering = 1;

@@ -216,14 +216,13 @@ static inline void hark_restart_wait(struct hark *p, struct hark_ends *e)
 
 /* RESTARTED, all of it that is the same everywhere. Sends wait for the FAILED that explains it.       Alg. 2 l. 4-5 */
 static inline int hark_member_restart(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
-    struct hark_wave *w, const struct hark_event *event)
+    struct hark_wave *w, const struct hark_event *event, struct hark_effects *fx)
 {
-    uint32_t generations = w->generations; /* of the configuration, not of the image */
+    uint32_t generations = w->generations;
     int status = hark_restart_take(p, shape, e, w, event);
     if (status < 0) return status;
     hark_restart_wait(p, e);
-    hark_wave_restarted(p, e, w, event->u.restarted.checkpoint);
-    w->generations = generations;
+    hark_wave_restarted(p, e, w, event->u.restarted.checkpoint, generations, fx);
     return HARK_OK;
 }
 

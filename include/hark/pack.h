@@ -126,20 +126,31 @@ static inline void hark_pack_fields(const struct hark *p, const struct hark_shap
     }
 }
 
-HARK_FN uint64_t hark_pack(const struct hark *p, const struct hark_shape *s, uint8_t *out, uint64_t room)
+static inline void hark_pack_all(const struct hark *p, const struct hark_shape *s, struct hark_writer *w)
 {
-    struct hark_writer w = {out, room, 0};
-    hark_write(&w, HARK_MAGIC, 4);
-    hark_write(&w, p->kind, 2);
-    hark_write(&w, s->version, 2);
-    hark_pack_fields(p, s, p, s->field, s->fields, &w);
+    hark_write(w, HARK_MAGIC, 4);
+    hark_write(w, p->kind, 2);
+    hark_write(w, s->version, 2);
+    hark_pack_fields(p, s, p, s->field, s->fields, w);
     for (uint32_t i = 0; i < s->tables; i++) {
         const struct hark_rows *r = &s->rows[i];
         if (r->fields == 0) continue;
         const struct hark_table *t = hark_shape_table_of(p, s, i);
-        hark_write(&w, t->count, 4);
-        for (uint32_t k = 0; k < t->count; k++) hark_pack_fields(p, s, hark_row_of(p, t, k), r->field, r->fields, &w);
+        hark_write(w, t->count, 4);
+        for (uint32_t k = 0; k < t->count; k++) hark_pack_fields(p, s, hark_row_of(p, t, k), r->field, r->fields, w);
     }
+}
+
+HARK_FN uint64_t hark_pack(const struct hark *p, const struct hark_shape *s, uint8_t *out, uint64_t room)
+{
+    struct hark_writer w = {out, 0, 0};
+    if (room < p->used) { /* else it fits: what is packed is never longer than what is in use */
+        hark_pack_all(p, s, &w); /* only counts */
+        if (w.length > room) return w.length;
+    }
+    w.room = room;
+    w.length = 0;
+    hark_pack_all(p, s, &w);
     return w.length;
 }
 

@@ -192,7 +192,7 @@ static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event
 }
 
 /* Y restarts from an image. Of its determinants it knows the order, not who still holds them. */
-HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event *event)
+HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint32_t generations = s->wave.generations, k = s->k;
@@ -202,8 +202,7 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     int status = hark_restart_take(p, &hark_scmel_shape, &s->ends, &s->wave, event);
     if (status < 0) return status;
     hark_restart_wait(p, &s->ends);
-    hark_wave_restarted(p, &s->ends, &s->wave, event->u.restarted.checkpoint);
-    s->wave.generations = generations;
+    hark_wave_restarted(p, &s->ends, &s->wave, event->u.restarted.checkpoint, generations, fx);
     s->mode = HARK_SCMEL_COLLECT;
     s->recovering = 1;
     s->late = s->fresh = s->persisting = s->got = s->awaited = 0;
@@ -247,7 +246,7 @@ static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_ev
     case HARK_CHECKPOINT_POINT:
     case HARK_STORED: return hark_scmel_checkpoint(s, event, fx);
     case HARK_FAILED: return hark_scmel_failed(s, event, fx);
-    case HARK_RESTARTED: return hark_scmel_restarted(s, event);
+    case HARK_RESTARTED: return hark_scmel_restarted(s, event, fx);
     case HARK_QUIET: return hark_scmel_quiet(s, fx);
     case HARK_IDLE:
         if (s->owed.count) s->ack_all = s->busy = 1;

@@ -142,9 +142,12 @@ static inline void hark_wave_failed(struct hark *p, struct hark_ends *e, struct 
     w->owed = 0;
 }
 
-/* A new incarnation from checkpoint `id`, whose image has just been unpacked: the n-th call is passed. Alg. 2 l. 5 */
-static inline void hark_wave_restarted(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint64_t id)
+/* A new incarnation from checkpoint `id`, whose image has just been unpacked: the n-th call is passed. The image was taken
+ * before its own commit, so what that forgot is forgotten again.                                    Alg. 2 l. 5 */
+static inline void hark_wave_restarted(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint64_t id,
+    uint32_t generations, struct hark_effects *fx)
 {
+    w->generations = generations; /* of the configuration, not of the image */
     if (id == 0) return;
     w->calls = w->target;
     w->at = w->mode = w->lead = w->tell = w->expected = w->marks = w->owed = 0;
@@ -154,6 +157,9 @@ static inline void hark_wave_restarted(struct hark *p, struct hark_ends *e, stru
     while (w->kept.count && ((struct hark_image *)hark_row(p, &w->kept, w->kept.count - 1))->id >= id)
         hark_remove(p, &w->kept, w->kept.count - 1);
     ((struct hark_image *)hark_insert(p, &w->kept, w->kept.count))->id = id;
+    for (; w->kept.count > generations; hark_remove(p, &w->kept, 0))
+        if (fx->count < 8) /* more generations no image has that is one */
+            hark_emit_id(fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
 }
 
 /* After recv of a channel has grown. */

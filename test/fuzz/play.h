@@ -270,7 +270,7 @@ static inline void play(struct world *w)
 {
     while (w->c.left > 0 && !w->stop) {
         uint8_t what = choose(&w->c), who = choose(&w->c);
-        uint32_t number = who % (WORLD_RANKS + w->protocol->recovery);
+        uint32_t number = who % world_processes(w);
         if (what & 0xc0 || (who & 0x80) == 0) play_legal(w, number, what & 0x3f ? what : (uint8_t)(what + who));
         else play_illegal(w, number, what);
     }

@@ -27,7 +27,7 @@ static void save_core(const char *folder, unsigned number, struct world *w, cons
         most = n;
         memcpy(out, begin, 2);
         out[2] = (uint8_t)(i + WORLD_WHO * 3 * (number & 1 ? 16 : 0));
-        if (out[2] % (WORLD_RANKS + w->protocol->recovery) != i) out[2] = (uint8_t)i;
+        if (out[2] % world_processes(w) != i) out[2] = (uint8_t)i;
         play_put(out + 3, n, 2);
         memcpy(out + 5, world_after, n);
         memcpy(out + 5 + n, begin + 100, 40);

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t which = choose(&w.c);
     world_open(&w, which, choose(&w.c));
     uint8_t whose = choose(&w.c);
-    uint32_t who = whose % (WORLD_RANKS + w.protocol->recovery), length = (uint32_t)choose_bytes(&w.c, 2);
+    uint32_t who = whose % world_processes(&w), length = (uint32_t)choose_bytes(&w.c, 2);
     if (length > w.c.left) length = (uint32_t)w.c.left;
     uint8_t *image = exactly(w.c.at, length);
     w.c.at += length;

@@ -66,6 +66,12 @@ static uint8_t world_bytes[HARK_EFFECTS_BYTES + HARK_EFFECTS_ROOM * WORLD_SPARE 
 static uint8_t world_before[WORLD_BLOCK_MOST * 2], world_after[WORLD_BLOCK_MOST * 2];
 static uint64_t world_copy[WORLD_BLOCK_MOST / 8]; /* of a block */
 
+/* With the recovery process, where there is one. */
+static inline uint32_t world_processes(const struct world *w)
+{
+    return (uint32_t)WORLD_RANKS + w->protocol->recovery;
+}
+
 /* ---- one core ---------------------------------------------------------------------------------------------------- */
 
 static inline uint64_t world_pack(const struct world_core *x, uint8_t *to)
@@ -395,7 +401,7 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
         w->group[1] = (struct hark_range){w->group[0].last + 1, WORLD_RANKS - 1};
         w->group[2] = w->group[1];
     }
-    for (uint32_t i = 0; i < WORLD_RANKS + w->protocol->recovery; i++) world_new(w, i);
+    for (uint32_t i = 0; i < world_processes(w); i++) world_new(w, i);
 }
 
 static inline void world_close(struct world *w)

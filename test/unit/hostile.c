@@ -15,6 +15,7 @@ enum { BLOCK = 1 << 20, BATCHES = 100 };
 
 static struct hark *core;
 static const struct hark_protocol *protocol;
+static uint32_t myself;
 static struct hark_effect effect[HARK_EFFECTS_ROOM];
 static uint8_t bytes[HARK_EFFECTS_BYTES];
 static struct hark_effects fx = {.at = effect, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
@@ -24,6 +25,7 @@ static void begin(const char *name, uint32_t me, uint32_t flags)
 {
     struct hark_config config = {.me = me, .ranks = 3, .flags = flags, .copies = 2};
     protocol = hark_protocol_named(name);
+    myself = me;
     assert_int_equal(protocol->init(core, BLOCK, &config), HARK_OK);
 }
 
@@ -50,12 +52,12 @@ static int post(uint32_t peer, uint16_t ctx, uint64_t digest)
     return give(&e);
 }
 
-/* A frame from `src` to rank 0 with these words of 8 bytes behind its head. */
+/* A frame from `src` to me with these words of 8 bytes behind its head. */
 static int frame(uint16_t kind, uint8_t type, uint16_t ctx, uint32_t src, uint32_t src_inc, uint32_t re, uint64_t ssn,
     const uint64_t *word, uint32_t words)
 {
     uint8_t b[HARK_WIRE_HEAD + 8 * 600];
-    struct hark_head h = {(uint8_t)kind, type, ctx, src, 0, src_inc, 0, re, ssn};
+    struct hark_head h = {(uint8_t)kind, type, ctx, src, myself, src_inc, 0, re, ssn};
     struct hark_event e = {.type = HARK_ARRIVE};
     hark_head_put(b, &h);
     for (uint32_t i = 0; i < words; i++) hark_put64(b + HARK_WIRE_HEAD + 8 * i, word[i]);
@@ -196,12 +198,129 @@ static void test_images(void **state)
     assert_int_equal(unpack_with("told", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("listing", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("change", 1), HARK_EIMAGE);
+    assert_int_equal(unpack_with("me", 0), HARK_EIMAGE);
+    assert_int_equal(unpack_with("ranks", 0), HARK_EIMAGE);
+    assert_int_equal(unpack_with("tell", HARK_H_POS), HARK_EIMAGE);
+    assert_int_equal(unpack_with("tell", HARK_H_RECDONE), HARK_OK);
+    assert_int_equal(unpack_with("told", 3), HARK_EIMAGE); /* it has told all */
+    assert_int_equal(unpack_with("tell", HARK_H_RELEASE), HARK_OK);
+    assert_int_equal(unpack_with("told", 2), HARK_OK);
+    struct hark_event go_on = {.type = HARK_CONTINUE};
+    assert_int_equal(give(&go_on), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 1); /* the last */
+}
+
+/* A frame of a wave, from the leader to rank 1: the wave, and so many bytes behind it. What became of it. */
+static uint32_t wave(uint8_t type, uint64_t number, uint64_t more, uint32_t bytes_more)
+{
+    uint8_t b[HARK_WIRE_HEAD + 16];
+    struct hark_head h = {HARK_KIND_COORDINATED, type, 0, 0, 1, 0, 0, 0, 0};
+    struct hark_event e = {.type = HARK_ARRIVE};
+    hark_head_put(b, &h);
+    hark_put64(b + HARK_WIRE_HEAD, number);
+    hark_put64(b + HARK_WIRE_HEAD + 8, more);
+    e.u.frame.header = (struct hark_bytes){b, HARK_WIRE_HEAD + (type == HARK_W_ASK ? 0 : 8 + bytes_more)};
+    assert_int_equal(give(&e), HARK_OK);
+    return count[HARK_DISCARD] ? HARK_DISCARD : fx.count ? fx.at[0].type : 0;
+}
+
+/* What the leader said of another wave, or at another time, changes nothing. */
+static void test_waves_that_are_over(void **state)
+{
+    struct hark_event point = {.type = HARK_CHECKPOINT_POINT}, stored = {.type = HARK_STORED};
+    (void)state;
+    begin("coordinated", 1, 0);
+    assert_int_equal(wave(HARK_W_PREPARE, 5, 1, 8), HARK_DISCARD); /* nobody has asked */
+    assert_int_equal(wave(HARK_W_ASK, 0, 0, 0), HARK_TRANSMIT);
+    assert_int_equal(wave(HARK_W_ASK, 0, 0, 0), HARK_HOLD); /* one at a time */
+    assert_int_equal(wave(HARK_W_PREPARE, 5, 1, 8), 0);
+    assert_int_equal(wave(HARK_W_EXPECT, 5, 0, 4), HARK_DISCARD); /* it is not frozen */
+    assert_int_equal(wave(HARK_W_COMMIT, 5, 0, 0), HARK_DISCARD);
+    assert_int_equal(give(&point), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 1); /* FROZEN */
+    assert_int_equal(wave(HARK_W_EXPECT, 4, 0, 4), HARK_DISCARD);
+    assert_int_equal(wave(HARK_W_COMMIT, 5, 0, 0), HARK_DISCARD);
+    assert_int_equal(wave(HARK_W_ABORT, 4, 0, 0), HARK_DISCARD);
+    assert_int_equal(wave(HARK_W_MARK, 4, 9, 8), HARK_DISCARD);
+    assert_int_equal(wave(HARK_W_EXPECT, 5, 0, 4), HARK_CAPTURE);
+    assert_int_equal(wave(HARK_W_EXPECT, 5, 0, 4), HARK_DISCARD);
+    stored.u.stored.of = HARK_CAPTURE;
+    stored.u.stored.ok = 1;
+    stored.u.stored.id = 4;
+    assert_int_equal(give(&stored), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 0);
+    stored.u.stored.id = 5;
+    assert_int_equal(give(&stored), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 1); /* READY */
+    assert_int_equal(wave(HARK_W_COMMIT, 4, 0, 0), HARK_DISCARD);
+    assert_int_equal(wave(HARK_W_COMMIT, 6, 0, 0), HARK_DISCARD);
+    assert_int_equal(wave(HARK_W_COMMIT, 5, 0, 0), HARK_COMMIT);
+    assert_int_equal(count[HARK_RESUME], 1);
+    assert_int_equal(wave(HARK_W_COMMIT, 5, 0, 0), HARK_DISCARD);
+    assert_null(protocol->violated(core));
+}
+
+/* Under `coordinated` nobody outside of the group sends, and the recovery process is told DRAINED by all once. */
+static void test_out_of_place(void **state)
+{
+    struct hark_range pair = {0, 1};
+    struct hark_config config = {.me = 0, .ranks = 3, .group = &pair, .group_count = 1};
+    (void)state;
+    begin("coordinated", 0, 0);
+    assert_int_equal(protocol->init(core, BLOCK, &config), HARK_OK);
+    assert_int_equal(frame(HARK_KIND_COORDINATED, HARK_APP, 0, 1, 0, 0, 1, NULL, 0), HARK_OK);
+    assert_int_equal(count[HARK_HANDUP], 1);
+    assert_int_equal(frame(HARK_KIND_COORDINATED, HARK_APP, 0, 2, 0, 0, 1, NULL, 0), HARK_EFRAME);
+    assert_int_equal(post(2, 0, 0), HARK_EINVAL);
+    begin("recovery", HARK_RECOVERY, 0);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 1, 0, 0, 0, NULL, 0), HARK_OK);
+    assert_int_equal(count[HARK_DISCARD], 1);
+    announce(1);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 1, 0, 1, 0, NULL, 0), HARK_OK);
+    assert_int_equal(count[HARK_DISCARD], 1); /* not all have reported */
+    const uint64_t none = (uint64_t)1 << 16 | 1;
+    for (uint32_t rank = 0; rank < 3; rank++)
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_REPORT, 0, rank, 0, 1, 0, &none, 1), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 3);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, rank % 3, 0, 1, 0, NULL, 0), HARK_OK);
+        assert_int_equal(count[HARK_PERSIST], rank == 2);
+        assert_int_equal(count[HARK_DISCARD], rank == 3);
+    }
+}
+
+/* An image that says of more images than there can be, or of later ones than itself. */
+static void test_images_that_are_kept(void **state)
+{
+    static uint8_t image[8192];
+    struct hark_event e = {.type = HARK_RESTARTED};
+    (void)state;
+    for (uint64_t last = 0; last < 20; last++) {
+        begin("coordinated", 0, 0);
+        struct hark_wave *w = &((struct hark_coordinated *)(void *)core)->wave;
+        assert_int_equal(hark_reserve(core, protocol->shape, &w->kept, 20), HARK_OK);
+        for (uint32_t i = 0; i < last; i++) ((struct hark_image *)hark_insert(core, &w->kept, i))->id = i + 1;
+        uint64_t n = hark_pack(core, protocol->shape, image, sizeof image);
+        begin("coordinated", 0, 0);
+        e.u.restarted.checkpoint = 15;
+        e.u.restarted.re = e.u.restarted.inc = 1;
+        e.u.restarted.image = (struct hark_bytes){image, (uint32_t)n};
+        assert_int_equal(give(&e), HARK_OK);
+        assert_null(protocol->violated(core)); /* two generations */
+        assert_int_equal(w->kept.count, last ? 2 : 1);
+        assert_int_equal(((struct hark_image *)hark_row(core, &w->kept, w->kept.count - 1))->id, 15);
+        uint32_t before = last < 15 ? (uint32_t)last : 14, more = before > 1 ? before - 1 : 0;
+        assert_int_equal(count[HARK_DROP], more < 8 ? more : 8);
+        if (before) assert_int_equal(((struct hark_image *)hark_row(core, &w->kept, 0))->id, before);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_contexts), cmocka_unit_test(test_forgotten),
-        cmocka_unit_test(test_divergences), cmocka_unit_test(test_mark_from_myself), cmocka_unit_test(test_images)};
+        cmocka_unit_test(test_divergences), cmocka_unit_test(test_mark_from_myself), cmocka_unit_test(test_images),
+        cmocka_unit_test(test_waves_that_are_over), cmocka_unit_test(test_out_of_place),
+        cmocka_unit_test(test_images_that_are_kept)};
     core = calloc(1, BLOCK);
     if (core == NULL) return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -460,12 +460,125 @@ static void test_arguments(void **state)
     free(p);
 }
 
+/* ---- a process that comes back ------------------------------------------------------------------------------------------ */
+
+/* Process 0 of 3, from its beginning; it asks 1 and 2 for determinants. */
+static struct hark *come_back(void)
+{
+    struct hark *y = core(0, 3, 1);
+    uint32_t down = 0;
+    struct hark_incarnation inc = {0, 1};
+    struct hark_event restarted = {.type = HARK_RESTARTED}, failed = {.type = HARK_FAILED};
+    restarted.u.restarted.re = restarted.u.restarted.inc = 1;
+    failed.u.failed.re = failed.u.failed.down_count = failed.u.failed.inc_count = 1;
+    failed.u.failed.down = &down;
+    failed.u.failed.inc = &inc;
+    assert_int_equal(step(y, restarted), HARK_OK);
+    assert_int_equal(step(y, failed), HARK_OK);
+    return y;
+}
+
+/* DETS of `from` in one frame: it has sent so many messages, and knows of these of 0's determinants. */
+static void answer(struct hark *y, uint32_t from, uint64_t sent, const struct hark_det *x, uint32_t n)
+{
+    struct hark_head h = {HARK_KIND_SCMEL, HARK_S_DETS, 0, from, 0, 0, 1, 1, 0};
+    uint8_t b[HARK_FRAGMENT] = {0}, *at = b + HARK_WIRE_HEAD + 24;
+    hark_head_put(b, &h);
+    hark_put32(b + HARK_WIRE_HEAD, 1); /* the first and the last */
+    hark_put16(b + HARK_WIRE_HEAD + 4, 1);
+    hark_put16(b + HARK_WIRE_HEAD + 6, (uint16_t)n);
+    hark_put64(b + HARK_WIRE_HEAD + 16, sent);
+    for (uint32_t i = 0; i < n; i++, at += hark_det_bytes(1)) {
+        hark_put32(at + 4, x[i].src);
+        hark_put64(at + 12, x[i].ssn);
+        hark_put64(at + 20, x[i].rsn);
+    }
+    assert_true(give(y, HARK_ARRIVE, b, (uint32_t)(at - b)) >= 0);
+}
+
+/* A message that is sent to it again; what became of it. */
+static uint32_t again(struct hark *y, uint32_t type, uint32_t src, uint64_t ssn)
+{
+    struct hark_head h = {HARK_KIND_SCMEL, HARK_APP, 0, src, 0, 0, 1, 1, ssn};
+    uint8_t b[HARK_SCMEL_HEADER] = {0};
+    hark_head_put(b, &h);
+    hark_put32(b + HARK_WIRE_HEAD + 4, 1);
+    assert_int_equal(give(y, type, b, sizeof b), HARK_OK);
+    return fx.count ? effects[0].type : 0;
+}
+
+/* S-3: a determinant that nobody depends on may be lost. In its place is taken what no other names. */
+static void test_gap(void **state)
+{
+    const struct hark_det known[] = {{.src = 1, .ssn = 1, .rsn = 1}, {.src = 2, .ssn = 1, .rsn = 3}};
+    struct hark *y = come_back();
+    struct hark_scmel *s = (struct hark_scmel *)(void *)y;
+    (void)state;
+    answer(y, 1, 2, known, 2);
+    answer(y, 2, 1, NULL, 0);
+    assert_int_equal(s->mode, HARK_SCMEL_REPLAY);
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HOLD); /* the third */
+    assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HANDUP);
+    assert_int_equal(again(y, HARK_ARRIVE, 1, 2), HARK_HOLD); /* not the first */
+    again(y, HARK_DELIVER, 1, 1);
+    assert_int_equal(effects[fx.count - 1].type, HARK_OFFER); /* of all: any may be the second */
+    assert_int_equal(effects[fx.count - 1].peer, HARK_RECOVERY);
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HOLD);
+    assert_int_equal(again(y, HARK_ARRIVE, 1, 2), HARK_HANDUP);
+    again(y, HARK_DELIVER, 1, 2);
+    assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
+    assert_int_equal(effects[fx.count - 1].peer, 2);
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HANDUP);
+    again(y, HARK_DELIVER, 2, 1);
+    assert_int_equal(s->mode, HARK_SCMEL_NORMAL);
+    assert_int_equal(s->rsn, 3);
+    free(y);
+}
+
+/* A program that waits for something else than it took the first time is told so. */
+static void test_divergence(void **state)
+{
+    const struct hark_det took = {.src = 1, .ssn = 1, .rsn = 1}, missed = {.src = HARK_DET_MISS, .ssn = 1, .rsn = 1};
+    struct hark_event quiet = {.type = HARK_QUIET};
+    struct hark *y = come_back();
+    (void)state;
+    step(y, quiet);
+    assert_int_equal(fx.count, 0); /* nothing is known yet */
+    answer(y, 1, 1, &took, 1);
+    answer(y, 2, 0, NULL, 0);
+    step(y, quiet);
+    assert_int_equal(fx.count, 0); /* it has not arrived */
+    assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HANDUP);
+    step(y, quiet);
+    assert_int_equal(fx.count, 1);
+    assert_int_equal(effects[0].type, HARK_DIVERGED);
+    assert_int_equal(effects[0].name.way, HARK_IN);
+    assert_int_equal(effects[0].name.peer, 1);
+    assert_int_equal(effects[0].name.ssn, 1);
+    assert_int_equal(effects[0].u.last, 1);
+    again(y, HARK_DELIVER, 1, 1);
+    step(y, quiet);
+    assert_int_equal(fx.count, 0);
+    free(y);
+    y = come_back(); /* it looked, and does not now */
+    answer(y, 1, 0, &missed, 1);
+    answer(y, 2, 0, NULL, 0);
+    step(y, quiet);
+    assert_int_equal(fx.count, 1);
+    assert_int_equal(effects[0].type, HARK_DIVERGED);
+    assert_int_equal(effects[0].name.ssn, 0);
+    step(y, (struct hark_event){.type = HARK_MISS});
+    step(y, quiet);
+    assert_int_equal(fx.count, 0);
+    free(y);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_list_order), cmocka_unit_test(test_list_holders),
         cmocka_unit_test(test_owed), cmocka_unit_test(test_determinants_first), cmocka_unit_test(test_acks_ride),
         cmocka_unit_test(test_spread), cmocka_unit_test(test_misses), cmocka_unit_test(test_old_ack),
         cmocka_unit_test(test_fragments), cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_unstable)};
+        cmocka_unit_test(test_unstable), cmocka_unit_test(test_gap), cmocka_unit_test(test_divergence)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
