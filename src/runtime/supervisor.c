@@ -65,11 +65,17 @@ const char *hark_sup_name(const struct child *c, char name[32])
 
 /* ---- ending ------------------------------------------------------------------------------------------------- */
 
+/* The recovery process knows nothing that is worth waiting for when all others have ended. */
 static void stop_if_gone(struct supervisor *s)
 {
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].pid) return;
-    uv_stop(&s->loop);
+    const struct child *left = NULL;
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->child[i].pid == 0) continue;
+        left = &s->child[i];
+        if (left->rank != HARK_RECOVERY) return;
+    }
+    if (left == NULL) uv_stop(&s->loop);
+    else if (s->phase == ENDING) kill(left->pid, SIGKILL);
 }
 
 static void kill_all(struct supervisor *s)
