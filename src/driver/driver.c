@@ -12,7 +12,9 @@
 
 int driver_fail(struct hark_driver *d, int status, const char *what, const char *why)
 {
-    snprintf(d->error, sizeof d->error, "%s: %s", what, why);
+    size_t n = strlen(what);
+    bool named = strncmp(why, what, n) == 0 && why[n] == ':'; /* most transports begin with their name */
+    snprintf(d->error, sizeof d->error, "%s%s%s", named ? "" : what, named ? "" : ": ", why);
     return status;
 }
 
