@@ -6,6 +6,7 @@
 #ifndef HARK_CHECK_INTERN_H
 #define HARK_CHECK_INTERN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct intern_entry {
@@ -22,6 +23,7 @@ struct intern {
     void **piece;
     uint32_t pieces;
     uint64_t bytes; /* all memory that this has taken */
+    bool frozen;    /* nothing is added: what is not there has the number 0 */
 };
 
 /* The number of these bytes, from 1; the same bytes have the same number. 0 without memory. What intern_at() gives stays

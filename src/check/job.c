@@ -278,6 +278,7 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
     const struct service *s = job_service(lab, job);
     struct restart r = {0};
     struct fact f;
+    uint32_t part;
     switch (step.what) {
     case STEP_FRAME: return job_frame(lab, job, step.who, step.index);
     case STEP_APP: return step.index;
@@ -290,7 +291,9 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
         r.inc = s->inc[step.who];
         r.announcement = s->said[s->re];
         r.checkpoint = step.who < lab->ranks ? restart_point(lab, job, step.who) : 0;
-        return intern_put(&lab->part, &r, sizeof r);
+        part = intern_put(&lab->part, &r, sizeof r);
+        if (part == 0) lab_fail(lab, "no memory");
+        return part;
     case STEP_STORED: return step.index;
     case STEP_CRASH:
         if (lab->scenario->fail[step.index].when != HARK_FAIL_DAMAGED) return 0;
@@ -368,6 +371,8 @@ static void count_failure(struct lab *lab, struct job *job)
 uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *happened)
 {
     uint32_t argument = job_argument(lab, job, step);
+    *happened = false;
+    if (lab->failed) return 0;
     if (step.what == STEP_ANSWER && argument) answer(lab, job, step);
     if (step.what == STEP_FRAME) net_remove(lab, job, step.who, step.index);
     struct outcome out = local_take(lab, job->at[step.who], (enum local_step)step.what, argument);

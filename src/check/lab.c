@@ -83,6 +83,13 @@ void lab_close(struct lab *lab)
     memset(lab, 0, sizeof *lab);
 }
 
+void lab_freeze(struct lab *copy, const struct lab *lab)
+{
+    *copy = *lab;
+    copy->frozen = copy->part.frozen = copy->local.frozen = true;
+    copy->core = copy->twin = NULL;
+}
+
 uint64_t lab_bytes(const struct lab *lab)
 {
     return lab->part.bytes + lab->local.bytes + (uint64_t)lab->infos * sizeof *lab->info +
@@ -305,6 +312,10 @@ struct outcome local_take(struct lab *lab, uint32_t local, enum local_step what,
         lab->last = lab->memo_slot[at] - 1;
         return m->outcome;
     }
+    if (lab->frozen) {
+        lab_fail(lab, "this step is not known yet");
+        return (struct outcome){0};
+    }
     struct outcome out = local_make(lab, local, what, argument);
     lab->made++;
     if (memo_more(lab) < 0) lab_fail(lab, "no memory");
@@ -368,9 +379,10 @@ static uint64_t past_of(struct lab *lab)
 const struct local_info *local_info(struct lab *lab, uint32_t local)
 {
     static const struct local_info nothing;
-    if (!infos_more(lab, local)) return &nothing;
+    if (local < lab->infos && lab->info[local].known) return &lab->info[local];
+    if (lab->frozen) lab_fail(lab, "this process is not known yet");
+    if (lab->frozen || !infos_more(lab, local)) return &nothing;
     struct local_info *i = &lab->info[local];
-    if (i->known) return i;
     lab->out = (struct outcome){0};
     local_open_core(lab, local);
     const struct local *l = &lab->at;

@@ -138,6 +138,7 @@ struct lab {
     uint32_t last; /* index of the memo of the step that was taken last */
     uint64_t looked_up, made; /* steps found in the memo, and not */
     bool failed;              /* no memory, or a limit of this file is too small: `why` */
+    bool frozen;              /* see lab_freeze() */
     char why[128];
     /* Of the step being made. */
     struct local at;
@@ -157,6 +158,9 @@ struct lab {
 /* Prepares for a scenario under a protocol (NULL: the one it names). -1: error says why. The scenario must last. */
 int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protocol, char error[HARK_SCENARIO_ERROR]);
 void lab_close(struct lab *lab);
+/* A copy for one of several threads, until the lab changes again: what is known is looked up there. It makes nothing and keeps
+ * nothing: what would be new fails. Not to be closed. */
+void lab_freeze(struct lab *copy, const struct lab *lab);
 const char *lab_violation(uint16_t number);
 uint64_t lab_bytes(const struct lab *lab);
 /* Process `who` as it is at the beginning; 0: lab->failed. */

@@ -116,14 +116,22 @@ static uint8_t seen_wrong(struct reduction *r, uint32_t a, enum local_step what,
     return out->frames || !looks_alike(lab, a, out->local) ? (uint8_t)lab->scenario->fails : 0;
 }
 
+/* Something is to be noted. Of a lab that is frozen it can not be; true then. */
+static bool sealed(struct reduction *r)
+{
+    if (r->lab->frozen) lab_fail(r->lab, "this has not been relied on yet");
+    return r->lab->frozen;
+}
+
 static uint32_t number_of(struct reduction *r, uint32_t a, enum local_step what, uint32_t argument)
 {
-    more_slots(r);
+    if (!r->lab->frozen) more_slots(r);
     uint32_t at = hash(a, (uint32_t)what, argument) & (r->slots - 1);
-    for (; !r->lab->failed && r->slot[at]; at = (at + 1) & (r->slots - 1)) {
+    for (; !r->lab->failed && r->slots && r->slot[at]; at = (at + 1) & (r->slots - 1)) {
         const struct commuting *s = &r->step[r->slot[at]];
         if (s->a == a && s->argument == argument && s->what == (uint8_t)what) return r->slot[at];
     }
+    if (sealed(r)) return 0;
     struct outcome out;
     uint8_t wrong = seen_wrong(r, a, what, argument, &out);
     r->step = more(r, r->step, &r->step_room, r->steps, sizeof *r->step);
@@ -150,7 +158,7 @@ static void push(struct reduction *r, uint32_t step, uint32_t memo)
 static void need(struct reduction *r, uint32_t number, uint8_t from)
 {
     struct commuting *s = &r->step[number];
-    if (s->from <= from || s->wrong > from) return;
+    if (s->from <= from || s->wrong > from || sealed(r)) return;
     s->from = from;
     if (s->b >= r->first_used_room) return;
     for (uint32_t m = r->first_used[s->b]; m; m = r->used_next[m - 1]) push(r, number, m - 1);
@@ -159,11 +167,13 @@ static void need(struct reduction *r, uint32_t number, uint8_t from)
 static void use(struct reduction *r, uint32_t memo, uint16_t failures)
 {
     uint32_t room = r->used_room;
+    if (memo < room && (r->used[memo] & failures) == failures) return;
+    if (sealed(r)) return;
     r->used = more(r, r->used, &room, memo, sizeof *r->used);
     r->used_next = more(r, r->used_next, &r->used_room, memo, sizeof *r->used_next);
     uint32_t local = r->lab->memo[memo].local;
     r->first_used = more(r, r->first_used, &r->first_used_room, local, sizeof *r->first_used);
-    if (r->lab->failed || (r->used[memo] & failures) == failures) return;
+    if (r->lab->failed) return;
     if (r->used[memo] == 0) {
         r->used_next[memo] = r->first_used[local];
         r->first_used[local] = memo + 1;
@@ -299,7 +309,9 @@ static bool relied_on(struct reduction *r, uint32_t local, enum local_step what,
     need(r, number, failures);
     settle_doubts(r);
     if (r->lab->failed || r->step[number].wrong > failures) return false;
-    if (failures < r->step[number].relied) r->step[number].relied = failures;
+    if (failures >= r->step[number].relied) return true;
+    if (sealed(r)) return false;
+    r->step[number].relied = failures;
     return true;
 }
 

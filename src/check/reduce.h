@@ -44,6 +44,7 @@ struct reduction {
     bool dirty; /* something that was relied on does not hold: what was searched so far counts for nothing */
 };
 
+/* Of a lab that is frozen it is read only: what would be noted fails. */
 void reduction_open(struct reduction *r, struct lab *lab);
 void reduction_close(struct reduction *r);
 uint64_t reduction_bytes(const struct reduction *r);

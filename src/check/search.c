@@ -95,9 +95,18 @@ uint16_t settle(struct lab *lab, struct job *job)
     return violated;
 }
 
+uint64_t states_of(const struct exploration *x)
+{
+    uint64_t n = 0;
+    for (uint32_t p = 0; p < x->parts; p++) n += x->q[p].count;
+    return n;
+}
+
 uint64_t bytes_of(const struct exploration *x)
 {
-    return x->q.bytes + x->ends.bytes + lab_bytes(&x->lab) + reduction_bytes(&x->reduction);
+    uint64_t bytes = x->ends.bytes + lab_bytes(&x->lab) + reduction_bytes(&x->reduction) + x->found_bytes;
+    for (uint32_t p = 0; p < x->parts; p++) bytes += x->q[p].bytes;
+    return bytes;
 }
 
 bool enough(struct exploration *x)
@@ -105,7 +114,7 @@ bool enough(struct exploration *x)
     const struct search_options *o = x->options;
     uint64_t bytes = bytes_of(x);
     x->r->bytes = bytes;
-    return (o->most_states && x->q.count > o->most_states) || (o->most_bytes && bytes > o->most_bytes);
+    return (o->most_states && states_of(x) > o->most_states) || (o->most_bytes && bytes > o->most_bytes);
 }
 
 struct steps {
@@ -141,8 +150,7 @@ static uint16_t run_ahead(struct exploration *x, struct job *job, struct steps *
     return violated;
 }
 
-/* The step, and all that comes with it at once. */
-static uint16_t take(struct exploration *x, struct job *job, struct job_step step, bool *happened)
+uint16_t take_step(struct exploration *x, struct job *job, struct job_step step, bool *happened)
 {
     uint32_t failures = job_service(&x->lab, job)->failures;
     uint16_t violated = job_take(&x->lab, job, step, happened);
@@ -173,8 +181,8 @@ static void path_to(struct exploration *x, uint64_t i, const struct job_step *la
     struct steps way = {0}, path = {0};
     struct job_step step;
     if (x->reduction.dirty) return; /* it all begins again */
-    for (uint64_t k = i; k; k = row_of(&x->q, k)[x->q.width]) {
-        memcpy(&step, &row_of(&x->q, k)[x->q.width + 1], sizeof step);
+    for (uint64_t k = i; k != x->first; k = state_row(x, k)[x->q->width]) {
+        memcpy(&step, &state_row(x, k)[x->q->width + 1], sizeof step);
         steps_add(&way, step);
     }
     for (uint32_t k = 0; k < way.count / 2; k++) {
@@ -190,13 +198,18 @@ static void path_to(struct exploration *x, uint64_t i, const struct job_step *la
     r->path_length = r->depth = path.count;
 }
 
-/* Everything that can happen in state i. */
-static void expand(struct exploration *x, uint64_t i)
+static int add(struct exploration *x, const struct job *job, uint64_t from, struct job_step step)
+{
+    uint64_t hash = states_hash(x->q, job->at);
+    return states_put(&x->q[states_part(hash, x->parts)], job->at, hash, (uint32_t)from, step);
+}
+
+void expand(struct exploration *x, uint64_t i)
 {
     struct job_step step[JOB_STEPS];
     struct job job = {{0}};
     uint32_t failing;
-    memcpy(job.at, row_of(&x->q, i), x->q.width * sizeof job.at[0]);
+    memcpy(job.at, state_row(x, i), x->q->width * sizeof job.at[0]);
     uint32_t n = job_steps(&x->lab, &job, step, &failing);
     bool moves = false; /* something but a failure can happen, and changes something */
     for (uint32_t k = 0; k <= n && !x->r->violated && !x->lab.failed; k++) {
@@ -207,13 +220,13 @@ static void expand(struct exploration *x, uint64_t i)
             if (x->r->violated) path_to(x, i, NULL);
         }
         if (k == n || x->r->violated || x->lab.failed) break;
-        uint16_t violated = take(x, &next, step[k], &happened);
+        uint16_t violated = take_step(x, &next, step[k], &happened);
         x->r->violated = violated;
         x->r->transitions++;
         if (x->collect && happened && !violated && step[k].what == STEP_APP) classify(x, &job, &next, step[k].who);
         if (happened && memcmp(&next, &job, sizeof job) != 0) moves = true;
         if (violated) path_to(x, i, &step[k]);
-        else if (happened && !x->lab.failed && states_add(&x->q, &next, i, step[k]) < 0) lab_fail(&x->lab, "no memory");
+        else if (happened && !x->lab.failed && add(x, &next, i, step[k]) < 0) lab_fail(&x->lab, "no memory");
     }
 }
 
@@ -221,7 +234,7 @@ void conclude(struct exploration *x)
 {
     struct search_result *r = x->r;
     (void)enough(x);
-    r->states = x->q.count;
+    r->states = states_of(x);
     r->made = x->lab.made;
     r->looked_up = x->lab.looked_up;
     if (r->violated) r->verdict = SEARCH_VIOLATED;
@@ -231,12 +244,11 @@ void conclude(struct exploration *x)
     }
 }
 
-/* What was searched rests on steps that were found not to commute, and it is time to begin again. */
-static bool in_vain(struct exploration *x, uint64_t *noticed)
+bool in_vain(struct exploration *x, uint64_t *noticed)
 {
     if (!x->reduction.dirty) return false;
-    if (*noticed == 0) *noticed = x->q.count; /* more may be found before it is given up */
-    return x->q.count > 2 * *noticed;
+    if (*noticed == 0) *noticed = states_of(x); /* more may be found before it is given up */
+    return states_of(x) > 2 * *noticed;
 }
 
 static void begin(struct exploration *x)
@@ -245,33 +257,43 @@ static void begin(struct exploration *x)
     struct job first;
     free(r->path);
     *r = (struct search_result){.class = r->class};
-    states_free(&x->q);
     states_free(&x->ends);
-    x->q.width = x->ends.width = job_width(&x->lab);
+    states_open(&x->ends, job_width(&x->lab), 1);
+    for (uint32_t p = 0; p < x->parts; p++) {
+        states_free(&x->q[p]);
+        states_open(&x->q[p], job_width(&x->lab), x->parts);
+    }
     x->reduction.dirty = false;
     job_first(&x->lab, &first);
     if (x->reduce && !x->lab.failed) r->violated = run_ahead(x, &first, NULL);
-    if (!x->lab.failed && states_add(&x->q, &first, 0, (struct job_step){0, 0, 0}) < 0) lab_fail(&x->lab, "no memory");
+    x->first = states_part(states_hash(x->q, first.at), x->parts);
+    if (!x->lab.failed && add(x, &first, x->first, (struct job_step){0, 0, 0}) < 0) lab_fail(&x->lab, "no memory");
 }
 
-static void explore_once(struct exploration *x)
+static void explore_serial(struct exploration *x)
 {
     struct search_result *r = x->r;
     uint64_t level = 1, noticed = 0;
-    begin(x);
-    for (uint64_t i = 0; i < x->q.count && !r->violated && !x->lab.failed && !in_vain(x, &noticed); i++) {
+    for (uint64_t i = 0; i < x->q->count && !r->violated && !x->lab.failed && !in_vain(x, &noticed); i++) {
         if (i == level) { /* all of one depth are done */
             r->depth++;
-            level = x->q.count;
+            level = x->q->count;
         }
         expand(x, i);
         if (i % PROGRESS == 0 && x->options->progress)
-            x->options->progress(x->options->self, x->q.count, x->q.count - i, r->depth, bytes_of(x));
+            x->options->progress(x->options->self, x->q->count, x->q->count - i, r->depth, bytes_of(x));
         if ((i & 255) == 0 && enough(x)) {
             r->verdict = SEARCH_LIMIT;
             break;
         }
     }
+}
+
+static void explore_once(struct exploration *x)
+{
+    begin(x);
+    if (x->parts > 1) explore_parallel(x);
+    else explore_serial(x);
     conclude(x);
 }
 
@@ -319,12 +341,16 @@ static void run(const struct hark_scenario *s, const char *protocol, const struc
     struct intern *outcomes, uint8_t points, uint32_t barriers, struct search_result *r)
 {
     struct exploration *x = calloc(1, sizeof *x);
-    if (x == NULL || lab_open(&x->lab, s, protocol, r->why) < 0) {
+    uint32_t parts = points || options->walks || options->jobs == 0 ? 1 : options->jobs;
+    if (x) x->q = calloc(parts, sizeof *x->q);
+    if (x == NULL || x->q == NULL || lab_open(&x->lab, s, protocol, r->why) < 0) {
         r->verdict = SEARCH_FAILED;
-        if (x == NULL) snprintf(r->why, sizeof r->why, "no memory");
+        if (x == NULL || x->q == NULL) snprintf(r->why, sizeof r->why, "no memory");
+        if (x) free(x->q);
         free(x);
         return;
     }
+    x->parts = parts;
     x->options = options;
     x->outcomes = outcomes;
     x->collect = points != 0;
@@ -337,9 +363,10 @@ static void run(const struct hark_scenario *s, const char *protocol, const struc
     else if (options->reduce == SEARCH_COMPARED && x->reduce) compare(x);
     else explore(x);
     reduction_close(&x->reduction);
-    states_free(&x->q);
+    for (uint32_t p = 0; p < parts; p++) states_free(&x->q[p]);
     states_free(&x->ends);
     lab_close(&x->lab);
+    free(x->q);
     free(x);
 }
 
@@ -410,7 +437,7 @@ struct search_result search(const struct hark_scenario *s, const struct search_o
         r = alone;
     } else {
         run(s, options->protocol, options, &outcomes, 0, 0, &r);
-        r.outcomes = outcomes.count - (r.violated == VIOLATED_FINAL);
+        r.outcomes = alone.outcomes;
         r.class = alone.class;
         free(alone.path);
     }

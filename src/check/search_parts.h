@@ -8,7 +8,10 @@
 
 struct exploration {
     struct lab lab;
-    struct states q;
+    struct states *q; /* as many as there are threads, each with its part of the hashes */
+    uint32_t parts;
+    uint64_t first;   /* the state that it begins with */
+    uint64_t found_bytes; /* parallel.c: memory for what is not among them yet */
     const struct search_options *options;
     struct intern *outcomes; /* signatures of ends, as bytes that mean the same in every lab */
     bool collect;            /* they are gathered; else an end that is not among them is a violation */
@@ -21,6 +24,12 @@ struct exploration {
     } seen[HARK_SCENARIO_RANKS][HARK_SCENARIO_SENDS + 1];
 };
 
+/* States are numbered over all parts: row k of part p is state k * parts + p. */
+static inline uint32_t *state_row(const struct exploration *x, uint64_t i)
+{
+    return row_of(&x->q[i % x->parts], i / x->parts);
+}
+
 /* With atomic control: what happens at once, the first step that is no application's, no application message's and no
  * failure. False: nothing does. */
 bool at_once(struct lab *lab, const struct job *job, struct job_step *next);
@@ -28,12 +37,21 @@ bool at_once(struct lab *lab, const struct job *job, struct job_step *next);
 uint16_t settle(struct lab *lab, struct job *job);
 /* The job is over: its ends are gathered, or compared with those gathered before. The violation, or 0. */
 uint16_t at_end(struct exploration *x, const struct job *job);
+/* The step, and all that comes with it at once. The violation, or 0. */
+uint16_t take_step(struct exploration *x, struct job *job, struct job_step step, bool *happened);
+/* Everything that can happen in state i. */
+void expand(struct exploration *x, uint64_t i);
+/* What was searched rests on steps that were found not to commute, and it is time to begin again; *noticed begins as 0. */
+bool in_vain(struct exploration *x, uint64_t *noticed);
+uint64_t states_of(const struct exploration *x);
 /* Memory for all of it. */
 uint64_t bytes_of(const struct exploration *x);
 /* A limit is reached. */
 bool enough(struct exploration *x);
 /* Figures and verdict go to x->r. */
 void conclude(struct exploration *x);
+/* parallel.c: from the beginning on, everything, with a thread for each part of the states. */
+void explore_parallel(struct exploration *x);
 /* walk.c: as many walks as the options say. */
 void walks(struct exploration *x);
 

@@ -13,10 +13,13 @@
 #include "../check/search.h"
 #include "values.h"
 
+enum { JOBS = 64 };
+
 struct arguments {
     struct search_options search;
     uint64_t failures;
     bool own_failures; /* --failures was given */
+    uint64_t jobs;
     uint64_t random, count; /* --random SEED:COUNT */
     const char *out, *json;
     char **file;
@@ -38,6 +41,7 @@ void hark_cli_check_help(void)
         "  --walks N[:SEED]   instead of everything, N walks by chance, each to the end\n"
         "  --random SEED:N    no scenario, but N programs made by chance, each with failures that the protocol claims to\n"
         "                     survive for its class; it needs --protocol\n"
+        "  --jobs N           with so many threads (1)\n"
         "  --max-states N     stop after about so many states\n"
         "  --max-memory SIZE  stop at about this much memory: 512M, 16G\n"
         "  -o FILE            where a violation goes, as a scenario with its schedule (NAME-violation.hark)\n"
@@ -74,8 +78,9 @@ static int parse(int argc, char **argv, struct arguments *a)
         {"failures", required_argument, NULL, 'f'}, {"atomic", no_argument, NULL, 'a'},
         {"reduce", no_argument, NULL, 'R'}, {"compare", no_argument, NULL, 'C'},
         {"walks", required_argument, NULL, 'w'}, {"random", required_argument, NULL, 'r'},
-        {"max-states", required_argument, NULL, 's'}, {"max-memory", required_argument, NULL, 'm'},
-        {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+        {"jobs", required_argument, NULL, 'J'}, {"max-states", required_argument, NULL, 's'},
+        {"max-memory", required_argument, NULL, 'm'}, {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
     int c;
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
@@ -98,6 +103,10 @@ static int parse(int argc, char **argv, struct arguments *a)
             if (!pair(optarg, &a->random, &a->count, 0) || a->count == 0)
                 return bad("--random: expected SEED:COUNT, found \"%s\"", optarg);
             break;
+        case 'J':
+            if (!hark_cli_whole_number(optarg, JOBS, &a->jobs) || a->jobs == 0)
+                return bad("--jobs: expected 1 to %d, found \"%s\"", JOBS, optarg);
+            break;
         case 's':
             if (!hark_cli_whole_number(optarg, UINT32_MAX - 2, &a->search.most_states) || a->search.most_states == 0)
                 return bad("--max-states: expected 1 to %u, found \"%s\"", UINT32_MAX - 2, optarg);
@@ -115,6 +124,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     }
     if (a->search.protocol && hark_protocol_named(a->search.protocol) == NULL)
         return bad("--protocol: no protocol is named \"%s\"", a->search.protocol);
+    a->search.jobs = (uint32_t)a->jobs;
     a->file = argv + optind;
     a->files = argc - optind;
     if (a->search.reduce != SEARCH_WHOLE && (a->search.atomic || a->search.walks))

@@ -50,7 +50,37 @@ expect 2 'no protocol is named "walk"' check --protocol walk lv3.hark
 expect 2 'expected --protocol with it' check --random 1:10
 expect 2 'expected SEED:COUNT' check --protocol hydee --random 1
 expect 2 'no scenario is read then' check --protocol hydee --random 1:1 lv3.hark
+expect 2 '^hark check: --jobs: expected 1 to 64, found "0"$' check --jobs 0 lv3.hark
+expect 2 'jobs: expected 1 to 64, found "65"' check --jobs 65 lv3.hark
+expect 2 'jobs: expected 1 to 64, found "2x"' check --jobs 2x lv3.hark
 expect 2 'usage: hark check' check
 expect 2 'usage: hark replay' replay
+# Threads: as many states, steps, ends and so on ($1: the first of the figures to compare) for one as for several.
+same() {
+  local first=$1 jobs; shift
+  for jobs in 1 2 3; do
+    "$hark" check --jobs $jobs --json $jobs.json "$@" >out 2>&1 </dev/null
+    sed -n "s/.*\"\($first\".*\), \"seconds\".*/\1/p" $jobs.json >$jobs.figures
+  done
+  if [ -s 1.figures ] && cmp -s 1.figures 2.figures && cmp -s 1.figures 3.figures; then passed=$((passed + 1)); return; fi
+  failed=$((failed + 1))
+  echo "FAILED hark check --jobs 1, 2, 3 $*"
+  cat [123].figures
+}
+
+same states "$here/v1.hark"
+same states "$here/og.hark"
+same states --max-states 20100 "$here/og.hark" # in many rounds, because the limit is near
+same states --atomic "$here/fig4-c2.hark"
+same states "$here/scmel-v10.hark"
+same finals --reduce "$here/og.hark"
+expect 0 'the same ends as all of its' check --jobs 3 --compare "$here/og.hark"
+expect 1 'after 29 steps: I8: a process waits for ever' check --jobs 3 -o threads.hark lv3.hark
+expect 1 'violated: I8' replay threads.hark
+expect 1 'I8: a process waits for ever' check --jobs 3 --reduce -o threads.hark lv3.hark
+expect 1 'violated: I8' replay threads.hark
+expect 0 'the limit of states or memory was reached' check --jobs 3 --max-states 1000 "$here/st.hark"
+expect 0 'the limit of states or memory was reached' check --jobs 3 --max-memory 8M "$here/st.hark"
+
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
