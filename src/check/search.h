@@ -31,7 +31,7 @@ struct search_options {
     uint64_t walks, seed; /* instead of a search so many walks, each step chosen at random, each to its end */
     bool atomic;          /* control frames, announcements and stores happen at once, in one order: far fewer states */
     enum search_reduce reduce; /* not with `atomic` or `walks` */
-    uint32_t jobs;        /* threads; 0 is one */
+    uint32_t jobs;        /* threads, or for walks processes; 0 is one */
     /* NULL, or called now and then, for a progress line. */
     void (*progress)(void *self, uint64_t states, uint64_t waiting, uint32_t depth, uint64_t bytes);
     void *self;

@@ -1,4 +1,5 @@
 /* walk.c: walks by chance, instead of a search of everything. */
+#include "processes.h"
 #include "search_parts.h"
 
 #include <stdlib.h>
@@ -56,26 +57,105 @@ static uint32_t walk(struct exploration *x, uint64_t seed, struct job_step taken
     return n;
 }
 
-void walks(struct exploration *x)
+struct walked { /* by one process */
+    struct search_result result;
+    _Atomic uint64_t violated; /* 1 + the number of the walk that was */
+    struct job_step taken[WALK_STEPS];
+};
+
+/* The first of all walks that is known to be violated, or the number of all. */
+static uint64_t first_violated(const struct exploration *x, struct walked *all, uint64_t processes)
+{
+    uint64_t first = x->options->walks;
+    for (uint64_t i = 0; i < processes; i++)
+        if (all[i].violated && all[i].violated - 1 < first) first = all[i].violated - 1;
+    return first;
+}
+
+/* Every n-th walk of n processes, up to the first that is violated, whoever made it: that is the one that is told of. */
+static void walk_share(struct exploration *x, struct walked *all, uint32_t number, uint32_t processes)
 {
     struct search_result *r = x->r;
-    struct job_step *taken = malloc(WALK_STEPS * sizeof *taken);
-    if (taken == NULL) lab_fail(&x->lab, "no memory");
-    for (uint64_t k = 0; k < x->options->walks && !r->violated && !x->lab.failed; k++) {
-        uint32_t n = walk(x, x->options->seed + k, taken);
+    struct walked *mine = &all[number];
+    uint64_t done = 0;
+    for (uint64_t k = number; k < first_violated(x, all, processes) && !x->lab.failed; k += processes) {
+        uint32_t n = walk(x, x->options->seed + k, mine->taken);
         if (n > r->depth) r->depth = n;
         if (r->violated) {
-            r->path = taken;
             r->path_length = r->depth = n;
-            taken = NULL;
+            mine->violated = 1 + k;
         }
-        if (k % 64 == 0 && x->options->progress)
+        if (done++ % 64 == 0 && number == 0 && x->options->progress)
             x->options->progress(x->options->self, k, x->options->walks - k, r->depth, lab_bytes(&x->lab));
-        if (enough(x)) {
-            r->verdict = SEARCH_LIMIT;
-            break;
-        }
+        if (r->violated || !enough(x)) continue;
+        r->verdict = SEARCH_LIMIT;
+        break;
     }
-    free(taken);
     conclude(x);
+    mine->result = *r;
+}
+
+struct sharing {
+    struct exploration *x;
+    uint32_t processes;
+};
+
+static void walk_process(void *self, uint32_t number, void *shared)
+{
+    struct sharing *s = self;
+    struct search_options options = *s->x->options;
+    if (options.most_bytes) options.most_bytes = options.most_bytes / s->processes + 1;
+    s->x->options = &options;
+    walk_share(s->x, shared, number, s->processes);
+}
+
+/* What all of them came to. */
+static void sum(struct search_result *r, const struct walked *all, uint32_t processes)
+{
+    const struct walked *first = NULL;
+    struct search_result s = {.class = r->class};
+    for (uint32_t i = 0; i < processes; i++) {
+        const struct search_result *one = &all[i].result;
+        s.transitions += one->transitions;
+        s.finals += one->finals;
+        s.bytes += one->bytes;
+        s.made += one->made;
+        s.looked_up += one->looked_up;
+        if (one->depth > s.depth) s.depth = one->depth;
+        if (one->verdict > s.verdict) {
+            s.verdict = one->verdict;
+            memcpy(s.why, one->why, sizeof s.why);
+        }
+        if (all[i].violated && (first == NULL || all[i].violated < first->violated)) first = &all[i];
+    }
+    *r = s;
+    if (first == NULL || first->result.verdict != SEARCH_VIOLATED) return;
+    r->verdict = SEARCH_VIOLATED;
+    r->violated = first->result.violated;
+    r->path_length = r->depth = first->result.path_length;
+    r->path = malloc((r->path_length + 1) * sizeof *r->path);
+    if (r->path) memcpy(r->path, first->taken, r->path_length * sizeof *r->path);
+}
+
+void walks(struct exploration *x)
+{
+    uint64_t walks = x->options->walks;
+    struct sharing s = {x, walks < x->options->jobs ? (uint32_t)walks : x->options->jobs};
+    char error[PROCESSES_ERROR] = "no memory";
+    struct walked *all;
+    if (s.processes < 2) {
+        s.processes = 1;
+        all = calloc(1, sizeof *all);
+        if (all) walk_share(x, all, 0, 1);
+    } else {
+        all = processes_run(s.processes, s.processes * sizeof *all, walk_process, &s, error);
+    }
+    if (all) {
+        sum(x->r, all, s.processes);
+    } else {
+        lab_fail(&x->lab, error);
+        conclude(x);
+    }
+    if (s.processes == 1) free(all);
+    else if (all) processes_free(all, s.processes * sizeof *all);
 }

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "../check/processes.h"
 #include "../check/random.h"
 #include "../check/search.h"
 #include "values.h"
@@ -41,7 +43,7 @@ void hark_cli_check_help(void)
         "  --walks N[:SEED]   instead of everything, N walks by chance, each to the end\n"
         "  --random SEED:N    no scenario, but N programs made by chance, each with failures that the protocol claims to\n"
         "                     survive for its class; it needs --protocol\n"
-        "  --jobs N           with so many threads (1)\n"
+        "  --jobs N           with so many threads; walks, and programs made by chance, with so many processes (1)\n"
         "  --max-states N     stop after about so many states\n"
         "  --max-memory SIZE  stop at about this much memory: 512M, 16G\n"
         "  -o FILE            where a violation goes, as a scenario with its schedule (NAME-violation.hark)\n"
@@ -250,6 +252,17 @@ struct tally {
     uint64_t programs, unfinished, class[4], limit, violated, deadlocks, states;
 };
 
+static void tally_add(struct tally *all, const struct tally *t)
+{
+    all->programs += t->programs;
+    all->unfinished += t->unfinished;
+    for (uint32_t i = 0; i < 4; i++) all->class[i] += t->class[i];
+    all->limit += t->limit;
+    all->violated += t->violated;
+    all->deadlocks += t->deadlocks;
+    all->states += t->states;
+}
+
 /* Only what the protocol claims for a program of this class. */
 static void claim(struct hark_scenario *s, const struct hark_protocol *p, enum search_class class)
 {
@@ -265,8 +278,51 @@ static void claim(struct hark_scenario *s, const struct hark_protocol *p, enum s
     for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)i;
 }
 
-static int random_one(const struct arguments *a, uint64_t seed, struct tally *t)
+/* Programs made by chance, of which each process has every n-th. */
+struct chance {
+    struct arguments a;
+    uint32_t processes;
+    int speech; /* file that is locked by whoever says something; -1: there is one process */
+};
+
+struct share { /* what one of them came to */
+    struct tally tally;
+    int worst;
+};
+
+/* What several processes say does not mix. */
+static void speak(const struct chance *c)
 {
+    while (c->speech >= 0 && lockf(c->speech, F_LOCK, 0) < 0 && errno == EINTR) continue;
+}
+
+static void spoken(const struct chance *c)
+{
+    fflush(stdout);
+    if (c->speech >= 0) (void)lockf(c->speech, F_ULOCK, 0);
+}
+
+static int random_failed(const struct chance *c, uint64_t seed, const char *why)
+{
+    speak(c);
+    int status = bad("--random %llu:1: %s", (unsigned long long)seed, why);
+    spoken(c);
+    return status;
+}
+
+static int random_violated(const struct chance *c, const struct hark_scenario *s, uint64_t seed, const struct search_result *r)
+{
+    speak(c);
+    report(s->name, s->protocol, r);
+    printf("  again: hark check --protocol %s --random %llu:1\n", s->protocol, (unsigned long long)seed);
+    int status = write_story(&c->a, s, r) ? 2 : 1;
+    spoken(c);
+    return status;
+}
+
+static int random_one(const struct chance *c, uint64_t seed, struct tally *t)
+{
+    const struct arguments *a = &c->a;
     struct hark_scenario s;
     struct search_options options = a->search;
     if (options.most_states == 0) options.most_states = 200000;
@@ -278,7 +334,7 @@ static int random_one(const struct arguments *a, uint64_t seed, struct tally *t)
         t->unfinished++;
         return 0;
     }
-    if (r.verdict == SEARCH_FAILED) return bad("--random %llu:1: %s", (unsigned long long)seed, r.why);
+    if (r.verdict == SEARCH_FAILED) return random_failed(c, seed, r.why);
     claim(&s, hark_protocol_named(s.protocol), r.class);
     r = search(&s, &options);
     t->programs++;
@@ -286,30 +342,63 @@ static int random_one(const struct arguments *a, uint64_t seed, struct tally *t)
     t->states += r.states + r.transitions * (options.walks > 0);
     t->limit += r.verdict == SEARCH_LIMIT;
     int status = 0;
-    if (r.verdict == SEARCH_FAILED) status = bad("--random %llu:1: %s", (unsigned long long)seed, r.why);
+    if (r.verdict == SEARCH_FAILED) status = random_failed(c, seed, r.why);
     if (r.verdict == SEARCH_VIOLATED && s.exact_gate && r.violated == VIOLATED_WAITS) {
         t->deadlocks++; /* E25: no gate lets all of these live */
     } else if (r.verdict == SEARCH_VIOLATED) {
         t->violated++;
-        report(s.name, s.protocol, &r);
-        printf("  again: hark check --protocol %s --random %llu:1\n", s.protocol, (unsigned long long)seed);
-        status = write_story(a, &s, &r) ? 2 : 1;
+        status = random_violated(c, &s, seed, &r);
     }
     free(r.path);
     return status;
 }
 
-static int random_all(const struct arguments *a)
+static void random_share(void *self, uint32_t number, void *shares)
 {
-    struct tally t = {0};
-    int worst = 0;
-    bool terminal = isatty(STDERR_FILENO);
-    for (uint64_t i = 0; i < a->count; i++) {
-        int status = random_one(a, a->random + i, &t);
-        if (status > worst) worst = status;
-        if (terminal) fprintf(stderr, "\r%llu of %llu ", (unsigned long long)i + 1, (unsigned long long)a->count);
+    const struct chance *c = self;
+    struct share *mine = (struct share *)shares + number;
+    bool terminal = number == 0 && isatty(STDERR_FILENO);
+    for (uint64_t i = number; i < c->a.count; i += c->processes) {
+        int status = random_one(c, c->a.random + i, &mine->tally);
+        if (status > mine->worst) mine->worst = status;
+        if (terminal) fprintf(stderr, "\r%llu of %llu ", (unsigned long long)i + 1, (unsigned long long)c->a.count);
     }
     if (terminal) fputs("\r\033[K", stderr);
+}
+
+/* By several processes. -1: said why not. */
+static int random_shared(struct chance *c, struct share *all)
+{
+    char error[PROCESSES_ERROR];
+    c->speech = memfd_create("hark check", MFD_CLOEXEC);
+    if (c->speech < 0) {
+        bad("--jobs: %s", strerror(errno));
+        return -1;
+    }
+    struct share *share = processes_run(c->processes, c->processes * sizeof *share, random_share, c, error);
+    close(c->speech);
+    if (share == NULL) {
+        bad("--random: %s", error);
+        return -1;
+    }
+    for (uint32_t i = 0; i < c->processes; i++) {
+        tally_add(&all->tally, &share[i].tally);
+        if (share[i].worst > all->worst) all->worst = share[i].worst;
+    }
+    processes_free(share, c->processes * sizeof *share);
+    return 0;
+}
+
+static int random_all(const struct arguments *a)
+{
+    struct chance c = {*a, a->search.jobs < a->count ? a->search.jobs : (uint32_t)a->count, -1};
+    struct share all = {0};
+    c.a.search.jobs = 1;
+    if (c.processes < 2) c.processes = 1;
+    else if (a->search.most_bytes) c.a.search.most_bytes = a->search.most_bytes / c.processes + 1;
+    if (c.processes == 1) random_share(&c, 0, &all);
+    else if (random_shared(&c, &all) < 0) return 2;
+    const struct tally t = all.tally;
     printf("%s: %llu programs (deterministic %llu, RSD %llu, SD %llu, other %llu), %llu more can not always finish, %llu "
         "violated, %llu states, %llu not to the end", a->search.protocol, (unsigned long long)t.programs,
         (unsigned long long)t.class[SEARCH_DETERMINISTIC], (unsigned long long)t.class[SEARCH_RSD],
@@ -317,7 +406,7 @@ static int random_all(const struct arguments *a)
         (unsigned long long)t.violated, (unsigned long long)t.states, (unsigned long long)t.limit);
     if (t.deadlocks) printf(", %llu wait for ever as SD programs may (E25)", (unsigned long long)t.deadlocks);
     putchar('\n');
-    return worst;
+    return all.worst;
 }
 
 int hark_cli_check(int argc, char **argv)

@@ -30,7 +30,7 @@ field() { sed -n "1,8s/^# $2: //p" "$here/$1.patch"; } # of a patch
 build() {
   local dir=$1 f o objects=() link; shift
   cd "$dir" || return 1
-  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,search,parallel,walk,story,random,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
+  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,search,parallel,processes,walk,story,random,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
     cli/{check,replay,values} ../test/mutants/main; do
     o=${f##*/}.o
     [ "$f" = cli/check ] && o=cli_check.o

@@ -82,5 +82,54 @@ expect 1 'violated: I8' replay threads.hark
 expect 0 'the limit of states or memory was reached' check --jobs 3 --max-states 1000 "$here/st.hark"
 expect 0 'the limit of states or memory was reached' check --jobs 3 --max-memory 8M "$here/st.hark"
 
+# Processes: the same sums, the same walk; nobody is left, whoever dies.
+sums() {
+  local jobs
+  for jobs in 1 3; do "$hark" check --jobs $jobs "$@" >$jobs.sums 2>&1 </dev/null; done
+  if grep -q ' programs (.* states, ' 1.sums && cmp -s 1.sums 3.sums; then passed=$((passed + 1)); return; fi
+  failed=$((failed + 1))
+  echo "FAILED hark check --jobs 1, 3 $*"
+  cat [13].sums
+}
+
+sums --protocol hydee --max-states 2000 --random 1:20
+sums --protocol scmel --walks 30 --random 1:20
+same states --walks 100:5 "$here/st.hark"
+expect 1 'I8: a process waits for ever' check --walks 50 -o walk.hark lv3.hark
+expect 1 'I8: a process waits for ever' check --walks 50 --jobs 3 -o walk-3.hark lv3.hark
+cmp -s walk.hark walk-3.hark && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: another walk"; }
+
+mkfifo fifo
+started() { # processes of a check that would take for ever; who is one of them, once there are all three
+  "$hark" check --protocol hydee --jobs 3 --walks 100 --random 1:1000000000 >fifo 2>&1 </dev/null &
+  pid=$!
+  exec 3<fifo
+  one=
+  while kill -0 $pid 2>/dev/null && [ -z "$one" ]; do
+    read -r one _ three < <(cat /proc/$pid/task/$pid/children)
+    [ -n "$three" ] || one=
+  done
+}
+
+started
+kill -9 "$one"
+cat <&3 >out # until nobody can write any more
+wait $pid
+if [ $? = 2 ] && grep -q 'one of the processes died of signal 9' out; then passed=$((passed + 1)); else
+  failed=$((failed + 1))
+  echo "FAILED: a process has died:"
+  cat out
+fi
+started
+kill -9 $pid
+wait $pid 2>/dev/null
+status=$?
+cat <&3 >out
+if [ $status = 137 ] && [ ! -s out ]; then passed=$((passed + 1)); else
+  failed=$((failed + 1))
+  echo "FAILED: the first has died:"
+  cat out
+fi
+
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
