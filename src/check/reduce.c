@@ -271,8 +271,8 @@ static void add_parent(struct reduction *r, uint32_t child, uint32_t parent)
 static void check(struct reduction *r, uint32_t number, uint32_t memo)
 {
     struct commuting s = r->step[number];
-    if (s.wrong > s.from) return;
-    uint16_t failures = (uint16_t)(r->used[memo] & 0xffffu << s.from);
+    uint8_t from = s.from > s.wrong ? s.from : s.wrong; /* what is wrong with fewer failures may be relied on with more */
+    uint16_t failures = (uint16_t)(r->used[memo] & (from < 16 ? 0xffffu << from : 0));
     uint32_t then;
     uint8_t highest = 0;
     if (failures == 0) return;
@@ -283,8 +283,9 @@ static void check(struct reduction *r, uint32_t number, uint32_t memo)
         if (r->step[then].parents == 0) r->step[then].depth = (uint8_t)(s.depth + 1);
         if (r->step[then].depth == FAR) r->step[then].wrong = CALM;
         add_parent(r, then, number);
-        need(r, then, s.from);
-        if (r->step[then].wrong > s.from) refute(r, number, r->step[then].wrong);
+        if (r->step[then].wrong > from) refute(r, number, r->step[then].wrong);
+        if (r->step[number].wrong > from) from = r->step[number].wrong;
+        need(r, then, from);
     }
 }
 
