@@ -30,13 +30,13 @@ field() { sed -n "1,8s/^# $2: //p" "$here/$1.patch"; } # of a patch
 build() {
   local dir=$1 f o objects=() link; shift
   cd "$dir" || return 1
-  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,search,parallel,processes,walk,story,random,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
+  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,search,parallel,processes,walk,story,random,carries,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_schedule,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
     cli/{check,replay,values} ../test/mutants/main; do
     o=${f##*/}.o
     [ "$f" = cli/check ] && o=cli_check.o
     link=-DHARK_LINK
     [ "$f" = registry ] && link=-Og # nearly all that is compiled for a mutant, and few of them need long searches
-    case $f in check/local_core|check/local_app|check/local_pack|check/describe|check/picture|cli/replay) link= ;; esac
+    case $f in check/local_core|check/local_app|check/local_pack|check/describe|check/carries|check/picture|cli/replay) link= ;; esac
     $cc $flags $link "$@" -Iinclude -I"$top/src" -c "$top/src/$f.c" -o "$o" || return 1
     objects+=("$o")
   done
