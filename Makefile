@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench coverage fuzz kill-matrix memory mutants verify soak install clean setup
+.PHONY: all demo check bench coverage errata fuzz kill-matrix memory mutants verify soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -31,6 +31,8 @@ memory: all
 	$(BUILD)/test/kill/test-kill-memory
 mutants: setup
 	test/mutants/run.sh $(MUTANT)
+errata: setup
+	docs/errata/draw.sh $(MUTANT)
 install: all
 	meson install -C $(BUILD)
 clean:

@@ -98,6 +98,8 @@ int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HAR
 /* The text of a scenario, which parses to the same one (but for lines and columns); the caller frees it. NULL without
  * memory. */
 char *hark_scenario_text(const struct hark_scenario *s);
+/* The program of a rank, as in its line: "R S1 R". Owned by the caller. NULL: no memory. */
+char *hark_scenario_program(const struct hark_scenario *s, uint32_t rank);
 /* Adds a line to the schedule, blanks at its ends left out. -1 without memory, and for what is no such line: more than one
  * line, or bytes that are not ASCII; a step that is empty or begins with # or =; a transcript before any step. */
 int hark_scenario_add(struct hark_scenario *s, bool transcript, const char *text);

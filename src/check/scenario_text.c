@@ -10,7 +10,7 @@ const char hark_op_letters[] = {' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M'
 static void operations(FILE *f, const struct hark_op *op)
 {
     uint32_t end = UINT32_MAX; /* of the second part of a branch */
-    const char *before = " ";
+    const char *before = "";
     for (uint32_t i = 0;; i++) {
         if (i == end) fputc(']', f);
         if (op[i].type == HARK_OP_END) break;
@@ -22,7 +22,6 @@ static void operations(FILE *f, const struct hark_op *op)
         before = op[i].type == HARK_OP_IF && op[i + 1].type != HARK_OP_ELSE ? "" : " ";
         if (op[i].type == HARK_OP_ELSE && end == i + 1) fputc(' ', f);
     }
-    fputc('\n', f);
 }
 
 static void cluster(FILE *f, const struct hark_scenario *s, uint32_t which)
@@ -82,8 +81,9 @@ static void write_text(FILE *f, const struct hark_scenario *s)
     if (s->exact_gate) fputs("gate exact\n", f);
     tree(f, s);
     for (uint32_t rank = 0; rank < s->ranks; rank++) {
-        fprintf(f, "p%u:", rank);
+        fprintf(f, "p%u:%s", rank, s->op[rank][0].type ? " " : "");
         operations(f, s->op[rank]);
+        fputc('\n', f);
     }
     for (uint32_t i = 0; i < s->fails; i++) fails(f, &s->fail[i]);
     if (*s->expect) fprintf(f, "expect %s\n", s->expect);
@@ -92,6 +92,19 @@ static void write_text(FILE *f, const struct hark_scenario *s)
         const struct hark_schedule_line *l = &s->schedule[i];
         fprintf(f, "%s%s%s\n", l->transcript ? "=" : "", l->transcript && *l->text ? " " : "", l->text);
     }
+}
+
+char *hark_scenario_program(const struct hark_scenario *s, uint32_t rank)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *f = open_memstream(&text, &length);
+    if (f == NULL) return NULL;
+    operations(f, s->op[rank]);
+    bool failed = ferror(f) != 0;
+    if (fclose(f) == 0 && !failed) return text;
+    free(text);
+    return NULL;
 }
 
 char *hark_scenario_text(const struct hark_scenario *s)

@@ -146,6 +146,7 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
     struct job job;
     uint64_t made = 0;
     uint16_t violated = 0;
+    bool over = false;
     int status = 0;
     job_first(lab, &job);
     picture_begin(&picture, lab, &job);
@@ -175,9 +176,10 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
     }
     if (a->step)
         for (uint32_t who = 0; who < lab->who && !lab->failed; who++) show_state(lab, &job, who);
-    else if (status == 0 && !violated && !lab->failed) violated = end_of(lab, &job);
+    else if (status == 0 && !violated && !lab->failed) violated = end_of(lab, &job), over = true;
     if (violated) printf("violated: %s\n", lab_violation(violated));
     if (violated && (s->expect[0] == 0 || strncmp(s->expect, lab_violation(violated), strlen(s->expect)) != 0)) status = 1;
+    if (a->svg && !lab->failed) picture_end(&picture, &job, violated, over);
     if (a->svg && !lab->failed && draw(a, &picture) != 0) status = 2;
     picture_free(&picture);
     return lab->failed ? bad("%s: %s", a->file, lab->why) : status;

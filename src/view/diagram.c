@@ -51,8 +51,19 @@ static const char style[] =
     ".phase{fill:#555}.note{text-anchor:middle;fill:#1b4965}\n"
     ".axis,.tick{stroke:#666;stroke-width:1}\n"
     ".time{font-size:10px;text-anchor:middle}.pause{font-size:9px;text-anchor:middle;fill:#666;font-style:italic}\n"
-    ".title{font-weight:bold}.limits{fill:#666}.words{font-size:11px}\n"
-    "</style>\n";
+    ".title{font-weight:bold}.limits{fill:#666}.words{font-size:11px}\n";
+
+/* Schedules have these too. */
+static const char schedule_style[] =
+    ".control{stroke:#777;stroke-width:1;stroke-dasharray:2 2;marker-end:url(#h-control)}\n"
+    ".program{font-size:10px;text-anchor:end;fill:#444}\n"
+    ".l{font-size:9px;paint-order:stroke;stroke:#fff;stroke-width:2.5;stroke-linejoin:round}.e{text-anchor:end}\n"
+    ".l-inter{fill:#005c91}.l-intra{fill:#4e5660}.l-orphan{fill:#a8327e}.l-replay{fill:#8a5f00}.l-control{fill:#666}\n"
+    ".l-step{fill:#222;text-anchor:middle;font-style:italic}\n"
+    ".told{fill:#fff;stroke:#d55e00;stroke-width:1.6}\n"
+    ".stop{stroke:#c1121f;stroke-width:2.5}.because{stroke:#c1121f;stroke-width:1.2;stroke-dasharray:6 3}\n"
+    ".violated{font-size:12px;font-weight:bold;fill:#c1121f}.why{font-size:10px;font-weight:bold;fill:#c1121f;"
+    "paint-order:stroke;stroke:#fff;stroke-width:3}\n";
 
 static void head(FILE *out, const char *name, const char *colour, double size)
 {
@@ -62,13 +73,14 @@ static void head(FILE *out, const char *name, const char *colour, double size)
         name, size, size, colour);
 }
 
-static void draw_defs(FILE *out)
+static void draw_defs(bool schedule, FILE *out)
 {
     fputs("<defs>\n", out);
     head(out, "intra", "#7d8691", 7);
     head(out, "inter", "#0072b2", 7);
     head(out, "orphan", "#a8327e", 8);
     head(out, "replay", "#e69f00", 9);
+    if (schedule) head(out, "control", "#777", 6);
     fputs("<pattern id=\"hatch\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" "
           "patternTransform=\"rotate(45)\">"
           "<rect width=\"7\" height=\"7\" style=\"fill:#f6e3da\"/><rect width=\"1.6\" height=\"7\" "
@@ -84,12 +96,15 @@ static int draw(const struct dg_layout *l, FILE *out)
         "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
         l->width, l->height, l->width, l->height);
     fputs(style, out);
-    draw_defs(out);
+    if (l->story.schedule != NULL) fputs(schedule_style, out);
+    fputs("</style>\n", out);
+    draw_defs(l->story.schedule != NULL, out);
     fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", l->width, l->height);
     dg_draw_ground(l, out);
     dg_draw_lines(l, out);
     int status = dg_draw_messages(l, out);
     dg_draw_marks(l, out);
+    if (l->story.schedule != NULL) dg_draw_schedule(l, out);
     dg_draw_axis(l, out);
     dg_draw_legend(l, l->bottom + 46, out);
     dg_draw_title(l, out);
@@ -113,7 +128,7 @@ int hark_view_diagram(
         return refuse(error, HARK_TRACE_EINVAL, "the window must begin at 0 ms or later, and end after it began");
     if (o->width != 0 && o->width < 600)
         return refuse(error, HARK_TRACE_EINVAL, "the picture must be at least 600 px wide");
-    int status = dg_story_tell(&l.story, trace);
+    int status = dg_story_tell(&l.story, trace, o->schedule);
     if (status == HARK_TRACE_OK) status = dg_rows_choose(&l);
     if (status == HARK_TRACE_OK) {
         dg_window_choose(&l, o);

@@ -4,6 +4,7 @@
  *   diagram_window.c  which time and which processes are shown
  *   diagram_layout.c  x for every moment, y for every process
  *   diagram_draw.c, diagram_messages.c, diagram_legend.c    SVG
+ *   diagram_schedule.c   what only schedules have: labels of arrows, notes, the violation
  */
 #ifndef HARK_VIEW_DIAGRAM_H
 #define HARK_VIEW_DIAGRAM_H
@@ -16,7 +17,7 @@
 #define DG_ROWS_MOST 64u
 
 enum dg_fate { DG_FLYING, DG_ARRIVED, DG_DELIVERED, DG_DISCARDED };
-enum dg_class { DG_INTRA, DG_INTER, DG_ORPHAN, DG_REPLAY, DG_CLASSES };
+enum dg_class { DG_CONTROL, DG_INTRA, DG_INTER, DG_ORPHAN, DG_REPLAY, DG_CLASSES };
 
 struct dg_message {                      /* one transmission */
     uint64_t posted, sent, arrived, got; /* ns; got: delivered, else arrived or discarded; or DG_NEVER */
@@ -24,6 +25,7 @@ struct dg_message {                      /* one transmission */
     uint32_t from, to, from_inc, to_inc;
     uint32_t meant; /* incarnation it was transmitted to, if `meant_known` */
     uint32_t older; /* index of the transmission of the same name before this one, or DG_NONE */
+    uint32_t record; /* of the trace */
     uint16_t ctx;
     uint8_t fate, class;
     bool meant_known;
@@ -56,6 +58,7 @@ struct dg_phase { /* the phase of a process became this */
 
 struct dg_story {
     const struct hark_trace *trace;
+    const struct hark_diagram_schedule *schedule; /* or NULL */
     struct dg_message *message;
     struct dg_mark *mark;
     struct dg_span *span;
@@ -98,12 +101,13 @@ struct dg_layout {
     struct dg_gap gap[DG_GAPS_MOST];
     uint32_t gaps;
     double left, right, top, bottom; /* where the lines are, px */
+    double column;                   /* px of a step of a schedule */
     double pitch;                    /* px between rows */
     double width, height;
 };
 
 /* Each returns HARK_TRACE_OK, or HARK_TRACE_ESYSTEM when memory ran out. dg_layout_free frees everything. */
-int dg_story_tell(struct dg_story *s, const struct hark_trace *trace);
+int dg_story_tell(struct dg_story *s, const struct hark_trace *trace, const struct hark_diagram_schedule *schedule);
 int dg_rows_choose(struct dg_layout *l); /* also forgets messages of processes that are not shown */
 int dg_layout_make(struct dg_layout *l, double width_most);
 void dg_layout_free(struct dg_layout *l);
@@ -119,17 +123,25 @@ bool dg_waited(const struct dg_layout *l, const struct dg_message *m, double *x)
 uint64_t dg_time(const struct dg_layout *l, double x);
 /* Number of the cluster of a rank. */
 uint32_t dg_cluster(const struct hark_trace *trace, uint32_t rank);
+/* From where to where an arrow goes in a straight line first, px. False: nowhere, nothing of it is drawn so. */
+struct dg_leg {
+    double x0, y0, x1, y1;
+};
+bool dg_leg_of(const struct dg_layout *l, const struct dg_message *m, struct dg_leg *leg);
 
 /* Drawing. The order of calls is the order from back to front. */
 void dg_draw_ground(const struct dg_layout *l, FILE *out);
 int dg_draw_messages(const struct dg_layout *l, FILE *out);
 void dg_draw_lines(const struct dg_layout *l, FILE *out);
 void dg_draw_marks(const struct dg_layout *l, FILE *out);
+void dg_draw_schedule(const struct dg_layout *l, FILE *out);
 void dg_draw_axis(const struct dg_layout *l, FILE *out);
 void dg_draw_title(const struct dg_layout *l, FILE *out);
 /* Draws the legend below `y` in so much width; returns the px it is high. out NULL: only measures. */
 double dg_draw_legend(const struct dg_layout *l, double y, FILE *out);
 
+/* Text with what XML reads otherwise written out. */
+void dg_escaped(const char *text, FILE *out);
 /* Px that a text of so many bytes needs in a generic sans font of this size, about. */
 double dg_text_width(const char *text, double size);
 

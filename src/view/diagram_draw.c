@@ -8,6 +8,22 @@
 
 /* ---- ground ----------------------------------------------------------------------------------- */
 
+/* Of a schedule: processes with their programs; who is in one cluster is in one band. */
+static void draw_band(const struct dg_layout *l, uint32_t first, uint32_t end, bool dark, FILE *out)
+{
+    const struct hark_diagram_schedule *plan = l->story.schedule;
+    double pad = l->pitch * 0.5, y0 = l->y[first] - pad;
+    fprintf(out, "<rect class=\"band%s\" x=\"12\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>\n",
+        dark ? " odd" : "", y0, l->right - 12, l->y[end - 1] + pad - y0);
+    for (uint32_t k = first; k < end; k++) {
+        double x = l->left - 6, y = l->y[k];
+        fprintf(out, "<text class=\"rank\" x=\"%.1f\" y=\"%.1f\" font-size=\"12\">%s</text>\n", x, y - 2,
+            plan->name[l->rank[k]]);
+        fprintf(out, "<text class=\"program\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y + 11,
+            plan->program[l->rank[k]]);
+    }
+}
+
 static void draw_bands(const struct dg_layout *l, FILE *out)
 {
     double pad = l->pitch * 0.5, size = l->pitch > 30 ? 12 : l->pitch > 20 ? 10 : 9;
@@ -17,6 +33,11 @@ static void draw_bands(const struct dg_layout *l, FILE *out)
         for (j = i; j < l->rows && dg_cluster(l->story.trace, l->rank[j]) == cluster;)
             j++;
         double y0 = l->y[i] - pad, y1 = l->y[j - 1] + pad;
+        if (l->story.schedule != NULL) {
+            draw_band(l, i, j, dark, out);
+            dark = !dark;
+            continue;
+        }
         fprintf(out, "<rect class=\"band%s\" x=\"12\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>\n",
             dark ? " odd" : "", y0, l->right - 12, y1 - y0);
         fprintf(out, "<text class=\"cluster\" x=\"20\" y=\"%.1f\" font-size=\"%.0f\">cluster %" PRIu32 "</text>\n",
@@ -163,14 +184,16 @@ static void failed_text(const struct dg_story *s, uint32_t first, char *text, si
     if (*comma == 0) snprintf(text + n, room - n, "nobody");
 }
 
+/* busy: of two lines, one above the other; only schedules have the second. */
 static void draw_vertical(
-    const struct dg_layout *l, double x, const char *class, const char *text, double *busy, FILE *out)
+    const struct dg_layout *l, double x, const char *class, const char *text, double busy[2], FILE *out)
 {
     double width = dg_text_width(text, 10), at = x + width > l->right ? l->right - width : x;
     fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class, x, l->top - 20, l->bottom);
-    if (at < *busy) return;
-    fprintf(out, "<text class=\"lane\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", at, l->top - 23, text);
-    *busy = at + width + 6;
+    bool below = l->story.schedule != NULL && at < busy[0]; /* where a run has its releases */
+    if (at < busy[below]) return;
+    fprintf(out, "<text class=\"lane\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", below ? at + 4 : at, l->top - (below ? 9 : 23), text);
+    busy[below] = at + width + 6;
 }
 
 /* `room` is how far it is to the next release, px: a number that would be cut is left out. */
@@ -201,7 +224,7 @@ static double next_release(const struct dg_layout *l, uint32_t i)
 
 static void draw_common(const struct dg_layout *l, FILE *out)
 {
-    double busy = 0, busy_release = 0;
+    double busy[2] = {0, 0}, busy_release = 0;
     uint64_t re = UINT64_MAX;
     char text[160];
     for (uint32_t i = 0; i < l->story.marks; i++) {
@@ -209,11 +232,11 @@ static void draw_common(const struct dg_layout *l, FILE *out)
         if (!m->shown) continue;
         if (m->kind == HARK_TRACE_RELEASE) draw_release(l, m, next_release(l, i), &busy_release, out);
         if (m->kind == HARK_TRACE_RECOVERED && m->rank >= l->story.trace->job.ranks)
-            draw_vertical(l, m->x, "all", "recovered", &busy, out);
+            draw_vertical(l, m->x, "all", "recovered", busy, out);
         if (m->kind != HARK_TRACE_FAILED || m->id == re) continue;
         re = m->id;
         failed_text(&l->story, i, text, sizeof text);
-        draw_vertical(l, m->x, "failed", text, &busy, out);
+        draw_vertical(l, m->x, "failed", text, busy, out);
     }
 }
 
@@ -221,7 +244,7 @@ static void draw_common(const struct dg_layout *l, FILE *out)
 
 static void draw_phases(const struct dg_layout *l, FILE *out)
 {
-    if (l->pitch < 30) return;
+    if (l->pitch < 30 || l->story.schedule != NULL) return; /* a schedule's labels find their places together */
     double busy[DG_ROWS_MOST] = {0};
     for (uint32_t i = 0; i < l->story.phases; i++) {
         const struct dg_phase *p = &l->story.phase[i];

@@ -6,6 +6,7 @@
  * a bit more right the more time passed, idle time counting only up to a limit; (2) it has room on its own line;
  * (3) the arrow that ends in it still has a slope.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #define IDLE_MARKED 4.0  /* a pause is marked when it is drawn so many times too short */
 #define LEFT        118.0
 #define INSET       16.0 /* between the border of the bands and the first event */
+#define COLUMN_MOST 44.0 /* px of a step of a schedule */
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
@@ -104,6 +106,7 @@ int dg_rows_choose(struct dg_layout *l)
 static void place_rows(struct dg_layout *l)
 {
     l->pitch = l->rows <= 10 ? 50 : l->rows <= 20 ? 36 : l->rows <= 40 ? 24 : 17;
+    if (l->story.schedule != NULL) l->pitch = l->rows <= 6 ? 64 : 50; /* arrows have labels */
     double y = l->top + l->pitch * 0.5;
     for (uint32_t i = 0; i < l->rows; i++) {
         const struct hark_trace *trace = l->story.trace;
@@ -200,6 +203,7 @@ static double usual_step(const struct dg_layout *l)
 
 static double slope(const struct dg_layout *l, const struct dg_message *m)
 {
+    if (l->story.schedule != NULL) return 0; /* a step apart, or more */
     uint32_t a = l->row[m->from], b = l->row[m->to];
     double rows = a > b ? a - b : b - a;
     double px = l->light ? 6 + 3 * rows : 11 + 4 * rows;
@@ -273,6 +277,36 @@ static int place_points(struct dg_layout *l)
     return HARK_TRACE_OK;
 }
 
+/* A schedule: every step has its column, of whole and half px, so that every machine draws the same. */
+static void place_columns(struct dg_layout *l, double least, double most)
+{
+    const struct hark_diagram_schedule *plan = l->story.schedule;
+    double steps = (double)(l->story.end - l->story.start) / (double)plan->step, room = most - l->left - 2 * INSET;
+    double column = room / (steps > 1 ? steps : 1);
+    if (column > COLUMN_MOST) column = COLUMN_MOST;
+    if (column * steps < least - l->left - 2 * INSET) column = (least - l->left - 2 * INSET) / (steps > 1 ? steps : 1);
+    l->column = (double)(uint32_t)(2 * column) / 2;
+    if (l->column < 4) l->column = 4;
+    for (uint32_t i = 0; i < l->points; i++) {
+        struct dg_point *p = &l->point[i];
+        p->x = dg_x(l, p->time);
+        note_x(l, p);
+    }
+    l->right = l->left + 2 * INSET + l->column * steps;
+    if (l->right < least) l->right = least;
+}
+
+static double left_of(const struct dg_layout *l)
+{
+    const struct hark_diagram_schedule *plan = l->story.schedule;
+    double left = 60;
+    for (uint32_t i = 0; plan != NULL && i < l->story.trace->job.ranks; i++) {
+        left = fmax(left, 24 + dg_text_width(plan->program[i], 10));
+        left = fmax(left, 28 + dg_text_width(plan->name[i], 12));
+    }
+    return plan == NULL ? LEFT : (double)(uint32_t)left;
+}
+
 /* All distances keep their proportion, so nothing that was in order gets out of it. */
 static void stretch(struct dg_layout *l, double width)
 {
@@ -291,13 +325,18 @@ static void stretch(struct dg_layout *l, double width)
 int dg_layout_make(struct dg_layout *l, double width_most)
 {
     const double margin = 24, least = 860;
-    l->left = LEFT;
-    l->top = 106;
+    l->left = left_of(l);
+    l->top = l->story.schedule != NULL ? 126 : 106;
     place_rows(l);
     int status = make_points(l);
-    if (status == HARK_TRACE_OK) status = place_points(l);
+    if (status == HARK_TRACE_OK && l->story.schedule != NULL)
+        place_columns(l, least - margin, width_most - margin);
+    else if (status == HARK_TRACE_OK)
+        status = place_points(l);
     if (status != HARK_TRACE_OK) return status;
-    if (l->right > width_most - margin)
+    if (l->story.schedule != NULL) {
+        /* as wide as its steps */
+    } else if (l->right > width_most - margin)
         stretch(l, width_most - margin);
     else if (l->right < least - margin && width_most > least)
         stretch(l, least - margin);
@@ -310,6 +349,8 @@ int dg_layout_make(struct dg_layout *l, double width_most)
 
 double dg_x(const struct dg_layout *l, uint64_t time)
 {
+    if (l->story.schedule != NULL)
+        return l->left + INSET + l->column * (double)(time - l->story.start) / (double)l->story.schedule->step;
     uint32_t low = 0, high = l->points;
     while (low < high) { /* the first point after `time` */
         uint32_t middle = low + (high - low) / 2;
@@ -332,7 +373,7 @@ bool dg_waited(const struct dg_layout *l, const struct dg_message *m, double *x)
         return false;
     *x = dg_x(l, m->arrived);
     if (*x < m->x_sent + slope(l, m)) *x = m->x_sent + slope(l, m);
-    return m->x_got - *x > 14;
+    return m->x_got - *x > (l->story.schedule != NULL ? 8 : 14);
 }
 
 uint64_t dg_time(const struct dg_layout *l, double x)

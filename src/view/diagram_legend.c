@@ -75,10 +75,28 @@ static void draw_breaks(const struct dg_layout *l, FILE *out)
     }
 }
 
+/* A schedule counts its steps. */
+static void draw_steps(const struct dg_layout *l, FILE *out)
+{
+    const struct hark_diagram_schedule *plan = l->story.schedule;
+    uint64_t last = plan->end / plan->step - 1;
+    uint64_t every = l->column >= 16 ? 1 : l->column >= 8 ? 2 : 5;
+    fprintf(out, "<text class=\"rank\" x=\"%.1f\" y=\"%.1f\" font-size=\"10\">step</text>\n", l->left - 6, l->bottom + 22);
+    for (uint64_t k = every; k <= last; k += every) {
+        double x = dg_x(l, l->story.start + k * plan->step);
+        fprintf(out, "<path class=\"tick\" d=\"M%.1f %.1fv5\"/>", x, l->bottom + 6);
+        fprintf(out, "<text class=\"time\" x=\"%.1f\" y=\"%.1f\">%" PRIu64 "</text>\n", x, l->bottom + 22, k);
+    }
+}
+
 void dg_draw_axis(const struct dg_layout *l, FILE *out)
 {
     double busy = l->left - 10;
     fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>\n", l->left, l->bottom + 6, l->right);
+    if (l->story.schedule != NULL) {
+        draw_steps(l, out);
+        return;
+    }
     fprintf(out, "<text class=\"rank\" x=\"%.1f\" y=\"%.1f\" font-size=\"10\">time, ms</text>\n", l->left - 20,
         l->bottom + 22);
     for (double x = l->left + 24; x <= l->right - 12; x += 72) {
@@ -176,7 +194,7 @@ static void limits(const struct dg_layout *l, struct text *t)
     if (s->trace->lost > 0) say(t, "; %" PRIu64 " RECORDS LOST for want of room", s->trace->lost);
 }
 
-static void escaped(const char *text, FILE *out)
+void dg_escaped(const char *text, FILE *out)
 {
     for (; *text; text++) {
         if (*text == '<')
@@ -194,7 +212,7 @@ static void draw_line(
     double room = l->width - 36, need = dg_text_width(t->at, size) * 0.9;
     fprintf(out, "<text class=\"%s\" x=\"18\" y=\"%.1f\" font-size=\"%.1f\">", class, y,
         need > room ? fmax(size * room / need, 7) : size);
-    escaped(t->at, out);
+    dg_escaped(t->at, out);
     fputs("</text>\n", out);
 }
 
@@ -207,11 +225,30 @@ static uint32_t clusters(const struct dg_layout *l)
     return n;
 }
 
+static void draw_heading(const struct dg_layout *l, FILE *out)
+{
+    static const char *const class[] = {"title", "summary", "limits"};
+    const struct hark_diagram_schedule *plan = l->story.schedule;
+    const char *const line[] = {plan->title, plan->about, plan->summary};
+    double y = 28;
+    for (int i = 0; i < 3; i++) {
+        struct text t = {.length = 0};
+        say(&t, "%s", line[i]);
+        if (t.length == 0) continue;
+        draw_line(l, class[i], y, i == 0 ? 17 : 12, &t, out);
+        y += 18;
+    }
+}
+
 void dg_draw_title(const struct dg_layout *l, FILE *out)
 {
     const struct hark_trace_job *job = &l->story.trace->job;
     struct text t = {.length = 0};
     uint32_t n = clusters(l);
+    if (l->story.schedule != NULL) {
+        draw_heading(l, out);
+        return;
+    }
     say(&t, "%s over %s, %" PRIu32 " process%s", job->protocol, job->transport, job->ranks,
         job->ranks == 1 ? "" : "es");
     if (l->rows == job->ranks) say(&t, " in %" PRIu32 " cluster%s", n, s_of(n));
@@ -232,6 +269,7 @@ struct sample {
     const char *svg;
 };
 enum {
+    S_CONTROL,
     S_INTRA,
     S_INTER,
     S_ORPHAN,
@@ -255,10 +293,15 @@ enum {
     S_PHASE,
     S_RELEASE,
     S_DIVERGED,
+    S_NUMBER,
+    S_STEP,
+    S_TOLD,
+    S_STOP,
     S_COUNT
 };
 
 static const struct sample samples[S_COUNT] = {
+    [S_CONTROL] = {"control frame", "<path class=\"control key\" d=\"M0 0H34\"/>"},
     [S_INTRA] = {"message inside a cluster", "<path class=\"intra key\" d=\"M0 0H34\"/>"},
     [S_INTER] = {"message between clusters", "<path class=\"inter key\" d=\"M0 0H34\"/>"},
     [S_ORPHAN] = {"orphan: its sending is undone, the receiver keeps it",
@@ -269,7 +312,7 @@ static const struct sample samples[S_COUNT] = {
     [S_WAITING] = {"arrived, not yet delivered", "<path class=\"inter key\" d=\"M2 -7L7 -4H29L34 0\"/>"},
     [S_HELD] = {"posted, waits for its phase",
         "<path class=\"held\" d=\"M0 0H34\"/><path class=\"alive\" d=\"M0 0H34\"/>"},
-    [S_FLYING] = {"never arrived", "<path class=\"f inter\" d=\"M4 6l18-8m-3-3l6 6m0-6l-6 6\"/>"},
+    [S_FLYING] = {"has not arrived", "<path class=\"f inter\" d=\"M4 6l18-8m-3-3l6 6m0-6l-6 6\"/>"},
     [S_DISCARDED] = {"discarded: duplicate or old", "<path class=\"inter key discarded\" d=\"M0 0H34\"/>"},
     [S_UNDONE] = {"message undone by the rollback", "<path class=\"inter key undone\" d=\"M0 0H34\"/>"},
     [S_LOST] = {"work lost by the rollback", "<rect class=\"lost\" x=\"0\" y=\"-7\" width=\"34\" height=\"14\"/>"},
@@ -291,11 +334,17 @@ static const struct sample samples[S_COUNT] = {
                                                              "<text class=\"lane\" x=\"18\" y=\"4\">4</text>"},
     [S_DIVERGED] = {"re-execution diverged", "<path class=\"diverged\" d=\"M17 -8l8 14h-16z\"/>"
                                              "<text class=\"bang\" x=\"17\" y=\"5\">!</text>"},
+    [S_NUMBER] = {"number of a message in its channel", "<path class=\"inter key\" d=\"M0 4H34\"/>"
+                                                        "<text class=\"l l-inter\" x=\"12\" y=\"0\">1</text>"},
+    [S_STEP] = {"operation of the program", "<path class=\"alive\" d=\"M4 -4H30\"/>"
+                                            "<text class=\"l l-step\" x=\"17\" y=\"7\">S1</text>"},
+    [S_TOLD] = {"hears of the failure", "<path class=\"alive\" d=\"M4 0H30\"/><circle class=\"told\" cx=\"17\" r=\"4\"/>"},
+    [S_STOP] = {"the violation", "<circle class=\"stop\" style=\"fill:none\" cx=\"17\" r=\"8\"/>"},
 };
 
 static void see_messages(const struct dg_layout *l, bool seen[S_COUNT])
 {
-    static const uint8_t of[DG_CLASSES] = {S_INTRA, S_INTER, S_ORPHAN, S_REPLAY};
+    static const uint8_t of[DG_CLASSES] = {S_CONTROL, S_INTRA, S_INTER, S_ORPHAN, S_REPLAY};
     for (uint32_t i = 0; i < l->story.messages; i++) {
         const struct dg_message *m = &l->story.message[i];
         if (!m->shown) continue;
@@ -313,7 +362,7 @@ static void see_messages(const struct dg_layout *l, bool seen[S_COUNT])
     }
 }
 
-static void see(const struct dg_layout *l, bool seen[S_COUNT])
+static void see(const struct dg_layout *l, bool seen[S_COUNT + 1])
 {
     static const uint8_t of[HARK_TRACE_KINDS] = {[HARK_TRACE_SUPPRESS] = S_SUPPRESS,
         [HARK_TRACE_COMMIT] = S_COMMIT,
@@ -337,18 +386,31 @@ static void see(const struct dg_layout *l, bool seen[S_COUNT])
         if (l->row[s->rank] == DG_NONE || s->to < l->from || s->from > l->to) continue;
         if (s->kind != DG_ALIVE) seen[s->kind == DG_LOST ? S_LOST : s->kind == DG_DEAD ? S_DEAD : S_REDO] = true;
     }
+    const struct hark_diagram_schedule *plan = l->story.schedule;
+    static const uint8_t noted[] = {S_STEP, S_TOLD, S_HELD, S_COUNT, S_STOP};
+    seen[S_NUMBER] = plan != NULL;
+    for (uint32_t i = 0; plan != NULL && i < plan->notes; i++) seen[noted[plan->note[i].kind]] = true;
     seen[S_PHASE] = l->pitch >= 30 && l->story.phases > 1;
+}
+
+static const char *words_of(const struct dg_layout *l, int sample)
+{
+    const struct hark_diagram_schedule *plan = l->story.schedule;
+    if (plan != NULL && sample == S_HELD) return "posted, waits"; /* not for a phase under every protocol */
+    if (plan != NULL && plan->plain && sample == S_INTER) return "message";
+    return samples[sample].words;
 }
 
 double dg_draw_legend(const struct dg_layout *l, double y, FILE *out)
 {
-    bool seen[S_COUNT] = {false};
+    bool seen[S_COUNT + 1] = {false};
     double x = 18, line = 20, high = line;
     see(l, seen);
     if (out != NULL) fprintf(out, "<g class=\"legend\">\n");
     for (int i = 0; i < S_COUNT; i++) {
         if (!seen[i]) continue;
-        double width = 42 + dg_text_width(samples[i].words, 11) * 0.92 + 18;
+        const char *words = words_of(l, i);
+        double width = 42 + dg_text_width(words, 11) * 0.92 + 18;
         if (x > 18 && x + width > l->right + 12) {
             x = 18;
             high += line;
@@ -356,7 +418,7 @@ double dg_draw_legend(const struct dg_layout *l, double y, FILE *out)
         if (out != NULL)
             fprintf(out,
                 "<g transform=\"translate(%.1f %.1f)\">%s<text class=\"words\" x=\"42\" y=\"4\">%s</text></g>\n", x,
-                y + high - line / 2, samples[i].svg, samples[i].words);
+                y + high - line / 2, samples[i].svg, words);
         x += width;
     }
     if (out != NULL) fprintf(out, "</g>\n");

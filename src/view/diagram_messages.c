@@ -9,7 +9,7 @@
 
 #include "diagram.h"
 
-static const char *const class_word[DG_CLASSES] = {"intra", "inter", "orphan", "replay"};
+static const char *const class_word[DG_CLASSES] = {"control", "intra", "inter", "orphan", "replay"};
 
 struct line {
     double x0, y0, x1, y1;
@@ -33,6 +33,15 @@ static struct line arrow(const struct dg_layout *l, const struct dg_message *m)
 static void title(const struct dg_layout *l, const struct dg_message *m, FILE *out)
 {
     double zero = (double)l->story.start;
+    const struct hark_diagram_schedule *plan = l->story.schedule;
+    if (plan != NULL) {
+        fputs("<title>", out);
+        dg_escaped(plan->word[m->record].text, out);
+        fprintf(out, ", step %" PRIu64, (m->sent - l->story.start) / plan->step);
+        if (m->got != DG_NEVER) fprintf(out, " to %" PRIu64, (m->got - l->story.start) / plan->step);
+        fputs("</title>", out);
+        return;
+    }
     fprintf(out,
         "<title>%s %" PRIu32 " to %" PRIu32 ", ctx %u, ssn %" PRIu64 ", phase %" PRIu64 ", %" PRIu64
         " bytes, %.3f ms",
@@ -41,14 +50,28 @@ static void title(const struct dg_layout *l, const struct dg_message *m, FILE *o
     fputs("</title>", out);
 }
 
+bool dg_leg_of(const struct dg_layout *l, const struct dg_message *m, struct dg_leg *leg)
+{
+    double arrived, y = l->y[l->row[m->from]], to = l->y[l->row[m->to]];
+    if (m->sent < l->from || m->from == m->to) return false;
+    *leg = (struct dg_leg){m->x_sent, y, m->x_got, to};
+    if (m->got == DG_NEVER) {
+        leg->x1 = leg->x0 + 9;
+        leg->y1 = y + fmin(0.42 * l->pitch, 0.5 * fabs(to - y)) * (to > y ? 1 : -1);
+    } else if (dg_waited(l, m, &arrived)) { /* it lies beside the line until it is taken */
+        leg->x1 = arrived;
+        leg->y1 = to + (y < to ? -1 : 1) * fmin(6, l->pitch * 0.15);
+    }
+    return true;
+}
+
 /* Sent to a process that died, or still on its way at the end: a stub with an open end. */
 static void draw_flying(const struct dg_layout *l, const struct dg_message *m, FILE *out)
 {
-    double y = l->y[l->row[m->from]], to = l->y[l->row[m->to]];
-    double dy = fmin(0.42 * l->pitch, 0.5 * fabs(to - y)) * (to > y ? 1 : -1), dx = 9;
-    if (m->sent < l->from || m->from == m->to) return;
+    struct dg_leg leg;
+    if (!dg_leg_of(l, m, &leg)) return;
     fprintf(out, "<path class=\"f %s\" d=\"M%.1f %.1fl%.1f %.1fm-3-3l6 6m0-6l-6 6\"/>\n", class_word[m->class],
-        m->x_sent, y, dx, dy);
+        leg.x0, leg.y0, leg.x1 - leg.x0, leg.y1 - leg.y0);
 }
 
 static void draw_one(const struct dg_layout *l, const struct dg_message *m, FILE *out)
@@ -180,6 +203,13 @@ static void draw_held(const struct dg_layout *l, FILE *out)
         double x0 = m->posted >= l->from ? m->x_posted : l->left, x1 = m->sent >= l->from ? m->x_sent : l->left;
         if (x1 - x0 > 8)
             fprintf(out, "<path class=\"held\" d=\"M%.1f %.1fH%.1f\"/>\n", x0, l->y[l->row[m->from]], x1);
+    }
+    const struct hark_diagram_schedule *plan = l->story.schedule;
+    for (uint32_t i = 0; plan != NULL && i < plan->notes; i++) {
+        const struct hark_diagram_note *n = &plan->note[i];
+        if (n->kind != HARK_NOTE_HELD) continue;
+        fprintf(out, "<path class=\"held\" d=\"M%.1f %.1fH%.1f\"/>\n", dg_x(l, n->time), l->y[l->row[n->rank]],
+            dg_x(l, n->until));
     }
 }
 

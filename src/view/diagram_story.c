@@ -103,7 +103,7 @@ static struct name *find(struct telling *t, const struct hark_trace_record *r, b
 {
     uint32_t from = sender ? r->rank : r->peer, to = sender ? r->peer : r->rank;
     uint32_t ranks = t->s->trace->job.ranks;
-    if (from >= ranks || to >= ranks || r->ssn == 0) return NULL; /* control frames are not drawn */
+    if (from >= ranks || to >= ranks || r->ssn == 0) return NULL; /* control frames have no names */
     if (make && t->names * 2 >= t->name_room && !grow_names(t)) return NULL;
     if (t->name_room == 0) return NULL;
     struct name *n = probe(t, from, to, r->ctx, r->ssn);
@@ -125,15 +125,40 @@ static void post(struct telling *t, const struct hark_trace_record *r)
     n->posted_inc = r->inc;
 }
 
+/* A control frame is known in schedules only: what became of it is said there. */
+static void control(struct telling *t, const struct hark_trace_record *r)
+{
+    struct dg_story *s = t->s;
+    uint32_t record = (uint32_t)(r - s->trace->record);
+    if (s->schedule == NULL || r->rank >= s->trace->job.ranks || r->peer >= s->trace->job.ranks) return;
+    uint64_t got = s->schedule->word[record].got;
+    s->message = roomier(t, s->message, s->messages, &t->message_room, sizeof *s->message);
+    if (t->full) return;
+    s->message[s->messages++] = (struct dg_message){.posted = r->time,
+        .sent = r->time,
+        .arrived = got,
+        .got = got,
+        .from = r->rank,
+        .to = r->peer,
+        .older = DG_NONE,
+        .record = record,
+        .fate = got == DG_NEVER ? DG_FLYING : DG_DELIVERED,
+        .class = DG_CONTROL};
+}
+
 static void transmit(struct telling *t, const struct hark_trace_record *r)
 {
     struct dg_story *s = t->s;
+    if (r->ssn == 0) {
+        control(t, r);
+        return;
+    }
     struct name *n = find(t, r, true, true);
     if (n == NULL) return;
     s->message = roomier(t, s->message, s->messages, &t->message_room, sizeof *s->message);
     if (t->full) return;
     bool replay = r->kind == HARK_TRACE_REPLAY;
-    bool inter = dg_cluster(s->trace, r->rank) != dg_cluster(s->trace, r->peer);
+    bool inter = dg_cluster(s->trace, r->rank) != dg_cluster(s->trace, r->peer) || (s->schedule != NULL && s->schedule->plain);
     struct dg_message m = {.sent = r->time,
         .arrived = DG_NEVER,
         .got = DG_NEVER,
@@ -145,6 +170,7 @@ static void transmit(struct telling *t, const struct hark_trace_record *r)
         .from_inc = r->inc,
         .meant = r->peer_inc,
         .older = n->newest,
+        .record = (uint32_t)(r - s->trace->record),
         .ctx = r->ctx,
         .class = replay  ? DG_REPLAY
                  : inter ? DG_INTER
@@ -349,6 +375,7 @@ static void judge(struct dg_story *s)
     qsort(s->span, s->spans, sizeof *s->span, by_rank_and_time);
     for (uint32_t i = 0; i < s->messages; i++) {
         struct dg_message *m = &s->message[i];
+        if (m->class == DG_CONTROL) continue; /* the protocol's own are not undone */
         bool sent = in_lost(s->span, s->spans, m->from, m->sent);
         bool got = m->got == DG_NEVER || in_lost(s->span, s->spans, m->to, m->got);
         if (sent && !got && m->fate != DG_DISCARDED && m->class != DG_REPLAY)
@@ -358,13 +385,15 @@ static void judge(struct dg_story *s)
     }
 }
 
-int dg_story_tell(struct dg_story *s, const struct hark_trace *trace)
+int dg_story_tell(struct dg_story *s, const struct hark_trace *trace, const struct hark_diagram_schedule *schedule)
 {
     struct telling t = {.s = s};
     memset(s, 0, sizeof *s);
     s->trace = trace;
+    s->schedule = schedule;
     s->start = trace->record[0].time;
     s->end = trace->record[trace->count - 1].time;
+    if (schedule != NULL && schedule->end > s->end) s->end = schedule->end;
     t.life = calloc(trace->job.ranks, sizeof *t.life);
     t.full = t.life == NULL;
     for (uint32_t i = 0; !t.full && i < trace->job.ranks; i++)

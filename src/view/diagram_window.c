@@ -99,7 +99,7 @@ static void mark_shown(struct dg_layout *l, uint32_t budget)
         m->shown = m->sent <= l->to && last >= l->from;
         if (m->shown) l->shown++;
     }
-    l->light = l->shown > budget / 2 * 3;
+    l->light = s->schedule == NULL && l->shown > budget / 2 * 3;
     for (uint32_t i = 0; i < s->marks; i++) {
         struct dg_mark *m = &s->mark[i];
         bool on_row = m->rank >= s->trace->job.ranks || l->row[m->rank] != DG_NONE;
@@ -116,7 +116,9 @@ void dg_window_choose(struct dg_layout *l, const struct hark_diagram_options *o)
     l->from = s->start;
     l->to = s->end;
     l->episodes = episodes(s, &first);
-    if (o->window) {
+    if (s->schedule != NULL) {
+        /* all of it */
+    } else if (o->window) {
         l->from += ns(o->from_ms, s->end - s->start);
         l->to = s->start + ns(o->to_ms, s->end - s->start);
     } else if (s->messages > budget) {

@@ -1,7 +1,9 @@
 #!/bin/bash
 # Mutants: each patch here puts one fault into a copy of the headers, and something must notice.
 #
-#   run.sh [--sample SEED:COUNT | --keep] [MUTANT...]      without arguments: all; --keep: writes test/scenario/errata/MUTANT.hark
+#   run.sh [--sample SEED:COUNT | --keep | --draw] [MUTANT...]      without arguments: all
+#
+# --keep: writes test/scenario/errata/MUTANT.hark. --draw: only writes docs/errata/MUTANT.svg, of those that have such a schedule.
 #
 # The explorer is built against the patched copy and given the scenarios that the patch names (# catch:), then all of
 # test/scenario up to a bound, then the unit tests that are built from headers alone, until one of them finds a violation
@@ -11,9 +13,11 @@
 #   # NAME: what is wrong            # catch: what finds it fastest: scenarios, atomic:SCENARIO or test:NAME
 #   # cflags: also for the build     # equivalent: why nothing can find it; then nothing may
 #
-# A mutant with a schedule in test/scenario/errata: there `hark replay` must show the violation, and `hark check` of the same
-# program must find nothing against the true headers. One line for each mutant; the last counts. Exit status 1: some mutant
-# survived, an equivalent one was caught, a patch does not apply, or a schedule does not show what it is kept for.
+# A mutant with a schedule in test/scenario/errata: there `hark replay` must show the violation and draw docs/errata/MUTANT.svg
+# as it is, and `hark check` of the same program must find nothing against the true headers. docs/errata.md shows every such
+# picture. One line for each mutant; the last counts. Exit status 1: some mutant
+# survived, an equivalent one was caught, a patch does not apply, a schedule does not show what it is kept for, or a picture is
+# missing or another.
 # CC: the compiler. REDUCE=--reduce: searches are reduced. JOBS: how many at once (1). MUTANTS: folder for what is built (a temporary one, which goes).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -30,13 +34,13 @@ field() { sed -n "1,8s/^# $2: //p" "$here/$1.patch"; } # of a patch
 build() {
   local dir=$1 f o objects=() link; shift
   cd "$dir" || return 1
-  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,search,parallel,processes,walk,story,random,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
+  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,search,parallel,processes,walk,story,random,carries,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_schedule,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
     cli/{check,replay,values} ../test/mutants/main; do
     o=${f##*/}.o
     [ "$f" = cli/check ] && o=cli_check.o
     link=-DHARK_LINK
     [ "$f" = registry ] && link=-Og # nearly all that is compiled for a mutant, and few of them need long searches
-    case $f in check/local_core|check/local_app|check/local_pack|check/describe|check/picture|cli/replay) link= ;; esac
+    case $f in check/local_core|check/local_app|check/local_pack|check/describe|check/carries|check/picture|cli/replay) link= ;; esac
     $cc $flags $link "$@" -Iinclude -I"$top/src" -c "$top/src/$f.c" -o "$o" || return 1
     objects+=("$o")
   done
@@ -88,9 +92,9 @@ fails() {
 
 say() { printf '%-26s %-34s %6s s %5s steps  %s\n' "$@"; }
 
-# One mutant, and everything about it; false if it is not as it should be.
-one() {
-  local name=$1 dir=$work/$1 start catch equivalent states f steps=- what= caught= status=0
+# The explorer with one mutant, in its folder $2; false if there is none.
+mutate() {
+  local name=$1 dir=$2
   mkdir -p "$dir" && cp -r "$top/include" "$dir/" || return 1
   if ! (cd "$dir" && patch -p1 -s --no-backup-if-mismatch -F0) <"$here/$name.patch" >"$dir/patch.log" 2>&1; then
     cat "$dir/patch.log" >&2
@@ -102,6 +106,12 @@ one() {
     say "$name" "it does not compile" - - ""
     return 1
   fi
+}
+
+# One mutant, and everything about it; false if it is not as it should be.
+one() {
+  local name=$1 dir=$work/$1 start catch equivalent states f steps=- what= caught= status=0
+  mutate "$name" "$dir" || return 1
   start=$SECONDS
   clean=$work/true # without the mutant
   if [ -n "$(field "$name" cflags)" ]; then
@@ -144,7 +154,7 @@ one() {
   *) say "$name" "$caught" $((SECONDS - start)) "$steps" "said to be equivalent: $what"; return 1 ;;
   esac
   f=$top/test/scenario/errata/$name.hark
-  if [ -n "$keep" ] && [ "$steps" != - ]; then
+  if [ "$keep" = --keep ] && [ "$steps" != - ]; then
     sed "1,2c name $name\nabout $(sed -n '1s/^# [^:]*: //p' "$here/$name.patch")." "$dir/found.hark" >"$f" || return 1
   fi
   [ ! -f "$f" ] || shows "$name" "$f" "$dir" || status=1
@@ -155,7 +165,7 @@ one() {
 # its program comes to none.
 shows() {
   local found
-  found=$("$3/hark_check" replay --quiet "$2" 2>&1)
+  found=$("$3/hark_check" replay --quiet --svg "$3/$1.svg" "$2" 2>&1)
   if ! grep -q "^violated: " <<<"$found" || grep -q "^hark replay:" <<<"$found"; then
     echo "$1: its schedule in errata/ does not show it:"
     echo "$found"
@@ -165,23 +175,52 @@ shows() {
     echo "$1: the program in errata/ is violated without the mutant too: $what"
     return 1
   fi
+  if ! cmp -s "$3/$1.svg" "$top/docs/errata/$1.svg"; then
+    echo "$1: docs/errata/$1.svg is another picture: make errata"
+    return 1
+  fi
+}
+
+# The picture of a schedule under its mutant.
+draw() {
+  mutate "$1" "$work/$1" || return 1
+  "$work/$1/hark_check" replay --quiet --svg "$top/docs/errata/$1.svg" "$top/test/scenario/errata/$1.hark"
+  [ $? = 1 ] || { echo "$1: its schedule in errata/ does not show it"; return 1; }
+}
+
+# Every schedule has its picture, docs/errata.md shows it, and there are no others.
+pictured() {
+  local f name status=0
+  for f in "$top"/test/scenario/errata/*.hark; do
+    name=$(basename "$f" .hark)
+    [ -f "$top/docs/errata/$name.svg" ] || { echo "$name: there is no docs/errata/$name.svg: make errata"; status=1; }
+    grep -qF "](errata/$name.svg)" "$top/docs/errata.md" || { echo "$name: docs/errata.md does not show errata/$name.svg"; status=1; }
+  done
+  for f in "$top"/docs/errata/*.svg; do
+    name=$(basename "$f" .svg)
+    [ -f "$top/test/scenario/errata/$name.hark" ] || { echo "$name: docs/errata/$name.svg is of no schedule"; status=1; }
+  done
+  return $status
 }
 
 if [ "${1:-}" = --one ]; then
   work=$2 keep=$3
-  one "$4"
+  if [ "$keep" = --draw ]; then draw "$4"; else one "$4"; fi
   exit
 fi
 
 sample= keep=
 case ${1:-} in
 --sample) sample=$2; shift 2 ;;
---keep) keep=1; shift ;;
+--keep|--draw) keep=$1; shift ;;
 -*) sed -n '4s/^# *//p' "$0" >&2; exit 2 ;;
 esac
 names=("$@")
 if [ ${#names[@]} = 0 ]; then
-  for f in "$here"/*.patch; do names+=("$(basename "$f" .patch)"); done
+  for f in "$here"/*.patch; do
+    f=$(basename "$f" .patch)
+    [ "$keep" = --draw ] && [ ! -f "$top/test/scenario/errata/$f.hark" ] || names+=("$f")
+  done
 fi
 if [ -n "$sample" ]; then # of those that a scenario catches
   mapfile -t names < <(cd "$here" && grep -L '^# equivalent:' *.patch | xargs grep -l '^# catch: [^:]*$' | sed 's/\.patch$//' |
@@ -203,6 +242,8 @@ for n in "${names[@]}"; do
 done
 printf '%s\n' "${names[@]}" | SLOW=${SLOW-} xargs -P "${JOBS:-1}" -I{} "$0" --one "$work" "$keep" {}
 bad=$?
+[ "$keep" != --draw ] || exit $bad
+pictured || bad=1
 count() { grep -lx "$1" "${names[@]/#/$work/}" --include=verdict -r 2>/dev/null | wc -l; }
 echo "$(count caught) caught, $(count survived) survived, $(count equivalent) equivalent"
 [ $bad = 0 ]

@@ -297,6 +297,77 @@ static void incarnations_keep_messages_apart(void **state)
     free(svg);
 }
 
+/* ---- schedules --------------------------------------------------------------------------------- */
+
+/* 0 sends to 1, fails, and comes back; 1 tells 0 what it has, and the recovery process that it is done, which does not arrive. */
+static struct hark_trace_record steps[] = {
+    {.time = 0, .rank = 0, .phase = 1, .kind = HARK_TRACE_START},
+    {.time = 0, .rank = 1, .phase = 1, .kind = HARK_TRACE_START},
+    {.time = 0, .rank = 2, .phase = HARK_INFINITY, .kind = HARK_TRACE_START},
+    {.time = 1000, .rank = 0, .peer = 1, .ssn = 1, .phase = 1, .kind = HARK_TRACE_TRANSMIT},
+    {.time = 2000, .rank = 1, .peer = 0, .ssn = 1, .phase = 2, .kind = HARK_TRACE_DELIVER},
+    {.time = 3000, .rank = 0, .kind = HARK_TRACE_KILL},
+    {.time = 3000, .rank = HARK_TRACE_SUPERVISOR, .id = 1, .peer = 0, .last = 0, .kind = HARK_TRACE_FAILED},
+    {.time = 4000, .rank = 0, .inc = 1, .phase = 1, .kind = HARK_TRACE_RESTART},
+    {.time = 5000, .rank = 1, .peer = 0, .kind = HARK_TRACE_TRANSMIT},
+    {.time = 5000, .rank = 1, .peer = 2, .kind = HARK_TRACE_TRANSMIT},
+    {.time = 6000, .rank = 0, .inc = 1, .phase = 1, .kind = HARK_TRACE_SEND, .peer = 1, .ssn = 1},
+};
+static const struct hark_diagram_word carried[sizeof steps / sizeof *steps] = {
+    [3] = {UINT64_MAX, "1, phase 1", "1"}, [8] = {6000, "POS has <1>", "POS"}, [9] = {UINT64_MAX, "REPORT", "REPORT"}};
+
+/* Boxes of labels, as wide as letters are at most: none lies on another. */
+static unsigned assert_labels_apart(const char *svg)
+{
+    double box[64][4];
+    unsigned n = 0;
+    for (const char *p = svg; (p = strstr(p, "<text class=\"l l-")) != NULL && p < strstr(svg, "<g class=\"legend"); p++) {
+        double x = atof(strstr(p, " x=\"") + 4), y = atof(strstr(p, " y=\"") + 4);
+        const char *text = strchr(p, '>') + 1;
+        double wide = 4.9 * (double)(strchr(text, '<') - text);
+        bool end = strncmp(strchr(p + 13, '"') - 2, " e", 2) == 0;
+        if (end) x -= wide;
+        if (strncmp(p + 17, "step", 4) == 0) x -= wide / 2;
+        for (unsigned i = 0; i < n; i++)
+            if (x < box[i][1] && box[i][0] < x + wide && y - 7 < box[i][3] && box[i][2] < y)
+                fail_msg("labels overlap at %.1f, %.1f", x, y);
+        assert_true(n < 64);
+        box[n][0] = x, box[n][1] = x + wide, box[n][2] = y - 7, box[n++][3] = y;
+    }
+    return n;
+}
+
+static void a_schedule_says_what_every_frame_carries_and_where_it_went_wrong(void **state)
+{
+    (void)state;
+    static const uint32_t cluster[] = {0, 1, 2};
+    static const char *const name[] = {"p0", "p1", "recovery"}, *const program[] = {"S1", "R0", ""};
+    static const struct hark_diagram_note note[] = {{1000, 0, 0, HARK_NOTE_STEP, "S1"}, {2000, 0, 1, HARK_NOTE_STEP, "R0"},
+        {5000, 0, 1, HARK_NOTE_TOLD, ""}, {6000, 7000, 0, HARK_NOTE_HELD, ""}, {6000, 0, 0, HARK_NOTE_STEP, "S1"},
+        {6000, 0, 0, HARK_NOTE_NONE, "not this"}, {7000, 0, 2, HARK_NOTE_STOP, "is not done"}};
+    struct hark_diagram_schedule plan = {.title = "A & B", .about = "about", .summary = "6 steps", .name = name,
+        .program = program, .plain = true, .word = carried, .note = note, .notes = sizeof note / sizeof *note, .step = 1000,
+        .end = 7000, .violated = "after step 6: I8", .violated_at = 7000};
+    struct hark_diagram_options o = {.width = 1200, .schedule = &plan};
+    struct hark_trace trace = {{3, "hydee", "search", cluster}, steps, sizeof steps / sizeof *steps, 0};
+    char *svg = draw(&trace, &o);
+    assert_readable(svg);
+    assert_true(atof(strstr(svg, "width=\"") + 7) <= 1200);
+    assert_int_equal(assert_labels_apart(svg), 6); /* three frames, three operations */
+    static const struct {
+        const char *what;
+        unsigned times;
+    } expected[] = {{"<path class=\"m control\"", 1}, {"<path class=\"f control\"", 1}, {"<path class=\"m orphan\"", 1},
+        {"<path class=\"held\"", 1}, {"<circle class=\"told\"", 1}, {"<circle class=\"stop\"", 1}, {">recovery</text>", 1},
+        {">1, phase 1</text>", 1}, {">POS has &lt;1></text>", 1}, {"<title>POS has &lt;1>, step 5 to 6</title>", 1}, {">REPORT</text>", 1}, {">is not done</text>", 1},
+        {">after step 6: I8</text>", 1}, {"<text class=\"time\"", 6}, {"not this", 0}, {"class=\"phase\"", 3}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        if (count(svg, expected[i].what) != expected[i].times)
+            fail_msg("%s: %u, not %u", expected[i].what, count(svg, expected[i].what), expected[i].times);
+    assert_non_null(strstr(svg, ">A &amp; B</text>"));
+    free(svg);
+}
+
 /* ---- runs like real ones ----------------------------------------------------------------------- */
 
 static unsigned records(const struct hark_trace *trace, uint8_t kind)
@@ -524,6 +595,7 @@ int main(void)
         cmocka_unit_test(everything_is_shown_once),
         cmocka_unit_test(a_quiet_run_has_no_legend_of_failures),
         cmocka_unit_test(incarnations_keep_messages_apart),
+        cmocka_unit_test(a_schedule_says_what_every_frame_carries_and_where_it_went_wrong),
         cmocka_unit_test(a_halo_exchange_is_whole),
         cmocka_unit_test(every_size_can_be_read),
         cmocka_unit_test(nonsense_is_drawn_without_harm),
