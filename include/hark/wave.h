@@ -184,11 +184,7 @@ static inline int hark_wave_mark(struct hark *p, struct hark_ends *e, struct har
     }
     struct hark_channel *c = hark_channel_make(p, e, h->src, h->ctx, &made);
     w->marks++;
-    c->mark = sent;
-    if (c->recv < sent) {
-        c->flags |= HARK_OWED;
-        w->owed++;
-    }
+    hark_wave_owe(w, c, sent);
     hark_wave_try_capture(w, fx);
     return HARK_OK;
 }

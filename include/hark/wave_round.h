@@ -121,6 +121,15 @@ static inline bool hark_wave_marks(const struct hark_ends *e, const struct hark_
     return (c->flags & HARK_INTRA) && c->sent > 0 && c->peer != e->me;
 }
 
+/* So many messages of this channel belong before the image. It may still owe those of a wave that was aborted. */
+static inline void hark_wave_owe(struct hark_wave *w, struct hark_channel *c, uint64_t sent)
+{
+    c->mark = sent;
+    if (c->recv >= sent || c->flags & HARK_OWED) return;
+    c->flags |= HARK_OWED;
+    w->owed++;
+}
+
 /* The n-th call: nothing is sent from here to COMMIT or ABORT.                                      Alg. 1 l. 20 */
 static inline void hark_wave_freeze(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
 {
@@ -128,11 +137,7 @@ static inline void hark_wave_freeze(struct hark *p, struct hark_ends *e, struct 
     w->marking = 1;
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_channel *c = hark_channel_at(p, e, i);
-        if (c->peer == e->me && c->recv < c->sent) {
-            c->mark = c->sent;
-            c->flags |= HARK_OWED;
-            w->owed++;
-        }
+        if (c->peer == e->me) hark_wave_owe(w, c, c->sent);
         if (w->lead && hark_wave_marks(e, c)) hark_wave_expect_add(p, w, c->peer);
     }
     if (w->lead) {
