@@ -291,9 +291,15 @@ static void explore_serial(struct exploration *x)
 
 static void explore_once(struct exploration *x)
 {
+    struct search_result *r = x->r;
     begin(x);
     if (x->parts > 1) explore_parallel(x);
     else explore_serial(x);
+    int64_t found = x->reduce || r->violated || r->verdict != SEARCH_OK || x->lab.failed ? -1 : endless(x);
+    if (found >= 0) {
+        r->violated = VIOLATED_FOREVER;
+        path_to(x, (uint64_t)found, NULL);
+    }
     conclude(x);
 }
 

@@ -52,6 +52,8 @@ bool enough(struct exploration *x);
 void conclude(struct exploration *x);
 /* parallel.c: from the beginning on, everything, with a thread for each part of the states. */
 void explore_parallel(struct exploration *x);
+/* ends.c: the number of a state from which no end can be reached any more; -1: there is none, or there were too many to look. */
+int64_t endless(struct exploration *x);
 /* walk.c: as many walks as the options say. */
 void walks(struct exploration *x);
 

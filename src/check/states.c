@@ -77,6 +77,11 @@ int states_put(struct states *q, const uint32_t *row, uint64_t hash, uint32_t fr
     return 1;
 }
 
+int64_t states_find(const struct states *q, const uint32_t *row, uint64_t hash)
+{
+    return q->slots ? (int64_t)q->slot[place_of(q, row, hash)] - 1 : -1;
+}
+
 int states_add(struct states *q, const struct job *job, uint64_t from, struct job_step step)
 {
     return states_put(q, job->at, states_hash(q, job->at), (uint32_t)from, step);

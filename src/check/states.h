@@ -31,6 +31,8 @@ uint64_t states_hash(const struct states *q, const uint32_t *row);
 /* A row and its hash. 1: new, 0: known, -1: no memory. */
 int states_put(struct states *q, const uint32_t *row, uint64_t hash, uint32_t from, struct job_step step);
 int states_add(struct states *q, const struct job *job, uint64_t from, struct job_step step);
+/* Where the row is; -1: it is not there. */
+int64_t states_find(const struct states *q, const uint32_t *row, uint64_t hash);
 /* Is this job among them? */
 bool states_have(const struct states *q, const struct job *job);
 /* Forgets all. */

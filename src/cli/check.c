@@ -199,7 +199,9 @@ static int write_story(const struct arguments *a, const struct hark_scenario *s,
     if (text == NULL) status = bad("%s: no memory for the way to the violation", s->name);
     else if (file == NULL || fputs(text, file) == EOF) status = bad("%s: %s", out, strerror(errno));
     if (file && fclose(file) != 0 && status == 0) status = bad("%s: %s", out, strerror(errno));
-    if (status == 0) printf("  written to %s: see it by `hark replay %s`\n", out, out);
+    if (status == 0)
+        printf("  written to %s%s: see it by `hark replay %s`\n", out,
+            r->violated == VIOLATED_FOREVER ? ", the way to where no step leads to an end any more" : "", out);
     free(text);
     for (uint32_t i = 0; i < story.schedule_lines; i++) free(story.schedule[i].text);
     free(story.schedule);

@@ -34,7 +34,7 @@ field() { sed -n "1,8s/^# $2: //p" "$here/$1.patch"; } # of a patch
 build() {
   local dir=$1 f o objects=() link; shift
   cd "$dir" || return 1
-  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,search,parallel,processes,walk,story,random,carries,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_schedule,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
+  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,ends,search,parallel,processes,walk,story,random,carries,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_schedule,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
     cli/{check,replay,values} ../test/mutants/main; do
     o=${f##*/}.o
     [ "$f" = cli/check ] && o=cli_check.o
@@ -139,8 +139,9 @@ one() {
       if fails "$dir" $f $(field "$name" cflags); then caught=test:$f steps=- what=; break; fi
     done
   fi
-  case $steps in
-  -|'') ;;
+  case "$steps $what" in
+  -*|' '*) ;;
+  *'the steps never end') ;; # no schedule ends there: it leads to where every way goes on for ever
   *)
     if ! "$dir/hark_check" replay --quiet "$dir/found.hark" 2>&1 | grep -qxF "violated: $what"; then
       say "$name" "$caught" - "$steps" "the schedule that was written does not show: $what"
