@@ -42,10 +42,10 @@ round() {
     [ $size -ge 65536 ] && row shm ping $size bare-log "$out/floor" log ping $size "$ms" $((8 * MIB))
     row uv ping $size bare "$out/floor" libuv ping $size "$ms" $((8 * MIB))
     for t in shm uv; do
-      carried $t ping $size $((4 * MIB)) none --protocol none
-      carried $t ping $size $((4 * MIB)) hydee --protocol hydee --no-digest
-      carried $t ping $size $((4 * MIB)) hydee+digest --protocol hydee
-      carried $t ping $size $((4 * MIB)) scmel --protocol scmel --no-digest
+      carried $t ping $size $((3 * MIB)) none --protocol none
+      carried $t ping $size $((3 * MIB)) hydee --protocol hydee --no-digest
+      carried $t ping $size $((3 * MIB)) hydee+digest --protocol hydee
+      carried $t ping $size $((3 * MIB)) scmel --protocol scmel --no-digest
     done
     for mpi in $mpis; do
       [ $mpi = openmpi ] && [ "$(id -u)" = 0 ] && root=--allow-run-as-root || root=
@@ -56,8 +56,8 @@ round() {
     row shm stream $size bare "$out/floor" ring stream $size "$ms" $((8 * MIB))
     row shm stream $size bare-log/8MiB "$out/floor" log stream $size "$ms" $((8 * MIB))
     row shm stream $size bare-log/512MiB "$out/floor" log stream $size "$ms" $((512 * MIB))
-    carried shm stream $size $((4 * MIB)) none --protocol none
-    carried shm stream $size $((4 * MIB)) hydee/8MiB --protocol hydee --no-digest
+    carried shm stream $size $((3 * MIB)) none --protocol none
+    carried shm stream $size $((3 * MIB)) hydee/8MiB --protocol hydee --no-digest
     carried shm stream $size $((256 * MIB)) none/long --protocol none
     carried shm stream $size $((256 * MIB)) hydee/512MiB --protocol hydee --no-digest
   done
