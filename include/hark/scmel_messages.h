@@ -397,9 +397,11 @@ static inline void hark_scmel_remember(struct hark_scmel *s, uint32_t peer, uint
     x->at = at;
 }
 
-/* An image is taken: everyone stands still, and nothing is under way. */
+/* An image is taken: everyone stands still, and nothing is under way. A run of looks that found nothing ends here: who goes
+ * back to the image would not find the rest of it under its own rsn. */
 HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
 {
+    s->told = s->rsn;
     hark_scmel_remember(s, s->ends.me, 0, HARK_SCMEL_RSN, s->rsn);
     for (uint32_t i = 0; i < s->logs.count; i++) {
         const struct hark_scmel_log *log = hark_scmel_log_at(s, i);
