@@ -237,8 +237,10 @@ struct hark_effects {
 
 enum {
     HARK_DIGEST = 1,    /* running digests per channel, compared at the last orphan */
-    HARK_EXACT_GATE = 2 /* hydee: recovery waits by exact dependencies, for programs whose receives vary (E24);
-                         * all processes of a job alike */
+    HARK_EXACT_GATE = 2, /* hydee: recovery waits by exact dependencies, for programs whose receives vary (E24);
+                          * all processes of a job alike */
+    HARK_TEAM_LOST = 4   /* team: a whole team may be lost at once, so determinants count as stored only where another team
+                          * holds them (T-a); `copies` is 1 then; all processes of a job alike */
 };
 
 struct hark_config {
@@ -247,7 +249,7 @@ struct hark_config {
     const struct hark_range *group; /* my cluster (team, group): ascending, disjoint, containing me */
     uint32_t group_count;           /* 0: the protocol's default (none: alone; coordinated, scmel: all) */
     uint32_t generations;           /* checkpoints kept, 1 .. 8; 0 stands for 2 */
-    uint32_t copies;                /* scmel: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
+    uint32_t copies;                /* scmel, team: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
     uint32_t flags;
 };
 
@@ -278,6 +280,7 @@ struct hark_protocol {
     uint16_t kind;
     uint8_t rolls;     /* HARK_ROLLS_* */
     uint8_t recovery;  /* 1: needs a recovery process at HARK_RECOVERY */
+    uint8_t keeps;     /* 1: who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
     const struct hark_shape *shape; /* every field with the paper's name, for pack, unpack, inspect */
     /* Bytes that a block needs at first; it grows with peers met, never with ranks. 0: bad config. */
     uint64_t (*size)(const struct hark_config *config);

@@ -58,21 +58,31 @@ HARK_FN uint64_t hark_scmel_size(const struct hark_config *c)
     return sizeof(struct hark_scmel) + (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + 4096;
 }
 
-/* The group, if one is given, must be all processes. */
-HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
+/* The initial state, of a process alone or of one of a team. */
+static inline int hark_scmel_begin(struct hark *p, uint64_t bytes, uint16_t kind, const struct hark_config *c, uint32_t teams)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
     if (!hark_config_valid(c)) return HARK_EINVAL;
-    int status = hark_block_init(p, bytes, &hark_scmel_shape, HARK_KIND_SCMEL);
+    int status = hark_block_init(p, bytes, &hark_scmel_shape, kind);
     if (status < 0) return status;
     s->ends.me = c->me;
     s->ends.ranks = c->ranks;
     s->wave.generations = c->generations ? c->generations : 2;
+    s->teams = teams;
+    status = hark_group_init(p, &hark_scmel_shape, &s->ends, c, teams == HARK_SCMEL_ALONE);
+    if (status < 0) return status;
+    uint32_t mates = (uint32_t)hark_ranges_size(p, &s->ends.group);
+    uint32_t others = c->ranks - (teams == HARK_SCMEL_TEAM_LOST ? mates : 1); /* more than there are cannot hold a copy */
     s->k = c->copies ? c->copies : 1;
-    if (s->k >= c->ranks) s->k = c->ranks - 1; /* more others than there are cannot hold one */
+    if (s->k > others) s->k = others;
     hark_dets_init(&s->own, s->k);
-    status = hark_group_init(p, &hark_scmel_shape, &s->ends, c, true);
-    return status < 0 ? status : hark_ranges_size(p, &s->ends.group) == c->ranks ? HARK_OK : HARK_EINVAL;
+    return teams == HARK_SCMEL_ALONE && mates != c->ranks ? HARK_EINVAL : HARK_OK;
+}
+
+/* The group, if one is given, must be all processes. */
+HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
+{
+    return hark_scmel_begin(p, bytes, HARK_KIND_SCMEL, c, HARK_SCMEL_ALONE);
 }
 
 static inline bool hark_scmel_dets_ok(struct hark_scmel *s, const uint8_t *b, uint32_t n)
@@ -110,10 +120,11 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
         if (length < 8) return false;
         sents = hark_get16(b + 4);
         *dets = hark_get16(b + 6);
-        return length == 8 + sents * 16 + *dets * bytes && hark_scmel_dets_ok(s, b + 8 + sents * 16, *dets);
+        return length == 8 + sents * 24 + *dets * bytes && hark_scmel_dets_ok(s, b + 8 + sents * 24, *dets);
     case HARK_S_READY:
         return length >= 8 && hark_get32(b) <= HARK_SCMEL_CTX_MAX && length == 8 + 16 * hark_get32(b);
     case HARK_S_DONE: return length == 0;
+    case HARK_S_TRIM: return s->teams && length >= 16 && hark_get64(b) <= HARK_SCMEL_CTX_MAX && length == 16 + 16 * hark_get64(b);
     default: return hark_wave_length_ok(h->type, length);
     }
 }
@@ -160,7 +171,7 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     struct hark_head as_app = *h;
     uint32_t dets;
     if (!hark_scmel_control_ok(s, h, b, length, &dets)) return HARK_EFRAME;
-    if (h->type == HARK_S_ACK || h->type == HARK_S_SPREAD) as_app.type = HARK_APP;
+    if (h->type == HARK_S_ACK || h->type == HARK_S_SPREAD || h->type == HARK_S_TRIM) as_app.type = HARK_APP;
     int age = hark_age(p, &s->ends, &as_app);
     if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_scmel_room(s, h->type == HARK_S_DETS ? hark_get16(b + 4) + 1u : 1, dets);
@@ -174,6 +185,7 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     case HARK_S_DETS: return hark_scmel_dets(s, h, b, fx);
     case HARK_S_READY: return hark_scmel_ready(s, h, b, fx);
     case HARK_S_DONE: return hark_scmel_done(s, h, fx);
+    case HARK_S_TRIM: return hark_scmel_trim(s, h, b);
     case HARK_W_MARK: hark_scmel_channel(s, h->src, h->ctx); /* fall through */
     default: return hark_wave_frame(p, &s->ends, &s->wave, h, b, length, s->recovering != 0, fx);
     }
@@ -183,7 +195,7 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
 static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_head h;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SCMEL) < 0 || !hark_head_valid(&s->ends, &h) ||
+    if (hark_head_get(&h, event->u.frame.header, s->head.kind) < 0 || !hark_head_valid(&s->ends, &h) ||
         h.src == HARK_RECOVERY)
         return HARK_EFRAME;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
@@ -195,12 +207,20 @@ static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event
 HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    uint32_t generations = s->wave.generations, k = s->k;
+    uint32_t generations = s->wave.generations, k = s->k, teams = s->teams;
+    struct hark_scmel *kept;
+    uint64_t earlier;
     struct hark_bytes image = event->u.restarted.image;
     if (event->u.restarted.checkpoint && image.length >= 36 && image.at && hark_get32(image.at + 32) != k)
         return HARK_EIMAGE; /* k is the field behind those of hark_ends */
-    int status = hark_restart_take(p, &hark_scmel_shape, &s->ends, &s->wave, event);
+    int status = hark_scmel_earlier(s, teams ? event->u.restarted.kept : (struct hark_bytes){NULL, 0}, &kept, &earlier);
     if (status < 0) return status;
+    status = hark_restart_take(p, &hark_scmel_shape, &s->ends, &s->wave, event);
+    if (status == HARK_EFULL) p->want += earlier * 2;
+    p->bytes += earlier;
+    if (status < 0) return status;
+    s->teams = teams;
+    if (kept) hark_scmel_inherit(s, kept);
     hark_restart_wait(p, &s->ends);
     hark_wave_restarted(p, &s->ends, &s->wave, event->u.restarted.checkpoint, generations, fx);
     s->mode = HARK_SCMEL_COLLECT;
@@ -217,7 +237,8 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         c->channel.flags &= HARK_INTRA;
-        c->tx = c->channel.sent;
+        c->tx = teams && !(c->channel.flags & HARK_INTRA) ? c->first - 1 : c->channel.sent;
+        if (c->tx < c->channel.sent) s->late = s->busy = 1;
     }
     return HARK_OK;
 }
@@ -275,6 +296,7 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
     if (s->wave.mode != mode) {
         if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_scmel_captured(s);
         if (s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, newest != hark_scmel_newest(s));
+        if (s->wave.mode == HARK_W_RUN && s->teams && s->wave.kept.count == s->wave.generations) hark_scmel_tell(s);
     }
     bool rests = (s->busy | s->offer_peer) == 0 && hark_step_rests(&s->ends, &s->wave);
     status = rests ? HARK_OK : hark_scmel_pump(s, fx);
@@ -349,7 +371,7 @@ HARK_FN const char *hark_scmel_unrest(const struct hark *p)
     uint64_t carried = 0;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_scmel_channel *c = (const struct hark_scmel_channel *)hark_row_of(p, &s->ends.channels, i);
-        if (c->carried > carried) carried = c->carried;
+        if (c->carried > carried && hark_scmel_counts(s, c->channel.peer)) carried = c->carried;
     }
     for (const uint64_t *row; (row = hark_queue_next(p, &s->pool, &s->own.rows, &at)) != NULL;)
         if (row[0] <= carried && hark_det_holders(&s->own, row) == 0) return "detBuf never drains";
@@ -360,11 +382,12 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
     if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave)) return false;
-    if (s->k > HARK_DET_HOLDERS || s->k >= s->ends.ranks || (s->k == 0 && s->ends.ranks > 1) || !hark_dets_ok(&s->own, s->k))
-        return false;
+    if (s->teams > HARK_SCMEL_TEAM_LOST || (s->teams == HARK_SCMEL_ALONE) != (p->kind == HARK_KIND_SCMEL)) return false;
+    if (s->k > HARK_DET_HOLDERS || s->k >= s->ends.ranks || !hark_dets_ok(&s->own, s->k)) return false;
+    if (s->k == 0 && s->ends.ranks > 1 && s->teams != HARK_SCMEL_TEAM_LOST) return false;
     if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_rows_ascend(p, &s->logs, s->ends.ranks)) return false;
     for (uint32_t i = 0; i < s->logs.count; i++)
-        if (!hark_dets_ok(&hark_scmel_log_at(s, i)->dets, s->k ? s->k - 1 : 0)) return false;
+        if (!hark_dets_ok(&hark_scmel_log_at(s, i)->dets, hark_scmel_besides(s, hark_scmel_log_at(s, i)->rank))) return false;
     for (uint32_t i = 0; i < s->owed.count; i++) {
         const struct hark_owed *o = (const struct hark_owed *)hark_row(p, &s->owed, i);
         if (o->peer >= s->ends.ranks || o->creator >= s->ends.ranks || o->first > o->last) return false;

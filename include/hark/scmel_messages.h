@@ -20,7 +20,7 @@ static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_
     for (;; w->list++, w->open = 0) {
         struct hark_scmel_log *log = NULL;
         if (w->list == 0) log = hark_scmel_log(s, to, false);
-        if (w->list > 1 && (s->k < 2 || w->list - 2 >= s->logs.count)) return NULL;
+        if (w->list > 1 && (!hark_scmel_forwards(s) || w->list - 2 >= s->logs.count)) return NULL;
         if (w->list > 1) log = hark_scmel_log_at(s, w->list - 2);
         if (w->list != 1 && (log == NULL || (w->list && log->rank == to))) continue;
         *d = w->list == 1 ? &s->own : &log->dets;
@@ -28,7 +28,7 @@ static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_
         if (!w->open) w->at = w->list ? hark_dets_loose(p, &s->pool, *d) : hark_queue_begin(&(*d)->rows);
         w->open = 1;
         for (const uint64_t *row; (row = hark_dets_next(p, &s->pool, *d, &w->at)) != NULL;) {
-            if (w->list == 1 && row[0] > s->rsn) break;
+            if (w->list == 1 && row[0] > s->rsn && !s->teams) break; /* those who named them hold them; tickets kept need not be */
             if (w->list == 0 || hark_dets_goes(*d, row, to)) return row;
         }
     }
@@ -40,7 +40,7 @@ HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
     uint64_t loose = s->own.loose;
-    for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++)
+    for (uint32_t i = 0; hark_scmel_forwards(s) && i < s->logs.count; i++)
         loose += ((const struct hark_scmel_log *)hark_row_of(p, &s->logs, i))->dets.loose;
     return loose;
 }
@@ -66,7 +66,7 @@ static inline bool hark_scmel_carry(struct hark_scmel *s, uint32_t to, uint64_t 
 {
     *n = 0;
     if (!hark_scmel_carry_list(s, &s->own, s->ends.me, to, carried, s->rsn, b, room, n)) return false;
-    for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++) {
+    for (uint32_t i = 0; hark_scmel_forwards(s) && i < s->logs.count; i++) {
         struct hark_scmel_log *log = hark_scmel_log_at(s, i);
         if (log->rank == to) continue;
         if (!hark_scmel_carry_list(s, &log->dets, log->rank, to, 0, UINT64_MAX, b, room, n)) return false;
@@ -88,7 +88,7 @@ static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t c
 static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn,
     struct hark_effects *fx)
 {
-    struct hark_head h = {HARK_KIND_SCMEL, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
+    struct hark_head h = {(uint8_t)s->head.kind, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
         c->channel.inc, s->ends.re, ssn};
     uint8_t *b = fx->bytes + fx->used + HARK_SCMEL_HEADER;
     uint32_t n = 0, acks = 0;
@@ -114,6 +114,15 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     return true;
 }
 
+/* A message to a team-mate that has just gone out is lost with me and sent again by re-execution. Where an earlier one that
+ * had to wait is in the log, it is logged as well: what is retained of a channel is one run. */
+static inline bool hark_scmel_unlogged(struct hark_scmel_channel *c)
+{
+    if (!(c->channel.flags & HARK_INTRA) || c->first != c->channel.sent) return false;
+    c->first = c->channel.sent + 1;
+    return true;
+}
+
 /* SendMsg.                                                                                                   l. 1-9 */
 static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -129,7 +138,9 @@ static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event 
         hark_scmel_transmit(s, c, ssn, fx);
         return HARK_OK;
     }
-    if (c->tx + 1 != ssn || hark_scmel_closed(s, peer) || !hark_scmel_transmit(s, c, ssn, fx)) s->late = 1;
+    bool late = c->tx + 1 != ssn || hark_scmel_closed(s, peer) || !hark_scmel_transmit(s, c, ssn, fx);
+    if (late) s->late = 1;
+    else if (s->teams && hark_scmel_unlogged(c)) return HARK_OK;
     hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, ssn);                             /* l. 7 */
     return HARK_OK;
 }
@@ -137,7 +148,7 @@ static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event 
 /* ReceiveDetAck: {creator u32, count u32, first rsn u64} each; the acker is a holder.                      l. 19-21 */
 static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n)
 {
-    for (uint32_t left = n; left > 0; left--, b += HARK_ACK_BYTES) {
+    for (uint32_t left = hark_scmel_counts(s, h->src) ? n : 0; left > 0; left--, b += HARK_ACK_BYTES) {
         uint32_t creator = hark_get32(b);
         uint64_t first = hark_get64(b + 8), last = first + hark_get32(b + 4) - 1;
         struct hark_dets *d = &s->own;
@@ -186,7 +197,7 @@ static inline void hark_scmel_absorb(struct hark_scmel *s, const struct hark_hea
     if (mine && (h->type != HARK_S_DETS || end <= s->rsn)) row = hark_dets_find(p, &s->pool, d, x->rsn);
     else row = hark_dets_put(p, &s->pool, d, x, &made);
     if (row == NULL || row[0] != x->rsn || !hark_det_is(row, x->src, (uint16_t)x->ctx, x->ssn)) return;
-    if (h->src != x->creator) hark_det_hold(d, row, h->src);
+    if (h->src != x->creator && hark_scmel_counts(s, h->src)) hark_det_hold(d, row, h->src);
     for (uint32_t i = 0; i < x->holders && h->re >= s->ends.re; i++)
         if (x->holder[i] != s->ends.me && x->holder[i] != x->creator) hark_det_hold(d, row, x->holder[i]);
     if (mine) return;
@@ -208,7 +219,7 @@ static inline void hark_scmel_absorb_all(struct hark_scmel *s, const struct hark
         s->ack_peer = h->src + 1;
         s->busy = 1;
     }
-    if (s->k > 1) hark_scmel_grown(s);
+    if (hark_scmel_forwards(s)) hark_scmel_grown(s);
 }
 
 /* May this arrived message be handed up? In replay only the one that rsn + 1 names; where no determinant of rsn + 1
@@ -244,6 +255,7 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
         if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->theirs) return;
     s->mode = HARK_SCMEL_NORMAL;
+    s->told = s->rsn; /* others may hold what has been replayed: a run of looks among it does not grow */
     s->persisting = s->ends.offer = 1;
     struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
     x->fact = HARK_FACT_DONE;
@@ -335,7 +347,7 @@ static inline int hark_scmel_deliver(struct hark_scmel *s, const struct hark_eve
     struct hark_ends *e = &s->ends;
     struct hark_head h;
     bool waits;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SCMEL) < 0 || h.type != HARK_APP) return HARK_EFRAME;
+    if (hark_head_get(&h, event->u.frame.header, p->kind) < 0 || h.type != HARK_APP) return HARK_EFRAME;
     if (s->wave.at) return HARK_ESTATE;
     int status = hark_reserve(p, &hark_scmel_shape, &e->beyond, 1);
     if (status >= 0) status = hark_pool_reserve(p, &hark_scmel_shape, &s->pool, 1);
@@ -405,11 +417,14 @@ HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
     hark_scmel_remember(s, s->ends.me, 0, HARK_SCMEL_RSN, s->rsn);
     for (uint32_t i = 0; i < s->logs.count; i++) {
         const struct hark_scmel_log *log = hark_scmel_log_at(s, i);
-        if (log->dets.top) hark_scmel_remember(s, log->rank, 0, HARK_SCMEL_RSN, log->dets.top);
+        if (log->dets.top && (!s->teams || hark_scmel_mate(s, log->rank)))
+            hark_scmel_remember(s, log->rank, 0, HARK_SCMEL_RSN, log->dets.top);
     }
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if (c->channel.peer != s->ends.me && c->channel.sent)
+        if (s->teams && !(c->channel.flags & HARK_INTRA))
+            hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_RECV, c->channel.recv);
+        else if (c->channel.peer != s->ends.me && c->channel.sent)
             hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_SENT, c->channel.sent);
     }
 }
@@ -427,15 +442,17 @@ HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
         const struct hark_scmel_position x = *(const struct hark_scmel_position *)hark_row(p, &s->positions, i);
         if (x.id < oldest || x.id > newest) hark_remove(p, &s->positions, i);
         if (!committed || x.id != oldest) continue;
-        if (x.what == HARK_SCMEL_SENT) {
+        if (x.what != HARK_SCMEL_RSN) {
             struct hark_scmel_channel *c =
                 (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->ends, x.peer, x.ctx);
-            if (c == NULL || c->first > x.at || x.at > c->channel.sent) continue;
+            if (c && x.what == HARK_SCMEL_RECV) c->kept = x.at;
+            if (c == NULL || x.what != HARK_SCMEL_SENT || c->first > x.at || x.at > c->channel.sent) continue;
             c->first = x.at + 1;
             c->channel.flags |= HARK_SCMEL_TRIM;
             s->busy = 1;
         } else if (x.peer == s->ends.me) {
             hark_dets_trim(p, &s->pool, &s->own, x.at);
+            s->low = x.at;
         } else if (hark_scmel_log(s, x.peer, false)) {
             hark_dets_trim(p, &s->pool, &hark_scmel_log(s, x.peer, false)->dets, x.at);
         }

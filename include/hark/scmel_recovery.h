@@ -1,8 +1,8 @@
-/* scmel_recovery.h: lines 28-51 of the algorithm, failures, and what steps have left to send; the third part of scmel.h. */
+/* scmel_recovery.h: lines 28-51 of the algorithm, failures, and what steps have left to send; the last part of scmel.h. */
 #ifndef HARK_SCMEL_RECOVERY_H
 #define HARK_SCMEL_RECOVERY_H
 
-#include "scmel_messages.h"
+#include "scmel_team.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,7 +68,7 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     hark_failed_take(p, e, event);
     hark_empty(p, &s->pairs);
     s->got = s->persisting = s->awaited = 0;
-    s->recovering = s->busy = 1;
+    s->recovering = s->busy = s->widely = 1;
     for (uint32_t i = 0; i < e->down.count; i++) {
         uint32_t rank = ((const struct hark_rank *)hark_row(p, &e->down, i))->rank;
         if (rank != e->me) hark_scmel_pair(s, rank, true)->flags = HARK_SCMEL_DUE;
@@ -85,7 +85,18 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     return HARK_OK;
 }
 
-/* ReceiveDets: u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64} each; the determinants.
+/* What `rank` has sent to me and has received. Of what was posted before my image it may lack the end, which then comes from
+ * the log that the image has (E4).                                                                                  */
+static inline void hark_scmel_theirs(struct hark_scmel *s, uint32_t rank, const uint8_t *b)
+{
+    struct hark_scmel_channel *c = hark_scmel_channel(s, rank, hark_get16(b));
+    uint64_t recv = hark_get64(b + 16);
+    c->theirs = hark_get64(b + 8);
+    if (recv > c->channel.sent) recv = c->channel.sent;
+    if (c->tx < recv) c->tx = recv;
+}
+
+/* ReceiveDets: u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64, recv u64} each; the determinants.
  * Those of mine are need, others become mine to hold. Fragments are taken in order (v10).                 l. 44-51 */
 HARK_COLD int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
@@ -98,14 +109,15 @@ HARK_COLD int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, c
         return hark_fate(fx, HARK_HOLD);
     }
     b += 8;
-    for (uint32_t i = 0; i < sents; i++, b += 16)
-        hark_scmel_channel(s, h->src, hark_get16(b))->theirs = hark_get64(b + 8);
+    for (uint32_t i = 0; i < sents; i++, b += 24) hark_scmel_theirs(s, h->src, b);
     hark_scmel_absorb_all(s, h, b, dets, true);
     pair->next++;
     if (pair->flags & HARK_SCMEL_HELD) hark_scmel_offer(s, h->src);
     pair->flags &= ~(uint32_t)HARK_SCMEL_HELD;
     if (!(fragment & 1)) return HARK_OK;
     s->got++;
+    pair->flags |= HARK_SCMEL_KNOWN;
+    if (s->teams) s->late = s->busy = 1;
     hark_scmel_collected(s, fx);
     return HARK_OK;
 }
@@ -188,11 +200,12 @@ static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effec
     struct hark_dets *d;
     bool end = false;
     uint32_t first = hark_channel_search(p, &s->ends, to, 0);
-    for (; first + s->walk_sent < s->ends.channels.count && at + 16 <= HARK_FRAGMENT - HARK_WIRE_HEAD; at += 16) {
+    for (; first + s->walk_sent < s->ends.channels.count && at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD; at += 24) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, first + s->walk_sent);
         if (c->channel.peer != to) break;
         hark_put64(b + at, c->channel.ctx);
         hark_put64(b + at + 8, c->channel.sent);
+        hark_put64(b + at + 16, c->channel.recv);
         s->walk_sent++;
         sents++;
     }
@@ -260,7 +273,7 @@ static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects
     for (uint32_t i = 0; s->late && i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (c->tx >= c->channel.sent) continue;
-        bool go = !hark_scmel_closed(s, c->channel.peer);
+        bool go = !hark_scmel_closed(s, c->channel.peer) && !hark_scmel_unknown(s, c->channel.peer);
         while (go && c->tx < c->channel.sent) {
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
             go = hark_scmel_transmit(s, c, c->tx + 1, fx);
@@ -316,7 +329,8 @@ static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effec
     }
     for (uint32_t step = 1; s->spread && step < s->ends.ranks && targets < s->k; step++) {
         uint32_t to = (uint32_t)(((uint64_t)s->ends.me + step) % s->ends.ranks);
-        if (s->ends.down.count && hark_is_down(&s->head, &s->ends, to)) continue;
+        if (!hark_scmel_counts(s, to) || (s->ends.down.count && hark_is_down(&s->head, &s->ends, to))) continue;
+        s->widely = 1;
         if (++targets < s->spread) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         hark_scmel_spread_to(s, to, fx);
@@ -348,6 +362,7 @@ HARK_COLD int hark_scmel_pump(struct hark_scmel *s, struct hark_effects *fx)
         if (status == HARK_OK) status = hark_scmel_pump_acks(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_spread(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_all(s, HARK_S_DONE, &s->done, fx);
+        if (status == HARK_OK) status = hark_scmel_pump_tell(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_trim(s, fx);
         if (status != HARK_OK) return status;
         s->busy = 0;

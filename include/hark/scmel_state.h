@@ -21,15 +21,19 @@ extern "C" {
 #endif
 #define HARK_SCMEL_CTX_MAX 120u /* contexts in a READY; what is not listed is sent again from the log's beginning */
 
-enum { /* control frames; ACK and SPREAD are judged by incarnations alone, the others belong to one epoch */
-    HARK_S_ACK = 16, HARK_S_SPREAD, HARK_S_DETS, HARK_S_READY, HARK_S_DONE
+enum { /* control frames; ACK, SPREAD and TRIM are judged by incarnations alone, the others belong to one epoch */
+    HARK_S_ACK = 16, HARK_S_SPREAD, HARK_S_DETS, HARK_S_READY, HARK_S_DONE, HARK_S_TRIM
+};
+enum { /* who goes back together: a process alone; a team, of which one dies (T-b); a team, of which any may die (T-a) */
+    HARK_SCMEL_ALONE = 0, HARK_SCMEL_TEAMS, HARK_SCMEL_TEAM_LOST
 };
 enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
-enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4 };
-enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way */
-    HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2
+enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL_KNOWN = 8 };
+enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be told what it may trim */
+    HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
+    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3
 };
-enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1 };      /* what a position is about */
+enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2 }; /* what a position is about */
 
 struct hark_scmel_channel {
     struct hark_channel channel;
@@ -38,6 +42,7 @@ struct hark_scmel_channel {
     uint64_t theirs;  /* sent_j[i], as j's DETS says */
     uint64_t carried; /* own loose determinants up to here went out on this channel */
     uint64_t from;    /* the first ssn that arrived from incarnation `accepted` of j */
+    uint64_t kept;    /* recv at the oldest image kept, for what j is told */
     uint32_t accepted, pad;
 };
 
@@ -52,7 +57,7 @@ struct hark_scmel_pair { /* a process with whom this recovery has business */
     uint32_t next, pad; /* fragment of its DETS */
 };
 
-struct hark_scmel_position { /* at a kept image: of a channel its `sent`, of a creator the highest rsn known */
+struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, of a creator the highest rsn known */
     uint64_t id;
     uint32_t peer;
     uint16_t ctx, what;
@@ -83,6 +88,10 @@ struct hark_scmel {
     uint32_t walk_rank, walk_sent, fragment; /* DETS under way: to whom + 1, channels told, fragments */
     struct hark_scmel_walk walk;
     uint32_t awaited;         /* answers to SPREADs */
+    uint32_t teams;           /* HARK_SCMEL_ALONE, ... */
+    uint32_t widely;          /* others than receivers may hold own determinants: all are told what may go */
+    uint32_t telling, tell;   /* what may go is being told: to peers; to all, next rank + 1 */
+    uint64_t low;             /* rsn at the oldest image kept */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
     struct hark_table pairs, positions, owed, logs;
@@ -93,10 +102,10 @@ struct hark_scmel {
 static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct hark_scmel), HARK_SF(k, "k"),
     HARK_WAVE_FIELDS(struct hark_scmel), HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(told, ""),
     HARK_SF(recovering, ""), HARK_SF(got, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(awaited, ""), HARK_SF(late, ""),
-    HARK_SF(gone, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
+    HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(widely, ""), HARK_SF(low, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
 static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_scmel_channel),
     HARK_SC(tx, ""), HARK_SC(first, "msgLog"), HARK_SC(theirs, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
-    HARK_SC(accepted, "incMap")};
+    HARK_SC(kept, ""), HARK_SC(accepted, "incMap")};
 static const struct hark_field hark_scmel_log_fields[] = {HARK_FIELD(struct hark_scmel_log, rank, "recver"),
     HARK_FIELD(struct hark_scmel_log, acked, ""), HARK_DETS_FIELDS(struct hark_scmel_log, dets, "detLog")};
 static const struct hark_field hark_scmel_pair_fields[] = {HARK_FIELD(struct hark_scmel_pair, rank, "j"),
@@ -117,8 +126,8 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
         HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_scmel_accept(struct hark *p);
-static const char *const hark_scmel_frames[] = {"ACK", "SPREAD", "DETS", "READY", "DONE"};
-static const struct hark_shape hark_scmel_shape = {"scmel", 1, HARK_COUNT(hark_scmel_fields),
+static const char *const hark_scmel_frames[] = {"ACK", "SPREAD", "DETS", "READY", "DONE", "TRIM"};
+static const struct hark_shape hark_scmel_shape = {"scmel", 2, HARK_COUNT(hark_scmel_fields),
     HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
     offsetof(struct hark_scmel, pool), hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
 HARK_STATIC_ASSERT(sizeof(struct hark_scmel) % 8 == 0, "tables begin aligned");
@@ -157,6 +166,31 @@ static inline void *hark_scmel_ranked(struct hark *p, const struct hark_table *t
     return low < t->count && *(const uint32_t *)hark_row(p, t, low) == rank ? hark_row(p, t, low) : NULL;
 }
 
+/* Does `rank` go back whenever I do? Never asked of single processes. */
+static inline bool hark_scmel_mate(const struct hark_scmel *s, uint32_t rank)
+{
+    return s->teams && hark_ranges_hold(&s->head, &s->ends.group, rank);
+}
+
+/* Does a copy at `rank` outlast what I may be lost with?                                                      4.1, T-a */
+static inline bool hark_scmel_counts(const struct hark_scmel *s, uint32_t rank)
+{
+    return s->teams != HARK_SCMEL_TEAM_LOST || !hark_scmel_mate(s, rank);
+}
+
+/* Are determinants of others passed on until they have copies enough? */
+static inline bool hark_scmel_forwards(const struct hark_scmel *s)
+{
+    return s->k > 1 || s->teams == HARK_SCMEL_TEAM_LOST;
+}
+
+/* How many holders besides me a determinant of `creator` needs. */
+static inline uint32_t hark_scmel_besides(const struct hark_scmel *s, uint32_t creator)
+{
+    if (s->teams == HARK_SCMEL_TEAM_LOST && hark_scmel_mate(s, creator)) return s->k;
+    return s->k ? s->k - 1 : 0;
+}
+
 static inline struct hark_scmel_log *hark_scmel_log(struct hark_scmel *s, uint32_t rank, bool make)
 {
     uint32_t i;
@@ -164,7 +198,7 @@ static inline struct hark_scmel_log *hark_scmel_log(struct hark_scmel *s, uint32
     if (log || !make) return log;
     log = (struct hark_scmel_log *)hark_insert(&s->head, &s->logs, i);
     log->rank = rank;
-    hark_dets_init(&log->dets, s->k ? s->k - 1 : 0); /* besides me */
+    hark_dets_init(&log->dets, hark_scmel_besides(s, rank));
     return log;
 }
 
@@ -182,8 +216,17 @@ static inline struct hark_scmel_pair *hark_scmel_pair(struct hark_scmel *s, uint
 static inline bool hark_scmel_closed(struct hark_scmel *s, uint32_t rank)
 {
     if (s->ends.down.count == 0 || !hark_is_down(&s->head, &s->ends, rank)) return false;
+    if (hark_scmel_mate(s, rank)) return false; /* where I go on, it does */
     struct hark_scmel_pair *x = hark_scmel_pair(s, rank, false);
     return x == NULL || !(x->flags & HARK_SCMEL_READY);
+}
+
+/* Is it not known yet what `rank` has of messages that were posted before my image? Where waves are over all it has them. */
+static inline bool hark_scmel_unknown(struct hark_scmel *s, uint32_t rank)
+{
+    if (s->mode != HARK_SCMEL_COLLECT || hark_scmel_mate(s, rank)) return false;
+    struct hark_scmel_pair *x = hark_scmel_pair(s, rank, false);
+    return x == NULL || !(x->flags & HARK_SCMEL_KNOWN);
 }
 #endif /* HARK_BODIES */
 

@@ -85,7 +85,7 @@ static void scmel_control(const struct lab *lab, struct words *w, uint8_t type, 
 {
     uint32_t width = hark_det_bytes(lab->scenario->copies ? lab->scenario->copies : 1);
     if (type == HARK_S_SPREAD) determinants(w, b, length / width, width);
-    if (type == HARK_S_DETS) determinants(w, b + 8 + 16 * hark_get16(b + 4), hark_get16(b + 6), width);
+    if (type == HARK_S_DETS) determinants(w, b + 8 + 24 * hark_get16(b + 4), hark_get16(b + 6), width);
 }
 
 /* ---- any ----------------------------------------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void application(struct words *w, const uint8_t *h, uint32_t length)
     say(w, "%llu", (unsigned long long)hark_get64(h + 24));
     if (h[0] == HARK_KIND_HYDEE && length >= HARK_HYDEE_HEADER)
         say(w, ", phase %llu", (unsigned long long)hark_get64(h + 32));
-    if (h[0] != HARK_KIND_SCMEL || length < HARK_SCMEL_HEADER || hark_get16(h + 32) == 0) return;
+    if ((h[0] != HARK_KIND_SCMEL && h[0] != HARK_KIND_TEAM) || length < HARK_SCMEL_HEADER || hark_get16(h + 32) == 0) return;
     say(w, ",");
     determinants(w, h + HARK_SCMEL_HEADER, hark_get16(h + 32), hark_det_bytes(hark_get32(h + 36)));
 }
@@ -114,6 +114,6 @@ void carries(const struct lab *lab, struct hark_bytes header, char text[CARRIES_
     const char *name = hark_frame_text(lab->protocol->shape, h[1]);
     snprintf(brief, CARRIES_BRIEF, "%s", name);
     say(&w, "%s", name);
-    if (h[0] == HARK_KIND_SCMEL) scmel_control(lab, &w, h[1], body, length);
+    if (h[0] == HARK_KIND_SCMEL || h[0] == HARK_KIND_TEAM) scmel_control(lab, &w, h[1], body, length);
     else if (h[0] == HARK_KIND_HYDEE || h[0] == HARK_KIND_RECOVERY) hydee_control(&w, h[1], body, length);
 }

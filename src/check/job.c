@@ -160,7 +160,8 @@ static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8
     uint32_t down = job_service(lab, job)->down;
     if (!local_info(lab, job->at[who])->running) return false;
     switch (when) {
-    case HARK_FAIL_AFTER: return down == 0;
+    case HARK_FAIL_AFTER:
+    case HARK_FAIL_CLUSTER: return down == 0;
     case HARK_FAIL_DURING: return down != 0;
     case HARK_FAIL_WAVE: return who < lab->ranks && in_wave(lab, job, who);
     case HARK_FAIL_DECIDED: return who < lab->ranks && decided(lab, job, who);
@@ -361,6 +362,16 @@ static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from
     return false;
 }
 
+/* With a whole cluster the others of it. */
+static void mates_crash(struct lab *lab, struct job *job, struct job_step step)
+{
+    if (lab->scenario->fail[step.index].when != HARK_FAIL_CLUSTER) return;
+    for (uint32_t i = 0; i < lab->ranks && !lab->failed; i++) {
+        if (i == step.who || lab->scenario->cluster[i] != lab->scenario->cluster[step.who]) continue;
+        if (local_info(lab, job->at[i])->running) job->at[i] = local_take(lab, job->at[i], STEP_CRASH, 0).local;
+    }
+}
+
 static void count_failure(struct lab *lab, struct job *job)
 {
     struct service s = *job_service(lab, job);
@@ -385,6 +396,7 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
         const struct frame *f = frame_of(lab, frame[k]);
         if (!is_lost(lab, job, f->to, f)) net_add(lab, job, f->to, frame[k]);
     }
+    if (step.what == STEP_CRASH) mates_crash(lab, job, step);
     if (step.what == STEP_CRASH) crash(lab, job, step.who, argument != 0);
     else if (step.what == STEP_STORED && step.index) count_failure(lab, job);
     else if (local_info(lab, out.local)->running != ran) net_clean(lab, job, step.who);

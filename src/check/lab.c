@@ -178,6 +178,8 @@ static void restarted(struct lab *lab, uint32_t part)
         restore(lab, from);
         e.u.restarted.image = (struct hark_bytes){intern_at(&lab->part, from->core), intern_length(&lab->part, from->core)};
     }
+    if (l->kept) e.u.restarted.kept = (struct hark_bytes){intern_at(&lab->part, l->kept), intern_length(&lab->part, l->kept)};
+    l->kept = 0;
     (void)core_step(lab, &e, 0, NULL);
     told(lab, r->announcement);
 }

@@ -69,7 +69,8 @@ struct local {
     uint32_t inc, seen; /* seen: the epoch of the last announcement taken */
     uint64_t store_id;  /* of the CAPTURE that is to be answered */
     uint32_t storing;
-    uint32_t inboxes, helds, payloads, images, facts, shown, pad;
+    uint32_t inboxes, helds, payloads, images, facts, shown;
+    uint32_t kept; /* part: the packed core that was told to go back, until its successor is told; 0: none */
     struct fact fact[LOCAL_FACTS];    /* to be answered, in the order they were asked */
     uint64_t show[LOCAL_SHOWN];       /* what has left the job: history + 1 */
     uint32_t inbox[LOCAL_FRAMES];     /* frames handed up, by sender and ssn */

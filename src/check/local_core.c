@@ -44,7 +44,8 @@ void core_new(struct lab *lab, uint32_t who)
     const struct hark_scenario *s = lab->scenario;
     struct hark_range group[HARK_SCENARIO_RANKS];
     struct hark_config c = {.me = rank_of(lab, who), .ranks = lab->ranks, .group = group, .copies = s->copies,
-        .generations = s->generations, .flags = HARK_DIGEST | (s->exact_gate ? HARK_EXACT_GATE : 0)};
+        .generations = s->generations, .flags = HARK_DIGEST | (s->exact_gate ? HARK_EXACT_GATE : 0) |
+            (s->team_lost ? HARK_TEAM_LOST : 0)};
     for (uint32_t i = 0; who < lab->ranks && lab->protocol->rolls == HARK_ROLLS_GROUP && i < lab->ranks; i++)
         if (s->cluster[i] == s->cluster[who]) group[c.group_count++] = (struct hark_range){i, i};
     memset(lab->core, 0, lab->core_bytes);
@@ -350,7 +351,10 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
         l->app.inside = 0;
         app_go_on(lab);
         break;
-    case HARK_ROLLBACK: core_stop(lab); break;
+    case HARK_ROLLBACK:
+        l->kept = lab->protocol->keeps ? pack(lab) : 0;
+        core_stop(lab);
+        break;
     case HARK_DIVERGED: lab_violate(lab, VIOLATED_DIVERGED); break;
     default: break;
     }

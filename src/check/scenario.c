@@ -11,11 +11,11 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, GATE, TREE, FAILS, EXPECT, SCHEDULE, PROGRAM,
+    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, GATE, TEAMS, TREE, FAILS, EXPECT, SCHEDULE, PROGRAM,
     KEYWORDS
 };
 static const char *const keywords[] = {"name", "about", "protocol", "clusters", "network", "content", "copies",
-    "generations", "gate", "tree", "fails", "expect", "schedule"};
+    "generations", "gate", "teams", "tree", "fails", "expect", "schedule"};
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
@@ -305,7 +305,7 @@ static int tree(struct hark_scenario_reader *r)
 
 static int fails(struct hark_scenario_reader *r)
 {
-    static const char *const when[] = {"nested", "during", "wave", "decided", "damaged", "store", NULL};
+    static const char *const when[] = {"nested", "during", "wave", "decided", "damaged", "store", "cluster", NULL};
     const struct hark_scenario_place at = place(r, r->at);
     struct hark_fail *fail = &r->s->fail[r->s->fails];
     uint32_t rank;
@@ -321,7 +321,7 @@ static int fails(struct hark_scenario_reader *r)
     blanks(r);
     if (r->at == r->end) return 0;
     const char *word_at = r->at;
-    int which = one_of(r, when, "nested, during, wave, decided, damaged, store or the end of the line");
+    int which = one_of(r, when, "nested, during, wave, decided, damaged, store, cluster or the end of the line");
     if (which < 0) return -1;
     fail->when = (uint8_t)(HARK_FAIL_NESTED + which);
     if (fail->rank == HARK_FAIL_RECOVERY && fail->when >= HARK_FAIL_WAVE)
@@ -344,7 +344,7 @@ static int limited(struct hark_scenario_reader *r, uint8_t *to, const char *expe
 static int values(struct hark_scenario_reader *r, enum keyword k)
 {
     static const char *const networks[] = {"unordered", "fifo", NULL}, *const contents[] = {"fixed", "history", NULL};
-    static const char *const gates[] = {"exact", NULL};
+    static const char *const gates[] = {"exact", NULL}, *const teams[] = {"lost", NULL};
     struct hark_scenario *s = r->s;
     int which = 0;
     switch (k) {
@@ -364,6 +364,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
     case COPIES: return limited(r, &s->copies, "a number from 1 to 8");
     case GENERATIONS: return limited(r, &s->generations, "a number from 1 to 8");
     case GATE: s->exact_gate = true; return one_of(r, gates, "exact");
+    case TEAMS: s->team_lost = true; return one_of(r, teams, "lost");
     case TREE: return tree(r);
     case FAILS: return fails(r);
     default: return 0;
@@ -373,7 +374,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
 /* The keyword at r->at, which moves behind it; of PROGRAM *rank. -1 and the error. */
 static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
 {
-    static const char expected[] = "name, about, protocol, clusters, network, content, copies, generations, gate, tree, "
+    static const char expected[] = "name, about, protocol, clusters, network, content, copies, generations, gate, teams, tree, "
                                    "p0:, fails, expect or schedule";
     const char *begin = r->at;
     for (int k = 0; k < PROGRAM; k++) {

@@ -56,7 +56,8 @@ enum {
     HARK_FAIL_WAVE,      /* only while its group is between the begin and the decision of a checkpoint */
     HARK_FAIL_DECIDED,   /* only between the decision of a checkpoint and its commit there */
     HARK_FAIL_DAMAGED,   /* its newest decided image can not be read any more: an older one is used, if there has to be one */
-    HARK_FAIL_STORE      /* nobody dies, but an image that it was to store is not stored */
+    HARK_FAIL_STORE,     /* nobody dies, but an image that it was to store is not stored */
+    HARK_FAIL_CLUSTER    /* all of its cluster die at once; not before the recovery from earlier ones is over */
 };
 
 enum { HARK_CONTENT_PROTOCOL = 0, HARK_CONTENT_FIXED, HARK_CONTENT_HISTORY };
@@ -70,8 +71,9 @@ struct hark_scenario {
     int8_t parent[HARK_SCENARIO_RANKS];   /* of the tree of M, B, A, Q; -1: its root; -2: outside; without a tree: 0 */
     bool tree;                            /* one is given */
     bool fifo;                            /* frames from one process to another arrive in order */
+    bool team_lost;                       /* team: HARK_TEAM_LOST */
     bool exact_gate;                      /* hydee: HARK_EXACT_GATE */
-    uint8_t copies;                       /* scmel: k; 0: its default */
+    uint8_t copies;                       /* scmel, team: k; 0: its default */
     uint8_t generations;                  /* 0: the default */
     uint8_t content;                      /* HARK_CONTENT_*: what messages say depends on the channel and its ssn alone, or on
                                            * all that was delivered before; else as the protocol's model has it */

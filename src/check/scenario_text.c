@@ -60,7 +60,7 @@ static void tree(FILE *f, const struct hark_scenario *s)
 
 static void fails(FILE *f, const struct hark_fail *fail)
 {
-    static const char *const when[] = {"", " nested", " during", " wave", " decided", " damaged", " store"};
+    static const char *const when[] = {"", " nested", " during", " wave", " decided", " damaged", " store", " cluster"};
     if (fail->rank == -1) fputs("fails any", f);
     else if (fail->rank == HARK_FAIL_RECOVERY) fputs("fails recovery", f);
     else fprintf(f, "fails p%d", fail->rank);
@@ -79,6 +79,7 @@ static void write_text(FILE *f, const struct hark_scenario *s)
     if (s->copies) fprintf(f, "copies %u\n", s->copies);
     if (s->generations) fprintf(f, "generations %u\n", s->generations);
     if (s->exact_gate) fputs("gate exact\n", f);
+    if (s->team_lost) fputs("teams lost\n", f);
     tree(f, s);
     for (uint32_t rank = 0; rank < s->ranks; rank++) {
         fprintf(f, "p%u:%s", rank, s->op[rank][0].type ? " " : "");

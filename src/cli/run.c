@@ -76,6 +76,7 @@ void hark_cli_run_help(void)
           "  --trace FILE            write what happened, for `hark trace`\n"
           "  --json FILE             write the figures\n"
           "  --exact-gate            hydee: recovery waits by exact dependencies, for programs whose receives vary\n"
+          "  --team-lost             team: a whole team may be lost at once, not only one process of it\n"
           "  --no-digest             do not compare what is sent again with what was sent\n"
           "  --verbose               say more\n"
           "Exit status: 0 done; 1 the program failed; 2 bad usage or input; 128 + n after signal n.\n",
@@ -207,13 +208,13 @@ static int chaos(struct arguments *a, const char *text)
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
 enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, OPTION, KILL, CHAOS, TRACE, JSON,
-    EXACT_GATE, NO_DIGEST, VERBOSE };
+    EXACT_GATE, TEAM_LOST, NO_DIGEST, VERBOSE };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
     {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
     {"resume", 0, NULL, RESUME}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
     {"copies", 1, NULL, COPIES}, {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
-    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"exact-gate", 0, NULL, EXACT_GATE}, {"no-digest", 0, NULL, NO_DIGEST},
+    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"exact-gate", 0, NULL, EXACT_GATE}, {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -236,6 +237,7 @@ static int option(struct arguments *a, int c, const char *word)
     case TRACE: a->o.trace = optarg; return 0;
     case JSON: a->o.json = optarg; return 0;
     case EXACT_GATE: a->o.exact_gate = true; return 0;
+    case TEAM_LOST: a->o.team_lost = true; return 0;
     case NO_DIGEST: a->o.digest = false; return 0;
     case VERBOSE: a->o.verbose = true; return 0;
     case 'h': a->help = true; return 0;
@@ -413,6 +415,9 @@ static int complete(struct arguments *a)
     if (a->o.spill && !a->o.log_limit) return bad("--spill: expected --log-limit SIZE with it");
     if (a->o.exact_gate && a->o.protocol->kind != HARK_KIND_HYDEE)
         return bad("--exact-gate: expected with protocol hydee, found %s", a->o.protocol->name);
+    if (a->o.team_lost && a->o.protocol->kind != HARK_KIND_TEAM)
+        return bad("--team-lost: expected with protocol team, found %s", a->o.protocol->name);
+    if (a->o.team_lost && a->o.copies > 1) return bad("--team-lost: expected one copy, found --copies %u", a->o.copies);
     if (a->o.transport == NULL) return bad("no transport was built in");
     a->o.program = a->program;
     int status = find_program(*a->program);

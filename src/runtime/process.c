@@ -103,7 +103,11 @@ static struct hark_process_message *read_message(void)
     m->next = NULL;
     m->length = length;
     memcpy(m->bytes, head, 4);
-    if (read_all(m->bytes + 4, length - 4)) return m;
+    bool whole;
+    pthread_cleanup_push(free, m); /* the thread may be ended with half a message */
+    whole = read_all(m->bytes + 4, length - 4);
+    pthread_cleanup_pop(0);
+    if (whole) return m;
     free(m);
     return NULL;
 }
@@ -465,7 +469,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     c.core.ranks = P.setup.ranks;
     c.core.generations = P.setup.generations;
     c.core.copies = P.setup.copies;
-    c.core.flags = P.setup.exact_gate ? HARK_EXACT_GATE : 0;
+    c.core.flags = (P.setup.exact_gate ? HARK_EXACT_GATE : 0) | (P.setup.team_lost ? HARK_TEAM_LOST : 0);
     if (!recovery && P.protocol->rolls == HARK_ROLLS_GROUP) {
         group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);

@@ -34,6 +34,7 @@ void hark_sup_setup(struct child *c)
         .option = {o->option[0], o->option[1], o->option[2], o->option[3]},
         .digest = o->digest,
         .exact_gate = o->exact_gate,
+        .team_lost = o->team_lost,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
         .board = s->board_fd,
         .store_fd = s->store_fd,

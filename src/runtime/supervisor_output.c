@@ -39,7 +39,7 @@ void hark_sup_output_prepare(struct child *c)
     }
     /* Where a process goes back alone, its next execution follows determinants. What it printed after one that is lost
      * with it would be of an execution that never was. Not so stderr: what it says of its end must be seen. */
-    c->output[0].gated = c->s->o->protocol->rolls == HARK_ROLLS_PROCESS && c->rank != HARK_RECOVERY;
+    c->output[0].gated = c->s->o->protocol->unstable && c->rank != HARK_RECOVERY;
 }
 
 /* ---- back-pressure --------------------------------------------------------------------------------------------- */
