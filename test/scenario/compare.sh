@@ -18,18 +18,23 @@ awk -v seed="$seed" -v count="$count" '
     srand(seed)
     for (k = 0; k < count; k++) {
       name = "c" seed "-" k; file = name ".hark"
-      ranks = pick("2|2|3"); protocol = pick("coordinated|hydee|scmel"); points = pick("0|0|1|1|2")
+      ranks = pick("2|2|3"); protocol = pick("coordinated|hydee|scmel|team|team"); points = pick("0|0|1|1|2")
+      if (protocol == "team") ranks = 3
       for (p = 0; p < ranks; p++) length_of[p] = 0
       for (n = 1 + below(3); n > 0; n--) {
         a = below(ranks); b = (a + 1 + below(ranks - 1)) % ranks
         ops[a, length_of[a]++] = "S" b
-        ops[b, length_of[b]++] = pick("R|R" a "|R" a)
+        ops[b, length_of[b]++] = pick("R|R" a "|R" a "|T" a)
       }
       for (p = 0; p < ranks; p++) for (n = points; n > 0; n--) put(p, "C")
       print "name", name > file
       print "protocol", protocol > file
       if (protocol == "coordinated" && below(3)) print "clusters 0-" ranks - 1 > file
-      if (protocol == "scmel") print "copies 2" > file # for two at once
+      lost = protocol == "team" && below(3) == 0
+      if (protocol == "team" && (ranks == 3 || lost)) print "clusters 0-1 2" > file
+      if (lost) print "teams lost" > file
+      one = !lost && (protocol == "scmel" || protocol == "team") && below(2) # copy, and one at a time
+      if (!one && !lost && (protocol == "scmel" || protocol == "team")) print "copies 2" > file # for two at once
       if (below(3) == 0) print "generations 1" > file
       if (below(2)) print "network fifo" > file
       for (p = 0; p < ranks; p++) {
@@ -38,6 +43,8 @@ awk -v seed="$seed" -v count="$count" '
         print "" > file
       }
       fails = points > 0 ? pick("any|any,any nested|any store,any|any damaged|any decided|two") : pick("any|any,any nested|two")
+      if (one) fails = points > 0 ? pick("any|any,any|any store,any|any damaged|any decided|any wave,any") : pick("any|any,any|any,any,any")
+      if (lost) fails = pick("any|any,any|any cluster|any cluster,any cluster|any,any cluster")
       if (fails == "two") fails = protocol == "hydee" ? "p0,recovery nested" : "p0,p1 nested"
       for (n = split(fails, f, ","); n > 0; n--) print "fails", f[split(fails, f, ",") - n + 1] > file
       close(file)
