@@ -243,6 +243,15 @@ enum {
                           * holds them (T-a); `copies` is 1 then; all processes of a job alike */
 };
 
+struct hark_tree { /* a group of processes, and the tree that messages to it travel along; see group.h */
+    uint16_t ctx; /* its number, and the context of its messages: 1 .. */
+    uint16_t pad;
+    uint32_t root;
+    const uint32_t *member; /* `count` ranks, the root among them */
+    const uint32_t *parent; /* of each member the rank above it; the root's own is the root */
+    uint32_t count;
+};
+
 struct hark_config {
     uint32_t me;    /* rank of this process, or HARK_RECOVERY */
     uint32_t ranks; /* processes of the job, 1 .. HARK_RANKS_MAX */
@@ -251,6 +260,8 @@ struct hark_config {
     uint32_t generations;           /* checkpoints kept, 1 .. 8; 0 stands for 2 */
     uint32_t copies;                /* scmel, team: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
     uint32_t flags;
+    const struct hark_tree *trees; /* camel: the groups, by ctx ascending, the same everywhere; read by init only */
+    uint32_t tree_count;
 };
 
 /* ---- the uniform door ------------------------------------------------------------------------- */
@@ -272,6 +283,11 @@ struct hark_names { /* a run of payload names: name.ssn .. last */
 
 struct hark_shape;
 
+/* What else a protocol wants or can. */
+enum {
+    HARK_TRAIT_KEEPS = 1, /* who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
+    HARK_TRAIT_GROUPS = 2 /* sends to groups */
+};
 /* Who goes back when a process fails. */
 enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_GROUP = 2, HARK_ROLLS_ALL = 3 };
 
@@ -280,7 +296,7 @@ struct hark_protocol {
     uint16_t kind;
     uint8_t rolls;     /* HARK_ROLLS_* */
     uint8_t recovery;  /* 1: needs a recovery process at HARK_RECOVERY */
-    uint8_t keeps;     /* 1: who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
+    uint8_t traits;    /* HARK_TRAIT_* */
     const struct hark_shape *shape; /* every field with the paper's name, for pack, unpack, inspect */
     /* Bytes that a block needs at first; it grows with peers met, never with ranks. 0: bad config. */
     uint64_t (*size)(const struct hark_config *config);

@@ -1,12 +1,13 @@
 /* registry.h: every protocol, a line each. The only place that knows which there are.
  *
  * A new protocol is one header on this floor and one line in HARK_PROTOCOLS: name, kind, who rolls back
- * (HARK_ROLLS_*), whether it needs the recovery process, whether its cores want what earlier ones kept, what tells how much is
+ * (HARK_ROLLS_*), whether it needs the recovery process, what else (HARK_TRAIT_*), what tells how much is
  * unstable (NULL: nothing ever is).
  */
 #ifndef HARK_REGISTRY_H
 #define HARK_REGISTRY_H
 
+#include "camel.h"
 #include "coordinated.h"
 #include "hydee.h"
 #include "none.h"
@@ -21,7 +22,8 @@ extern "C" {
     X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL)                                                  \
     X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_GROUP, 1, 0, NULL)                                                            \
     X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable)                                           \
-    X(team, HARK_KIND_TEAM, HARK_ROLLS_GROUP, 0, 1, hark_scmel_unstable)                                               \
+    X(team, HARK_KIND_TEAM, HARK_ROLLS_GROUP, 0, HARK_TRAIT_KEEPS, hark_scmel_unstable)                                \
+    X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0, HARK_TRAIT_GROUPS, hark_scmel_unstable)                           \
     X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL)
 
 /* The i-th protocol, NULL behind the last. */
@@ -37,11 +39,11 @@ HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct har
 HARK_FN uint64_t hark_unstable(const struct hark *p);
 
 #if HARK_BODIES
-#define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, keeps, unstable)                                                \
-    {#name, kind, rolls, recovery, keeps, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
+#define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, traits, unstable)                                                \
+    {#name, kind, rolls, recovery, traits, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
         hark_##name##_names, hark_##name##_violated, hark_##name##_unrest, unstable},
 
-#define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, keeps, unstable)                                               \
+#define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, traits, unstable)                                               \
     case kind: return hark_##name##_step(p, event, effects);
 
 static const struct hark_protocol hark_protocols[] = {HARK_PROTOCOLS(HARK_PROTOCOL_ROW)};

@@ -55,7 +55,10 @@ HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 HARK_FN uint64_t hark_scmel_size(const struct hark_config *c)
 {
     if (!hark_config_valid(c)) return 0;
-    return sizeof(struct hark_scmel) + (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + 4096;
+    uint64_t bytes = sizeof(struct hark_scmel) + (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + 4096;
+    for (uint32_t i = 0; i < c->tree_count; i++)
+        bytes += 2 * (sizeof(struct hark_scmel_cast) + (uint64_t)c->trees[i].count * sizeof(struct hark_scmel_branch));
+    return bytes;
 }
 
 /* The initial state, of a process alone or of one of a team. */
@@ -139,7 +142,7 @@ static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint3
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->logs, dets);
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->owed, dets);
     if (status >= 0 && s->wave.mode != HARK_W_RUN)
-        status = hark_reserve(p, shape, &s->positions, s->ends.channels.count + channels + s->logs.count + dets + 1);
+        status = hark_reserve(p, shape, &s->positions, s->ends.channels.count + channels + s->logs.count + dets + s->casts.count + 1);
     return status;
 }
 
@@ -236,8 +239,10 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     hark_empty(p, &s->pairs);
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        c->channel.flags &= HARK_INTRA;
-        c->tx = teams && !(c->channel.flags & HARK_INTRA) ? c->first - 1 : c->channel.sent;
+        c->channel.flags &= HARK_INTRA | HARK_SCMEL_CAST;
+        c->tx = c->channel.sent;
+        if (c->channel.flags & HARK_SCMEL_CAST) c->tx = 0;
+        else if (teams && !(c->channel.flags & HARK_INTRA)) c->tx = c->first - 1;
         if (c->tx < c->channel.sent) s->late = s->busy = 1;
     }
     return HARK_OK;
@@ -250,7 +255,7 @@ HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_even
     if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
     int status = hark_wave_reserve(p, &hark_scmel_shape, &s->ends, &s->wave, 0);
     if (status >= 0)
-        status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->ends.channels.count + s->logs.count + 1);
+        status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->ends.channels.count + s->logs.count + s->casts.count + 1);
     if (status < 0) return status;
     if (event->type == HARK_STORED) hark_scmel_stored(s, event, fx);
     else hark_wave_point(p, &s->ends, &s->wave, event->u.point.due, s->recovering != 0, fx);
@@ -260,7 +265,7 @@ HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_even
 static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     switch (event->type) {
-    case HARK_SEND: return hark_scmel_send(s, event, fx);
+    case HARK_SEND: return event->u.send.to == HARK_GROUP ? hark_scmel_multicast(s, event, fx) : hark_scmel_send(s, event, fx);
     case HARK_ARRIVE: return hark_scmel_frame(s, event, fx);
     case HARK_DELIVER: return hark_scmel_deliver(s, event, fx);
     case HARK_MISS: return hark_scmel_miss(s, fx);
@@ -301,6 +306,7 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
     bool rests = (s->busy | s->offer_peer) == 0 && hark_step_rests(&s->ends, &s->wave);
     status = rests ? HARK_OK : hark_scmel_pump(s, fx);
     p->more = status == HARK_MORE;
+    if (status != HARK_MORE) s->posting = 0;
     return status;
 }
 
@@ -314,9 +320,17 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
     for (; stage == 0 && channel < s->ends.channels.count && !found; channel++) {
         const struct hark_scmel_channel *c =
             (const struct hark_scmel_channel *)hark_row_of(p, &s->ends.channels, channel);
-        if (c->first > c->channel.sent) continue;
+        if (c->first > c->channel.sent || c->channel.flags & HARK_SCMEL_CAST) continue;
         run->name = hark_name_of(HARK_OUT, &c->channel, c->first);
         run->last = c->channel.sent;
+        found = 1;
+    }
+    for (; stage == 0 && channel - s->ends.channels.count < s->casts.count && !found; channel++) {
+        const struct hark_scmel_cast *g =
+            (const struct hark_scmel_cast *)hark_row_of(p, &s->casts, channel - s->ends.channels.count);
+        if (g->first > g->sent) continue;
+        run->name = hark_scmel_cast_name((uint16_t)g->ctx, g->first);
+        run->last = g->sent;
         found = 1;
     }
     if (!found && stage == 0) {
@@ -353,7 +367,7 @@ HARK_FN const char *hark_scmel_violated(const struct hark *p)
     if (s->mode == HARK_SCMEL_NORMAL && s->own.top > s->rsn) return "a determinant lies in the future";
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_scmel_channel *c = (const struct hark_scmel_channel *)hark_row_of(p, &s->ends.channels, i);
-        if (c->tx > c->channel.sent) return "more was transmitted than posted";
+        if (c->tx > c->channel.sent && !(c->channel.flags & HARK_SCMEL_CAST)) return "more was transmitted than posted";
         if (c->first > c->channel.sent + 1) return "the log begins behind its end";
         if (!p->more && hark_owed_count(p, &s->owed, c->channel.peer) >= HARK_SCMEL_OWED)
             return "I10: too many acknowledgements are owed";
@@ -382,7 +396,7 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
     if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave)) return false;
-    if (s->teams > HARK_SCMEL_TEAM_LOST || (s->teams == HARK_SCMEL_ALONE) != (p->kind == HARK_KIND_SCMEL)) return false;
+    if (s->teams > HARK_SCMEL_TEAM_LOST || (s->teams != HARK_SCMEL_ALONE) != (p->kind == HARK_KIND_TEAM)) return false;
     if (s->k > HARK_DET_HOLDERS || s->k >= s->ends.ranks || !hark_dets_ok(&s->own, s->k)) return false;
     if (s->k == 0 && s->ends.ranks > 1 && s->teams != HARK_SCMEL_TEAM_LOST) return false;
     if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_rows_ascend(p, &s->logs, s->ends.ranks)) return false;
@@ -394,7 +408,7 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
     }
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if (c->tx > c->channel.sent || c->first == 0 || c->first > c->channel.sent + 1) return false;
+        if ((c->tx > c->channel.sent && !(c->channel.flags & HARK_SCMEL_CAST)) || c->first == 0 || c->first > c->channel.sent + 1) return false;
     }
     return true;
 }

@@ -108,7 +108,7 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     hark_put16(b + 2, (uint16_t)acks);
     hark_put32(b + 4, s->k);
     x->fact = n;
-    x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
+    x->name = hark_scmel_name(c, ssn);
     c->channel.flags &= (uint16_t)~HARK_SCMEL_WENT;
     c->tx = ssn;
     return true;
@@ -275,6 +275,16 @@ HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, 
     return hark_fate(fx, HARK_HANDUP);
 }
 
+/* A multicast has been accepted: those below me get it. It is of the root, whoever brought it.               Alg. 2 l. 19 */
+HARK_COLD void hark_scmel_pass_on(struct hark_scmel *s, const struct hark_head *h)
+{
+    const struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
+    if (g == NULL || g->root != h->src || g->root == s->ends.me) return;
+    s->passes = *h;
+    s->passes.re = s->ends.re;
+    s->forward = s->busy = 1;
+}
+
 /* ReceiveMsg, when its determinants have been taken: OutOfOrder.                                        l. 11-12, 17 */
 static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_channel *c, const struct hark_head *h,
     struct hark_effects *fx)
@@ -296,6 +306,7 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
         hark_emit(fx, HARK_HOLD);
     }
     hark_wave_arrived(&s->wave, &c->channel, fx);
+    if (s->branches.count && h->ctx) hark_scmel_pass_on(s, h);
     if (c->channel.flags & HARK_GAP) {
         c->channel.flags = (uint16_t)(c->channel.flags & ~HARK_GAP);
         hark_scmel_offer(s, h->src);
@@ -394,69 +405,6 @@ HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
     if (s->mode != HARK_SCMEL_NORMAL) hark_scmel_next(s, fx);
     hark_scmel_grown(s);
     return HARK_OK;
-}
-
-/* ---- lines 22-27: checkpoints -------------------------------------------------------------------------------------------- */
-
-static inline void hark_scmel_remember(struct hark_scmel *s, uint32_t peer, uint16_t ctx, uint16_t what, uint64_t at)
-{
-    struct hark_scmel_position *x =
-        (struct hark_scmel_position *)hark_insert(&s->head, &s->positions, s->positions.count);
-    x->id = s->wave.wave;
-    x->peer = peer;
-    x->ctx = ctx;
-    x->what = what;
-    x->at = at;
-}
-
-/* An image is taken: everyone stands still, and nothing is under way. A run of looks that found nothing ends here: who goes
- * back to the image would not find the rest of it under its own rsn. */
-HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
-{
-    s->told = s->rsn;
-    hark_scmel_remember(s, s->ends.me, 0, HARK_SCMEL_RSN, s->rsn);
-    for (uint32_t i = 0; i < s->logs.count; i++) {
-        const struct hark_scmel_log *log = hark_scmel_log_at(s, i);
-        if (log->dets.top && (!s->teams || hark_scmel_mate(s, log->rank)))
-            hark_scmel_remember(s, log->rank, 0, HARK_SCMEL_RSN, log->dets.top);
-    }
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        const struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if (s->teams && !(c->channel.flags & HARK_INTRA))
-            hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_RECV, c->channel.recv);
-        else if (c->channel.peer != s->ends.me && c->channel.sent)
-            hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_SENT, c->channel.sent);
-    }
-}
-
-/* A wave is over. If it committed and as many images are kept as there should be, what is older than the oldest
- * of them goes: never before COMMIT (section 2 b).                                                          l. 23-25 */
-HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
-{
-    struct hark *p = &s->head;
-    const struct hark_table *kept = &s->wave.kept;
-    uint64_t oldest = kept->count ? ((const struct hark_image *)hark_row(p, kept, 0))->id : 0;
-    uint64_t newest = kept->count ? ((const struct hark_image *)hark_row(p, kept, kept->count - 1))->id : 0;
-    committed = committed && kept->count == s->wave.generations;
-    for (uint32_t i = s->positions.count; i-- > 0;) {
-        const struct hark_scmel_position x = *(const struct hark_scmel_position *)hark_row(p, &s->positions, i);
-        if (x.id < oldest || x.id > newest) hark_remove(p, &s->positions, i);
-        if (!committed || x.id != oldest) continue;
-        if (x.what != HARK_SCMEL_RSN) {
-            struct hark_scmel_channel *c =
-                (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->ends, x.peer, x.ctx);
-            if (c && x.what == HARK_SCMEL_RECV) c->kept = x.at;
-            if (c == NULL || x.what != HARK_SCMEL_SENT || c->first > x.at || x.at > c->channel.sent) continue;
-            c->first = x.at + 1;
-            c->channel.flags |= HARK_SCMEL_TRIM;
-            s->busy = 1;
-        } else if (x.peer == s->ends.me) {
-            hark_dets_trim(p, &s->pool, &s->own, x.at);
-            s->low = x.at;
-        } else if (hark_scmel_log(s, x.peer, false)) {
-            hark_dets_trim(p, &s->pool, &hark_scmel_log(s, x.peer, false)->dets, x.at);
-        }
-    }
 }
 #endif /* HARK_BODIES */
 

@@ -27,6 +27,7 @@ static inline void hark_scmel_collected(struct hark_scmel *s, struct hark_effect
 {
     if (s->mode != HARK_SCMEL_COLLECT || s->got + 1 < s->ends.ranks) return;
     s->mode = HARK_SCMEL_REPLAY;
+    hark_scmel_cast_collected(s);
     s->ready = s->ends.ranks > 1;
     s->busy = s->ends.offer = 1;
     hark_scmel_try_normal(s, fx);
@@ -78,7 +79,7 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         c->carried = c->theirs = 0; /* carried: to be safe; with DETS at once no program shows the need */
         c->channel.flags &= (uint16_t)~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
-        if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer)) c->tx = c->channel.sent;
+        if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer) && c->tx < c->channel.sent) c->tx = c->channel.sent;
     }
     hark_scmel_collected(s, fx);
     hark_scmel_recovered(s, fx);
@@ -91,8 +92,10 @@ static inline void hark_scmel_theirs(struct hark_scmel *s, uint32_t rank, const 
 {
     struct hark_scmel_channel *c = hark_scmel_channel(s, rank, hark_get16(b));
     uint64_t recv = hark_get64(b + 16);
+    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
     c->theirs = hark_get64(b + 8);
-    if (recv > c->channel.sent) recv = c->channel.sent;
+    if (g && g->root == s->ends.me) c->channel.flags |= HARK_SCMEL_CAST; /* of which it may have more than I have sent by now */
+    else if (recv > c->channel.sent) recv = c->channel.sent;
     if (c->tx < recv) c->tx = recv;
 }
 
@@ -117,7 +120,7 @@ HARK_COLD int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, c
     if (!(fragment & 1)) return HARK_OK;
     s->got++;
     pair->flags |= HARK_SCMEL_KNOWN;
-    if (s->teams) s->late = s->busy = 1;
+    s->late = s->busy = 1;
     hark_scmel_collected(s, fx);
     return HARK_OK;
 }
@@ -266,6 +269,12 @@ static inline int hark_scmel_pump_all(struct hark_scmel *s, uint8_t type, uint32
     return HARK_OK;
 }
 
+/* Is what has just gone out the multicast that this step posts? */
+static inline bool hark_scmel_posting(const struct hark_scmel *s, const struct hark_scmel_channel *c)
+{
+    return s->posting && s->posting == c->channel.ctx && c->channel.flags & HARK_SCMEL_CAST && c->tx == c->channel.sent;
+}
+
 /* Replays, and what was put off: in each channel, ssn ascending.                                            l. 38-42 */
 static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects *fx)
 {
@@ -277,7 +286,7 @@ static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects
         while (go && c->tx < c->channel.sent) {
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
             go = hark_scmel_transmit(s, c, c->tx + 1, fx);
-            if (go) fx->at[fx->count - 1].replay = 1;
+            if (go && !hark_scmel_posting(s, c)) fx->at[fx->count - 1].replay = 1;
         }
         if (c->tx < c->channel.sent) late = 1;
     }
@@ -349,6 +358,13 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
         c->channel.flags &= (uint16_t)~HARK_SCMEL_TRIM;
         hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->first - 1);
     }
+    for (uint32_t i = 0; i < s->casts.count; i++) {
+        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
+        if (!g->trim) continue;
+        if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
+        g->trim = 0;
+        hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->first - 1);
+    }
     return HARK_OK;
 }
 
@@ -358,6 +374,7 @@ HARK_COLD int hark_scmel_pump(struct hark_scmel *s, struct hark_effects *fx)
     if (s->busy) {
         status = hark_scmel_pump_dets(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_all(s, HARK_S_READY, &s->ready, fx);
+        if (status == HARK_OK) status = hark_scmel_pump_forward(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_late(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_acks(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_spread(s, fx);

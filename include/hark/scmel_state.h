@@ -10,6 +10,8 @@ extern "C" {
 #endif
 
 #define HARK_KIND_SCMEL 5
+#define HARK_KIND_TEAM 6
+#define HARK_KIND_CAMEL 7
 #define HARK_SCMEL_HEADER 40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
 #define HARK_SCMEL_ACKS 8u    /* that a message takes along at most */
 #define HARK_SCMEL_OWED 8u    /* determinants of a peer that go unacknowledged at most, I10 */
@@ -29,11 +31,12 @@ enum { /* who goes back together: a process alone; a team, of which one dies (T-
 };
 enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
 enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL_KNOWN = 8 };
-enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be told what it may trim */
+enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be told what it may trim;
+        * it is the root's channel to a member of a group, and what is sent on it is a multicast */
     HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
-    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3
+    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_CAST = HARK_OWN_FLAGS << 4
 };
-enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2 }; /* what a position is about */
+enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2, HARK_SCMEL_CASTS = 3 }; /* what a position is about */
 
 struct hark_scmel_channel {
     struct hark_channel channel;
@@ -57,11 +60,23 @@ struct hark_scmel_pair { /* a process with whom this recovery has business */
     uint32_t next, pad; /* fragment of its DETS */
 };
 
-struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, of a creator the highest rsn known */
+struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, of a group `sent`, of a creator the highest rsn known */
     uint64_t id;
     uint32_t peer;
     uint16_t ctx, what;
     uint64_t at;
+};
+
+struct hark_scmel_cast { /* a group that I belong to */
+    uint32_t ctx, root, parent;
+    uint32_t trim;  /* a TRIM is due */
+    uint64_t sent;  /* ssn of the last multicast, at the root */
+    uint64_t first; /* msgLog is first .. sent */
+    uint64_t again; /* the most that a member had when the root went back: up to there the tree does not carry them */
+};
+
+struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children */
+    uint32_t ctx, rank, child;
 };
 
 struct hark_scmel_walk { /* through what goes to one process: list 0 its own, 1 mine, 2.. others' */
@@ -92,9 +107,12 @@ struct hark_scmel {
     uint32_t widely;          /* others than receivers may hold own determinants: all are told what may go */
     uint32_t telling, tell;   /* what may go is being told: to peers; to all, next rank + 1 */
     uint64_t low;             /* rsn at the oldest image kept */
+    uint32_t forward;         /* a multicast is being passed on: next branch + 1 */
+    uint32_t posting;         /* scratch: ctx of the multicast that this step posts */
+    struct hark_head passes;  /* scratch: what is passed on */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
-    struct hark_table pairs, positions, owed, logs;
+    struct hark_table pairs, positions, owed, logs, casts, branches;
 };
 
 #define HARK_SF(m, s) HARK_FIELD(struct hark_scmel, m, s)
@@ -113,6 +131,11 @@ static const struct hark_field hark_scmel_pair_fields[] = {HARK_FIELD(struct har
 static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct hark_scmel_position, id, "ckptNo"),
     HARK_FIELD(struct hark_scmel_position, peer, "j"), HARK_FIELD(struct hark_scmel_position, ctx, "ctx"),
     HARK_FIELD(struct hark_scmel_position, what, ""), HARK_FIELD(struct hark_scmel_position, at, "")};
+#define HARK_SG(m, s) HARK_FIELD(struct hark_scmel_cast, m, s)
+#define HARK_SB(m, s) HARK_FIELD(struct hark_scmel_branch, m, s)
+static const struct hark_field hark_scmel_cast_fields[] = {HARK_SG(ctx, "group"), HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"),
+    HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, "")};
+static const struct hark_field hark_scmel_branch_fields[] = {HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
 static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_scmel),
     HARK_WAVE_TABLES(struct hark_scmel),
     {"pairs", "", (uint16_t)offsetof(struct hark_scmel, pairs), sizeof(struct hark_scmel_pair), 3,
@@ -122,6 +145,9 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"owed", "", (uint16_t)offsetof(struct hark_scmel, owed), sizeof(struct hark_owed), 4, hark_owed_fields},
     {"logs", "detLog", (uint16_t)offsetof(struct hark_scmel, logs), sizeof(struct hark_scmel_log),
         HARK_COUNT(hark_scmel_log_fields), hark_scmel_log_fields},
+    {"groups", "", (uint16_t)offsetof(struct hark_scmel, casts), sizeof(struct hark_scmel_cast), HARK_COUNT(hark_scmel_cast_fields),
+        hark_scmel_cast_fields},
+    {"branches", "", (uint16_t)offsetof(struct hark_scmel, branches), sizeof(struct hark_scmel_branch), 3, hark_scmel_branch_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_scmel, ends.channels), sizeof(struct hark_scmel_channel),
         HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
@@ -142,6 +168,28 @@ static inline struct hark_scmel_channel *hark_scmel_at(struct hark_scmel *s, uin
 static inline struct hark_scmel_log *hark_scmel_log_at(struct hark_scmel *s, uint32_t i)
 {
     return (struct hark_scmel_log *)hark_row(&s->head, &s->logs, i);
+}
+
+/* The group of that context; NULL: there is none, or I do not belong to it. */
+static inline struct hark_scmel_cast *hark_scmel_cast(struct hark_scmel *s, uint16_t ctx)
+{
+    for (uint32_t i = 0; i < s->casts.count; i++) {
+        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
+        if (g->ctx == ctx) return g;
+    }
+    return NULL;
+}
+
+static inline struct hark_name hark_scmel_cast_name(uint16_t ctx, uint64_t ssn)
+{
+    struct hark_name n = {ctx, ctx, HARK_OUT, HARK_GROUP, ssn};
+    return n;
+}
+
+/* What is sent on a channel: of multicasts there is one for all of them. */
+static inline struct hark_name hark_scmel_name(const struct hark_scmel_channel *c, uint64_t ssn)
+{
+    return c->channel.flags & HARK_SCMEL_CAST ? hark_scmel_cast_name(c->channel.ctx, ssn) : hark_name_of(HARK_OUT, &c->channel, ssn);
 }
 
 static inline struct hark_scmel_channel *hark_scmel_channel(struct hark_scmel *s, uint32_t peer, uint16_t ctx)

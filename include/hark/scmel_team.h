@@ -6,7 +6,7 @@
 #ifndef HARK_SCMEL_TEAM_H
 #define HARK_SCMEL_TEAM_H
 
-#include "scmel_messages.h"
+#include "scmel_cast.h"
 
 #ifdef __cplusplus
 extern "C" {

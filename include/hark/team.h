@@ -36,8 +36,6 @@
 extern "C" {
 #endif
 
-#define HARK_KIND_TEAM 6
-
 /* The uniform door: as struct hark_protocol says of each, with its errors. Without a group a process is a team of its own. */
 HARK_FN uint64_t hark_team_size(const struct hark_config *config);
 /* HARK_EINVAL also for HARK_TEAM_LOST with more than one copy. */

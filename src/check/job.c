@@ -353,10 +353,11 @@ static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, c
 }
 
 /* I1. Does a sender's present history say something else than what a process has delivered? */
-static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from, uint32_t to)
+static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from, uint32_t to, bool group)
 {
+    uint32_t source = group ? lab->ranks : from, target = group ? lab->ranks : to;
     for (uint32_t ssn = 1; lab->history && ssn <= lab->most_ssn; ssn++) {
-        uint64_t heard = app_heard(lab, job->at[to], from, ssn), told = app_told(lab, job->at[from], to, ssn);
+        uint64_t heard = app_heard(lab, job->at[to], source, ssn), told = app_told(lab, job->at[from], target, ssn);
         if (heard && told && heard != told) return true;
     }
     return false;
@@ -404,9 +405,11 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
     if (out.taken) {
         const struct frame *f = frame_of(lab, out.taken);
         if (past_missing(lab, job, step.who, f)) return VIOLATED_PAST;
-        if (said_otherwise(lab, job, f->from, step.who)) return VIOLATED_SAID;
+        if (said_otherwise(lab, job, frame_src(lab, f), step.who, frame_source(lab, f) == lab->ranks)) return VIOLATED_SAID;
     }
-    if (out.sent_to && said_otherwise(lab, job, step.who, out.sent_to - 1u)) return VIOLATED_SAID;
+    for (uint32_t i = 0; out.sent_to && i < lab->ranks; i++)
+        if ((out.sent_to == lab->ranks + 1 || out.sent_to == i + 1) && said_otherwise(lab, job, step.who, i, out.sent_to == lab->ranks + 1))
+            return VIOLATED_SAID;
     return 0;
 }
 

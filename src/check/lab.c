@@ -31,11 +31,12 @@ static void count(struct lab *lab)
     uint32_t first = 0;
     lab->most_ssn = 1;
     for (uint32_t who = 0; who < lab->ranks; who++) {
-        uint32_t to[HARK_SCENARIO_RANKS] = {0}, sends = 0;
+        uint32_t to[LOCAL_SOURCES] = {0}, sends = 0;
         for (const struct hark_op *op = lab->scenario->op[who]; op->type; op++) {
-            if (op->type != HARK_OP_SEND) continue;
+            if (op->type != HARK_OP_SEND && op->type != HARK_OP_MULTICAST) continue;
             sends++;
-            if (++to[op->peer] > lab->most_ssn) lab->most_ssn = to[op->peer];
+            uint32_t peer = op->type == HARK_OP_SEND ? (uint32_t)op->peer : lab->ranks;
+            if (++to[peer] > lab->most_ssn) lab->most_ssn = to[peer];
         }
         lab->first_send[who] = first;
         first += sends;
@@ -61,6 +62,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     lab->ranks = s->ranks;
     lab->who = s->ranks + (lab->recovery != NULL);
     lab->history = s->content == HARK_CONTENT_HISTORY || (s->content == HARK_CONTENT_PROTOCOL && lab->protocol->unstable);
+    lab->groups = s->tree && lab->protocol->traits & HARK_TRAIT_GROUPS;
     lab->core_bytes = BLOCK;
     lab->core = malloc(BLOCK);
     if (lab->core == NULL) {

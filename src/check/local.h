@@ -25,7 +25,7 @@ struct frame { /* a part: in flight, held, or handed up */
 };
 
 struct payload { /* a part: of the log */
-    uint32_t peer, pad;
+    uint32_t peer, ctx; /* to a group: peer is `ranks` */
     uint64_t ssn, past, said;
 };
 
@@ -45,6 +45,8 @@ struct restart { /* a part: what a new incarnation is told */
     uint64_t checkpoint;
 };
 
+enum { LOCAL_SOURCES = HARK_SCENARIO_RANKS + 1 }; /* whom messages are from: processes, and the group */
+
 struct app {
     uint16_t pc, sends;
     uint16_t inside; /* a checkpoint call */
@@ -52,9 +54,9 @@ struct app {
     uint32_t open, pad;     /* T that missed and wait for their W, by bit of the sender */
     uint64_t past;          /* the sends that it depends on */
     uint64_t history;       /* of everything delivered and missed, in order; 0 where content is fixed */
-    uint32_t got[HARK_SCENARIO_RANKS]; /* delivered of each sender, by bit of the ssn */
-    uint8_t sent[HARK_SCENARIO_RANKS]; /* the last ssn to each */
-    uint64_t heard[HARK_SCENARIO_RANKS][HARK_SCENARIO_SSN], told[HARK_SCENARIO_RANKS][HARK_SCENARIO_SSN]; /* what was said */
+    uint32_t got[LOCAL_SOURCES]; /* delivered of each sender, by bit of the ssn */
+    uint8_t sent[LOCAL_SOURCES]; /* the last ssn to each */
+    uint64_t heard[LOCAL_SOURCES][HARK_SCENARIO_SSN], told[LOCAL_SOURCES][HARK_SCENARIO_SSN]; /* what was said */
 };
 
 struct image { /* a part, its lists behind it */
@@ -128,6 +130,7 @@ struct lab {
     uint8_t points;      /* HARK_ROLLS_* of the protocol whose checkpoints these are to be, where there is none; 0: there is one */
     uint32_t barriers;   /* then: which calls are barriers of the group, a bit each from the first */
     bool history;        /* content */
+    bool groups;         /* there is a tree, and the protocol sends along it */
     uint32_t most_ssn;   /* of any channel */
     uint32_t first_send[HARK_SCENARIO_RANKS]; /* bits of the sets of causes */
     struct intern part, local;
@@ -242,6 +245,25 @@ static inline const struct frame *frame_of(const struct lab *lab, uint32_t part)
 /* Where frames have no order but by content, for numbers of parts are not the same in every lab: a way that a search has found is
  * gone again in another. Where order counts, by sender, and those of one sender in theirs. */
 bool frame_before(const struct lab *lab, uint32_t new, uint32_t old);
+
+/* Whose message or frame it is, whoever has brought it. */
+static inline uint32_t frame_src(const struct lab *lab, const struct frame *f)
+{
+    uint32_t src = hark_get32(f->header + 4);
+    return src == HARK_RECOVERY ? lab->ranks : src;
+}
+
+/* Where what is said on its channel is kept: by sender, and behind those the group. */
+static inline uint32_t frame_source(const struct lab *lab, const struct frame *f)
+{
+    return hark_get16(f->header + 2) ? lab->ranks : f->from;
+}
+
+/* How many there are. */
+static inline uint32_t sources(const struct lab *lab)
+{
+    return lab->ranks + lab->scenario->tree;
+}
 
 static inline uint64_t frame_ssn(const struct frame *f)
 {

@@ -29,7 +29,7 @@ static int inbox_first(const struct lab *lab, uint32_t peer, uint8_t only)
 {
     for (uint32_t i = 0; i < lab->at.inboxes; i++) { /* by sender and ssn */
         const struct frame *f = frame_of(lab, lab->at.inbox[i]);
-        if (f->from == peer && (only == 0 || frame_ssn(f) == only)) return (int)i;
+        if (frame_source(lab, f) == peer && (only == 0 || frame_ssn(f) == only)) return (int)i;
     }
     return -1;
 }
@@ -49,6 +49,7 @@ static bool take(struct lab *lab, uint32_t index)
     uint32_t part = l->inbox[index];
     const struct frame *f = frame_of(lab, part);
     uint64_t ssn = frame_ssn(f);
+    uint32_t from = frame_source(lab, f);
     struct hark_event e = {.type = HARK_DELIVER};
     e.u.frame.header = (struct hark_bytes){f->header, f->length};
     if (core_step(lab, &e, 0, NULL) != HARK_OK) return false;
@@ -58,17 +59,42 @@ static bool take(struct lab *lab, uint32_t index)
         l->inboxes--;
         break;
     }
-    uint32_t got = a->got[f->from], bit = UINT32_C(1) << ssn;
+    uint32_t got = a->got[from], bit = UINT32_C(1) << ssn;
     bool named = next_op(lab)->ssn != 0;
     if (got & bit || (!named && got != bit - 2 && ssn > 1 && !(got & bit >> 1))) lab_violate(lab, VIOLATED_ORDER);
-    a->got[f->from] = got | bit;
+    a->got[from] = got | bit;
     if (lab->history) {
-        a->history = history_after(a->history, f->from, ssn, f->said);
-        a->heard[f->from][ssn - 1] = f->said;
+        a->history = history_after(a->history, from, ssn, f->said);
+        a->heard[from][ssn - 1] = f->said;
     }
     a->past |= f->past;
     lab->out.taken = part;
     app_go_on(lab);
+    return true;
+}
+
+/* The message, or multicast, goes to one process, or to the group. */
+static bool post_to(struct lab *lab, struct payload p)
+{
+    struct hark_event e = {.type = HARK_SEND};
+    e.u.send.peer = p.peer == lab->ranks ? p.ctx : p.peer;
+    e.u.send.to = p.peer == lab->ranks ? HARK_GROUP : HARK_PROCESS;
+    e.u.send.ctx = (uint16_t)p.ctx;
+    e.u.send.length = 8;
+    e.u.send.digest = p.said;
+    return core_step(lab, &e, 0, &p) == HARK_OK;
+}
+
+/* A multicast is a message to each where the protocol knows of no groups. */
+static bool post_all(struct lab *lab, struct payload p)
+{
+    p.ctx = 1;
+    if (lab->groups) return post_to(lab, p);
+    for (uint32_t i = 0; i < lab->ranks; i++) {
+        if (lab->scenario->parent[i] < 0) continue;
+        p.peer = i;
+        if (!post_to(lab, p)) return false;
+    }
     return true;
 }
 
@@ -78,16 +104,12 @@ static void post(struct lab *lab, uint32_t peer)
     uint64_t bit = UINT64_C(1) << (lab->first_send[lab->who_now] + a->sends);
     struct payload p = {.peer = peer, .ssn = (uint64_t)a->sent[peer] + 1, .past = a->past | bit};
     p.said = lab->history ? history_after(a->history, lab->who_now, peer, p.ssn) : (lab->who_now + 1) * 10000 + peer * 100 + p.ssn;
-    struct hark_event e = {.type = HARK_SEND};
-    e.u.send.peer = peer;
-    e.u.send.length = 8;
-    e.u.send.digest = p.said;
     a->past = p.past;
     a->sends++;
     a->sent[peer]++;
     if (lab->history) a->told[peer][p.ssn - 1] = p.said;
     app_go_on(lab);
-    if (core_step(lab, &e, 0, &p) != HARK_OK) {
+    if (!(peer == lab->ranks ? post_all(lab, p) : post_to(lab, p))) {
         *a = before;
         lab->out.happened = 0;
     } else {
@@ -136,6 +158,11 @@ void app_step(struct lab *lab, uint32_t from)
     int index;
     switch (op->type) {
     case HARK_OP_SEND: post(lab, (uint32_t)op->peer); break;
+    case HARK_OP_MULTICAST:
+    case HARK_OP_TAKE:
+        if (op->type == HARK_OP_MULTICAST) post(lab, lab->ranks);
+        else lab->out.happened = take(lab, (uint32_t)inbox_first(lab, lab->ranks, 0));
+        break;
     case HARK_OP_RECEIVE:
         index = inbox_first(lab, from, op->ssn);
         lab->out.happened = index >= 0 && take(lab, (uint32_t)index);
@@ -158,7 +185,7 @@ void app_step(struct lab *lab, uint32_t from)
         lab->out.happened = 0;
         break;
     case HARK_OP_OUTPUT: show(lab); break;
-    default: lab_fail(lab, "no protocol here has groups yet: M, B, A and Q can not be searched"); break;
+    default: lab_fail(lab, "no protocol here has reductions yet: A and Q can not be searched"); break;
     }
 }
 
@@ -173,6 +200,7 @@ uint32_t app_can(struct lab *lab)
         for (uint32_t i = 0; i < lab->ranks; i++)
             if ((op->peer < 0 || op->peer == (int)i) && inbox_first(lab, i, op->ssn) >= 0) from |= 1u << i;
         return from;
+    case HARK_OP_TAKE: return inbox_first(lab, lab->ranks, 0) >= 0;
     case HARK_OP_WAIT: return !(l->app.open >> op->peer & 1) || inbox_first(lab, (uint32_t)op->peer, op->ssn) >= 0;
     case HARK_OP_OUTPUT:
         return l->app.shown < l->shown || lab->protocol->unstable == NULL || lab->protocol->unstable(lab->core) == 0;

@@ -39,6 +39,23 @@ static uint32_t pack(struct lab *lab)
     return part;
 }
 
+/* The tree of the scenario, if the protocol has groups. */
+static void add_tree(const struct lab *lab, struct hark_config *c)
+{
+    static uint32_t member[HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_RANKS];
+    static struct hark_tree tree;
+    tree = (struct hark_tree){.ctx = 1, .member = member, .parent = parent};
+    for (uint32_t i = 0; i < lab->ranks; i++) {
+        int8_t above = lab->scenario->parent[i];
+        if (above == -2) continue;
+        if (above == -1) tree.root = i;
+        member[tree.count] = i;
+        parent[tree.count++] = above == -1 ? i : (uint32_t)above;
+    }
+    c->trees = &tree;
+    c->tree_count = 1;
+}
+
 void core_new(struct lab *lab, uint32_t who)
 {
     const struct hark_scenario *s = lab->scenario;
@@ -48,6 +65,7 @@ void core_new(struct lab *lab, uint32_t who)
             (s->team_lost ? HARK_TEAM_LOST : 0)};
     for (uint32_t i = 0; who < lab->ranks && lab->protocol->rolls == HARK_ROLLS_GROUP && i < lab->ranks; i++)
         if (s->cluster[i] == s->cluster[who]) group[c.group_count++] = (struct hark_range){i, i};
+    if (who < lab->ranks && lab->groups) add_tree(lab, &c);
     memset(lab->core, 0, lab->core_bytes);
     if (protocol_of(lab, who)->init(lab->core, lab->core_bytes, &c) != HARK_OK)
         lab_fail(lab, "the protocol does not take this configuration");
@@ -197,26 +215,41 @@ static void hold(struct lab *lab, uint32_t frame)
     l->held[at] = frame;
 }
 
-static const struct payload *payload_find(const struct lab *lab, uint32_t peer, uint64_t ssn)
+/* The process, or group, that a payload is for. */
+static uint32_t payload_to(const struct lab *lab, const struct hark_name *name)
+{
+    return name->to == HARK_GROUP ? lab->ranks : name->peer;
+}
+
+static bool payload_is(const struct lab *lab, const struct payload *p, const struct hark_name *name, uint64_t ssn)
+{
+    return p->peer == payload_to(lab, name) && p->ctx == name->ctx && p->ssn == ssn;
+}
+
+static const struct payload *payload_find(const struct lab *lab, const struct hark_name *name, uint64_t ssn)
 {
     for (uint32_t i = 0; i < lab->at.payloads; i++) {
         const struct payload *p = intern_at(&lab->part, lab->at.payload[i]);
-        if (p->peer == peer && p->ssn == ssn) return p;
+        if (payload_is(lab, p, name, ssn)) return p;
     }
     return NULL;
 }
 
-static void transmit(struct lab *lab, const struct hark_effect *x, const struct payload *posted)
+static void transmit(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
 {
     static union {
         struct frame frame;
         uint8_t bytes[sizeof(struct frame) + HARK_HEADER_MAX + 1];
     } f;
     f.frame = (struct frame){.from = lab->who_now, .to = who_of(lab, x->peer), .to_inc = x->inc, .length = x->header.length};
-    if (x->name.ssn) {
-        const struct payload *p = posted && posted->ssn == x->name.ssn && posted->peer == x->name.peer
+    if (x->name.ssn && x->name.way == HARK_IN) { /* what has just arrived is passed on */
+        f.frame.past = frame_of(lab, frame)->past;
+        f.frame.said = frame_of(lab, frame)->said;
+        if (frame_ssn(frame_of(lab, frame)) != x->name.ssn) lab_violate(lab, VIOLATED_LOG);
+    } else if (x->name.ssn) {
+        const struct payload *p = posted && payload_is(lab, posted, &x->name, x->name.ssn) && !x->replay
                                       ? posted
-                                      : payload_find(lab, x->name.peer, x->name.ssn);
+                                      : payload_find(lab, &x->name, x->name.ssn);
         if (p == NULL) {
             lab_violate(lab, VIOLATED_LOG);
             return;
@@ -232,7 +265,7 @@ static void transmit(struct lab *lab, const struct hark_effect *x, const struct 
 
 static void retain(struct lab *lab, const struct hark_effect *x, const struct payload *posted)
 {
-    if (posted == NULL || posted->ssn != x->name.ssn || posted->peer != x->name.peer) {
+    if (posted == NULL || !payload_is(lab, posted, &x->name, x->name.ssn)) {
         lab_violate(lab, VIOLATED_RETAIN);
     } else if (room(lab, lab->at.payloads, LOCAL_PAYLOADS)) {
         uint32_t part = intern_put(&lab->part, posted, sizeof *posted);
@@ -246,12 +279,12 @@ static void trim(struct lab *lab, const struct hark_effect *x)
     struct local *l = &lab->at;
     for (uint32_t i = l->payloads; i-- > 0;) {
         const struct payload *p = intern_at(&lab->part, l->payload[i]);
-        if (p->peer == x->name.peer && p->ssn <= x->name.ssn) l->payload[i] = l->payload[--l->payloads];
+        if (p->peer == payload_to(lab, &x->name) && p->ctx == x->name.ctx && p->ssn <= x->name.ssn) l->payload[i] = l->payload[--l->payloads];
     }
 }
 
 /* The frame of an arrived and undelivered message, or 0. */
-static uint32_t arrived_find(const struct lab *lab, uint32_t peer, uint64_t ssn)
+static uint32_t arrived_find(const struct lab *lab, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     const struct local *l = &lab->at;
     for (uint32_t i = 0; i < l->inboxes + l->helds; i++) {
@@ -259,7 +292,7 @@ static uint32_t arrived_find(const struct lab *lab, uint32_t peer, uint64_t ssn)
         const struct frame *f = frame_of(lab, part);
         struct hark_head h;
         if (hark_head_get(&h, (struct hark_bytes){f->header, f->length}, lab->core->kind) < 0) continue;
-        if (h.type == HARK_APP && h.src == peer && h.ssn == ssn) return part;
+        if (h.type == HARK_APP && h.src == peer && h.ctx == ctx && h.ssn == ssn) return part;
     }
     return 0;
 }
@@ -284,11 +317,11 @@ static void capture(struct lab *lab, uint64_t id)
     for (struct hark_names run; lab->protocol->names(lab->core, &cursor, &run);)
         for (uint64_t ssn = run.name.ssn; ssn <= run.last; ssn++) {
             if (run.name.way == HARK_OUT) {
-                const struct payload *p = payload_find(lab, run.name.peer, ssn);
+                const struct payload *p = payload_find(lab, &run.name, ssn);
                 if (p == NULL) lab_violate(lab, VIOLATED_NAMED_OUT);
                 else if (room(lab, m.payloads, LOCAL_PAYLOADS)) out[m.payloads++] = intern_put(&lab->part, p, sizeof *p);
             } else {
-                uint32_t part = arrived_find(lab, run.name.peer, ssn);
+                uint32_t part = arrived_find(lab, run.name.peer, run.name.ctx, ssn);
                 if (part == 0) lab_violate(lab, VIOLATED_NAMED_IN);
                 else if (room(lab, m.inboxes, LOCAL_FRAMES)) in[m.inboxes++] = part;
             }
@@ -328,7 +361,7 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
     struct local *l = &lab->at;
     if (lab->observe) lab->observe(lab->observer, NULL, x);
     switch (x->type) {
-    case HARK_TRANSMIT: transmit(lab, x, posted); break;
+    case HARK_TRANSMIT: transmit(lab, x, frame, posted); break;
     case HARK_RETAIN: retain(lab, x, posted); break;
     case HARK_TRIM: trim(lab, x); break;
     case HARK_HANDUP:
@@ -352,7 +385,7 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
         app_go_on(lab);
         break;
     case HARK_ROLLBACK:
-        l->kept = lab->protocol->keeps ? pack(lab) : 0;
+        l->kept = lab->protocol->traits & HARK_TRAIT_KEEPS ? pack(lab) : 0;
         core_stop(lab);
         break;
     case HARK_DIVERGED: lab_violate(lab, VIOLATED_DIVERGED); break;
@@ -373,7 +406,7 @@ static void offer(struct lab *lab)
             const struct frame *f = frame_of(lab, held[i]);
             struct hark_event e = {.type = HARK_ARRIVE};
             e.u.frame.header = (struct hark_bytes){f->header, f->length};
-            if (peer != HARK_RECOVERY && f->from + 1 != peer) {
+            if (peer != HARK_RECOVERY && frame_src(lab, f) + 1 != peer) {
                 hold(lab, held[i]);
             } else if (lab->running) {
                 (void)core_step(lab, &e, held[i], NULL);

@@ -29,9 +29,9 @@ uint32_t app_put(struct lab *lab, const struct app *a)
     static struct bytes b;
     b.length = 0;
     put(&b, a, offsetof(struct app, got));
-    put(&b, a->got, lab->ranks * sizeof a->got[0]);
-    put(&b, a->sent, lab->ranks * sizeof a->sent[0]);
-    for (uint32_t i = 0; i < lab->ranks && lab->history; i++) {
+    put(&b, a->got, sources(lab) * sizeof a->got[0]);
+    put(&b, a->sent, sources(lab) * sizeof a->sent[0]);
+    for (uint32_t i = 0; i < sources(lab) && lab->history; i++) {
         put(&b, a->heard[i], lab->most_ssn * sizeof a->heard[0][0]);
         put(&b, a->told[i], lab->most_ssn * sizeof a->told[0][0]);
     }
@@ -45,9 +45,9 @@ void app_get(struct lab *lab, struct app *a, uint32_t part)
     const uint8_t *from = intern_at(&lab->part, part);
     memset(a, 0, sizeof *a);
     from = get(a, from, offsetof(struct app, got));
-    from = get(a->got, from, lab->ranks * sizeof a->got[0]);
-    from = get(a->sent, from, lab->ranks * sizeof a->sent[0]);
-    for (uint32_t i = 0; i < lab->ranks && lab->history; i++) {
+    from = get(a->got, from, sources(lab) * sizeof a->got[0]);
+    from = get(a->sent, from, sources(lab) * sizeof a->sent[0]);
+    for (uint32_t i = 0; i < sources(lab) && lab->history; i++) {
         from = get(a->heard[i], from, lab->most_ssn * sizeof a->heard[0][0]);
         from = get(a->told[i], from, lab->most_ssn * sizeof a->told[0][0]);
     }
@@ -56,7 +56,8 @@ void app_get(struct lab *lab, struct app *a, uint32_t part)
 static bool after(const struct lab *lab, uint32_t a, uint32_t b)
 {
     const struct frame *x = frame_of(lab, a), *y = frame_of(lab, b);
-    if (x->from != y->from) return x->from > y->from;
+    uint32_t from = frame_source(lab, x), other = frame_source(lab, y);
+    if (from != other) return from > other;
     if (frame_ssn(x) != frame_ssn(y)) return frame_ssn(x) > frame_ssn(y);
     return a > b;
 }
@@ -138,7 +139,7 @@ static uint64_t word(const struct lab *lab, uint32_t local, uint32_t peer, uint3
 {
     uint64_t said = 0;
     const uint8_t *app = lab->history ? app_of(lab, local) : NULL;
-    uint64_t at = offsetof(struct app, got) + (uint64_t)lab->ranks * 5 + ((uint64_t)peer * 2 * lab->most_ssn + index) * 8;
+    uint64_t at = offsetof(struct app, got) + (uint64_t)sources(lab) * 5 + ((uint64_t)peer * 2 * lab->most_ssn + index) * 8;
     if (app) memcpy(&said, app + at, sizeof said);
     return said;
 }

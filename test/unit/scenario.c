@@ -306,7 +306,7 @@ static void barriers(void **state)
 /* ---- what is wrong, and where ---------------------------------------------------------------------------------------------- */
 
 #define KEYWORDS                                                                                                       \
-    "name, about, protocol, clusters, network, content, copies, generations, gate, tree, p0:, fails, expect or schedule"
+    "name, about, protocol, clusters, network, content, copies, generations, gate, teams, tree, p0:, fails, expect or schedule"
 #define OPERATION "an operation (S R T W C O M B A Q = | ])"
 
 static void wrong_lines(void **state)
@@ -329,9 +329,9 @@ static void wrong_lines(void **state)
     bad("name # x", "f:1:6: found the end of the line, expected a name");
     bad("about", "f:1:6: found the end of the line, expected a sentence");
     bad("expect", "f:1:7: found the end of the line, expected ok, or how the violation begins");
-    bad("protocol", "f:1:9: found the end of the line, expected one of none coordinated hydee scmel");
-    bad("protocol hydeee", "f:1:10: found 'hydeee', expected one of none coordinated hydee scmel");
-    bad("protocol recovery", "f:1:10: found 'recovery', expected one of none coordinated hydee scmel");
+    bad("protocol", "f:1:9: found the end of the line, expected one of none coordinated hydee scmel team camel");
+    bad("protocol hydeee", "f:1:10: found 'hydeee', expected one of none coordinated hydee scmel team camel");
+    bad("protocol recovery", "f:1:10: found 'recovery', expected one of none coordinated hydee scmel team camel");
     bad("protocol hydee scmel", "f:1:16: found 'scmel', expected the end of the line");
     bad("network", "f:1:8: found the end of the line, expected fifo or unordered");
     bad("network fifos", "f:1:9: found 'fifos', expected fifo or unordered");
@@ -392,7 +392,7 @@ static void wrong_failures(void **state)
     bad("fails p1x", "f:1:7: found 'p1x', expected p0 to p15, any or recovery");
     bad("fails p1, p2", "f:1:7: found 'p1,', expected p0 to p15, any or recovery");
     bad("fails anyone", "f:1:7: found 'anyone', expected p0 to p15, any or recovery");
-    bad("fails p1 p2", "f:1:10: found 'p2', expected nested, during, wave, decided, damaged, store or the end of the line");
+    bad("fails p1 p2", "f:1:10: found 'p2', expected nested, during, wave, decided, damaged, store, cluster or the end of the line");
     bad("fails p1 nested wave", "f:1:17: found 'wave', expected the end of the line");
     bad("fails recovery  wave", "f:1:17: found 'wave', expected a process that takes checkpoints, or nested or during");
     bad("fails recovery decided", "f:1:16: found 'decided', expected a process that takes checkpoints, or nested or during");

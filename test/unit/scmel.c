@@ -482,7 +482,7 @@ static struct hark *come_back(void)
 static void answer(struct hark *y, uint32_t from, uint64_t sent, const struct hark_det *x, uint32_t n)
 {
     struct hark_head h = {HARK_KIND_SCMEL, HARK_S_DETS, 0, from, 0, 0, 1, 1, 0};
-    uint8_t b[HARK_FRAGMENT] = {0}, *at = b + HARK_WIRE_HEAD + 24;
+    uint8_t b[HARK_FRAGMENT] = {0}, *at = b + HARK_WIRE_HEAD + 32;
     hark_head_put(b, &h);
     hark_put32(b + HARK_WIRE_HEAD, 1); /* the first and the last */
     hark_put16(b + HARK_WIRE_HEAD + 4, 1);

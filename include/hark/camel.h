@@ -1,0 +1,76 @@
+/* camel.h: collective-aware message logging: a multicast is logged once, by its root.
+ *
+ * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015. Algorithms 2 and 3, over
+ * Algorithm 1, which is scmel.h: messages to one process are what they are there.
+ *
+ *   Algorithm 2, lines                     function
+ *   1-9    SendMulticastMsg                hark_scmel_multicast
+ *   10-20  ReceiveMulticastMsg             hark_scmel_message, as any (11, 13-17); hark_scmel_pump_forward (18-19)
+ *   Algorithm 3
+ *   1-6    SendMsgToChildren               hark_scmel_pump_late, hark_scmel_pump_forward
+ *
+ * Where this differs from the printed pseudocode stands at the head of scmel_cast.h (C-1, C-3 to C-7). Reductions are messages
+ * still.
+ */
+#ifndef HARK_CAMEL_H
+#define HARK_CAMEL_H
+
+#include "group.h"
+#include "scmel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The uniform door: as struct hark_protocol says of each, with its errors. */
+HARK_FN uint64_t hark_camel_size(const struct hark_config *config);
+/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that there are not. */
+HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
+HARK_FN int hark_camel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_camel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
+HARK_FN const char *hark_camel_violated(const struct hark *p);
+HARK_FN const char *hark_camel_unrest(const struct hark *p);
+
+/* What is remembered is what scmel.h remembers. */
+static const struct hark_shape hark_camel_shape = {"camel", 2, HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows),
+    sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool), hark_scmel_frames,
+    HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
+
+#if HARK_BODIES
+
+HARK_FN uint64_t hark_camel_size(const struct hark_config *c)
+{
+    return hark_scmel_size(c);
+}
+
+HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
+{
+    int status = hark_scmel_begin(p, bytes, HARK_KIND_CAMEL, c, HARK_SCMEL_ALONE);
+    return status < 0 ? status : hark_scmel_trees((struct hark_scmel *)(void *)p, c);
+}
+
+HARK_FN int hark_camel_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+{
+    return hark_scmel_step(p, event, fx);
+}
+
+HARK_FN int hark_camel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
+{
+    return hark_scmel_names(p, cursor, run);
+}
+
+HARK_FN const char *hark_camel_violated(const struct hark *p)
+{
+    return hark_scmel_violated(p);
+}
+
+HARK_FN const char *hark_camel_unrest(const struct hark *p)
+{
+    return hark_scmel_unrest(p);
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+/* group.h: groups of processes and the trees that messages to them travel along.
+ *
+ * A group is named by its context. Its tree is given to the core by hark_config.trees: the functions here make the usual ones.
+ * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015, section 3: rootMap,
+ * parentMap, childrenMap.
+ */
+#ifndef HARK_GROUP_H
+#define HARK_GROUP_H
+
+#include "hark.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The parents of a binomial tree: parent[i] is the rank above member[i], the root's its own. `member`: `count` different ranks,
+ * the root among them, in the order that the tree is to have: neighbours in it are close in the tree. HARK_EINVAL: no root. */
+HARK_FN int hark_tree_binomial(const uint32_t *member, uint32_t count, uint32_t root, uint32_t *parent);
+/* The same of a tree in which each has `k` children at most, 1 or more; the order is by levels. HARK_EINVAL: no root, k is 0. */
+HARK_FN int hark_tree_kary(const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent);
+
+#if HARK_BODIES
+
+/* Where the root is; count if it is not. */
+static inline uint32_t hark_tree_root(const uint32_t *member, uint32_t count, uint32_t root)
+{
+    uint32_t at = 0;
+    while (at < count && member[at] != root) at++;
+    return at;
+}
+
+HARK_FN int hark_tree_binomial(const uint32_t *member, uint32_t count, uint32_t root, uint32_t *parent)
+{
+    uint32_t at = hark_tree_root(member, count, root);
+    if (at == count) return HARK_EINVAL;
+    for (uint32_t i = 0; i < count; i++) { /* i-th from the root on: its parent has its lowest bit cleared */
+        uint32_t above = i & (i - 1), me = i < count - at ? at + i : at + i - count;
+        if (i == 0) above = 0;
+        parent[me] = member[above < count - at ? at + above : at + above - count];
+    }
+    return HARK_OK;
+}
+
+HARK_FN int hark_tree_kary(const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent)
+{
+    uint32_t at = hark_tree_root(member, count, root);
+    if (at == count || k == 0) return HARK_EINVAL;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t above = i == 0 ? 0 : (i - 1) / k, me = i < count - at ? at + i : at + i - count;
+        parent[me] = member[above < count - at ? at + above : at + above - count];
+    }
+    return HARK_OK;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
