@@ -5,11 +5,12 @@
 #include "hark/hark.h"
 #include "check.h"
 #include "run.h"
+#include "sim.h"
 #include "trace.h"
 #include "../runtime/process.h"
 #include "../runtime/supervisor.h"
 
-static const char usage[] = "usage: hark run|check|replay|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
+static const char usage[] = "usage: hark run|check|replay|sim|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
 
 static int help(int argc, char **argv)
 {
@@ -18,6 +19,7 @@ static int help(int argc, char **argv)
         fputs("  run    run a program as several processes that survive the loss of any of them\n"
               "  check  explore every interleaving of a small program and its failures\n"
               "  replay make the steps of a schedule, one by one\n"
+              "  sim    simulate many processes on one machine, and failures of them\n"
               "  trace  draw the space-time diagram of a traced run\n",
             stdout);
         return 0;
@@ -34,11 +36,15 @@ static int help(int argc, char **argv)
         hark_cli_replay_help();
         return 0;
     }
+    if (strcmp(argv[1], "sim") == 0) {
+        hark_cli_sim_help();
+        return 0;
+    }
     if (strcmp(argv[1], "trace") == 0) {
         char *const trace[] = {argv[1], (char[]){"--help"}, NULL};
         return hark_cli_trace(2, (char **)(uintptr_t)trace);
     }
-    fprintf(stderr, "hark help: expected run, check, replay or trace, found \"%s\"\n", argv[1]);
+    fprintf(stderr, "hark help: expected run, check, replay, sim or trace, found \"%s\"\n", argv[1]);
     return 2;
 }
 
@@ -61,11 +67,12 @@ static int recovery(int argc, char **argv)
 int main(int argc, char **argv)
 {
     static const struct { const char *word; int (*main)(int argc, char **argv); } table[] = {{"run", hark_cli_run},
-        {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"trace", hark_cli_trace}, {"help", help}, {"--help", help}, {"-h", help}, {"--version", version},
+        {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"sim", hark_cli_sim}, {"trace", hark_cli_trace}, {"help", help},
+        {"--help", help}, {"-h", help}, {"--version", version},
         {HARK_RECOVERY_ARGUMENT, recovery}};
     for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
         if (strcmp(argv[1], table[i].word) == 0) return table[i].main(argc - 1, argv + 1);
-    if (argc > 1) fprintf(stderr, "hark: expected run, check, replay, trace, help or --version, found \"%s\"\n", argv[1]);
+    if (argc > 1) fprintf(stderr, "hark: expected run, check, replay, sim, trace, help or --version, found \"%s\"\n", argv[1]);
     else fputs(usage, stderr);
     return 2;
 }

@@ -1,0 +1,400 @@
+/* sim.c: `hark sim`: many simulated processes with the protocols' own cores. */
+#include "sim.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../sim/sim.h"
+#include "values.h"
+
+struct arguments {
+    struct sim_options sim;
+    struct sim_pattern_options pattern;
+    const char *protocol, *clusters, *json, *csv, *plot, *matrix, *messages;
+    struct sim_fail *fail;
+};
+
+static const char usage[] = "usage: hark sim --pattern NAME|FILE [OPTION]...";
+
+void hark_cli_sim_help(void)
+{
+    printf("%s\n%s", usage,
+        "Simulates many processes with the protocols' own cores; the same options come to the same figures.\n"
+        "What is run\n"
+        "  --pattern P           a pattern (below), or a communication matrix *.mtx, *.mtx.gz: bytes; row = source,\n"
+        "                        column = destination\n"
+        "  --messages FILE       with a matrix: as many messages in each place (without: one)\n"
+        "  --ranks N             processes (of a matrix: as many as it has)\n"
+        "  --iterations I        of the pattern (10)\n"
+        "  --bytes SIZE          of a message of a pattern (8K)\n"
+        "  --degree D --cells C --atoms A --planes P   of patterns (4, 4, 300, 16; openatom: C is 16)\n"
+        "  --protocol P          (hydee)\n"
+        "  --clusters K|FILE     so many blocks of ranks, or a line of ranks and ranges for each (the square root of "
+        "the ranks)\n"
+        "  --checkpoint-every N  iterations from one checkpoint that is due to the next; 0: none (5)\n"
+        "  --generations G       checkpoints kept (2);  --copies K  of a determinant, under causal protocols (1)\n"
+        "  --exact-gate, --digest, --team-lost   as of hark run\n"
+        "Failures\n"
+        "  --fail RANK@I         RANK dies in iteration I (from 1), behind its computation; again and again\n"
+        "  --fail recovery@N     the recovery process dies at its N-th frame\n"
+        "  --mtbf T              failures of any process by chance, so long from one to the next in the middle\n"
+        "  --seed S              of all that is chance (1)\n"
+        "Time: ns, or with us, ms, s\n"
+        "  --latency L --overhead O --gap G   LogGP's L, o, g (1us, 200, 100)\n"
+        "  --gap-per-byte G      LogGP's G, ns a byte, up to three decimals (0.1)\n"
+        "  --compute T           of each iteration (100us);  --jitter T  and up to so much more, by chance (0)\n"
+        "  --checkpoint-cost T   until an image is durable (1ms);  --detect T  a death is noticed (1ms)\n"
+        "  --restart T           a new incarnation runs (10ms);  --service T  the failure service has answered "
+        "(10us)\n"
+        "What is written\n"
+        "  --json FILE, --csv FILE, --plot FILE.svg   the figures; a picture of the run\n"
+        "  --write-matrix FILE, --write-messages FILE   one iteration of the pattern as a matrix, and nothing is "
+        "run\n"
+        "  --ask N               every N events a core is asked whether its invariants hold (at the end all are)\n"
+        "Patterns\n");
+    sim_pattern_list(stdout);
+    fputs("Exit status: 0; 1 a stall, a broken invariant, or an end that is not that without failures; 2 bad usage "
+          "or input.\n",
+        stdout);
+}
+
+static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int bad(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("hark sim: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return 2;
+}
+
+/* ---- values
+ * ----------------------------------------------------------------------------------------------------------- */
+
+enum { LONGEST = 1000000 }; /* s: no time is longer, so that no sum of them is beyond 64 bits */
+
+/* Digits and a unit, as ns. */
+static bool time_of(const char *text, uint64_t *ns)
+{
+    static const struct {
+        const char *word;
+        uint64_t ns;
+    } units[] = {{"", 1}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+    const char *end;
+    uint64_t n;
+    if (!hark_cli_number(text, UINT64_C(1) << 60, &n, &end)) return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(end, units[i].word) != 0) continue;
+        if (n > UINT64_C(1000000000) * LONGEST / units[i].ns) return false;
+        *ns = n * units[i].ns;
+        return true;
+    }
+    return false;
+}
+
+/* ns with up to three decimals, as ps. */
+static bool picoseconds(const char *text, uint64_t *ps)
+{
+    const char *end;
+    uint64_t whole, part = 0;
+    if (!hark_cli_number(text, 1000000, &whole, &end)) return false;
+    if (*end == '.') {
+        uint64_t digit = 100;
+        for (end++; *end >= '0' && *end <= '9' && digit; end++, digit /= 10)
+            part += (uint64_t)(*end - '0') * digit;
+    }
+    *ps = whole * 1000 + part;
+    return *end == 0;
+}
+
+/* RANK@ITERATION, recovery@FRAME. */
+static int add_fail(struct arguments *a, const char *text)
+{
+    struct sim_fail f = {.rank = HARK_RECOVERY};
+    const char *end = text + strlen("recovery");
+    uint64_t rank;
+    bool ok = strncmp(text, "recovery@", 9) == 0;
+    if (!ok && hark_cli_number(text, HARK_RANKS_MAX, &rank, &end)) {
+        f.rank = (uint32_t)rank;
+        ok = true;
+    }
+    if (!ok || *end != '@' || !hark_cli_whole_number(end + 1, UINT32_MAX, &f.iteration) || f.iteration == 0)
+        return bad("--fail: expected RANK@ITERATION, from 1, or recovery@FRAME, found \"%s\"", text);
+    if (f.rank != HARK_RECOVERY) f.iteration--;
+    struct sim_fail *more = realloc(a->fail, ((size_t)a->sim.fails + 1) * sizeof *more);
+    if (more == NULL) return bad("--fail: no memory");
+    a->fail = more;
+    a->fail[a->sim.fails++] = f;
+    a->sim.fail = a->fail;
+    return 0;
+}
+
+/* ---- options
+ * ---------------------------------------------------------------------------------------------------------- */
+
+enum what { TEXT, NUMBER, TIME, SIZE, FAIL, RATE, FLAG, HELP };
+
+struct option_of {
+    const char *name;
+    enum what what;
+    void *to; /* const char *, uint32_t or uint64_t by `what`; FLAG: the flags */
+    uint64_t least, most;
+};
+
+static int take(struct arguments *a, const struct option_of *o, const char *text)
+{
+    uint64_t n;
+    switch (o->what) {
+    case TEXT: *(const char **)o->to = text; return 0;
+    case NUMBER:
+        if (!hark_cli_whole_number(text, o->most, &n) || n < o->least)
+            return bad("--%s: expected %llu to %llu, found \"%s\"", o->name, (unsigned long long)o->least,
+                (unsigned long long)o->most, text);
+        *(uint32_t *)o->to = (uint32_t)n;
+        return 0;
+    case TIME:
+        if (!time_of(text, o->to))
+            return bad("--%s: expected a time such as 100, 5us, 3ms or 1s, found \"%s\"", o->name, text);
+        return 0;
+    case SIZE:
+        if (!hark_cli_size(text, &n) || n > o->most)
+            return bad("--%s: expected a number such as 8192 or 8K, found \"%s\"", o->name, text);
+        *(uint64_t *)o->to = n;
+        return 0;
+    case RATE:
+        if (!picoseconds(text, o->to))
+            return bad("--%s: expected ns a byte such as 0.25, found \"%s\"", o->name, text);
+        return 0;
+    case FAIL: return add_fail(a, text);
+    case FLAG: *(uint32_t *)o->to |= (uint32_t)o->most; return 0;
+    default: hark_cli_sim_help(); return -1;
+    }
+}
+
+enum { OPTIONS = 38 };
+
+/* 0: go on; 2: said why not; -1: help was asked for and given. */
+static int parse(int argc, char **argv, struct arguments *a)
+{
+    struct sim_options *s = &a->sim;
+    struct sim_pattern_options *p = &a->pattern;
+    const uint64_t bytes = UINT64_C(1) << 40, any = UINT64_C(1) << 60;
+    const struct option_of table[] = {{"pattern", TEXT, &p->name, 0, 0}, {"messages", TEXT, &p->messages, 0, 0},
+        {"ranks", NUMBER, &p->ranks, 1, UINT32_C(1) << 28}, {"iterations", NUMBER, &s->iterations, 1, 1000000000},
+        {"bytes", SIZE, &p->bytes, 0, bytes}, {"degree", NUMBER, &p->degree, 1, 1000000},
+        {"cells", NUMBER, &p->cells, 1, UINT32_C(1) << 28}, {"atoms", NUMBER, &p->atoms, 1, 1000000000},
+        {"planes", NUMBER, &p->planes, 1, 1000000}, {"protocol", TEXT, &a->protocol, 0, 0},
+        {"clusters", TEXT, &a->clusters, 0, 0}, {"checkpoint-every", NUMBER, &s->every, 0, 1000000000},
+        {"generations", NUMBER, &s->generations, 1, 8}, {"copies", NUMBER, &s->copies, 1, 8},
+        {"exact-gate", FLAG, &s->flags, 0, HARK_EXACT_GATE}, {"digest", FLAG, &s->flags, 0, HARK_DIGEST},
+        {"team-lost", FLAG, &s->flags, 0, HARK_TEAM_LOST}, {"fail", FAIL, NULL, 0, 0}, {"mtbf", TIME, &s->mtbf, 0, 0},
+        {"seed", SIZE, &s->seed, 0, UINT64_MAX}, {"latency", TIME, &s->latency, 0, 0},
+        {"overhead", TIME, &s->overhead, 0, 0}, {"gap", TIME, &s->gap, 0, 0},
+        {"gap-per-byte", RATE, &s->gap_per_byte, 0, 0}, {"compute", TIME, &s->compute, 0, 0},
+        {"jitter", TIME, &s->jitter, 0, 0}, {"checkpoint-cost", TIME, &s->checkpoint, 0, 0},
+        {"detect", TIME, &s->detect, 0, 0}, {"restart", TIME, &s->restart, 0, 0},
+        {"service", TIME, &s->service, 0, 0}, {"json", TEXT, &a->json, 0, 0}, {"csv", TEXT, &a->csv, 0, 0},
+        {"plot", TEXT, &a->plot, 0, 0}, {"write-matrix", TEXT, &a->matrix, 0, 0},
+        {"write-messages", TEXT, &a->messages, 0, 0}, {"ask", SIZE, &s->ask, 0, any}, {"help", HELP, NULL, 0, 0}};
+    struct option options[OPTIONS + 1] = {0};
+    const size_t count = sizeof table / sizeof table[0];
+    HARK_STATIC_ASSERT(sizeof table / sizeof table[0] < OPTIONS, "getopt ends at a row of zeros");
+    for (size_t i = 0; i < count; i++)
+        options[i] = (struct option){table[i].name,
+            table[i].what == FLAG || table[i].what == HELP ? no_argument : required_argument, NULL, (int)i + 256};
+    int c;
+    optind = 0; /* start anew: the dispatcher has parsed options of its own */
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+        if (c == 'h') c = (int)count - 1 + 256;
+        if (c == ':') return bad("%s: needs a value", argv[optind - 1]);
+        if (c < 256) return bad("no such option: %s", argv[optind - 1]);
+        int status = take(a, &table[c - 256], optarg);
+        if (status != 0) return status;
+    }
+    if (optind < argc) return bad("no argument is expected, found \"%s\"", argv[optind]);
+    return p->name ? 0 : bad("%s", usage);
+}
+
+/* ---- clusters
+ * --------------------------------------------------------------------------------------------------------- */
+
+static char *whole_file(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    char *text = NULL;
+    size_t length = 0, room = 0;
+    if (f == NULL) return NULL;
+    for (;;) {
+        if (length + 1 >= room) {
+            char *more = realloc(text, room = room ? room * 2 : 4096);
+            if (more == NULL) break;
+            text = more;
+        }
+        size_t n = fread(text + length, 1, room - length - 1, f);
+        if (n == 0 && !ferror(f)) {
+            text[length] = 0;
+            fclose(f);
+            return text;
+        }
+        if (n == 0) break;
+        length += n;
+    }
+    int error = errno;
+    free(text);
+    fclose(f);
+    errno = error;
+    return NULL;
+}
+
+static int clusters_of(const struct arguments *a, uint32_t ranks, struct hark_clusters *c)
+{
+    char error[256];
+    uint64_t count = 1;
+    if (a->clusters == NULL) {
+        while ((count + 1) * (count + 1) <= ranks)
+            count++;
+    } else if (!hark_cli_whole_number(a->clusters, UINT32_MAX, &count)) {
+        char *text = whole_file(a->clusters);
+        if (text == NULL) return bad("--clusters %s: %s", a->clusters, strerror(errno));
+        int status = hark_clusters_parse(c, ranks, text, a->clusters, error);
+        free(text);
+        return status < 0 ? bad("%s", error) : 0;
+    }
+    if (count < 1 || count > ranks)
+        return bad("--clusters: expected 1 to %u, or a file, found \"%s\"", ranks, a->clusters);
+    return hark_clusters_blocks(c, ranks, (uint32_t)count) < 0 ? bad("no memory") : 0;
+}
+
+/* ---- running
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static void progress(void *self, uint64_t messages, uint64_t time)
+{
+    (void)self;
+    fprintf(stderr, "\r%llu messages, %.3f ms simulated ", (unsigned long long)messages, (double)time / 1e6);
+}
+
+static int write_file(const char *option, const char *path, const struct sim_result *r, const struct sim_words *w,
+    void (*write)(const struct sim_result *r, const struct sim_words *w, FILE *f))
+{
+    FILE *f = path ? fopen(path, "we") : NULL;
+    if (path == NULL) return 0;
+    if (f == NULL) return bad("%s %s: %s", option, path, strerror(errno));
+    write(r, w, f);
+    bool failed = ferror(f) != 0;
+    return fclose(f) != 0 || failed ? bad("%s %s: %s", option, path, strerror(errno)) : 0;
+}
+
+static int write_matrix(const struct sim_pattern *p, const char *path, bool messages)
+{
+    FILE *f = path ? fopen(path, "we") : NULL;
+    if (path == NULL) return 0;
+    if (f == NULL) return bad("%s: %s", path, strerror(errno));
+    int status = sim_pattern_write(p, messages, f);
+    return fclose(f) != 0 || status < 0 ? bad("%s: %s", path, strerror(errno)) : 0;
+}
+
+/* Can these fail, under this protocol? */
+static int check_failures(const struct arguments *a, uint32_t ranks)
+{
+    const struct sim_options *s = &a->sim;
+    if ((s->fails || s->mtbf) && s->protocol->rolls == 0)
+        return bad("%s: protocol %s survives no failure", s->fails ? "--fail" : "--mtbf", s->protocol->name);
+    for (uint32_t i = 0; i < s->fails; i++) {
+        const struct sim_fail *f = &s->fail[i];
+        if (f->rank == HARK_RECOVERY && !s->protocol->recovery)
+            return bad("--fail: protocol %s has no recovery process", s->protocol->name);
+        if (f->rank != HARK_RECOVERY && f->rank >= ranks)
+            return bad("--fail: expected ranks below %u, found %u", ranks, f->rank);
+        if (f->rank != HARK_RECOVERY && f->iteration >= s->iterations)
+            return bad("--fail: expected iterations 1 to %u, found %llu", s->iterations,
+                (unsigned long long)f->iteration + 1);
+    }
+    return 0;
+}
+
+static int simulate(struct arguments *a, const struct sim_pattern *p, const struct hark_clusters *c)
+{
+    struct sim_result r;
+    char error[SIM_ERROR * 4];
+    bool groups = a->sim.protocol->rolls == HARK_ROLLS_GROUP;
+    struct sim_words w = {a->sim.protocol->name, a->pattern.name, p->ranks, groups ? c->count : 1, &a->sim};
+    a->sim.pattern = p;
+    a->sim.clusters = c;
+    if (isatty(STDERR_FILENO)) a->sim.progress = progress;
+    int failed = sim_run(&r, &a->sim, error);
+    if (a->sim.progress) fputs("\r\033[K", stderr);
+    int status = failed ? 1 : 0;
+    if (failed)
+        fprintf(stderr, "hark sim: %s\n", error);
+    else
+        sim_report(&r, &w, stdout);
+    if (!failed && fflush(stdout) != 0) status = bad("%s", strerror(errno));
+    if (!failed && write_file("--json", a->json, &r, &w, sim_json) != 0) status = 2;
+    if (!failed && write_file("--csv", a->csv, &r, &w, sim_csv) != 0) status = 2;
+    if (!failed && write_file("--plot", a->plot, &r, &w, sim_plot) != 0) status = 2;
+    sim_result_free(&r);
+    return status;
+}
+
+static int with_pattern(struct arguments *a, const struct sim_pattern *p)
+{
+    struct hark_clusters c = {0};
+    if (a->matrix || a->messages) {
+        int status = write_matrix(p, a->matrix, false);
+        return status ? status : write_matrix(p, a->messages, true);
+    }
+    int status = check_failures(a, p->ranks);
+    if (status == 0) status = clusters_of(a, p->ranks, &c);
+    if (status == 0) status = simulate(a, p, &c);
+    hark_clusters_free(&c);
+    return status;
+}
+
+int hark_cli_sim(int argc, char **argv)
+{
+    struct arguments a = {.protocol = "hydee",
+        .sim = {.iterations = 10,
+            .every = 5,
+            .generations = 2,
+            .copies = 1,
+            .latency = 1000,
+            .overhead = 200,
+            .gap = 100,
+            .gap_per_byte = 100,
+            .compute = 100000,
+            .checkpoint = 1000000,
+            .detect = 1000000,
+            .restart = 10000000,
+            .service = 10000,
+            .seed = 1},
+        .pattern = {.bytes = 8192, .degree = 4, .atoms = 300, .planes = 16}};
+    struct sim_pattern pattern;
+    char error[SIM_ERROR];
+    int status = parse(argc, argv, &a);
+    if (status == 0) {
+        a.sim.protocol = hark_protocol_named(a.protocol);
+        if (a.sim.protocol == NULL || strcmp(a.protocol, "recovery") == 0)
+            status = bad("--protocol: no protocol is named \"%s\"", a.protocol);
+    }
+    if (status == 0) {
+        if (a.pattern.cells == 0) a.pattern.cells = strcmp(a.pattern.name, "openatom") == 0 ? 16 : 4;
+        a.pattern.seed = a.sim.seed;
+        if (sim_pattern_open(&pattern, &a.pattern, error) < 0) {
+            status = bad("%s", error);
+        } else {
+            status = with_pattern(&a, &pattern);
+            sim_pattern_close(&pattern);
+        }
+    }
+    free(a.fail);
+    return status < 0 ? 0 : status;
+}

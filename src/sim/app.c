@@ -1,0 +1,189 @@
+/* app.c: the programs of the simulated processes: operations one after another, each as far as the core lets it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+
+void sim_sample_now(struct sim *s)
+{
+    struct sim_result *r = s->r;
+    s->sampled = s->iterations;
+    if ((r->samples & (r->samples - 1)) == 0) {
+        struct sim_sample *more = realloc(r->sample, (size_t)(r->samples ? r->samples * 2 : 1) * sizeof *more);
+        if (more == NULL) {
+            sim_no_memory(s);
+            return;
+        }
+        r->sample = more;
+    }
+    r->sample[r->samples++] = (struct sim_sample){s->now, s->iterations, s->log_bytes};
+}
+
+/* The next iteration begins. */
+static void next(struct sim *s, struct sim_process *p)
+{
+    p->at = (struct sim_place){0, p->at.iteration + 1, STAGE_COMPUTE};
+    if (++s->iterations >= s->sampled + s->sample_step) sim_sample_now(s);
+}
+
+static uint64_t start(const struct sim *s, const struct sim_process *p)
+{
+    return p->busy > s->now ? p->busy : s->now;
+}
+
+static void compute(struct sim *s, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    uint64_t time = s->o->compute;
+    if (p->at.iteration == s->o->iterations) {
+        p->state = STATE_ENDED;
+        s->ended++;
+        return;
+    }
+    if (s->o->jitter) time += sim_mix(sim_mix(s->o->seed, who), p->at.iteration) % (s->o->jitter + 1);
+    p->at.stage = STAGE_OPS;
+    p->busy = start(s, p) + time;
+    if (time == 0 && !p->doomed) return;
+    p->state = STATE_COMPUTES;
+    sim_put(s, p->busy, SIM_WHAT(EVENT_WAKE, p->inc, who));
+}
+
+static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t behind)
+{
+    struct sim_process *p = &s->p[who];
+    struct hark_event e = {.type = HARK_SEND};
+    e.u.send.peer = op->peer;
+    e.u.send.length = op->length;
+    if (s->o->flags & HARK_DIGEST) e.u.send.digest = sim_mix(sim_mix(who, p->at.iteration), p->at.place) | 1;
+    s->posting = true;
+    s->posted_to = op->peer;
+    s->posted_length = op->length;
+    s->clock = start(s, p) + s->o->overhead;
+    uint64_t place = p->at.place;
+    p->at.place = behind;
+    int status = sim_step(s, who, &e, SIM_NONE);
+    s->posting = false;
+    if (status != HARK_OK) {
+        p->at.place = place;
+        return;
+    }
+    p->busy = s->clock;
+    s->r->messages++;
+    s->r->bytes += op->length;
+    s->r->collective += op->part != SIM_POINT;
+}
+
+/* The first message from `peer` that was handed up; *before: the one in front of it. */
+static uint32_t find(const struct sim *s, const struct sim_process *p, uint32_t peer, uint32_t *before)
+{
+    *before = SIM_NONE;
+    for (uint32_t f = p->inbox.head; f != SIM_NONE; *before = f, f = sim_frame(s, f)->next)
+        if (sim_from(s, sim_frame(s, f)) == peer) return f;
+    return SIM_NONE;
+}
+
+static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t behind)
+{
+    struct sim_process *p = &s->p[who];
+    uint32_t before, f = find(s, p, op->peer, &before);
+    if (f == SIM_NONE) {
+        p->want = op->peer;
+        p->state = STATE_WAITS;
+        return;
+    }
+    struct sim_frame *frame = sim_frame(s, f);
+    struct hark_event e = {.type = HARK_DELIVER};
+    e.u.frame.header = (struct hark_bytes){sim_header(frame), frame->header_length};
+    e.u.frame.length = frame->length;
+    s->clock = start(s, p);
+    uint64_t place = p->at.place;
+    p->at.place = behind;
+    if (sim_step(s, who, &e, SIM_NONE) != HARK_OK) {
+        p->at.place = place;
+        return;
+    }
+    p->busy = s->clock + s->o->overhead;
+    p->digest = sim_digest(p->digest, op->peer, sim_ssn(frame), frame->length);
+    s->r->deliveries++;
+    if (s->protocol->unstable) s->r->determinants_created++;
+    if (before == SIM_NONE)
+        p->inbox.head = frame->next;
+    else
+        sim_frame(s, before)->next = frame->next;
+    if (p->inbox.tail == f) p->inbox.tail = before;
+    sim_frame_give(s, f);
+}
+
+static bool operate(struct sim *s, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    struct sim_op op;
+    uint64_t place = p->at.place, behind = sim_pattern_op(s->pattern, who, p->at.iteration, place, &op);
+    switch (op.kind) {
+    case SIM_SEND: send(s, who, &op, behind); return p->at.place == behind;
+    case SIM_RECEIVE: receive(s, who, &op, behind); return p->at.place == behind;
+    case SIM_END:
+        if (s->o->every)
+            p->at.stage = STAGE_CALL;
+        else
+            next(s, p);
+        return true;
+    default: p->at.place = behind; return true;
+    }
+}
+
+/* A checkpoint call; place 0: not begun. False: not now. */
+static bool call(struct sim *s, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    struct hark_event e = {.type = HARK_CHECKPOINT_POINT};
+    if (p->at.place == UINT64_MAX) { /* RESUME has come */
+        next(s, p);
+        return true;
+    }
+    uint64_t place = p->at.place;
+    e.u.point.due = p->due && (p->at.iteration + 1) % s->o->every == 0;
+    s->clock = start(s, p);
+    p->state = STATE_CALL;
+    p->at.place = UINT64_MAX;
+    if (sim_step(s, who, &e, SIM_NONE) == HARK_OK) return true;
+    p->state = STATE_READY;
+    p->at.place = place;
+    return false;
+}
+
+static bool reached(const struct sim_process *p)
+{
+    if (p->at.iteration != p->goal_iteration) return p->at.iteration > p->goal_iteration;
+    if (p->at.stage != p->goal_stage) return p->at.stage > p->goal_stage;
+    return p->at.place >= p->goal_place;
+}
+
+static void idle(struct sim *s, uint32_t who)
+{
+    const struct hark_event e = {.type = HARK_IDLE};
+    s->clock = s->now;
+    (void)sim_step(s, who, &e, SIM_NONE);
+}
+
+void sim_go(struct sim *s, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    if (p->late.head != SIM_NONE) sim_take_late(s, who);
+    do {
+        bool goes = true;
+        while (p->state == STATE_READY && goes && !s->failed) {
+            if (p->behind && reached(p)) sim_caught_up(s, who);
+            if (p->at.stage == STAGE_OPS)
+                goes = operate(s, who);
+            else if (p->at.stage == STAGE_CALL)
+                goes = call(s, who);
+            else
+                compute(s, who);
+        }
+        if (p->behind && p->state != STATE_DOWN && reached(p)) sim_caught_up(s, who);
+        if (!goes || s->failed || (p->state != STATE_WAITS && p->state != STATE_ENDED && p->state != STATE_CALL))
+            return;
+        idle(s, who);
+    } while (p->state == STATE_READY);
+}

@@ -1,0 +1,395 @@
+/* core.c: events to a core, and what its effects do. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "parts.h"
+
+enum { LARGE = 2 << 20 };
+
+void sim_fail(struct sim *s, const char *format, ...)
+{
+    va_list list;
+    if (s->failed) return;
+    s->failed = true;
+    va_start(list, format);
+    vsnprintf(s->error, (size_t)SIM_ERROR * 4, format, list);
+    va_end(list);
+}
+
+void sim_no_memory(struct sim *s)
+{
+    sim_fail(s, "no memory");
+}
+
+const struct hark_protocol *sim_protocol(const struct sim *s, uint32_t who)
+{
+    return who == s->ranks ? s->recovery : s->protocol;
+}
+
+void sim_put(struct sim *s, uint64_t time, uint64_t what)
+{
+    if (!sim_queue_put(&s->queue, time < s->queue.now ? s->queue.now : time, what)) sim_no_memory(s);
+}
+
+/* ---- frames
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static bool more_frames(struct sim *s)
+{
+    struct sim_frame **piece = realloc(s->piece, ((size_t)s->pieces + 1) * sizeof *piece);
+    if (piece == NULL) return false;
+    s->piece = piece;
+    uint64_t bytes = SIM_SLOTS * sizeof(struct sim_frame);
+    struct sim_frame *f = s->frames + SIM_SLOTS > 0xfffffff ? NULL : sim_arena_take(&s->arena, &bytes);
+    if (f == NULL) return false;
+    s->piece[s->pieces++] = f;
+    for (uint32_t i = SIM_SLOTS; i-- > 0;) {
+        f[i].next = s->free_frame;
+        s->free_frame = s->frames + i;
+    }
+    s->frames += SIM_SLOTS;
+    return true;
+}
+
+/* SIM_NONE without memory. */
+uint32_t sim_frame_new(struct sim *s)
+{
+    if (s->free_frame == SIM_NONE && !more_frames(s)) {
+        sim_no_memory(s);
+        return SIM_NONE;
+    }
+    uint32_t f = s->free_frame;
+    s->free_frame = sim_frame(s, f)->next;
+    return f;
+}
+
+static bool header_put(struct sim *s, struct sim_frame *f, const uint8_t *at, uint32_t length)
+{
+    f->header_length = length;
+    if (length > SIM_HEADER) {
+        uint64_t bytes = length;
+        f->header.far = sim_arena_take(&s->arena, &bytes);
+        if (f->header.far == NULL) {
+            f->header_length = 0;
+            sim_no_memory(s);
+            return false;
+        }
+        memcpy(f->header.far, at, length);
+    } else {
+        memcpy(f->header.bytes, at, length);
+    }
+    return true;
+}
+
+uint32_t sim_frame_copy(struct sim *s, uint32_t frame)
+{
+    uint32_t copy = sim_frame_new(s);
+    if (copy == SIM_NONE) return copy;
+    struct sim_frame *f = sim_frame(s, copy), *from = sim_frame(s, frame);
+    *f = *from;
+    f->next = SIM_NONE;
+    (void)header_put(s, f, sim_header(from), from->header_length);
+    return copy;
+}
+
+void sim_frame_give(struct sim *s, uint32_t frame)
+{
+    struct sim_frame *f = sim_frame(s, frame);
+    if (f->header_length > SIM_HEADER) sim_arena_give(&s->arena, f->header.far, f->header_length);
+    f->next = s->free_frame;
+    s->free_frame = frame;
+}
+
+void sim_list_add(struct sim *s, struct sim_list *l, uint32_t frame)
+{
+    sim_frame(s, frame)->next = SIM_NONE;
+    if (l->head == SIM_NONE)
+        l->head = frame;
+    else
+        sim_frame(s, l->tail)->next = frame;
+    l->tail = frame;
+}
+
+void sim_list_drop(struct sim *s, struct sim_list *l)
+{
+    for (uint32_t f = l->head, next; f != SIM_NONE; f = next) {
+        next = sim_frame(s, f)->next;
+        sim_frame_give(s, f);
+    }
+    l->head = l->tail = SIM_NONE;
+}
+
+/* ---- blocks
+ * ----------------------------------------------------------------------------------------------------------- */
+
+/* What the heap has grown by may come in large pages, before it is touched; who can not have them goes on without. */
+static void large_pages(struct sim *s)
+{
+    uintptr_t end = (uintptr_t)sbrk(0), from = (s->heap_end + LARGE - 1) / LARGE * LARGE;
+    if (end == s->heap_end) return;
+    s->heap_end = end;
+    if (end > from) (void)madvise((void *)from, end - from, MADV_HUGEPAGE);
+}
+
+/* The block becomes as large as it must be, and a little more. Blocks are malloc's: all grow at about the same time,
+ * and holes beside each other become one that the next can have. */
+static bool grow(struct sim *s, struct sim_process *p)
+{
+    uint64_t had = p->core->bytes, bytes = (hark_wants(p->core, NULL) + 1) / 2;
+    if (bytes <= had) bytes = had + had / 8;
+    bytes = (bytes + bytes / 32 + 63) & ~UINT64_C(63);
+    struct hark *core = realloc(p->core, bytes);
+    large_pages(s);
+    if (core == NULL) {
+        sim_no_memory(s);
+        return false;
+    }
+    p->core = core;
+    s->block_bytes += bytes - had;
+    return hark_grow(core, bytes) == HARK_OK;
+}
+
+void sim_core_free(struct sim *s, struct sim_process *p)
+{
+    if (p->core) s->block_bytes -= p->core->bytes;
+    free(p->core);
+    p->core = NULL;
+}
+
+void sim_core_new(struct sim *s, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    struct hark_config c = {.me = who == s->ranks ? HARK_RECOVERY : who,
+        .ranks = s->ranks,
+        .flags = s->o->flags,
+        .generations = s->o->generations,
+        .copies = s->o->copies};
+    if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_GROUP) {
+        uint32_t g = p->group;
+        c.group = s->range + s->group_range[g];
+        c.group_count = s->group_range[g + 1] - s->group_range[g];
+    }
+    const struct hark_protocol *protocol = sim_protocol(s, who);
+    uint64_t bytes = protocol->size(&c);
+    if (bytes == 0) {
+        sim_fail(s, "%s does not take this configuration", protocol->name);
+        return;
+    }
+    sim_core_free(s, p);
+    struct hark *core = sim_arena_take(&s->arena, &bytes);
+    if (core == NULL) {
+        sim_no_memory(s);
+        return;
+    }
+    if (protocol->init(core, bytes, &c) != HARK_OK)
+        sim_fail(s, "%s does not take this configuration", protocol->name);
+    if (s->failed) return;
+    p->core = malloc(core->used); /* more comes when it is needed: there may be a million of these */
+    if (p->core) {
+        memcpy(p->core, core, core->used);
+        (void)hark_grow(p->core, core->used);
+        s->block_bytes += core->used;
+    } else {
+        sim_no_memory(s);
+    }
+    sim_arena_give(&s->arena, core, bytes);
+}
+
+/* ---- effects
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static void count_frame(struct sim *s, const struct hark_effect *x)
+{
+    struct sim_result *r = s->r;
+    if (x->header.at[1] == HARK_APP) {
+        r->piggyback_bytes += x->header.length - HARK_WIRE_HEAD;
+        r->determinants_piggybacked += x->fact;
+        r->replayed += x->replay;
+        if (x->replay && r->recoveries) r->recovery[r->recoveries - 1].replayed++;
+        return;
+    }
+    r->control++;
+    r->control_bytes += x->header.length;
+    if (s->traffic) r->recovery[r->recoveries - 1].frames++;
+}
+
+static inline void transmit(struct sim *s, uint32_t who, const struct hark_effect *x)
+{
+    struct sim_process *p = &s->p[who];
+    const struct sim_options *o = s->o;
+    uint32_t to = x->peer == HARK_RECOVERY ? s->ranks : x->peer, frame = sim_frame_new(s);
+    if (frame == SIM_NONE) return;
+    struct sim_frame *f = sim_frame(s, frame);
+    f->length = 0;
+    f->next = SIM_NONE;
+    if (x->name.ssn) {
+        if (s->posting && x->name.peer == s->posted_to && !x->replay)
+            f->length = s->posted_length;
+        else if (!sim_log_length(&p->log, x->name.peer, x->name.ctx, x->name.ssn, &f->length))
+            sim_fail(s, "I9: process %u is to send message %llu to %u again, which its log does not hold", who,
+                (unsigned long long)x->name.ssn, x->name.peer);
+    }
+    if (!header_put(s, f, x->header.at, x->header.length)) return;
+    count_frame(s, x);
+    uint64_t wire = (f->length + x->header.length) * o->gap_per_byte / 1000,
+             leaves = p->nic > s->clock ? p->nic : s->clock;
+    p->nic = leaves + (wire > o->gap ? wire : o->gap);
+    sim_put(s, leaves + wire + o->latency, SIM_WHAT(EVENT_FRAME, frame, to));
+}
+
+static void retain(struct sim *s, uint32_t who, const struct hark_effect *x)
+{
+    struct sim_process *p = &s->p[who];
+    struct sim_result *r = s->r;
+    if (!s->posting || x->name.peer != s->posted_to) {
+        sim_fail(s, "process %u retains what was not posted now", who);
+        return;
+    }
+    if (!sim_log_retain(s, &p->log, &x->name, s->posted_length)) return;
+    r->logged++;
+    r->logged_bytes += s->posted_length;
+    s->log_bytes += s->posted_length;
+    if (s->log_bytes > r->log_bytes_peak) r->log_bytes_peak = s->log_bytes;
+    if (p->log.bytes > r->log_bytes_most) r->log_bytes_most = p->log.bytes;
+}
+
+static void perform_rare(struct sim *s, uint32_t who, const struct hark_effect *x)
+{
+    struct sim_process *p = &s->p[who];
+    uint64_t before = p->log.bytes;
+    switch (x->type) {
+    case HARK_TRIM:
+        sim_log_trim(&p->log, &x->name);
+        s->log_bytes -= before - p->log.bytes;
+        break;
+    case HARK_OFFER:
+        p->offer = x->peer == HARK_RECOVERY || (p->offer && p->offer != x->peer + 1) ? SIM_NONE : x->peer + 1;
+        break;
+    case HARK_PERSIST: sim_persist(s, who, x); break;
+    case HARK_CAPTURE: sim_capture(s, who, x->u.id); break;
+    case HARK_COMMIT: s->r->checkpoints++; break;
+    case HARK_DROP: sim_image_drop(s, who, x->u.id); break;
+    case HARK_RESUME:
+        if (p->state == STATE_CALL) p->state = STATE_READY;
+        break;
+    case HARK_ROLLBACK:
+        if (sim_protocol(s, who)->keeps) sim_keep(s, p);
+        sim_rolled_back(s, who);
+        break;
+    case HARK_SUPPRESS: s->r->suppressed++; break;
+    case HARK_DIVERGED: s->r->diverged++; break;
+    default: break;
+    }
+}
+
+static inline void perform(struct sim *s, uint32_t who, const struct hark_effect *x, uint32_t frame)
+{
+    struct sim_process *p = &s->p[who];
+    switch (x->type) {
+    case HARK_TRANSMIT: transmit(s, who, x); break;
+    case HARK_HANDUP:
+        sim_list_add(s, &p->inbox, frame);
+        if (p->state == STATE_WAITS && p->want == sim_from(s, sim_frame(s, frame))) p->state = STATE_READY;
+        break;
+    case HARK_HOLD: sim_list_add(s, &p->held, frame); break;
+    case HARK_DISCARD:
+        s->r->discarded++;
+        sim_frame_give(s, frame);
+        break;
+    case HARK_RETAIN: retain(s, who, x); break;
+    default: perform_rare(s, who, x);
+    }
+}
+
+/* An arrived frame that got no fate was taken by the core: a control frame. */
+static bool has_fate(const struct hark_effects *fx)
+{
+    for (uint32_t i = 0; i < fx->count; i++)
+        if (fx->at[i].type >= HARK_HANDUP && fx->at[i].type <= HARK_DISCARD) return true;
+    return false;
+}
+
+static int step_one(struct sim *s, uint32_t who, const struct hark_event *event, uint32_t frame)
+{
+    struct sim_process *p = &s->p[who];
+    const struct hark_event go_on = {.type = HARK_CONTINUE}, *e = event;
+    bool fate = frame == SIM_NONE;
+    int status;
+    for (;;) {
+        status = hark_step(p->core, e, &s->fx);
+        if (status == HARK_EFULL) {
+            if (!grow(s, p)) return status;
+            continue;
+        }
+        if (status < 0) {
+            sim_fail(s, "process %u refused %s: %s", who, hark_event_text(e->type), hark_status_text(status));
+            return status;
+        }
+        if (status == HARK_WAIT) return status;
+        fate = fate || has_fate(&s->fx);
+        for (uint32_t i = 0; i < s->fx.count && p->state != STATE_DOWN; i++)
+            perform(s, who, &s->fx.at[i], frame);
+        if (status != HARK_MORE || p->state == STATE_DOWN) break;
+        e = &go_on;
+    }
+    if (!fate) sim_frame_give(s, frame);
+    if (s->ask_in && --s->ask_in == 0) {
+        const char *broken = p->core ? sim_protocol(s, who)->violated(p->core) : NULL;
+        s->ask_in = s->o->ask;
+        if (broken) sim_fail(s, "process %u: %s", who, broken);
+    }
+    return HARK_OK;
+}
+
+/* Held frames again, oldest first. What asks for that meanwhile waits for the next round. */
+static void offer(struct sim *s, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    p->offering = 1;
+    while (p->offer && p->state != STATE_DOWN && !s->failed) {
+        uint32_t peer = p->offer, f = p->held.head, next;
+        p->offer = 0;
+        p->held.head = p->held.tail = SIM_NONE;
+        for (; f != SIM_NONE; f = next) {
+            struct sim_frame *frame = sim_frame(s, f);
+            next = frame->next;
+            if (p->state == STATE_DOWN || sim_to_inc(frame) > p->inc ||
+                (peer != SIM_NONE && sim_from(s, frame) + 1 != peer)) {
+                sim_list_add(s, &p->held, f);
+                continue;
+            }
+            struct hark_event e = {.type = HARK_ARRIVE};
+            e.u.frame.header = (struct hark_bytes){sim_header(frame), frame->header_length};
+            e.u.frame.length = frame->length;
+            if (step_one(s, who, &e, f) < 0) break;
+        }
+    }
+    p->offering = 0;
+}
+
+int sim_step(struct sim *s, uint32_t who, const struct hark_event *e, uint32_t frame)
+{
+    struct sim_process *p = &s->p[who];
+    int status = step_one(s, who, e, frame);
+    if (p->offer && !p->offering && status >= 0) offer(s, who);
+    return status;
+}
+
+void sim_take_late(struct sim *s, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    uint32_t f = p->late.head, next;
+    p->late.head = p->late.tail = SIM_NONE;
+    for (; f != SIM_NONE && !s->failed; f = next) {
+        const struct sim_frame *frame = sim_frame(s, f);
+        struct hark_event e = {.type = HARK_ARRIVE};
+        next = frame->next;
+        e.u.frame.header = (struct hark_bytes){sim_header(frame), frame->header_length};
+        e.u.frame.length = frame->length;
+        s->clock = s->now;
+        (void)sim_step(s, who, &e, f);
+    }
+}

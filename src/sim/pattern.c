@@ -1,0 +1,155 @@
+/* pattern.c: the list of generators, and what all of them can be asked. */
+#include "pattern.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hark/hark.h"
+
+static const struct sim_maker makers[] = {
+    {"stencil2d", "a grid of px x py processes, each exchanges with its 4 neighbours; no neighbour beyond the edge",
+        sim_grid_make2, sim_stencil2},
+    {"stencil3d", "a grid of px x py x pz processes, each exchanges with its 6 neighbours; none beyond the edge",
+        sim_grid_make3, sim_stencil3},
+    {"ring", "each sends to the next, the last to the first", sim_any_make, sim_ring},
+    {"alltoall", "each sends to each other", sim_any_make, sim_alltoall},
+    {"random", "each sends to --degree others, by permutations made anew in each iteration (--seed)", sim_any_make,
+        sim_random},
+    {"leanmd",
+        "3-D cells, --cells on a side: each multicasts its --atoms to the 27 computes of its pairs, which are "
+        "reduced back",
+        sim_leanmd_make, sim_leanmd},
+    {"openatom", "groups of --cells processes: a third multicast, a third reduction, a third to the next group",
+        sim_openatom_make, sim_openatom},
+    {"nas-cg",
+        "NPB CG, an inner iteration: sums along the rows of a grid by halving, the transposition, two scalar sums",
+        sim_two_make, sim_nas_cg},
+    {"nas-bt",
+        "NPB BT, a time step: faces of 6 neighbours, then sweeps to and fro in 3 directions of the multipartition",
+        sim_square_make, sim_nas_bt},
+    {"nas-lu", "NPB LU, a time step: a wavefront of --planes planes from one corner, one back, the faces",
+        sim_two_make, sim_nas_lu},
+    {"nas-mg",
+        "NPB MG, a V-cycle: faces of 6 neighbours on each of 6 levels, then of ever fewer processes, farther apart",
+        sim_two3_make, sim_nas_mg},
+    {"nas-ft", "NPB FT, an iteration: each sends to each other", sim_two_make, sim_alltoall},
+    {"nas-sp", "NPB SP, a time step: as nas-bt", sim_square_make, sim_nas_bt},
+};
+static const struct sim_maker matrix = {"matrix", "", sim_matrix_make, sim_matrix_op};
+
+void sim_pattern_list(FILE *out)
+{
+    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
+        fprintf(out, "  %-10s %s\n", makers[i].name, makers[i].formula);
+}
+
+static bool is_file(const char *name)
+{
+    size_t n = strlen(name);
+    return (n > 4 && strcmp(name + n - 4, ".mtx") == 0) || (n > 7 && strcmp(name + n - 7, ".mtx.gz") == 0);
+}
+
+int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+{
+    *p = (struct sim_pattern){.ranks = o->ranks, .bytes = o->bytes, .seed = o->seed, .degree = o->degree};
+    if (is_file(o->name)) p->maker = &matrix;
+    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
+        if (strcmp(o->name, makers[i].name) == 0) p->maker = &makers[i];
+    if (p->maker == NULL) {
+        snprintf(error, SIM_ERROR,
+            "--pattern: expected a file *.mtx or *.mtx.gz or the name of a pattern (hark help sim), found \"%s\"",
+            o->name);
+        return -1;
+    }
+    if (p->maker != &matrix && o->messages) {
+        snprintf(error, SIM_ERROR, "--messages: expected only with a matrix, found pattern %s", o->name);
+        return -1;
+    }
+    if (p->maker != &matrix && p->ranks == 0) {
+        snprintf(error, SIM_ERROR, "%s: expected --ranks with it", o->name);
+        return -1;
+    }
+    int status = p->maker->make(p, o, error);
+    if (status < 0) sim_pattern_close(p);
+    return status;
+}
+
+void sim_pattern_close(struct sim_pattern *p)
+{
+    hark_matrix_free(&p->sends);
+    hark_matrix_free(&p->counts);
+    hark_matrix_free(&p->receives);
+    hark_matrix_free(&p->receipts);
+    free(p->first);
+    free(p->member);
+    p->first = p->member = NULL;
+}
+
+/* ---- as a matrix
+ * ------------------------------------------------------------------------------------------------------ */
+
+struct cell {
+    uint32_t column, pad;
+    uint64_t value;
+};
+
+static int by_column(const void *a, const void *b)
+{
+    const struct cell *x = a, *y = b;
+    return x->column < y->column ? -1 : x->column > y->column;
+}
+
+/* One row, sorted and added up, in *row; how many, or -1 without memory. */
+static int64_t row_of(const struct sim_pattern *p, uint32_t rank, bool messages, struct cell **row, uint64_t *room)
+{
+    uint64_t n = 0, kept = 0;
+    struct sim_op op;
+    for (uint64_t place = sim_pattern_op(p, rank, 0, 0, &op); op.kind != SIM_END;
+         place = sim_pattern_op(p, rank, 0, place, &op)) {
+        if (op.kind != SIM_SEND) continue;
+        if (n == *room) {
+            uint64_t more = *room ? *room * 2 : 256;
+            struct cell *r = realloc(*row, more * sizeof *r);
+            if (r == NULL) return -1;
+            *row = r;
+            *room = more;
+        }
+        (*row)[n++] = (struct cell){op.peer, 0, messages ? 1 : op.length};
+    }
+    if (n) qsort(*row, n, sizeof **row, by_column);
+    for (uint64_t i = 0; i < n; i++) {
+        if (kept && (*row)[kept - 1].column == (*row)[i].column)
+            (*row)[kept - 1].value += (*row)[i].value;
+        else
+            (*row)[kept++] = (*row)[i];
+    }
+    return (int64_t)kept;
+}
+
+int sim_pattern_write(const struct sim_pattern *p, bool messages, FILE *out)
+{
+    struct cell *row = NULL;
+    uint64_t room = 0, entries = 0;
+    int status = 0;
+    for (int pass = 0; pass < 2 && status == 0; pass++) {
+        if (pass)
+            fprintf(out,
+                "%%%%MatrixMarket matrix coordinate integer general\n%% %s of an iteration of %s\n%" PRIu32
+                " %" PRIu32 " %" PRIu64 "\n",
+                messages ? "messages" : "bytes", p->maker->name, p->ranks, p->ranks, entries);
+        for (uint32_t rank = 0; rank < p->ranks && status == 0; rank++) {
+            int64_t n = row_of(p, rank, messages, &row, &room);
+            if (n < 0) {
+                errno = ENOMEM;
+                status = -1;
+            }
+            if (n > 0) entries += (uint64_t)n * (pass == 0);
+            for (int64_t i = 0; pass && i < n; i++)
+                fprintf(out, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", rank + 1, row[i].column + 1, row[i].value);
+        }
+    }
+    free(row);
+    return status < 0 || ferror(out) ? -1 : 0;
+}

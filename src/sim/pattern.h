@@ -1,0 +1,114 @@
+/* pattern.h: who sends what to whom: the programs of all processes, made on the fly.
+ *
+ * A program is a loop: a computation, the operations of an iteration, and now and then a checkpoint call. Its
+ * operations are a function of (pattern, rank, iteration, place), where a place is a number that the pattern alone
+ * understands, so that nothing is kept for each process but where it is. Messages of multicasts and reductions run
+ * along binomial trees and are marked as such; all receives name their sender.
+ */
+#ifndef HARK_SIM_PATTERN_H
+#define HARK_SIM_PATTERN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "matrix.h"
+
+enum { SIM_ERROR = 512 }; /* bytes of a message, its NUL included */
+
+enum sim_kind { SIM_NOTHING = 0, SIM_SEND, SIM_RECEIVE, SIM_END };
+enum sim_part { SIM_POINT = 0, SIM_MULTICAST, SIM_REDUCTION }; /* what it is a part of */
+
+struct sim_op {
+    uint8_t kind, part;
+    uint32_t peer;
+    uint32_t group;  /* of a multicast or reduction: which one */
+    uint64_t length; /* bytes */
+};
+
+struct sim_pattern_options {
+    const char *name;      /* of a generator, or a file *.mtx, *.mtx.gz */
+    const char *messages;  /* a matrix of counts of messages; NULL: one for each entry */
+    uint32_t ranks;        /* 0: as many as the matrix has */
+    uint64_t bytes;        /* of a message of the generators */
+    uint32_t degree;       /* random: messages that each process sends in an iteration */
+    uint32_t cells, atoms; /* leanmd: cells on each side, atoms in each; openatom: cells is the size of a group */
+    uint32_t planes;       /* nas-lu: of each sweep */
+    uint64_t seed;
+};
+
+struct sim_pattern {
+    const struct sim_maker *maker;
+    uint32_t ranks;
+    uint64_t bytes;
+    uint64_t seed;
+    uint32_t size[3]; /* of a grid */
+    uint32_t degree;  /* places of an iteration, or another number that the pattern alone understands */
+    uint32_t levels;
+    struct hark_matrix sends, counts;      /* by sender */
+    struct hark_matrix receives, receipts; /* the same by receiver */
+    bool counted;                          /* there is a matrix of counts */
+    uint32_t rounds;
+    uint64_t *first;  /* of each rank in `member`, and one more */
+    uint64_t *member; /* tree << 8 | slot: what a rank is in trees */
+};
+
+struct sim_maker { /* a line for each generator, in pattern.c */
+    const char *name;
+    const char *formula; /* in words, for help */
+    /* Looks at the number of ranks and makes what is needed. -1: error says what was expected. */
+    int (*make)(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+    /* The operation at `place`; returns the place behind it. SIM_END when there is none. */
+    uint64_t (*op)(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+};
+
+/* 0, or -1 and one line. */
+int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+void sim_pattern_close(struct sim_pattern *p);
+/* A line for each generator: name and formula. */
+void sim_pattern_list(FILE *out);
+
+/* One iteration's bytes, or messages, as a matrix. 0, or -1: errno. */
+int sim_pattern_write(const struct sim_pattern *p, bool messages, FILE *out);
+
+static inline uint64_t sim_pattern_op(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+{
+    return p->maker->op(p, rank, iteration, place, op);
+}
+
+/* For the files of this folder: the generators. */
+int sim_grid_make2(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+int sim_grid_make3(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+uint64_t sim_stencil2(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+uint64_t sim_stencil3(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+int sim_any_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+uint64_t sim_ring(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+uint64_t sim_alltoall(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+uint64_t sim_random(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+int sim_square_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+int sim_two_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+int sim_two3_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+uint64_t sim_nas_cg(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+uint64_t sim_nas_bt(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+uint64_t sim_nas_lu(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+uint64_t sim_nas_mg(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+int sim_leanmd_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+int sim_openatom_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+uint64_t sim_leanmd(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+uint64_t sim_openatom(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+int sim_matrix_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+uint64_t sim_matrix_op(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+
+#endif

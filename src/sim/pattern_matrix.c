@@ -1,0 +1,76 @@
+/* pattern_matrix.c: programs by a communication matrix. An iteration is all of the matrix, in rounds: in each round
+ * every process sends its share of each row's messages and then receives that of each column's. The diagonal is left
+ * out. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hark/hark.h"
+#include "pattern.h"
+
+enum { ROUNDS = 16, INDEX = 24, ENTRY = 24 }; /* a place: round, side, entry, index of the message in the round */
+#define SIDE (UINT64_C(1) << (INDEX + ENTRY))
+
+static int read_counts(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+{
+    if (hark_matrix_read(&p->counts, o->messages, p->ranks, error) < 0) return -1;
+    const struct hark_matrix *a = &p->sends, *b = &p->counts;
+    bool same = a->ranks == b->ranks && a->entries == b->entries &&
+                memcmp(a->first, b->first, ((uint64_t)a->ranks + 1) * sizeof *a->first) == 0 &&
+                memcmp(a->column, b->column, a->entries * sizeof *a->column) == 0;
+    if (!same) {
+        snprintf(error, SIM_ERROR, "%s: expected entries in the same places as %s", o->messages, o->name);
+        return -1;
+    }
+    p->counted = true;
+    for (uint64_t k = 0; k < b->entries; k++) {
+        if (b->value[k] >= UINT64_C(1) << INDEX) {
+            snprintf(error, SIM_ERROR, "%s: expected fewer than 2^%d messages in one place, found %" PRIu64,
+                o->messages, INDEX, b->value[k]);
+            return -1;
+        }
+        if (b->value[k] > p->rounds) p->rounds = b->value[k] < ROUNDS ? (uint32_t)b->value[k] : ROUNDS;
+    }
+    return 0;
+}
+
+int sim_matrix_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+{
+    if (hark_matrix_read(&p->sends, o->name, p->ranks, error) < 0) return -1;
+    p->rounds = 1;
+    if (p->ranks == 0) p->ranks = p->sends.ranks;
+    if (o->messages && read_counts(p, o, error) < 0) return -1;
+    int status = hark_matrix_turn(&p->receives, &p->sends);
+    if (status == 0 && p->counted) status = hark_matrix_turn(&p->receipts, &p->counts);
+    if (status < 0) snprintf(error, SIM_ERROR, "%s: no memory", o->name);
+    for (uint32_t i = 0; status == 0 && i < p->sends.ranks; i++)
+        if (p->sends.first[i + 1] - p->sends.first[i] >= UINT64_C(1) << ENTRY ||
+            p->receives.first[i + 1] - p->receives.first[i] >= UINT64_C(1) << ENTRY) {
+            snprintf(error, SIM_ERROR, "%s: expected fewer than 2^%d entries in one row or column", o->name, ENTRY);
+            status = -1;
+        }
+    return status;
+}
+
+uint64_t sim_matrix_op(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+{
+    (void)iteration;
+    uint64_t round = place >> (INDEX + ENTRY + 1), side = place & SIDE,
+             entry = place >> INDEX & ((UINT64_C(1) << ENTRY) - 1), index = place & ((UINT64_C(1) << INDEX) - 1);
+    const struct hark_matrix *m = side ? &p->receives : &p->sends, *n = side ? &p->receipts : &p->counts;
+    memset(op, 0, sizeof *op);
+    op->kind = SIM_END;
+    if (round >= p->rounds || rank >= m->ranks) return place;
+    op->kind = SIM_NOTHING;
+    uint64_t at = m->first[rank] + entry;
+    if (at >= m->first[rank + 1]) /* on to the other side, or the next round */
+        return side ? (round + 1) << (INDEX + ENTRY + 1) : round << (INDEX + ENTRY + 1) | SIDE;
+    uint64_t count = p->counted ? n->value[at] : 1, begin = count * round / p->rounds,
+             here = count * (round + 1) / p->rounds - begin;
+    if (index >= here || m->column[at] == rank) return place - index + (UINT64_C(1) << INDEX);
+    op->kind = side ? SIM_RECEIVE : SIM_SEND;
+    op->peer = m->column[at];
+    op->length = m->value[at] / count + (begin + index < m->value[at] % count);
+    return place + 1;
+}

@@ -1,0 +1,193 @@
+/* report.c: the figures of a simulation, for people and for programs (docs/json.md). Schema 1. */
+#include <inttypes.h>
+
+#include "sim.h"
+
+#define SCHEMA 1
+
+static double share(uint64_t part, uint64_t of)
+{
+    return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+static double us(uint64_t from, uint64_t to)
+{
+    return from && to > from ? (double)(to - from) / 1e3 : 0;
+}
+
+/* ---- rows, the same for JSON and CSV
+ * ---------------------------------------------------------------------------------- */
+
+struct row {
+    const char *name;
+    uint64_t value;
+};
+
+enum { ROWS = 32 };
+
+static int rows(const struct sim_result *r, const struct sim_words *w, struct row row[ROWS])
+{
+    uint64_t rolled = 0, iterations = 0, lost = 0;
+    for (uint32_t i = 0; i < r->recoveries; i++) {
+        rolled += r->recovery[i].ranks;
+        iterations += r->recovery[i].iterations;
+        lost += r->recovery[i].lost;
+    }
+    const struct row all[] = {{"ranks", w->ranks}, {"clusters", w->clusters}, {"iterations", w->options->iterations},
+        {"messages", r->messages}, {"bytes", r->bytes}, {"collective", r->collective}, {"deliveries", r->deliveries},
+        {"wanted", r->wanted}, {"logged", r->logged}, {"logged_bytes", r->logged_bytes}, {"log_bytes", r->log_bytes},
+        {"log_bytes_peak", r->log_bytes_peak}, {"log_bytes_most", r->log_bytes_most},
+        {"determinants_created", r->determinants_created}, {"determinants_piggybacked", r->determinants_piggybacked},
+        {"piggyback_bytes", r->piggyback_bytes}, {"checkpoints", r->checkpoints}, {"replayed", r->replayed},
+        {"suppressed", r->suppressed}, {"discarded", r->discarded}, {"diverged", r->diverged},
+        {"control", r->control}, {"control_bytes", r->control_bytes}, {"control_most", r->control_most},
+        {"failed", r->failures}, {"rolled_back", rolled}, {"iterations_lost", iterations}, {"lost_ns", lost},
+        {"events", r->events}, {"simulated_ns", r->time}, {"memory", r->memory}};
+    int n = (int)(sizeof all / sizeof all[0]);
+    for (int i = 0; i < n; i++)
+        row[i] = all[i];
+    return n;
+}
+
+static void put_rank(FILE *f, uint32_t rank, const char *quote)
+{
+    if (rank == HARK_RECOVERY)
+        fprintf(f, "%srecovery%s", quote, quote);
+    else
+        fprintf(f, "%" PRIu32, rank);
+}
+
+/* A name of a file may have anything in it. */
+static void put_string(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            fprintf(f, "\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7f)
+            fprintf(f, "\\u%04x", *c);
+        else
+            fputc(*c, f);
+    }
+    fputc('"', f);
+}
+
+static void json_recoveries(const struct sim_result *r, FILE *f)
+{
+    fputs("  \"failures\": [", f);
+    for (uint32_t i = 0; i < r->failures; i++) {
+        fprintf(f, "%s\n    {\"rank\": ", i ? "," : "");
+        put_rank(f, r->failure[i].rank, "\"");
+        fprintf(f, ", \"iteration\": %" PRIu32 ", \"at_ns\": %" PRIu64 "}", r->failure[i].iteration + 1,
+            r->failure[i].at);
+    }
+    fprintf(f, "%s],\n  \"recoveries\": [", r->failures ? "\n  " : "");
+    for (uint32_t i = 0; i < r->recoveries; i++) {
+        const struct sim_recovery *x = &r->recovery[i];
+        fprintf(f,
+            "%s\n    {\"re\": %" PRIu32 ", \"ranks\": %" PRIu32 ", \"at_ns\": %" PRIu64
+            ", \"detect_us\": %.3f, \"restart_us\": %.3f, "
+            "\"replay_us\": %.3f, \"caught_up_us\": %.3f, \"iterations_lost\": %" PRIu64 ", \"lost_ns\": %" PRIu64
+            ", \"lost_most_ns\": %" PRIu64 ", \"control\": %" PRIu64 ", \"replayed\": %" PRIu64 "}",
+            i ? "," : "", x->re, x->ranks, x->died, us(x->died, x->announced), us(x->announced, x->restarted),
+            us(x->restarted, x->over), us(x->died, x->caught_up), x->iterations, x->lost, x->lost_most, x->frames,
+            x->replayed);
+    }
+    fprintf(f, "%s],\n", r->recoveries ? "\n  " : "");
+}
+
+void sim_json(const struct sim_result *r, const struct sim_words *w, FILE *f)
+{
+    struct row row[ROWS];
+    int n = rows(r, w, row);
+    fprintf(f, "{\n  \"schema\": %d,\n  \"command\": \"sim\",\n  \"protocol\": \"%s\",\n  \"pattern\": ", SCHEMA,
+        w->protocol);
+    put_string(f, w->pattern);
+    fputs(",\n", f);
+    for (int i = 0; i < n; i++)
+        fprintf(f, "  \"%s\": %" PRIu64 ",\n", row[i].name, row[i].value);
+    fputs("  \"control_at\": ", f);
+    put_rank(f, r->control_at, "\"");
+    fputs(",\n", f);
+    json_recoveries(r, f);
+    fprintf(f, "  \"digest\": \"%016" PRIx64 "\",\n  \"wall_ms\": %.3f,\n  \"made_ms\": %.3f\n}\n", r->digest,
+        r->seconds * 1e3, r->seconds_made * 1e3);
+}
+
+void sim_csv(const struct sim_result *r, const struct sim_words *w, FILE *f)
+{
+    struct row row[ROWS];
+    int n = rows(r, w, row);
+    fputs("protocol,pattern", f);
+    for (int i = 0; i < n; i++)
+        fprintf(f, ",%s", row[i].name);
+    fprintf(f, ",wall_ms\n%s,\"", w->protocol);
+    for (const char *c = w->pattern; *c; c++) {
+        if (*c == '"') fputc('"', f);
+        fputc(*c, f);
+    }
+    fputc('"', f);
+    for (int i = 0; i < n; i++)
+        fprintf(f, ",%" PRIu64, row[i].value);
+    fprintf(f, ",%.3f\n", r->seconds * 1e3);
+}
+
+/* ---- for people
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void line(FILE *f, const char *what, uint64_t value, const char *unit)
+{
+    fprintf(f, "  %-26s %16" PRIu64 "%s\n", what, value, unit);
+}
+
+static void report_recoveries(const struct sim_result *r, const struct sim_words *w, FILE *f)
+{
+    for (uint32_t i = 0; i < r->failures; i++) {
+        fputs("failure of ", f);
+        put_rank(f, r->failure[i].rank, "");
+        fprintf(f, " after %.3f us, in iteration %" PRIu32 "\n", (double)r->failure[i].at / 1e3,
+            r->failure[i].iteration + 1);
+    }
+    for (uint32_t i = 0; i < r->recoveries; i++) {
+        const struct sim_recovery *x = &r->recovery[i];
+        fprintf(f, "recovery %" PRIu32 "\n", i + 1);
+        fprintf(f, "  %-26s %16" PRIu32 "  %.2f %%\n", "processes rolled back", x->ranks, share(x->ranks, w->ranks));
+        fprintf(f, "  %-26s %16" PRIu64 "  %.3f us, %.3f us of one\n", "iterations made again", x->iterations,
+            (double)x->lost / 1e3, (double)x->lost_most / 1e3);
+        fprintf(f, "  %-26s %16.3f us\n", "detection", us(x->died, x->announced));
+        fprintf(f, "  %-26s %16.3f us\n", "restart", us(x->announced, x->restarted));
+        fprintf(f, "  %-26s %16.3f us\n", "replay, to its end", us(x->restarted, x->over));
+        fprintf(f, "  %-26s %16.3f us since the death\n", "caught up", us(x->died, x->caught_up));
+        line(f, "messages replayed", x->replayed, "");
+        line(f, "control messages", x->frames, "");
+    }
+}
+
+void sim_report(const struct sim_result *r, const struct sim_words *w, FILE *f)
+{
+    fprintf(f, "%s, %s, %" PRIu32 " processes in %" PRIu32 " cluster%s, %" PRIu32 " iterations\n", w->protocol,
+        w->pattern, w->ranks, w->clusters, w->clusters == 1 ? "" : "s", w->options->iterations);
+    line(f, "messages", r->messages, "");
+    line(f, "bytes", r->bytes, "");
+    if (r->collective)
+        fprintf(f, "  %-26s %16" PRIu64 "  %.1f %%\n", "of collectives", r->collective,
+            share(r->collective, r->messages));
+    fprintf(f, "  %-26s %16" PRIu64 "  %.2f %%\n", "messages logged", r->logged, share(r->logged, r->messages));
+    fprintf(f, "  %-26s %16" PRIu64 "  %.2f %%\n", "bytes logged", r->logged_bytes, share(r->logged_bytes, r->bytes));
+    fprintf(f, "  %-26s %16" PRIu64 "  %" PRIu64 " at most, %" PRIu64 " at one process\n", "log at the end, bytes",
+        r->log_bytes, r->log_bytes_peak, r->log_bytes_most);
+    if (r->determinants_created) {
+        line(f, "determinants created", r->determinants_created, "");
+        line(f, "determinants piggybacked", r->determinants_piggybacked, "");
+    }
+    line(f, "piggyback bytes", r->piggyback_bytes, "");
+    line(f, "images committed", r->checkpoints, "");
+    fprintf(f, "  %-26s %16" PRIu64 "  %" PRIu64 " to ", "control messages", r->control, r->control_most);
+    put_rank(f, r->control_at, "");
+    fputc('\n', f);
+    if (r->diverged) line(f, "divergences", r->diverged, "");
+    report_recoveries(r, w, f);
+    fprintf(f, "%.3f us simulated, in %.3f s (and %.3f s to begin): %.0f messages/s, %" PRIu64 " MiB\n",
+        (double)r->time / 1e3, r->seconds, r->seconds_made, r->seconds > 0 ? (double)r->messages / r->seconds : 0,
+        r->memory >> 20);
+}

@@ -1,0 +1,270 @@
+/* sim.c: the loop: what is to happen next, until nothing is. */
+#include "sim.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "parts.h"
+
+enum { HEAP_STEP = 64 << 20 };
+enum { FAR = 8, NEAR = 3, FETCHED = 12 }; /* events ahead, lines of a core */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- groups
+ * ----------------------------------------------------------------------------------------------------------- */
+
+/* Ranks of each group as ranges, in two passes over all ranks. */
+static bool make_groups(struct sim *s)
+{
+    const struct hark_clusters *c = s->o->clusters;
+    bool clusters = s->protocol->rolls == HARK_ROLLS_GROUP;
+    s->groups = clusters ? c->count : 1;
+    s->group_range = calloc((size_t)s->groups + 2, sizeof *s->group_range);
+    s->leader = malloc(s->groups * sizeof *s->leader);
+    s->range = malloc(((size_t)s->ranks + 1) * sizeof *s->range);
+    if (!s->group_range || !s->leader || !s->range) return false;
+    memset(s->leader, 0xff, s->groups * sizeof *s->leader);
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        uint32_t g = s->p[r].group = clusters ? c->of[r] : 0;
+        if (s->leader[g] == UINT32_MAX) s->leader[g] = r;
+        if (r == 0 || s->p[r - 1].group != g) s->group_range[g + 2]++;
+    }
+    for (uint32_t g = 0; g < s->groups; g++)
+        s->group_range[g + 2] += s->group_range[g + 1];
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        uint32_t *at = &s->group_range[s->p[r].group + 1];
+        if (r == 0 || s->p[r - 1].group != s->p[r].group)
+            s->range[(*at)++] = (struct hark_range){r, r};
+        else
+            s->range[*at - 1].last = r;
+    }
+    for (uint32_t g = 0; g < s->groups; g++)
+        s->p[s->leader[g]].due = 1;
+    return true;
+}
+
+/* ---- beginning and end
+ * ------------------------------------------------------------------------------------------------ */
+
+static bool make(struct sim *s)
+{
+    uint64_t bytes = s->who * sizeof *s->p;
+    s->p = sim_arena_take(&s->arena, &bytes);
+    if (s->p) memset(s->p, 0, s->who * sizeof *s->p);
+    if (s->p == NULL || !make_groups(s) || !sim_service_open(s)) return false;
+    s->fx = (struct hark_effects){.at = s->effects,
+        .room = sizeof s->effects / sizeof s->effects[0],
+        .bytes = s->bytes,
+        .bytes_room = sizeof s->bytes};
+    for (uint32_t i = 0; i < s->who && !s->failed; i++) {
+        struct sim_process *p = &s->p[i];
+        p->inbox = p->held = p->late = (struct sim_list){SIM_NONE, SIM_NONE};
+        p->state = i < s->ranks ? STATE_READY : STATE_SERVES;
+        sim_core_new(s, i);
+    }
+    for (uint32_t i = 0; i < s->o->fails; i++) {
+        uint32_t rank = s->o->fail[i].rank;
+        if (rank < s->ranks || s->who > s->ranks) s->p[rank < s->ranks ? rank : s->ranks].doomed = 1;
+    }
+    return true;
+}
+
+static void unmake(struct sim *s)
+{
+    s->r->memory = s->arena.bytes + s->block_bytes + s->queue.most * sizeof(struct sim_event);
+    for (uint32_t i = 0; s->p && i < s->who; i++)
+        sim_core_free(s, &s->p[i]);
+    free(s->piece);
+    free(s->range);
+    free(s->group_range);
+    free(s->leader);
+    sim_service_close(s);
+    sim_queue_free(&s->queue);
+    sim_arena_free(&s->arena);
+}
+
+/* ---- what happens
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* May it wait until the process does something? A process that computes does not look; one that waits for somebody
+ * else's message has nothing to answer to this one, where nothing is put off until it looks. */
+static bool may_wait(const struct sim *s, const struct sim_process *p, const struct sim_frame *f)
+{
+    if (!s->defers || s->traffic || sim_ssn(f) == 0) return false;
+    return p->state == STATE_COMPUTES || (p->state == STATE_WAITS && p->want != sim_from(s, f));
+}
+
+static void arrive(struct sim *s, uint32_t frame, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    struct sim_frame *f = sim_frame(s, frame);
+    if (sim_to_inc(f) > p->inc) { /* of an incarnation that is still to be */
+        sim_list_add(s, &p->held, frame);
+        return;
+    }
+    if (p->state == STATE_DOWN || sim_to_inc(f) < p->inc) {
+        sim_frame_give(s, frame);
+        return;
+    }
+    p->control += sim_header(f)[1] != HARK_APP;
+    sim_list_add(s, &p->late, frame);
+    if (may_wait(s, p, f)) return;
+    sim_take_late(s, who);
+    if (who < s->ranks)
+        sim_go(s, who);
+    else if (p->doomed)
+        (void)sim_failing(s, who, p->control);
+}
+
+static void wake(struct sim *s, uint32_t inc, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    if (p->state != STATE_COMPUTES || (p->inc & 0xfffffff) != inc) return;
+    if (p->doomed && sim_failing(s, who, p->at.iteration)) return;
+    p->state = STATE_READY;
+    sim_go(s, who);
+}
+
+static void stored(struct sim *s, uint32_t inc, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    struct hark_event e = {.type = HARK_STORED};
+    if (p->state == STATE_DOWN || !p->storing || (p->inc & 0xfffffff) != inc) return;
+    sim_take_late(s, who);
+    p->storing = 0;
+    e.u.stored.of = HARK_CAPTURE;
+    e.u.stored.ok = 1;
+    e.u.stored.id = p->store_id;
+    s->clock = s->now;
+    (void)sim_step(s, who, &e, SIM_NONE);
+    sim_go(s, who);
+}
+
+static void happen(struct sim *s, uint64_t what)
+{
+    uint32_t number = (uint32_t)(what >> 32) & 0xfffffff, who = (uint32_t)what;
+    switch ((enum sim_what)(what >> 60)) {
+    case EVENT_FRAME: arrive(s, number, who); break;
+    case EVENT_WAKE: wake(s, number, who); break;
+    case EVENT_STORED: stored(s, number, who); break;
+    case EVENT_ANSWER: sim_answer(s, number); break;
+    case EVENT_DETECT: sim_detect(s); break;
+    case EVENT_RESTART: sim_restart(s, who); break;
+    case EVENT_CHANCE: sim_chance(s); break;
+    }
+}
+
+/* What is to come soon is fetched from memory: with a million processes nothing is near. */
+static inline void fetch(const struct sim *s, const struct sim_event *e)
+{
+    const struct sim_process *p = &s->p[(uint32_t)e->what];
+    __builtin_prefetch(p);
+    __builtin_prefetch((const uint8_t *)p + 64);
+    if (e->what >> 60 == EVENT_FRAME) __builtin_prefetch(sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff));
+}
+
+static inline void fetch_core(const struct sim *s, const struct sim_event *e)
+{
+    const struct sim_process *p = &s->p[(uint32_t)e->what];
+    if (p->core == NULL) return;
+    if (s->defers && e->what >> 60 == EVENT_FRAME &&
+        may_wait(s, p, sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff)))
+        return;
+    for (size_t i = 0; i < FETCHED; i++)
+        __builtin_prefetch((const uint8_t *)p->core + i * 64);
+    if (p->log.rows) __builtin_prefetch(p->log.row);
+    if (p->late.head != SIM_NONE) __builtin_prefetch(sim_frame(s, p->late.head));
+}
+
+static inline void look_ahead(const struct sim *s)
+{
+    const struct sim_queue *q = &s->queue;
+    if (q->head + FAR < q->count[0]) fetch(s, &q->at[0][q->head + FAR]);
+    if (q->head + NEAR < q->count[0]) fetch_core(s, &q->at[0][q->head + NEAR]);
+}
+
+static void loop(struct sim *s)
+{
+    struct sim_event e;
+    for (uint32_t i = 0; i < s->ranks && !s->failed; i++)
+        sim_go(s, i);
+    if (s->o->mtbf && s->protocol->rolls) sim_chance_next(s);
+    while (!s->failed && sim_queue_take(&s->queue, &e)) {
+        s->now = e.time;
+        look_ahead(s);
+        if ((++s->r->events & 0xfffff) == 0 && s->o->progress) s->o->progress(s->o->self, s->r->messages, s->now);
+        if (e.what >> 60 != EVENT_CHANCE) s->r->time = s->now;
+        happen(s, e.what);
+    }
+    if (s->queue.total && !s->failed) sim_no_memory(s);
+    if (s->failed) return;
+    for (uint32_t i = 0; i < s->ranks; i++)
+        if (s->p[i].busy > s->r->time) s->r->time = s->p[i].busy;
+    s->now = s->r->time;
+    sim_sample_now(s);
+    if (s->ended < s->ranks) sim_say_stall(s);
+}
+
+static void totals(struct sim *s)
+{
+    struct sim_result *r = s->r;
+    for (uint32_t i = 0; i < s->who; i++) {
+        r->log_bytes += s->p[i].log.bytes;
+        if (s->p[i].control <= r->control_most) continue;
+        r->control_most = s->p[i].control;
+        r->control_at = i == s->ranks ? HARK_RECOVERY : i;
+    }
+}
+
+int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ERROR * 4])
+{
+    struct sim *s = calloc(1, sizeof *s);
+    (void)mallopt(M_TOP_PAD, HEAP_STEP); /* cores are malloc's; see core.c */
+    *r = (struct sim_result){0};
+    snprintf(error, SIM_ERROR * 4, "no memory");
+    if (s == NULL) return -1;
+    *s = (struct sim){.o = o,
+        .r = r,
+        .error = error,
+        .protocol = o->protocol,
+        .pattern = o->pattern,
+        .ranks = o->pattern->ranks,
+        .free_frame = SIM_NONE,
+        .ask_in = o->ask,
+        .defers = o->protocol->unstable == NULL};
+    s->heap_end = (uintptr_t)sbrk(0);
+    s->recovery = o->protocol->recovery ? hark_protocol_named("recovery") : NULL;
+    s->who = s->ranks + (s->recovery != NULL);
+    s->sample_step = (uint64_t)s->ranks * o->iterations / 256 + 1;
+    double began = seconds();
+    if (!make(s)) sim_no_memory(s);
+    double made = seconds();
+    if (!s->failed) loop(s);
+    r->seconds = seconds() - made;
+    r->seconds_made = made - began;
+    if (!s->failed) sim_check_ends(s);
+    if (s->p) totals(s);
+    unmake(s);
+    int status = s->failed ? -1 : 0;
+    free(s);
+    return status;
+}
+
+void sim_result_free(struct sim_result *r)
+{
+    free(r->failure);
+    free(r->recovery);
+    free(r->sample);
+    r->failure = NULL;
+    r->recovery = NULL;
+    r->sample = NULL;
+}

@@ -1,0 +1,166 @@
+#!/bin/bash
+# The command sim: figures that are the same again, ends that are the same after failures, what is written, what is wrong said in one
+# line. command.sh HARK ZLIB (1: built with it) PATTERNS
+set -u
+hark=$(readlink -f "$1") zlib=$2 patterns=$(readlink -f "$3")
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+passed=0 failed=0
+
+good() { passed=$((passed + 1)); }
+bad() {
+  failed=$((failed + 1))
+  echo "FAILED $*"
+  sed 's/^/    /' out
+}
+
+expect() { # exit status, what is said (a pattern; empty: anything), arguments...
+  local status=$1 said=$2 r; shift 2
+  "$hark" sim "$@" >out 2>&1 </dev/null
+  r=$?
+  if [ $r = "$status" ] && { [ -z "$said" ] || grep -q -- "$said" out; }; then good; else bad "hark sim $* (exit $r, expected $status and \"$said\")"; fi
+}
+
+refused() { # what is said, all of it, behind "hark sim: "; arguments...
+  local said=$1 r; shift
+  "$hark" sim "$@" >out 2>&1 </dev/null
+  r=$?
+  if [ $r = 2 ] && [ "$(cat out)" = "hark sim: $said" ]; then good; else bad "hark sim $* (exit $r, expected 2 and \"hark sim: $said\")"; fi
+}
+
+figure() { sed -n "s/^  \"$1\": \"\{0,1\}\([^,\"]*\).*/\1/p" "$2"; }
+
+# Twice the same, but for the wall time; with failures the same ends.
+small=(--jitter 20us --restart 200us --detect 50us --checkpoint-cost 50us --checkpoint-every 2 --iterations 8)
+for run in "hydee stencil2d --ranks 30 --clusters 5" "scmel random --ranks 11" "coordinated openatom --ranks 20" "hydee leanmd --ranks 9 --digest" \
+  "hydee nas-cg --ranks 16 --exact-gate"; do
+  set -- $run
+  common=(--protocol "$1" --pattern "$2" "${@:3}" "${small[@]}")
+  "$hark" sim "${common[@]}" --json calm.json --csv calm.csv --plot calm.svg >out 2>&1 || bad "$run"
+  "$hark" sim "${common[@]}" --fail 3@4 --fail 1@7 --json one.json --plot one.svg >out 2>&1 || bad "$run, failures"
+  "$hark" sim "${common[@]}" --fail 3@4 --fail 1@7 --json two.json >out 2>&1 || bad "$run, failures"
+  grep -v _ms one.json >one; grep -v _ms two.json >two
+  if cmp -s one two && [ -s one ]; then good; else bad "$run: not the same twice"; fi
+  if [ "$(figure digest calm.json)" = "$(figure digest one.json)" ] && [ -n "$(figure digest one.json)" ]; then good; else bad "$run: another end"; fi
+  if [ "$(figure failed one.json)" = 2 ] && [ "$(figure messages calm.json)" = "$(figure wanted one.json)" ]; then good; else bad "$run: figures"; fi
+  if [ "$(wc -l <calm.csv)" = 2 ] && [ "$(head -1 calm.csv | tr -cd , | wc -c)" = "$(tail -1 calm.csv | tr -cd , | wc -c)" ]; then good; else bad "$run: csv"; fi
+  if grep -q '</svg>' one.svg && grep -q '>3 dies<' one.svg && grep -q '>recovered<' one.svg; then good; else bad "$run: svg"; fi
+done
+"$hark" sim --pattern stencil2d --ranks 30 "${small[@]}" --seed 1 --json one.json >out 2>&1
+"$hark" sim --pattern stencil2d --ranks 30 "${small[@]}" --seed 2 --json two.json >out 2>&1
+if [ "$(figure simulated_ns one.json)" != "$(figure simulated_ns two.json)" ]; then good; else bad "another seed is no other run"; fi
+if command -v node >/dev/null; then
+  if node -e 'const j = JSON.parse(require("fs").readFileSync("one.json")); process.exit(j.schema === 1 && j.messages > 0 ? 0 : 1)'; then good; else bad "no JSON"; fi
+fi
+
+# Failures by chance; several at once; of the recovery process.
+expect 0 'recovery 2' --pattern stencil2d --ranks 16 "${small[@]}" --iterations 20 --mtbf 1ms
+expect 0 'failure of recovery' --pattern stencil2d --ranks 16 "${small[@]}" --fail 3@4 --fail recovery@5
+expect 0 'processes rolled back' --pattern ring --ranks 6 --protocol scmel --copies 2 "${small[@]}" --fail 2@3 --fail 3@3
+
+# Matrices: as they are written they are read; with counts; a few ranks more than they have.
+expect 0 '' --pattern stencil3d --ranks 27 --bytes 100 --write-matrix a.mtx --write-messages n.mtx
+expect 0 '' --pattern a.mtx --write-matrix b.mtx
+if [ -s a.mtx ] && cmp -s <(tail -n +3 a.mtx) <(tail -n +3 b.mtx); then good; else bad "another matrix"; fi
+"$hark" sim --pattern a.mtx --messages n.mtx "${small[@]}" --fail 5@3 --json m.json >out 2>&1 || bad "a matrix"
+if [ "$(figure wanted m.json)" = $((8 * 108)) ] && [ "$(figure ranks m.json)" = 27 ]; then good; else bad "figures of a matrix"; fi
+expect 0 '30 processes' --pattern a.mtx --ranks 30 "${small[@]}"
+if [ "$zlib" = 1 ]; then
+  expect 0 'messages  *13[0-9]* *$' --pattern "$patterns/hpccg.64.mtx.gz" --messages "$patterns/hpccg.64.msgs.mtx.gz" --iterations 1 --fail 7@1
+  expect 0 'scmel' --protocol scmel --pattern "$patterns/npb-cg.B.64.p2p.mtx.gz" --iterations 3 --fail 7@2
+  gzip -c a.mtx >a.mtx.gz
+  head -c 150 a.mtx.gz >cut.mtx.gz
+  expect 2 '^hark sim: cut.mtx.gz:[0-9]*: the compressed file is cut off here$' --pattern cut.mtx.gz
+  { head -c 60 a.mtx.gz; printf 'xxxxxxxxxxxx'; tail -c +73 a.mtx.gz; } >hurt.mtx.gz
+  expect 2 '^hark sim: hurt.mtx.gz:[0-9]*: ' --pattern hurt.mtx.gz
+else
+  refused "$patterns/hpccg.64.mtx.gz: compressed by gzip, and this hark was built without zlib" --pattern "$patterns/hpccg.64.mtx.gz"
+fi
+
+# What is wrong with a matrix.
+matrix() { printf '%%%%MatrixMarket matrix coordinate %s\n%% a comment\n%b' "$1" "$2" >bad.mtx; }
+matrix 'integer general' '2 3 1\n1 2 5\n'
+refused 'bad.mtx:3: expected a square matrix, found 2 rows and 3 columns' --pattern bad.mtx
+matrix 'integer general' '2 2 1\n1 2 -5\n'
+refused 'bad.mtx:4: expected a finite value from 0 to 2^53, found "1 2 -5"' --pattern bad.mtx
+matrix 'real general' '2 2 1\n1 2 -5\n'
+refused 'bad.mtx:4: expected a finite value from 0 to 2^53, found "1 2 -5"' --pattern bad.mtx
+for value in nan inf 1e999 1e300 -0.5 x ''; do
+  matrix 'real general' "2 2 1\n1 2 $value\n"
+  refused "bad.mtx:4: expected a finite value from 0 to 2^53, found \"1 2 $value\"" --pattern bad.mtx
+done
+matrix 'integer general' '4 4 1\n1 2 5\n'
+refused 'bad.mtx:3: expected at most 3 ranks, found 4' --pattern bad.mtx --ranks 3
+matrix 'integer general' '2 2 2\n1 2 5\n'
+refused 'bad.mtx:5: expected 2 entries, the file ends after 1' --pattern bad.mtx
+matrix 'integer general' '2 2 1\n1 2 5\n2 1 5\n'
+refused 'bad.mtx:5: expected 1 entries, found more' --pattern bad.mtx
+matrix 'integer general' '2 2 1\n1 3 5\n'
+refused 'bad.mtx:4: expected row and column from 1 to 2, found "1 3 5"' --pattern bad.mtx
+matrix 'integer general' '2 2 1\n0 1 5\n'
+refused 'bad.mtx:4: expected row and column from 1 to 2, found "0 1 5"' --pattern bad.mtx
+matrix 'integer general' '2 2 1\n1 2 5 6\n'
+refused 'bad.mtx:4: expected a finite value from 0 to 2^53, found "1 2 5 6"' --pattern bad.mtx
+matrix 'integer general' '2 2 2\n1 2 9007199254740992\n1 2 1\n'
+refused 'bad.mtx:6: expected a sum up to 2^53 in row 1, column 2' --pattern bad.mtx
+matrix 'integer general' '2 2\n'
+refused 'bad.mtx:3: expected the numbers of rows, columns and entries, found "2 2"' --pattern bad.mtx
+matrix 'integer general' '0 0 0\n'
+refused 'bad.mtx:3: expected the numbers of rows, columns and entries, found "0 0 0"' --pattern bad.mtx
+matrix 'integer symmetric' '2 2 0\n'
+refused 'bad.mtx:1: expected matrix coordinate integer|real general, found "%%MatrixMarket matrix coordinate integer..."' \
+  --pattern bad.mtx
+echo hello >bad.mtx
+refused 'bad.mtx:1: expected %%MatrixMarket matrix coordinate integer general, found "hello"' --pattern bad.mtx
+: >bad.mtx
+refused 'bad.mtx:1: expected %%MatrixMarket, the file is empty' --pattern bad.mtx
+matrix 'integer general' '2 2 1\n1 2 5\n'
+refused 'n.mtx:3: expected at most 2 ranks, found 27' --pattern bad.mtx --messages n.mtx
+matrix 'integer general' '27 27 1\n1 2 5\n'
+refused 'n.mtx: expected entries in the same places as bad.mtx' --pattern bad.mtx --messages n.mtx
+refused 'none.mtx: No such file or directory' --pattern none.mtx
+
+# What is wrong with the options.
+refused 'usage: hark sim --pattern NAME|FILE [OPTION]...'
+refused '--pattern: expected a file *.mtx or *.mtx.gz or the name of a pattern (hark help sim), found "walk"' --pattern walk --ranks 4
+refused 'ring: expected --ranks with it' --pattern ring
+refused 'nas-bt: expected a square number of ranks, found 1000' --pattern nas-bt --ranks 1000
+refused 'nas-sp: expected a square number of ranks, found 8' --pattern nas-sp --ranks 8
+for name in cg mg ft lu; do
+  refused "nas-$name: expected a power of two as number of ranks, found 48" --pattern nas-$name --ranks 48
+done
+refused '--messages: expected only with a matrix, found pattern ring' --pattern ring --ranks 4 --messages n.mtx
+refused 'leanmd: expected 1 to 512 cells on a side, found 513' --pattern leanmd --ranks 4 --cells 513
+refused 'openatom: expected groups of 1 to 4 processes, found 5' --pattern openatom --ranks 4 --cells 5
+refused '--ranks: expected 1 to 268435456, found "0"' --pattern ring --ranks 0
+refused '--ranks: expected 1 to 268435456, found "many"' --pattern ring --ranks many
+refused '--iterations: expected 1 to 1000000000, found "0"' --pattern ring --ranks 4 --iterations 0
+refused '--bytes: expected a number such as 8192 or 8K, found "8X"' --pattern ring --ranks 4 --bytes 8X
+refused '--latency: expected a time such as 100, 5us, 3ms or 1s, found "5 us"' --pattern ring --ranks 4 --latency '5 us'
+refused '--latency: expected a time such as 100, 5us, 3ms or 1s, found "99999999999s"' --pattern ring --ranks 4 --latency 99999999999s
+refused '--gap-per-byte: expected ns a byte such as 0.25, found "0.1234"' --pattern ring --ranks 4 --gap-per-byte 0.1234
+refused '--protocol: no protocol is named "walk"' --pattern ring --ranks 4 --protocol walk
+refused '--protocol: no protocol is named "recovery"' --pattern ring --ranks 4 --protocol recovery
+refused '--clusters: expected 1 to 4, or a file, found "5"' --pattern ring --ranks 4 --clusters 5
+refused '--clusters nofile: No such file or directory' --pattern ring --ranks 4 --clusters nofile
+printf '0-1\n3\n' >clusters
+refused 'clusters: expected every rank once, rank 2 is in no cluster' --pattern ring --ranks 4 --clusters clusters
+printf '0 2\n3 1\n' >clusters
+expect 0 'in 2 clusters' --pattern ring --ranks 4 --clusters clusters
+refused '--fail: expected RANK@ITERATION, from 1, or recovery@FRAME, found "3"' --pattern ring --ranks 4 --fail 3
+refused '--fail: expected RANK@ITERATION, from 1, or recovery@FRAME, found "3@0"' --pattern ring --ranks 4 --fail 3@0
+refused '--fail: expected ranks below 4, found 4' --pattern ring --ranks 4 --fail 4@2
+refused '--fail: expected iterations 1 to 10, found 11' --pattern ring --ranks 4 --fail 3@11
+refused '--fail: protocol none survives no failure' --pattern ring --ranks 4 --protocol none --fail 3@2
+refused '--mtbf: protocol none survives no failure' --pattern ring --ranks 4 --protocol none --mtbf 1s
+refused '--fail: protocol scmel has no recovery process' --pattern ring --ranks 4 --protocol scmel --fail recovery@2
+refused 'no such option: --walk' --pattern ring --walk
+refused '--ranks: needs a value' --pattern ring --ranks
+refused 'no argument is expected, found "x"' --pattern ring --ranks 4 x
+expect 2 '^hark sim: --json /nowhere/x: No such file or directory$' --pattern ring --ranks 4 --json /nowhere/x
+"$hark" help sim >out 2>&1
+if grep -q 'stencil2d' out && grep -q -- '--gap-per-byte' out; then good; else bad "help"; fi
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

@@ -1,0 +1,465 @@
+/* The simulator: its queue and log, the patterns against their formulas and against matrices of real programs, and
+ * runs of every protocol with failures. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/sim/parts.h"
+
+/* ---- parts
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Whatever is put, what comes out ascends, and what has one time keeps its order. */
+static void test_queue(void **state)
+{
+    (void)state;
+    struct sim_queue q = {0};
+    struct sim_event e = {0, 0};
+    uint64_t z = 1, put = 0, last = 0, number = 0, taken = 0;
+    while (taken < 200000) {
+        z = z * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        if ((z >> 60) < 8 && put < 200000) {
+            uint64_t ahead = z >> 33 & (z >> 59 & 1 ? 7 : 0xfffff);
+            assert_true(sim_queue_put(&q, q.now + ahead, put++));
+        } else if (q.total) {
+            assert_true(sim_queue_take(&q, &e));
+            assert_true(e.time >= last);
+            if (taken && e.time == last) assert_true(e.what > number);
+            last = e.time;
+            number = e.what;
+            taken++;
+        }
+    }
+    assert_int_equal(put, 200000);
+    assert_false(sim_queue_take(&q, &e));
+    sim_queue_free(&q);
+}
+
+static void test_arena(void **state)
+{
+    (void)state;
+    struct sim_arena a = {0};
+    for (uint64_t want = 1; want < 3000000; want += want / 3 + 1) {
+        uint64_t bytes = want, again = want;
+        uint8_t *at = sim_arena_take(&a, &bytes);
+        assert_non_null(at);
+        assert_true(bytes >= want && (want <= 64 || bytes <= want + want / 4 + 1));
+        memset(at, 0x5a, bytes);
+        sim_arena_give(&a, at, bytes);
+        assert_ptr_equal(sim_arena_take(&a, &again), at);
+    }
+    sim_arena_free(&a);
+}
+
+/* A log beside an array of lengths. */
+static void test_log(void **state)
+{
+    (void)state;
+    enum { LAST = 400 };
+    struct sim *s = calloc(1, sizeof *s);
+    struct sim_log l = {0}, copy;
+    uint64_t length[3][LAST + 1] = {{0}}, sum = 0, found;
+    assert_non_null(s);
+    for (uint64_t ssn = 1; ssn <= LAST; ssn++)
+        for (uint32_t peer = 0; peer < 3; peer++) {
+            struct hark_name n = {peer * 7, 0, HARK_OUT, HARK_PROCESS, ssn};
+            length[peer][ssn] = peer == 0 ? 8 : ssn / 5 % 3 * 100 + peer;
+            sum += length[peer][ssn];
+            assert_true(sim_log_retain(s, &l, &n, length[peer][ssn]));
+        }
+    for (uint64_t upto = 0; upto <= LAST; upto += 33) {
+        for (uint32_t peer = 0; peer < 3; peer++) {
+            struct hark_name n = {peer * 7, 0, HARK_OUT, HARK_PROCESS, upto};
+            sim_log_trim(&l, &n);
+            for (uint64_t ssn = 1; ssn <= upto; ssn++) {
+                sum -= length[peer][ssn];
+                length[peer][ssn] = 0;
+            }
+        }
+        assert_int_equal(l.bytes, sum);
+        assert_true(sim_log_copy(s, &copy, &l));
+        for (uint32_t peer = 0; peer < 3; peer++)
+            for (uint64_t ssn = 1; ssn <= LAST; ssn++) {
+                assert_int_equal(sim_log_length(&copy, peer * 7, 0, ssn, &found), ssn > upto);
+                if (ssn > upto) assert_int_equal(found, length[peer][ssn]);
+            }
+        sim_log_free(s, &copy);
+    }
+    sim_log_free(s, &l);
+    sim_arena_free(&s->arena);
+    free(s);
+}
+
+/* ---- patterns
+ * --------------------------------------------------------------------------------------------------------- */
+
+static struct sim_pattern open_pattern(const char *name, uint32_t ranks)
+{
+    static struct sim_pattern p;
+    char error[SIM_ERROR] = "";
+    struct sim_pattern_options o = {
+        .name = name, .ranks = ranks, .bytes = 1000, .degree = 3, .cells = 3, .atoms = 10, .planes = 4, .seed = 5};
+    if (sim_pattern_open(&p, &o, error) < 0) fail_msg("%s", error);
+    return p;
+}
+
+/* Everything that is sent is received on its channel, with its length, in its order; how many in an iteration. */
+static uint64_t matched(const struct sim_pattern *p, uint32_t iteration, uint64_t part[3])
+{
+    uint64_t n = p->ranks, messages = 0;
+    uint64_t *sent = calloc(n * n, sizeof *sent), *sum = calloc(n * n, sizeof *sum);
+    struct sim_op op;
+    assert_true(sent && sum);
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t r = 0; r < n; r++)
+            for (uint64_t at = sim_pattern_op(p, r, iteration, 0, &op); op.kind != SIM_END;
+                 at = sim_pattern_op(p, r, iteration, at, &op)) {
+                if (op.kind != (pass ? SIM_RECEIVE : SIM_SEND)) continue;
+                assert_true(op.peer < n && op.peer != r);
+                uint64_t channel = pass ? op.peer * n + r : r * n + op.peer;
+                uint64_t place = pass ? sent[channel]-- : ++sent[channel];
+                if (pass) assert_true(place > 0);
+                sum[channel] += pass ? -(op.length + op.part) : op.length + op.part;
+                if (!pass) part[op.part]++;
+                messages += !pass;
+            }
+    for (uint64_t k = 0; k < n * n; k++)
+        assert_true(sent[k] == 0 && sum[k] == 0);
+    free(sent);
+    free(sum);
+    return messages;
+}
+
+static uint64_t messages_of(const char *name, uint32_t ranks, uint64_t part[3])
+{
+    struct sim_pattern p = open_pattern(name, ranks);
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < 3; k++) {
+        memset(part, 0, 3 * sizeof *part);
+        n = matched(&p, k, part);
+    }
+    sim_pattern_close(&p);
+    return n;
+}
+
+static void test_counts(void **state)
+{
+    (void)state;
+    uint64_t part[3];
+    for (uint32_t n = 1; n <= 70; n++) {
+        uint32_t x = 1, z = 1, y;
+        for (uint32_t k = 1; k * k <= n; k++)
+            if (n % k == 0) x = k;
+        y = n / x;
+        assert_int_equal(messages_of("stencil2d", n, part), 2 * ((x - 1) * y + x * (y - 1)));
+        for (uint32_t k = 1; k * k * k <= n; k++)
+            if (n % k == 0) z = k;
+        for (uint32_t k = x = 1; k * k <= n / z; k++)
+            if (n / z % k == 0) x = k;
+        y = n / z / x;
+        assert_int_equal(
+            messages_of("stencil3d", n, part), 2 * ((x - 1) * y * z + x * (y - 1) * z + x * y * (z - 1)));
+        assert_int_equal(messages_of("ring", n, part), n > 1 ? n : 0);
+        assert_int_equal(messages_of("alltoall", n, part), n * (n - 1));
+        assert_true(messages_of("random", n, part) <= 3 * n);
+    }
+    assert_true(messages_of("random", 64, part) > 150);
+    for (uint32_t q = 1; q <= 8; q++) {
+        assert_int_equal(messages_of("nas-bt", q * q, part), q > 1 ? q * q * (6 + 6 * (q - 1)) : 0);
+        assert_int_equal(messages_of("nas-sp", q * q, part), q > 1 ? q * q * (6 + 6 * (q - 1)) : 0);
+    }
+    for (uint32_t k = 0; k <= 6; k++) {
+        uint32_t n = 1u << k, x = 1u << k / 2, y = n / x, l = k - k / 2;
+        uint32_t diagonal = k % 2 ? 2u << k / 2 : 1u << k / 2; /* their transposed self */
+        assert_int_equal(messages_of("nas-cg", n, part), 3 * n * l + n - diagonal);
+        assert_int_equal(messages_of("nas-ft", n, part), n * (n - 1));
+        uint32_t edges = (x - 1) * y + x * (y - 1);
+        assert_int_equal(messages_of("nas-lu", n, part), 4 * edges * 2 + 2 * edges);
+    }
+    /* 6 faces on each of 6 levels; half of the processes a side on the next: 8 of 64, three exchanges of two */
+    assert_int_equal(messages_of("nas-mg", 64, part), 64 * 6 * 6 + 8 * 6);
+    assert_int_equal(messages_of("nas-mg", 1, part), 0);
+}
+
+/* Of multicasts and reductions: one message for each edge of a tree between two processes. */
+static void test_trees(void **state)
+{
+    (void)state;
+    uint64_t part[3];
+    for (uint32_t n = 3; n <= 40; n++) {
+        uint32_t groups = (n + 2) / 3;
+        assert_int_equal(messages_of("openatom", n, part), 3 * (n - groups));
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(part[k], n - groups);
+    }
+    for (uint32_t n = 1; n <= 64; n *= 2) {
+        uint64_t all = messages_of("leanmd", n, part);
+        assert_int_equal(part[SIM_POINT], 0);
+        assert_int_equal(part[SIM_MULTICAST], part[SIM_REDUCTION]);
+        assert_true(all <= 2 * 27 * 27);
+        if (n == 1) assert_int_equal(all, 0);
+        if (n == 64) assert_true(all > 2 * 27 * 25);
+    }
+}
+
+/* The places that have entries, the diagonal left out, are those of the benchmark's own messages. */
+static void test_matrices(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cg", "bt", "lu", "mg"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && HARK_ZLIB; i++) {
+        char path[256], name[16], error[HARK_MATRIX_ERROR];
+        struct hark_matrix m;
+        struct sim_op op;
+        uint64_t entries = 0, places = 0;
+        uint8_t seen[64][64] = {{0}};
+        bool is;
+        snprintf(path, sizeof path, "%s/npb-%s.B.64.p2p.mtx.gz", HARK_TEST_PATTERNS, names[i]);
+        snprintf(name, sizeof name, "nas-%s", names[i]);
+        if (hark_matrix_read(&m, path, 0, error) < 0) fail_msg("%s", error);
+        struct sim_pattern p = open_pattern(name, 64);
+        for (uint32_t r = 0; r < 64; r++) {
+            for (uint64_t k = m.first[r]; k < m.first[r + 1]; k++)
+                entries += m.column[k] != r;
+            for (uint64_t at = sim_pattern_op(&p, r, 0, 0, &op); op.kind != SIM_END;
+                 at = sim_pattern_op(&p, r, 0, at, &op)) {
+                if (op.kind != SIM_SEND || seen[r][op.peer]) continue;
+                seen[r][op.peer] = 1;
+                places++;
+                (void)hark_matrix_at(&m, r, op.peer, &is);
+                if (!is) fail_msg("%s: %u sends to %u", name, r, op.peer);
+            }
+        }
+        assert_int_equal(places, entries);
+        sim_pattern_close(&p);
+        hark_matrix_free(&m);
+    }
+}
+
+/* ---- runs
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static struct sim_options usual(
+    const struct hark_protocol *protocol, const struct sim_pattern *p, const struct hark_clusters *c)
+{
+    return (struct sim_options){.protocol = protocol,
+        .pattern = p,
+        .clusters = c,
+        .iterations = 8,
+        .every = 2,
+        .generations = 2,
+        .copies = 3,
+        .latency = 1000,
+        .overhead = 200,
+        .gap = 100,
+        .gap_per_byte = 100,
+        .compute = 5000,
+        .jitter = 3000,
+        .checkpoint = 4000,
+        .detect = 9000,
+        .restart = 30000,
+        .service = 2000,
+        .seed = 3,
+        .ask = 211};
+}
+
+static struct sim_result run(const struct sim_options *o)
+{
+    char error[SIM_ERROR * 4];
+    struct sim_result r;
+    if (sim_run(&r, o, error) < 0) fail_msg("%s: %s", o->protocol->name, error);
+    return r;
+}
+
+/* What one failure, two at once, one in the recovery of another, failures by chance come to: the ends without
+ * failures. */
+static uint32_t by_chance; /* failures */
+
+static void with_failures(const struct hark_protocol *protocol, const char *name, uint32_t ranks)
+{
+    const struct sim_fail fails[] = {{2, 3}, {5, 3}, {2, 6}, {0, 0}, {HARK_RECOVERY, 3}};
+    uint32_t rolled[] = {[HARK_ROLLS_PROCESS] = 1, [HARK_ROLLS_GROUP] = 0, [HARK_ROLLS_ALL] = ranks};
+    struct sim_pattern p = open_pattern(name, ranks);
+    struct hark_clusters c;
+    assert_int_equal(hark_clusters_blocks(&c, ranks, 3), 0);
+    for (uint32_t r = 0; r < ranks; r++)
+        rolled[HARK_ROLLS_GROUP] += c.of[r] == c.of[2];
+    struct sim_options o = usual(protocol, &p, &c);
+    struct sim_result calm = run(&o), again = run(&o);
+    assert_int_equal(calm.messages, calm.wanted);
+    assert_int_equal(calm.deliveries, calm.wanted);
+    assert_int_equal(calm.time, again.time);
+    assert_int_equal(calm.control, again.control);
+    sim_result_free(&again);
+    if (protocol->rolls) assert_true(calm.checkpoints >= ranks);
+    for (uint32_t k = 1; protocol->rolls && k <= 6; k++) {
+        struct sim_options with = o;
+        with.fail = k == 5 ? &fails[3] : fails;
+        with.fails = k < 4 ? k : k == 5 ? 1u + protocol->recovery : 0;
+        with.seed = ranks + k; /* other times, the same ends */
+        if (k == 6) with.mtbf = calm.time / 2;
+        struct sim_result r = run(&with), same = run(&with);
+        assert_int_equal(r.digest, calm.digest);
+        assert_int_equal(r.time, same.time);
+        assert_int_equal(r.messages, same.messages);
+        assert_int_equal(r.control, same.control);
+        assert_int_equal(r.events, same.events);
+        assert_true(k == 6 || r.failures == with.fails);
+        if (k == 1) {
+            assert_int_equal(r.recoveries, 1);
+            assert_int_equal(r.recovery[0].ranks, rolled[protocol->rolls]);
+            assert_true(r.recovery[0].over > r.recovery[0].announced && r.recovery[0].caught_up > r.recovery[0].died);
+            assert_true(r.recovery[0].lost_most > 0 && r.recovery[0].lost >= r.recovery[0].lost_most);
+            assert_int_equal(r.recovery[0].announced - r.recovery[0].died, with.detect);
+            assert_int_equal(r.recovery[0].restarted - r.recovery[0].announced, with.restart);
+        }
+        if (k == 6) by_chance += r.failures;
+        sim_result_free(&r);
+        sim_result_free(&same);
+    }
+    sim_result_free(&calm);
+    hark_clusters_free(&c);
+    sim_pattern_close(&p);
+}
+
+static void test_protocols(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t ranks;
+    } patterns[] = {
+        {"stencil2d", 12}, {"random", 9}, {"leanmd", 6}, {"openatom", 15}, {"nas-lu", 8}, {"alltoall", 9}};
+    const struct hark_protocol *protocol;
+    for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) {
+        if (protocol == hark_protocol_named("recovery")) continue;
+        for (size_t k = 0; k < sizeof patterns / sizeof patterns[0]; k++)
+            with_failures(protocol, patterns[k].name, patterns[k].ranks);
+    }
+    assert_true(by_chance > 10);
+}
+
+/* Two protocols come to one end; what is logged is what passes between clusters, or everything. */
+static void test_figures(void **state)
+{
+    (void)state;
+    struct sim_pattern p = open_pattern("ring", 12);
+    struct hark_clusters c;
+    assert_int_equal(hark_clusters_blocks(&c, 12, 4), 0);
+    struct sim_options o = usual(hark_protocol_named("none"), &p, &c);
+    o.every = 0;
+    struct sim_result none = run(&o);
+    o.protocol = hark_protocol_named("hydee");
+    struct sim_result hydee = run(&o);
+    o.protocol = hark_protocol_named("scmel");
+    struct sim_result scmel = run(&o);
+    assert_int_equal(none.digest, hydee.digest);
+    assert_int_equal(none.digest, scmel.digest);
+    assert_int_equal(none.messages, 12 * 8);
+    assert_int_equal(none.bytes, 12 * 8 * 1000);
+    assert_int_equal(none.logged, 0);
+    assert_int_equal(hydee.logged, 4 * 8);
+    assert_int_equal(hydee.log_bytes, 4 * 8 * 1000);
+    assert_int_equal(hydee.log_bytes_peak, 4 * 8 * 1000);
+    assert_int_equal(hydee.log_bytes_most, 8 * 1000);
+    assert_int_equal(hydee.piggyback_bytes, 12 * 8 * 16);
+    assert_int_equal(scmel.logged, 12 * 8);
+    assert_int_equal(scmel.determinants_created, 12 * 8);
+    assert_true(scmel.determinants_piggybacked > 0 && none.determinants_created == 0);
+    assert_int_equal(none.control, 0);
+    sim_result_free(&none);
+    sim_result_free(&hydee);
+    sim_result_free(&scmel);
+    hark_clusters_free(&c);
+    sim_pattern_close(&p);
+}
+
+/* LogGP: a message of process 0 is with process 1 after o + L + (32 + k) G, and taken in o. */
+static void test_time(void **state)
+{
+    (void)state;
+    struct sim_pattern p = open_pattern("ring", 2);
+    struct hark_clusters c;
+    assert_int_equal(hark_clusters_blocks(&c, 2, 2), 0);
+    struct sim_options o = usual(hark_protocol_named("none"), &p, &c);
+    o.iterations = 1;
+    o.every = 0;
+    o.jitter = 0;
+    struct sim_result r = run(&o);
+    assert_int_equal(r.time, 5000 + 200 + 1000 + (1000 + HARK_WIRE_HEAD) * 100 / 1000 + 200);
+    sim_result_free(&r);
+    hark_clusters_free(&c);
+    sim_pattern_close(&p);
+}
+
+/* ---- what goes wrong is noticed
+ * ---------------------------------------------------------------------------------------- */
+
+static uint64_t op_missing(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+{
+    (void)p;
+    *op = (struct sim_op){.kind = place == 0 && rank == 1 && iteration == 2 ? SIM_RECEIVE : SIM_END};
+    return place + 1;
+}
+
+static uint64_t op_longer(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+{
+    (void)p;
+    (void)iteration;
+    *op = (struct sim_op){.kind = place  ? SIM_END
+                                  : rank ? SIM_RECEIVE
+                                         : SIM_SEND,
+        .peer = 1 - rank,
+        .length = 8 + rank};
+    return place + 1;
+}
+
+static uint64_t op_more(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+{
+    (void)p;
+    (void)iteration;
+    *op = (struct sim_op){.kind = place || rank ? SIM_END : SIM_SEND, .peer = 1, .length = 8};
+    return place + 1;
+}
+
+static void wrong(
+    uint64_t (*op)(const struct sim_pattern *, uint32_t, uint32_t, uint64_t, struct sim_op *), const char *said)
+{
+    const struct sim_maker maker = {"wrong", "", NULL, op};
+    struct sim_pattern p = {.maker = &maker, .ranks = 2};
+    char error[SIM_ERROR * 4];
+    struct hark_clusters c;
+    struct sim_result r;
+    assert_int_equal(hark_clusters_blocks(&c, 2, 2), 0);
+    struct sim_options o = usual(hark_protocol_named("hydee"), &p, &c);
+    assert_int_equal(sim_run(&r, &o, error), -1);
+    if (strstr(error, said) == NULL) fail_msg("expected \"%s\", found \"%s\"", said, error);
+    sim_result_free(&r);
+    hark_clusters_free(&c);
+}
+
+static void test_wrong(void **state)
+{
+    (void)state;
+    wrong(op_missing, "process 1, iteration 3: waits for a message from 0");
+    wrong(op_longer, "I4: process 1 has not delivered what its program receives without failures");
+    wrong(op_more, "process 1, at the end: a message of 0 was handed up that its program does not receive");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_queue), cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_log), cmocka_unit_test(test_counts), cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_matrices), cmocka_unit_test(test_protocols), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_time), cmocka_unit_test(test_wrong)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
