@@ -276,7 +276,7 @@ static void perform_rare(struct sim *s, uint32_t who, const struct hark_effect *
         if (p->state == STATE_CALL) p->state = STATE_READY;
         break;
     case HARK_ROLLBACK:
-        if (sim_protocol(s, who)->keeps) sim_keep(s, p);
+        if (sim_protocol(s, who)->traits & HARK_TRAIT_KEEPS) sim_keep(s, p);
         sim_rolled_back(s, who);
         break;
     case HARK_SUPPRESS: s->r->suppressed++; break;
