@@ -46,8 +46,10 @@ static void sink_arrived(void *self, const struct hark_frame *f, const void *pay
         if (f->header.length >= 2 && f->header.at[1] == DRIVER_WANTED && d->hooks.wanted) d->hooks.wanted(d->hooks.self);
         return;
     }
-    /* Who speaks is what the transport has proved, not what the header says. */
-    if (f->header.length < HARK_WIRE_HEAD || hark_get32(f->header.at + 4) != f->from) {
+    /* Who speaks is what the transport has proved, not what the header says; but messages to a group are passed on. */
+    bool whole = f->header.length >= HARK_WIRE_HEAD;
+    bool passed_on = whole && d->protocol->traits & HARK_TRAIT_GROUPS && is_app(f) && hark_get16(f->header.at + 2) != 0;
+    if (!whole || (hark_get32(f->header.at + 4) != f->from && !passed_on)) {
         driver_count(&d->figures->refused, 1);
         return;
     }
@@ -261,7 +263,7 @@ void driver_hold(struct hark_driver *d, struct subject *s)
             driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
             return;
         }
-        *h = (struct held){.from = s->frame->from, .header_length = s->frame->header.length, .tag = s->tag,
+        *h = (struct held){.from = hark_get32(s->frame->header.at + 4), .header_length = s->frame->header.length, .tag = s->tag,
             .length = s->length, .payload = copy};
         memcpy(h->header, s->frame->header.at, h->header_length);
         if (s->length) memcpy(copy, s->arrived, s->length);

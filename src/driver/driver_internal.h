@@ -12,7 +12,7 @@
 #define DRIVER_KIND 0xff
 enum { DRIVER_WANTED = 1 };
 
-enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG, FROM_COPY, FROM_LENT };
+enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG, FROM_COPY, FROM_LENT, FROM_ARRIVED };
 
 /* Of frames longer than this a transport may keep what it was pointed to between two calls of send(): they are
  * never given from memory that could move, as the stack and the log do. */

@@ -70,13 +70,13 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
     *o = (struct outgoing){.frame = *f, .from = from, .name = *name};
     memcpy(o->header, f->header.at, f->header.length);
     o->frame.header.at = o->header;
-    if (from == FROM_LOG && f->part[0].length > LONG_PAYLOAD) {
-        o->copy = malloc(f->part[0].length);
+    if (from == FROM_ARRIVED || (from == FROM_LOG && f->part[0].length > LONG_PAYLOAD)) {
+        o->copy = malloc(f->part[0].length + 1);
         if (o->copy == NULL) {
             free(o);
             return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
         }
-        memcpy(o->copy, f->part[0].at, f->part[0].length);
+        if (f->part[0].length) memcpy(o->copy, f->part[0].at, f->part[0].length);
         o->frame.part[0].at = o->copy;
         o->from = FROM_COPY;
     }
@@ -125,8 +125,8 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
     struct hark_outgoing f = {.to = x->peer, .inc = x->inc, .header = x->header};
     enum payload_from from = FROM_NOTHING;
     if (x->name.ssn) {
-        from = x->replay ? FROM_LOG : FROM_CALLER;
-        if (x->peer == d->me && !x->replay) return to_myself(d, x, subject);
+        from = x->name.way == HARK_IN ? FROM_ARRIVED : x->replay ? FROM_LOG : FROM_CALLER;
+        if (x->peer == d->me && from == FROM_CALLER) return to_myself(d, x, subject);
         int32_t tag = subject->tag;
         if (from == FROM_LOG) {
             int status = driver_in_log(d, &x->name, &f.part[0]);
@@ -137,6 +137,9 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
                 from = FROM_LENT;
                 f.keep = (void *)(uintptr_t)f.part[0].at;
             }
+        } else if (from == FROM_ARRIVED) { /* passed on */
+            f.part[0].at = subject->held ? subject->held->payload : subject->arrived;
+            f.part[0].length = subject->length;
         } else {
             if (better_kept(d, x, subject)) {
                 int status = driver_reserve(d, &x->name, subject, &f.keep);

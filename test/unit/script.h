@@ -30,11 +30,14 @@ static struct script {
         uint8_t payload[64];
     } sent[64];
     uint8_t *keep;
+    uint8_t header[128]; /* of the last frame taken */
+    struct hark_sink sink; /* to let frames arrive */
 } script;
 
 static int script_open(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
 {
-    (void)config, (void)error;
+    (void)error;
+    script.sink = config->sink;
     *t = &script.head;
     return HARK_T_OK;
 }
@@ -65,6 +68,7 @@ static int script_send(struct hark_transport *t, struct hark_outgoing *frame)
     if (script.taken < 64) {
         struct sent *s = &script.sent[script.taken];
         *s = (struct sent){frame->to, (uint32_t)frame->part[0].length, frame->header.at[1], {0}};
+        memcpy(script.header, frame->header.at, frame->header.length < 128 ? frame->header.length : 128);
         if (s->length) memcpy(s->payload, frame->part[0].at, s->length < 64 ? s->length : 64);
     }
     script.taken++;

@@ -82,6 +82,14 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
         s->line = earlier->line;
         return HARK_OK;
     }
+    case HARK_ARRIVE: { /* to a child, then handed up */
+        struct hark_head h;
+        if (hark_head_get(&h, event->u.frame.header, KIND_STUB) < 0) return HARK_EFRAME;
+        name = (struct hark_name){h.src, CTX, HARK_IN, HARK_PROCESS, h.ssn};
+        hark_emit(fx, HARK_HANDUP);
+        to_child(s, fx, 3, &name, false);
+        return HARK_OK;
+    }
     case HARK_QUIET: hark_emit(fx, HARK_COMBINE)->name = name; return HARK_OK;
     case HARK_COMBINED:
         hark_emit(fx, HARK_TRIM)->name = event->u.combined.name; /* the result has come: this entry alone may go */
@@ -90,7 +98,7 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
     }
 }
 
-static const struct hark_protocol stub = {.name = "stub", .kind = KIND_STUB, .rolls = HARK_ROLLS_PROCESS, .shape = &stub_shape,
+static const struct hark_protocol stub = {.name = "stub", .kind = KIND_STUB, .rolls = HARK_ROLLS_PROCESS, .traits = HARK_TRAIT_GROUPS, .shape = &stub_shape,
     .size = stub_size, .init = stub_init, .step = stub_step, .names = hark_none_names, .violated = hark_none_violated};
 
 /* ---- the embedder ---------------------------------------------------------------------------------------------- */
@@ -110,11 +118,19 @@ static void on_combine(void *self, const struct hark_name *name)
     combining = *name;
 }
 
+static char handed_up[64];
+
+static void on_handup(void *self, struct hark_message *m)
+{
+    (void)self;
+    memcpy(handed_up, m->payload, m->length < sizeof handed_up ? m->length : sizeof handed_up);
+}
+
 static struct hark_driver *open_driver(void)
 {
     char error[256];
     struct hark_driver *d;
-    struct hark_driver_config c = {.protocol = &stub, .transport = &plain, .hooks = {.rollback = on_rollback, .combine = on_combine}};
+    struct hark_driver_config c = {.protocol = &stub, .transport = &plain, .hooks = {.rollback = on_rollback, .combine = on_combine, .handup = on_handup}};
     c.core.ranks = 8;
     memset(&script, 0, sizeof script);
     script.head.ops = &plain;
@@ -193,6 +209,39 @@ static void a_combination_is_answered(void **state)
     hark_driver_close(d);
 }
 
+/* What comes from the root by way of another is passed on, with its tag, and handed up; also when the child's frame has to
+ * wait, and what it came in is gone. */
+static void an_arrival_is_passed_on(void **state)
+{
+    (void)state;
+    static char text[40000];
+    for (int again = 0; again < 2; again++) {
+        for (uint32_t length = 7; length <= sizeof text; length += (uint32_t)sizeof text - 7) {
+            struct hark_driver *d = open_driver();
+            uint8_t header[HARK_WIRE_HEAD + 8] = {0};
+            struct hark_head h = {KIND_STUB, HARK_APP, CTX, 1, 0, 0, 0, 0, 9};
+            struct hark_frame f = {.from = 2, .header = {header, sizeof header}, .length = length};
+            hark_head_put(header, &h);
+            hark_put32(header + HARK_WIRE_HEAD, 77);
+            memcpy(text, "hello!", 7);
+            script.again = again;
+            script.sink.arrived(script.sink.self, &f, text);
+            memset(text, 'x', 7);
+            while (script.taken < 1) assert_true(hark_driver_poll(d) >= 0);
+            assert_int_equal(script.sent[0].to, 3);
+            assert_int_equal(script.sent[0].length, length);
+            assert_string_equal((char *)script.sent[0].payload, "hello!");
+            assert_string_equal(handed_up, "hello!");
+            assert_int_equal(hark_get32(script.header + HARK_WIRE_HEAD), 77);
+            assert_int_equal(hark_driver_figures(d)->refused, 0);
+            hark_put16(header + 2, 0); /* a message to one process is of whom it says */
+            script.sink.arrived(script.sink.self, &f, text);
+            assert_int_equal(hark_driver_figures(d)->refused, 1);
+            hark_driver_close(d);
+        }
+    }
+}
+
 /* The survivor ends, its snapshot lives on: the new incarnation has the checkpoint's numbers and the earlier one's line. */
 static void a_survivor_rolls_back(void **state)
 {
@@ -223,6 +272,7 @@ static void a_survivor_rolls_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_group_is_one_entry), cmocka_unit_test(a_send_waits_for_all),
-        cmocka_unit_test(a_combination_is_answered), cmocka_unit_test(a_survivor_rolls_back)};
+        cmocka_unit_test(a_combination_is_answered), cmocka_unit_test(a_survivor_rolls_back),
+        cmocka_unit_test(an_arrival_is_passed_on)};
     return cmocka_run_group_tests_name("stubs", tests, NULL, NULL);
 }
