@@ -82,6 +82,26 @@ static inline bool hark_runs_next(const struct hark *p, const struct hark_pool *
     return false;
 }
 
+/* The value at ssn; 0 if none is known. *last, to which the caller asks, comes down to where that ends. */
+static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q,
+    uint64_t ssn, uint64_t *last)
+{
+    struct hark_runs r = hark_runs_begin(p, pool, q, ssn, *last);
+    uint64_t first, until, value;
+    if (!hark_runs_next(p, pool, q, &r, &first, &until, &value)) return 0;
+    *last = first == ssn ? until : first - 1;
+    return first == ssn ? value : 0;
+}
+
+/* Forgets all behind ssn. */
+static inline void hark_runs_cut(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn)
+{
+    struct hark_place at = hark_queue_begin(q);
+    uint32_t keep = 0;
+    for (const uint64_t *row; (row = hark_queue_next(p, pool, q, &at)) != NULL && row[0] <= ssn;) keep++;
+    hark_queue_cut(p, pool, q, keep);
+}
+
 /* Writes `phase` over first .. last of a range that ends at `end`; runs + 2 may be added, reserved. */
 static inline void hark_runs_write(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t first,
     uint64_t last, uint64_t phase, uint64_t end)
