@@ -202,7 +202,9 @@ enum hark_effect_type {
 /* Facts that PERSIST hands to the failure service; it refuses those of an older `re`. */
 enum {
     HARK_FACT_WAVE = 1, /* group `peer` commits checkpoint wave `id` */
-    HARK_FACT_DONE = 2  /* recovery of rank `peer` is over (HARK_RECOVERY: of all): out of D */
+    HARK_FACT_DONE = 2, /* recovery of rank `peer` is over (HARK_RECOVERY: of all): out of D */
+    HARK_FACT_BACK = 3, /* rank `peer` goes back to its checkpoint `id` too, by the recovery line: into D */
+    HARK_FACT_LINE = 4  /* the same, and it is the last: a new announcement */
 };
 
 struct hark_effect {
@@ -262,6 +264,7 @@ struct hark_config {
     uint32_t flags;
     const struct hark_tree *trees; /* camel: the groups, by ctx ascending, the same everywhere; read by init only */
     uint32_t tree_count;
+    uint64_t epoch;                 /* sendet: the first epoch; 0 stands for 1 */
 };
 
 /* ---- the uniform door ------------------------------------------------------------------------- */
@@ -288,8 +291,9 @@ enum {
     HARK_TRAIT_KEEPS = 1, /* who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
     HARK_TRAIT_GROUPS = 2 /* sends to groups */
 };
-/* Who goes back when a process fails. */
-enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_GROUP = 2, HARK_ROLLS_ALL = 3 };
+/* Who goes back when a process fails. LINE: it alone, each process being a group of its own, and then whom the recovery
+ * process names (HARK_FACT_BACK); and when another one fails before recovery is over, all of D again. */
+enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_GROUP = 2, HARK_ROLLS_ALL = 3, HARK_ROLLS_LINE = 4 };
 
 struct hark_protocol {
     const char *name;

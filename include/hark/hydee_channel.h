@@ -63,14 +63,6 @@ static inline struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s
 
 /* ---- headers and digests ------------------------------------------------------------------------------------------ */
 
-/* Any mixing will do that depends on order, ssn and length; (8.9 of the rules). */
-static inline uint64_t hark_digest_mix(uint64_t running, uint64_t ssn, uint64_t length, uint64_t digest)
-{
-    uint64_t x = (running ^ digest) * UINT64_C(0x9e3779b97f4a7c15) + ssn * UINT64_C(0xbf58476d1ce4e5b9) + length;
-    x ^= x >> 29;
-    return x ? x : 1;
-}
-
 /* The header of message ssn, `length` bytes; of the exact gate's part it writes nothing. */
 static inline struct hark_effect *hark_hydee_transmit_as(struct hark_hydee *s, const struct hark_hydee_channel *c,
     uint64_t ssn, uint64_t phase, uint64_t digest, uint32_t length, struct hark_effects *fx)

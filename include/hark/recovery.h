@@ -1,4 +1,4 @@
-/* recovery.h: the recovery process of HydEE, behind the address HARK_RECOVERY.
+/* recovery.h: the recovery process of hydee and sendet, behind the address HARK_RECOVERY.
  *
  * A. Guermouche, T. Ropars, M. Snir, F. Cappello: HydEE: Failure Containment without Event Logging for
  * Large Scale Send-Deterministic MPI Applications. IPDPS 2012. Algorithm 4.
@@ -13,10 +13,15 @@
  *
  * Soft state: a new one needs only FAILED with a new epoch, and everybody reports again (E22). It ends a
  * recovery when every process says that its delayed and replayed messages have left (DRAINED).
+ *
+ * Whom it serves it knows by their frames. Reports of sendet have rows for the recovery line too (line.h): if that
+ * leads further back than D is, the failure service is told who goes where, and announces them like a failure; then all
+ * report again. So the phases begin only when D and the line are the same, and of the line nobody else need hear.
  */
 #ifndef HARK_RECOVERY_H
 #define HARK_RECOVERY_H
 
+#include "line.h"
 #include "past.h"
 
 #ifdef __cplusplus
@@ -24,13 +29,15 @@ extern "C" {
 #endif
 
 #define HARK_KIND_HYDEE 3
-#define HARK_KIND_RECOVERY 4 /* of the block; its frames are HydEE's */
+#define HARK_KIND_RECOVERY 4 /* of the block; its frames are those of the members */
+#define HARK_KIND_SENDET 8
 
 enum { /* control frames between members and the recovery process, and among members */
     HARK_H_POS = 16, HARK_H_ORPH, HARK_H_REPORT, HARK_H_RELEASE, HARK_H_NOTIFY, HARK_H_DRAINED, HARK_H_RECDONE,
-    HARK_H_GC
+    HARK_H_GC, HARK_H_ACK, HARK_H_EPOCH, HARK_H_MIN
 };
-static const char *const hark_hydee_frames[] = {"POS", "ORPH", "REPORT", "RELEASE", "NOTIFY", "DRAINED", "RECDONE", "GC"};
+static const char *const hark_hydee_frames[] = {"POS", "ORPH", "REPORT", "RELEASE", "NOTIFY", "DRAINED", "RECDONE", "GC", "ACK",
+    "EPOCH", "MIN"};
 
 #define HARK_R_EXACT 2u /* in the control word of a REPORT: its rows have numbers, for the exact gate */
 
@@ -63,13 +70,17 @@ struct hark_recovery {
     uint32_t exact;      /* 1: the members have the exact gate (past.h) */
     uint32_t change;     /* RELEASE tells the frontier of process change - 1; 0: of all */
     uint32_t listing;    /* ... from this row on */
+    uint32_t member;     /* kind of whom it serves; 0: nobody has said anything yet */
+    uint32_t pad;
+    struct hark_line line; /* sendet */
+    struct hark_table down; /* D */
     struct hark_table incs;
     struct hark_table reported; /* hark_range */
     struct hark_table partial;
     struct hark_table orphans;
     struct hark_table frontier; /* hark_entry: exact gate: the first orphan of each process not yet sent again */
 };
-enum { HARK_R_CALM = 0, HARK_R_COLLECTING, HARK_R_RELEASING, HARK_R_DRAINING, HARK_R_DONE };
+enum { HARK_R_CALM = 0, HARK_R_COLLECTING, HARK_R_RELEASING, HARK_R_DRAINING, HARK_R_DONE, HARK_R_LINING };
 
 static const struct hark_field hark_orphan_fields[] = {HARK_FIELD(struct hark_orphan, src, "i"),
     HARK_FIELD(struct hark_orphan, dst, "j"), HARK_FIELD(struct hark_orphan, ctx, "ctx"),
@@ -83,7 +94,8 @@ static const struct hark_field hark_recovery_fields[] = {HARK_FIELD(struct hark_
     HARK_FIELD(struct hark_recovery, offer, ""), HARK_FIELD(struct hark_recovery, tell, ""),
     HARK_FIELD(struct hark_recovery, told, ""), HARK_FIELD(struct hark_recovery, drained, "DRAINED"),
     HARK_FIELD(struct hark_recovery, exact, ""), HARK_FIELD(struct hark_recovery, change, ""),
-    HARK_FIELD(struct hark_recovery, listing, "")};
+    HARK_FIELD(struct hark_recovery, listing, ""), HARK_FIELD(struct hark_recovery, member, ""),
+    HARK_LINE_FIELDS(struct hark_recovery)};
 static const struct hark_rows hark_recovery_rows[] = {
     {"incarnations", "", (uint16_t)offsetof(struct hark_recovery, incs), sizeof(struct hark_incarnation), 2,
         hark_incarnation_fields},
@@ -94,9 +106,11 @@ static const struct hark_rows hark_recovery_rows[] = {
     {"orphans", "NbOrphPhase", (uint16_t)offsetof(struct hark_recovery, orphans), sizeof(struct hark_orphan), 7,
         hark_orphan_fields},
     {"frontier", "", (uint16_t)offsetof(struct hark_recovery, frontier), sizeof(struct hark_entry), 3,
-        hark_entry_fields}};
+        hark_entry_fields},
+    {"down", "D", (uint16_t)offsetof(struct hark_recovery, down), sizeof(struct hark_rank), 1, hark_rank_fields},
+    HARK_LINE_TABLES(struct hark_recovery)};
 HARK_FN bool hark_recovery_accept(struct hark *p);
-static const struct hark_shape hark_recovery_shape = {"recovery", 2, HARK_COUNT(hark_recovery_fields),
+static const struct hark_shape hark_recovery_shape = {"recovery", 3, HARK_COUNT(hark_recovery_fields),
     HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0,
     hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_recovery_accept};
 
@@ -135,40 +149,11 @@ static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
     s->tell = type;
     s->told = 0;
 }
+#endif /* HARK_BODIES */
 
-/* Exact gate: the frontier of all, once; room has been reserved with the orphans. */
-static inline void hark_recovery_frontier(struct hark_recovery *s)
-{
-    hark_empty(&s->head, &s->frontier);
-    for (uint32_t i = 0; i < s->orphans.count; i++) {
-        const struct hark_orphan *o = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
-        uint32_t k = hark_entry_search(&s->head, &s->frontier, o->src);
-        struct hark_entry *x = k < s->frontier.count ? hark_entry_at(&s->head, &s->frontier, k) : NULL;
-        if (x && x->rank == o->src) {
-            if (o->number < x->number) x->number = o->number;
-            continue;
-        }
-        x = (struct hark_entry *)hark_insert(&s->head, &s->frontier, k);
-        x->rank = o->src;
-        x->number = o->number;
-    }
-}
+#include "recovery_frontier.h"
 
-/* ... and of one, after orphans of its have been sent again. Has it moved? */
-static inline bool hark_recovery_frontier_of(struct hark_recovery *s, uint32_t rank)
-{
-    uint64_t number = HARK_INFINITY;
-    for (uint32_t i = 0; i < s->orphans.count; i++) {
-        const struct hark_orphan *o = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
-        if (o->src == rank && o->number < number) number = o->number;
-    }
-    uint32_t k = hark_entry_search(&s->head, &s->frontier, rank);
-    if (k == s->frontier.count) return false;
-    struct hark_entry *x = hark_entry_at(&s->head, &s->frontier, k);
-    bool moved = x->rank == rank && x->number != number;
-    if (moved) x->number = number;
-    return moved;
-}
+#if HARK_BODIES
 
 /* NotifyPhase: all that no un-notified orphan precedes may go. Monotone. With the exact gate also when only the
  * frontier has `moved`.                                                                            Alg. 4 l. 16-24 */
@@ -194,6 +179,7 @@ static inline int hark_recovery_failed(struct hark_recovery *s, const struct har
     if (!hark_failed_valid(s->ranks, event)) return HARK_EINVAL;
     if (event->u.failed.re <= s->re) return HARK_OK;
     int status = m > s->incs.count ? hark_reserve(p, &hark_recovery_shape, &s->incs, m - s->incs.count) : HARK_OK;
+    if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->down, event->u.failed.down_count);
     if (status < 0) return status;
     hark_empty(p, &s->incs);
     for (uint32_t i = 0; i < m; i++)
@@ -202,6 +188,11 @@ static inline int hark_recovery_failed(struct hark_recovery *s, const struct har
     hark_empty(p, &s->partial);
     hark_empty(p, &s->orphans);
     hark_empty(p, &s->frontier);
+    hark_empty(p, &s->line.facts);
+    hark_empty(p, &s->line.line); /* epochs of before do not count any more (N-4) */
+    hark_empty(p, &s->down);
+    for (uint32_t i = 0; i < event->u.failed.down_count; i++)
+        ((struct hark_rank *)hark_insert(p, &s->down, i))->rank = event->u.failed.down[i];
     s->exact = s->change = s->listing = 0;
     s->re = event->u.failed.re;
     s->stage = HARK_R_COLLECTING;
@@ -224,20 +215,52 @@ static inline void hark_recovery_add(struct hark_recovery *s, const struct hark_
     *(struct hark_orphan *)hark_insert(&s->head, &s->orphans, i) = *o;
 }
 
-/* A fragment of a process's REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then orphans {src u32,
- * ctx u16, 0 u16, first u64, last u64, phase u64} that the reporting process received; with the exact gate a
- * number u64 behind each.                                                                            Alg. 4 l. 4-9 */
+/* The next that has to go back by the line, to the failure service. */
+static inline void hark_recovery_back(struct hark_recovery *s, struct hark_effects *fx)
+{
+    bool more;
+    struct hark_back *x = hark_line_next(&s->head, &s->line, &more);
+    if (x == NULL) return;
+    x->goes = 2;
+    struct hark_effect *e = hark_emit(fx, HARK_PERSIST);
+    e->fact = more ? HARK_FACT_BACK : HARK_FACT_LINE;
+    e->peer = x->rank;
+    e->re = s->re;
+    e->u.id = x->id;
+}
+
+/* All have reported: is D all that goes back? Then what precedes every orphan may go. */
+static inline void hark_recovery_reported(struct hark_recovery *s, struct hark_effects *fx)
+{
+    if (s->member == HARK_KIND_SENDET && hark_line_solve(&s->head, &s->line, &s->down)) {
+        s->stage = HARK_R_LINING;
+        hark_recovery_back(s, fx);
+        return;
+    }
+    hark_empty(&s->head, &s->line.facts);
+    s->stage = HARK_R_RELEASING;
+    if (s->exact) hark_recovery_frontier(s);
+    hark_recovery_notify_phase(s, false);
+}
+
+/* A row of a REPORT: {src u32, ctx u16, what u16, first u64, last u64, phase u64}; what 0: an orphan, else a fact. */
+static inline void hark_recovery_row(struct hark_recovery *s, uint32_t from, const uint8_t *b, bool number)
+{
+    struct hark_fact f = {from, hark_get32(b), hark_get16(b + 6), hark_get16(b + 4), 0, hark_get64(b + 8), hark_get64(b + 16)};
+    struct hark_orphan o = {f.peer, from, f.ctx, 0, 0, f.epoch, f.value, hark_get64(b + 24), number ? hark_get64(b + 32) : 0};
+    if (f.what) hark_line_add(&s->head, &s->line, &f);
+    else hark_recovery_add(s, &o);
+}
+
+/* A fragment of a process's REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then rows; an orphan is one
+ * that the reporting process received; with the exact gate a number u64 behind each.                 Alg. 4 l. 4-9 */
 static inline int hark_recovery_report(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
     uint32_t length, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint32_t control = hark_get32(b), i = 0, width = control & HARK_R_EXACT ? 40 : 32;
     if (s->stage != HARK_R_COLLECTING || hark_ranges_hold(p, &s->reported, h->src)) return hark_fate(fx, HARK_DISCARD);
-    for (uint32_t at = 8; at < length; at += width) {
-        struct hark_orphan o = {hark_get32(b + at), h->src, hark_get16(b + at + 4), 0, 0, hark_get64(b + at + 8),
-            hark_get64(b + at + 16), hark_get64(b + at + 24), width > 32 ? hark_get64(b + at + 32) : 0};
-        hark_recovery_add(s, &o);
-    }
+    for (uint32_t at = 8; at < length; at += width) hark_recovery_row(s, h->src, b + at, width > 32);
     s->exact |= width > 32;
     while (i < s->partial.count && ((struct hark_partial *)hark_row(p, &s->partial, i))->rank < h->src) i++;
     struct hark_partial *part = i < s->partial.count ? (struct hark_partial *)hark_row(p, &s->partial, i) : NULL;
@@ -250,11 +273,18 @@ static inline int hark_recovery_report(struct hark_recovery *s, const struct har
     if (!part->last || part->missing) return HARK_OK;
     hark_remove(p, &s->partial, i);
     hark_ranges_add(p, &s->reported, h->src);
-    if (hark_ranges_size(p, &s->reported) == s->ranks) {
-        s->stage = HARK_R_RELEASING;
-        if (s->exact) hark_recovery_frontier(s);
-        hark_recovery_notify_phase(s, false);
-    }
+    if (hark_ranges_size(p, &s->reported) == s->ranks) hark_recovery_reported(s, fx);
+    return HARK_OK;
+}
+
+/* EPOCH: a process has checkpointed: {Epoch u64, that of the oldest image it may need itself u64}. */
+static inline int hark_recovery_epoch(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b)
+{
+    hark_line_epoch(&s->head, &s->line, h->src, hark_get64(b), hark_get64(b + 8));
+    uint64_t min = s->stage == HARK_R_CALM ? hark_line_oldest(&s->head, &s->line, s->ranks) : 0;
+    if (min <= s->line.min) return HARK_OK;
+    s->line.min = min;
+    hark_recovery_tell(s, HARK_H_MIN);
     return HARK_OK;
 }
 
@@ -301,6 +331,7 @@ static inline bool hark_recovery_length_ok(uint8_t type, const uint8_t *b, uint3
 {
     if (type == HARK_H_REPORT) return length >= 8 && (length - 8) % (hark_get32(b) & HARK_R_EXACT ? 40 : 32) == 0;
     if (type == HARK_H_NOTIFY) return length == 12;
+    if (type == HARK_H_EPOCH) return length == 16;
     return type == HARK_H_DRAINED && length == 0;
 }
 
@@ -308,7 +339,10 @@ static inline int hark_recovery_arrive(struct hark_recovery *s, const struct har
 {
     struct hark *p = &s->head;
     struct hark_head h;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_HYDEE) < 0) return HARK_EFRAME;
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_HYDEE) < 0 &&
+        hark_head_get(&h, event->u.frame.header, HARK_KIND_SENDET) < 0)
+        return HARK_EFRAME;
+    if (s->member && s->member != h.kind) return HARK_EFRAME;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     if (h.dst != HARK_RECOVERY || h.src >= s->ranks || !hark_recovery_length_ok(h.type, b, length)) return HARK_EFRAME;
@@ -318,7 +352,11 @@ static inline int hark_recovery_arrive(struct hark_recovery *s, const struct har
         status = hark_reserve(p, &hark_recovery_shape, &s->frontier, s->orphans.count + length / 32);
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->partial, 1);
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->reported, 1);
+    if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->line.facts, length / 32);
+    if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->line.line, 1 + length / 32);
     if (status < 0) return status;
+    s->member = h.kind;
+    if (h.type == HARK_H_EPOCH) return hark_recovery_epoch(s, &h, b);
     if (h.type == HARK_H_REPORT) return hark_recovery_report(s, &h, b, length, fx);
     if (h.type == HARK_H_NOTIFY) return hark_recovery_notify(s, &h, b, fx);
     return hark_recovery_drained(s, fx);
@@ -333,50 +371,18 @@ static inline uint32_t hark_recovery_inc(const struct hark_recovery *s, uint32_t
     return 0;
 }
 
-/* Rows of the frontier in the next fragment of a RELEASE, from which on, and its control word. */
-static inline uint32_t hark_recovery_part(struct hark_recovery *s, uint32_t *from, uint32_t *control)
-{
-    const uint32_t most = (HARK_FRAGMENT - HARK_WIRE_HEAD - 16) / 16;
-    *from = s->listing;
-    *control = 1 << 16; /* a change counts for itself, in any order with the list */
-    if (s->change) *from = hark_entry_search(&s->head, &s->frontier, s->change - 1);
-    if (s->change) return 1;
-    uint32_t left = s->frontier.count - s->listing;
-    *control = left > most ? 0 : (s->listing / most + 1) << 16 | 1;
-    return left > most ? most : left;
-}
-
-/* RELEASE to one process: rel u64, with the exact gate in fragments with the frontier behind it. */
-static inline bool hark_recovery_release(struct hark_recovery *s, uint8_t *b, struct hark_effects *fx)
-{
-    uint32_t from = 0, control = 0, rows = s->exact ? hark_recovery_part(s, &from, &control) : 0;
-    hark_put64(b, s->rel);
-    if (!s->exact) return true;
-    hark_put32(b + 8, control);
-    hark_put32(b + 12, 0);
-    for (uint32_t i = 0; i < rows; i++) {
-        const struct hark_entry *x = hark_entry_at(&s->head, &s->frontier, from + i);
-        hark_put32(b + 16 + 16 * i, x->rank);
-        hark_put32(b + 20 + 16 * i, 0);
-        hark_put64(b + 24 + 16 * i, x->number);
-    }
-    fx->used += 8 + 16 * rows;
-    fx->at[fx->count - 1].header.length += 8 + 16 * rows;
-    s->listing = control ? 0 : s->listing + rows;
-    return control != 0;
-}
-
-/* RELEASE or RECDONE to all, in batches. */
+/* RELEASE, RECDONE or MIN to all, in batches. */
 static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effects *fx)
 {
     while (s->tell) {
-        uint32_t length = s->tell == HARK_H_RELEASE ? 8 : 0;
+        uint32_t length = s->tell == HARK_H_RECDONE ? 0 : 8;
         if (!hark_effects_fit(fx, 1, s->exact ? HARK_FRAGMENT : HARK_WIRE_HEAD + 8)) return HARK_MORE;
-        struct hark_head h = {HARK_KIND_HYDEE, (uint8_t)s->tell, 0, HARK_RECOVERY, s->told,
+        struct hark_head h = {(uint8_t)s->member, (uint8_t)s->tell, 0, HARK_RECOVERY, s->told,
             hark_recovery_inc(s, HARK_RECOVERY), hark_recovery_inc(s, s->told), s->re, 0};
         uint8_t *b;
         hark_emit_frame(fx, &h, HARK_WIRE_HEAD + length, &b);
-        bool last = length == 0 || hark_recovery_release(s, b, fx);
+        bool last = s->tell != HARK_H_RELEASE || hark_recovery_release(s, b, fx);
+        if (s->tell == HARK_H_MIN) hark_put64(b, s->line.min);
         if (last && ++s->told == s->ranks) s->tell = s->told = s->change = 0;
     }
     if (!s->offer) return HARK_OK;
@@ -401,6 +407,7 @@ HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, s
             s->stage = HARK_R_CALM;
             hark_recovery_tell(s, HARK_H_RECDONE);
         }
+        if (event->u.stored.of == HARK_PERSIST && s->stage == HARK_R_LINING) hark_recovery_back(s, fx);
         break;
     case HARK_RESTARTED:
     case HARK_IDLE:
@@ -425,7 +432,8 @@ HARK_FN int hark_recovery_names(const struct hark *p, uint64_t *cursor, struct h
 HARK_FN const char *hark_recovery_violated(const struct hark *p)
 {
     const struct hark_recovery *s = (const struct hark_recovery *)(const void *)p;
-    if (s->stage >= HARK_R_DRAINING && s->orphans.count) return "released without end while orphans remain";
+    if (s->line.low) return "the line is below all failed epochs";
+    if ((s->stage == HARK_R_DRAINING || s->stage == HARK_R_DONE) && s->orphans.count) return "released without end while orphans remain";
     for (uint32_t i = 0; i < s->orphans.count; i++) {
         const struct hark_orphan *o = (const struct hark_orphan *)hark_row_of(p, &s->orphans, i);
         if (o->first > o->last) return "an empty range of orphans";
@@ -447,11 +455,14 @@ HARK_FN bool hark_recovery_accept(struct hark *p)
     struct hark_recovery *s = (struct hark_recovery *)(void *)p;
     if (s->me != HARK_RECOVERY || s->ranks == 0 || s->ranks > HARK_RANKS_MAX) return false;
     if (!hark_ranges_ok(p, &s->reported, s->ranks) || !hark_rows_ascend(p, &s->frontier, UINT64_MAX)) return false;
+    if (!hark_rows_ascend(p, &s->line.line, s->ranks) || !hark_rows_ascend(p, &s->down, s->ranks)) return false;
     if (s->listing > s->frontier.count) return false;
     uint32_t k = s->change ? hark_entry_search(p, &s->frontier, s->change - 1) : 0;
     if (s->change && (k == s->frontier.count || hark_entry_at(p, &s->frontier, k)->rank != s->change - 1)) return false;
     p->more = s->tell != 0;
-    return s->tell == 0 ? s->told == 0 : (s->tell == HARK_H_RELEASE || s->tell == HARK_H_RECDONE) && s->told < s->ranks;
+    if (s->tell == 0) return s->told == 0;
+    return s->told < s->ranks &&
+           (s->tell == HARK_H_RELEASE || s->tell == HARK_H_RECDONE || s->tell == HARK_H_MIN);
 }
 #endif /* HARK_BODIES */
 

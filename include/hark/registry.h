@@ -11,6 +11,7 @@
 #include "coordinated.h"
 #include "hydee.h"
 #include "none.h"
+#include "sendet.h"
 #include "team.h"
 
 #ifdef __cplusplus
@@ -24,6 +25,7 @@ extern "C" {
     X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable)                                           \
     X(team, HARK_KIND_TEAM, HARK_ROLLS_GROUP, 0, HARK_TRAIT_KEEPS, hark_scmel_unstable)                                \
     X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0, HARK_TRAIT_GROUPS, hark_scmel_unstable)                           \
+    X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, 0, NULL)                                                           \
     X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL)
 
 /* The i-th protocol, NULL behind the last. */

@@ -97,11 +97,12 @@ static uint32_t leader_of(const struct lab *lab, uint32_t rank)
 {
     uint32_t i = 0;
     while (i < rank && lab->scenario->cluster[i] != lab->scenario->cluster[rank]) i++;
-    return lab->protocol->rolls == HARK_ROLLS_GROUP ? i : 0;
+    return lab->protocol->rolls == HARK_ROLLS_LINE ? rank : lab->protocol->rolls == HARK_ROLLS_GROUP ? i : 0;
 }
 
 static bool same_group(const struct lab *lab, uint32_t a, uint32_t b)
 {
+    if (lab->protocol->rolls == HARK_ROLLS_LINE) return a == b;
     return lab->protocol->rolls == HARK_ROLLS_GROUP ? lab->scenario->cluster[a] == lab->scenario->cluster[b] : true;
 }
 
@@ -199,6 +200,25 @@ static void announce(struct lab *lab, struct job *job, struct service *s)
     service_set(lab, job, s);
 }
 
+/* A process goes back. */
+static void go_back(struct service *s, uint32_t rank)
+{
+    s->inc[rank]++;
+    s->down |= 1u << rank;
+    s->back[rank] = s->re + 1;
+}
+
+/* Does it go back when `who` fails? */
+static bool goes_with(const struct lab *lab, const struct service *s, uint32_t rank, uint32_t who)
+{
+    switch (lab->protocol->rolls) {
+    case HARK_ROLLS_LINE: return rank == who || s->down >> rank & 1; /* N-7 */
+    case HARK_ROLLS_GROUP:
+    case HARK_ROLLS_ALL: return who < lab->ranks && (rank == who || same_group(lab, rank, who));
+    default: return rank == who;
+    }
+}
+
 /* The process is gone, and the incarnations of all that go back with it are raised. */
 static void crash(struct lab *lab, struct job *job, uint32_t who, bool damaged)
 {
@@ -209,17 +229,9 @@ static void crash(struct lab *lab, struct job *job, uint32_t who, bool damaged)
         s.wave[leader] = s.before[leader];
         s.before[leader] = 0;
     }
-    if (who == lab->ranks) {
-        s.inc[who]++;
-    } else {
-        for (uint32_t i = 0; i < lab->ranks; i++) {
-            if (i != who && (lab->protocol->rolls == HARK_ROLLS_PROCESS || lab->protocol->rolls == 0 || !same_group(lab, i, who)))
-                continue;
-            s.inc[i]++;
-            s.down |= 1u << i;
-            s.back[i] = s.re + 1;
-        }
-    }
+    if (who == lab->ranks) s.inc[who]++;
+    for (uint32_t i = 0; i < lab->ranks; i++)
+        if (goes_with(lab, &s, i, who)) go_back(&s, i);
     announce(lab, job, &s);
     for (uint32_t i = 0; i < lab->who && !lab->failed; i++) net_clean(lab, job, i);
 }
@@ -303,6 +315,15 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
     }
 }
 
+/* All that go back by the line are known: like a failure of those that nobody has said so of yet. All of D begin together. */
+static void line(struct lab *lab, struct job *job, struct service *s)
+{
+    for (uint32_t i = 0; i < lab->ranks; i++)
+        if (s->down >> i & 1) s->back[i] = s->re + 1;
+    announce(lab, job, s);
+    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) net_clean(lab, job, i);
+}
+
 /* A fact is durable, and true from then on. */
 static void answer(struct lab *lab, struct job *job, struct job_step step)
 {
@@ -318,7 +339,13 @@ static void answer(struct lab *lab, struct job *job, struct job_step step)
         if (f.peer == HARK_RECOVERY) s.down = 0;
         else s.down &= ~(1u << f.peer);
     }
+    if (f.what == HARK_FACT_BACK || f.what == HARK_FACT_LINE) {
+        s.wave[f.peer] = f.id;
+        s.before[f.peer] = 0;
+        go_back(&s, f.peer);
+    }
     service_set(lab, job, &s);
+    if (f.what == HARK_FACT_LINE) line(lab, job, &s);
 }
 
 /* How many sends process i has made, or will have made when it is restarted from the decided image. */

@@ -12,7 +12,7 @@
 
 enum {
     LOCAL_FRAMES = 96, LOCAL_PAYLOADS = 64, LOCAL_IMAGES = 9, LOCAL_FACTS = 3, LOCAL_SHOWN = 16,
-    LOCAL_ANNOUNCEMENTS = 2 * HARK_SCENARIO_FAILS + 2,
+    LOCAL_ANNOUNCEMENTS = 4 * HARK_SCENARIO_FAILS + 2,
     LOCAL_WHO = HARK_SCENARIO_RANKS + 1 /* processes, and the recovery process behind the last rank */
 };
 

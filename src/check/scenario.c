@@ -11,11 +11,11 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, GATE, TEAMS, TREE, FAILS, EXPECT, SCHEDULE, PROGRAM,
-    KEYWORDS
+    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, TEAMS, TREE, FAILS, EXPECT, SCHEDULE,
+    PROGRAM, KEYWORDS
 };
 static const char *const keywords[] = {"name", "about", "protocol", "clusters", "network", "content", "copies",
-    "generations", "gate", "teams", "tree", "fails", "expect", "schedule"};
+    "generations", "epochs", "gate", "teams", "tree", "fails", "expect", "schedule"};
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
@@ -338,6 +338,20 @@ static int limited(struct hark_scenario_reader *r, uint8_t *to, const char *expe
     return 0;
 }
 
+/* One number for each rank. */
+static int epochs(struct hark_scenario_reader *r)
+{
+    r->epochs = place(r, r->at);
+    do {
+        const struct hark_scenario_place at = place(r, r->at);
+        if (r->epochs_length == HARK_SCENARIO_RANKS)
+            return hark_scenario_wrong(r, at, "found one more epoch, expected at most %d (HARK_SCENARIO_RANKS)",
+                HARK_SCENARIO_RANKS);
+        if (limited(r, &r->s->epoch[r->epochs_length++], "an epoch from 1 to 8") < 0) return -1;
+    } while (r->at < r->end);
+    return 0;
+}
+
 /* ---- lines ------------------------------------------------------------------------------------------------------------ */
 
 /* What the keyword is about; r->at is behind it. */
@@ -363,6 +377,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
         return which;
     case COPIES: return limited(r, &s->copies, "a number from 1 to 8");
     case GENERATIONS: return limited(r, &s->generations, "a number from 1 to 8");
+    case EPOCHS: return epochs(r);
     case GATE: s->exact_gate = true; return one_of(r, gates, "exact");
     case TEAMS: s->team_lost = true; return one_of(r, teams, "lost");
     case TREE: return tree(r);
@@ -374,8 +389,8 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
 /* The keyword at r->at, which moves behind it; of PROGRAM *rank. -1 and the error. */
 static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
 {
-    static const char expected[] = "name, about, protocol, clusters, network, content, copies, generations, gate, teams, tree, "
-                                   "p0:, fails, expect or schedule";
+    static const char expected[] = "name, about, protocol, clusters, network, content, copies, generations, epochs, gate, "
+                                   "teams, tree, p0:, fails, expect or schedule";
     const char *begin = r->at;
     for (int k = 0; k < PROGRAM; k++) {
         size_t n = strlen(keywords[k]);

@@ -75,6 +75,7 @@ struct hark_scenario {
     bool exact_gate;                      /* hydee: HARK_EXACT_GATE */
     uint8_t copies;                       /* scmel, team: k; 0: its default */
     uint8_t generations;                  /* 0: the default */
+    uint8_t epoch[HARK_SCENARIO_RANKS];   /* sendet: the first epoch of each; 0: the default */
     uint8_t content;                      /* HARK_CONTENT_*: what messages say depends on the channel and its ssn alone, or on
                                            * all that was delivered before; else as the protocol's model has it */
     uint32_t fails;

@@ -75,6 +75,12 @@ static int check_tree(struct hark_scenario_reader *r)
     return 0;
 }
 
+static int check_epochs(struct hark_scenario_reader *r)
+{
+    if (r->epochs_length == 0 || r->epochs_length == r->s->ranks) return 0;
+    return hark_scenario_wrong(r, r->epochs, "found %u epochs, expected %u", r->epochs_length, r->s->ranks);
+}
+
 static int check_fails(struct hark_scenario_reader *r)
 {
     const struct hark_scenario *s = r->s;
@@ -285,7 +291,7 @@ static int check_program(struct hark_scenario_reader *r, uint32_t rank, uint32_t
 int hark_scenario_check(struct hark_scenario_reader *r)
 {
     uint32_t sends = 0;
-    if (check_ranks(r) < 0 || check_clusters(r) < 0 || check_tree(r) < 0 || check_fails(r) < 0) return -1;
+    if (check_ranks(r) < 0 || check_clusters(r) < 0 || check_tree(r) < 0 || check_epochs(r) < 0 || check_fails(r) < 0) return -1;
     if (check_barriers(r) < 0) return -1;
     for (uint32_t rank = 0; rank < r->s->ranks; rank++)
         if (check_program(r, rank, &sends) < 0) return -1;

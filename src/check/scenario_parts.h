@@ -21,8 +21,8 @@ struct hark_scenario_reader {
     uint32_t ops[HARK_SCENARIO_RANKS];
     uint8_t part[HARK_SCENARIO_RANKS];    /* of a branch that is being read: 1, 2; 0: none */
     uint8_t fork[HARK_SCENARIO_RANKS];    /* index of its IF, then of its ELSE */
-    struct hark_scenario_place clusters, tree, cluster[HARK_SCENARIO_RANKS], fail[HARK_SCENARIO_FAILS];
-    uint32_t tree_length;
+    struct hark_scenario_place clusters, epochs, tree, cluster[HARK_SCENARIO_RANKS], fail[HARK_SCENARIO_FAILS];
+    uint32_t tree_length, epochs_length;
 };
 
 /* Writes "FILE:LINE:COLUMN: " and the message; always -1. */

@@ -78,6 +78,8 @@ static void write_text(FILE *f, const struct hark_scenario *s)
     if (s->content) fprintf(f, "content %s\n", contents[s->content]);
     if (s->copies) fprintf(f, "copies %u\n", s->copies);
     if (s->generations) fprintf(f, "generations %u\n", s->generations);
+    for (uint32_t rank = 0; s->epoch[0] && rank < s->ranks; rank++)
+        fprintf(f, "%s%u%s", rank ? " " : "epochs ", s->epoch[rank], rank + 1 == s->ranks ? "\n" : "");
     if (s->exact_gate) fputs("gate exact\n", f);
     if (s->team_lost) fputs("teams lost\n", f);
     tree(f, s);

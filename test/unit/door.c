@@ -284,7 +284,7 @@ static void packs_whole_or_not(void)
 
 static void test_looks(void **state)
 {
-    const uint64_t hydee[2] = {1, 0}, scmel = (uint64_t)1 << 32;
+    const uint64_t hydee[2] = {1, 0}, sendet[6] = {1, 0, 1, 0, 0, 0}, scmel = (uint64_t)1 << 32;
     (void)state;
     for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) {
         begin(protocol->name);
@@ -292,6 +292,7 @@ static void test_looks(void **state)
         if (is_recovery()) continue;
         for (uint16_t k = 0; k < 40; k++) post(k % 4, k % 3);
         if (core->kind == HARK_KIND_HYDEE) arrives(1, hydee, 2);
+        else if (core->kind == HARK_KIND_SENDET) arrives(1, sendet, 6);
         else if (protocol->unstable) arrives(1, &scmel, 1);
         else arrives(1, NULL, 0);
         looks_alike();

@@ -74,6 +74,7 @@ static void assert_same(const struct hark_scenario *a, const struct hark_scenari
     assert_int_equal(a->exact_gate, b->exact_gate);
     assert_int_equal(a->copies, b->copies);
     assert_int_equal(a->generations, b->generations);
+    assert_memory_equal(a->epoch, b->epoch, sizeof a->epoch);
     assert_int_equal(a->content, b->content);
     assert_int_equal(a->fails, b->fails);
     assert_memory_equal(a->fail, b->fail, sizeof a->fail);
@@ -131,6 +132,7 @@ static const char whole[] =
     "content history # all of it\n"
     "copies 2\n"
     "generations 8\n"
+    "epochs 1 2 3 4 5 6 7 8 8 7 6 5 4 3 2 1\n"
     "gate exact\n"
     "tree r01.............\n"
     "p0: S1 S0R0.1 M A Q C\n"
@@ -159,6 +161,7 @@ static void every_keyword(void **state)
 {
     static const int8_t parents[] = {-1, 0, 1, -2, -2};
     static const uint8_t clusters[] = {0, 1, 1, 0, 2};
+    static const uint8_t epochs[] = {1, 2, 3, 4, 5, 6, 7, 8, 8, 7, 6, 5, 4, 3, 2, 1};
     static const struct hark_fail fails[] = {{1, HARK_FAIL_AFTER}, {-1, HARK_FAIL_NESTED},
         {HARK_FAIL_RECOVERY, HARK_FAIL_DURING}, {3, HARK_FAIL_WAVE}, {15, HARK_FAIL_DECIDED},
         {-1, HARK_FAIL_DAMAGED}, {2, HARK_FAIL_STORE}};
@@ -176,6 +179,7 @@ static void every_keyword(void **state)
     assert_int_equal(s.content, HARK_CONTENT_HISTORY);
     assert_int_equal(s.copies, 2);
     assert_int_equal(s.generations, 8);
+    assert_memory_equal(s.epoch, epochs, sizeof epochs);
     assert_memory_equal(s.parent, parents, sizeof parents);
     assert_memory_equal(s.cluster, clusters, sizeof clusters);
     assert_int_equal(s.cluster[15], 2);
@@ -186,8 +190,8 @@ static void every_keyword(void **state)
         assert_string_equal(s.schedule[i].text, lines[i]);
         assert_int_equal(s.schedule[i].transcript, transcript[i]);
     }
-    assert_int_equal(s.schedule[0].line, 39);
-    assert_int_equal(s.schedule[1].line, 41);
+    assert_int_equal(s.schedule[0].line, 40);
+    assert_int_equal(s.schedule[1].line, 42);
     assert_round(&s);
     hark_scenario_free(&s);
     assert_empty(&s);
@@ -306,7 +310,7 @@ static void barriers(void **state)
 /* ---- what is wrong, and where ---------------------------------------------------------------------------------------------- */
 
 #define KEYWORDS                                                                                                       \
-    "name, about, protocol, clusters, network, content, copies, generations, gate, teams, tree, p0:, fails, expect or schedule"
+    "name, about, protocol, clusters, network, content, copies, generations, epochs, gate, teams, tree, p0:, fails, expect or schedule"
 #define OPERATION "an operation (S R T W C O M B A Q = | ])"
 
 static void wrong_lines(void **state)
@@ -329,9 +333,9 @@ static void wrong_lines(void **state)
     bad("name # x", "f:1:6: found the end of the line, expected a name");
     bad("about", "f:1:6: found the end of the line, expected a sentence");
     bad("expect", "f:1:7: found the end of the line, expected ok, or how the violation begins");
-    bad("protocol", "f:1:9: found the end of the line, expected one of none coordinated hydee scmel team camel");
-    bad("protocol hydeee", "f:1:10: found 'hydeee', expected one of none coordinated hydee scmel team camel");
-    bad("protocol recovery", "f:1:10: found 'recovery', expected one of none coordinated hydee scmel team camel");
+    bad("protocol", "f:1:9: found the end of the line, expected one of none coordinated hydee scmel team camel sendet");
+    bad("protocol hydeee", "f:1:10: found 'hydeee', expected one of none coordinated hydee scmel team camel sendet");
+    bad("protocol recovery", "f:1:10: found 'recovery', expected one of none coordinated hydee scmel team camel sendet");
     bad("protocol hydee scmel", "f:1:16: found 'scmel', expected the end of the line");
     bad("network", "f:1:8: found the end of the line, expected fifo or unordered");
     bad("network fifos", "f:1:9: found 'fifos', expected fifo or unordered");
@@ -343,6 +347,10 @@ static void wrong_lines(void **state)
     bad("copies 0", "f:1:8: found '0', expected a number from 1 to 8");
     bad("copies 9", "f:1:8: found '9', expected a number from 1 to 8");
     bad("copies 2x", "f:1:9: found 'x', expected the end of the line");
+    bad("epochs", "f:1:7: found the end of the line, expected an epoch from 1 to 8");
+    bad("epochs 1 9", "f:1:10: found '9', expected an epoch from 1 to 8");
+    bad("epochs 1 2\np0: S0", "f:1:8: found 2 epochs, expected 1");
+    bad("epochs 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "f:1:40: found one more epoch, expected at most 16 (HARK_SCENARIO_RANKS)");
     bad("generations -1", "f:1:13: found '-1', expected a number from 1 to 8");
     bad("generations 4294967297", "f:1:13: found '4294967297', expected a number from 1 to 8");
     bad("schedule now", "f:1:10: found 'now', expected the end of the line");
@@ -439,7 +447,7 @@ static void wrong_operations(void **state)
 static void keywords_again(void **state)
 {
     static const char *const once[] = {"name x", "about x", "protocol none", "clusters 0", "network fifo", "content fixed",
-        "copies 1", "generations 1", "gate exact", "tree r", "expect ok"};
+        "copies 1", "generations 1", "epochs 1", "gate exact", "tree r", "expect ok"};
     (void)state;
     for (size_t i = 0; i < HARK_COUNT(once); i++) {
         char text[64], expected[96];
@@ -708,7 +716,7 @@ static uint32_t pick(uint64_t *x, uint32_t n)
 static size_t soup(uint64_t *x, char *text, size_t room)
 {
     static const char *const heads[] = {"p0:", "p1:", "p2:", "p0:", "p1:", "p3:", "p15:", "p:", "name", "about", "protocol",
-        "clusters", "network", "content", "copies", "generations", "gate", "tree", "fails", "fails", "expect", "schedule", "#",
+        "clusters", "network", "content", "copies", "generations", "epochs", "gate", "tree", "fails", "fails", "expect", "schedule", "#",
         "=", "", "\xce\xb1", "p16:"};
     static const char *const ops[] = {"S0", "S1", "S2", "R", "R1", "R0.2", "T0", "T1", "W0", "W1", "T1[", "|", "]", "C", "O",
         "=", "M", "B", "A", "Q", "T2.1[", "C", "C", "C", "S0", "S1", "R", "W0.2", "S15", "#"};

@@ -1,0 +1,362 @@
+/* sendet.h: uncoordinated checkpoints without domino effect, for send-deterministic programs.
+ *
+ * A. Guermouche, T. Ropars, E. Brunet, M. Snir, F. Cappello: Uncoordinated Checkpointing Without Domino Effect for
+ * Send-Deterministic MPI Applications. IPDPS 2011. The pseudocode is not at hand: these are the rules of the authors' slides,
+ * with what was missing in them (U-..) and in our first reading (N-..); docs/errata.md.
+ *
+ *   Rule                                   function                                            file
+ *   Sending: epoch, phase                  hark_sendet_send                                    sendet_messages.h
+ *   Receiving: RPP; acknowledgements       hark_sendet_arrive, _acks                           sendet_messages.h
+ *   Delivering: the phase moves            hark_sendet_deliver                                 sendet_messages.h
+ *   Acknowledged: logged iff received in   hark_sendet_acked                                   sendet_channel.h
+ *     a later epoch than sent, else SPE
+ *   Checkpoint: Epoch++, Phase++           hark_sendet_captured                                sendet_checkpoint.h
+ *   Garbage collection                     hark_sendet_min, _gc                                sendet_checkpoint.h
+ *   Failure: who goes back                 hark_sendet_failed, hark_line_solve                 sendet_failure.h, line.h
+ *   Positions, phases in order             hark_sendet_pos, _orph, _release                    sendet_failure.h
+ *
+ * A process checkpoints alone: a wave of a group of one. The epoch is the number of its checkpoints. Every message is kept by
+ * its sender (NonAck) until the receiver's epoch is known; then it is logged, or forgotten and only counted in SPE.
+ *
+ * Who goes back. Upon FAILED everybody stands still (N-9) until the first RELEASE: no step of the application, no message
+ * and no acknowledgement is taken. Positions are exchanged on every channel with an end in D, and each process reports its
+ * orphans and what the line is made of. If the line leads beyond D the recovery process makes that durable at the failure
+ * service, rank by rank, and the service announces it as it announces failures: those named restart from their images of the line,
+ * all report again, and now D is the line. So a survivor that rolls back needs no frame, no state and no rule of its own, a
+ * recovery process that dies leaves nothing half done, and the phases begin from states that do not change any more. A failure
+ * before RECDONE sends all of D back again (N-7), and so the same holds for it.
+ */
+#ifndef HARK_SENDET_H
+#define HARK_SENDET_H
+
+#include "member.h"
+#include "recovery.h"
+#include "trail.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HARK_SENDET_HEADER 80u  /* of an application message: the common part, phase, digest, epoch, acknowledged first,
+                                 * last, in which epoch: u64 each */
+#define HARK_SENDET_CTX_MAX 100 /* contexts that one pair of processes may use */
+
+enum {
+    HARK_SENDET_NOTIFY = HARK_OWN_FLAGS,         /* a NOTIFY for this channel is due */
+    HARK_SENDET_ORPH_DUE = HARK_OWN_FLAGS << 1,  /* ORPH for this channel is to be sent */
+    HARK_SENDET_ORPH_WAIT = HARK_OWN_FLAGS << 2, /* ORPH for this channel is to come */
+    HARK_SENDET_GC = HARK_OWN_FLAGS << 3         /* a GC notice for this channel is due */
+};
+enum { HARK_SENDET_POS_DUE = 1, HARK_SENDET_POS_SENT = 2, HARK_SENDET_POS_GOT = 4 };
+
+struct hark_sendet_channel { /* with P_j on one context */
+    struct hark_channel channel; /* sent, recv: numbers of messages are needed after all (U-5) */
+    uint64_t tx;     /* transmitted or suppressed up to here */
+    uint64_t first;  /* first .. sent are retained: Logs, NonAck, and what lies between */
+    uint64_t acked;  /* of them, up to here in which epoch they were received is known; NonAck is acked+1 .. sent */
+    uint64_t told;   /* I have told j the epochs of its messages up to here */
+    uint64_t base;   /* sent when this recovery epoch began: what my POS says */
+    uint64_t orph;   /* the highest that j already has; 0: none known */
+    uint64_t theirs; /* sent in j's POS: beyond it, what I have are orphans; infinite: no POS */
+    uint64_t orph_digest; /* j's digest at orph */
+    uint64_t sent_digest, recv_digest;
+    uint64_t orph_at;  /* next message of j's to tell it of */
+    uint32_t orph_out; /* fragments of ORPH sent */
+    uint32_t orph_in;  /* fragments of ORPH that came */
+    struct hark_trail log;      /* first .. sent */
+    struct hark_trail rpp;      /* RPP[j] */
+    struct hark_trail recorded; /* of own orphans: as their receiver has recorded them */
+    struct hark_queue digests;  /* of first .. sent, running */
+};
+
+struct hark_sendet_pair { /* a peer with whom positions are exchanged in this epoch */
+    uint32_t rank;
+    uint32_t flags;
+};
+
+struct hark_sendet_spe { /* SPE[epoch][j] */
+    uint64_t epoch;
+    uint32_t peer, pad;
+    uint64_t latest; /* epoch in which a message was received that is not logged: the maximum (U-4) */
+};
+
+struct hark_sendet_image { /* a kept image; id 0: the beginning */
+    uint64_t id, epoch;
+};
+
+struct hark_sendet_position { /* of a channel at a kept image */
+    uint64_t id;
+    uint32_t peer;
+    uint16_t ctx, pad;
+    uint64_t acked, recv;
+};
+
+struct hark_sendet {
+    struct hark head;
+    struct hark_ends ends;
+    struct hark_wave wave;
+    uint64_t epoch, phase;
+    uint64_t min; /* E: no image of an earlier epoch will be needed by anybody */
+    uint64_t rel; /* the released phase; infinite when no recovery runs */
+    uint32_t generations; /* images that I may need myself when I fail */
+    uint32_t flags;       /* HARK_DIGEST */
+    uint32_t taken;       /* an image is taken and not decided: this epoch may not have begun */
+    uint32_t recovering;  /* between FAILED and RECDONE */
+    uint32_t frozen;      /* ... and before the first RELEASE: nothing moves (N-9) */
+    uint32_t mine;        /* I am in D */
+    uint32_t reported, drained; /* REPORT, DRAINED of this epoch are out */
+    uint32_t epoch_due, ack_due; /* EPOCH is to be sent; what is not acknowledged is to be */
+    uint32_t report_list, report_row, report_out; /* a REPORT under way: list, row, fragments sent */
+    uint32_t busy; /* 1: the fan-out below has something to look for */
+    uint32_t gone; /* 1: rolled back, nothing is legal any more */
+    uint32_t pad;
+    uint64_t report_at; /* ... ssn */
+    struct hark_pool pool;
+    struct hark_table pairs;
+    struct hark_table spe;
+    struct hark_table images;
+    struct hark_table positions;
+};
+
+#define HARK_SDF(m, s) HARK_FIELD(struct hark_sendet, m, s)
+#define HARK_SDC(m, s) HARK_FIELD(struct hark_sendet_channel, m, s)
+static const struct hark_field hark_sendet_fields[] = {HARK_ENDS_FIELDS(struct hark_sendet),
+    HARK_WAVE_FIELDS(struct hark_sendet), HARK_SDF(epoch, "Epoch"), HARK_SDF(phase, "Phase"), HARK_SDF(min, "E"), HARK_SDF(rel, "rho"),
+    HARK_SDF(generations, "g"), HARK_SDF(flags, ""), HARK_SDF(taken, ""), HARK_SDF(recovering, ""), HARK_SDF(frozen, ""),
+    HARK_SDF(mine, "Status"), HARK_SDF(reported, ""), HARK_SDF(drained, ""), HARK_SDF(epoch_due, ""), HARK_SDF(gone, "")};
+static const struct hark_field hark_sendet_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_sendet_channel),
+    HARK_SDC(tx, ""), HARK_SDC(first, "Logs"), HARK_SDC(acked, "NonAck"), HARK_SDC(told, ""), HARK_SDC(base, ""), HARK_SDC(orph, ""),
+    HARK_SDC(theirs, ""), HARK_SDC(orph_digest, ""), HARK_SDC(sent_digest, ""), HARK_SDC(recv_digest, ""), HARK_SDC(orph_at, ""),
+    HARK_SDC(orph_out, ""), HARK_SDC(orph_in, ""), HARK_FIELD_TRAIL(struct hark_sendet_channel, log, "Logs"),
+    HARK_FIELD_TRAIL(struct hark_sendet_channel, rpp, "RPP"),
+    HARK_FIELD_TRAIL(struct hark_sendet_channel, recorded, "orphans"),
+    HARK_FIELD_QUEUE(struct hark_sendet_channel, digests, "Logs.digest")};
+static const struct hark_field hark_sendet_pair_fields[] = {
+    HARK_FIELD(struct hark_sendet_pair, rank, "j"), HARK_FIELD(struct hark_sendet_pair, flags, "POS")};
+static const struct hark_field hark_sendet_spe_fields[] = {HARK_FIELD(struct hark_sendet_spe, epoch, "e"),
+    HARK_FIELD(struct hark_sendet_spe, peer, "j"), HARK_FIELD(struct hark_sendet_spe, latest, "epochRecv")};
+static const struct hark_field hark_sendet_image_fields[] = {
+    HARK_FIELD(struct hark_sendet_image, id, "ckptNo"), HARK_FIELD(struct hark_sendet_image, epoch, "Epoch")};
+static const struct hark_field hark_sendet_position_fields[] = {HARK_FIELD(struct hark_sendet_position, id, "ckptNo"),
+    HARK_FIELD(struct hark_sendet_position, peer, "j"), HARK_FIELD(struct hark_sendet_position, ctx, "ctx"),
+    HARK_FIELD(struct hark_sendet_position, acked, ""), HARK_FIELD(struct hark_sendet_position, recv, "recv")};
+#define HARK_ST(member, symbol, row)                                                                                   \
+    {#member, symbol, (uint16_t)offsetof(struct hark_sendet, member), sizeof(struct hark_sendet_##row),                \
+        HARK_COUNT(hark_sendet_##row##_fields), hark_sendet_##row##_fields}
+static const struct hark_rows hark_sendet_rows[] = {HARK_ENDS_TABLES(struct hark_sendet),
+    HARK_WAVE_TABLES(struct hark_sendet), HARK_ST(pairs, "", pair), HARK_ST(spe, "SPE", spe), HARK_ST(images, "", image),
+    HARK_ST(positions, "", position),
+    {"channels", "", (uint16_t)offsetof(struct hark_sendet, ends.channels), sizeof(struct hark_sendet_channel),
+        HARK_COUNT(hark_sendet_channel_fields), hark_sendet_channel_fields},
+    {"pool", "", (uint16_t)offsetof(struct hark_sendet, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
+HARK_FN bool hark_sendet_accept(struct hark *p);
+static const struct hark_shape hark_sendet_shape = {"sendet", 1, HARK_COUNT(hark_sendet_fields),
+    HARK_COUNT(hark_sendet_rows), sizeof(struct hark_sendet), hark_sendet_fields, hark_sendet_rows,
+    offsetof(struct hark_sendet, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_sendet_accept};
+
+/* The uniform door: as struct hark_protocol says of each, with its errors. */
+HARK_FN uint64_t hark_sendet_size(const struct hark_config *config);
+HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
+HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
+HARK_FN const char *hark_sendet_violated(const struct hark *p);
+HARK_FN const char *hark_sendet_unrest(const struct hark *p);
+
+#include "sendet_channel.h"
+#include "sendet_messages.h"
+#include "sendet_checkpoint.h"
+#include "sendet_failure.h"
+#include "sendet_report.h"
+#include "sendet_pump.h"
+
+#if HARK_BODIES
+
+/* ---- the door --------------------------------------------------------------------------------------------------- */
+
+HARK_FN uint64_t hark_sendet_size(const struct hark_config *c)
+{
+    return hark_member_size(c, sizeof(struct hark_sendet), 4096);
+}
+
+HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
+{
+    struct hark_sendet *s = (struct hark_sendet *)(void *)p;
+    struct hark_config alone = *c; /* whatever groups there are: no two checkpoint together */
+    alone.group_count = 0;
+    if (!hark_config_valid(c)) return HARK_EINVAL;
+    int status = hark_member_init(p, bytes, &hark_sendet_shape, HARK_KIND_SENDET, &s->ends, &s->wave, &alone, false);
+    if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->images, 1);
+    if (status < 0) return status;
+    s->generations = s->wave.generations;
+    s->wave.generations = UINT32_MAX; /* how long an image is kept depends on others too */
+    s->flags = c->flags & HARK_DIGEST;
+    s->epoch = c->epoch ? c->epoch : 1;
+    s->phase = 1;
+    s->rel = HARK_INFINITY;
+    ((struct hark_sendet_image *)hark_insert(p, &s->images, 0))->epoch = s->epoch;
+    return HARK_OK;
+}
+
+static inline bool hark_sendet_length_ok(const struct hark_sendet *s, const struct hark_head *h, const uint8_t *b,
+    uint32_t length)
+{
+    if (h->type == HARK_APP) return length == HARK_SENDET_HEADER - HARK_WIRE_HEAD;
+    if (h->src == s->ends.me) return false;
+    if (h->src == HARK_RECOVERY)
+        return h->type == HARK_H_RECDONE ? length == 0 : (h->type == HARK_H_RELEASE || h->type == HARK_H_MIN) && length == 8;
+    switch (h->type) {
+    case HARK_H_POS: return length >= 8 && hark_get32(b) <= HARK_SENDET_CTX_MAX && length == 8 + 40 * hark_get32(b);
+    case HARK_H_ORPH: return length >= 8 && (length - 8) % 40 == 0;
+    case HARK_H_ACK: return length >= 24 && length % 24 == 0;
+    case HARK_H_GC: return length == 16;
+    default: return false; /* waves are of one process: they have no frames */
+    }
+}
+
+/* Room for whatever a control frame of this length may add, before anything moves. */
+static inline int hark_sendet_room(struct hark_sendet *s, const struct hark_head *h, uint32_t length)
+{
+    struct hark *p = &s->head;
+    uint32_t rows = h->type == HARK_H_POS ? length / 40 + 1 : 1;
+    const struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
+    int status = hark_sendet_reserve(s, rows, HARK_TRAIL_CHUNKS * (length / 24 + 1));
+    if (status >= 0 && (h->type == HARK_H_ORPH || h->type == HARK_H_ACK) && c)
+        status = hark_reserve(p, &hark_sendet_shape, &s->spe, (c->log.sent.count + 1) * (length / 24 + 1));
+    return status >= 0 ? hark_reserve(p, &hark_sendet_shape, &s->pairs, 1) : status;
+}
+
+HARK_COLD int hark_sendet_control(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
+    struct hark_effects *fx)
+{
+    struct hark_head as_app = *h;
+    if (h->type == HARK_H_ACK) as_app.type = HARK_APP; /* it belongs to messages, not to a recovery */
+    int age = hark_age(&s->head, &s->ends, &as_app);
+    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    int status = hark_sendet_room(s, h, length);
+    if (status < 0) return status;
+    switch (h->type) {
+    case HARK_H_POS: return hark_sendet_pos(s, h, b, fx);
+    case HARK_H_ORPH: return hark_sendet_orph(s, h, b, length, fx);
+    case HARK_H_RELEASE: return hark_sendet_release(s, b);
+    case HARK_H_RECDONE: return hark_sendet_recdone(s, fx);
+    case HARK_H_ACK: return hark_sendet_acks(s, h, b, length, fx);
+    case HARK_H_MIN: return hark_sendet_min(s, b);
+    default: return hark_sendet_gc(s, h, b, fx);
+    }
+}
+
+static inline int hark_sendet_frame(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_head h;
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SENDET) < 0 || !hark_head_valid(&s->ends, &h))
+        return HARK_EFRAME;
+    const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
+    uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
+    if (!hark_sendet_length_ok(s, &h, b, length)) return HARK_EFRAME;
+    return h.type == HARK_APP ? hark_sendet_arrive(s, &h, b, fx) : hark_sendet_control(s, &h, b, length, fx);
+}
+
+/* All events but those of a message. */
+HARK_COLD int hark_sendet_other(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    switch (event->type) {
+    case HARK_CHECKPOINT_POINT:
+    case HARK_STORED: return hark_sendet_checkpoint(s, event, fx);
+    case HARK_FAILED: return hark_sendet_failed(s, event, fx);
+    case HARK_RESTARTED: return hark_sendet_restarted(s, event, fx);
+    case HARK_QUIET: return hark_sendet_quiet(s, fx);
+    case HARK_IDLE: s->ack_due = s->busy = 1; return HARK_OK;
+    case HARK_MISS: /* send-deterministic programs may look as they like */
+    case HARK_CONTINUE: return HARK_OK;
+    default: return HARK_EINVAL;
+    }
+}
+
+HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_sendet *s = (struct hark_sendet *)(void *)p;
+    bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
+               event->type == HARK_CHECKPOINT_POINT;
+    int status = hark_step_begin(p, &s->ends, event, fx, s->gone);
+    if (status != HARK_OK) return status;
+    if (s->frozen && app) return HARK_WAIT; /* from the report to the line nothing moves (N-9) */
+    uint32_t mode = s->wave.mode, kept = s->wave.kept.count;
+    if (event->type == HARK_SEND) status = hark_sendet_send(s, event, fx);
+    else if (event->type == HARK_ARRIVE) status = hark_sendet_frame(s, event, fx);
+    else if (event->type == HARK_DELIVER) status = hark_sendet_deliver(s, event);
+    else status = hark_sendet_other(s, event, fx);
+    if (status < 0 || s->gone) return status;
+    if (event->type != HARK_RESTARTED && s->wave.mode != mode) {
+        if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_sendet_captured(s);
+        if (s->wave.mode == HARK_W_RUN) hark_sendet_over(s, s->wave.kept.count > kept);
+    }
+    p->more = 0;
+    if (!s->busy && hark_step_rests(&s->ends, &s->wave)) return HARK_OK;
+    status = hark_sendet_pump(s, fx);
+    p->more = status == HARK_MORE;
+    return status;
+}
+
+/* First what is retained, channel by channel, then what arrived. */
+HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
+{
+    const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
+    for (uint64_t channel = *cursor >> 40; !(*cursor >> 63) && channel < s->ends.channels.count; channel++) {
+        const struct hark_sendet_channel *c =
+            (const struct hark_sendet_channel *)hark_row_of(p, &s->ends.channels, (uint32_t)channel);
+        if (!hark_sendet_inter(c) || c->first > c->channel.sent) continue;
+        run->name = hark_name_of(HARK_OUT, &c->channel, c->first); /* NonAck too (U-1) */
+        run->last = c->channel.sent;
+        *cursor = (channel + 1) << 40;
+        return 1;
+    }
+    if (!(*cursor >> 63)) *cursor = UINT64_C(1) << 63;
+    return hark_member_names(p, &s->ends, cursor, run);
+}
+
+HARK_FN const char *hark_sendet_violated(const struct hark *p)
+{
+    const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)hark_row_of(p, &s->ends.channels, i);
+        if (!hark_sendet_inter(c)) continue;
+        if (c->tx > c->channel.sent) return "more was transmitted than posted";
+        if (c->acked > c->channel.sent) return "more was acknowledged than posted";
+        if (!s->recovering && c->tx != c->channel.sent) return "a message is delayed though no recovery runs";
+        if (c->first > c->acked + 1) return "a message is forgotten that is not acknowledged";
+    }
+    if (s->images.count == 0) return "no image is left";
+    return hark_wave_violated(p, &s->ends, &s->wave);
+}
+
+/* I10: what is acknowledged is forgotten or logged, in the end all (U-3). */
+HARK_FN const char *hark_sendet_unrest(const struct hark *p)
+{
+    const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)hark_row_of(p, &s->ends.channels, i);
+        if (hark_sendet_inter(c) && c->acked < c->channel.sent) return "NonAck never drains";
+    }
+    return s->recovering ? "recovery is not over here" : NULL;
+}
+
+HARK_FN bool hark_sendet_accept(struct hark *p)
+{
+    struct hark_sendet *s = (struct hark_sendet *)(void *)p;
+    if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave) || s->images.count == 0) return false;
+    if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks)) return false;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        if (c->tx > c->channel.sent || c->acked > c->channel.sent || c->first == 0 || c->first > c->acked + 1) return false;
+        if (!hark_trail_ok(&c->log) || !hark_trail_ok(&c->rpp) || !hark_trail_ok(&c->recorded) || c->digests.width != 1)
+            return false;
+        if (i >= HARK_SENDET_CTX_MAX && hark_sendet_at(s, i - HARK_SENDET_CTX_MAX)->channel.peer == c->channel.peer) return false;
+    }
+    return true;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
