@@ -321,6 +321,7 @@ static int clusters(struct arguments *a)
     const char *end;
     if (a->clusters == NULL || strcmp(a->clusters, "auto") == 0) {
         while (count * count < a->o.ranks) count++; /* as many clusters as each has members, about */
+        if (a->o.protocol->rolls == HARK_ROLLS_LINE) count = a->o.ranks; /* each checkpoints alone */
     } else if (hark_cli_number(a->clusters, UINT64_MAX, &count, &end) && *end == 0) {
         if (count == 0 || count > a->o.ranks)
             return bad("--clusters: expected 1 to %u clusters of %u processes, found %s", a->o.ranks, a->o.ranks, a->clusters);

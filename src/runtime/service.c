@@ -44,9 +44,10 @@ bool hark_service_is_down(const struct hark_service *s, uint32_t rank)
     return s->down[rank] != 0;
 }
 
-/* Processes that checkpoint together: the cluster where clusters roll back, else all. */
+/* Processes that checkpoint together: the cluster where clusters roll back, each alone where a line says who does, else all. */
 static uint32_t group_of(const struct hark_service *s, uint32_t rank)
 {
+    if (s->config.protocol->rolls == HARK_ROLLS_LINE) return rank;
     return s->config.protocol->rolls == HARK_ROLLS_GROUP ? s->config.clusters->of[rank] : 0;
 }
 
@@ -65,12 +66,19 @@ bool hark_service_unit(const struct hark_service *s, uint32_t rank, uint8_t *mem
     switch (s->config.protocol->rolls) {
     case HARK_ROLLS_PROCESS: member[rank] = 1; return true;
     case HARK_ROLLS_GROUP:
+    case HARK_ROLLS_LINE:
     case HARK_ROLLS_ALL:
         for (uint32_t r = 0; r < s->ranks; r++)
             if (group_of(s, r) == group_of(s, rank)) member[r] = 1;
         return true;
     default: return false;
     }
+}
+
+void hark_service_again(const struct hark_service *s, uint8_t *member)
+{
+    if (s->config.protocol->rolls != HARK_ROLLS_LINE) return;
+    for (uint32_t r = 0; r < s->ranks; r++) member[r] |= s->down[r];
 }
 
 /* ---- images ------------------------------------------------------------------------------------------------ */
@@ -135,10 +143,26 @@ static int decide(struct hark_service *s, uint32_t peer, uint64_t id)
     return status;
 }
 
+/* A rank goes back too, to its checkpoint `id`: what it decided later has not been. */
+static void send_back(struct hark_service *s, uint32_t rank, uint64_t id)
+{
+    struct hark_service_group *g = &s->group[group_of(s, rank)];
+    while (g->count && g->wave[g->count - 1] > id) g->wave[--g->count] = 0;
+    if (id && last_wave(g) != id && g->count < s->config.generations) g->wave[g->count++] = id; /* older than those remembered */
+    s->inc[rank]++;
+    s->down[rank] = 1;
+}
+
 int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id)
 {
     if (re != s->re) return HARK_SERVICE_REFUSED;
     if (fact == HARK_FACT_WAVE) return decide(s, peer, id);
+    if (fact == HARK_FACT_BACK || fact == HARK_FACT_LINE) {
+        if (s->config.protocol->rolls != HARK_ROLLS_LINE || peer >= s->ranks) return HARK_SERVICE_REFUSED;
+        send_back(s, peer, id);
+        if (fact == HARK_FACT_LINE) s->re++;
+        return hark_service_write(s);
+    }
     if (fact != HARK_FACT_DONE || (peer >= s->ranks && peer != HARK_RECOVERY)) return HARK_SERVICE_REFUSED;
     if (peer == HARK_RECOVERY) memset(s->down, 0, s->ranks);
     else s->down[peer] = 0;
@@ -202,6 +226,7 @@ int hark_service_open(struct hark_service **out, const struct hark_service_confi
     if (s->config.generations == 0) s->config.generations = 2;
     s->ranks = config->clusters->ranks;
     s->groups = config->protocol->rolls == HARK_ROLLS_GROUP ? config->clusters->count : 1;
+    if (config->protocol->rolls == HARK_ROLLS_LINE) s->groups = s->ranks;
     s->inc = calloc(s->ranks, sizeof *s->inc);
     s->down = calloc(s->ranks, sizeof *s->down);
     s->group = calloc(s->groups, sizeof *s->group);

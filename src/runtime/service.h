@@ -59,6 +59,9 @@ uint64_t hark_service_wave(const struct hark_service *s, uint32_t rank);
  * failure. */
 bool hark_service_unit(const struct hark_service *s, uint32_t rank, uint8_t *member);
 
+/* Sets it for each rank that goes back whoever dies: where a line says who does, all that have in a recovery that is not over. */
+void hark_service_again(const struct hark_service *s, uint8_t *member);
+
 /* Before the restart of `rank`: verifies the images that it and its unit need. *wave is the checkpoint to restart
  * from. HARK_SERVICE_OK; HARK_SERVICE_FELL_BACK: the group's decision is now an older one, whose images are whole,
  * hark_service_error says what was wrong with the newer; HARK_SERVICE_ELOST. What changed becomes durable with the
@@ -69,7 +72,8 @@ int hark_service_verify(struct hark_service *s, uint32_t rank, uint64_t *wave);
  * recovery process has died too. HARK_SERVICE_OK, or HARK_SERVICE_EDURABLE: it holds, but only in memory. */
 int hark_service_fail(struct hark_service *s, const uint8_t *rolls, bool recovery);
 
-/* A fact from a process (PERSIST), to be answered by STORED with ok = (status == HARK_SERVICE_OK).
+/* After HARK_FACT_LINE re is another, and it is for the supervisor to announce it: see hark_service_inc().
+ * A fact from a process (PERSIST), to be answered by STORED with ok = (status == HARK_SERVICE_OK).
  * HARK_SERVICE_REFUSED, HARK_SERVICE_EDURABLE: a wave is then not decided; the end of recovery holds in memory. */
 int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id);
 

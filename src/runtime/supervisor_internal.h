@@ -208,6 +208,7 @@ void hark_sup_close_recovery(struct supervisor *s); /* its last figures */
 bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
 
 /* supervisor_rollback.c */
+void hark_sup_line(struct supervisor *s); /* the failure service has been told who goes back by the recovery line: so they do */
 void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells it, or it is killed */
 void hark_sup_again(struct child *c, struct hark_control *m); /* its AGAIN */
 void hark_sup_hurry(struct supervisor *s);                    /* looks for those that have not answered in time */

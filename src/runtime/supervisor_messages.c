@@ -179,7 +179,8 @@ static void works_again(struct supervisor *s, uint32_t rank)
 {
     s->record_failed = false;
     for (uint32_t r = 0; r < s->o->ranks; r++)
-        if (s->o->protocol->rolls != HARK_ROLLS_GROUP || s->o->clusters.of[r] == s->o->clusters.of[rank])
+        if (s->o->protocol->rolls == HARK_ROLLS_LINE ? r == rank : s->o->protocol->rolls != HARK_ROLLS_GROUP ||
+            s->o->clusters.of[r] == s->o->clusters.of[rank])
             s->child[r].troubled = false;
 }
 
@@ -205,6 +206,7 @@ static void on_persist(struct child *c, struct hark_control *m)
     hark_sup_tell(c, &answer);
     hark_control_free(&answer);
     if (fact == HARK_FACT_DONE && status != HARK_SERVICE_REFUSED) hark_sup_recovered(s);
+    if (fact == HARK_FACT_LINE && status != HARK_SERVICE_REFUSED) hark_sup_line(s);
 }
 
 static void on_mark(struct child *c, struct hark_control *m)

@@ -240,7 +240,7 @@ static void name_unit(const struct child *c, char text[256])
     if (unit) name_ranks(s, unit, ranks, sizeof ranks);
     free(unit);
     if (s->o->protocol->rolls == HARK_ROLLS_ALL) snprintf(text, 256, "all ranks go back");
-    else if (s->o->protocol->rolls == HARK_ROLLS_PROCESS) snprintf(text, 256, "it goes back");
+    else if (s->o->protocol->rolls == HARK_ROLLS_PROCESS || s->o->protocol->rolls == HARK_ROLLS_LINE) snprintf(text, 256, "it goes back");
     else
         snprintf(text, 256, "cluster %u (rank%s %s) goes back", s->o->clusters.of[c->rank],
             strpbrk(ranks, " -") ? "s" : "", ranks);
@@ -304,6 +304,21 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
     for (uint32_t i = 0; i < s->o->ranks; i++) r->rolled[i] |= member[i];
 }
 
+/* They are to go back, and the failure service knows it: everybody is told, the dead are started again. */
+static void announce_back(struct supervisor *s, const uint8_t *member)
+{
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        s->child[r].restarted |= member[r] != 0;
+        if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);
+    }
+    hark_sup_announce(s, NULL);
+    HARK_POINT("announced", HARK_TRACE_SUPERVISOR);
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->child[i].dead && !restart(s, &s->child[i])) return;
+    HARK_POINT("spawned", HARK_TRACE_SUPERVISOR);
+    hark_sup_hunt(s);
+}
+
 static void bring_back(struct supervisor *s, const uint8_t *member)
 {
     struct child *recovery = s->count > s->o->ranks ? &s->child[s->o->ranks] : NULL;
@@ -318,16 +333,27 @@ static void bring_back(struct supervisor *s, const uint8_t *member)
     hark_sup_trace_failed(s);
     if (ranks) note_recovery(s, member, over);
     s->died = 0;
-    for (uint32_t r = 0; r < s->o->ranks; r++) {
-        s->child[r].restarted |= member[r] != 0;
-        if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);
+    announce_back(s, member);
+}
+
+void hark_sup_line(struct supervisor *s)
+{
+    char ranks[200] = "";
+    uint8_t *member = s->phase == RUNNING ? calloc(s->o->ranks, 1) : NULL;
+    if (member == NULL) {
+        if (s->phase == RUNNING) hark_sup_no_memory(s, "a recovery");
+        return;
     }
-    hark_sup_announce(s, NULL);
-    HARK_POINT("announced", HARK_TRACE_SUPERVISOR);
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].dead && !restart(s, &s->child[i])) return;
-    HARK_POINT("spawned", HARK_TRACE_SUPERVISOR);
-    hark_sup_hunt(s);
+    for (uint32_t r = 0; r < s->o->ranks; r++) member[r] = hark_service_inc(s->service, r) != s->child[r].inc;
+    name_ranks(s, member, ranks, sizeof ranks);
+    if (choose(s, member)) {
+        hark_sup_say("rank%s %s go%s back too, by the recovery line", strpbrk(ranks, " -") ? "s" : "", ranks,
+            strpbrk(ranks, " -") ? "" : "es");
+        hark_sup_trace_failed(s);
+        note_recovery(s, member, false);
+        announce_back(s, member);
+    }
+    free(member);
 }
 
 void hark_sup_settle(struct supervisor *s)
@@ -349,6 +375,7 @@ void hark_sup_settle(struct supervisor *s)
     }
     for (uint32_t r = 0; r < s->o->ranks; r++)
         if (s->child[r].dead && !member[r]) hark_service_unit(s->service, r, member);
+    hark_service_again(s->service, member);
     bring_back(s, member);
     free(member);
 }
