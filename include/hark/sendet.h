@@ -88,7 +88,7 @@ struct hark_sendet_position { /* of a channel at a kept image */
     uint64_t id;
     uint32_t peer;
     uint16_t ctx, pad;
-    uint64_t acked, recv;
+    uint64_t first, recv;
 };
 
 struct hark_sendet {
@@ -139,7 +139,7 @@ static const struct hark_field hark_sendet_image_fields[] = {
     HARK_FIELD(struct hark_sendet_image, id, "ckptNo"), HARK_FIELD(struct hark_sendet_image, epoch, "Epoch")};
 static const struct hark_field hark_sendet_position_fields[] = {HARK_FIELD(struct hark_sendet_position, id, "ckptNo"),
     HARK_FIELD(struct hark_sendet_position, peer, "j"), HARK_FIELD(struct hark_sendet_position, ctx, "ctx"),
-    HARK_FIELD(struct hark_sendet_position, acked, ""), HARK_FIELD(struct hark_sendet_position, recv, "recv")};
+    HARK_FIELD(struct hark_sendet_position, first, "Logs"), HARK_FIELD(struct hark_sendet_position, recv, "recv")};
 #define HARK_ST(member, symbol, row)                                                                                   \
     {#member, symbol, (uint16_t)offsetof(struct hark_sendet, member), sizeof(struct hark_sendet_##row),                \
         HARK_COUNT(hark_sendet_##row##_fields), hark_sendet_##row##_fields}

@@ -51,7 +51,7 @@ HARK_COLD void hark_sendet_captured(struct hark_sendet *s)
         x->id = s->wave.wave;
         x->peer = c->channel.peer;
         x->ctx = c->channel.ctx;
-        x->acked = c->acked;
+        x->first = c->first;
         x->recv = c->channel.recv;
     }
 }
@@ -119,14 +119,17 @@ static inline void hark_sendet_notices(struct hark_sendet *s)
     }
 }
 
-/* GC from j: {recv u64, acked u64} of j's oldest kept image. Log entries go by what that has received, not by epochs: what is
- * replayed may be received in a later one (N-3). RPP goes by what it knows, for of all else it will ask (N-2). */
+/* GC from j: {recv u64, first u64} of j's oldest kept image. Log entries go by what that has received, not by epochs: what is
+ * replayed may be received in a later one (N-3). RPP goes by what it does not hold any more, for of all else it will ask
+ * (N-2), also of what it knows as acknowledged: that may have been received again since (N-10). */
 static inline int hark_sendet_gc(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
     if (c == NULL || !hark_sendet_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    uint64_t known = hark_get64(b + 8) < c->channel.done ? hark_get64(b + 8) : c->channel.done;
-    hark_trail_trim(&s->head, &s->pool, &c->rpp, known, c->channel.recv, c->channel.recv);
+    uint64_t upto = hark_get64(b + 8) ? hark_get64(b + 8) - 1 : 0;
+    if (upto > c->channel.done) upto = c->channel.done;
+    if (upto > c->told) upto = c->told;
+    hark_trail_trim(&s->head, &s->pool, &c->rpp, upto, c->channel.recv, c->channel.recv);
     hark_sendet_forget(s, c, hark_get64(b), fx);
     return HARK_OK;
 }

@@ -41,7 +41,13 @@ HARK_COLD int hark_sendet_restarted(struct hark_sendet *s, const struct hark_eve
     s->recovering = s->frozen = 1;
     s->rel = 0;
     s->taken = s->epoch_due = s->gone = 0;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) hark_sendet_at(s, i)->channel.flags &= HARK_INTRA;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        c->channel.flags &= HARK_INTRA;
+        if (!hark_sendet_inter(c)) continue;
+        c->acked = c->first - 1; /* how j received it may have been undone meanwhile, and done otherwise (N-2, N-10) */
+        hark_queue_clear(&s->head, &s->pool, &c->log.recv);
+    }
     return HARK_OK;
 }
 
@@ -82,7 +88,7 @@ static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const 
     c->orph_digest = row ? hark_get64(row + 24) : 0;
     c->tx = recv < c->channel.sent ? recv : c->channel.sent;
     if (recv > c->acked) c->channel.flags |= HARK_SENDET_ORPH_WAIT;
-    if ((row ? hark_get64(row + 16) : 0) < c->channel.recv) { /* orphans, and what a restored NonAck holds (N-2) */
+    if ((row ? hark_get64(row + 16) : 0) < c->channel.recv) { /* orphans, and what a restored image holds (N-2) */
         c->channel.flags |= HARK_SENDET_ORPH_DUE;
         c->orph_at = (row ? hark_get64(row + 16) : 0) + 1;
     }
@@ -155,7 +161,7 @@ static inline void hark_sendet_orph_run(struct hark_sendet *s, struct hark_sende
 }
 
 /* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first, last, phase, epochSend, epochRecv: u64 each} of my messages
- * that j has and of which I do not know that it knows: orphans (U-2), and what my image holds as not acknowledged (N-2). */
+ * that j has and of which I do not know that it knows: orphans (U-2), and what my image holds (N-2). */
 static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
     struct hark_effects *fx)
 {

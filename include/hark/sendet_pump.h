@@ -184,7 +184,7 @@ static inline int hark_sendet_pump_gc(struct hark_sendet *s, struct hark_effects
         uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_GC, c->channel.peer, 16);
         hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
         hark_put64(b, x->recv);
-        hark_put64(b + 8, x->acked);
+        hark_put64(b + 8, x->first);
     }
     return HARK_OK;
 }

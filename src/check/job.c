@@ -366,13 +366,14 @@ static uint32_t sends_of(struct lab *lab, const struct job *job, uint32_t i)
 
 /* I7, of protocols that rest on send-determinism: a causal one knows by determinants what the lost send will say again. A
  * process that went back at epoch t may deliver what depends on an unsent message of a process that
- * went back later than t: then the dependency is older than that failure. */
-static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f)
+ * went back later than t: then the dependency is older than that failure. And of those that went back with it, on what it
+ * depends itself: by its image. */
+static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f, uint64_t own)
 {
     const struct service *s = job_service(lab, job);
     if (lab->protocol->unstable || s->back[who] == 0 || local_info(lab, job->at[who])->inc != s->inc[who]) return false;
     for (uint32_t i = 0; i < lab->ranks; i++) {
-        uint64_t sends = f->past >> lab->first_send[i];
+        uint64_t past = s->back[i] == s->back[who] ? f->past & ~own : f->past, sends = past >> lab->first_send[i];
         if (i + 1 < lab->ranks) sends &= (UINT64_C(1) << (lab->first_send[i + 1] - lab->first_send[i])) - 1;
         if (sends >> sends_of(lab, job, i) && s->back[i] && s->back[i] <= s->back[who]) return true;
     }
@@ -409,7 +410,7 @@ static void count_failure(struct lab *lab, struct job *job)
 
 uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *happened)
 {
-    uint32_t argument = job_argument(lab, job, step);
+    uint32_t argument = job_argument(lab, job, step), before = job->at[step.who];
     *happened = false;
     if (lab->failed) return 0;
     if (step.what == STEP_ANSWER && argument) answer(lab, job, step);
@@ -431,7 +432,7 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
     if (lab->failed || out.violated) return out.violated;
     if (out.taken) {
         const struct frame *f = frame_of(lab, out.taken);
-        if (past_missing(lab, job, step.who, f)) return VIOLATED_PAST;
+        if (past_missing(lab, job, step.who, f, app_past(lab, before))) return VIOLATED_PAST;
         if (said_otherwise(lab, job, frame_src(lab, f), step.who, frame_source(lab, f) == lab->ranks)) return VIOLATED_SAID;
     }
     for (uint32_t i = 0; out.sent_to && i < lab->ranks; i++)

@@ -232,6 +232,7 @@ void app_get(struct lab *lab, struct app *app, uint32_t part);
 /* Of a local that need not be opened for it; 0 if it does not run. heard, told: what was said in message `ssn` from or to a peer,
  * 0: nothing yet. */
 uint32_t app_sends(const struct lab *lab, uint32_t local);
+uint64_t app_past(const struct lab *lab, uint32_t local);
 uint64_t app_heard(const struct lab *lab, uint32_t local, uint32_t from, uint32_t ssn);
 uint64_t app_told(const struct lab *lab, uint32_t local, uint32_t to, uint32_t ssn);
 /* Part: all that was delivered and sent, and what it said. */

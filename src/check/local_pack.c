@@ -134,6 +134,14 @@ uint32_t app_sends(const struct lab *lab, uint32_t local)
     return sends;
 }
 
+uint64_t app_past(const struct lab *lab, uint32_t local)
+{
+    uint64_t past = 0;
+    const uint8_t *app = app_of(lab, local);
+    if (app) memcpy(&past, app + offsetof(struct app, past), sizeof past);
+    return past;
+}
+
 /* The words of the channel with a peer: first those heard, then those told. */
 static uint64_t word(const struct lab *lab, uint32_t local, uint32_t peer, uint32_t index)
 {

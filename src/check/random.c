@@ -92,4 +92,5 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed)
     s->copies = (uint8_t)(1 + below(&m, 3));
     if (s->copies >= s->ranks) s->copies = (uint8_t)(s->ranks - 1);
     fail(&m);
+    for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
 }

@@ -145,6 +145,44 @@ static void nested_failures(void **state)
     end(w);
 }
 
+/* Who goes back by the line: it is made durable rank by rank, and is an announcement with the last. What they decided behind
+ * it has not been (N-6); and when another one fails, all go back again (N-7). */
+static void the_line(void **state)
+{
+    (void)state;
+    struct world *w = begin("sendet");
+    uint8_t member[RANKS] = {0};
+    expect_unit(w, 4, "....x.");
+    for (uint64_t id = 1; id <= 3; id++)
+        for (uint32_t r = 1; r <= 2; r++) assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, r, 0, id), HARK_SERVICE_OK);
+    fails(w, "....x.", false);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, RANKS, 1, 1), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 0, 2), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 1, 2), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_re(w->s), 1);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 2, 1, 1), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_re(w->s), 2);
+    for (int again = 0; again < 2; again++) {
+        expect_down(w, ".xx.x.");
+        assert_int_equal(hark_service_inc(w->s, 1), 1);
+        assert_int_equal(hark_service_wave(w->s, 1), 2); /* not 3: that is above the line */
+        assert_int_equal(hark_service_wave(w->s, 2), 1); /* though it was not among those remembered */
+        reopen(w);
+    }
+    hark_service_again(w->s, member);
+    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(member[r], ".xx.x."[r] == 'x');
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 1, 2, 3), HARK_SERVICE_OK); /* its number is free again */
+    assert_int_equal(hark_service_wave(w->s, 1), 3);
+    end(w);
+    w = begin("hydee");
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 1, 0, 0), HARK_SERVICE_REFUSED);
+    fails(w, "xx....", false);
+    memset(member, 0, sizeof member);
+    hark_service_again(w->s, member);
+    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(member[r], 0);
+    end(w);
+}
+
 static void refused_facts(void **state)
 {
     (void)state;
@@ -314,7 +352,7 @@ static void what_is_not_durable(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(units), cmocka_unit_test(nested_failures),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(units), cmocka_unit_test(nested_failures), cmocka_unit_test(the_line),
         cmocka_unit_test(refused_facts), cmocka_unit_test(reopened_it_is_the_same), cmocka_unit_test(the_announcement),
         cmocka_unit_test(a_damaged_record), cmocka_unit_test(of_another_job), cmocka_unit_test(a_damaged_image),
         cmocka_unit_test(the_initial_state_counts_as_an_image), cmocka_unit_test(what_is_not_durable)};
