@@ -136,7 +136,11 @@ static void observe(void *self, const struct hark_event *event, const struct har
     case HARK_RETAIN:
     case HARK_TRIM:
     case HARK_SUPPRESS: say(t, x->name.to == HARK_GROUP ? " %llu to group %u" : " %llu to p%u", (unsigned long long)x->name.ssn, x->name.peer); break;
-    case HARK_PERSIST: say(t, " %s %llu", x->fact == HARK_FACT_WAVE ? "wave" : "done", (unsigned long long)x->u.id); break;
+    case HARK_PERSIST:
+        if (x->fact == HARK_FACT_BACK || x->fact == HARK_FACT_LINE)
+            say(t, " p%u back to %llu%s", x->peer, (unsigned long long)x->u.id, x->fact == HARK_FACT_LINE ? ", all" : "");
+        else say(t, " %s %llu", x->fact == HARK_FACT_WAVE ? "wave" : "done", (unsigned long long)x->u.id);
+        break;
     case HARK_CAPTURE:
     case HARK_COMMIT:
     case HARK_DROP:

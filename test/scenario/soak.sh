@@ -13,7 +13,7 @@ for x in heat2d cg anysource; do timeout 120 "$hark" run -n 8 --clusters 4 -- "$
 bad() { failed=$((failed + 1)); echo "FAILED $*"; }
 
 while [ $SECONDS -lt $end ]; do
-  for p in coordinated hydee scmel; do
+  for p in coordinated hydee scmel sendet; do
     "$hark" check --protocol $p --random "$seed:20" --max-states 50000 >out 2>&1 ||
       { bad "hark check --protocol $p --random $seed:20 --max-states 50000"; cat out; }
     "$hark" check --protocol $p --random "$((seed + 20)):20" --walks 200 >out 2>&1 ||
