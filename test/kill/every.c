@@ -43,7 +43,7 @@ static const struct variant variants[] = {
     {{"--protocol", "coordinated"}, "coordinated", false, true, false, 0},
     {{"--protocol", "hydee"}, "hydee", false, true, true, 0},
     {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, 0},
-    {{"--protocol", "sendet"}, "sendet", false, true, true, 0},
+    {{"--protocol", "sendet"}, "sendet", false, false, true, 0},
     {{"--protocol", "scmel"}, "scmel", true, false, false, 1},
     {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, 2}};
 static const char *const transports[] = {"shm", "uv"};

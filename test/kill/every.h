@@ -18,7 +18,7 @@ struct variant { /* a protocol */
     const char *word[5];
     const char *name;
     bool any_order;     /* survives with programs that are by_order, which print what comes by chance */
-    bool with_others;   /* others go back with the one that died */
+    bool with_others;   /* others go back with the one that died, whatever was sent */
     bool has_recovery;  /* process */
     int at_once;        /* ranks that may be lost before it has recovered, if what they send depends on the order; 0: any */
 };
