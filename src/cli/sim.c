@@ -384,6 +384,8 @@ int hark_cli_sim(int argc, char **argv)
         a.sim.protocol = hark_protocol_named(a.protocol);
         if (a.sim.protocol == NULL || strcmp(a.protocol, "recovery") == 0)
             status = bad("--protocol: no protocol is named \"%s\"", a.protocol);
+        else if (a.sim.protocol->rolls == HARK_ROLLS_LINE)
+            status = bad("--protocol: recovery lines can not be simulated yet, found \"%s\"", a.protocol);
     }
     if (status == 0) {
         if (a.pattern.cells == 0) a.pattern.cells = strcmp(a.pattern.name, "openatom") == 0 ? 16 : 4;
