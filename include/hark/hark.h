@@ -185,14 +185,14 @@ enum hark_effect_type {
     HARK_HOLD,           /* keep the arrived frame: not yet */
     HARK_DISCARD,        /* the arrived frame is a duplicate or old */
     HARK_OFFER,          /* give the held frames of `peer` (HARK_RECOVERY: of all) again, as ARRIVE */
-    HARK_RETAIN,         /* the sender's log keeps this payload */
+    HARK_RETAIN,         /* the log keeps this payload, that of the event: posted, or (HARK_IN, or of a group) just arrived */
     HARK_TRIM,           /* this entry and all of its channel up to it may go */
     HARK_PERSIST,        /* make this fact durable at the failure service, then STORED */
     HARK_CAPTURE,        /* save for checkpoint `id`, then STORED */
     HARK_COMMIT,         /* checkpoint `id` is now a recovery point */
     HARK_DROP,           /* forget checkpoint `id` */
     HARK_RESUME,         /* the application may leave its checkpoint call */
-    HARK_COMBINE,        /* combine these contributions in this order, then COMBINED */
+    HARK_COMBINE,        /* combine these contributions in this order, then COMBINED: see u.into */
     HARK_ROLLBACK,       /* become a new incarnation from checkpoint `id` */
     HARK_SUPPRESS,       /* for traces: a re-execution whose message the receiver already has */
     HARK_DIVERGED,       /* the re-execution did not send what was sent before */
@@ -218,6 +218,8 @@ struct hark_effect {
         uint64_t id;      /* CAPTURE, COMMIT, DROP, ROLLBACK: checkpoint; PERSIST: wave, or re */
         uint64_t last;    /* DIVERGED: the range is name.ssn .. last */
         uint64_t phase;   /* TRANSMIT, SUPPRESS: for traces */
+        uint64_t into;    /* COMBINE: 0, `name` is one part more; else the name of the result of all since the last one: what came in
+                           * (HARK_IN, of a process) is used up; 2: then COMBINED is to be given */
     } u;
     uint64_t expected, got; /* DIVERGED: the two digests (0, 0: nobody re-sent the range) */
     uint32_t fact;          /* PERSIST: HARK_FACT_*; TRANSMIT: determinants that go along, for figures */
@@ -246,8 +248,8 @@ enum {
 };
 
 struct hark_tree { /* a group of processes, and the tree that messages to it travel along; see group.h */
-    uint16_t ctx; /* its number, and the context of its messages: 1 .. */
-    uint16_t pad;
+    uint16_t ctx;     /* its number, and the context of its messages: 1 .. */
+    uint16_t reduces; /* 1: all members contribute, and the root gets the result; 0: the root sends to all */
     uint32_t root;
     const uint32_t *member; /* `count` ranks, the root among them */
     const uint32_t *parent; /* of each member the rank above it; the root's own is the root */

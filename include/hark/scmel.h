@@ -103,8 +103,14 @@ static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark
     if (length < 8 || hark_get32(b + 4) != s->k) return false;
     *dets = hark_get16(b);
     if (h->src == s->ends.me && length != 8) return false;
-    return length == 8 + *dets * hark_det_bytes(s->k) + hark_get16(b + 2) * HARK_ACK_BYTES &&
+    return length == 8 + *dets * hark_det_bytes(s->k) + (hark_get16(b + 2) & ~HARK_SCMEL_WHOLE) * HARK_ACK_BYTES &&
            hark_scmel_dets_ok(s, b + 8, *dets);
+}
+
+static inline bool hark_scmel_rack_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
+{
+    const struct hark_scmel_cast *g = hark_get64(b) <= UINT16_MAX ? hark_scmel_cast(s, hark_get16(b)) : NULL;
+    return g && g->reduces && g->parent == h->src;
 }
 
 /* And a control frame? */
@@ -128,6 +134,7 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
         return length >= 8 && hark_get32(b) <= HARK_SCMEL_CTX_MAX && length == 8 + 16 * hark_get32(b);
     case HARK_S_DONE: return length == 0;
     case HARK_S_TRIM: return s->teams && length >= 16 && hark_get64(b) <= HARK_SCMEL_CTX_MAX && length == 16 + 16 * hark_get64(b);
+    case HARK_S_RACK: return length == 16 && hark_scmel_rack_ok(s, h, b);
     default: return hark_wave_length_ok(h->type, length);
     }
 }
@@ -162,7 +169,8 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
     if (status < 0) return status;
     struct hark_scmel_channel *c = hark_scmel_channel(s, h->src, h->ctx);
     if (h->ssn <= c->channel.recv + 1) hark_scmel_absorb_all(s, h, b + 8, dets, false);
-    hark_scmel_acks(s, h, b + 8 + dets * hark_det_bytes(s->k), hark_get16(b + 2));
+    hark_scmel_acks(s, h, b + 8 + dets * hark_det_bytes(s->k), hark_get16(b + 2) & ~HARK_SCMEL_WHOLE);
+    s->whole_now = (hark_get16(b + 2) & HARK_SCMEL_WHOLE) != 0;
     return hark_scmel_arrive(s, c, h, fx);
 }
 
@@ -174,7 +182,8 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     struct hark_head as_app = *h;
     uint32_t dets;
     if (!hark_scmel_control_ok(s, h, b, length, &dets)) return HARK_EFRAME;
-    if (h->type == HARK_S_ACK || h->type == HARK_S_SPREAD || h->type == HARK_S_TRIM) as_app.type = HARK_APP;
+    if (h->type == HARK_S_ACK || h->type == HARK_S_SPREAD || h->type == HARK_S_TRIM ||
+        h->type == HARK_S_RACK) as_app.type = HARK_APP;
     int age = hark_age(p, &s->ends, &as_app);
     if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_scmel_room(s, h->type == HARK_S_DETS ? hark_get16(b + 4) + 1u : 1, dets);
@@ -189,6 +198,7 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     case HARK_S_READY: return hark_scmel_ready(s, h, b, fx);
     case HARK_S_DONE: return hark_scmel_done(s, h, fx);
     case HARK_S_TRIM: return hark_scmel_trim(s, h, b);
+    case HARK_S_RACK: hark_scmel_known_done(s, hark_scmel_cast(s, hark_get16(b)), hark_get64(b + 8)); return HARK_OK;
     case HARK_W_MARK: hark_scmel_channel(s, h->src, h->ctx); /* fall through */
     default: return hark_wave_frame(p, &s->ends, &s->wave, h, b, length, s->recovering != 0, fx);
     }
@@ -237,11 +247,16 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     }
     hark_empty(p, &s->owed);
     hark_empty(p, &s->pairs);
+    s->combine = s->combine_at = s->combine_next = 0;
+    for (uint32_t i = 0; i < s->casts.count; i++) {
+        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(p, &s->casts, i);
+        g->combining = g->rack = 0;
+    }
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         c->channel.flags &= HARK_INTRA | HARK_SCMEL_CAST;
         c->tx = c->channel.sent;
-        if (c->channel.flags & HARK_SCMEL_CAST) c->tx = 0;
+        if (c->channel.flags & HARK_SCMEL_CAST && c->channel.peer != s->ends.me) c->tx = 0;
         else if (teams && !(c->channel.flags & HARK_INTRA)) c->tx = c->first - 1;
         if (c->tx < c->channel.sent) s->late = s->busy = 1;
     }
@@ -265,7 +280,8 @@ HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_even
 static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     switch (event->type) {
-    case HARK_SEND: return event->u.send.to == HARK_GROUP ? hark_scmel_multicast(s, event, fx) : hark_scmel_send(s, event, fx);
+    case HARK_SEND: return event->u.send.to == HARK_GROUP ? hark_scmel_group_send(s, event, fx) : hark_scmel_send(s, event, fx);
+    case HARK_COMBINED: return hark_scmel_combined(s, event);
     case HARK_ARRIVE: return hark_scmel_frame(s, event, fx);
     case HARK_DELIVER: return hark_scmel_deliver(s, event, fx);
     case HARK_MISS: return hark_scmel_miss(s, fx);
@@ -328,10 +344,18 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
     for (; stage == 0 && channel - s->ends.channels.count < s->casts.count && !found; channel++) {
         const struct hark_scmel_cast *g =
             (const struct hark_scmel_cast *)hark_row_of(p, &s->casts, channel - s->ends.channels.count);
-        if (g->first > g->sent) continue;
         run->name = hark_scmel_cast_name((uint16_t)g->ctx, g->first);
-        run->last = g->sent;
-        found = 1;
+        run->last = g->reduces && g->made > g->sent ? g->made : g->sent;
+        found = g->first <= run->last;
+    }
+    const uint32_t groups = s->ends.channels.count + s->casts.count;
+    for (; stage == 0 && channel >= groups && channel - groups < s->casts.count && !found; channel++) {
+        const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row_of(p, &s->casts, channel - groups);
+        if (!g->reduces || g->root != s->ends.me) continue;
+        run->name = hark_scmel_cast_name((uint16_t)g->ctx, g->agg);
+        run->name.way = HARK_IN;
+        run->last = g->done;
+        found = g->agg <= g->done;
     }
     if (!found && stage == 0) {
         stage = 1;

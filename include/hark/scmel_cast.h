@@ -41,6 +41,8 @@ static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_confi
         if (status < 0) return status;
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_insert(&s->head, &s->casts, s->casts.count);
         g->ctx = t->ctx;
+        g->reduces = t->reduces != 0;
+        g->agg = 1;
         g->root = t->root;
         g->parent = t->parent[mine];
         g->first = 1;
@@ -56,16 +58,11 @@ static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_confi
     return HARK_OK;
 }
 
-static inline struct hark_scmel_branch *hark_scmel_branch(struct hark_scmel *s, uint32_t i)
-{
-    return (struct hark_scmel_branch *)hark_row(&s->head, &s->branches, i);
-}
-
 /* SendMulticastMsg. The root's: another sends to the root, or has a tree of its own (C-7).                          l. 1-9 */
 static inline int hark_scmel_multicast(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_scmel_cast *g = event->u.send.peer <= UINT16_MAX ? hark_scmel_cast(s, (uint16_t)event->u.send.peer) : NULL;
-    if (g == NULL || g->root != s->ends.me || event->u.send.ctx != g->ctx) return HARK_EINVAL;
+    if (g == NULL || g->reduces || g->root != s->ends.me || event->u.send.ctx != g->ctx) return HARK_EINVAL;
     if (s->wave.at) return HARK_ESTATE;
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, s->branches.count);
     if (status < 0) return status;
@@ -122,7 +119,7 @@ static inline void hark_scmel_cast_collected(struct hark_scmel *s)
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
         struct hark_scmel_cast *g = c->channel.flags & HARK_SCMEL_CAST ? hark_scmel_cast(s, c->channel.ctx) : NULL;
-        if (g && g->again < c->tx) g->again = c->tx;
+        if (g && !g->reduces && g->again < c->tx) g->again = c->tx;
     }
 }
 #endif /* HARK_BODIES */

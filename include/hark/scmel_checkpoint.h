@@ -61,8 +61,9 @@ HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
         if (!committed || x.id != oldest) continue;
         if (x.what == HARK_SCMEL_CASTS) {
             struct hark_scmel_cast *g = hark_scmel_cast(s, x.ctx);
-            if (g == NULL || g->first > x.at) continue;
-            g->first = x.at + 1;
+            uint64_t *first = g && g->reduces && g->root == s->ends.me ? &g->agg : g ? &g->first : NULL;
+            if (first == NULL || *first > x.at) continue;
+            *first = x.at + 1;
             g->trim = s->busy = 1;
         } else if (x.what != HARK_SCMEL_RSN) {
             struct hark_scmel_channel *c =

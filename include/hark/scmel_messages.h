@@ -2,7 +2,7 @@
 #ifndef HARK_SCMEL_MESSAGES_H
 #define HARK_SCMEL_MESSAGES_H
 
-#include "scmel_state.h"
+#include "scmel_contribution.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -105,10 +105,10 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     struct hark_effect *x =
         hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + n * hark_det_bytes(s->k) + acks * HARK_ACK_BYTES, &b);
     hark_put16(b, (uint16_t)n);
-    hark_put16(b + 2, (uint16_t)acks);
+    hark_put16(b + 2, (uint16_t)(acks | hark_scmel_whole(s, c, ssn)));
     hark_put32(b + 4, s->k);
     x->fact = n;
-    x->name = hark_scmel_name(c, ssn);
+    x->name = hark_scmel_name(s, c, ssn);
     c->channel.flags &= (uint16_t)~HARK_SCMEL_WENT;
     c->tx = ssn;
     return true;
@@ -268,6 +268,11 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
 HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     bool found;
+    if (hark_scmel_contributes(s, h)) { /* until it is combined */
+        const struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
+        if (h->ssn > c->done) s->twice = 1;
+        return hark_fate(fx, h->ssn > c->done ? HARK_HOLD : HARK_DISCARD);
+    }
     hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
     if (!found) return hark_fate(fx, HARK_DISCARD);
     if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_fate(fx, HARK_HOLD);
@@ -279,7 +284,7 @@ HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, 
 HARK_COLD void hark_scmel_pass_on(struct hark_scmel *s, const struct hark_head *h)
 {
     const struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
-    if (g == NULL || g->root != h->src || g->root == s->ends.me) return;
+    if (g == NULL || g->reduces || g->root != h->src || g->root == s->ends.me) return;
     s->passes = *h;
     s->passes.re = s->ends.re;
     s->forward = s->busy = 1;
@@ -299,7 +304,9 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
         c->accepted = h->src_inc;
         c->from = h->ssn;
     }
-    if (hark_scmel_turn(s, h->src, h->ctx, h->ssn)) {
+    if (s->casts.count && h->ctx && hark_scmel_contributes(s, h)) {
+        hark_scmel_contributed(s, h, fx);
+    } else if (hark_scmel_turn(s, h->src, h->ctx, h->ssn)) {
         hark_emit(fx, HARK_HANDUP);
     } else {
         hark_arrived_add(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);

@@ -28,6 +28,7 @@ static inline void hark_scmel_collected(struct hark_scmel *s, struct hark_effect
     if (s->mode != HARK_SCMEL_COLLECT || s->got + 1 < s->ends.ranks) return;
     s->mode = HARK_SCMEL_REPLAY;
     hark_scmel_cast_collected(s);
+    hark_scmel_reductions_collected(s);
     s->ready = s->ends.ranks > 1;
     s->busy = s->ends.offer = 1;
     hark_scmel_try_normal(s, fx);
@@ -92,8 +93,12 @@ static inline void hark_scmel_theirs(struct hark_scmel *s, uint32_t rank, const 
 {
     struct hark_scmel_channel *c = hark_scmel_channel(s, rank, hark_get16(b));
     uint64_t recv = hark_get64(b + 16);
-    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
+    struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
     c->theirs = hark_get64(b + 8);
+    if (g && g->reduces && g->root != s->ends.me && (rank == g->root || rank == g->parent)) { /* how many are complete */
+        if (g->done < c->theirs) g->done = c->theirs;
+        if (rank != g->root || rank != g->parent) c->theirs = 0;
+    }
     if (g && g->root == s->ends.me) c->channel.flags |= HARK_SCMEL_CAST; /* of which it may have more than I have sent by now */
     else if (recv > c->channel.sent) recv = c->channel.sent;
     if (c->tx < recv) c->tx = recv;
@@ -194,6 +199,30 @@ HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 
 /* ---- what a step still has to send; each returns HARK_MORE when the effects are full ------------------------------------------ */
 
+/* What I have sent; to a child in a reduction, how many are complete. */
+static inline uint64_t hark_scmel_told_sent(struct hark_scmel *s, const struct hark_scmel_channel *c)
+{
+    const struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
+    return g && g->reduces && c->channel.peer != g->parent ? g->done : c->channel.sent;
+}
+
+/* The root tells members that are not its children, too; walk_done is the next group. */
+static inline uint32_t hark_scmel_told_done(struct hark_scmel *s, uint32_t to, uint8_t *b, uint32_t *at)
+{
+    uint32_t rows = 0;
+    for (; s->walk_done < s->branches.count && *at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD; s->walk_done++) {
+        const struct hark_scmel_branch *x = hark_scmel_branch(s, s->walk_done);
+        const struct hark_scmel_cast *g = x->rank == to && !x->child ? hark_scmel_cast(s, (uint16_t)x->ctx) : NULL;
+        if (g == NULL || !g->reduces || g->done == 0) continue;
+        hark_put64(b + *at, g->ctx);
+        hark_put64(b + *at + 8, g->done);
+        hark_put64(b + *at + 16, 0);
+        *at += 24;
+        rows++;
+    }
+    return rows;
+}
+
 /* One frame of DETS to walk_rank. */
 static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effects *fx)
 {
@@ -207,11 +236,12 @@ static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effec
         const struct hark_scmel_channel *c = hark_scmel_at(s, first + s->walk_sent);
         if (c->channel.peer != to) break;
         hark_put64(b + at, c->channel.ctx);
-        hark_put64(b + at + 8, c->channel.sent);
+        hark_put64(b + at + 8, hark_scmel_told_sent(s, c));
         hark_put64(b + at + 16, c->channel.recv);
         s->walk_sent++;
         sents++;
     }
+    sents += hark_scmel_told_done(s, to, b, &at);
     while (!end && at + bytes <= HARK_FRAGMENT - HARK_WIRE_HEAD) {
         const uint64_t *row = hark_scmel_walk(s, &s->walk, to, &d, &creator);
         if (row) hark_det_write(b + at, d, row, creator, s->ends.me, s->k), at += bytes, dets++;
@@ -232,7 +262,7 @@ static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects
         if (!(pair->flags & HARK_SCMEL_DUE)) continue;
         if (!s->walk_rank) {
             s->walk_rank = pair->rank + 1;
-            s->walk_sent = s->fragment = 0;
+            s->walk_sent = s->walk_done = s->fragment = 0;
             hark_zero(&s->walk, sizeof s->walk);
         }
         while (s->walk_rank) {
@@ -269,6 +299,13 @@ static inline int hark_scmel_pump_all(struct hark_scmel *s, uint8_t type, uint32
     return HARK_OK;
 }
 
+/* The result of a reduction has gone to myself: nobody will ask for it again. */
+static inline void hark_scmel_result_sent(struct hark_scmel *s, const struct hark_scmel_channel *c, struct hark_effects *fx)
+{
+    hark_scmel_cast(s, c->channel.ctx)->first = c->tx + 1;
+    hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name(c->channel.ctx, c->tx);
+}
+
 /* Is what has just gone out the multicast that this step posts? */
 static inline bool hark_scmel_posting(const struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
@@ -284,9 +321,10 @@ static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects
         if (c->tx >= c->channel.sent) continue;
         bool go = !hark_scmel_closed(s, c->channel.peer) && !hark_scmel_unknown(s, c->channel.peer);
         while (go && c->tx < c->channel.sent) {
-            if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
+            if (!hark_effects_fit(fx, 2, HARK_FRAGMENT)) return HARK_MORE;
             go = hark_scmel_transmit(s, c, c->tx + 1, fx);
             if (go && !hark_scmel_posting(s, c)) fx->at[fx->count - 1].replay = 1;
+            if (go && c->channel.peer == s->ends.me) hark_scmel_result_sent(s, c, fx);
         }
         if (c->tx < c->channel.sent) late = 1;
     }
@@ -363,7 +401,10 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
         if (!g->trim) continue;
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         g->trim = 0;
-        hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->first - 1);
+        bool all = g->reduces && g->root == s->ends.me;
+        struct hark_name *name = &hark_emit(fx, HARK_TRIM)->name;
+        *name = hark_scmel_cast_name((uint16_t)g->ctx, (all ? g->agg : g->first) - 1);
+        if (all) name->way = HARK_IN;
     }
     return HARK_OK;
 }
@@ -375,6 +416,8 @@ HARK_COLD int hark_scmel_pump(struct hark_scmel *s, struct hark_effects *fx)
         status = hark_scmel_pump_dets(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_all(s, HARK_S_READY, &s->ready, fx);
         if (status == HARK_OK) status = hark_scmel_pump_forward(s, fx);
+        if (status == HARK_OK) status = hark_scmel_pump_combine(s, fx);
+        if (status == HARK_OK) status = hark_scmel_pump_rack(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_late(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_acks(s, fx);
         if (status == HARK_OK) status = hark_scmel_pump_spread(s, fx);

@@ -13,6 +13,7 @@ extern "C" {
 #define HARK_KIND_TEAM 6
 #define HARK_KIND_CAMEL 7
 #define HARK_SCMEL_HEADER 40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
+#define HARK_SCMEL_WHOLE 0x8000u /* beside the number of acknowledgements: see hark_scmel_whole */
 #define HARK_SCMEL_ACKS 8u    /* that a message takes along at most */
 #define HARK_SCMEL_OWED 8u    /* determinants of a peer that go unacknowledged at most, I10 */
 #ifndef HARK_SCMEL_ROOM
@@ -24,7 +25,7 @@ extern "C" {
 #define HARK_SCMEL_CTX_MAX 120u /* contexts in a READY; what is not listed is sent again from the log's beginning */
 
 enum { /* control frames; ACK, SPREAD and TRIM are judged by incarnations alone, the others belong to one epoch */
-    HARK_S_ACK = 16, HARK_S_SPREAD, HARK_S_DETS, HARK_S_READY, HARK_S_DONE, HARK_S_TRIM
+    HARK_S_ACK = 16, HARK_S_SPREAD, HARK_S_DETS, HARK_S_READY, HARK_S_DONE, HARK_S_TRIM, HARK_S_RACK
 };
 enum { /* who goes back together: a process alone; a team, of which one dies (T-b); a team, of which any may die (T-a) */
     HARK_SCMEL_ALONE = 0, HARK_SCMEL_TEAMS, HARK_SCMEL_TEAM_LOST
@@ -45,7 +46,7 @@ struct hark_scmel_channel {
     uint64_t theirs;  /* sent_j[i], as j's DETS says */
     uint64_t carried; /* own loose determinants up to here went out on this channel */
     uint64_t from;    /* the first ssn that arrived from incarnation `accepted` of j */
-    uint64_t kept;    /* recv at the oldest image kept, for what j is told */
+    uint64_t kept;    /* recv at the oldest image kept, for what j is told; of a reduction: up to here j gave what all gave */
     uint32_t accepted, pad;
 };
 
@@ -73,6 +74,12 @@ struct hark_scmel_cast { /* a group that I belong to */
     uint64_t sent;  /* ssn of the last multicast, at the root */
     uint64_t first; /* msgLog is first .. sent */
     uint64_t again; /* the most that a member had when the root went back: up to there the tree does not carry them */
+    uint32_t reduces, rack; /* a reduction; RACK is due to my children */
+    uint64_t made;  /* redNo: own contributions */
+    uint64_t done;  /* reductions known to be complete */
+    uint64_t whole; /* msgLog up to here is what all children of the root contributed */
+    uint64_t agg;   /* the root has that of agg .. done */
+    uint64_t combining; /* 0, or the reduction whose COMBINED is awaited */
 };
 
 struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children */
@@ -100,7 +107,7 @@ struct hark_scmel {
     uint32_t ready, done, spread;  /* fan-outs under way: next rank or target, + 1 */
     uint32_t ack_peer, ack_all;    /* whose acknowledgements go now, + 1; all */
     uint32_t offer_peer;           /* OFFER of one peer, + 1 */
-    uint32_t walk_rank, walk_sent, fragment; /* DETS under way: to whom + 1, channels told, fragments */
+    uint32_t walk_rank, walk_sent, walk_done, fragment; /* DETS under way: to whom + 1, channels told, fragments */
     struct hark_scmel_walk walk;
     uint32_t awaited;         /* answers to SPREADs */
     uint32_t teams;           /* HARK_SCMEL_ALONE, ... */
@@ -109,6 +116,10 @@ struct hark_scmel {
     uint64_t low;             /* rsn at the oldest image kept */
     uint32_t forward;         /* a multicast is being passed on: next branch + 1 */
     uint32_t posting;         /* scratch: ctx of the multicast that this step posts */
+    uint32_t combine;         /* reductions may be complete here; the group whose COMBINE is going out, + 1; its next branch, + 1 */
+    uint32_t combine_at, combine_next;
+    uint32_t twice;           /* a contribution may be held twice */
+    uint32_t whole_now;       /* scratch: what has just arrived is whole */
     struct hark_head passes;  /* scratch: what is passed on */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
@@ -120,7 +131,7 @@ struct hark_scmel {
 static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct hark_scmel), HARK_SF(k, "k"),
     HARK_WAVE_FIELDS(struct hark_scmel), HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(told, ""),
     HARK_SF(recovering, ""), HARK_SF(got, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(awaited, ""), HARK_SF(late, ""),
-    HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(widely, ""), HARK_SF(low, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
+    HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(widely, ""), HARK_SF(low, ""), HARK_SF(twice, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
 static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_scmel_channel),
     HARK_SC(tx, ""), HARK_SC(first, "msgLog"), HARK_SC(theirs, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
     HARK_SC(kept, ""), HARK_SC(accepted, "incMap")};
@@ -134,7 +145,8 @@ static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct
 #define HARK_SG(m, s) HARK_FIELD(struct hark_scmel_cast, m, s)
 #define HARK_SB(m, s) HARK_FIELD(struct hark_scmel_branch, m, s)
 static const struct hark_field hark_scmel_cast_fields[] = {HARK_SG(ctx, "group"), HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"),
-    HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, "")};
+    HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, ""), HARK_SG(reduces, ""), HARK_SG(rack, ""),
+    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(whole, ""), HARK_SG(agg, ""), HARK_SG(combining, "")};
 static const struct hark_field hark_scmel_branch_fields[] = {HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
 static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_scmel),
     HARK_WAVE_TABLES(struct hark_scmel),
@@ -152,7 +164,7 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
         HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_scmel_accept(struct hark *p);
-static const char *const hark_scmel_frames[] = {"ACK", "SPREAD", "DETS", "READY", "DONE", "TRIM"};
+static const char *const hark_scmel_frames[] = {"ACK", "SPREAD", "DETS", "READY", "DONE", "TRIM", "RACK"};
 static const struct hark_shape hark_scmel_shape = {"scmel", 2, HARK_COUNT(hark_scmel_fields),
     HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
     offsetof(struct hark_scmel, pool), hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
@@ -186,10 +198,15 @@ static inline struct hark_name hark_scmel_cast_name(uint16_t ctx, uint64_t ssn)
     return n;
 }
 
-/* What is sent on a channel: of multicasts there is one for all of them. */
-static inline struct hark_name hark_scmel_name(const struct hark_scmel_channel *c, uint64_t ssn)
+/* What is sent on a channel: of multicasts there is one for all of them, and of agglomerates. What the root of a reduction gives back to
+ * its children is what they gave it. */
+static inline struct hark_name hark_scmel_name(struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
-    return c->channel.flags & HARK_SCMEL_CAST ? hark_scmel_cast_name(c->channel.ctx, ssn) : hark_name_of(HARK_OUT, &c->channel, ssn);
+    if (!(c->channel.flags & HARK_SCMEL_CAST)) return hark_name_of(HARK_OUT, &c->channel, ssn);
+    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
+    struct hark_name n = hark_scmel_cast_name(c->channel.ctx, ssn);
+    if (g->reduces && g->root == s->ends.me && c->channel.peer != s->ends.me) n.way = HARK_IN;
+    return n;
 }
 
 static inline struct hark_scmel_channel *hark_scmel_channel(struct hark_scmel *s, uint32_t peer, uint16_t ctx)

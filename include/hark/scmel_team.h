@@ -6,7 +6,7 @@
 #ifndef HARK_SCMEL_TEAM_H
 #define HARK_SCMEL_TEAM_H
 
-#include "scmel_cast.h"
+#include "scmel_reduction.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -401,6 +401,34 @@ static void mates_crash(struct lab *lab, struct job *job, struct job_step step)
     }
 }
 
+/* What reduction n comes to at a member of the tree by what is said now; 0: not all have said it. */
+static uint64_t reduced(struct lab *lab, const struct job *job, uint32_t who, uint32_t n)
+{
+    uint64_t own = app_told(lab, job->at[who], lab->ranks + 1, n), all = 0;
+    bool root = lab->scenario->parent[who] == -1;
+    if (own == 0) return 0;
+    for (uint32_t i = 0; i < lab->ranks; i++) {
+        if (lab->scenario->parent[i] != (int)who) continue;
+        uint64_t one = reduced(lab, job, i, n);
+        if (one == 0) return 0;
+        if (root) all = all ? app_combined(all, one) : one;
+        else own = app_combined(own, one);
+    }
+    return root && all ? app_combined(own, all) : own;
+}
+
+/* I1. Has the root taken a result that is not what its members say? */
+static bool reduced_otherwise(struct lab *lab, const struct job *job)
+{
+    uint32_t root = 0;
+    while (root < lab->ranks && lab->scenario->parent[root] != -1) root++;
+    for (uint32_t n = 1; lab->history && lab->groups && root < lab->ranks && n <= lab->most_ssn; n++) {
+        uint64_t heard = app_heard(lab, job->at[root], lab->ranks + 1, n), all = heard ? reduced(lab, job, root, n) : 0;
+        if (heard && all && heard != all) return true;
+    }
+    return false;
+}
+
 static void count_failure(struct lab *lab, struct job *job)
 {
     struct service s = *job_service(lab, job);
@@ -433,8 +461,10 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
     if (out.taken) {
         const struct frame *f = frame_of(lab, out.taken);
         if (past_missing(lab, job, step.who, f, app_past(lab, before))) return VIOLATED_PAST;
-        if (said_otherwise(lab, job, frame_src(lab, f), step.who, frame_source(lab, f) == lab->ranks)) return VIOLATED_SAID;
+        if (frame_source(lab, f) <= lab->ranks &&
+            said_otherwise(lab, job, frame_src(lab, f), step.who, frame_source(lab, f) == lab->ranks)) return VIOLATED_SAID;
     }
+    if ((out.taken || out.sent_to) && lab->groups && reduced_otherwise(lab, job)) return VIOLATED_SAID;
     for (uint32_t i = 0; out.sent_to && i < lab->ranks; i++)
         if ((out.sent_to == lab->ranks + 1 || out.sent_to == i + 1) && said_otherwise(lab, job, step.who, i, out.sent_to == lab->ranks + 1))
             return VIOLATED_SAID;

@@ -33,9 +33,9 @@ static void count(struct lab *lab)
     for (uint32_t who = 0; who < lab->ranks; who++) {
         uint32_t to[LOCAL_SOURCES] = {0}, sends = 0;
         for (const struct hark_op *op = lab->scenario->op[who]; op->type; op++) {
-            if (op->type != HARK_OP_SEND && op->type != HARK_OP_MULTICAST) continue;
+            if (op->type != HARK_OP_SEND && op->type != HARK_OP_MULTICAST && op->type != HARK_OP_CONTRIBUTE) continue;
             sends++;
-            uint32_t peer = op->type == HARK_OP_SEND ? (uint32_t)op->peer : lab->ranks;
+            uint32_t peer = op->type == HARK_OP_SEND ? (uint32_t)op->peer : lab->ranks + (op->type == HARK_OP_CONTRIBUTE);
             if (++to[peer] > lab->most_ssn) lab->most_ssn = to[peer];
         }
         lab->first_send[who] = first;

@@ -25,7 +25,7 @@ struct frame { /* a part: in flight, held, or handed up */
 };
 
 struct payload { /* a part: of the log */
-    uint32_t peer, ctx; /* to a group: peer is `ranks` */
+    uint32_t peer, ctx; /* of a group: peer is `ranks`; ctx: and what the root keeps of its children bears CTX_ALL */
     uint64_t ssn, past, said;
 };
 
@@ -45,7 +45,7 @@ struct restart { /* a part: what a new incarnation is told */
     uint64_t checkpoint;
 };
 
-enum { LOCAL_SOURCES = HARK_SCENARIO_RANKS + 1 }; /* whom messages are from: processes, and the group */
+enum { LOCAL_SOURCES = HARK_SCENARIO_RANKS + 2 }; /* whom messages are from: processes, the group's root, its reduction */
 
 struct app {
     uint16_t pc, sends;
@@ -152,6 +152,9 @@ struct lab {
     uint32_t offer; /* 1 + the sender whose held frames are to be given again; HARK_RECOVERY: of all */
     uint32_t who_now;
     struct outcome out;
+    uint64_t combined, combined_past; /* of the parts so far */
+    uint32_t parts;
+    struct hark_name answer; /* COMBINED is to be given; ssn 0: none */
     uint32_t leaving[LOCAL_FRAMES], leave;
     struct hark_effects fx;
     /* NULL, or told of each event and effect of steps made by local_make(), for transcripts. */
@@ -233,6 +236,8 @@ void app_get(struct lab *lab, struct app *app, uint32_t part);
  * 0: nothing yet. */
 uint32_t app_sends(const struct lab *lab, uint32_t local);
 uint64_t app_past(const struct lab *lab, uint32_t local);
+/* What two contributions, or agglomerates, make. */
+uint64_t app_combined(uint64_t a, uint64_t b);
 uint64_t app_heard(const struct lab *lab, uint32_t local, uint32_t from, uint32_t ssn);
 uint64_t app_told(const struct lab *lab, uint32_t local, uint32_t to, uint32_t ssn);
 /* Part: all that was delivered and sent, and what it said. */
@@ -254,16 +259,19 @@ static inline uint32_t frame_src(const struct lab *lab, const struct frame *f)
     return src == HARK_RECOVERY ? lab->ranks : src;
 }
 
-/* Where what is said on its channel is kept: by sender, and behind those the group. */
+/* Contexts: of multicasts, and of reductions, on the one tree. */
+enum { CTX_CAST = 1, CTX_REDUCE = 2 };
+
+/* Where what is said on its channel is kept: by sender, and behind those the multicasts and the reductions. */
 static inline uint32_t frame_source(const struct lab *lab, const struct frame *f)
 {
-    return hark_get16(f->header + 2) ? lab->ranks : f->from;
+    return hark_get16(f->header + 2) ? lab->ranks + hark_get16(f->header + 2) - 1u : f->from;
 }
 
 /* How many there are. */
 static inline uint32_t sources(const struct lab *lab)
 {
-    return lab->ranks + lab->scenario->tree;
+    return lab->ranks + 2u * lab->scenario->tree;
 }
 
 static inline uint64_t frame_ssn(const struct frame *f)

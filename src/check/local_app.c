@@ -41,6 +41,11 @@ static uint64_t history_after(uint64_t history, uint64_t a, uint64_t b, uint64_t
     return h ? h : 1;
 }
 
+uint64_t app_combined(uint64_t a, uint64_t b)
+{
+    return history_after(a, b, 1, 2);
+}
+
 /* The message at `index` of the inbox is delivered. False: the core says not now. */
 static bool take(struct lab *lab, uint32_t index)
 {
@@ -88,8 +93,10 @@ static bool post_to(struct lab *lab, struct payload p)
 /* A multicast is a message to each where the protocol knows of no groups. */
 static bool post_all(struct lab *lab, struct payload p)
 {
-    p.ctx = 1;
+    p.ctx = p.peer - lab->ranks + CTX_CAST;
+    p.peer = lab->ranks;
     if (lab->groups) return post_to(lab, p);
+    if (p.ctx == CTX_REDUCE) lab_fail(lab, "this protocol has no reductions: A and Q can not be searched");
     for (uint32_t i = 0; i < lab->ranks; i++) {
         if (lab->scenario->parent[i] < 0) continue;
         p.peer = i;
@@ -109,7 +116,7 @@ static void post(struct lab *lab, uint32_t peer)
     a->sent[peer]++;
     if (lab->history) a->told[peer][p.ssn - 1] = p.said;
     app_go_on(lab);
-    if (!(peer == lab->ranks ? post_all(lab, p) : post_to(lab, p))) {
+    if (!(peer >= lab->ranks ? post_all(lab, p) : post_to(lab, p))) {
         *a = before;
         lab->out.happened = 0;
     } else {
@@ -185,7 +192,8 @@ void app_step(struct lab *lab, uint32_t from)
         lab->out.happened = 0;
         break;
     case HARK_OP_OUTPUT: show(lab); break;
-    default: lab_fail(lab, "no protocol here has reductions yet: A and Q can not be searched"); break;
+    case HARK_OP_CONTRIBUTE: post(lab, lab->ranks + 1); break;
+    default: lab->out.happened = take(lab, (uint32_t)inbox_first(lab, lab->ranks + 1, 0)); break;
     }
 }
 
@@ -201,6 +209,7 @@ uint32_t app_can(struct lab *lab)
             if ((op->peer < 0 || op->peer == (int)i) && inbox_first(lab, i, op->ssn) >= 0) from |= 1u << i;
         return from;
     case HARK_OP_TAKE: return inbox_first(lab, lab->ranks, 0) >= 0;
+    case HARK_OP_RESULT: return inbox_first(lab, lab->ranks + 1, 0) >= 0;
     case HARK_OP_WAIT: return !(l->app.open >> op->peer & 1) || inbox_first(lab, (uint32_t)op->peer, op->ssn) >= 0;
     case HARK_OP_OUTPUT:
         return l->app.shown < l->shown || lab->protocol->unstable == NULL || lab->protocol->unstable(lab->core) == 0;

@@ -43,8 +43,8 @@ static uint32_t pack(struct lab *lab)
 static void add_tree(const struct lab *lab, struct hark_config *c)
 {
     static uint32_t member[HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_RANKS];
-    static struct hark_tree tree;
-    tree = (struct hark_tree){.ctx = 1, .member = member, .parent = parent};
+    static struct hark_tree both[2];
+    struct hark_tree tree = {.ctx = CTX_CAST, .member = member, .parent = parent};
     for (uint32_t i = 0; i < lab->ranks; i++) {
         int8_t above = lab->scenario->parent[i];
         if (above == -2) continue;
@@ -52,8 +52,11 @@ static void add_tree(const struct lab *lab, struct hark_config *c)
         member[tree.count] = i;
         parent[tree.count++] = above == -1 ? i : (uint32_t)above;
     }
-    c->trees = &tree;
-    c->tree_count = 1;
+    both[0] = both[1] = tree;
+    both[1].ctx = CTX_REDUCE;
+    both[1].reduces = 1;
+    c->trees = both;
+    c->tree_count = 2;
 }
 
 void core_new(struct lab *lab, uint32_t who)
@@ -221,9 +224,17 @@ static uint32_t payload_to(const struct lab *lab, const struct hark_name *name)
     return name->to == HARK_GROUP ? lab->ranks : name->peer;
 }
 
+enum { CTX_ALL = 1 << 16 };
+
+/* Its context, as a payload bears it. */
+static uint32_t payload_ctx(const struct hark_name *name)
+{
+    return name->ctx | (name->to == HARK_GROUP && name->way == HARK_IN ? CTX_ALL : 0);
+}
+
 static bool payload_is(const struct lab *lab, const struct payload *p, const struct hark_name *name, uint64_t ssn)
 {
-    return p->peer == payload_to(lab, name) && p->ctx == name->ctx && p->ssn == ssn;
+    return p->peer == payload_to(lab, name) && p->ctx == payload_ctx(name) && p->ssn == ssn;
 }
 
 static const struct payload *payload_find(const struct lab *lab, const struct hark_name *name, uint64_t ssn)
@@ -242,7 +253,7 @@ static void transmit(struct lab *lab, const struct hark_effect *x, uint32_t fram
         uint8_t bytes[sizeof(struct frame) + HARK_HEADER_MAX + 1];
     } f;
     f.frame = (struct frame){.from = lab->who_now, .to = who_of(lab, x->peer), .to_inc = x->inc, .length = x->header.length};
-    if (x->name.ssn && x->name.way == HARK_IN) { /* what has just arrived is passed on */
+    if (x->name.ssn && x->name.way == HARK_IN && x->name.to == HARK_PROCESS) { /* what has just arrived is passed on */
         f.frame.past = frame_of(lab, frame)->past;
         f.frame.said = frame_of(lab, frame)->said;
         if (frame_ssn(frame_of(lab, frame)) != x->name.ssn) lab_violate(lab, VIOLATED_LOG);
@@ -263,9 +274,27 @@ static void transmit(struct lab *lab, const struct hark_effect *x, uint32_t fram
     else if (room(lab, lab->leave, LOCAL_FRAMES)) lab->leaving[lab->leave++] = part;
 }
 
-static void retain(struct lab *lab, const struct hark_effect *x, const struct payload *posted)
+static void keep(struct lab *lab, const struct payload *p)
 {
-    if (posted == NULL || !payload_is(lab, posted, &x->name, x->name.ssn)) {
+    uint32_t part = intern_put(&lab->part, p, sizeof *p);
+    if (part == 0) lab_fail(lab, "no memory");
+    else if (room(lab, lab->at.payloads, LOCAL_PAYLOADS)) lab->at.payload[lab->at.payloads++] = part;
+}
+
+static void forget(struct lab *lab, const struct hark_name *name)
+{
+    struct local *l = &lab->at;
+    for (uint32_t i = l->payloads; i-- > 0;)
+        if (payload_is(lab, intern_at(&lab->part, l->payload[i]), name, name->ssn)) l->payload[i] = l->payload[--l->payloads];
+}
+
+static void retain(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
+{
+    if (posted == NULL && frame && x->name.to == HARK_GROUP) { /* given back */
+        const struct frame *f = frame_of(lab, frame);
+        forget(lab, &x->name);
+        keep(lab, &(struct payload){payload_to(lab, &x->name), payload_ctx(&x->name), x->name.ssn, f->past, f->said});
+    } else if (posted == NULL || !payload_is(lab, posted, &x->name, x->name.ssn)) {
         lab_violate(lab, VIOLATED_RETAIN);
     } else if (room(lab, lab->at.payloads, LOCAL_PAYLOADS)) {
         uint32_t part = intern_put(&lab->part, posted, sizeof *posted);
@@ -274,12 +303,55 @@ static void retain(struct lab *lab, const struct hark_effect *x, const struct pa
     }
 }
 
+/* The held frame of a contribution goes; its place in *f, or NULL. */
+static const struct frame *let_go(struct lab *lab, const struct hark_name *name)
+{
+    struct local *l = &lab->at;
+    for (uint32_t i = 0; i < l->helds; i++) {
+        const struct frame *f = frame_of(lab, l->held[i]);
+        if (f->header[1] != HARK_APP || frame_src(lab, f) != name->peer || hark_get16(f->header + 2) != name->ctx || frame_ssn(f) != name->ssn)
+            continue;
+        memmove(&l->held[i], &l->held[i + 1], (l->helds - i - 1) * sizeof l->held[0]);
+        l->helds--;
+        return f;
+    }
+    return NULL;
+}
+
+/* One part more, or the result. One part alone is the result as it is. */
+static void combine(struct lab *lab, const struct hark_effect *x)
+{
+    if (x->u.into) {
+        struct payload p = {payload_to(lab, &x->name), payload_ctx(&x->name), x->name.ssn, lab->combined_past, lab->combined};
+        forget(lab, &x->name);
+        keep(lab, &p);
+        lab->parts = 0;
+        if (x->u.into == 2) lab->answer = x->name;
+        return;
+    }
+    uint64_t said, past;
+    const struct frame *f = x->name.way == HARK_IN && x->name.to == HARK_PROCESS ? let_go(lab, &x->name) : NULL;
+    const struct payload *p = f ? NULL : payload_find(lab, &x->name, x->name.ssn);
+    if (f == NULL && p == NULL) {
+        lab_violate(lab, VIOLATED_LOG);
+        return;
+    }
+    said = f ? f->said : p->said;
+    past = f ? f->past : p->past;
+    lab->combined = lab->parts++ ? app_combined(lab->combined, said) : said;
+    lab->combined_past = lab->parts == 1 ? past : lab->combined_past | past;
+}
+
 static void trim(struct lab *lab, const struct hark_effect *x)
 {
     struct local *l = &lab->at;
+    if (x->name.way == HARK_IN && x->name.to == HARK_PROCESS) {
+        (void)let_go(lab, &x->name);
+        return;
+    }
     for (uint32_t i = l->payloads; i-- > 0;) {
         const struct payload *p = intern_at(&lab->part, l->payload[i]);
-        if (p->peer == payload_to(lab, &x->name) && p->ctx == x->name.ctx && p->ssn <= x->name.ssn) l->payload[i] = l->payload[--l->payloads];
+        if (p->peer == payload_to(lab, &x->name) && p->ctx == payload_ctx(&x->name) && p->ssn <= x->name.ssn) l->payload[i] = l->payload[--l->payloads];
     }
 }
 
@@ -316,7 +388,7 @@ static void capture(struct lab *lab, uint64_t id)
     uint64_t cursor = 0;
     for (struct hark_names run; lab->protocol->names(lab->core, &cursor, &run);)
         for (uint64_t ssn = run.name.ssn; ssn <= run.last; ssn++) {
-            if (run.name.way == HARK_OUT) {
+            if (run.name.way == HARK_OUT || run.name.to == HARK_GROUP) {
                 const struct payload *p = payload_find(lab, &run.name, ssn);
                 if (p == NULL) lab_violate(lab, VIOLATED_NAMED_OUT);
                 else if (room(lab, m.payloads, LOCAL_PAYLOADS)) out[m.payloads++] = intern_put(&lab->part, p, sizeof *p);
@@ -362,7 +434,8 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
     if (lab->observe) lab->observe(lab->observer, NULL, x);
     switch (x->type) {
     case HARK_TRANSMIT: transmit(lab, x, frame, posted); break;
-    case HARK_RETAIN: retain(lab, x, posted); break;
+    case HARK_RETAIN: retain(lab, x, frame, posted); break;
+    case HARK_COMBINE: combine(lab, x); break;
     case HARK_TRIM: trim(lab, x); break;
     case HARK_HANDUP:
         if (room(lab, l->inboxes, LOCAL_FRAMES)) l->inbox[l->inboxes++] = frame;
@@ -478,6 +551,12 @@ int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, c
         for (uint32_t i = 0; i < lab->fx.count && lab->running; i++) perform(lab, &lab->fx.at[i], frame, posted);
         e = (struct hark_event){.type = HARK_CONTINUE};
     } while (status == HARK_MORE && lab->running);
+    while (status >= 0 && lab->answer.ssn && lab->running && !lab->failed) {
+        struct hark_event combined = {.type = HARK_COMBINED};
+        combined.u.combined.name = lab->answer;
+        lab->answer.ssn = 0;
+        (void)core_step(lab, &combined, 0, NULL);
+    }
     if (status >= 0 && lab->offer && !lab->offering && lab->running) offer(lab);
     depth--;
     return status == HARK_MORE ? HARK_OK : status;

@@ -342,7 +342,9 @@ static void compare(struct exploration *x)
     *r = reduced;
 }
 
-/* points, barriers: see struct lab, if this is the program without a protocol; then ends are collected. */
+enum { COLLECT = UINT8_MAX };
+
+/* points, barriers: see struct lab, if this is the program without a protocol, or COLLECT; then ends are collected. */
 static void run(const struct hark_scenario *s, const char *protocol, const struct search_options *options,
     struct intern *outcomes, uint8_t points, uint32_t barriers, struct search_result *r)
 {
@@ -360,7 +362,7 @@ static void run(const struct hark_scenario *s, const char *protocol, const struc
     x->options = options;
     x->outcomes = outcomes;
     x->collect = points != 0;
-    x->lab.points = points;
+    x->lab.points = points == COLLECT ? 0 : points;
     x->lab.barriers = barriers;
     x->r = r;
     x->reduce = options->reduce != SEARCH_WHOLE && !options->atomic && !x->collect;
@@ -395,6 +397,15 @@ static uint32_t most_points(const struct hark_scenario *s)
     return most < 4 ? most : 4;
 }
 
+/* Nothing but a protocol with groups can reduce. */
+static bool reduces(const struct hark_scenario *s)
+{
+    for (uint32_t who = 0; who < s->ranks; who++)
+        for (const struct hark_op *op = s->op[who]; op->type; op++)
+            if (op->type == HARK_OP_CONTRIBUTE || op->type == HARK_OP_RESULT) return true;
+    return false;
+}
+
 static struct search_result classified(const struct hark_scenario *s, const struct search_options *options,
     struct intern *outcomes)
 {
@@ -414,7 +425,8 @@ static struct search_result classified(const struct hark_scenario *s, const stru
     uint8_t points = lab.protocol->rolls ? lab.protocol->rolls : HARK_ROLLS_ALL;
     lab_close(&lab);
     r.class = SEARCH_DETERMINISTIC;
-    for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK; barriers++) {
+    if (reduces(s)) run(&calm, options->protocol, &quiet, outcomes, COLLECT, 0, &r);
+    for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK && !reduces(s); barriers++) {
         struct search_result one = {.class = r.class};
         run(&calm, "none", &quiet, outcomes, points, barriers, &one);
         free(r.path);

@@ -1,0 +1,97 @@
+/* scmel_contribution.h: what arrives of a reduction, lines 28-38 of CAMEL's Algorithm 2. A part of scmel.h; the rest is
+ * scmel_reduction.h. */
+#ifndef HARK_SCMEL_CONTRIBUTION_H
+#define HARK_SCMEL_CONTRIBUTION_H
+
+#include "scmel_state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if HARK_BODIES
+
+/* Is this what all children of the root contributed, which it gave back to me?                                    erratum C-12 */
+static inline uint32_t hark_scmel_whole(struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
+{
+    if (!(c->channel.flags & HARK_SCMEL_CAST)) return 0;
+    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
+    return g->reduces && g->root != s->ends.me && ssn <= g->whole ? HARK_SCMEL_WHOLE : 0;
+}
+
+static inline struct hark_scmel_branch *hark_scmel_branch(struct hark_scmel *s, uint32_t i)
+{
+    return (struct hark_scmel_branch *)hark_row(&s->head, &s->branches, i);
+}
+
+static inline bool hark_scmel_is_child(const struct hark_scmel_cast *g, const struct hark_scmel_branch *b)
+{
+    return b->ctx == g->ctx && b->child;
+}
+
+/* What children contributed to reductions up to n is needed no more: it is dropped where it is held, and not asked for. */
+static inline void hark_scmel_children_at(struct hark_scmel *s, const struct hark_scmel_cast *g, uint64_t n)
+{
+    const uint16_t ctx = (uint16_t)g->ctx;
+    for (uint32_t i = 0; i < s->branches.count; i++) {
+        const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
+        if (b->ctx != ctx || !b->child) continue;
+        struct hark_channel *c = &hark_scmel_channel(s, b->rank, ctx)->channel;
+        while (c->done < n) {
+            if (c->recv <= c->done) c->recv++;
+            hark_arrived_take(&s->head, &s->ends.waiting, b->rank, ctx, c->done + 1);
+            hark_deliver_mark(&s->head, &s->ends, c, c->done + 1);
+        }
+    }
+    s->ends.offer = 1;
+}
+
+/* Reduction n is in the log, or needs no log: my channel to the parent is behind it. */
+static inline void hark_scmel_skip(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n)
+{
+    struct hark_scmel_channel *up = hark_scmel_channel(s, g->parent, (uint16_t)g->ctx);
+    up->channel.flags |= HARK_SCMEL_CAST;
+    if (g->sent < n) g->sent = n;
+    if (up->channel.sent < n) up->channel.sent = n;
+    if (up->tx < n) up->tx = n;
+}
+
+/* Is it part of a reduction: a child's contribution, or what the root gives back? The result itself is a message to myself. */
+static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct hark_head *h)
+{
+    const struct hark_scmel_cast *g = h->ctx && h->src != s->ends.me ? hark_scmel_cast(s, h->ctx) : NULL;
+    return g && g->reduces;
+}
+
+/* ReceiveReductionMsg: kept until all are there, without determinant (l. 31). From the root, what was mine and is
+ * lost.                                                                                                   Alg. 2 l. 28-38 */
+HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+{
+    struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
+    struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
+    if (h->src != g->root) {
+        if (s->whole_now) ((struct hark_scmel_channel *)(void *)c)->kept = h->ssn;
+        hark_emit(fx, HARK_HOLD);
+        s->combine = 1;
+    } else if (h->ssn > g->sent) {
+        hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name(h->ctx, h->ssn);
+        hark_scmel_skip(s, g, h->ssn);
+        g = hark_scmel_cast(s, h->ctx);
+        g->whole = h->ssn;
+        hark_scmel_children_at(s, g, h->ssn);
+        if (g->done < h->ssn) g->done = h->ssn;
+        c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
+        hark_deliver_mark(&s->head, &s->ends, c, h->ssn);
+    } else {
+        hark_emit(fx, HARK_DISCARD);
+        hark_deliver_mark(&s->head, &s->ends, c, h->ssn);
+    }
+    s->busy = 1;
+}
+
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

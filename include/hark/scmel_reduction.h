@@ -1,0 +1,234 @@
+/* scmel_reduction.h: reductions, lines 21-38 of CAMEL's Algorithm 2 and 8-39 of Algorithm 3.
+ *
+ * A contribution goes up a channel from child to parent, of the group's context: the n-th message on it is reduction n (C-8, C-11).
+ * A member logs what it sends up under the group's name; when the root has all, RACK goes down the tree, cumulative (C-10), and
+ * all but the root's children forget it. The order of agglomeration is that of the tree, so arrivals need no determinants, not at
+ * the root either (C-15): the result is a message of the root to itself, and its delivery has one.
+ *
+ * A child of the root that goes back has lost what it logged, and those below it have forgotten what it was made of (C-12). So the root
+ * keeps what all its children contributed, without its own (which may depend on its deliveries); the channel from the root to such a
+ * child stands for that: its n-th message is the n-th of these, which the child has by having sent its share. Where it goes
+ * back, the root sends them, the child logs them as whole, and a root that goes back later takes them instead of everybody's
+ * contributions. A printed RACK with the result would carry an effect of deliveries without their determinants.
+ */
+#ifndef HARK_SCMEL_REDUCTION_H
+#define HARK_SCMEL_REDUCTION_H
+
+#include "scmel_cast.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if HARK_BODIES
+
+/* SendReductionMsg. One that goes back waits until it knows which are complete, and has what the root gives back.     l. 21-27 */
+static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_cast *g, struct hark_effects *fx)
+{
+    const struct hark_channel *down = hark_channel_find(&s->head, &s->ends, g->root, (uint16_t)g->ctx);
+    if (s->wave.at) return HARK_ESTATE;
+    if (s->mode == HARK_SCMEL_COLLECT) return HARK_WAIT;
+    if (g->parent == g->root && g->root != s->ends.me && (down ? down->recv : 0) < g->done) return HARK_WAIT;
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, s->branches.count + 2);
+    if (status < 0) return status;
+    if (++g->made <= g->sent) return HARK_OK; /* complete already, or given back */
+    hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->made);
+    s->combine = s->busy = 1;
+    return HARK_OK;
+}
+
+/* To a group: the root's multicast, or a contribution. */
+static inline int hark_scmel_group_send(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_scmel_cast *g = event->u.send.peer <= UINT16_MAX ? hark_scmel_cast(s, (uint16_t)event->u.send.peer) : NULL;
+    if (g == NULL || !g->reduces || event->u.send.ctx != g->ctx) return hark_scmel_multicast(s, event, fx);
+    return hark_scmel_contribute(s, g, fx);
+}
+
+/* ReductionReady: have all children contributed to the next one, and I?                                     Alg. 3 l. 9 */
+static inline bool hark_scmel_ready_to_combine(struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    if (g->combining || g->made <= g->sent) return false;
+    for (uint32_t i = 0; i < s->branches.count; i++) {
+        const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
+        if (!hark_scmel_is_child(g, b)) continue;
+        const struct hark_channel *c = hark_channel_find(&s->head, &s->ends, b->rank, (uint16_t)g->ctx);
+        if (c == NULL || c->recv <= g->sent) return false;
+    }
+    return true;
+}
+
+/* A child of the root that gave what all gave; NULL: none did. */
+static inline const struct hark_scmel_branch *hark_scmel_gave_all(struct hark_scmel *s, const struct hark_scmel_cast *g, uint64_t n)
+{
+    for (uint32_t i = 0; i < s->branches.count; i++) {
+        const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
+        if (!hark_scmel_is_child(g, b)) continue;
+        const struct hark_scmel_channel *c =
+            (const struct hark_scmel_channel *)(void *)hark_channel_find(&s->head, &s->ends, b->rank, (uint16_t)g->ctx);
+        if (c && c->kept >= n) return b;
+    }
+    return NULL;
+}
+
+/* Agglomerate: parts in the order of the tree, mine first; the root's last, over what its children gave.          Alg. 3 l. 10 */
+static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cast *g, struct hark_effects *fx)
+{
+    bool root = g->root == s->ends.me;
+    uint64_t n = g->sent + 1;
+    struct hark_name own = hark_scmel_cast_name((uint16_t)g->ctx, n), all = own;
+    const struct hark_scmel_branch *only = root ? hark_scmel_gave_all(s, g, n) : NULL;
+    all.way = HARK_IN;
+    g->combining = n;
+    if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
+    if (!s->combine_next && !root) hark_emit(fx, HARK_COMBINE)->name = own;
+    if (!s->combine_next) s->combine_next = 1;
+    for (; s->combine_next <= s->branches.count; s->combine_next++) {
+        const struct hark_scmel_branch *b = hark_scmel_branch(s, s->combine_next - 1);
+        if (!hark_scmel_is_child(g, b)) continue;
+        struct hark_channel *c = hark_channel_find(&s->head, &s->ends, b->rank, (uint16_t)g->ctx);
+        if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
+        struct hark_effect *x = hark_emit(fx, only && only != b ? HARK_TRIM : HARK_COMBINE);
+        x->name = (struct hark_name){b->rank, (uint16_t)g->ctx, HARK_IN, HARK_PROCESS, n};
+        hark_arrived_take(&s->head, &s->ends.waiting, b->rank, (uint16_t)g->ctx, n);
+        hark_deliver_mark(&s->head, &s->ends, c, n);
+    }
+    if (!hark_effects_fit(fx, 4, 0)) return HARK_MORE;
+    if (root) {
+        struct hark_effect *x = hark_emit(fx, HARK_COMBINE);
+        x->name = all;
+        x->u.into = 1;
+        hark_emit(fx, HARK_COMBINE)->name = own;
+        hark_emit(fx, HARK_COMBINE)->name = all;
+    }
+    struct hark_effect *x = hark_emit(fx, HARK_COMBINE);
+    x->name = own;
+    x->u.into = 2;
+    s->combine_next = 0;
+    return HARK_OK;
+}
+
+static inline int hark_scmel_pump_combine(struct hark_scmel *s, struct hark_effects *fx)
+{
+    if (!s->combine) return HARK_OK;
+    if (!s->combine_at) s->combine_at = 1;
+    for (; s->combine_at <= s->casts.count; s->combine_at++) {
+        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, s->combine_at - 1);
+        if (!s->combine_next && (!g->reduces || !hark_scmel_ready_to_combine(s, g))) continue;
+        if (hark_scmel_combine(s, g, fx) == HARK_MORE) return HARK_MORE;
+    }
+    s->combine = s->combine_at = 0;
+    return HARK_OK;
+}
+
+/* The root has everything: the result goes to myself, and its children are as if they had what all gave. */
+static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n)
+{
+    uint16_t ctx = (uint16_t)g->ctx;
+    struct hark_scmel_channel *self = hark_scmel_channel(s, s->ends.me, ctx);
+    self->channel.flags |= HARK_SCMEL_CAST;
+    self->channel.sent = n;
+    for (uint32_t i = 0; i < s->branches.count; i++) {
+        const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
+        if (b->ctx != ctx || !b->child) continue;
+        struct hark_scmel_channel *c = hark_scmel_channel(s, b->rank, ctx);
+        c->channel.flags |= HARK_SCMEL_CAST;
+        c->channel.sent = n;
+        bool had = c->accepted == hark_inc_of(&s->head, &s->ends, b->rank) && c->from <= n; /* and not an earlier self of it */
+        if (c->tx + 1 == n && had && !hark_scmel_closed(s, b->rank)) c->tx = n;
+    }
+    g = hark_scmel_cast(s, ctx);
+    g->done = n;
+    g->rack = 1;
+}
+
+/* COMBINED: up with it, or it is the result.                                                            Alg. 3 l. 11-20 */
+static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_event *event)
+{
+    const struct hark_name *name = &event->u.combined.name;
+    struct hark_scmel_cast *g = name->to == HARK_GROUP ? hark_scmel_cast(s, name->ctx) : NULL;
+    if (g == NULL || g->combining == 0 || name->ssn != g->combining) return HARK_EINVAL;
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, s->branches.count + 2);
+    if (status < 0) return status;
+    uint64_t n = g->combining;
+    g->combining = 0;
+    g->sent = n;
+    if (g->root == s->ends.me) {
+        hark_scmel_complete(s, g, n);
+    } else {
+        struct hark_scmel_channel *up = hark_scmel_channel(s, g->parent, (uint16_t)g->ctx);
+        up->channel.flags |= HARK_SCMEL_CAST;
+        up->channel.sent = n;
+    }
+    s->combine = s->late = s->busy = 1;
+    if (s->twice) s->ends.offer = 1; /* what is held a second time goes */
+    s->twice = 0;
+    return HARK_OK;
+}
+
+/* Reductions up to n are complete: what they need of my log is not, unless the root is above me.           Alg. 3 l. 30-39 */
+static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n)
+{
+    uint16_t ctx = (uint16_t)g->ctx;
+    if (g->root == s->ends.me) return;
+    if (n > g->done) g->done = n;
+    g->rack = s->busy = 1;
+    if (g->parent == g->root) {
+        struct hark_scmel_channel *down = hark_scmel_channel(s, g->root, ctx); /* as if the root had given it back */
+        uint64_t have = g->sent < n ? g->sent : n;
+        while (down->channel.recv < have) {
+            down->channel.recv++;
+            hark_deliver_mark(&s->head, &s->ends, &down->channel, down->channel.recv);
+        }
+    } else if (g->first <= n) {
+        if (g->sent < n) { /* I went back, and my earlier self had contributed */
+            hark_scmel_skip(s, g, n);
+            g = hark_scmel_cast(s, ctx);
+            hark_scmel_children_at(s, g, n);
+        }
+        g->first = n + 1;
+        g->trim = 1;
+    }
+}
+
+/* SendMsgAckToChildren: u64 ctx, u64 n.                                                                    Alg. 3 l. 25-29 */
+static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects *fx)
+{
+    for (uint32_t k = 0; k < s->casts.count; k++) {
+        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
+        for (; g->rack && g->rack <= s->branches.count; g->rack++) {
+            const struct hark_scmel_branch *b = hark_scmel_branch(s, g->rack - 1);
+            if (!hark_scmel_is_child(g, b)) continue;
+            if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
+            uint8_t *body = hark_emit_control(&s->head, &s->ends, fx, HARK_S_RACK, b->rank, 16);
+            hark_put64(body, g->ctx);
+            hark_put64(body + 8, g->done);
+        }
+        g->rack = 0;
+    }
+    return HARK_OK;
+}
+
+/* All have said what they know: what is complete needs nothing of me, but what the root gives back (C-10, C-12). */
+static inline void hark_scmel_reductions_collected(struct hark_scmel *s)
+{
+    for (uint32_t k = 0; k < s->casts.count; k++) {
+        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
+        if (!g->reduces || g->root == s->ends.me) continue;
+        uint64_t done = g->done;
+        hark_scmel_children_at(s, g, done);
+        if (g->parent != g->root) {
+            hark_scmel_skip(s, g, done);
+            g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
+            g->first = done + 1;
+        }
+        g->rack = s->busy = s->combine = 1;
+    }
+    if (s->casts.count) s->combine = s->busy = 1;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
