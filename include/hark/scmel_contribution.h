@@ -46,6 +46,14 @@ static inline void hark_scmel_children_at(struct hark_scmel *s, const struct har
     s->ends.offer = 1;
 }
 
+/* Has a child of the root all that it went back behind, so that another failure of the root finds it there? */
+static inline bool hark_scmel_given_back(struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    if (!g->reduces || g->parent != g->root || g->root == s->ends.me) return true;
+    const struct hark_channel *down = hark_channel_find(&s->head, &s->ends, g->root, (uint16_t)g->ctx);
+    return (down ? down->recv : 0) >= g->done;
+}
+
 /* Reduction n is in the log, or needs no log: my channel to the parent is behind it. */
 static inline void hark_scmel_skip(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n)
 {
@@ -78,6 +86,7 @@ HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_he
         hark_scmel_skip(s, g, h->ssn);
         g = hark_scmel_cast(s, h->ctx);
         g->whole = h->ssn;
+        g->rack = 1;
         hark_scmel_children_at(s, g, h->ssn);
         if (g->done < h->ssn) g->done = h->ssn;
         c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);

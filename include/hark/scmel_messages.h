@@ -254,6 +254,8 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top > s->rsn) return;
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
         if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->theirs) return;
+    for (uint32_t i = 0; i < s->casts.count; i++)
+        if (!hark_scmel_given_back(s, (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i))) return;
     s->mode = HARK_SCMEL_NORMAL;
     s->told = s->rsn; /* others may hold what has been replayed: a run of looks among it does not grow */
     s->persisting = s->ends.offer = 1;

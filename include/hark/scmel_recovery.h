@@ -19,6 +19,7 @@ static inline void hark_scmel_lost(struct hark_scmel *s, uint32_t rank)
     hark_dets_release(p, &s->pool, &s->own, rank);
     for (uint32_t i = 0; i < s->logs.count; i++) hark_dets_release(p, &s->pool, &hark_scmel_log_at(s, i)->dets, rank);
     if (hark_scmel_log(s, rank, false)) hark_scmel_log(s, rank, false)->acked = 0;
+    hark_scmel_root_lost(s, rank);
     hark_owed_forget(p, &s->owed, rank);
 }
 
@@ -143,7 +144,8 @@ HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, 
         if (c->channel.peer != h->src) break;
         for (uint32_t k = 0; k < n; k++)
             if (hark_get16(b + 8 + 16 * k) == c->channel.ctx) recv = hark_get64(b + 16 + 16 * k);
-        if (recv + 1 < c->first) recv = c->first - 1;
+        uint64_t first = hark_scmel_first(s, c);
+        if (recv + 1 < first) recv = first - 1;
         c->tx = recv < c->channel.sent ? recv : c->channel.sent;
     }
     s->late = s->busy = 1;

@@ -25,10 +25,9 @@ extern "C" {
 /* SendReductionMsg. One that goes back waits until it knows which are complete, and has what the root gives back.     l. 21-27 */
 static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_cast *g, struct hark_effects *fx)
 {
-    const struct hark_channel *down = hark_channel_find(&s->head, &s->ends, g->root, (uint16_t)g->ctx);
     if (s->wave.at) return HARK_ESTATE;
     if (s->mode == HARK_SCMEL_COLLECT) return HARK_WAIT;
-    if (g->parent == g->root && g->root != s->ends.me && (down ? down->recv : 0) < g->done) return HARK_WAIT;
+    if (!hark_scmel_given_back(s, g)) return HARK_WAIT;
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, s->branches.count + 2);
     if (status < 0) return status;
     if (++g->made <= g->sent) return HARK_OK; /* complete already, or given back */
@@ -159,6 +158,7 @@ static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_ev
         struct hark_scmel_channel *up = hark_scmel_channel(s, g->parent, (uint16_t)g->ctx);
         up->channel.flags |= HARK_SCMEL_CAST;
         up->channel.sent = n;
+        if (g->done >= n) g->rack = 1;
     }
     s->combine = s->late = s->busy = 1;
     if (s->twice) s->ends.offer = 1; /* what is held a second time goes */
@@ -191,7 +191,16 @@ static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel
     }
 }
 
-/* SendMsgAckToChildren: u64 ctx, u64 n.                                                                    Alg. 3 l. 25-29 */
+/* A root goes back, and what it had completed is not: only what I have in the log is sure to be again. */
+static inline void hark_scmel_root_lost(struct hark_scmel *s, uint32_t rank)
+{
+    for (uint32_t k = 0; k < s->casts.count; k++) {
+        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
+        if (g->reduces && g->root == rank && g->parent == rank && g->done > g->sent) g->done = g->sent;
+    }
+}
+
+/* SendMsgAckToChildren: a child of the root tells of no more than it has in the log. u64 ctx, u64 n.                                                                    Alg. 3 l. 25-29 */
 static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t k = 0; k < s->casts.count; k++) {
@@ -202,7 +211,7 @@ static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects
             if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
             uint8_t *body = hark_emit_control(&s->head, &s->ends, fx, HARK_S_RACK, b->rank, 16);
             hark_put64(body, g->ctx);
-            hark_put64(body + 8, g->done);
+            hark_put64(body + 8, g->parent == g->root && g->root != s->ends.me && g->sent < g->done ? g->sent : g->done);
         }
         g->rack = 0;
     }

@@ -198,6 +198,14 @@ static inline struct hark_name hark_scmel_cast_name(uint16_t ctx, uint64_t ssn)
     return n;
 }
 
+/* The first message of a channel that is in the log. */
+static inline uint64_t hark_scmel_first(struct hark_scmel *s, const struct hark_scmel_channel *c)
+{
+    if (!(c->channel.flags & HARK_SCMEL_CAST)) return c->first;
+    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
+    return g->reduces && g->root == s->ends.me ? g->agg : g->first;
+}
+
 /* What is sent on a channel: of multicasts there is one for all of them, and of agglomerates. What the root of a reduction gives back to
  * its children is what they gave it. */
 static inline struct hark_name hark_scmel_name(struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
