@@ -104,7 +104,7 @@ struct hark_scmel {
     struct hark_scmel_walk walk;
     uint32_t awaited;         /* answers to SPREADs */
     uint32_t teams;           /* HARK_SCMEL_ALONE, ... */
-    uint32_t widely;          /* others than receivers may hold own determinants: all are told what may go */
+    uint32_t widely;          /* others than receivers may hold own determinants: so many times all are told what may go */
     uint32_t telling, tell;   /* what may go is being told: to peers; to all, next rank + 1 */
     uint64_t low;             /* rsn at the oldest image kept */
     uint32_t forward;         /* a multicast is being passed on: next branch + 1 */
