@@ -189,7 +189,9 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     case HARK_S_READY: return hark_scmel_ready(s, h, b, fx);
     case HARK_S_DONE: return hark_scmel_done(s, h, fx);
     case HARK_S_TRIM: return hark_scmel_trim(s, h, b);
-    case HARK_W_MARK: hark_scmel_channel(s, h->src, h->ctx); /* fall through */
+    case HARK_W_MARK:
+        if (hark_ranges_hold(p, &s->ends.group, h->src)) hark_scmel_channel(s, h->src, h->ctx);
+        /* fall through */
     default: return hark_wave_frame(p, &s->ends, &s->wave, h, b, length, s->recovering != 0, fx);
     }
 }

@@ -212,6 +212,22 @@ static void test_trim(void **state)
     free(p);
 }
 
+/* A mark of another team's wave makes no channel. */
+static void test_mark_from_outside(void **state)
+{
+    struct hark_head h = {HARK_KIND_TEAM, HARK_W_MARK, 7, 2, 0, 0, 0, 0, 0};
+    uint8_t b[HARK_WIRE_HEAD + 16] = {0};
+    struct hark *p = core();
+    uint64_t n;
+    uint8_t *before = packed(p, &n);
+    (void)state;
+    hark_head_put(b, &h);
+    hark_put64(b + HARK_WIRE_HEAD, 1);
+    assert_int_equal(give(p, HARK_ARRIVE, b, sizeof b), HARK_EFRAME);
+    check_same(p, before, n);
+    free(p);
+}
+
 /* A checkpoint of a team of one. */
 static void checkpoint(struct hark *p)
 {
@@ -420,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_logged),
         cmocka_unit_test(test_run),
         cmocka_unit_test(test_trim),
+        cmocka_unit_test(test_mark_from_outside),
         cmocka_unit_test(test_told_widely),
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_foreign),
