@@ -76,7 +76,7 @@ struct hark_scmel_cast { /* a group that I belong to */
 };
 
 struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children */
-    uint32_t ctx, rank, child;
+    uint32_t ctx, rank, child, pad;
 };
 
 struct hark_scmel_walk { /* through what goes to one process: list 0 its own, 1 mine, 2.. others' */
