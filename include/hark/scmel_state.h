@@ -78,6 +78,7 @@ struct hark_scmel_cast { /* a group that I belong to */
 struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children */
     uint32_t ctx, rank, child, pad;
 };
+HARK_STATIC_ASSERT(sizeof(struct hark_scmel_branch) % 8 == 0, "and the table behind it too");
 
 struct hark_scmel_walk { /* through what goes to one process: list 0 its own, 1 mine, 2.. others' */
     uint32_t list, open;
