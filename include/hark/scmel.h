@@ -199,7 +199,9 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     case HARK_S_DONE: return hark_scmel_done(s, h, fx);
     case HARK_S_TRIM: return hark_scmel_trim(s, h, b);
     case HARK_S_RACK: hark_scmel_known_done(s, hark_scmel_cast(s, hark_get16(b)), hark_get64(b + 8)); return HARK_OK;
-    case HARK_W_MARK: hark_scmel_channel(s, h->src, h->ctx); /* fall through */
+    case HARK_W_MARK:
+        if (hark_ranges_hold(p, &s->ends.group, h->src)) hark_scmel_channel(s, h->src, h->ctx);
+        /* fall through */
     default: return hark_wave_frame(p, &s->ends, &s->wave, h, b, length, s->recovering != 0, fx);
     }
 }
@@ -316,8 +318,9 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
     if (status != HARK_OK || s->gone) return status;
     if (s->wave.mode != mode) {
         if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_scmel_captured(s);
-        if (s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, newest != hark_scmel_newest(s));
-        if (s->wave.mode == HARK_W_RUN && s->teams && s->wave.kept.count == s->wave.generations) hark_scmel_tell(s);
+        bool committed = s->wave.mode == HARK_W_RUN && newest != hark_scmel_newest(s);
+        if (s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, committed);
+        if (committed && s->teams && s->wave.kept.count == s->wave.generations) hark_scmel_tell(s);
     }
     bool rests = (s->busy | s->offer_peer) == 0 && hark_step_rests(&s->ends, &s->wave);
     status = rests ? HARK_OK : hark_scmel_pump(s, fx);
@@ -422,10 +425,13 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
     if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave)) return false;
     if (s->teams > HARK_SCMEL_TEAM_LOST || (s->teams != HARK_SCMEL_ALONE) != (p->kind == HARK_KIND_TEAM)) return false;
     if (s->k > HARK_DET_HOLDERS || s->k >= s->ends.ranks || !hark_dets_ok(&s->own, s->k)) return false;
+    if (!hark_scmel_list_ok(p, &s->pool, &s->own)) return false;
     if (s->k == 0 && s->ends.ranks > 1 && s->teams != HARK_SCMEL_TEAM_LOST) return false;
     if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_rows_ascend(p, &s->logs, s->ends.ranks)) return false;
-    for (uint32_t i = 0; i < s->logs.count; i++)
-        if (!hark_dets_ok(&hark_scmel_log_at(s, i)->dets, hark_scmel_besides(s, hark_scmel_log_at(s, i)->rank))) return false;
+    for (uint32_t i = 0; i < s->logs.count; i++) {
+        const struct hark_scmel_log *log = hark_scmel_log_at(s, i);
+        if (!hark_dets_ok(&log->dets, hark_scmel_besides(s, log->rank)) || !hark_scmel_list_ok(p, &s->pool, &log->dets)) return false;
+    }
     for (uint32_t i = 0; i < s->owed.count; i++) {
         const struct hark_owed *o = (const struct hark_owed *)hark_row(p, &s->owed, i);
         if (o->peer >= s->ends.ranks || o->creator >= s->ends.ranks || o->first > o->last) return false;

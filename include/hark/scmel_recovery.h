@@ -71,7 +71,8 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     hark_failed_take(p, e, event);
     hark_empty(p, &s->pairs);
     s->got = s->persisting = s->awaited = 0;
-    s->recovering = s->busy = s->widely = 1;
+    s->recovering = s->busy = 1;
+    s->widely = s->wave.generations;
     for (uint32_t i = 0; i < e->down.count; i++) {
         uint32_t rank = ((const struct hark_rank *)hark_row(p, &e->down, i))->rank;
         if (rank != e->me) hark_scmel_pair(s, rank, true)->flags = HARK_SCMEL_DUE;
@@ -379,7 +380,7 @@ static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effec
     for (uint32_t step = 1; s->spread && step < s->ends.ranks && targets < s->k; step++) {
         uint32_t to = (uint32_t)(((uint64_t)s->ends.me + step) % s->ends.ranks);
         if (!hark_scmel_counts(s, to) || (s->ends.down.count && hark_is_down(&s->head, &s->ends, to))) continue;
-        s->widely = 1;
+        s->widely = s->wave.generations;
         if (++targets < s->spread) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         hark_scmel_spread_to(s, to, fx);

@@ -83,8 +83,9 @@ struct hark_scmel_cast { /* a group that I belong to */
 };
 
 struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children */
-    uint32_t ctx, rank, child;
+    uint32_t ctx, rank, child, pad;
 };
+HARK_STATIC_ASSERT(sizeof(struct hark_scmel_branch) % 8 == 0, "and the table behind it too");
 
 struct hark_scmel_walk { /* through what goes to one process: list 0 its own, 1 mine, 2.. others' */
     uint32_t list, open;
@@ -111,7 +112,7 @@ struct hark_scmel {
     struct hark_scmel_walk walk;
     uint32_t awaited;         /* answers to SPREADs */
     uint32_t teams;           /* HARK_SCMEL_ALONE, ... */
-    uint32_t widely;          /* others than receivers may hold own determinants: all are told what may go */
+    uint32_t widely;          /* others than receivers may hold own determinants: so many times all are told what may go */
     uint32_t telling, tell;   /* what may go is being told: to peers; to all, next rank + 1 */
     uint64_t low;             /* rsn at the oldest image kept */
     uint32_t forward;         /* a multicast is being passed on: next branch + 1 */

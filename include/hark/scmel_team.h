@@ -65,7 +65,7 @@ HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel 
         if (hark_reserve(&s->head, &hark_scmel_shape, &s->logs, 1) < 0) HARK_TRAP();
         hark_scmel_inherit_list(s, &hark_scmel_log(s, from->rank, true)->dets, kept, &from->dets);
     }
-    s->widely = 1;
+    s->widely = s->wave.generations;
 }
 
 /* ---- what may go: TRIM(beta, recv vector, rsn) ---------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
         if (!(hark_scmel_at(s, i)->channel.flags & HARK_INTRA)) hark_scmel_at(s, i)->channel.flags |= HARK_SCMEL_TELL;
     s->tell = s->widely || hark_scmel_forwards(s);
-    s->widely = 0;
+    if (s->widely) s->widely--;
     s->telling = s->busy = 1;
 }
 

@@ -390,7 +390,7 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
         const char *name;
         uint32_t copies, flags;
     } kind[] = {{"none", 0, 0}, {"coordinated", 0, 0}, {"hydee", 0, HARK_DIGEST}, {"hydee", 0, HARK_EXACT_GATE | HARK_DIGEST},
-        {"scmel", 1, 0}, {"scmel", 2, 0}, {"hydee", 0, 0}};
+        {"scmel", 1, 0}, {"scmel", 2, 0}, {"hydee", 0, 0}, {"team", 1, 0}, {"team", 1, HARK_TEAM_LOST}};
     which = (uint8_t)(which % HARK_COUNT(kind));
     w->protocol = hark_protocol_named(kind[which].name);
     w->config = (struct hark_config){.ranks = WORLD_RANKS, .generations = 1 + (how >> 4) % 2, .copies = kind[which].copies,

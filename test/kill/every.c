@@ -45,7 +45,10 @@ static const struct variant variants[] = {
     {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, 0},
     {{"--protocol", "sendet"}, "sendet", false, false, true, 0},
     {{"--protocol", "scmel"}, "scmel", true, false, false, 1},
-    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, 2}};
+    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, 2},
+    {{"--protocol", "team"}, "team", true, true, false, 1},
+    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", true, true, false, 2},
+    {{"--protocol", "team", "--team-lost"}, "team, lost", true, true, false, 1}};
 static const char *const transports[] = {"shm", "uv"};
 
 static struct kase *list;

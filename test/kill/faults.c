@@ -104,8 +104,8 @@ static int went_back_to(const struct run *r)
     return at ? atoi(strstr(at, "checkpoint ") + 11) : 0;
 }
 
-static const char *const protocols[] = {"coordinated", "hydee", "scmel"};
-#define EACH_PROTOCOL for (size_t p = 0; p < 3; again(r), p++)
+static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"};
+#define EACH_PROTOCOL for (size_t p = 0; p < sizeof protocols / sizeof *protocols; again(r), p++)
 
 /* ---- the store ----------------------------------------------------------------------------------------------- */
 

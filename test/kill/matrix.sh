@@ -44,7 +44,7 @@ for x in heat2d cg anysource long; do
 done
 
 for ((seed = first; seed < first + seeds; seed++)); do
-  for p in coordinated hydee scmel; do
+  for p in coordinated hydee scmel team; do
     for t in shm uv; do
       for x in heat2d cg anysource long; do
         try "chaos" $x any --protocol $p --transport $t --interval 100ms --chaos $seed:2
@@ -61,6 +61,9 @@ for ((seed = first; seed < first + seeds; seed++)); do
     try "one cluster, long messages" long 2,3 --transport $t --interval 100ms --kill 3@$((seed * 7 % 90 + 3))
     try "one process, long messages" long 5 --transport $t --protocol scmel --interval 0 --kill 5@$((seed * 7 % 90 + 3))
     try "one process" heat2d 5 --protocol scmel --transport $t --interval 100ms --kill 5@$at
+    try "one of a team" heat2d 4,5 --protocol team --transport $t --interval 100ms --kill 5@$at
+    try "a team that is shorter" heat2d 6,7 --protocol team --clusters 3 --transport $t --interval 100ms --kill 7@$at
+    try "a whole team" heat2d 4,5 --protocol team --team-lost --transport $t --interval 100ms --kill 4@$at --kill 5@$at
     try "two copies, two processes" heat2d 1,5 --protocol scmel --copies 2 --transport $t --interval 100ms --kill 5@$at --kill 1@$at
   done
 done

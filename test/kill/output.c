@@ -127,11 +127,11 @@ static void take_away(const struct run *r, const char *name)
 static void a_reader_who_does_not_read(void **state)
 {
     struct run *r = *state;
-    static const char *const protocols[] = {"coordinated", "hydee", "scmel"};
+    static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"};
     char *text = malloc(MOST);
     assert_non_null(text);
     put(r, "met.go");
-    for (size_t p = 0; p < 3; p++) {
+    for (size_t p = 0; p < sizeof protocols / sizeof *protocols; p++) {
         const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--protocol", protocols[p],
             "--interval", "1ms", "--verbose", "--", HARK_LAP, "12", "1:5:meet=met", "1:5:lines=100000", NULL};
         int out = start(r, argv);
@@ -218,10 +218,10 @@ static void the_reader_goes_away(void **state)
 static void killed_and_resumed(void **state)
 {
     struct run *r = *state;
-    static const char *const protocols[] = {"coordinated", "hydee", "scmel"};
+    static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"};
     char *text = malloc(MOST), store[600];
     assert_non_null(text);
-    for (size_t p = 0; p < 3; p++) {
+    for (size_t p = 0; p < sizeof protocols / sizeof *protocols; p++) {
         snprintf(store, sizeof store, "%s/store-%zu", r->place, p);
         const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--protocol", protocols[p],
             "--interval", "1ms", "--store", store, "--resume", "--", HARK_LAP, "12", "1:2:lines=20000", "0:4:partial=",

@@ -491,10 +491,14 @@ static void test_contexts(void **state)
         hydee.flags = HARK_EXACT_GATE;
         both(hydee, 1, HARK_H_NOTIFY);
         assert_true(both(scmel, 1, HARK_S_READY) > 0);
+        struct job team = {.protocol = "team", .program = contexts, .ranks = 2, .size = size, .cluster = 1};
+        assert_true(both(team, 1, HARK_S_TRIM) > 0);
         assert_true(both(coordinated, 0, HARK_W_MARK) >= 2 * size);
         hydee.program = scmel.program = contexts_to_the_end;
         both(hydee, 0, HARK_H_GC);
         both(scmel, 0, HARK_S_READY);
+        team.program = contexts_to_the_end;
+        both(team, 0, HARK_S_TRIM);
     }
 }
 

@@ -112,6 +112,16 @@ static void test_configurations(void **state)
     }
 }
 
+/* Rows stand one behind the other in the block, and what is behind them begins aligned. */
+static void test_rows(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) {
+        assert_int_equal(protocol->shape->fixed % 8, 0);
+        for (uint32_t k = 0; k < protocol->shape->tables; k++) assert_int_equal(protocol->shape->rows[k].width % 8, 0);
+    }
+}
+
 /* A cluster is ascending, disjoint, of ranks that exist, and has me in it. */
 static void test_groups(void **state)
 {
@@ -439,7 +449,7 @@ static void test_violated_scmel(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_configurations), cmocka_unit_test(test_groups),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_configurations), cmocka_unit_test(test_rows), cmocka_unit_test(test_groups),
         cmocka_unit_test(test_blocks), cmocka_unit_test(test_registry), cmocka_unit_test(test_events_of_none),
         cmocka_unit_test(test_words), cmocka_unit_test(test_looks), cmocka_unit_test(test_none),
         cmocka_unit_test(test_violated_waves), cmocka_unit_test(test_violated_hydee),

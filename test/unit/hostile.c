@@ -141,9 +141,9 @@ static void test_mark_from_myself(void **state)
     static uint8_t before[4096], after[4096];
     const uint64_t mark[2] = {1, 1};
     (void)state;
-    for (unsigned i = 0; i < 3; i++) {
-        const char *name = i == 0 ? "coordinated" : i == 1 ? "hydee" : "scmel";
-        begin(name, 0, 0);
+    static const char *const names[] = {"coordinated", "hydee", "scmel", "team"};
+    for (unsigned i = 0; i < HARK_COUNT(names); i++) {
+        begin(names[i], 0, 0);
         uint64_t n = hark_pack(core, protocol->shape, before, sizeof before);
         assert_int_equal(frame(core->kind, HARK_W_MARK, 4, 0, 0, 0, 0, mark, 2), HARK_EFRAME);
         assert_int_equal(hark_pack(core, protocol->shape, after, sizeof after), n);
@@ -194,6 +194,11 @@ static void test_images(void **state)
     assert_int_equal(unpack_with("k", 3), HARK_EIMAGE);
     assert_int_equal(unpack_with("k", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("own.most", 1), HARK_EIMAGE);
+    assert_int_equal(unpack_with("teams", HARK_SCMEL_TEAMS), HARK_EIMAGE);
+    begin("team", 0, 0);
+    assert_int_equal(unpack_with("teams", HARK_SCMEL_ALONE), HARK_EIMAGE);
+    assert_int_equal(unpack_with("teams", HARK_SCMEL_TEAM_LOST + 1), HARK_EIMAGE);
+    assert_int_equal(unpack_with("own.loose", 1), HARK_EIMAGE);
     begin("recovery", HARK_RECOVERY, 0);
     assert_int_equal(unpack_with("told", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("listing", 1), HARK_EIMAGE);
