@@ -198,7 +198,7 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     case HARK_S_READY: return hark_scmel_ready(s, h, b, fx);
     case HARK_S_DONE: return hark_scmel_done(s, h, fx);
     case HARK_S_TRIM: return hark_scmel_trim(s, h, b);
-    case HARK_S_RACK: hark_scmel_known_done(s, hark_scmel_cast(s, hark_get16(b)), hark_get64(b + 8)); return HARK_OK;
+    case HARK_S_RACK: hark_scmel_known_done(s, hark_scmel_cast(s, hark_get16(b)), hark_get64(b + 8), fx); return HARK_OK;
     case HARK_W_MARK:
         if (hark_ranges_hold(p, &s->ends.group, h->src)) hark_scmel_channel(s, h->src, h->ctx);
         /* fall through */
@@ -283,7 +283,7 @@ static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_ev
 {
     switch (event->type) {
     case HARK_SEND: return event->u.send.to == HARK_GROUP ? hark_scmel_group_send(s, event, fx) : hark_scmel_send(s, event, fx);
-    case HARK_COMBINED: return hark_scmel_combined(s, event);
+    case HARK_COMBINED: return hark_scmel_combined(s, event, fx);
     case HARK_ARRIVE: return hark_scmel_frame(s, event, fx);
     case HARK_DELIVER: return hark_scmel_deliver(s, event, fx);
     case HARK_MISS: return hark_scmel_miss(s, fx);

@@ -272,8 +272,9 @@ HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, 
     bool found;
     if (hark_scmel_contributes(s, h)) { /* until it is combined */
         const struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
-        if (h->ssn > c->done) s->twice = 1;
-        return hark_fate(fx, h->ssn > c->done ? HARK_HOLD : HARK_DISCARD);
+        bool waits = h->ssn > c->done && h->ssn <= c->recv;
+        if (waits) s->twice = 1;
+        return hark_fate(fx, waits ? HARK_HOLD : HARK_DISCARD);
     }
     hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
     if (!found) return hark_fate(fx, HARK_DISCARD);

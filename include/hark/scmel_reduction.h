@@ -142,7 +142,7 @@ static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_c
 }
 
 /* COMBINED: up with it, or it is the result.                                                            Alg. 3 l. 11-20 */
-static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_event *event)
+static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     const struct hark_name *name = &event->u.combined.name;
     struct hark_scmel_cast *g = name->to == HARK_GROUP ? hark_scmel_cast(s, name->ctx) : NULL;
@@ -163,11 +163,12 @@ static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_ev
     s->combine = s->late = s->busy = 1;
     if (s->twice) s->ends.offer = 1; /* what is held a second time goes */
     s->twice = 0;
+    hark_scmel_try_normal(s, fx);
     return HARK_OK;
 }
 
 /* Reductions up to n are complete: what they need of my log is not, unless the root is above me.           Alg. 3 l. 30-39 */
-static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n)
+static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n, struct hark_effects *fx)
 {
     uint16_t ctx = (uint16_t)g->ctx;
     if (g->root == s->ends.me) return;
@@ -189,6 +190,7 @@ static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel
         g->first = n + 1;
         g->trim = 1;
     }
+    hark_scmel_try_normal(s, fx);
 }
 
 /* A root goes back, and what it had completed is not: only what I have in the log is sure to be again. */

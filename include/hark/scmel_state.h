@@ -290,7 +290,7 @@ static inline struct hark_scmel_pair *hark_scmel_pair(struct hark_scmel *s, uint
 static inline bool hark_scmel_closed(struct hark_scmel *s, uint32_t rank)
 {
     if (s->ends.down.count == 0 || !hark_is_down(&s->head, &s->ends, rank)) return false;
-    if (hark_scmel_mate(s, rank)) return false; /* where I go on, it does */
+    if (rank == s->ends.me || hark_scmel_mate(s, rank)) return false; /* where I go on, it does */
     struct hark_scmel_pair *x = hark_scmel_pair(s, rank, false);
     return x == NULL || !(x->flags & HARK_SCMEL_READY);
 }
@@ -298,7 +298,7 @@ static inline bool hark_scmel_closed(struct hark_scmel *s, uint32_t rank)
 /* Is it not known yet what `rank` has of messages that were posted before my image? Where waves are over all it has them. */
 static inline bool hark_scmel_unknown(struct hark_scmel *s, uint32_t rank)
 {
-    if (s->mode != HARK_SCMEL_COLLECT || hark_scmel_mate(s, rank)) return false;
+    if (s->mode != HARK_SCMEL_COLLECT || rank == s->ends.me || hark_scmel_mate(s, rank)) return false;
     struct hark_scmel_pair *x = hark_scmel_pair(s, rank, false);
     return x == NULL || !(x->flags & HARK_SCMEL_KNOWN);
 }
