@@ -495,15 +495,17 @@ static void one_end(const char *name, uint32_t ranks, uint32_t cells, const stru
 static void test_multicasts(void **state)
 {
     (void)state;
-    /* openatom, groups of 7: of the group 7 .. 13 the root is 7, 9 and 11 are below it, 13 is below 11. */
-    const uint32_t died[] = {7, 9, 11, 13};
-    one_end("openatom", 21, 7, NULL, 0, 3 * 8);
-    one_end("leanmd", 5, 2, NULL, 0, 8 * 8);
+    /* openatom, groups of 8: of the group 8 .. 15 the root is 8, 12 is below it, 13 below that, 15 below 14. */
+    const uint32_t died[] = {8, 12, 13, 15};
+    one_end("openatom", 20, 8, NULL, 0, 3 * 8);
+    one_end("leanmd", 12, 2, NULL, 0, 8 * 8);
     for (uint32_t i = 0; i < 4; i++) {
         for (uint32_t k = 1; k < 7; k++) {
             const struct sim_fail two[] = {{died[i], k}, {died[(i + k) % 4], 7}};
-            one_end("openatom", 21, 7, two, k % 2 + 1, 0);
+            one_end("openatom", 20, 8, two, k % 2 + 1, 0);
         }
+        const struct sim_fail one = {died[i] % 12, 2 + i};
+        one_end("leanmd", 12, 2, &one, 1, 0);
     }
 }
 
