@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench coverage errata fuzz kill-matrix memory mutants verify soak install clean setup
+.PHONY: all demo check bench bench-papers bench-sim coverage errata fuzz kill-matrix memory mutants verify soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -17,6 +17,11 @@ bench: all
 	ninja -C $(BUILD) bench/pingpong bench/bench-core bench/bench-log bench/shm_raw bench/uv_raw bench/floor
 	$(BUILD)/bench/bench-core $(BUILD)/bench/core.json
 	bench/bench.sh $(BUILD) $(ROUNDS)
+bench-sim: all
+	bench/sim.sh $(BUILD) $(or $(ROUNDS),5) $(MOST)
+bench-papers: all
+	bench/papers/hydee-table1.sh $(BUILD)/src/cli/hark $(MATRICES)
+	bench/papers/sendet-clusters.sh $(BUILD)/src/cli/hark $(MATRICES)
 coverage:
 	@BUILD=$(BUILD) .ci/coverage
 fuzz: setup

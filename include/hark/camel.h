@@ -24,7 +24,8 @@ extern "C" {
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_camel_size(const struct hark_config *config);
-/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that there are not. */
+/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that there are not;
+ * and for more than one copy: who passes a multicast on with determinants would never hear that they are stored. */
 HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_camel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_camel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
@@ -45,6 +46,7 @@ HARK_FN uint64_t hark_camel_size(const struct hark_config *c)
 
 HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
+    if (c->copies > 1) return HARK_EINVAL;
     int status = hark_scmel_begin(p, bytes, HARK_KIND_CAMEL, c, HARK_SCMEL_ALONE);
     return status < 0 ? status : hark_scmel_trees((struct hark_scmel *)(void *)p, c);
 }

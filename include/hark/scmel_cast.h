@@ -7,8 +7,8 @@
  * the root itself went back, whatever members lack of what any of them has (C-4): the tree drops duplicates, and stops there.
  *
  * A member passes a multicast on when it accepts it, once, and without determinants: for the root's direct children have
- * stored them before (C-5). With more than one copy of determinants it adds those that it knows to be loose. Its own do not go with
- * it: what it passes on does not depend on what it has delivered (C-6). Copies of an earlier incarnation of the root are dropped
+ * stored them before (C-5), and one copy is all that is asked for. Its own do not go with it: what it passes on does not depend
+ * on what it has delivered (C-6). Copies of an earlier incarnation of the root are dropped
  * as soon as its failure is known (C-3).
  */
 #ifndef HARK_SCMEL_CAST_H
@@ -93,20 +93,12 @@ static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effe
         if (to->ctx != s->passes.ctx) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         struct hark_head h = s->passes;
-        uint8_t *b = fx->bytes + fx->used + HARK_SCMEL_HEADER;
-        uint32_t n = 0;
+        uint8_t *b;
         h.dst = to->rank;
         h.dst_inc = hark_inc_of(&s->head, &s->ends, to->rank);
-        for (uint32_t i = 0; s->k > 1 && i < s->logs.count; i++) {
-            struct hark_scmel_log *log = hark_scmel_log_at(s, i);
-            if (log->rank != to->rank)
-                (void)hark_scmel_carry_list(s, &log->dets, log->rank, to->rank, 0, UINT64_MAX, b, HARK_SCMEL_ROOM, &n);
-        }
-        struct hark_effect *x = hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + n * hark_det_bytes(s->k), &b);
-        hark_put16(b, (uint16_t)n);
-        hark_put16(b + 2, 0);
+        struct hark_effect *x = hark_emit_frame(fx, &h, HARK_SCMEL_HEADER, &b);
+        hark_put32(b, 0); /* neither determinants nor acknowledgements */
         hark_put32(b + 4, s->k);
-        x->fact = n;
         x->name = (struct hark_name){h.src, h.ctx, HARK_IN, HARK_PROCESS, h.ssn};
     }
     s->forward = 0;

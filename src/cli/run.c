@@ -419,6 +419,8 @@ static int complete(struct arguments *a)
     if (a->o.team_lost && a->o.protocol->kind != HARK_KIND_TEAM)
         return bad("--team-lost: expected with protocol team, found %s", a->o.protocol->name);
     if (a->o.team_lost && a->o.copies > 1) return bad("--team-lost: expected one copy, found --copies %u", a->o.copies);
+    if (a->o.protocol->kind == HARK_KIND_CAMEL && a->o.copies > 1)
+        return bad("--copies: expected 1 with protocol camel, found %u", a->o.copies);
     if (a->o.transport == NULL) return bad("no transport was built in");
     a->o.program = a->program;
     int status = find_program(*a->program);

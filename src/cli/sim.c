@@ -306,6 +306,8 @@ static int write_matrix(const struct sim_pattern *p, const char *path, bool mess
 static int check_failures(const struct arguments *a, uint32_t ranks)
 {
     const struct sim_options *s = &a->sim;
+    if (s->protocol->kind == HARK_KIND_CAMEL && s->copies > 1)
+        return bad("--copies: expected 1 with protocol camel, found %u", s->copies);
     if ((s->fails || s->mtbf) && s->protocol->rolls == 0)
         return bad("%s: protocol %s survives no failure", s->fails ? "--fail" : "--mtbf", s->protocol->name);
     for (uint32_t i = 0; i < s->fails; i++) {

@@ -52,11 +52,15 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
 {
     struct sim_process *p = &s->p[who];
     struct hark_event e = {.type = HARK_SEND};
-    e.u.send.peer = op->peer;
+    bool cast = op->kind == SIM_CAST;
+    e.u.send.peer = cast ? op->ctx : op->peer;
+    e.u.send.ctx = op->ctx;
+    e.u.send.to = cast ? HARK_GROUP : HARK_PROCESS;
     e.u.send.length = op->length;
     if (s->o->flags & HARK_DIGEST) e.u.send.digest = sim_mix(sim_mix(who, p->at.iteration), p->at.place) | 1;
     s->posting = true;
-    s->posted_to = op->peer;
+    s->posted = (struct hark_name){e.u.send.peer, op->ctx, HARK_OUT, e.u.send.to, 0};
+    s->posted_part = op->part;
     s->posted_length = op->length;
     s->clock = start(s, p) + s->o->overhead;
     uint64_t place = p->at.place;
@@ -68,26 +72,28 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
         return;
     }
     p->busy = s->clock;
-    s->r->messages++;
-    s->r->bytes += op->length;
-    s->r->collective += op->part != SIM_POINT;
+    uint64_t messages = cast ? op->peer : 1; /* one to each */
+    s->r->messages += messages;
+    s->r->bytes += messages * op->length;
+    s->r->part[op->part].messages += messages;
 }
 
-/* The first message from `peer` that was handed up; *before: the one in front of it. */
-static uint32_t find(const struct sim *s, const struct sim_process *p, uint32_t peer, uint32_t *before)
+/* The first message of the channel that was handed up; *before: the one in front of it. */
+static uint32_t find(const struct sim *s, const struct sim_process *p, const struct sim_op *op, uint32_t *before)
 {
     *before = SIM_NONE;
     for (uint32_t f = p->inbox.head; f != SIM_NONE; *before = f, f = sim_frame(s, f)->next)
-        if (sim_from(s, sim_frame(s, f)) == peer) return f;
+        if (sim_is_of(s, sim_frame(s, f), op->peer, op->ctx)) return f;
     return SIM_NONE;
 }
 
 static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t behind)
 {
     struct sim_process *p = &s->p[who];
-    uint32_t before, f = find(s, p, op->peer, &before);
+    uint32_t before, f = find(s, p, op, &before);
     if (f == SIM_NONE) {
         p->want = op->peer;
+        p->want_ctx = op->ctx;
         p->state = STATE_WAITS;
         return;
     }
@@ -103,7 +109,7 @@ static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64
         return;
     }
     p->busy = s->clock + s->o->overhead;
-    p->digest = sim_digest(p->digest, op->peer, sim_ssn(frame), frame->length);
+    p->digest = sim_digest(p->digest, sim_source(op->peer, op->ctx), sim_ssn(frame), frame->length);
     s->r->deliveries++;
     if (s->protocol->unstable) s->r->determinants_created++;
     if (before == SIM_NONE)
@@ -120,7 +126,8 @@ static bool operate(struct sim *s, uint32_t who)
     struct sim_op op;
     uint64_t place = p->at.place, behind = sim_pattern_op(s->pattern, who, p->at.iteration, place, &op);
     switch (op.kind) {
-    case SIM_SEND: send(s, who, &op, behind); return p->at.place == behind;
+    case SIM_SEND:
+    case SIM_CAST: send(s, who, &op, behind); return p->at.place == behind;
     case SIM_RECEIVE: receive(s, who, &op, behind); return p->at.place == behind;
     case SIM_END:
         if (s->o->every)

@@ -159,6 +159,31 @@ void sim_core_free(struct sim *s, struct sim_process *p)
     p->core = NULL;
 }
 
+/* The trees of the process, as its core wants them. */
+static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
+{
+    const struct sim_pattern *p = s->pattern;
+    uint32_t trees = 0, ranks = 0, n;
+    uint16_t ctx;
+    while ((n = p->maker->group(p, who, trees, &ctx, NULL, 0)) != 0) {
+        trees++;
+        ranks += n;
+    }
+    struct hark_tree *tree = realloc(s->tree, ((size_t)trees + 1) * sizeof *tree);
+    if (tree) s->tree = tree;
+    uint32_t *rank = realloc(s->tree_rank, ((size_t)ranks + 1) * 2 * sizeof *rank);
+    if (rank) s->tree_rank = rank;
+    if (tree == NULL || rank == NULL) return false;
+    for (uint32_t i = 0; i < trees; i++, rank += 2 * (size_t)n) {
+        n = p->maker->group(p, who, i, &ctx, rank, UINT32_MAX);
+        tree[i] = (struct hark_tree){.ctx = ctx, .root = rank[0], .member = rank, .parent = rank + n, .count = n};
+        (void)hark_tree_binomial(rank, n, rank[0], rank + n);
+    }
+    c->trees = tree;
+    c->tree_count = trees;
+    return true;
+}
+
 void sim_core_new(struct sim *s, uint32_t who)
 {
     struct sim_process *p = &s->p[who];
@@ -171,6 +196,10 @@ void sim_core_new(struct sim *s, uint32_t who)
         uint32_t g = p->group;
         c.group = s->range + s->group_range[g];
         c.group_count = s->group_range[g + 1] - s->group_range[g];
+    }
+    if (who < s->ranks && s->pattern->groups && !add_trees(s, who, &c)) {
+        sim_no_memory(s);
+        return;
     }
     const struct hark_protocol *protocol = sim_protocol(s, who);
     uint64_t bytes = protocol->size(&c);
@@ -186,6 +215,9 @@ void sim_core_new(struct sim *s, uint32_t who)
     }
     if (protocol->init(core, bytes, &c) != HARK_OK)
         sim_fail(s, "%s does not take this configuration", protocol->name);
+    else if (core->used % 8) /* tables in it would not be aligned */
+        sim_fail(s, "%s: the block of process %u is %llu bytes long, expected a multiple of 8", protocol->name, who,
+            (unsigned long long)core->used);
     if (s->failed) return;
     p->core = malloc(core->used); /* more comes when it is needed: there may be a million of these */
     if (p->core) {
@@ -216,7 +248,24 @@ static void count_frame(struct sim *s, const struct hark_effect *x)
     if (s->traffic) r->recovery[r->recoveries - 1].frames++;
 }
 
-static inline void transmit(struct sim *s, uint32_t who, const struct hark_effect *x)
+/* Is it what is being posted? */
+static inline bool is_posted(const struct sim *s, const struct hark_name *name)
+{
+    return name->peer == s->posted.peer && name->ctx == s->posted.ctx && name->to == s->posted.to;
+}
+
+/* The length of what has just arrived, and goes on from here. */
+static uint64_t passed_on(struct sim *s, uint32_t who, const struct hark_effect *x, uint32_t in)
+{
+    const struct sim_frame *f = in == SIM_NONE ? NULL : sim_frame(s, in);
+    if (f && sim_is_of(s, f, x->name.peer, x->name.ctx) && sim_ssn(f) == x->name.ssn) return f->length;
+    sim_fail(s, "process %u passes on message %llu of %u, which has not come now", who,
+        (unsigned long long)x->name.ssn, x->name.peer);
+    return 0;
+}
+
+/* `in`: the frame that arrives, or SIM_NONE. */
+static inline void transmit(struct sim *s, uint32_t who, const struct hark_effect *x, uint32_t in)
 {
     struct sim_process *p = &s->p[who];
     const struct sim_options *o = s->o;
@@ -226,7 +275,9 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_effec
     f->length = 0;
     f->next = SIM_NONE;
     if (x->name.ssn) {
-        if (s->posting && x->name.peer == s->posted_to && !x->replay)
+        if (x->name.way == HARK_IN)
+            f->length = passed_on(s, who, x, in);
+        else if (s->posting && is_posted(s, &x->name) && !x->replay)
             f->length = s->posted_length;
         else if (!sim_log_length(&p->log, x->name.peer, x->name.ctx, x->name.ssn, &f->length))
             sim_fail(s, "I9: process %u is to send message %llu to %u again, which its log does not hold", who,
@@ -244,13 +295,15 @@ static void retain(struct sim *s, uint32_t who, const struct hark_effect *x)
 {
     struct sim_process *p = &s->p[who];
     struct sim_result *r = s->r;
-    if (!s->posting || x->name.peer != s->posted_to) {
+    if (!s->posting || !is_posted(s, &x->name)) {
         sim_fail(s, "process %u retains what was not posted now", who);
         return;
     }
     if (!sim_log_retain(s, &p->log, &x->name, s->posted_length)) return;
     r->logged++;
     r->logged_bytes += s->posted_length;
+    r->part[s->posted_part].logged++;
+    r->part[s->posted_part].logged_bytes += s->posted_length;
     s->log_bytes += s->posted_length;
     if (s->log_bytes > r->log_bytes_peak) r->log_bytes_peak = s->log_bytes;
     if (p->log.bytes > r->log_bytes_most) r->log_bytes_most = p->log.bytes;
@@ -289,10 +342,10 @@ static inline void perform(struct sim *s, uint32_t who, const struct hark_effect
 {
     struct sim_process *p = &s->p[who];
     switch (x->type) {
-    case HARK_TRANSMIT: transmit(s, who, x); break;
+    case HARK_TRANSMIT: transmit(s, who, x, frame); break;
     case HARK_HANDUP:
         sim_list_add(s, &p->inbox, frame);
-        if (p->state == STATE_WAITS && p->want == sim_from(s, sim_frame(s, frame))) p->state = STATE_READY;
+        if (sim_wants(s, p, sim_frame(s, frame))) p->state = STATE_READY;
         break;
     case HARK_HOLD: sim_list_add(s, &p->held, frame); break;
     case HARK_DISCARD:

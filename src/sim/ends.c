@@ -41,36 +41,37 @@ void sim_say_stall(struct sim *s)
 /* ---- the failure-free ends
  * -------------------------------------------------------------------------------------------- */
 
-struct counts {          /* of each sender, for one process after the other */
-    uint32_t *peer, *of; /* of: the process + 1 that the slot belongs to */
+struct counts {     /* of each source, for one process after the other */
+    uint32_t *of;   /* the process + 1 that the slot belongs to */
+    uint64_t *from; /* see sim_source() */
     uint64_t *ssn;
     uint64_t slots, used;
 };
 
 static bool counts_make(struct counts *c, uint64_t slots)
 {
-    *c = (struct counts){.peer = malloc(slots * sizeof *c->peer),
-        .of = calloc(slots, sizeof *c->of),
+    *c = (struct counts){.of = calloc(slots, sizeof *c->of),
+        .from = malloc(slots * sizeof *c->from),
         .ssn = malloc(slots * sizeof *c->ssn),
         .slots = slots};
-    return c->peer && c->of && c->ssn;
+    return c->of && c->from && c->ssn;
 }
 
 static void counts_free(struct counts *c)
 {
-    free(c->peer);
     free(c->of);
+    free(c->from);
     free(c->ssn);
 }
 
-static uint64_t *slot_of(struct counts *c, uint32_t peer, uint32_t who)
+static uint64_t *slot_of(struct counts *c, uint64_t from, uint32_t who)
 {
-    uint64_t i = sim_mix(peer, 1) & (c->slots - 1);
-    while (c->of[i] == who + 1 && c->peer[i] != peer)
+    uint64_t i = sim_mix(from, 1) & (c->slots - 1);
+    while (c->of[i] == who + 1 && c->from[i] != from)
         i = (i + 1) & (c->slots - 1);
     if (c->of[i] != who + 1) {
         c->of[i] = who + 1;
-        c->peer[i] = peer;
+        c->from[i] = from;
         c->ssn[i] = 0;
         c->used++;
     }
@@ -85,26 +86,42 @@ static bool counts_grow(struct counts *c, uint32_t who)
         return false;
     }
     for (uint64_t i = 0; i < c->slots; i++)
-        if (c->of[i] == who + 1) *slot_of(&more, c->peer[i], who) = c->ssn[i];
+        if (c->of[i] == who + 1) *slot_of(&more, c->from[i], who) = c->ssn[i];
     counts_free(c);
     *c = more;
     return true;
 }
 
-/* What the program of `who` delivers, from the first iteration to the last: nothing but the pattern says so. */
-static bool end_of(struct sim *s, uint32_t who, struct counts *c, uint64_t *digest)
+struct end {
+    uint64_t delivered; /* digest of what a process delivers */
+    uint64_t meant;     /* the same, of multicasts by their groups and not by who brings them */
+};
+
+static bool note(struct counts *c, uint32_t who, uint64_t from, uint64_t source, uint64_t length, uint64_t *digest)
 {
+    if (c->used * 2 >= c->slots && !counts_grow(c, who)) return false;
+    *digest = sim_digest(*digest, from, ++*slot_of(c, source, who), length);
+    return true;
+}
+
+/* What the program of `who` delivers, from the first iteration to the last: nothing but the pattern says so. */
+static bool end_of(struct sim *s, uint32_t who, struct counts *c, struct end *e)
+{
+    const uint64_t meant = UINT64_C(1) << 62, multicast = UINT64_C(1) << 63; /* sources of their own */
+    bool trees = s->pattern->maker->group != NULL;
     struct sim_op op;
-    *digest = 0;
+    *e = (struct end){0, 0};
     c->used = 0;
     for (uint32_t k = 0; k < s->o->iterations; k++)
         for (uint64_t place = sim_pattern_op(s->pattern, who, k, 0, &op); op.kind != SIM_END;
              place = sim_pattern_op(s->pattern, who, k, place, &op)) {
             if (op.kind != SIM_RECEIVE) continue;
-            if (c->used * 2 >= c->slots && !counts_grow(c, who)) return false;
-            *digest = sim_digest(*digest, op.peer, ++*slot_of(c, op.peer, who), op.length);
+            uint64_t from = sim_source(op.peer, op.ctx), by = op.part == SIM_MULTICAST ? multicast | op.group : meant | op.peer;
+            if (!note(c, who, from, from, op.length, &e->delivered)) return false;
+            if (trees && !note(c, who, by & UINT32_MAX, by, op.length, &e->meant)) return false;
             s->r->wanted++;
         }
+    if (!trees) e->meant = e->delivered;
     return true;
 }
 
@@ -128,16 +145,16 @@ static void check_core(struct sim *s, uint32_t who)
 void sim_check_ends(struct sim *s)
 {
     struct counts c;
-    uint64_t digest;
+    struct end end;
     if (!counts_make(&c, 64)) sim_no_memory(s);
     for (uint32_t i = 0; i < s->who && !s->failed; i++) {
         check_core(s, i);
         if (i == s->ranks || s->failed) continue;
-        if (!end_of(s, i, &c, &digest))
+        if (!end_of(s, i, &c, &end))
             sim_no_memory(s);
-        else if (digest != s->p[i].digest)
+        else if (end.delivered != s->p[i].digest)
             sim_fail(s, "I4: process %u has not delivered what its program receives without failures", i);
-        s->r->digest = sim_mix(s->r->digest, digest);
+        s->r->digest = sim_mix(s->r->digest, end.meant);
     }
     if (s->down_count && !s->failed)
         sim_fail(s, "recovery never ends: %u processes still count as down", s->down_count);

@@ -41,18 +41,18 @@ const struct sim_image *sim_image(const struct sim *s, uint32_t who, uint64_t id
     return m;
 }
 
-static bool is(const struct sim *s, uint32_t f, uint32_t peer, uint64_t ssn)
+static bool is(const struct sim *s, uint32_t f, const struct hark_name *name, uint64_t ssn)
 {
-    return sim_from(s, sim_frame(s, f)) == peer && sim_ssn(sim_frame(s, f)) == ssn;
+    return sim_is_of(s, sim_frame(s, f), name->peer, name->ctx) && sim_ssn(sim_frame(s, f)) == ssn;
 }
 
 /* The frame of an arrived and undelivered message, or SIM_NONE. */
-static uint32_t arrived(const struct sim *s, const struct sim_process *p, uint32_t peer, uint64_t ssn)
+static uint32_t arrived(const struct sim *s, const struct sim_process *p, const struct hark_name *name, uint64_t ssn)
 {
     for (uint32_t f = p->inbox.head; f != SIM_NONE; f = sim_frame(s, f)->next)
-        if (is(s, f, peer, ssn)) return f;
+        if (is(s, f, name, ssn)) return f;
     for (uint32_t f = p->held.head; f != SIM_NONE; f = sim_frame(s, f)->next)
-        if (is(s, f, peer, ssn)) return f;
+        if (is(s, f, name, ssn)) return f;
     return SIM_NONE;
 }
 
@@ -71,7 +71,7 @@ static void take_named(struct sim *s, uint32_t who, struct sim_image *m)
             continue;
         }
         for (uint64_t ssn = run.name.ssn; ssn <= run.last; ssn++) {
-            uint32_t f = arrived(s, p, run.name.peer, ssn), copy;
+            uint32_t f = arrived(s, p, &run.name, ssn), copy;
             if (f == SIM_NONE) {
                 sim_fail(s, "I9: process %u names message %llu from %u for its image, which is not here", who,
                     (unsigned long long)ssn, run.name.peer);

@@ -64,7 +64,7 @@ enum {
     STATE_DOWN = 0, /* dead, or between ROLLBACK and its restart */
     STATE_READY,    /* goes on as soon as it is looked at */
     STATE_COMPUTES, /* until its WAKE */
-    STATE_WAITS,    /* for a message from `want` */
+    STATE_WAITS,    /* for a message from `want`, of `want_ctx` */
     STATE_CALL,     /* in a checkpoint call, until RESUME */
     STATE_ENDED,
     STATE_SERVES /* the recovery process: it has no program */
@@ -76,7 +76,9 @@ struct sim_process { /* what every message passes is in the first two lines of t
     uint64_t nic;  /* the network takes nothing from it before */
     struct sim_place at;
     struct sim_list inbox, late;        /* late: application messages that its core has not seen yet */
-    uint8_t state, behind, doomed, due; /* behind: its goal; doomed: `fail` names it; due: it leads a group */
+    uint8_t state;
+    uint8_t behind : 1, doomed : 1, due : 1; /* behind: its goal; doomed: `fail` names it; due: it leads a group */
+    uint16_t want_ctx;
     uint32_t want;
 
     uint64_t digest; /* of what it delivered, in order */
@@ -111,6 +113,7 @@ struct sim {
     const struct sim_options *o;
     const struct hark_protocol *protocol, *recovery;
     const struct sim_pattern *pattern;
+    struct sim_pattern program; /* the pattern, with groups if the protocol has them */
     struct sim_result *r;
     char *error;
     uint32_t ranks, who; /* who: ranks, and one more with a recovery process */
@@ -134,13 +137,17 @@ struct sim {
     uint64_t ask_in, log_bytes, iterations, sampled, sample_step;
     /* What is being posted, for TRANSMIT and RETAIN. */
     bool posting;
-    uint32_t posted_to;
+    struct hark_name posted; /* but for the number */
+    uint8_t posted_part;
     uint64_t posted_length;
     /* The groups, as ranges. */
     struct hark_range *range;
     uint32_t *group_range; /* first range of each group, and one more */
     uint32_t *leader;      /* lowest rank of each group */
     uint32_t groups;
+    /* Scratch: the trees of a core that is made; members, then parents, of each. */
+    struct hark_tree *tree;
+    uint32_t *tree_rank;
     /* The failure service. */
     uint32_t re, down_count, recovery_inc, detecting;
     uint32_t *inc;
@@ -185,10 +192,29 @@ static inline uint64_t sim_ssn(const struct sim_frame *f) /* 0: control */
     return hark_get64(sim_header(f) + 24);
 }
 
+static inline bool sim_is_of(const struct sim *s, const struct sim_frame *f, uint32_t peer, uint16_t ctx)
+{
+    const uint8_t *h = sim_header(f);
+    uint32_t src = hark_get32(h + 4);
+    return (src == HARK_RECOVERY ? s->ranks : src) == peer && hark_get16(h + 2) == ctx;
+}
+
+/* The message that the process waits for? */
+static inline bool sim_wants(const struct sim *s, const struct sim_process *p, const struct sim_frame *f)
+{
+    return p->state == STATE_WAITS && sim_is_of(s, f, p->want, p->want_ctx);
+}
+
 static inline uint64_t sim_mix(uint64_t a, uint64_t b)
 {
     uint64_t h = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
     return h ^ h >> 29;
+}
+
+/* Whom messages of a channel are from, as one number. */
+static inline uint64_t sim_source(uint32_t peer, uint16_t ctx)
+{
+    return (uint64_t)ctx << 32 | peer;
 }
 
 /* core.c */
@@ -255,9 +281,9 @@ void sim_caught_up(struct sim *s, uint32_t who);
 void sim_chance_next(struct sim *s);
 void sim_chance(struct sim *s);
 
-static inline uint64_t sim_digest(uint64_t digest, uint32_t from, uint64_t ssn, uint64_t length)
+static inline uint64_t sim_digest(uint64_t digest, uint64_t from, uint64_t ssn, uint64_t length)
 {
-    return sim_mix(sim_mix(digest, (uint64_t)from << 32 ^ ssn), length);
+    return sim_mix(sim_mix(digest, from << 32 ^ ssn), length ^ from >> 32 << 48);
 }
 
 #endif

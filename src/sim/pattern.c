@@ -10,34 +10,34 @@
 
 static const struct sim_maker makers[] = {
     {"stencil2d", "a grid of px x py processes, each exchanges with its 4 neighbours; no neighbour beyond the edge",
-        sim_grid_make2, sim_stencil2},
+        sim_grid_make2, sim_stencil2, NULL},
     {"stencil3d", "a grid of px x py x pz processes, each exchanges with its 6 neighbours; none beyond the edge",
-        sim_grid_make3, sim_stencil3},
-    {"ring", "each sends to the next, the last to the first", sim_any_make, sim_ring},
-    {"alltoall", "each sends to each other", sim_any_make, sim_alltoall},
+        sim_grid_make3, sim_stencil3, NULL},
+    {"ring", "each sends to the next, the last to the first", sim_any_make, sim_ring, NULL},
+    {"alltoall", "each sends to each other", sim_any_make, sim_alltoall, NULL},
     {"random", "each sends to --degree others, by permutations made anew in each iteration (--seed)", sim_any_make,
-        sim_random},
+        sim_random, NULL},
     {"leanmd",
         "3-D cells, --cells on a side: each multicasts its --atoms to the 27 computes of its pairs, which are "
         "reduced back",
-        sim_leanmd_make, sim_leanmd},
+        sim_leanmd_make, sim_leanmd, sim_leanmd_group},
     {"openatom", "groups of --cells processes: a third multicast, a third reduction, a third to the next group",
-        sim_openatom_make, sim_openatom},
+        sim_openatom_make, sim_openatom, sim_openatom_group},
     {"nas-cg",
         "NPB CG, an inner iteration: sums along the rows of a grid by halving, the transposition, two scalar sums",
-        sim_two_make, sim_nas_cg},
+        sim_two_make, sim_nas_cg, NULL},
     {"nas-bt",
         "NPB BT, a time step: faces of 6 neighbours, then sweeps to and fro in 3 directions of the multipartition",
-        sim_square_make, sim_nas_bt},
+        sim_square_make, sim_nas_bt, NULL},
     {"nas-lu", "NPB LU, a time step: a wavefront of --planes planes from one corner, one back, the faces",
-        sim_two_make, sim_nas_lu},
+        sim_two_make, sim_nas_lu, NULL},
     {"nas-mg",
         "NPB MG, a V-cycle: faces of 6 neighbours on each of 6 levels, then of ever fewer processes, farther apart",
-        sim_two3_make, sim_nas_mg},
-    {"nas-ft", "NPB FT, an iteration: each sends to each other", sim_two_make, sim_alltoall},
-    {"nas-sp", "NPB SP, a time step: as nas-bt", sim_square_make, sim_nas_bt},
+        sim_two3_make, sim_nas_mg, NULL},
+    {"nas-ft", "NPB FT, an iteration: each sends to each other", sim_two_make, sim_alltoall, NULL},
+    {"nas-sp", "NPB SP, a time step: as nas-bt", sim_square_make, sim_nas_bt, NULL},
 };
-static const struct sim_maker matrix = {"matrix", "", sim_matrix_make, sim_matrix_op};
+static const struct sim_maker matrix = {"matrix", "", sim_matrix_make, sim_matrix_op, NULL};
 
 void sim_pattern_list(FILE *out)
 {
@@ -84,7 +84,11 @@ void sim_pattern_close(struct sim_pattern *p)
     hark_matrix_free(&p->receipts);
     free(p->first);
     free(p->member);
+    free(p->in_slot);
+    free(p->slots);
     p->first = p->member = NULL;
+    p->in_slot = NULL;
+    p->slots = NULL;
 }
 
 /* ---- as a matrix

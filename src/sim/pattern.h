@@ -3,7 +3,8 @@
  * A program is a loop: a computation, the operations of an iteration, and now and then a checkpoint call. Its
  * operations are a function of (pattern, rank, iteration, place), where a place is a number that the pattern alone
  * understands, so that nothing is kept for each process but where it is. Messages of multicasts and reductions run
- * along binomial trees and are marked as such; all receives name their sender.
+ * along binomial trees and are marked as such; with `groups` a multicast is one operation of the root, and one of each
+ * that takes it from the root. All receives name their sender.
  */
 #ifndef HARK_SIM_PATTERN_H
 #define HARK_SIM_PATTERN_H
@@ -16,12 +17,13 @@
 
 enum { SIM_ERROR = 512 }; /* bytes of a message, its NUL included */
 
-enum sim_kind { SIM_NOTHING = 0, SIM_SEND, SIM_RECEIVE, SIM_END };
-enum sim_part { SIM_POINT = 0, SIM_MULTICAST, SIM_REDUCTION }; /* what it is a part of */
+enum sim_kind { SIM_NOTHING = 0, SIM_SEND, SIM_CAST /* to a group */, SIM_RECEIVE, SIM_END };
+enum sim_part { SIM_POINT = 0, SIM_MULTICAST, SIM_REDUCTION, SIM_PARTS }; /* what it is a part of */
 
 struct sim_op {
     uint8_t kind, part;
-    uint32_t peer;
+    uint16_t ctx;    /* of the group it is sent to; 0: to `peer` */
+    uint32_t peer;   /* SIM_CAST: processes that it goes to */
     uint32_t group;  /* of a multicast or reduction: which one */
     uint64_t length; /* bytes */
 };
@@ -51,6 +53,10 @@ struct sim_pattern {
     uint32_t rounds;
     uint64_t *first;  /* of each rank in `member`, and one more */
     uint64_t *member; /* tree << 8 | slot: what a rank is in trees */
+    uint32_t *in_slot; /* ranks of each tree */
+    uint8_t *slots;    /* of each tree, how many are taken */
+    uint64_t contexts; /* that groups need; 0: one will do */
+    bool groups;       /* multicasts are sent to groups, not along trees of messages */
 };
 
 struct sim_maker { /* a line for each generator, in pattern.c */
@@ -60,6 +66,10 @@ struct sim_maker { /* a line for each generator, in pattern.c */
     int (*make)(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
     /* The operation at `place`; returns the place behind it. SIM_END when there is none. */
     uint64_t (*op)(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+    /* NULL, or the number-th group of `rank`: its members, the root first, `room` of them at most go to *member. Returns how
+     * many there are, 0 behind the last. Of two with a member in common the ctx differs; those of a rank ascend. */
+    uint32_t (*group)(const struct sim_pattern *p, uint32_t rank, uint32_t number, uint16_t *ctx, uint32_t *member,
+        uint32_t room);
 };
 
 /* 0, or -1 and one line. */
@@ -103,6 +113,10 @@ uint64_t sim_nas_mg(
     const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
 int sim_leanmd_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
 int sim_openatom_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+uint32_t sim_leanmd_group(
+    const struct sim_pattern *p, uint32_t rank, uint32_t number, uint16_t *ctx, uint32_t *member, uint32_t room);
+uint32_t sim_openatom_group(
+    const struct sim_pattern *p, uint32_t rank, uint32_t number, uint16_t *ctx, uint32_t *member, uint32_t room);
 uint64_t sim_leanmd(
     const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
 uint64_t sim_openatom(

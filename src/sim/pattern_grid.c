@@ -44,6 +44,7 @@ static void exchange(struct sim_op *op, uint64_t place, uint32_t ways, uint32_t 
 {
     op->kind = peer == UINT32_MAX ? SIM_NOTHING : place < ways ? SIM_SEND : SIM_RECEIVE;
     op->part = SIM_POINT;
+    op->ctx = 0;
     op->peer = peer;
     op->group = 0;
     op->length = p->bytes;

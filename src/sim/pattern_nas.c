@@ -14,6 +14,7 @@ static void put(struct sim_op *op, uint8_t kind, uint32_t peer, uint64_t length)
 {
     op->kind = kind;
     op->part = SIM_POINT;
+    op->ctx = 0;
     op->peer = peer;
     op->group = 0;
     op->length = length;

@@ -23,10 +23,11 @@ struct row {
     uint64_t value;
 };
 
-enum { ROWS = 32 };
+enum { ROWS = 40 };
 
 static int rows(const struct sim_result *r, const struct sim_words *w, struct row row[ROWS])
 {
+    const struct sim_part_of *m = &r->part[SIM_MULTICAST], *d = &r->part[SIM_REDUCTION];
     uint64_t rolled = 0, iterations = 0, lost = 0;
     for (uint32_t i = 0; i < r->recoveries; i++) {
         rolled += r->recovery[i].ranks;
@@ -34,8 +35,11 @@ static int rows(const struct sim_result *r, const struct sim_words *w, struct ro
         lost += r->recovery[i].lost;
     }
     const struct row all[] = {{"ranks", w->ranks}, {"clusters", w->clusters}, {"iterations", w->options->iterations},
-        {"messages", r->messages}, {"bytes", r->bytes}, {"collective", r->collective}, {"deliveries", r->deliveries},
-        {"wanted", r->wanted}, {"logged", r->logged}, {"logged_bytes", r->logged_bytes}, {"log_bytes", r->log_bytes},
+        {"messages", r->messages}, {"bytes", r->bytes},
+        {"collective", m->messages + d->messages}, {"multicasts", m->messages}, {"reductions", d->messages},
+        {"deliveries", r->deliveries}, {"wanted", r->wanted}, {"logged", r->logged}, {"logged_bytes", r->logged_bytes},
+        {"logged_multicasts", m->logged}, {"logged_multicast_bytes", m->logged_bytes},
+        {"logged_reductions", d->logged}, {"logged_reduction_bytes", d->logged_bytes}, {"log_bytes", r->log_bytes},
         {"log_bytes_peak", r->log_bytes_peak}, {"log_bytes_most", r->log_bytes_most},
         {"determinants_created", r->determinants_created}, {"determinants_piggybacked", r->determinants_piggybacked},
         {"piggyback_bytes", r->piggyback_bytes}, {"checkpoints", r->checkpoints}, {"replayed", r->replayed},
@@ -163,17 +167,27 @@ static void report_recoveries(const struct sim_result *r, const struct sim_words
     }
 }
 
+/* What is logged of multicasts, reductions and the rest: each one's share of the messages, and of the log. */
+static void report_parts(const struct sim_result *r, FILE *f)
+{
+    static const char *const names[SIM_PARTS] = {"  of point-to-point", "  of multicasts", "  of reductions"};
+    if (r->part[SIM_POINT].messages == r->messages) return;
+    for (int i = 0; i < SIM_PARTS; i++) {
+        const struct sim_part_of *p = &r->part[i];
+        fprintf(f, "  %-26s %16" PRIu64 "  %.2f %% of the messages; %" PRIu64 " logged, %.2f %% of the bytes logged\n",
+            names[i], p->messages, share(p->messages, r->messages), p->logged, share(p->logged_bytes, r->logged_bytes));
+    }
+}
+
 void sim_report(const struct sim_result *r, const struct sim_words *w, FILE *f)
 {
     fprintf(f, "%s, %s, %" PRIu32 " processes in %" PRIu32 " cluster%s, %" PRIu32 " iterations\n", w->protocol,
         w->pattern, w->ranks, w->clusters, w->clusters == 1 ? "" : "s", w->options->iterations);
     line(f, "messages", r->messages, "");
     line(f, "bytes", r->bytes, "");
-    if (r->collective)
-        fprintf(f, "  %-26s %16" PRIu64 "  %.1f %%\n", "of collectives", r->collective,
-            share(r->collective, r->messages));
     fprintf(f, "  %-26s %16" PRIu64 "  %.2f %%\n", "messages logged", r->logged, share(r->logged, r->messages));
     fprintf(f, "  %-26s %16" PRIu64 "  %.2f %%\n", "bytes logged", r->logged_bytes, share(r->logged_bytes, r->bytes));
+    report_parts(r, f);
     fprintf(f, "  %-26s %16" PRIu64 "  %" PRIu64 " at most, %" PRIu64 " at one process\n", "log at the end, bytes",
         r->log_bytes, r->log_bytes_peak, r->log_bytes_most);
     if (r->determinants_created) {

@@ -84,6 +84,8 @@ static void unmake(struct sim *s)
     for (uint32_t i = 0; s->p && i < s->who; i++)
         sim_core_free(s, &s->p[i]);
     free(s->piece);
+    free(s->tree);
+    free(s->tree_rank);
     free(s->range);
     free(s->group_range);
     free(s->leader);
@@ -100,7 +102,7 @@ static void unmake(struct sim *s)
 static bool may_wait(const struct sim *s, const struct sim_process *p, const struct sim_frame *f)
 {
     if (!s->defers || s->traffic || sim_ssn(f) == 0) return false;
-    return p->state == STATE_COMPUTES || (p->state == STATE_WAITS && p->want != sim_from(s, f));
+    return p->state == STATE_COMPUTES || (p->state == STATE_WAITS && !sim_wants(s, p, f));
 }
 
 static void arrive(struct sim *s, uint32_t frame, uint32_t who)
@@ -236,17 +238,22 @@ int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ER
         .r = r,
         .error = error,
         .protocol = o->protocol,
-        .pattern = o->pattern,
+        .program = *o->pattern,
         .ranks = o->pattern->ranks,
         .free_frame = SIM_NONE,
         .ask_in = o->ask,
         .defers = o->protocol->unstable == NULL};
+    s->pattern = &s->program;
+    s->program.groups = o->pattern->maker->group && o->protocol->traits & HARK_TRAIT_GROUPS;
+    if (s->program.groups && s->program.contexts > UINT16_MAX)
+        sim_fail(s, "%s has at most %u groups, %s has %llu", o->protocol->name, UINT16_MAX, o->pattern->maker->name,
+            (unsigned long long)s->program.contexts);
     s->heap_end = (uintptr_t)sbrk(0);
     s->recovery = o->protocol->recovery ? hark_protocol_named("recovery") : NULL;
     s->who = s->ranks + (s->recovery != NULL);
     s->sample_step = (uint64_t)s->ranks * o->iterations / 256 + 1;
     double began = seconds();
-    if (!make(s)) sim_no_memory(s);
+    if (!s->failed && !make(s)) sim_no_memory(s);
     double made = seconds();
     if (!s->failed) loop(s);
     r->seconds = seconds() - made;

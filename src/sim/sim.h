@@ -60,9 +60,13 @@ struct sim_sample { /* for pictures */
     uint64_t log_bytes;
 };
 
+struct sim_part_of { /* of multicasts, reductions, or neither: enum sim_part */
+    uint64_t messages, logged, logged_bytes;
+};
+
 struct sim_result {
-    uint64_t messages, bytes; /* posted */
-    uint64_t collective;      /* of them part of multicasts and reductions */
+    uint64_t messages, bytes; /* posted; a multicast is one to each process that it goes to */
+    struct sim_part_of part[SIM_PARTS];
     uint64_t deliveries;
     uint64_t logged, logged_bytes;                      /* of those posted */
     uint64_t log_bytes, log_bytes_peak, log_bytes_most; /* at the end; of all at one time; of one process */

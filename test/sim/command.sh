@@ -59,6 +59,16 @@ expect 0 'recovery 2' --pattern stencil2d --ranks 16 "${small[@]}" --iterations 
 expect 0 'failure of recovery' --pattern stencil2d --ranks 16 "${small[@]}" --fail 3@4 --fail recovery@5
 expect 0 'processes rolled back' --pattern ring --ranks 6 --protocol scmel --copies 2 "${small[@]}" --fail 2@3 --fail 3@3
 
+# Multicasts to groups: each is logged once, and what dies in the middle of a tree comes to the same end.
+for protocol in scmel camel; do
+  expect 0 'of multicasts' --protocol $protocol --pattern openatom --ranks 21 --cells 7 "${small[@]}" --json $protocol.json
+  expect 0 'processes rolled back' --protocol $protocol --pattern openatom --ranks 21 --cells 7 "${small[@]}" --fail 11@4 --json $protocol.one.json
+done
+for json in scmel.one camel camel.one; do
+  if [ "$(figure digest scmel.json)" = "$(figure digest $json.json)" ]; then good; else bad "$json: another end"; fi
+done
+if [ "$(figure logged_multicasts scmel.json)" = $((18 * 8)) ] && [ "$(figure logged_multicasts camel.json)" = $((3 * 8)) ]; then good; else bad "multicasts in the log"; fi
+
 # Matrices: as they are written they are read; with counts; a few ranks more than they have.
 expect 0 '' --pattern stencil3d --ranks 27 --bytes 100 --write-matrix a.mtx --write-messages n.mtx
 expect 0 '' --pattern a.mtx --write-matrix b.mtx

@@ -187,6 +187,26 @@ static void test_counts(void **state)
     assert_int_equal(messages_of("nas-mg", 1, part), 0);
 }
 
+/* Of a grid of cells: the edges of all trees, which is the ranks that a cell and its 27 computes are on, less one. */
+static uint64_t edges_of_leanmd(uint32_t side, uint32_t ranks)
+{
+    uint64_t edges = 0, cells = (uint64_t)side * side * side;
+    for (uint64_t c = 0; c < cells; c++) {
+        uint8_t on[64] = {0};
+        uint32_t at[3] = {(uint32_t)c % side, (uint32_t)c / side % side, (uint32_t)c / side / side};
+        on[c * ranks / cells] = 1;
+        for (uint32_t d = 0; d < 27; d++) {
+            uint64_t x = (at[0] + d % 3 + side - 1) % side, y = (at[1] + d / 3 % 3 + side - 1) % side,
+                     z = (at[2] + d / 9 + side - 1) % side, other = x + side * (y + side * z);
+            on[((d > 13 ? other : c) * 14 + (d > 13 ? 26 - d : d)) % ranks] = 1;
+        }
+        for (uint32_t r = 0; r < ranks; r++)
+            edges += on[r];
+        edges--;
+    }
+    return edges;
+}
+
 /* Of multicasts and reductions: one message for each edge of a tree between two processes. */
 static void test_trees(void **state)
 {
@@ -202,10 +222,63 @@ static void test_trees(void **state)
         uint64_t all = messages_of("leanmd", n, part);
         assert_int_equal(part[SIM_POINT], 0);
         assert_int_equal(part[SIM_MULTICAST], part[SIM_REDUCTION]);
-        assert_true(all <= 2 * 27 * 27);
         if (n == 1) assert_int_equal(all, 0);
-        if (n == 64) assert_true(all > 2 * 27 * 25);
+        if (n == 64) assert_int_equal(all, 2 * edges_of_leanmd(3, 64));
     }
+}
+
+/* With groups: a multicast goes to all but the root, each of these takes it from the root, in the order of the trees, and
+ * the group that each of them is told of is the same. */
+static void groups_matched(const struct sim_pattern *p, uint64_t multicasts)
+{
+    uint32_t n = p->ranks, member[64], count;
+    uint64_t *balance = calloc((size_t)n << 16, sizeof *balance), sent = 0, taken = 0; /* by root and ctx */
+    uint16_t ctx, last;
+    struct sim_op op;
+    assert_non_null(balance);
+    for (uint32_t r = 0; r < n; r++) {
+        for (uint64_t at = sim_pattern_op(p, r, 0, 0, &op); op.kind != SIM_END;
+             at = sim_pattern_op(p, r, 0, at, &op)) {
+            if (op.part != SIM_MULTICAST || op.kind == SIM_NOTHING) continue;
+            assert_true(op.ctx != 0 && op.kind != SIM_SEND);
+            bool root = op.kind == SIM_CAST;
+            balance[(uint64_t)(root ? r : op.peer) << 16 | op.ctx] += root ? op.peer : UINT64_MAX;
+            sent += root ? op.peer : 0;
+            taken += !root;
+        }
+        last = 0;
+        for (uint32_t i = 0; (count = p->maker->group(p, r, i, &ctx, member, 64)) != 0; i++, last = ctx) {
+            bool in = false;
+            assert_true(ctx > last && count <= 64);
+            for (uint32_t k = 0; k < count; k++) {
+                uint32_t other[64], others = 0;
+                uint16_t theirs = 0;
+                for (uint32_t j = 0; theirs != ctx; j++)
+                    assert_true((others = p->maker->group(p, member[k], j, &theirs, other, 64)) != 0);
+                assert_true(others == count && memcmp(member, other, count * sizeof *member) == 0);
+                in |= member[k] == r;
+            }
+            assert_true(in);
+        }
+    }
+    for (uint64_t k = 0; k < (uint64_t)n << 16; k++)
+        assert_int_equal(balance[k], 0);
+    assert_true(sent == multicasts && taken == multicasts);
+    free(balance);
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    for (uint32_t n = 3; n <= 40; n++)
+        for (int k = 0; k < 2; k++) {
+            uint64_t part[3] = {0, 0, 0};
+            struct sim_pattern p = open_pattern(k ? "leanmd" : "openatom", n);
+            (void)matched(&p, 0, part);
+            p.groups = true;
+            groups_matched(&p, part[SIM_MULTICAST]);
+            sim_pattern_close(&p);
+        }
 }
 
 /* The places that have entries, the diagonal left out, are those of the benchmark's own messages. */
@@ -254,7 +327,7 @@ static struct sim_options usual(
         .iterations = 8,
         .every = 2,
         .generations = 2,
-        .copies = 3,
+        .copies = protocol->traits & HARK_TRAIT_GROUPS ? 1 : 3, /* groups are for one copy only */
         .latency = 1000,
         .overhead = 200,
         .gap = 100,
@@ -380,6 +453,61 @@ static void test_figures(void **state)
     sim_pattern_close(&p);
 }
 
+/* One program under two protocols: a multicast that its root logs once, and one that is logged on each edge of the tree.
+ * The ends are the same, also when a root, one in the middle, or a leaf dies, alone or while another comes back. */
+static void one_end(const char *name, uint32_t ranks, uint32_t cells, const struct sim_fail *fail, uint32_t fails,
+    uint64_t roots)
+{
+    struct sim_pattern p;
+    struct hark_clusters c;
+    struct sim_result r[2];
+    char error[SIM_ERROR] = "";
+    struct sim_pattern_options from = {.name = name, .ranks = ranks, .bytes = 1000, .cells = cells, .atoms = 10};
+    if (sim_pattern_open(&p, &from, error) < 0) fail_msg("%s", error);
+    assert_int_equal(hark_clusters_blocks(&c, ranks, 1), 0);
+    for (int camel = 0; camel < 2; camel++) {
+        struct sim_options o = usual(hark_protocol_named(camel ? "camel" : "scmel"), &p, &c);
+        o.fail = fail;
+        o.fails = fails;
+        r[camel] = run(&o);
+        assert_int_equal(r[camel].failures, fails);
+    }
+    assert_int_equal(r[0].digest, r[1].digest);
+    assert_int_equal(r[0].wanted, r[1].wanted);
+    if (fails == 0) {
+        assert_int_equal(r[0].messages, r[1].messages);
+        for (int k = 0; k < SIM_PARTS; k++) {
+            const struct sim_part_of *scmel = &r[0].part[k], *camel = &r[1].part[k];
+            assert_int_equal(scmel->messages, camel->messages);
+            assert_int_equal(scmel->logged, scmel->messages);
+            assert_int_equal(camel->logged, k == SIM_MULTICAST ? roots : scmel->logged);
+            assert_int_equal(camel->logged * scmel->logged_bytes, scmel->logged * camel->logged_bytes);
+        }
+        assert_true(r[1].part[SIM_MULTICAST].messages > roots);
+    }
+    sim_result_free(&r[0]);
+    sim_result_free(&r[1]);
+    hark_clusters_free(&c);
+    sim_pattern_close(&p);
+}
+
+static void test_multicasts(void **state)
+{
+    (void)state;
+    /* openatom, groups of 8: of the group 8 .. 15 the root is 8, 12 is below it, 13 below that, 15 below 14. */
+    const uint32_t died[] = {8, 12, 13, 15};
+    one_end("openatom", 20, 8, NULL, 0, 3 * 8);
+    one_end("leanmd", 12, 2, NULL, 0, 8 * 8);
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t k = 1; k < 7; k++) {
+            const struct sim_fail two[] = {{died[i], k}, {died[(i + k) % 4], 7}};
+            one_end("openatom", 20, 8, two, k % 2 + 1, 0);
+        }
+        const struct sim_fail one = {died[i] % 12, 2 + i};
+        one_end("leanmd", 12, 2, &one, 1, 0);
+    }
+}
+
 /* LogGP: a message of process 0 is with process 1 after o + L + (32 + k) G, and taken in o. */
 static void test_time(void **state)
 {
@@ -434,7 +562,7 @@ static uint64_t op_more(
 static void wrong(
     uint64_t (*op)(const struct sim_pattern *, uint32_t, uint32_t, uint64_t, struct sim_op *), const char *said)
 {
-    const struct sim_maker maker = {"wrong", "", NULL, op};
+    const struct sim_maker maker = {"wrong", "", NULL, op, NULL};
     struct sim_pattern p = {.maker = &maker, .ranks = 2};
     char error[SIM_ERROR * 4];
     struct hark_clusters c;
@@ -458,8 +586,9 @@ static void test_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_queue), cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_log), cmocka_unit_test(test_counts), cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_log), cmocka_unit_test(test_counts), cmocka_unit_test(test_trees), cmocka_unit_test(test_groups),
         cmocka_unit_test(test_matrices), cmocka_unit_test(test_protocols), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_multicasts),
         cmocka_unit_test(test_time), cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
