@@ -57,7 +57,8 @@ HARK_FN uint64_t hark_scmel_size(const struct hark_config *c)
     if (!hark_config_valid(c)) return 0;
     uint64_t bytes = sizeof(struct hark_scmel) + (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + 4096;
     for (uint32_t i = 0; i < c->tree_count; i++)
-        bytes += 2 * (sizeof(struct hark_scmel_cast) + (uint64_t)c->trees[i].count * sizeof(struct hark_scmel_branch));
+        bytes += 2 * (sizeof(struct hark_scmel_cast) + (uint64_t)c->trees[i].count *
+                 (sizeof(struct hark_scmel_branch) + (c->trees[i].reduces ? sizeof(struct hark_scmel_channel) : 0)));
     return bytes;
 }
 
@@ -317,7 +318,9 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
     status = hark_scmel_dispatch(s, event, fx);
     if (status != HARK_OK || s->gone) return status;
     if (s->wave.mode != mode) {
+        if (mode < HARK_W_IS_FROZEN && s->wave.mode >= HARK_W_IS_FROZEN) hark_scmel_frozen(s);
         if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_scmel_captured(s);
+        if (s->wave.mode != HARK_W_CAPTURED && s->casts.count) s->combine = s->busy = 1;
         bool committed = s->wave.mode == HARK_W_RUN && newest != hark_scmel_newest(s);
         if (s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, committed);
         if (committed && s->teams && s->wave.kept.count == s->wave.generations) hark_scmel_tell(s);

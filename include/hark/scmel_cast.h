@@ -22,6 +22,16 @@ extern "C" {
 
 #if HARK_BODIES
 
+/* The channels of a reduction are there from the beginning: what is heard of it later never has to make one. */
+static inline int hark_scmel_reduction_channels(struct hark_scmel *s, const struct hark_tree *t, uint32_t parent)
+{
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, t->count);
+    if (status < 0) return status;
+    for (uint32_t m = 0; m < t->count; m++)
+        if (t->member[m] == parent || t->parent[m] == s->ends.me) hark_scmel_channel(s, t->member[m], t->ctx);
+    return HARK_OK;
+}
+
 /* Takes over the trees of the configuration; HARK_EINVAL if one is none. */
 static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_config *c)
 {
@@ -54,6 +64,7 @@ static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_confi
             b->rank = t->member[m];
             b->child = child;
         }
+        if (t->reduces && (status = hark_scmel_reduction_channels(s, t, t->parent[mine])) < 0) return status;
     }
     return HARK_OK;
 }

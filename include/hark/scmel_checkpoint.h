@@ -42,7 +42,17 @@ HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
     }
     for (uint32_t i = 0; i < s->casts.count; i++) {
         const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
-        if (g->sent) hark_scmel_remember(s, s->ends.me, (uint16_t)g->ctx, HARK_SCMEL_CASTS, g->sent);
+        if (g->sent && !g->reduces) hark_scmel_remember(s, s->ends.me, (uint16_t)g->ctx, HARK_SCMEL_CASTS, g->sent);
+    }
+}
+
+/* From here to the end of the wave I stand still; but what those below me contribute in this time goes up with what I contributed
+ * before: my parent's image may be without it, so it stays in the log (v17). The root waits: its result would be under way. */
+HARK_COLD void hark_scmel_frozen(struct hark_scmel *s)
+{
+    for (uint32_t i = 0; i < s->casts.count; i++) {
+        const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
+        if (g->sent && g->reduces) hark_scmel_remember(s, s->ends.me, (uint16_t)g->ctx, HARK_SCMEL_CASTS, g->sent);
     }
 }
 

@@ -29,8 +29,17 @@ static inline bool hark_scmel_is_child(const struct hark_scmel_cast *g, const st
     return b->ctx == g->ctx && b->child;
 }
 
-/* What children contributed to reductions up to n is needed no more: it is dropped where it is held, and not asked for. */
-static inline void hark_scmel_children_at(struct hark_scmel *s, const struct hark_scmel_cast *g, uint64_t n)
+/* recv of a channel has grown without an arrival: a wave may have waited for that, and what is held behind a gap is old. */
+static inline void hark_scmel_passed_over(struct hark_scmel *s, struct hark_channel *c, struct hark_effects *fx)
+{
+    hark_wave_arrived(&s->wave, c, fx);
+    if (c->flags & HARK_GAP) s->ends.offer = 1;
+    c->flags = (uint16_t)(c->flags & ~HARK_GAP);
+}
+
+/* What children contributed to reductions up to n is needed no more: it is dropped where it is kept, and not asked for. */
+static inline void hark_scmel_children_at(struct hark_scmel *s, const struct hark_scmel_cast *g, uint64_t n,
+    struct hark_effects *fx)
 {
     const uint16_t ctx = (uint16_t)g->ctx;
     for (uint32_t i = 0; i < s->branches.count; i++) {
@@ -39,11 +48,19 @@ static inline void hark_scmel_children_at(struct hark_scmel *s, const struct har
         struct hark_channel *c = &hark_scmel_channel(s, b->rank, ctx)->channel;
         while (c->done < n) {
             if (c->recv <= c->done) c->recv++;
-            hark_arrived_take(&s->head, &s->ends.waiting, b->rank, ctx, c->done + 1);
             hark_deliver_mark(&s->head, &s->ends, c, c->done + 1);
+            c->flags |= HARK_SCMEL_TRIM;
+            s->busy = 1;
         }
+        hark_scmel_passed_over(s, c, fx);
     }
-    s->ends.offer = 1;
+}
+
+/* What those below me need not contribute again. A child of the root tells of no more than it has in the log: what it lacks the root
+ * has still to give back, and may die before (v16). */
+static inline uint64_t hark_scmel_done_below(const struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    return g->parent == g->root && g->root != s->ends.me && g->sent < g->done ? g->sent : g->done;
 }
 
 /* Has a child of the root all that it went back behind, so that another failure of the root finds it there? */
@@ -64,6 +81,13 @@ static inline void hark_scmel_skip(struct hark_scmel *s, struct hark_scmel_cast 
     if (up->tx < n) up->tx = n;
 }
 
+/* Is it the channel on which a child contributes? */
+static inline bool hark_scmel_from_child(struct hark_scmel *s, const struct hark_channel *c)
+{
+    const struct hark_scmel_cast *g = c->ctx ? hark_scmel_cast(s, c->ctx) : NULL;
+    return g && g->reduces && c->peer != g->parent && c->peer != s->ends.me;
+}
+
 /* Is it part of a reduction: a child's contribution, or what the root gives back? The result itself is a message to myself. */
 static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct hark_head *h)
 {
@@ -71,7 +95,7 @@ static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct har
     return g && g->reduces;
 }
 
-/* ReceiveReductionMsg: kept until all are there, without determinant (l. 31). From the root, what was mine and is
+/* ReceiveReductionMsg: logged until all are there, without determinant (l. 31). From the root, what was mine and is
  * lost.                                                                                                   Alg. 2 l. 28-38 */
 HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
@@ -79,23 +103,20 @@ HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_he
     struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
     if (h->src != g->root) {
         if (s->whole_now) ((struct hark_scmel_channel *)(void *)c)->kept = h->ssn;
-        hark_emit(fx, HARK_HOLD);
-        s->combine = 1;
+        hark_emit(fx, HARK_RETAIN)->name = (struct hark_name){h->src, h->ctx, HARK_IN, HARK_PROCESS, h->ssn};
     } else if (h->ssn > g->sent) {
         hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name(h->ctx, h->ssn);
         hark_scmel_skip(s, g, h->ssn);
-        g = hark_scmel_cast(s, h->ctx);
         g->whole = h->ssn;
         g->rack = 1;
-        hark_scmel_children_at(s, g, h->ssn);
+        hark_scmel_children_at(s, g, h->ssn, fx);
         if (g->done < h->ssn) g->done = h->ssn;
-        c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
         hark_deliver_mark(&s->head, &s->ends, c, h->ssn);
     } else {
         hark_emit(fx, HARK_DISCARD);
         hark_deliver_mark(&s->head, &s->ends, c, h->ssn);
     }
-    s->busy = 1;
+    s->combine = s->busy = 1;
 }
 
 #endif /* HARK_BODIES */

@@ -270,12 +270,6 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
 HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     bool found;
-    if (hark_scmel_contributes(s, h)) { /* until it is combined */
-        const struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
-        bool waits = h->ssn > c->done && h->ssn <= c->recv;
-        if (waits) s->twice = 1;
-        return hark_fate(fx, waits ? HARK_HOLD : HARK_DISCARD);
-    }
     hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
     if (!found) return hark_fate(fx, HARK_DISCARD);
     if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_fate(fx, HARK_HOLD);

@@ -29,7 +29,7 @@ static inline void hark_scmel_collected(struct hark_scmel *s, struct hark_effect
     if (s->mode != HARK_SCMEL_COLLECT || s->got + 1 < s->ends.ranks) return;
     s->mode = HARK_SCMEL_REPLAY;
     hark_scmel_cast_collected(s);
-    hark_scmel_reductions_collected(s);
+    hark_scmel_reductions_collected(s, fx);
     s->ready = s->ends.ranks > 1;
     s->busy = s->ends.offer = 1;
     hark_scmel_try_normal(s, fx);
@@ -82,7 +82,7 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         c->carried = c->theirs = 0; /* carried: to be safe; with DETS at once no program shows the need */
         c->channel.flags &= (uint16_t)~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
-        if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer) && c->tx < c->channel.sent) c->tx = c->channel.sent;
+        if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer)) c->tx = c->channel.sent; /* READY will say (v15) */
     }
     hark_scmel_collected(s, fx);
     hark_scmel_recovered(s, fx);
@@ -97,9 +97,9 @@ static inline void hark_scmel_theirs(struct hark_scmel *s, uint32_t rank, const 
     uint64_t recv = hark_get64(b + 16);
     struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
     c->theirs = hark_get64(b + 8);
-    if (g && g->reduces && g->root != s->ends.me && (rank == g->root || rank == g->parent)) { /* how many are complete */
+    if (g && g->reduces && g->root != s->ends.me && rank == g->parent) { /* how many are complete; the root gives them back */
         if (g->done < c->theirs) g->done = c->theirs;
-        if (rank != g->root || rank != g->parent) c->theirs = 0;
+        if (rank != g->root) c->theirs = 0;
     }
     if (g && g->root == s->ends.me) c->channel.flags |= HARK_SCMEL_CAST; /* of which it may have more than I have sent by now */
     else if (recv > c->channel.sent) recv = c->channel.sent;
@@ -206,24 +206,7 @@ HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 static inline uint64_t hark_scmel_told_sent(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
     const struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
-    return g && g->reduces && c->channel.peer != g->parent ? g->done : c->channel.sent;
-}
-
-/* The root tells members that are not its children, too; walk_done is the next group. */
-static inline uint32_t hark_scmel_told_done(struct hark_scmel *s, uint32_t to, uint8_t *b, uint32_t *at)
-{
-    uint32_t rows = 0;
-    for (; s->walk_done < s->branches.count && *at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD; s->walk_done++) {
-        const struct hark_scmel_branch *x = hark_scmel_branch(s, s->walk_done);
-        const struct hark_scmel_cast *g = x->rank == to && !x->child ? hark_scmel_cast(s, (uint16_t)x->ctx) : NULL;
-        if (g == NULL || !g->reduces || g->done == 0) continue;
-        hark_put64(b + *at, g->ctx);
-        hark_put64(b + *at + 8, g->done);
-        hark_put64(b + *at + 16, 0);
-        *at += 24;
-        rows++;
-    }
-    return rows;
+    return g && g->reduces && c->channel.peer != g->parent ? hark_scmel_done_below(s, g) : c->channel.sent;
 }
 
 /* One frame of DETS to walk_rank. */
@@ -244,7 +227,6 @@ static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effec
         s->walk_sent++;
         sents++;
     }
-    sents += hark_scmel_told_done(s, to, b, &at);
     while (!end && at + bytes <= HARK_FRAGMENT - HARK_WIRE_HEAD) {
         const uint64_t *row = hark_scmel_walk(s, &s->walk, to, &d, &creator);
         if (row) hark_det_write(b + at, d, row, creator, s->ends.me, s->k), at += bytes, dets++;
@@ -265,7 +247,7 @@ static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects
         if (!(pair->flags & HARK_SCMEL_DUE)) continue;
         if (!s->walk_rank) {
             s->walk_rank = pair->rank + 1;
-            s->walk_sent = s->walk_done = s->fragment = 0;
+            s->walk_sent = s->fragment = 0;
             hark_zero(&s->walk, sizeof s->walk);
         }
         while (s->walk_rank) {
@@ -397,7 +379,8 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
         if (!(c->channel.flags & HARK_SCMEL_TRIM)) continue;
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         c->channel.flags &= (uint16_t)~HARK_SCMEL_TRIM;
-        hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->first - 1);
+        bool child = hark_scmel_from_child(s, &c->channel);
+        hark_emit(fx, HARK_TRIM)->name = hark_name_of(child ? HARK_IN : HARK_OUT, &c->channel, child ? c->channel.done : c->first - 1);
     }
     for (uint32_t i = 0; i < s->casts.count; i++) {
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);

@@ -28,8 +28,6 @@ static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_
     if (s->wave.at) return HARK_ESTATE;
     if (s->mode == HARK_SCMEL_COLLECT) return HARK_WAIT;
     if (!hark_scmel_given_back(s, g)) return HARK_WAIT;
-    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, s->branches.count + 2);
-    if (status < 0) return status;
     if (++g->made <= g->sent) return HARK_OK; /* complete already, or given back */
     hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->made);
     s->combine = s->busy = 1;
@@ -47,7 +45,8 @@ static inline int hark_scmel_group_send(struct hark_scmel *s, const struct hark_
 /* ReductionReady: have all children contributed to the next one, and I?                                     Alg. 3 l. 9 */
 static inline bool hark_scmel_ready_to_combine(struct hark_scmel *s, const struct hark_scmel_cast *g)
 {
-    if (g->combining || g->made <= g->sent) return false;
+    if (g->combining || g->made <= g->sent || s->mode == HARK_SCMEL_COLLECT || !hark_scmel_given_back(s, g)) return false;
+    if (s->wave.mode == HARK_W_CAPTURED || (g->root == s->ends.me && s->wave.mode >= HARK_W_IS_FROZEN)) return false;
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
         if (!hark_scmel_is_child(g, b)) continue;
@@ -89,7 +88,6 @@ static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cas
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         struct hark_effect *x = hark_emit(fx, only && only != b ? HARK_TRIM : HARK_COMBINE);
         x->name = (struct hark_name){b->rank, (uint16_t)g->ctx, HARK_IN, HARK_PROCESS, n};
-        hark_arrived_take(&s->head, &s->ends.waiting, b->rank, (uint16_t)g->ctx, n);
         hark_deliver_mark(&s->head, &s->ends, c, n);
     }
     if (!hark_effects_fit(fx, 4, 0)) return HARK_MORE;
@@ -134,9 +132,8 @@ static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_c
         c->channel.flags |= HARK_SCMEL_CAST;
         c->channel.sent = n;
         bool had = c->accepted == hark_inc_of(&s->head, &s->ends, b->rank) && c->from <= n; /* and not an earlier self of it */
-        if (c->tx + 1 == n && had && !hark_scmel_closed(s, b->rank)) c->tx = n;
+        if (c->tx + 1 == n && had) c->tx = n;
     }
-    g = hark_scmel_cast(s, ctx);
     g->done = n;
     g->rack = 1;
 }
@@ -147,8 +144,6 @@ static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_ev
     const struct hark_name *name = &event->u.combined.name;
     struct hark_scmel_cast *g = name->to == HARK_GROUP ? hark_scmel_cast(s, name->ctx) : NULL;
     if (g == NULL || g->combining == 0 || name->ssn != g->combining) return HARK_EINVAL;
-    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, s->branches.count + 2);
-    if (status < 0) return status;
     uint64_t n = g->combining;
     g->combining = 0;
     g->sent = n;
@@ -159,10 +154,10 @@ static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_ev
         up->channel.flags |= HARK_SCMEL_CAST;
         up->channel.sent = n;
         if (g->done >= n) g->rack = 1;
+        if (g->first > n) g->trim = 1; /* complete while it was being combined */
     }
     s->combine = s->late = s->busy = 1;
-    if (s->twice) s->ends.offer = 1; /* what is held a second time goes */
-    s->twice = 0;
+    s->posting = g->ctx;
     hark_scmel_try_normal(s, fx);
     return HARK_OK;
 }
@@ -181,12 +176,11 @@ static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel
             down->channel.recv++;
             hark_deliver_mark(&s->head, &s->ends, &down->channel, down->channel.recv);
         }
+        hark_scmel_passed_over(s, &down->channel, fx);
     } else if (g->first <= n) {
-        if (g->sent < n) { /* I went back, and my earlier self had contributed */
-            hark_scmel_skip(s, g, n);
-            g = hark_scmel_cast(s, ctx);
-            hark_scmel_children_at(s, g, n);
-        }
+        bool behind = g->sent < n; /* I went back, and my earlier self had contributed */
+        hark_scmel_skip(s, g, n);
+        if (behind) hark_scmel_children_at(s, g, n, fx);
         g->first = n + 1;
         g->trim = 1;
     }
@@ -200,9 +194,10 @@ static inline void hark_scmel_root_lost(struct hark_scmel *s, uint32_t rank)
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
         if (g->reduces && g->root == rank && g->parent == rank && g->done > g->sent) g->done = g->sent;
     }
+    if (s->casts.count) s->combine = s->busy = 1; /* nobody gives back any more what was waited for */
 }
 
-/* SendMsgAckToChildren: a child of the root tells of no more than it has in the log. u64 ctx, u64 n.                                                                    Alg. 3 l. 25-29 */
+/* SendMsgAckToChildren. u64 ctx, u64 n.                                                                    Alg. 3 l. 25-29 */
 static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t k = 0; k < s->casts.count; k++) {
@@ -213,7 +208,7 @@ static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects
             if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
             uint8_t *body = hark_emit_control(&s->head, &s->ends, fx, HARK_S_RACK, b->rank, 16);
             hark_put64(body, g->ctx);
-            hark_put64(body + 8, g->parent == g->root && g->root != s->ends.me && g->sent < g->done ? g->sent : g->done);
+            hark_put64(body + 8, hark_scmel_done_below(s, g));
         }
         g->rack = 0;
     }
@@ -221,19 +216,20 @@ static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects
 }
 
 /* All have said what they know: what is complete needs nothing of me, but what the root gives back (C-10, C-12). */
-static inline void hark_scmel_reductions_collected(struct hark_scmel *s)
+static inline void hark_scmel_reductions_collected(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t k = 0; k < s->casts.count; k++) {
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
         if (!g->reduces || g->root == s->ends.me) continue;
         uint64_t done = g->done;
-        hark_scmel_children_at(s, g, done);
+        hark_scmel_children_at(s, g, done, fx);
         if (g->parent != g->root) {
             hark_scmel_skip(s, g, done);
-            g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
-            g->first = done + 1;
+            if (g->first <= done) g->trim = 1;
+            if (g->first <= done) g->first = done + 1;
         }
-        g->rack = s->busy = s->combine = 1;
+        g->rack = done != 0;
+        s->combine = s->busy = 1;
     }
     if (s->casts.count) s->combine = s->busy = 1;
 }

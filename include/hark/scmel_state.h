@@ -108,7 +108,7 @@ struct hark_scmel {
     uint32_t ready, done, spread;  /* fan-outs under way: next rank or target, + 1 */
     uint32_t ack_peer, ack_all;    /* whose acknowledgements go now, + 1; all */
     uint32_t offer_peer;           /* OFFER of one peer, + 1 */
-    uint32_t walk_rank, walk_sent, walk_done, fragment; /* DETS under way: to whom + 1, channels told, fragments */
+    uint32_t walk_rank, walk_sent, fragment; /* DETS under way: to whom + 1, channels told, fragments */
     struct hark_scmel_walk walk;
     uint32_t awaited;         /* answers to SPREADs */
     uint32_t teams;           /* HARK_SCMEL_ALONE, ... */
@@ -119,7 +119,6 @@ struct hark_scmel {
     uint32_t posting;         /* scratch: ctx of the multicast that this step posts */
     uint32_t combine;         /* reductions may be complete here; the group whose COMBINE is going out, + 1; its next branch, + 1 */
     uint32_t combine_at, combine_next;
-    uint32_t twice;           /* a contribution may be held twice */
     uint32_t whole_now;       /* scratch: what has just arrived is whole */
     struct hark_head passes;  /* scratch: what is passed on */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
@@ -132,7 +131,7 @@ struct hark_scmel {
 static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct hark_scmel), HARK_SF(k, "k"),
     HARK_WAVE_FIELDS(struct hark_scmel), HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(told, ""),
     HARK_SF(recovering, ""), HARK_SF(got, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(awaited, ""), HARK_SF(late, ""),
-    HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(widely, ""), HARK_SF(low, ""), HARK_SF(twice, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
+    HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(widely, ""), HARK_SF(low, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
 static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_scmel_channel),
     HARK_SC(tx, ""), HARK_SC(first, "msgLog"), HARK_SC(theirs, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
     HARK_SC(kept, ""), HARK_SC(accepted, "incMap")};

@@ -135,7 +135,10 @@ static void observe(void *self, const struct hark_event *event, const struct har
     case HARK_TRANSMIT: say_transmit(t, x); break;
     case HARK_RETAIN:
     case HARK_TRIM:
-    case HARK_SUPPRESS: say(t, x->name.to == HARK_GROUP ? " %llu to group %u" : " %llu to p%u", (unsigned long long)x->name.ssn, x->name.peer); break;
+    case HARK_SUPPRESS:
+        say(t, " %llu %s %s%u", (unsigned long long)x->name.ssn, x->name.way == HARK_IN ? "from" : "to",
+            x->name.to == HARK_GROUP ? "group " : "p", x->name.peer);
+        break;
     case HARK_PERSIST:
         if (x->fact == HARK_FACT_BACK || x->fact == HARK_FACT_LINE)
             say(t, " p%u back to %llu%s", x->peer, (unsigned long long)x->u.id, x->fact == HARK_FACT_LINE ? ", all" : "");

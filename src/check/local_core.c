@@ -224,12 +224,12 @@ static uint32_t payload_to(const struct lab *lab, const struct hark_name *name)
     return name->to == HARK_GROUP ? lab->ranks : name->peer;
 }
 
-enum { CTX_ALL = 1 << 16 };
+enum { CTX_ALL = 1 << 16, CTX_IN = 1 << 17 };
 
 /* Its context, as a payload bears it. */
 static uint32_t payload_ctx(const struct hark_name *name)
 {
-    return name->ctx | (name->to == HARK_GROUP && name->way == HARK_IN ? CTX_ALL : 0);
+    return name->ctx | (name->way == HARK_OUT ? 0 : name->to == HARK_GROUP ? CTX_ALL : CTX_IN);
 }
 
 static bool payload_is(const struct lab *lab, const struct payload *p, const struct hark_name *name, uint64_t ssn)
@@ -290,32 +290,15 @@ static void forget(struct lab *lab, const struct hark_name *name)
 
 static void retain(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
 {
-    if (posted == NULL && frame && x->name.to == HARK_GROUP) { /* given back */
+    if (posted == NULL && frame && (x->name.to == HARK_GROUP || x->name.way == HARK_IN)) { /* given back, or a contribution */
         const struct frame *f = frame_of(lab, frame);
         forget(lab, &x->name);
         keep(lab, &(struct payload){payload_to(lab, &x->name), payload_ctx(&x->name), x->name.ssn, f->past, f->said});
     } else if (posted == NULL || !payload_is(lab, posted, &x->name, x->name.ssn)) {
         lab_violate(lab, VIOLATED_RETAIN);
-    } else if (room(lab, lab->at.payloads, LOCAL_PAYLOADS)) {
-        uint32_t part = intern_put(&lab->part, posted, sizeof *posted);
-        if (part == 0) lab_fail(lab, "no memory");
-        else lab->at.payload[lab->at.payloads++] = part;
+    } else {
+        keep(lab, posted);
     }
-}
-
-/* The held frame of a contribution goes; its place in *f, or NULL. */
-static const struct frame *let_go(struct lab *lab, const struct hark_name *name)
-{
-    struct local *l = &lab->at;
-    for (uint32_t i = 0; i < l->helds; i++) {
-        const struct frame *f = frame_of(lab, l->held[i]);
-        if (f->header[1] != HARK_APP || frame_src(lab, f) != name->peer || hark_get16(f->header + 2) != name->ctx || frame_ssn(f) != name->ssn)
-            continue;
-        memmove(&l->held[i], &l->held[i + 1], (l->helds - i - 1) * sizeof l->held[0]);
-        l->helds--;
-        return f;
-    }
-    return NULL;
 }
 
 /* One part more, or the result. One part alone is the result as it is. */
@@ -329,26 +312,19 @@ static void combine(struct lab *lab, const struct hark_effect *x)
         if (x->u.into == 2) lab->answer = x->name;
         return;
     }
-    uint64_t said, past;
-    const struct frame *f = x->name.way == HARK_IN && x->name.to == HARK_PROCESS ? let_go(lab, &x->name) : NULL;
-    const struct payload *p = f ? NULL : payload_find(lab, &x->name, x->name.ssn);
-    if (f == NULL && p == NULL) {
+    const struct payload *p = payload_find(lab, &x->name, x->name.ssn);
+    if (p == NULL) {
         lab_violate(lab, VIOLATED_LOG);
         return;
     }
-    said = f ? f->said : p->said;
-    past = f ? f->past : p->past;
-    lab->combined = lab->parts++ ? app_combined(lab->combined, said) : said;
-    lab->combined_past = lab->parts == 1 ? past : lab->combined_past | past;
+    lab->combined = lab->parts ? app_combined(lab->combined, p->said) : p->said;
+    lab->combined_past = lab->parts++ ? lab->combined_past | p->past : p->past;
+    if (x->name.way == HARK_IN && x->name.to == HARK_PROCESS) forget(lab, &x->name);
 }
 
 static void trim(struct lab *lab, const struct hark_effect *x)
 {
     struct local *l = &lab->at;
-    if (x->name.way == HARK_IN && x->name.to == HARK_PROCESS) {
-        (void)let_go(lab, &x->name);
-        return;
-    }
     for (uint32_t i = l->payloads; i-- > 0;) {
         const struct payload *p = intern_at(&lab->part, l->payload[i]);
         if (p->peer == payload_to(lab, &x->name) && p->ctx == payload_ctx(&x->name) && p->ssn <= x->name.ssn) l->payload[i] = l->payload[--l->payloads];
@@ -388,8 +364,8 @@ static void capture(struct lab *lab, uint64_t id)
     uint64_t cursor = 0;
     for (struct hark_names run; lab->protocol->names(lab->core, &cursor, &run);)
         for (uint64_t ssn = run.name.ssn; ssn <= run.last; ssn++) {
-            if (run.name.way == HARK_OUT || run.name.to == HARK_GROUP) {
-                const struct payload *p = payload_find(lab, &run.name, ssn);
+            const struct payload *p = payload_find(lab, &run.name, ssn);
+            if (run.name.way == HARK_OUT || run.name.to == HARK_GROUP || p) {
                 if (p == NULL) lab_violate(lab, VIOLATED_NAMED_OUT);
                 else if (room(lab, m.payloads, LOCAL_PAYLOADS)) out[m.payloads++] = intern_put(&lab->part, p, sizeof *p);
             } else {
