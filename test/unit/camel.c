@@ -9,10 +9,12 @@
 
 #include "hark/registry.h"
 
-enum { R, S, T, U, V, W, X, Y, Z, N, FRAMES = 64, BLOCK = 1 << 16, CTX = 1 };
+enum { R, S, T, U, V, W, X, Y, Z, N, FRAMES = 64, BLOCK = 1 << 16, CTX = 1, UP = 2 };
 
 static const uint32_t member[N] = {R, S, T, U, V, W, X, Y, Z}, parent[N] = {R, R, R, S, S, T, T, X, X};
 static const struct hark_tree figure = {.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N};
+static const struct hark_tree both[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
+    {.ctx = UP, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N}};
 
 struct frame {
     uint32_t from, to, length, determinants;
@@ -25,13 +27,15 @@ struct job {
     struct frame frame[FRAMES], up[N];
     uint32_t frames, sent, retained, trimmed, handed_up, carried; /* carried: frames with determinants */
     uint32_t room;                                      /* of effects */
+    uint32_t parts[N], most_parts;                      /* of what is being combined; of the widest */
+    struct hark_name answer[N];                         /* COMBINED is due */
 };
 
 static void begin(struct job *j, const char *protocol, uint32_t copies)
 {
     *j = (struct job){.room = HARK_EFFECTS_ROOM};
     for (uint32_t i = 0; i < N; i++) {
-        struct hark_config c = {.me = i, .ranks = N, .trees = &figure, .tree_count = 1, .copies = copies};
+        struct hark_config c = {.me = i, .ranks = N, .trees = both, .tree_count = 2, .copies = copies};
         const struct hark_protocol *p = hark_protocol_named(protocol);
         assert_true(p->size(&c) > 0 && p->size(&c) <= BLOCK);
         j->core[i] = malloc(BLOCK);
@@ -61,6 +65,12 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
         break;
     case HARK_RETAIN: j->retained++; break;
     case HARK_TRIM: j->trimmed++; break;
+    case HARK_COMBINE:
+        if (!x->u.into) j->parts[who]++;
+        else if (x->u.into == 2) j->answer[who] = x->name;
+        if (j->parts[who] > j->most_parts) j->most_parts = j->parts[who];
+        if (x->u.into) j->parts[who] = 0;
+        break;
     case HARK_HANDUP:
         j->up[who] = *arrived;
         j->handed_up++;
@@ -80,7 +90,11 @@ static int step(struct job *j, uint32_t who, struct hark_event e, const struct f
         for (uint32_t i = 0; status >= 0 && i < fx.count; i++) perform(j, who, &effects[i], arrived);
         e = (struct hark_event){.type = HARK_CONTINUE};
     } while (status == HARK_MORE);
-    return status;
+    if (status != HARK_OK || j->answer[who].ssn == 0) return status;
+    e = (struct hark_event){.type = HARK_COMBINED};
+    e.u.combined.name = j->answer[who];
+    j->answer[who].ssn = 0;
+    return step(j, who, e, NULL);
 }
 
 static int multicast(struct job *j, uint32_t who, uint32_t group)
@@ -144,6 +158,64 @@ static void figure_3(void **state)
     end(&j);
 }
 
+/* What the core names for an image: of its own messages, or of what has come. */
+static uint64_t named(const struct job *j, uint32_t who, bool come)
+{
+    uint64_t cursor = 0, n = 0;
+    for (struct hark_names run; hark_camel_names(j->core[who], &cursor, &run);)
+        if (come == (run.name.way == HARK_IN && run.name.to == HARK_PROCESS)) n += run.last - run.name.ssn + 1;
+    return n;
+}
+
+/* "All the intermediate messages are removed once the reduction finishes", but those of the root's children: while it runs
+ * each has its own in the log (and its children's until they are combined), then only S and T, and the root what it
+ * gives back. The root's delivery of the result is the only one with a determinant. (9.3: 8 while it runs, then 2.) */
+static void figure_3_reduction(void **state)
+{
+    struct job j;
+    uint64_t log = 0;
+    (void)state;
+    begin(&j, "camel", 1);
+    uint64_t before = determinants(&j);
+    for (uint32_t i = N; i-- > R + 1;) assert_int_equal(multicast(&j, i, UP), HARK_OK);
+    settle(&j);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_int_equal(named(&j, i, false), i != R);
+        assert_int_equal(named(&j, i, true), i == R ? 2 : 0); /* the agglomerates of S and T */
+    }
+    assert_int_equal(multicast(&j, R, UP), HARK_OK);
+    settle(&j);
+    assert_int_equal(j.handed_up, 1);
+    take(&j, R);
+    assert_int_equal(determinants(&j) - before, 1);
+    for (uint32_t i = 0; i < N; i++) log += named(&j, i, false) + named(&j, i, true);
+    assert_int_equal(log, 3);
+    assert_int_equal(named(&j, S, false) + named(&j, T, false), 2);
+    assert_int_equal(j.trimmed, N - 3 + 1); /* of all but R, S, T; and the result, which is under way to its root */
+    assert_int_equal(j.carried, 0);
+    end(&j);
+}
+
+/* Ahead of others by some reductions: each is combined for itself, and the results come in order. */
+static void reductions_in_a_row(void **state)
+{
+    enum { ROW = 5 };
+    struct job j;
+    (void)state;
+    for (uint32_t first = 0; first < N; first++) {
+        begin(&j, "camel", 1);
+        for (uint32_t i = 0; i < N; i++)
+            for (uint32_t n = 0; n < ROW; n++) {
+                assert_int_equal(multicast(&j, (first + i) % N, UP), HARK_OK);
+                settle(&j);
+            }
+        assert_int_equal(j.handed_up, ROW);
+        assert_int_equal(hark_get64(j.up[R].header + 24), ROW);
+        assert_int_equal(j.most_parts, 3);
+        end(&j);
+    }
+}
+
 /* A fan-out needs no array as long as the children: in batches, to each once. */
 static void in_batches(void **state)
 {
@@ -185,7 +257,7 @@ static void refused(void **state)
     (void)state;
     begin(&j, "camel", 1);
     assert_int_equal(multicast(&j, S, CTX), HARK_EINVAL);
-    assert_int_equal(multicast(&j, R, CTX + 1), HARK_EINVAL);
+    assert_int_equal(multicast(&j, R, UP + 1), HARK_EINVAL);
     assert_int_equal(multicast(&j, R, 0), HARK_EINVAL);
     assert_int_equal(multicast(&j, R, UINT32_MAX), HARK_EINVAL);
     end(&j);
@@ -269,7 +341,7 @@ static void trees(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(figure_3), cmocka_unit_test(in_batches),
-        cmocka_unit_test(refused), cmocka_unit_test(bad_trees), cmocka_unit_test(trees)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(figure_3), cmocka_unit_test(figure_3_reduction),
+        cmocka_unit_test(reductions_in_a_row), cmocka_unit_test(in_batches), cmocka_unit_test(refused), cmocka_unit_test(bad_trees), cmocka_unit_test(trees)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
