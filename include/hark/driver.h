@@ -78,9 +78,9 @@ struct hark_hooks {
     /* ROLLBACK: this process is to become a new incarnation from checkpoint `id`. hark_driver_snapshot() still works, all
      * else answers HARK_D_EGONE. */
     void (*rollback)(void *self, uint64_t id);
-    /* COMBINE: the contributions to this reduction, in the order of its children; answer by hark_driver_combined(), now
-     * or later but not from here. May be NULL for protocols that do not. */
-    void (*combine)(void *self, const struct hark_name *name);
+    /* COMBINE: into = into and part, of `length` bytes each; `tag` is that of the contribution `into` began with. In the order
+     * that the protocol says, which is the same again after a failure. May be NULL for protocols without reductions. */
+    void (*combine)(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
     void (*diverged)(void *self, const struct hark_effect *what);
     void (*recovered)(void *self);
     void (*trouble)(void *self, const char *line);   /* reported, and the run goes on */
@@ -130,11 +130,10 @@ void hark_driver_restarted(struct hark_driver *d);
 /* Posts a message; returns when the payload may be changed. Polls while it waits. */
 int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
     uint64_t length);
-/* As hark_driver_send, to a group, for protocols that know groups: kept once, sent along the protocol's tree. */
+/* As hark_driver_send, to a group, for protocols that know groups: kept once, sent along the protocol's tree. To a group that
+ * reduces: this process's contribution, of as many bytes as everybody's; the root gets the result as a message from itself. */
 int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag, const void *payload,
     uint64_t length);
-/* What a COMBINE asked for is there, under its name; `digest` of the result, 0 without digests. */
-int hark_driver_combined(struct hark_driver *d, const struct hark_name *name, uint64_t digest);
 /* The application takes m: DELIVER. HARK_D_OK, and m's payload is valid until hark_driver_drop(m). Returns 1 if the
  * protocol says: not now. */
 int hark_driver_deliver(struct hark_driver *d, struct hark_message *m);

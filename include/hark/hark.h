@@ -192,7 +192,7 @@ enum hark_effect_type {
     HARK_COMMIT,         /* checkpoint `id` is now a recovery point */
     HARK_DROP,           /* forget checkpoint `id` */
     HARK_RESUME,         /* the application may leave its checkpoint call */
-    HARK_COMBINE,        /* combine these contributions in this order, then COMBINED: see u.into */
+    HARK_COMBINE,        /* combine these contributions, which the log has, in this order, then COMBINED: see u.into */
     HARK_ROLLBACK,       /* become a new incarnation from checkpoint `id` */
     HARK_SUPPRESS,       /* for traces: a re-execution whose message the receiver already has */
     HARK_DIVERGED,       /* the re-execution did not send what was sent before */

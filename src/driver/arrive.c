@@ -92,6 +92,13 @@ static int placed_by_owner(struct hark_driver *d, void *payload)
     return -1;
 }
 
+static void held_free(struct hark_driver *d, struct held *h)
+{
+    if (!h->placed) free(h->payload);
+    else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, h->payload);
+    free(h);
+}
+
 static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void *payload, int owners)
 {
     driver_count(&d->figures->frames_in, 1);
@@ -119,7 +126,7 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
     e.u.frame.length = h->length;
     int status = driver_step(d, &e, &s);
     if (status < 0 && !d->gone && d->error[0] == 0) driver_fail(d, status, "arrival", "failed");
-    if (!s.kept) driver_discard(d, &s);
+    if (!s.kept) held_free(d, h); /* the log has it */
 }
 
 static void sink_any(void *self, const struct hark_frame *f, const void *payload)
@@ -291,9 +298,7 @@ void driver_discard(struct hark_driver *d, struct subject *s)
         return;
     }
     driver_count(&d->figures->discarded, 1);
-    if (!h->placed) free(h->payload);
-    else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, h->payload);
-    free(h);
+    held_free(d, h);
     s->held = NULL;
     s->kept = true;
 }

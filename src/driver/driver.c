@@ -34,7 +34,7 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
             d->hooks.trouble(d->hooks.self, d->store->error);
         return HARK_D_OK;
     default: /* TRIM */
-        hark_log_trim(d->log, log_peer(&x->name), x->name.ctx, x->name.ssn);
+        driver_log_trim(d, &x->name);
         driver_log_figures(d);
         return HARK_D_OK;
     }
@@ -73,10 +73,7 @@ static inline int perform(struct hark_driver *d, const struct hark_effect *x, st
     case HARK_SUPPRESS: driver_count(&d->figures->suppressed, 1); return HARK_D_OK;
     case HARK_DIVERGED: d->hooks.diverged(d->hooks.self, x); return HARK_D_OK;
     case HARK_RECOVERED: d->hooks.recovered(d->hooks.self); return HARK_D_OK;
-    case HARK_COMBINE:
-        if (d->hooks.combine == NULL) return driver_fail(d, HARK_D_ECORE, "the core", "COMBINE, and the owner can not");
-        d->hooks.combine(d->hooks.self, &x->name);
-        return HARK_D_OK;
+    case HARK_COMBINE: return driver_combine(d, x);
     case HARK_ROLLBACK:
         d->gone = true;
         d->hooks.rollback(d->hooks.self, x->u.id);
@@ -108,11 +105,13 @@ int driver_later(struct hark_driver *d, const struct hark_event *event, struct s
 int driver_aftermath(struct hark_driver *d)
 {
     int status = HARK_D_OK;
-    while (status >= 0 && (d->later || d->offer)) {
+    while (status >= 0 && (d->combined || d->later || d->offer)) {
         struct subject none = {0};
         struct hark_event stored = d->stored;
         bool all = d->offer_all;
-        if (d->later) {
+        if (d->combined) {
+            status = driver_combined(d);
+        } else if (d->later) {
             d->later = false;
             status = driver_step(d, &stored, &none);
         } else {
@@ -162,7 +161,7 @@ int driver_effects(struct hark_driver *d, int status, const struct hark_event *e
         event = &go_on;
     }
     if (subject->handup) handup_now(d, subject);
-    return d->offer || d->later ? driver_aftermath(d) : HARK_D_OK;
+    return d->offer || d->later || d->combined ? driver_aftermath(d) : HARK_D_OK;
 }
 
 int driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
@@ -283,6 +282,7 @@ void hark_driver_close(struct hark_driver *d)
     free(d->waiting);
     free(d->inc);
     free(d->core);
+    free(d->sum.at);
     free(d);
 }
 
@@ -413,15 +413,6 @@ int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, i
     uint64_t length)
 {
     return send_to(d, HARK_GROUP, group, ctx, tag, payload, length);
-}
-
-int hark_driver_combined(struct hark_driver *d, const struct hark_name *name, uint64_t digest)
-{
-    struct hark_event e = {.type = HARK_COMBINED};
-    e.u.combined.name = *name;
-    e.u.combined.digest = digest;
-    int status = driver_step_bare(d, &e);
-    return status < 0 ? status : driver_flush(d);
 }
 
 /* A causal protocol makes a determinant of every delivery, and of every look that found nothing. */

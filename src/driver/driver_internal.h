@@ -12,7 +12,7 @@
 #define DRIVER_KIND 0xff
 enum { DRIVER_WANTED = 1 };
 
-enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG, FROM_COPY, FROM_LENT, FROM_ARRIVED };
+enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG, FROM_COPY, FROM_LENT, FROM_ARRIVED, FROM_MADE };
 
 /* Of frames longer than this a transport may keep what it was pointed to between two calls of send(): they are
  * never given from memory that could move, as the stack and the log do. */
@@ -51,6 +51,13 @@ struct placing { /* a payload that the transport is writing */
     bool owners; /* answered by the place hook */
 };
 
+struct sum { /* what is being combined, with the envelope of its first part */
+    uint8_t *at;
+    uint64_t length, room;
+    uint32_t parts;
+    struct hark_name answer; /* COMBINED is due */
+};
+
 struct hark_driver {
     const struct hark_protocol *protocol;
     struct hark *core;
@@ -61,6 +68,7 @@ struct hark_driver {
     bool gone, lends, digest, polling;
     bool offer, offer_all; /* OFFER was among the effects of the present step */
     bool later;            /* a STORED that the effects of the present step brought about */
+    bool combined;         /* a reduction has been combined, and the core is to hear of it */
     bool log_spills;
     uint32_t offer_peer;
     uint32_t me, ranks;
@@ -82,6 +90,7 @@ struct hark_driver {
     void *image; /* handle of the store while a restart reads it */
     struct hark_region *image_region;
     struct hark_event stored; /* `later` */
+    struct sum sum;
     char error[256];
 };
 
@@ -112,12 +121,18 @@ static inline void driver_set(uint64_t *figure, uint64_t value)
     __atomic_store_n(figure, value, __ATOMIC_RELAXED);
 }
 
-/* In the log a group is no rank. */
+/* In the log a group is no rank; nor is a child whose contribution has come, or what all children of the root contributed. Of a
+ * group, what is combined is beside what this process contributed. */
 #define LOG_GROUP 0x80000000u
-static inline uint32_t log_peer(const struct hark_name *name)
-{
-    return name->to == HARK_GROUP ? name->peer | LOG_GROUP : name->peer;
-}
+#define LOG_MADE 0xc0000000u
+#define LOG_ALL 0xa0000000u
+#define LOG_CHILD 0x90000000u
+/* reduction.c */
+uint32_t driver_log_peer(const struct hark_name *name, bool made);
+int driver_log_entry(struct hark_driver *d, const struct hark_name *name, uint32_t *peer, const void **at, uint64_t *length);
+void driver_log_trim(struct hark_driver *d, const struct hark_name *name);
+int driver_combine(struct hark_driver *d, const struct hark_effect *x);
+int driver_combined(struct hark_driver *d);
 
 /* The rest of a step whose core answered `status`: performs its effects, gives CONTINUE, the event again in a larger
  * block, and what may only be done behind all effects. */

@@ -23,9 +23,11 @@ static int log_failed(struct hark_driver *d, int status)
 int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
 {
     uint8_t envelope[ENVELOPE] = {0};
-    struct hark_log_part part[2] = {{subject->payload, subject->length}, {envelope, sizeof envelope}};
+    bool arrived = subject->held || subject->frame; /* a contribution, or what is given back */
+    const void *payload = subject->held ? subject->held->payload : subject->frame ? subject->arrived : subject->payload;
+    struct hark_log_part part[2] = {{payload, subject->length}, {envelope, sizeof envelope}};
     hark_put32(envelope, (uint32_t)subject->tag);
-    int status = hark_log_retain(d->log, log_peer(&x->name), x->name.ctx, x->name.ssn, part, 2);
+    int status = hark_log_retain(d->log, driver_log_peer(&x->name, arrived), x->name.ctx, x->name.ssn, part, 2);
     if (status < 0) return log_failed(d, status);
     driver_log_figures(d);
     if (d->waiting_count) driver_from_log(d, &x->name);
@@ -34,7 +36,7 @@ int driver_retain(struct hark_driver *d, const struct hark_effect *x, const stru
 
 int driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at)
 {
-    int status = hark_log_reserve(d->log, log_peer(name), name->ctx, name->ssn, subject->length + ENVELOPE, at);
+    int status = hark_log_reserve(d->log, driver_log_peer(name, false), name->ctx, name->ssn, subject->length + ENVELOPE, at);
     if (status < 0) return log_failed(d, status);
     hark_put32((uint8_t *)*at + subject->length, (uint32_t)subject->tag);
     hark_put32((uint8_t *)*at + subject->length + 4, 0);
@@ -99,18 +101,21 @@ static bool put_cut(struct log_image *l, const void *at, uint64_t length)
 static int put_log(struct hark_driver *d, struct log_image *l, const struct hark_names *run)
 {
     struct buffer *b = &l->bytes;
+    struct hark_name name = run->name;
     for (uint64_t ssn = run->name.ssn; ssn <= run->last; ssn++) {
         const void *at;
         uint64_t length;
+        uint32_t peer;
         uint8_t head[24] = {0};
-        int status = hark_log_get(d->log, log_peer(&run->name), run->name.ctx, ssn, &at, &length);
+        name.ssn = ssn;
+        int status = driver_log_entry(d, &name, &peer, &at, &length);
         if (status == HARK_L_ENONE)
             return driver_fail(d, HARK_D_ECORE, "checkpoint", "the log lacks a payload that the core names");
         if (status < 0) { /* it is in a file, and can not be read now */
             l->why = hark_log_error(d->log);
             return HARK_D_OK;
         }
-        hark_put32(head, log_peer(&run->name));
+        hark_put32(head, peer);
         hark_put16(head + 4, run->name.ctx);
         hark_put64(head + 8, ssn);
         hark_put64(head + 16, length);
@@ -168,6 +173,15 @@ static uint64_t put_all_arrived(struct hark_driver *d, struct buffer *b, const s
 
 static const char no_room[] = "memory: no room for an image";
 
+/* Has it arrived into the log? All of a channel have, or none. */
+static bool is_contribution(struct hark_driver *d, const struct hark_name *name)
+{
+    uint32_t peer;
+    const void *at;
+    uint64_t length;
+    return name->ctx && driver_log_entry(d, name, &peer, &at, &length) >= 0;
+}
+
 static int put_payloads(struct hark_driver *d, struct log_image *log, struct buffer *arrived)
 {
     struct hark_names run, *in = NULL;
@@ -175,7 +189,7 @@ static int put_payloads(struct hark_driver *d, struct log_image *log, struct buf
     uint64_t cursor = 0, expected = 0;
     int status = HARK_D_OK;
     while (status >= 0 && log->why == NULL && d->protocol->names(d->core, &cursor, &run)) {
-        if (run.name.way == HARK_OUT) {
+        if (run.name.way == HARK_OUT || run.name.to == HARK_GROUP || is_contribution(d, &run.name)) {
             status = put_log(d, log, &run);
             continue;
         }

@@ -28,7 +28,8 @@ int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct ha
 {
     const void *at;
     uint64_t length;
-    if (hark_log_get(d->log, log_peer(name), name->ctx, name->ssn, &at, &length) < 0 || length < ENVELOPE)
+    uint32_t peer;
+    if (driver_log_entry(d, name, &peer, &at, &length) < 0 || length < ENVELOPE)
         return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
     part->at = at; /* the envelope is behind it */
     part->length = length - ENVELOPE;
@@ -70,7 +71,7 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
     *o = (struct outgoing){.frame = *f, .from = from, .name = *name};
     memcpy(o->header, f->header.at, f->header.length);
     o->frame.header.at = o->header;
-    if (from == FROM_ARRIVED || (from == FROM_LOG && f->part[0].length > LONG_PAYLOAD)) {
+    if (from == FROM_ARRIVED || from == FROM_MADE || (from == FROM_LOG && f->part[0].length > LONG_PAYLOAD)) {
         o->copy = malloc(f->part[0].length + 1);
         if (o->copy == NULL) {
             free(o);
@@ -91,19 +92,19 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
     return HARK_D_OK;
 }
 
-static int to_myself(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
+static int to_myself(struct hark_driver *d, const struct hark_effect *x, int32_t tag, const struct hark_part *part)
 {
     struct held *h = malloc(sizeof *h + x->header.length);
-    void *copy = malloc(subject->length + 1);
+    void *copy = malloc(part->length + 1);
     if (h == NULL || copy == NULL) {
         free(h);
         free(copy);
         return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message to myself");
     }
-    *h = (struct held){.from = d->me, .header_length = x->header.length, .tag = subject->tag,
-        .length = subject->length, .payload = copy};
+    *h = (struct held){.from = d->me, .header_length = x->header.length, .tag = tag,
+        .length = part->length, .payload = copy};
     memcpy(h->header, x->header.at, x->header.length);
-    if (subject->length) memcpy(copy, subject->payload, subject->length);
+    if (part->length) memcpy(copy, part->at, part->length);
     if (d->self_tail) d->self_tail->next = h;
     else d->self_head = h;
     d->self_tail = h;
@@ -120,20 +121,31 @@ static bool better_kept(const struct hark_driver *d, const struct hark_effect *x
            (s->length >= PIECES_PAYLOAD || d->transport->ops->behind(d->transport, x->peer));
 }
 
+/* What was combined, or is given back, may go from the log as soon as others are known to have it: it is never lent. */
+static enum payload_from source_of(const struct hark_effect *x, const struct subject *subject)
+{
+    bool group = x->name.to == HARK_GROUP;
+    if (x->name.way == HARK_IN) return group ? FROM_MADE : FROM_ARRIVED;
+    if (group && subject->left == NULL && !x->replay) return FROM_MADE;
+    return x->replay ? FROM_LOG : FROM_CALLER;
+}
+
 int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
 {
     struct hark_outgoing f = {.to = x->peer, .inc = x->inc, .header = x->header};
     enum payload_from from = FROM_NOTHING;
     if (x->name.ssn) {
-        from = x->name.way == HARK_IN ? FROM_ARRIVED : x->replay ? FROM_LOG : FROM_CALLER;
-        if (x->peer == d->me && from == FROM_CALLER) return to_myself(d, x, subject);
+        from = source_of(x, subject);
         int32_t tag = subject->tag;
-        if (from == FROM_LOG) {
+        if (x->peer == d->me && from == FROM_CALLER)
+            return to_myself(d, x, tag, &(struct hark_part){subject->payload, subject->length});
+        if (from == FROM_LOG || from == FROM_MADE) {
             int status = driver_in_log(d, &x->name, &f.part[0]);
             if (status < 0) return status;
             tag = (int32_t)hark_get32((const uint8_t *)f.part[0].at + f.part[0].length);
-            driver_count(&d->figures->replayed, 1);
-            if (d->lends) {
+            if (x->replay) driver_count(&d->figures->replayed, 1);
+            if (x->peer == d->me) return to_myself(d, x, tag, &f.part[0]);
+            if (d->lends && from == FROM_LOG) {
                 from = FROM_LENT;
                 f.keep = (void *)(uintptr_t)f.part[0].at;
             }
@@ -158,7 +170,8 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
         HARK_POINT("control", d->me);
     }
     struct outqueue *q = d->out[index_of(d, x->peer)];
-    bool first = !d->polling && (q == NULL || q->head == NULL), is_long = f.part[0].length > LONG_PAYLOAD && !d->lends;
+    bool first = !d->polling && (q == NULL || q->head == NULL);
+    bool is_long = f.part[0].length > LONG_PAYLOAD && (!d->lends || from == FROM_MADE);
     if (first && !is_long) {
         int status = give(d, &f);
         if (status != 0) return status < 0 ? status : HARK_D_OK;
