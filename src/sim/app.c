@@ -52,7 +52,7 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
 {
     struct sim_process *p = &s->p[who];
     struct hark_event e = {.type = HARK_SEND};
-    bool cast = op->kind == SIM_CAST;
+    bool cast = op->kind != SIM_SEND;
     e.u.send.peer = cast ? op->ctx : op->peer;
     e.u.send.ctx = op->ctx;
     e.u.send.to = cast ? HARK_GROUP : HARK_PROCESS;
@@ -72,7 +72,9 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
         return;
     }
     p->busy = s->clock;
-    uint64_t messages = cast ? op->peer : 1; /* one to each */
+    uint64_t messages = cast ? op->peer : 1; /* one to each; a contribution is one to the parent */
+    if (op->kind == SIM_CONTRIBUTE) s->r->contributions += op->peer;
+    if (op->kind == SIM_CONTRIBUTE) s->r->results += op->peer == 0;
     s->r->messages += messages;
     s->r->bytes += messages * op->length;
     s->r->part[op->part].messages += messages;
@@ -127,7 +129,8 @@ static bool operate(struct sim *s, uint32_t who)
     uint64_t place = p->at.place, behind = sim_pattern_op(s->pattern, who, p->at.iteration, place, &op);
     switch (op.kind) {
     case SIM_SEND:
-    case SIM_CAST: send(s, who, &op, behind); return p->at.place == behind;
+    case SIM_CAST:
+    case SIM_CONTRIBUTE: send(s, who, &op, behind); return p->at.place == behind;
     case SIM_RECEIVE: receive(s, who, &op, behind); return p->at.place == behind;
     case SIM_END:
         if (s->o->every)

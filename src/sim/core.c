@@ -176,7 +176,8 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
     if (tree == NULL || rank == NULL) return false;
     for (uint32_t i = 0; i < trees; i++, rank += 2 * (size_t)n) {
         n = p->maker->group(p, who, i, &ctx, rank, UINT32_MAX);
-        tree[i] = (struct hark_tree){.ctx = ctx, .root = rank[0], .member = rank, .parent = rank + n, .count = n};
+        tree[i] = (struct hark_tree){.ctx = ctx, .reduces = ctx > p->casts, .root = rank[0], .member = rank, .parent = rank + n,
+            .count = n};
         (void)hark_tree_binomial(rank, n, rank[0], rank + n);
     }
     c->trees = tree;
@@ -275,11 +276,14 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_effec
     f->length = 0;
     f->next = SIM_NONE;
     if (x->name.ssn) {
-        if (x->name.way == HARK_IN)
+        bool group = x->name.to == HARK_GROUP;
+        if (x->name.way == HARK_IN && !group)
             f->length = passed_on(s, who, x, in);
+        else if (group && sim_log_entry(&p->log, &x->name, x->name.ssn, &f->length)) /* as it was posted, or combined */
+            (void)0;
         else if (s->posting && is_posted(s, &x->name) && !x->replay)
             f->length = s->posted_length;
-        else if (!sim_log_length(&p->log, x->name.peer, x->name.ctx, x->name.ssn, &f->length))
+        else if (!sim_log_entry(&p->log, &x->name, x->name.ssn, &f->length))
             sim_fail(s, "I9: process %u is to send message %llu to %u again, which its log does not hold", who,
                 (unsigned long long)x->name.ssn, x->name.peer);
     }
@@ -287,37 +291,98 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_effec
     count_frame(s, x);
     uint64_t wire = (f->length + x->header.length) * o->gap_per_byte / 1000,
              leaves = p->nic > s->clock ? p->nic : s->clock;
+    if (to == who) { /* the result of a reduction */
+        sim_put(s, s->clock, SIM_WHAT(EVENT_FRAME, frame, to));
+        return;
+    }
     p->nic = leaves + (wire > o->gap ? wire : o->gap);
     sim_put(s, leaves + wire + o->latency, SIM_WHAT(EVENT_FRAME, frame, to));
 }
 
-static void retain(struct sim *s, uint32_t who, const struct hark_effect *x)
+/* It becomes longer by `length`, in what is under `key` there. */
+static bool log_more(struct sim *s, struct sim_process *p, const struct hark_name *key, uint64_t length)
 {
-    struct sim_process *p = &s->p[who];
     struct sim_result *r = s->r;
-    if (!s->posting || !is_posted(s, &x->name)) {
-        sim_fail(s, "process %u retains what was not posted now", who);
-        return;
-    }
-    if (!sim_log_retain(s, &p->log, &x->name, s->posted_length)) return;
-    r->logged++;
-    r->logged_bytes += s->posted_length;
-    r->part[s->posted_part].logged++;
-    r->part[s->posted_part].logged_bytes += s->posted_length;
-    s->log_bytes += s->posted_length;
+    if (!sim_log_retain(s, &p->log, key, length)) return false;
+    s->log_bytes += length;
     if (s->log_bytes > r->log_bytes_peak) r->log_bytes_peak = s->log_bytes;
     if (p->log.bytes > r->log_bytes_most) r->log_bytes_most = p->log.bytes;
+    return true;
+}
+
+static void log_less(struct sim *s, struct sim_process *p, const struct hark_name *key)
+{
+    uint64_t before = p->log.bytes;
+    sim_log_trim(&p->log, key);
+    s->log_bytes -= before - p->log.bytes;
+}
+
+static void count_logged(struct sim *s, uint32_t part, uint64_t length)
+{
+    s->r->logged++;
+    s->r->logged_bytes += length;
+    s->r->part[part].logged++;
+    s->r->part[part].logged_bytes += length;
+}
+
+/* What combined is, takes the place of what was posted. */
+static void log_made(struct sim *s, struct sim_process *p, const struct hark_name *name, uint64_t length)
+{
+    struct hark_name posted = sim_log_key(name, false), made = sim_log_key(name, true);
+    if (!log_more(s, p, &made, length)) return;
+    if (name->way == HARK_OUT) log_less(s, p, &posted);
+    if (name->way == HARK_IN) count_logged(s, SIM_REDUCTION, length); /* what the root keeps */
+}
+
+/* `in`: the frame that arrives: a contribution, or what the root gives back; or SIM_NONE. */
+static void retain(struct sim *s, uint32_t who, const struct hark_effect *x, uint32_t in)
+{
+    struct sim_process *p = &s->p[who];
+    struct hark_name key = sim_log_key(&x->name, false);
+    if (in != SIM_NONE && x->name.to == HARK_GROUP) {
+        log_made(s, p, &x->name, sim_frame(s, in)->length);
+    } else if (in != SIM_NONE && x->name.way == HARK_IN) {
+        (void)log_more(s, p, &key, sim_frame(s, in)->length);
+    } else if (!s->posting || !is_posted(s, &x->name)) {
+        sim_fail(s, "process %u retains what was not posted now", who);
+    } else if (log_more(s, p, &key, s->posted_length)) {
+        count_logged(s, s->posted_part, s->posted_length);
+    }
+}
+
+static void combine(struct sim *s, uint32_t who, const struct hark_effect *x)
+{
+    struct sim_process *p = &s->p[who];
+    uint64_t length;
+    if (x->u.into) {
+        log_made(s, p, &x->name, s->sum);
+        s->sum = 0;
+        if (x->u.into == 2) s->answer = x->name;
+    } else if (!sim_log_entry(&p->log, &x->name, x->name.ssn, &length)) {
+        sim_fail(s, "I9: process %u combines contribution %llu of %u, which its log does not hold", who,
+            (unsigned long long)x->name.ssn, x->name.peer);
+    } else {
+        if (length > s->sum) s->sum = length;
+        if (x->name.to == HARK_PROCESS) {
+            struct hark_name key = sim_log_key(&x->name, false);
+            log_less(s, p, &key); /* used up */
+        }
+    }
+}
+
+static void trim(struct sim *s, uint32_t who, const struct hark_effect *x)
+{
+    struct hark_name posted = sim_log_key(&x->name, false), made = sim_log_key(&x->name, true);
+    log_less(s, &s->p[who], &posted);
+    if (x->name.to == HARK_GROUP) log_less(s, &s->p[who], &made);
 }
 
 static void perform_rare(struct sim *s, uint32_t who, const struct hark_effect *x)
 {
     struct sim_process *p = &s->p[who];
-    uint64_t before = p->log.bytes;
     switch (x->type) {
-    case HARK_TRIM:
-        sim_log_trim(&p->log, &x->name);
-        s->log_bytes -= before - p->log.bytes;
-        break;
+    case HARK_TRIM: trim(s, who, x); break;
+    case HARK_COMBINE: combine(s, who, x); break;
     case HARK_OFFER:
         p->offer = x->peer == HARK_RECOVERY || (p->offer && p->offer != x->peer + 1) ? SIM_NONE : x->peer + 1;
         break;
@@ -352,7 +417,7 @@ static inline void perform(struct sim *s, uint32_t who, const struct hark_effect
         s->r->discarded++;
         sim_frame_give(s, frame);
         break;
-    case HARK_RETAIN: retain(s, who, x); break;
+    case HARK_RETAIN: retain(s, who, x, frame); break;
     default: perform_rare(s, who, x);
     }
 }
@@ -389,6 +454,12 @@ static int step_one(struct sim *s, uint32_t who, const struct hark_event *event,
         e = &go_on;
     }
     if (!fate) sim_frame_give(s, frame);
+    if (s->answer.ssn && p->state != STATE_DOWN) {
+        struct hark_event combined = {.type = HARK_COMBINED};
+        combined.u.combined.name = s->answer;
+        s->answer.ssn = 0;
+        if (step_one(s, who, &combined, SIM_NONE) < 0) return HARK_EINVAL;
+    }
     if (s->ask_in && --s->ask_in == 0) {
         const char *broken = p->core ? sim_protocol(s, who)->violated(p->core) : NULL;
         s->ask_in = s->o->ask;

@@ -94,7 +94,7 @@ static bool counts_grow(struct counts *c, uint32_t who)
 
 struct end {
     uint64_t delivered; /* digest of what a process delivers */
-    uint64_t meant;     /* the same, of multicasts by their groups and not by who brings them */
+    uint64_t meant;     /* the same, of multicasts by their groups and not by who brings them, and without reductions */
 };
 
 static bool note(struct counts *c, uint32_t who, uint64_t from, uint64_t source, uint64_t length, uint64_t *digest)
@@ -118,7 +118,7 @@ static bool end_of(struct sim *s, uint32_t who, struct counts *c, struct end *e)
             if (op.kind != SIM_RECEIVE) continue;
             uint64_t from = sim_source(op.peer, op.ctx), by = op.part == SIM_MULTICAST ? multicast | op.group : meant | op.peer;
             if (!note(c, who, from, from, op.length, &e->delivered)) return false;
-            if (trees && !note(c, who, by & UINT32_MAX, by, op.length, &e->meant)) return false;
+            if (trees && op.part != SIM_REDUCTION && !note(c, who, by & UINT32_MAX, by, op.length, &e->meant)) return false;
             s->r->wanted++;
         }
     if (!trees) e->meant = e->delivered;

@@ -56,6 +56,16 @@ static uint32_t arrived(const struct sim *s, const struct sim_process *p, const 
     return SIM_NONE;
 }
 
+static bool in_log(const struct sim_process *p, const struct hark_names *run)
+{
+    uint64_t length;
+    if (run->name.to == HARK_PROCESS && run->name.way == HARK_OUT)
+        return sim_log_holds(&p->log, run->name.peer, run->name.ctx, run->name.ssn, run->last);
+    for (uint64_t ssn = run->name.ssn; ssn <= run->last; ssn++)
+        if (!sim_log_entry(&p->log, &run->name, ssn, &length)) return false;
+    return true;
+}
+
 /* Exactly the payloads that the core names. */
 static void take_named(struct sim *s, uint32_t who, struct sim_image *m)
 {
@@ -63,8 +73,8 @@ static void take_named(struct sim *s, uint32_t who, struct sim_image *m)
     struct sim_list frames = {SIM_NONE, SIM_NONE};
     uint64_t cursor = 0;
     for (struct hark_names run; s->protocol->names(p->core, &cursor, &run) && !s->failed;) {
-        if (run.name.way == HARK_OUT) {
-            if (!sim_log_holds(&p->log, run.name.peer, run.name.ctx, run.name.ssn, run.last))
+        if (run.name.way == HARK_OUT || run.name.to == HARK_GROUP || in_log(p, &run)) {
+            if (!in_log(p, &run))
                 sim_fail(s,
                     "I9: process %u names messages %llu-%llu to %u for its image, which its log does not hold", who,
                     (unsigned long long)run.name.ssn, (unsigned long long)run.last, run.name.peer);

@@ -121,6 +121,25 @@ bool sim_log_length(const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64
     return true;
 }
 
+/* Groups are told from ranks by these, which no rank reaches. */
+enum { KEY_GROUP = 1 << 28, KEY_CHILD = 1 << 29, KEY_MADE = 1 << 30 };
+
+struct hark_name sim_log_key(const struct hark_name *name, bool made)
+{
+    struct hark_name key = *name;
+    if (name->to == HARK_GROUP) key.peer |= name->way == HARK_IN ? KEY_GROUP | KEY_CHILD : made ? KEY_MADE : KEY_GROUP;
+    else if (name->way == HARK_IN) key.peer |= KEY_CHILD;
+    return key;
+}
+
+bool sim_log_entry(const struct sim_log *l, const struct hark_name *name, uint64_t ssn, uint64_t *length)
+{
+    struct hark_name key = sim_log_key(name, true);
+    if (sim_log_length(l, key.peer, key.ctx, ssn, length)) return true;
+    key = sim_log_key(name, false);
+    return sim_log_length(l, key.peer, key.ctx, ssn, length);
+}
+
 bool sim_log_holds(const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t first, uint64_t last)
 {
     const struct sim_log_row *r = find(l, peer, ctx);

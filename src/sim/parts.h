@@ -140,6 +140,8 @@ struct sim {
     struct hark_name posted; /* but for the number */
     uint8_t posted_part;
     uint64_t posted_length;
+    uint64_t sum;            /* length of what is being combined */
+    struct hark_name answer; /* and what COMBINED is due for */
     /* The groups, as ranges. */
     struct hark_range *range;
     uint32_t *group_range; /* first range of each group, and one more */
@@ -239,6 +241,10 @@ void sim_put(struct sim *s, uint64_t time, uint64_t what);
 void sim_take_late(struct sim *s, uint32_t who);
 
 /* log.c: false without memory, or if the log does not hold it. */
+/* Where it is: what a group was sent, what was combined of it (`made`), what its root keeps, what a child contributed. */
+struct hark_name sim_log_key(const struct hark_name *name, bool made);
+/* The length of a name's payload, wherever it is. */
+bool sim_log_entry(const struct sim_log *l, const struct hark_name *name, uint64_t ssn, uint64_t *length);
 bool sim_log_retain(struct sim *s, struct sim_log *l, const struct hark_name *n, uint64_t length);
 void sim_log_trim(struct sim_log *l, const struct hark_name *n);
 bool sim_log_length(const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t *length);

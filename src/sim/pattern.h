@@ -4,7 +4,8 @@
  * operations are a function of (pattern, rank, iteration, place), where a place is a number that the pattern alone
  * understands, so that nothing is kept for each process but where it is. Messages of multicasts and reductions run
  * along binomial trees and are marked as such; with `groups` a multicast is one operation of the root, and one of each
- * that takes it from the root. All receives name their sender.
+ * that takes it from the root, and a reduction one of each that contributes, and one of the root, which takes the result
+ * from itself. All receives name their sender.
  */
 #ifndef HARK_SIM_PATTERN_H
 #define HARK_SIM_PATTERN_H
@@ -17,13 +18,14 @@
 
 enum { SIM_ERROR = 512 }; /* bytes of a message, its NUL included */
 
-enum sim_kind { SIM_NOTHING = 0, SIM_SEND, SIM_CAST /* to a group */, SIM_RECEIVE, SIM_END };
+/* To a group: SIM_CAST from its root to all, SIM_CONTRIBUTE to a reduction. */
+enum sim_kind { SIM_NOTHING = 0, SIM_SEND, SIM_CAST, SIM_CONTRIBUTE, SIM_RECEIVE, SIM_END };
 enum sim_part { SIM_POINT = 0, SIM_MULTICAST, SIM_REDUCTION, SIM_PARTS }; /* what it is a part of */
 
 struct sim_op {
     uint8_t kind, part;
     uint16_t ctx;    /* of the group it is sent to; 0: to `peer` */
-    uint32_t peer;   /* SIM_CAST: processes that it goes to */
+    uint32_t peer;   /* SIM_CAST: processes that it goes to; SIM_CONTRIBUTE: 0 of the root, else 1 */
     uint32_t group;  /* of a multicast or reduction: which one */
     uint64_t length; /* bytes */
 };
@@ -56,7 +58,8 @@ struct sim_pattern {
     uint32_t *in_slot; /* ranks of each tree */
     uint8_t *slots;    /* of each tree, how many are taken */
     uint64_t contexts; /* that groups need; 0: one will do */
-    bool groups;       /* multicasts are sent to groups, not along trees of messages */
+    uint64_t casts;    /* those up to here are of multicasts, those behind of reductions */
+    bool groups;       /* multicasts and reductions are of groups, not along trees of messages */
 };
 
 struct sim_maker { /* a line for each generator, in pattern.c */

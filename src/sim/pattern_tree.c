@@ -25,6 +25,13 @@ static void cast(struct sim_op *op, uint32_t slot, uint32_t slots, uint32_t root
     op->ctx = ctx;
 }
 
+/* A reduction of the group: everybody contributes, and the root takes the result. */
+static void reduce(struct sim_op *op, uint32_t slot, bool take, uint32_t root, uint64_t group, uint16_t ctx, uint64_t length)
+{
+    put(op, take ? SIM_RECEIVE : SIM_CONTRIBUTE, SIM_REDUCTION, take ? root : slot != 0, group, length);
+    op->ctx = ctx;
+}
+
 /* The child of `slot` by its bit, the one with the most below it first; 0: there is none. */
 static uint32_t child(uint32_t slot, uint32_t slots, uint32_t levels, uint32_t number)
 {
@@ -77,7 +84,8 @@ int sim_leanmd_make(struct sim_pattern *p, const struct sim_pattern_options *o, 
     }
     p->size[0] = o->cells;
     p->bytes = (uint64_t)o->atoms * 24; /* three coordinates, or forces, of each */
-    p->contexts = cells;
+    p->contexts = cells * 2;
+    p->casts = cells;
     p->first = calloc(n + 2, sizeof *p->first);
     p->in_slot = malloc(cells * LEAN_SLOTS * sizeof *p->in_slot);
     p->slots = malloc(cells);
@@ -102,9 +110,10 @@ int sim_leanmd_make(struct sim_pattern *p, const struct sim_pattern_options *o, 
 uint32_t sim_leanmd_group(
     const struct sim_pattern *p, uint32_t rank, uint32_t number, uint16_t *ctx, uint32_t *member, uint32_t room)
 {
-    if (number >= p->first[rank + 1] - p->first[rank]) return 0;
-    uint64_t cell = p->member[p->first[rank] + number] >> 8;
-    *ctx = (uint16_t)(cell + 1);
+    uint64_t mine = p->first[rank + 1] - p->first[rank];
+    if (number >= 2 * mine) return 0;
+    uint64_t cell = p->member[p->first[rank] + number % mine] >> 8;
+    *ctx = (uint16_t)(number < mine ? cell + 1 : p->casts + cell + 1);
     for (uint32_t i = 0; i < p->slots[cell] && i < room; i++)
         member[i] = p->in_slot[cell * LEAN_SLOTS + i];
     return p->slots[cell];
@@ -119,6 +128,11 @@ static void lean_tree(const struct sim_pattern *p, uint64_t cell, uint32_t slot,
     put(op, SIM_NOTHING, 0, 0, 0, 0);
     if (down && p->groups) {
         if (above && slots > 1) cast(op, slot, slots, in[0], cell, (uint16_t)(cell + 1), p->bytes);
+        return;
+    }
+    if (p->groups) {
+        bool take = above && slot == 0;
+        if ((take || k == 0) && slots > 1) reduce(op, slot, take, in[0], cell, (uint16_t)(p->casts + cell + 1), p->bytes);
         return;
     }
     if (above)
@@ -147,6 +161,8 @@ uint64_t sim_leanmd(const struct sim_pattern *p, uint32_t rank, uint32_t iterati
 /* ---- openatom
  * --------------------------------------------------------------------------------------------------------- */
 
+enum { ATOM_CASTS = UINT16_MAX / 2 };
+
 int sim_openatom_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     if (o->cells < 1 || o->cells > p->ranks) {
@@ -155,6 +171,7 @@ int sim_openatom_make(struct sim_pattern *p, const struct sim_pattern_options *o
         return -1;
     }
     p->size[0] = o->cells;
+    p->casts = ATOM_CASTS;
     while (UINT64_C(1) << p->levels < o->cells)
         p->levels++;
     return 0;
@@ -168,15 +185,15 @@ static uint32_t atom_slots(const struct sim_pattern *p, uint32_t base)
 /* Nobody is in two groups: their numbers may come again. */
 static uint16_t atom_ctx(const struct sim_pattern *p, uint32_t base)
 {
-    return (uint16_t)(base / p->size[0] % UINT16_MAX + 1);
+    return (uint16_t)(base / p->size[0] % ATOM_CASTS + 1);
 }
 
 uint32_t sim_openatom_group(
     const struct sim_pattern *p, uint32_t rank, uint32_t number, uint16_t *ctx, uint32_t *member, uint32_t room)
 {
     uint32_t base = rank - rank % p->size[0], slots = atom_slots(p, base);
-    if (number > 0) return 0;
-    *ctx = atom_ctx(p, base);
+    if (number > 1) return 0;
+    *ctx = (uint16_t)(atom_ctx(p, base) + (number ? ATOM_CASTS : 0));
     for (uint32_t i = 0; i < slots && i < room; i++)
         member[i] = base + i;
     return slots;
@@ -189,6 +206,10 @@ static void atom_tree(const struct sim_pattern *p, uint32_t slot, uint32_t base,
     bool down = k <= levels;
     if (down && p->groups) {
         if (k == 0 && slots > 1) cast(op, slot, slots, base, base, atom_ctx(p, base), p->bytes);
+    } else if (p->groups) {
+        bool take = k == 2 * levels + 1 && slot == 0;
+        uint16_t ctx = (uint16_t)(atom_ctx(p, base) + ATOM_CASTS);
+        if ((take || k == levels + 1) && slots > 1) reduce(op, slot, take, base, base, ctx, p->bytes);
     } else if (k == 0 || k == 2 * levels + 1) {
         if (slot)
             put(op, down ? SIM_RECEIVE : SIM_SEND, down ? SIM_MULTICAST : SIM_REDUCTION, base + (slot & (slot - 1)),

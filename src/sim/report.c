@@ -37,6 +37,7 @@ static int rows(const struct sim_result *r, const struct sim_words *w, struct ro
     const struct row all[] = {{"ranks", w->ranks}, {"clusters", w->clusters}, {"iterations", w->options->iterations},
         {"messages", r->messages}, {"bytes", r->bytes},
         {"collective", m->messages + d->messages}, {"multicasts", m->messages}, {"reductions", d->messages},
+        {"contributions", r->contributions}, {"results", r->results},
         {"deliveries", r->deliveries}, {"wanted", r->wanted}, {"logged", r->logged}, {"logged_bytes", r->logged_bytes},
         {"logged_multicasts", m->logged}, {"logged_multicast_bytes", m->logged_bytes},
         {"logged_reductions", d->logged}, {"logged_reduction_bytes", d->logged_bytes}, {"log_bytes", r->log_bytes},

@@ -67,6 +67,7 @@ struct sim_part_of { /* of multicasts, reductions, or neither: enum sim_part */
 struct sim_result {
     uint64_t messages, bytes; /* posted; a multicast is one to each process that it goes to */
     struct sim_part_of part[SIM_PARTS];
+    uint64_t contributions, results; /* to reductions of groups: sent to a parent; by their roots, so many reductions */
     uint64_t deliveries;
     uint64_t logged, logged_bytes;                      /* of those posted */
     uint64_t log_bytes, log_bytes_peak, log_bytes_most; /* at the end; of all at one time; of one process */
