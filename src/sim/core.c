@@ -177,7 +177,10 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
     for (uint32_t i = 0; i < trees; i++, rank += 2 * (size_t)n) {
         n = p->maker->group(p, who, i, &ctx, rank, UINT32_MAX);
         tree[i] = (struct hark_tree){.ctx = ctx, .root = rank[0], .member = rank, .parent = rank + n, .count = n};
-        (void)hark_tree_binomial(rank, n, rank[0], rank + n);
+        if (s->pattern->branches)
+            (void)hark_tree_kary(rank, n, rank[0], s->pattern->branches, rank + n);
+        else
+            (void)hark_tree_binomial(rank, n, rank[0], rank + n);
     }
     c->trees = tree;
     c->tree_count = trees;
