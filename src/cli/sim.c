@@ -344,7 +344,7 @@ static int simulate(struct arguments *a, const struct sim_pattern *p, const stru
 {
     struct sim_result r;
     char error[SIM_ERROR * 4];
-    bool groups = a->sim.protocol->rolls == HARK_ROLLS_GROUP;
+    bool groups = a->sim.protocol->rolls == HARK_ROLLS_GROUP || a->sim.protocol->rolls == HARK_ROLLS_LINE;
     struct sim_words w = {a->sim.protocol->name, a->pattern.name, p->ranks, groups ? c->count : 1, &a->sim};
     a->sim.pattern = p;
     a->sim.clusters = c;
@@ -403,8 +403,6 @@ int hark_cli_sim(int argc, char **argv)
         a.sim.protocol = hark_protocol_named(a.protocol);
         if (a.sim.protocol == NULL || strcmp(a.protocol, "recovery") == 0)
             status = bad("--protocol: no protocol is named \"%s\"", a.protocol);
-        else if (a.sim.protocol->rolls == HARK_ROLLS_LINE)
-            status = bad("--protocol: recovery lines can not be simulated yet, found \"%s\"", a.protocol);
     }
     if (status == 0) {
         if (a.pattern.cells == 0) a.pattern.cells = strcmp(a.pattern.name, "openatom") == 0 ? 16 : 4;

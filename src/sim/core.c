@@ -68,7 +68,8 @@ uint32_t sim_frame_new(struct sim *s)
 
 static bool header_put(struct sim *s, struct sim_frame *f, const uint8_t *at, uint32_t length)
 {
-    f->header_length = length;
+    f->header_length = length & INT32_MAX;
+    f->logged = 0;
     if (length > SIM_HEADER) {
         uint64_t bytes = length;
         f->header.far = sim_arena_take(&s->arena, &bytes);
@@ -92,6 +93,7 @@ uint32_t sim_frame_copy(struct sim *s, uint32_t frame)
     *f = *from;
     f->next = SIM_NONE;
     (void)header_put(s, f, sim_header(from), from->header_length);
+    f->logged = from->logged;
     return copy;
 }
 
@@ -200,6 +202,8 @@ void sim_core_new(struct sim *s, uint32_t who)
         c.group = s->range + s->group_range[g];
         c.group_count = s->group_range[g + 1] - s->group_range[g];
     }
+    if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_LINE) /* farther apart than a run is long (U-8) */
+        c.epoch = 1 + (uint64_t)s->o->clusters->of[who] * ((uint64_t)s->o->iterations + 2);
     if (who < s->ranks && s->pattern->groups && !add_trees(s, who, &c)) {
         sim_no_memory(s);
         return;
@@ -294,6 +298,15 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_effec
     sim_put(s, leaves + wire + o->latency, SIM_WHAT(EVENT_FRAME, frame, to));
 }
 
+void sim_count_logged(struct sim *s, uint8_t part, uint64_t length)
+{
+    struct sim_result *r = s->r;
+    r->logged++;
+    r->logged_bytes += length;
+    r->part[part].logged++;
+    r->part[part].logged_bytes += length;
+}
+
 static void retain(struct sim *s, uint32_t who, const struct hark_effect *x)
 {
     struct sim_process *p = &s->p[who];
@@ -303,10 +316,7 @@ static void retain(struct sim *s, uint32_t who, const struct hark_effect *x)
         return;
     }
     if (!sim_log_retain(s, &p->log, &x->name, s->posted_length)) return;
-    r->logged++;
-    r->logged_bytes += s->posted_length;
-    r->part[s->posted_part].logged++;
-    r->part[s->posted_part].logged_bytes += s->posted_length;
+    if (s->protocol->rolls != HARK_ROLLS_LINE) sim_count_logged(s, s->posted_part, s->posted_length);
     s->log_bytes += s->posted_length;
     if (s->log_bytes > r->log_bytes_peak) r->log_bytes_peak = s->log_bytes;
     if (p->log.bytes > r->log_bytes_most) r->log_bytes_most = p->log.bytes;
@@ -348,6 +358,7 @@ static inline void perform(struct sim *s, uint32_t who, const struct hark_effect
     case HARK_TRANSMIT: transmit(s, who, x, frame); break;
     case HARK_HANDUP:
         sim_list_add(s, &p->inbox, frame);
+        if (x->fact) sim_frame(s, frame)->logged = 1;
         if (sim_wants(s, p, sim_frame(s, frame))) p->state = STATE_READY;
         break;
     case HARK_HOLD: sim_list_add(s, &p->held, frame); break;
