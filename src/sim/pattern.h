@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "matrix.h"
+#include "hark/cluster.h"
 
 enum { SIM_ERROR = 512 }; /* bytes of a message, its NUL included */
 
