@@ -74,6 +74,77 @@ const char *hark_cut_name(enum hark_cut_backend backend);
 int hark_graph_cut(const struct hark_graph *g, uint32_t parts, double slack, uint64_t seed, enum hark_cut_backend backend,
     uint32_t *part);
 
+/* ---- what clusters cost */
+
+struct hark_cluster_figures {
+    uint64_t ranks;    /* P */
+    uint64_t clusters; /* K */
+    uint64_t bytes;    /* D: of all messages between two ranks */
+    uint64_t logged;   /* B: of those between clusters; ordered: of those from a cluster to a later one */
+    uint64_t squares;  /* the sum of the squares of the clusters' sizes */
+};
+
+struct hark_cluster_cost {
+    double alpha, beta; /* of logging everything, of everybody's going back: shares of the machine, 0.23 and 0.124 */
+    bool ordered;       /* clusters stand in an order, and only what goes to a later one is logged (eq. 3) */
+    double (*function)(void *self, const struct hark_cluster_figures *f); /* one's own, of these alone; NULL: eq. 2 or eq. 3 */
+    void *self;
+};
+
+/* alpha L + beta R, or the function's. */
+double hark_cluster_cost(const struct hark_cluster_cost *c, const struct hark_cluster_figures *f);
+/* L: B / D, 0 if there are no bytes. */
+double hark_cluster_logged(const struct hark_cluster_figures *f);
+/* R, the share of the processes that goes back after a failure of any one: sum of squares / P^2, and ordered (K + 1) / 2 times that. */
+double hark_cluster_rolled_back(const struct hark_cluster_figures *f, bool ordered);
+/* Daly's interval between checkpoints, and beta: the share of the time between failures that half an interval and a restart are.
+ * All in the same unit. */
+void hark_cluster_daly(double mtbf, double checkpoint, double restart, double *interval, double *beta);
+
+/* ---- clusters */
+
+enum hark_partition_effort {
+    HARK_PARTITION_FAST,  /* Algorithm 1 on a coarser graph, refined by what it costs on every finer one */
+    HARK_PARTITION_BEST,  /* many beginnings, by every backend there is, each refined until nothing helps */
+    HARK_PARTITION_PAPER  /* Algorithm 1 as printed, with the corrections P-1 to P-6 of docs/partition.md, nothing else */
+};
+
+enum { HARK_PARTITION_ERROR = 256 };
+
+struct hark_partition_options {
+    struct hark_cluster_cost cost;
+    enum hark_partition_effort effort;
+    enum hark_cut_backend backend;
+    bool all_backends;      /* BEST begins with all that are built in, not with `backend` alone */
+    uint64_t seed;
+    uint32_t threshold;     /* SHOULDPARTITION: parts of at most so many ranks stay (1) */
+    uint32_t least, most;   /* ranks of a cluster; 0: as many as there are */
+    const uint32_t *node;   /* of each rank, below `ranks`: ranks of one node stay together; NULL: each for itself */
+    const uint32_t *improve; /* a cluster of each rank, below `ranks`: what there is, to be made better; NULL: anew */
+    /* BISECT of one's own, such as PaToH: side[v] = 0 or 1, about half of the load each. 0, or negative: this fails as a whole.
+     * NULL: by backend. */
+    int (*bisect)(void *self, const struct hark_graph *g, uint64_t seed, uint32_t *side);
+    void *self;
+};
+
+struct hark_partition {
+    uint32_t ranks, clusters;
+    uint32_t *of; /* cluster of each rank: numbered by lowest rank, and ordered by their order */
+    struct hark_cluster_figures figures;
+    double cost;
+    uint32_t changed; /* with `improve`: ranks that are in another cluster than before */
+};
+
+/* alpha 23 %, beta 12.4 %, eq. 2, FAST, built in, seed 1. */
+void hark_partition_defaults(struct hark_partition_options *o);
+/* Finds clusters. 0; -ENOMEM; -EINVAL, -ENOTSUP or -EOVERFLOW (see hark_graph_cut), or what `bisect` said, and one line in error. To
+ * be freed by hark_partition_free. */
+int hark_partition(struct hark_partition *p, const struct hark_matrix *m, const struct hark_partition_options *o,
+    char error[HARK_PARTITION_ERROR]);
+/* Figures and cost of clusters that are given by p->ranks, p->clusters and p->of, from the matrix alone. 0, -EOVERFLOW. */
+int hark_partition_measure(struct hark_partition *p, const struct hark_matrix *m, const struct hark_cluster_cost *cost);
+void hark_partition_free(struct hark_partition *p);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,14 +6,14 @@
 #include "heap.h"
 #include "random.h"
 
-enum { COARSEST = 48, TRIES = 6, PASSES = 8 };
+enum { COARSEST = 48, TRIES = 8, PASSES = 8 };
 
 struct halves {
     const struct cluster_graph *g;
     uint64_t aim;
     const uint64_t *most;
     uint32_t *side;
-    uint64_t load[2];
+    uint64_t load[2], largest; /* of a vertex: by so much a side may be too full on the way, so that two can change places */
     int64_t cut, *gain; /* gain[v]: by how much less is cut when v changes its side */
     struct cluster_heap heap[2];
     uint32_t *moved;
@@ -50,6 +50,7 @@ static void count_all(struct halves *h)
         h->gain[v] = (int64_t)out - (int64_t)in;
         twice += out;
         h->load[h->side[v]] += h->g->load[v];
+        if (h->g->load[v] > h->largest) h->largest = h->g->load[v];
     }
     h->cut = (int64_t)(twice / 2);
 }
@@ -110,7 +111,7 @@ static uint32_t choose(struct halves *h)
             : h->gain[top[0]] < h->gain[top[1]] || h->load[0] < h->aim               ? 1
                                                                                      : 0;
         cluster_heap_remove(&h->heap[s], top[s]);
-        if (full || h->load[1 - s] + h->g->load[top[s]] <= h->most[1 - s]) return top[s];
+        if (full || h->load[1 - s] + h->g->load[top[s]] <= h->most[1 - s] + h->largest) return top[s];
     }
 }
 
@@ -149,7 +150,15 @@ static void refine(struct halves *h)
     for (int i = 0; i < PASSES && pass(h);) i++;
 }
 
-/* Side 0 grows from `start`, by what is joined to it most, to the load aimed at. */
+/* By how much less is cut when v comes to side 0, where nothing around it is yet. */
+static double alone(const struct cluster_graph *g, uint32_t v)
+{
+    uint64_t sum = 0;
+    for (uint64_t k = g->first[v]; k < g->first[v + 1]; k++) sum += g->weight[k];
+    return -(double)sum;
+}
+
+/* Side 0 grows from `start`, by what makes the cut smallest, to the load aimed at. */
 static void grow(struct halves *h, uint32_t start)
 {
     struct cluster_heap *heap = &h->heap[0];
@@ -170,8 +179,9 @@ static void grow(struct halves *h, uint32_t start)
         h->side[v] = 0;
         for (uint64_t k = h->g->first[v]; k < h->g->first[v + 1]; k++) {
             uint32_t u = h->g->column[k];
-            if (h->side[u] == 1)
-                cluster_heap_set(heap, u, (cluster_heap_has(heap, u) ? heap->key[u] : 0) + (double)h->g->weight[k]);
+            if (h->side[u] == 0) continue;
+            double key = cluster_heap_has(heap, u) ? heap->key[u] : alone(h->g, u);
+            cluster_heap_set(heap, u, key + 2 * (double)h->g->weight[k]);
         }
     }
 }

@@ -93,6 +93,27 @@ void cluster_graph_free(struct cluster_graph *g)
     *g = (struct cluster_graph){0};
 }
 
+int cluster_graph_of(struct cluster_graph *g, const struct hark_matrix *m, bool directed)
+{
+    struct hark_graph plain;
+    int status = hark_graph_of(&plain, m);
+    if (status == 0) status = cluster_graph_view(g, &plain);
+    if (status < 0 || !directed) return status; /* the view's arrays are the graph's from now on */
+    g->out = malloc((g->first[g->n] + 1) * sizeof *g->out);
+    if (g->out == NULL) {
+        cluster_graph_free(g);
+        return -ENOMEM;
+    }
+    for (uint32_t v = 0; v < g->n; v++) {
+        uint64_t at = m->first[v];
+        for (uint64_t k = g->first[v]; k < g->first[v + 1]; k++) {
+            while (at < m->first[v + 1] && m->column[at] < g->column[k]) at++;
+            g->out[k] = at < m->first[v + 1] && m->column[at] == g->column[k] ? m->value[at] : 0;
+        }
+    }
+    return 0;
+}
+
 int cluster_graph_view(struct cluster_graph *to, const struct hark_graph *g)
 {
     *to = (struct cluster_graph){g->vertices, (uint64_t *)(uintptr_t)g->first, (uint32_t *)(uintptr_t)g->column,
