@@ -22,6 +22,7 @@ void cluster_search_free(struct cluster_search *x)
 /* ---- making one better */
 
 enum { ROUNDS_FAST = 2, ROUNDS_THOROUGH = 20, SMALL = 4096 };
+#define FAR_OFF 1.06
 
 /* Everything there is, on one level, until none of it helps. */
 static int refine(struct cluster_state *s, bool thorough, uint64_t seed)
@@ -56,7 +57,9 @@ static int down(struct cluster_search *x, const struct cluster_levels *l, uint32
         if (status < 0) break;
         uint64_t outside;
         if (i == 0) status = cluster_refine_bounds(&s, &outside);
-        if (status == 0) status = refine(&s, thorough && (i == 0 || i == l->count), seed);
+        if (status == 0) status = refine(&s, false, seed);
+        bool far = x->found && cluster_state_cost(&s) > x->cost * FAR_OFF; /* no labour is lost on those */
+        if (status == 0 && thorough && !far && (i == 0 || i == l->count)) status = refine(&s, true, seed);
         if (status == 0) status = cluster_state_number(&s, part);
         cluster_state_free(&s);
         if (i == 0 || status < 0) continue;
@@ -143,14 +146,52 @@ int cluster_search_paper(struct cluster_search *x)
     return status;
 }
 
-/* Algorithm 1 on the coarsest graph. */
+/* The better one of part and what has been found, on one graph. */
+static int refine_at(struct cluster_search *x, const struct cluster_graph *g, uint32_t *part, bool thorough, double *cost,
+    uint32_t *clusters)
+{
+    struct cluster_state s;
+    int status = cluster_state_make(&s, g, x->model, part);
+    if (status < 0) return status;
+    status = refine(&s, thorough, x->o->seed);
+    if (status == 0) status = cluster_state_number(&s, part);
+    *cost = cluster_state_cost(&s);
+    *clusters = s.count;
+    cluster_state_free(&s);
+    return status;
+}
+
+/* On the coarsest graph: Algorithm 1, and parts of about as many as it found; the best of them is in part. */
+static int begin_coarse(struct cluster_search *x, const struct cluster_graph *g, uint32_t *part)
+{
+    static const struct {
+        uint32_t times, of;
+    } tries[] = {{1, 2}, {3, 4}, {7, 8}, {9, 8}, {5, 4}, {3, 2}};
+    double cost, least;
+    uint32_t count, clusters, was = 0, *other = malloc(((size_t)g->n + 1) * sizeof *other);
+    int status = other ? cluster_algorithm1(g, x->model, x->o, part) : -ENOMEM;
+    if (status == 0) status = refine_at(x, g, part, false, &least, &count);
+    for (size_t i = 0; status == 0 && i < sizeof tries / sizeof tries[0]; i++) {
+        uint32_t k = (uint32_t)((uint64_t)count * tries[i].times / tries[i].of) + (tries[i].times > tries[i].of);
+        if (k < 2 || k > g->n / 2 || k == was || k == count) continue;
+        was = k;
+        status = cluster_cut_builtin(g, k, 0.1, x->o->seed, other);
+        if (status == 0) status = refine_at(x, g, other, false, &cost, &clusters);
+        if (status < 0 || cost >= least - CLUSTER_LESS) continue;
+        least = cost;
+        memcpy(part, other, (size_t)g->n * sizeof *part);
+    }
+    free(other);
+    return status;
+}
+
 static int from_coarsest(struct cluster_search *x, uint64_t seed)
 {
     struct cluster_levels *l = calloc(1, sizeof *l);
     uint32_t *part = malloc(((size_t)x->g->n + 1) * sizeof *part), until = coarsest(x->g->n);
     uint64_t load = cluster_graph_load(x->g);
     int status = l && part ? cluster_levels_make(l, x->g, NULL, until, load / until * 3 + 1, seed) : -ENOMEM;
-    if (status == 0) status = cluster_algorithm1(&l->graph[l->count], x->model, x->o, part);
+    if (status == 0) status = begin_coarse(x, &l->graph[l->count], part);
     if (status == 0) status = down(x, l, part, false, seed);
     if (status == 0) status = offer(x, part);
     if (l) cluster_levels_free(l);

@@ -37,6 +37,12 @@ double cluster_change(const struct cluster_state *s, int64_t logged, int64_t squ
 
 /* ---- the state */
 
+static int by_place(const void *a, const void *b) /* no two slots stand in one place */
+{
+    const struct cluster_placed *x = a, *y = b;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
 /* What is logged: of pairs of different slots, ordered only what goes to the later one. */
 static uint64_t count_logged(const struct cluster_state *s)
 {
@@ -63,8 +69,13 @@ int cluster_state_make(struct cluster_state *s, const struct cluster_graph *g, c
     s->empty = malloc(n * sizeof *s->empty);
     s->joined = calloc(n, sizeof *s->joined);
     s->touched = malloc(n * sizeof *s->touched);
-    if (g->out) s->place = malloc(n * sizeof *s->place), s->joined_out = calloc(n, sizeof *s->joined_out);
-    if (!s->part || !s->load || !s->members || !s->empty || !s->joined || !s->touched || (g->out && (!s->place || !s->joined_out))) {
+    if (g->out) {
+        s->place = malloc(n * sizeof *s->place);
+        s->joined_out = calloc(n, sizeof *s->joined_out);
+        s->along = malloc(n * sizeof *s->along);
+    }
+    bool ordered = s->place && s->joined_out && s->along;
+    if (!s->part || !s->load || !s->members || !s->empty || !s->joined || !s->touched || (g->out && !ordered)) {
         cluster_state_free(s);
         return -ENOMEM;
     }
@@ -93,30 +104,20 @@ void cluster_state_free(struct cluster_state *s)
     free(s->empty);
     free(s->joined);
     free(s->joined_out);
+    free(s->along);
     free(s->touched);
     *s = (struct cluster_state){0};
 }
 
-struct placed {
-    int64_t place;
-    uint32_t slot;
-};
-
-static int by_place(const void *a, const void *b) /* no two slots stand in one place */
-{
-    const struct placed *x = a, *y = b;
-    return x->place < y->place ? -1 : x->place > y->place;
-}
-
 int cluster_state_number(const struct cluster_state *s, uint32_t *part)
 {
-    struct placed *slot = malloc(((size_t)s->count + 1) * sizeof *slot);
+    struct cluster_placed *slot = malloc(((size_t)s->count + 1) * sizeof *slot);
     uint32_t *number = malloc(((size_t)s->slots + 1) * sizeof *number), count = 0;
     if (slot && number) {
         memset(number, 0xff, (size_t)s->slots * sizeof *number);
         for (uint32_t v = 0; v < s->g->n; v++) {
             if (number[s->part[v]] != NO_SLOT) continue;
-            slot[count] = (struct placed){s->place ? s->place[s->part[v]] : count, s->part[v]};
+            slot[count] = (struct cluster_placed){s->place ? s->place[s->part[v]] : count, s->part[v], 0, 0};
             number[s->part[v]] = count++;
         }
         qsort(slot, count, sizeof *slot, by_place);
@@ -136,6 +137,42 @@ uint32_t cluster_new_slot(const struct cluster_state *s)
 
 /* ---- moves */
 
+/* Many clusters, ordered: sums from either end, so that what is logged at a place takes no walk through all of them. */
+static void sum_up(struct cluster_state *s)
+{
+    s->summed = s->place && s->touches > 8;
+    if (!s->summed) return;
+    for (uint32_t i = 0; i < s->touches; i++)
+        s->along[i] = (struct cluster_placed){s->place[s->touched[i]], s->touched[i], 0, 0};
+    qsort(s->along, s->touches, sizeof *s->along, by_place);
+    uint64_t in = 0, out = 0;
+    for (uint32_t i = 0; i < s->touches; i++) {
+        uint32_t c = s->along[i].slot;
+        s->along[i].in = in;
+        in += s->joined[c] - s->joined_out[c];
+        out += s->joined_out[c];
+    }
+    s->all_out = out;
+    for (uint32_t i = 0; i < s->touches; i++) {
+        out -= s->joined_out[s->along[i].slot];
+        s->along[i].out = out;
+    }
+    s->all_in = in;
+}
+
+static uint64_t logged_between(const struct cluster_state *s, int64_t place)
+{
+    uint32_t low = 0, high = s->touches; /* the first that does not stand before it */
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (s->along[middle].place < place) low = middle + 1;
+        else high = middle;
+    }
+    uint64_t in = low < s->touches ? s->along[low].in : s->all_in;
+    if (low < s->touches && s->along[low].place == place) return in + s->along[low].out;
+    return in + (low ? s->along[low - 1].out : s->all_out);
+}
+
 static void look(struct cluster_state *s, uint32_t v)
 {
     const struct cluster_graph *g = s->g;
@@ -146,6 +183,7 @@ static void look(struct cluster_state *s, uint32_t v)
         s->joined[c] += g->weight[k];
         if (s->joined_out) s->joined_out[c] += g->out[k];
     }
+    sum_up(s);
 }
 
 static void look_away(struct cluster_state *s)
@@ -161,6 +199,7 @@ static void look_away(struct cluster_state *s)
 static uint64_t logged_at(const struct cluster_state *s, uint32_t own, int64_t place)
 {
     uint64_t sum = 0;
+    if (s->summed) return logged_between(s, place); /* of all of v's, only its own cluster can stand there */
     for (uint32_t i = 0; i < s->touches; i++) {
         uint32_t c = s->touched[i];
         if (c == own) continue;

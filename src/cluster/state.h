@@ -15,6 +15,12 @@ struct cluster_model {
     struct cluster_bounds bounds;
 };
 
+struct cluster_placed { /* a slot in the order, and what of a vertex's messages comes from slots before it, goes to slots behind it */
+    int64_t place;
+    uint32_t slot;
+    uint64_t in, out;
+};
+
 /* What clusters are: a slot for each, of which some may be empty. */
 struct cluster_state {
     const struct cluster_graph *g;
@@ -29,6 +35,9 @@ struct cluster_state {
     /* of one vertex to each slot, 0 between two looks */
     uint64_t *joined, *joined_out;
     uint32_t *touched, touches;
+    struct cluster_placed *along; /* touched, in their order, if there are many */
+    uint64_t all_in, all_out;
+    bool summed;
 };
 
 struct cluster_move {
