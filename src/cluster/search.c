@@ -167,8 +167,8 @@ static int begin_coarse(struct cluster_search *x, const struct cluster_graph *g,
     static const struct {
         uint32_t times, of;
     } tries[] = {{1, 2}, {3, 4}, {7, 8}, {9, 8}, {5, 4}, {3, 2}};
-    double cost, least;
-    uint32_t count, clusters, was = 0, *other = malloc(((size_t)g->n + 1) * sizeof *other);
+    double cost = 0, least = 0;
+    uint32_t count = 0, clusters = 0, was = 0, *other = malloc(((size_t)g->n + 1) * sizeof *other);
     int status = other ? cluster_algorithm1(g, x->model, x->o, part) : -ENOMEM;
     if (status == 0) status = refine_at(x, g, part, false, &least, &count);
     for (size_t i = 0; status == 0 && i < sizeof tries / sizeof tries[0]; i++) {
