@@ -22,6 +22,8 @@ bench-sim: all
 bench-papers: all
 	bench/papers/hydee-table1.sh $(BUILD)/src/cli/hark $(MATRICES)
 	bench/papers/sendet-clusters.sh $(BUILD)/src/cli/hark $(MATRICES)
+	ninja -C $(BUILD) bench/objects
+	bench/papers/teams-balance.sh $(BUILD)/src/cli/hark $(BUILD)/bench/objects $(BUILD)/lbtest.svg
 bench-partition: all
 	ninja -C $(BUILD) bench/bench-partition
 	$(BUILD)/bench/bench-partition $(or $(DATA),test/data/patterns)
