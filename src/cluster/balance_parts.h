@@ -49,8 +49,8 @@ void balance_smooth(struct balance *w, const struct balance_share *s);
 void balance_by_team(const struct balance *w, const uint32_t *team, uint32_t *object, uint32_t *first);
 /* The graph is cut into teams. Status as of hark_balance. */
 int balance_cut(const struct balance *w, uint32_t slack, uint64_t seed, uint32_t *team);
-/* How many cuts are worth their time. */
-uint32_t balance_cuts(const struct balance *w);
+/* How many cuts are worth their time: so many places of the graph, but two cuts and at most 32. */
+uint32_t balance_cuts(const struct balance *w, uint64_t worth);
 /* No limit is below what greedy without teams would come to. */
 void balance_greedy_limit(struct balance *w);
 uint64_t balance_logged(const struct balance *w, const uint32_t *team);

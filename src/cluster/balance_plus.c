@@ -1,7 +1,7 @@
 /* balance_plus.c: team+: the bytes that are logged and the objects that move, with no PE beyond the limit.
  *
- * Maps are made from the teams as they are and from several cuts of the graph, whose parts are named after the teams that
- * most of their objects are in. In each, objects move between teams while that makes the cost (bytes logged, and `move`
+ * Maps are made from the teams as they are, from those that team comes to, and from several cuts of the graph; parts are named
+ * after the teams that most of their objects are in. In all but team's, objects move between teams while that makes the cost (bytes logged, and `move`
  * for each object in another place than now) less: first with teams that may be fuller than they are to be, then with less
  * and less of that, and what is too much goes where it costs least. Inside a team objects stay where they are as far as no
  * PE is beyond the limit. Of the maps the one whose fullest PE is lowest is taken; of those within the limit, the
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUTS = 8, PASSES = 8 };
+enum { PASSES = 8 };
 
 struct option { /* an object that may move */
     double key;
@@ -237,7 +237,6 @@ static int candidate(struct plus *p)
     struct balance *w = p->w;
     const struct balance_share all = {0, w->pes, w->objects, w->order};
     uint64_t cost = 0;
-    improve_teams(p);
     balance_by_team(w, p->team, p->object, p->first);
     for (uint32_t t = 0; t < w->teams; t++) {
         const struct balance_share s = {t * w->size, w->size, p->first[t + 1] - p->first[t], p->object + p->first[t]};
@@ -331,11 +330,18 @@ static int candidates(struct plus *p)
     struct balance *w = p->w;
     for (uint32_t i = 0; i < w->objects; i++)
         p->team[i] = home(p, i);
+    improve_teams(p);
     int status = candidate(p);
-    uint32_t count = balance_cuts(w) < CUTS ? balance_cuts(w) : CUTS;
+    if (status == 0) status = balance_team(w); /* and the limit is that of greedy */
+    for (uint32_t i = 0; i < w->objects; i++)
+        p->team[i] = w->pe[i] / w->size;
+    if (status == 0) status = rename_parts(p);
+    if (status == 0) status = candidate(p);
+    uint32_t count = balance_cuts(w, 200000); /* improving them takes longer than the cuts */
     for (uint32_t k = 0; k < count && status == 0; k++) {
         status = balance_cut(w, w->asked->slack << (k % 3 == 2), w->asked->seed + k, p->team);
         if (status == 0) status = rename_parts(p);
+        if (status == 0) improve_teams(p);
         if (status == 0) status = candidate(p);
     }
     if (status < 0) return status;

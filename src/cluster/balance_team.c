@@ -20,10 +20,10 @@ int balance_cut(const struct balance *w, uint32_t slack, uint64_t seed, uint32_t
     return hark_graph_cut(&g, parts, (double)slack / 1000.0, seed, w->asked->backend, team);
 }
 
-uint32_t balance_cuts(const struct balance *w)
+uint32_t balance_cuts(const struct balance *w, uint64_t worth)
 {
     enum { MOST = 32 };
-    uint64_t cuts = 2 + 2000000 / (w->objects + w->graph->first[w->objects]);
+    uint64_t cuts = 2 + worth / (w->objects + w->graph->first[w->objects]);
     if (w->teams == 1) return 1;
     return cuts < MOST ? (uint32_t)cuts : MOST;
 }
@@ -70,7 +70,7 @@ static uint64_t spread(struct balance *w, const struct cut *c)
 static int cuts(struct balance *w, const struct cut *c)
 {
     uint64_t best_most = UINT64_MAX, best_logged = 0;
-    for (uint32_t k = 0, count = balance_cuts(w); k < count && best_most > w->limit; k++) {
+    for (uint32_t k = 0, count = balance_cuts(w, 2000000); k < count && best_most > w->limit; k++) {
         /* teams that are less equal are cut better, and may fit together better: every third cut has twice the slack */
         int status = balance_cut(w, w->asked->slack << (k % 3 == 2), w->asked->seed + k, c->team);
         if (status < 0) return status;
