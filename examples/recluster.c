@@ -1,7 +1,8 @@
 /* recluster.c: who belongs together, from the library: a runtime that has recorded what its processes send each other, and at a
  * checkpoint changes its clusters.
  * Run ./recluster [MATRIX.mtx[.gz] [K]] >clusters: it begins with K blocks of ranks; what comes out is a file for
- * hark run --clusters. Without a matrix: 64 processes in a grid that send ten times as much down their columns as along their rows.
+ * hark run --clusters. Without a matrix: 64 processes in a grid that send ten times as much down their columns as along their
+ * rows.
  */
 #include <hark/cluster.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * one team; and all PEs are to have as much to do. The graph is of hark_graph_of in cluster.h: vertices are objects,
  * with their loads; the weight of an edge is what the two send each other, in bytes.
  *
- * Loads are whole numbers (ns, us, ...), and whole numbers decide: the same input gives the same map everywhere. Of
- * equals the lowest object, PE or team is taken.
+ * Loads are whole numbers (ns, us, ...). The same input and seed give the same map in every run and with every compiler;
+ * of equals the lowest object, PE or team is taken.
  */
 #ifndef HARK_BALANCE_H
 #define HARK_BALANCE_H

@@ -12,7 +12,8 @@
 #include "../runtime/process.h"
 #include "../runtime/supervisor.h"
 
-static const char usage[] = "usage: hark run|check|replay|sim|partition|balance|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
+static const char usage[] =
+    "usage: hark run|check|replay|sim|partition|balance|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
 
 static int help(int argc, char **argv)
 {
@@ -85,7 +86,9 @@ int main(int argc, char **argv)
         {HARK_RECOVERY_ARGUMENT, recovery}};
     for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
         if (strcmp(argv[1], table[i].word) == 0) return table[i].main(argc - 1, argv + 1);
-    if (argc > 1) fprintf(stderr, "hark: expected run, check, replay, sim, partition, balance, trace, help or --version, found \"%s\"\n", argv[1]);
+    if (argc > 1)
+        fprintf(stderr,
+            "hark: expected run, check, replay, sim, partition, balance, trace, help or --version, found \"%s\"\n", argv[1]);
     else fputs(usage, stderr);
     return 2;
 }

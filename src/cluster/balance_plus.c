@@ -1,11 +1,11 @@
 /* balance_plus.c: team+: the bytes that are logged and the objects that move, with no PE beyond the limit.
  *
  * Maps are made from the teams as they are, from those that team comes to, and from several cuts of the graph; parts are named
- * after the teams that most of their objects are in. In all but team's, objects move between teams while that makes the cost (bytes logged, and `move`
- * for each object in another place than now) less: first with teams that may be fuller than they are to be, then with less
- * and less of that, and what is too much goes where it costs least. Inside a team objects stay where they are as far as no
- * PE is beyond the limit. Of the maps the one whose fullest PE is lowest is taken; of those within the limit, the
- * one that costs least. */
+ * after the teams that most of their objects are in. In all but team's, objects move between teams while that makes the cost
+ * (bytes logged, and `move` for each object in another place than now) less: first with teams that may be fuller than they are
+ * to be, then with less and less of that, and what is too much goes where it costs least. Inside a team objects stay where
+ * they are as far as no PE is beyond the limit. Of the maps the one whose fullest PE is lowest is taken; of those within the
+ * limit, the one that costs least. */
 #include "balance_parts.h"
 
 #include <errno.h>
@@ -61,7 +61,8 @@ static int64_t cost_of(const struct plus *p, uint32_t object, uint32_t to)
     return (int64_t)p->to[from] - (int64_t)p->to[to] + (from == at ? move : 0) - (to == at ? move : 0);
 }
 
-static void if_cheaper(const struct plus *p, uint32_t object, uint32_t to, uint64_t limit, uint32_t *best, int64_t *cost)
+static void if_cheaper(
+    const struct plus *p, uint32_t object, uint32_t to, uint64_t limit, uint32_t *best, int64_t *cost)
 {
     if (to == p->team[object] || p->sum[to] + p->w->load[object] > limit) return;
     int64_t c = cost_of(p, object, to);
