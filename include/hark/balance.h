@@ -34,16 +34,16 @@ struct hark_balance {
     uint32_t pes, teams;            /* PE p is in team p / (pes / teams); teams divides pes */
     enum hark_balance_strategy strategy;
     enum hark_cut_backend backend; /* that cuts the graph, for team and team+ */
-    uint32_t slack;                /* thousandths of the mean load that a PE (refine, team+), a team (team) may have beyond it */
+    uint32_t slack;                /* thousandths of the mean that a PE (refine, team+) or team (team) may have beyond */
     uint64_t move;                 /* team+: an object that moves costs as much as so many bytes that are logged */
     uint64_t seed;                 /* of the cut */
 };
 
 /* now[i]: the PE that object i is on; NULL: blocks of objects. Writes pe[i], where it is to be; may be `now` itself.
- * 0; -EINVAL: no objects, no PEs, more teams than PEs, teams of different sizes, a PE of `now` that there is not, loads
- * beyond HARK_BALANCE_LOAD, sums of them or of bytes beyond HARK_GRAPH_MOST, slack beyond 1000; -ENOMEM; of the cut:
- * -ENOTSUP, the backend is not built in, -EOVERFLOW, the graph is larger than it takes. pe is unchanged unless 0 is
- * returned. */
+ * 0; -EINVAL: no objects, no PEs, more teams than PEs, teams of different sizes, a PE of `now` that there is not, loads or a
+ * move beyond HARK_BALANCE_LOAD, sums of loads, of bytes or of all moves beyond HARK_GRAPH_MOST, slack beyond 1000;
+ * -ENOMEM; of the cut: -ENOTSUP, the backend is not built in, -EOVERFLOW, the graph is larger than it takes. pe is
+ * unchanged unless 0 is returned. */
 int hark_balance(const struct hark_balance *b, const uint32_t *now, uint32_t *pe);
 
 /* Contiguous blocks of objects, as equal in number as can be. */

@@ -201,7 +201,7 @@ static int said(const struct work *w, int status)
 {
     if (status == -ENOMEM) return no_memory();
     if (status == -EOVERFLOW) return bad("%s: the graph is larger than %s takes", w->a->matrix, w->a->backend);
-    return status ? bad("%s: expected sums of loads and of bytes up to 2^60", w->a->loads) : 0;
+    return status ? bad("%s: expected sums of loads, of bytes and of moves up to 2^60", w->a->loads) : 0;
 }
 
 static void take_column(struct work *w, uint32_t column)

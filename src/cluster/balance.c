@@ -29,8 +29,9 @@ static bool map_ok(const struct hark_balance *b, const uint32_t *pe)
 
 static bool asked_ok(const struct hark_balance *b)
 {
-    return b->graph->vertices && b->pes && b->teams && b->pes % b->teams == 0 && b->slack <= 1000 &&
-           b->move <= HARK_BALANCE_LOAD && (uint32_t)b->strategy <= HARK_BALANCE_TEAM_PLUS && graph_ok(b->graph);
+    if (b->graph->vertices == 0 || b->pes == 0 || b->teams == 0 || b->pes % b->teams || b->slack > 1000) return false;
+    if (b->move > HARK_BALANCE_LOAD || b->move > HARK_GRAPH_MOST / b->graph->vertices) return false;
+    return (uint32_t)b->strategy <= HARK_BALANCE_TEAM_PLUS && graph_ok(b->graph);
 }
 
 void hark_balance_blocks(uint32_t objects, uint32_t pes, uint32_t *pe)

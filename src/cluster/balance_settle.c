@@ -149,6 +149,7 @@ static void cheaper_all(struct settle *s)
     const struct balance *w = s->w;
     const struct balance_share all = {0, w->pes, w->objects, w->order};
     uint64_t places = w->graph->first[w->objects], bound = balance_most(w, &all);
+    if (w->objects > 10000) return; /* not one pass then */
     uint64_t passes = 50000000 / (w->objects * (2 * (uint64_t)w->objects + w->pes + places));
     if (bound < w->limit) bound = w->limit;
     for (bool more = true; more && passes > 0; passes--) {
@@ -162,6 +163,7 @@ static void settle_all(struct settle *s)
 {
     const struct balance *w = s->w;
     uint64_t places = w->graph->first[w->objects], each = 1 + (uint64_t)w->objects / w->pes;
+    if (w->objects > 50000000) return; /* not one round then */
     uint64_t rounds = 50000000 / ((w->objects + (uint64_t)w->pes) * each + places + 1);
     while (rounds-- > 0 && settle_once(s))
         ;

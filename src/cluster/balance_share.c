@@ -237,7 +237,7 @@ static bool smooth_once(struct balance *w, const struct balance_share *s)
 
 void balance_smooth(struct balance *w, const struct balance_share *s)
 {
-    uint32_t rounds = 8 + 20000000 / (s->objects + s->pes); /* each looks at all objects */
+    uint64_t rounds = 8 + 20000000 / ((uint64_t)s->objects + s->pes); /* each looks at all objects */
     while (rounds-- > 0 && smooth_once(w, s))
         ;
 }

@@ -406,6 +406,22 @@ static void bad_arguments(void **state)
         assert_int_equal(pe[i], 7);
 }
 
+/* All objects may move, and the sum is to be a number. */
+static void moves_that_are_too_dear(void **state)
+{
+    (void)state;
+    enum { OBJECTS = 200 };
+    static const uint64_t first[OBJECTS + 1];
+    uint32_t column, pe[OBJECTS];
+    uint64_t weight;
+    const struct hark_graph g = {OBJECTS, first, &column, &weight, NULL};
+    struct hark_balance b = {.graph = &g, .pes = 4, .teams = 2, .strategy = HARK_BALANCE_TEAM_PLUS};
+    b.move = HARK_GRAPH_MOST / OBJECTS + 1;
+    assert_int_equal(hark_balance(&b, NULL, pe), -EINVAL);
+    b.move--;
+    assert_int_equal(hark_balance(&b, NULL, pe), 0);
+}
+
 static void backends_that_are_not_there(void **state)
 {
     (void)state;
@@ -488,6 +504,7 @@ int main(void)
         cmocka_unit_test(moves_have_their_price), cmocka_unit_test(team_plus_leaves_the_best),
         cmocka_unit_test(every_map_is_one), cmocka_unit_test(greedy_is_near_the_optimum),
         cmocka_unit_test(maps_are_the_same_everywhere), cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(moves_that_are_too_dear),
         cmocka_unit_test(backends_that_are_not_there), cmocka_unit_test(good_tables), cmocka_unit_test(bad_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
