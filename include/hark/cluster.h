@@ -61,7 +61,7 @@ void hark_graph_free(struct hark_graph *g);
 enum hark_cut_backend {
     HARK_CUT_BUILTIN,        /* multilevel recursive bisection of our own */
     HARK_CUT_SCOTCH,         /* where hark was built with it, so METIS */
-    HARK_CUT_METIS,          /* its k-way method */
+    HARK_CUT_METIS,          /* its k-way method; fewer than 4 vertices a part are cut by our own */
     HARK_CUT_METIS_RECURSIVE /* its recursive bisection */
 };
 

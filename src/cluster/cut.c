@@ -36,9 +36,14 @@ unsigned cluster_scale(const uint64_t *value, uint64_t count, uint64_t most)
     }
 }
 
+/* METIS prints on stdout when a part that it is to bisect has become empty, which it is close to with few vertices a part. */
+enum { METIS_LEAST = 4 };
+
 int cluster_cut(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, enum hark_cut_backend backend,
     uint32_t *part)
 {
+    bool metis = backend == HARK_CUT_METIS || backend == HARK_CUT_METIS_RECURSIVE;
+    if (metis && g->n / parts < METIS_LEAST) backend = HARK_CUT_BUILTIN;
     switch (backend) {
     case HARK_CUT_BUILTIN: return cluster_cut_builtin(g, parts, slack, seed, part);
     case HARK_CUT_SCOTCH: return cluster_cut_scotch(g, parts, slack, seed, part);
