@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench bench-papers bench-sim coverage errata fuzz kill-matrix memory mutants verify soak install clean setup
+.PHONY: all demo check bench bench-papers bench-partition bench-sim coverage errata fuzz kill-matrix memory mutants verify soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -22,6 +22,11 @@ bench-sim: all
 bench-papers: all
 	bench/papers/hydee-table1.sh $(BUILD)/src/cli/hark $(MATRICES)
 	bench/papers/sendet-clusters.sh $(BUILD)/src/cli/hark $(MATRICES)
+	ninja -C $(BUILD) bench/objects
+	bench/papers/teams-balance.sh $(BUILD)/src/cli/hark $(BUILD)/bench/objects $(BUILD)/lbtest.svg
+bench-partition: all
+	ninja -C $(BUILD) bench/bench-partition
+	$(BUILD)/bench/bench-partition $(or $(DATA),test/data/patterns)
 coverage:
 	@BUILD=$(BUILD) .ci/coverage
 fuzz: setup

@@ -106,6 +106,7 @@ static inline int hark_sendet_arrive(struct hark_sendet *s, const struct hark_he
     }
     hark_accept(p, &s->ends, &c->channel, h, fx);
     if (fx->at[fx->count - 1].type != HARK_HANDUP) return HARK_OK;
+    fx->at[fx->count - 1].fact = hark_get64(b + 16) < s->epoch; /* the sender is going to log it */
     c->recv_digest = hark_get64(b + 8);
     if (hark_sendet_inter(c)) {
         hark_trail_add(p, &s->pool, &c->rpp, h->ssn, hark_get64(b), hark_get64(b + 16), s->epoch);

@@ -3,14 +3,17 @@
 #include <string.h>
 
 #include "hark/hark.h"
+#include "balance.h"
 #include "check.h"
+#include "partition.h"
 #include "run.h"
 #include "sim.h"
 #include "trace.h"
 #include "../runtime/process.h"
 #include "../runtime/supervisor.h"
 
-static const char usage[] = "usage: hark run|check|replay|sim|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
+static const char usage[] =
+    "usage: hark run|check|replay|sim|partition|balance|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
 
 static int help(int argc, char **argv)
 {
@@ -20,6 +23,8 @@ static int help(int argc, char **argv)
               "  check  explore every interleaving of a small program and its failures\n"
               "  replay make the steps of a schedule, one by one\n"
               "  sim    simulate many processes on one machine, and failures of them\n"
+              "  partition find who belongs together, for protocols that log between clusters\n"
+              "  balance  which processing element each object of a program is to run on\n"
               "  trace  draw the space-time diagram of a traced run\n",
             stdout);
         return 0;
@@ -40,11 +45,19 @@ static int help(int argc, char **argv)
         hark_cli_sim_help();
         return 0;
     }
+    if (strcmp(argv[1], "partition") == 0) {
+        hark_cli_partition_help();
+        return 0;
+    }
+    if (strcmp(argv[1], "balance") == 0) {
+        hark_cli_balance_help();
+        return 0;
+    }
     if (strcmp(argv[1], "trace") == 0) {
         char *const trace[] = {argv[1], (char[]){"--help"}, NULL};
         return hark_cli_trace(2, (char **)(uintptr_t)trace);
     }
-    fprintf(stderr, "hark help: expected run, check, replay, sim or trace, found \"%s\"\n", argv[1]);
+    fprintf(stderr, "hark help: expected run, check, replay, sim, partition, balance or trace, found \"%s\"\n", argv[1]);
     return 2;
 }
 
@@ -67,12 +80,15 @@ static int recovery(int argc, char **argv)
 int main(int argc, char **argv)
 {
     static const struct { const char *word; int (*main)(int argc, char **argv); } table[] = {{"run", hark_cli_run},
-        {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"sim", hark_cli_sim}, {"trace", hark_cli_trace}, {"help", help},
+        {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"sim", hark_cli_sim},
+        {"partition", hark_cli_partition}, {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"help", help},
         {"--help", help}, {"-h", help}, {"--version", version},
         {HARK_RECOVERY_ARGUMENT, recovery}};
     for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
         if (strcmp(argv[1], table[i].word) == 0) return table[i].main(argc - 1, argv + 1);
-    if (argc > 1) fprintf(stderr, "hark: expected run, check, replay, sim, trace, help or --version, found \"%s\"\n", argv[1]);
+    if (argc > 1)
+        fprintf(stderr,
+            "hark: expected run, check, replay, sim, partition, balance, trace, help or --version, found \"%s\"\n", argv[1]);
     else fputs(usage, stderr);
     return 2;
 }

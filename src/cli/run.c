@@ -15,6 +15,7 @@
 #include "hark/registry.h"
 #include "../runtime/supervisor.h"
 #include "../runtime/transports.h"
+#include "advice.h"
 #include "values.h"
 
 #define RANKS_MAX       65536u
@@ -27,6 +28,7 @@
 struct arguments {
     struct hark_run_options o;
     const char *clusters;
+    struct hark_cli_advice advice;
     struct hark_kill *kill;
     uint64_t seed;
     uint32_t chaos; /* random kills asked for */
@@ -61,7 +63,8 @@ void hark_cli_run_help(void)
           "and only those go back that must.\n\n"
           "  -n N                    processes (8)\n"
           "  --protocol P            how failures are survived (hydee); none: not at all\n"
-          "  --clusters FILE|K|auto  which ranks go back together: a file, K blocks, or as many blocks as seems good (auto)\n"
+          "  --clusters FILE|K|auto  which ranks go back together: a file, K blocks, or as many blocks as seems good\n"
+          "                          (auto): then at the end it says who should be together, from what was sent\n"
           "  --transport T           what carries messages (shm)\n"
           "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); daly:MTBF: what loses least\n"
           "                          when the job has a failure every MTBF on average: daly:2h\n"
@@ -75,6 +78,7 @@ void hark_cli_run_help(void)
           "  --chaos SEED[:COUNT]    kill COUNT times (1), where SEED says\n"
           "  --trace FILE            write what happened, for `hark trace`\n"
           "  --json FILE             write the figures\n"
+          "  --write-matrix FILE     write what processes sent to each other, for `hark partition` and `hark sim`\n"
           "  --exact-gate            hydee: recovery waits by exact dependencies, for programs whose receives vary\n"
           "  --team-lost             team: a whole team may be lost at once, not only one process of it\n"
           "  --no-digest             do not compare what is sent again with what was sent\n"
@@ -207,14 +211,14 @@ static int chaos(struct arguments *a, const char *text)
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
-enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, OPTION, KILL, CHAOS, TRACE, JSON,
+enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, OPTION, KILL, CHAOS, TRACE, JSON, MATRIX,
     EXACT_GATE, TEAM_LOST, NO_DIGEST, VERBOSE };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
     {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
     {"resume", 0, NULL, RESUME}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
     {"copies", 1, NULL, COPIES}, {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
-    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"exact-gate", 0, NULL, EXACT_GATE}, {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
+    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX}, {"exact-gate", 0, NULL, EXACT_GATE}, {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -236,6 +240,7 @@ static int option(struct arguments *a, int c, const char *word)
     case CHAOS: return chaos(a, optarg);
     case TRACE: a->o.trace = optarg; return 0;
     case JSON: a->o.json = optarg; return 0;
+    case MATRIX: a->advice.matrix = optarg; return 0;
     case EXACT_GATE: a->o.exact_gate = true; return 0;
     case TEAM_LOST: a->o.team_lost = true; return 0;
     case NO_DIGEST: a->o.digest = false; return 0;
@@ -408,6 +413,22 @@ static int set_option(struct arguments *a, const char *text)
     return 0;
 }
 
+/* The file is tried at once: better now than at the end of a long run. */
+static int advise(struct arguments *a)
+{
+    if (a->clusters && strcmp(a->clusters, "auto") == 0 && a->o.protocol->rolls == HARK_ROLLS_GROUP) a->advice.used = &a->o.clusters;
+    a->advice.store = a->o.store;
+    if (a->advice.matrix) {
+        FILE *f = fopen(a->advice.matrix, "ae");
+        if (f == NULL) return bad("cannot write %s: %s", a->advice.matrix, strerror(errno));
+        fclose(f);
+    }
+    if (a->advice.used == NULL && a->advice.matrix == NULL) return 0;
+    a->o.advise = hark_cli_advise;
+    a->o.self = &a->advice;
+    return 0;
+}
+
 static int complete(struct arguments *a)
 {
     if (*a->program == NULL || **a->program == 0)
@@ -426,6 +447,7 @@ static int complete(struct arguments *a)
     int status = find_program(*a->program);
     if (status == 0) status = clusters(a);
     if (status == 0) status = kills(a);
+    if (status == 0) status = advise(a);
     for (uint32_t i = 0; status == 0 && i < a->option_count; i++) status = set_option(a, a->option[i]);
     return status;
 }

@@ -33,6 +33,8 @@ void hark_cli_sim_help(void)
         "  --iterations I        of the pattern (10)\n"
         "  --bytes SIZE          of a message of a pattern (8K)\n"
         "  --degree D --cells C --atoms A --planes P   of patterns (4, 4, 300, 16; openatom: C is 16)\n"
+        "  --away X,Y,Z          leanmd: how far the cells of a pair are apart at most (1,1,1)\n"
+        "  --branches K          of trees: children that each has at most; 0: binomial trees (0)\n"
         "  --protocol P          (hydee)\n"
         "  --clusters K|FILE     so many blocks of ranks, or a line of ranks and ranges for each (the square root of "
         "the ranks)\n"
@@ -114,6 +116,19 @@ static bool picoseconds(const char *text, uint64_t *ps)
     return *end == 0;
 }
 
+/* X,Y,Z. */
+static int add_away(uint32_t away[3], const char *text)
+{
+    const char *end = text;
+    uint64_t n[3];
+    for (int i = 0; i < 3; i++)
+        if (!hark_cli_number(end, UINT32_MAX, &n[i], &end) || *end++ != (i < 2 ? ',' : 0))
+            return bad("--away: expected three numbers such as 2,2,1, found \"%s\"", text);
+    for (int i = 0; i < 3; i++)
+        away[i] = (uint32_t)n[i];
+    return 0;
+}
+
 /* RANK@ITERATION, recovery@FRAME. */
 static int add_fail(struct arguments *a, const char *text)
 {
@@ -139,7 +154,7 @@ static int add_fail(struct arguments *a, const char *text)
 /* ---- options
  * ---------------------------------------------------------------------------------------------------------- */
 
-enum what { TEXT, NUMBER, TIME, SIZE, FAIL, RATE, FLAG, HELP };
+enum what { TEXT, NUMBER, TIME, SIZE, FAIL, AWAY, RATE, FLAG, HELP };
 
 struct option_of {
     const char *name;
@@ -173,12 +188,13 @@ static int take(struct arguments *a, const struct option_of *o, const char *text
             return bad("--%s: expected ns a byte such as 0.25, found \"%s\"", o->name, text);
         return 0;
     case FAIL: return add_fail(a, text);
+    case AWAY: return add_away(o->to, text);
     case FLAG: *(uint32_t *)o->to |= (uint32_t)o->most; return 0;
     default: hark_cli_sim_help(); return -1;
     }
 }
 
-enum { OPTIONS = 38 };
+enum { OPTIONS = 40 };
 
 /* 0: go on; 2: said why not; -1: help was asked for and given. */
 static int parse(int argc, char **argv, struct arguments *a)
@@ -190,7 +206,8 @@ static int parse(int argc, char **argv, struct arguments *a)
         {"ranks", NUMBER, &p->ranks, 1, UINT32_C(1) << 28}, {"iterations", NUMBER, &s->iterations, 1, 1000000000},
         {"bytes", SIZE, &p->bytes, 0, bytes}, {"degree", NUMBER, &p->degree, 1, 1000000},
         {"cells", NUMBER, &p->cells, 1, UINT32_C(1) << 28}, {"atoms", NUMBER, &p->atoms, 1, 1000000000},
-        {"planes", NUMBER, &p->planes, 1, 1000000}, {"protocol", TEXT, &a->protocol, 0, 0},
+        {"planes", NUMBER, &p->planes, 1, 1000000}, {"away", AWAY, p->away, 0, 0},
+        {"branches", NUMBER, &p->branches, 0, 255}, {"protocol", TEXT, &a->protocol, 0, 0},
         {"clusters", TEXT, &a->clusters, 0, 0}, {"checkpoint-every", NUMBER, &s->every, 0, 1000000000},
         {"generations", NUMBER, &s->generations, 1, 8}, {"copies", NUMBER, &s->copies, 1, 8},
         {"exact-gate", FLAG, &s->flags, 0, HARK_EXACT_GATE}, {"digest", FLAG, &s->flags, 0, HARK_DIGEST},
@@ -327,7 +344,7 @@ static int simulate(struct arguments *a, const struct sim_pattern *p, const stru
 {
     struct sim_result r;
     char error[SIM_ERROR * 4];
-    bool groups = a->sim.protocol->rolls == HARK_ROLLS_GROUP;
+    bool groups = a->sim.protocol->rolls == HARK_ROLLS_GROUP || a->sim.protocol->rolls == HARK_ROLLS_LINE;
     struct sim_words w = {a->sim.protocol->name, a->pattern.name, p->ranks, groups ? c->count : 1, &a->sim};
     a->sim.pattern = p;
     a->sim.clusters = c;
@@ -378,7 +395,7 @@ int hark_cli_sim(int argc, char **argv)
             .restart = 10000000,
             .service = 10000,
             .seed = 1},
-        .pattern = {.bytes = 8192, .degree = 4, .atoms = 300, .planes = 16}};
+        .pattern = {.bytes = 8192, .degree = 4, .atoms = 300, .planes = 16, .away = {1, 1, 1}}};
     struct sim_pattern pattern;
     char error[SIM_ERROR];
     int status = parse(argc, argv, &a);
@@ -386,8 +403,6 @@ int hark_cli_sim(int argc, char **argv)
         a.sim.protocol = hark_protocol_named(a.protocol);
         if (a.sim.protocol == NULL || strcmp(a.protocol, "recovery") == 0)
             status = bad("--protocol: no protocol is named \"%s\"", a.protocol);
-        else if (a.sim.protocol->rolls == HARK_ROLLS_LINE)
-            status = bad("--protocol: recovery lines can not be simulated yet, found \"%s\"", a.protocol);
     }
     if (status == 0) {
         if (a.pattern.cells == 0) a.pattern.cells = strcmp(a.pattern.name, "openatom") == 0 ? 16 : 4;

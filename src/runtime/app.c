@@ -202,6 +202,8 @@ int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
     int status = hark_driver_send(P.driver, (uint32_t)to, ctx, tag, data, length);
     if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
     if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    if (P.traffic)
+        atomic_store_explicit(&P.traffic[to], atomic_load_explicit(&P.traffic[to], memory_order_relaxed) + length, memory_order_relaxed);
     return HARK_A_OK;
 }
 

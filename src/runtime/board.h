@@ -36,6 +36,18 @@ struct hark_board {
     struct hark_board_slot slot[]; /* ranks + 1: the last is the recovery process's */
 };
 #define HARK_BOARD_MAGIC 0x64726f62u
-#define HARK_BOARD_BYTES(ranks) (sizeof(struct hark_board) + ((uint64_t)(ranks) + 1) * sizeof(struct hark_board_slot))
+
+/* With `traffic` there is behind the slots a row for each rank: bytes that its application sent to each other one. What is
+ * never written needs no memory. */
+static inline uint64_t hark_board_bytes(uint32_t ranks, uint32_t traffic)
+{
+    uint64_t n = ranks, slots = sizeof(struct hark_board) + (n + 1) * sizeof(struct hark_board_slot);
+    return traffic ? slots + n * n * sizeof(uint64_t) : slots;
+}
+
+static inline _Atomic uint64_t *hark_board_traffic(struct hark_board *b, uint32_t rank)
+{
+    return (_Atomic uint64_t *)(void *)(b->slot + b->ranks + 1) + (uint64_t)rank * b->ranks;
+}
 
 #endif

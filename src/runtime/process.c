@@ -431,10 +431,11 @@ static void setup_take(const char *control)
 
 static void board_open(void)
 {
-    uint64_t bytes = HARK_BOARD_BYTES(P.setup.ranks);
+    uint64_t bytes = hark_board_bytes(P.setup.ranks, P.setup.traffic);
     if (P.setup.board < 0) P.board = calloc(1, bytes);
     else P.board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, P.setup.board, 0);
     if (P.board == NULL || P.board == MAP_FAILED) hark_process_fatal("the board: %s", strerror(errno));
+    if (P.setup.traffic && P.setup.rank != UINT32_MAX) P.traffic = hark_board_traffic(P.board, P.setup.rank);
     P.slot = &P.board->slot[P.setup.rank == UINT32_MAX ? P.setup.ranks : P.setup.rank];
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed); /* the incarnation before may have slept */
 }
@@ -587,7 +588,7 @@ void hark_process_close(void)
     if (P.setup.store_fd >= 0) close(P.setup.store_fd);
     hark_rollback_forget();
     if (P.setup.board < 0) free(P.board);
-    else munmap(P.board, HARK_BOARD_BYTES(P.setup.ranks));
+    else munmap(P.board, hark_board_bytes(P.setup.ranks, P.setup.traffic));
     if (P.control < 0) sweep_alone();
     hark_setup_free(&P.setup);
 }

@@ -29,6 +29,7 @@ struct hark_process {
     const struct hark_protocol *protocol;
     struct hark_board *board;
     struct hark_board_slot *slot;
+    _Atomic uint64_t *traffic; /* NULL, or bytes to each rank, on the board */
     struct hark_trace_writer *trace;
     uint64_t phase; /* of the process, as the trace shows it */
     pthread_t reader;

@@ -270,11 +270,14 @@ int hark_supervise(const struct hark_run_options *options)
     int status = make_children(&s) ? hark_sup_job_open(&s) : 1;
     bool opened = status == 0;
     if (opened) s.exit = status = run(&s);
+    if (opened && status == 0 && options->advise)
+        s.advice = options->advise(options->self, (const uint64_t *)(void *)hark_board_traffic(s.board, 0), options->ranks);
     if (opened && hark_sup_close_trace(&s) < 0 && status == 0) s.exit = status = 1;
     if (opened && options->json && hark_sup_json(&s) < 0 && status == 0) status = 1;
     hark_sup_job_close(&s);
     for (uint32_t i = 0; i < s.recoveries; i++) free(s.recovery[i].rolled);
     free(s.recovery);
+    free(s.advice);
     free(s.failure);
     free_children(&s);
     sigaction(SIGPIPE, &before, NULL);

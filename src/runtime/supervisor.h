@@ -35,6 +35,10 @@ struct hark_run_options {
     bool resume, digest, exact_gate, team_lost, verbose;
     const struct hark_kill *kill; /* any order */
     uint32_t kills;
+    /* NULL, or told at the end of a job that ended well what the application of each rank i sent to each rank k,
+     * bytes[i * ranks + k]: what was executed again counts again. Returns an object for the JSON, to be freed, or NULL. */
+    char *(*advise)(void *self, const uint64_t *bytes, uint32_t ranks);
+    void *self;
 };
 
 #define HARK_RECOVERY_ARGUMENT "--recovery-process"

@@ -142,6 +142,7 @@ int hark_sup_json(const struct supervisor *s)
         put_checkpoints(f, s);
         put_failures(f, s);
         put_recoveries(f, s);
+        if (s->advice) fprintf(f, "  \"advice\": %s,\n", s->advice);
         fprintf(f, "  \"diverged\": %" PRIu64 ",\n  \"troubles\": %" PRIu64 ",\n  \"elapsed_ms\": %.3f,\n  \"exit\": %d\n}\n",
             s->diverged, s->troubles, ms(s->started, s->ended), s->exit);
         bool failed = ferror(f) != 0;

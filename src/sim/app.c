@@ -113,6 +113,7 @@ static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64
     p->busy = s->clock + s->o->overhead;
     p->digest = sim_digest(p->digest, sim_source(op->peer, op->ctx), sim_ssn(frame), frame->length);
     s->r->deliveries++;
+    if (frame->logged) sim_count_logged(s, op->part, frame->length);
     if (s->protocol->unstable) s->r->determinants_created++;
     if (before == SIM_NONE)
         p->inbox.head = frame->next;

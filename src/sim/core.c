@@ -68,7 +68,8 @@ uint32_t sim_frame_new(struct sim *s)
 
 static bool header_put(struct sim *s, struct sim_frame *f, const uint8_t *at, uint32_t length)
 {
-    f->header_length = length;
+    f->header_length = length & INT32_MAX;
+    f->logged = 0;
     if (length > SIM_HEADER) {
         uint64_t bytes = length;
         f->header.far = sim_arena_take(&s->arena, &bytes);
@@ -92,6 +93,7 @@ uint32_t sim_frame_copy(struct sim *s, uint32_t frame)
     *f = *from;
     f->next = SIM_NONE;
     (void)header_put(s, f, sim_header(from), from->header_length);
+    f->logged = from->logged;
     return copy;
 }
 
@@ -178,7 +180,10 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
         n = p->maker->group(p, who, i, &ctx, rank, UINT32_MAX);
         tree[i] = (struct hark_tree){.ctx = ctx, .reduces = ctx > p->casts, .root = rank[0], .member = rank, .parent = rank + n,
             .count = n};
-        (void)hark_tree_binomial(rank, n, rank[0], rank + n);
+        if (s->pattern->branches)
+            (void)hark_tree_kary(rank, n, rank[0], s->pattern->branches, rank + n);
+        else
+            (void)hark_tree_binomial(rank, n, rank[0], rank + n);
     }
     c->trees = tree;
     c->tree_count = trees;
@@ -198,6 +203,8 @@ void sim_core_new(struct sim *s, uint32_t who)
         c.group = s->range + s->group_range[g];
         c.group_count = s->group_range[g + 1] - s->group_range[g];
     }
+    if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_LINE) /* farther apart than a run is long (U-8) */
+        c.epoch = 1 + (uint64_t)s->o->clusters->of[who] * ((uint64_t)s->o->iterations + 2);
     if (who < s->ranks && s->pattern->groups && !add_trees(s, who, &c)) {
         sim_no_memory(s);
         return;
@@ -299,6 +306,15 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_effec
     sim_put(s, leaves + wire + o->latency, SIM_WHAT(EVENT_FRAME, frame, to));
 }
 
+void sim_count_logged(struct sim *s, uint8_t part, uint64_t length)
+{
+    struct sim_result *r = s->r;
+    r->logged++;
+    r->logged_bytes += length;
+    r->part[part].logged++;
+    r->part[part].logged_bytes += length;
+}
+
 /* It becomes longer by `length`, in what is under `key` there. */
 static bool log_more(struct sim *s, struct sim_process *p, const struct hark_name *key, uint64_t length)
 {
@@ -317,21 +333,13 @@ static void log_less(struct sim *s, struct sim_process *p, const struct hark_nam
     s->log_bytes -= before - p->log.bytes;
 }
 
-static void count_logged(struct sim *s, uint32_t part, uint64_t length)
-{
-    s->r->logged++;
-    s->r->logged_bytes += length;
-    s->r->part[part].logged++;
-    s->r->part[part].logged_bytes += length;
-}
-
 /* What combined is, takes the place of what was posted. */
 static void log_made(struct sim *s, struct sim_process *p, const struct hark_name *name, uint64_t length)
 {
     struct hark_name posted = sim_log_key(name, false), made = sim_log_key(name, true);
     if (!log_more(s, p, &made, length)) return;
     if (name->way == HARK_OUT) log_less(s, p, &posted);
-    if (name->way == HARK_IN) count_logged(s, SIM_REDUCTION, length); /* what the root keeps */
+    if (name->way == HARK_IN) sim_count_logged(s, SIM_REDUCTION, length); /* what the root keeps */
 }
 
 /* `in`: the frame that arrives: a contribution, or what the root gives back; or SIM_NONE. */
@@ -345,8 +353,8 @@ static void retain(struct sim *s, uint32_t who, const struct hark_effect *x, uin
         (void)log_more(s, p, &key, sim_frame(s, in)->length);
     } else if (!s->posting || !is_posted(s, &x->name)) {
         sim_fail(s, "process %u retains what was not posted now", who);
-    } else if (log_more(s, p, &key, s->posted_length)) {
-        count_logged(s, s->posted_part, s->posted_length);
+    } else if (log_more(s, p, &key, s->posted_length) && s->protocol->rolls != HARK_ROLLS_LINE) {
+        sim_count_logged(s, s->posted_part, s->posted_length);
     }
 }
 
@@ -410,6 +418,7 @@ static inline void perform(struct sim *s, uint32_t who, const struct hark_effect
     case HARK_TRANSMIT: transmit(s, who, x, frame); break;
     case HARK_HANDUP:
         sim_list_add(s, &p->inbox, frame);
+        if (x->fact) sim_frame(s, frame)->logged = 1;
         if (sim_wants(s, p, sim_frame(s, frame))) p->state = STATE_READY;
         break;
     case HARK_HOLD: sim_list_add(s, &p->held, frame); break;

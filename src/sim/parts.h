@@ -13,7 +13,7 @@ enum { SIM_HEADER = 48, SIM_SLOTS = 1 << 13 /* frames in a piece */ };
 struct sim_frame {   /* on its way, held, or handed up: a line of the cache */
     uint64_t length; /* of the payload */
     uint32_t next;   /* in a list; SIM_NONE: the last */
-    uint32_t header_length;
+    uint32_t header_length : 31, logged : 1; /* logged: its receiver says that its sender keeps it */
     union {
         uint8_t bytes[SIM_HEADER];
         uint8_t *far; /* of headers that are longer */
@@ -161,6 +161,7 @@ struct sim {
     struct hark_incarnation *inc_list;
     struct hark_decision *wave_list;
     uint32_t restarts; /* under way */
+    uint32_t back;     /* that the recovery line names, so far */
     struct sim_fact *fact;
     uint32_t facts, free_fact;
     uint64_t chance; /* state of the generator of failures */
@@ -237,6 +238,8 @@ void sim_list_drop(struct sim *s, struct sim_list *l);
 /* The event of something that happens at process `who`, at `time`. */
 void sim_put(struct sim *s, uint64_t time, uint64_t what);
 
+/* One message more that is kept until a checkpoint of its receiver, not only until it is acknowledged. */
+void sim_count_logged(struct sim *s, uint8_t part, uint64_t length);
 /* Its core sees the messages that it has not seen yet. */
 void sim_take_late(struct sim *s, uint32_t who);
 

@@ -18,7 +18,7 @@ static const struct sim_maker makers[] = {
     {"random", "each sends to --degree others, by permutations made anew in each iteration (--seed)", sim_any_make,
         sim_random, NULL},
     {"leanmd",
-        "3-D cells, --cells on a side: each multicasts its --atoms to the 27 computes of its pairs, which are "
+        "3-D cells, --cells on a side: each multicasts its --atoms to the computes of its pairs (--away), which are "
         "reduced back",
         sim_leanmd_make, sim_leanmd, sim_leanmd_group},
     {"openatom", "groups of --cells processes: a third multicast, a third reduction, a third to the next group",
@@ -53,7 +53,8 @@ static bool is_file(const char *name)
 
 int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
-    *p = (struct sim_pattern){.ranks = o->ranks, .bytes = o->bytes, .seed = o->seed, .degree = o->degree};
+    *p = (struct sim_pattern){.ranks = o->ranks, .bytes = o->bytes, .seed = o->seed, .degree = o->degree,
+        .branches = o->branches, .away = {o->away[0], o->away[1], o->away[2]}};
     if (is_file(o->name)) p->maker = &matrix;
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
         if (strcmp(o->name, makers[i].name) == 0) p->maker = &makers[i];

@@ -3,7 +3,7 @@
  * A program is a loop: a computation, the operations of an iteration, and now and then a checkpoint call. Its
  * operations are a function of (pattern, rank, iteration, place), where a place is a number that the pattern alone
  * understands, so that nothing is kept for each process but where it is. Messages of multicasts and reductions run
- * along binomial trees and are marked as such; with `groups` a multicast is one operation of the root, and one of each
+ * along trees and are marked as such; with `groups` a multicast is one operation of the root, and one of each
  * that takes it from the root, and a reduction one of each that contributes, and one of the root, which takes the result
  * from itself. All receives name their sender.
  */
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "matrix.h"
+#include "hark/cluster.h"
 
 enum { SIM_ERROR = 512 }; /* bytes of a message, its NUL included */
 
@@ -37,6 +37,8 @@ struct sim_pattern_options {
     uint64_t bytes;        /* of a message of the generators */
     uint32_t degree;       /* random: messages that each process sends in an iteration */
     uint32_t cells, atoms; /* leanmd: cells on each side, atoms in each; openatom: cells is the size of a group */
+    uint32_t away[3];      /* leanmd: how far pairs of cells are apart at most, in x, y and z */
+    uint32_t branches;     /* of trees: children that each has at most; 0: binomial trees */
     uint32_t planes;       /* nas-lu: of each sweep */
     uint64_t seed;
 };
@@ -48,7 +50,9 @@ struct sim_pattern {
     uint64_t seed;
     uint32_t size[3]; /* of a grid */
     uint32_t degree;  /* places of an iteration, or another number that the pattern alone understands */
-    uint32_t levels;
+    uint32_t levels;   /* of a grid; of trees the most children that one has */
+    uint32_t branches; /* of trees, 0: binomial */
+    uint32_t away[3], room; /* leanmd: room for the slots of a tree in in_slot */
     struct hark_matrix sends, counts;      /* by sender */
     struct hark_matrix receives, receipts; /* the same by receiver */
     bool counted;                          /* there is a matrix of counts */

@@ -165,13 +165,10 @@ static void unit(struct sim *s, uint32_t who, uint8_t *rolls)
             rolls[r] = 1;
 }
 
-/* The record of a recovery; that of the one before goes on if it is not over: failures nest. */
-static void note_recovery(struct sim *s, const uint8_t *rolls, bool over)
+/* The record of a recovery; that of the one before goes on if it is not over: failures nest. `ranks`: that go back. */
+static void note_recovery(struct sim *s, uint32_t ranks, bool over)
 {
     struct sim_result *r = s->r;
-    uint32_t ranks = 0;
-    for (uint32_t i = 0; i < s->ranks; i++)
-        ranks += rolls[i];
     if (over && ranks) {
         struct sim_recovery *more = realloc(r->recovery, ((size_t)r->recoveries + 1) * sizeof *more);
         if (more == NULL) {
@@ -245,10 +242,6 @@ static void announce(struct sim *s)
         (void)sim_step(s, i, &s->announcement, SIM_NONE);
         sim_go(s, i);
     }
-    for (uint32_t i = 0; i < s->who; i++) {
-        if (s->dead[i]) restart_later(s, i);
-        s->dead[i] = 0;
-    }
 }
 
 /* A death is noticed: of all that have died by now. */
@@ -263,17 +256,24 @@ void sim_detect(struct sim *s)
     bool over = s->down_count == 0;
     for (uint32_t i = 0; i < s->who; i++)
         if (s->dead[i] && (i == s->ranks || !rolls[i])) unit(s, i, rolls);
+    uint32_t ranks = 0; /* those that went back with a recovery line and are not through go back once more (N-7) */
     for (uint32_t r = 0; r < s->ranks; r++) {
-        s->inc[r] += rolls[r];
+        bool again = s->protocol->rolls == HARK_ROLLS_LINE && s->down[r];
+        ranks += rolls[r];
+        s->inc[r] += rolls[r] || again;
         s->down[r] |= rolls[r];
     }
     s->recovery_inc += s->who > s->ranks && s->dead[s->ranks];
     s->re++;
     s->detecting = 0;
-    note_recovery(s, rolls, over);
+    note_recovery(s, ranks, over);
     free(rolls);
     announcement(s);
     if (!s->failed) announce(s);
+    for (uint32_t i = 0; i < s->who; i++) {
+        if (s->dead[i]) restart_later(s, i);
+        s->dead[i] = 0;
+    }
     sim_sample_now(s);
 }
 
@@ -376,6 +376,23 @@ static void over(struct sim *s)
     s->traffic = false;
 }
 
+/* One more that goes back, by the recovery line; with the last all are told. */
+static void send_back(struct sim *s, const struct sim_fact *f)
+{
+    s->wave[s->p[f->peer].group] = f->id;
+    s->inc[f->peer]++;
+    s->down_count += !s->down[f->peer];
+    s->down[f->peer] = 1;
+    s->back++;
+    if (f->what != HARK_FACT_LINE) return;
+    s->re++;
+    note_recovery(s, s->back, false);
+    s->back = 0;
+    announcement(s);
+    if (!s->failed) announce(s);
+    sim_sample_now(s);
+}
+
 /* True: it is durable. */
 static bool decide(struct sim *s, const struct sim_fact *f)
 {
@@ -386,6 +403,7 @@ static bool decide(struct sim *s, const struct sim_fact *f)
         *wave = f->id;
         return true;
     }
+    if (f->what == HARK_FACT_BACK || f->what == HARK_FACT_LINE) return s->protocol->rolls == HARK_ROLLS_LINE;
     uint32_t were = s->down_count;
     if (f->peer == HARK_RECOVERY) {
         memset(s->down, 0, s->ranks);
@@ -412,5 +430,6 @@ void sim_answer(struct sim *s, uint32_t number)
     sim_take_late(s, f.who);
     s->clock = s->now;
     (void)sim_step(s, f.who, &e, SIM_NONE);
+    if (e.u.stored.ok && (f.what == HARK_FACT_BACK || f.what == HARK_FACT_LINE)) send_back(s, &f);
     if (f.who < s->ranks) sim_go(s, f.who);
 }

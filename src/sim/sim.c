@@ -26,15 +26,15 @@ static double seconds(void)
 static bool make_groups(struct sim *s)
 {
     const struct hark_clusters *c = s->o->clusters;
-    bool clusters = s->protocol->rolls == HARK_ROLLS_GROUP;
-    s->groups = clusters ? c->count : 1;
+    bool clusters = s->protocol->rolls == HARK_ROLLS_GROUP, alone = s->protocol->rolls == HARK_ROLLS_LINE;
+    s->groups = clusters ? c->count : alone ? s->ranks : 1;
     s->group_range = calloc((size_t)s->groups + 2, sizeof *s->group_range);
     s->leader = malloc(s->groups * sizeof *s->leader);
     s->range = malloc(((size_t)s->ranks + 1) * sizeof *s->range);
     if (!s->group_range || !s->leader || !s->range) return false;
     memset(s->leader, 0xff, s->groups * sizeof *s->leader);
     for (uint32_t r = 0; r < s->ranks; r++) {
-        uint32_t g = s->p[r].group = clusters ? c->of[r] : 0;
+        uint32_t g = s->p[r].group = clusters ? c->of[r] : alone ? r : 0;
         if (s->leader[g] == UINT32_MAX) s->leader[g] = r;
         if (r == 0 || s->p[r - 1].group != g) s->group_range[g + 2]++;
     }

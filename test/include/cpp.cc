@@ -3,6 +3,7 @@
 #include "hark/registry.h"
 #include "hark/driver.h"
 #include "hark/app.h"
+#include "hark/balance.h"
 
 extern "C" const struct hark_protocol *cpp_protocol(const char *name);
 extern "C" const struct hark_protocol *cpp_protocol(const char *name)

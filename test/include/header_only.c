@@ -5,6 +5,7 @@
 #include "hark/mem.h"
 #include "hark/driver.h"
 #include "hark/app.h"
+#include "hark/balance.h"
 
 const struct hark_protocol *header_only_protocol(const char *name);
 const struct hark_protocol *header_only_protocol(const char *name)

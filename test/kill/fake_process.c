@@ -360,7 +360,7 @@ int main(int argc, char **argv)
     arguments = argv;
     control = atoi(getenv("HARK_CONTROL") ? getenv("HARK_CONTROL") : "-1");
     hear();
-    void *board = mmap(NULL, HARK_BOARD_BYTES(setup.ranks), PROT_READ | PROT_WRITE, MAP_SHARED, setup.board, 0);
+    void *board = mmap(NULL, hark_board_bytes(setup.ranks, 0), PROT_READ | PROT_WRITE, MAP_SHARED, setup.board, 0);
     if (board == MAP_FAILED) return 1;
     slot = &((struct hark_board *)board)->slot[setup.rank == HARK_RECOVERY ? setup.ranks : setup.rank];
     slot->state = HARK_B_BUSY;

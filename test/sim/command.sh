@@ -142,6 +142,8 @@ for name in cg mg ft lu; do
 done
 refused '--messages: expected only with a matrix, found pattern ring' --pattern ring --ranks 4 --messages n.mtx
 refused 'leanmd: expected 1 to 512 cells on a side, found 513' --pattern leanmd --ranks 4 --cells 513
+refused 'leanmd: expected pairs of cells 0 to 2 away, found 2,3,1' --pattern leanmd --ranks 4 --away 2,3,1
+refused '--away: expected three numbers such as 2,2,1, found "2,2"' --pattern leanmd --ranks 4 --away 2,2
 refused 'openatom: expected groups of 1 to 4 processes, found 5' --pattern openatom --ranks 4 --cells 5
 refused '--ranks: expected 1 to 268435456, found "0"' --pattern ring --ranks 0
 refused '--ranks: expected 1 to 268435456, found "many"' --pattern ring --ranks many

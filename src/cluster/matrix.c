@@ -1,4 +1,4 @@
-#include "matrix.h"
+#include "hark/cluster.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,0 +1,18 @@
+/* advice.h: at the end of a run, who should have been together. */
+#ifndef HARK_CLI_ADVICE_H
+#define HARK_CLI_ADVICE_H
+
+#include <stdbool.h>
+
+#include "../runtime/clusters.h"
+
+struct hark_cli_advice {
+    const struct hark_clusters *used; /* in the run; NULL: clusters are not asked for */
+    const char *store;                /* NULL, or the directory that gets clusters.txt */
+    const char *matrix;               /* NULL, or the file for what ranks sent each other */
+};
+
+/* As advise in struct hark_run_options; self: the above. Says one line on stderr. */
+char *hark_cli_advise(void *self, const uint64_t *bytes, uint32_t ranks);
+
+#endif

@@ -1,0 +1,133 @@
+/* partition_read.c: what `hark partition` reads: matrices, traces of runs, lines of ranks. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../runtime/clusters.h"
+#include "../view/trace.h"
+#include "partition.h"
+
+struct send {
+    uint32_t from, to;
+    uint64_t ctx, ssn, bytes;
+};
+
+static int by_channel(const void *a, const void *b)
+{
+    const struct send *x = a, *y = b;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    if (x->to != y->to) return x->to < y->to ? -1 : 1;
+    if (x->ctx != y->ctx) return x->ctx < y->ctx ? -1 : 1;
+    if (x->ssn != y->ssn) return x->ssn < y->ssn ? -1 : 1;
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+/* The bytes of each channel: what is sent again after a failure counts once. */
+static int add_up(struct hark_matrix *m, const struct send *s, uint64_t count)
+{
+    m->first = calloc((size_t)m->ranks + 1, sizeof *m->first);
+    m->column = malloc((count + 1) * sizeof *m->column);
+    m->value = malloc((count + 1) * sizeof *m->value);
+    if (!m->first || !m->column || !m->value) return -1;
+    for (uint64_t i = 0; i < count; i++) {
+        bool again = i && s[i].from == s[i - 1].from && s[i].to == s[i - 1].to;
+        if (again && s[i].ctx == s[i - 1].ctx && s[i].ssn == s[i - 1].ssn) continue;
+        if (!again) {
+            m->column[m->entries] = s[i].to;
+            m->value[m->entries++] = 0;
+            m->first[s[i].from + 1] = m->entries;
+        }
+        m->value[m->entries - 1] += s[i].bytes;
+    }
+    for (uint32_t v = 1; v <= m->ranks; v++)
+        if (m->first[v] < m->first[v - 1]) m->first[v] = m->first[v - 1];
+    return 0;
+}
+
+static int of_trace(const char *path, struct hark_matrix *m, char *error)
+{
+    struct hark_trace t;
+    char why[HARK_TRACE_ERROR];
+    uint64_t count = 0;
+    if (hark_trace_read(path, &t, why) != HARK_TRACE_OK) {
+        snprintf(error, PARTITION_ERROR, "%s", why);
+        return -1;
+    }
+    struct send *s = malloc((t.count + 1) * sizeof *s);
+    m->ranks = t.job.ranks;
+    for (uint64_t i = 0; s && i < t.count; i++) {
+        const struct hark_trace_record *r = &t.record[i];
+        if (r->kind != HARK_TRACE_SEND || r->rank >= t.job.ranks || r->peer >= t.job.ranks || r->bytes > HARK_MATRIX_MOST) continue;
+        s[count++] = (struct send){r->rank, r->peer, r->ctx, r->ssn, r->bytes};
+    }
+    if (s) qsort(s, count, sizeof *s, by_channel);
+    int status = s ? add_up(m, s, count) : -1;
+    if (status < 0) snprintf(error, PARTITION_ERROR, "%s: no memory", path);
+    free(s);
+    hark_trace_free(&t);
+    if (status < 0) hark_matrix_free(m);
+    return status;
+}
+
+int partition_read(const char *path, struct hark_matrix *m, char error[PARTITION_ERROR])
+{
+    char head[12] = "";
+    FILE *f = fopen(path, "re");
+    *m = (struct hark_matrix){0};
+    if (f != NULL) {
+        size_t n = fread(head, 1, sizeof head - 1, f);
+        head[n] = 0;
+        fclose(f);
+    }
+    if (strcmp(head, "hark-trace ") == 0) return of_trace(path, m, error);
+    if (head[0] == '{') {
+        snprintf(error, PARTITION_ERROR, "%s: figures say nothing of channels: expected a matrix (hark sim --write-matrix) or a "
+            "trace (hark run --trace)", path);
+        return -1;
+    }
+    return hark_matrix_read(m, path, UINT32_C(1) << 28, error);
+}
+
+static char *whole_file(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    char *text = NULL;
+    size_t length = 0, room = 0;
+    if (f == NULL) return NULL;
+    for (;;) {
+        if (length + 1 >= room) {
+            char *more = realloc(text, room = room ? room * 2 : 4096);
+            if (more == NULL) break;
+            text = more;
+        }
+        size_t n = fread(text + length, 1, room - length - 1, f);
+        if (n == 0 && !ferror(f)) {
+            text[length] = 0;
+            fclose(f);
+            return text;
+        }
+        if (n == 0) break;
+        length += n;
+    }
+    int why = errno;
+    free(text);
+    fclose(f);
+    errno = why;
+    return NULL;
+}
+
+uint32_t *partition_read_groups(const char *path, const char *what, uint32_t ranks, char error[PARTITION_ERROR])
+{
+    struct hark_clusters c;
+    char why[256], *word, *text = whole_file(path);
+    if (text == NULL) {
+        snprintf(error, PARTITION_ERROR, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    int status = hark_clusters_parse(&c, ranks, text, path, why);
+    free(text);
+    if (status == 0) return c.of;
+    word = strstr(why, "in no cluster");
+    snprintf(error, PARTITION_ERROR, "%.*s%s%s", word ? (int)(word - why) : 255, why, word ? "in no " : "", word ? what : "");
+    return NULL;
+}

@@ -1,0 +1,39 @@
+/* plot.h: what pictures of curves have in common (SVG): a frame, two axes, moments with their words, names beside curves. */
+#ifndef HARK_VIEW_PLOT_H
+#define HARK_VIEW_PLOT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    HARK_PLOT_WIDTH = 960,
+    HARK_PLOT_HEIGHT = 480,
+    HARK_PLOT_LEFT = 64,
+    HARK_PLOT_RIGHT = 150, /* names of curves are beside the frame */
+    HARK_PLOT_TOP = 84,    /* and words of moments above it */
+    HARK_PLOT_BOTTOM = 56
+};
+
+struct hark_plot_axis { /* from 0 to `most`, marked at its quarters */
+    double most;
+    const char *unit, *name; /* name: of the axis; NULL: none */
+};
+
+/* Where a value is, `most` being the end of the axis. */
+double hark_plot_x(double value, double most);
+double hark_plot_y(double value, double most);
+
+/* Begins a picture; `style` is CSS for the classes of its curves. The caller writes the title's text behind it, by
+ * hark_plot_text or as it is, and hark_plot_title_end. */
+void hark_plot_begin(const char *style, FILE *f);
+void hark_plot_title_end(FILE *f);
+void hark_plot_axes(const struct hark_plot_axis *x, const struct hark_plot_axis *y, FILE *f);
+/* A line upright through the picture with its word at the top; rows of words take turns. */
+void hark_plot_moment(double x, const char *class, const char *word, uint32_t row, FILE *f);
+/* A name beside the frame, at the height y. */
+void hark_plot_name(double y, const char *class, const char *name, FILE *f);
+/* Any text, so that XML takes it. */
+void hark_plot_text(const char *text, FILE *f);
+void hark_plot_end(FILE *f);
+
+#endif
