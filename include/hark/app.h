@@ -74,7 +74,8 @@ enum hark_type { HARK_INT32, HARK_INT64, HARK_UINT64, HARK_DOUBLE };
 enum hark_operation { HARK_SUM, HARK_PRODUCT, HARK_MIN, HARK_MAX };
 
 /* Collective calls: every process of the job makes the same ones in the same order. Built from messages along
- * binomial trees; reductions combine in the order of ranks, so that results are the same bit for bit on every run. */
+ * binomial trees, under every protocol (camel's groups are for embedders); reductions combine in the order of ranks, so that
+ * results are the same bit for bit on every run. */
 int hark_barrier(void);
 int hark_bcast(void *data, size_t length, int root);
 int hark_reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,

@@ -1,4 +1,5 @@
-/* camel.h: collective-aware message logging: a multicast is logged once, by its root.
+/* camel.h: collective-aware message logging: a multicast is logged once, by its root; of a reduction that is complete there is
+ * what the root and its children have.
  *
  * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015. Algorithms 2 and 3, over
  * Algorithm 1, which is scmel.h: messages to one process are what they are there.
@@ -6,11 +7,16 @@
  *   Algorithm 2, lines                     function
  *   1-9    SendMulticastMsg                hark_scmel_multicast
  *   10-20  ReceiveMulticastMsg             hark_scmel_message, as any (11, 13-17); hark_scmel_pump_forward (18-19)
+ *   21-27  SendReductionMsg                hark_scmel_contribute
+ *   28-38  ReceiveReductionMsg             hark_scmel_contributed
  *   Algorithm 3
  *   1-6    SendMsgToChildren               hark_scmel_pump_late, hark_scmel_pump_forward
+ *   8-24   ReductionReady, Agglomerate     hark_scmel_ready_to_combine, hark_scmel_combine, hark_scmel_combined
+ *   25-29  SendMsgAckToChildren            hark_scmel_pump_rack
+ *   30-39  ReceiveMsgAck                   hark_scmel_known_done
  *
- * Where this differs from the printed pseudocode stands at the head of scmel_cast.h (C-1, C-3 to C-7). Reductions are messages
- * still.
+ * Where this differs from the printed pseudocode stands at the head of scmel_cast.h (C-1, C-3 to C-7) and of scmel_reduction.h
+ * (C-8 to C-16).
  */
 #ifndef HARK_CAMEL_H
 #define HARK_CAMEL_H

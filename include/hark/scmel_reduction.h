@@ -1,15 +1,22 @@
 /* scmel_reduction.h: reductions, lines 21-38 of CAMEL's Algorithm 2 and 8-39 of Algorithm 3.
  *
  * A contribution goes up a channel from child to parent, of the group's context: the n-th message on it is reduction n (C-8, C-11).
- * A member logs what it sends up under the group's name; when the root has all, RACK goes down the tree, cumulative (C-10), and
- * all but the root's children forget it. The order of agglomeration is that of the tree, so arrivals need no determinants, not at
- * the root either (C-15): the result is a message of the root to itself, and its delivery has one.
+ * It is logged where it arrives until it is combined. A member logs what it sends up under the group's name; when the root has
+ * all, RACK goes down the tree, cumulative (C-10), and all but the root's children forget it. The order of agglomeration is
+ * that of the tree, so arrivals need no determinants, not at the root either (C-15): the result is a message of the root to
+ * itself, and its delivery has one.
  *
- * A child of the root that goes back has lost what it logged, and those below it have forgotten what it was made of (C-12). So the root
- * keeps what all its children contributed, without its own (which may depend on its deliveries); the channel from the root to such a
- * child stands for that: its n-th message is the n-th of these, which the child has by having sent its share. Where it goes
- * back, the root sends them, the child logs them as whole, and a root that goes back later takes them instead of everybody's
- * contributions. A printed RACK with the result would carry an effect of deliveries without their determinants.
+ * A child of the root that goes back has lost what it logged, and those below it have forgotten what it was made of (C-12). So the
+ * root keeps what all its children contributed, without its own, which may depend on its deliveries: a printed RACK with the
+ * result would carry an effect of deliveries without their determinants. The channel from the root to such a child stands for
+ * that: its n-th message is the n-th of these, which the child has by having sent its share. Where it goes back, the root
+ * sends them, the child logs them as whole, and a root that goes back later takes them instead of everybody's contributions.
+ *
+ * Who goes back asks its parent which reductions are complete, and nobody else: a child of the root answers with what it has
+ * itself, for until it has been given back what it lacks, what those below contributed may be needed again (v16).
+ *
+ * In a checkpoint call contributions still go up, for the root may need them to come to its own; but they count as sent behind the
+ * image, so they stay in the log (v17). The root combines nothing there: its result would be under way when its image is taken.
  */
 #ifndef HARK_SCMEL_REDUCTION_H
 #define HARK_SCMEL_REDUCTION_H
