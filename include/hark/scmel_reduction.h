@@ -76,6 +76,14 @@ static inline const struct hark_scmel_branch *hark_scmel_gave_all(struct hark_sc
     return NULL;
 }
 
+/* Is the root the only member? */
+static inline bool hark_scmel_alone(struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    for (uint32_t i = 0; i < s->branches.count; i++)
+        if (hark_scmel_is_child(g, hark_scmel_branch(s, i))) return false;
+    return g->root == s->ends.me;
+}
+
 /* Agglomerate: parts in the order of the tree, mine first; the root's last, over what its children gave.          Alg. 3 l. 10 */
 static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cast *g, struct hark_effects *fx)
 {
@@ -99,10 +107,12 @@ static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cas
     }
     if (!hark_effects_fit(fx, 4, 0)) return HARK_MORE;
     if (root) {
+        bool alone = hark_scmel_alone(s, g);
+        if (alone) hark_emit(fx, HARK_COMBINE)->name = own;
         struct hark_effect *x = hark_emit(fx, HARK_COMBINE);
         x->name = all;
         x->u.into = 1;
-        hark_emit(fx, HARK_COMBINE)->name = own;
+        if (!alone) hark_emit(fx, HARK_COMBINE)->name = own;
         hark_emit(fx, HARK_COMBINE)->name = all;
     }
     struct hark_effect *x = hark_emit(fx, HARK_COMBINE);
