@@ -101,7 +101,7 @@ static inline bool hark_scmel_dets_ok(struct hark_scmel *s, const uint8_t *b, ui
 static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
     uint32_t length, uint32_t *dets)
 {
-    if (length < 8 || hark_get32(b + 4) != s->k) return false;
+    if (length < 8 || hark_get32(b + 4) != s->k || !hark_scmel_belongs(s, h)) return false;
     *dets = hark_get16(b);
     if (h->src == s->ends.me && length != 8) return false;
     return length == 8 + *dets * hark_det_bytes(s->k) + (hark_get16(b + 2) & ~HARK_SCMEL_WHOLE) * HARK_ACK_BYTES &&
@@ -442,7 +442,14 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if ((c->tx > c->channel.sent && !(c->channel.flags & HARK_SCMEL_CAST)) || c->first == 0 || c->first > c->channel.sent + 1) return false;
+        if (c->channel.flags & HARK_SCMEL_CAST && hark_scmel_cast(s, c->channel.ctx) == NULL) return false;
     }
+    for (uint32_t i = 0; i < s->casts.count; i++) {
+        const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(p, &s->casts, i);
+        if (g->root >= s->ends.ranks || g->parent >= s->ends.ranks || g->first == 0 || g->agg == 0) return false;
+    }
+    for (uint32_t i = 0; i < s->branches.count; i++)
+        if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >= s->ends.ranks) return false;
     return true;
 }
 #endif /* HARK_BODIES */

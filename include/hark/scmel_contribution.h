@@ -46,9 +46,9 @@ static inline void hark_scmel_children_at(struct hark_scmel *s, const struct har
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
         if (b->ctx != ctx || !b->child) continue;
         struct hark_channel *c = &hark_scmel_channel(s, b->rank, ctx)->channel;
-        while (c->done < n) {
-            if (c->recv <= c->done) c->recv++;
-            hark_deliver_mark(&s->head, &s->ends, c, c->done + 1);
+        if (c->done < n) { /* they are used up in order: nothing is beyond */
+            if (c->recv < n) c->recv = n;
+            c->done = n;
             c->flags |= HARK_SCMEL_TRIM;
             s->busy = 1;
         }
@@ -93,6 +93,15 @@ static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct har
 {
     const struct hark_scmel_cast *g = h->ctx && h->src != s->ends.me ? hark_scmel_cast(s, h->ctx) : NULL;
     return g && g->reduces;
+}
+
+/* Those who have a channel in it: a child, the root to its children, and the root to itself. */
+static inline bool hark_scmel_belongs(struct hark_scmel *s, const struct hark_head *h)
+{
+    const struct hark_scmel_cast *g = s->casts.count && h->ctx ? hark_scmel_cast(s, h->ctx) : NULL;
+    if (g == NULL || !g->reduces) return true;
+    if (h->src == s->ends.me || h->src == g->parent) return h->src == g->root;
+    return hark_channel_find(&s->head, &s->ends, h->src, h->ctx) != NULL;
 }
 
 /* ReceiveReductionMsg: logged until all are there, without determinant (l. 31). From the root, what was mine and is

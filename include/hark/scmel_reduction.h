@@ -189,10 +189,7 @@ static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel
     if (g->parent == g->root) {
         struct hark_scmel_channel *down = hark_scmel_channel(s, g->root, ctx); /* as if the root had given it back */
         uint64_t have = g->sent < n ? g->sent : n;
-        while (down->channel.recv < have) {
-            down->channel.recv++;
-            hark_deliver_mark(&s->head, &s->ends, &down->channel, down->channel.recv);
-        }
+        if (down->channel.recv < have) down->channel.recv = down->channel.done = have;
         hark_scmel_passed_over(s, &down->channel, fx);
     } else if (g->first <= n) {
         bool behind = g->sent < n; /* I went back, and my earlier self had contributed */

@@ -162,7 +162,8 @@ static void figure_3(void **state)
 static uint64_t named(const struct job *j, uint32_t who, bool come)
 {
     uint64_t cursor = 0, n = 0;
-    for (struct hark_names run; hark_camel_names(j->core[who], &cursor, &run);)
+    struct hark_names run = {.last = 0};
+    while (hark_camel_names(j->core[who], &cursor, &run))
         if (come == (run.name.way == HARK_IN && run.name.to == HARK_PROCESS)) n += run.last - run.name.ssn + 1;
     return n;
 }
