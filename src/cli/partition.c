@@ -32,7 +32,7 @@ void hark_cli_partition_help(void)
         "  --alpha A, --beta B   of logging everything, of everybody's going back, in per cent (23, 12.4)\n"
         "  --mtbf T --checkpoint T --restart T   beta from these, by Daly's formula (1d, 30min, 90s)\n"
         "How they are looked for\n"
-        "  --effort fast|best|paper   seldom more than 2 % above; many beginnings; Algorithm 1 as printed (fast)\n"
+        "  --effort fast|best|paper   one beginning, many of them, or Algorithm 1 as printed (fast)\n"
         "  --backend B           builtin, scotch, metis or metis-recursive (builtin; best: all there are)\n"
         "  --seed S              of all that is chance (1)\n"
         "  --threshold N         Algorithm 1 leaves clusters of so many ranks (1)\n"
