@@ -25,7 +25,8 @@ void hark_cli_partition_help(void)
 {
     printf("%s\n%s", usage,
         "Finds clusters of processes for protocols that log between clusters: how many, and who belongs together.\n"
-        "MATRIX: bytes from row to column, *.mtx or *.mtx.gz; or what `hark run --trace` wrote\n"
+        "MATRIX: bytes from row to column, *.mtx or *.mtx.gz; what `hark run --trace` wrote; or the\n"
+        "figures of `hark run` or `hark sim` (--json)\n"
         "What clusters cost\n"
         "  --cost team           what is sent between clusters is logged, the cluster of the failed process goes back\n"
         "  --cost ordered        only what goes to a later cluster is logged, half of the clusters go back\n"
