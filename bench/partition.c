@@ -1,5 +1,5 @@
-/* What hark partition finds and how long it takes, beside Scotch and METIS. partition DIRECTORY: matrices NAME.mtx.gz; what is not there is
- * left out. Times are of the processor, the least of several. */
+/* What hark partition finds and how long it takes, beside Scotch and METIS. partition DIRECTORY: matrices
+ * NAME.mtx.gz; what is not there is left out. Times are of the processor, the least of several. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static double cost_of(const struct hark_matrix *m, const struct hark_graph *g, e
 {
     struct hark_cluster_cost cost = {.alpha = 0.23, .beta = 0.124};
     struct hark_partition p = {.ranks = m->ranks, .clusters = parts, .of = malloc(((size_t)m->ranks + 1) * sizeof *p.of)};
-    if (p.of == NULL || hark_graph_cut(g, parts, 0.03, 1, b, p.of) < 0 || hark_partition_measure(&p, m, &cost) < 0) die("no parts");
+    if (p.of == NULL || hark_graph_cut(g, parts, 0.03, 1, b, p.of) < 0 || hark_partition_measure(&p, m, &cost) < 0)
+        die("no parts");
     free(p.of);
     return p.cost;
 }
@@ -98,7 +99,8 @@ static void costs(const char *directory)
         {"npb-lu.B.1024", 3.0}, {"npb-bt.B.64", 0}, {"npb-cg.B.64", 0}, {"npb-ft.B.64", 0}, {"npb-lu.B.64", 0},
         {"npb-mg.B.64", 0}, {"npb-sp.B.64", 0}, {"comd.64", 0}, {"hpccg.64", 0}, {"hpcg.64", 0},
         {"lulesh.64", 0}, {"minife.64", 0}};
-    puts("Cost by eq. 2 in per cent, and K. paper: HydEE, Table I (256) and Euro-Par 2011, Table 2 (1024), class D; sweep: the least of\n"
+    puts("Cost by eq. 2 in per cent, and K. paper: HydEE, Table I (256) and Euro-Par 2011, Table 2 (1024), class D; "
+         "sweep: the least of\n"
          "Scotch, METIS k-way and METIS recursive at K = 1, 2, 4, 5, 6, 8, 13, 16, 32, 64.\n");
     printf("%-14s %6s  %11s  %11s  %11s  %11s\n", "", "paper", "Algorithm 1", "fast", "best", "sweep");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) cost_row(directory, &rows[i]);
@@ -112,13 +114,15 @@ static void table_4(const char *directory, const char *name)
     if (read_one(&m, directory, name) < 0) return;
     if (hark_graph_of(&g, &m) < 0) die("no graph");
     struct hark_partition fast = found(&m, HARK_PARTITION_FAST), best = found(&m, HARK_PARTITION_BEST);
-    printf("\nTable 4 in kind, %s; without being given K: fast %.2f (K = %" PRIu32 "), best %.2f (K = %" PRIu32 ")\n\n%-16s", name,
-        fast.cost * 100, fast.clusters, best.cost * 100, best.clusters, "K");
+    printf("\nTable 4 in kind, %s; without being given K: fast %.2f (K = %" PRIu32 "), best %.2f (K = %" PRIu32
+           ")\n\n%-16s",
+        name, fast.cost * 100, fast.clusters, best.cost * 100, best.clusters, "K");
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) printf(" %6" PRIu32, counts[i]);
     for (size_t b = 0; b < 4; b++) {
         if (!hark_cut_has(backends[b])) continue;
         printf("\n%-16s", hark_cut_name(backends[b]));
-        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) printf(" %6.2f", cost_of(&m, &g, backends[b], counts[i]) * 100);
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+            printf(" %6.2f", cost_of(&m, &g, backends[b], counts[i]) * 100);
     }
     putchar('\n');
     hark_partition_free(&fast);
@@ -220,12 +224,14 @@ int main(int argc, char **argv)
     costs(directory);
     table_4(directory, "npb-lu.B.256");
     table_4(directory, "npb-mg.B.256");
-    printf("\nms of the processor: `fast`, and two partitions into 16 parts by each backend\n\n%-14s %8s %9s %9s %9s %9s %9s\n", "", "edges",
-        "fast", "2 builtin", "2 Scotch", "2 METIS", "2 METIS r.");
+    printf("\nms of the processor: `fast`, and two partitions into 16 parts by each backend\n\n%-14s %8s %9s %9s %9s "
+           "%9s %9s\n",
+        "", "edges", "fast", "2 builtin", "2 Scotch", "2 METIS", "2 METIS r.");
     time_row(directory, "npb-bt.B.1024");
     time_row(directory, "npb-lu.B.1024");
-    printf("\n`fast`, 3-D stencils of 6 neighbours, the third and the last but one of 26\n\n%8s %9s %11s %11s %6s %9s %12s\n", "ranks", "edges", "time",
-        "per edge", "K", "cost", "memory");
+    printf("\n`fast`, 3-D stencils of 6 neighbours, the third and the last but one of 26\n\n%8s %9s %11s %11s %6s "
+           "%9s %12s\n",
+        "ranks", "edges", "time", "per edge", "K", "cost", "memory");
     large(16, 16, 16, false);
     large(32, 32, 16, false);
     large(32, 32, 16, true);

@@ -95,7 +95,8 @@ struct hark_cluster_cost {
 double hark_cluster_cost(const struct hark_cluster_cost *c, const struct hark_cluster_figures *f);
 /* L: B / D, 0 if there are no bytes. */
 double hark_cluster_logged(const struct hark_cluster_figures *f);
-/* R, the share of the processes that goes back after a failure of any one: sum of squares / P^2, and ordered (K + 1) / 2 times that. */
+/* R, the share of the processes that goes back after a failure of any one: sum of squares / P^2, and ordered (K + 1)
+ * / 2 times that. */
 double hark_cluster_rolled_back(const struct hark_cluster_figures *f, bool ordered);
 /* Daly's interval between checkpoints, and beta: the share of the time between failures that half an interval and a restart are.
  * All in the same unit. */
@@ -137,8 +138,8 @@ struct hark_partition {
 
 /* alpha 23 %, beta 12.4 %, eq. 2, FAST, built in, seed 1. */
 void hark_partition_defaults(struct hark_partition_options *o);
-/* Finds clusters. 0; -ENOMEM; -EINVAL, -ENOTSUP or -EOVERFLOW (see hark_graph_cut), or what `bisect` said, and one line in error. To
- * be freed by hark_partition_free. */
+/* Finds clusters. 0; -ENOMEM; -EINVAL, -ENOTSUP or -EOVERFLOW (see hark_graph_cut), or what `bisect` said, and one
+ * line in error. To be freed by hark_partition_free. */
 int hark_partition(struct hark_partition *p, const struct hark_matrix *m, const struct hark_partition_options *o,
     char error[HARK_PARTITION_ERROR]);
 /* Figures and cost of clusters that are given by p->ranks, p->clusters and p->of, from the matrix alone. 0, -EOVERFLOW. */

@@ -25,14 +25,15 @@ void hark_cli_partition_help(void)
 {
     printf("%s\n%s", usage,
         "Finds clusters of processes for protocols that log between clusters: how many, and who belongs together.\n"
-        "MATRIX: bytes from row to column, *.mtx or *.mtx.gz; or what `hark run --trace` wrote\n"
+        "MATRIX: bytes from row to column, *.mtx or *.mtx.gz; what `hark run --trace` wrote; or the\n"
+        "figures of `hark run` or `hark sim` (--json)\n"
         "What clusters cost\n"
         "  --cost team           what is sent between clusters is logged, the cluster of the failed process goes back\n"
         "  --cost ordered        only what goes to a later cluster is logged, half of the clusters go back\n"
         "  --alpha A, --beta B   of logging everything, of everybody's going back, in per cent (23, 12.4)\n"
         "  --mtbf T --checkpoint T --restart T   beta from these, by Daly's formula (1d, 30min, 90s)\n"
         "How they are looked for\n"
-        "  --effort fast|best|paper   seldom more than 2 % above; many beginnings; Algorithm 1 as printed (fast)\n"
+        "  --effort fast|best|paper   one beginning, many of them, or Algorithm 1 as printed (fast)\n"
         "  --backend B           builtin, scotch, metis or metis-recursive (builtin; best: all there are)\n"
         "  --seed S              of all that is chance (1)\n"
         "  --threshold N         Algorithm 1 leaves clusters of so many ranks (1)\n"
@@ -132,8 +133,8 @@ static int parse(int argc, char **argv, struct arguments *a)
     const size_t count = sizeof table / sizeof table[0];
     HARK_STATIC_ASSERT(sizeof table / sizeof table[0] < OPTIONS, "getopt ends at a row of zeros");
     for (size_t i = 0; i < count; i++)
-        options[i] = (struct option){table[i].name, table[i].what == FLAG || table[i].what == HELP ? no_argument : required_argument,
-            NULL, (int)i + 256};
+        options[i] = (struct option){table[i].name,
+            table[i].what == FLAG || table[i].what == HELP ? no_argument : required_argument, NULL, (int)i + 256};
     int c;
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
@@ -145,7 +146,8 @@ static int parse(int argc, char **argv, struct arguments *a)
         int status = take(&table[c - 256], optarg);
         if (status != 0) return status;
     }
-    if (optind + 1 != argc) return optind < argc ? bad("one matrix is expected, found \"%s\" too", argv[optind + 1]) : bad("%s", usage);
+    if (optind + 1 != argc)
+        return optind < argc ? bad("one matrix is expected, found \"%s\" too", argv[optind + 1]) : bad("%s", usage);
     a->matrix = argv[optind];
     return 0;
 }
@@ -155,7 +157,8 @@ static int parse(int argc, char **argv, struct arguments *a)
 static int take_times(struct arguments *a, struct partition_report *r)
 {
     if (a->mtbf < 0 && a->checkpoint < 0 && a->restart < 0) return 0;
-    if (a->mtbf < 0 || a->checkpoint < 0 || a->restart < 0) return bad("--mtbf, --checkpoint and --restart: expected all three or none");
+    if (a->mtbf < 0 || a->checkpoint < 0 || a->restart < 0)
+        return bad("--mtbf, --checkpoint and --restart: expected all three or none");
     if (a->beta >= 0) return bad("--beta: expected either this or --mtbf, --checkpoint and --restart");
     if (a->mtbf <= 0 || a->checkpoint <= 0) return bad("--mtbf, --checkpoint: expected times above 0");
     hark_cluster_daly(a->mtbf, a->checkpoint, a->restart, &r->interval, &r->beta);
@@ -231,8 +234,8 @@ static void summary(const struct partition_report *r, const char *before)
     }
     free(size);
     if (r->interval > 0) printf("%scheckpoints every %.0f min, beta %.1f %%\n", before, r->interval, r->beta * 100);
-    printf("%s%u rank%s in %u cluster%s of %u", before, p->ranks, p->ranks == 1 ? "" : "s", p->clusters, p->clusters == 1 ? "" : "s",
-        least);
+    printf("%s%u rank%s in %u cluster%s of %u", before, p->ranks, p->ranks == 1 ? "" : "s", p->clusters,
+        p->clusters == 1 ? "" : "s", least);
     if (most > least) printf(" to %u", most);
     printf(": %.2f %% logged, %.2f %% rolled back, cost %.2f %%\n", hark_cluster_logged(&p->figures) * 100,
         hark_cluster_rolled_back(&p->figures, r->o->cost.ordered) * 100, p->cost * 100);
@@ -288,7 +291,8 @@ static int with_matrix(struct arguments *a, struct partition_report *r, const st
     uint32_t *nodes = NULL, *improve = NULL;
     int status = 0;
     if (a->nodes && (nodes = partition_read_groups(a->nodes, "node", m->ranks, error)) == NULL) return bad("%s", error);
-    if (a->improve && (improve = partition_read_groups(a->improve, "cluster", m->ranks, error)) == NULL) status = bad("%s", error);
+    if (a->improve && (improve = partition_read_groups(a->improve, "cluster", m->ranks, error)) == NULL)
+        status = bad("%s", error);
     a->o.node = nodes;
     a->o.improve = improve;
     if (status == 0) {

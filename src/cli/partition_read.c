@@ -1,7 +1,12 @@
 /* partition_read.c: what `hark partition` reads: matrices, traces of runs, lines of ranks. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if HARK_JANSSON
+#include <jansson.h>
+#endif
 
 #include "../runtime/clusters.h"
 #include "../view/trace.h"
@@ -57,7 +62,9 @@ static int of_trace(const char *path, struct hark_matrix *m, char *error)
     m->ranks = t.job.ranks;
     for (uint64_t i = 0; s && i < t.count; i++) {
         const struct hark_trace_record *r = &t.record[i];
-        if (r->kind != HARK_TRACE_SEND || r->rank >= t.job.ranks || r->peer >= t.job.ranks || r->bytes > HARK_MATRIX_MOST) continue;
+        if (r->kind != HARK_TRACE_SEND || r->rank >= t.job.ranks || r->peer >= t.job.ranks ||
+            r->bytes > HARK_MATRIX_MOST)
+            continue;
         s[count++] = (struct send){r->rank, r->peer, r->ctx, r->ssn, r->bytes};
     }
     if (s) qsort(s, count, sizeof *s, by_channel);
@@ -68,6 +75,71 @@ static int of_trace(const char *path, struct hark_matrix *m, char *error)
     if (status < 0) hark_matrix_free(m);
     return status;
 }
+
+#if HARK_JANSSON
+/* A row of `traffic`: [from, to, bytes]. */
+static bool send_of(const json_t *row, uint32_t ranks, struct send *s)
+{
+    if (!json_is_array(row) || json_array_size(row) != 3) return false;
+    json_int_t n[3];
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *x = json_array_get(row, i);
+        if (!json_is_integer(x) || (n[i] = json_integer_value(x)) < 0) return false;
+    }
+    if (n[0] >= ranks || n[1] >= ranks || (uint64_t)n[2] > HARK_MATRIX_MOST) return false;
+    *s = (struct send){(uint32_t)n[0], (uint32_t)n[1], 0, 0, (uint64_t)n[2]};
+    return true;
+}
+
+static int of_json(const json_t *all, const char *path, struct hark_matrix *m, char *error)
+{
+    const json_t *traffic = json_object_get(all, "traffic"), *ranks = json_object_get(all, "ranks");
+    json_int_t n = json_is_integer(ranks) ? json_integer_value(ranks) : 0;
+    size_t count = json_array_size(traffic); /* 0 if it is none */
+    if (!json_is_array(traffic) || n < 1 || n > 1 << 28) {
+        snprintf(error, PARTITION_ERROR, "%s: expected figures of hark run or hark sim with `ranks` and `traffic`", path);
+        return -1;
+    }
+    struct send *s = malloc((count + 1) * sizeof *s);
+    m->ranks = (uint32_t)n;
+    for (size_t i = 0; s && i < count; i++) {
+        if (send_of(json_array_get(traffic, i), m->ranks, &s[i])) {
+            s[i].ssn = i; /* each counts */
+            continue;
+        }
+        snprintf(error, PARTITION_ERROR, "%s: traffic, entry %zu: expected [from, to, bytes] of ranks below %" PRIu32, path, i + 1, m->ranks);
+        free(s);
+        return -1;
+    }
+    if (s) qsort(s, count, sizeof *s, by_channel);
+    int status = s ? add_up(m, s, count) : -1;
+    if (status < 0) snprintf(error, PARTITION_ERROR, "%s: no memory", path);
+    free(s);
+    if (status < 0) hark_matrix_free(m);
+    return status;
+}
+
+static int of_figures(const char *path, struct hark_matrix *m, char *error)
+{
+    json_error_t why;
+    json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+    if (all == NULL) {
+        snprintf(error, PARTITION_ERROR, "%s:%d: %s", path, why.line, why.text);
+        return -1;
+    }
+    int status = of_json(all, path, m, error);
+    json_decref(all);
+    return status;
+}
+#else
+static int of_figures(const char *path, struct hark_matrix *m, char *error)
+{
+    (void)m;
+    snprintf(error, PARTITION_ERROR, "%s: hark was built without jansson: expected a matrix (--write-matrix of hark run, hark sim) or a "
+        "trace (hark run --trace)", path);
+    return -1;
+}
+#endif
 
 int partition_read(const char *path, struct hark_matrix *m, char error[PARTITION_ERROR])
 {
@@ -80,11 +152,7 @@ int partition_read(const char *path, struct hark_matrix *m, char error[PARTITION
         fclose(f);
     }
     if (strcmp(head, "hark-trace ") == 0) return of_trace(path, m, error);
-    if (head[0] == '{') {
-        snprintf(error, PARTITION_ERROR, "%s: figures say nothing of channels: expected a matrix (hark sim --write-matrix) or a "
-            "trace (hark run --trace)", path);
-        return -1;
-    }
+    if (head[0] == '{') return of_figures(path, m, error);
     return hark_matrix_read(m, path, UINT32_C(1) << 28, error);
 }
 

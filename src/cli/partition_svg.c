@@ -76,8 +76,8 @@ static void labels(const struct picture *d, double scale, FILE *f)
         double size = (double)(d->begin[c + 1] - d->begin[c]) / d->each * scale;
         double middle = ((double)d->begin[c] + d->begin[c + 1]) / 2 / d->each * scale;
         if (size < 12) continue; /* its number would hide its neighbour's */
-        fprintf(f, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%" PRIu32 ": %" PRIu32 "</text>\n", MARGIN - 6, MARGIN + middle + 4, c,
-            d->begin[c + 1] - d->begin[c]);
+        fprintf(f, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%" PRIu32 ": %" PRIu32 "</text>\n", MARGIN - 6,
+            MARGIN + middle + 4, c, d->begin[c + 1] - d->begin[c]);
     }
 }
 
@@ -99,15 +99,21 @@ int partition_write_svg(const struct hark_partition *p, const struct hark_matrix
         double scale = (double)SIDE / d.fields;
         for (uint64_t i = 0; i < (uint64_t)d.fields * d.fields; i++)
             if (d.sum[i] > most) most = d.sum[i];
-        fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<style>path{fill:none;stroke-width:1}.s5{stroke:#03234d}.s4{stroke:#1f5fa8}.s3{stroke:#5b9bd5}.s2{stroke:#a5c8ea}"
+        fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
+            "font-size=\"12\">\n"
+            "<style>path{fill:none;stroke-width:1}.s5{stroke:#03234d}.s4{stroke:#1f5fa8}.s3{stroke:#5b9bd5}.s2{"
+            "stroke:#a5c8ea}"
             ".s1{stroke:#dce9f6}.c{fill:none;stroke:#d22}</style>\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"20\">", SIDE + MARGIN + 20, SIDE + MARGIN + 20,
-            MARGIN);
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"20\">",
+            SIDE + MARGIN + 20, SIDE + MARGIN + 20, MARGIN);
         const char *slash = strrchr(name, '/');
         put_text(slash ? slash + 1 : name, f);
-        fprintf(f, "</text>\n<text x=\"%d\" y=\"40\">%" PRIu32 " ranks in %" PRIu32 " clusters: %.2f %% logged, %.2f %% rolled back, "
-            "cost %.2f %%; rows send, columns receive</text>\n", MARGIN, p->ranks, p->clusters, hark_cluster_logged(&p->figures) * 100,
+        fprintf(f,
+            "</text>\n<text x=\"%d\" y=\"40\">%" PRIu32 " ranks in %" PRIu32
+            " clusters: %.2f %% logged, %.2f %% rolled back, "
+            "cost %.2f %%; rows send, columns receive</text>\n",
+            MARGIN, p->ranks, p->clusters, hark_cluster_logged(&p->figures) * 100,
             hark_cluster_rolled_back(&p->figures, ordered) * 100, p->cost * 100);
         fprintf(f, "<g transform=\"translate(%d %d) scale(%.5g)\">\n<rect width=\"%" PRIu32 "\" height=\"%" PRIu32
             "\" fill=\"#fafafa\"/>\n<g transform=\"translate(0 .5)\">\n", MARGIN, MARGIN, scale, d.fields, d.fields);

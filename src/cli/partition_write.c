@@ -83,8 +83,8 @@ void partition_write_json(const struct partition_report *r, FILE *f)
     const struct hark_partition_options *o = r->o;
     fprintf(f, "{\n  \"schema\": %d,\n  \"command\": \"partition\",\n  \"matrix\": ", SCHEMA);
     put_string(f, r->matrix);
-    fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n  \"bytes\": %" PRIu64 ",\n  \"cost_function\": \"%s\",\n", p->ranks, p->figures.bytes,
-        o->cost.ordered ? "ordered" : "team");
+    fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n  \"bytes\": %" PRIu64 ",\n  \"cost_function\": \"%s\",\n", p->ranks,
+        p->figures.bytes, o->cost.ordered ? "ordered" : "team");
     fprintf(f, "  \"alpha\": %.6g,\n  \"beta\": %.6g,\n", o->cost.alpha, o->cost.beta);
     if (r->interval > 0) fprintf(f, "  \"interval_min\": %.3f,\n", r->interval);
     fprintf(f, "  \"effort\": \"%s\",\n  \"backend\": \"%s\",\n  \"seed\": %" PRIu64 ",\n", efforts[o->effort],
@@ -97,8 +97,9 @@ void partition_write_json(const struct partition_report *r, FILE *f)
     if (r->sweeps) {
         fputs("  \"sweep\": [", f);
         for (uint32_t i = 0; i < r->sweeps; i++)
-            fprintf(f, "%s\n    {\"k\": %" PRIu32 ", \"share_logged\": %.6f, \"share_rolled_back\": %.6f, \"cost\": %.8f}", i ? "," : "",
-                r->sweep[i].clusters, r->sweep[i].logged, r->sweep[i].rolled_back, r->sweep[i].cost);
+            fprintf(f,
+                "%s\n    {\"k\": %" PRIu32 ", \"share_logged\": %.6f, \"share_rolled_back\": %.6f, \"cost\": %.8f}",
+                i ? "," : "", r->sweep[i].clusters, r->sweep[i].logged, r->sweep[i].rolled_back, r->sweep[i].cost);
         fputs("\n  ],\n", f);
     }
     fprintf(f, "  \"time_ms\": %.3f\n}\n", r->ms);
@@ -128,8 +129,8 @@ static void put_row(const struct partition_sweep *s, double most, bool mark, FIL
     if (n > BAR) n = BAR;
     memset(bar, mark ? '=' : '-', n);
     bar[n] = 0;
-    fprintf(f, "%6" PRIu32 "  %7.2f  %11.2f  %6.3f  %s%s\n", s->clusters, s->logged * 100, s->rolled_back * 100, s->cost * 100, bar,
-        mark ? "> chosen" : "");
+    fprintf(f, "%6" PRIu32 "  %7.2f  %11.2f  %6.3f  %s%s\n", s->clusters, s->logged * 100, s->rolled_back * 100,
+        s->cost * 100, bar, mark ? "> chosen" : "");
 }
 
 void partition_write_sweep(const struct partition_report *r, FILE *f)
@@ -176,16 +177,23 @@ void partition_write_plot(const struct partition_report *r, FILE *f)
     double top = highest(r) > 0 ? highest(r) * 1.05 : 1;
     uint32_t most = r->sweeps ? r->sweep[r->sweeps - 1].clusters : 1;
     if (own.clusters > most) most = own.clusters;
-    fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
+    fprintf(f,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
+        "font-size=\"12\">\n"
         "<style>polyline{fill:none;stroke-width:2}.cost{stroke:#222}.logged{stroke:#c60}.back{stroke:#069}"
-        ".grid{stroke:#ddd}.own{fill:#c00}</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", WIDTH, HEIGHT);
+        ".grid{stroke:#ddd}.own{fill:#c00}</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+        WIDTH, HEIGHT);
     for (int i = 0; i <= 4; i++) {
         double y = TOP + i / 4.0 * (HEIGHT - TOP - BOTTOM);
-        fprintf(f, "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>\n<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">"
-            "%.1f %%</text>\n", LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 4, top * 100 * (1 - i / 4.0));
+        fprintf(f,
+            "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>\n<text x=\"%d\" y=\"%.1f\" "
+            "text-anchor=\"end\">"
+            "%.1f %%</text>\n",
+            LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 4, top * 100 * (1 - i / 4.0));
     }
     for (uint32_t k = 1; k <= most; k *= 2)
-        fprintf(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%" PRIu32 "</text>\n", x_of(k, most), HEIGHT - BOTTOM + 18, k);
+        fprintf(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%" PRIu32 "</text>\n", x_of(k, most),
+            HEIGHT - BOTTOM + 18, k);
     curve(r, 1, "logged", top, most, f);
     curve(r, 2, "back", top, most, f);
     curve(r, 0, "cost", top, most, f);

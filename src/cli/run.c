@@ -23,6 +23,7 @@
 #define CHAOS_SPAN      10u        /* random kills come within the first 2^10 deliveries, early ones more often */
 #define CLUSTER_FILE    (64u << 20) /* a larger one is none, bytes */
 #define OPTIONS_MAX     16
+#define TRAFFIC_MAX     4096u      /* with more processes it is not noted who sends to whom */
 #define DEFAULT_MS      1000u
 
 struct arguments {
@@ -423,6 +424,9 @@ static int advise(struct arguments *a)
         if (f == NULL) return bad("cannot write %s: %s", a->advice.matrix, strerror(errno));
         fclose(f);
     }
+    a->o.traffic = a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json);
+    if (a->advice.matrix && !a->o.traffic)
+        return bad("--write-matrix: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
     if (a->advice.used == NULL && a->advice.matrix == NULL) return 0;
     a->o.advise = hark_cli_advise;
     a->o.self = &a->advice;

@@ -78,8 +78,8 @@ static uint64_t too_large(const struct algorithm *a, uint64_t load)
     return load > a->m->bounds.most ? load - a->m->bounds.most : 0;
 }
 
-/* ACCEPTBISECTION: the cost is not higher, or the strength B / (K - 1) is not; the first one always (P-1), and those of parts that
- * are larger than allowed. */
+/* ACCEPTBISECTION: the cost is not higher, or the strength B / (K - 1) is not; the first one always (P-1), and those
+ * of parts that are larger than allowed. */
 static bool accept(const struct algorithm *a, const struct hark_cluster_figures *f, double cost, uint64_t outside)
 {
     if (a->now.clusters == 1 || cost <= a->cost || outside < a->outside) return true;
@@ -196,7 +196,9 @@ int cluster_algorithm1(const struct cluster_graph *g, const struct cluster_model
     struct algorithm a = {.g = g, .m = m, .o = o, .number = malloc(n * sizeof *a.number), .part = malloc(n * sizeof *a.part),
         .next = malloc(n * sizeof *a.next), .list = malloc(n * sizeof *a.list), .side = malloc(n * sizeof *a.side),
         .place = malloc(n * sizeof *a.place), .done = malloc(n * sizeof *a.done)};
-    int status = a.number && a.part && a.next && a.list && a.side && a.place && a.done ? cluster_heap_make(&a.parts, g->n) : -ENOMEM;
+    int status = a.number && a.part && a.next && a.list && a.side && a.place && a.done
+                     ? cluster_heap_make(&a.parts, g->n)
+                     : -ENOMEM;
     if (status == 0) {
         begin(&a);
         while (status == 0 && a.parts.count) { /* the largest part */

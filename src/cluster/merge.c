@@ -213,7 +213,8 @@ static int64_t insertion(const int64_t *m, const uint32_t *order, uint32_t count
     int64_t best = 0, sum = 0;
     uint64_t k = count, c = order[i];
     *to = i;
-    for (uint32_t j = i; j-- > 0;) { /* before those that it stood behind: what it sends them counts, what they send it does not */
+    for (uint32_t j = i;
+         j-- > 0;) { /* before those that it stood behind: what it sends them counts, what they send it does not */
         sum += m[c * k + order[j]] - m[order[j] * k + c];
         if (sum < best) best = sum, *to = j;
     }

@@ -49,7 +49,8 @@ static int check(const struct hark_matrix *m, const struct hark_partition_option
     if (m->ranks > UINT32_C(1) << 30) return bad(error, -EOVERFLOW, "more than 2^30 ranks");
     if (!c->function && (!isfinite(c->alpha) || !isfinite(c->beta) || c->alpha < 0 || c->beta < 0))
         return bad(error, -EINVAL, "alpha and beta: expected finite numbers, not negative");
-    if (o->backend > HARK_CUT_METIS_RECURSIVE || o->effort > HARK_PARTITION_PAPER) return bad(error, -EINVAL, "no such backend or effort");
+    if (o->backend > HARK_CUT_METIS_RECURSIVE || o->effort > HARK_PARTITION_PAPER)
+        return bad(error, -EINVAL, "no such backend or effort");
     if (!hark_cut_has(o->backend))
         return bad(error, -ENOTSUP, "this hark was built without %s", o->backend == HARK_CUT_SCOTCH ? "Scotch" : "METIS");
     if (check_ids(o->node, m->ranks, "node", error) < 0 || check_ids(o->improve, m->ranks, "cluster", error) < 0) return -EINVAL;
@@ -90,7 +91,8 @@ static int graph_of_nodes(struct cluster_graph *g, const struct hark_matrix *m, 
     if (status < 0) return bad(error, status, "no memory");
     for (uint32_t v = 0; o->most && v < nodes; v++)
         if (g->load[v] > o->most) {
-            status = bad(error, -EINVAL, "clusters of at most %u ranks: a node has %llu", o->most, (unsigned long long)g->load[v]);
+            status = bad(error, -EINVAL, "clusters of at most %u ranks: a node has %llu", o->most,
+                (unsigned long long)g->load[v]);
             cluster_graph_free(g);
             return status;
         }
@@ -101,7 +103,8 @@ static int graph_of_nodes(struct cluster_graph *g, const struct hark_matrix *m, 
 
 static int improve(struct cluster_search *x, const uint32_t *of, uint32_t ranks)
 {
-    uint32_t *part = malloc(((size_t)ranks + 1) * sizeof *part), *number = malloc(((size_t)ranks + 1) * sizeof *number), count = 0;
+    uint32_t *part = malloc(((size_t)ranks + 1) * sizeof *part),
+             *number = malloc(((size_t)ranks + 1) * sizeof *number), count = 0;
     int status = part && number ? 0 : -ENOMEM;
     if (status == 0) {
         memset(number, 0, (size_t)ranks * sizeof *number);
@@ -143,8 +146,8 @@ static int count_changed(struct hark_partition *p, const uint32_t *was)
     return ok ? 0 : -ENOMEM;
 }
 
-static int search(struct hark_partition *p, const struct cluster_graph *g, const uint32_t *of, const struct hark_partition_options *o,
-    char *error)
+static int search(struct hark_partition *p, const struct cluster_graph *g, const uint32_t *of,
+    const struct hark_partition_options *o, char *error)
 {
     struct cluster_model model;
     struct cluster_search x;
@@ -161,8 +164,10 @@ static int search(struct hark_partition *p, const struct cluster_graph *g, const
         status = bad(error, -EINVAL, "found no clusters of %llu to %llu ranks", (unsigned long long)bounds.least,
             (unsigned long long)bounds.most);
     else if (status < 0)
-        bad(error, status, "%s", status == -ENOMEM ? "no memory" : status == -EOVERFLOW ? "the graph is too large for this backend"
-                                                                                        : "the bisection failed");
+        bad(error, status, "%s",
+            status == -ENOMEM      ? "no memory"
+            : status == -EOVERFLOW ? "the graph is too large for this backend"
+                                   : "the bisection failed");
     for (uint32_t v = 0; status == 0 && v < p->ranks; v++) p->of[v] = x.best[of[v]];
     p->clusters = x.clusters;
     cluster_search_free(&x);

@@ -44,7 +44,8 @@ static int refine(struct cluster_state *s, bool thorough, uint64_t seed)
     return status;
 }
 
-/* From the coarsest graph to the finest, making the clusters better on each. part: of the coarsest; becomes that of the finest. */
+/* From the coarsest graph to the finest, making the clusters better on each. part: of the coarsest; becomes that of
+ * the finest. */
 static int down(struct cluster_search *x, const struct cluster_levels *l, uint32_t *part, bool thorough, uint64_t seed)
 {
     struct cluster_state s;
@@ -234,7 +235,9 @@ int cluster_search_best(struct cluster_search *x)
     uint32_t *part = malloc(((size_t)x->g->n + 1) * sizeof *part);
     int status = part ? cluster_search_fast(x) : -ENOMEM;
     for (int b = HARK_CUT_BUILTIN; status == 0 && b <= HARK_CUT_METIS_RECURSIVE; b++) {
-        if (!hark_cut_has((enum hark_cut_backend)b) || (!x->o->all_backends && x->o->backend != (enum hark_cut_backend)b)) continue;
+        if (!hark_cut_has((enum hark_cut_backend)b) ||
+            (!x->o->all_backends && x->o->backend != (enum hark_cut_backend)b))
+            continue;
         status = from_counts(x, (enum hark_cut_backend)b, false, part);
     }
     if (status == 0) status = from_counts(x, HARK_CUT_BUILTIN, true, part);

@@ -15,7 +15,8 @@ struct cluster_model {
     struct cluster_bounds bounds;
 };
 
-struct cluster_placed { /* a slot in the order, and what of a vertex's messages comes from slots before it, goes to slots behind it */
+struct cluster_placed { /* a slot in the order, and what of a vertex's messages comes from slots before it, goes to
+                           slots behind it */
     int64_t place;
     uint32_t slot;
     uint64_t in, out;
@@ -67,7 +68,8 @@ void cluster_move(struct cluster_state *s, uint32_t v, uint32_t to, int64_t plac
 /* A slot for a new cluster. */
 uint32_t cluster_new_slot(const struct cluster_state *s);
 
-/* Vertices by a queue until none gains; then sequences of moves in which single ones may lose (Fiduccia, Mattheyses). True: better. */
+/* Vertices by a queue until none gains; then sequences of moves in which single ones may lose (Fiduccia, Mattheyses).
+ * True: better. */
 int cluster_refine_moves(struct cluster_state *s, bool all);
 int cluster_refine_climb(struct cluster_state *s, uint64_t work, bool all, bool *better);
 /* Clusters as wholes join others. */

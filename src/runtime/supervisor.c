@@ -270,7 +270,7 @@ int hark_supervise(const struct hark_run_options *options)
     int status = make_children(&s) ? hark_sup_job_open(&s) : 1;
     bool opened = status == 0;
     if (opened) s.exit = status = run(&s);
-    if (opened && status == 0 && options->advise)
+    if (opened && status == 0 && options->advise && options->traffic)
         s.advice = options->advise(options->self, (const uint64_t *)(void *)hark_board_traffic(s.board, 0), options->ranks);
     if (opened && hark_sup_close_trace(&s) < 0 && status == 0) s.exit = status = 1;
     if (opened && options->json && hark_sup_json(&s) < 0 && status == 0) status = 1;

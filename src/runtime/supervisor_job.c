@@ -170,7 +170,7 @@ static int make_directory(struct supervisor *s)
 
 static int make_board(struct supervisor *s)
 {
-    size_t bytes = hark_board_bytes(s->o->ranks, s->o->advise != NULL);
+    size_t bytes = hark_board_bytes(s->o->ranks, s->o->traffic);
     s->board_fd = memfd_create("hark-board", MFD_CLOEXEC);
     void *at = MAP_FAILED;
     if (s->board_fd >= 0 && ftruncate(s->board_fd, (off_t)bytes) == 0)
@@ -308,7 +308,7 @@ void hark_sup_job_close(struct supervisor *s)
     hark_service_close(s->service);
     if (s->record) s->record->ops->close(s->record);
     if (s->images) s->images->ops->close(s->images);
-    if (s->board) munmap(s->board, hark_board_bytes(s->o->ranks, s->o->advise != NULL));
+    if (s->board) munmap(s->board, hark_board_bytes(s->o->ranks, s->o->traffic));
     if (s->board_fd >= 0) close(s->board_fd);
     if (s->positions >= 0) close(s->positions);
     if (s->store_fd >= 0) close(s->store_fd);

@@ -127,6 +127,23 @@ static void put_recoveries(FILE *f, const struct supervisor *s)
     fprintf(f, "%s],\n", s->recoveries ? "\n  " : "");
 }
 
+/* [from, to, bytes] of each two ranks. */
+static void put_traffic(FILE *f, const struct supervisor *s)
+{
+    const char *before = "";
+    fputs("  \"traffic\": [", f);
+    for (uint32_t i = 0; i < s->o->ranks; i++) {
+        const _Atomic uint64_t *row = hark_board_traffic(s->board, i);
+        for (uint32_t k = 0; k < s->o->ranks; k++) {
+            uint64_t bytes = atomic_load_explicit(&row[k], memory_order_relaxed);
+            if (bytes == 0) continue;
+            fprintf(f, "%s[%" PRIu32 ", %" PRIu32 ", %" PRIu64 "]", before, i, k, bytes);
+            before = ", ";
+        }
+    }
+    fputs("],\n", f);
+}
+
 int hark_sup_json(const struct supervisor *s)
 {
     FILE *f = s->figures_lost ? NULL : fopen(s->o->json, "we");
@@ -142,6 +159,7 @@ int hark_sup_json(const struct supervisor *s)
         put_checkpoints(f, s);
         put_failures(f, s);
         put_recoveries(f, s);
+        if (s->o->traffic) put_traffic(f, s);
         if (s->advice) fprintf(f, "  \"advice\": %s,\n", s->advice);
         fprintf(f, "  \"diverged\": %" PRIu64 ",\n  \"troubles\": %" PRIu64 ",\n  \"elapsed_ms\": %.3f,\n  \"exit\": %d\n}\n",
             s->diverged, s->troubles, ms(s->started, s->ended), s->exit);

@@ -36,7 +36,7 @@ void hark_sup_setup(struct child *c)
         .exact_gate = o->exact_gate,
         .team_lost = o->team_lost,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
-        .traffic = s->o->advise != NULL,
+        .traffic = s->o->traffic,
         .board = s->board_fd,
         .store_fd = s->store_fd,
         .kept = c->kept};

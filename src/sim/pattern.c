@@ -158,3 +158,20 @@ int sim_pattern_write(const struct sim_pattern *p, bool messages, FILE *out)
     free(row);
     return status < 0 || ferror(out) ? -1 : 0;
 }
+
+int sim_pattern_json(const struct sim_pattern *p, FILE *out)
+{
+    struct cell *row = NULL;
+    uint64_t room = 0;
+    int64_t n = 0;
+    const char *before = "";
+    fputc('[', out);
+    for (uint32_t rank = 0; rank < p->ranks && n >= 0; rank++) {
+        n = row_of(p, rank, false, &row, &room);
+        for (int64_t i = 0; i < n; i++, before = ", ")
+            fprintf(out, "%s[%" PRIu32 ", %" PRIu32 ", %" PRIu64 "]", before, rank, row[i].column, row[i].value);
+    }
+    fputc(']', out);
+    free(row);
+    return n < 0 ? -1 : 0;
+}

@@ -87,6 +87,8 @@ void sim_pattern_list(FILE *out);
 
 /* One iteration's bytes, or messages, as a matrix. 0, or -1: errno. */
 int sim_pattern_write(const struct sim_pattern *p, bool messages, FILE *out);
+/* Its bytes as JSON: [[from, to, bytes], ...]. 0, or -1 without memory: then some are missing. */
+int sim_pattern_json(const struct sim_pattern *p, FILE *out);
 
 static inline uint64_t sim_pattern_op(
     const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)

@@ -23,6 +23,7 @@ struct row {
     uint64_t value;
 };
 
+enum { TRAFFIC_MAX = 4096 }; /* of more processes it is not said who sends to whom */
 enum { ROWS = 40 };
 
 static int rows(const struct sim_result *r, const struct sim_words *w, struct row row[ROWS])
@@ -115,6 +116,11 @@ void sim_json(const struct sim_result *r, const struct sim_words *w, FILE *f)
     put_rank(f, r->control_at, "\"");
     fputs(",\n", f);
     json_recoveries(r, f);
+    if (w->ranks <= TRAFFIC_MAX) {
+        fputs("  \"traffic\": ", f);
+        (void)sim_pattern_json(w->options->pattern, f);
+        fputs(",\n", f);
+    }
     fprintf(f, "  \"digest\": \"%016" PRIx64 "\",\n  \"wall_ms\": %.3f,\n  \"made_ms\": %.3f\n}\n", r->digest,
         r->seconds * 1e3, r->seconds_made * 1e3);
 }

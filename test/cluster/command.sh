@@ -1,8 +1,8 @@
 #!/bin/bash
 # The command partition: the same clusters again, what is written, what is wrong said in one line.
-# command.sh HARK ZLIB SCOTCH METIS (1: built with it) DATA
+# command.sh HARK ZLIB SCOTCH METIS JANSSON (1: built with it) DATA
 set -u
-hark=$(readlink -f "$1") zlib=$2 scotch=$3 metis=$4 data=$(readlink -f "$5")
+hark=$(readlink -f "$1") zlib=$2 scotch=$3 metis=$4 jansson=$5 data=$(readlink -f "$6")
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
@@ -94,7 +94,27 @@ done
 : >bad.mtx
 refused 'bad.mtx:1: expected %%MatrixMarket, the file is empty' bad.mtx
 refused 'none.mtx: No such file or directory' none.mtx
-refused 'own.json: figures say nothing of channels: expected a matrix (hark sim --write-matrix) or a trace (hark run --trace)' own.json
+if [ $jansson = 1 ]; then
+  "$hark" sim --pattern stencil2d --ranks 30 --iterations 2 --json sim.json >/dev/null
+  "$hark" sim --pattern stencil2d --ranks 30 --write-matrix sim.mtx >/dev/null
+  "$hark" partition sim.mtx -o matrix.clusters 2>/dev/null
+  expect 0 '^30 ranks in ' sim.json -o figures.clusters
+  cmp -s matrix.clusters figures.clusters && good || bad 'the figures of hark sim come to other clusters than its matrix'
+  of='expected figures of hark run or hark sim with `ranks` and `traffic`'
+  refused "own.json: $of" own.json
+  for text in '{"ranks": 2}' '{"traffic": []}' '{"ranks": 2, "traffic": {}}' '{"ranks": 0, "traffic": []}'; do
+    echo "$text" >bad.json
+    refused "bad.json: $of" bad.json
+  done
+  for row in '[0, 2, 1]' '[0, 1, -1]' '[0, 1]' '[0, 1, 1.5]' '[0, 1, 9007199254740993]' 5; do
+    echo "{\"ranks\": 2, \"traffic\": [[0, 1, 7], $row]}" >bad.json
+    refused 'bad.json: traffic, entry 2: expected [from, to, bytes] of ranks below 2' bad.json
+  done
+  printf '{"ranks": 2,\n"traffic": [[0, 1' >bad.json
+  expect 2 '^hark partition: bad.json:2: ' bad.json
+else
+  refused 'own.json: hark was built without jansson: expected a matrix (--write-matrix of hark run, hark sim) or a trace (hark run --trace)' own.json
+fi
 printf 'hark-trace 1 ranks=2\n' >bad.trace
 expect 2 '^hark partition: .*bad.trace:1: expected' bad.trace
 matrix 'integer general' '300 300 129\n'"$(for i in $(seq 1 129); do printf '%d 300 9007199254740992\\n' "$i"; done)"

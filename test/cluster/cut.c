@@ -136,8 +136,8 @@ static void what_is_out_of_range_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_directions_make_the_graph), cmocka_unit_test(parts_are_in_range_and_even),
-        cmocka_unit_test(a_grid_is_cut_across), cmocka_unit_test(loads_are_even_where_they_can_be),
-        cmocka_unit_test(what_is_out_of_range_is_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(both_directions_make_the_graph),
+        cmocka_unit_test(parts_are_in_range_and_even), cmocka_unit_test(a_grid_is_cut_across),
+        cmocka_unit_test(loads_are_even_where_they_can_be), cmocka_unit_test(what_is_out_of_range_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,10 +31,11 @@ static void clusters_are_the_same(void **state)
         partition_ok(&p, &m, &o);
         if (hash_of(&p) != golden[i].hash) ok = false;
         printf("    {\"%s\", %s, %s, UINT64_C(0x%016llx)},%s\n", golden[i].matrix,
-            o.effort == HARK_PARTITION_FAST       ? "HARK_PARTITION_FAST"
-                : o.effort == HARK_PARTITION_BEST ? "HARK_PARTITION_BEST"
-                                                  : "HARK_PARTITION_PAPER",
-            o.cost.ordered ? "true" : "false", (unsigned long long)hash_of(&p), hash_of(&p) == golden[i].hash ? "" : " /* not as it was */");
+            o.effort == HARK_PARTITION_FAST   ? "HARK_PARTITION_FAST"
+            : o.effort == HARK_PARTITION_BEST ? "HARK_PARTITION_BEST"
+                                              : "HARK_PARTITION_PAPER",
+            o.cost.ordered ? "true" : "false", (unsigned long long)hash_of(&p),
+            hash_of(&p) == golden[i].hash ? "" : " /* not as it was */");
         hark_partition_free(&p);
         hark_matrix_free(&m);
     }

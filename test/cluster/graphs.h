@@ -16,8 +16,8 @@
 /* Of a function of row and column; rows of any number of entries. */
 static inline struct hark_matrix matrix_of(uint32_t ranks, uint64_t (*value)(uint32_t from, uint32_t to, void *self), void *self)
 {
-    struct hark_matrix m = {ranks, 0, malloc(((size_t)ranks + 1) * sizeof *m.first), malloc((size_t)ranks * ranks * sizeof *m.column),
-        malloc((size_t)ranks * ranks * sizeof *m.value)};
+    struct hark_matrix m = {ranks, 0, malloc(((size_t)ranks + 1) * sizeof *m.first),
+        malloc((size_t)ranks * ranks * sizeof *m.column), malloc((size_t)ranks * ranks * sizeof *m.value)};
     assert_true(m.first && m.column && m.value);
     for (uint32_t v = 0; v < ranks; v++) {
         m.first[v] = m.entries;
@@ -58,7 +58,8 @@ static inline struct hark_partition find(const struct hark_matrix *m, const stru
 }
 
 /* Every rank once, clusters without gaps, in bounds; figures and cost as one finds them without the library. */
-static inline void partition_ok(const struct hark_partition *p, const struct hark_matrix *m, const struct hark_partition_options *o)
+static inline void partition_ok(
+    const struct hark_partition *p, const struct hark_matrix *m, const struct hark_partition_options *o)
 {
     uint64_t bytes = 0, logged = 0, squares = 0;
     uint32_t *size = calloc((size_t)m->ranks + 1, sizeof *size), next = 0;

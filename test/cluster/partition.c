@@ -103,7 +103,8 @@ static void by_every_effort(const struct hark_matrix *m, double best, double fas
             struct hark_partition p = find(m, &o);
             partition_ok(&p, m, &o);
             double most = o.effort == HARK_PARTITION_BEST ? best : o.effort == HARK_PARTITION_FAST ? fast : paper;
-            if (p.cost > most + 1e-12) fail_msg("%s, effort %zu: %.6f, expected at most %.6f", hark_cut_name(o.backend), e, p.cost, most);
+            if (p.cost > most + 1e-12)
+                fail_msg("%s, effort %zu: %.6f, expected at most %.6f", hark_cut_name(o.backend), e, p.cost, most);
             assert_true(p.cost > best - 1e-12);
             hark_partition_free(&p);
         }

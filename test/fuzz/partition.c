@@ -1,5 +1,5 @@
-/* Any bytes as a matrix for hark partition: refused in one line; or every rank has one cluster, as many as it says, and figures and cost are
- * those that the matrix gives. The first bytes choose how. */
+/* Any bytes as a matrix for hark partition: refused in one line; or every rank has one cluster, as many as it says,
+ * and figures and cost are those that the matrix gives. The first bytes choose how. */
 #include "hark/cluster.h"
 #include "file.h"
 

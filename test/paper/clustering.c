@@ -1,12 +1,13 @@
-/* T. Ropars, A. Guermouche, B. Ucar, E. Meneses, L. Kale, F. Cappello: On the Use of Cluster-Based Partial Message Logging to Improve
- * Fault Tolerance for MPI HPC Applications (Euro-Par 2011), claim by claim; and Table I of HydEE (IPDPS 2012), whose clusters that
- * paper's tool found. */
+/* T. Ropars, A. Guermouche, B. Ucar, E. Meneses, L. Kale, F. Cappello: On the Use of Cluster-Based Partial Message
+ * Logging to Improve Fault Tolerance for MPI HPC Applications (Euro-Par 2011), claim by claim; and Table I of HydEE
+ * (IPDPS 2012), whose clusters that paper's tool found. */
 #include <math.h>
 
 #include "../cluster/graphs.h"
 
-/* "a Mean Time Between Failure (MTBF) of 1 day; 30 minutes to checkpoint the whole application (C); 30 minutes to restart [...] I =
- * 297min [...] The total time lost per MTBF period can be approximated by I/2 + Rs = 179min, that is 12,4% of the period" */
+/* "a Mean Time Between Failure (MTBF) of 1 day; 30 minutes to checkpoint the whole application (C); 30 minutes to
+ * restart [...] I = 297min [...] The total time lost per MTBF period can be approximated by I/2 + Rs = 179min, that
+ * is 12,4% of the period" */
 static void the_interval_and_beta(void **state)
 {
     double interval, beta;
@@ -17,8 +18,8 @@ static void the_interval_and_beta(void **state)
     assert_int_equal((int)(beta * 1000 + 0.5), 124);
 }
 
-/* "With a coordinated checkpointing (L = 0, R = 1), the amount of wasted resources would be 12.4%. With a message logging protocol
- * (L = 1, R = 1/P), this amount would be 23%." */
+/* "With a coordinated checkpointing (L = 0, R = 1), the amount of wasted resources would be 12.4%. With a message
+ * logging protocol (L = 1, R = 1/P), this amount would be 23%." */
 static void the_two_ends(void **state)
 {
     struct hark_cluster_cost c = {.alpha = 0.23, .beta = 0.124};
@@ -34,13 +35,14 @@ static void table_2_is_equation_2(void **state)
     static const struct {
         const char *name;
         double back, logged, cost;
-    } row[] = {{"BT", 12.5, 12.3, 4.37}, {"CG", 3.1, 16.2, 4.12}, {"FT", 50, 50, 17.7}, {"LU", 6.25, 9.7, 3.0}, {"MG", 12.5, 18.5, 5.8},
-        {"SP", 12.5, 12.2, 4.4}, {"GTC", 6.25, 6.6, 2.3}, {"MAESTRO", 25, 17.7, 7.17}, {"PARATEC", 8.5, 9.4, 3.23},
-        {"LAMMPS", 12.5, 7.6, 3.3}, {"Nbody", 3.5, 2.9, 1.1}};
+    } row[] = {{"BT", 12.5, 12.3, 4.37}, {"CG", 3.1, 16.2, 4.12}, {"FT", 50, 50, 17.7}, {"LU", 6.25, 9.7, 3.0},
+        {"MG", 12.5, 18.5, 5.8}, {"SP", 12.5, 12.2, 4.4}, {"GTC", 6.25, 6.6, 2.3}, {"MAESTRO", 25, 17.7, 7.17},
+        {"PARATEC", 8.5, 9.4, 3.23}, {"LAMMPS", 12.5, 7.6, 3.3}, {"Nbody", 3.5, 2.9, 1.1}};
     struct hark_cluster_cost c = {.alpha = 0.23, .beta = 0.124};
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        struct hark_cluster_figures f = {1000, 8, 1000000, (uint64_t)(row[i].logged * 10000 + 0.5), (uint64_t)(row[i].back * 10000 + 0.5)};
+        struct hark_cluster_figures f = {
+            1000, 8, 1000000, (uint64_t)(row[i].logged * 10000 + 0.5), (uint64_t)(row[i].back * 10000 + 0.5)};
         double cost = 100 * hark_cluster_cost(&c, &f);
         if (fabs(cost - row[i].cost) > 0.051) fail_msg("%s: %.3f, printed %.2f", row[i].name, cost, row[i].cost);
     }
@@ -59,7 +61,8 @@ static void table_3_is_equation_3(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         uint64_t size = row[i].ranks / row[i].clusters;
-        struct hark_cluster_figures f = {row[i].ranks, row[i].clusters, 1000000, (uint64_t)(row[i].logged * 10000), row[i].clusters * size * size};
+        struct hark_cluster_figures f = {
+            row[i].ranks, row[i].clusters, 1000000, (uint64_t)(row[i].logged * 10000), row[i].clusters * size * size};
         if (fabs(100 * hark_cluster_rolled_back(&f, true) - row[i].back) > 0.051) fail_msg("%s: rolled back", row[i].name);
         double cost = 100 * hark_cluster_cost(&c, &f);
         if (fabs(cost - row[i].cost) > 0.06) fail_msg("%s: %.3f, printed %.2f", row[i].name, cost, row[i].cost);
@@ -92,7 +95,8 @@ static void no_worse_than_hydee_table_1(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-        double paper = 0.23 * programs[i].logged + 0.124 * programs[i].back, own = cost_of(programs[i].matrix, HARK_PARTITION_FAST);
+        double paper = 0.23 * programs[i].logged + 0.124 * programs[i].back,
+               own = cost_of(programs[i].matrix, HARK_PARTITION_FAST);
         if (own > paper + 0.01) fail_msg("%s: %.3f, of the paper's shares %.3f", programs[i].matrix, own, paper);
     }
 }
@@ -220,8 +224,9 @@ static void it_ends_and_ties_go_to_the_lowest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_interval_and_beta), cmocka_unit_test(the_two_ends),
-        cmocka_unit_test(table_2_is_equation_2), cmocka_unit_test(table_3_is_equation_3), cmocka_unit_test(no_worse_than_hydee_table_1),
-        cmocka_unit_test(fast_is_within_2_percent_of_a_sweep), cmocka_unit_test(best_is_no_worse_than_a_sweep_and_often_better),
+        cmocka_unit_test(table_2_is_equation_2), cmocka_unit_test(table_3_is_equation_3),
+        cmocka_unit_test(no_worse_than_hydee_table_1), cmocka_unit_test(fast_is_within_2_percent_of_a_sweep),
+        cmocka_unit_test(best_is_no_worse_than_a_sweep_and_often_better),
         cmocka_unit_test(the_first_bisection_is_accepted), cmocka_unit_test(both_directions_count),
         cmocka_unit_test(it_ends_and_ties_go_to_the_lowest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
