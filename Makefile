@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench bench-papers bench-partition bench-sim coverage errata fuzz kill-matrix memory mutants verify soak install clean setup
+.PHONY: all demo check bench bench-papers bench-partition bench-recovery bench-sim coverage errata fuzz kill-matrix memory mutants verify soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -19,6 +19,8 @@ bench: all
 	bench/bench.sh $(BUILD) $(ROUNDS)
 bench-sim: all
 	bench/sim.sh $(BUILD) $(or $(ROUNDS),5) $(MOST)
+bench-recovery: all
+	bench/recovery.sh $(BUILD) $(MOST)
 bench-papers: all
 	bench/papers/hydee-table1.sh $(BUILD)/src/cli/hark $(MATRICES)
 	bench/papers/sendet-clusters.sh $(BUILD)/src/cli/hark $(MATRICES)

@@ -267,6 +267,8 @@ struct hark_config {
     const struct hark_tree *trees; /* camel: the groups, by ctx ascending, the same everywhere; read by init only */
     uint32_t tree_count;
     uint64_t epoch;                 /* sendet: the first epoch; 0 stands for 1 */
+    uint32_t fan; /* hydee: reports go up a tree in which so many stand below each, 2 .. ; 0: all to the recovery process. Not
+                   * with HARK_EXACT_GATE; all processes of a job alike */
 };
 
 /* ---- the uniform door ------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
  *   III.E     Garbage collection           hark_hydee_gc, hark_hydee_trim                      hydee_log.h
  *
  * Read on in this order: the state below, hydee_channel.h, Algorithm 1 below, hydee_log.h, hydee_failure.h,
- * hydee_pump.h, the door at the end of this file. The exact gate (E24), an extension, is past.h.
+ * hydee_pump.h, the door at the end of this file. Extensions: the exact gate (E24), past.h; reports by a tree, hydee_tree.h.
  *
  * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel, not
  * by Date (E5); positions are exchanged in both directions on every channel with an end in D (E2, E4, E9);
@@ -76,6 +76,21 @@ struct hark_hydee_position { /* of a channel at a kept image */
     uint64_t sent, recv;
 };
 
+struct hark_hydee_below { /* a process that stands below me in the tree of reports */
+    uint32_t rank;
+    uint32_t drained; /* 1: its DRAINED came */
+    uint64_t phase;   /* the highest of its UP; 0: none came */
+};
+
+struct hark_hydee_tree { /* of reports: hydee_tree.h */
+    uint32_t fan;        /* how many stand below each; 0: no tree */
+    uint32_t stale;      /* scratch: mine is to be computed */
+    uint32_t tell, told; /* scratch: a frame on its way to those below, and how many have it */
+    uint64_t mine;       /* the least recorded phase that I wait for; 0: not known yet */
+    uint64_t said;       /* my last UP; 0: none */
+    struct hark_table below;
+};
+
 struct hark_hydee {
     struct hark head;
     struct hark_ends ends;
@@ -97,6 +112,7 @@ struct hark_hydee {
     struct hark_table pairs;
     struct hark_table positions; /* ckptNo: of each kept image */
     struct hark_past past; /* exact gate */
+    struct hark_hydee_tree tree;
 };
 
 #define HARK_HF(m, s) HARK_FIELD(struct hark_hydee, m, s)
@@ -104,7 +120,7 @@ struct hark_hydee {
 static const struct hark_field hark_hydee_fields[] = {HARK_ENDS_FIELDS(struct hark_hydee),
     HARK_WAVE_FIELDS(struct hark_hydee), HARK_HF(phase, "Phase"), HARK_HF(date, "Date"), HARK_HF(rel, "rel"),
     HARK_HF(recovering, ""), HARK_HF(reported, ""), HARK_HF(drained, ""), HARK_HF(flags, ""), HARK_HF(plain, ""), HARK_HF(gone, ""),
-    HARK_PAST_FIELDS(struct hark_hydee)};
+    HARK_PAST_FIELDS(struct hark_hydee), HARK_HF(tree.fan, ""), HARK_HF(tree.mine, ""), HARK_HF(tree.said, "")};
 static const struct hark_field hark_hydee_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_hydee_channel),
     HARK_HC(tx, "pend"), HARK_HC(first, "Logs"), HARK_HC(base, "sent"), HARK_HC(orph, "OrphanDate"), HARK_HC(theirs, ""),
     HARK_HC(orph_digest, ""), HARK_HC(sent_digest, ""), HARK_HC(recv_digest, ""), HARK_HC(orph_at, ""),
@@ -119,6 +135,8 @@ static const struct hark_field hark_hydee_pair_fields[] = {
 static const struct hark_field hark_hydee_position_fields[] = {HARK_FIELD(struct hark_hydee_position, id, "ckptNo"),
     HARK_FIELD(struct hark_hydee_position, peer, "j"), HARK_FIELD(struct hark_hydee_position, ctx, "ctx"),
     HARK_FIELD(struct hark_hydee_position, sent, "sent"), HARK_FIELD(struct hark_hydee_position, recv, "recv")};
+static const struct hark_field hark_hydee_below_fields[] = {HARK_FIELD(struct hark_hydee_below, rank, "j"),
+    HARK_FIELD(struct hark_hydee_below, drained, "DRAINED"), HARK_FIELD(struct hark_hydee_below, phase, "UP")};
 static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_hydee),
     HARK_WAVE_TABLES(struct hark_hydee),
     {"pairs", "", (uint16_t)offsetof(struct hark_hydee, pairs), sizeof(struct hark_hydee_pair), 2,
@@ -126,11 +144,12 @@ static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"positions", "", (uint16_t)offsetof(struct hark_hydee, positions), sizeof(struct hark_hydee_position), 5,
         hark_hydee_position_fields},
     HARK_PAST_TABLES(struct hark_hydee),
+    {"below", "", (uint16_t)offsetof(struct hark_hydee, tree.below), sizeof(struct hark_hydee_below), 3, hark_hydee_below_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_hydee, ends.channels), sizeof(struct hark_hydee_channel),
         HARK_COUNT(hark_hydee_channel_fields), hark_hydee_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_hydee, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_hydee_accept(struct hark *p);
-static const struct hark_shape hark_hydee_shape = {"hydee", 2, HARK_COUNT(hark_hydee_fields),
+static const struct hark_shape hark_hydee_shape = {"hydee", 3, HARK_COUNT(hark_hydee_fields),
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
     offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_hydee_accept};
 
@@ -143,6 +162,7 @@ HARK_FN const char *hark_hydee_violated(const struct hark *p);
 HARK_FN const char *hark_hydee_unrest(const struct hark *p);
 
 #include "hydee_channel.h"
+#include "hydee_tree.h"
 
 #if HARK_BODIES
 
@@ -294,61 +314,24 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
 
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *c)
 {
+    if (c->fan == 1 || (c->fan && c->flags & HARK_EXACT_GATE)) return 0;
     return hark_member_size(c, sizeof(struct hark_hydee), 4096);
 }
 
 HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
+    if (hark_hydee_size(c) == 0) return HARK_EINVAL;
     int status = hark_member_init(p, bytes, &hark_hydee_shape, HARK_KIND_HYDEE, &s->ends, &s->wave, c, false);
     if (status < 0) return status;
     s->flags = c->flags & (HARK_DIGEST | HARK_EXACT_GATE);
     s->plain = c->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER;
+    s->tree.fan = c->fan;
     s->past.history.width = 3;
     s->past.blind = HARK_INFINITY;
     s->phase = 1;
     s->rel = HARK_INFINITY;
     return HARK_OK;
-}
-
-static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
-    uint32_t length)
-{
-    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
-    if (h->type != HARK_APP && h->src == s->ends.me) return false;
-    if (h->src == HARK_RECOVERY) /* it has no channels */
-        return h->type == HARK_H_RECDONE ? length == 0
-                                         : h->type == HARK_H_RELEASE && (exact ? length >= 16 && length % 16 == 0 : length == 8);
-    switch (h->type) {
-    case HARK_APP:
-        return exact && length >= HARK_HYDEE_HEADER - HARK_WIRE_HEAD &&
-               hark_past_valid(b + 16, length - 16, s->ends.ranks);
-    case HARK_H_POS:
-        return length >= 8 && hark_get32(b) <= HARK_HYDEE_CTX_MAX && length == 8 + 32 * hark_get32(b);
-    case HARK_H_ORPH: return length >= 8 && (length - 8) % 24 == 0;
-    case HARK_H_GC: return length == 16;
-    default: return hark_wave_length_ok(h->type, length);
-    }
-}
-
-/* Room for whatever a control frame of this length may add, before anything moves. */
-static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *h, uint32_t length)
-{
-    struct hark *p = &s->head;
-    uint32_t chunks = 2, channels = h->type == HARK_H_POS ? length / 32 + 1 : 1;
-    if (h->type == HARK_H_ORPH) {
-        const struct hark_hydee_channel *c =
-            (const struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->ends, h->src, h->ctx);
-        chunks += length / 24 + (c ? hark_runs_write_needs(&c->log) : 0);
-    }
-    int status = hark_hydee_reserve(s, channels, chunks);
-    if (status >= 0 && h->type >= HARK_H_POS) status = hark_reserve(p, &hark_hydee_shape, &s->pairs, 1);
-    if (status >= 0 && h->type < HARK_H_POS)
-        status = hark_wave_reserve(p, &hark_hydee_shape, &s->ends, &s->wave, length);
-    if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
-    if (status >= 0 && h->type == HARK_H_RELEASE)
-        status = hark_reserve(p, &hark_hydee_shape, &s->past.frontier, length / 16);
-    return status >= 0 ? hark_past_reserve(p, &hark_hydee_shape, &s->past, 0) : status;
 }
 
 HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
@@ -364,6 +347,9 @@ HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h
     case HARK_H_ORPH: return hark_hydee_orph(s, h, b, length, fx);
     case HARK_H_RELEASE: return hark_hydee_release(s, b, length);
     case HARK_H_RECDONE: return hark_hydee_recdone(s, fx);
+    case HARK_H_NOTIFY: return hark_hydee_notified(s, h, b, fx);
+    case HARK_H_UP:
+    case HARK_H_DRAINED: return hark_hydee_up(s, h, b, fx);
     case HARK_H_GC: return hark_hydee_trim(s, h, b, fx);
     case HARK_W_MARK:
         if (hark_ranges_hold(p, &s->ends.group, h->src) && !hark_hydee_channel(s, h->src, h->ctx)) return HARK_EFRAME;

@@ -1,4 +1,4 @@
-/* hydee_channel.h: rows of channels, headers of messages, running digests. A part of hydee.h, which has the state; read
+/* hydee_channel.h: rows of channels and pairs, headers of messages, running digests. A part of hydee.h, which has the state; read
  * that first. */
 #include "hydee.h"
 #ifndef HARK_HYDEE_CHANNEL_H
@@ -59,6 +59,25 @@ static inline struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s
 {
     struct hark_hydee_channel *c = hark_hydee_find(s, peer, ctx);
     return c ? c : hark_hydee_add(s, peer, ctx);
+}
+
+static inline struct hark_hydee_pair *hark_hydee_pair(struct hark_hydee *s, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < s->pairs.count && ((struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i))->rank < rank) i++;
+    struct hark_hydee_pair *x = i < s->pairs.count ? (struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i) : NULL;
+    if (x && x->rank == rank) return x;
+    x = (struct hark_hydee_pair *)hark_insert(&s->head, &s->pairs, i);
+    x->rank = rank;
+    return x;
+}
+
+/* Are the answers to all my POS in? */
+static inline bool hark_hydee_answered(struct hark_hydee *s)
+{
+    for (uint32_t i = 0; i < s->pairs.count; i++)
+        if (!(((struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i))->flags & HARK_HYDEE_POS_GOT)) return false;
+    return true;
 }
 
 /* ---- headers and digests ------------------------------------------------------------------------------------------ */

@@ -11,26 +11,16 @@ extern "C" {
 
 /* ---- Algorithms 2 and 3, as every process's own part -------------------------------------------------------- */
 
-static inline struct hark_hydee_pair *hark_hydee_pair(struct hark_hydee *s, uint32_t rank)
-{
-    uint32_t i = 0;
-    while (i < s->pairs.count && ((struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i))->rank < rank) i++;
-    struct hark_hydee_pair *x = i < s->pairs.count ? (struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i) : NULL;
-    if (x && x->rank == rank) return x;
-    x = (struct hark_hydee_pair *)hark_insert(&s->head, &s->pairs, i);
-    x->rank = rank;
-    return x;
-}
-
 /* Restart from the last image on stable storage; sends wait for the FAILED that explains it.   Alg. 2 l. 4-5 */
 static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    uint32_t flags = s->flags;
+    uint32_t flags = s->flags, fan = s->tree.fan;
     if (!hark_hydee_image_fits(s, event)) return HARK_EIMAGE;
     int status = hark_member_restart(p, &hark_hydee_shape, &s->ends, &s->wave, event, fx);
     if (status < 0) return status;
     s->flags = flags;
+    s->tree.fan = fan;
     s->recovering = 1;
     s->rel = 0;
     hark_past_close(p, &s->past);
@@ -55,6 +45,7 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
     s->rel = 0;
     s->reported = s->drained = s->report_out = s->report_channel = 0;
     s->report_at = 0;
+    hark_hydee_tree_clear(s);
     bool mine = hark_is_down(p, e, e->me);
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
@@ -152,6 +143,7 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
 static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uint32_t length)
 {
     uint64_t rel = hark_get64(b);
+    if (rel > s->rel && s->tree.fan) s->tree.tell = HARK_H_RELEASE;
     if (rel > s->rel) s->rel = rel;
     if (length > 8) hark_past_release(&s->head, &s->pool, &s->past, b + 8, length - 8);
     s->busy = 1;
@@ -161,8 +153,11 @@ static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uin
 /* RECDONE: failure-free functions again.                                              Alg. 2 l. 22, Alg. 3 l. 19 */
 static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *fx)
 {
+    if (s->recovering && s->tree.fan) s->tree.tell = HARK_H_RECDONE;
+    if (s->tree.tell) s->busy = 1;
     s->recovering = 0;
     s->rel = HARK_INFINITY;
+    hark_hydee_tree_clear(s);
     hark_past_close(&s->head, &s->past);
     hark_empty(&s->head, &s->pairs);
     hark_empty(&s->head, &s->ends.down);

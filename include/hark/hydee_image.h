@@ -1,5 +1,5 @@
-/* hydee_image.h: what an image must say so that steps can go on from it. A part of hydee.h, which has the state; read that
- * first. */
+/* hydee_image.h: what an image must say so that steps can go on from it; what frames may look like. A part of hydee.h, which
+ * has the state; read that first. */
 #include "hydee.h"
 #ifndef HARK_HYDEE_IMAGE_H
 #define HARK_HYDEE_IMAGE_H
@@ -35,6 +35,7 @@ HARK_FN bool hark_hydee_accept(struct hark *p)
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
     if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave)) return false;
     if (s->plain != (s->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER)) return false;
+    if (s->tree.fan == 1 || !hark_rows_ascend(p, &s->tree.below, s->ends.ranks)) return false;
     if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_past_ok(p, &s->pool, &s->past, s->ends.ranks)) return false;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
@@ -42,6 +43,50 @@ HARK_FN bool hark_hydee_accept(struct hark *p)
         if (i >= HARK_HYDEE_CTX_MAX && hark_hydee_at(s, i - HARK_HYDEE_CTX_MAX)->channel.peer == c->channel.peer) return false;
     }
     return true;
+}
+/* ---- frames ------------------------------------------------------------------------------------------------------------- */
+
+static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
+    uint32_t length)
+{
+    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
+    if (h->type != HARK_APP && h->src == s->ends.me) return false;
+    bool of_tree = (h->type >= HARK_H_RELEASE && h->type <= HARK_H_RECDONE) || h->type == HARK_H_UP;
+    if (s->tree.fan && (of_tree || h->src == HARK_RECOVERY)) return hark_hydee_tree_ok(s, h, length);
+    if (h->src == HARK_RECOVERY) /* it has no channels */
+        return h->type == HARK_H_RECDONE ? length == 0
+                                         : h->type == HARK_H_RELEASE && (exact ? length >= 16 && length % 16 == 0 : length == 8);
+    switch (h->type) {
+    case HARK_APP:
+        return exact && length >= HARK_HYDEE_HEADER - HARK_WIRE_HEAD &&
+               hark_past_valid(b + 16, length - 16, s->ends.ranks);
+    case HARK_H_POS:
+        return length >= 8 && hark_get32(b) <= HARK_HYDEE_CTX_MAX && length == 8 + 32 * hark_get32(b);
+    case HARK_H_ORPH: return length >= 8 && (length - 8) % 24 == 0;
+    case HARK_H_GC: return length == 16;
+    default: return hark_wave_length_ok(h->type, length);
+    }
+}
+
+/* Room for whatever a control frame of this length may add, before anything moves. */
+static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *h, uint32_t length)
+{
+    struct hark *p = &s->head;
+    uint32_t chunks = 2, channels = h->type == HARK_H_POS ? length / 32 + 1 : 1;
+    if (h->type == HARK_H_ORPH) {
+        const struct hark_hydee_channel *c =
+            (const struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->ends, h->src, h->ctx);
+        chunks += length / 24 + (c ? hark_runs_write_needs(&c->log) : 0);
+    }
+    int status = hark_hydee_reserve(s, channels, chunks);
+    if (status >= 0 && h->type >= HARK_H_POS) status = hark_reserve(p, &hark_hydee_shape, &s->pairs, 1);
+    if (status >= 0 && h->type < HARK_H_POS)
+        status = hark_wave_reserve(p, &hark_hydee_shape, &s->ends, &s->wave, length);
+    if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
+    if (status >= 0 && s->tree.fan) status = hark_reserve(p, &hark_hydee_shape, &s->tree.below, 1);
+    if (status >= 0 && h->type == HARK_H_RELEASE)
+        status = hark_reserve(p, &hark_hydee_shape, &s->past.frontier, length / 16);
+    return status >= 0 ? hark_past_reserve(p, &hark_hydee_shape, &s->past, 0) : status;
 }
 #endif /* HARK_BODIES */
 

@@ -74,9 +74,7 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
     struct hark *p = &s->head;
     bool exact = (s->flags & HARK_EXACT_GATE) != 0;
     uint32_t row = exact ? 40 : 32;
-    if (!s->recovering || s->reported) return HARK_OK;
-    for (uint32_t i = 0; i < s->pairs.count; i++)
-        if (!(((struct hark_hydee_pair *)hark_row(p, &s->pairs, i))->flags & HARK_HYDEE_POS_GOT)) return HARK_OK;
+    if (!s->recovering || s->reported || !hark_hydee_answered(s)) return HARK_OK;
     while (!s->reported) {
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_REPORT, HARK_RECOVERY, 8);
@@ -115,17 +113,19 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
 }
 
 /* OrphanNotification, by id; not before the first RELEASE, else the recovery process may hear of an orphan
- * before the REPORT that lists it (v3).                                                             Alg. 2 l. 15 */
+ * before the REPORT that lists it (v3). With a tree who has the orphans hears it, at once.            Alg. 2 l. 15 */
 static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effects *fx)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count && s->rel > 0; i++) {
+    bool tree = s->tree.fan != 0;
+    for (uint32_t i = 0; i < s->ends.channels.count && (s->rel > 0 || tree); i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!(c->channel.flags & HARK_HYDEE_NOTIFY)) continue;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 12)) return HARK_MORE;
-        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_NOTIFY, HARK_RECOVERY, 12);
+        uint32_t to = tree ? c->channel.peer : HARK_RECOVERY, at = tree ? 0 : 4;
+        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_NOTIFY, to, at + 8);
         hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-        hark_put32(b, c->channel.peer);
-        hark_put64(b + 4, c->channel.sent < c->orph ? c->channel.sent : c->orph);
+        if (!tree) hark_put32(b, c->channel.peer);
+        hark_put64(b + at, c->channel.sent < c->orph ? c->channel.sent : c->orph);
         c->channel.flags &= (uint16_t)~HARK_HYDEE_NOTIFY;
     }
     return HARK_OK;
@@ -211,18 +211,20 @@ static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effe
         if (!hark_hydee_inter(c)) continue;
         if (c->tx < c->channel.sent || (c->channel.flags & HARK_HYDEE_ORPH_WAIT)) return HARK_OK;
     }
+    if (s->tree.fan && !hark_hydee_below_drained(s)) return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD)) return HARK_MORE;
     s->drained = 1;
-    hark_emit_control(&s->head, &s->ends, fx, HARK_H_DRAINED, HARK_RECOVERY, 0);
+    hark_emit_control(&s->head, &s->ends, fx, HARK_H_DRAINED, s->tree.fan ? hark_hydee_above(s) : HARK_RECOVERY, 0);
     return HARK_OK;
 }
 
 HARK_COLD int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (s->busy) {
-        int status = hark_hydee_pump_pos(s, fx);
+        int status = hark_hydee_pump_tell(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_pos(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_orph(s, fx);
-        if (status == HARK_OK) status = hark_hydee_pump_report(s, fx);
+        if (status == HARK_OK) status = s->tree.fan ? hark_hydee_pump_up(s, fx) : hark_hydee_pump_report(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_notify(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_replay(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_gc(s, fx);

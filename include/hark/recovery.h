@@ -34,10 +34,10 @@ extern "C" {
 
 enum { /* control frames between members and the recovery process, and among members */
     HARK_H_POS = 16, HARK_H_ORPH, HARK_H_REPORT, HARK_H_RELEASE, HARK_H_NOTIFY, HARK_H_DRAINED, HARK_H_RECDONE,
-    HARK_H_GC, HARK_H_ACK, HARK_H_EPOCH, HARK_H_MIN
+    HARK_H_GC, HARK_H_ACK, HARK_H_EPOCH, HARK_H_MIN, HARK_H_UP
 };
 static const char *const hark_hydee_frames[] = {"POS", "ORPH", "REPORT", "RELEASE", "NOTIFY", "DRAINED", "RECDONE", "GC", "ACK",
-    "EPOCH", "MIN"};
+    "EPOCH", "MIN", "UP"};
 
 #define HARK_R_EXACT 2u /* in the control word of a REPORT: its rows have numbers, for the exact gate */
 
@@ -71,7 +71,7 @@ struct hark_recovery {
     uint32_t change;     /* RELEASE tells the frontier of process change - 1; 0: of all */
     uint32_t listing;    /* ... from this row on */
     uint32_t member;     /* kind of whom it serves; 0: nobody has said anything yet */
-    uint32_t pad;
+    uint32_t fan;        /* reports come by a tree (recovery_tree.h); 0: from all */
     struct hark_line line; /* sendet */
     struct hark_table down; /* D */
     struct hark_table incs;
@@ -95,7 +95,7 @@ static const struct hark_field hark_recovery_fields[] = {HARK_FIELD(struct hark_
     HARK_FIELD(struct hark_recovery, told, ""), HARK_FIELD(struct hark_recovery, drained, "DRAINED"),
     HARK_FIELD(struct hark_recovery, exact, ""), HARK_FIELD(struct hark_recovery, change, ""),
     HARK_FIELD(struct hark_recovery, listing, ""), HARK_FIELD(struct hark_recovery, member, ""),
-    HARK_LINE_FIELDS(struct hark_recovery)};
+    HARK_FIELD(struct hark_recovery, fan, ""), HARK_LINE_FIELDS(struct hark_recovery)};
 static const struct hark_rows hark_recovery_rows[] = {
     {"incarnations", "", (uint16_t)offsetof(struct hark_recovery, incs), sizeof(struct hark_incarnation), 2,
         hark_incarnation_fields},
@@ -110,7 +110,7 @@ static const struct hark_rows hark_recovery_rows[] = {
     {"down", "D", (uint16_t)offsetof(struct hark_recovery, down), sizeof(struct hark_rank), 1, hark_rank_fields},
     HARK_LINE_TABLES(struct hark_recovery)};
 HARK_FN bool hark_recovery_accept(struct hark *p);
-static const struct hark_shape hark_recovery_shape = {"recovery", 3, HARK_COUNT(hark_recovery_fields),
+static const struct hark_shape hark_recovery_shape = {"recovery", 4, HARK_COUNT(hark_recovery_fields),
     HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0,
     hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_recovery_accept};
 
@@ -128,6 +128,7 @@ HARK_FN const char *hark_recovery_unrest(const struct hark *p);
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *c)
 {
     if (c->me != HARK_RECOVERY || c->ranks == 0 || c->ranks > HARK_RANKS_MAX) return 0;
+    if (c->fan == 1 || (c->fan && c->flags & HARK_EXACT_GATE)) return 0;
     return sizeof(struct hark_recovery) + 1024;
 }
 
@@ -139,6 +140,7 @@ HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark
     if (status < 0) return status;
     s->me = HARK_RECOVERY;
     s->ranks = c->ranks;
+    s->fan = c->fan;
     s->rel = HARK_INFINITY;
     return HARK_OK;
 }
@@ -152,6 +154,7 @@ static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
 #endif /* HARK_BODIES */
 
 #include "recovery_frontier.h"
+#include "recovery_tree.h"
 
 #if HARK_BODIES
 
@@ -317,7 +320,7 @@ static inline int hark_recovery_notify(struct hark_recovery *s, const struct har
 static inline int hark_recovery_drained(struct hark_recovery *s, struct hark_effects *fx)
 {
     if (s->stage != HARK_R_DRAINING) return hark_fate(fx, HARK_DISCARD);
-    if (++s->drained < s->ranks) return HARK_OK;
+    if (++s->drained < hark_recovery_ends(s)) return HARK_OK;
     s->stage = HARK_R_DONE;
     struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
     x->fact = HARK_FACT_DONE;
@@ -325,14 +328,6 @@ static inline int hark_recovery_drained(struct hark_recovery *s, struct hark_eff
     x->re = s->re;
     x->u.id = s->re;
     return HARK_OK;
-}
-
-static inline bool hark_recovery_length_ok(uint8_t type, const uint8_t *b, uint32_t length)
-{
-    if (type == HARK_H_REPORT) return length >= 8 && (length - 8) % (hark_get32(b) & HARK_R_EXACT ? 40 : 32) == 0;
-    if (type == HARK_H_NOTIFY) return length == 12;
-    if (type == HARK_H_EPOCH) return length == 16;
-    return type == HARK_H_DRAINED && length == 0;
 }
 
 static inline int hark_recovery_arrive(struct hark_recovery *s, const struct hark_event *event, struct hark_effects *fx)
@@ -345,7 +340,7 @@ static inline int hark_recovery_arrive(struct hark_recovery *s, const struct har
     if (s->member && s->member != h.kind) return HARK_EFRAME;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
-    if (h.dst != HARK_RECOVERY || h.src >= s->ranks || !hark_recovery_length_ok(h.type, b, length)) return HARK_EFRAME;
+    if (!hark_recovery_frame_ok(s, &h, b, length)) return HARK_EFRAME;
     if (h.re != s->re) return hark_fate(fx, h.re < s->re ? HARK_DISCARD : HARK_HOLD);
     int status = hark_reserve(p, &hark_recovery_shape, &s->orphans, length / 32);
     if (status >= 0 && s->stage == HARK_R_COLLECTING) /* the frontier is still empty */
@@ -356,22 +351,14 @@ static inline int hark_recovery_arrive(struct hark_recovery *s, const struct har
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->line.line, 1 + length / 32);
     if (status < 0) return status;
     s->member = h.kind;
+    if (h.type == HARK_H_UP) return hark_recovery_up(s, b, fx);
     if (h.type == HARK_H_EPOCH) return hark_recovery_epoch(s, &h, b);
     if (h.type == HARK_H_REPORT) return hark_recovery_report(s, &h, b, length, fx);
     if (h.type == HARK_H_NOTIFY) return hark_recovery_notify(s, &h, b, fx);
     return hark_recovery_drained(s, fx);
 }
 
-static inline uint32_t hark_recovery_inc(const struct hark_recovery *s, uint32_t rank)
-{
-    for (uint32_t i = 0; i < s->incs.count; i++) {
-        const struct hark_incarnation *x = (const struct hark_incarnation *)hark_row_of(&s->head, &s->incs, i);
-        if (x->rank == rank) return x->inc;
-    }
-    return 0;
-}
-
-/* RELEASE, RECDONE or MIN to all, in batches. */
+/* RELEASE, RECDONE or MIN to all, in batches; by a tree to rank 0. */
 static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effects *fx)
 {
     while (s->tell) {
@@ -383,7 +370,7 @@ static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effect
         hark_emit_frame(fx, &h, HARK_WIRE_HEAD + length, &b);
         bool last = s->tell != HARK_H_RELEASE || hark_recovery_release(s, b, fx);
         if (s->tell == HARK_H_MIN) hark_put64(b, s->line.min);
-        if (last && ++s->told == s->ranks) s->tell = s->told = s->change = 0;
+        if (last && ++s->told == hark_recovery_ends(s)) s->tell = s->told = s->change = 0;
     }
     if (!s->offer) return HARK_OK;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
@@ -453,7 +440,7 @@ HARK_FN const char *hark_recovery_unrest(const struct hark *p)
 HARK_FN bool hark_recovery_accept(struct hark *p)
 {
     struct hark_recovery *s = (struct hark_recovery *)(void *)p;
-    if (s->me != HARK_RECOVERY || s->ranks == 0 || s->ranks > HARK_RANKS_MAX) return false;
+    if (s->me != HARK_RECOVERY || s->ranks == 0 || s->ranks > HARK_RANKS_MAX || s->fan == 1) return false;
     if (!hark_ranges_ok(p, &s->reported, s->ranks) || !hark_rows_ascend(p, &s->frontier, UINT64_MAX)) return false;
     if (!hark_rows_ascend(p, &s->line.line, s->ranks) || !hark_rows_ascend(p, &s->down, s->ranks)) return false;
     if (s->listing > s->frontier.count) return false;
@@ -461,7 +448,7 @@ HARK_FN bool hark_recovery_accept(struct hark *p)
     if (s->change && (k == s->frontier.count || hark_entry_at(p, &s->frontier, k)->rank != s->change - 1)) return false;
     p->more = s->tell != 0;
     if (s->tell == 0) return s->told == 0;
-    return s->told < s->ranks &&
+    return s->told < hark_recovery_ends(s) &&
            (s->tell == HARK_H_RELEASE || s->tell == HARK_H_RECDONE || s->tell == HARK_H_MIN);
 }
 #endif /* HARK_BODIES */

@@ -61,7 +61,14 @@ static void hydee_control(struct words *w, uint8_t type, const uint8_t *b, uint3
         if (hark_get64(b) == HARK_INFINITY) say(w, " all");
         else say(w, " up to %llu", (unsigned long long)hark_get64(b));
         break;
-    case HARK_H_NOTIFY: say(w, " %llu to p%u", (unsigned long long)hark_get64(b + 4), hark_get32(b)); break;
+    case HARK_H_UP: /* of a tree, and to its member NOTIFY is about the channel that it goes along */
+        if (hark_get64(b) == HARK_INFINITY) say(w, " nothing");
+        else say(w, " phase %llu", (unsigned long long)hark_get64(b));
+        break;
+    case HARK_H_NOTIFY:
+        say(w, " %llu", (unsigned long long)hark_get64(length == 12 ? b + 4 : b));
+        if (length == 12) say(w, " to p%u", hark_get32(b));
+        break;
     case HARK_H_GC: say(w, " has %llu", (unsigned long long)hark_get64(b)); break;
     default: break;
     }

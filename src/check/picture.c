@@ -108,8 +108,10 @@ static void notified(struct picture *p, uint32_t who, const struct hark_effect *
 {
     const uint8_t *h = x->header.at, *body = h + HARK_WIRE_HEAD;
     if (h[0] != HARK_KIND_HYDEE || h[1] != HARK_H_NOTIFY) return;
-    struct hark_name m = {.peer = hark_get32(body), .ctx = hark_get16(h + 2)};
-    for (m.ssn = 1; m.ssn <= hark_get64(body + 4) && m.ssn <= HARK_SCENARIO_SSN; m.ssn++) {
+    bool tree = x->peer != HARK_RECOVERY; /* then its receiver hears it */
+    uint64_t upto = hark_get64(tree ? body : body + 4);
+    struct hark_name m = {.peer = tree ? x->peer : hark_get32(body), .ctx = hark_get16(h + 2)};
+    for (m.ssn = 1; m.ssn <= upto && m.ssn <= HARK_SCENARIO_SSN; m.ssn++) {
         uint32_t *fate = fate_of(p, who, &m);
         if (*fate == 0 || *fate == PICTURE_GONE) continue;
         p->note[*fate - 1].until = p->step * STEP_NS;

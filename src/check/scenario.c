@@ -11,11 +11,11 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, TEAMS, TREE, FAILS, EXPECT, SCHEDULE,
-    PROGRAM, KEYWORDS
+    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, TREE, FAILS, EXPECT,
+    SCHEDULE, PROGRAM, KEYWORDS
 };
 static const char *const keywords[] = {"name", "about", "protocol", "clusters", "network", "content", "copies",
-    "generations", "epochs", "gate", "teams", "tree", "fails", "expect", "schedule"};
+    "generations", "epochs", "gate", "reports", "teams", "tree", "fails", "expect", "schedule"};
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
@@ -338,6 +338,18 @@ static int limited(struct hark_scenario_reader *r, uint8_t *to, const char *expe
     return 0;
 }
 
+static int reports(struct hark_scenario_reader *r)
+{
+    static const char *const shapes[] = {"tree", NULL};
+    uint32_t fan;
+    r->reports = place(r, r->at);
+    if (one_of(r, shapes, "tree") < 0) return -1;
+    if (!number(r, 2, HARK_SCENARIO_RANKS - 1, &fan)) return unexpected(r, r->at, "a number from 2 to 15");
+    r->s->fan = (uint8_t)fan;
+    blanks(r);
+    return 0;
+}
+
 /* One number for each rank. */
 static int epochs(struct hark_scenario_reader *r)
 {
@@ -379,6 +391,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
     case GENERATIONS: return limited(r, &s->generations, "a number from 1 to 8");
     case EPOCHS: return epochs(r);
     case GATE: s->exact_gate = true; return one_of(r, gates, "exact");
+    case REPORTS: return reports(r);
     case TEAMS: s->team_lost = true; return one_of(r, teams, "lost");
     case TREE: return tree(r);
     case FAILS: return fails(r);
@@ -390,7 +403,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
 static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
 {
     static const char expected[] = "name, about, protocol, clusters, network, content, copies, generations, epochs, gate, "
-                                   "teams, tree, p0:, fails, expect or schedule";
+                                   "reports, teams, tree, p0:, fails, expect or schedule";
     const char *begin = r->at;
     for (int k = 0; k < PROGRAM; k++) {
         size_t n = strlen(keywords[k]);

@@ -73,6 +73,7 @@ struct hark_scenario {
     bool fifo;                            /* frames from one process to another arrive in order */
     bool team_lost;                       /* team: HARK_TEAM_LOST */
     bool exact_gate;                      /* hydee: HARK_EXACT_GATE */
+    uint8_t fan;                          /* hydee: reports by a tree, so many below each; 0: none */
     uint8_t copies;                       /* scmel, team: k; 0: its default */
     uint8_t generations;                  /* 0: the default */
     uint8_t epoch[HARK_SCENARIO_RANKS];   /* sendet: the first epoch of each; 0: the default */

@@ -81,6 +81,7 @@ static void write_text(FILE *f, const struct hark_scenario *s)
     for (uint32_t rank = 0; s->epoch[0] && rank < s->ranks; rank++)
         fprintf(f, "%s%u%s", rank ? " " : "epochs ", s->epoch[rank], rank + 1 == s->ranks ? "\n" : "");
     if (s->exact_gate) fputs("gate exact\n", f);
+    if (s->fan) fprintf(f, "reports tree %u\n", s->fan);
     if (s->team_lost) fputs("teams lost\n", f);
     tree(f, s);
     for (uint32_t rank = 0; rank < s->ranks; rank++) {

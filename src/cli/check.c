@@ -21,6 +21,7 @@ struct arguments {
     struct search_options search;
     uint64_t failures;
     bool own_failures; /* --failures was given */
+    uint64_t fan;      /* --report-tree */
     uint64_t jobs;
     uint64_t random, count; /* --random SEED:COUNT */
     const char *out, *json;
@@ -36,6 +37,7 @@ void hark_cli_check_help(void)
         "Explores every interleaving of small programs and failures through the protocols' own code; see hark-scenario(5).\n"
         "  --protocol P       instead of the scenario's own\n"
         "  --failures F       any F processes fail, one after the other, also during recovery; instead of the scenario's own\n"
+        "  --report-tree K    hydee: reports go up a tree with K processes, 2 to 15, below each; not with the exact gate\n"
         "  --atomic           what protocols do by themselves (control frames, announcements, stores) happens at once\n"
         "  --reduce           of steps that commute only one order is gone through: fewer states, the same ends and verdict; a\n"
         "                     violation that is found need not be shortest\n"
@@ -77,7 +79,7 @@ static bool pair(const char *text, uint64_t *a, uint64_t *b, uint64_t alone)
 static int parse(int argc, char **argv, struct arguments *a)
 {
     static const struct option options[] = {{"protocol", required_argument, NULL, 'p'},
-        {"failures", required_argument, NULL, 'f'}, {"atomic", no_argument, NULL, 'a'},
+        {"failures", required_argument, NULL, 'f'}, {"report-tree", required_argument, NULL, 't'}, {"atomic", no_argument, NULL, 'a'},
         {"reduce", no_argument, NULL, 'R'}, {"compare", no_argument, NULL, 'C'},
         {"walks", required_argument, NULL, 'w'}, {"random", required_argument, NULL, 'r'},
         {"jobs", required_argument, NULL, 'J'}, {"max-states", required_argument, NULL, 's'},
@@ -93,6 +95,10 @@ static int parse(int argc, char **argv, struct arguments *a)
             a->own_failures = true;
             if (!hark_cli_whole_number(optarg, HARK_SCENARIO_FAILS, &a->failures))
                 return bad("--failures: expected 0 to %d, found \"%s\"", HARK_SCENARIO_FAILS, optarg);
+            break;
+        case 't':
+            if (!hark_cli_whole_number(optarg, HARK_SCENARIO_RANKS - 1, &a->fan) || a->fan < 2)
+                return bad("--report-tree: expected 2 to %d, found \"%s\"", HARK_SCENARIO_RANKS - 1, optarg);
             break;
         case 'a': a->search.atomic = true; break;
         case 'R': a->search.reduce = SEARCH_REDUCED; break;
@@ -135,6 +141,13 @@ static int parse(int argc, char **argv, struct arguments *a)
     if (a->count && a->files) return bad("--random: no scenario is read then, found \"%s\"", a->file[0]);
     if (a->count && a->search.protocol == NULL) return bad("--random: expected --protocol with it");
     return a->files || a->count ? 0 : bad("%s", usage);
+}
+
+/* --report-tree, where there is something to it. */
+static void plant(const struct arguments *a, struct hark_scenario *s)
+{
+    const struct hark_protocol *p = hark_protocol_named(a->search.protocol ? a->search.protocol : s->protocol);
+    if (a->fan && p && p->kind == HARK_KIND_HYDEE && !s->exact_gate) s->fan = (uint8_t)a->fan;
 }
 
 /* ---- what is said ------------------------------------------------------------------------------------------------------- */
@@ -316,7 +329,9 @@ static int random_violated(const struct chance *c, const struct hark_scenario *s
 {
     speak(c);
     report(s->name, s->protocol, r);
-    printf("  again: hark check --protocol %s --random %llu:1\n", s->protocol, (unsigned long long)seed);
+    printf("  again: hark check --protocol %s --random %llu:1", s->protocol, (unsigned long long)seed);
+    if (c->a.fan) printf(" --report-tree %llu", (unsigned long long)c->a.fan);
+    putchar('\n');
     int status = write_story(&c->a, s, r) ? 2 : 1;
     spoken(c);
     return status;
@@ -338,6 +353,7 @@ static int random_one(const struct chance *c, uint64_t seed, struct tally *t)
     }
     if (r.verdict == SEARCH_FAILED) return random_failed(c, seed, r.why);
     claim(&s, hark_protocol_named(s.protocol), r.class);
+    plant(a, &s);
     r = search(&s, &options);
     t->programs++;
     t->class[r.class]++;
@@ -425,7 +441,10 @@ int hark_cli_check(int argc, char **argv)
         char error[HARK_SCENARIO_ERROR];
         int status = 2;
         if (hark_scenario_read(&s, a.file[i], error) < 0) fprintf(stderr, "hark check: %s\n", error);
-        else status = check_one(&a, &s, json, i == 0);
+        else {
+            plant(&a, &s);
+            status = check_one(&a, &s, json, i == 0);
+        }
         hark_scenario_free(&s);
         if (status > worst) worst = status;
     }

@@ -20,6 +20,7 @@
 
 #define RANKS_MAX       65536u
 #define KILLS_MAX       10000u
+#define FAN_MAX         1024u
 #define CHAOS_SPAN      10u        /* random kills come within the first 2^10 deliveries, early ones more often */
 #define CLUSTER_FILE    (64u << 20) /* a larger one is none, bytes */
 #define OPTIONS_MAX     16
@@ -81,6 +82,7 @@ void hark_cli_run_help(void)
           "  --json FILE             write the figures\n"
           "  --write-matrix FILE     write what processes sent to each other, for `hark partition` and `hark sim`\n"
           "  --exact-gate            hydee: recovery waits by exact dependencies, for programs whose receives vary\n"
+          "  --report-tree K         hydee: reports go up a tree with K processes, 2 to 1024, below each\n"
           "  --team-lost             team: a whole team may be lost at once, not only one process of it\n"
           "  --no-digest             do not compare what is sent again with what was sent\n"
           "  --verbose               say more\n"
@@ -169,6 +171,15 @@ static int copies(struct arguments *a, const char *text)
     return 0;
 }
 
+static int report_tree(struct arguments *a, const char *text)
+{
+    uint64_t n;
+    if (!hark_cli_whole_number(text, FAN_MAX, &n) || n < 2)
+        return bad("--report-tree: expected 2 to %u, found \"%s\"", FAN_MAX, text);
+    a->o.report_tree = (uint32_t)n;
+    return 0;
+}
+
 static int add_option(struct arguments *a, const char *text)
 {
     if (a->option_count == OPTIONS_MAX) return bad("--option: expected at most %d of them", OPTIONS_MAX);
@@ -213,13 +224,15 @@ static int chaos(struct arguments *a, const char *text)
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
 enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, OPTION, KILL, CHAOS, TRACE, JSON, MATRIX,
-    EXACT_GATE, TEAM_LOST, NO_DIGEST, VERBOSE };
+    EXACT_GATE, REPORT_TREE, TEAM_LOST, NO_DIGEST, VERBOSE };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
     {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
     {"resume", 0, NULL, RESUME}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
     {"copies", 1, NULL, COPIES}, {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
-    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX}, {"exact-gate", 0, NULL, EXACT_GATE}, {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
+    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
+    {"exact-gate", 0, NULL, EXACT_GATE}, {"report-tree", 1, NULL, REPORT_TREE},
+    {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -243,6 +256,7 @@ static int option(struct arguments *a, int c, const char *word)
     case JSON: a->o.json = optarg; return 0;
     case MATRIX: a->advice.matrix = optarg; return 0;
     case EXACT_GATE: a->o.exact_gate = true; return 0;
+    case REPORT_TREE: return report_tree(a, optarg);
     case TEAM_LOST: a->o.team_lost = true; return 0;
     case NO_DIGEST: a->o.digest = false; return 0;
     case VERBOSE: a->o.verbose = true; return 0;
@@ -441,6 +455,9 @@ static int complete(struct arguments *a)
     if (a->o.spill && !a->o.log_limit) return bad("--spill: expected --log-limit SIZE with it");
     if (a->o.exact_gate && a->o.protocol->kind != HARK_KIND_HYDEE)
         return bad("--exact-gate: expected with protocol hydee, found %s", a->o.protocol->name);
+    if (a->o.report_tree && a->o.protocol->kind != HARK_KIND_HYDEE)
+        return bad("--report-tree: expected with protocol hydee, found %s", a->o.protocol->name);
+    if (a->o.report_tree && a->o.exact_gate) return bad("--report-tree: expected without --exact-gate");
     if (a->o.team_lost && a->o.protocol->kind != HARK_KIND_TEAM)
         return bad("--team-lost: expected with protocol team, found %s", a->o.protocol->name);
     if (a->o.team_lost && a->o.copies > 1) return bad("--team-lost: expected one copy, found --copies %u", a->o.copies);

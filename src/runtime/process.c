@@ -470,6 +470,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     c.core.ranks = P.setup.ranks;
     c.core.generations = P.setup.generations;
     c.core.copies = P.setup.copies;
+    c.core.fan = P.setup.report_tree;
     c.core.flags = (P.setup.exact_gate ? HARK_EXACT_GATE : 0) | (P.setup.team_lost ? HARK_TEAM_LOST : 0);
     if (!recovery && P.protocol->rolls == HARK_ROLLS_GROUP) {
         group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);

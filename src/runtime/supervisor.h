@@ -29,6 +29,7 @@ struct hark_run_options {
     uint64_t interval_ms; /* between checkpoints; 0: none */
     uint64_t mtbf_ms;     /* mean time between failures; not 0: interval_ms is the first, the others by Daly's formula */
     uint32_t copies, generations;
+    uint32_t report_tree; /* hydee: reports go up a tree, so many processes below each; 0: all to the recovery process */
     uint32_t answer_ms;   /* so long a process that lives may take to go back, then it is killed; 0: 2000 */
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */

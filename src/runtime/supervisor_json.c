@@ -153,7 +153,7 @@ int hark_sup_json(const struct supervisor *s)
         put_string(f, s->o->protocol->name);
         fputs(",\n  \"transport\": ", f);
         put_string(f, s->o->transport->name);
-        fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n", s->o->ranks);
+        fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n  \"report_tree\": %" PRIu32 ",\n", s->o->ranks, s->o->report_tree);
         put_clusters(f, s->clusters_text);
         put_totals(f, s);
         put_checkpoints(f, s);

@@ -35,6 +35,7 @@ void hark_sup_setup(struct child *c)
         .digest = o->digest,
         .exact_gate = o->exact_gate,
         .team_lost = o->team_lost,
+        .report_tree = o->report_tree,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
         .traffic = s->o->traffic,
         .board = s->board_fd,

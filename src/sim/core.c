@@ -197,7 +197,8 @@ void sim_core_new(struct sim *s, uint32_t who)
         .ranks = s->ranks,
         .flags = s->o->flags,
         .generations = s->o->generations,
-        .copies = s->o->copies};
+        .copies = s->o->copies,
+        .fan = s->o->fan};
     if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_GROUP) {
         uint32_t g = p->group;
         c.group = s->range + s->group_range[g];
@@ -296,6 +297,7 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_effec
     }
     if (!header_put(s, f, x->header.at, x->header.length)) return;
     count_frame(s, x);
+    p->control_out += x->header.at[1] != HARK_APP;
     uint64_t wire = (f->length + x->header.length) * o->gap_per_byte / 1000,
              leaves = p->nic > s->clock ? p->nic : s->clock;
     if (to == who) { /* the result of a reduction */

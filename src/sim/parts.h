@@ -94,6 +94,7 @@ struct sim_process { /* what every message passes is in the first two lines of t
     uint64_t store_id;
     uint64_t lost_at; /* when it went down */
     uint32_t kept_length;
+    uint32_t control_out; /* frames that it sent */
     uint64_t goal_place; /* where it had been before it went back */
     uint32_t goal_iteration;
     uint8_t goal_stage, offering, storing, restarting; /* restarting: its RESTART is on the way */

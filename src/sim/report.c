@@ -47,6 +47,7 @@ static int rows(const struct sim_result *r, const struct sim_words *w, struct ro
         {"piggyback_bytes", r->piggyback_bytes}, {"checkpoints", r->checkpoints}, {"replayed", r->replayed},
         {"suppressed", r->suppressed}, {"discarded", r->discarded}, {"diverged", r->diverged},
         {"control", r->control}, {"control_bytes", r->control_bytes}, {"control_most", r->control_most},
+        {"control_busiest", r->busiest},
         {"failed", r->failures}, {"rolled_back", rolled}, {"iterations_lost", iterations}, {"lost_ns", lost},
         {"events", r->events}, {"simulated_ns", r->time}, {"memory", r->memory}};
     int n = (int)(sizeof all / sizeof all[0]);
@@ -114,6 +115,8 @@ void sim_json(const struct sim_result *r, const struct sim_words *w, FILE *f)
         fprintf(f, "  \"%s\": %" PRIu64 ",\n", row[i].name, row[i].value);
     fputs("  \"control_at\": ", f);
     put_rank(f, r->control_at, "\"");
+    fputs(",\n  \"control_busiest_at\": ", f);
+    put_rank(f, r->busiest_at, "\"");
     fputs(",\n", f);
     json_recoveries(r, f);
     if (w->ranks <= TRAFFIC_MAX) {
@@ -205,6 +208,8 @@ void sim_report(const struct sim_result *r, const struct sim_words *w, FILE *f)
     line(f, "images committed", r->checkpoints, "");
     fprintf(f, "  %-26s %16" PRIu64 "  %" PRIu64 " to ", "control messages", r->control, r->control_most);
     put_rank(f, r->control_at, "");
+    fprintf(f, ", %" PRIu64 " to and from ", r->busiest);
+    put_rank(f, r->busiest_at, "");
     fputc('\n', f);
     if (r->diverged) line(f, "divergences", r->diverged, "");
     report_recoveries(r, w, f);

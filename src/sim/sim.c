@@ -220,7 +220,12 @@ static void totals(struct sim *s)
 {
     struct sim_result *r = s->r;
     for (uint32_t i = 0; i < s->who; i++) {
+        uint64_t both = (uint64_t)s->p[i].control + s->p[i].control_out;
         r->log_bytes += s->p[i].log.bytes;
+        if (both > r->busiest) {
+            r->busiest = both;
+            r->busiest_at = i == s->ranks ? HARK_RECOVERY : i;
+        }
         if (s->p[i].control <= r->control_most) continue;
         r->control_most = s->p[i].control;
         r->control_at = i == s->ranks ? HARK_RECOVERY : i;

@@ -24,6 +24,7 @@ struct sim_options {
     uint32_t generations;                          /* checkpoints kept; 0 stands for 2 */
     uint32_t copies;                               /* of a determinant; 0 stands for 1 */
     uint32_t flags;                                /* HARK_DIGEST, HARK_EXACT_GATE, HARK_TEAM_LOST */
+    uint32_t fan;                                  /* hydee: reports by a tree, so many below each; 0: none */
     uint64_t latency, overhead, gap, gap_per_byte; /* LogGP's L, o, g in ns, G in ps a byte */
     uint64_t compute, jitter;                      /* ns an iteration; and up to so many more, by chance */
     uint64_t checkpoint, detect,
@@ -75,6 +76,8 @@ struct sim_result {
     uint64_t checkpoints, replayed, suppressed, discarded, diverged;
     uint64_t control, control_bytes, control_most;
     uint32_t control_at;   /* the process that got the most */
+    uint64_t busiest;      /* control frames that came to one process or left it, the most */
+    uint32_t busiest_at;
     uint64_t events, time; /* ns simulated */
     double seconds;        /* of wall time, without making the processes */
     double seconds_made;

@@ -395,6 +395,7 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
     w->protocol = hark_protocol_named(kind[which].name);
     w->config = (struct hark_config){.ranks = WORLD_RANKS, .generations = 1 + (how >> 4) % 2, .copies = kind[which].copies,
         .flags = kind[which].flags};
+    if (w->protocol->kind == HARK_KIND_HYDEE && kind[which].flags == 0 && how & 0x80) w->config.fan = 2;
     if (w->protocol->rolls == HARK_ROLLS_GROUP && how % 3) { /* {0,1},{2} or {0},{1,2}; else all alone */
         w->config.group_count = 1;
         w->group[0] = (struct hark_range){0, how % 3 == 1 ? 1 : 0};

@@ -43,6 +43,7 @@ static const struct variant variants[] = {
     {{"--protocol", "coordinated"}, "coordinated", false, true, false, 0},
     {{"--protocol", "hydee"}, "hydee", false, true, true, 0},
     {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, 0},
+    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", false, true, true, 0},
     {{"--protocol", "sendet"}, "sendet", false, false, true, 0},
     {{"--protocol", "scmel"}, "scmel", true, false, false, 1},
     {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, 2},

@@ -58,6 +58,9 @@ for ((seed = first; seed < first + seeds; seed++)); do
     try "two clusters at once" cg 2,3,6,7 --transport $t --interval 100ms --kill 3@$at --kill 6@$at
     try "during recovery" cg 2,3,4,5 --transport $t --interval 100ms --kill 2@$at --kill 3@$((at + 3)) --kill 4@$((at + 2))
     try "the recovery process too" cg 2,3 --transport $t --interval 100ms --kill 3@$at --kill recovery@$((seed % 9 + 1))
+    try "reports by a tree, during recovery" cg 2,3,4,5 --report-tree 2 --transport $t --interval 100ms --kill 2@$at --kill 3@$((at + 3)) --kill 4@$((at + 2))
+    try "reports by a tree, the top and the recovery process" cg 0,1 --report-tree 3 --transport $t --interval 100ms --kill 0@$at --kill recovery@$((seed % 3 + 1))
+    try "reports by a tree, chance" heat2d any --report-tree 2 --transport $t --interval 100ms --chaos $seed:2
     try "one cluster, long messages" long 2,3 --transport $t --interval 100ms --kill 3@$((seed * 7 % 90 + 3))
     try "one process, long messages" long 5 --transport $t --protocol scmel --interval 0 --kill 5@$((seed * 7 % 90 + 3))
     try "one process" heat2d 5 --protocol scmel --transport $t --interval 100ms --kill 5@$at

@@ -54,6 +54,16 @@ if command -v node >/dev/null; then
   if node -e 'const j = JSON.parse(require("fs").readFileSync("one.json")); process.exit(j.schema === 1 && j.messages > 0 ? 0 : 1)'; then good; else bad "no JSON"; fi
 fi
 
+# Reports by a tree: the same end, and no process has more to do when there are more of them.
+for ranks in 64 1024; do
+  tree=(--pattern stencil2d --ranks $ranks --clusters $((ranks / 16)) --iterations 4 --checkpoint-every 0 --fail $((ranks / 2))@3)
+  "$hark" sim "${tree[@]}" --json one.json >out 2>&1 || bad "no tree"
+  "$hark" sim "${tree[@]}" --report-tree 2 --json $ranks.json >out 2>&1 || bad "a tree"
+  if [ "$(figure digest one.json)" = "$(figure digest $ranks.json)" ] && [ -n "$(figure digest one.json)" ]; then good; else bad "a tree: another end"; fi
+  if [ "$(figure control_busiest_at one.json)" = recovery ] && [ "$(figure control_busiest one.json)" -gt $((6 * ranks)) ]; then good; else bad "no tree: busiest"; fi
+done
+if [ "$(figure control_busiest 1024.json)" -le $(($(figure control_busiest 64.json) + 8)) ]; then good; else bad "a tree: busiest"; fi
+
 # Failures by chance; several at once; of the recovery process.
 expect 0 'recovery 2' --pattern stencil2d --ranks 16 "${small[@]}" --iterations 20 --mtbf 1ms
 expect 0 'failure of recovery' --pattern stencil2d --ranks 16 "${small[@]}" --fail 3@4 --fail recovery@5
@@ -167,6 +177,9 @@ refused '--fail: expected iterations 1 to 10, found 11' --pattern ring --ranks 4
 refused '--fail: protocol none survives no failure' --pattern ring --ranks 4 --protocol none --fail 3@2
 refused '--mtbf: protocol none survives no failure' --pattern ring --ranks 4 --protocol none --mtbf 1s
 refused '--fail: protocol scmel has no recovery process' --pattern ring --ranks 4 --protocol scmel --fail recovery@2
+refused '--report-tree: expected 2 to 1024, found "1"' --pattern ring --ranks 4 --report-tree 1
+refused '--report-tree: expected with protocol hydee, found scmel' --pattern ring --ranks 4 --protocol scmel --report-tree 2
+refused '--report-tree: expected without --exact-gate' --pattern ring --ranks 4 --exact-gate --report-tree 2
 refused 'no such option: --walk' --pattern ring --walk
 refused '--ranks: needs a value' --pattern ring --ranks
 refused 'no argument is expected, found "x"' --pattern ring --ranks 4 x

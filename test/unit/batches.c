@@ -48,7 +48,7 @@ struct process {
 struct job { /* how: first five by the test */
     const char *protocol;
     struct op (*program)(const struct job *j, uint32_t who, uint32_t pc);
-    uint32_t ranks, cluster, size, flags, room, bytes; /* cluster: processes of one; size: of the program */
+    uint32_t ranks, cluster, size, flags, fan, room, bytes; /* cluster: processes of one; size: of the program */
     bool turned;                                       /* the network: last in, first out */
     struct process at[RANKS_MOST];
     struct frame *flight;
@@ -233,7 +233,8 @@ static void begin(struct job *j, uint32_t who)
 {
     struct process *p = &j->at[who];
     p->protocol = hark_protocol_named(who < j->ranks ? j->protocol : "recovery");
-    p->config = (struct hark_config){.me = rank_of(j, who), .ranks = j->ranks, .generations = GENERATIONS, .flags = j->flags};
+    p->config = (struct hark_config){.me = rank_of(j, who), .ranks = j->ranks, .generations = GENERATIONS, .flags = j->flags,
+        .fan = j->fan};
     if (who < j->ranks && j->cluster) {
         uint32_t end = leader(j, who) + j->cluster;
         p->group = (struct hark_range){leader(j, who), (end < j->ranks ? end : j->ranks) - 1};
@@ -526,6 +527,20 @@ static void test_frontier(void **state)
         }
 }
 
+/* Reports by trees, also one of which a process has more below it than a batch holds. */
+static void test_trees(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 60; ranks <= 65; ranks++)
+        for (uint32_t fan = 2; fan < 2 * ranks; fan = fan * 3 - 1) {
+            struct job j = {.protocol = "hydee", .program = star, .ranks = ranks, .fan = fan};
+            j.cluster = ranks - 1;
+            assert_true(both(j, 0, HARK_H_UP) >= ranks);
+        }
+    struct job j = {.protocol = "hydee", .program = rally, .ranks = 2, .size = 60, .cluster = 1, .fan = 2};
+    assert_true(both(j, 0, HARK_H_UP) > 2);
+}
+
 /* A process with more channels than one FROZEN lists. */
 static void test_frozen(void **state)
 {
@@ -540,6 +555,6 @@ static void test_frozen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_contexts), cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_frontier), cmocka_unit_test(test_frozen)};
+        cmocka_unit_test(test_frontier), cmocka_unit_test(test_trees), cmocka_unit_test(test_frozen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,9 +21,11 @@ static uint8_t bytes[HARK_EFFECTS_BYTES];
 static struct hark_effects fx = {.at = effect, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
 static uint32_t count[HARK_RECOVERED + 1]; /* effects of the last event, by type */
 
+static uint32_t fan; /* of the tree of reports */
+
 static void begin(const char *name, uint32_t me, uint32_t flags)
 {
-    struct hark_config config = {.me = me, .ranks = 3, .flags = flags, .copies = 2};
+    struct hark_config config = {.me = me, .ranks = 3, .flags = flags, .copies = 2, .fan = fan};
     protocol = hark_protocol_named(name);
     myself = me;
     assert_int_equal(protocol->init(core, BLOCK, &config), HARK_OK);
@@ -320,12 +322,78 @@ static void test_images_that_are_kept(void **state)
     }
 }
 
+/* Reports by a tree: each frame from where it may come, and when. Of three p0 has the others below it. */
+static void test_tree(void **state)
+{
+    const uint64_t all = HARK_INFINITY, one = 1;
+    const struct hark_config bad[] = {{.ranks = 3, .fan = 1}, {.ranks = 3, .fan = 2, .flags = HARK_EXACT_GATE}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct hark_config c = bad[i];
+        assert_int_equal(hark_protocol_named("hydee")->size(&c), 0);
+        assert_int_equal(hark_protocol_named("hydee")->init(core, BLOCK, &c), HARK_EINVAL);
+        c.me = HARK_RECOVERY;
+        assert_int_equal(hark_protocol_named("recovery")->size(&c), 0);
+        assert_int_equal(hark_protocol_named("recovery")->init(core, BLOCK, &c), HARK_EINVAL);
+    }
+    begin("hydee", 0, 0);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 1, 0, 0, 0, &one, 1), HARK_EFRAME); /* there is no tree */
+    fan = 2;
+    for (uint32_t me = 0; me < 2; me++) {
+        uint32_t above = me ? 0 : HARK_RECOVERY, other = me ? HARK_RECOVERY : 1;
+        begin("hydee", me, 0);
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, other, 0, 0, 0, &one, 1), HARK_EFRAME);
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, above, 0, 0, 0, &one, 2), HARK_EFRAME);
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RECDONE, 0, other, 0, 0, 0, NULL, 0), HARK_EFRAME);
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, me ? 0 : 2, 0, 0, 0, &one, 1), me ? HARK_EFRAME : HARK_OK);
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 2, 0, 0, 0, &one, 2), HARK_EFRAME);
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, HARK_RECOVERY, 0, 0, 0, &one, 1), HARK_EFRAME);
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 2, 0, 0, 0, &one, 1), HARK_EFRAME);
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_NOTIFY, 0, HARK_RECOVERY, 0, 0, 0, &one, 1), HARK_EFRAME);
+    }
+    begin("hydee", 0, 0); /* no recovery runs */
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 2, 0, 0, 0, NULL, 0), HARK_OK);
+    assert_int_equal(count[HARK_DISCARD], 1);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_NOTIFY, 0, 2, 0, 0, 0, &one, 1), HARK_OK);
+    assert_int_equal(count[HARK_DISCARD], 1);
+    announce(1);
+    assert_int_equal(count[HARK_TRANSMIT], 0);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 2, 0, 1, 0, NULL, 0), HARK_OK); /* not a word of it before */
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 1, 1, 1, 0, &all, 1), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 0);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 2, 0, 1, 0, &one, 1), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 1); /* UP */
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 2, 0, 1, 0, &one, 1), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 0);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, HARK_RECOVERY, 0, 1, 0, &one, 1), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 2);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, HARK_RECOVERY, 0, 1, 0, &one, 1), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 0);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RECDONE, 0, HARK_RECOVERY, 0, 1, 0, NULL, 0), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 2);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RECDONE, 0, HARK_RECOVERY, 0, 1, 0, NULL, 0), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 0);
+    begin("recovery", HARK_RECOVERY, 0);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 1, 0, 0, 0, &one, 1), HARK_EFRAME);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_REPORT, 0, 0, 0, 0, 0, &one, 1), HARK_EFRAME);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 0, 0, 0, 0, &one, 1), HARK_OK);
+    assert_int_equal(count[HARK_DISCARD], 1); /* no recovery runs */
+    announce(1);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 0, 0, 1, 0, &all, 1), HARK_OK);
+    assert_int_equal(count[HARK_TRANSMIT], 1);
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 0, 0, 1, 0, &one, 1), HARK_OK);
+    assert_int_equal(count[HARK_DISCARD], 1); /* it was overtaken */
+    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 0, 0, 1, 0, NULL, 0), HARK_OK);
+    assert_int_equal(count[HARK_PERSIST], 1);
+    fan = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_contexts), cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_divergences), cmocka_unit_test(test_mark_from_myself), cmocka_unit_test(test_images),
         cmocka_unit_test(test_waves_that_are_over), cmocka_unit_test(test_out_of_place),
-        cmocka_unit_test(test_images_that_are_kept)};
+        cmocka_unit_test(test_images_that_are_kept), cmocka_unit_test(test_tree)};
     core = calloc(1, BLOCK);
     if (core == NULL) return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,7 @@ static void assert_same(const struct hark_scenario *a, const struct hark_scenari
     assert_int_equal(a->tree, b->tree);
     assert_int_equal(a->fifo, b->fifo);
     assert_int_equal(a->exact_gate, b->exact_gate);
+    assert_int_equal(a->fan, b->fan);
     assert_int_equal(a->copies, b->copies);
     assert_int_equal(a->generations, b->generations);
     assert_memory_equal(a->epoch, b->epoch, sizeof a->epoch);
@@ -204,11 +205,12 @@ static void what_is_left_out(void **state)
     good(&s, "p2:\np0:\np1: S2");
     assert_int_equal(s.ranks, 3);
     for (uint8_t rank = 0; rank < 3; rank++) assert_int_equal(s.cluster[rank], rank);
-    assert_true(!s.fifo && !s.exact_gate && !s.tree && !s.content && !s.copies && !s.generations && !s.fails);
+    assert_true(!s.fifo && !s.exact_gate && !s.fan && !s.tree && !s.content && !s.copies && !s.generations && !s.fails);
     assert_true(!*s.name && !*s.about && !*s.protocol && !*s.expect && !s.schedule_lines);
     writes("p2:\np0:\np1: S2", "p0:\np1: S2\np2:\n");
     writes("network unordered\np0:\nschedule\n", "p0:\n");
     writes("content fixed\np0:\nclusters 0", "content fixed\np0:\n");
+    writes("p0:\ntree r\nreports tree 15 # wide\nepochs 2", "epochs 2\nreports tree 15\ntree r\np0:\n");
     writes("p0:\np1:\np2:\np3:\np4:\nclusters 4,1 3 0,2", "clusters 0,2 1,4 3\np0:\np1:\np2:\np3:\np4:\n");
     writes("p0:\np1:\np2:\np3:\nclusters 2-3 0-1", "clusters 0-1 2-3\np0:\np1:\np2:\np3:\n");
 }
@@ -310,7 +312,7 @@ static void barriers(void **state)
 /* ---- what is wrong, and where ---------------------------------------------------------------------------------------------- */
 
 #define KEYWORDS                                                                                                       \
-    "name, about, protocol, clusters, network, content, copies, generations, epochs, gate, teams, tree, p0:, fails, expect or schedule"
+    "name, about, protocol, clusters, network, content, copies, generations, epochs, gate, reports, teams, tree, p0:, fails, expect or schedule"
 #define OPERATION "an operation (S R T W C O M B A Q = | ])"
 
 static void wrong_lines(void **state)
@@ -343,6 +345,13 @@ static void wrong_lines(void **state)
     bad("network fifo please", "f:1:14: found 'please', expected the end of the line");
     bad("content new", "f:1:9: found 'new', expected fixed or history");
     bad("gate phases", "f:1:6: found 'phases', expected exact");
+    bad("reports", "f:1:8: found the end of the line, expected tree");
+    bad("reports 2", "f:1:9: found '2', expected tree");
+    bad("reports tree", "f:1:13: found the end of the line, expected a number from 2 to 15");
+    bad("reports tree 1", "f:1:14: found '1', expected a number from 2 to 15");
+    bad("reports tree 16", "f:1:14: found '16', expected a number from 2 to 15");
+    bad("reports tree 2 3", "f:1:16: found '3', expected the end of the line");
+    bad("gate exact\nreports tree 2\np0:", "f:2:9: found a tree, expected none with gate exact");
     bad("copies", "f:1:7: found the end of the line, expected a number from 1 to 8");
     bad("copies 0", "f:1:8: found '0', expected a number from 1 to 8");
     bad("copies 9", "f:1:8: found '9', expected a number from 1 to 8");
@@ -447,7 +456,7 @@ static void wrong_operations(void **state)
 static void keywords_again(void **state)
 {
     static const char *const once[] = {"name x", "about x", "protocol none", "clusters 0", "network fifo", "content fixed",
-        "copies 1", "generations 1", "epochs 1", "gate exact", "tree r", "expect ok"};
+        "copies 1", "generations 1", "epochs 1", "gate exact", "reports tree 2", "tree r", "expect ok"};
     (void)state;
     for (size_t i = 0; i < HARK_COUNT(once); i++) {
         char text[64], expected[96];
@@ -716,13 +725,13 @@ static uint32_t pick(uint64_t *x, uint32_t n)
 static size_t soup(uint64_t *x, char *text, size_t room)
 {
     static const char *const heads[] = {"p0:", "p1:", "p2:", "p0:", "p1:", "p3:", "p15:", "p:", "name", "about", "protocol",
-        "clusters", "network", "content", "copies", "generations", "epochs", "gate", "tree", "fails", "fails", "expect", "schedule", "#",
+        "clusters", "network", "content", "copies", "generations", "epochs", "gate", "reports", "tree", "fails", "fails", "expect", "schedule", "#",
         "=", "", "\xce\xb1", "p16:"};
     static const char *const ops[] = {"S0", "S1", "S2", "R", "R1", "R0.2", "T0", "T1", "W0", "W1", "T1[", "|", "]", "C", "O",
         "=", "M", "B", "A", "Q", "T2.1[", "C", "C", "C", "S0", "S1", "R", "W0.2", "S15", "#"};
     static const char *const words[] = {"0", "1", "0-2", "0,1", "2", "r", "r0", "r01", "r00", "hydee", "scmel", "fifo",
         "unordered", "fixed", "history", "exact", "ok", "any", "p0", "p1", "recovery", "nested", "during", "wave", "decided", "damaged", "store",
-        "-", ",", "\xce\xb1", "99999999999999", "\x01", "\r", "3", "8"};
+        "-", ",", "\xce\xb1", "99999999999999", "\x01", "\r", "3", "8", "tree 2", "tree 15"};
     size_t n = 0;
     for (uint32_t lines = 1 + pick(x, 8), i = 0; i < lines; i++) {
         uint32_t head = pick(x, HARK_COUNT(heads)), tidy = pick(x, 8);
