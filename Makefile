@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench bench-papers bench-partition bench-recovery bench-sim coverage errata fuzz kill-matrix memory mutants verify soak install clean setup
+.PHONY: all demo check bench bench-papers bench-partition bench-recovery bench-sim coverage errata fuzz kill-matrix lines memory mutants verify soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -39,6 +39,8 @@ verify: all
 	test/scenario/verify/verify.sh $(BUILD)/src/cli/hark $(or $(MEMORY),8G) | tee $(BUILD)/verification.md
 soak: all
 	test/scenario/soak.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(T),600)
+lines: all
+	$(BUILD)/test/sim/test-lines 1 10000
 memory: all
 	$(BUILD)/test/kill/test-kill-memory
 mutants: setup

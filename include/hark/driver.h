@@ -122,6 +122,9 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
 /* Before hark_driver_restart, after a ROLLBACK: what hark_driver_snapshot gave of the earlier incarnation. It must last until
  * the restart returns. */
 void hark_driver_kept(struct hark_driver *d, struct hark_bytes kept);
+/* Before hark_driver_restart: the checkpoints beyond `id` that are undone, ascending, as the failure service says
+ * (RESTARTED.again). They must last until the restart returns. */
+void hark_driver_again(struct hark_driver *d, const uint64_t *id, uint32_t count);
 /* The core's state, packed. Returns its length; written only if that is at most `room`. */
 uint64_t hark_driver_snapshot(const struct hark_driver *d, void *to, uint64_t room);
 /* The regions have been read; the image is let go. */

@@ -173,6 +173,8 @@ struct hark_event {
             uint32_t inc;        /* this process's own */
             struct hark_bytes image; /* what hark_pack gave when `checkpoint` was captured */
             struct hark_bytes kept;  /* hark_pack of this process's earlier core at its ROLLBACK; empty after a crash */
+            const uint64_t *again;   /* sendet: checkpoints beyond it that were decided and are undone, ascending */
+            uint32_t again_count;
         } restarted;
     } u;
 };
@@ -221,7 +223,8 @@ struct hark_effect {
         uint64_t into;    /* COMBINE: 0, `name` is one part more; else the name of the result of all since the last one: what came in
                            * (HARK_IN, of a process) is used up; 2: then COMBINED is to be given */
     } u;
-    uint64_t expected, got; /* DIVERGED: the two digests (0, 0: nobody re-sent the range) */
+    uint64_t expected, got; /* DIVERGED: the two digests (0, 0: nobody re-sent the range); PERSIST of a wave: got: the
+                             * oldest checkpoint that is kept, 0: none yet */
     uint32_t fact;          /* PERSIST: HARK_FACT_*; TRANSMIT: determinants that go along, for figures */
     uint32_t replay;        /* TRANSMIT: 1 if from the log, for the second time or late */
 };

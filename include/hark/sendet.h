@@ -11,6 +11,7 @@
  *   Acknowledged: logged iff received in   hark_sendet_acked                                   sendet_channel.h
  *     a later epoch than sent, else SPE
  *   Checkpoint: Epoch++, Phase++           hark_sendet_captured                                sendet_checkpoint.h
+ *   Re-execution: at the same calls        hark_sendet_again                                   sendet_checkpoint.h
  *   Garbage collection                     hark_sendet_min, _gc                                sendet_checkpoint.h
  *   Failure: who goes back                 hark_sendet_failed, hark_line_solve                 sendet_failure.h, line.h
  *   Positions, phases in order             hark_sendet_pos, _orph, _release                    sendet_failure.h
@@ -25,6 +26,10 @@
  * all report again, and now D is the line. So a survivor that rolls back needs no frame, no state and no rule of its own, a
  * recovery process that dies leaves nothing half done, and the phases begin from states that do not change any more. A failure
  * before RECDONE sends all of D back again (N-7), and so the same holds for it.
+ *
+ * What is executed again has to be sent in the epochs and at the phases of before, for orphans are waited for at theirs. So
+ * epochs begin again at the calls at which they began: the failure service, which has decided those checkpoints, says which the
+ * line has undone (RESTARTED.again, N-11); and phases depend on what was delivered and sent, not on when anything arrived (N-12).
  */
 #ifndef HARK_SENDET_H
 #define HARK_SENDET_H
@@ -116,6 +121,7 @@ struct hark_sendet {
     struct hark_table spe;
     struct hark_table images;
     struct hark_table positions;
+    struct hark_table again; /* hark_image: calls at which epochs have to begin again (N-11) */
 };
 
 #define HARK_SDF(m, s) HARK_FIELD(struct hark_sendet, m, s)
@@ -146,11 +152,12 @@ static const struct hark_field hark_sendet_position_fields[] = {HARK_FIELD(struc
 static const struct hark_rows hark_sendet_rows[] = {HARK_ENDS_TABLES(struct hark_sendet),
     HARK_WAVE_TABLES(struct hark_sendet), HARK_ST(pairs, "", pair), HARK_ST(spe, "SPE", spe), HARK_ST(images, "", image),
     HARK_ST(positions, "", position),
+    {"again", "ckptNo", (uint16_t)offsetof(struct hark_sendet, again), sizeof(struct hark_image), 1, hark_image_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_sendet, ends.channels), sizeof(struct hark_sendet_channel),
         HARK_COUNT(hark_sendet_channel_fields), hark_sendet_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_sendet, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_sendet_accept(struct hark *p);
-static const struct hark_shape hark_sendet_shape = {"sendet", 1, HARK_COUNT(hark_sendet_fields),
+static const struct hark_shape hark_sendet_shape = {"sendet", 2, HARK_COUNT(hark_sendet_fields),
     HARK_COUNT(hark_sendet_rows), sizeof(struct hark_sendet), hark_sendet_fields, hark_sendet_rows,
     offsetof(struct hark_sendet, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_sendet_accept};
 

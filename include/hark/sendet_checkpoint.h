@@ -9,27 +9,31 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Must a process that has gone back checkpoint here? When an orphan that it has still to send was sent in a later epoch: else
- * the epochs of what follows would not be what they were (N-8). */
-static inline bool hark_sendet_forced(struct hark_sendet *s)
+/* Did an epoch begin at this call, and has been undone? Then it begins here again, and in a recovery no other does: what is sent
+ * has to be of the epoch and phase that it was of, for orphans are waited for by those (N-8, N-11). */
+static inline bool hark_sendet_again(const struct hark_sendet *s, uint64_t call)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count && s->mine; i++) {
-        const struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        const uint64_t *last = hark_queue_last(&s->head, &s->pool, &c->recorded.sent);
-        if (c->channel.sent < c->orph && last && last[1] > s->epoch) return true;
-    }
+    for (uint32_t i = 0; i < s->again.count; i++)
+        if (((const struct hark_image *)hark_row_of(&s->head, &s->again, i))->id == call) return true;
     return false;
 }
 
-/* CHECKPOINT_POINT, STORED. In a recovery only what is forced is taken. */
+/* CHECKPOINT_POINT, STORED. The id of an image is the number of the call at which it is taken. */
 static inline int hark_sendet_checkpoint(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    struct hark_event e = *event;
-    bool forced = hark_sendet_forced(s);
+    struct hark *p = &s->head;
+    if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
     int status = hark_sendet_reserve_image(s);
+    if (status >= 0) status = hark_wave_reserve(p, &hark_sendet_shape, &s->ends, &s->wave, 0);
     if (status < 0) return status;
-    if (e.type == HARK_CHECKPOINT_POINT && forced) e.u.point.due = true;
-    return hark_member_checkpoint(&s->head, &hark_sendet_shape, &s->ends, &s->wave, &e, s->recovering && !forced, fx);
+    if (event->type == HARK_STORED) {
+        hark_wave_stored(p, &s->ends, &s->wave, event, fx);
+        return HARK_OK;
+    }
+    bool again = hark_sendet_again(s, s->wave.calls + 1);
+    if (s->wave.mode == HARK_W_RUN) s->wave.wave = s->wave.calls;
+    hark_wave_point(p, &s->ends, &s->wave, event->u.point.due || again, s->recovering && !again, fx);
+    return HARK_OK;
 }
 
 /* An image is taken, and a new epoch begins with it. Without a phase of its own what is sent behind it could overtake in a
@@ -68,12 +72,15 @@ static inline void hark_sendet_forget_image(struct hark_sendet *s, uint32_t k)
             hark_remove(&s->head, &s->wave.kept, i);
 }
 
-/* A checkpoint is over: if it was not to be, neither was its epoch. Nothing has happened in that. */
+/* A checkpoint is over: if it was not to be, neither was its epoch, for nothing has happened in that; but one that has to begin
+ * again does so without an image. */
 HARK_COLD void hark_sendet_over(struct hark_sendet *s, bool committed)
 {
     if (s->taken && !committed) {
-        s->epoch--;
-        s->phase--;
+        if (!hark_sendet_again(s, s->wave.wave)) {
+            s->epoch--;
+            s->phase--;
+        }
         hark_sendet_forget_image(s, s->images.count - 1);
     }
     s->taken = 0;

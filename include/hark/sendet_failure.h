@@ -30,12 +30,31 @@ static inline void hark_sendet_clear(struct hark_sendet *s, struct hark_sendet_c
     hark_trail_clear(&s->head, &s->pool, &c->recorded);
 }
 
+/* What RESTARTED says of epochs that are undone: ascending, beyond the image. */
+static inline bool hark_sendet_again_valid(const struct hark_event *event)
+{
+    for (uint32_t i = 0; i < event->u.restarted.again_count; i++)
+        if (event->u.restarted.again[i] <= (i ? event->u.restarted.again[i - 1] : event->u.restarted.checkpoint)) return false;
+    return true;
+}
+
+static inline void hark_sendet_again_take(struct hark_sendet *s, const struct hark_event *event)
+{
+    hark_empty(&s->head, &s->again);
+    if (hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count) < 0) HARK_TRAP();
+    for (uint32_t i = 0; i < event->u.restarted.again_count; i++)
+        ((struct hark_image *)hark_insert(&s->head, &s->again, i))->id = event->u.restarted.again[i];
+}
+
 /* RESTARTED: from an image, which is also what the line asked for. */
 HARK_COLD int hark_sendet_restarted(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     uint32_t flags = s->flags, generations = s->generations;
-    int status = hark_member_restart(&s->head, &hark_sendet_shape, &s->ends, &s->wave, event, fx);
+    if (!hark_sendet_again_valid(event)) return HARK_EINVAL;
+    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count);
+    if (status >= 0) status = hark_member_restart(&s->head, &hark_sendet_shape, &s->ends, &s->wave, event, fx);
     if (status < 0) return status;
+    hark_sendet_again_take(s, event);
     s->flags = flags;
     s->generations = generations;
     s->recovering = s->frozen = 1;
@@ -197,6 +216,7 @@ static inline int hark_sendet_recdone(struct hark_sendet *s, struct hark_effects
     s->recovering = s->frozen = s->mine = 0;
     s->rel = HARK_INFINITY;
     hark_empty(&s->head, &s->pairs);
+    hark_empty(&s->head, &s->again);
     hark_empty(&s->head, &s->ends.down);
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         hark_sendet_clear(s, hark_sendet_at(s, i));

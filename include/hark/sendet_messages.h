@@ -138,8 +138,8 @@ static inline int hark_sendet_acks(struct hark_sendet *s, const struct hark_head
     return HARK_OK;
 }
 
-/* Deliver msg: what is going to be logged raises the phase, for it will be there when its receiver goes back, and what
- * depends on it must wait; all else only carries it on (U-7). */
+/* Deliver msg: what is of an earlier epoch raises the phase, for if it is logged it will be there when its receiver goes back,
+ * and what depends on it must wait; all else only carries it on (U-7). */
 static inline int hark_sendet_deliver(struct hark_sendet *s, const struct hark_event *event)
 {
     struct hark_bytes header = event->u.frame.header;
@@ -150,9 +150,7 @@ static inline int hark_sendet_deliver(struct hark_sendet *s, const struct hark_e
     if (status < 0) return status;
     const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)(const void *)channel;
     uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD), sent = hark_get64(header.at + HARK_WIRE_HEAD + 16);
-    uint64_t ssn = hark_get64(header.at + 24), last = ssn, received = 0;
-    if (hark_sendet_inter(c)) received = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, ssn, &last);
-    if (sent < received) phase++;
+    if (hark_sendet_inter(c) && sent < s->epoch) phase++; /* not the epoch it arrived in: it may arrive in another again (N-12) */
     if (phase > s->phase) s->phase = phase;
     return HARK_OK;
 }

@@ -209,6 +209,7 @@ static inline void hark_wave_lead_ready(struct hark *p, struct hark_ends *e, str
     x->peer = hark_wave_leader(p, e);
     x->re = e->re;
     x->u.id = w->wave;
+    x->got = w->kept.count ? ((struct hark_image *)hark_row(p, &w->kept, 0))->id : 0;
 }
 #endif /* HARK_BODIES */
 

@@ -147,6 +147,12 @@ static bool may_be_damaged(struct lab *lab, const struct job *job, uint32_t who)
            has_image(lab, job, who, s->wave[leader]);
 }
 
+/* Calls 1 .. id, a bit each. */
+static uint64_t calls_to(uint64_t id)
+{
+    return id < 64 ? (UINT64_C(1) << id) - 1 : UINT64_MAX;
+}
+
 /* The image that a process goes back to: the decided one or, if that is damaged, the one before; 0: the beginning. */
 static uint64_t restart_point(struct lab *lab, const struct job *job, uint32_t who)
 {
@@ -304,6 +310,7 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
         r.inc = s->inc[step.who];
         r.announcement = s->said[s->re];
         r.checkpoint = step.who < lab->ranks ? restart_point(lab, job, step.who) : 0;
+        r.again = step.who < lab->ranks ? s->epochs[step.who] & ~calls_to(r.checkpoint) : 0;
         part = intern_put(&lab->part, &r, sizeof r);
         if (part == 0) lab_fail(lab, "no memory");
         return part;
@@ -324,6 +331,13 @@ static void line(struct lab *lab, struct job *job, struct service *s)
     for (uint32_t i = 0; i < lab->who && !lab->failed; i++) net_clean(lab, job, i);
 }
 
+/* An epoch has begun; those before the oldest checkpoint that is kept do not count any more. */
+static void epoch_begins(struct service *s, const struct fact *f)
+{
+    s->epochs[f->peer] |= UINT64_C(1) << (f->id - 1);
+    if (f->oldest) s->epochs[f->peer] &= ~calls_to(f->oldest - 1);
+}
+
 /* A fact is durable, and true from then on. */
 static void answer(struct lab *lab, struct job *job, struct job_step step)
 {
@@ -334,10 +348,12 @@ static void answer(struct lab *lab, struct job *job, struct job_step step)
         s.before[f.peer] = generations(lab) > 1 ? s.wave[f.peer] : 0;
         s.wave[f.peer] = f.id;
         if (s.decided[f.peer] < generations(lab)) s.decided[f.peer]++;
+        if (lab->protocol->rolls == HARK_ROLLS_LINE) epoch_begins(&s, &f);
     }
     if (f.what == HARK_FACT_DONE) {
         if (f.peer == HARK_RECOVERY) s.down = 0;
         else s.down &= ~(1u << f.peer);
+        for (uint32_t i = 0; i < lab->ranks && s.down == 0; i++) s.epochs[i] &= calls_to(s.wave[i]);
     }
     if (f.what == HARK_FACT_BACK || f.what == HARK_FACT_LINE) {
         s.wave[f.peer] = f.id;

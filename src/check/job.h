@@ -19,6 +19,7 @@ struct service { /* a part: the failure service */
     uint32_t back[HARK_SCENARIO_RANKS]; /* ghost: the epoch in which each last went back */
     uint64_t wave[HARK_SCENARIO_RANKS]; /* decided, by the lowest rank of the group */
     uint64_t before[HARK_SCENARIO_RANKS]; /* the one before, that is kept; 0: none, or the beginning */
+    uint64_t epochs[HARK_SCENARIO_RANKS]; /* LINE: calls at which they began, a bit each from 1; beyond `wave` they are undone */
     uint8_t decided[HARK_SCENARIO_RANKS]; /* how many were, up to the generations kept: then the beginning is none of them */
     uint32_t said[LOCAL_ANNOUNCEMENTS]; /* announcements, parts, by epoch */
 };

@@ -150,11 +150,20 @@ static void restore(struct lab *lab, const struct image *m)
     }
 }
 
+static uint32_t undone(uint64_t bits, uint64_t id[64])
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 64; i++)
+        if (bits >> i & 1) id[n++] = i + 1;
+    return n;
+}
+
 static void restarted(struct lab *lab, uint32_t part)
 {
     const struct restart *r = intern_at(&lab->part, part);
     const struct announcement *a = intern_at(&lab->part, r->announcement);
     struct hark_event e = {.type = HARK_RESTARTED};
+    uint64_t again[64];
     struct local *l = &lab->at;
     const struct image *from = NULL;
     core_new(lab, lab->who_now);
@@ -163,6 +172,8 @@ static void restarted(struct lab *lab, uint32_t part)
     e.u.restarted.checkpoint = r->checkpoint;
     e.u.restarted.re = a->re;
     e.u.restarted.inc = r->inc;
+    e.u.restarted.again = again;
+    e.u.restarted.again_count = undone(r->again, again);
     while (l->images) {
         const struct image *m = intern_at(&lab->part, l->image[l->images - 1]);
         if (m->id <= r->checkpoint) break;
@@ -399,7 +410,7 @@ const struct local_info *local_info(struct lab *lab, uint32_t local)
     i->held = l->helds > 0;
     i->ended = l->who == lab->ranks || lab->scenario->op[l->who][l->app.pc].type == HARK_OP_END;
     for (uint32_t k = 0; l->who < lab->ranks && lab->scenario->op[l->who][k].type; k++) {
-        bool point = lab->scenario->op[l->who][k].type == HARK_OP_CHECKPOINT;
+        bool point = hark_op_is_call(lab->scenario->op[l->who][k].type);
         i->points = (uint8_t)(i->points + point);
         i->reached = (uint8_t)(i->reached + (point && k <= l->app.pc));
         i->at_point |= point && k == l->app.pc;

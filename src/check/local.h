@@ -30,7 +30,7 @@ struct payload { /* a part: of the log */
 };
 
 struct fact { /* asked of the failure service */
-    uint64_t id;
+    uint64_t id, oldest;
     uint32_t what, peer, re, pad;
 };
 
@@ -43,6 +43,7 @@ struct announcement { /* a part: what FAILED says */
 struct restart { /* a part: what a new incarnation is told */
     uint32_t inc, announcement;
     uint64_t checkpoint;
+    uint64_t again; /* undone checkpoints, by number: a bit each from 1 */
 };
 
 enum { LOCAL_SOURCES = HARK_SCENARIO_RANKS + 2 }; /* whom messages are from: processes, the group's root, its reduction */

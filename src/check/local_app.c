@@ -161,7 +161,7 @@ void app_step(struct lab *lab, uint32_t from)
 {
     const struct hark_op *op = next_op(lab);
     struct app *a = &lab->at.app;
-    struct hark_event e = {.type = HARK_CHECKPOINT_POINT, .u.point.due = true};
+    struct hark_event e = {.type = HARK_CHECKPOINT_POINT, .u.point.due = op->type == HARK_OP_CHECKPOINT};
     int index;
     switch (op->type) {
     case HARK_OP_SEND: post(lab, (uint32_t)op->peer); break;
@@ -186,6 +186,7 @@ void app_step(struct lab *lab, uint32_t from)
         }
         break;
     case HARK_OP_CHECKPOINT:
+    case HARK_OP_CALL:
         a->inside = 1;
         if (core_step(lab, &e, 0, NULL) == HARK_OK) break;
         a->inside = 0;

@@ -204,7 +204,7 @@ static int branch(struct hark_scenario_reader *r, uint32_t rank, char c, struct 
 
 static int operation(struct hark_scenario_reader *r, uint32_t rank)
 {
-    static const char expected[] = "an operation (S R T W C O M B A Q = | ])";
+    static const char expected[] = "an operation (S R T W C c O M B A Q = | ])";
     const struct hark_scenario_place at = place(r, r->at);
     struct hark_op op = {.peer = -1, .line = (uint16_t)at.line, .column = (uint16_t)at.column};
     const char c = *r->at++, *letter = strchr(hark_op_letters, c);

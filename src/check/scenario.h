@@ -32,8 +32,14 @@ enum hark_op_type {
     HARK_OP_MULTICAST,  /* M      by the root of the tree; B takes it */
     HARK_OP_TAKE,       /* B */
     HARK_OP_CONTRIBUTE, /* A      to a reduction; Q: the root takes the result */
-    HARK_OP_RESULT      /* Q */
+    HARK_OP_RESULT,     /* Q */
+    HARK_OP_CALL        /* c      a checkpoint call at which none is due */
 };
+
+static inline bool hark_op_is_call(uint8_t type) /* of a checkpoint */
+{
+    return type == HARK_OP_CHECKPOINT || type == HARK_OP_CALL;
+}
 
 struct hark_op {
     uint8_t type;

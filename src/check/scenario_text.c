@@ -5,7 +5,7 @@
 
 #include "scenario_parts.h"
 
-const char hark_op_letters[] = {' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M', 'B', 'A', 'Q', 0};
+const char hark_op_letters[] = {' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M', 'B', 'A', 'Q', 'c', 0};
 
 static void operations(FILE *f, const struct hark_op *op)
 {

@@ -391,7 +391,7 @@ static uint32_t most_points(const struct hark_scenario *s)
     uint32_t most = 0;
     for (uint32_t who = 0; who < s->ranks; who++) {
         uint32_t n = 0;
-        for (const struct hark_op *op = s->op[who]; op->type; op++) n += op->type == HARK_OP_CHECKPOINT;
+        for (const struct hark_op *op = s->op[who]; op->type; op++) n += hark_op_is_call(op->type);
         if (n > most) most = n;
     }
     return most < 4 ? most : 4;

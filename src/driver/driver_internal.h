@@ -87,6 +87,8 @@ struct hark_driver {
     struct hark_message *spare; /* small messages to use again */
     uint32_t spares;
     struct hark_bytes kept; /* for RESTARTED; the owner's */
+    const uint64_t *again;  /* the same */
+    uint32_t again_count;
     void *image; /* handle of the store while a restart reads it */
     struct hark_region *image_region;
     struct hark_event stored; /* `later` */

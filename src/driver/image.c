@@ -357,6 +357,8 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
     e.u.restarted.re = re;
     e.u.restarted.inc = inc;
     e.u.restarted.kept = d->kept;
+    e.u.restarted.again = d->again;
+    e.u.restarted.again_count = d->again_count;
     if (id) {
         if (d->store == NULL) return driver_fail(d, HARK_D_ESYSTEM, "restart", "there is no store");
         if (d->store->ops->read(d->store, d->me, id, &section, &sections, &d->image) < 0)
@@ -370,6 +372,12 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
     *region = d->image_region;
     driver_log_figures(d);
     return status;
+}
+
+void hark_driver_again(struct hark_driver *d, const uint64_t *id, uint32_t count)
+{
+    d->again = id;
+    d->again_count = count;
 }
 
 void hark_driver_kept(struct hark_driver *d, struct hark_bytes kept)

@@ -95,14 +95,32 @@ static void on_recovered(void *self)
 
 /* ---- joining and leaving ------------------------------------------------------------------------------------------ */
 
+/* What SETUP says of checkpoints that are undone; to be freed. */
+static uint64_t *undone(uint32_t *count)
+{
+    const char *text = P.setup.again ? P.setup.again : "";
+    uint64_t *id = malloc((strlen(text) / 2 + 1) * sizeof *id);
+    *count = 0;
+    if (id == NULL) hark_process_fatal("rank %u: no memory for a restart", P.setup.rank);
+    for (char *end; *text; text = end + (*end == ',')) {
+        id[(*count)++] = strtoull(text, &end, 10);
+        if (end == text || (*end && *end != ','))
+            hark_process_fatal("rank %u: the supervisor's setup: again=%s is not a list of checkpoints", P.setup.rank, text);
+    }
+    return id;
+}
+
 static void restart(void)
 {
     const struct hark_region *region;
     uint32_t count;
     struct hark_bytes kept = hark_rollback_kept();
     hark_driver_kept(P.driver, kept);
+    uint64_t *again = undone(&count);
+    hark_driver_again(P.driver, again, count);
     if (hark_driver_restart(P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
         hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    free(again);
     HARK_POINT("restarted", P.setup.rank);
     hark_rollback_taken(kept);
     const struct hark_region *own = NULL;

@@ -20,7 +20,7 @@
  *   process -> supervisor
  *     HELLO     inc u32, out u64, err u64, address string, pending bytes: up, and where; positions of the output in
  *               the image
- *     PERSIST   fact u32, peer u32, re u32, id u64
+ *     PERSIST   fact u32, peer u32, re u32, id u64, oldest u64: of a wave, the oldest checkpoint that is kept
  *     MARK      id u64: all output written before this belongs to checkpoint id
  *     STABLE    n u64: the answer to ASK, maybe much later
  *     AGAIN     kept u32, why string: it goes back as FAILED said, and executes its program again; kept is the
@@ -89,6 +89,7 @@ struct hark_setup {
     char *clusters;      /* ranks of each cluster, as in a cluster file, separated by ';' */
     char *trace;         /* where this process writes its part of the trace; NULL: none */
     char *spill;         /* NULL: the log does not spill */
+    char *again;         /* checkpoints beyond that one which are undone, ascending, each with a comma behind it; NULL: none */
     uint64_t log_limit;  /* bytes, 0: none */
     uint64_t interval_ms; /* between checkpoints; 0: only when asked; 1: at every call */
     uint64_t mtbf_ms;     /* of the job; not 0: interval_ms is only until the cost of a checkpoint is known */

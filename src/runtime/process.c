@@ -329,6 +329,7 @@ static void persist(void *self, const struct hark_effect *x)
     hark_control_put32(&m, x->peer);
     hark_control_put32(&m, x->re);
     hark_control_put64(&m, x->u.id);
+    hark_control_put64(&m, x->fact == HARK_FACT_WAVE ? x->got : 0);
     HARK_POINT("persist", P.setup.rank);
     hark_process_say(&m);
     HARK_POINT("persisted", P.setup.rank);

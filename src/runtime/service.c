@@ -61,6 +61,14 @@ uint64_t hark_service_wave(const struct hark_service *s, uint32_t rank)
     return last_wave(&s->group[group_of(s, rank)]);
 }
 
+uint32_t hark_service_undone(const struct hark_service *s, uint32_t rank, const uint64_t **id)
+{
+    const struct hark_epochs *e = &s->epochs[rank];
+    uint32_t first = hark_epochs_beyond(e, hark_service_wave(s, rank));
+    *id = e->id ? e->id + first : NULL;
+    return e->count - first;
+}
+
 bool hark_service_unit(const struct hark_service *s, uint32_t rank, uint8_t *member)
 {
     switch (s->config.protocol->rolls) {
@@ -127,11 +135,17 @@ int hark_service_fail(struct hark_service *s, const uint8_t *rolls, bool recover
     return hark_service_write(s);
 }
 
-static int decide(struct hark_service *s, uint32_t peer, uint64_t id)
+static int decide(struct hark_service *s, uint32_t peer, uint64_t id, uint64_t oldest)
 {
     if (peer >= s->ranks) return HARK_SERVICE_REFUSED;
     struct hark_service_group *g = &s->group[group_of(s, peer)], before = *g;
     if (id <= last_wave(g)) return id && id == last_wave(g) ? HARK_SERVICE_OK : HARK_SERVICE_REFUSED;
+    bool line = s->config.protocol->rolls == HARK_ROLLS_LINE;
+    int began = line ? hark_epochs_begin(&s->epochs[peer], id) : 0;
+    if (began < 0) {
+        snprintf(s->error, sizeof s->error, "the record of failures: no memory");
+        return HARK_SERVICE_EDURABLE;
+    }
     if (g->count == s->config.generations) {
         memmove(g->wave, g->wave + 1, sizeof g->wave[0] * (g->count - 1));
         g->count--;
@@ -140,10 +154,12 @@ static int decide(struct hark_service *s, uint32_t peer, uint64_t id)
     if (g->decided < UINT32_MAX) g->decided++;
     int status = hark_service_write(s);
     if (status < 0) *g = before;
+    if (status < 0 && began) hark_epochs_forget(&s->epochs[peer], id);
+    if (status >= 0 && line) hark_epochs_trim(&s->epochs[peer], oldest);
     return status;
 }
 
-/* A rank goes back too, to its checkpoint `id`: what it decided later has not been. */
+/* A rank goes back too, to its checkpoint `id`: what it decided later has not been, but is remembered (N-11). */
 static void send_back(struct hark_service *s, uint32_t rank, uint64_t id)
 {
     struct hark_service_group *g = &s->group[group_of(s, rank)];
@@ -153,10 +169,21 @@ static void send_back(struct hark_service *s, uint32_t rank, uint64_t id)
     s->down[rank] = 1;
 }
 
-int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id)
+/* Recovery of `peer`, or of all, is over. What was undone has been done again, as far as anybody asks for it. */
+static void done(struct hark_service *s, uint32_t peer)
+{
+    if (peer != HARK_RECOVERY) {
+        s->down[peer] = 0;
+        return;
+    }
+    memset(s->down, 0, s->ranks);
+    for (uint32_t r = 0; r < s->ranks; r++) hark_epochs_cut(&s->epochs[r], hark_service_wave(s, r));
+}
+
+int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id, uint64_t oldest)
 {
     if (re != s->re) return HARK_SERVICE_REFUSED;
-    if (fact == HARK_FACT_WAVE) return decide(s, peer, id);
+    if (fact == HARK_FACT_WAVE) return decide(s, peer, id, oldest);
     if (fact == HARK_FACT_BACK || fact == HARK_FACT_LINE) {
         if (s->config.protocol->rolls != HARK_ROLLS_LINE || peer >= s->ranks) return HARK_SERVICE_REFUSED;
         send_back(s, peer, id);
@@ -164,8 +191,7 @@ int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint
         return hark_service_write(s);
     }
     if (fact != HARK_FACT_DONE || (peer >= s->ranks && peer != HARK_RECOVERY)) return HARK_SERVICE_REFUSED;
-    if (peer == HARK_RECOVERY) memset(s->down, 0, s->ranks);
-    else s->down[peer] = 0;
+    done(s, peer);
     return hark_service_write(s);
 }
 
@@ -230,7 +256,8 @@ int hark_service_open(struct hark_service **out, const struct hark_service_confi
     s->inc = calloc(s->ranks, sizeof *s->inc);
     s->down = calloc(s->ranks, sizeof *s->down);
     s->group = calloc(s->groups, sizeof *s->group);
-    int status = s->inc && s->down && s->group ? HARK_SERVICE_OK : HARK_SERVICE_EMEMORY;
+    s->epochs = calloc(s->ranks, sizeof *s->epochs);
+    int status = s->inc && s->down && s->group && s->epochs ? HARK_SERVICE_OK : HARK_SERVICE_EMEMORY;
     if (s->config.generations > HARK_SERVICE_GENERATIONS) {
         status = HARK_SERVICE_EINVAL;
         snprintf(error, HARK_SERVICE_ERROR, "expected 1 to %d generations", HARK_SERVICE_GENERATIONS);
@@ -251,5 +278,7 @@ void hark_service_close(struct hark_service *s)
     free(s->inc);
     free(s->down);
     free(s->group);
+    for (uint32_t r = 0; s->epochs && r < s->ranks; r++) free(s->epochs[r].id);
+    free(s->epochs);
     free(s);
 }

@@ -1,8 +1,9 @@
 /* service.h: the failure service: what must not be forgotten about failures, and nothing else.
  *
  * It owns four things: the recovery epoch `re`, the incarnations, the set D of ranks that roll back (cumulative
- * until recovery is over) and the decisions of checkpoint waves. Each change is written to a store before
- * anybody is told. It does no other I/O, starts nothing and kills nobody: the supervisor does.
+ * until recovery is over) and the decisions of checkpoint waves; of those also what a recovery line has undone, until
+ * recovery is over (N-11). Each change is written to a store before anybody is told. It does no other I/O, starts nothing
+ * and kills nobody: the supervisor does.
  *
  * One thread at a time.
  */
@@ -55,6 +56,9 @@ bool hark_service_is_down(const struct hark_service *s, uint32_t rank);
 /* The last decided checkpoint of the group of `rank`; 0: none, the initial state. */
 uint64_t hark_service_wave(const struct hark_service *s, uint32_t rank);
 
+/* The checkpoints of `rank` beyond that which are undone, ascending; *id lasts until the service changes. How many. */
+uint32_t hark_service_undone(const struct hark_service *s, uint32_t rank, const uint64_t **id);
+
 /* Sets member[r] (of `ranks` bytes) for each rank r that rolls back when `rank` dies. False: the protocol survives no
  * failure. */
 bool hark_service_unit(const struct hark_service *s, uint32_t rank, uint8_t *member);
@@ -73,9 +77,11 @@ int hark_service_verify(struct hark_service *s, uint32_t rank, uint64_t *wave);
 int hark_service_fail(struct hark_service *s, const uint8_t *rolls, bool recovery);
 
 /* After HARK_FACT_LINE re is another, and it is for the supervisor to announce it: see hark_service_inc().
- * A fact from a process (PERSIST), to be answered by STORED with ok = (status == HARK_SERVICE_OK).
- * HARK_SERVICE_REFUSED, HARK_SERVICE_EDURABLE: a wave is then not decided; the end of recovery holds in memory. */
-int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id);
+ * A fact from a process (PERSIST), to be answered by STORED with ok = (status == HARK_SERVICE_OK). `oldest`: of
+ * HARK_FACT_WAVE, the oldest checkpoint that is kept; 0: none yet. HARK_SERVICE_REFUSED, HARK_SERVICE_EDURABLE: a wave is then
+ * not decided; the end of recovery holds in memory. */
+int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id,
+    uint64_t oldest);
 
 /* Every process has finished. HARK_SERVICE_OK, HARK_SERVICE_EDURABLE. */
 int hark_service_finish(struct hark_service *s);

@@ -6,13 +6,15 @@
 
 #include "hark/mem.h"
 
-#define VERSION 1u
+#define VERSION 2u
 #define HEAD    28u
 enum { STATE = 1, IDENTITY = 2 };
 
 static size_t state_length(const struct hark_service *s)
 {
-    return HEAD + (size_t)s->ranks * 8 + (size_t)s->groups * (8 + sizeof s->group[0].wave);
+    size_t length = HEAD + (size_t)s->ranks * 16 + (size_t)s->groups * (8 + sizeof s->group[0].wave);
+    for (uint32_t r = 0; r < s->ranks; r++) length += (size_t)s->epochs[r].count * 8;
+    return length;
 }
 
 static size_t encode(const struct hark_service *s, uint8_t *b)
@@ -30,10 +32,33 @@ static size_t encode(const struct hark_service *s, uint8_t *b)
         at += 8;
         for (uint32_t i = 0; i < s->group[g].count; i++, at += 8) hark_put64(at, s->group[g].wave[i]);
     }
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        hark_put32(at, s->epochs[r].count);
+        hark_put32(at + 4, 0);
+        at += 8;
+        for (uint32_t i = 0; i < s->epochs[r].count; i++, at += 8) hark_put64(at, s->epochs[r].id[i]);
+    }
     return (size_t)(at - b);
 }
 
-/* The groups at `at`: true if they fill it exactly and make sense. */
+/* The epochs at `at`: true if they fill it exactly and make sense. */
+static bool decode_epochs(struct hark_service *s, const uint8_t *at, const uint8_t *end)
+{
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        if (end - at < 8) return false;
+        uint32_t count = hark_get32(at);
+        at += 8;
+        hark_epochs_cut(&s->epochs[r], 0); /* of a damaged record */
+        for (uint64_t id, last = 0; count > 0; count--, at += 8, last = id) {
+            if (end - at < 8) return false;
+            id = hark_get64(at);
+            if (id <= last || hark_epochs_begin(&s->epochs[r], id) < 0) return false;
+        }
+    }
+    return at == end;
+}
+
+/* The groups at `at`, and behind them the epochs. */
 static bool decode_groups(struct hark_service *s, const uint8_t *at, const uint8_t *end)
 {
     for (uint32_t g = 0; g < s->groups; g++) {
@@ -48,7 +73,7 @@ static bool decode_groups(struct hark_service *s, const uint8_t *at, const uint8
             if (x->wave[i] == 0 || (i && x->wave[i] <= x->wave[i - 1])) return false;
         }
     }
-    return at == end;
+    return decode_epochs(s, at, end);
 }
 
 static bool decode(struct hark_service *s, const uint8_t *b, uint64_t length)

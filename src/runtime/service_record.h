@@ -2,11 +2,13 @@
  *
  * A record is an image of two sections. STATE, little-endian: u32 version, ranks, kind of the protocol,
  * re, incarnation of the recovery process, finished, groups; for each rank u32 incarnation, u32 1 if in D; for each group
- * u32 waves kept, u32 waves ever decided, u64 for each wave kept, ascending. IDENTITY: lines NAME=VALUE.
+ * u32 waves kept, u32 waves ever decided, u64 for each wave kept, ascending; for each rank u32 epochs that began, u32 0, u64 for
+ * the call of each, ascending (epochs.h). IDENTITY: lines NAME=VALUE.
  */
 #ifndef HARK_RUNTIME_SERVICE_RECORD_H
 #define HARK_RUNTIME_SERVICE_RECORD_H
 
+#include "epochs.h"
 #include "service.h"
 
 #define HARK_SERVICE_GENERATIONS 8
@@ -23,6 +25,7 @@ struct hark_service {
     uint32_t *inc;  /* of each rank */
     uint8_t *down;  /* of each rank: 1 if in D */
     struct hark_service_group *group;
+    struct hark_epochs *epochs; /* of each rank, where a recovery line says who goes back */
     uint64_t record; /* id of the last record written or read */
     bool resumed, finished;
     char error[HARK_SERVICE_ERROR];

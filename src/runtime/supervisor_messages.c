@@ -8,8 +8,21 @@
 
 /* ---- telling ----------------------------------------------------------------------------------------------- */
 
+/* As lines of SETUP have them; NULL: none, or no memory (*ok is false then). To be freed. */
+static char *undone(const struct child *c, bool *ok)
+{
+    const uint64_t *id;
+    uint32_t n = c->rank == HARK_RECOVERY ? 0 : hark_service_undone(c->s->service, c->rank, &id);
+    char *text = n ? malloc((size_t)n * 21 + 1) : NULL;
+    *ok = n == 0 || text;
+    for (uint32_t i = 0, at = 0; text && i < n; i++) at += (uint32_t)sprintf(text + at, "%llu,", (unsigned long long)id[i]);
+    return text;
+}
+
 void hark_sup_setup(struct child *c)
 {
+    bool ok;
+    char *again = undone(c, &ok);
     struct supervisor *s = c->s;
     const struct hark_run_options *o = s->o;
     struct hark_setup setup = {.rank = c->rank,
@@ -25,6 +38,7 @@ void hark_sup_setup(struct child *c)
         .clusters = s->clusters_text,
         .trace = (char *)(uintptr_t)hark_sup_part(s, c->rank, c->inc),
         .spill = (char *)(uintptr_t)o->spill,
+        .again = again,
         .log_limit = o->log_limit,
         .interval_ms = o->interval_ms,
         .mtbf_ms = o->mtbf_ms,
@@ -46,12 +60,13 @@ void hark_sup_setup(struct child *c)
     struct hark_control m;
     char *text = hark_setup_write(&setup);
     hark_control_begin(&m, HARK_C_SETUP);
-    if (text && (setup.trace || !o->trace)) hark_control_puts(&m, text, strlen(text));
+    if (text && ok && strlen(text) <= UINT16_MAX && (setup.trace || !o->trace)) hark_control_puts(&m, text, strlen(text));
     else m.bad = true;
     hark_control_end(&m);
     hark_sup_tell(c, &m);
     hark_control_free(&m);
     free(text);
+    free(again);
 }
 
 void hark_sup_announce(struct supervisor *s, struct child *only)
@@ -190,10 +205,10 @@ static void on_persist(struct child *c, struct hark_control *m)
 {
     struct supervisor *s = c->s;
     uint32_t fact = hark_control_get32(m), peer = hark_control_get32(m), re = hark_control_get32(m);
-    uint64_t id = hark_control_get64(m);
+    uint64_t id = hark_control_get64(m), oldest = hark_control_get64(m);
     if (m->bad) return;
     HARK_POINT("fact", HARK_TRACE_SUPERVISOR);
-    int status = hark_service_fact(s->service, fact, peer, re, id);
+    int status = hark_service_fact(s->service, fact, peer, re, id, oldest);
     HARK_POINT("noted", HARK_TRACE_SUPERVISOR);
     if (status == HARK_SERVICE_EDURABLE) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     if (status == HARK_SERVICE_OK && fact == HARK_FACT_WAVE) works_again(s, peer);

@@ -2,6 +2,7 @@
 #ifndef HARK_SIM_PARTS_H
 #define HARK_SIM_PARTS_H
 
+#include "../runtime/epochs.h"
 #include "arena.h"
 #include "queue.h"
 #include "sim.h"
@@ -106,7 +107,7 @@ enum sim_what { EVENT_FRAME = 0, EVENT_WAKE, EVENT_STORED, EVENT_ANSWER, EVENT_D
 #define SIM_WHAT(kind, number, who) ((uint64_t)(kind) << 60 | ((uint64_t)(number)&0xfffffff) << 32 | (who))
 
 struct sim_fact {
-    uint64_t id;
+    uint64_t id, oldest;
     uint32_t who, inc, what, peer, re, next;
 };
 
@@ -156,6 +157,7 @@ struct sim {
     uint32_t *inc;
     uint8_t *down, *dead; /* dead: and not announced yet */
     uint64_t *wave;       /* of each group */
+    struct hark_epochs *epochs; /* of each process, where a recovery line says who goes back */
     uint64_t died;        /* the first death that is not announced */
     struct hark_event announcement;
     uint32_t *down_list;

@@ -13,10 +13,11 @@ bool sim_service_open(struct sim *s)
     s->down = calloc(n, 1);
     s->dead = calloc((size_t)n + 1, 1);
     s->wave = calloc(s->groups, sizeof *s->wave);
+    s->epochs = calloc(n, sizeof *s->epochs);
     s->fired = calloc((size_t)s->o->fails + 1, 1);
     s->free_fact = SIM_NONE;
     s->chance = s->o->seed;
-    return s->inc && s->down && s->dead && s->wave && s->fired;
+    return s->inc && s->down && s->dead && s->wave && s->epochs && s->fired;
 }
 
 void sim_service_close(struct sim *s)
@@ -25,6 +26,9 @@ void sim_service_close(struct sim *s)
     free(s->down);
     free(s->dead);
     free(s->wave);
+    for (uint32_t r = 0; s->epochs && r < s->ranks; r++)
+        free(s->epochs[r].id);
+    free(s->epochs);
     free(s->fired);
     free(s->fact);
     free(s->down_list);
@@ -293,6 +297,14 @@ static void note_lost(struct sim *s, const struct sim_process *p, const struct s
     if (lost > r->lost_most) r->lost_most = lost;
 }
 
+static void undone(const struct sim *s, uint32_t who, struct hark_event *e)
+{
+    const struct hark_epochs *began = &s->epochs[who];
+    uint32_t first = hark_epochs_beyond(began, s->wave[s->p[who].group]);
+    e->u.restarted.again = began->id ? began->id + first : NULL;
+    e->u.restarted.again_count = began->count - first;
+}
+
 void sim_restart(struct sim *s, uint32_t who)
 {
     struct sim_process *p = &s->p[who];
@@ -306,6 +318,7 @@ void sim_restart(struct sim *s, uint32_t who)
     e.u.restarted.inc = p->inc;
     e.u.restarted.re = s->re;
     e.u.restarted.kept = (struct hark_bytes){p->kept, p->kept_length};
+    if (member) undone(s, who, &e);
     if (member && s->wave[p->group]) {
         e.u.restarted.checkpoint = s->wave[p->group];
         sim_image_drop_beyond(s, who, s->wave[p->group]);
@@ -366,7 +379,7 @@ void sim_persist(struct sim *s, uint32_t who, const struct hark_effect *x)
     }
     uint32_t f = s->free_fact;
     s->free_fact = s->fact[f].next;
-    s->fact[f] = (struct sim_fact){x->u.id, who, s->p[who].inc, x->fact, x->peer, x->re, 0};
+    s->fact[f] = (struct sim_fact){x->u.id, x->got, who, s->p[who].inc, x->fact, x->peer, x->re, 0};
     sim_put(s, s->clock + s->o->service, SIM_WHAT(EVENT_ANSWER, f, who));
 }
 
@@ -393,21 +406,39 @@ static void send_back(struct sim *s, const struct sim_fact *f)
     sim_sample_now(s);
 }
 
+static bool decide_wave(struct sim *s, const struct sim_fact *f)
+{
+    uint64_t *wave = &s->wave[s->p[f->peer].group];
+    if (f->id < *wave) return false;
+    if (s->protocol->rolls == HARK_ROLLS_LINE) {
+        if (hark_epochs_begin(&s->epochs[f->peer], f->id) < 0) {
+            sim_no_memory(s);
+            return false;
+        }
+        hark_epochs_trim(&s->epochs[f->peer], f->oldest);
+    }
+    *wave = f->id;
+    return true;
+}
+
+/* What has been undone is done again, as far as anybody asks for it. */
+static void forget_undone(struct sim *s)
+{
+    for (uint32_t r = 0; s->protocol->rolls == HARK_ROLLS_LINE && r < s->ranks; r++)
+        hark_epochs_cut(&s->epochs[r], s->wave[s->p[r].group]);
+}
+
 /* True: it is durable. */
 static bool decide(struct sim *s, const struct sim_fact *f)
 {
     if (f->re != s->re) return false;
-    if (f->what == HARK_FACT_WAVE) {
-        uint64_t *wave = &s->wave[s->p[f->peer].group];
-        if (f->id < *wave) return false;
-        *wave = f->id;
-        return true;
-    }
+    if (f->what == HARK_FACT_WAVE) return decide_wave(s, f);
     if (f->what == HARK_FACT_BACK || f->what == HARK_FACT_LINE) return s->protocol->rolls == HARK_ROLLS_LINE;
     uint32_t were = s->down_count;
     if (f->peer == HARK_RECOVERY) {
         memset(s->down, 0, s->ranks);
         s->down_count = 0;
+        forget_undone(s);
     } else {
         s->down_count -= s->down[f->peer];
         s->down[f->peer] = 0;

@@ -65,6 +65,7 @@ static void persist(uint32_t fact, uint32_t peer, uint64_t id)
     hark_control_put32(&m, peer);
     hark_control_put32(&m, re);
     hark_control_put64(&m, id);
+    hark_control_put64(&m, 0);
     say(&m);
 }
 

@@ -44,7 +44,7 @@ for x in heat2d cg anysource long; do
 done
 
 for ((seed = first; seed < first + seeds; seed++)); do
-  for p in coordinated hydee scmel team; do
+  for p in coordinated hydee scmel team sendet; do
     for t in shm uv; do
       for x in heat2d cg anysource long; do
         try "chaos" $x any --protocol $p --transport $t --interval 100ms --chaos $seed:2

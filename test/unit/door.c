@@ -222,6 +222,24 @@ static void test_events_of_none(void **state)
     }
 }
 
+/* Undone checkpoints are beyond the one to restart from, and ascend. */
+static void test_undone(void **state)
+{
+    uint64_t again[3] = {0, 5, 6};
+    struct hark_event e = {.type = HARK_RESTARTED};
+    (void)state;
+    begin("sendet");
+    e.u.restarted.re = e.u.restarted.inc = 1;
+    e.u.restarted.again = again;
+    e.u.restarted.again_count = 3;
+    assert_int_equal(hark_step(core, &e, &fx), HARK_EINVAL);
+    again[0] = 5;
+    assert_int_equal(hark_step(core, &e, &fx), HARK_EINVAL);
+    again[0] = 2;
+    assert_int_equal(hark_step(core, &e, &fx), HARK_OK);
+    assert_int_equal(((struct hark_sendet *)(void *)core)->again.count, 3);
+}
+
 static void test_words(void **state)
 {
     static const int status[] = {HARK_OK, HARK_MORE, HARK_WAIT, HARK_EINVAL, HARK_EFRAME, HARK_EFULL, HARK_ENOROOM, HARK_ESTATE,
@@ -460,7 +478,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_configurations), cmocka_unit_test(test_rows), cmocka_unit_test(test_groups),
         cmocka_unit_test(test_blocks), cmocka_unit_test(test_registry), cmocka_unit_test(test_events_of_none),
-        cmocka_unit_test(test_words), cmocka_unit_test(test_looks), cmocka_unit_test(test_none),
+        cmocka_unit_test(test_undone), cmocka_unit_test(test_words), cmocka_unit_test(test_looks), cmocka_unit_test(test_none),
         cmocka_unit_test(test_violated_waves), cmocka_unit_test(test_violated_hydee),
         cmocka_unit_test(test_violated_recovery), cmocka_unit_test(test_violated_scmel)};
     core = calloc(1, BLOCK);

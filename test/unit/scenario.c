@@ -243,6 +243,7 @@ static void every_operation(void **state)
     assert_int_equal(s.op[1][6].column, 5);
     assert_round(&s);
     hark_scenario_free(&s);
+    writes("p0:cC T0[c|]", "p0: c C T0[c | ]\n");
     writes("tree r0\np0:S1S1R1.2O\np1:", "tree r0\np0: S1 S1 R1.2 O\np1:\n");
 }
 
@@ -313,7 +314,7 @@ static void barriers(void **state)
 
 #define KEYWORDS                                                                                                       \
     "name, about, protocol, clusters, network, content, copies, generations, epochs, gate, reports, teams, tree, p0:, fails, expect or schedule"
-#define OPERATION "an operation (S R T W C O M B A Q = | ])"
+#define OPERATION "an operation (S R T W C c O M B A Q = | ])"
 
 static void wrong_lines(void **state)
 {

@@ -138,10 +138,62 @@ static void nested_failures(void **state)
     assert_int_equal(hark_service_inc(w->s, HARK_RECOVERY), 1);
     assert_int_equal(hark_service_fail(w->s, NULL, true), HARK_SERVICE_OK);
     expect_down(w, "xxx.x.");
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, 1, 4, 4), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, 1, 4, 4, 0), HARK_SERVICE_OK);
     expect_down(w, "x.x.x.");
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4, 0), HARK_SERVICE_OK);
     assert_int_equal(hark_service_down(w->s), 0);
+    end(w);
+}
+
+static void expect_undone(struct world *w, uint32_t rank, const uint64_t *ids, uint32_t count)
+{
+    const uint64_t *id;
+    assert_int_equal(hark_service_undone(w->s, rank, &id), count);
+    for (uint32_t i = 0; i < count; i++) assert_int_equal(id[i], ids[i]);
+}
+
+/* Which checkpoints the line has undone is remembered, durably, until they are decided again or recovery is over; those that no
+ * line can reach are forgotten. */
+static void what_is_undone(void **state)
+{
+    (void)state;
+    struct world *w = begin("sendet");
+    for (uint64_t id = 2; id <= 40; id += 2)
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0), HARK_SERVICE_OK);
+    fails(w, "....x.", false);
+    expect_undone(w, 0, NULL, 0);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 0, 1, 36, 0), HARK_SERVICE_OK);
+    expect_undone(w, 0, (uint64_t[]){38, 40}, 2);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 2, 38, 0), HARK_SERVICE_OK);
+    expect_undone(w, 0, (uint64_t[]){40}, 1);
+    fails(w, "x...x.", false); /* all again */
+    reopen(w);
+    expect_undone(w, 0, (uint64_t[]){40}, 1);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 0, 3, 34, 0), HARK_SERVICE_OK);
+    expect_undone(w, 0, (uint64_t[]){36, 38, 40}, 3);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 4, 36, 34), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4, 0), HARK_SERVICE_OK);
+    expect_undone(w, 0, NULL, 0);
+    fails(w, "....x.", false);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 0, 5, 0, 0), HARK_SERVICE_OK);
+    expect_undone(w, 0, (uint64_t[]){34, 36}, 2); /* no others: 34 was the oldest that was kept */
+    end(w);
+}
+
+/* One that can not be made durable has not begun. */
+static int no_write(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section *section, uint32_t count);
+static void an_epoch_that_is_not_durable(void **state)
+{
+    (void)state;
+    struct world *w = begin("sendet");
+    const struct hark_store_ops *ops = w->record->ops;
+    struct hark_store_ops broken = *ops;
+    broken.write = no_write;
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0), HARK_SERVICE_OK);
+    w->record->ops = &broken;
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 1), HARK_SERVICE_EDURABLE);
+    expect_undone(w, 0, NULL, 0);
+    w->record->ops = ops;
     end(w);
 }
 
@@ -154,13 +206,13 @@ static void the_line(void **state)
     uint8_t member[RANKS] = {0};
     expect_unit(w, 4, "....x.");
     for (uint64_t id = 1; id <= 3; id++)
-        for (uint32_t r = 1; r <= 2; r++) assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, r, 0, id), HARK_SERVICE_OK);
+        for (uint32_t r = 1; r <= 2; r++) assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, r, 0, id, 0), HARK_SERVICE_OK);
     fails(w, "....x.", false);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, RANKS, 1, 1), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 0, 2), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 1, 2), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, RANKS, 1, 1, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 0, 2, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 1, 2, 0), HARK_SERVICE_OK);
     assert_int_equal(hark_service_re(w->s), 1);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 2, 1, 1), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 2, 1, 1, 0), HARK_SERVICE_OK);
     assert_int_equal(hark_service_re(w->s), 2);
     for (int again = 0; again < 2; again++) {
         expect_down(w, ".xx.x.");
@@ -171,11 +223,13 @@ static void the_line(void **state)
     }
     hark_service_again(w->s, member);
     for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(member[r], ".xx.x."[r] == 'x');
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 1, 2, 3), HARK_SERVICE_OK); /* its number is free again */
+    expect_undone(w, 1, (uint64_t[]){3}, 1);
+    expect_undone(w, 2, (uint64_t[]){2, 3}, 2);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 1, 2, 3, 0), HARK_SERVICE_OK); /* its number is free again */
     assert_int_equal(hark_service_wave(w->s, 1), 3);
     end(w);
     w = begin("hydee");
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 1, 0, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 1, 0, 0, 0), HARK_SERVICE_REFUSED);
     fails(w, "xx....", false);
     memset(member, 0, sizeof member);
     hark_service_again(w->s, member);
@@ -188,17 +242,17 @@ static void refused_facts(void **state)
     (void)state;
     struct world *w = begin("hydee");
     fails(w, "xx....", false);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 1), HARK_SERVICE_REFUSED); /* of an older re */
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 0, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 2, 2), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 4, 1, 1), HARK_SERVICE_OK); /* any member names it */
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, RANKS, 1, 1), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, RANKS, 1, 1), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, 77, 0, 1, 1), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7), HARK_SERVICE_OK);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7), HARK_SERVICE_OK); /* said twice */
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 6), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 1, 0), HARK_SERVICE_REFUSED); /* of an older re */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 0, 0, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 2, 2, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 4, 1, 1, 0), HARK_SERVICE_OK); /* any member names it */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, RANKS, 1, 1, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, RANKS, 1, 1, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, 77, 0, 1, 1, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 0, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7, 0), HARK_SERVICE_OK); /* said twice */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 6, 0), HARK_SERVICE_REFUSED);
     assert_int_equal(hark_service_wave(w->s, 1), 7);
     assert_int_equal(hark_service_wave(w->s, 2), 1);
     assert_int_equal(hark_service_wave(w->s, 5), 0);
@@ -213,7 +267,7 @@ static void reopened_it_is_the_same(void **state)
     struct hark_control before, after;
     fails(w, "xx....", true);
     for (uint64_t wave = 1; wave < 6; wave++)
-        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 1, wave), HARK_SERVICE_OK);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 1, wave, 0), HARK_SERVICE_OK);
     fails(w, "...x.x", false);
     hark_service_announce(w->s, &before);
     reopen(w);
@@ -236,7 +290,7 @@ static void the_announcement(void **state)
     (void)state;
     struct world *w = begin("hydee");
     struct hark_control m, r;
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 9), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 9, 0), HARK_SERVICE_OK);
     fails(w, "...x.x", true);
     hark_service_announce(w->s, &m);
     assert_int_equal(hark_control_parse(&r, m.at, m.length), m.length);
@@ -288,7 +342,7 @@ static void a_damaged_image(void **state)
     assert_int_equal(wave, 0);
     for (uint64_t id = 1; id <= 3; id++) {
         image(w, "..x.x.", id);
-        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, id), HARK_SERVICE_OK);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, id, 0), HARK_SERVICE_OK);
     }
     assert_int_equal(hark_service_verify(w->s, 4, &wave), HARK_SERVICE_OK);
     assert_int_equal(wave, 3);
@@ -310,13 +364,13 @@ static void the_initial_state_counts_as_an_image(void **state)
     struct world *w = begin("hydee");
     uint64_t wave;
     image(w, "xx....", 1);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0), HARK_SERVICE_OK);
     damage(w, "images/r1/1");
     assert_int_equal(hark_service_verify(w->s, 0, &wave), HARK_SERVICE_FELL_BACK);
     assert_int_equal(wave, 0);
     assert_int_equal(hark_service_wave(w->s, 0), 0);
     image(w, "xx....", 2);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0), HARK_SERVICE_OK);
     damage(w, "images/r0/2");
     assert_int_equal(hark_service_verify(w->s, 0, &wave), HARK_SERVICE_ELOST); /* two were committed: it may be trimmed */
     end(w);
@@ -337,14 +391,14 @@ static void what_is_not_durable(void **state)
     struct hark_store_ops broken = *ops;
     const uint8_t member[RANKS] = {1, 1};
     broken.write = no_write;
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0), HARK_SERVICE_OK);
     w->record->ops = &broken;
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2), HARK_SERVICE_EDURABLE);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0), HARK_SERVICE_EDURABLE);
     assert_int_equal(hark_service_wave(w->s, 0), 1); /* not decided */
     assert_string_equal(hark_service_error(w->s), "disk full");
     assert_int_equal(hark_service_fail(w->s, member, false), HARK_SERVICE_EDURABLE);
     assert_int_equal(hark_service_re(w->s), 1); /* but this has happened */
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 1, 1), HARK_SERVICE_EDURABLE);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 1, 1, 0), HARK_SERVICE_EDURABLE);
     assert_int_equal(hark_service_down(w->s), 0);
     w->record->ops = ops;
     end(w);
@@ -352,7 +406,9 @@ static void what_is_not_durable(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(units), cmocka_unit_test(nested_failures), cmocka_unit_test(the_line),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(units), cmocka_unit_test(nested_failures),
+        cmocka_unit_test(the_line), cmocka_unit_test(what_is_undone),
+        cmocka_unit_test(an_epoch_that_is_not_durable),
         cmocka_unit_test(refused_facts), cmocka_unit_test(reopened_it_is_the_same), cmocka_unit_test(the_announcement),
         cmocka_unit_test(a_damaged_record), cmocka_unit_test(of_another_job), cmocka_unit_test(a_damaged_image),
         cmocka_unit_test(the_initial_state_counts_as_an_image), cmocka_unit_test(what_is_not_durable)};
