@@ -24,6 +24,8 @@ bench-recovery: all
 bench-papers: all
 	bench/papers/hydee-table1.sh $(BUILD)/src/cli/hark $(MATRICES)
 	bench/papers/sendet-clusters.sh $(BUILD)/src/cli/hark $(MATRICES)
+	bench/papers/camel-log.sh $(BUILD)/src/cli/hark $(or $(ITERATIONS),10)
+	bench/papers/protocols.sh $(BUILD)/src/cli/hark test/data/patterns 64
 	ninja -C $(BUILD) bench/objects
 	bench/papers/teams-balance.sh $(BUILD)/src/cli/hark $(BUILD)/bench/objects $(BUILD)/lbtest.svg
 bench-partition: all
