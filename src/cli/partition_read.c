@@ -11,6 +11,7 @@
 #include "../runtime/clusters.h"
 #include "../view/trace.h"
 #include "partition.h"
+#include "values.h"
 
 struct send {
     uint32_t from, to;
@@ -156,38 +157,10 @@ int partition_read(const char *path, struct hark_matrix *m, char error[PARTITION
     return hark_matrix_read(m, path, UINT32_C(1) << 28, error);
 }
 
-static char *whole_file(const char *path)
-{
-    FILE *f = fopen(path, "re");
-    char *text = NULL;
-    size_t length = 0, room = 0;
-    if (f == NULL) return NULL;
-    for (;;) {
-        if (length + 1 >= room) {
-            char *more = realloc(text, room = room ? room * 2 : 4096);
-            if (more == NULL) break;
-            text = more;
-        }
-        size_t n = fread(text + length, 1, room - length - 1, f);
-        if (n == 0 && !ferror(f)) {
-            text[length] = 0;
-            fclose(f);
-            return text;
-        }
-        if (n == 0) break;
-        length += n;
-    }
-    int why = errno;
-    free(text);
-    fclose(f);
-    errno = why;
-    return NULL;
-}
-
 uint32_t *partition_read_groups(const char *path, const char *what, uint32_t ranks, char error[PARTITION_ERROR])
 {
     struct hark_clusters c;
-    char why[256], *word, *text = whole_file(path);
+    char why[256], *word, *text = hark_cli_whole_file(path);
     if (text == NULL) {
         snprintf(error, PARTITION_ERROR, "%s: %s", path, strerror(errno));
         return NULL;

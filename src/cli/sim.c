@@ -244,34 +244,6 @@ static int parse(int argc, char **argv, struct arguments *a)
 /* ---- clusters
  * --------------------------------------------------------------------------------------------------------- */
 
-static char *whole_file(const char *path)
-{
-    FILE *f = fopen(path, "re");
-    char *text = NULL;
-    size_t length = 0, room = 0;
-    if (f == NULL) return NULL;
-    for (;;) {
-        if (length + 1 >= room) {
-            char *more = realloc(text, room = room ? room * 2 : 4096);
-            if (more == NULL) break;
-            text = more;
-        }
-        size_t n = fread(text + length, 1, room - length - 1, f);
-        if (n == 0 && !ferror(f)) {
-            text[length] = 0;
-            fclose(f);
-            return text;
-        }
-        if (n == 0) break;
-        length += n;
-    }
-    int error = errno;
-    free(text);
-    fclose(f);
-    errno = error;
-    return NULL;
-}
-
 static int clusters_of(const struct arguments *a, uint32_t ranks, struct hark_clusters *c)
 {
     char error[256];
@@ -280,7 +252,7 @@ static int clusters_of(const struct arguments *a, uint32_t ranks, struct hark_cl
         while ((count + 1) * (count + 1) <= ranks)
             count++;
     } else if (!hark_cli_whole_number(a->clusters, UINT32_MAX, &count)) {
-        char *text = whole_file(a->clusters);
+        char *text = hark_cli_whole_file(a->clusters);
         if (text == NULL) return bad("--clusters %s: %s", a->clusters, strerror(errno));
         int status = hark_clusters_parse(c, ranks, text, a->clusters, error);
         free(text);

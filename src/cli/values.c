@@ -1,5 +1,8 @@
 #include "values.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const char **end)
@@ -30,4 +33,32 @@ bool hark_cli_size(const char *text, uint64_t *bytes)
     if ((unit ? end[1] : *end) != 0 || *bytes > UINT64_MAX >> shift) return false;
     *bytes <<= shift;
     return true;
+}
+
+char *hark_cli_whole_file(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    char *text = NULL;
+    size_t length = 0, room = 0;
+    if (f == NULL) return NULL;
+    for (;;) {
+        if (length + 1 >= room) {
+            char *more = realloc(text, room = room ? room * 2 : 4096);
+            if (more == NULL) break;
+            text = more;
+        }
+        size_t n = fread(text + length, 1, room - length - 1, f);
+        if (n == 0 && !ferror(f)) {
+            text[length] = 0;
+            fclose(f);
+            return text;
+        }
+        if (n == 0) break;
+        length += n;
+    }
+    int why = errno;
+    free(text);
+    fclose(f);
+    errno = why;
+    return NULL;
 }

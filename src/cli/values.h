@@ -10,5 +10,7 @@ bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const cha
 bool hark_cli_whole_number(const char *text, uint64_t most, uint64_t *value);
 /* Bytes: digits, and K, M, G or T for powers of 1024. */
 bool hark_cli_size(const char *text, uint64_t *bytes);
+/* All of a file, ended by a NUL, to be freed; NULL: errno. */
+char *hark_cli_whole_file(const char *path);
 
 #endif
