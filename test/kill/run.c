@@ -57,6 +57,16 @@ static void redirect(const struct run *r, const char *name, int to)
     if (fd < 0 || dup2(fd, to) < 0) _exit(99);
 }
 
+/* What sanitizers have to say goes to files beside, and run_end reads them: a process that is killed in the middle of
+ * its search for leaks has that said on its stderr, between the lines that tests compare. */
+static void sanitizers_beside(const struct run *r)
+{
+    char options[900], path[600];
+    const char *more = getenv("ASAN_OPTIONS");
+    snprintf(options, sizeof options, "%.200s%slog_path=%s", more ? more : "", more ? ":" : "", join(r, "sanitizer", path));
+    setenv("ASAN_OPTIONS", options, 1);
+}
+
 static bool begin(struct run *r)
 {
     (void)mkdir(r->temporary, 0700);
@@ -66,6 +76,7 @@ static bool begin(struct run *r)
     if (r->pid) return false;
     setenv("TMPDIR", r->temporary, 1);
     setenv("PLACE", r->place, 1);
+    sanitizers_beside(r);
     redirect(r, "out", 1);
     redirect(r, "err", 2);
     alarm(LONGEST_S);
@@ -127,6 +138,19 @@ static void expect_no_segments(const struct run *r)
     if (d) closedir(d);
 }
 
+static void expect_no_findings(const struct run *r)
+{
+    struct dirent *e;
+    DIR *d = opendir(r->place);
+    while (d && (e = readdir(d)) != NULL) {
+        if (strncmp(e->d_name, "sanitizer.", 10) != 0) continue;
+        char *text = run_read(r, e->d_name);
+        if (strstr(text, "ERROR: ") || strstr(text, "runtime error: ")) fail_msg("%s", text);
+        free(text);
+    }
+    if (d) closedir(d);
+}
+
 static void expect_no_processes(struct run *r)
 {
     struct timespec begun;
@@ -148,6 +172,7 @@ void run_end(struct run *r)
     r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
     expect_no_processes(r);
     expect_no_segments(r);
+    expect_no_findings(r);
     char *out = run_read(r, "out"), *err = run_read(r, "err");
     memcpy(r->out, out, sizeof r->out);
     memcpy(r->err, err, sizeof r->err);

@@ -394,7 +394,7 @@ static void one_run_at_a_time(void **state)
     run_expect_err(r, ": another run is using it\n");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(runs_and_ends), TEST(many_processes), TEST(all_go_back), TEST(ends_by_itself),
@@ -404,5 +404,6 @@ int main(void)
         TEST(failures_while_one_does_not_answer), TEST(what_it_does_then_is_void),
         TEST(signals), TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store),
         TEST(one_run_at_a_time)};
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
