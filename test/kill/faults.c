@@ -264,10 +264,11 @@ static void a_damaged_newest_image(void **state)
 
 /* ---- strangers ------------------------------------------------------------------------------------------------ */
 
-/* Connects to the socket of a rank (or of "recovery") of the only job in r->temporary. */
+/* Connects to the socket of a rank (or of "recovery") of the only job in r->temporary, as soon as it is there. */
 static int connect_to(const struct run *r, const char *rank)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
+    char name[sizeof to.sun_path + 10];
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     DIR *jobs = opendir(r->temporary);
     assert_non_null(jobs);
@@ -276,6 +277,8 @@ static int connect_to(const struct run *r, const char *rank)
             assert_true((size_t)snprintf(to.sun_path, sizeof to.sun_path, "%s/%s/%s.%s.0.sock", r->temporary, job->d_name,
                 job->d_name, rank) < sizeof to.sun_path);
     closedir(jobs);
+    snprintf(name, sizeof name, "%s", to.sun_path + strlen(r->place) + 1);
+    run_wait_for(r, name); /* the recovery process may be the last to come */
     if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0) fail_msg("%s: %s", to.sun_path, strerror(errno));
     return fd;
 }

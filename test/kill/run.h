@@ -11,6 +11,7 @@ struct run {
     char out[65536], err[65536]; /* what it printed */
     int status;          /* its exit status, or 256 + the signal that ended it */
     pid_t pid;
+    bool running;    /* it has not been waited for */
     long gone_ms;    /* so long after its end nothing was left */
     long gone_limit; /* ms; 0: 2000 */
 };
