@@ -188,7 +188,7 @@ enum hark_effect_type {
     HARK_DISCARD,        /* the arrived frame is a duplicate or old */
     HARK_OFFER,          /* give the held frames of `peer` (HARK_RECOVERY: of all) again, as ARRIVE */
     HARK_RETAIN,         /* the log keeps this payload, that of the event: posted, or (HARK_IN, or of a group) just arrived */
-    HARK_TRIM,           /* this entry and all of its channel up to it may go */
+    HARK_TRIM,           /* this entry and all of its channel up to it may go; a TRANSMIT of it that waits needs its own copy */
     HARK_PERSIST,        /* make this fact durable at the failure service, then STORED */
     HARK_CAPTURE,        /* save for checkpoint `id`, then STORED */
     HARK_COMMIT,         /* checkpoint `id` is now a recovery point */

@@ -114,11 +114,10 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     return true;
 }
 
-/* A message to a team-mate that has just gone out is lost with me and sent again by re-execution. Where an earlier one that
- * had to wait is in the log, it is logged as well: what is retained of a channel is one run. */
+/* Inside a team what goes at once needs no log: the sender goes back whenever its receiver does. */
 static inline bool hark_scmel_unlogged(struct hark_scmel_channel *c)
 {
-    if (!(c->channel.flags & HARK_INTRA) || c->first != c->channel.sent) return false;
+    if (!(c->channel.flags & HARK_INTRA)) return false;
     c->first = c->channel.sent + 1;
     return true;
 }

@@ -284,11 +284,17 @@ static inline int hark_scmel_pump_all(struct hark_scmel *s, uint8_t type, uint32
     return HARK_OK;
 }
 
-/* The result of a reduction has gone to myself: nobody will ask for it again. */
-static inline void hark_scmel_result_sent(struct hark_scmel *s, const struct hark_scmel_channel *c, struct hark_effects *fx)
+/* What waited in the log has gone to one who goes back whenever I do: the result of a reduction to myself, or, between
+ * members of a team, a message whose determinants had to go ahead. Nobody will ask for it again. */
+static inline void hark_scmel_needs_no_log(struct hark_scmel *s, struct hark_scmel_channel *c, struct hark_effects *fx)
 {
-    hark_scmel_cast(s, c->channel.ctx)->first = c->tx + 1;
-    hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name(c->channel.ctx, c->tx);
+    if (c->channel.peer == s->ends.me) {
+        hark_scmel_cast(s, c->channel.ctx)->first = c->tx + 1;
+        hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name(c->channel.ctx, c->tx);
+    } else if (s->teams && c->channel.flags & HARK_INTRA && !(c->channel.flags & HARK_SCMEL_CAST)) {
+        c->first = c->tx + 1;
+        hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->tx);
+    }
 }
 
 /* Is what has just gone out the multicast that this step posts? */
@@ -309,7 +315,7 @@ static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects
             if (!hark_effects_fit(fx, 2, HARK_FRAGMENT)) return HARK_MORE;
             go = hark_scmel_transmit(s, c, c->tx + 1, fx);
             if (go && !hark_scmel_posting(s, c)) fx->at[fx->count - 1].replay = 1;
-            if (go && c->channel.peer == s->ends.me) hark_scmel_result_sent(s, c, fx);
+            if (go) hark_scmel_needs_no_log(s, c, fx);
         }
         if (c->tx < c->channel.sent) late = 1;
     }

@@ -21,8 +21,7 @@
  * passes its determinants on until they are known to be outside.
  *
  * Messages inside a team are regenerated: the team's image is one cut, so nothing is missing on a channel inside it, and what a
- * team-mate sends again needs no answer. One that had to wait for its determinants is in the log until the team's next
- * checkpoint, and so is what follows it until then.
+ * team-mate sends again needs no answer. One that has to wait for its determinants is in the log until it goes.
  *
  * Checkpoints are of the team alone, so those outside must be told what may go (TRIM): messages up to what the oldest kept image
  * has received, determinants up to its rsn (T-5). Nobody moves between teams (T-4).

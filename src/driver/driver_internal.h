@@ -107,7 +107,7 @@ struct subject {
     bool placed;
     struct held *held; /* ARRIVE: offered again, or sent to myself */
     bool kept;         /* held and its payload have found a new owner */
-    const struct hark_effect *next; /* SEND: the effect after the present one, or NULL */
+    const struct hark_effect *next; /* the effect after the present one, or NULL */
     bool retained;     /* its RETAIN has been performed already */
     bool handup;       /* to be handed up when all effects are performed */
 };

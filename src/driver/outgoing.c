@@ -121,12 +121,21 @@ static bool better_kept(const struct hark_driver *d, const struct hark_effect *x
            (s->length >= PIECES_PAYLOAD || d->transport->ops->behind(d->transport, x->peer));
 }
 
-/* What was combined, or is given back, may go from the log as soon as others are known to have it: it is never lent. */
+/* Does the log lose it with the next effect? */
+static bool trimmed_next(const struct hark_effect *x, const struct hark_effect *next)
+{
+    return next && next->type == HARK_TRIM && next->name.to == x->name.to && next->name.way == x->name.way &&
+           next->name.peer == x->name.peer && next->name.ctx == x->name.ctx && next->name.ssn == x->name.ssn;
+}
+
+/* What was combined, or is given back, may go from the log as soon as others are known to have it, and what waited in it may
+ * go at once: it is never lent. */
 static enum payload_from source_of(const struct hark_effect *x, const struct subject *subject)
 {
     bool group = x->name.to == HARK_GROUP;
     if (x->name.way == HARK_IN) return group ? FROM_MADE : FROM_ARRIVED;
     if (group && subject->left == NULL && !x->replay) return FROM_MADE;
+    if (x->replay && trimmed_next(x, subject->next)) return FROM_MADE;
     return x->replay ? FROM_LOG : FROM_CALLER;
 }
 

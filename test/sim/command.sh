@@ -79,6 +79,9 @@ for json in scmel.one camel camel.one; do
 done
 if [ "$(figure logged_multicasts scmel.json)" = $((18 * 8)) ] && [ "$(figure logged_multicasts camel.json)" = $((3 * 8)) ]; then good; else bad "multicasts in the log"; fi
 
+# Inside a team nothing stays in the log, not even what had to wait there for its determinants.
+expect 0 'log at the end, bytes  *0  [1-9]' --protocol team --pattern alltoall --ranks 64 --clusters 1 "${small[@]}"
+
 # Matrices: as they are written they are read; with counts; a few ranks more than they have.
 expect 0 '' --pattern stencil3d --ranks 27 --bytes 100 --write-matrix a.mtx --write-messages n.mtx
 expect 0 '' --pattern a.mtx --write-matrix b.mtx

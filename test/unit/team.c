@@ -153,29 +153,50 @@ static void test_logged(void **state)
     free(p);
 }
 
-/* A message inside the team that has to wait for its determinants is in the log, and so is what follows it: one run. */
-static void test_run(void **state)
+/* Eighty deliveries, two messages that have to wait for the determinants of these, and what comes of an acknowledgement of them. */
+static void wait_for_determinants(struct hark *p, uint32_t peer)
 {
-    struct hark *p = core();
     struct hark_head h = {HARK_KIND_TEAM, HARK_S_ACK, 0, 1, 0, 0, 0, 0, 0};
-    struct hark_names run;
     uint8_t ack[HARK_WIRE_HEAD + HARK_ACK_BYTES] = {0};
-    uint64_t cursor = 0;
-    (void)state;
     for (uint64_t i = 1; i <= 80; i++) message(p, 2, i); /* more than a message takes along */
-    assert_int_equal(post(p, 1), HARK_OK);
-    assert_int_equal(count(HARK_TRANSMIT, HARK_APP, 1), 0);
-    assert_int_equal(count(HARK_RETAIN, 0, 0), 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(post(p, peer), HARK_OK);
+        assert_int_equal(count(HARK_TRANSMIT, HARK_APP, peer), 0);
+        assert_int_equal(count(HARK_RETAIN, 0, 0), 1);
+    }
     hark_head_put(ack, &h);
     hark_put32(ack + HARK_WIRE_HEAD, 0);
     hark_put32(ack + HARK_WIRE_HEAD + 4, 80);
     hark_put64(ack + HARK_WIRE_HEAD + 8, 1);
     assert_int_equal(give(p, HARK_ARRIVE, ack, sizeof ack), HARK_OK);
-    assert_int_equal(count(HARK_TRANSMIT, HARK_APP, 1), 1);
+    assert_int_equal(count(HARK_TRANSMIT, HARK_APP, peer), 2);
+}
+
+/* Messages inside the team that have to wait for their determinants are in the log until they go, others stay there. */
+static void test_waits(void **state)
+{
+    struct hark *p = core();
+    struct hark_names run;
+    uint64_t cursor = 0;
+    (void)state;
+    wait_for_determinants(p, 1);
+    for (uint32_t i = 0; i < 4; i++) { /* each, and at once behind it that it may go from the log */
+        assert_int_equal(effects[i].type, i % 2 ? HARK_TRIM : HARK_TRANSMIT);
+        assert_int_equal(effects[i].name.way, HARK_OUT);
+        assert_int_equal(effects[i].name.peer, 1);
+        assert_int_equal(effects[i].name.ssn, i / 2 + 1);
+    }
     assert_int_equal(post(p, 1), HARK_OK);
     assert_int_equal(count(HARK_TRANSMIT, HARK_APP, 1), 1);
-    assert_int_equal(count(HARK_RETAIN, 0, 0), 1);
+    assert_int_equal(count(HARK_RETAIN, 0, 0), 0);
+    assert_int_equal(hark_team_names(p, &cursor, &run), 0);
+    free(p);
+    p = core();
+    wait_for_determinants(p, 3);
+    assert_int_equal(count(HARK_TRIM, 0, 0), 0);
+    cursor = 0;
     assert_int_equal(hark_team_names(p, &cursor, &run), 1);
+    assert_int_equal(run.name.peer, 3);
     assert_int_equal(run.name.ssn, 1);
     assert_int_equal(run.last, 2);
     free(p);
@@ -434,7 +455,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_configurations),
         cmocka_unit_test(test_logged),
-        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_waits),
         cmocka_unit_test(test_trim),
         cmocka_unit_test(test_mark_from_outside),
         cmocka_unit_test(test_told_widely),

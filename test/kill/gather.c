@@ -1,0 +1,53 @@
+/* gather.c: a program in which determinants become more than a message can take along: rank 0 takes a message of each other process as
+ * they come, and then sends each a long answer, which has to wait until they have gone ahead.
+ *
+ *   gather ROUNDS WORDS     WORDS of 8 bytes in each answer
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hark/app.h"
+
+enum { UP = 1, DOWN };
+
+static void check(int status)
+{
+    if (status >= 0) return;
+    fprintf(stderr, "gather: %s\n", hark_app_error(status));
+    exit(1);
+}
+
+int main(int argc, char **argv)
+{
+    long rounds = argc == 3 ? atol(argv[1]) : 0;
+    size_t words = argc == 3 ? (size_t)atol(argv[2]) : 0;
+    uint64_t state[2] = {0, 1}, *answer = calloc(words + 1, sizeof *answer), piece, from; /* rounds done, a sum */
+    if (rounds < 1 || words < 1 || answer == NULL) return 2;
+    check(hark_init());
+    int rank = hark_rank(), size = hark_size();
+    check(hark_protect(1, state, sizeof state));
+    check(hark_restarted(&from));
+    for (; state[0] < (uint64_t)rounds; check(hark_checkpoint())) {
+        uint64_t sum = 0;
+        for (int i = 1; rank == 0 && i < size; i++, sum += piece) check(hark_recv(&piece, sizeof piece, HARK_ANY_SOURCE, UP, NULL));
+        for (int to = 1; rank == 0 && to < size; to++) {
+            for (size_t k = 0; k < words; k++) answer[k] = sum * (k + 1) + (uint64_t)to;
+            check(hark_send(answer, words * sizeof *answer, to, DOWN));
+        }
+        if (rank) {
+            piece = state[1] * (uint64_t)rank;
+            check(hark_send(&piece, sizeof piece, 0, UP));
+            check(hark_recv(answer, words * sizeof *answer, 0, DOWN, NULL));
+            sum = answer[0] - (uint64_t)rank;
+            for (size_t k = 0; k < words; k++)
+                if (answer[k] != sum * (k + 1) + (uint64_t)rank) return fprintf(stderr, "rank %d: word %zu of the answer is wrong\n", rank, k), 1;
+        }
+        state[1] = sum % 1000003 + 1;
+        state[0]++;
+    }
+    printf("rank %d: %" PRIu64 "\n", rank, state[1]);
+    check(hark_finalize());
+    free(answer);
+    return 0;
+}
