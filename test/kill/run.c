@@ -107,7 +107,7 @@ static long since(const struct timespec *begun)
     return (now.tv_sec - begun->tv_sec) * 1000 + (now.tv_nsec - begun->tv_nsec) / 1000000;
 }
 
-void run_wait_for(struct run *r, const char *name)
+void run_wait_for(const struct run *r, const char *name)
 {
     char path[600];
     struct timespec begun;

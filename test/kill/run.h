@@ -25,7 +25,7 @@ void run_start(struct run *r, const char *const argv[]);
 /* Starts main(argument) in a process. */
 void run_start_main(struct run *r, int (*main)(void *argument), void *argument);
 /* Waits until a file named so is there, in r->place. */
-void run_wait_for(struct run *r, const char *name);
+void run_wait_for(const struct run *r, const char *name);
 /* Waits for its end, and then that nothing is left: no process, no segment, no file. */
 void run_end(struct run *r);
 void run_command(struct run *r, const char *const argv[]);
