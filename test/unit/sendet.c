@@ -324,7 +324,7 @@ static void test_goes_back(void **state)
     free(p);
     p = core(1);
     again.u.restarted.checkpoint = again.u.restarted.re = again.u.restarted.inc = 1;
-    again.u.restarted.image = (struct hark_bytes){image, length};
+    again.u.restarted.image = (struct hark_bytes){image, (uint32_t)length};
     assert_int_equal(step(p, again), HARK_OK);
     expect_log(p, 0, 1, 3);
     failed(p, 0);
