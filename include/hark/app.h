@@ -73,14 +73,24 @@ int hark_iprobe(int from, int tag, bool *found, struct hark_info *info);
 enum hark_type { HARK_INT32, HARK_INT64, HARK_UINT64, HARK_DOUBLE };
 enum hark_operation { HARK_SUM, HARK_PRODUCT, HARK_MIN, HARK_MAX };
 
-/* Collective calls: every process of the job makes the same ones in the same order. Built from messages along
- * binomial trees, under every protocol (camel's groups are for embedders); reductions combine in the order of ranks, so that
- * results are the same bit for bit on every run. */
+/* Collective calls: every process of the job makes the same ones in the same order. The first four go through groups under
+ * protocols that know them (camel), which log what all get once, and else along a binomial tree of messages; the order in which
+ * reductions combine is the same everywhere, so results are the same bit for bit on every run and under every protocol. The last
+ * four, in which each process has another part, are messages always. docs/collectives.md says what goes where. */
 int hark_barrier(void);
 int hark_bcast(void *data, size_t length, int root);
 int hark_reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,
     int root);
 int hark_allreduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation);
+/* `length` bytes of each process, by rank, to `all` at the root, which has room for hark_size() times as many; elsewhere `all` is
+ * not looked at. `data` may be this process's place in `all`. HARK_A_ERANK, HARK_A_ELENGTH of one part. */
+int hark_gather(const void *data, size_t length, void *all, int root);
+/* The other way: of `all` at the root each gets its `length` bytes. */
+int hark_scatter(const void *all, void *data, size_t length, int root);
+/* As hark_gather, and all have it. */
+int hark_allgather(const void *data, size_t length, void *all);
+/* Part i of `data`, of `length` bytes, goes to rank i; part i of `all` is what rank i had for this process. Not the same memory. */
+int hark_alltoall(const void *data, void *all, size_t length);
 
 /* Names memory that belongs into checkpoints: `length` bytes at `at` under `id` (0 .. UINT64_MAX-1). The
  * same id again replaces it; length 0 takes it back. The memory must hold still during hark_checkpoint. */

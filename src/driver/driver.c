@@ -507,9 +507,10 @@ int hark_driver_poll(struct hark_driver *d)
     if (n < 0) return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     if (d->gone) return HARK_D_EGONE;
     if (d->error[0]) return HARK_D_ECORE; /* a sink call failed; it has no way to say so */
-    int status = d->self_head ? driver_self(d) : HARK_D_OK;
+    bool own = d->self_head != NULL; /* the result of a reduction may have come of a step outside of polls */
+    int status = own ? driver_self(d) : HARK_D_OK;
     if (status >= 0 && d->waiting_count) status = driver_flush(d);
-    return status < 0 ? status : n + (d->left != left);
+    return status < 0 ? status : n + own + (d->left != left);
 }
 
 int hark_driver_wait(struct hark_driver *d, int milliseconds)
@@ -521,6 +522,7 @@ int hark_driver_wait(struct hark_driver *d, int milliseconds)
     status = driver_flush(d);
     if (status < 0) return status;
     if (d->left != left) return 1; /* what the caller waits for may just have left: nobody would wake it again */
+    if (d->self_head) return hark_driver_poll(d);
     status = d->transport->ops->wait(d->transport, milliseconds);
     if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     return hark_driver_poll(d);

@@ -141,7 +141,7 @@ int hark_init(void)
 {
     struct hark_hooks hooks = {.place = app_place, .unplace = app_unplace, .handup = app_handup, .resume = on_resume,
         .capture = on_capture, .committed = on_committed, .rollback = on_rollback, .recovered = on_recovered,
-        .wanted = on_wanted};
+        .wanted = on_wanted, .combine = app_combine};
     if (app.joined || app.left) return HARK_A_EINIT;
     hark_process_open(&hooks, false);
     app.joined = true;
@@ -194,9 +194,10 @@ static void wait_for_log(size_t length)
     unsigned share;
     P.quiet = false;
     while ((share = hark_driver_log_share(P.driver, length)) >= 50) {
-        uint32_t heaviest;
+        uint32_t heaviest = HARK_RECOVERY;
         if (share >= asked_at && hark_driver_ask_checkpoint(P.driver, &heaviest) < 0)
             hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+        if (share >= asked_at && heaviest == HARK_RECOVERY) app.wanted = true; /* a group's: it goes when all have checkpointed */
         if (share >= asked_at) asked_at = share + 12;
         if (share <= 100) return;
         if (P.quiet)
@@ -208,20 +209,47 @@ static void wait_for_log(size_t length)
     asked_at = 50;
 }
 
+/* What a send looks at first. */
+static inline int ready_to_send(const void *data, size_t length)
+{
+    if (data == NULL && length) return HARK_A_EARGUMENT;
+    if (length > P.payload_limit) return HARK_A_ELENGTH;
+    if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
+    if (P.setup.log_limit) wait_for_log(length);
+    return HARK_A_OK;
+}
+
+static inline void check_sent(int status)
+{
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+}
+
+static inline void count_traffic(int to, size_t length)
+{
+    if (P.traffic)
+        atomic_store_explicit(&P.traffic[to], atomic_load_explicit(&P.traffic[to], memory_order_relaxed) + length, memory_order_relaxed);
+}
+
 int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
 {
     if (!app.joined) return HARK_A_EINIT;
     if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (tag < 0) return HARK_A_ETAG;
-    if (data == NULL && length) return HARK_A_EARGUMENT;
-    if (length > P.payload_limit) return HARK_A_ELENGTH;
-    if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
-    if (P.setup.log_limit) wait_for_log(length);
-    int status = hark_driver_send(P.driver, (uint32_t)to, ctx, tag, data, length);
-    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
-    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
-    if (P.traffic)
-        atomic_store_explicit(&P.traffic[to], atomic_load_explicit(&P.traffic[to], memory_order_relaxed) + length, memory_order_relaxed);
+    int status = ready_to_send(data, length);
+    if (status < 0) return status;
+    check_sent(hark_driver_send(P.driver, (uint32_t)to, ctx, tag, data, length));
+    count_traffic(to, length);
+    return HARK_A_OK;
+}
+
+int app_group(const void *data, size_t length, uint16_t ctx, int tag)
+{
+    int status = ready_to_send(data, length), me = (int)P.setup.rank, n = (int)P.setup.ranks;
+    if (status < 0) return status;
+    check_sent(hark_driver_multicast(P.driver, ctx, ctx, tag, data, length));
+    if (ctx == CTX_REDUCTION && me) count_traffic(me & (me - 1), length); /* to the parent in the tree */
+    for (int to = 1; ctx == CTX_MULTICAST && to < n; to++) count_traffic(to, length); /* who passes it on is the tree's affair */
     return HARK_A_OK;
 }
 

@@ -5,7 +5,8 @@
 #include "hark/app.h"
 #include "process.h"
 
-enum { CTX_POINT = 0, CTX_COLLECTIVE = 1 };
+/* The last two are groups of all processes, where the protocol knows groups (process.c): a multicast of rank 0, a reduction to it. */
+enum { CTX_POINT = 0, CTX_COLLECTIVE = 1, CTX_MULTICAST = HARK_PROCESS_MULTICAST, CTX_REDUCTION = HARK_PROCESS_REDUCTION };
 
 struct hark_request { /* a posted receive, or a send that is done */
     struct hark_request *next, *previous;
@@ -38,10 +39,13 @@ struct app {
 extern struct app app;
 
 int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag);
+/* To the group of that context: what rank 0 multicasts, or what this process contributes to a reduction. */
+int app_group(const void *data, size_t length, uint16_t ctx, int tag);
 int app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info);
 
 void *app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length);
 void app_unplace(void *self, void *payload);
 void app_handup(void *self, struct hark_message *m);
+void app_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
 
 #endif

@@ -1,4 +1,6 @@
-/* Collectives by messages: binomial trees; reductions in the order of ranks. */
+/* Collectives: by groups where the protocol knows them, else by messages along the same binomial trees. Either way reductions combine in
+ * the same order, so that the protocol does not change a result: each its own and then those of its children, by rank; rank 0 those of its
+ * children first, which camel keeps without its own (scmel_reduction.h). docs/collectives.md has the table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,9 +49,37 @@ static void combine(void *left, const void *right, size_t count, enum hark_type 
     }
 }
 
+/* What a contribution is made of, as the tag of its message. */
+static int kind_of(enum hark_type type, enum hark_operation operation)
+{
+    return (int)operation << 8 | (int)type;
+}
+
+void app_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
+{
+    enum hark_type type = (enum hark_type)(tag & 255);
+    size_t width = size_of(type);
+    (void)self;
+    if (ctx != CTX_REDUCTION || width == 0 || length % width)
+        hark_process_fatal("rank %u: a contribution to a reduction is of another type than the others", P.setup.rank);
+    combine(into, part, length / width, type, (enum hark_operation)(tag >> 8));
+}
+
+/* Another than rank 0 hands it to rank 0 first: the group is rank 0's (C-7). */
+static int bcast_to_group(void *data, size_t length, int root, int tag)
+{
+    int me = (int)P.setup.rank, status = HARK_A_OK;
+    if (me == root && root != 0) status = app_send(data, length, 0, CTX_COLLECTIVE, tag);
+    if (me == 0 && root != 0) status = app_recv(data, length, root, CTX_COLLECTIVE, tag, NULL);
+    if (status < 0) return status;
+    if (me != 0) return app_recv(data, length, 0, CTX_MULTICAST, tag, NULL);
+    return P.setup.ranks > 1 ? app_group(data, length, CTX_MULTICAST, tag) : HARK_A_OK;
+}
+
 static int bcast(void *data, size_t length, int root, int tag)
 {
     int n = (int)P.setup.ranks, me = ((int)P.setup.rank - root + n) % n, bit = 1;
+    if (P.groups) return bcast_to_group(data, length, root, tag);
     for (; bit < n; bit <<= 1) {
         if (!(me & bit)) continue;
         int status = app_recv(data, length, (me - bit + root) % n, CTX_COLLECTIVE, tag, NULL);
@@ -64,12 +94,12 @@ static int bcast(void *data, size_t length, int root, int tag)
     return HARK_A_OK;
 }
 
-/* The tree is rooted at rank 0 whatever the root, so that the order of combination is that of ranks. */
-static int reduce_to_zero(void *sum, size_t count, enum hark_type type, enum hark_operation operation, int tag)
+/* Of one that has children: their contributions, as they are combined. Only rank 0 needs a third piece of memory. */
+static int reduce_messages(void *sum, size_t count, enum hark_type type, enum hark_operation operation, int tag)
 {
     int n = (int)P.setup.ranks, me = (int)P.setup.rank;
     size_t bytes = count * size_of(type);
-    void *part = malloc(bytes ? bytes : 1);
+    uint8_t *part = malloc(2 * bytes + 1), *rest = me == 0 ? part + bytes : sum;
     if (part == NULL) hark_process_fatal("rank %d: no memory for a reduction", me);
     int status = HARK_A_OK;
     for (int bit = 1; bit < n && status >= 0; bit <<= 1) {
@@ -78,11 +108,24 @@ static int reduce_to_zero(void *sum, size_t count, enum hark_type type, enum har
             break;
         }
         if (me + bit >= n) continue;
-        status = app_recv(part, bytes, me + bit, CTX_COLLECTIVE, tag, NULL);
-        if (status >= 0) combine(sum, part, count, type, operation);
+        bool first = me == 0 && bit == 1;
+        status = app_recv(first ? rest : part, bytes, me + bit, CTX_COLLECTIVE, tag, NULL);
+        if (status >= 0 && !first) combine(rest, part, count, type, operation);
     }
+    if (status >= 0 && me == 0 && n > 1) combine(sum, rest, count, type, operation);
     free(part);
     return status;
+}
+
+/* The tree is rooted at rank 0 whatever the root, so that the order of combination is the same. */
+static int reduce_to_zero(void *sum, size_t count, enum hark_type type, enum hark_operation operation, int tag)
+{
+    size_t bytes = count * size_of(type);
+    int kind = kind_of(type, operation);
+    if (P.setup.ranks == 1) return HARK_A_OK;
+    if (!P.groups) return reduce_messages(sum, count, type, operation, tag);
+    int status = app_group(sum, bytes, CTX_REDUCTION, kind);
+    return status < 0 || P.setup.rank ? status : app_recv(sum, bytes, 0, CTX_REDUCTION, kind, NULL);
 }
 
 int hark_barrier(void)
@@ -139,4 +182,74 @@ int hark_allreduce(const void *data, void *result, size_t count, enum hark_type 
     int tag = next_tag();
     status = reduce_to_zero(result, count, type, operation, tag);
     return status < 0 ? status : bcast(result, bytes, 0, tag);
+}
+
+/* ---- by messages under every protocol: each process has another part ---------------------------------------------- */
+
+static int parts_valid(const void *part, const void *all, size_t length, bool needs_all)
+{
+    if (!app.joined) return HARK_A_EINIT;
+    if (length && (part == NULL || (needs_all && all == NULL))) return HARK_A_EARGUMENT;
+    return length > P.payload_limit ? HARK_A_ELENGTH : HARK_A_OK;
+}
+
+static inline uint8_t *part_of(const void *all, size_t length, int rank)
+{
+    return (uint8_t *)(uintptr_t)all + length * (size_t)rank;
+}
+
+int hark_gather(const void *data, size_t length, void *all, int root)
+{
+    int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, me == root);
+    if (status < 0) return status;
+    if (root < 0 || root >= n) return HARK_A_ERANK;
+    int tag = next_tag();
+    if (me != root) return app_send(data, length, root, CTX_COLLECTIVE, tag);
+    if (length) memmove(part_of(all, length, me), data, length);
+    for (int from = 0; from < n && status >= 0; from++)
+        if (from != me) status = app_recv(part_of(all, length, from), length, from, CTX_COLLECTIVE, tag, NULL);
+    return status;
+}
+
+int hark_scatter(const void *all, void *data, size_t length, int root)
+{
+    int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, me == root);
+    if (status < 0) return status;
+    if (root < 0 || root >= n) return HARK_A_ERANK;
+    int tag = next_tag();
+    if (me != root) return app_recv(data, length, root, CTX_COLLECTIVE, tag, NULL);
+    for (int to = 0; to < n && status >= 0; to++)
+        if (to != me) status = app_send(part_of(all, length, to), length, to, CTX_COLLECTIVE, tag);
+    if (length && status >= 0) memmove(data, part_of(all, length, me), length);
+    return status;
+}
+
+/* Round the ring: each passes on what it got last. */
+int hark_allgather(const void *data, size_t length, void *all)
+{
+    int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, true);
+    if (status < 0) return status;
+    int tag = next_tag();
+    if (length) memmove(part_of(all, length, me), data, length);
+    for (int step = 1; step < n && status >= 0; step++) {
+        status = app_send(part_of(all, length, (me - step + 1 + n) % n), length, (me + 1) % n, CTX_COLLECTIVE, tag);
+        if (status >= 0)
+            status = app_recv(part_of(all, length, (me - step + n) % n), length, (me - 1 + n) % n, CTX_COLLECTIVE, tag, NULL);
+    }
+    return status;
+}
+
+int hark_alltoall(const void *data, void *all, size_t length)
+{
+    int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, true);
+    if (status < 0) return status;
+    if (length && data == all) return HARK_A_EARGUMENT;
+    int tag = next_tag();
+    if (length) memcpy(part_of(all, length, me), part_of(data, length, me), length);
+    for (int step = 1; step < n && status >= 0; step++) {
+        status = app_send(part_of(data, length, (me + step) % n), length, (me + step) % n, CTX_COLLECTIVE, tag);
+        if (status >= 0)
+            status = app_recv(part_of(all, length, (me - step + n) % n), length, (me - step + n) % n, CTX_COLLECTIVE, tag, NULL);
+    }
+    return status;
 }

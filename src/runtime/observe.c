@@ -44,7 +44,9 @@ static void observe_event(const struct hark_event *e)
 
 static void observe_message(const struct hark_effect *x)
 {
-    struct hark_trace_record r = {.peer = x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn, .phase = x->u.phase};
+    bool group = x->name.to == HARK_GROUP;
+    struct hark_trace_record r = {.peer = group ? x->peer : x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn, .phase = x->u.phase};
+    if (x->name.way == HARK_IN && !group) return; /* passed on, or kept for a reduction: it is another's */
     switch (x->type) {
     case HARK_TRANSMIT:
         if (x->name.ssn == 0) return;
@@ -53,6 +55,7 @@ static void observe_message(const struct hark_effect *x)
         record(&r, x->replay ? HARK_TRACE_REPLAY : HARK_TRACE_TRANSMIT);
         break;
     case HARK_RETAIN:
+        if (group) return; /* who it goes to is with each TRANSMIT */
         r.flags = HARK_TRACE_LOGGED;
         r.phase = phase_now();
         record(&r, HARK_TRACE_SEND);

@@ -459,11 +459,29 @@ static int open_transport(struct hark_transport **t, const struct hark_transport
     return status;
 }
 
+/* Where the protocol knows groups there are two, of all processes, along a binomial tree from rank 0. To be freed. */
+static uint32_t *make_trees(struct hark_tree tree[2], struct hark_config *core)
+{
+    uint32_t n = core->ranks, *member = malloc(2 * (size_t)n * sizeof *member), *parent = member + n;
+    if (member == NULL) hark_process_fatal("%s: no memory for a tree of processes", P.name);
+    for (uint32_t i = 0; i < n; i++) member[i] = i;
+    hark_tree_binomial(member, n, 0, parent);
+    tree[0] = (struct hark_tree){.ctx = HARK_PROCESS_MULTICAST, .member = member, .parent = parent, .count = n};
+    tree[1] = tree[0];
+    tree[1].ctx = HARK_PROCESS_REDUCTION;
+    tree[1].reduces = 1;
+    core->trees = tree;
+    core->tree_count = 2;
+    return member;
+}
+
 static void driver_open(const struct hark_hooks *hooks, const struct hark_clusters *clusters, bool recovery)
 {
     char error[256];
     struct hark_driver_config c = {.hooks = *hooks, .digest = P.setup.digest != 0};
     struct hark_range *group = NULL;
+    struct hark_tree tree[2];
+    uint32_t *members = NULL;
     P.protocol = hark_protocol_named(recovery ? "recovery" : P.setup.protocol);
     if (P.protocol == NULL) hark_process_fatal("no protocol is named %s", P.setup.protocol);
     c.protocol = P.protocol;
@@ -478,6 +496,8 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.group = group;
     }
+    P.groups = !recovery && (P.protocol->traits & HARK_TRAIT_GROUPS);
+    if (P.groups) members = make_trees(tree, &c.core);
     opened = hark_transport_named(P.setup.transport);
     if (opened == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);
     struct hark_transport_ops ops = *opened;
@@ -498,6 +518,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     if (P.trace) c.hooks.observe = hark_observe;
     if (hark_driver_open(&P.driver, &c, error) < 0) hark_process_fatal("%s: %s", P.name, error);
     free(group);
+    free(members);
 }
 
 HARK_STATIC_ASSERT(offsetof(struct hark_board_slot, image_ns) == offsetof(struct hark_driver_figures, image_ns),

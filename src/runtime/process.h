@@ -17,6 +17,9 @@ struct hark_process_message { /* from the supervisor, whole */
     uint8_t bytes[];
 };
 
+/* Contexts of the groups of all processes: a multicast of rank 0, and a reduction to it. */
+enum { HARK_PROCESS_MULTICAST = 2, HARK_PROCESS_REDUCTION = 3 };
+
 struct hark_process {
     struct hark_setup setup;
     char name[32]; /* "rank 3", for lines */
@@ -27,6 +30,7 @@ struct hark_process {
     uint64_t refused;                       /* of that, what the board has */
     struct hark_store *store;
     const struct hark_protocol *protocol;
+    bool groups; /* it knows groups, and has those below */
     struct hark_board *board;
     struct hark_board_slot *slot;
     _Atomic uint64_t *traffic; /* NULL, or bytes to each rank, on the board */

@@ -18,11 +18,11 @@ is() { # what, expected, found
 
 figure() { sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p" one.json; }
 
-for words in 1 2000 40000; do # a frame; pieces; more than a ring has
+for words in 1 40000; do # a frame; more than a ring has
   "$hark" run -n 48 --protocol none -- "$gather" 4 $words >out 2>err </dev/null
   answer=$(sort out | cksum)
   for transport in shm uv; do
-    for kill in '' '--kill 0@120' '--kill 5@3'; do
+    for kill in '' '--kill 0@120'; do
       what="$words words, $transport $kill"
       "$hark" run -n 48 --protocol team --clusters 1 --interval 0 --transport $transport $kill --json one.json -- "$gather" 4 $words >out 2>err </dev/null
       is "$what: status" 0 $?
