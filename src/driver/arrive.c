@@ -33,6 +33,21 @@ static void arrive(struct hark_driver *d, const struct hark_frame *f, void *payl
         driver_fail(d, status, "arrival", "failed");
 }
 
+static uint32_t source_of(const struct hark_frame *f)
+{
+    return hark_get32(f->header.at + 4);
+}
+
+/* Who speaks is what the transport has proved, not what the header says; but messages to a group are passed on. */
+static bool speaks(struct hark_driver *d, const struct hark_frame *f)
+{
+    bool whole = f->header.length >= HARK_WIRE_HEAD;
+    bool passed_on = whole && d->protocol->traits & HARK_TRAIT_GROUPS && is_app(f) && hark_get16(f->header.at + 2) != 0;
+    if (whole && (passed_on || source_of(f) == f->from)) return true;
+    driver_count(&d->figures->refused, 1);
+    return false;
+}
+
 static void sink_arrived(void *self, const struct hark_frame *f, const void *payload)
 {
     struct hark_driver *d = self;
@@ -46,14 +61,7 @@ static void sink_arrived(void *self, const struct hark_frame *f, const void *pay
         if (f->header.length >= 2 && f->header.at[1] == DRIVER_WANTED && d->hooks.wanted) d->hooks.wanted(d->hooks.self);
         return;
     }
-    /* Who speaks is what the transport has proved, not what the header says; but messages to a group are passed on. */
-    bool whole = f->header.length >= HARK_WIRE_HEAD;
-    bool passed_on = whole && d->protocol->traits & HARK_TRAIT_GROUPS && is_app(f) && hark_get16(f->header.at + 2) != 0;
-    if (!whole || (hark_get32(f->header.at + 4) != f->from && !passed_on)) {
-        driver_count(&d->figures->refused, 1);
-        return;
-    }
-    arrive(d, f, (void *)(uintptr_t)payload);
+    if (speaks(d, f)) arrive(d, f, (void *)(uintptr_t)payload);
 }
 
 /* Payloads too long for one piece: into the owner's memory, or ours. Few at a time, known by their address. */
@@ -64,7 +72,7 @@ static void *sink_place(void *self, const struct hark_frame *f)
     if (p == NULL) return NULL;
     p->owners = true;
     p->payload = is_app(f) && d->hooks.place
-                     ? d->hooks.place(d->hooks.self, f->from, hark_get16(f->header.at + 2), tag_of(f), f->length)
+                     ? d->hooks.place(d->hooks.self, source_of(f), hark_get16(f->header.at + 2), tag_of(f), f->length)
                      : NULL;
     if (p->payload == NULL) {
         p->owners = false;
@@ -102,7 +110,7 @@ static void held_free(struct hark_driver *d, struct held *h)
 static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void *payload, int owners)
 {
     driver_count(&d->figures->frames_in, 1);
-    if (d->gone || d->error[0] || f->header.length < HARK_WIRE_HEAD || hark_get32(f->header.at + 4) != f->from) {
+    if (d->gone || d->error[0] || !speaks(d, f)) {
         if (!owners) free(payload);
         else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, payload);
         return;
@@ -116,7 +124,7 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
         return;
     }
     uint32_t n = is_app(f) ? f->header.length - ENVELOPE : f->header.length;
-    *h = (struct held){.from = f->from, .header_length = n, .tag = tag_of(f), .placed = owners, .length = f->length,
+    *h = (struct held){.from = source_of(f), .header_length = n, .tag = tag_of(f), .placed = owners, .length = f->length,
         .payload = payload};
     memcpy(h->header, f->header.at, n);
     struct subject s = {.held = h, .tag = h->tag, .length = h->length};
