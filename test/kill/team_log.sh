@@ -23,6 +23,7 @@ for words in 1 40000; do # a frame; more than a ring has
   answer=$(sort out | cksum)
   for transport in shm uv; do
     for kill in '' '--kill 0@120'; do
+      [ $words = 1 ] && [ -n "$kill" ] && continue
       what="$words words, $transport $kill"
       "$hark" run -n 48 --protocol team --clusters 1 --interval 0 --transport $transport $kill --json one.json -- "$gather" 4 $words >out 2>err </dev/null
       is "$what: status" 0 $?
