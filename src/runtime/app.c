@@ -194,10 +194,9 @@ static void wait_for_log(size_t length)
     unsigned share;
     P.quiet = false;
     while ((share = hark_driver_log_share(P.driver, length)) >= 50) {
-        uint32_t heaviest = HARK_RECOVERY;
+        uint32_t heaviest;
         if (share >= asked_at && hark_driver_ask_checkpoint(P.driver, &heaviest) < 0)
             hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
-        if (share >= asked_at && heaviest == HARK_RECOVERY) app.wanted = true; /* a group's: it goes when all have checkpointed */
         if (share >= asked_at) asked_at = share + 12;
         if (share <= 100) return;
         if (P.quiet)
