@@ -122,10 +122,10 @@ static void step(struct heat *h)
     double *swap = h->now;
     h->done.change = 0;
     for (size_t i = 1; i <= h->rows; i++) {
-        const double *u = h->now + i * w;
+        const double *u = h->now + i * w, *above = u - w, *below = u + w;
         double *v = h->next + i * w;
         for (size_t k = 1; k <= h->columns; k++) {
-            v[k] = u[k] + 0.2 * (u[k - 1] + u[k + 1] + u[k - w] + u[k + w] - 4.0 * u[k]);
+            v[k] = u[k] + 0.2 * (u[k - 1] + u[k + 1] + above[k] + below[k] - 4.0 * u[k]);
             h->done.change = fmax(h->done.change, fabs(v[k] - u[k]));
         }
     }

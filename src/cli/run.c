@@ -71,7 +71,7 @@ void hark_cli_run_help(void)
           "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); daly:MTBF: what loses least\n"
           "                          when the job has a failure every MTBF on average: daly:2h\n"
           "  --store DIR             keep checkpoints in DIR\n"
-          "  --resume                go on with the job in DIR\n"
+          "  --resume                go on with the job in DIR (not with protocol team of several teams)\n"
           "  --log-limit SIZE        payload log in memory of a process: 64K, 16M, 2G; 0: no limit (0)\n"
           "  --spill DIR             where logs over their limit go\n"
           "  --copies K              copies of a determinant, 1 to 8 (1)\n"
@@ -467,6 +467,9 @@ static int complete(struct arguments *a)
     a->o.program = a->program;
     int status = find_program(*a->program);
     if (status == 0) status = clusters(a);
+    /* Its teams take their images at different moments, and what was delivered in between only memories knew. */
+    if (status == 0 && a->o.resume && a->o.protocol->kind == HARK_KIND_TEAM && a->o.clusters.count > 1)
+        return bad("--resume: protocol team can not go on without any of its processes, expected --clusters 1 or another protocol");
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);
     for (uint32_t i = 0; status == 0 && i < a->option_count; i++) status = set_option(a, a->option[i]);

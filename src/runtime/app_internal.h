@@ -5,7 +5,7 @@
 #include "hark/app.h"
 #include "process.h"
 
-/* The last two are groups of all processes, where the protocol knows groups (process.c): a multicast of rank 0, a reduction to it. */
+/* The last two are groups of all processes, where the protocol knows groups (process_open.c): a multicast of rank 0, a reduction to it. */
 enum { CTX_POINT = 0, CTX_COLLECTIVE = 1, CTX_MULTICAST = HARK_PROCESS_MULTICAST, CTX_REDUCTION = HARK_PROCESS_REDUCTION };
 
 struct hark_request { /* a posted receive, or a send that is done */

@@ -77,6 +77,10 @@ _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format
 void hark_process_wait(void);
 void hark_process_poll(void);
 void hark_process_close(void);
+/* The next message of the supervisor, to be freed; NULL: it is gone. */
+struct hark_process_message *hark_process_read(void);
+/* A job of one leaves nothing behind. */
+void hark_process_sweep(void);
 uint64_t hark_process_now(void); /* CLOCK_MONOTONIC, ns */
 
 /* The whole of the recovery process: returns its exit status. */

@@ -1,20 +1,7 @@
 #!/bin/bash
 # What `hark run` says of who should be together: advice.sh HARK EXAMPLES
-set -u
 hark=$(readlink -f "$1") examples=$(readlink -f "$2")
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-passed=0 failed=0
-
-is() { # what, expected, found
-  if [ "$2" = "$3" ]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    printf 'FAILED %s: expected "%s", found "%s"\n' "$1" "$2" "$3"
-  fi
-}
+. "$(dirname "$0")/../shell.sh"
 
 run() { # options...: the program's output in out, the command's words in err
   "$hark" run "$@" >out 2>err </dev/null
@@ -53,5 +40,4 @@ is 'scmel, nothing said' 0 "$(grep -c 'by what was sent' err)"
 run -n 4 --write-matrix none/ring.mtx -- "$examples/ring"
 is 'no folder, status' 2 $?
 is 'no folder, words' 'hark run: cannot write none/ring.mtx: No such file or directory' "$(cat err)"
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

@@ -1,23 +1,7 @@
 #!/bin/bash
 # Collective calls give the same under every protocol and transport, whoever dies; camel keeps less of them: collect.sh HARK COLLECT
-set -u
 hark=$(readlink -f "$1") collect=$(readlink -f "$2")
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-passed=0 failed=0
-
-is() { # what, expected, found
-  if [ "$2" = "$3" ]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    printf 'FAILED %s: expected "%s", found "%s"\n' "$1" "$2" "$3"
-    head -3 err
-  fi
-}
-
-figure() { sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p" one.json; }
+. "$(dirname "$0")/../shell.sh"
 
 for ranks in 1 6; do
   for words in 3 9000; do
@@ -42,9 +26,8 @@ done
 for protocol in scmel camel; do
   "$hark" run -n 16 --protocol $protocol --interval 0 --json one.json -- "$collect" 4 500 >out 2>err </dev/null
   is "$protocol: status" 0 $?
-  eval "${protocol}_log=$(figure log_bytes) ${protocol}_messages=$(figure determinants_created)"
+  eval "${protocol}_log=$(figure log_bytes one.json) ${protocol}_messages=$(figure determinants_created one.json)"
 done
 is 'camel logs less' 1 "$((camel_log < scmel_log))"
 is 'camel makes fewer determinants' 1 "$((camel_messages < scmel_messages))"
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

@@ -40,16 +40,16 @@ static const struct program programs[] = {{4, "2", {"4"}, false}, {6, "3", {"2"}
 static const struct program *const four = &programs[0];
 
 static const struct variant variants[] = {
-    {{"--protocol", "coordinated"}, "coordinated", false, true, false, 0},
-    {{"--protocol", "hydee"}, "hydee", false, true, true, 0},
-    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, 0},
-    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", false, true, true, 0},
-    {{"--protocol", "sendet"}, "sendet", false, false, true, 0},
-    {{"--protocol", "scmel"}, "scmel", true, false, false, 1},
-    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, 2},
-    {{"--protocol", "team"}, "team", true, true, false, 1},
-    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", true, true, false, 2},
-    {{"--protocol", "team", "--team-lost"}, "team, lost", true, true, false, 1}};
+    {{"--protocol", "coordinated"}, "coordinated", false, true, false, true, 0},
+    {{"--protocol", "hydee"}, "hydee", false, true, true, true, 0},
+    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, true, 0},
+    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", false, true, true, true, 0},
+    {{"--protocol", "sendet"}, "sendet", false, false, true, true, 0},
+    {{"--protocol", "scmel"}, "scmel", true, false, false, true, 1},
+    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, true, 2},
+    {{"--protocol", "team"}, "team", true, true, false, false, 1},
+    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", true, true, false, false, 2},
+    {{"--protocol", "team", "--team-lost"}, "team, lost", true, true, false, false, 1}};
 static const char *const transports[] = {"shm", "uv"};
 
 static struct kase *list;

@@ -304,6 +304,11 @@ void every_supervisor(struct run *r, const struct kase *k)
     snprintf(both, sizeof both, "%s", r->out);
     start(r, k, store, true);
     run_end(r);
+    if (!k->variant->resumes) {
+        assert_int_equal(r->status, 2);
+        run_expect_err(r, "hark run: --resume: protocol team can not go on without any of its processes, ");
+        return;
+    }
     if (r->status == 2 && strstr(r->err, ": the job in it has finished already\n")) {
         expect_answer(both, r, k);
         return;

@@ -1,4 +1,4 @@
-/* kept.h: before process.c in a program for tests: the registry with one more line, `kept`. */
+/* kept.h: before process_open.c in a program for tests: the registry with one more line, `kept`. */
 #include "hark/registry.h"
 
 const struct hark_protocol *kept_named(const char *name);

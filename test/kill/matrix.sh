@@ -7,16 +7,26 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 
+# What sanitizers find is not for the answer to show.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$work/finding" UBSAN_OPTIONS="print_stacktrace=1:log_path=$work/finding"
+
 program() { # the command of a program, small enough to be run often
   case $1 in
-    cg) echo "$examples/cg" ;;
-    heat2d) echo "$examples/heat2d" ;;
+    cg) echo "$examples/cg -g 100" ;;
+    heat2d) echo "$examples/heat2d 64" ;;
     anysource) echo "$examples/anysource" ;;
     long) echo "$examples/../test/kill/long" ;;
   esac
 }
 
 verdict() { # name, what is wrong (nothing: passed)
+  local finding
+  for finding in "$work"/finding.*; do
+    [ -e "$finding" ] || continue
+    set -- "$1" "${2:-a sanitizer has found something}"
+    sed 's/^/    /' "$finding" | head -20
+    rm -f "$finding"
+  done
   if [ -z "$2" ]; then passed=$((passed + 1)); else
     failed=$((failed + 1))
     echo "FAILED $1: $2"
@@ -47,27 +57,27 @@ for ((seed = first; seed < first + seeds; seed++)); do
   for p in coordinated hydee scmel team sendet; do
     for t in shm uv; do
       for x in heat2d cg anysource long; do
-        try "chaos" $x any --protocol $p --transport $t --interval 100ms --chaos $seed:2
+        try "chaos" $x any --protocol $p --transport $t --interval 20ms --chaos $seed:2
       done
     done
   done
   for t in shm uv; do
     at=$((seed * 37 % 400 + 40))
-    try "one cluster" cg 2,3 --transport $t --interval 100ms --kill 3@$at
-    try "one cluster, exact gate" cg 2,3 --exact-gate --transport $t --interval 100ms --kill 3@$at
-    try "two clusters at once" cg 2,3,6,7 --transport $t --interval 100ms --kill 3@$at --kill 6@$at
-    try "during recovery" cg 2,3,4,5 --transport $t --interval 100ms --kill 2@$at --kill 3@$((at + 3)) --kill 4@$((at + 2))
-    try "the recovery process too" cg 2,3 --transport $t --interval 100ms --kill 3@$at --kill recovery@$((seed % 9 + 1))
-    try "reports by a tree, during recovery" cg 2,3,4,5 --report-tree 2 --transport $t --interval 100ms --kill 2@$at --kill 3@$((at + 3)) --kill 4@$((at + 2))
-    try "reports by a tree, the top and the recovery process" cg 0,1 --report-tree 3 --transport $t --interval 100ms --kill 0@$at --kill recovery@$((seed % 3 + 1))
-    try "reports by a tree, chance" heat2d any --report-tree 2 --transport $t --interval 100ms --chaos $seed:2
-    try "one cluster, long messages" long 2,3 --transport $t --interval 100ms --kill 3@$((seed * 7 % 90 + 3))
+    try "one cluster" cg 2,3 --transport $t --interval 20ms --kill 3@$at
+    try "one cluster, exact gate" cg 2,3 --exact-gate --transport $t --interval 20ms --kill 3@$at
+    try "two clusters at once" cg 2,3,6,7 --transport $t --interval 20ms --kill 3@$at --kill 6@$at
+    try "during recovery" cg 2,3,4,5 --transport $t --interval 20ms --kill 2@$at --kill 3@$((at + 3)) --kill 4@$((at + 2))
+    try "the recovery process too" cg 2,3 --transport $t --interval 20ms --kill 3@$at --kill recovery@$((seed % 9 + 1))
+    try "reports by a tree, during recovery" cg 2,3,4,5 --report-tree 2 --transport $t --interval 20ms --kill 2@$at --kill 3@$((at + 3)) --kill 4@$((at + 2))
+    try "reports by a tree, the top and the recovery process" cg 0,1 --report-tree 3 --transport $t --interval 20ms --kill 0@$at --kill recovery@$((seed % 3 + 1))
+    try "reports by a tree, chance" heat2d any --report-tree 2 --transport $t --interval 20ms --chaos $seed:2
+    try "one cluster, long messages" long 2,3 --transport $t --interval 20ms --kill 3@$((seed * 7 % 90 + 3))
     try "one process, long messages" long 5 --transport $t --protocol scmel --interval 0 --kill 5@$((seed * 7 % 90 + 3))
-    try "one process" heat2d 5 --protocol scmel --transport $t --interval 100ms --kill 5@$at
-    try "one of a team" heat2d 4,5 --protocol team --transport $t --interval 100ms --kill 5@$at
-    try "a team that is shorter" heat2d 6,7 --protocol team --clusters 3 --transport $t --interval 100ms --kill 7@$at
-    try "a whole team" heat2d 4,5 --protocol team --team-lost --transport $t --interval 100ms --kill 4@$at --kill 5@$at
-    try "two copies, two processes" heat2d 1,5 --protocol scmel --copies 2 --transport $t --interval 100ms --kill 5@$at --kill 1@$at
+    try "one process" heat2d 5 --protocol scmel --transport $t --interval 20ms --kill 5@$at
+    try "one of a team" heat2d 4,5 --protocol team --transport $t --interval 20ms --kill 5@$at
+    try "a team that is shorter" heat2d 6,7 --protocol team --clusters 3 --transport $t --interval 20ms --kill 7@$at
+    try "a whole team" heat2d 4,5 --protocol team --team-lost --transport $t --interval 20ms --kill 4@$at --kill 5@$at
+    try "two copies, two processes" heat2d 1,5 --protocol scmel --copies 2 --transport $t --interval 20ms --kill 5@$at --kill 1@$at
   done
 done
 

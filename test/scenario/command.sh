@@ -1,21 +1,8 @@
 #!/bin/bash
 # The commands check and replay: a violation is written, replayed and drawn; what is wrong is said in one line. command.sh HARK
-set -u
 hark=$(readlink -f "$1") here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-passed=0 failed=0
-
-expect() { # exit status, what is said (a pattern; empty: anything), arguments...
-  local status=$1 said=$2 r; shift 2
-  "$hark" "$@" >out 2>&1 </dev/null
-  r=$?
-  if [ $r = "$status" ] && { [ -z "$said" ] || grep -q -- "$said" out; }; then passed=$((passed + 1)); return; fi
-  failed=$((failed + 1))
-  echo "FAILED hark $* (exit $r, expected $status and \"$said\")"
-  sed 's/^/    /' out
-}
+. "$(dirname "$0")/../shell.sh"
+tested=("$hark") words='hark'
 
 sed '/^expect/d' "$here/lv3.hark" >lv3.hark
 expect 1 '29 steps: I8: a process waits for ever' check -o v.hark lv3.hark
@@ -131,5 +118,4 @@ if [ $status = 137 ] && [ ! -s out ]; then passed=$((passed + 1)); else
   cat out
 fi
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

@@ -1,35 +1,9 @@
 #!/bin/bash
 # The command sim: figures that are the same again, ends that are the same after failures, what is written, what is wrong said in one
 # line. command.sh HARK ZLIB (1: built with it) PATTERNS
-set -u
 hark=$(readlink -f "$1") zlib=$2 patterns=$(readlink -f "$3")
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-passed=0 failed=0
-
-good() { passed=$((passed + 1)); }
-bad() {
-  failed=$((failed + 1))
-  echo "FAILED $*"
-  sed 's/^/    /' out
-}
-
-expect() { # exit status, what is said (a pattern; empty: anything), arguments...
-  local status=$1 said=$2 r; shift 2
-  "$hark" sim "$@" >out 2>&1 </dev/null
-  r=$?
-  if [ $r = "$status" ] && { [ -z "$said" ] || grep -q -- "$said" out; }; then good; else bad "hark sim $* (exit $r, expected $status and \"$said\")"; fi
-}
-
-refused() { # what is said, all of it, behind "hark sim: "; arguments...
-  local said=$1 r; shift
-  "$hark" sim "$@" >out 2>&1 </dev/null
-  r=$?
-  if [ $r = 2 ] && [ "$(cat out)" = "hark sim: $said" ]; then good; else bad "hark sim $* (exit $r, expected 2 and \"hark sim: $said\")"; fi
-}
-
-figure() { sed -n "s/^  \"$1\": \"\{0,1\}\([^,\"]*\).*/\1/p" "$2"; }
+. "$(dirname "$0")/../shell.sh"
+tested=("$hark" sim) words='hark sim'
 
 # Twice the same, but for the wall time; with failures the same ends.
 small=(--jitter 20us --restart 200us --detect 50us --checkpoint-cost 50us --checkpoint-every 2 --iterations 8)
@@ -190,5 +164,4 @@ expect 2 '^hark sim: --json /nowhere/x: No such file or directory$' --pattern ri
 "$hark" help sim >out 2>&1
 if grep -q 'stencil2d' out && grep -q -- '--gap-per-byte' out; then good; else bad "help"; fi
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

@@ -1,0 +1,52 @@
+# What tests in shell share, for them to source when they have read their arguments: a folder to be in that goes with the test, and
+# counts. What sanitizers find in whatever is started is written beside, and fails the test.
+set -u
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$work/finding" UBSAN_OPTIONS="print_stacktrace=1:log_path=$work/finding"
+passed=0 failed=0
+
+good() { passed=$((passed + 1)); }
+
+bad() { # what; then what the last command has said, in out and err
+  failed=$((failed + 1))
+  echo "FAILED $*"
+  cat out err 2>/dev/null | head -40 | sed 's/^/    /'
+}
+
+is() { # what, expected, found
+  if [ "$2" = "$3" ]; then good; else bad "$1: expected \"$2\", found \"$3\""; fi
+}
+
+holds() { # what, command...
+  local what=$1; shift
+  if "$@" >said 2>&1; then good; else bad "$what"; cat said; fi
+}
+
+# Of the command under test: `tested` is an array, hark and perhaps a subcommand; `words` are those its lines begin with.
+expect() { # exit status, what is said (a pattern; empty: anything), arguments...
+  local status=$1 said=$2 r; shift 2
+  "${tested[@]}" "$@" >out 2>&1 </dev/null
+  r=$?
+  if [ $r = "$status" ] && { [ -z "$said" ] || grep -q -- "$said" out; }; then good; else bad "$words $* (exit $r, expected $status and \"$said\")"; fi
+}
+
+refused() { # what is said, all of it, behind the words; arguments...
+  local said=$1 r; shift
+  "${tested[@]}" "$@" >out 2>&1 </dev/null
+  r=$?
+  if [ $r = 2 ] && [ "$(cat out)" = "$words: $said" ]; then good; else bad "$words $* (exit $r, expected 2 and \"$words: $said\")"; fi
+}
+
+# A figure by its name, in a JSON file of a figure a line.
+figure() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^,\"]*\).*/\1/p" "$2"; }
+
+finish() { # the last line, and the status
+  local finding
+  for finding in finding.*; do
+    [ ! -e "$finding" ] || { bad 'a sanitizer has found something'; cat "$finding"; }
+  done
+  echo "$passed passed, $failed failed"
+  [ $failed = 0 ] && [ $passed -gt 0 ]
+}
