@@ -467,9 +467,6 @@ static int complete(struct arguments *a)
     a->o.program = a->program;
     int status = find_program(*a->program);
     if (status == 0) status = clusters(a);
-    /* Its teams take their images at different moments, and what was delivered in between only memories knew. */
-    if (status == 0 && a->o.resume && a->o.protocol->kind == HARK_KIND_TEAM && a->o.clusters.count > 1)
-        return bad("--resume: protocol team can not go on without any of its processes, expected --clusters 1 or another protocol");
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);
     for (uint32_t i = 0; status == 0 && i < a->option_count; i++) status = set_option(a, a->option[i]);

@@ -218,12 +218,12 @@ static void the_reader_goes_away(void **state)
 static void killed_and_resumed(void **state)
 {
     struct run *r = *state;
-    static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"};
+    static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"}, *const clusters[] = {"2", "2", "2", "1"};
     char *text = malloc(MOST), store[600];
     assert_non_null(text);
     for (size_t p = 0; p < sizeof protocols / sizeof *protocols; p++) {
         snprintf(store, sizeof store, "%s/store-%zu", r->place, p);
-        const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--protocol", protocols[p],
+        const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", clusters[p], "--protocol", protocols[p],
             "--interval", "1ms", "--store", store, "--resume", "--", HARK_LAP, "12", "1:2:lines=20000", "0:4:partial=",
             "3:6:lines=20000", "2:8:lines=2000", "1:11:lines=9", NULL};
         size_t length = 0;

@@ -104,8 +104,6 @@ static void values(void **state)
     EXPECT("hark run: --faster: no such option, see `hark help run`", "run", "--faster", "--", "true");
     EXPECT("hark run: -x: no such option, see `hark help run`", "run", "-x", "--", "true");
     EXPECT("hark run: --resume: expected --store DIR with it", "run", "--resume", "--", "true");
-    EXPECT("hark run: --resume: protocol team can not go on without any of its processes, expected --clusters 1 or another "
-        "protocol", "run", "--resume", "--store", "@/s", "--protocol", "team", "--clusters", "2", "--", "true");
     EXPECT("hark run: --spill: expected --log-limit SIZE with it", "run", "--spill", "@/s", "--", "true");
 }
 
