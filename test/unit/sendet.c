@@ -19,12 +19,17 @@ static struct hark_sendet *of(struct hark *p)
 }
 
 /* Process 0 of 3, in this epoch. */
-static struct hark *core(uint64_t epoch)
+static struct hark *core_with(uint64_t epoch, uint32_t flags)
 {
-    struct hark_config c = {.me = 0, .ranks = 3, .generations = 1, .epoch = epoch};
+    struct hark_config c = {.me = 0, .ranks = 3, .generations = 1, .epoch = epoch, .flags = flags};
     struct hark *p = calloc(1, BLOCK);
     assert_int_equal(hark_sendet_init(p, BLOCK, &c), HARK_OK);
     return p;
+}
+
+static struct hark *core(uint64_t epoch)
+{
+    return core_with(epoch, 0);
 }
 
 static int step(struct hark *p, struct hark_event e)
@@ -342,6 +347,94 @@ static void test_goes_back(void **state)
     free(p);
 }
 
+static int post_content(struct hark *p, uint64_t digest)
+{
+    struct hark_event e = {.type = HARK_SEND};
+    e.u.send.peer = 1;
+    e.u.send.length = 8;
+    e.u.send.digest = digest;
+    return step(p, e);
+}
+
+/* Process 1 has received two messages of a process that has none of them left: it sends them again, or others, or only one. */
+static void test_diverges(void **state)
+{
+    const uint64_t of_both = hark_digest_mix(hark_digest_mix(0, 1, 8, 5), 2, 8, 6);
+    (void)state;
+    for (uint64_t second = 5; second <= 7; second++) {
+        struct hark *p = core_with(1, HARK_DIGEST);
+        struct hark_event again = {.type = HARK_RESTARTED};
+        again.u.restarted.re = again.u.restarted.inc = 1;
+        assert_int_equal(step(p, again), HARK_OK);
+        failed(p, 0);
+        assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_POS, 1, 0, 0, 0, WORDS(1, 0, 0, 2, 0, of_both)), HARK_OK);
+        assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_POS, 2, 0, 0, 0, WORDS((uint64_t)0)), HARK_OK);
+        assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 0, 0, 0, WORDS((uint64_t)1, 1, 2, 1, 1, 1)), HARK_OK);
+        assert_int_equal(plain(p, HARK_QUIET), HARK_OK);
+        assert_int_equal(fx.count, 0); /* it may not send yet */
+        release(p, HARK_INFINITY);
+        assert_int_equal(post_content(p, 5), HARK_OK);
+        assert_int_equal(count(HARK_SUPPRESS, 0), 1);
+        assert_int_equal(count(HARK_DIVERGED, 0), 0);
+        assert_int_equal(second == 5 ? plain(p, HARK_QUIET) : post_content(p, second), HARK_OK);
+        assert_int_equal(count(HARK_DIVERGED, 0), second != 6);
+        for (uint32_t i = 0; i < fx.count; i++) {
+            const struct hark_effect *x = &effects[i];
+            if (x->type != HARK_DIVERGED) continue;
+            assert_int_equal(x->name.peer, 1);
+            assert_int_equal(x->name.way, HARK_OUT);
+            assert_int_equal(x->name.ssn, second == 5 ? 2 : 1); /* not sent; of all that were sent again */
+            assert_int_equal(x->u.last, 2);
+            assert_int_equal(x->expected, second == 5 ? 0 : of_both);
+            assert_true((x->got == 0) == (second == 5));
+        }
+        if (second > 5) {
+            assert_int_equal(plain(p, HARK_QUIET), HARK_OK);
+            assert_int_equal(fx.count, 0); /* none is left */
+        }
+        free(p);
+    }
+}
+
+/* ---- frames that no core sends --------------------------------------------------------------------------------------- */
+
+static void refused(struct hark *p, uint8_t what, uint32_t src, uint64_t ssn, uint32_t words, uint64_t first)
+{
+    const uint64_t word[8] = {first, 1, 1, 1, 1, 1, 1, 1};
+    struct hark *before = malloc(BLOCK);
+    memcpy(before, p, BLOCK);
+    assert_int_equal(frame(p, HARK_ARRIVE, what, src, 0, 0, ssn, word, words), HARK_EFRAME);
+    assert_memory_equal(before, p, BLOCK);
+    free(before);
+}
+
+static void test_lengths(void **state)
+{
+    const uint8_t of_processes[] = {HARK_H_POS, HARK_H_ORPH, HARK_H_ACK, HARK_H_GC};
+    struct hark *p = core(1);
+    (void)state;
+    refused(p, HARK_APP, 1, 1, 5, 1);
+    refused(p, HARK_APP, 1, 1, 7, 1);
+    refused(p, HARK_W_MARK, 1, 0, 2, 1); /* waves are of one process */
+    refused(p, HARK_H_POS, 1, 0, 0, 0);
+    refused(p, HARK_H_POS, 1, 0, 6, 2); /* two contexts, and one is there */
+    refused(p, HARK_H_POS, 1, 0, 6, HARK_SENDET_CTX_MAX + 1);
+    refused(p, HARK_H_ORPH, 1, 0, 0, 0);
+    refused(p, HARK_H_ORPH, 1, 0, 3, 0);
+    refused(p, HARK_H_ACK, 1, 0, 2, 1);
+    refused(p, HARK_H_ACK, 1, 0, 4, 1);
+    refused(p, HARK_H_GC, 1, 0, 1, 1);
+    refused(p, HARK_H_RELEASE, HARK_RECOVERY, 0, 2, 1);
+    refused(p, HARK_H_MIN, HARK_RECOVERY, 0, 0, 1);
+    refused(p, HARK_H_RECDONE, HARK_RECOVERY, 0, 1, 1);
+    for (size_t i = 0; i < sizeof of_processes; i++) {
+        uint32_t words = of_processes[i] == HARK_H_GC ? 2 : of_processes[i] == HARK_H_ACK ? 3 : 6;
+        refused(p, of_processes[i], HARK_RECOVERY, 0, words, 1);
+        refused(p, of_processes[i], 0, 0, words, 1); /* from myself */
+    }
+    free(p);
+}
+
 /* ---- the recovery process ------------------------------------------------------------------------------------------- */
 
 static struct hark *recovery(void)
@@ -398,6 +491,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_acknowledged), cmocka_unit_test(test_latest), cmocka_unit_test(test_phases),
         cmocka_unit_test(test_two_epochs), cmocka_unit_test(test_log_goes), cmocka_unit_test(test_stands_still),
-        cmocka_unit_test(test_replayed), cmocka_unit_test(test_goes_back), cmocka_unit_test(test_oldest)};
+        cmocka_unit_test(test_replayed), cmocka_unit_test(test_goes_back), cmocka_unit_test(test_diverges),
+        cmocka_unit_test(test_lengths), cmocka_unit_test(test_oldest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
