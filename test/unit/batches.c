@@ -53,6 +53,7 @@ struct job { /* how: first five by the test */
     struct process at[RANKS_MOST];
     struct frame *flight;
     uint64_t decided[RANKS_MOST];
+    bool down[RANKS_MOST];
     uint32_t processes, re, recovered, fragments[256]; /* fragments: frames by type */
     uint64_t seen; /* of all effects so far */
 };
@@ -103,7 +104,15 @@ static uint32_t leader(const struct job *j, uint32_t who)
     return j->cluster ? who / j->cluster * j->cluster : 0;
 }
 
+/* The checkpoint that `who` goes back to. */
+static uint64_t decision(const struct job *j, uint32_t who)
+{
+    return j->decided[j->at[who].protocol->rolls == HARK_ROLLS_LINE ? who : leader(j, who)];
+}
+
 static int step(struct job *j, uint32_t who, const struct hark_event *event, const struct frame *frame);
+static void goes_back(struct job *j, uint32_t who);
+static void announce(struct job *j);
 
 /* ---- effects ------------------------------------------------------------------------------------------------------- */
 
@@ -222,7 +231,13 @@ static int step(struct job *j, uint32_t who, const struct hark_event *event, con
         stored.u.stored.of = x->type;
         stored.u.stored.ok = 1;
         stored.u.stored.id = x->u.id;
+        bool line = x->type == HARK_PERSIST && x->fact == HARK_FACT_LINE;
+        if (line || (x->type == HARK_PERSIST && x->fact == HARK_FACT_BACK)) {
+            assert_int_equal(x->u.id, j->decided[x->peer]);
+            goes_back(j, x->peer);
+        }
         assert_true(step(j, who, &stored, NULL) >= 0);
+        if (line) announce(j);
     }
     return first;
 }
@@ -235,7 +250,9 @@ static void begin(struct job *j, uint32_t who)
     p->protocol = hark_protocol_named(who < j->ranks ? j->protocol : "recovery");
     p->config = (struct hark_config){.me = rank_of(j, who), .ranks = j->ranks, .generations = GENERATIONS, .flags = j->flags,
         .fan = j->fan};
-    if (who < j->ranks && j->cluster) {
+    if (p->protocol->rolls == HARK_ROLLS_LINE) {
+        p->config.epoch = 1 + (uint64_t)leader(j, who) * 100;
+    } else if (who < j->ranks && j->cluster) {
         uint32_t end = leader(j, who) + j->cluster;
         p->group = (struct hark_range){leader(j, who), (end < j->ranks ? end : j->ranks) - 1};
         p->config.group = &p->group;
@@ -327,13 +344,13 @@ static void restart(struct job *j, uint32_t who)
     e.u.restarted.re = j->re;
     e.u.restarted.inc = p->inc;
     for (uint32_t i = 0; i < p->images; i++)
-        if (p->image[i].id == j->decided[leader(j, who)] && p->image[i].id) {
+        if (p->image[i].id == decision(j, who) && p->image[i].id) {
             e.u.restarted.checkpoint = p->image[i].id;
             e.u.restarted.image = (struct hark_bytes){p->image[i].bytes, p->image[i].length};
             p->pc = p->image[i].pc;
             waiting = frames_copy(p->image[i].inbox);
         }
-    assert_int_equal(e.u.restarted.checkpoint, j->decided[leader(j, who)]);
+    assert_int_equal(e.u.restarted.checkpoint, decision(j, who));
     assert_int_equal(step(j, who, &e, NULL), HARK_OK);
     assert_non_null(p->protocol->unrest(p->core)); /* it has yet to hear why */
     while (waiting) {
@@ -344,29 +361,42 @@ static void restart(struct job *j, uint32_t who)
     }
 }
 
-/* The cluster of `who` dies, or all with `coordinated`, or `who` alone. Everybody is told. */
-static void lose(struct job *j, uint32_t who)
+static void goes_back(struct job *j, uint32_t who)
 {
-    uint32_t down[RANKS_MOST], downs = 0;
+    assert_false(j->down[who]);
+    j->down[who] = true;
+    j->at[who].inc++;
+}
+
+/* Those of D begin again, and everybody is told. */
+static void announce(struct job *j)
+{
+    uint32_t down[RANKS_MOST];
     struct hark_incarnation inc[RANKS_MOST];
     struct hark_decision wave[RANKS_MOST];
     struct hark_event e = {.type = HARK_FAILED};
-    uint8_t rolls = hark_protocol_named(j->protocol)->rolls;
     j->re++;
     for (uint32_t i = 0; i < j->ranks; i++) {
-        if (rolls == HARK_ROLLS_PROCESS ? i != who : leader(j, i) != leader(j, who)) continue;
-        inc[downs] = (struct hark_incarnation){i, ++j->at[i].inc};
-        down[downs++] = i;
+        if (j->down[i]) restart(j, down[e.u.failed.down_count++] = i);
+        if (j->at[i].inc) inc[e.u.failed.inc_count++] = (struct hark_incarnation){i, j->at[i].inc};
+        if (j->decided[i]) wave[e.u.failed.wave_count++] = (struct hark_decision){i, 0, j->decided[i]};
     }
-    for (uint32_t i = 0; i < downs; i++) restart(j, down[i]);
     e.u.failed.re = j->re;
     e.u.failed.down = down;
     e.u.failed.inc = inc;
     e.u.failed.wave = wave;
-    e.u.failed.down_count = e.u.failed.inc_count = downs;
-    for (uint32_t i = 0; i < j->ranks; i++)
-        if (j->decided[i]) wave[e.u.failed.wave_count++] = (struct hark_decision){i, 0, j->decided[i]};
     for (uint32_t i = 0; i < j->processes; i++) assert_true(step(j, i, &e, NULL) >= 0);
+}
+
+/* The cluster of `who` dies, or all with `coordinated`, or `who` alone. */
+static void lose(struct job *j, uint32_t who)
+{
+    uint8_t rolls = hark_protocol_named(j->protocol)->rolls;
+    bool alone = rolls == HARK_ROLLS_PROCESS || rolls == HARK_ROLLS_LINE;
+    memset(j->down, 0, sizeof j->down);
+    for (uint32_t i = 0; i < j->ranks; i++)
+        if (alone ? i == who : leader(j, i) == leader(j, who)) goes_back(j, i);
+    announce(j);
 }
 
 /* All programs are at their end, nothing remains, and no recovery. */
@@ -468,6 +498,14 @@ static struct op star(const struct job *j, uint32_t who, uint32_t pc)
     return pc == 2 * last ? (struct op){0, 0, 0} : (struct op){pc < last ? 'R' : 'S', pc % last, 0};
 }
 
+/* The same twice, with checkpoints of all between. */
+static struct op star_twice(const struct job *j, uint32_t who, uint32_t pc)
+{
+    uint32_t length = who < j->ranks - 1 ? 2 : 2 * (j->ranks - 1);
+    if (pc == length) return (struct op){'C', 0, 0};
+    return star(j, who, pc > length ? pc - length - 1 : pc);
+}
+
 /* The second, which does not lead, tells all others, they answer, all take a checkpoint; twice. */
 static struct op tell_all(const struct job *j, uint32_t who, uint32_t pc)
 {
@@ -515,6 +553,26 @@ static void test_phases(void **state)
         }
 }
 
+/* Who goes back by a recovery line tells all others where it stands, asks for its messages and forgets what it knew of theirs. */
+static void test_lines(void **state)
+{
+    (void)state;
+    for (uint32_t apart = 0; apart < 2; apart++) {
+        for (uint32_t ranks = 2; ranks <= 230; ranks += ranks < 20 ? 6 : 105)
+            for (uint32_t lost = 0; lost < ranks; lost += ranks - 1) {
+                struct job j = {.protocol = "sendet", .program = star, .ranks = ranks, .cluster = apart};
+                both(j, lost, HARK_H_POS);
+                j.program = star_twice;
+                assert_true(both(j, lost, HARK_H_POS) >= 4 * (lost || apart ? ranks - 1 : 1));
+            }
+        for (uint32_t size = 20; size <= 140; size += 40) {
+            struct job j = {.protocol = "sendet", .program = rally, .ranks = 2, .size = size, .cluster = apart};
+            assert_true(both(j, 0, HARK_H_ACK) > 0);
+            assert_true(both(j, 1, HARK_H_ORPH) >= size / 50);
+        }
+    }
+}
+
 /* A frontier of many processes: RELEASE in fragments; and a recovery process that has more to tell than a batch holds. */
 static void test_frontier(void **state)
 {
@@ -554,7 +612,7 @@ static void test_frozen(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_contexts), cmocka_unit_test(test_phases),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_contexts), cmocka_unit_test(test_phases), cmocka_unit_test(test_lines),
         cmocka_unit_test(test_frontier), cmocka_unit_test(test_trees), cmocka_unit_test(test_frozen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
