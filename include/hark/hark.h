@@ -123,7 +123,7 @@ enum hark_event_type {
     HARK_STORED,           /* what CAPTURE or PERSIST asked for is durable, or failed to become so */
     HARK_COMBINED,         /* the result of a COMBINE */
     HARK_FAILED,           /* from the failure service, to every instance */
-    HARK_RESTARTED,        /* this is a new incarnation; FAILED with the same re follows */
+    HARK_RESTARTED,        /* this is a new incarnation, and its block a new one; FAILED with the same re follows */
     HARK_IDLE,             /* the embedder is about to wait: what was put off for batching goes now */
     HARK_QUIET,            /* the application can make no step: it has finished, or everything is blocked */
     HARK_CONTINUE          /* the next batch of effects */

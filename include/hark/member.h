@@ -173,6 +173,14 @@ static inline uint64_t hark_restart_undelivered(struct hark *p, const struct har
     return n;
 }
 
+/* Has anything been sent or received, or a checkpoint been kept? Then it is no new incarnation. */
+static inline bool hark_restart_used(struct hark *p, struct hark_ends *e, const struct hark_wave *w)
+{
+    for (uint32_t i = 0; i < e->channels.count; i++)
+        if (hark_channel_at(p, e, i)->sent || hark_channel_at(p, e, i)->recv) return true;
+    return e->re || e->inc || w->kept.count;
+}
+
 /* RESTARTED: unpacks the image into the fresh block. Room for what the event adds is there when it returns:
  * rows of `waiting`, and one of `kept`. */
 static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
@@ -181,7 +189,7 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
     struct hark_bytes image = event->u.restarted.image;
     uint64_t chunks, bytes, n = 0;
     if (event->u.restarted.re == 0 || event->u.restarted.inc == 0) return HARK_EINVAL;
-    if (e->re || e->inc) return HARK_ESTATE;
+    if (hark_restart_used(p, e, w)) return HARK_ESTATE;
     if (event->u.restarted.checkpoint) {
         struct hark_reader r = {image.at, image.length, 0, false};
         /* me and ranks are the first fixed fields of every member's packed form */

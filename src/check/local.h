@@ -131,6 +131,7 @@ struct lab {
     uint8_t points;      /* HARK_ROLLS_* of the protocol whose checkpoints these are to be, where there is none; 0: there is one */
     uint32_t barriers;   /* then: which calls are barriers of the group, a bit each from the first */
     bool history;        /* content */
+    bool by_channel;     /* `fifo` is within a channel, and among control frames */
     bool groups;         /* there is a tree, and the protocol sends along it */
     uint32_t most_ssn;   /* of any channel */
     uint32_t first_send[HARK_SCENARIO_RANKS]; /* bits of the sets of causes */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGES = 9, EVENTS = 40 };
+enum { MESSAGES = 9, EVENTS = 40, COLLECTIVES = 2 /* of each kind, at most */ };
 
 struct maker {
     struct hark_scenario *s;
@@ -11,6 +11,8 @@ struct maker {
     uint32_t ops[HARK_SCENARIO_RANKS];
     uint32_t way[HARK_SCENARIO_RANKS][HARK_SCENARIO_RANKS]; /* messages on their way, by sender and receiver */
     uint32_t posted;
+    uint32_t casts, reductions; /* that there will be */
+    uint32_t cast[HARK_SCENARIO_RANKS], gave[HARK_SCENARIO_RANKS], results; /* made or taken, contributed to, taken by the root */
 };
 
 static uint32_t below(struct maker *m, uint32_t n)
@@ -54,6 +56,63 @@ static void take(struct maker *m, uint32_t who)
     }
 }
 
+/* ---- collectives ---------------------------------------------------------------------------------------------------- */
+
+/* A tree with its root at any of them; the last may be outside. */
+static void plant(struct maker *m)
+{
+    struct hark_scenario *s = m->s;
+    const uint32_t root = below(m, s->ranks), outside = s->ranks > 2 && below(m, 3) == 0;
+    s->tree = true;
+    for (uint32_t i = 0; i < s->ranks; i++) { /* the i-th from the root on is below one of those before it */
+        const uint32_t rank = (root + i) % s->ranks;
+        const bool out = i > 0 && i + outside == s->ranks;
+        s->parent[rank] = (int8_t)(i == 0 ? -1 : out ? -2 : (int)((root + below(m, i)) % s->ranks));
+    }
+    m->casts = below(m, COLLECTIVES + 1);
+    m->reductions = m->casts ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
+}
+
+/* How many multicasts the root has made, and to how many reductions all have contributed. */
+static uint32_t made(const struct maker *m, bool reductions)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < m->s->ranks; i++) {
+        if (!reductions && m->s->parent[i] == -1) return m->cast[i];
+        if (m->s->parent[i] != -2 && m->gave[i] < least) least = m->gave[i];
+    }
+    return least;
+}
+
+/* The next of its collective operations, if it can be done now. */
+static bool collective(struct maker *m, uint32_t who)
+{
+    const int parent = m->s->parent[who];
+    const bool first = below(m, 2);
+    if (!m->s->tree || parent == -2) return false;
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        const bool cast = turn == first;
+        if (cast && m->cast[who] < (parent == -1 ? m->casts : made(m, false))) {
+            m->cast[who]++;
+            add(m, who, parent == -1 ? HARK_OP_MULTICAST : HARK_OP_TAKE, -1);
+            return true;
+        }
+        if (!cast && parent == -1 && m->results < made(m, true)) {
+            m->results++;
+            add(m, who, HARK_OP_RESULT, -1);
+            return true;
+        }
+        if (!cast && m->gave[who] < m->reductions) {
+            m->gave[who]++;
+            add(m, who, HARK_OP_CONTRIBUTE, -1);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- a whole one ------------------------------------------------------------------------------------------------------ */
+
 static void fail(struct maker *m)
 {
     struct hark_scenario *s = m->s;
@@ -64,7 +123,7 @@ static void fail(struct maker *m)
     }
 }
 
-void hark_scenario_random(struct hark_scenario *s, uint64_t seed)
+void hark_scenario_random(struct hark_scenario *s, uint64_t seed, bool groups)
 {
     struct maker m = {.s = s, .state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1};
     memset(s, 0, sizeof *s);
@@ -72,15 +131,22 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed)
     s->ranks = 2 + below(&m, 3);
     uint32_t messages = 3 + below(&m, MESSAGES - 3), points = below(&m, 3), clusters = 1 + below(&m, s->ranks);
     for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)(i * clusters / s->ranks);
+    if (groups) plant(&m);
     for (uint32_t event = 0, done = 0; event < EVENTS; event++) {
         uint32_t who = below(&m, s->ranks);
         if (below(&m, 14) == 0) add(&m, who, HARK_OP_OUTPUT, -1);
+        if (groups && below(&m, 3) == 0) collective(&m, who);
         if (m.posted < messages && below(&m, 2)) post(&m, who);
         else take(&m, who);
         if (done < points && event * (points + 1) / EVENTS > done) { /* everybody's next checkpoint, at the same place of this execution */
             done++;
             for (uint32_t i = 0; i < s->ranks; i++) add(&m, i, HARK_OP_CHECKPOINT, -1);
         }
+    }
+    for (bool more = groups; more;) { /* the root's first: others take what it made */
+        more = false;
+        for (uint32_t i = 0; i < s->ranks; i++)
+            while (collective(&m, i)) more = true;
     }
     for (uint32_t to = 0; to < s->ranks; to++)
         for (uint32_t from = 0; from < s->ranks; from++)
@@ -91,6 +157,7 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed)
     s->fifo = below(&m, 3) == 0;
     s->copies = (uint8_t)(1 + below(&m, 3));
     if (s->copies >= s->ranks) s->copies = (uint8_t)(s->ranks - 1);
+    if (groups) s->copies = 1;
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
 }

@@ -364,6 +364,7 @@ static void run(const struct hark_scenario *s, const char *protocol, const struc
     x->collect = points != 0;
     x->lab.points = points == COLLECT ? 0 : points;
     x->lab.barriers = barriers;
+    x->lab.by_channel = x->collect; /* a multicast may overtake a message, and does, in an execution with failures */
     x->r = r;
     x->reduce = options->reduce != SEARCH_WHOLE && !options->atomic && !x->collect;
     if (x->reduce) reduction_open(&x->reduction, &x->lab);
@@ -419,7 +420,7 @@ static struct search_result classified(const struct hark_scenario *s, const stru
     struct hark_scenario calm = *s;
     struct search_options quiet = {.most_states = options->most_states, .most_bytes = options->most_bytes};
     calm.fails = 0;
-    calm.fifo = true; /* nobody puts messages in order there */
+    calm.fifo = true; /* nobody puts messages in order there: see run(), it is that of each channel */
     /* The same content as under the protocol, so that ends can be compared. */
     calm.content = lab.history ? HARK_CONTENT_HISTORY : HARK_CONTENT_FIXED;
     uint8_t points = lab.protocol->rolls ? lab.protocol->rolls : HARK_ROLLS_ALL;

@@ -343,7 +343,8 @@ static int random_one(const struct chance *c, uint64_t seed, struct tally *t)
     struct hark_scenario s;
     struct search_options options = a->search;
     if (options.most_states == 0) options.most_states = 200000;
-    hark_scenario_random(&s, seed);
+    const struct hark_protocol *protocol = hark_protocol_named(a->search.protocol);
+    hark_scenario_random(&s, seed, protocol && protocol->traits & HARK_TRAIT_GROUPS);
     snprintf(s.protocol, sizeof s.protocol, "%s", a->search.protocol);
     struct search_result r = search_classify(&s, &options);
     free(r.path);
@@ -352,7 +353,7 @@ static int random_one(const struct chance *c, uint64_t seed, struct tally *t)
         return 0;
     }
     if (r.verdict == SEARCH_FAILED) return random_failed(c, seed, r.why);
-    claim(&s, hark_protocol_named(s.protocol), r.class);
+    claim(&s, protocol, r.class);
     plant(a, &s);
     r = search(&s, &options);
     t->programs++;

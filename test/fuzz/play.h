@@ -186,6 +186,8 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
         e.u.send.to = choose(c) % 4 ? HARK_PROCESS : choose(c);
         e.u.send.ctx = play_ctx(c);
         e.u.send.length = choose_number(c);
+        if (e.type == HARK_CHECKPOINT_POINT) e.u.point.due = choose(c) & 1; /* a bool has no third value */
+        if (e.type == HARK_IDLE) e.u.idle.stable = choose(c) & 1;
         world_step(w, who, &e);
         break;
     default:

@@ -12,7 +12,8 @@
  *
  * The answer is the undisturbed one, never are there two incarnations of a rank, nothing is left.
  *
- *   test-kill-every [-j JOBS] [-s SEED:RUNS] [KIND[:NUMBER]]...      -s: so many runs of each kind, SEED says which
+ *   test-kill-every [-j JOBS] [-s SEED:RUNS] [-p NAME] [KIND[:NUMBER]]...
+ *       -s: so many runs of each kind, SEED says which; -p: of one protocol, "camel", "scmel, 2 copies"
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,20 +37,26 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 enum { JOBS = 64, STRIDE = 4 };
 
-static const struct program programs[] = {{4, "2", {"4"}, false}, {6, "3", {"2"}, false}, {3, "3", {"5", "order"}, true}};
-static const struct program *const four = &programs[0];
+static const struct program programs[] = {{4, "2", {"4"}, false, false}, {6, "3", {"2"}, false, false},
+    {3, "3", {"5", "order"}, true, false}, {4, "2", {"4", "together"}, false, true}};
+/* One of four processes; with collectives, where they are no messages. */
+static const struct program *four(const struct variant *v)
+{
+    return &programs[v->groups ? 3 : 0];
+}
 
 static const struct variant variants[] = {
-    {{"--protocol", "coordinated"}, "coordinated", false, true, false, true, 0},
-    {{"--protocol", "hydee"}, "hydee", false, true, true, true, 0},
-    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, true, 0},
-    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", false, true, true, true, 0},
-    {{"--protocol", "sendet"}, "sendet", false, false, true, true, 0},
-    {{"--protocol", "scmel"}, "scmel", true, false, false, true, 1},
-    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, true, 2},
-    {{"--protocol", "team"}, "team", true, true, false, false, 1},
-    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", true, true, false, false, 2},
-    {{"--protocol", "team", "--team-lost"}, "team, lost", true, true, false, false, 1}};
+    {{"--protocol", "coordinated"}, "coordinated", false, true, false, false, true, 0},
+    {{"--protocol", "hydee"}, "hydee", false, true, true, false, true, 0},
+    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, false, true, 0},
+    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", false, true, true, false, true, 0},
+    {{"--protocol", "sendet"}, "sendet", false, false, true, false, true, 0},
+    {{"--protocol", "scmel"}, "scmel", true, false, false, false, true, 1},
+    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, false, true, 2},
+    {{"--protocol", "camel"}, "camel", true, false, false, true, true, 1},
+    {{"--protocol", "team"}, "team", true, true, false, false, false, 1},
+    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", true, true, false, false, false, 2},
+    {{"--protocol", "team", "--team-lost"}, "team, lost", true, true, false, false, false, 1}};
 static const char *const transports[] = {"shm", "uv"};
 
 static struct kase *list;
@@ -75,7 +82,7 @@ static struct kase *add(void (*run)(struct run *, const struct kase *), const ch
 #define EACH_TRANSPORT for (size_t t = 0; t < COUNT(transports); t++)
 #define EACH_PROGRAM \
     for (const struct program *p = programs; p < programs + COUNT(programs); p++) \
-        if (v->any_order || !p->by_order)
+        if ((v->any_order || !p->by_order) && (v->groups || !p->together))
 
 static void plan(char kill[24], int rank, unsigned at)
 {
@@ -86,7 +93,7 @@ static void add_every(void)
 {
     EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM
         for (int rank = 0; rank < p->ranks; rank++)
-            for (unsigned at = 1; at <= every_deliveries(p, rank); at++) {
+            for (unsigned at = 1; at <= every_deliveries(p, v, rank); at++) {
                 struct kase *k = add(every_kill, "every", p, v, transports[t]);
                 plan(k->kill[0], rank, at);
                 k->other_way = at % 3 == 0; /* without checkpoints */
@@ -100,8 +107,8 @@ static void add_pairs(void)
         if (p->ranks > 4 || (p->by_order && v->at_once == 1)) continue;
         for (int i = 0; i < p->ranks; i++)
             for (int j = i; j < p->ranks; j++)
-                for (unsigned a = 1 + (unsigned)(i + j) % STRIDE; a <= every_deliveries(p, i); a += STRIDE)
-                    for (unsigned b = i == j ? a + 1 : 1 + (unsigned)(i + 2 * j) % STRIDE; b <= every_deliveries(p, j); b += STRIDE) {
+                for (unsigned a = 1 + (unsigned)(i + j) % STRIDE; a <= every_deliveries(p, v, i); a += STRIDE)
+                    for (unsigned b = i == j ? a + 1 : 1 + (unsigned)(i + 2 * j) % STRIDE; b <= every_deliveries(p, v, j); b += STRIDE) {
                         struct kase *k = add(every_kill, "pairs", p, v, transports[t]);
                         plan(k->kill[0], i, a);
                         plan(k->kill[1], j, b);
@@ -126,7 +133,7 @@ static void add_point(const struct point *x, const char *rank, const struct vari
 {
     bool supervisor = strcmp(rank, "supervisor") == 0;
     for (int i = 0; i < 6 && x->count[i]; i++) {
-        struct kase *k = add(supervisor ? every_supervisor : every_point, "points", four, v, transport);
+        struct kase *k = add(supervisor ? every_supervisor : every_point, "points", four(v), v, transport);
         snprintf(k->point, sizeof k->point, "%s@%s:%u", x->name, rank, x->count[i]);
         k->always = strcmp(x->name, "finished") == 0;
         plan(k->kill[0], 1, 4 + k->number % 7); /* what there is to be recovered from */
@@ -138,7 +145,7 @@ static void add_points(void)
     char rank[16];
     EACH_VARIANT EACH_TRANSPORT {
         for (size_t i = 0; i < COUNT(of_process); i++)
-            for (int r = 0; r < four->ranks; r++) {
+            for (int r = 0; r < four(v)->ranks; r++) {
                 snprintf(rank, sizeof rank, "%d", r);
                 add_point(&of_process[i], rank, v, transports[t]);
             }
@@ -146,7 +153,7 @@ static void add_points(void)
             add_point(&of_recovery[i], "recovery", v, transports[t]);
         for (size_t i = 0; i < COUNT(of_supervisor); i++) add_point(&of_supervisor[i], "supervisor", v, transports[t]);
         /* It hears of the end, and is through with it, while its other thread is about to wake it. */
-        struct kase *k = add(every_point, "points", four, v, transports[t]);
+        struct kase *k = add(every_point, "points", four(v), v, transports[t]);
         snprintf(k->point, sizeof k->point, "finishing@1=-20,wake@1=-40");
         k->always = t == 1;
     }
@@ -155,9 +162,9 @@ static void add_points(void)
 static void add_stop(void)
 {
     EACH_VARIANT EACH_TRANSPORT
-        for (int rank = 0; rank < four->ranks; rank++)
-            for (unsigned at = 1; at <= every_deliveries(four, rank); at += 2) {
-                struct kase *k = add(every_stop, "stop", four, v, transports[t]);
+        for (int rank = 0; rank < four(v)->ranks; rank++)
+            for (unsigned at = 1; at <= every_deliveries(four(v), v, rank); at += 2) {
+                struct kase *k = add(every_stop, "stop", four(v), v, transports[t]);
                 snprintf(k->point, sizeof k->point, "delivered@%d:%u=19", rank, at); /* SIGSTOP */
                 k->rank = rank;
                 k->other_way = !v->with_others || at % 4 == 1;
@@ -168,11 +175,11 @@ static void add_stop(void)
 static void add_rest(const char *const test[], size_t tests)
 {
     EACH_VARIANT EACH_TRANSPORT
-        for (int i = 0; i < 2 * four->ranks; i++) add(every_fence, "fence", four, v, transports[t])->rank = i / 2;
+        for (int i = 0; i < 2 * four(v)->ranks; i++) add(every_fence, "fence", &programs[0], v, transports[t])->rank = i / 2;
     EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM
         for (int i = 0; i < 20 && !p->by_order; i++) { /* with it all processes are lost at once */
             struct kase *k = add(every_supervisor, "supervisor", p, v, transports[t]);
-            unsigned rank = (unsigned)(k->seed % (unsigned)p->ranks), last = every_deliveries(p, (int)rank);
+            unsigned rank = (unsigned)(k->seed % (unsigned)p->ranks), last = every_deliveries(p, v, (int)rank);
             if (i % 4) snprintf(k->point, sizeof k->point, "delivered@%u:%u=0", rank, 1 + (unsigned)i * last / 20);
             if (i % 2) plan(k->kill[0], i % p->ranks, 1 + (unsigned)i * 3 / 4); /* during a recovery, perhaps */
         }
@@ -362,9 +369,10 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-static bool is_named(const struct kase *k, int argc, char **argv)
+static bool is_named(const struct kase *k, const char *protocol, int argc, char **argv)
 {
     char name[40];
+    if (protocol && (k->variant == NULL || strcmp(k->variant->name, protocol) != 0)) return false;
     snprintf(name, sizeof name, "%s:%u", k->kind, k->number);
     for (int i = optind; i < argc; i++)
         if (strcmp(argv[i], k->kind) == 0 || strcmp(argv[i], name) == 0) return true;
@@ -388,9 +396,11 @@ static void expect_all_points(void)
 int main(int argc, char **argv)
 {
     static const char *const tests[] = {HARK_FAULTS, HARK_STORE_FAULTS};
+    const char *protocol = NULL;
     unsigned jobs = 1, seed = 1, sample = 0;
-    for (int c; (c = getopt(argc, argv, "j:s:")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "j:s:p:")) != -1;) {
         if (c == 'j') jobs = (unsigned)atoi(optarg);
+        else if (c == 'p') protocol = optarg;
         else if (c != 's' || sscanf(optarg, "%u:%u", &seed, &sample) != 2) return 2;
     }
     if (jobs == 0 || jobs > JOBS) return 2;
@@ -405,11 +415,11 @@ int main(int argc, char **argv)
     add_rest(tests, sample ? 0 : COUNT(tests)); /* where there is a sample, they run by themselves */
     const struct kase **chosen = malloc((cases + 1) * sizeof *chosen);
     if (chosen == NULL) return 1;
-    bool all_points = sample == 0;
+    bool all_points = sample == 0 && protocol == NULL;
     for (unsigned first = 0, next; first < cases; first = next) {
         unsigned count = 0;
         for (next = first; next < cases && list[next].kind == list[first].kind; next++)
-            if (is_named(&list[next], argc, argv)) chosen[count++] = &list[next];
+            if (is_named(&list[next], protocol, argc, argv)) chosen[count++] = &list[next];
         all_points &= list[first].run != every_point || count == next - first;
         unsigned always = 0;
         for (unsigned i = 0; sample && i < count; i++) { /* those always, then the first of a shuffle of the others */

@@ -12,6 +12,7 @@ struct program { /* small, with arguments */
     const char *clusters;
     const char *argument[2];
     bool by_order; /* what it sends and prints depends on the order of arrivals */
+    bool together; /* it is for protocols whose collectives are no messages */
 };
 
 struct variant { /* a protocol */
@@ -20,6 +21,7 @@ struct variant { /* a protocol */
     bool any_order;     /* survives with programs that are by_order, which print what comes by chance */
     bool with_others;   /* others go back with the one that died, whatever was sent */
     bool has_recovery;  /* process */
+    bool groups;        /* collectives are no messages there */
     bool resumes;       /* when all are lost, with the supervisor */
     int at_once;        /* ranks that may be lost before it has recovered, if what they send depends on the order; 0: any */
 };
@@ -51,7 +53,7 @@ extern struct outcome *every_outcome; /* of the present case */
 
 /* Learns what the undisturbed programs print and how much they deliver. */
 void every_prepare(const struct program *program, size_t count);
-unsigned every_deliveries(const struct program *p, int rank);
+unsigned every_deliveries(const struct program *p, const struct variant *v, int rank);
 /* The command of a case, for a shell. */
 void every_show(const struct kase *k, char text[1200]);
 

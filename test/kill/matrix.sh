@@ -54,7 +54,7 @@ for x in heat2d cg anysource long; do
 done
 
 for ((seed = first; seed < first + seeds; seed++)); do
-  for p in coordinated hydee scmel team sendet; do
+  for p in coordinated hydee scmel team camel sendet; do
     for t in shm uv; do
       for x in heat2d cg anysource long; do
         try "chaos" $x any --protocol $p --transport $t --interval 20ms --chaos $seed:2
@@ -74,6 +74,7 @@ for ((seed = first; seed < first + seeds; seed++)); do
     try "one cluster, long messages" long 2,3 --transport $t --interval 20ms --kill 3@$((seed * 7 % 90 + 3))
     try "one process, long messages" long 5 --transport $t --protocol scmel --interval 0 --kill 5@$((seed * 7 % 90 + 3))
     try "one process" heat2d 5 --protocol scmel --transport $t --interval 20ms --kill 5@$at
+    try "one process, collectives" cg 5 --protocol camel --transport $t --interval 20ms --kill 5@$at
     try "one of a team" heat2d 4,5 --protocol team --transport $t --interval 20ms --kill 5@$at
     try "a team that is shorter" heat2d 6,7 --protocol team --clusters 3 --transport $t --interval 20ms --kill 7@$at
     try "a whole team" heat2d 4,5 --protocol team --team-lost --transport $t --interval 20ms --kill 4@$at --kill 5@$at

@@ -4,6 +4,7 @@
  *
  *   small ROUNDS          what is sent does not depend on the order of arrivals
  *   small ROUNDS order    it does: the verdict is the order in which they came, and everybody prints it
+ *   small ROUNDS together what everybody is told comes of collectives instead
  *   small ROUNDS fence=R  at its third round rank R leaves a copy of itself that is stopped, with all its connections, and dies. The
  *                         copy goes on when somebody lets it, and makes PLACE/spoke when it has sent; PLACE/again: R is up again.
  *                         Before the end R makes PLACE/meet and waits for PLACE/meet.go
@@ -32,7 +33,7 @@ static struct {
     uint64_t digest;
 } state;
 static int rank, size, lock = -1, fence = -1;
-static bool by_order, is_copy;
+static bool by_order, together, is_copy;
 
 static void check(int status, const char *call)
 {
@@ -128,10 +129,24 @@ static uint64_t gather(void)
     return sum;
 }
 
+/* The sum by a reduction that goes to all, the greatest to a root that is another each round, which tells it. */
+static uint64_t agree(void)
+{
+    const int root = (int)state.round % size;
+    int64_t mine = (int64_t)(mix(state.digest ^ (uint64_t)rank) >> 8), sum, most = 0;
+    check(hark_allreduce(&mine, &sum, 1, HARK_INT64, HARK_SUM), "hark_allreduce");
+    check(hark_reduce(&mine, &most, 1, HARK_INT64, HARK_MAX, root), "hark_reduce");
+    check(hark_bcast(&most, sizeof most, root), "hark_bcast");
+    if (state.round % 2) check(hark_barrier(), "hark_barrier");
+    return mix((uint64_t)sum ^ (uint64_t)most);
+}
+
 static void verdict(void)
 {
     uint64_t sum = 0;
-    if (rank == size - 1) {
+    if (together) {
+        sum = agree();
+    } else if (rank == size - 1) {
         sum = gather();
         for (int i = 0; i < size - 1; i++) send_to(sum, i, TAG_VERDICT);
     } else {
@@ -190,6 +205,7 @@ int main(int argc, char **argv)
     size = hark_size();
     be_the_only_one();
     by_order = argc > 2 && strcmp(argv[2], "order") == 0;
+    together = argc > 2 && strcmp(argv[2], "together") == 0;
     if (argc > 2 && strncmp(argv[2], "fence=", 6) == 0) fence = atoi(argv[2] + 6);
     check(hark_protect(1, &state, sizeof state), "hark_protect");
     check(hark_restarted(&from), "hark_restarted");

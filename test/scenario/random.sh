@@ -6,7 +6,7 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 cd "$work" || exit 2
-for p in coordinated hydee scmel team sendet "hydee --report-tree 2"; do
+for p in coordinated hydee scmel team camel sendet "hydee --report-tree 2"; do
   for how in "--max-states $states" "--walks $walks"; do
     if "$hark" check --protocol $p --random "$seed:$count" $how >out 2>&1; then passed=$((passed + 1)); else
       failed=$((failed + 1))
