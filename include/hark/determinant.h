@@ -245,6 +245,15 @@ HARK_HOT uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool, stru
     return row;
 }
 
+/* Would the run x reach into a row behind it? No process names its looks so. */
+HARK_COLD bool hark_dets_overlaps(struct hark *p, const struct hark_pool *pool, const struct hark_dets *d, const struct hark_det *x)
+{
+    struct hark_place at = hark_queue_begin(&d->rows);
+    for (const uint64_t *row; (row = hark_dets_next(p, pool, d, &at)) != NULL;)
+        if (row[0] > x->rsn) return row[0] - x->rsn < x->ssn;
+    return false;
+}
+
 HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
     const struct hark_det *x, bool *made)
 {
@@ -252,12 +261,16 @@ HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool,
     uint64_t fresh[HARK_DET_WORDS] = {x->rsn, x->ssn, (uint64_t)x->ctx << 32 | x->src};
     *made = row == NULL;
     if (row) return row;
+    if (x->src == HARK_DET_MISS && x->ssn > 1 && hark_dets_overlaps(p, pool, d, x)) {
+        *made = false;
+        return NULL;
+    }
     hark_queue_push(p, pool, &d->rows);
     if (d->most) d->loose++;
     return hark_dets_place(p, pool, d, fresh);
 }
 
-/* Finds or makes the row of x, without holders; a chunk has been reserved. */
+/* Finds or makes the row of x, without holders; a chunk has been reserved. NULL: there is one that contradicts it. */
 HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct hark_dets *d, const struct hark_det *x,
     bool *made)
 {

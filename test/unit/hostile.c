@@ -388,6 +388,34 @@ static void test_tree(void **state)
     fan = 0;
 }
 
+/* A run of looks that reaches into what is known behind it: it is not taken, and what is known stays in order. */
+static void test_runs_that_overlap(void **state)
+{
+    (void)state;
+    const struct hark_det known = {.creator = 1, .src = HARK_DET_MISS, .ssn = 1, .rsn = 9}, run = {.creator = 1, .src = HARK_DET_MISS, .ssn = 5, .rsn = 6},
+                          fits = {.creator = 1, .src = HARK_DET_MISS, .ssn = 3, .rsn = 6};
+    const struct hark_det *all[] = {&known, &run, &known, &fits};
+    for (unsigned i = 0; i < 2; i++) { /* too long, and as long as there is room */
+        uint64_t word[20] = {0};
+        uint8_t *b = (uint8_t *)word;
+        begin("scmel", 2, 0);
+        const uint32_t bytes_of = hark_det_bytes(2);
+        assert_int_equal(2 * bytes_of % 8, 0);
+        for (unsigned k = 0; k < 2; k++) {
+            const struct hark_det *x = all[2 * i + k];
+            uint8_t *at = b + k * bytes_of;
+            hark_put32(at, x->creator);
+            hark_put32(at + 4, x->src);
+            hark_put64(at + 12, x->ssn);
+            hark_put64(at + 20, x->rsn);
+        }
+        assert_int_equal(frame(protocol->kind, HARK_S_SPREAD, 0, 1, 0, 0, 0, word, 2 * bytes_of / 8), HARK_OK);
+        assert_null(protocol->violated(core));
+        const struct hark_scmel *s = (const struct hark_scmel *)(const void *)core;
+        assert_int_equal(((const struct hark_scmel_log *)hark_row_of(core, &s->logs, 0))->dets.rows.count, 1 + i);
+    }
+}
+
 /* A new incarnation has a new block: one that has done something is not told that it is new, with an image or without. */
 static void test_restarted_when_used(void **state)
 {
@@ -417,7 +445,8 @@ static void test_restarted_when_used(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_restarted_when_used), cmocka_unit_test(test_contexts), cmocka_unit_test(test_forgotten),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_restarted_when_used), cmocka_unit_test(test_runs_that_overlap),
+        cmocka_unit_test(test_contexts), cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_divergences), cmocka_unit_test(test_mark_from_myself), cmocka_unit_test(test_images),
         cmocka_unit_test(test_waves_that_are_over), cmocka_unit_test(test_out_of_place),
         cmocka_unit_test(test_images_that_are_kept), cmocka_unit_test(test_tree)};
