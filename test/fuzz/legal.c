@@ -15,6 +15,8 @@ static const char *const programs[] = {
     "protocol team\nclusters 0-1 2\np0: R C R S1 S2\np1: S0 C R0\np2: S0 R0 C\n" "fails any\nfails any\n",
     "protocol team\nteams lost\nclusters 0-1 2\np0: R R C S1\np1: S0 C R0 S2\np2: S0 C R1\n" "fails any\nfails p0 cluster\n",
     "protocol coordinated\np0: S1 C R2 S1 C\np1: R0 C S2 R0 C\np2: C R1 S0 C\n" FAILS,
+    "protocol camel\ntree r01\np0: R M A Q S1 C A Q\np1: S0 B A C A R\np2: B A C A\nfails any\nfails any\n",
+    "protocol sendet\np0: S1 C R1 S2 R\np1: R0 S0 C S2\np2: S0 C R R\n" FAILS,
     "protocol hydee\nreports tree 2\nclusters 0,3 1 2 4\np0: S3 C R1 S4\np1: S0 R4\np2: R4 C\np3: R0 C\np4: R0 S1 C S2\n" FAILS};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -205,6 +205,11 @@ static inline void play_send(struct world *w, uint32_t who, uint8_t what)
     e.u.send.ctx = to / WORLD_RANKS % 2;
     e.u.send.length = what;
     e.u.send.digest = choose(&w->c);
+    if (w->protocol->traits & HARK_TRAIT_GROUPS && to & 0x80) {
+        e.u.send.to = HARK_GROUP;
+        e.u.send.peer = e.u.send.ctx = (uint16_t)(1 + to % 2);
+        if (to & 0x40) who = 0; /* the root */
+    }
     uint32_t times = what < 0xf8 ? 1 : choose(&w->c) & 0x80 ? 130 : 20; /* then on so many contexts */
     for (; times > 0 && !w->stop; times--, e.u.send.ctx++) world_step(w, who, &e);
 }
@@ -261,6 +266,10 @@ static inline void play_legal(struct world *w, uint32_t who, uint8_t what)
         else e.type = HARK_MISS, world_step(w, who, &e);
         break;
     default:
+        if (w->combines) {
+            world_combined(w, choose(c) % w->combines);
+            break;
+        }
         e.type = choose(c) & 1 ? HARK_IDLE : HARK_QUIET;
         e.u.idle.stable = choose(c) & 1;
         world_step(w, who, &e);

@@ -14,7 +14,7 @@
 
 enum {
     WORLD_RANKS = 3, WORLD_WHO = WORLD_RANKS + 1, /* the recovery process is the last */
-    WORLD_FRAMES = 64, WORLD_IMAGES = 4, WORLD_FACTS = 8,
+    WORLD_FRAMES = 64, WORLD_IMAGES = 4, WORLD_FACTS = 8, WORLD_COMBINED = 4,
     WORLD_BLOCK_MOST = 1 << 20, /* bytes that a core gets at most */
     WORLD_BATCHES = 2000,       /* of one step at most */
     WORLD_SPARE = 8
@@ -43,6 +43,11 @@ struct world_fact {
     uint64_t id;
 };
 
+struct world_combined { /* what a COMBINE asked for, until it is told */
+    uint32_t who;
+    struct hark_name name;
+};
+
 struct world {
     struct choices c;
     const struct hark_protocol *protocol;
@@ -52,7 +57,8 @@ struct world {
     struct world_frame flight[WORLD_FRAMES], up[WORLD_FRAMES];
     struct world_image image[WORLD_IMAGES];
     struct world_fact fact[WORLD_FACTS];
-    uint32_t flights, ups, images, facts;
+    struct world_combined combined[WORLD_COMBINED];
+    uint32_t flights, ups, images, facts, combines;
     uint32_t re, inc[WORLD_WHO];
     bool down[WORLD_RANKS];
     uint64_t decided[WORLD_RANKS];
@@ -270,6 +276,11 @@ static inline void world_perform(struct world *w, uint32_t who, const struct har
             if (w->facts == WORLD_FACTS) memmove(w->fact, w->fact + 1, sizeof w->fact[0] * --w->facts);
             w->fact[w->facts++] = f;
             break;
+        case HARK_COMBINE:
+            if (x->u.into != 2) break;
+            if (w->combines == WORLD_COMBINED) finding("%s: combines more than there are groups", w->protocol->name);
+            w->combined[w->combines++] = (struct world_combined){who, x->name};
+            break;
         case HARK_ROLLBACK: w->core[who].gone = true; break;
         default: break;
         }
@@ -325,6 +336,8 @@ static inline uint32_t world_leader(const struct world *w, uint32_t who)
 
 static inline void world_new(struct world *w, uint32_t who)
 {
+    for (uint32_t i = w->combines; i-- > 0;)
+        if (w->combined[i].who == who) w->combined[i] = w->combined[--w->combines];
     struct hark_config config = world_config(w, who);
     const struct hark_protocol *protocol = who < WORLD_RANKS ? w->protocol : hark_protocol_named("recovery");
     if (!world_core_new(&w->core[who], protocol, &config)) finding("%s: can not begin", protocol->name);
@@ -381,6 +394,16 @@ static inline void world_stored(struct world *w, uint32_t i, bool ok)
     world_step(w, f.who, &e);
 }
 
+/* What a COMBINE asked for is there. */
+static inline void world_combined(struct world *w, uint32_t i)
+{
+    struct hark_event e = {.type = HARK_COMBINED};
+    uint32_t who = w->combined[i].who;
+    e.u.combined.name = w->combined[i].name;
+    w->combined[i] = w->combined[--w->combines];
+    if (world_step(w, who, &e) == HARK_EINVAL) finding("%s: does not know what it asked for", w->protocol->name);
+}
+
 /* ---- the whole ---------------------------------------------------------------------------------------------------------- */
 
 /* A job by two choices: protocol with its options, clusters. */
@@ -390,11 +413,18 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
         const char *name;
         uint32_t copies, flags;
     } kind[] = {{"none", 0, 0}, {"coordinated", 0, 0}, {"hydee", 0, HARK_DIGEST}, {"hydee", 0, HARK_EXACT_GATE | HARK_DIGEST},
-        {"scmel", 1, 0}, {"scmel", 2, 0}, {"hydee", 0, 0}, {"team", 1, 0}, {"team", 1, HARK_TEAM_LOST}};
-    which = (uint8_t)(which % HARK_COUNT(kind));
+        {"scmel", 1, 0}, {"scmel", 2, 0}, {"hydee", 0, 0}, {"team", 1, 0}, {"team", 1, HARK_TEAM_LOST}, {"camel", 1, 0}, {"sendet", 0, 0}};
+    static const uint32_t member[] = {0, 1, 2}, above[] = {0, 0, 1};
+    static const struct hark_tree tree[] = {{1, 0, 0, member, above, 3}, {2, 1, 0, member, above, 3}};
+    const bool late = (which & 0xe0) == 0xc0; /* those that came when inputs were kept already */
+    which = (uint8_t)(late ? HARK_COUNT(kind) - 2 + which % 2 : which % (HARK_COUNT(kind) - 2));
     w->protocol = hark_protocol_named(kind[which].name);
     w->config = (struct hark_config){.ranks = WORLD_RANKS, .generations = 1 + (how >> 4) % 2, .copies = kind[which].copies,
         .flags = kind[which].flags};
+    if (w->protocol->traits & HARK_TRAIT_GROUPS) {
+        w->config.trees = tree;
+        w->config.tree_count = 2;
+    }
     if (w->protocol->kind == HARK_KIND_HYDEE && kind[which].flags == 0 && how & 0x80) w->config.fan = 2;
     if (w->protocol->rolls == HARK_ROLLS_GROUP && how % 3) { /* {0,1},{2} or {0},{1,2}; else all alone */
         w->config.group_count = 1;
