@@ -229,6 +229,8 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     struct hark_bytes image = event->u.restarted.image;
     if (event->u.restarted.checkpoint && image.length >= 36 && image.at && hark_get32(image.at + 32) != k)
         return HARK_EIMAGE; /* k is the field behind those of hark_ends */
+    for (uint32_t i = 0; i < s->casts.count; i++)
+        if (((const struct hark_scmel_cast *)hark_row(p, &s->casts, i))->made) return HARK_ESTATE; /* see hark_restart_used */
     int status = hark_scmel_earlier(s, teams ? event->u.restarted.kept : (struct hark_bytes){NULL, 0}, &kept, &earlier);
     if (status < 0) return status;
     status = hark_restart_take(p, &hark_scmel_shape, &s->ends, &s->wave, event);
