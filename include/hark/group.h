@@ -21,6 +21,17 @@ HARK_FN int hark_tree_kary(const uint32_t *member, uint32_t count, uint32_t root
 
 #if HARK_BODIES
 
+/* Is it a tree: of ranks that there are, in which only the root is its own parent? Cycles are not looked for. */
+static inline bool hark_tree_valid(const struct hark_tree *t, uint32_t ranks)
+{
+    if (t->ctx == 0 || t->count == 0) return false;
+    for (uint32_t m = 0; m < t->count; m++) {
+        if (t->member[m] >= ranks || t->parent[m] >= ranks) return false;
+        if ((t->member[m] == t->root) != (t->parent[m] == t->member[m])) return false;
+    }
+    return true;
+}
+
 /* Where the root is; count if it is not. */
 static inline uint32_t hark_tree_root(const uint32_t *member, uint32_t count, uint32_t root)
 {

@@ -267,7 +267,7 @@ struct hark_config {
     uint32_t generations;           /* checkpoints kept, 1 .. 8; 0 stands for 2 */
     uint32_t copies;                /* scmel, team: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
     uint32_t flags;
-    const struct hark_tree *trees; /* camel: the groups, by ctx ascending, the same everywhere; read by init only */
+    const struct hark_tree *trees; /* camel, hydee: the groups, by ctx ascending, the same everywhere; read by init only */
     uint32_t tree_count;
     uint64_t epoch;                 /* sendet: the first epoch; 0 stands for 1 */
     uint32_t fan; /* hydee: reports go up a tree in which so many stand below each, 2 .. ; 0: all to the recovery process. Not
@@ -296,7 +296,8 @@ struct hark_shape;
 /* What else a protocol wants or can. */
 enum {
     HARK_TRAIT_KEEPS = 1, /* who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
-    HARK_TRAIT_GROUPS = 2 /* sends to groups */
+    HARK_TRAIT_GROUPS = 2, /* sends to groups, if it is given trees */
+    HARK_TRAIT_REDUCES = 4 /* and reduces along them */
 };
 /* Who goes back when a process fails. LINE: it alone, each process being a group of its own, and then whom the recovery
  * process names (HARK_FACT_BACK); and when another one fails before recovery is over, all of D again. */

@@ -13,7 +13,8 @@
  *   III.E     Garbage collection           hark_hydee_gc, hark_hydee_trim                      hydee_log.h
  *
  * Read on in this order: the state below, hydee_channel.h, Algorithm 1 below, hydee_log.h, hydee_failure.h,
- * hydee_pump.h, the door at the end of this file. Extensions: the exact gate (E24), past.h; reports by a tree, hydee_tree.h.
+ * hydee_pump.h, the door at the end of this file. Extensions: the exact gate (E24), past.h; reports by a tree, hydee_tree.h;
+ * multicasts, hydee_cast.h.
  *
  * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel, not
  * by Date (E5); positions are exchanged in both directions on every channel with an end in D (E2, E4, E9);
@@ -23,6 +24,7 @@
 #ifndef HARK_HYDEE_H
 #define HARK_HYDEE_H
 
+#include "group.h"
 #include "member.h"
 #include "past.h"
 #include "recovery.h"
@@ -35,12 +37,14 @@ extern "C" {
 #define HARK_HYDEE_HEADER 48u  /* of an application message: the common part, phase u64, digest u64; with the
                                 * exact gate, what past.h writes follows */
 #define HARK_HYDEE_CTX_MAX 120 /* contexts that one pair of processes may use */
+#define HARK_HYDEE_DIRECT UINT32_MAX /* in place of the epoch: a multicast that the tree does not carry */
 
 enum {
     HARK_HYDEE_NOTIFY = HARK_OWN_FLAGS,           /* a NOTIFY for this channel is due */
     HARK_HYDEE_ORPH_DUE = HARK_OWN_FLAGS << 1,    /* ORPH for this channel is to be sent */
     HARK_HYDEE_ORPH_WAIT = HARK_OWN_FLAGS << 2,   /* ORPH for this channel is to come */
-    HARK_HYDEE_GC = HARK_OWN_FLAGS << 3           /* a GC notice for this channel is due */
+    HARK_HYDEE_GC = HARK_OWN_FLAGS << 3,          /* a GC notice for this channel is due */
+    HARK_HYDEE_CAST = HARK_OWN_FLAGS << 4         /* from the root of a group to a member */
 };
 enum { HARK_HYDEE_POS_DUE = 1, HARK_HYDEE_POS_SENT = 2, HARK_HYDEE_POS_GOT = 4 };
 
@@ -82,6 +86,17 @@ struct hark_hydee_below { /* a process that stands below me in the tree of repor
     uint64_t phase;   /* the highest of its UP; 0: none came */
 };
 
+struct hark_hydee_cast { /* a group that I belong to: hydee_cast.h */
+    uint32_t ctx, root;
+    uint32_t logged, pad; /* 1: some member is in another cluster */
+    uint64_t sent, first; /* msgLog is first .. sent, at the root */
+};
+
+struct hark_hydee_branch { /* of a group whom I send to: at the root all members, else my children */
+    uint32_t ctx, rank, child;
+    uint32_t mates; /* 1: all on the way there from the root are of my cluster, and so is the root */
+};
+
 struct hark_hydee_tree { /* of reports: hydee_tree.h */
     uint32_t fan;        /* how many stand below each; 0: no tree */
     uint32_t stale;      /* scratch: mine is to be computed */
@@ -113,6 +128,11 @@ struct hark_hydee {
     struct hark_table positions; /* ckptNo: of each kept image */
     struct hark_past past; /* exact gate */
     struct hark_hydee_tree tree;
+    struct hark_table casts, branches;
+    /* Scratch: the multicast that this step posts, to which branch next; the one that it passes on. */
+    uint32_t cast, cast_next, pass, pass_next, passes_far, pad2;
+    uint64_t cast_length, cast_digest, passes_phase, passes_digest;
+    struct hark_head passes;
 };
 
 #define HARK_HF(m, s) HARK_FIELD(struct hark_hydee, m, s)
@@ -137,6 +157,12 @@ static const struct hark_field hark_hydee_position_fields[] = {HARK_FIELD(struct
     HARK_FIELD(struct hark_hydee_position, sent, "sent"), HARK_FIELD(struct hark_hydee_position, recv, "recv")};
 static const struct hark_field hark_hydee_below_fields[] = {HARK_FIELD(struct hark_hydee_below, rank, "j"),
     HARK_FIELD(struct hark_hydee_below, drained, "DRAINED"), HARK_FIELD(struct hark_hydee_below, phase, "UP")};
+#define HARK_HG(m, s) HARK_FIELD(struct hark_hydee_cast, m, s)
+#define HARK_HB(m, s) HARK_FIELD(struct hark_hydee_branch, m, s)
+static const struct hark_field hark_hydee_cast_fields[] = {HARK_HG(ctx, "group"), HARK_HG(root, "rootMap"), HARK_HG(logged, ""),
+    HARK_HG(sent, "ssn"), HARK_HG(first, "msgLog")};
+static const struct hark_field hark_hydee_branch_fields[] = {
+    HARK_HB(ctx, "group"), HARK_HB(rank, "j"), HARK_HB(child, "childrenMap"), HARK_HB(mates, "")};
 static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_hydee),
     HARK_WAVE_TABLES(struct hark_hydee),
     {"pairs", "", (uint16_t)offsetof(struct hark_hydee, pairs), sizeof(struct hark_hydee_pair), 2,
@@ -145,11 +171,13 @@ static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_
         hark_hydee_position_fields},
     HARK_PAST_TABLES(struct hark_hydee),
     {"below", "", (uint16_t)offsetof(struct hark_hydee, tree.below), sizeof(struct hark_hydee_below), 3, hark_hydee_below_fields},
+    {"groups", "", (uint16_t)offsetof(struct hark_hydee, casts), sizeof(struct hark_hydee_cast), 5, hark_hydee_cast_fields},
+    {"branches", "", (uint16_t)offsetof(struct hark_hydee, branches), sizeof(struct hark_hydee_branch), 4, hark_hydee_branch_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_hydee, ends.channels), sizeof(struct hark_hydee_channel),
         HARK_COUNT(hark_hydee_channel_fields), hark_hydee_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_hydee, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_hydee_accept(struct hark *p);
-static const struct hark_shape hark_hydee_shape = {"hydee", 3, HARK_COUNT(hark_hydee_fields),
+static const struct hark_shape hark_hydee_shape = {"hydee", 4, HARK_COUNT(hark_hydee_fields),
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
     offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_hydee_accept};
 
@@ -163,6 +191,10 @@ HARK_FN const char *hark_hydee_unrest(const struct hark *p);
 
 #include "hydee_channel.h"
 #include "hydee_tree.h"
+#if HARK_BODIES
+HARK_COLD int hark_hydee_multicast(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx);
+static inline void hark_hydee_pass_on(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b);
+#endif
 
 #if HARK_BODIES
 
@@ -199,7 +231,8 @@ HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event 
     struct hark *p = &s->head;
     bool exact = (flags & HARK_EXACT_GATE) != 0;
     uint32_t peer = event->u.send.peer;
-    if (event->u.send.to != HARK_PROCESS || peer >= s->ends.ranks) return HARK_EINVAL;
+    if (event->u.send.to != HARK_PROCESS) return hark_hydee_multicast(s, event, fx);
+    if (peer >= s->ends.ranks) return HARK_EINVAL;
     if (s->wave.at) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
     int status = hark_hydee_reserve(s, 1, exact ? 3 + hark_past_post_needs(&s->past) : 2);
     if (status >= 0 && exact) status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
@@ -267,6 +300,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     c->recv_digest = hark_get64(b + 8);
     hark_wave_arrived(&s->wave, &c->channel, fx);
     hark_offer_gap(&c->channel, fx);
+    if (s->casts.count && h->ctx) hark_hydee_pass_on(s, h, b);
     return HARK_OK;
 }
 
@@ -303,6 +337,7 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
 
 #endif /* HARK_BODIES */
 
+#include "hydee_cast.h"
 #include "hydee_log.h"
 #include "hydee_image.h"
 #include "hydee_failure.h"
@@ -315,7 +350,11 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *c)
 {
     if (c->fan == 1 || (c->fan && c->flags & HARK_EXACT_GATE)) return 0;
-    return hark_member_size(c, sizeof(struct hark_hydee), 4096);
+    uint64_t groups = 0;
+    for (uint32_t i = 0; i < c->tree_count; i++)
+        groups += sizeof(struct hark_hydee_cast) + (uint64_t)c->trees[i].count *
+                  (sizeof(struct hark_hydee_branch) + sizeof(struct hark_hydee_channel));
+    return hark_member_size(c, sizeof(struct hark_hydee) + 2 * groups, 4096);
 }
 
 HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
@@ -331,7 +370,7 @@ HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_co
     s->past.blind = HARK_INFINITY;
     s->phase = 1;
     s->rel = HARK_INFINITY;
-    return HARK_OK;
+    return c->tree_count && s->flags & HARK_EXACT_GATE ? HARK_EINVAL : hark_hydee_groups(s, c);
 }
 
 HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
@@ -428,10 +467,20 @@ HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark
     for (uint64_t channel = *cursor >> 40; !(*cursor >> 63) && channel < s->ends.channels.count; channel++) {
         const struct hark_hydee_channel *c =
             (const struct hark_hydee_channel *)hark_row_of(p, &s->ends.channels, (uint32_t)channel);
-        if (!hark_hydee_inter(c) || c->first > c->channel.sent) continue;
+        if (!hark_hydee_inter(c) || c->first > c->channel.sent || c->channel.flags & HARK_HYDEE_CAST) continue;
         run->name = hark_name_of(HARK_OUT, &c->channel, c->first);
         run->last = c->channel.sent;
         *cursor = (channel + 1) << 40;
+        return 1;
+    }
+    const uint64_t channels = s->ends.channels.count;
+    if (!(*cursor >> 63) && *cursor >> 40 < channels) *cursor = channels << 40;
+    for (uint64_t i = *cursor >> 40; !(*cursor >> 63) && i - channels < s->casts.count; i++) {
+        const struct hark_hydee_cast *g = (const struct hark_hydee_cast *)hark_row_of(p, &s->casts, (uint32_t)(i - channels));
+        *cursor = (i + 1) << 40;
+        if (!g->logged || g->first > g->sent) continue;
+        run->name = (struct hark_name){g->ctx, (uint16_t)g->ctx, HARK_OUT, HARK_GROUP, g->first};
+        run->last = g->sent;
         return 1;
     }
     if (!(*cursor >> 63)) *cursor = UINT64_C(1) << 63;

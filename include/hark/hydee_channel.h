@@ -80,6 +80,13 @@ static inline bool hark_hydee_answered(struct hark_hydee *s)
     return true;
 }
 
+/* What is sent on a channel: of multicasts there is one for all of them. */
+static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *c, uint64_t ssn)
+{
+    if (!(c->channel.flags & HARK_HYDEE_CAST)) return hark_name_of(HARK_OUT, &c->channel, ssn);
+    return (struct hark_name){c->channel.ctx, c->channel.ctx, HARK_OUT, HARK_GROUP, ssn};
+}
+
 /* ---- headers and digests ------------------------------------------------------------------------------------------ */
 
 /* The header of message ssn, `length` bytes; of the exact gate's part it writes nothing. */
@@ -88,11 +95,11 @@ static inline struct hark_effect *hark_hydee_transmit_as(struct hark_hydee *s, c
 {
     uint8_t *b;
     struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
-        c->channel.inc, s->ends.re, ssn};
+        c->channel.inc, c->channel.flags & HARK_HYDEE_CAST && s->recovering ? HARK_HYDEE_DIRECT : s->ends.re, ssn};
     struct hark_effect *x = hark_emit_frame(fx, &h, length, &b);
     hark_put64(b, phase);
     hark_put64(b + 8, digest);
-    x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
+    x->name = hark_hydee_name(c, ssn);
     x->u.phase = phase;
     return x;
 }

@@ -24,7 +24,7 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
     s->recovering = 1;
     s->rel = 0;
     hark_past_close(p, &s->past);
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) hark_hydee_at(s, i)->channel.flags &= HARK_INTRA;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) hark_hydee_at(s, i)->channel.flags &= HARK_INTRA | HARK_HYDEE_CAST;
     return HARK_OK;
 }
 
@@ -56,7 +56,8 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
         c->theirs = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an orphan */
         c->orph_in = c->orph_out = 0;
         hark_queue_clear(p, &s->pool, &c->recorded);
-        if (mine || hark_is_down(p, e, c->channel.peer))
+        bool cast = (c->channel.flags & HARK_HYDEE_CAST) != 0; /* who died may have had it to pass on */
+        if (mine || cast || hark_is_down(p, e, c->channel.peer))
             hark_hydee_pair(s, c->channel.peer)->flags = HARK_HYDEE_POS_DUE;
     }
     return HARK_OK;
@@ -120,9 +121,10 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
 {
     struct hark *p = &s->head;
     struct hark_hydee_channel *c = (struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->ends, h->src, h->ctx);
-    if (c == NULL || !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (!(hark_hydee_pair(s, h->src)->flags & HARK_HYDEE_POS_GOT) || hark_get32(b) >> 16 != c->orph_in)
-        return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS, or another fragment */
+    if (c && !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
+    if (!(hark_hydee_pair(s, h->src)->flags & HARK_HYDEE_POS_GOT)) return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS */
+    if (c == NULL) return hark_fate(fx, HARK_DISCARD);
+    if (hark_get32(b) >> 16 != c->orph_in) return hark_fate(fx, HARK_HOLD); /* or another fragment */
     for (uint32_t at = 8; at < length; at += 24) {
         uint64_t first = hark_get64(b + at), last = hark_get64(b + at + 8), phase = hark_get64(b + at + 16);
         if (first == 0 || first > last) continue;

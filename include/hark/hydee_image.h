@@ -37,9 +37,20 @@ HARK_FN bool hark_hydee_accept(struct hark *p)
     if (s->plain != (s->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER)) return false;
     if (s->tree.fan == 1 || !hark_rows_ascend(p, &s->tree.below, s->ends.ranks)) return false;
     if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_past_ok(p, &s->pool, &s->past, s->ends.ranks)) return false;
+    for (uint32_t i = 0; i < s->casts.count; i++) {
+        const struct hark_hydee_cast *g = (const struct hark_hydee_cast *)hark_row(p, &s->casts, i);
+        if (g->root >= s->ends.ranks || g->first == 0 || g->first > g->sent + 1) return false;
+    }
+    for (uint32_t i = 0; i < s->branches.count; i++) {
+        const struct hark_hydee_branch *b = hark_hydee_branch(s, i);
+        const struct hark_hydee_cast *g = b->ctx <= UINT16_MAX ? hark_hydee_cast(s, (uint16_t)b->ctx) : NULL;
+        if (b->rank >= s->ends.ranks || g == NULL) return false;
+        if (g->root == s->ends.me && hark_hydee_find(s, b->rank, (uint16_t)b->ctx) == NULL) return false;
+    }
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_channel_ok(c)) return false;
+        if (c->channel.flags & HARK_HYDEE_CAST && hark_hydee_cast(s, c->channel.ctx) == NULL) return false;
         if (i >= HARK_HYDEE_CTX_MAX && hark_hydee_at(s, i - HARK_HYDEE_CTX_MAX)->channel.peer == c->channel.peer) return false;
     }
     return true;

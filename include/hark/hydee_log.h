@@ -86,7 +86,8 @@ static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *
     for (; c->first <= recv && c->digests.count; c->first++) hark_queue_pop(&s->head, &s->pool, &c->digests);
     c->first = recv + 1;
     if (s->flags & HARK_EXACT_GATE) hark_past_trim(&s->head, &s->pool, &s->past, hark_hydee_oldest(s));
-    hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, recv);
+    if (c->channel.flags & HARK_HYDEE_CAST) hark_hydee_cast_trim(s, c->channel.ctx, fx);
+    else hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, recv);
     return HARK_OK;
 }
 #endif /* HARK_BODIES */

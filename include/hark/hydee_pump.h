@@ -221,7 +221,9 @@ static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effe
 HARK_COLD int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (s->busy) {
-        int status = hark_hydee_pump_tell(s, fx);
+        int status = hark_hydee_pump_cast(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_pass(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_tell(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_pos(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_orph(s, fx);
         if (status == HARK_OK) status = s->tree.fan ? hark_hydee_pump_up(s, fx) : hark_hydee_pump_report(s, fx);

@@ -444,7 +444,7 @@ static bool reduced_otherwise(struct lab *lab, const struct job *job)
 {
     uint32_t root = 0;
     while (root < lab->ranks && lab->scenario->parent[root] != -1) root++;
-    for (uint32_t n = 1; lab->history && lab->groups && root < lab->ranks && n <= lab->most_ssn; n++) {
+    for (uint32_t n = 1; lab->history && lab->reduces && root < lab->ranks && n <= lab->most_ssn; n++) {
         uint64_t heard = app_heard(lab, job->at[root], lab->ranks + 1, n), all = heard ? reduced(lab, job, root, n) : 0;
         if (heard && all && heard != all) return true;
     }
@@ -486,7 +486,7 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
         if (frame_source(lab, f) <= lab->ranks &&
             said_otherwise(lab, job, frame_src(lab, f), step.who, frame_source(lab, f) == lab->ranks)) return VIOLATED_SAID;
     }
-    if ((out.taken || out.sent_to) && lab->groups && reduced_otherwise(lab, job)) return VIOLATED_SAID;
+    if ((out.taken || out.sent_to) && lab->reduces && reduced_otherwise(lab, job)) return VIOLATED_SAID;
     for (uint32_t i = 0; out.sent_to && i < lab->ranks; i++)
         if ((out.sent_to == lab->ranks + 1 || out.sent_to == i + 1) && said_otherwise(lab, job, step.who, i, out.sent_to == lab->ranks + 1))
             return VIOLATED_SAID;

@@ -56,7 +56,7 @@ static void add_tree(const struct lab *lab, struct hark_config *c)
     both[1].ctx = CTX_REDUCE;
     both[1].reduces = 1;
     c->trees = both;
-    c->tree_count = 2;
+    c->tree_count = 1 + lab->reduces;
 }
 
 void core_new(struct lab *lab, uint32_t who)

@@ -59,7 +59,7 @@ static void take(struct maker *m, uint32_t who)
 /* ---- collectives ---------------------------------------------------------------------------------------------------- */
 
 /* A tree with its root at any of them; the last may be outside. */
-static void plant(struct maker *m)
+static void plant(struct maker *m, bool reduces)
 {
     struct hark_scenario *s = m->s;
     const uint32_t root = below(m, s->ranks), outside = s->ranks > 2 && below(m, 3) == 0;
@@ -69,8 +69,8 @@ static void plant(struct maker *m)
         const bool out = i > 0 && i + outside == s->ranks;
         s->parent[rank] = (int8_t)(i == 0 ? -1 : out ? -2 : (int)((root + below(m, i)) % s->ranks));
     }
-    m->casts = below(m, COLLECTIVES + 1);
-    m->reductions = m->casts ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
+    m->casts = reduces ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
+    m->reductions = !reduces ? 0 : m->casts ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
 }
 
 /* How many multicasts the root has made, and to how many reductions all have contributed. */
@@ -123,15 +123,16 @@ static void fail(struct maker *m)
     }
 }
 
-void hark_scenario_random(struct hark_scenario *s, uint64_t seed, bool groups)
+void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t traits)
 {
+    const bool groups = traits & HARK_TRAIT_GROUPS, reduces = traits & HARK_TRAIT_REDUCES;
     struct maker m = {.s = s, .state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1};
     memset(s, 0, sizeof *s);
     snprintf(s->name, sizeof s->name, "random-%llu", (unsigned long long)seed);
     s->ranks = 2 + below(&m, 3);
     uint32_t messages = 3 + below(&m, MESSAGES - 3), points = below(&m, 3), clusters = 1 + below(&m, s->ranks);
     for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)(i * clusters / s->ranks);
-    if (groups) plant(&m);
+    if (groups) plant(&m, reduces);
     for (uint32_t event = 0, done = 0; event < EVENTS; event++) {
         uint32_t who = below(&m, s->ranks);
         if (below(&m, 14) == 0) add(&m, who, HARK_OP_OUTPUT, -1);
@@ -157,7 +158,7 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, bool groups)
     s->fifo = below(&m, 3) == 0;
     s->copies = (uint8_t)(1 + below(&m, 3));
     if (s->copies >= s->ranks) s->copies = (uint8_t)(s->ranks - 1);
-    if (groups) s->copies = 1;
+    if (reduces) s->copies = 1;
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
 }

@@ -191,7 +191,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.group = group;
     }
-    P.groups = !recovery && (P.protocol->traits & HARK_TRAIT_GROUPS);
+    P.groups = !recovery && (P.protocol->traits & HARK_TRAIT_REDUCES);
     if (P.groups) members = make_trees(tree, &c.core);
     opened = hark_transport_named(P.setup.transport);
     if (opened == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);

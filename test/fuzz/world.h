@@ -421,7 +421,7 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
     w->protocol = hark_protocol_named(kind[which].name);
     w->config = (struct hark_config){.ranks = WORLD_RANKS, .generations = 1 + (how >> 4) % 2, .copies = kind[which].copies,
         .flags = kind[which].flags};
-    if (w->protocol->traits & HARK_TRAIT_GROUPS) {
+    if (w->protocol->traits & HARK_TRAIT_REDUCES) {
         w->config.trees = tree;
         w->config.tree_count = 2;
     }

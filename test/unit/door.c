@@ -86,7 +86,7 @@ static void taken(const struct hark_config *c, bool ok)
 /* Copies as many as others have; camel is content with one. */
 static void taken_copies(const struct hark_config *c)
 {
-    int expected = protocol->traits & HARK_TRAIT_GROUPS ? HARK_EINVAL : HARK_OK;
+    int expected = protocol->traits & HARK_TRAIT_REDUCES ? HARK_EINVAL : HARK_OK;
     assert_int_equal(protocol->init(core, BLOCK, c), expected);
 }
 
