@@ -82,6 +82,7 @@ void hark_cli_run_help(void)
           "  --json FILE             write the figures\n"
           "  --write-matrix FILE     write what processes sent to each other, for `hark partition` and `hark sim`\n"
           "  --exact-gate            hydee: recovery waits by exact dependencies, for programs whose receives vary\n"
+          "  --camel                 hydee: a broadcast is logged once, by rank 0, and passed on along a tree\n"
           "  --report-tree K         hydee: reports go up a tree with K processes, 2 to 1024, below each\n"
           "  --team-lost             team: a whole team may be lost at once, not only one process of it\n"
           "  --no-digest             do not compare what is sent again with what was sent\n"
@@ -224,14 +225,14 @@ static int chaos(struct arguments *a, const char *text)
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
 enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, OPTION, KILL, CHAOS, TRACE, JSON, MATRIX,
-    EXACT_GATE, REPORT_TREE, TEAM_LOST, NO_DIGEST, VERBOSE };
+    EXACT_GATE, CAMEL, REPORT_TREE, TEAM_LOST, NO_DIGEST, VERBOSE };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
     {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
     {"resume", 0, NULL, RESUME}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
     {"copies", 1, NULL, COPIES}, {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
     {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
-    {"exact-gate", 0, NULL, EXACT_GATE}, {"report-tree", 1, NULL, REPORT_TREE},
+    {"exact-gate", 0, NULL, EXACT_GATE}, {"camel", 0, NULL, CAMEL}, {"report-tree", 1, NULL, REPORT_TREE},
     {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
@@ -256,6 +257,7 @@ static int option(struct arguments *a, int c, const char *word)
     case JSON: a->o.json = optarg; return 0;
     case MATRIX: a->advice.matrix = optarg; return 0;
     case EXACT_GATE: a->o.exact_gate = true; return 0;
+    case CAMEL: a->o.camel = true; return 0;
     case REPORT_TREE: return report_tree(a, optarg);
     case TEAM_LOST: a->o.team_lost = true; return 0;
     case NO_DIGEST: a->o.digest = false; return 0;
@@ -455,6 +457,9 @@ static int complete(struct arguments *a)
     if (a->o.spill && !a->o.log_limit) return bad("--spill: expected --log-limit SIZE with it");
     if (a->o.exact_gate && a->o.protocol->kind != HARK_KIND_HYDEE)
         return bad("--exact-gate: expected with protocol hydee, found %s", a->o.protocol->name);
+    if (a->o.camel && !(a->o.protocol->traits & HARK_TRAIT_GROUPS))
+        return bad("--camel: expected with protocol hydee, found %s", a->o.protocol->name);
+    if (a->o.camel && a->o.exact_gate) return bad("--camel: expected without --exact-gate");
     if (a->o.report_tree && a->o.protocol->kind != HARK_KIND_HYDEE)
         return bad("--report-tree: expected with protocol hydee, found %s", a->o.protocol->name);
     if (a->o.report_tree && a->o.exact_gate) return bad("--report-tree: expected without --exact-gate");

@@ -42,7 +42,7 @@ static uint32_t source_of(const struct hark_frame *f)
 static bool speaks(struct hark_driver *d, const struct hark_frame *f)
 {
     bool whole = f->header.length >= HARK_WIRE_HEAD;
-    bool passed_on = whole && d->protocol->traits & HARK_TRAIT_GROUPS && is_app(f) && hark_get16(f->header.at + 2) != 0;
+    bool passed_on = whole && d->groups && is_app(f) && hark_get16(f->header.at + 2) != 0;
     if (whole && (passed_on || source_of(f) == f->from)) return true;
     driver_count(&d->figures->refused, 1);
     return false;

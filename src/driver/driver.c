@@ -228,6 +228,7 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     d->store = c->store;
     d->hooks = c->hooks;
     d->digest = c->digest;
+    d->groups = c->core.tree_count > 0;
     d->me = c->core.me;
     d->ranks = c->core.ranks;
     d->log_limit = c->log.limit;

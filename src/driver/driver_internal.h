@@ -66,6 +66,7 @@ struct hark_driver {
     struct hark_driver_figures *figures;
     struct placing *placings;
     bool gone, lends, digest, polling;
+    bool groups; /* messages are passed on */
     bool offer, offer_all; /* OFFER was among the effects of the present step */
     bool later;            /* a STORED that the effects of the present step brought about */
     bool combined;         /* a reduction has been combined, and the core is to hear of it */

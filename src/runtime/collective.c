@@ -123,7 +123,7 @@ static int reduce_to_zero(void *sum, size_t count, enum hark_type type, enum har
     size_t bytes = count * size_of(type);
     int kind = kind_of(type, operation);
     if (P.setup.ranks == 1) return HARK_A_OK;
-    if (!P.groups) return reduce_messages(sum, count, type, operation, tag);
+    if (!P.reduces) return reduce_messages(sum, count, type, operation, tag);
     int status = app_group(sum, bytes, CTX_REDUCTION, kind);
     return status < 0 || P.setup.rank ? status : app_recv(sum, bytes, 0, CTX_REDUCTION, kind, NULL);
 }

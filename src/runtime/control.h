@@ -93,7 +93,7 @@ struct hark_setup {
     uint64_t log_limit;  /* bytes, 0: none */
     uint64_t interval_ms; /* between checkpoints; 0: only when asked; 1: at every call */
     uint64_t mtbf_ms;     /* of the job; not 0: interval_ms is only until the cost of a checkpoint is known */
-    uint32_t copies, generations, digest, exact_gate, team_lost, report_tree;
+    uint32_t copies, generations, digest, exact_gate, team_lost, camel, report_tree;
     uint32_t traffic;     /* 1: the board has rows for who sends how much to whom */
     uint64_t kill_at;    /* SIGKILL myself when I have made that many deliveries since the job began; 0: never */
     uint64_t frame_limit; /* bytes of header and payload; 0: HARK_FRAME_LIMIT */

@@ -30,7 +30,8 @@ struct hark_process {
     uint64_t refused;                       /* of that, what the board has */
     struct hark_store *store;
     const struct hark_protocol *protocol;
-    bool groups; /* it knows groups, and has those below */
+    bool groups; /* it knows groups, and has that of multicasts below */
+    bool reduces; /* and that of reductions */
     struct hark_board *board;
     struct hark_board_slot *slot;
     _Atomic uint64_t *traffic; /* NULL, or bytes to each rank, on the board */

@@ -155,7 +155,7 @@ static int open_transport(struct hark_transport **t, const struct hark_transport
 }
 
 /* Where the protocol knows groups there are two, of all processes, along a binomial tree from rank 0. To be freed. */
-static uint32_t *make_trees(struct hark_tree tree[2], struct hark_config *core)
+static uint32_t *make_trees(struct hark_tree tree[2], struct hark_config *core, bool reduces)
 {
     uint32_t n = core->ranks, *member = malloc(2 * (size_t)n * sizeof *member), *parent = member + n;
     if (member == NULL) hark_process_fatal("%s: no memory for a tree of processes", P.name);
@@ -166,7 +166,7 @@ static uint32_t *make_trees(struct hark_tree tree[2], struct hark_config *core)
     tree[1].ctx = HARK_PROCESS_REDUCTION;
     tree[1].reduces = 1;
     core->trees = tree;
-    core->tree_count = 2;
+    core->tree_count = 1 + reduces;
     return member;
 }
 
@@ -191,8 +191,9 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.group = group;
     }
-    P.groups = !recovery && (P.protocol->traits & HARK_TRAIT_REDUCES);
-    if (P.groups) members = make_trees(tree, &c.core);
+    P.reduces = !recovery && (P.protocol->traits & HARK_TRAIT_REDUCES);
+    P.groups = P.reduces || (!recovery && P.setup.camel);
+    if (P.groups) members = make_trees(tree, &c.core, P.reduces);
     opened = hark_transport_named(P.setup.transport);
     if (opened == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);
     struct hark_transport_ops ops = *opened;

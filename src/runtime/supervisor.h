@@ -33,7 +33,7 @@ struct hark_run_options {
     uint32_t answer_ms;   /* so long a process that lives may take to go back, then it is killed; 0: 2000 */
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
-    bool resume, digest, exact_gate, team_lost, verbose;
+    bool resume, digest, exact_gate, team_lost, camel, verbose;
     bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes of memory at most */
     const struct hark_kill *kill; /* any order */
     uint32_t kills;

@@ -48,6 +48,7 @@ void hark_sup_setup(struct child *c)
         .option = {o->option[0], o->option[1], o->option[2], o->option[3]},
         .digest = o->digest,
         .exact_gate = o->exact_gate,
+        .camel = o->camel,
         .team_lost = o->team_lost,
         .report_tree = o->report_tree,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
