@@ -219,7 +219,10 @@ HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_co
     s->past.blind = HARK_INFINITY;
     s->phase = 1;
     s->rel = HARK_INFINITY;
-    return c->tree_count && s->flags & HARK_EXACT_GATE ? HARK_EINVAL : hark_hydee_groups(s, c);
+    if (c->tree_count && s->flags & HARK_EXACT_GATE) return HARK_EINVAL;
+    status = hark_hydee_groups(s, c);
+    s->groups = s->casts.count;
+    return status;
 }
 
 HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length,

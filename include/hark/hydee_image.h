@@ -9,7 +9,7 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Is the image, if it is one, of a process with the same gate? Without it the numbers are not there. */
+/* Is the image, if it is one, of a process with the same gate and groups? Without the gate the numbers are not there. */
 static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark_event *event)
 {
     struct hark_bytes image = event->u.restarted.image;
@@ -19,7 +19,7 @@ static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark
     (void)hark_read(&r, 8);
     hark_zero(&was, sizeof was);
     hark_unpack_fields(&s->head, NULL, (uint8_t *)&was, hark_hydee_shape.field, hark_hydee_shape.fields, &r);
-    return r.bad || ((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0;
+    return r.bad || (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 && was.groups == s->groups);
 }
 
 static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)

@@ -100,7 +100,7 @@ struct hark_hydee {
     uint64_t report_at;                  /* ... and ssn */
     uint32_t busy; /* 1: the fan-out below has something to look for */
     uint32_t gone; /* 1: rolled back, nothing is legal any more */
-    uint32_t pad;
+    uint32_t groups; /* that I belong to, by the configuration */
     struct hark_pool pool; /* of Logs, RPP and what else the channels remember */
     struct hark_table pairs;
     struct hark_table positions; /* ckptNo: of each kept image */
@@ -117,7 +117,7 @@ struct hark_hydee {
 #define HARK_HC(m, s) HARK_FIELD(struct hark_hydee_channel, m, s)
 static const struct hark_field hark_hydee_fields[] = {HARK_ENDS_FIELDS(struct hark_hydee),
     HARK_WAVE_FIELDS(struct hark_hydee), HARK_HF(phase, "Phase"), HARK_HF(date, "Date"), HARK_HF(rel, "rel"),
-    HARK_HF(recovering, ""), HARK_HF(reported, ""), HARK_HF(drained, ""), HARK_HF(flags, ""), HARK_HF(plain, ""), HARK_HF(gone, ""),
+    HARK_HF(recovering, ""), HARK_HF(reported, ""), HARK_HF(drained, ""), HARK_HF(flags, ""), HARK_HF(plain, ""), HARK_HF(gone, ""), HARK_HF(groups, ""),
     HARK_PAST_FIELDS(struct hark_hydee), HARK_HF(tree.fan, ""), HARK_HF(tree.mine, ""), HARK_HF(tree.said, "")};
 static const struct hark_field hark_hydee_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_hydee_channel),
     HARK_HC(tx, "pend"), HARK_HC(first, "Logs"), HARK_HC(base, "sent"), HARK_HC(orph, "OrphanDate"), HARK_HC(theirs, ""),
