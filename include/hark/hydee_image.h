@@ -37,6 +37,7 @@ HARK_FN bool hark_hydee_accept(struct hark *p)
     if (s->plain != (s->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER)) return false;
     if (s->tree.fan == 1 || !hark_rows_ascend(p, &s->tree.below, s->ends.ranks)) return false;
     if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_past_ok(p, &s->pool, &s->past, s->ends.ranks)) return false;
+    if (s->groups != s->casts.count) return false;
     for (uint32_t i = 0; i < s->casts.count; i++) {
         const struct hark_hydee_cast *g = (const struct hark_hydee_cast *)hark_row(p, &s->casts, i);
         if (g->root >= s->ends.ranks || g->first == 0 || g->first > g->sent + 1) return false;
