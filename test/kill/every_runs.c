@@ -27,7 +27,7 @@ struct outcome *every_outcome;
 static struct {
     const struct program *program;
     char text[4096];
-    unsigned deliveries[2][RANKS]; /* without groups, and with */
+    unsigned deliveries[3][RANKS]; /* by variant.groups */
 } known[PROGRAMS];
 
 /* ---- the command ---------------------------------------------------------------------------------------------- */
@@ -166,10 +166,9 @@ static unsigned hits(const struct run *r)
 }
 
 /* What a program prints under a protocol, checked against known[i].text if there is one; how much a rank delivers. */
-static unsigned undisturbed(size_t i, const char *protocol, int rank)
+static unsigned undisturbed(size_t i, const struct variant *v, int rank)
 {
-    const struct variant v = {.word = {"--protocol", protocol}};
-    struct kase k = {.program = known[i].program, .variant = &v, .transport = "shm"};
+    struct kase k = {.program = known[i].program, .variant = v, .transport = "shm"};
     void *state;
     run_setup(&state);
     struct run *r = state;
@@ -189,12 +188,12 @@ static unsigned undisturbed(size_t i, const char *protocol, int rank)
 
 void every_prepare(const struct program *program, size_t count)
 {
+    static const struct variant by_groups[] = {
+        {.word = {"--protocol", "none"}}, {.word = {"--protocol", "camel"}}, {.word = {"--protocol", "hydee", "--camel"}}};
     for (size_t i = 0; i < count; i++) {
         known[i].program = &program[i];
-        for (int rank = 0; rank < program[i].ranks; rank++) {
-            known[i].deliveries[0][rank] = undisturbed(i, "none", rank);
-            known[i].deliveries[1][rank] = undisturbed(i, "camel", rank);
-        }
+        for (int rank = 0; rank < program[i].ranks; rank++)
+            for (int g = 0; g < 3; g++) known[i].deliveries[g][rank] = undisturbed(i, &by_groups[g], rank);
     }
     unsetenv("HARK_POINT");
 }

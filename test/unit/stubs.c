@@ -141,7 +141,11 @@ static struct hark_driver *open_driver(void)
     char error[256];
     struct hark_driver *d;
     struct hark_driver_config c = {.protocol = &stub, .transport = &plain, .hooks = {.rollback = on_rollback, .combine = on_combine, .handup = on_handup}};
+    static const uint32_t alone = 0;
+    const struct hark_tree tree = {.ctx = CTX, .root = 0, .member = &alone, .parent = &alone, .count = 1};
     c.core.ranks = 8;
+    c.core.trees = &tree; /* so messages are passed on */
+    c.core.tree_count = 1;
     memset(&script, 0, sizeof script);
     script.head.ops = &plain;
     rolled_to = 0;
