@@ -40,7 +40,7 @@ void hark_cli_sim_help(void)
         "the ranks)\n"
         "  --checkpoint-every N  iterations from one checkpoint that is due to the next; 0: none (5)\n"
         "  --generations G       checkpoints kept (2);  --copies K  of a determinant, under causal protocols (1)\n"
-        "  --exact-gate, --digest, --team-lost, --report-tree K   as of hark run\n"
+        "  --exact-gate, --camel, --digest, --team-lost, --report-tree K   as of hark run\n"
         "Failures\n"
         "  --fail RANK@I         RANK dies in iteration I (from 1), behind its computation; again and again\n"
         "  --fail recovery@N     the recovery process dies at its N-th frame\n"
@@ -211,7 +211,7 @@ static int parse(int argc, char **argv, struct arguments *a)
         {"clusters", TEXT, &a->clusters, 0, 0}, {"checkpoint-every", NUMBER, &s->every, 0, 1000000000},
         {"generations", NUMBER, &s->generations, 1, 8}, {"copies", NUMBER, &s->copies, 1, 8},
         {"exact-gate", FLAG, &s->flags, 0, HARK_EXACT_GATE}, {"digest", FLAG, &s->flags, 0, HARK_DIGEST},
-        {"team-lost", FLAG, &s->flags, 0, HARK_TEAM_LOST}, {"report-tree", NUMBER, &s->fan, 2, 1024},
+        {"camel", FLAG, &s->camel, 0, 1}, {"team-lost", FLAG, &s->flags, 0, HARK_TEAM_LOST}, {"report-tree", NUMBER, &s->fan, 2, 1024},
         {"fail", FAIL, NULL, 0, 0}, {"mtbf", TIME, &s->mtbf, 0, 0},
         {"seed", SIZE, &s->seed, 0, UINT64_MAX}, {"latency", TIME, &s->latency, 0, 0},
         {"overhead", TIME, &s->overhead, 0, 0}, {"gap", TIME, &s->gap, 0, 0},
@@ -300,6 +300,9 @@ static int check_failures(const struct arguments *a, uint32_t ranks)
         return bad("--copies: expected 1 with protocol camel, found %u", s->copies);
     if (s->fan && s->protocol->kind != HARK_KIND_HYDEE)
         return bad("--report-tree: expected with protocol hydee, found %s", s->protocol->name);
+    if (s->camel && !(s->protocol->traits & HARK_TRAIT_GROUPS))
+        return bad("--camel: expected with protocol hydee, found %s", s->protocol->name);
+    if (s->camel && s->flags & HARK_EXACT_GATE) return bad("--camel: expected without --exact-gate");
     if (s->fan && s->flags & HARK_EXACT_GATE) return bad("--report-tree: expected without --exact-gate");
     if ((s->fails || s->mtbf) && s->protocol->rolls == 0)
         return bad("%s: protocol %s survives no failure", s->fails ? "--fail" : "--mtbf", s->protocol->name);

@@ -167,7 +167,7 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
     const struct sim_pattern *p = s->pattern;
     uint32_t trees = 0, ranks = 0, n;
     uint16_t ctx;
-    while ((n = p->maker->group(p, who, trees, &ctx, NULL, 0)) != 0) {
+    while ((n = p->maker->group(p, who, trees, &ctx, NULL, 0)) != 0 && (p->reduces || ctx <= p->casts)) { /* those of reductions are last */
         trees++;
         ranks += n;
     }

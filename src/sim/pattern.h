@@ -63,7 +63,8 @@ struct sim_pattern {
     uint8_t *slots;    /* of each tree, how many are taken */
     uint64_t contexts; /* that groups need; 0: one will do */
     uint64_t casts;    /* those up to here are of multicasts, those behind of reductions */
-    bool groups;       /* multicasts and reductions are of groups, not along trees of messages */
+    bool groups;       /* multicasts are of groups, not along trees of messages */
+    bool reduces;      /* and reductions */
 };
 
 struct sim_maker { /* a line for each generator, in pattern.c */

@@ -175,7 +175,7 @@ static void lean_tree(const struct sim_pattern *p, uint64_t cell, uint32_t slot,
         if (above && slots > 1) cast(op, slot, slots, in[0], cell, (uint16_t)(cell + 1), p->bytes);
         return;
     }
-    if (p->groups) {
+    if (!down && p->reduces) {
         bool take = above && slot == 0;
         if ((take || k == 0) && slots > 1) reduce(op, slot, take, in[0], cell, (uint16_t)(p->casts + cell + 1), p->bytes);
         return;
@@ -250,7 +250,7 @@ static void atom_tree(const struct sim_pattern *p, uint32_t slot, uint32_t base,
     bool down = k <= levels;
     if (down && p->groups) {
         if (k == 0 && slots > 1) cast(op, slot, slots, base, base, atom_ctx(p, base), p->bytes);
-    } else if (p->groups) {
+    } else if (!down && p->reduces) {
         bool take = k == 2 * levels + 1 && slot == 0;
         uint16_t ctx = (uint16_t)(atom_ctx(p, base) + ATOM_CASTS);
         if ((take || k == levels + 1) && slots > 1) reduce(op, slot, take, base, base, ctx, p->bytes);

@@ -249,7 +249,8 @@ int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ER
         .ask_in = o->ask,
         .defers = o->protocol->unstable == NULL};
     s->pattern = &s->program;
-    s->program.groups = o->pattern->maker->group && o->protocol->traits & HARK_TRAIT_REDUCES;
+    s->program.reduces = o->pattern->maker->group && o->protocol->traits & HARK_TRAIT_REDUCES;
+    s->program.groups = s->program.reduces || (o->pattern->maker->group && o->camel);
     if (s->program.groups && s->program.contexts > UINT16_MAX)
         sim_fail(s, "%s has at most %u groups, %s has %llu", o->protocol->name, UINT16_MAX, o->pattern->maker->name,
             (unsigned long long)s->program.contexts);
