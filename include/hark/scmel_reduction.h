@@ -71,7 +71,7 @@ static inline const struct hark_scmel_branch *hark_scmel_gave_all(struct hark_sc
         if (!hark_scmel_is_child(g, b)) continue;
         const struct hark_scmel_channel *c =
             (const struct hark_scmel_channel *)(void *)hark_channel_find(&s->head, &s->ends, b->rank, (uint16_t)g->ctx);
-        if (c && c->kept >= n) return b;
+        if (c && c->kept >= n && c->kept - n < c->given) return b;
     }
     return NULL;
 }

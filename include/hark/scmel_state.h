@@ -47,7 +47,8 @@ struct hark_scmel_channel {
     uint64_t carried; /* own loose determinants up to here went out on this channel */
     uint64_t from;    /* the first ssn that arrived from incarnation `accepted` of j */
     uint64_t kept;    /* recv at the oldest image kept, for what j is told; of a reduction: up to here j gave what all gave */
-    uint32_t accepted, pad;
+    uint32_t accepted;
+    uint32_t given;   /* of a reduction: so many up to `kept` */
 };
 
 struct hark_scmel_log { /* detLog of one creator */
@@ -77,7 +78,7 @@ struct hark_scmel_cast { /* a group that I belong to */
     uint32_t reduces, rack; /* a reduction; RACK is due to my children */
     uint64_t made;  /* redNo: own contributions */
     uint64_t done;  /* reductions known to be complete */
-    uint64_t whole; /* msgLog up to here is what all children of the root contributed */
+    uint64_t whole_from, whole; /* msgLog of these is what all children of the root contributed; before them I was quicker (v19) */
     uint64_t agg;   /* the root has that of agg .. done */
     uint64_t combining; /* 0, or the reduction whose COMBINED is awaited */
 };
@@ -134,7 +135,7 @@ static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct ha
     HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(widely, ""), HARK_SF(low, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
 static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_scmel_channel),
     HARK_SC(tx, ""), HARK_SC(first, "msgLog"), HARK_SC(theirs, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
-    HARK_SC(kept, ""), HARK_SC(accepted, "incMap")};
+    HARK_SC(kept, ""), HARK_SC(given, ""), HARK_SC(accepted, "incMap")};
 static const struct hark_field hark_scmel_log_fields[] = {HARK_FIELD(struct hark_scmel_log, rank, "recver"),
     HARK_FIELD(struct hark_scmel_log, acked, ""), HARK_DETS_FIELDS(struct hark_scmel_log, dets, "detLog")};
 static const struct hark_field hark_scmel_pair_fields[] = {HARK_FIELD(struct hark_scmel_pair, rank, "j"),
@@ -146,7 +147,7 @@ static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct
 #define HARK_SB(m, s) HARK_FIELD(struct hark_scmel_branch, m, s)
 static const struct hark_field hark_scmel_cast_fields[] = {HARK_SG(ctx, "group"), HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"),
     HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, ""), HARK_SG(reduces, ""), HARK_SG(rack, ""),
-    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(whole, ""), HARK_SG(agg, ""), HARK_SG(combining, "")};
+    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(whole_from, ""), HARK_SG(whole, ""), HARK_SG(agg, ""), HARK_SG(combining, "")};
 static const struct hark_field hark_scmel_branch_fields[] = {HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
 static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_scmel),
     HARK_WAVE_TABLES(struct hark_scmel),
@@ -165,7 +166,7 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_scmel_accept(struct hark *p);
 static const char *const hark_scmel_frames[] = {"ACK", "SPREAD", "DETS", "READY", "DONE", "TRIM", "RACK"};
-static const struct hark_shape hark_scmel_shape = {"scmel", 2, HARK_COUNT(hark_scmel_fields),
+static const struct hark_shape hark_scmel_shape = {"scmel", 3, HARK_COUNT(hark_scmel_fields),
     HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
     offsetof(struct hark_scmel, pool), hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
 HARK_STATIC_ASSERT(sizeof(struct hark_scmel) % 8 == 0, "tables begin aligned");
