@@ -167,6 +167,7 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
     if (age == HARK_NEWER) return hark_fate(fx, HARK_HOLD);
     int status = hark_scmel_room(s, 1, dets);
     if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.waiting, 1);
+    if (status >= 0 && s->casts.count && h->ctx) status = hark_reserve(&s->head, &hark_scmel_shape, &s->wholes, 1);
     if (status < 0) return status;
     struct hark_scmel_channel *c = hark_scmel_channel(s, h->src, h->ctx);
     if (h->ssn <= c->channel.recv + 1) hark_scmel_absorb_all(s, h, b + 8, dets, false);
@@ -452,6 +453,10 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
     }
     for (uint32_t i = 0; i < s->branches.count; i++)
         if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >= s->ends.ranks) return false;
+    for (uint32_t i = 0; i < s->wholes.count; i++) {
+        const struct hark_scmel_whole *w = hark_scmel_whole_at(s, i);
+        if (w->rank >= s->ends.ranks || w->from == 0 || w->from > w->to) return false;
+    }
     return true;
 }
 #endif /* HARK_BODIES */

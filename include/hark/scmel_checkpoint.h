@@ -75,6 +75,7 @@ HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
             if (first == NULL || *first > x.at) continue;
             *first = x.at + 1;
             g->trim = s->busy = 1;
+            if (first == &g->first) hark_scmel_wholes_before(s, g->ctx, g->first);
         } else if (x.what != HARK_SCMEL_RSN) {
             struct hark_scmel_channel *c =
                 (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->ends, x.peer, x.ctx);

@@ -16,7 +16,7 @@ static inline uint32_t hark_scmel_whole(struct hark_scmel *s, const struct hark_
 {
     if (!(c->channel.flags & HARK_SCMEL_CAST)) return 0;
     const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
-    return g->reduces && g->root != s->ends.me && ssn >= g->whole_from && ssn <= g->whole ? HARK_SCMEL_WHOLE : 0;
+    return g->reduces && g->root != s->ends.me && hark_scmel_is_whole(s, g->ctx, s->ends.me, ssn) ? HARK_SCMEL_WHOLE : 0;
 }
 
 static inline struct hark_scmel_branch *hark_scmel_branch(struct hark_scmel *s, uint32_t i)
@@ -111,15 +111,12 @@ HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_he
     struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
     struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
     if (h->src != g->root) {
-        struct hark_scmel_channel *from = (struct hark_scmel_channel *)(void *)c;
-        if (s->whole_now) from->given = from->kept + 1 == h->ssn ? from->given + 1 : 1;
-        if (s->whole_now) from->kept = h->ssn;
+        if (s->whole_now) hark_scmel_mark_whole(s, h->ctx, h->src, h->ssn);
         hark_emit(fx, HARK_RETAIN)->name = (struct hark_name){h->src, h->ctx, HARK_IN, HARK_PROCESS, h->ssn};
     } else if (h->ssn > g->sent) {
         hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name(h->ctx, h->ssn);
         hark_scmel_skip(s, g, h->ssn);
-        if (g->whole + 1 != h->ssn) g->whole_from = h->ssn;
-        g->whole = h->ssn;
+        hark_scmel_mark_whole(s, h->ctx, s->ends.me, h->ssn);
         g->rack = 1;
         hark_scmel_children_at(s, g, h->ssn, fx);
         if (g->done < h->ssn) g->done = h->ssn;

@@ -68,10 +68,7 @@ static inline const struct hark_scmel_branch *hark_scmel_gave_all(struct hark_sc
 {
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
-        if (!hark_scmel_is_child(g, b)) continue;
-        const struct hark_scmel_channel *c =
-            (const struct hark_scmel_channel *)(void *)hark_channel_find(&s->head, &s->ends, b->rank, (uint16_t)g->ctx);
-        if (c && c->kept >= n && c->kept - n < c->given) return b;
+        if (hark_scmel_is_child(g, b) && hark_scmel_is_whole(s, g->ctx, b->rank, n)) return b;
     }
     return NULL;
 }
@@ -153,6 +150,7 @@ static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_c
     }
     g->done = n;
     g->rack = 1;
+    hark_scmel_wholes_before(s, g->ctx, n + 1);
 }
 
 /* COMBINED: up with it, or it is the result.                                                            Alg. 3 l. 11-20 */

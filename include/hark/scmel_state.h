@@ -46,9 +46,8 @@ struct hark_scmel_channel {
     uint64_t theirs;  /* sent_j[i], as j's DETS says */
     uint64_t carried; /* own loose determinants up to here went out on this channel */
     uint64_t from;    /* the first ssn that arrived from incarnation `accepted` of j */
-    uint64_t kept;    /* recv at the oldest image kept, for what j is told; of a reduction: up to here j gave what all gave */
-    uint32_t accepted;
-    uint32_t given;   /* of a reduction: so many up to `kept` */
+    uint64_t kept;    /* recv at the oldest image kept, for what j is told */
+    uint32_t accepted, pad;
 };
 
 struct hark_scmel_log { /* detLog of one creator */
@@ -78,9 +77,13 @@ struct hark_scmel_cast { /* a group that I belong to */
     uint32_t reduces, rack; /* a reduction; RACK is due to my children */
     uint64_t made;  /* redNo: own contributions */
     uint64_t done;  /* reductions known to be complete */
-    uint64_t whole_from, whole; /* msgLog of these is what all children of the root contributed; before them I was quicker (v19) */
     uint64_t agg;   /* the root has that of agg .. done */
     uint64_t combining; /* 0, or the reduction whose COMBINED is awaited */
+};
+
+struct hark_scmel_whole { /* of a reduction: what `rank` contributed to these is what all children of the root did; my own rank: in msgLog (v19) */
+    uint32_t ctx, rank;
+    uint64_t from, to;
 };
 
 struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children */
@@ -124,7 +127,7 @@ struct hark_scmel {
     struct hark_head passes;  /* scratch: what is passed on */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
-    struct hark_table pairs, positions, owed, logs, casts, branches;
+    struct hark_table pairs, positions, owed, logs, casts, branches, wholes;
 };
 
 #define HARK_SF(m, s) HARK_FIELD(struct hark_scmel, m, s)
@@ -135,7 +138,7 @@ static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct ha
     HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(widely, ""), HARK_SF(low, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
 static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_scmel_channel),
     HARK_SC(tx, ""), HARK_SC(first, "msgLog"), HARK_SC(theirs, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
-    HARK_SC(kept, ""), HARK_SC(given, ""), HARK_SC(accepted, "incMap")};
+    HARK_SC(kept, ""), HARK_SC(accepted, "incMap")};
 static const struct hark_field hark_scmel_log_fields[] = {HARK_FIELD(struct hark_scmel_log, rank, "recver"),
     HARK_FIELD(struct hark_scmel_log, acked, ""), HARK_DETS_FIELDS(struct hark_scmel_log, dets, "detLog")};
 static const struct hark_field hark_scmel_pair_fields[] = {HARK_FIELD(struct hark_scmel_pair, rank, "j"),
@@ -147,8 +150,10 @@ static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct
 #define HARK_SB(m, s) HARK_FIELD(struct hark_scmel_branch, m, s)
 static const struct hark_field hark_scmel_cast_fields[] = {HARK_SG(ctx, "group"), HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"),
     HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, ""), HARK_SG(reduces, ""), HARK_SG(rack, ""),
-    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(whole_from, ""), HARK_SG(whole, ""), HARK_SG(agg, ""), HARK_SG(combining, "")};
+    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(agg, ""), HARK_SG(combining, "")};
 static const struct hark_field hark_scmel_branch_fields[] = {HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
+static const struct hark_field hark_scmel_whole_fields[] = {HARK_FIELD(struct hark_scmel_whole, ctx, "group"),
+    HARK_FIELD(struct hark_scmel_whole, rank, "j"), HARK_FIELD(struct hark_scmel_whole, from, ""), HARK_FIELD(struct hark_scmel_whole, to, "")};
 static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_scmel),
     HARK_WAVE_TABLES(struct hark_scmel),
     {"pairs", "", (uint16_t)offsetof(struct hark_scmel, pairs), sizeof(struct hark_scmel_pair), 3,
@@ -161,12 +166,13 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"groups", "", (uint16_t)offsetof(struct hark_scmel, casts), sizeof(struct hark_scmel_cast), HARK_COUNT(hark_scmel_cast_fields),
         hark_scmel_cast_fields},
     {"branches", "", (uint16_t)offsetof(struct hark_scmel, branches), sizeof(struct hark_scmel_branch), 3, hark_scmel_branch_fields},
+    {"wholes", "", (uint16_t)offsetof(struct hark_scmel, wholes), sizeof(struct hark_scmel_whole), 4, hark_scmel_whole_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_scmel, ends.channels), sizeof(struct hark_scmel_channel),
         HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_scmel_accept(struct hark *p);
 static const char *const hark_scmel_frames[] = {"ACK", "SPREAD", "DETS", "READY", "DONE", "TRIM", "RACK"};
-static const struct hark_shape hark_scmel_shape = {"scmel", 3, HARK_COUNT(hark_scmel_fields),
+static const struct hark_shape hark_scmel_shape = {"scmel", 4, HARK_COUNT(hark_scmel_fields),
     HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
     offsetof(struct hark_scmel, pool), hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
 HARK_STATIC_ASSERT(sizeof(struct hark_scmel) % 8 == 0, "tables begin aligned");
@@ -284,6 +290,42 @@ static inline struct hark_scmel_pair *hark_scmel_pair(struct hark_scmel *s, uint
     x = (struct hark_scmel_pair *)hark_insert(&s->head, &s->pairs, i);
     x->rank = rank;
     return x;
+}
+
+static inline struct hark_scmel_whole *hark_scmel_whole_at(struct hark_scmel *s, uint32_t i)
+{
+    return (struct hark_scmel_whole *)hark_row(&s->head, &s->wholes, i);
+}
+
+/* Is what `rank` contributed to reduction n what all did? */
+static inline bool hark_scmel_is_whole(struct hark_scmel *s, uint32_t ctx, uint32_t rank, uint64_t n)
+{
+    for (uint32_t i = 0; i < s->wholes.count; i++) {
+        const struct hark_scmel_whole *w = hark_scmel_whole_at(s, i);
+        if (w->ctx == ctx && w->rank == rank && w->from <= n && n <= w->to) return true;
+    }
+    return false;
+}
+
+/* It is. Runs, not up to n: between them there may be what `rank` contributed again before it was given that (v19). */
+static inline void hark_scmel_mark_whole(struct hark_scmel *s, uint32_t ctx, uint32_t rank, uint64_t n)
+{
+    struct hark_scmel_whole *w;
+    for (uint32_t i = 0; i < s->wholes.count; i++) {
+        w = hark_scmel_whole_at(s, i);
+        if (w->ctx != ctx || w->rank != rank || w->to + 1 != n) continue;
+        w->to = n;
+        return;
+    }
+    w = (struct hark_scmel_whole *)hark_insert(&s->head, &s->wholes, s->wholes.count);
+    *w = (struct hark_scmel_whole){ctx, rank, n, n};
+}
+
+/* What lies before n is needed no more; at the root it is about its children, else about me. */
+static inline void hark_scmel_wholes_before(struct hark_scmel *s, uint32_t ctx, uint64_t n)
+{
+    for (uint32_t i = s->wholes.count; i-- > 0;)
+        if (hark_scmel_whole_at(s, i)->ctx == ctx && hark_scmel_whole_at(s, i)->to < n) hark_remove(&s->head, &s->wholes, i);
 }
 
 /* Has `rank` gone back and not yet said from where it needs its messages? */
