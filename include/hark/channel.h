@@ -92,14 +92,14 @@ static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_a
 /* ---- who I am, and who rolls back ---------------------------------------------------------------------- */
 
 /* Takes over the members of the cluster from the configuration; `all` when it names none. */
-static inline int hark_group_init(struct hark *p, const struct hark_shape *s, struct hark_ends *e,
+static inline int hark_group_init(struct hark *p, const struct hark_shape *s, struct hark_table *t,
     const struct hark_config *c, bool all)
 {
     uint32_t rows = c->group_count ? c->group_count : 1;
-    int status = hark_reserve(p, s, &e->group, rows);
+    int status = hark_reserve(p, s, t, rows);
     if (status < 0) return status;
     for (uint32_t i = 0; i < rows; i++) {
-        struct hark_range *r = (struct hark_range *)hark_insert(p, &e->group, i);
+        struct hark_range *r = (struct hark_range *)hark_insert(p, t, i);
         if (c->group_count) *r = c->group[i];
         else if (all) r->last = c->ranks - 1;
         else r->first = r->last = c->me;

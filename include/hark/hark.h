@@ -246,8 +246,9 @@ enum {
     HARK_DIGEST = 1,    /* running digests per channel, compared at the last orphan */
     HARK_EXACT_GATE = 2, /* hydee: recovery waits by exact dependencies, for programs whose receives vary (E24);
                           * all processes of a job alike */
-    HARK_TEAM_LOST = 4   /* team: a whole team may be lost at once, so determinants count as stored only where another team
+    HARK_TEAM_LOST = 4,  /* team: a whole team may be lost at once, so determinants count as stored only where another team
                           * holds them (T-a); `copies` is 1 then; all processes of a job alike */
+    HARK_WAVES_ALL = 16  /* team: a checkpoint is of all processes together, not of a team alone; all processes of a job alike */
 };
 
 struct hark_tree { /* a group of processes, and the tree that messages to it travel along; see group.h */
@@ -297,7 +298,8 @@ struct hark_shape;
 enum {
     HARK_TRAIT_KEEPS = 1, /* who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
     HARK_TRAIT_GROUPS = 2, /* sends to groups, if it is given trees */
-    HARK_TRAIT_REDUCES = 4 /* and reduces along them */
+    HARK_TRAIT_REDUCES = 4, /* and reduces along them */
+    HARK_TRAIT_WAVES = 8 /* takes HARK_WAVES_ALL */
 };
 /* Who goes back when a process fails. LINE: it alone, each process being a group of its own, and then whom the recovery
  * process names (HARK_FACT_BACK); and when another one fails before recovery is over, all of D again. */

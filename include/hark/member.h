@@ -29,7 +29,7 @@ static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct 
     e->me = c->me;
     e->ranks = c->ranks;
     w->generations = c->generations ? c->generations : 2;
-    return hark_group_init(p, shape, e, c, all);
+    return hark_group_init(p, shape, &e->group, c, all);
 }
 
 /* ---- a step --------------------------------------------------------------------------------------------------- */

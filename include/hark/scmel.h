@@ -55,7 +55,7 @@ HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 HARK_FN uint64_t hark_scmel_size(const struct hark_config *c)
 {
     if (!hark_config_valid(c)) return 0;
-    uint64_t bytes = sizeof(struct hark_scmel) + (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + 4096;
+    uint64_t bytes = sizeof(struct hark_scmel) + 2 * (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + 4096;
     for (uint32_t i = 0; i < c->tree_count; i++)
         bytes += 2 * (sizeof(struct hark_scmel_cast) + (uint64_t)c->trees[i].count *
                  (sizeof(struct hark_scmel_branch) + (c->trees[i].reduces ? sizeof(struct hark_scmel_channel) : 0)));
@@ -73,9 +73,13 @@ static inline int hark_scmel_begin(struct hark *p, uint64_t bytes, uint16_t kind
     s->ends.ranks = c->ranks;
     s->wave.generations = c->generations ? c->generations : 2;
     s->teams = teams;
-    status = hark_group_init(p, &hark_scmel_shape, &s->ends, c, teams == HARK_SCMEL_ALONE);
+    s->apart = teams && !(c->flags & HARK_WAVES_ALL);
+    struct hark_config everybody = *c;
+    if (teams && !s->apart) everybody.group_count = 0;
+    status = hark_group_init(p, &hark_scmel_shape, &s->ends.group, &everybody, !s->apart);
+    if (status >= 0 && teams) status = hark_group_init(p, &hark_scmel_shape, &s->team, c, false);
     if (status < 0) return status;
-    uint32_t mates = (uint32_t)hark_ranges_size(p, &s->ends.group);
+    uint32_t mates = (uint32_t)hark_ranges_size(p, teams ? &s->team : &s->ends.group);
     uint32_t others = c->ranks - (teams == HARK_SCMEL_TEAM_LOST ? mates : 1); /* more than there are cannot hold a copy */
     s->k = c->copies ? c->copies : 1;
     if (s->k > others) s->k = others;
@@ -134,7 +138,7 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
     case HARK_S_READY:
         return length >= 8 && hark_get32(b) <= HARK_SCMEL_CTX_MAX && length == 8 + 16 * hark_get32(b);
     case HARK_S_DONE: return length == 0;
-    case HARK_S_TRIM: return s->teams && length >= 16 && hark_get64(b) <= HARK_SCMEL_CTX_MAX && length == 16 + 16 * hark_get64(b);
+    case HARK_S_TRIM: return s->apart && length >= 16 && hark_get64(b) <= HARK_SCMEL_CTX_MAX && length == 16 + 16 * hark_get64(b);
     case HARK_S_RACK: return length == 16 && hark_scmel_rack_ok(s, h, b);
     default: return hark_wave_length_ok(h->type, length);
     }
@@ -228,8 +232,9 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     struct hark_scmel *kept;
     uint64_t earlier;
     struct hark_bytes image = event->u.restarted.image;
-    if (event->u.restarted.checkpoint && image.length >= 36 && image.at && hark_get32(image.at + 32) != k)
-        return HARK_EIMAGE; /* k is the field behind those of hark_ends */
+    if (event->u.restarted.checkpoint && image.length >= 40 && image.at &&
+        (hark_get32(image.at + 32) != k || hark_get32(image.at + 36) != s->apart))
+        return HARK_EIMAGE; /* they are the fields behind those of hark_ends */
     for (uint32_t i = 0; i < s->casts.count; i++)
         if (((const struct hark_scmel_cast *)hark_row(p, &s->casts, i))->made) return HARK_ESTATE; /* see hark_restart_used */
     int status = hark_scmel_earlier(s, teams ? event->u.restarted.kept : (struct hark_bytes){NULL, 0}, &kept, &earlier);
@@ -260,10 +265,10 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     }
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        c->channel.flags &= HARK_INTRA | HARK_SCMEL_CAST;
+        c->channel.flags &= HARK_INTRA | HARK_SCMEL_CAST | HARK_SCMEL_MATE;
         c->tx = c->channel.sent;
         if (c->channel.flags & HARK_SCMEL_CAST && c->channel.peer != s->ends.me) c->tx = 0;
-        else if (teams && !(c->channel.flags & HARK_INTRA)) c->tx = c->first - 1;
+        else if (s->apart && !(c->channel.flags & HARK_SCMEL_MATE)) c->tx = c->first - 1;
         if (c->tx < c->channel.sent) s->late = s->busy = 1;
     }
     return HARK_OK;
@@ -326,7 +331,7 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
         if (s->wave.mode != HARK_W_CAPTURED && s->casts.count) s->combine = s->busy = 1;
         bool committed = s->wave.mode == HARK_W_RUN && newest != hark_scmel_newest(s);
         if (s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, committed);
-        if (committed && s->teams && s->wave.kept.count == s->wave.generations) hark_scmel_tell(s);
+        if (committed && s->apart && s->wave.kept.count == s->wave.generations) hark_scmel_tell(s);
     }
     bool rests = (s->busy | s->offer_peer) == 0 && hark_step_rests(&s->ends, &s->wave);
     status = rests ? HARK_OK : hark_scmel_pump(s, fx);
@@ -430,6 +435,8 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
     if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave)) return false;
     if (s->teams > HARK_SCMEL_TEAM_LOST || (s->teams != HARK_SCMEL_ALONE) != (p->kind == HARK_KIND_TEAM)) return false;
+    if (s->apart > (s->teams != HARK_SCMEL_ALONE) || (s->team.count != 0) != (s->teams != HARK_SCMEL_ALONE)) return false;
+    if (s->teams && (!hark_ranges_ok(p, &s->team, s->ends.ranks) || !hark_ranges_hold(p, &s->team, s->ends.me))) return false;
     if (s->k > HARK_DET_HOLDERS || s->k >= s->ends.ranks || !hark_dets_ok(&s->own, s->k)) return false;
     if (!hark_scmel_list_ok(p, &s->pool, &s->own)) return false;
     if (s->k == 0 && s->ends.ranks > 1 && s->teams != HARK_SCMEL_TEAM_LOST) return false;

@@ -30,12 +30,12 @@ HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
     hark_scmel_remember(s, s->ends.me, 0, HARK_SCMEL_RSN, s->rsn);
     for (uint32_t i = 0; i < s->logs.count; i++) {
         const struct hark_scmel_log *log = hark_scmel_log_at(s, i);
-        if (log->dets.top && (!s->teams || hark_scmel_mate(s, log->rank)))
+        if (log->dets.top && (!s->apart || hark_scmel_mate(s, log->rank)))
             hark_scmel_remember(s, log->rank, 0, HARK_SCMEL_RSN, log->dets.top);
     }
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if (s->teams && !(c->channel.flags & HARK_INTRA))
+        if (s->apart && !(c->channel.flags & HARK_SCMEL_MATE))
             hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_RECV, c->channel.recv);
         else if (c->channel.peer != s->ends.me && c->channel.sent && !(c->channel.flags & HARK_SCMEL_CAST))
             hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_SENT, c->channel.sent);

@@ -117,7 +117,7 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
 /* Inside a team what goes at once needs no log: the sender goes back whenever its receiver does. */
 static inline bool hark_scmel_unlogged(struct hark_scmel_channel *c)
 {
-    if (!(c->channel.flags & HARK_INTRA)) return false;
+    if (!(c->channel.flags & HARK_SCMEL_MATE)) return false;
     c->first = c->channel.sent + 1;
     return true;
 }
@@ -139,7 +139,7 @@ static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event 
     }
     bool late = c->tx + 1 != ssn || hark_scmel_closed(s, peer) || !hark_scmel_transmit(s, c, ssn, fx);
     if (late) s->late = 1;
-    else if (s->teams && hark_scmel_unlogged(c)) return HARK_OK;
+    else if (hark_scmel_unlogged(c)) return HARK_OK;
     hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, ssn);                             /* l. 7 */
     return HARK_OK;
 }

@@ -291,7 +291,7 @@ static inline void hark_scmel_needs_no_log(struct hark_scmel *s, struct hark_scm
     if (c->channel.peer == s->ends.me) {
         hark_scmel_cast(s, c->channel.ctx)->first = c->tx + 1;
         hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name(c->channel.ctx, c->tx);
-    } else if (s->teams && c->channel.flags & HARK_INTRA && !(c->channel.flags & HARK_SCMEL_CAST)) {
+    } else if (c->channel.flags & HARK_SCMEL_MATE && !(c->channel.flags & HARK_SCMEL_CAST)) {
         c->first = c->tx + 1;
         hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->tx);
     }

@@ -33,9 +33,9 @@ enum { /* who goes back together: a process alone; a team, of which one dies (T-
 enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
 enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL_KNOWN = 8 };
 enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be told what it may trim;
-        * it is the root's channel to a member of a group, and what is sent on it is a multicast */
+        * it is the root's channel to a member of a group, and what is sent on it is a multicast; the peer is of my team */
     HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
-    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_CAST = HARK_OWN_FLAGS << 4
+    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_CAST = HARK_OWN_FLAGS << 4, HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5
 };
 enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2, HARK_SCMEL_CASTS = 3 }; /* what a position is about */
 
@@ -100,7 +100,8 @@ struct hark_scmel {
     struct hark head;
     struct hark_ends ends;
     struct hark_wave wave;
-    uint32_t k;    /* copies wanted */
+    uint32_t k;     /* copies wanted */
+    uint32_t apart; /* a team's checkpoints are its own: those outside are told what may go */
     uint32_t mode; /* normal, collect: DETS are awaited; replay */
     uint64_t rsn;  /* deliveries and misses since the job began */
     uint64_t told; /* no own determinant beyond it has left this process */
@@ -128,11 +129,12 @@ struct hark_scmel {
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
     struct hark_table pairs, positions, owed, logs, casts, branches, wholes;
+    struct hark_table team; /* hark_range: who goes back with me */
 };
 
 #define HARK_SF(m, s) HARK_FIELD(struct hark_scmel, m, s)
 #define HARK_SC(m, s) HARK_FIELD(struct hark_scmel_channel, m, s)
-static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct hark_scmel), HARK_SF(k, "k"),
+static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct hark_scmel), HARK_SF(k, "k"), HARK_SF(apart, ""),
     HARK_WAVE_FIELDS(struct hark_scmel), HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(told, ""),
     HARK_SF(recovering, ""), HARK_SF(got, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(awaited, ""), HARK_SF(late, ""),
     HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(widely, ""), HARK_SF(low, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
@@ -167,6 +169,7 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
         hark_scmel_cast_fields},
     {"branches", "", (uint16_t)offsetof(struct hark_scmel, branches), sizeof(struct hark_scmel_branch), 3, hark_scmel_branch_fields},
     {"wholes", "", (uint16_t)offsetof(struct hark_scmel, wholes), sizeof(struct hark_scmel_whole), 4, hark_scmel_whole_fields},
+    {"team", "Team", (uint16_t)offsetof(struct hark_scmel, team), sizeof(struct hark_range), 2, hark_range_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_scmel, ends.channels), sizeof(struct hark_scmel_channel),
         HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
@@ -224,12 +227,19 @@ static inline struct hark_name hark_scmel_name(struct hark_scmel *s, const struc
     return n;
 }
 
+/* Does `rank` go back whenever I do? Never asked of single processes. */
+static inline bool hark_scmel_mate(const struct hark_scmel *s, uint32_t rank)
+{
+    return s->teams && hark_ranges_hold(&s->head, &s->team, rank);
+}
+
 static inline struct hark_scmel_channel *hark_scmel_channel(struct hark_scmel *s, uint32_t peer, uint16_t ctx)
 {
     bool made;
     struct hark_scmel_channel *c =
         (struct hark_scmel_channel *)(void *)hark_channel_make(&s->head, &s->ends, peer, ctx, &made);
     if (made) c->first = 1;
+    if (made && hark_scmel_mate(s, peer)) c->channel.flags |= HARK_SCMEL_MATE;
     return c;
 }
 
@@ -244,12 +254,6 @@ static inline void *hark_scmel_ranked(struct hark *p, const struct hark_table *t
     }
     *i = low;
     return low < t->count && *(const uint32_t *)hark_row(p, t, low) == rank ? hark_row(p, t, low) : NULL;
-}
-
-/* Does `rank` go back whenever I do? Never asked of single processes. */
-static inline bool hark_scmel_mate(const struct hark_scmel *s, uint32_t rank)
-{
-    return s->teams && hark_ranges_hold(&s->head, &s->ends.group, rank);
 }
 
 /* Does a copy at `rank` outlast what I may be lost with?                                                      4.1, T-a */

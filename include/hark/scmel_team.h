@@ -74,7 +74,7 @@ HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel 
 HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
-        if (!(hark_scmel_at(s, i)->channel.flags & HARK_INTRA)) hark_scmel_at(s, i)->channel.flags |= HARK_SCMEL_TELL;
+        if (!(hark_scmel_at(s, i)->channel.flags & HARK_SCMEL_MATE)) hark_scmel_at(s, i)->channel.flags |= HARK_SCMEL_TELL;
     s->tell = s->widely || hark_scmel_forwards(s);
     if (s->widely) s->widely--;
     s->telling = s->busy = 1;

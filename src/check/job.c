@@ -99,17 +99,30 @@ static bool may_arrive(const struct lab *lab, const uint32_t *list, uint32_t k, 
 
 /* ---- failures ---------------------------------------------------------------------------------------------------------- */
 
-static uint32_t leader_of(const struct lab *lab, uint32_t rank)
-{
-    uint32_t i = 0;
-    while (i < rank && lab->scenario->cluster[i] != lab->scenario->cluster[rank]) i++;
-    return lab->protocol->rolls == HARK_ROLLS_LINE ? rank : lab->protocol->rolls == HARK_ROLLS_GROUP ? i : 0;
-}
-
+/* Do they go back together? */
 static bool same_group(const struct lab *lab, uint32_t a, uint32_t b)
 {
     if (lab->protocol->rolls == HARK_ROLLS_LINE) return a == b;
     return lab->protocol->rolls == HARK_ROLLS_GROUP ? lab->scenario->cluster[a] == lab->scenario->cluster[b] : true;
+}
+
+/* Are their checkpoints one? */
+static bool same_wave(const struct lab *lab, uint32_t a, uint32_t b)
+{
+    return lab->together || same_group(lab, a, b);
+}
+
+static uint32_t leader_of(const struct lab *lab, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (!same_wave(lab, i, rank)) i++;
+    return i;
+}
+
+/* Who goes back alone, or only with some of those whose checkpoints are one, may find its image damaged, and the others need not. */
+static bool alone(const struct lab *lab)
+{
+    return lab->protocol->rolls == HARK_ROLLS_PROCESS || lab->together;
 }
 
 /* A wave of the group is decided that this process has not committed. */
@@ -127,7 +140,7 @@ static bool decided(struct lab *lab, const struct job *job, uint32_t rank)
 static bool in_wave(struct lab *lab, const struct job *job, uint32_t rank)
 {
     for (uint32_t i = 0; i < lab->ranks; i++)
-        if (same_group(lab, i, rank) && local_info(lab, job->at[i])->inside) return !decided(lab, job, rank);
+        if (same_wave(lab, i, rank) && local_info(lab, job->at[i])->inside) return !decided(lab, job, rank);
     return false;
 }
 
@@ -164,8 +177,12 @@ static uint64_t restart_point(struct lab *lab, const struct job *job, uint32_t w
 {
     const struct service *s = job_service(lab, job);
     uint32_t leader = leader_of(lab, who);
-    bool alone = lab->protocol->rolls == HARK_ROLLS_PROCESS;
-    return alone && s->wave[leader] && !has_image(lab, job, who, s->wave[leader]) ? s->before[leader] : s->wave[leader];
+    uint64_t wave = s->wave[leader];
+    for (uint32_t i = 0; alone(lab) && wave && i < lab->ranks; i++) {
+        bool with = i == who || (lab->protocol->rolls != HARK_ROLLS_PROCESS && same_group(lab, i, who));
+        if (with && !has_image(lab, job, i, wave)) return s->before[leader];
+    }
+    return wave;
 }
 
 static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8_t when)
@@ -237,7 +254,7 @@ static void crash(struct lab *lab, struct job *job, uint32_t who, bool damaged)
     struct service s = *job_service(lab, job);
     uint32_t leader = damaged ? leader_of(lab, who) : 0;
     s.failures++;
-    if (damaged && lab->protocol->rolls != HARK_ROLLS_PROCESS) {
+    if (damaged && !alone(lab)) {
         s.wave[leader] = s.before[leader];
         s.before[leader] = 0;
     }

@@ -64,6 +64,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     lab->history = s->content == HARK_CONTENT_HISTORY || (s->content == HARK_CONTENT_PROTOCOL && lab->protocol->unstable);
     lab->groups = s->tree && lab->protocol->traits & HARK_TRAIT_GROUPS && !s->exact_gate;
     lab->reduces = lab->groups && lab->protocol->traits & HARK_TRAIT_REDUCES;
+    lab->together = s->waves_all && lab->protocol->traits & HARK_TRAIT_WAVES;
     lab->core_bytes = BLOCK;
     lab->core = malloc(BLOCK);
     if (lab->core == NULL) {

@@ -134,6 +134,7 @@ struct lab {
     bool by_channel;     /* `fifo` is within a channel, and among control frames */
     bool groups;         /* there is a tree, and the protocol sends along it */
     bool reduces;        /* and reduces */
+    bool together;       /* checkpoints are of all processes, though fewer go back */
     uint32_t most_ssn;   /* of any channel */
     uint32_t first_send[HARK_SCENARIO_RANKS]; /* bits of the sets of causes */
     struct intern part, local;

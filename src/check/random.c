@@ -161,4 +161,5 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
     if (reduces) s->copies = 1;
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
+    s->waves_all = traits & HARK_TRAIT_WAVES && below(&m, 2);
 }

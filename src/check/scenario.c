@@ -11,11 +11,11 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, TREE, FAILS, EXPECT,
+    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, TREE, FAILS, EXPECT,
     SCHEDULE, PROGRAM, KEYWORDS
 };
 static const char *const keywords[] = {"name", "about", "protocol", "clusters", "network", "content", "copies",
-    "generations", "epochs", "gate", "reports", "teams", "tree", "fails", "expect", "schedule"};
+    "generations", "epochs", "gate", "reports", "teams", "waves", "tree", "fails", "expect", "schedule"};
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
@@ -370,7 +370,7 @@ static int epochs(struct hark_scenario_reader *r)
 static int values(struct hark_scenario_reader *r, enum keyword k)
 {
     static const char *const networks[] = {"unordered", "fifo", NULL}, *const contents[] = {"fixed", "history", NULL};
-    static const char *const gates[] = {"exact", NULL}, *const teams[] = {"lost", NULL};
+    static const char *const gates[] = {"exact", NULL}, *const teams[] = {"lost", NULL}, *const waves[] = {"all", NULL};
     struct hark_scenario *s = r->s;
     int which = 0;
     switch (k) {
@@ -393,6 +393,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
     case GATE: s->exact_gate = true; return one_of(r, gates, "exact");
     case REPORTS: return reports(r);
     case TEAMS: s->team_lost = true; return one_of(r, teams, "lost");
+    case WAVES: s->waves_all = true; return one_of(r, waves, "all");
     case TREE: return tree(r);
     case FAILS: return fails(r);
     default: return 0;
@@ -403,7 +404,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
 static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
 {
     static const char expected[] = "name, about, protocol, clusters, network, content, copies, generations, epochs, gate, "
-                                   "reports, teams, tree, p0:, fails, expect or schedule";
+                                   "reports, teams, waves, tree, p0:, fails, expect or schedule";
     const char *begin = r->at;
     for (int k = 0; k < PROGRAM; k++) {
         size_t n = strlen(keywords[k]);

@@ -78,6 +78,7 @@ struct hark_scenario {
     bool tree;                            /* one is given */
     bool fifo;                            /* frames from one process to another arrive in order */
     bool team_lost;                       /* team: HARK_TEAM_LOST */
+    bool waves_all;                       /* team: HARK_WAVES_ALL */
     bool exact_gate;                      /* hydee: HARK_EXACT_GATE */
     uint8_t fan;                          /* hydee: reports by a tree, so many below each; 0: none */
     uint8_t copies;                       /* scmel, team: k; 0: its default */

@@ -71,7 +71,7 @@ void hark_cli_run_help(void)
           "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); daly:MTBF: what loses least\n"
           "                          when the job has a failure every MTBF on average: daly:2h\n"
           "  --store DIR             keep checkpoints in DIR\n"
-          "  --resume                go on with the job in DIR (not with protocol team of several teams)\n"
+          "  --resume                go on with the job in DIR\n"
           "  --log-limit SIZE        payload log in memory of a process: 64K, 16M, 2G; 0: no limit (0)\n"
           "  --spill DIR             where logs over their limit go\n"
           "  --copies K              copies of a determinant, 1 to 8 (1)\n"

@@ -187,6 +187,8 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     c.core.fan = P.setup.report_tree;
     c.core.flags = (P.setup.exact_gate ? HARK_EXACT_GATE : 0) | (P.setup.team_lost ? HARK_TEAM_LOST : 0);
     if (!recovery && P.protocol->rolls == HARK_ROLLS_GROUP) {
+        /* Teams whose checkpoints are apart have the order of deliveries in between in memories only: all lost, none could go on. */
+        if (P.protocol->traits & HARK_TRAIT_WAVES) c.core.flags |= HARK_WAVES_ALL;
         group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.group = group;

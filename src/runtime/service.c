@@ -48,7 +48,23 @@ bool hark_service_is_down(const struct hark_service *s, uint32_t rank)
 static uint32_t group_of(const struct hark_service *s, uint32_t rank)
 {
     if (s->config.protocol->rolls == HARK_ROLLS_LINE) return rank;
-    return s->config.protocol->rolls == HARK_ROLLS_GROUP ? s->config.clusters->of[rank] : 0;
+    return s->config.protocol->rolls == HARK_ROLLS_GROUP && !s->config.together ? s->config.clusters->of[rank] : 0;
+}
+
+/* Do they go back together? */
+static bool one_unit(const struct hark_service *s, uint32_t a, uint32_t b)
+{
+    switch (s->config.protocol->rolls) {
+    case HARK_ROLLS_PROCESS: return a == b;
+    case HARK_ROLLS_GROUP: return s->config.clusters->of[a] == s->config.clusters->of[b];
+    default: return group_of(s, a) == group_of(s, b);
+    }
+}
+
+/* Are there others whose checkpoints are the same ones? They need not fall back when this one does. */
+static bool others_too(const struct hark_service *s)
+{
+    return s->config.protocol->rolls == HARK_ROLLS_PROCESS || s->config.together;
 }
 
 static uint64_t last_wave(const struct hark_service_group *g)
@@ -71,16 +87,10 @@ uint32_t hark_service_undone(const struct hark_service *s, uint32_t rank, const 
 
 bool hark_service_unit(const struct hark_service *s, uint32_t rank, uint8_t *member)
 {
-    switch (s->config.protocol->rolls) {
-    case HARK_ROLLS_PROCESS: member[rank] = 1; return true;
-    case HARK_ROLLS_GROUP:
-    case HARK_ROLLS_LINE:
-    case HARK_ROLLS_ALL:
-        for (uint32_t r = 0; r < s->ranks; r++)
-            if (group_of(s, r) == group_of(s, rank)) member[r] = 1;
-        return true;
-    default: return false;
-    }
+    if (s->config.protocol->rolls == 0) return false;
+    for (uint32_t r = 0; r < s->ranks; r++)
+        if (one_unit(s, r, rank)) member[r] = 1;
+    return true;
 }
 
 void hark_service_again(const struct hark_service *s, uint8_t *member)
@@ -94,10 +104,9 @@ void hark_service_again(const struct hark_service *s, uint8_t *member)
 /* Are the images `id` of all whose images are needed together with that of `rank` whole? */
 static bool whole(struct hark_service *s, uint32_t rank, uint64_t id)
 {
-    bool alone = s->config.protocol->rolls == HARK_ROLLS_PROCESS;
     if (s->config.images == NULL) return true;
     for (uint32_t r = 0; r < s->ranks; r++) {
-        if (alone ? r != rank : group_of(s, r) != group_of(s, rank)) continue;
+        if (!one_unit(s, r, rank)) continue;
         if (s->config.images->ops->verify(s->config.images, r, id) == HARK_S_OK) continue;
         snprintf(s->error, sizeof s->error, "%s", s->config.images->error);
         return false;
@@ -114,7 +123,7 @@ int hark_service_verify(struct hark_service *s, uint32_t rank, uint64_t *wave)
     if (n == g->count) return HARK_SERVICE_OK;
     /* Logs are trimmed to the oldest image kept: the initial state is one until `generations` others are. */
     if (n == 0 && g->decided >= s->config.generations) return HARK_SERVICE_ELOST;
-    if (s->config.protocol->rolls != HARK_ROLLS_PROCESS) {
+    if (!others_too(s)) {
         memset(&g->wave[n], 0, sizeof g->wave[0] * (g->count - n));
         g->count = n;
     }
@@ -251,7 +260,7 @@ int hark_service_open(struct hark_service **out, const struct hark_service_confi
     s->config = *config;
     if (s->config.generations == 0) s->config.generations = 2;
     s->ranks = config->clusters->ranks;
-    s->groups = config->protocol->rolls == HARK_ROLLS_GROUP ? config->clusters->count : 1;
+    s->groups = config->protocol->rolls == HARK_ROLLS_GROUP && !config->together ? config->clusters->count : 1;
     if (config->protocol->rolls == HARK_ROLLS_LINE) s->groups = s->ranks;
     s->inc = calloc(s->ranks, sizeof *s->inc);
     s->down = calloc(s->ranks, sizeof *s->down);

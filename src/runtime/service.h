@@ -30,6 +30,7 @@ enum hark_service_status {
 struct hark_service_config {
     const struct hark_protocol *protocol;
     const struct hark_clusters *clusters; /* must outlive the service */
+    bool together;                        /* checkpoints are of all processes, whoever goes back: HARK_WAVES_ALL */
     uint32_t generations;                 /* images kept of each process, 1 .. 8; 0 stands for 2 */
     struct hark_store *record;            /* where its state is kept, two records at a time; NULL: nowhere */
     uint32_t key;                         /* the rank under which `record` keeps it */

@@ -124,6 +124,7 @@ static int open_service(struct supervisor *s)
     }
     struct hark_service_config config = {.protocol = s->o->protocol,
         .clusters = &s->o->clusters,
+        .together = s->o->protocol->traits & HARK_TRAIT_WAVES,
         .generations = s->o->generations,
         .record = s->record,
         .images = s->images,
@@ -135,10 +136,6 @@ static int open_service(struct supervisor *s)
         return s->o->store ? 2 : 1;
     }
     if (hark_service_finished(s->service)) return bad("store", s->o->store, "the job in it has finished already");
-    /* Teams take their images at different moments, and the order of deliveries in between was in memories only. */
-    bool teams = s->o->protocol->unstable && s->o->protocol->rolls == HARK_ROLLS_GROUP && s->o->clusters.count > 1;
-    if (teams && hark_service_resumed(s->service))
-        return bad("store", s->o->store, "all processes of the job in it are lost, and protocol team with more than one team can not go on");
     return 0;
 }
 

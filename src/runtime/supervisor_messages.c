@@ -198,7 +198,7 @@ static void works_again(struct supervisor *s, uint32_t rank)
     s->record_failed = false;
     for (uint32_t r = 0; r < s->o->ranks; r++)
         if (s->o->protocol->rolls == HARK_ROLLS_LINE ? r == rank : s->o->protocol->rolls != HARK_ROLLS_GROUP ||
-            s->o->clusters.of[r] == s->o->clusters.of[rank])
+            s->o->protocol->traits & HARK_TRAIT_WAVES || s->o->clusters.of[r] == s->o->clusters.of[rank])
             s->child[r].troubled = false;
 }
 
