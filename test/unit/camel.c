@@ -16,6 +16,8 @@ static const uint32_t member[N] = {R, S, T, U, V, W, X, Y, Z}, parent[N] = {R, R
 static const struct hark_tree figure = {.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N};
 static const struct hark_tree both[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
     {.ctx = UP, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N}};
+static const struct hark_tree reductions[] = {{.ctx = CTX, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N},
+    {.ctx = UP, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N}};
 
 struct frame {
     uint32_t to, length;
@@ -31,17 +33,22 @@ struct job {
     struct hark_name answer[N];                         /* COMBINED is due */
 };
 
-static void begin(struct job *j, const char *protocol, uint32_t copies)
+static void begin_on(struct job *j, const char *protocol, uint32_t copies, const struct hark_tree trees[2])
 {
     *j = (struct job){.room = HARK_EFFECTS_ROOM};
     for (uint32_t i = 0; i < N; i++) {
-        struct hark_config c = {.me = i, .ranks = N, .trees = both, .tree_count = 2, .copies = copies};
+        struct hark_config c = {.me = i, .ranks = N, .trees = trees, .tree_count = 2, .copies = copies};
         const struct hark_protocol *p = hark_protocol_named(protocol);
         assert_true(p->size(&c) > 0 && p->size(&c) <= BLOCK);
         j->core[i] = malloc(BLOCK);
         assert_int_equal(p->init(j->core[i], p->size(&c), &c), HARK_OK);
         hark_grow(j->core[i], BLOCK);
     }
+}
+
+static void begin(struct job *j, const char *protocol, uint32_t copies)
+{
+    begin_on(j, protocol, copies, both);
 }
 
 static void end(struct job *j)
@@ -63,7 +70,10 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
         break;
     case HARK_COMBINE:
         if (!x->u.into) j->parts[who]++;
-        else if (x->u.into == 2) j->answer[who] = x->name;
+        else if (x->u.into == 2) {
+            assert_int_equal(j->answer[who].ssn, 0); /* an embedder keeps one */
+            j->answer[who] = x->name;
+        }
         if (j->parts[who] > j->most_parts) j->most_parts = j->parts[who];
         if (x->u.into) j->parts[who] = 0;
         break;
@@ -111,6 +121,36 @@ static void settle(struct job *j)
         e.u.frame.header = (struct hark_bytes){f.header, f.length};
         assert_int_equal(step(j, f.to, e, &f), HARK_OK);
     }
+}
+
+static void point(struct job *j, uint32_t who, bool due)
+{
+    struct hark_event e = {.type = HARK_CHECKPOINT_POINT};
+    e.u.point.due = due;
+    assert_int_equal(step(j, who, e, NULL), HARK_OK);
+    settle(j);
+}
+
+/* What arrives while the root stands still is combined when it goes on, of two groups one after the other. */
+static void two_at_once(void **state)
+{
+    struct job j;
+    struct hark_event failed = {.type = HARK_STORED};
+    (void)state;
+    begin_on(&j, "camel", 1, reductions);
+    for (uint32_t group = CTX; group <= UP; group++) assert_int_equal(multicast(&j, R, group), HARK_OK);
+    point(&j, R, true);
+    for (uint32_t i = S; i < N; i++)
+        for (uint32_t group = CTX; group <= UP; group++) assert_int_equal(multicast(&j, i, group), HARK_OK);
+    settle(&j);
+    for (uint32_t i = S; i < N; i++) point(&j, i, false);
+    assert_int_equal(j.handed_up, 0);
+    failed.u.stored.of = HARK_CAPTURE;
+    failed.u.stored.id = 1;
+    assert_int_equal(step(&j, R, failed, NULL), HARK_OK);
+    settle(&j);
+    assert_int_equal(j.handed_up, 2);
+    end(&j);
 }
 
 /* Ahead of others by some reductions: each is combined for itself, and the results come in order. */
@@ -258,7 +298,7 @@ static void trees(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reductions_in_a_row), cmocka_unit_test(in_batches), cmocka_unit_test(refused),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_at_once), cmocka_unit_test(reductions_in_a_row), cmocka_unit_test(in_batches), cmocka_unit_test(refused),
         cmocka_unit_test(bad_trees), cmocka_unit_test(trees)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
