@@ -127,6 +127,7 @@ static inline int hark_scmel_pump_combine(struct hark_scmel *s, struct hark_effe
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, s->combine_at - 1);
         if (!s->combine_next && (!g->reduces || !hark_scmel_ready_to_combine(s, g))) continue;
         if (hark_scmel_combine(s, g, fx) == HARK_MORE) return HARK_MORE;
+        break; /* one answer at a time: COMBINED looks for the next */
     }
     s->combine = s->combine_at = 0;
     return HARK_OK;

@@ -4,200 +4,45 @@
  * Figure 2: objects alpha on A, beta on B, gamma and delta on C; m1: alpha->beta, m2: gamma->beta, m3: beta->delta.
  * d1 = <alpha, beta, 1, 1>, d2 = <gamma, beta, 1, 2>.
  */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "job.h"
 
-#include "hark/team.h"
+enum { A, B, C, N, KEPT = 1 << 14 };
 
-enum { A, B, C, N, WIRE = 64, KEPT = 1 << 14 };
-
-struct wire {
-    uint32_t to, inc, length;
-    uint8_t header[HARK_FRAGMENT];
-};
-
-struct job {
-    struct hark *core[N];
-    struct wire wire[WIRE], held[N][16], inbox[N][16];
-    uint32_t wires, helds[N], inboxes[N];
-    uint32_t inc[N], re, retained[N], discarded[N], replays, recovered, flags;
-    bool teams, back[N]; /* {A,B},{C}, or each its own; told to go back */
-};
-
-static struct hark_scmel *at(struct job *j, uint32_t who)
+/* {A,B},{C}, or each its own. */
+static struct job *job_make(bool teams, uint32_t flags)
 {
-    return (struct hark_scmel *)(void *)j->core[who];
-}
-
-static void step(struct job *j, uint32_t who, struct hark_event e, const struct wire *frame);
-
-static void arrive(struct job *j, uint32_t who, const struct wire *w)
-{
-    struct hark_event e = {.type = HARK_ARRIVE};
-    e.u.frame.header = (struct hark_bytes){w->header, w->length};
-    step(j, who, e, w);
-}
-
-static void perform(struct job *j, uint32_t who, const struct hark_effect *x, const struct wire *frame)
-{
-    struct hark_event stored = {.type = HARK_STORED};
-    struct wire *w = &j->wire[j->wires];
-    static struct wire again[16];
-    uint32_t n;
-    switch (x->type) {
-    case HARK_TRANSMIT:
-        assert_true(j->wires++ < WIRE);
-        w->to = x->peer;
-        w->inc = x->inc;
-        w->length = x->header.length;
-        memcpy(w->header, x->header.at, w->length);
-        j->replays += x->replay;
-        break;
-    case HARK_RETAIN: j->retained[who]++; break;
-    case HARK_DISCARD: j->discarded[who]++; break;
-    case HARK_RECOVERED: j->recovered++; break;
-    case HARK_ROLLBACK: j->back[who] = true; break;
-    case HARK_HANDUP: j->inbox[who][j->inboxes[who]++] = *frame; break;
-    case HARK_HOLD: j->held[who][j->helds[who]++] = *frame; break;
-    case HARK_OFFER:
-        n = j->helds[who];
-        memcpy(again, j->held[who], sizeof again);
-        j->helds[who] = 0;
-        for (uint32_t i = 0; i < n; i++) arrive(j, who, &again[i]);
-        break;
-    case HARK_PERSIST:
-        stored.u.stored.of = HARK_PERSIST;
-        stored.u.stored.ok = 1;
-        stored.u.stored.id = x->u.id;
-        step(j, who, stored, NULL);
-        break;
-    default: break;
+    static const struct hark_range team = {A, B};
+    struct job *j = job_new("team", N);
+    for (uint32_t i = 0; i < N; i++) {
+        j->config[i].flags = flags;
+        j->config[i].group = &team;
+        j->config[i].group_count = teams && i != C;
+        core_make(j, i);
     }
-}
-
-static void step(struct job *j, uint32_t who, struct hark_event e, const struct wire *frame)
-{
-    struct hark_effect effects[HARK_EFFECTS_ROOM];
-    static uint8_t pool[8][HARK_EFFECTS_BYTES];
-    static int depth;
-    struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = pool[depth], .bytes_room = HARK_EFFECTS_BYTES};
-    int status;
-    assert_true(depth < 7);
-    depth++;
-    do {
-        status = hark_team_step(j->core[who], &e, &fx);
-        assert_true(status == HARK_OK || status == HARK_MORE);
-        assert_null(hark_team_violated(j->core[who]));
-        for (uint32_t i = 0; i < fx.count; i++) perform(j, who, &effects[i], frame);
-        e = (struct hark_event){.type = HARK_CONTINUE};
-    } while (status == HARK_MORE);
-    depth--;
-}
-
-static void core_make(struct job *j, uint32_t who)
-{
-    struct hark_range team = {0, 1};
-    struct hark_config c = {.me = who, .ranks = N, .group = &team, .group_count = j->teams && who != C, .flags = j->flags};
-    free(j->core[who]);
-    j->core[who] = malloc(1 << 16);
-    assert_int_equal(hark_team_init(j->core[who], 1 << 16, &c), HARK_OK);
-}
-
-/* The network empties itself; `order` -1: last in, first out. */
-static void settle(struct job *j, int order)
-{
-    while (j->wires) {
-        uint32_t i = order < 0 ? j->wires - 1 : 0;
-        struct wire w = j->wire[i];
-        memmove(&j->wire[i], &j->wire[i + 1], (j->wires - i - 1) * sizeof w);
-        j->wires--;
-        if (w.inc == j->inc[w.to]) arrive(j, w.to, &w);
-    }
-}
-
-static void send_to(struct job *j, uint32_t from, uint32_t to)
-{
-    struct hark_event e = {.type = HARK_SEND};
-    e.u.send.peer = to;
-    step(j, from, e, NULL);
-}
-
-static void take(struct job *j, uint32_t who, uint32_t from)
-{
-    struct hark_event e = {.type = HARK_DELIVER};
-    uint32_t i = 0;
-    while (i < j->inboxes[who] && hark_get32(j->inbox[who][i].header + 4) != from) i++;
-    assert_true(i < j->inboxes[who]);
-    struct wire w = j->inbox[who][i];
-    memmove(&j->inbox[who][i], &j->inbox[who][i + 1], (j->inboxes[who] - i - 1) * sizeof w);
-    j->inboxes[who]--;
-    e.u.frame.header = (struct hark_bytes){w.header, w.length};
-    step(j, who, e, NULL);
-}
-
-static void idle(struct job *j, uint32_t who)
-{
-    struct hark_event e = {.type = HARK_IDLE};
-    step(j, who, e, NULL);
-}
-
-static void restart(struct job *j, uint32_t rank, struct hark_bytes kept)
-{
-    struct hark_event back = {.type = HARK_RESTARTED};
-    j->inboxes[rank] = j->helds[rank] = 0;
-    core_make(j, rank);
-    back.u.restarted.re = j->re;
-    back.u.restarted.inc = j->inc[rank];
-    back.u.restarted.kept = kept;
-    step(j, rank, back, NULL);
+    return j;
 }
 
 /* `rank` dies, and with it `also`, unless that is N; who else is of a team with them goes back with what it knows. */
-static void crash(struct job *j, uint32_t rank, uint32_t also)
+static void crash_team(struct job *j, uint32_t rank, uint32_t also)
 {
     static uint8_t kept[KEPT];
-    struct hark_incarnation inc[N];
-    uint32_t down[N];
-    struct hark_event e = {.type = HARK_FAILED};
-    e.u.failed.re = ++j->re;
-    e.u.failed.down = down;
-    e.u.failed.inc = inc;
-    for (uint32_t i = 0; i < N; i++) {
-        bool goes = i == rank || i == also || (j->teams && i != C && rank != C);
-        if (goes) j->inc[i]++, down[e.u.failed.down_count++] = i;
-        if (j->inc[i]) inc[e.u.failed.inc_count++] = (struct hark_incarnation){i, j->inc[i]};
-    }
-    for (uint32_t d = 0; d < e.u.failed.down_count; d++) {
+    const bool teams = j->config[rank].group_count != 0;
+    uint32_t down[N], count = 0;
+    for (uint32_t i = 0; i < N; i++)
+        if (i == rank || i == also || (teams && i != C)) down[count++] = i;
+    struct hark_event e = failed(j, down, count);
+    for (uint32_t d = 0; d < count; d++) {
         uint32_t i = down[d];
         struct hark_bytes knows = {NULL, 0};
         if (i != rank && i != also) {
-            step(j, i, e, NULL);
+            step(j, i, e, NULL, NULL);
             assert_true(j->back[i]);
             knows = (struct hark_bytes){kept, (uint32_t)hark_pack(j->core[i], &hark_team_shape, kept, KEPT)};
             assert_true(knows.length <= KEPT);
         }
         restart(j, i, knows);
     }
-    for (uint32_t i = 0; i < N; i++) step(j, i, e, NULL);
-}
-
-static struct job *job_make(bool teams, uint32_t flags)
-{
-    struct job *j = calloc(1, sizeof *j);
-    j->teams = teams;
-    j->flags = flags;
-    for (uint32_t i = 0; i < N; i++) core_make(j, i);
-    return j;
-}
-
-static void job_free(struct job *j)
-{
-    for (uint32_t i = 0; i < N; i++) free(j->core[i]);
-    free(j);
+    announce(j, e);
 }
 
 /* m1 and m2 have been delivered in this order; m3 not sent. */
@@ -296,7 +141,7 @@ static void test_failure(void **state)
     for (int teams = 0; teams < 2; teams++)
         for (int order = -1; order <= 0; order++) {
             struct job *j = after_m3(teams, 0);
-            crash(j, B, N);
+            crash_team(j, B, N);
             assert_int_equal(j->back[A], teams);
             settle(j, 0);
             assert_int_equal(at(j, B)->mode, HARK_SCMEL_REPLAY);
@@ -328,7 +173,7 @@ static void test_no_order(void **state)
     (void)state;
     for (uint32_t first = A; first <= C; first += C) {
         struct job *j = before_m3(true, 0);
-        crash(j, B, N);
+        crash_team(j, B, N);
         settle(j, 0);
         send_to(j, A, B);
         settle(j, 0);
@@ -351,7 +196,7 @@ static void test_survivor(void **state)
     settle(j, 0);
     take(j, A, C);
     take(j, A, B);
-    crash(j, B, N);
+    crash_team(j, B, N);
     settle(j, 0);
     assert_int_equal(at(j, A)->own.top, 2);
     send_to(j, B, A);
@@ -374,7 +219,7 @@ static void test_mate_holds(void **state)
     settle(j, 0);
     assert_int_equal(at(j, B)->own.loose, 0);
     assert_int_equal(dlog(j, A, B), 2);
-    crash(j, B, N);
+    crash_team(j, B, N);
     settle(j, 0);
     assert_int_equal(dlog(j, A, B), 2); /* the image of A is its beginning */
     check_took(j, 1, A);
@@ -396,7 +241,7 @@ static void test_team_lost(void **state)
     send_to(j, A, C);
     settle(j, 0);
     assert_int_equal(dlog(j, C, B), 2);
-    crash(j, B, A);
+    crash_team(j, B, A);
     settle(j, 0);
     assert_int_equal(dlog(j, A, B), 0);
     check_took(j, 1, A);
