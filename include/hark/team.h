@@ -24,7 +24,9 @@
  * team-mate sends again needs no answer. One that has to wait for its determinants is in the log until it goes.
  *
  * Checkpoints are of the team alone, so those outside must be told what may go (TRIM): messages up to what the oldest kept image
- * has received, determinants up to its rsn (T-5). Nobody moves between teams (T-4).
+ * has received, determinants up to its rsn (T-5). Nobody moves between teams (T-4). If everything is lost at once, no job can go on from
+ * such images: in what order messages were delivered behind the image of one team and before that of another nobody knows any more. With
+ * HARK_WAVES_ALL a checkpoint is one cut of all processes, as scmel's; nobody needs to be told anything then.
  */
 #ifndef HARK_TEAM_H
 #define HARK_TEAM_H

@@ -46,18 +46,18 @@ static const struct program *four(const struct variant *v)
 }
 
 static const struct variant variants[] = {
-    {{"--protocol", "coordinated"}, "coordinated", false, true, false, 0, true, 0},
-    {{"--protocol", "hydee"}, "hydee", false, true, true, 0, true, 0},
-    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, 0, true, 0},
-    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", false, true, true, 0, true, 0},
-    {{"--protocol", "hydee", "--camel"}, "hydee, multicasts", false, true, true, 2, true, 0},
-    {{"--protocol", "sendet"}, "sendet", false, false, true, 0, true, 0},
-    {{"--protocol", "scmel"}, "scmel", true, false, false, 0, true, 1},
-    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, 0, true, 2},
-    {{"--protocol", "camel"}, "camel", true, false, false, 1, true, 1},
-    {{"--protocol", "team"}, "team", true, true, false, 0, false, 1},
-    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", true, true, false, 0, false, 2},
-    {{"--protocol", "team", "--team-lost"}, "team, lost", true, true, false, 0, false, 1}};
+    {{"--protocol", "coordinated"}, "coordinated", false, true, false, 0, 0},
+    {{"--protocol", "hydee"}, "hydee", false, true, true, 0, 0},
+    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, 0, 0},
+    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", false, true, true, 0, 0},
+    {{"--protocol", "hydee", "--camel"}, "hydee, multicasts", false, true, true, 2, 0},
+    {{"--protocol", "sendet"}, "sendet", false, false, true, 0, 0},
+    {{"--protocol", "scmel"}, "scmel", true, false, false, 0, 1},
+    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, 0, 2},
+    {{"--protocol", "camel"}, "camel", true, false, false, 1, 1},
+    {{"--protocol", "team"}, "team", true, true, false, 0, 1},
+    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", true, true, false, 0, 2},
+    {{"--protocol", "team", "--team-lost"}, "team, lost", true, true, false, 0, 1}};
 static const char *const transports[] = {"shm", "uv"};
 
 static struct kase *list;

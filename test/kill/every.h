@@ -22,7 +22,6 @@ struct variant { /* a protocol */
     bool with_others;   /* others go back with the one that died, whatever was sent */
     bool has_recovery;  /* process */
     int groups;         /* collectives are no messages there, 1: all that can, 2: multicasts */
-    bool resumes;       /* when all are lost, with the supervisor */
     int at_once;        /* ranks that may be lost before it has recovered, if what they send depends on the order; 0: any */
 };
 

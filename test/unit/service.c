@@ -38,7 +38,7 @@ static void reopen(struct world *w)
     assert_true(hark_service_resumed(w->s));
 }
 
-static struct world *begin(const char *protocol)
+static struct world *begin_as(const char *protocol, bool together)
 {
     struct world *w = calloc(1, sizeof *w);
     char path[300];
@@ -50,10 +50,15 @@ static struct world *begin(const char *protocol)
     snprintf(path, sizeof path, "%s/record", w->place);
     assert_int_equal(hark_store_open_directory(&w->record, path, "job", 1, true, w->error), HARK_S_OK);
     w->config = (struct hark_service_config){.protocol = hark_protocol_named(protocol), .clusters = &w->clusters,
-        .record = w->record, .images = w->images, .identity = "protocol=p\nprogram=a b\n"};
+        .together = together, .record = w->record, .images = w->images, .identity = "protocol=p\nprogram=a b\n"};
     open_service(w);
     assert_false(hark_service_resumed(w->s));
     return w;
+}
+
+static struct world *begin(const char *protocol)
+{
+    return begin_as(protocol, false);
 }
 
 static void end(struct world *w)
@@ -115,6 +120,9 @@ static void units(void **state)
     end(w);
     w = begin("coordinated");
     expect_unit(w, 4, "xxxxxx");
+    end(w);
+    w = begin_as("team", true);
+    expect_unit(w, 4, "..x.x.");
     end(w);
     w = begin("none");
     assert_false(hark_service_unit(w->s, 0, member));
@@ -358,6 +366,30 @@ static void a_damaged_image(void **state)
     end(w);
 }
 
+/* One decision is for all clusters; where an image of one is damaged it falls back alone. */
+static void checkpoints_of_all_together(void **state)
+{
+    (void)state;
+    struct world *w = begin_as("team", true);
+    uint64_t wave;
+    for (uint64_t id = 1; id <= 2; id++) {
+        image(w, "xxxxxx", id);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0), HARK_SERVICE_OK);
+    }
+    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_service_wave(w->s, r), 2);
+    damage(w, "images/r4/2");
+    assert_int_equal(hark_service_verify(w->s, 2, &wave), HARK_SERVICE_FELL_BACK);
+    assert_int_equal(wave, 1);
+    assert_int_equal(hark_service_verify(w->s, 0, &wave), HARK_SERVICE_OK);
+    assert_int_equal(wave, 2);
+    fails(w, "..x.x.", false);
+    reopen(w);
+    assert_int_equal(hark_service_wave(w->s, 2), 2); /* what is decided stays so, for the others */
+    assert_int_equal(hark_service_verify(w->s, 4, &wave), HARK_SERVICE_FELL_BACK);
+    assert_int_equal(wave, 1);
+    end(w);
+}
+
 static void the_initial_state_counts_as_an_image(void **state)
 {
     (void)state;
@@ -410,7 +442,7 @@ int main(void)
         cmocka_unit_test(the_line), cmocka_unit_test(what_is_undone),
         cmocka_unit_test(an_epoch_that_is_not_durable),
         cmocka_unit_test(refused_facts), cmocka_unit_test(reopened_it_is_the_same), cmocka_unit_test(the_announcement),
-        cmocka_unit_test(a_damaged_record), cmocka_unit_test(of_another_job), cmocka_unit_test(a_damaged_image),
+        cmocka_unit_test(a_damaged_record), cmocka_unit_test(of_another_job), cmocka_unit_test(a_damaged_image), cmocka_unit_test(checkpoints_of_all_together),
         cmocka_unit_test(the_initial_state_counts_as_an_image), cmocka_unit_test(what_is_not_durable)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
