@@ -306,7 +306,7 @@ static void explore_once(struct exploration *x)
 static void explore(struct exploration *x)
 {
     do explore_once(x);
-    while (x->reduction.dirty && !x->lab.failed);
+    while (x->reduction.dirty && !x->lab.failed && x->r->verdict != SEARCH_LIMIT); /* what is reduced less does not fit either */
 }
 
 /* Both ways, and do they come to the same? Figures are of the reduced search. */
