@@ -16,7 +16,7 @@ enum {
     HARK_SCENARIO_SENDS = 64,   /* of all processes: each has a bit in the sets of causes */
     HARK_SCENARIO_SSN = 16,     /* messages of a channel */
     HARK_SCENARIO_FAILS = 8,
-    HARK_SCENARIO_ERROR = 256
+    HARK_SCENARIO_ERROR = 288
 };
 
 enum hark_op_type {
