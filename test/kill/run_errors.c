@@ -159,6 +159,21 @@ static void kills(void **state)
         "--", "true");
 }
 
+/* Of hydee alone, which can do without: under camel every broadcast is one, and the others know no groups. */
+static void multicasts(void **state)
+{
+    static const char *const others[] = {"none", "coordinated", "scmel", "team", "camel", "sendet"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "hark run: --camel: expected with protocol hydee, found %s", others[i]);
+        EXPECT(line, "run", "--camel", "--protocol", others[i], "--", "true");
+        EXPECT(line, "run", "--protocol", others[i], "--camel", "--report-tree", "2", "--", "true");
+    }
+    EXPECT("hark run: --camel: expected without --exact-gate", "run", "--camel", "--exact-gate", "--", "true");
+    EXPECT("hark run: --camel: expected without --exact-gate", "run", "--exact-gate", "--protocol", "hydee", "--camel", "--", "true");
+    EXPECT("hark run: 2: no such program in PATH", "run", "--camel", "2", "--", "true"); /* it takes no value */
+}
+
 static void files(void **state)
 {
     struct run *r = *state;
@@ -236,6 +251,6 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(the_command), TEST(the_program), TEST(values), TEST(names), TEST(clusters),
-        TEST(kills), TEST(files), TEST(options), TEST(a_store_of_another_job), TEST(help)};
+        TEST(kills), TEST(multicasts), TEST(files), TEST(options), TEST(a_store_of_another_job), TEST(help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
