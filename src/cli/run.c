@@ -457,7 +457,7 @@ static int complete(struct arguments *a)
     if (a->o.spill && !a->o.log_limit) return bad("--spill: expected --log-limit SIZE with it");
     if (a->o.exact_gate && a->o.protocol->kind != HARK_KIND_HYDEE)
         return bad("--exact-gate: expected with protocol hydee, found %s", a->o.protocol->name);
-    if (a->o.camel && !(a->o.protocol->traits & HARK_TRAIT_GROUPS))
+    if (a->o.camel && (a->o.protocol->traits & (HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES)) != HARK_TRAIT_GROUPS) /* camel always does */
         return bad("--camel: expected with protocol hydee, found %s", a->o.protocol->name);
     if (a->o.camel && a->o.exact_gate) return bad("--camel: expected without --exact-gate");
     if (a->o.report_tree && a->o.protocol->kind != HARK_KIND_HYDEE)

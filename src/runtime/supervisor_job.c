@@ -100,13 +100,15 @@ static int take_store(struct supervisor *s)
     return 0;
 }
 
+/* What must be the same when the job is resumed; options that are not given are not in it. */
 static char *identity(const struct supervisor *s)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *f = open_memstream(&text, &length);
     if (f == NULL) return NULL;
-    fprintf(f, "protocol=%s\nclusters=%s\nprogram=", s->o->protocol->name, s->clusters_text);
+    fprintf(f, "protocol=%s%s%s\nclusters=%s\nprogram=", s->o->protocol->name, s->o->exact_gate ? " --exact-gate" : "",
+        s->o->camel ? " --camel" : "", s->clusters_text);
     for (char *const *word = s->o->program; *word; word++) fprintf(f, "%s%s", word == s->o->program ? "" : " ", *word);
     fputc('\n', f);
     if (fclose(f) == 0) return text;

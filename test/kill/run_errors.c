@@ -159,6 +159,21 @@ static void kills(void **state)
         "--", "true");
 }
 
+/* Of hydee alone, which can do without: under camel every broadcast is one, and the others know no groups. */
+static void multicasts(void **state)
+{
+    static const char *const others[] = {"none", "coordinated", "scmel", "team", "camel", "sendet"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "hark run: --camel: expected with protocol hydee, found %s", others[i]);
+        EXPECT(line, "run", "--camel", "--protocol", others[i], "--", "true");
+        EXPECT(line, "run", "--protocol", others[i], "--camel", "--report-tree", "2", "--", "true");
+    }
+    EXPECT("hark run: --camel: expected without --exact-gate", "run", "--camel", "--exact-gate", "--", "true");
+    EXPECT("hark run: --camel: expected without --exact-gate", "run", "--exact-gate", "--protocol", "hydee", "--camel", "--", "true");
+    EXPECT("hark run: 2: no such program in PATH", "run", "--camel", "2", "--", "true"); /* it takes no value */
+}
+
 static void files(void **state)
 {
     struct run *r = *state;
@@ -219,6 +234,26 @@ static void a_store_of_another_job(void **state)
         HARK_FAKE_PROCESS, "exit=2");
 }
 
+/* Images are of one way to run hydee. */
+static void a_store_of_another_kind(void **state)
+{
+    static const char *const ways[] = {"--camel", "--exact-gate", "--verbose"}; /* the last: none */
+    struct run *r = *state;
+    for (size_t i = 0; i < 3; i++) {
+        char store[600], line[1400];
+        snprintf(store, sizeof store, "%s/%zu", r->place, i);
+        const char *const first[] = {HARK_COMMAND, "run", "-n", "2", ways[i], "--store", store, "--", HARK_FAKE_PROCESS, "exit=1", NULL};
+        run_command(r, first);
+        assert_int_equal(r->status, 1);
+        for (size_t k = 0; k < 3; k++) {
+            if (k == i) continue;
+            snprintf(line, sizeof line, "hark: %s: the store belongs to a job with protocol=hydee%s%s, this one has protocol=hydee%s%s",
+                store, i < 2 ? " " : "", i < 2 ? ways[i] : "", k < 2 ? " " : "", k < 2 ? ways[k] : "");
+            EXPECT(line, "run", "-n", "2", ways[k], "--store", store, "--resume", "--", HARK_FAKE_PROCESS, "exit=1");
+        }
+    }
+}
+
 static void help(void **state)
 {
     struct run *r = *state;
@@ -236,6 +271,6 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(the_command), TEST(the_program), TEST(values), TEST(names), TEST(clusters),
-        TEST(kills), TEST(files), TEST(options), TEST(a_store_of_another_job), TEST(help)};
+        TEST(kills), TEST(multicasts), TEST(files), TEST(options), TEST(a_store_of_another_job), TEST(a_store_of_another_kind), TEST(help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
