@@ -214,19 +214,21 @@ static bool choose_one(struct supervisor *s, struct child *c)
 /* Verifies what they go back to, once for each unit. False after the last line: nothing is left to go back to. */
 static bool choose(struct supervisor *s, const uint8_t *member)
 {
-    uint8_t *verified = calloc(s->o->ranks, 1);
-    bool ok = verified != NULL;
+    uint8_t *verified = calloc(s->o->ranks, 1), *unit = calloc(s->o->ranks, 1);
+    bool ok = verified && unit;
     for (uint32_t r = 0; ok && r < s->o->ranks; r++) {
-        if (!member[r]) continue;
-        if (verified[r]) {
-            s->child[r].checkpoint = hark_service_wave(s->service, r);
-            continue;
-        }
+        if (!member[r] || verified[r]) continue;
         ok = choose_one(s, &s->child[r]);
-        hark_service_unit(s->service, r, verified);
+        memset(unit, 0, s->o->ranks);
+        hark_service_unit(s->service, r, unit);
+        for (uint32_t mate = r; mate < s->o->ranks; mate++) {
+            if (unit[mate] && member[mate]) s->child[mate].checkpoint = s->child[r].checkpoint;
+            verified[mate] |= unit[mate];
+        }
     }
-    if (verified == NULL) hark_sup_no_memory(s, "a recovery");
+    if (verified == NULL || unit == NULL) hark_sup_no_memory(s, "a recovery");
     free(verified);
+    free(unit);
     return ok;
 }
 
