@@ -205,9 +205,9 @@ static inline void play_send(struct world *w, uint32_t who, uint8_t what)
     e.u.send.ctx = to / WORLD_RANKS % 2;
     e.u.send.length = what;
     e.u.send.digest = choose(&w->c);
-    if (w->protocol->traits & HARK_TRAIT_REDUCES && to & 0x80) {
+    if (w->config.tree_count && to & 0x80) {
         e.u.send.to = HARK_GROUP;
-        e.u.send.peer = e.u.send.ctx = (uint16_t)(1 + to % 2);
+        e.u.send.peer = e.u.send.ctx = (uint16_t)(1 + to % w->config.tree_count);
         if (to & 0x40) who = 0; /* the root */
     }
     uint32_t times = what < 0xf8 ? 1 : choose(&w->c) & 0x80 ? 130 : 20; /* then on so many contexts */

@@ -413,17 +413,19 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
         const char *name;
         uint32_t copies, flags;
     } kind[] = {{"none", 0, 0}, {"coordinated", 0, 0}, {"hydee", 0, HARK_DIGEST}, {"hydee", 0, HARK_EXACT_GATE | HARK_DIGEST},
-        {"scmel", 1, 0}, {"scmel", 2, 0}, {"hydee", 0, 0}, {"team", 1, 0}, {"team", 1, HARK_TEAM_LOST}, {"camel", 1, 0}, {"sendet", 0, 0}};
+        {"scmel", 1, 0}, {"scmel", 2, 0}, {"hydee", 0, 0}, {"team", 1, 0}, {"team", 1, HARK_TEAM_LOST},
+        /* the late ones */ {"camel", 1, 0}, {"sendet", 0, 0}, {"hydee", 0, 0}, {"hydee", 0, HARK_DIGEST}};
     static const uint32_t member[] = {0, 1, 2}, above[] = {0, 0, 1};
     static const struct hark_tree tree[] = {{1, 0, 0, member, above, 3}, {2, 1, 0, member, above, 3}};
-    const bool late = (which & 0xe0) == 0xc0; /* those that came when inputs were kept already */
-    which = (uint8_t)(late ? HARK_COUNT(kind) - 2 + which % 2 : which % (HARK_COUNT(kind) - 2));
+    enum { LATE = 4, EARLY = HARK_COUNT(kind) - LATE }; /* late: came when inputs were kept already */
+    const bool late = (which & 0xe0) == 0xc0;
+    which = (uint8_t)(late ? EARLY + which % LATE : which % EARLY);
     w->protocol = hark_protocol_named(kind[which].name);
     w->config = (struct hark_config){.ranks = WORLD_RANKS, .generations = 1 + (how >> 4) % 2, .copies = kind[which].copies,
         .flags = kind[which].flags};
-    if (w->protocol->traits & HARK_TRAIT_REDUCES) {
+    if (late && w->protocol->traits & HARK_TRAIT_GROUPS) {
         w->config.trees = tree;
-        w->config.tree_count = 2;
+        w->config.tree_count = w->protocol->traits & HARK_TRAIT_REDUCES ? 2 : 1;
     }
     if (w->protocol->kind == HARK_KIND_HYDEE && kind[which].flags == 0 && how & 0x80) w->config.fan = 2;
     if (w->protocol->rolls == HARK_ROLLS_GROUP && how % 3) { /* {0,1},{2} or {0},{1,2}; else all alone */
