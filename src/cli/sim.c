@@ -300,7 +300,7 @@ static int check_failures(const struct arguments *a, uint32_t ranks)
         return bad("--copies: expected 1 with protocol camel, found %u", s->copies);
     if (s->fan && s->protocol->kind != HARK_KIND_HYDEE)
         return bad("--report-tree: expected with protocol hydee, found %s", s->protocol->name);
-    if (s->camel && !(s->protocol->traits & HARK_TRAIT_GROUPS))
+    if (s->camel && (s->protocol->traits & (HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES)) != HARK_TRAIT_GROUPS) /* camel always does */
         return bad("--camel: expected with protocol hydee, found %s", s->protocol->name);
     if (s->camel && s->flags & HARK_EXACT_GATE) return bad("--camel: expected without --exact-gate");
     if (s->fan && s->flags & HARK_EXACT_GATE) return bad("--report-tree: expected without --exact-gate");

@@ -53,6 +53,23 @@ for json in scmel.one camel camel.one; do
 done
 if [ "$(figure logged_multicasts scmel.json)" = $((18 * 8)) ] && [ "$(figure logged_multicasts camel.json)" = $((3 * 8)) ]; then good; else bad "multicasts in the log"; fi
 
+# hydee's, where they are asked for: one in the log for each multicast that leaves the cluster of its root, whatever clusters are in the
+# tree; without, one for each of its edges between clusters. The ends are the same, who dies may be a root, between others, a leaf.
+for clusters in 3 4 7 21; do
+  casts=(--pattern openatom --ranks 21 --cells 7 --clusters $clusters "${small[@]}")
+  expect 0 'of multicasts' "${casts[@]}" --json plain.json
+  expect 0 'of multicasts' "${casts[@]}" --camel --json hydee.json
+  expect 0 'processes rolled back' "${casts[@]}" --camel --fail 7@3 --json root.json
+  expect 0 'processes rolled back' "${casts[@]}" --camel --digest --report-tree 2 --fail 11@4 --fail 13@4 --fail recovery@9 --json two.json
+  for json in plain hydee root two; do
+    is "hydee, $clusters clusters, $json: the end" "$(figure digest scmel.json)" "$(figure digest $json.json)"
+  done
+  is "hydee, $clusters clusters: messages" "$(figure messages plain.json)" "$(figure messages hydee.json)"
+  case $clusters in 3) edges=0 trees=0 ;; 4) edges=4 trees=3 ;; 7) edges=10 trees=3 ;; 21) edges=18 trees=3 ;; esac
+  is "hydee, $clusters clusters: multicasts in the log" $((edges * 8)) "$(figure logged_multicasts plain.json)"
+  is "hydee, $clusters clusters: with --camel" $((trees * 8)) "$(figure logged_multicasts hydee.json)"
+done
+
 # Inside a team nothing stays in the log, not even what had to wait there for its determinants.
 expect 0 'log at the end, bytes  *0  [1-9]' --protocol team --pattern alltoall --ranks 64 --clusters 1 "${small[@]}"
 
@@ -157,6 +174,10 @@ refused '--fail: protocol scmel has no recovery process' --pattern ring --ranks 
 refused '--report-tree: expected 2 to 1024, found "1"' --pattern ring --ranks 4 --report-tree 1
 refused '--report-tree: expected with protocol hydee, found scmel' --pattern ring --ranks 4 --protocol scmel --report-tree 2
 refused '--report-tree: expected without --exact-gate' --pattern ring --ranks 4 --exact-gate --report-tree 2
+for protocol in none coordinated scmel team camel sendet; do
+  refused "--camel: expected with protocol hydee, found $protocol" --pattern openatom --ranks 4 --cells 2 --protocol $protocol --camel
+done
+refused '--camel: expected without --exact-gate' --pattern openatom --ranks 4 --cells 2 --exact-gate --camel
 refused 'no such option: --walk' --pattern ring --walk
 refused '--ranks: needs a value' --pattern ring --ranks
 refused 'no argument is expected, found "x"' --pattern ring --ranks 4 x
