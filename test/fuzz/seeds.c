@@ -40,12 +40,12 @@ int main(int count, char **arg)
     uint64_t state = 88172645463325252u;
     uint8_t input[400];
     if (count != 2) return 2;
-    for (unsigned number = 0; number < 33; number++) {
+    for (unsigned number = 0; number < 39; number++) {
         for (size_t i = 0; i < sizeof input; i++) {
             state ^= state << 13, state ^= state >> 7, state ^= state << 17;
             input[i] = (uint8_t)(state >> 32);
         }
-        input[0] = (uint8_t)(number < 21 ? number % 7 : (number < 27 ? 0xc0 : 0xc2) + number % 2); /* the late ones */
+        input[0] = (uint8_t)(number < 21 ? number % 7 : 0xc0 + (number - 21) / 6 * 2 + number % 2); /* the late ones */
         struct world w = {.c = {input, sizeof input}};
         world_open(&w, input[0], input[1]);
         w.c = (struct choices){input + 2, sizeof input - 2};

@@ -328,10 +328,17 @@ static inline struct hark_config world_config(const struct world *w, uint32_t wh
     return config;
 }
 
+/* The lowest of those that go back with it. */
 static inline uint32_t world_leader(const struct world *w, uint32_t who)
 {
     return w->config.group_count ? world_config(w, who).group->first : w->protocol->rolls == HARK_ROLLS_ALL ||
         w->protocol->rolls == HARK_ROLLS_PROCESS ? 0 : who;
+}
+
+/* The lowest of those that checkpoint with it. */
+static inline uint32_t world_wave_leader(const struct world *w, uint32_t who)
+{
+    return w->config.flags & HARK_WAVES_ALL ? 0 : world_leader(w, who);
 }
 
 static inline void world_new(struct world *w, uint32_t who)
@@ -350,7 +357,7 @@ static inline void world_restart(struct world *w, uint32_t who)
     world_new(w, who);
     if (who < WORLD_RANKS) {
         for (uint32_t i = 0; i < w->images; i++) {
-            if (w->image[i].who != who || w->image[i].id != w->decided[world_leader(w, who)] || w->image[i].id == 0) continue;
+            if (w->image[i].who != who || w->image[i].id != w->decided[world_wave_leader(w, who)] || w->image[i].id == 0) continue;
             e.u.restarted.checkpoint = w->image[i].id;
             e.u.restarted.image = (struct hark_bytes){w->image[i].bytes, w->image[i].length};
         }
@@ -414,10 +421,11 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
         uint32_t copies, flags;
     } kind[] = {{"none", 0, 0}, {"coordinated", 0, 0}, {"hydee", 0, HARK_DIGEST}, {"hydee", 0, HARK_EXACT_GATE | HARK_DIGEST},
         {"scmel", 1, 0}, {"scmel", 2, 0}, {"hydee", 0, 0}, {"team", 1, 0}, {"team", 1, HARK_TEAM_LOST},
-        /* the late ones */ {"camel", 1, 0}, {"sendet", 0, 0}, {"hydee", 0, 0}, {"hydee", 0, HARK_DIGEST}};
+        /* the late ones */ {"camel", 1, 0}, {"sendet", 0, 0}, {"hydee", 0, 0}, {"hydee", 0, HARK_DIGEST},
+        {"team", 1, HARK_WAVES_ALL}, {"team", 1, HARK_TEAM_LOST | HARK_WAVES_ALL}};
     static const uint32_t member[] = {0, 1, 2}, above[] = {0, 0, 1};
     static const struct hark_tree tree[] = {{1, 0, 0, member, above, 3}, {2, 1, 0, member, above, 3}};
-    enum { LATE = 4, EARLY = HARK_COUNT(kind) - LATE }; /* late: came when inputs were kept already */
+    enum { LATE = 6, EARLY = HARK_COUNT(kind) - LATE }; /* late: came when inputs were kept already */
     const bool late = (which & 0xe0) == 0xc0;
     which = (uint8_t)(late ? EARLY + which % LATE : which % EARLY);
     w->protocol = hark_protocol_named(kind[which].name);
