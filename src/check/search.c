@@ -407,6 +407,19 @@ static bool reduces(const struct hark_scenario *s)
     return false;
 }
 
+/* The same, but at only these checkpoint calls, a bit each from everybody's first, a checkpoint is due: after a failure one may be
+ * made later than without. */
+static const struct hark_scenario *due_only(const struct hark_scenario *s, uint32_t calls, struct hark_scenario *made)
+{
+    *made = *s;
+    for (uint32_t who = 0; who < s->ranks; who++) {
+        uint32_t n = 0;
+        for (struct hark_op *op = made->op[who]; op->type; op++)
+            if (hark_op_is_call(op->type) && !(calls >> n++ & 1)) op->type = HARK_OP_CALL;
+    }
+    return made;
+}
+
 static struct search_result classified(const struct hark_scenario *s, const struct search_options *options,
     struct intern *outcomes)
 {
@@ -417,7 +430,7 @@ static struct search_result classified(const struct hark_scenario *s, const stru
         r.verdict = SEARCH_FAILED;
         return r;
     }
-    struct hark_scenario calm = *s;
+    struct hark_scenario calm = *s, some;
     struct search_options quiet = {.most_states = options->most_states, .most_bytes = options->most_bytes};
     calm.fails = 0;
     calm.fifo = true; /* nobody puts messages in order there: see run(), it is that of each channel */
@@ -426,10 +439,10 @@ static struct search_result classified(const struct hark_scenario *s, const stru
     uint8_t points = lab.protocol->rolls && !lab.together ? lab.protocol->rolls : HARK_ROLLS_ALL;
     lab_close(&lab);
     r.class = SEARCH_DETERMINISTIC;
-    if (reduces(s)) run(&calm, options->protocol, &quiet, outcomes, COLLECT, 0, &r);
-    for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK && !reduces(s); barriers++) {
+    for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK; barriers++) {
         struct search_result one = {.class = r.class};
-        run(&calm, "none", &quiet, outcomes, points, barriers, &one);
+        if (reduces(s)) run(due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, COLLECT, 0, &one);
+        else run(&calm, "none", &quiet, outcomes, points, barriers, &one);
         free(r.path);
         r = one;
     }
