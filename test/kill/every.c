@@ -176,7 +176,11 @@ static void add_stop(void)
 static void add_rest(const char *const test[], size_t tests)
 {
     EACH_VARIANT EACH_TRANSPORT
-        for (int i = 0; i < 2 * four(v)->ranks; i++) add(every_fence, "fence", &programs[0], v, transports[t])->rank = i / 2;
+        for (int i = 0; i < 2 * four(v)->ranks; i++) {
+            struct kase *k = add(every_fence, "fence", &programs[0], v, transports[t]);
+            k->rank = i / 2;
+            k->other_way = i % 2;
+        }
     EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM
         for (int i = 0; i < 20 && !p->by_order; i++) { /* with it all processes are lost at once */
             struct kase *k = add(every_supervisor, "supervisor", p, v, transports[t]);

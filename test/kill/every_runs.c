@@ -379,6 +379,8 @@ void every_stop(struct run *r, const struct kase *k)
     expect_end(r, k);
 }
 
+/* The copy says what its process said: that may be heard by who has not been told yet, as what was under way when it died. Or it says
+ * something else when all have been told, and nobody may hear it. */
 void every_fence(struct run *r, const struct kase *k)
 {
     char path[300];
@@ -389,6 +391,10 @@ void every_fence(struct run *r, const struct kase *k)
     free(text);
     assert_true(copy > 1);
     run_wait_for(r, "again");
+    if (!k->other_way) {
+        wait_for_text(r, "hark: recovered in ");
+        put(r, "lie");
+    }
     assert_int_equal(kill(copy, SIGCONT), 0);
     run_wait_for(r, "meet");
     snprintf(path, sizeof path, "%s/spoke", r->place);

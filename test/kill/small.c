@@ -6,7 +6,8 @@
  *   small ROUNDS order    it does: the verdict is the order in which they came, and everybody prints it
  *   small ROUNDS together what everybody is told comes of collectives instead
  *   small ROUNDS fence=R  at its third round rank R leaves a copy of itself that is stopped, with all its connections, and dies. The
- *                         copy goes on when somebody lets it, and makes PLACE/spoke when it has sent; PLACE/again: R is up again.
+ *                         copy goes on when somebody lets it, and makes PLACE/spoke when it has sent, which is wrong if there is
+ *                         PLACE/lie; PLACE/again: R is up again.
  *                         Before the end R makes PLACE/meet and waits for PLACE/meet.go
  *
  * With PLACE, each incarnation holds a lock while it lives: if a second one of a rank begins meanwhile, it says so and fails.
@@ -33,7 +34,7 @@ static struct {
     uint64_t digest;
 } state;
 static int rank, size, lock = -1, fence = -1;
-static bool by_order, together, is_copy;
+static bool by_order, together, is_copy, lies;
 
 static void check(int status, const char *call)
 {
@@ -75,7 +76,7 @@ static bool make(const char *name, int number)
 
 static void send_to(uint64_t word, int to, int tag)
 {
-    uint64_t message[2] = {word ^ is_copy, state.digest}; /* what a copy says is wrong: to be seen where it is heard */
+    uint64_t message[2] = {word ^ lies, state.digest}; /* to be seen where it is heard */
     check(hark_send(message, by_order ? sizeof message : sizeof *message, to, tag), "hark_send");
 }
 
@@ -188,6 +189,7 @@ static void leave_a_copy(void)
     if (rename(path_of("copy.new", -1), to) < 0) abort();
     is_copy = true;
     raise(SIGSTOP);
+    lies = access(path_of("lie", -1), F_OK) == 0;
 }
 
 static void wait_a_little(void)
