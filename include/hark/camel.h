@@ -15,13 +15,13 @@
  *   25-29  SendMsgAckToChildren            hark_scmel_pump_rack
  *   30-39  ReceiveMsgAck                   hark_scmel_known_done
  *
- * Where this differs from the printed pseudocode stands at the head of scmel_cast.h (C-1, C-3 to C-7) and of scmel_reduction.h
+ * With more than one copy of determinants all that is loose at the root goes along with a multicast, and is passed on with it; the paper
+ * has one copy. Where this differs from the printed pseudocode stands at the head of scmel_cast.h (C-1, C-3 to C-7) and of scmel_reduction.h
  * (C-8 to C-16).
  */
 #ifndef HARK_CAMEL_H
 #define HARK_CAMEL_H
 
-#include "group.h"
 #include "scmel.h"
 
 #ifdef __cplusplus
@@ -30,8 +30,8 @@ extern "C" {
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_camel_size(const struct hark_config *config);
-/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that there are not;
- * and for more than one copy: who passes a multicast on with determinants would never hear that they are stored. */
+/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that there are not; and for one that
+ * reduces, with more than one copy: what is complete is at the root and its children only, who may be lost together. */
 HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_camel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_camel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
@@ -52,7 +52,6 @@ HARK_FN uint64_t hark_camel_size(const struct hark_config *c)
 
 HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
-    if (c->copies > 1) return HARK_EINVAL;
     int status = hark_scmel_begin(p, bytes, HARK_KIND_CAMEL, c, HARK_SCMEL_ALONE);
     return status < 0 ? status : hark_scmel_trees((struct hark_scmel *)(void *)p, c);
 }

@@ -266,9 +266,10 @@ struct hark_config {
     const struct hark_range *group; /* my cluster (team, group): ascending, disjoint, containing me */
     uint32_t group_count;           /* 0: the protocol's default (none: alone; coordinated, scmel: all) */
     uint32_t generations;           /* checkpoints kept, 1 .. 8; 0 stands for 2 */
-    uint32_t copies;                /* scmel, team: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
+    uint32_t copies;                /* scmel, team, camel: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
     uint32_t flags;
-    const struct hark_tree *trees; /* camel, hydee: the groups, by ctx ascending, the same everywhere; read by init only */
+    const struct hark_tree *trees; /* camel, hydee, team with HARK_WAVES_ALL: the groups, by ctx ascending, the same everywhere; read by
+                                   * init only. hydee: none that reduces; the others: none with more than one copy */
     uint32_t tree_count;
     uint64_t epoch;                 /* sendet: the first epoch; 0 stands for 1 */
     uint32_t fan; /* hydee: reports go up a tree in which so many stand below each, 2 .. ; 0: all to the recovery process. Not
@@ -299,7 +300,8 @@ enum {
     HARK_TRAIT_KEEPS = 1, /* who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
     HARK_TRAIT_GROUPS = 2, /* sends to groups, if it is given trees */
     HARK_TRAIT_REDUCES = 4, /* and reduces along them */
-    HARK_TRAIT_WAVES = 8 /* takes HARK_WAVES_ALL */
+    HARK_TRAIT_WAVES = 8, /* takes HARK_WAVES_ALL */
+    HARK_TRAIT_ALWAYS = 16 /* is for groups: users get them unasked */
 };
 /* Who goes back when a process fails. LINE: it alone, each process being a group of its own, and then whom the recovery
  * process names (HARK_FACT_BACK); and when another one fails before recovery is over, all of D again. */

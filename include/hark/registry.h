@@ -23,8 +23,10 @@ extern "C" {
     X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL)                                                  \
     X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_GROUP, 1, HARK_TRAIT_GROUPS, NULL)                                            \
     X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable)                                           \
-    X(team, HARK_KIND_TEAM, HARK_ROLLS_GROUP, 0, HARK_TRAIT_KEEPS | HARK_TRAIT_WAVES, hark_scmel_unstable)             \
-    X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, hark_scmel_unstable)      \
+    X(team, HARK_KIND_TEAM, HARK_ROLLS_GROUP, 0,                                                                       \
+        HARK_TRAIT_KEEPS | HARK_TRAIT_WAVES | HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, hark_scmel_unstable)             \
+    X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0,                                                                   \
+        HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES | HARK_TRAIT_ALWAYS, hark_scmel_unstable)                               \
     X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, 0, NULL)                                                           \
     X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL)
 
@@ -39,6 +41,9 @@ HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct har
  * configured copies of them are known to be stored. What leaves the job (output) before that is 0 may have to be taken
  * back after a failure. It falls as acknowledgements arrive; IDLE with `stable` asks for them. 0 for other protocols. */
 HARK_FN uint64_t hark_unstable(const struct hark *p);
+/* Do collectives go to groups, where users asked for that or did not? And with so many copies of determinants also reductions? */
+HARK_FN bool hark_protocol_groups(const struct hark_protocol *protocol, bool asked);
+HARK_FN bool hark_protocol_reduces(const struct hark_protocol *protocol, bool asked, uint32_t copies);
 
 #if HARK_BODIES
 #define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, traits, unstable)                                                \
@@ -77,6 +82,16 @@ HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct har
     if (p->magic != HARK_MAGIC) return HARK_EINVAL;
     switch (p->kind) { HARK_PROTOCOLS(HARK_PROTOCOL_STEP) }
     return HARK_EINVAL;
+}
+
+HARK_FN bool hark_protocol_groups(const struct hark_protocol *protocol, bool asked)
+{
+    return protocol->traits & HARK_TRAIT_GROUPS && (asked || protocol->traits & HARK_TRAIT_ALWAYS);
+}
+
+HARK_FN bool hark_protocol_reduces(const struct hark_protocol *protocol, bool asked, uint32_t copies)
+{
+    return hark_protocol_groups(protocol, asked) && protocol->traits & HARK_TRAIT_REDUCES && copies <= 1;
 }
 
 HARK_FN uint64_t hark_unstable(const struct hark *p)

@@ -172,12 +172,18 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
     int status = hark_scmel_room(s, 1, dets);
     if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.waiting, 1);
     if (status >= 0 && s->casts.count && h->ctx) status = hark_reserve(&s->head, &hark_scmel_shape, &s->wholes, 1);
+    const bool passes = s->branches.count && h->ctx && hark_scmel_is_multicast(s, h);
+    if (status >= 0 && passes && dets && hark_scmel_forwards(s))
+        status = hark_reserve(&s->head, &hark_scmel_shape, &s->along, hark_scmel_along_rows(dets * hark_det_bytes(s->k)));
     if (status < 0) return status;
     struct hark_scmel_channel *c = hark_scmel_channel(s, h->src, h->ctx);
     if (h->ssn <= c->channel.recv + 1) hark_scmel_absorb_all(s, h, b + 8, dets, false);
     hark_scmel_acks(s, h, b + 8 + dets * hark_det_bytes(s->k), hark_get16(b + 2) & ~HARK_SCMEL_WHOLE);
     s->whole_now = (hark_get16(b + 2) & HARK_SCMEL_WHOLE) != 0;
-    return hark_scmel_arrive(s, c, h, fx);
+    const bool next = h->ssn == c->channel.recv + 1;
+    status = hark_scmel_arrive(s, c, h, fx);
+    if (passes && next) hark_scmel_pass_on(s, h, b + 8, dets);
+    return status;
 }
 
 /* A control frame. ACK and SPREAD are judged as messages are. */

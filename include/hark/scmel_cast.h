@@ -7,13 +7,15 @@
  * the root itself went back, whatever members lack of what any of them has (C-4): the tree drops duplicates, and stops there.
  *
  * A member passes a multicast on when it accepts it, once, and without determinants: for the root's direct children have
- * stored them before (C-5), and one copy is all that is asked for. Its own do not go with it: what it passes on does not depend
+ * stored them before (C-5), and one copy is all that is asked for. Where more is, or copies at team-mates do not count, it passes on those that the
+ * root sent along, and these are all that is loose there. Its own do not go with it: what it passes on does not depend
  * on what it has delivered (C-6). Copies of an earlier incarnation of the root are dropped
  * as soon as its failure is known (C-3).
  */
 #ifndef HARK_SCMEL_CAST_H
 #define HARK_SCMEL_CAST_H
 
+#include "group.h"
 #include "scmel_checkpoint.h"
 
 #ifdef __cplusplus
@@ -32,19 +34,29 @@ static inline int hark_scmel_reduction_channels(struct hark_scmel *s, const stru
     return HARK_OK;
 }
 
+/* May it reduce? What is complete is with what goes back with the root, and with those who contribute to that from outside: so these are
+ * below the root itself, and whatever goes back together is one piece of the tree. Each looks at its own team.        8.3 */
+static inline bool hark_scmel_may_reduce(const struct hark_scmel *s, const struct hark_tree *t)
+{
+    uint32_t pieces = 0;
+    if (s->k > 1) return false;
+    for (uint32_t m = 0; m < t->count && s->teams; m++) {
+        bool mine = hark_scmel_mate(s, t->member[m]), above = hark_scmel_mate(s, t->parent[m]);
+        pieces += mine && (!above || t->member[m] == t->root);
+        if (!mine && above && t->parent[m] != t->root && hark_scmel_mate(s, t->root)) return false;
+    }
+    return pieces <= 1;
+}
+
 /* Takes over the trees of the configuration; HARK_EINVAL if one is none. */
 static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_config *c)
 {
+    if (c->tree_count && s->apart) return HARK_EINVAL; /* what lies before a member's image would have to be known to be needed no more */
     for (uint32_t i = 0; i < c->tree_count; i++) {
         const struct hark_tree *t = &c->trees[i];
-        uint32_t branches = 0, mine = t->count;
-        if (t->ctx == 0 || t->count == 0 || (i && t->ctx <= c->trees[i - 1].ctx)) return HARK_EINVAL;
-        for (uint32_t m = 0; m < t->count; m++) {
-            if (t->member[m] >= c->ranks || t->parent[m] >= c->ranks) return HARK_EINVAL;
-            if ((t->member[m] == t->root) != (t->parent[m] == t->member[m])) return HARK_EINVAL;
-            if (t->member[m] == s->ends.me) mine = m;
-            branches += t->member[m] != s->ends.me;
-        }
+        uint32_t branches = t->count - 1, mine = hark_tree_root(t->member, t->count, s->ends.me);
+        if (!hark_tree_valid(t, c->ranks) || (i && t->ctx <= c->trees[i - 1].ctx)) return HARK_EINVAL;
+        if (t->reduces && !hark_scmel_may_reduce(s, t)) return HARK_EINVAL;
         if (mine == t->count) continue;
         int status = hark_reserve(&s->head, &hark_scmel_shape, &s->casts, 1);
         if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->branches, branches);
@@ -80,7 +92,8 @@ static inline int hark_scmel_multicast(struct hark_scmel *s, const struct hark_e
     g = hark_scmel_cast(s, (uint16_t)event->u.send.peer); /* tables may have moved */
     uint64_t ssn = ++g->sent, again = g->again;                                                              /* l. 4 */
     uint16_t ctx = (uint16_t)g->ctx;
-    hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name(ctx, ssn);                                       /* l. 7 */
+    /* Among team-mates what goes at once needs no log: see hark_scmel_unlogged. */
+    bool goes = s->teams && s->mode == HARK_SCMEL_NORMAL && hark_scmel_fits(s, HARK_SCMEL_NOBODY, 0);
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
         if (b->ctx != ctx) continue;
@@ -89,9 +102,12 @@ static inline int hark_scmel_multicast(struct hark_scmel *s, const struct hark_e
         c->channel.sent = ssn;
         /* Who passes it on may not know a new incarnation yet; and what the tree has had is not known while DETS are collected. */
         bool tree = !b->child && ssn > again && s->mode != HARK_SCMEL_COLLECT && !hark_scmel_closed(s, b->rank);
+        goes = goes && c->channel.flags & HARK_SCMEL_MATE && c->tx + 1 == ssn;
         if (tree && c->tx + 1 == ssn) c->tx = ssn;
         if (c->tx < ssn) s->late = s->busy = 1;                                                              /* l. 8 */
     }
+    if (goes) g->first = ssn + 1;
+    else hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name(ctx, ssn);                                  /* l. 7 */
     s->posting = ctx;
     return HARK_OK;
 }
@@ -104,15 +120,19 @@ static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effe
         if (to->ctx != s->passes.ctx) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         struct hark_head h = s->passes;
+        uint32_t bytes = s->along_dets * hark_det_bytes(s->k);
         uint8_t *b;
         h.dst = to->rank;
         h.dst_inc = hark_inc_of(&s->head, &s->ends, to->rank);
-        struct hark_effect *x = hark_emit_frame(fx, &h, HARK_SCMEL_HEADER, &b);
-        hark_put32(b, 0); /* neither determinants nor acknowledgements */
+        struct hark_effect *x = hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + bytes, &b);
+        hark_put32(b, s->along_dets); /* and no acknowledgements */
         hark_put32(b + 4, s->k);
+        if (bytes) hark_copy(b + 8, hark_row(&s->head, &s->along, 0), bytes);
+        x->fact = s->along_dets;
         x->name = (struct hark_name){h.src, h.ctx, HARK_IN, HARK_PROCESS, h.ssn};
     }
-    s->forward = 0;
+    s->forward = s->along_dets = 0;
+    if (s->along.count) hark_empty(&s->head, &s->along);
     return HARK_OK;
 }
 

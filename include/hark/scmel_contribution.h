@@ -60,13 +60,13 @@ static inline void hark_scmel_children_at(struct hark_scmel *s, const struct har
  * has still to give back, and may die before (v16). */
 static inline uint64_t hark_scmel_done_below(const struct hark_scmel *s, const struct hark_scmel_cast *g)
 {
-    return g->parent == g->root && g->root != s->ends.me && g->sent < g->done ? g->sent : g->done;
+    return hark_scmel_is_top(s, g) && g->sent < g->done ? g->sent : g->done;
 }
 
 /* Has a child of the root all that it went back behind, so that another failure of the root finds it there? */
 static inline bool hark_scmel_given_back(struct hark_scmel *s, const struct hark_scmel_cast *g)
 {
-    if (!g->reduces || g->parent != g->root || g->root == s->ends.me) return true;
+    if (!g->reduces || !hark_scmel_is_top(s, g)) return true;
     const struct hark_channel *down = hark_channel_find(&s->head, &s->ends, g->root, (uint16_t)g->ctx);
     return (down ? down->recv : 0) >= g->done;
 }

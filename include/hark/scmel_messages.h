@@ -83,8 +83,19 @@ static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t c
            hark_scmel_carry(s, to, carried, NULL, HARK_SCMEL_ROOM, &n);
 }
 
+/* What is loose does not fit. It goes ahead to the receiver; where that has to pass it on, so that the receiver's having it is not
+ * enough, to the next ranks. */
+HARK_COLD bool hark_scmel_goes_ahead(struct hark_scmel *s, struct hark_scmel_channel *c, bool all)
+{
+    if (all && !s->awaited) s->spread = 1;
+    else if (!all && !(c->channel.flags & HARK_SCMEL_WENT)) c->channel.flags |= HARK_SCMEL_AHEAD;
+    s->busy = 1;
+    return false;
+}
+
 /* NetSendMsg, with determinants and acknowledgements; HARK_FRAGMENT bytes are free. False: they do not fit, and
- * nothing happened. Nothing goes with a message to myself: I am no second holder (S-4).              l. 6, 16, 8 */
+ * nothing happened. Nothing goes with a message to myself: I am no second holder (S-4). With a multicast everything goes that is
+ * loose, whoever has it: who passes it on has to pass that on to others.                               l. 6, 16, 8 */
 static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn,
     struct hark_effects *fx)
 {
@@ -93,12 +104,11 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     uint8_t *b = fx->bytes + fx->used + HARK_SCMEL_HEADER;
     uint32_t n = 0, acks = 0;
     if (c->channel.peer != s->ends.me) {
-        if (!hark_scmel_fits(s, c->channel.peer, c->carried)) {
-            if (!(c->channel.flags & HARK_SCMEL_WENT)) c->channel.flags |= HARK_SCMEL_AHEAD;
-            s->busy = 1;
-            return false;
-        }
-        hark_scmel_carry(s, c->channel.peer, c->carried, b, HARK_SCMEL_ROOM, &n);
+        bool all = c->channel.flags & HARK_SCMEL_CAST && hark_scmel_forwards(s) && hark_scmel_is_passed_on(s, c);
+        uint32_t to = all ? HARK_SCMEL_NOBODY : c->channel.peer;
+        uint64_t carried = all ? 0 : c->carried;
+        if (!hark_scmel_fits(s, to, carried)) return hark_scmel_goes_ahead(s, c, all);
+        hark_scmel_carry(s, to, carried, b, HARK_SCMEL_ROOM, &n);
         acks = hark_owed_write(&s->head, &s->owed, c->channel.peer, b + n * hark_det_bytes(s->k), HARK_SCMEL_ACKS);
         c->carried = s->told = s->rsn;
     }
@@ -276,14 +286,27 @@ HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, 
     return hark_fate(fx, HARK_HANDUP);
 }
 
-/* A multicast has been accepted: those below me get it. It is of the root, whoever brought it.               Alg. 2 l. 19 */
-HARK_COLD void hark_scmel_pass_on(struct hark_scmel *s, const struct hark_head *h)
+/* Is it a multicast? It is of the root, whoever brought it. */
+static inline bool hark_scmel_is_multicast(struct hark_scmel *s, const struct hark_head *h)
 {
-    const struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
-    if (g == NULL || g->reduces || g->root != h->src || g->root == s->ends.me) return;
+    const struct hark_scmel_cast *g = s->branches.count && h->ctx ? hark_scmel_cast(s, h->ctx) : NULL;
+    return g && !g->reduces && g->root == h->src && g->root != s->ends.me;
+}
+
+/* It has been accepted: those below me get it, with the determinants that the root sent along where one copy of those is not
+ * enough. Holders in them that a failure may have taken are not passed on: who gets them knows me to know of it.     Alg. 2 l. 19 */
+HARK_COLD void hark_scmel_pass_on(struct hark_scmel *s, const struct hark_head *h, const uint8_t *dets, uint32_t n)
+{
+    const uint32_t bytes = hark_det_bytes(s->k);
     s->passes = *h;
     s->passes.re = s->ends.re;
     s->forward = s->busy = 1;
+    s->along_dets = hark_scmel_forwards(s) ? n : 0;
+    if (s->along_dets == 0) return;
+    for (uint32_t i = 0; i < hark_scmel_along_rows(n * bytes); i++) hark_insert(&s->head, &s->along, i);
+    uint8_t *b = (uint8_t *)hark_row(&s->head, &s->along, 0);
+    hark_copy(b, dets, n * bytes);
+    for (uint32_t i = 0; h->re < s->ends.re && i < n; i++) hark_zero(b + i * bytes + 28, bytes - 28);
 }
 
 /* ReceiveMsg, when its determinants have been taken: OutOfOrder.                                        l. 11-12, 17 */
@@ -309,7 +332,6 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
         hark_emit(fx, HARK_HOLD);
     }
     hark_wave_arrived(&s->wave, &c->channel, fx);
-    if (s->branches.count && h->ctx) hark_scmel_pass_on(s, h);
     if (c->channel.flags & HARK_GAP) {
         c->channel.flags = (uint16_t)(c->channel.flags & ~HARK_GAP);
         hark_scmel_offer(s, h->src);

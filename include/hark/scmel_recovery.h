@@ -99,7 +99,7 @@ static inline void hark_scmel_theirs(struct hark_scmel *s, uint32_t rank, const 
     c->theirs = hark_get64(b + 8);
     if (g && g->reduces && g->root != s->ends.me && rank == g->parent) { /* how many are complete; the root gives them back */
         if (g->done < c->theirs) g->done = c->theirs;
-        if (rank != g->root) c->theirs = 0;
+        if (!hark_scmel_is_top(s, g)) c->theirs = 0;
     }
     if (g && g->root == s->ends.me) c->channel.flags |= HARK_SCMEL_CAST; /* of which it may have more than I have sent by now */
     else if (recv > c->channel.sent) recv = c->channel.sent;
@@ -147,7 +147,8 @@ HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, 
             if (hark_get16(b + 8 + 16 * k) == c->channel.ctx) recv = hark_get64(b + 16 + 16 * k);
         uint64_t first = hark_scmel_first(s, c);
         if (recv + 1 < first) recv = first - 1;
-        c->tx = recv < c->channel.sent ? recv : c->channel.sent;
+        bool again = c->channel.flags & HARK_SCMEL_CAST && hark_scmel_cast(s, c->channel.ctx)->root == s->ends.me; /* I went back too (v20) */
+        c->tx = again || recv < c->channel.sent ? recv : c->channel.sent;
     }
     s->late = s->busy = 1;
     return HARK_OK;
@@ -284,14 +285,31 @@ static inline int hark_scmel_pump_all(struct hark_scmel *s, uint8_t type, uint32
     return HARK_OK;
 }
 
+/* Has what goes to a group gone to all who get it from me, and these go back whenever I do? To the parent in a reduction, or from the
+ * root to all. But what I contributed while images are taken my parent's may lack (v17). */
+static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct hark_scmel_channel *c)
+{
+    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
+    if (g->reduces) return c->channel.peer == g->parent && g->root != s->ends.me && s->wave.mode < HARK_W_IS_FROZEN;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_scmel_channel *other = hark_scmel_at(s, i);
+        if (other->channel.ctx != c->channel.ctx || !(other->channel.flags & HARK_SCMEL_CAST)) continue;
+        if (!(other->channel.flags & HARK_SCMEL_MATE) || other->tx < g->sent) return false;
+    }
+    return true;
+}
+
 /* What waited in the log has gone to one who goes back whenever I do: the result of a reduction to myself, or, between
  * members of a team, a message whose determinants had to go ahead. Nobody will ask for it again. */
 static inline void hark_scmel_needs_no_log(struct hark_scmel *s, struct hark_scmel_channel *c, struct hark_effects *fx)
 {
-    if (c->channel.peer == s->ends.me) {
-        hark_scmel_cast(s, c->channel.ctx)->first = c->tx + 1;
+    const bool cast = (c->channel.flags & HARK_SCMEL_CAST) != 0, mate = (c->channel.flags & HARK_SCMEL_MATE) != 0;
+    if (c->channel.peer == s->ends.me || (cast && mate && hark_scmel_stays_inside(s, c))) {
+        struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
+        if (g->first > c->tx) return;
+        g->first = c->tx + 1;
         hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name(c->channel.ctx, c->tx);
-    } else if (c->channel.flags & HARK_SCMEL_MATE && !(c->channel.flags & HARK_SCMEL_CAST)) {
+    } else if (mate && !cast) {
         c->first = c->tx + 1;
         hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->tx);
     }
@@ -310,7 +328,7 @@ static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects
     for (uint32_t i = 0; s->late && i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (c->tx >= c->channel.sent) continue;
-        bool go = !hark_scmel_closed(s, c->channel.peer) && !hark_scmel_unknown(s, c->channel.peer);
+        bool go = !hark_scmel_closed(s, c->channel.peer) && !hark_scmel_unknown(s, c);
         while (go && c->tx < c->channel.sent) {
             if (!hark_effects_fit(fx, 2, HARK_FRAGMENT)) return HARK_MORE;
             go = hark_scmel_transmit(s, c, c->tx + 1, fx);

@@ -140,14 +140,20 @@ static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_c
     struct hark_scmel_channel *self = hark_scmel_channel(s, s->ends.me, ctx);
     self->channel.flags |= HARK_SCMEL_CAST;
     self->channel.sent = n;
+    bool outside = s->teams == HARK_SCMEL_ALONE;
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
-        if (b->ctx != ctx || !b->child) continue;
+        if (b->ctx != ctx || !b->child || hark_scmel_mate(s, b->rank)) continue;
         struct hark_scmel_channel *c = hark_scmel_channel(s, b->rank, ctx);
         c->channel.flags |= HARK_SCMEL_CAST;
         c->channel.sent = n;
         bool had = c->accepted == hark_inc_of(&s->head, &s->ends, b->rank) && c->from <= n; /* and not an earlier self of it */
         if (c->tx + 1 == n && had) c->tx = n;
+        outside = true;
+    }
+    if (!outside) { /* nobody will have to be given anything back */
+        g->agg = n + 1;
+        g->trim = 1;
     }
     g->done = n;
     g->rack = 1;
@@ -185,7 +191,7 @@ static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel
     if (g->root == s->ends.me) return;
     if (n > g->done) g->done = n;
     g->rack = s->busy = 1;
-    if (g->parent == g->root) {
+    if (hark_scmel_is_top(s, g)) {
         struct hark_scmel_channel *down = hark_scmel_channel(s, g->root, ctx); /* as if the root had given it back */
         uint64_t have = g->sent < n ? g->sent : n;
         if (down->channel.recv < have) down->channel.recv = down->channel.done = have;
@@ -205,7 +211,7 @@ static inline void hark_scmel_root_lost(struct hark_scmel *s, uint32_t rank)
 {
     for (uint32_t k = 0; k < s->casts.count; k++) {
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
-        if (g->reduces && g->root == rank && g->parent == rank && g->done > g->sent) g->done = g->sent;
+        if (g->reduces && g->root == rank && hark_scmel_is_top(s, g) && g->done > g->sent) g->done = g->sent;
     }
     if (s->casts.count) s->combine = s->busy = 1; /* nobody gives back any more what was waited for */
 }
@@ -236,7 +242,7 @@ static inline void hark_scmel_reductions_collected(struct hark_scmel *s, struct 
         if (!g->reduces || g->root == s->ends.me) continue;
         uint64_t done = g->done;
         hark_scmel_children_at(s, g, done, fx);
-        if (g->parent != g->root) {
+        if (!hark_scmel_is_top(s, g)) {
             hark_scmel_skip(s, g, done);
             if (g->first <= done) g->trim = 1;
             if (g->first <= done) g->first = done + 1;

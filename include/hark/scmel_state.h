@@ -22,6 +22,7 @@ extern "C" {
 #ifndef HARK_SCMEL_LOOSE
 #define HARK_SCMEL_LOOSE 0u   /* loose determinants that make a SPREAD; 0: half of what fits into a header */
 #endif
+#define HARK_SCMEL_NOBODY (UINT32_MAX - 1) /* a rank that nobody has, and no holder */
 #define HARK_SCMEL_CTX_MAX 120u /* contexts in a READY; what is not listed is sent again from the log's beginning */
 
 enum { /* control frames; ACK, SPREAD and TRIM are judged by incarnations alone, the others belong to one epoch */
@@ -91,6 +92,10 @@ struct hark_scmel_branch { /* of a group whom I send to: at the root all members
 };
 HARK_STATIC_ASSERT(sizeof(struct hark_scmel_branch) % 8 == 0, "and the table behind it too");
 
+struct hark_scmel_along { /* a piece of what goes along */
+    uint64_t bytes;
+};
+
 struct hark_scmel_walk { /* through what goes to one process: list 0 its own, 1 mine, 2.. others' */
     uint32_t list, open;
     struct hark_place at;
@@ -121,6 +126,7 @@ struct hark_scmel {
     uint32_t telling, tell;   /* what may go is being told: to peers; to all, next rank + 1 */
     uint64_t low;             /* rsn at the oldest image kept */
     uint32_t forward;         /* a multicast is being passed on: next branch + 1 */
+    uint32_t along_dets;      /* scratch: how many determinants go along with it */
     uint32_t posting;         /* scratch: ctx of the multicast that this step posts */
     uint32_t combine;         /* reductions may be complete here; the group whose COMBINE is going out, + 1; its next branch, + 1 */
     uint32_t combine_at, combine_next;
@@ -129,6 +135,7 @@ struct hark_scmel {
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
     struct hark_table pairs, positions, owed, logs, casts, branches, wholes;
+    struct hark_table along;  /* determinants, as on the wire, that go along with what is passed on; empty between steps */
     struct hark_table team; /* hark_range: who goes back with me */
 };
 
@@ -156,6 +163,7 @@ static const struct hark_field hark_scmel_cast_fields[] = {HARK_SG(ctx, "group")
 static const struct hark_field hark_scmel_branch_fields[] = {HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
 static const struct hark_field hark_scmel_whole_fields[] = {HARK_FIELD(struct hark_scmel_whole, ctx, "group"),
     HARK_FIELD(struct hark_scmel_whole, rank, "j"), HARK_FIELD(struct hark_scmel_whole, from, ""), HARK_FIELD(struct hark_scmel_whole, to, "")};
+static const struct hark_field hark_scmel_along_fields[] = {HARK_FIELD(struct hark_scmel_along, bytes, "dets")};
 static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_scmel),
     HARK_WAVE_TABLES(struct hark_scmel),
     {"pairs", "", (uint16_t)offsetof(struct hark_scmel, pairs), sizeof(struct hark_scmel_pair), 3,
@@ -169,6 +177,7 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
         hark_scmel_cast_fields},
     {"branches", "", (uint16_t)offsetof(struct hark_scmel, branches), sizeof(struct hark_scmel_branch), 3, hark_scmel_branch_fields},
     {"wholes", "", (uint16_t)offsetof(struct hark_scmel, wholes), sizeof(struct hark_scmel_whole), 4, hark_scmel_whole_fields},
+    {"along", "", (uint16_t)offsetof(struct hark_scmel, along), sizeof(struct hark_scmel_along), 1, hark_scmel_along_fields},
     {"team", "Team", (uint16_t)offsetof(struct hark_scmel, team), sizeof(struct hark_range), 2, hark_range_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_scmel, ends.channels), sizeof(struct hark_scmel_channel),
         HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
@@ -202,10 +211,21 @@ static inline struct hark_scmel_cast *hark_scmel_cast(struct hark_scmel *s, uint
     return NULL;
 }
 
+static inline uint32_t hark_scmel_along_rows(uint32_t bytes)
+{
+    return (bytes + (uint32_t)sizeof(struct hark_scmel_along) - 1) / (uint32_t)sizeof(struct hark_scmel_along);
+}
+
 static inline struct hark_name hark_scmel_cast_name(uint16_t ctx, uint64_t ssn)
 {
     struct hark_name n = {ctx, ctx, HARK_OUT, HARK_GROUP, ssn};
     return n;
+}
+
+/* Is it the root's channel to one who may have to pass on what comes on it? */
+static inline bool hark_scmel_is_passed_on(struct hark_scmel *s, const struct hark_scmel_channel *c)
+{
+    return c->channel.flags & HARK_SCMEL_CAST && !hark_scmel_cast(s, c->channel.ctx)->reduces;
 }
 
 /* The first message of a channel that is in the log. */
@@ -231,6 +251,13 @@ static inline struct hark_name hark_scmel_name(struct hark_scmel *s, const struc
 static inline bool hark_scmel_mate(const struct hark_scmel *s, uint32_t rank)
 {
     return s->teams && hark_ranges_hold(&s->head, &s->team, rank);
+}
+
+/* Does a reduction come to the root through me, from outside of what goes back with the root? Then what I contributed is kept, and
+ * given back by the root (C-12). */
+static inline bool hark_scmel_is_top(const struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    return g->parent == g->root && g->root != s->ends.me && !hark_scmel_mate(s, g->root);
 }
 
 static inline struct hark_scmel_channel *hark_scmel_channel(struct hark_scmel *s, uint32_t peer, uint16_t ctx)
@@ -341,11 +368,13 @@ static inline bool hark_scmel_closed(struct hark_scmel *s, uint32_t rank)
     return x == NULL || !(x->flags & HARK_SCMEL_READY);
 }
 
-/* Is it not known yet what `rank` has of messages that were posted before my image? Where waves are over all it has them. */
-static inline bool hark_scmel_unknown(struct hark_scmel *s, uint32_t rank)
+/* Is it not known yet what the peer has of messages that were posted before my image? A team-mate's image has them, but for what was
+ * contributed while it was taken (v17). */
+static inline bool hark_scmel_unknown(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
-    if (s->mode != HARK_SCMEL_COLLECT || rank == s->ends.me || hark_scmel_mate(s, rank)) return false;
-    struct hark_scmel_pair *x = hark_scmel_pair(s, rank, false);
+    if (s->mode != HARK_SCMEL_COLLECT || c->channel.peer == s->ends.me) return false;
+    if (c->channel.flags & HARK_SCMEL_MATE && !(c->channel.flags & HARK_SCMEL_CAST)) return false;
+    struct hark_scmel_pair *x = hark_scmel_pair(s, c->channel.peer, false);
     return x == NULL || !(x->flags & HARK_SCMEL_KNOWN);
 }
 #endif /* HARK_BODIES */

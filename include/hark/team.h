@@ -27,6 +27,8 @@
  * has received, determinants up to its rsn (T-5). Nobody moves between teams (T-4). If everything is lost at once, no job can go on from
  * such images: in what order messages were delivered behind the image of one team and before that of another nobody knows any more. With
  * HARK_WAVES_ALL a checkpoint is one cut of all processes, as scmel's; nobody needs to be told anything then.
+ *
+ * And then it may have groups, as camel.h has: what is said there of a process that goes back holds for a team (docs/team-camel.md).
  */
 #ifndef HARK_TEAM_H
 #define HARK_TEAM_H
@@ -39,7 +41,8 @@ extern "C" {
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. Without a group a process is a team of its own. */
 HARK_FN uint64_t hark_team_size(const struct hark_config *config);
-/* HARK_EINVAL also for HARK_TEAM_LOST with more than one copy. */
+/* HARK_EINVAL also for HARK_TEAM_LOST with more than one copy; for trees without HARK_WAVES_ALL, and as hark_camel_init; for one that
+ * reduces of which my team is not one piece, or where one of the root's team besides the root is above others. */
 HARK_FN int hark_team_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_team_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_team_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
@@ -62,7 +65,8 @@ HARK_FN int hark_team_init(struct hark *p, uint64_t bytes, const struct hark_con
 {
     bool lost = (c->flags & HARK_TEAM_LOST) != 0;
     if (lost && c->copies > 1) return HARK_EINVAL;
-    return hark_scmel_begin(p, bytes, HARK_KIND_TEAM, c, lost ? HARK_SCMEL_TEAM_LOST : HARK_SCMEL_TEAMS);
+    int status = hark_scmel_begin(p, bytes, HARK_KIND_TEAM, c, lost ? HARK_SCMEL_TEAM_LOST : HARK_SCMEL_TEAMS);
+    return status < 0 ? status : hark_scmel_trees((struct hark_scmel *)(void *)p, c);
 }
 
 HARK_FN int hark_team_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)

@@ -44,6 +44,38 @@ static void count(struct lab *lab)
     if (lab->most_ssn > HARK_SCENARIO_SSN) lab->most_ssn = HARK_SCENARIO_SSN;
 }
 
+static bool in_teams(const struct hark_scenario *s)
+{
+    uint32_t member[HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_RANKS], of[HARK_SCENARIO_RANKS];
+    struct hark_tree tree = lab_tree(s, member, parent);
+    for (uint32_t i = 0; i < s->ranks; i++) of[i] = s->cluster[i];
+    return hark_tree_in_teams(&tree, of);
+}
+
+struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t *member, uint32_t *parent)
+{
+    struct hark_tree tree = {.ctx = CTX_CAST, .member = member, .parent = parent};
+    for (uint32_t i = 0; i < s->ranks; i++) {
+        int8_t above = s->parent[i];
+        if (above == -2) continue;
+        if (above == -1) tree.root = i;
+        member[tree.count] = i;
+        parent[tree.count++] = above == -1 ? i : (uint32_t)above;
+    }
+    return tree;
+}
+
+const char *lab_unreduced(const struct lab *lab)
+{
+    const struct hark_scenario *s = lab->scenario;
+    const bool teams = lab->protocol->rolls == HARK_ROLLS_GROUP;
+    if (!(lab->protocol->traits & HARK_TRAIT_REDUCES)) return "this protocol has no reductions: A and Q can not be searched";
+    if (!lab->groups) return "A and Q: expected a line waves all with this protocol";
+    if (s->copies > 1) return "A and Q: expected copies 1";
+    if (teams && !in_teams(s)) return "A and Q: expected each team in one piece of the tree; from the team of the root, the root only above others";
+    return NULL;
+}
+
 int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protocol, char error[HARK_SCENARIO_ERROR])
 {
     enum { BLOCK = 1 << 18 };
@@ -62,8 +94,9 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     lab->ranks = s->ranks;
     lab->who = s->ranks + (lab->recovery != NULL);
     lab->history = s->content == HARK_CONTENT_HISTORY || (s->content == HARK_CONTENT_PROTOCOL && lab->protocol->unstable);
-    lab->groups = s->tree && lab->protocol->traits & HARK_TRAIT_GROUPS && !s->exact_gate;
-    lab->reduces = lab->groups && lab->protocol->traits & HARK_TRAIT_REDUCES;
+    lab->groups = s->tree && hark_protocol_groups(lab->protocol, true) && !s->exact_gate &&
+                  (s->waves_all || !(lab->protocol->traits & HARK_TRAIT_WAVES));
+    lab->reduces = lab_unreduced(lab) == NULL;
     lab->together = s->waves_all && lab->protocol->traits & HARK_TRAIT_WAVES;
     lab->core_bytes = BLOCK;
     lab->core = malloc(BLOCK);

@@ -173,6 +173,10 @@ void lab_close(struct lab *lab);
  * nothing: what would be new fails. Not to be closed. */
 void lab_freeze(struct lab *copy, const struct lab *lab);
 const char *lab_violation(uint16_t number);
+/* The tree of the scenario; the arrays are as long as there are ranks. */
+struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t *member, uint32_t *parent);
+/* Why A and Q can not be searched; NULL: they can. */
+const char *lab_unreduced(const struct lab *lab);
 uint64_t lab_bytes(const struct lab *lab);
 /* Process `who` as it is at the beginning; 0: lab->failed. */
 uint32_t local_first(struct lab *lab, uint32_t who);

@@ -95,8 +95,8 @@ static bool post_all(struct lab *lab, struct payload p)
 {
     p.ctx = p.peer - lab->ranks + CTX_CAST;
     p.peer = lab->ranks;
+    if (p.ctx == CTX_REDUCE && !lab->reduces) lab_fail(lab, lab_unreduced(lab));
     if (lab->groups) return post_to(lab, p);
-    if (p.ctx == CTX_REDUCE) lab_fail(lab, "this protocol has no reductions: A and Q can not be searched");
     for (uint32_t i = 0; i < lab->ranks; i++) {
         if (lab->scenario->parent[i] < 0) continue;
         p.peer = i;

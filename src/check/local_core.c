@@ -44,15 +44,7 @@ static void add_tree(const struct lab *lab, struct hark_config *c)
 {
     static uint32_t member[HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_RANKS];
     static struct hark_tree both[2];
-    struct hark_tree tree = {.ctx = CTX_CAST, .member = member, .parent = parent};
-    for (uint32_t i = 0; i < lab->ranks; i++) {
-        int8_t above = lab->scenario->parent[i];
-        if (above == -2) continue;
-        if (above == -1) tree.root = i;
-        member[tree.count] = i;
-        parent[tree.count++] = above == -1 ? i : (uint32_t)above;
-    }
-    both[0] = both[1] = tree;
+    both[0] = both[1] = lab_tree(lab->scenario, member, parent);
     both[1].ctx = CTX_REDUCE;
     both[1].reduces = 1;
     c->trees = both;

@@ -58,8 +58,16 @@ static void take(struct maker *m, uint32_t who)
 
 /* ---- collectives ---------------------------------------------------------------------------------------------------- */
 
+/* In a reduction among teams each of them is one piece of the tree, and others are below the root's team at the root only. */
+static uint32_t among_teams(const struct hark_scenario *s, uint32_t root, uint32_t rank, uint32_t above)
+{
+    for (uint32_t i = root; i != rank; i = (i + 1) % s->ranks)
+        if (s->cluster[i] == s->cluster[rank]) return s->cluster[above] == s->cluster[rank] ? above : i;
+    return s->cluster[above] == s->cluster[root] ? root : above;
+}
+
 /* A tree with its root at any of them; the last may be outside. */
-static void plant(struct maker *m, bool reduces)
+static void plant(struct maker *m, bool reduces, bool teams)
 {
     struct hark_scenario *s = m->s;
     const uint32_t root = below(m, s->ranks), outside = s->ranks > 2 && below(m, 3) == 0;
@@ -67,7 +75,9 @@ static void plant(struct maker *m, bool reduces)
     for (uint32_t i = 0; i < s->ranks; i++) { /* the i-th from the root on is below one of those before it */
         const uint32_t rank = (root + i) % s->ranks;
         const bool out = i > 0 && i + outside == s->ranks;
-        s->parent[rank] = (int8_t)(i == 0 ? -1 : out ? -2 : (int)((root + below(m, i)) % s->ranks));
+        uint32_t above = i ? (root + below(m, i)) % s->ranks : root;
+        if (teams && reduces) above = among_teams(s, root, rank, above);
+        s->parent[rank] = (int8_t)(i == 0 ? -1 : out ? -2 : (int)above);
     }
     m->casts = reduces ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
     m->reductions = !reduces ? 0 : m->casts ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
@@ -132,7 +142,8 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
     s->ranks = 2 + below(&m, 3);
     uint32_t messages = 3 + below(&m, MESSAGES - 3), points = below(&m, 3), clusters = 1 + below(&m, s->ranks);
     for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)(i * clusters / s->ranks);
-    if (groups) plant(&m, reduces);
+    const bool teams = traits & HARK_TRAIT_WAVES;
+    if (groups) plant(&m, reduces, teams);
     for (uint32_t event = 0, done = 0; event < EVENTS; event++) {
         uint32_t who = below(&m, s->ranks);
         if (below(&m, 14) == 0) add(&m, who, HARK_OP_OUTPUT, -1);
@@ -158,8 +169,8 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
     s->fifo = below(&m, 3) == 0;
     s->copies = (uint8_t)(1 + below(&m, 3));
     if (s->copies >= s->ranks) s->copies = (uint8_t)(s->ranks - 1);
-    if (reduces) s->copies = 1;
+    if (m.reductions) s->copies = 1;
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
-    s->waves_all = traits & HARK_TRAIT_WAVES && below(&m, 2);
+    s->waves_all = teams && (groups || below(&m, 2));
 }

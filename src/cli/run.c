@@ -82,7 +82,7 @@ void hark_cli_run_help(void)
           "  --json FILE             write the figures\n"
           "  --write-matrix FILE     write what processes sent to each other, for `hark partition` and `hark sim`\n"
           "  --exact-gate            hydee: recovery waits by exact dependencies, for programs whose receives vary\n"
-          "  --camel                 hydee: a broadcast is logged once, by rank 0, and passed on along a tree\n"
+          "  --camel                 hydee, team: a broadcast is logged once, by rank 0, and passed on along a tree; team: reductions too\n"
           "  --report-tree K         hydee: reports go up a tree with K processes, 2 to 1024, below each\n"
           "  --team-lost             team: a whole team may be lost at once, not only one process of it\n"
           "  --no-digest             do not compare what is sent again with what was sent\n"
@@ -457,8 +457,8 @@ static int complete(struct arguments *a)
     if (a->o.spill && !a->o.log_limit) return bad("--spill: expected --log-limit SIZE with it");
     if (a->o.exact_gate && a->o.protocol->kind != HARK_KIND_HYDEE)
         return bad("--exact-gate: expected with protocol hydee, found %s", a->o.protocol->name);
-    if (a->o.camel && (a->o.protocol->traits & (HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES)) != HARK_TRAIT_GROUPS) /* camel always does */
-        return bad("--camel: expected with protocol hydee, found %s", a->o.protocol->name);
+    if (a->o.camel && hark_protocol_groups(a->o.protocol, true) == hark_protocol_groups(a->o.protocol, false))
+        return bad("--camel: expected with protocol hydee or team, found %s", a->o.protocol->name);
     if (a->o.camel && a->o.exact_gate) return bad("--camel: expected without --exact-gate");
     if (a->o.report_tree && a->o.protocol->kind != HARK_KIND_HYDEE)
         return bad("--report-tree: expected with protocol hydee, found %s", a->o.protocol->name);
@@ -466,8 +466,6 @@ static int complete(struct arguments *a)
     if (a->o.team_lost && a->o.protocol->kind != HARK_KIND_TEAM)
         return bad("--team-lost: expected with protocol team, found %s", a->o.protocol->name);
     if (a->o.team_lost && a->o.copies > 1) return bad("--team-lost: expected one copy, found --copies %u", a->o.copies);
-    if (a->o.protocol->kind == HARK_KIND_CAMEL && a->o.copies > 1)
-        return bad("--copies: expected 1 with protocol camel, found %u", a->o.copies);
     if (a->o.transport == NULL) return bad("no transport was built in");
     a->o.program = a->program;
     int status = find_program(*a->program);

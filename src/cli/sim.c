@@ -296,12 +296,10 @@ static int write_matrix(const struct sim_pattern *p, const char *path, bool mess
 static int check_failures(const struct arguments *a, uint32_t ranks)
 {
     const struct sim_options *s = &a->sim;
-    if (s->protocol->kind == HARK_KIND_CAMEL && s->copies > 1)
-        return bad("--copies: expected 1 with protocol camel, found %u", s->copies);
     if (s->fan && s->protocol->kind != HARK_KIND_HYDEE)
         return bad("--report-tree: expected with protocol hydee, found %s", s->protocol->name);
-    if (s->camel && (s->protocol->traits & (HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES)) != HARK_TRAIT_GROUPS) /* camel always does */
-        return bad("--camel: expected with protocol hydee, found %s", s->protocol->name);
+    if (s->camel && hark_protocol_groups(s->protocol, true) == hark_protocol_groups(s->protocol, false))
+        return bad("--camel: expected with protocol hydee or team, found %s", s->protocol->name);
     if (s->camel && s->flags & HARK_EXACT_GATE) return bad("--camel: expected without --exact-gate");
     if (s->fan && s->flags & HARK_EXACT_GATE) return bad("--report-tree: expected without --exact-gate");
     if ((s->fails || s->mtbf) && s->protocol->rolls == 0)

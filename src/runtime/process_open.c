@@ -154,8 +154,9 @@ static int open_transport(struct hark_transport **t, const struct hark_transport
     return status;
 }
 
-/* Where the protocol knows groups there are two, of all processes, along a binomial tree from rank 0. To be freed. */
-static uint32_t *make_trees(struct hark_tree tree[2], struct hark_config *core, bool reduces)
+/* Where the protocol knows groups there are two, of all processes, along a binomial tree from rank 0. To be freed. A reduction always
+ * has that tree, or its result would depend on the protocol; where the teams are not pieces of it, it goes by messages. */
+static uint32_t *make_trees(struct hark_tree tree[2], struct hark_config *core, const uint32_t *of)
 {
     uint32_t n = core->ranks, *member = malloc(2 * (size_t)n * sizeof *member), *parent = member + n;
     if (member == NULL) hark_process_fatal("%s: no memory for a tree of processes", P.name);
@@ -165,8 +166,9 @@ static uint32_t *make_trees(struct hark_tree tree[2], struct hark_config *core, 
     tree[1] = tree[0];
     tree[1].ctx = HARK_PROCESS_REDUCTION;
     tree[1].reduces = 1;
+    P.reduces = P.reduces && (of == NULL || hark_tree_in_teams(&tree[1], of));
     core->trees = tree;
-    core->tree_count = 1 + reduces;
+    core->tree_count = 1 + P.reduces;
     return member;
 }
 
@@ -193,9 +195,9 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.group = group;
     }
-    P.reduces = !recovery && (P.protocol->traits & HARK_TRAIT_REDUCES);
-    P.groups = P.reduces || (!recovery && P.setup.camel);
-    if (P.groups) members = make_trees(tree, &c.core, P.reduces);
+    P.groups = !recovery && hark_protocol_groups(P.protocol, P.setup.camel);
+    P.reduces = P.groups && hark_protocol_reduces(P.protocol, P.setup.camel, P.setup.copies);
+    if (P.groups) members = make_trees(tree, &c.core, P.protocol->rolls == HARK_ROLLS_GROUP ? clusters->of : NULL);
     opened = hark_transport_named(P.setup.transport);
     if (opened == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);
     struct hark_transport_ops ops = *opened;

@@ -161,6 +161,24 @@ void sim_core_free(struct sim *s, struct sim_process *p)
     p->core = NULL;
 }
 
+static const uint32_t *team_of; /* while members are sorted */
+
+static int compare_teams(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (team_of[x] != team_of[y]) return team_of[x] < team_of[y] ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/* Each team is one piece of the tree. */
+static void by_teams(const uint32_t *of, struct hark_tree *t, uint32_t *parent)
+{
+    uint32_t *member = parent - t->count;
+    team_of = of;
+    qsort(member + 1, t->count - 1, sizeof *member, compare_teams);
+    (void)hark_tree_teams(member, t->count, t->root, of, parent);
+}
+
 /* The trees of the process, as its core wants them. */
 static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
 {
@@ -180,7 +198,9 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
         n = p->maker->group(p, who, i, &ctx, rank, UINT32_MAX);
         tree[i] = (struct hark_tree){.ctx = ctx, .reduces = ctx > p->casts, .root = rank[0], .member = rank, .parent = rank + n,
             .count = n};
-        if (s->pattern->branches)
+        if (s->protocol->rolls == HARK_ROLLS_GROUP && s->pattern->reduces)
+            by_teams(s->o->clusters->of, &tree[i], rank + n);
+        else if (s->pattern->branches)
             (void)hark_tree_kary(rank, n, rank[0], s->pattern->branches, rank + n);
         else
             (void)hark_tree_binomial(rank, n, rank[0], rank + n);
@@ -195,14 +215,14 @@ void sim_core_new(struct sim *s, uint32_t who)
     struct sim_process *p = &s->p[who];
     struct hark_config c = {.me = who == s->ranks ? HARK_RECOVERY : who,
         .ranks = s->ranks,
-        .flags = s->o->flags,
+        .flags = s->o->flags | (s->together ? HARK_WAVES_ALL : 0),
         .generations = s->o->generations,
         .copies = s->o->copies,
         .fan = s->o->fan};
     if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_GROUP) {
-        uint32_t g = p->group;
-        c.group = s->range + s->group_range[g];
-        c.group_count = s->group_range[g + 1] - s->group_range[g];
+        uint32_t g = s->o->clusters->of[who];
+        c.group = s->range + s->cluster_range[g];
+        c.group_count = s->cluster_range[g + 1] - s->cluster_range[g];
     }
     if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_LINE) /* farther apart than a run is long (U-8) */
         c.epoch = 1 + (uint64_t)s->o->clusters->of[who] * ((uint64_t)s->o->iterations + 2);

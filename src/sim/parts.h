@@ -144,9 +144,10 @@ struct sim {
     uint64_t posted_length;
     uint64_t sum;            /* length of what is being combined */
     struct hark_name answer; /* and what COMBINED is due for */
-    /* The groups, as ranges. */
+    /* Who goes back together, as ranges; the groups that checkpoint together. */
     struct hark_range *range;
-    uint32_t *group_range; /* first range of each group, and one more */
+    uint32_t *cluster_range; /* first range of each cluster, and one more */
+    bool together;         /* checkpoints are of all processes though clusters go back */
     uint32_t *leader;      /* lowest rank of each group */
     uint32_t groups;
     /* Scratch: the trees of a core that is made; members, then parents, of each. */

@@ -165,7 +165,7 @@ static void unit(struct sim *s, uint32_t who, uint8_t *rolls)
     if (who == s->ranks) return;
     for (uint32_t r = 0; r < s->ranks; r++)
         if (r == who || s->protocol->rolls == HARK_ROLLS_ALL ||
-            (s->protocol->rolls == HARK_ROLLS_GROUP && s->p[r].group == s->p[who].group))
+            (s->protocol->rolls == HARK_ROLLS_GROUP && s->o->clusters->of[r] == s->o->clusters->of[who]))
             rolls[r] = 1;
 }
 

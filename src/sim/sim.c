@@ -23,29 +23,38 @@ static double seconds(void)
  * ----------------------------------------------------------------------------------------------------------- */
 
 /* Ranks of each group as ranges, in two passes over all ranks. */
+static bool make_ranges(struct sim *s)
+{
+    const struct hark_clusters *c = s->o->clusters;
+    s->cluster_range = calloc((size_t)c->count + 2, sizeof *s->cluster_range);
+    s->range = malloc(((size_t)s->ranks + 1) * sizeof *s->range);
+    if (!s->cluster_range || !s->range) return false;
+    for (uint32_t r = 0; r < s->ranks; r++)
+        if (r == 0 || c->of[r - 1] != c->of[r]) s->cluster_range[c->of[r] + 2]++;
+    for (uint32_t g = 0; g < c->count; g++)
+        s->cluster_range[g + 2] += s->cluster_range[g + 1];
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        uint32_t *at = &s->cluster_range[c->of[r] + 1];
+        if (r == 0 || c->of[r - 1] != c->of[r])
+            s->range[(*at)++] = (struct hark_range){r, r};
+        else
+            s->range[*at - 1].last = r;
+    }
+    return true;
+}
+
 static bool make_groups(struct sim *s)
 {
     const struct hark_clusters *c = s->o->clusters;
     bool clusters = s->protocol->rolls == HARK_ROLLS_GROUP, alone = s->protocol->rolls == HARK_ROLLS_LINE;
-    s->groups = clusters ? c->count : alone ? s->ranks : 1;
-    s->group_range = calloc((size_t)s->groups + 2, sizeof *s->group_range);
+    bool apart = clusters && !s->together;
+    s->groups = apart ? c->count : alone ? s->ranks : 1;
     s->leader = malloc(s->groups * sizeof *s->leader);
-    s->range = malloc(((size_t)s->ranks + 1) * sizeof *s->range);
-    if (!s->group_range || !s->leader || !s->range) return false;
+    if (!s->leader || (clusters && !make_ranges(s))) return false;
     memset(s->leader, 0xff, s->groups * sizeof *s->leader);
     for (uint32_t r = 0; r < s->ranks; r++) {
-        uint32_t g = s->p[r].group = clusters ? c->of[r] : alone ? r : 0;
+        uint32_t g = s->p[r].group = apart ? c->of[r] : alone ? r : 0;
         if (s->leader[g] == UINT32_MAX) s->leader[g] = r;
-        if (r == 0 || s->p[r - 1].group != g) s->group_range[g + 2]++;
-    }
-    for (uint32_t g = 0; g < s->groups; g++)
-        s->group_range[g + 2] += s->group_range[g + 1];
-    for (uint32_t r = 0; r < s->ranks; r++) {
-        uint32_t *at = &s->group_range[s->p[r].group + 1];
-        if (r == 0 || s->p[r - 1].group != s->p[r].group)
-            s->range[(*at)++] = (struct hark_range){r, r};
-        else
-            s->range[*at - 1].last = r;
     }
     for (uint32_t g = 0; g < s->groups; g++)
         s->p[s->leader[g]].due = 1;
@@ -87,7 +96,7 @@ static void unmake(struct sim *s)
     free(s->tree);
     free(s->tree_rank);
     free(s->range);
-    free(s->group_range);
+    free(s->cluster_range);
     free(s->leader);
     sim_service_close(s);
     sim_queue_free(&s->queue);
@@ -249,8 +258,9 @@ int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ER
         .ask_in = o->ask,
         .defers = o->protocol->unstable == NULL};
     s->pattern = &s->program;
-    s->program.reduces = o->pattern->maker->group && o->protocol->traits & HARK_TRAIT_REDUCES;
-    s->program.groups = s->program.reduces || (o->pattern->maker->group && o->camel);
+    s->program.reduces = o->pattern->maker->group && hark_protocol_reduces(o->protocol, o->camel, o->copies);
+    s->program.groups = o->pattern->maker->group && hark_protocol_groups(o->protocol, o->camel);
+    s->together = o->camel && o->protocol->traits & HARK_TRAIT_WAVES;
     if (s->program.groups && s->program.contexts > UINT16_MAX)
         sim_fail(s, "%s has at most %u groups, %s has %llu", o->protocol->name, UINT16_MAX, o->pattern->maker->name,
             (unsigned long long)s->program.contexts);

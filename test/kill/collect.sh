@@ -9,7 +9,7 @@ for ranks in 1 6; do
     is "$ranks ranks, $words words: lines" $ranks "$(grep -c '^rank [0-9]*: [0-9a-f]\{16\}$' out)"
     answer=$(sort out | cksum)
     for transport in shm uv; do
-      for protocol in coordinated hydee "hydee --camel" scmel team camel sendet; do
+      for protocol in coordinated hydee "hydee --camel" scmel team "team --camel" camel "camel --copies 2" sendet; do
         kills=('')
         [ $ranks = 1 ] || kills=('' '--kill 0@50' '--kill 4@33' '--kill 3@20 --kill 0@90')
         [ $protocol = camel ] || { [ $words = 3 ] && continue; kills=("${kills[-1]}"); }

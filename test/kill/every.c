@@ -55,7 +55,9 @@ static const struct variant variants[] = {
     {{"--protocol", "scmel"}, "scmel", true, false, false, 0, 1},
     {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, 0, 2},
     {{"--protocol", "camel"}, "camel", true, false, false, 1, 1},
+    {{"--protocol", "camel", "--copies", "2"}, "camel, 2 copies", true, false, false, 2, 2},
     {{"--protocol", "team"}, "team", true, true, false, 0, 1},
+    {{"--protocol", "team", "--camel"}, "team, groups", true, true, false, 1, 1},
     {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", true, true, false, 0, 2},
     {{"--protocol", "team", "--team-lost"}, "team, lost", true, true, false, 0, 1}};
 static const char *const transports[] = {"shm", "uv"};

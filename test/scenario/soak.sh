@@ -36,6 +36,16 @@ while [ $SECONDS -lt $end ]; do
         [ $r = 0 ] && cmp -s "$x" out || { bad "$run (exit $r, or another answer)"; tail -3 err; }
         runs=$((runs + 1))
       done
+      case $p in
+      hydee|team|camel)
+        groups=--camel
+        [ $p = camel ] && groups="--copies 2"
+        timeout 120 "$hark" run -n 8 --clusters 4 --protocol $p $groups --transport $t --interval 100ms --chaos "$seed:2" -- \
+          "$examples/cg" >out 2>err
+        r=$?
+        [ $r = 0 ] && cmp -s cg out || { bad "hark run -n 8 --clusters 4 --protocol $p $groups --transport $t --interval 100ms --chaos $seed:2 -- cg (exit $r, or another answer)"; tail -3 err; }
+        runs=$((runs + 1)) ;;
+      esac
     done
   done
   seed=$((seed + 600))

@@ -70,6 +70,23 @@ for clusters in 3 4 7 21; do
   is "hydee, $clusters clusters: with --camel" $((trees * 8)) "$(figure logged_multicasts hydee.json)"
 done
 
+# Among teams: whatever is outside of the root's is one piece of the tree, and inside of a team nothing is kept. Where groups are teams
+# only what is between them is logged, once for each of their messages.
+for clusters in 3 4 7 21; do
+  for how in "" --team-lost "--copies 2"; do
+    casts=(--pattern openatom --ranks 21 --cells 7 --clusters $clusters "${small[@]}" --protocol team --camel $how)
+    expect 0 'of multicasts' "${casts[@]}" --json team.json
+    expect 0 'processes rolled back' "${casts[@]}" --fail 7@3 --fail 9@5 --json root.json
+    for json in team root; do is "team, $clusters clusters $how, $json: the end" "$(figure digest scmel.json)" "$(figure digest $json.json)"; done
+    case $clusters in 3) trees=0 ;; *) trees=3 ;; esac
+    is "team, $clusters clusters $how: multicasts in the log" $((trees * 8)) "$(figure logged_multicasts team.json)"
+  done
+done
+
+# Two copies: multicasts take along what is loose. Reductions are messages then.
+expect 0 'of multicasts' --pattern openatom --ranks 21 --cells 7 "${small[@]}" --protocol camel --copies 2 --fail 7@3 --json two.json
+is "camel, two copies: the end" "$(figure digest scmel.json)" "$(figure digest two.json)"
+
 # Inside a team nothing stays in the log, not even what had to wait there for its determinants.
 expect 0 'log at the end, bytes  *0  [1-9]' --protocol team --pattern alltoall --ranks 64 --clusters 1 "${small[@]}"
 
@@ -174,8 +191,8 @@ refused '--fail: protocol scmel has no recovery process' --pattern ring --ranks 
 refused '--report-tree: expected 2 to 1024, found "1"' --pattern ring --ranks 4 --report-tree 1
 refused '--report-tree: expected with protocol hydee, found scmel' --pattern ring --ranks 4 --protocol scmel --report-tree 2
 refused '--report-tree: expected without --exact-gate' --pattern ring --ranks 4 --exact-gate --report-tree 2
-for protocol in none coordinated scmel team camel sendet; do
-  refused "--camel: expected with protocol hydee, found $protocol" --pattern openatom --ranks 4 --cells 2 --protocol $protocol --camel
+for protocol in none coordinated scmel camel sendet; do
+  refused "--camel: expected with protocol hydee or team, found $protocol" --pattern openatom --ranks 4 --cells 2 --protocol $protocol --camel
 done
 refused '--camel: expected without --exact-gate' --pattern openatom --ranks 4 --cells 2 --exact-gate --camel
 refused 'no such option: --walk' --pattern ring --walk

@@ -86,11 +86,14 @@ static void refused(void **state)
 
 static void bad_trees(void **state)
 {
-    struct hark_config c = {.me = R, .ranks = N, .trees = &figure, .tree_count = 1, .copies = 2};
+    struct hark_config c = {.me = R, .ranks = N, .trees = both, .tree_count = 2, .copies = 2};
     struct hark *p = malloc(BLOCK);
     (void)state;
     refuse_bad_trees("camel");
-    assert_int_equal(hark_camel_init(p, BLOCK, &c), HARK_EINVAL);
+    assert_int_equal(hark_camel_init(p, BLOCK, &c), HARK_EINVAL); /* a reduction has one copy of what is complete */
+    c.tree_count = 1;
+    assert_int_equal(hark_camel_init(p, BLOCK, &c), HARK_OK);
+    c.tree_count = 2;
     c.copies = 1;
     assert_int_equal(hark_camel_init(p, BLOCK, &c), HARK_OK);
     free(p);
@@ -145,9 +148,41 @@ static void trees(void **state)
     assert_int_equal(hark_tree_kary(of, 40, of[0], 0, above), HARK_EINVAL);
 }
 
+/* One piece for each run of neighbours of a team, entered by one edge; the root alone is above others from its own. */
+static void trees_of_teams(void **state)
+{
+    static const char *const letters[] = {"aaaaaaaaa", "abcdefghi", "aaabbbccc", "abbbbcccd", "aabbbbbbb", "aaaabcdef"};
+    (void)state;
+    for (uint32_t k = 0; k < HARK_COUNT(letters); k++) {
+        for (uint32_t root = 0; root < N; root++) {
+            uint32_t team[N], above[N], enter[256] = {0};
+            struct hark_tree t = {.ctx = 1, .root = root, .member = member, .parent = above, .count = N};
+            for (uint32_t i = 0; i < N; i++) team[i] = (uint8_t)letters[k][i];
+            assert_int_equal(hark_tree_teams(member, N, root, team, above), HARK_OK);
+            for (uint32_t i = 0; i < N; i++) {
+                assert_true(depth(member, above, N, i) <= 8);
+                if (team[above[i]] == team[i]) continue;
+                enter[team[i]]++;
+                assert_true(above[i] == root || team[above[i]] != team[root]);
+            }
+            for (uint32_t i = 0; i < N; i++) assert_int_equal(enter[team[i]], team[i] != team[root]);
+            assert_true(hark_tree_in_teams(&t, team));
+        }
+    }
+    static const uint32_t apart[N] = {1, 2, 2, 3, 4, 5, 6, 7, 8}, inner[N] = {1, 1, 2, 3, 5, 6, 4, 4, 4}, twice[N] = {1, 2, 3, 2, 2, 4, 3, 3, 4},
+                          fits[N] = {1, 1, 2, 1, 1, 3, 2, 2, 2};
+    assert_false(hark_tree_in_teams(&figure, apart));  /* S and T are of one team, and neither is above the other */
+    assert_false(hark_tree_in_teams(&figure, inner));  /* U is below S, who is of the root's team */
+    assert_false(hark_tree_in_teams(&figure, twice));  /* W and Z */
+    assert_true(hark_tree_in_teams(&figure, fits));
+    uint32_t above[N];
+    assert_int_equal(hark_tree_teams(member, N, N, apart, above), HARK_EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(two_at_once),
-        cmocka_unit_test(reductions_in_a_row), cmocka_unit_test(in_batches), cmocka_unit_test(refused), cmocka_unit_test(bad_trees), cmocka_unit_test(trees)};
+        cmocka_unit_test(reductions_in_a_row), cmocka_unit_test(in_batches), cmocka_unit_test(refused), cmocka_unit_test(bad_trees), cmocka_unit_test(trees),
+        cmocka_unit_test(trees_of_teams)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,13 +83,6 @@ static void taken(const struct hark_config *c, bool ok)
     assert_int_equal(protocol->init(core, BLOCK, c), ok ? HARK_OK : HARK_EINVAL);
 }
 
-/* Copies as many as others have; camel is content with one. */
-static void taken_copies(const struct hark_config *c)
-{
-    int expected = protocol->traits & HARK_TRAIT_REDUCES ? HARK_EINVAL : HARK_OK;
-    assert_int_equal(protocol->init(core, BLOCK, c), expected);
-}
-
 static void test_configurations(void **state)
 {
     (void)state;
@@ -111,8 +104,6 @@ static void test_configurations(void **state)
         taken(&c, false);
         c = config();
         c.generations = c.copies = 8;
-        taken_copies(&c);
-        c.copies = 1;
         taken(&c, true);
         c.generations = 9;
         taken(&c, false);
