@@ -110,6 +110,8 @@ static inline bool hark_past_ok(struct hark *p, const struct hark_pool *pool, co
     if (v->history.width != 3 || !hark_rows_ascend(p, &v->now, ranks) || !hark_rows_ascend(p, &v->floor, ranks) ||
         !hark_rows_ascend(p, &v->frontier, UINT64_MAX))
         return false;
+    for (uint32_t i = 0; i < v->now.count; i++)
+        if (hark_entry_at(p, &v->now, i)->number == HARK_INFINITY) return false; /* of no message: it stands for none below */
     for (uint32_t i = 0; i < v->floor.count; i++)
         if (hark_entry_of(p, &v->now, hark_entry_at(p, &v->floor, i)->rank, HARK_INFINITY) == HARK_INFINITY) return false;
     for (const uint64_t *row; (row = hark_queue_next(p, pool, &v->history, &at)) != NULL;)
@@ -196,10 +198,10 @@ static inline bool hark_past_valid(const uint8_t *b, uint32_t length, uint32_t r
     uint32_t rank, last = 0;
     uint64_t number;
     bool first = true;
-    if (length < HARK_PAST_FIXED) return false;
+    if (length < HARK_PAST_FIXED || hark_get64(b) == HARK_INFINITY) return false;
     struct hark_past_walk w = hark_past_begin(b, length);
     for (; hark_past_next(&w, &rank, &number); first = false, last = rank)
-        if (rank >= ranks || number == 0 || (!first && rank == last)) return false;
+        if (rank >= ranks || number == 0 || number == HARK_INFINITY || (!first && rank == last)) return false;
     return !w.bad && w.length == 0;
 }
 

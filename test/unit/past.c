@@ -61,12 +61,12 @@ static void test_wire(void **state)
     (void)state;
     struct hark_hydee *s = member(5);
     uint32_t length;
-    assert_int_equal(take(s, 3, 1, 7, 2, UINT64_MAX), HARK_OK); /* V = {0: max, 1: max}, and number 7 of rank 3 */
+    assert_int_equal(take(s, 3, 1, 7, 2, UINT64_MAX - 1), HARK_OK); /* V = {0: max, 1: max}, and number 7 of rank 3 */
     const uint8_t *b = post(s, 9, &length);
     assert_non_null(b);
     struct hark_past_walk w = hark_past_begin(b + HARK_HYDEE_HEADER, length - HARK_HYDEE_HEADER);
     uint32_t rank, ranks[] = {0, 1, 3};
-    uint64_t number, numbers[] = {UINT64_MAX, UINT64_MAX, 7};
+    uint64_t number, numbers[] = {UINT64_MAX - 1, UINT64_MAX - 1, 7};
     assert_int_equal(hark_get64(b + HARK_HYDEE_HEADER), 1);
     for (int i = 0; i < 3; i++) {
         assert_true(hark_past_next(&w, &rank, &number));
@@ -84,6 +84,8 @@ static void test_wire(void **state)
     assert_false(hark_past_valid(twice, sizeof twice, RANKS));
     assert_false(hark_past_valid(nothing, sizeof nothing, RANKS));
     assert_false(hark_past_valid(large, sizeof large, RANKS));
+    assert_int_equal(take(s, 3, 2, 8, 2, UINT64_MAX), HARK_EFRAME); /* that is no number: it stands for none */
+    assert_int_equal(take(s, 3, 2, UINT64_MAX, 2, 7), HARK_EFRAME);
     /* A header without V is none of this job, and the other way round. */
     struct hark_event e = {.type = HARK_ARRIVE};
     e.u.frame.header = (struct hark_bytes){b, HARK_HYDEE_HEADER};
