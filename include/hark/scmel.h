@@ -439,7 +439,7 @@ HARK_FN const char *hark_scmel_unrest(const struct hark *p)
 HARK_FN bool hark_scmel_accept(struct hark *p)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
-    if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave)) return false;
+    if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave) || s->along.count) return false;
     if (s->teams > HARK_SCMEL_TEAM_LOST || (s->teams != HARK_SCMEL_ALONE) != (p->kind == HARK_KIND_TEAM)) return false;
     if (s->apart > (s->teams != HARK_SCMEL_ALONE) || (s->team.count != 0) != (s->teams != HARK_SCMEL_ALONE)) return false;
     if (s->teams && (!hark_ranges_ok(p, &s->team, s->ends.ranks) || !hark_ranges_hold(p, &s->team, s->ends.me))) return false;

@@ -441,6 +441,8 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
         w->group[0] = (struct hark_range){0, how % 3 == 1 ? 1 : 0};
         w->group[1] = (struct hark_range){w->group[0].last + 1, WORLD_RANKS - 1};
         w->group[2] = w->group[1];
+        const uint32_t of[WORLD_RANKS] = {0, how % 3 != 1, 1};
+        if (w->config.tree_count == 2 && !hark_tree_in_teams(&tree[1], of)) w->config.tree_count = 1;
     }
     for (uint32_t i = 0; i < world_processes(w); i++) world_new(w, i);
 }
