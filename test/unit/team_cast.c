@@ -95,10 +95,11 @@ static const struct frame *between(const struct job *j, uint32_t from, uint32_t 
     return NULL;
 }
 
-/* All acknowledge what they owe. */
+/* What is under way arrives, and all acknowledge what they owe. */
 static void idle_all(struct job *j)
 {
     const struct hark_event e = {.type = HARK_IDLE};
+    settle(j);
     for (uint32_t i = 0; i < N; i++) assert_int_equal(step(j, i, e, NULL), HARK_OK);
     settle(j);
 }
