@@ -12,7 +12,7 @@ for ranks in 1 6; do
       for protocol in coordinated hydee "hydee --camel" scmel team "team --camel" camel "camel --copies 2" sendet; do
         kills=('')
         [ $ranks = 1 ] || kills=('' '--kill 0@50' '--kill 4@33' '--kill 3@20 --kill 0@90')
-        [ $protocol = camel ] || { [ $words = 3 ] && continue; kills=("${kills[-1]}"); }
+        [ "$protocol" = camel ] || { [ $words = 3 ] && continue; kills=("${kills[-1]}"); }
         for kill in "${kills[@]}"; do
           "$hark" run -n $ranks --protocol $protocol --transport $transport --interval 1ms $kill -- "$collect" 7 $words >out 2>err </dev/null
           is "$ranks ranks, $words words, $transport $protocol $kill: status" 0 $?
