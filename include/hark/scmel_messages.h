@@ -137,6 +137,7 @@ static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event 
 {
     uint32_t peer = event->u.send.peer;
     if (event->u.send.to != HARK_PROCESS || peer >= s->ends.ranks) return HARK_EINVAL;
+    if (s->casts.count && event->u.send.ctx && hark_scmel_cast(s, event->u.send.ctx)) return HARK_EINVAL; /* that is a group's */
     if (s->wave.at) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, 1);
     if (status < 0) return status;

@@ -78,6 +78,13 @@ static void refused(void **state)
     assert_int_equal(multicast(&j, R, UP + 1), HARK_EINVAL);
     assert_int_equal(multicast(&j, R, 0), HARK_EINVAL);
     assert_int_equal(multicast(&j, R, UINT32_MAX), HARK_EINVAL);
+    for (uint16_t ctx = 0; ctx <= UP + 1; ctx++) { /* a message to one does not go on the context of a group */
+        struct hark_event e = {.type = HARK_SEND};
+        e.u.send.peer = S;
+        e.u.send.to = HARK_PROCESS;
+        e.u.send.ctx = ctx;
+        assert_int_equal(step(&j, R, e, NULL), ctx == CTX || ctx == UP ? HARK_EINVAL : HARK_OK);
+    }
     end(&j);
     begin(&j, "scmel", &with_both, NULL);
     assert_int_equal(multicast(&j, R, CTX), HARK_EINVAL);
