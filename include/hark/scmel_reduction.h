@@ -100,7 +100,7 @@ static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cas
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         struct hark_effect *x = hark_emit(fx, only && only != b ? HARK_TRIM : HARK_COMBINE);
         x->name = (struct hark_name){b->rank, (uint16_t)g->ctx, HARK_IN, HARK_PROCESS, n};
-        hark_deliver_mark(&s->head, &s->ends, c, n);
+        if (c->done < n) c->done = n; /* they are used up in order: nothing is beyond */
     }
     if (!hark_effects_fit(fx, 4, 0)) return HARK_MORE;
     if (root) {
