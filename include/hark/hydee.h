@@ -41,6 +41,7 @@ HARK_FN const char *hark_hydee_unrest(const struct hark *p);
 #include "hydee_channel.h"
 #include "hydee_tree.h"
 #if HARK_BODIES
+static inline struct hark_hydee_cast *hark_hydee_cast(struct hark_hydee *s, uint16_t ctx);
 HARK_COLD int hark_hydee_multicast(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx);
 static inline void hark_hydee_pass_on(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b);
 #endif
@@ -82,6 +83,7 @@ HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event 
     uint32_t peer = event->u.send.peer;
     if (event->u.send.to != HARK_PROCESS) return hark_hydee_multicast(s, event, fx);
     if (peer >= s->ends.ranks) return HARK_EINVAL;
+    if (event->u.send.ctx && s->casts.count && hark_hydee_cast(s, event->u.send.ctx)) return HARK_EINVAL; /* that is a group's */
     if (s->wave.at) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
     int status = hark_hydee_reserve(s, 1, exact ? 3 + hark_past_post_needs(&s->past) : 2);
     if (status >= 0 && exact) status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);

@@ -120,10 +120,10 @@ HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_he
         g->rack = 1;
         hark_scmel_children_at(s, g, h->ssn, fx);
         if (g->done < h->ssn) g->done = h->ssn;
-        hark_deliver_mark(&s->head, &s->ends, c, h->ssn);
+        if (c->done < h->ssn) c->done = h->ssn; /* used up as it comes, in order: nothing is beyond */
     } else {
         hark_emit(fx, HARK_DISCARD);
-        hark_deliver_mark(&s->head, &s->ends, c, h->ssn);
+        if (c->done < h->ssn) c->done = h->ssn;
     }
     s->combine = s->busy = 1;
 }
