@@ -153,6 +153,7 @@ int hark_driver_quiet(struct hark_driver *d);
 int hark_driver_stabilise(struct hark_driver *d);
 /* From the failure service. */
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed);
+int hark_driver_regroup(struct hark_driver *d, const struct hark_range *group, uint32_t count); /* REGROUP */
 int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok);
 int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const char *address);
 

@@ -126,7 +126,10 @@ enum hark_event_type {
     HARK_RESTARTED,        /* this is a new incarnation, and its block a new one; FAILED with the same re follows */
     HARK_IDLE,             /* the embedder is about to wait: what was put off for batching goes now */
     HARK_QUIET,            /* the application can make no step: it has finished, or everything is blocked */
-    HARK_CONTINUE          /* the next batch of effects */
+    HARK_CONTINUE,         /* the next batch of effects */
+    HARK_REGROUP           /* hydee: the next map of clusters, of which the embedder tells every process; the first checkpoint at which
+                            * all know it brings it into force. A new incarnation is told again. HARK_OK also for what is known
+                            * already, HARK_ESTATE: another one is; one follows the other when a later wave than its own is decided */
 };
 
 struct hark_event {
@@ -150,6 +153,10 @@ struct hark_event {
         struct {
             bool stable; /* output waits for hark_unstable() to be 0: what it takes goes out now */
         } idle;
+        struct {
+            const struct hark_range *group; /* my cluster in it: ascending, disjoint, containing me */
+            uint32_t group_count;
+        } regroup;
         struct {
             uint32_t of; /* HARK_CAPTURE or HARK_PERSIST */
             int32_t ok;  /* 1 durable, 0 failed or refused */
@@ -224,7 +231,7 @@ struct hark_effect {
                            * (HARK_IN, of a process) is used up; 2: then COMBINED is to be given */
     } u;
     uint64_t expected, got; /* DIVERGED: the two digests (0, 0: nobody re-sent the range); PERSIST of a wave: got: the
-                             * oldest checkpoint that is kept, 0: none yet */
+                             * oldest checkpoint that is kept, 0: none yet; expected: 1: it brings the next map into force */
     uint32_t fact;          /* PERSIST: HARK_FACT_*; TRANSMIT: determinants that go along, for figures */
     uint32_t replay;        /* TRANSMIT: 1 if from the log, for the second time or late */
 };
@@ -248,7 +255,7 @@ enum {
                           * all processes of a job alike */
     HARK_TEAM_LOST = 4,  /* team: a whole team may be lost at once, so determinants count as stored only where another team
                           * holds them (T-a); `copies` is 1 then; all processes of a job alike */
-    HARK_WAVES_ALL = 16  /* team: a checkpoint is of all processes together, not of a team alone; all processes of a job alike */
+    HARK_WAVES_ALL = 16  /* hydee, team: a checkpoint is of all processes together, not of a group alone; all processes of a job alike */
 };
 
 struct hark_tree { /* a group of processes, and the tree that messages to it travel along; see group.h */
@@ -301,7 +308,8 @@ enum {
     HARK_TRAIT_GROUPS = 2, /* sends to groups, if it is given trees */
     HARK_TRAIT_REDUCES = 4, /* and reduces along them */
     HARK_TRAIT_WAVES = 8, /* takes HARK_WAVES_ALL */
-    HARK_TRAIT_ALWAYS = 16 /* is for groups: users get them unasked */
+    HARK_TRAIT_ALWAYS = 16, /* is for groups: users get them unasked */
+    HARK_TRAIT_REGROUPS = 32 /* with HARK_WAVES_ALL, takes HARK_REGROUP */
 };
 /* Who goes back when a process fails. LINE: it alone, each process being a group of its own, and then whom the recovery
  * process names (HARK_FACT_BACK); and when another one fails before recovery is over, all of D again. */

@@ -134,6 +134,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
     if (hark_arrived_take(p, &s->ends.waiting, h->src, h->ctx, h->ssn))
         return hark_fate(fx, HARK_HANDUP); /* from the image: it had arrived */
+    if (s->wave.map == HARK_W_MAP_NOW && s->wave.mode >= HARK_W_CAPTURED) return hark_fate(fx, HARK_HOLD); /* its sender may be ahead */
     int age = hark_age_by(&s->ends, h, c ? c->channel.inc : hark_inc_of(p, &s->ends, h->src));
     if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_hydee_reserve(s, 1, 2);
@@ -177,7 +178,7 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
     status = hark_deliver_position(&s->head, &hark_hydee_shape, &s->ends, event, &c);
     if (status < 0) return status;
     uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD);
-    if (!(c->flags & HARK_INTRA)) phase++;                                                           /* l. 12 */
+    if (!(c->flags & HARK_HYDEE_MATE)) phase++;                                                           /* l. 12 */
     if (phase > s->phase) s->phase = phase;                                                      /* l. 12, 16 */
     s->date++;                                                                                       /* l. 17 */
     if (exact)
@@ -189,6 +190,7 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
 #endif /* HARK_BODIES */
 
 #include "hydee_cast.h"
+#include "hydee_regroup.h"
 #include "hydee_log.h"
 #include "hydee_image.h"
 #include "hydee_failure.h"
@@ -205,6 +207,7 @@ HARK_FN uint64_t hark_hydee_size(const struct hark_config *c)
     for (uint32_t i = 0; i < c->tree_count; i++)
         groups += sizeof(struct hark_hydee_cast) + (uint64_t)c->trees[i].count *
                   (sizeof(struct hark_hydee_branch) + sizeof(struct hark_hydee_channel));
+    groups += (c->group_count + 1) * sizeof(struct hark_range);
     return hark_member_size(c, sizeof(struct hark_hydee) + 2 * groups, 4096);
 }
 
@@ -212,8 +215,12 @@ HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_co
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
     if (hark_hydee_size(c) == 0) return HARK_EINVAL;
-    int status = hark_member_init(p, bytes, &hark_hydee_shape, HARK_KIND_HYDEE, &s->ends, &s->wave, c, false);
+    struct hark_config waves = *c;
+    if (c->flags & HARK_WAVES_ALL) waves.group_count = 0;
+    int status = hark_member_init(p, bytes, &hark_hydee_shape, HARK_KIND_HYDEE, &s->ends, &s->wave, &waves, c->flags & HARK_WAVES_ALL);
+    if (status >= 0) status = hark_group_init(p, &hark_hydee_shape, hark_hydee_cluster(s), c, false);
     if (status < 0) return status;
+    s->together = (c->flags & HARK_WAVES_ALL) != 0;
     s->flags = c->flags & (HARK_DIGEST | HARK_EXACT_GATE);
     s->plain = c->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER;
     s->tree.fan = c->fan;
@@ -278,6 +285,7 @@ HARK_COLD int hark_hydee_other(struct hark_hydee *s, const struct hark_event *ev
     case HARK_FAILED: return hark_hydee_failed(s, event, fx);
     case HARK_RESTARTED: return hark_hydee_rollback(s, event, fx);
     case HARK_QUIET: return hark_hydee_quiet(s, fx);
+    case HARK_REGROUP: return hark_hydee_regroup(s, event);
     case HARK_MISS: /* send-deterministic programs may look as they like */
     case HARK_IDLE:
     case HARK_CONTINUE: return HARK_OK;
@@ -305,6 +313,7 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
     if (status < 0 || s->gone) return status;
     if (s->wave.mode != mode) {
         if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_hydee_captured(s);
+        hark_hydee_regrouped(s);
         if (s->wave.mode == HARK_W_RUN) hark_hydee_gc(s, newest != hark_hydee_newest(s));
     }
     p->more = 0;

@@ -43,7 +43,7 @@ static inline bool hark_hydee_among_mates(struct hark_hydee *s, const struct har
 {
     for (uint32_t steps = 0; steps <= t->count; steps++) {
         uint32_t i = hark_tree_root(t->member, t->count, rank);
-        if (i == t->count || !hark_ranges_hold(&s->head, &s->ends.group, rank)) return false;
+        if (i == t->count || !hark_ranges_hold(&s->head, hark_hydee_cluster(s), rank)) return false;
         if (rank == t->root) return true;
         rank = t->parent[i];
     }

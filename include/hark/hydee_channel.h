@@ -9,6 +9,20 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
+/* ---- maps of clusters: hydee_regroup.h ---------------------------------------------------------------------------- */
+
+/* The ranks of my cluster. */
+static inline struct hark_table *hark_hydee_cluster(struct hark_hydee *s)
+{
+    return &s->map[s->in_force & 1];
+}
+
+/* Those of my cluster in the map that is to come; empty: there is none. */
+static inline struct hark_table *hark_hydee_next(struct hark_hydee *s)
+{
+    return &s->map[~s->in_force & 1];
+}
+
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static inline struct hark_hydee_channel *hark_hydee_at(struct hark_hydee *s, uint32_t i)
@@ -18,7 +32,7 @@ static inline struct hark_hydee_channel *hark_hydee_at(struct hark_hydee *s, uin
 
 static inline bool hark_hydee_inter(const struct hark_hydee_channel *c)
 {
-    return !(c->channel.flags & HARK_INTRA);
+    return !(c->channel.flags & HARK_HYDEE_MATE);
 }
 
 /* Room for new channels and for new chunks of their queues. */
@@ -47,6 +61,7 @@ HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32
     if (last < s->ends.channels.count && hark_hydee_at(s, last)->channel.peer == peer) return NULL;
     struct hark_hydee_channel *c =
         (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
+    if (hark_ranges_hold(&s->head, hark_hydee_cluster(s), peer)) c->channel.flags |= HARK_HYDEE_MATE;
     c->theirs = HARK_INFINITY;
     c->first = 1;
     c->log.width = c->rpp.width = c->recorded.width = c->index.width = c->rpp_index.width = 2;

@@ -24,7 +24,8 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
     s->recovering = 1;
     s->rel = 0;
     hark_past_close(p, &s->past);
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) hark_hydee_at(s, i)->channel.flags &= HARK_INTRA | HARK_HYDEE_CAST;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) hark_hydee_at(s, i)->channel.flags &= HARK_INTRA | HARK_HYDEE_MATE | HARK_HYDEE_CAST;
+    hark_hydee_regrouped(s);
     return HARK_OK;
 }
 
@@ -39,6 +40,7 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
     if (status < 0) return status;
     status = hark_member_failed(p, &hark_hydee_shape, e, &s->wave, event, &s->gone, &taken, fx);
     if (!taken) return status;
+    hark_hydee_regrouped(s); /* the wave may have been decided */
     hark_empty(p, &s->pairs);
     hark_past_close(p, &s->past);
     s->recovering = s->busy = 1;

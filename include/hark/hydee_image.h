@@ -9,7 +9,7 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Is the image, if it is one, of a process with the same gate and groups? Without the gate the numbers are not there. */
+/* Is the image, if it is one, of a process with the same gate, groups and waves? Without the gate the numbers are not there. */
 static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark_event *event)
 {
     struct hark_bytes image = event->u.restarted.image;
@@ -19,7 +19,7 @@ static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark
     (void)hark_read(&r, 8);
     hark_zero(&was, sizeof was);
     hark_unpack_fields(&s->head, NULL, (uint8_t *)&was, hark_hydee_shape.field, hark_hydee_shape.fields, &r);
-    return r.bad || (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 && was.groups == s->groups);
+    return r.bad || (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 && was.groups == s->groups && was.together == s->together);
 }
 
 static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)
@@ -37,7 +37,7 @@ HARK_FN bool hark_hydee_accept(struct hark *p)
     if (s->plain != (s->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER)) return false;
     if (s->tree.fan == 1 || !hark_rows_ascend(p, &s->tree.below, s->ends.ranks)) return false;
     if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_past_ok(p, &s->pool, &s->past, s->ends.ranks)) return false;
-    if (s->groups != s->casts.count) return false;
+    if (s->groups != s->casts.count || !hark_hydee_maps_ok(s)) return false;
     for (uint32_t i = 0; i < s->casts.count; i++) {
         const struct hark_hydee_cast *g = (const struct hark_hydee_cast *)hark_row(p, &s->casts, i);
         if (g->root >= s->ends.ranks || g->first == 0 || g->first > g->sent + 1) return false;

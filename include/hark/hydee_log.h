@@ -14,7 +14,7 @@ HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
 {
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!hark_hydee_inter(c)) continue;
+        if (!hark_hydee_inter(c) && !hark_hydee_parts(s, c)) continue;
         struct hark_hydee_position *x =
             (struct hark_hydee_position *)hark_insert(&s->head, &s->positions, s->positions.count);
         x->id = s->wave.wave;

@@ -184,6 +184,19 @@ static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effec
     return status;
 }
 
+/* Logs that a new map of clusters has made needless. */
+static inline int hark_hydee_pump_free(struct hark_hydee *s, struct hark_effects *fx)
+{
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!(c->channel.flags & HARK_HYDEE_FREE)) continue;
+        if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
+        c->channel.flags &= (uint16_t)~HARK_HYDEE_FREE;
+        hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->channel.sent);
+    }
+    return HARK_OK;
+}
+
 static inline int hark_hydee_pump_gc(struct hark_hydee *s, struct hark_effects *fx)
 {
     uint64_t oldest = s->wave.kept.count ? ((struct hark_image *)hark_row(&s->head, &s->wave.kept, 0))->id : 0;
@@ -229,6 +242,7 @@ HARK_COLD int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
         if (status == HARK_OK) status = s->tree.fan ? hark_hydee_pump_up(s, fx) : hark_hydee_pump_report(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_notify(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_replay(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_free(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_gc(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_drained(s, fx);
         if (status != HARK_OK) return status;

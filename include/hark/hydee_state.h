@@ -22,7 +22,9 @@ enum {
     HARK_HYDEE_ORPH_DUE = HARK_OWN_FLAGS << 1,    /* ORPH for this channel is to be sent */
     HARK_HYDEE_ORPH_WAIT = HARK_OWN_FLAGS << 2,   /* ORPH for this channel is to come */
     HARK_HYDEE_GC = HARK_OWN_FLAGS << 3,          /* a GC notice for this channel is due */
-    HARK_HYDEE_CAST = HARK_OWN_FLAGS << 4         /* from the root of a group to a member */
+    HARK_HYDEE_CAST = HARK_OWN_FLAGS << 4,        /* from the root of a group to a member */
+    HARK_HYDEE_MATE = HARK_OWN_FLAGS << 5,        /* the peer is of my own cluster */
+    HARK_HYDEE_FREE = HARK_OWN_FLAGS << 6         /* what is logged for it is needed no more, and to be trimmed */
 };
 enum { HARK_HYDEE_POS_DUE = 1, HARK_HYDEE_POS_SENT = 2, HARK_HYDEE_POS_GOT = 4 };
 
@@ -101,6 +103,9 @@ struct hark_hydee {
     uint32_t busy; /* 1: the fan-out below has something to look for */
     uint32_t gone; /* 1: rolled back, nothing is legal any more */
     uint32_t groups; /* that I belong to, by the configuration */
+    uint32_t together; /* 1: HARK_WAVES_ALL */
+    uint32_t in_force; /* which of `map` is my cluster; the other one is that of the map which is to come: hydee_regroup.h */
+    struct hark_table map[2]; /* hark_range */
     struct hark_pool pool; /* of Logs, RPP and what else the channels remember */
     struct hark_table pairs;
     struct hark_table positions; /* ckptNo: of each kept image */
@@ -117,7 +122,7 @@ struct hark_hydee {
 #define HARK_HC(m, s) HARK_FIELD(struct hark_hydee_channel, m, s)
 static const struct hark_field hark_hydee_fields[] = {HARK_ENDS_FIELDS(struct hark_hydee),
     HARK_WAVE_FIELDS(struct hark_hydee), HARK_HF(phase, "Phase"), HARK_HF(date, "Date"), HARK_HF(rel, "rel"),
-    HARK_HF(recovering, ""), HARK_HF(reported, ""), HARK_HF(drained, ""), HARK_HF(flags, ""), HARK_HF(plain, ""), HARK_HF(gone, ""), HARK_HF(groups, ""),
+    HARK_HF(recovering, ""), HARK_HF(reported, ""), HARK_HF(drained, ""), HARK_HF(flags, ""), HARK_HF(plain, ""), HARK_HF(gone, ""), HARK_HF(groups, ""), HARK_HF(together, ""), HARK_HF(in_force, ""), HARK_HF(wave.map, ""), HARK_HF(wave.lead_map, ""),
     HARK_PAST_FIELDS(struct hark_hydee), HARK_HF(tree.fan, ""), HARK_HF(tree.mine, ""), HARK_HF(tree.said, "")};
 static const struct hark_field hark_hydee_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_hydee_channel),
     HARK_HC(tx, "pend"), HARK_HC(first, "Logs"), HARK_HC(base, "sent"), HARK_HC(orph, "OrphanDate"), HARK_HC(theirs, ""),
@@ -143,6 +148,8 @@ static const struct hark_field hark_hydee_branch_fields[] = {
     HARK_HB(ctx, "group"), HARK_HB(rank, "j"), HARK_HB(child, "childrenMap"), HARK_HB(mates, "")};
 static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_hydee),
     HARK_WAVE_TABLES(struct hark_hydee),
+    {"map0", "Cluster", (uint16_t)offsetof(struct hark_hydee, map[0]), sizeof(struct hark_range), 2, hark_range_fields},
+    {"map1", "Cluster", (uint16_t)offsetof(struct hark_hydee, map[1]), sizeof(struct hark_range), 2, hark_range_fields},
     {"pairs", "", (uint16_t)offsetof(struct hark_hydee, pairs), sizeof(struct hark_hydee_pair), 2,
         hark_hydee_pair_fields},
     {"positions", "", (uint16_t)offsetof(struct hark_hydee, positions), sizeof(struct hark_hydee_position), 5,
@@ -155,7 +162,7 @@ static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_
         HARK_COUNT(hark_hydee_channel_fields), hark_hydee_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_hydee, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_hydee_accept(struct hark *p);
-static const struct hark_shape hark_hydee_shape = {"hydee", 4, HARK_COUNT(hark_hydee_fields),
+static const struct hark_shape hark_hydee_shape = {"hydee", 5, HARK_COUNT(hark_hydee_fields),
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
     offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_hydee_accept};
 

@@ -5,8 +5,8 @@
  *
  *   leader            members
  *   ASK         ->                    any time; answered without the application's help
- *               <-    COUNT           checkpoint calls passed, highest wave seen; waits at its next call
- *   PREPARE     ->                    a fresh wave, n = max + 1: calls below n run on
+ *               <-    COUNT           checkpoint calls passed, highest wave seen, is the next map known; waits at its next call
+ *   PREPARE     ->                    a fresh wave, n = max + 1: calls below n run on; does it bring the map that all know
  *                     each at its own n-th call: frozen; MARK with `sent` on each channel of the group
  *               <-    FROZEN          to whom MARKs are on their way
  *   EXPECT      ->                    how many MARKs will come; once they and what they count are in: CAPTURE
@@ -33,6 +33,8 @@ enum { /* control frames of waves */
     HARK_W_COMMIT, HARK_W_ABORT, HARK_W_WISH, HARK_W_END
 };
 enum { HARK_W_RUN = 0, HARK_W_ANSWERED, HARK_W_PREPARED, HARK_W_IS_FROZEN, HARK_W_CAPTURED, HARK_W_IS_READY };
+/* The next map of groups: nobody has told me one; I know it; the present wave is to bring it into force; it has. */
+enum { HARK_W_NO_MAP = 0, HARK_W_MAP_KNOWN, HARK_W_MAP_NOW, HARK_W_MAP_TAKEN };
 enum { HARK_W_IDLE = 0, HARK_W_ASKING, HARK_W_FREEZING, HARK_W_STORING, HARK_W_DECIDING };
 
 struct hark_image { /* a row of `kept` */
@@ -57,6 +59,8 @@ struct hark_wave {
     uint32_t lead, got; /* the leader's stage, and answers in it */
     uint32_t tell, told; /* a frame being sent to all members; how many have it */
     uint32_t marking, listing, fragment; /* freeze: next channel to MARK + 1, to list in FROZEN + 1 */
+    uint32_t map;       /* HARK_W_NO_MAP.. */
+    uint32_t lead_map;  /* at the leader: how many know the next map */
     uint32_t pad;
     struct hark_table kept;   /* ckptNo and the generations before it */
     struct hark_table expect;
@@ -137,6 +141,7 @@ static inline void hark_wave_failed(struct hark *p, struct hark_ends *e, struct 
     w->tell = 0;
     if (w->mode >= HARK_W_CAPTURED && decided >= w->wave) hark_wave_commit(p, e, w, fx);
     else hark_wave_abort(e, w, fx);
+    if (decided > w->wave) w->wave = decided; /* all may have gone back behind it: its number is used */
     for (uint32_t i = 0; i < e->channels.count; i++)
         hark_channel_at(p, e, i)->flags &= (uint16_t)~HARK_OWED;
     w->owed = 0;
@@ -148,6 +153,7 @@ static inline void hark_wave_restarted(struct hark *p, struct hark_ends *e, stru
     uint32_t generations, struct hark_effects *fx)
 {
     w->generations = generations; /* of the configuration, not of the image */
+    w->map = w->map == HARK_W_MAP_NOW ? HARK_W_MAP_TAKEN : HARK_W_NO_MAP; /* what was only known is told anew */
     if (id == 0) return;
     w->calls = w->target;
     w->at = w->mode = w->lead = w->tell = w->expected = w->marks = w->owed = 0;
@@ -211,7 +217,7 @@ static inline bool hark_wave_length_ok(uint8_t type, uint32_t length)
     case HARK_W_COMMIT:
     case HARK_W_ABORT: return length == 8;
     case HARK_W_COUNT:
-    case HARK_W_PREPARE:
+    case HARK_W_PREPARE: return length == 20;
     case HARK_W_MARK: return length == 16;
     case HARK_W_EXPECT:
     case HARK_W_READY: return length == 12;
@@ -235,7 +241,7 @@ static inline int hark_wave_lead_frame(struct hark *p, struct hark_ends *e, stru
     const struct hark_head *h, const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
     if (h->type == HARK_W_COUNT && w->lead == HARK_W_ASKING)
-        hark_wave_lead_count(p, e, w, hark_get64(b), hark_get64(b + 8), fx);
+        hark_wave_lead_count(p, e, w, hark_get64(b), hark_get64(b + 8), hark_get32(b + 16) != 0, fx);
     else if (h->type == HARK_W_FROZEN && w->lead == HARK_W_FREEZING && hark_get64(b) == w->lead_wave)
         return hark_wave_frozen(p, e, w, b, length, fx);
     else if (h->type == HARK_W_READY && w->lead == HARK_W_STORING && hark_get64(b) == w->lead_wave)
@@ -248,10 +254,11 @@ static inline int hark_wave_lead_frame(struct hark *p, struct hark_ends *e, stru
 static inline void hark_wave_answer(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint32_t leader,
     struct hark_effects *fx)
 {
-    uint8_t *b = hark_emit_control(p, e, fx, HARK_W_COUNT, leader, 16);
+    uint8_t *b = hark_emit_control(p, e, fx, HARK_W_COUNT, leader, 20);
     w->mode = HARK_W_ANSWERED;
     hark_put64(b, w->calls);
     hark_put64(b + 8, w->wave > w->mark_wave ? w->wave : w->mark_wave);
+    hark_put32(b + 16, w->map != HARK_W_NO_MAP);
 }
 
 /* A frame of a wave; age, length and room have been looked at. `quiet`: recovery is not over here, so ASK waits.
@@ -276,7 +283,8 @@ static inline int hark_wave_frame(struct hark *p, struct hark_ends *e, struct ha
         break;
     case HARK_W_PREPARE:
         if (w->mode != HARK_W_ANSWERED) return hark_fate(fx, HARK_DISCARD);
-        hark_wave_prepare(p, e, w, hark_get64(b), hark_get64(b + 8), fx);
+        if (hark_get32(b + 16) && w->map == HARK_W_NO_MAP) return HARK_EFRAME; /* I did not say that I know it */
+        hark_wave_prepare(p, e, w, hark_get64(b), hark_get64(b + 8), hark_get32(b + 16) != 0, fx);
         break;
     case HARK_W_EXPECT:
         if (w->mode != HARK_W_IS_FROZEN || hark_get64(b) != w->wave) return hark_fate(fx, HARK_DISCARD);
@@ -299,10 +307,13 @@ static inline int hark_wave_frame(struct hark *p, struct hark_ends *e, struct ha
 static inline void hark_wave_tell_one(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint32_t rank,
     struct hark_effects *fx)
 {
-    uint32_t length = w->tell == HARK_W_ASK ? 0 : w->tell == HARK_W_PREPARE ? 16 : w->tell == HARK_W_EXPECT ? 12 : 8;
+    uint32_t length = w->tell == HARK_W_ASK ? 0 : w->tell == HARK_W_PREPARE ? 20 : w->tell == HARK_W_EXPECT ? 12 : 8;
     uint8_t *b = hark_emit_control(p, e, fx, (uint8_t)w->tell, rank, length);
     if (length) hark_put64(b, w->lead_wave);
-    if (w->tell == HARK_W_PREPARE) hark_put64(b + 8, w->lead_n);
+    if (w->tell == HARK_W_PREPARE) {
+        hark_put64(b + 8, w->lead_n);
+        hark_put32(b + 16, w->map == HARK_W_MAP_NOW);
+    }
     if (w->tell == HARK_W_EXPECT) hark_put32(b + 8, hark_wave_expect_of(p, w, rank));
 }
 
@@ -338,7 +349,7 @@ static inline int hark_wave_pump(struct hark *p, struct hark_ends *e, struct har
 {
     while (w->tell) {
         uint32_t rank = hark_ranges_at(p, &e->group, w->told + 1); /* the leader is the lowest */
-        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 20)) return HARK_MORE;
         hark_wave_tell_one(p, e, w, rank, fx);
         if (++w->told + 1 == hark_wave_size(p, e)) w->tell = w->told = 0;
     }

@@ -41,6 +41,7 @@ static inline void hark_wave_over(struct hark_ends *e, struct hark_wave *w, stru
     w->mode = HARK_W_RUN;
     w->marking = w->listing = w->fragment = 0;
     w->expected = 0;
+    if (w->map == HARK_W_MAP_NOW) w->map = HARK_W_MAP_KNOWN;
     if (w->at) hark_wave_pass(w, fx);
     e->offer = 1; /* the next ASK may have been held */
 }
@@ -49,6 +50,7 @@ static inline void hark_wave_over(struct hark_ends *e, struct hark_wave *w, stru
 static inline void hark_wave_commit(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
 {
     hark_emit_id(fx, HARK_COMMIT, w->wave);
+    if (w->map == HARK_W_MAP_NOW) w->map = HARK_W_MAP_TAKEN;
     ((struct hark_image *)hark_insert(p, &w->kept, w->kept.count))->id = w->wave;
     if (w->kept.count > w->generations) {
         hark_emit_id(fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
@@ -156,8 +158,9 @@ static inline void hark_wave_reach(struct hark *p, struct hark_ends *e, struct h
 }
 
 static inline void hark_wave_prepare(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint64_t wave,
-    uint64_t n, struct hark_effects *fx)
+    uint64_t n, bool map, struct hark_effects *fx)
 {
+    if (map) w->map = HARK_W_MAP_NOW;
     w->wave = wave;
     w->target = n;
     w->mode = HARK_W_PREPARED;
@@ -170,9 +173,10 @@ static inline void hark_wave_prepare(struct hark *p, struct hark_ends *e, struct
 }
 
 static inline void hark_wave_lead_count(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint64_t calls,
-    uint64_t wave, struct hark_effects *fx)
+    uint64_t wave, bool map, struct hark_effects *fx)
 {
     if (calls > w->lead_n) w->lead_n = calls;
+    w->lead_map += map;
     if (wave > w->lead_wave) w->lead_wave = wave;
     if (++w->got < hark_wave_size(p, e)) return;
     w->lead = HARK_W_FREEZING;
@@ -181,7 +185,7 @@ static inline void hark_wave_lead_count(struct hark *p, struct hark_ends *e, str
     w->lead_wave++; /* fresh: nobody alive has seen it (section 2 e) */
     w->lead_n++;
     hark_wave_tell(p, e, w, HARK_W_PREPARE);
-    hark_wave_prepare(p, e, w, w->lead_wave, w->lead_n, fx);
+    hark_wave_prepare(p, e, w, w->lead_wave, w->lead_n, w->lead_map == hark_wave_size(p, e), fx);
 }
 
 static inline void hark_wave_lead_start(struct hark *p, struct hark_ends *e, struct hark_wave *w,
@@ -190,9 +194,10 @@ static inline void hark_wave_lead_start(struct hark *p, struct hark_ends *e, str
     w->lead = HARK_W_ASKING;
     w->got = 0;
     w->lead_n = w->lead_wave = 0;
+    w->lead_map = 0;
     w->mode = HARK_W_ANSWERED;
     if (hark_wave_size(p, e) > 1) hark_wave_tell(p, e, w, HARK_W_ASK);
-    hark_wave_lead_count(p, e, w, w->calls, w->wave, fx);
+    hark_wave_lead_count(p, e, w, w->calls, w->wave, w->map != HARK_W_NO_MAP, fx);
 }
 
 static inline void hark_wave_lead_ready(struct hark *p, struct hark_ends *e, struct hark_wave *w, bool ok,
@@ -209,6 +214,7 @@ static inline void hark_wave_lead_ready(struct hark *p, struct hark_ends *e, str
     x->peer = hark_wave_leader(p, e);
     x->re = e->re;
     x->u.id = w->wave;
+    x->expected = w->map == HARK_W_MAP_NOW;
     x->got = w->kept.count ? ((struct hark_image *)hark_row(p, &w->kept, 0))->id : 0;
 }
 #endif /* HARK_BODIES */

@@ -41,7 +41,7 @@ static void arrival_text(const struct lab *lab, const struct job *job, struct jo
 
 static void operation_text(struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
 {
-    static const char letters[] = {0, 'S', 'R', 'T', 'W', 'C', 'O', 'T', 0, 'M', 'B', 'A', 'Q', 'c'};
+    static const char letters[] = {0, 'S', 'R', 'T', 'W', 'C', 'O', 'T', 0, 'M', 'B', 'A', 'Q', 'c', 'G'};
     char tag[8] = "";
     local_open(lab, job->at[step.who]);
     const struct hark_op *op = &lab->scenario->op[step.who][lab->at.app.pc];

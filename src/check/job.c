@@ -99,23 +99,30 @@ static bool may_arrive(const struct lab *lab, const uint32_t *list, uint32_t k, 
 
 /* ---- failures ---------------------------------------------------------------------------------------------------------- */
 
+/* Are they of one cluster, by the map that is in force? */
+static bool mates(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
+{
+    const uint8_t *of = s->mapped ? lab->scenario->next : lab->scenario->cluster;
+    return of[a] == of[b];
+}
+
 /* Do they go back together? */
-static bool same_group(const struct lab *lab, uint32_t a, uint32_t b)
+static bool same_group(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
 {
     if (lab->protocol->rolls == HARK_ROLLS_LINE) return a == b;
-    return lab->protocol->rolls == HARK_ROLLS_GROUP ? lab->scenario->cluster[a] == lab->scenario->cluster[b] : true;
+    return lab->protocol->rolls != HARK_ROLLS_GROUP || mates(lab, s, a, b);
 }
 
 /* Are their checkpoints one? */
-static bool same_wave(const struct lab *lab, uint32_t a, uint32_t b)
+static bool same_wave(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
 {
-    return lab->together || same_group(lab, a, b);
+    return lab->together || same_group(lab, s, a, b);
 }
 
-static uint32_t leader_of(const struct lab *lab, uint32_t rank)
+static uint32_t leader_of(const struct lab *lab, const struct service *s, uint32_t rank)
 {
     uint32_t i = 0;
-    while (!same_wave(lab, i, rank)) i++;
+    while (!same_wave(lab, s, i, rank)) i++;
     return i;
 }
 
@@ -128,7 +135,7 @@ static bool alone(const struct lab *lab)
 /* A wave of the group is decided that this process has not committed. */
 static bool decided(struct lab *lab, const struct job *job, uint32_t rank)
 {
-    uint64_t wave = job_service(lab, job)->wave[leader_of(lab, rank)];
+    uint64_t wave = job_service(lab, job)->wave[leader_of(lab, job_service(lab, job), rank)];
     local_open(lab, job->at[rank]);
     for (uint32_t i = 0; i < lab->at.images; i++) {
         const struct image *m = intern_at(&lab->part, lab->at.image[i]);
@@ -140,7 +147,7 @@ static bool decided(struct lab *lab, const struct job *job, uint32_t rank)
 static bool in_wave(struct lab *lab, const struct job *job, uint32_t rank)
 {
     for (uint32_t i = 0; i < lab->ranks; i++)
-        if (same_wave(lab, i, rank) && local_info(lab, job->at[i])->inside) return !decided(lab, job, rank);
+        if (same_wave(lab, job_service(lab, job), i, rank) && local_info(lab, job->at[i])->inside) return !decided(lab, job, rank);
     return false;
 }
 
@@ -161,7 +168,7 @@ static uint8_t generations(const struct lab *lab)
 static bool may_be_damaged(struct lab *lab, const struct job *job, uint32_t who)
 {
     const struct service *s = job_service(lab, job);
-    uint32_t leader = leader_of(lab, who);
+    uint32_t leader = leader_of(lab, s, who);
     return s->wave[leader] && (s->before[leader] || s->decided[leader] < generations(lab)) &&
            has_image(lab, job, who, s->wave[leader]);
 }
@@ -176,10 +183,10 @@ static uint64_t calls_to(uint64_t id)
 static uint64_t restart_point(struct lab *lab, const struct job *job, uint32_t who)
 {
     const struct service *s = job_service(lab, job);
-    uint32_t leader = leader_of(lab, who);
+    uint32_t leader = leader_of(lab, s, who);
     uint64_t wave = s->wave[leader];
     for (uint32_t i = 0; alone(lab) && wave && i < lab->ranks; i++) {
-        bool with = i == who || (lab->protocol->rolls != HARK_ROLLS_PROCESS && same_group(lab, i, who));
+        bool with = i == who || (lab->protocol->rolls != HARK_ROLLS_PROCESS && same_group(lab, s, i, who));
         if (with && !has_image(lab, job, i, wave)) return s->before[leader];
     }
     return wave;
@@ -243,7 +250,7 @@ static bool goes_with(const struct lab *lab, const struct service *s, uint32_t r
     switch (lab->protocol->rolls) {
     case HARK_ROLLS_LINE: return rank == who || s->down >> rank & 1; /* N-7 */
     case HARK_ROLLS_GROUP:
-    case HARK_ROLLS_ALL: return who < lab->ranks && (rank == who || same_group(lab, rank, who));
+    case HARK_ROLLS_ALL: return who < lab->ranks && (rank == who || same_group(lab, s, rank, who));
     default: return rank == who;
     }
 }
@@ -252,15 +259,17 @@ static bool goes_with(const struct lab *lab, const struct service *s, uint32_t r
 static void crash(struct lab *lab, struct job *job, uint32_t who, bool damaged)
 {
     struct service s = *job_service(lab, job);
-    uint32_t leader = damaged ? leader_of(lab, who) : 0;
+    uint32_t leader = damaged ? leader_of(lab, &s, who) : 0;
+    bool unmapped = damaged && s.mapped && s.mapped == s.wave[leader]; /* behind the change of the map only all go back */
     s.failures++;
-    if (damaged && !alone(lab)) {
+    if (damaged && (unmapped || !alone(lab))) {
         s.wave[leader] = s.before[leader];
         s.before[leader] = 0;
     }
     if (who == lab->ranks) s.inc[who]++;
     for (uint32_t i = 0; i < lab->ranks; i++)
-        if (goes_with(lab, &s, i, who)) go_back(&s, i);
+        if (unmapped || goes_with(lab, &s, i, who)) go_back(&s, i);
+    if (unmapped) s.mapped = 0;
     announce(lab, job, &s);
     for (uint32_t i = 0; i < lab->who && !lab->failed; i++) net_clean(lab, job, i);
 }
@@ -340,7 +349,7 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
     case STEP_STORED: return step.index;
     case STEP_CRASH:
         if (lab->scenario->fail[step.index].when != HARK_FAIL_DAMAGED) return 0;
-        return (uint32_t)s->wave[leader_of(lab, step.who)];
+        return (uint32_t)s->wave[leader_of(lab, s, step.who)];
     default: return 0;
     }
 }
@@ -370,6 +379,7 @@ static void answer(struct lab *lab, struct job *job, struct job_step step)
     if (f.what == HARK_FACT_WAVE && f.id > s.wave[f.peer]) {
         s.before[f.peer] = generations(lab) > 1 ? s.wave[f.peer] : 0;
         s.wave[f.peer] = f.id;
+        if (f.maps) s.mapped = (uint32_t)f.id;
         if (s.decided[f.peer] < generations(lab)) s.decided[f.peer]++;
         if (lab->protocol->rolls == HARK_ROLLS_LINE) epoch_begins(&s, &f);
     }
@@ -435,7 +445,7 @@ static void mates_crash(struct lab *lab, struct job *job, struct job_step step)
 {
     if (lab->scenario->fail[step.index].when != HARK_FAIL_CLUSTER) return;
     for (uint32_t i = 0; i < lab->ranks && !lab->failed; i++) {
-        if (i == step.who || lab->scenario->cluster[i] != lab->scenario->cluster[step.who]) continue;
+        if (i == step.who || !mates(lab, job_service(lab, job), i, step.who)) continue;
         if (local_info(lab, job->at[i])->running) job->at[i] = local_take(lab, job->at[i], STEP_CRASH, 0).local;
     }
 }

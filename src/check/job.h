@@ -14,7 +14,8 @@ struct job {
 };
 
 struct service { /* a part: the failure service */
-    uint32_t re, down, failures, pad; /* failures: how many have happened */
+    uint32_t re, down, failures; /* failures: how many have happened */
+    uint32_t mapped; /* the wave that has brought the next map of clusters into force; 0: none */
     uint32_t inc[LOCAL_WHO];
     uint32_t back[HARK_SCENARIO_RANKS]; /* ghost: the epoch in which each last went back */
     uint64_t wave[HARK_SCENARIO_RANKS]; /* decided, by the lowest rank of the group */

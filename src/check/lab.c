@@ -97,7 +97,8 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     lab->groups = s->tree && hark_protocol_groups(lab->protocol, true) && !s->exact_gate &&
                   (s->waves_all || !(lab->protocol->traits & HARK_TRAIT_WAVES));
     lab->reduces = lab_unreduced(lab) == NULL;
-    lab->together = s->waves_all && lab->protocol->traits & HARK_TRAIT_WAVES;
+    lab->together = s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_REGROUPS);
+    lab->regroups = s->regroups && lab->together && lab->protocol->traits & HARK_TRAIT_REGROUPS && !lab->groups && !s->exact_gate;
     lab->core_bytes = BLOCK;
     lab->core = malloc(BLOCK);
     if (lab->core == NULL) {

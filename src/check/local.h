@@ -31,7 +31,7 @@ struct payload { /* a part: of the log */
 
 struct fact { /* asked of the failure service */
     uint64_t id, oldest;
-    uint32_t what, peer, re, pad;
+    uint32_t what, peer, re, maps; /* maps: 1: of a wave that brings the next map of clusters into force */
 };
 
 struct announcement { /* a part: what FAILED says */
@@ -135,6 +135,7 @@ struct lab {
     bool groups;         /* there is a tree, and the protocol sends along it */
     bool reduces;        /* and reduces */
     bool together;       /* checkpoints are of all processes, though fewer go back */
+    bool regroups;       /* and clusters may change at one */
     uint32_t most_ssn;   /* of any channel */
     uint32_t first_send[HARK_SCENARIO_RANKS]; /* bits of the sets of causes */
     struct intern part, local;

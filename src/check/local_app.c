@@ -157,6 +157,18 @@ static void show(struct lab *lab)
     app_go_on(lab);
 }
 
+/* The next map of clusters: where the protocol takes none, nothing. */
+static void told(struct lab *lab)
+{
+    const struct hark_scenario *s = lab->scenario;
+    struct hark_range group[HARK_SCENARIO_RANKS];
+    struct hark_event e = {.type = HARK_REGROUP, .u.regroup.group = group};
+    for (uint32_t i = 0; i < lab->ranks; i++)
+        if (s->next[i] == s->next[lab->who_now]) group[e.u.regroup.group_count++] = (struct hark_range){i, i};
+    if (lab->regroups && core_step(lab, &e, 0, NULL) != HARK_OK) lab->out.happened = 0;
+    else app_go_on(lab);
+}
+
 void app_step(struct lab *lab, uint32_t from)
 {
     const struct hark_op *op = next_op(lab);
@@ -194,6 +206,7 @@ void app_step(struct lab *lab, uint32_t from)
         break;
     case HARK_OP_OUTPUT: show(lab); break;
     case HARK_OP_CONTRIBUTE: post(lab, lab->ranks + 1); break;
+    case HARK_OP_TOLD: told(lab); break;
     default: lab->out.happened = take(lab, (uint32_t)inbox_first(lab, lab->ranks + 1, 0)); break;
     }
 }

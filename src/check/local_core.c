@@ -418,7 +418,8 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
         break;
     case HARK_PERSIST:
         if (room(lab, l->facts, LOCAL_FACTS))
-            l->fact[l->facts++] = (struct fact){x->u.id, x->fact == HARK_FACT_WAVE ? x->got : 0, x->fact, x->peer, x->re, 0};
+            l->fact[l->facts++] = (struct fact){x->u.id, x->fact == HARK_FACT_WAVE ? x->got : 0, x->fact, x->peer, x->re,
+                x->fact == HARK_FACT_WAVE && x->expected};
         break;
     case HARK_CAPTURE: capture(lab, x->u.id); break;
     case HARK_COMMIT: commit(lab, x->u.id); break;

@@ -312,7 +312,7 @@ static void waits(struct picture *p, const struct job *job, uint32_t who)
     char text[52];
     local_open(p->lab, job->at[who]);
     const struct hark_op *op = &p->lab->scenario->op[who][p->lab->at.app.pc];
-    char letter = " SRTWCOT MBAQc"[op->type <= HARK_OP_CALL ? op->type : 0];
+    char letter = " SRTWCOT MBAQcG"[op->type <= HARK_OP_TOLD ? op->type : 0];
     if (op->peer >= 0) snprintf(text, sizeof text, "waits at %c%d", letter, op->peer);
     else snprintf(text, sizeof text, "waits at %c", letter);
     why(p, who, local_info(p->lab, job->at[who])->running ? text : "does not run");

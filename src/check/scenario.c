@@ -11,10 +11,10 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, TREE, FAILS, EXPECT,
+    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, TREE, FAILS, EXPECT,
     SCHEDULE, PROGRAM, KEYWORDS
 };
-static const char *const keywords[] = {"name", "about", "protocol", "clusters", "network", "content", "copies",
+static const char *const keywords[] = {"name", "about", "protocol", "clusters", "regroup", "network", "content", "copies",
     "generations", "epochs", "gate", "reports", "teams", "waves", "tree", "fails", "expect", "schedule"};
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
@@ -204,7 +204,7 @@ static int branch(struct hark_scenario_reader *r, uint32_t rank, char c, struct 
 
 static int operation(struct hark_scenario_reader *r, uint32_t rank)
 {
-    static const char expected[] = "an operation (S R T W C c O M B A Q = | ])";
+    static const char expected[] = "an operation (S R T W C c O M B A Q G = | ])";
     const struct hark_scenario_place at = place(r, r->at);
     struct hark_op op = {.peer = -1, .line = (uint16_t)at.line, .column = (uint16_t)at.column};
     const char c = *r->at++, *letter = strchr(hark_op_letters, c);
@@ -251,7 +251,7 @@ static int protocol(struct hark_scenario_reader *r)
     return unexpected(r, r->at, expected);
 }
 
-static int cluster_part(struct hark_scenario_reader *r, uint8_t cluster)
+static int cluster_part(struct hark_scenario_reader *r, uint8_t cluster, struct hark_scenario_place *where, uint8_t *of)
 {
     const char *begin = r->at;
     const struct hark_scenario_place at = place(r, begin);
@@ -262,21 +262,22 @@ static int cluster_part(struct hark_scenario_reader *r, uint8_t cluster)
         return unexpected(r, r->at, "the last rank of a range");
     if (last < first) return unexpected(r, begin, "an ascending range");
     for (uint32_t rank = first; rank <= last; rank++) {
-        if (r->cluster[rank].line)
+        if (where[rank].line)
             return hark_scenario_wrong(r, at, "found rank %u again, expected every rank once", rank);
-        r->cluster[rank] = at;
-        r->s->cluster[rank] = cluster;
+        where[rank] = at;
+        of[rank] = cluster;
     }
     return 0;
 }
 
-static int clusters(struct hark_scenario_reader *r)
+/* The places are for messages: of the line, and of each rank. */
+static int clusters(struct hark_scenario_reader *r, struct hark_scenario_place *line, struct hark_scenario_place *where, uint8_t *of)
 {
     uint8_t cluster = 0;
-    r->clusters = place(r, r->at);
+    *line = place(r, r->at);
     do {
         do {
-            if (cluster_part(r, cluster) < 0) return -1;
+            if (cluster_part(r, cluster, where, of) < 0) return -1;
         } while (character(r, ','));
         if (r->at < r->end && !is_blank(*r->at)) return unexpected(r, r->at, "a comma, a blank or the end of the line");
         blanks(r);
@@ -378,7 +379,8 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
     case ABOUT: return rest(r, s->about, sizeof s->about, "a sentence");
     case EXPECT: return rest(r, s->expect, sizeof s->expect, "ok, or how the violation begins");
     case PROTOCOL: return protocol(r);
-    case CLUSTERS: return clusters(r);
+    case CLUSTERS: return clusters(r, &r->clusters, r->cluster, s->cluster);
+    case REGROUP: s->regroups = true; return clusters(r, &r->regroup, r->next, s->next);
     case NETWORK:
         which = one_of(r, networks, "fifo or unordered");
         s->fifo = which > 0;
@@ -403,7 +405,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
 /* The keyword at r->at, which moves behind it; of PROGRAM *rank. -1 and the error. */
 static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
 {
-    static const char expected[] = "name, about, protocol, clusters, network, content, copies, generations, epochs, gate, "
+    static const char expected[] = "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, "
                                    "reports, teams, waves, tree, p0:, fails, expect or schedule";
     const char *begin = r->at;
     for (int k = 0; k < PROGRAM; k++) {

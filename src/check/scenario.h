@@ -33,7 +33,8 @@ enum hark_op_type {
     HARK_OP_TAKE,       /* B */
     HARK_OP_CONTRIBUTE, /* A      to a reduction; Q: the root takes the result */
     HARK_OP_RESULT,     /* Q */
-    HARK_OP_CALL        /* c      a checkpoint call at which none is due */
+    HARK_OP_CALL,       /* c      a checkpoint call at which none is due */
+    HARK_OP_TOLD        /* G      is told the map of clusters of the line regroup */
 };
 
 static inline bool hark_op_is_call(uint8_t type) /* of a checkpoint */
@@ -74,6 +75,8 @@ struct hark_scenario {
     uint32_t ranks;
     struct hark_op op[HARK_SCENARIO_RANKS][HARK_SCENARIO_OPS + 1];
     uint8_t cluster[HARK_SCENARIO_RANKS]; /* number of each rank's cluster or team, by first appearance */
+    uint8_t next[HARK_SCENARIO_RANKS];    /* the same in the next map, of which G tells; `cluster` if there is none */
+    bool regroups;                        /* there is one */
     int8_t parent[HARK_SCENARIO_RANKS];   /* of the tree of M, B, A, Q; -1: its root; -2: outside; without a tree: 0 */
     bool tree;                            /* one is given */
     bool fifo;                            /* frames from one process to another arrive in order */

@@ -37,22 +37,34 @@ static int check_ranks(struct hark_scenario_reader *r)
 }
 
 /* Each alone, or as read, numbered by their lowest ranks. */
-static int check_clusters(struct hark_scenario_reader *r)
+static int check_map(struct hark_scenario_reader *r, struct hark_scenario_place line, const struct hark_scenario_place *where, uint8_t *of)
 {
-    struct hark_scenario *s = r->s;
+    const uint32_t ranks = r->s->ranks;
     uint8_t number[HARK_SCENARIO_RANKS], count = 0;
     memset(number, 0xff, sizeof number);
     for (uint32_t rank = 0; rank < HARK_SCENARIO_RANKS; rank++) {
-        if (rank >= s->ranks && r->cluster[rank].line)
-            return hark_scenario_wrong(r, r->cluster[rank], "found rank %u, expected ranks below %u", rank, s->ranks);
-        if (rank < s->ranks && r->clusters.line && r->cluster[rank].line == 0)
-            return hark_scenario_wrong(r, r->clusters, "found rank %u in no cluster, expected every rank once", rank);
+        if (rank >= ranks && where[rank].line)
+            return hark_scenario_wrong(r, where[rank], "found rank %u, expected ranks below %u", rank, ranks);
+        if (rank < ranks && line.line && where[rank].line == 0)
+            return hark_scenario_wrong(r, line, "found rank %u in no cluster, expected every rank once", rank);
     }
-    for (uint32_t rank = 0; rank < s->ranks; rank++) {
-        uint8_t *to = &number[r->clusters.line ? s->cluster[rank] : rank];
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint8_t *to = &number[line.line ? of[rank] : rank];
         if (*to == 0xff) *to = count++;
-        s->cluster[rank] = *to;
+        of[rank] = *to;
     }
+    return 0;
+}
+
+static int check_clusters(struct hark_scenario_reader *r)
+{
+    struct hark_scenario *s = r->s;
+    if (check_map(r, r->clusters, r->cluster, s->cluster) < 0) return -1;
+    if (s->regroups) return check_map(r, r->regroup, r->next, s->next);
+    memcpy(s->next, s->cluster, sizeof s->next);
+    for (uint32_t rank = 0; rank < s->ranks; rank++)
+        for (const struct hark_op *op = s->op[rank]; op->type; op++)
+            if (op->type == HARK_OP_TOLD) return hark_scenario_wrong(r, place(op), "found G without a line regroup");
     return 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "scenario_parts.h"
 
-const char hark_op_letters[] = {' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M', 'B', 'A', 'Q', 'c', 0};
+const char hark_op_letters[] = {' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M', 'B', 'A', 'Q', 'c', 'G', 0};
 
 static void operations(FILE *f, const struct hark_op *op)
 {
@@ -24,13 +24,13 @@ static void operations(FILE *f, const struct hark_op *op)
     }
 }
 
-static void cluster(FILE *f, const struct hark_scenario *s, uint32_t which)
+static void cluster(FILE *f, const struct hark_scenario *s, const uint8_t *of, uint32_t which)
 {
     const char *before = " ";
     for (uint32_t rank = 0; rank < s->ranks; rank++) {
         uint32_t last = rank;
-        if (s->cluster[rank] != which) continue;
-        while (last + 1 < s->ranks && s->cluster[last + 1] == which) last++;
+        if (of[rank] != which) continue;
+        while (last + 1 < s->ranks && of[last + 1] == which) last++;
         fprintf(f, "%s%u", before, rank);
         if (last > rank) fprintf(f, "-%u", last);
         before = ",";
@@ -38,15 +38,22 @@ static void cluster(FILE *f, const struct hark_scenario *s, uint32_t which)
     }
 }
 
-static void clusters(FILE *f, const struct hark_scenario *s)
+static void clusters(FILE *f, const struct hark_scenario *s, const char *keyword, const uint8_t *of)
 {
     uint32_t count = 0;
     for (uint32_t rank = 0; rank < s->ranks; rank++)
-        if (s->cluster[rank] >= count) count = s->cluster[rank] + 1u;
-    if (count == s->ranks) return;
-    fputs("clusters", f);
-    for (uint32_t which = 0; which < count; which++) cluster(f, s, which);
+        if (of[rank] >= count) count = of[rank] + 1u;
+    fputs(keyword, f);
+    for (uint32_t which = 0; which < count; which++) cluster(f, s, of, which);
     fputc('\n', f);
+}
+
+/* Is each alone? Then nothing need be said. */
+static bool apart(const struct hark_scenario *s)
+{
+    for (uint32_t rank = 0; rank < s->ranks; rank++)
+        if (s->cluster[rank] != rank) return false;
+    return true;
 }
 
 static void tree(FILE *f, const struct hark_scenario *s)
@@ -73,7 +80,8 @@ static void write_text(FILE *f, const struct hark_scenario *s)
     if (*s->name) fprintf(f, "name %s\n", s->name);
     if (*s->about) fprintf(f, "about %s\n", s->about);
     if (*s->protocol) fprintf(f, "protocol %s\n", s->protocol);
-    clusters(f, s);
+    if (!apart(s)) clusters(f, s, "clusters", s->cluster);
+    if (s->regroups) clusters(f, s, "regroup", s->next);
     if (s->fifo) fputs("network fifo\n", f);
     if (s->content) fprintf(f, "content %s\n", contents[s->content]);
     if (s->copies) fprintf(f, "copies %u\n", s->copies);

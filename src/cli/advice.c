@@ -119,3 +119,24 @@ char *hark_cli_advise(void *self, const uint64_t *bytes, uint32_t ranks)
     hark_matrix_free(&m);
     return out;
 }
+
+bool hark_cli_better(void *self, const uint64_t *bytes, uint32_t ranks, const uint32_t *now, uint32_t *of)
+{
+    const double worth = 0.9; /* a change less than this is not worth the log that it begins anew */
+    struct hark_partition present = {.ranks = ranks, .of = (uint32_t *)(uintptr_t)now}, found;
+    struct hark_partition_options o;
+    struct hark_matrix m;
+    char error[HARK_PARTITION_ERROR];
+    bool better = false;
+    (void)self;
+    hark_partition_defaults(&o);
+    for (uint32_t r = 0; r < ranks; r++)
+        if (now[r] >= present.clusters) present.clusters = now[r] + 1;
+    if (matrix_of(&m, bytes, ranks) && hark_partition_measure(&present, &m, &o.cost) == 0 && hark_partition(&found, &m, &o, error) == 0) {
+        better = found.cost < worth * present.cost;
+        if (better) memcpy(of, found.of, ranks * sizeof *of);
+        hark_partition_free(&found);
+    }
+    hark_matrix_free(&m);
+    return better;
+}

@@ -15,4 +15,7 @@ struct hark_cli_advice {
 /* As advise in struct hark_run_options; self: the above. Says one line on stderr. */
 char *hark_cli_advise(void *self, const uint64_t *bytes, uint32_t ranks);
 
+/* As `better` in struct hark_run_options, self: not looked at. Better is what costs less than nine tenths of the present clusters. */
+bool hark_cli_better(void *self, const uint64_t *bytes, uint32_t ranks, const uint32_t *now, uint32_t *of);
+
 #endif

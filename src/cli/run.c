@@ -82,6 +82,7 @@ void hark_cli_run_help(void)
           "  --json FILE             write the figures\n"
           "  --write-matrix FILE     write what processes sent to each other, for `hark partition` and `hark sim`\n"
           "  --exact-gate            hydee: recovery waits by exact dependencies, for programs whose receives vary\n"
+          "  --recluster             hydee: who is in a cluster changes at checkpoints, by what is sent; checkpoints are of all processes\n"
           "  --camel                 hydee, team: a broadcast is logged once, by rank 0, and passed on along a tree; team: reductions too\n"
           "  --report-tree K         hydee: reports go up a tree with K processes, 2 to 1024, below each\n"
           "  --team-lost             team: a whole team may be lost at once, not only one process of it\n"
@@ -225,14 +226,14 @@ static int chaos(struct arguments *a, const char *text)
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
 enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, OPTION, KILL, CHAOS, TRACE, JSON, MATRIX,
-    EXACT_GATE, CAMEL, REPORT_TREE, TEAM_LOST, NO_DIGEST, VERBOSE };
+    EXACT_GATE, CAMEL, RECLUSTER, REPORT_TREE, TEAM_LOST, NO_DIGEST, VERBOSE };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
     {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
     {"resume", 0, NULL, RESUME}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
     {"copies", 1, NULL, COPIES}, {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
     {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
-    {"exact-gate", 0, NULL, EXACT_GATE}, {"camel", 0, NULL, CAMEL}, {"report-tree", 1, NULL, REPORT_TREE},
+    {"exact-gate", 0, NULL, EXACT_GATE}, {"camel", 0, NULL, CAMEL}, {"recluster", 0, NULL, RECLUSTER}, {"report-tree", 1, NULL, REPORT_TREE},
     {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
@@ -258,6 +259,7 @@ static int option(struct arguments *a, int c, const char *word)
     case MATRIX: a->advice.matrix = optarg; return 0;
     case EXACT_GATE: a->o.exact_gate = true; return 0;
     case CAMEL: a->o.camel = true; return 0;
+    case RECLUSTER: a->o.recluster = true; return 0;
     case REPORT_TREE: return report_tree(a, optarg);
     case TEAM_LOST: a->o.team_lost = true; return 0;
     case NO_DIGEST: a->o.digest = false; return 0;
@@ -440,7 +442,8 @@ static int advise(struct arguments *a)
         if (f == NULL) return bad("cannot write %s: %s", a->advice.matrix, strerror(errno));
         fclose(f);
     }
-    a->o.traffic = a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json);
+    a->o.traffic = a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json || a->o.recluster);
+    a->o.better = hark_cli_better;
     if (a->advice.matrix && !a->o.traffic)
         return bad("--write-matrix: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
     if (a->advice.used == NULL && a->advice.matrix == NULL) return 0;
@@ -459,6 +462,12 @@ static int complete(struct arguments *a)
         return bad("--exact-gate: expected with protocol hydee, found %s", a->o.protocol->name);
     if (a->o.camel && hark_protocol_groups(a->o.protocol, true) == hark_protocol_groups(a->o.protocol, false))
         return bad("--camel: expected with protocol hydee or team, found %s", a->o.protocol->name);
+    if (a->o.recluster && !(a->o.protocol->traits & HARK_TRAIT_REGROUPS))
+        return bad("--recluster: expected with protocol hydee, found %s", a->o.protocol->name);
+    if (a->o.recluster && (a->o.camel || a->o.exact_gate))
+        return bad("--recluster: expected without %s", a->o.camel ? "--camel" : "--exact-gate");
+    if (a->o.recluster && a->o.ranks > TRAFFIC_MAX)
+        return bad("--recluster: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
     if (a->o.camel && a->o.exact_gate) return bad("--camel: expected without --exact-gate");
     if (a->o.report_tree && a->o.protocol->kind != HARK_KIND_HYDEE)
         return bad("--report-tree: expected with protocol hydee, found %s", a->o.protocol->name);

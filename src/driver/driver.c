@@ -477,6 +477,14 @@ int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
     return status < 0 ? status : driver_flush(d);
 }
 
+int hark_driver_regroup(struct hark_driver *d, const struct hark_range *group, uint32_t count)
+{
+    struct hark_event e = {.type = HARK_REGROUP};
+    e.u.regroup.group = group;
+    e.u.regroup.group_count = count;
+    return driver_step_bare(d, &e);
+}
+
 int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok)
 {
     struct hark_event e = {.type = HARK_STORED};

@@ -16,11 +16,13 @@
  *     ASK       n u64: answer STABLE n when no failure can take back any more what led to here
  *     GO        the answer to AGAIN: nothing more for this incarnation; SETUP, for the next one, follows
  *     QUIET     nothing in the job can move
+ *     CLUSTERS  text string, as a cluster file with ';': the clusters that the first checkpoint brings into force at which all know them
  *     ALL_DONE  every process has finished, durably: finalize may return
  *   process -> supervisor
  *     HELLO     inc u32, out u64, err u64, address string, pending bytes: up, and where; positions of the output in
  *               the image
- *     PERSIST   fact u32, peer u32, re u32, id u64, oldest u64: of a wave, the oldest checkpoint that is kept
+ *     PERSIST   fact u32, peer u32, re u32, id u64, oldest u64, map u32: of a wave, the oldest checkpoint that is kept, and 1
+ *               if it brings the clusters into force that CLUSTERS has told
  *     MARK      id u64: all output written before this belongs to checkpoint id
  *     STABLE    n u64: the answer to ASK, maybe much later
  *     AGAIN     kept u32, why string: it goes back as FAILED said, and executes its program again; kept is the
@@ -39,7 +41,7 @@
 
 enum hark_control_type {
     HARK_C_SETUP = 1, HARK_C_PEER, HARK_C_FAILED, HARK_C_STORED, HARK_C_MARKED, HARK_C_QUIET, HARK_C_ALL_DONE,
-    HARK_C_ASK, HARK_C_GO, HARK_C_LOOK,
+    HARK_C_ASK, HARK_C_GO, HARK_C_LOOK, HARK_C_CLUSTERS,
     HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL,
     HARK_C_TROUBLE, HARK_C_STABLE, HARK_C_AGAIN
 };
@@ -94,6 +96,7 @@ struct hark_setup {
     uint64_t interval_ms; /* between checkpoints; 0: only when asked; 1: at every call */
     uint64_t mtbf_ms;     /* of the job; not 0: interval_ms is only until the cost of a checkpoint is known */
     uint32_t copies, generations, digest, exact_gate, team_lost, camel, report_tree;
+    uint32_t recluster;   /* 1: clusters change, so checkpoints are of all processes */
     uint32_t traffic;     /* 1: the board has rows for who sends how much to whom */
     uint64_t kill_at;    /* SIGKILL myself when I have made that many deliveries since the job began; 0: never */
     uint64_t frame_limit; /* bytes of header and payload; 0: HARK_FRAME_LIMIT */

@@ -13,6 +13,7 @@
 
 #include "../driver/point.h"
 #include "hark/registry.h"
+#include "clusters.h"
 #include "observe.h"
 #include "rollback.h"
 
@@ -219,6 +220,26 @@ static int on_failed(struct hark_control *c)
     return status;
 }
 
+/* The next clusters. */
+static int on_clusters(struct hark_control *c)
+{
+    struct hark_clusters clusters;
+    struct hark_range *group = NULL;
+    char error[256], *copy;
+    size_t length;
+    const char *text = hark_control_gets(c, &length);
+    uint32_t count = 0;
+    if (c->bad) return HARK_D_EINVAL;
+    copy = strndup(text, length);
+    bool read = copy && hark_clusters_parse(&clusters, P.setup.ranks, copy, "clusters", error) == 0;
+    if (read) group = hark_clusters_group(&clusters, P.setup.rank, &count);
+    int status = group ? hark_driver_regroup(P.driver, group, count) : HARK_D_EINVAL;
+    if (read) hark_clusters_free(&clusters);
+    free(group);
+    free(copy);
+    return status;
+}
+
 static int on_message(struct hark_control *c)
 {
     char address[512];
@@ -242,6 +263,7 @@ static int on_message(struct hark_control *c)
     case HARK_C_ASK: P.asked = hark_control_get64(c); return HARK_D_OK;
     case HARK_C_LOOK: return HARK_D_OK; /* to be awake, look, and sleep again, is the answer: it stands on the board */
     case HARK_C_QUIET: P.quiet = true; return hark_driver_quiet(P.driver);
+    case HARK_C_CLUSTERS: return P.setup.rank == HARK_RECOVERY ? HARK_D_OK : on_clusters(c);
     case HARK_C_ALL_DONE: P.all_done = true; return HARK_D_OK;
     default: return HARK_D_OK; /* a newer supervisor may say more */
     }

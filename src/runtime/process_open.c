@@ -33,6 +33,7 @@ static void persist(void *self, const struct hark_effect *x)
     hark_control_put32(&m, x->re);
     hark_control_put64(&m, x->u.id);
     hark_control_put64(&m, x->fact == HARK_FACT_WAVE ? x->got : 0);
+    hark_control_put32(&m, x->fact == HARK_FACT_WAVE && x->expected);
     HARK_POINT("persist", P.setup.rank);
     hark_process_say(&m);
     HARK_POINT("persisted", P.setup.rank);
@@ -190,7 +191,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     c.core.flags = (P.setup.exact_gate ? HARK_EXACT_GATE : 0) | (P.setup.team_lost ? HARK_TEAM_LOST : 0);
     if (!recovery && P.protocol->rolls == HARK_ROLLS_GROUP) {
         /* Teams whose checkpoints are apart have the order of deliveries in between in memories only: all lost, none could go on. */
-        if (P.protocol->traits & HARK_TRAIT_WAVES) c.core.flags |= HARK_WAVES_ALL;
+        if (P.protocol->traits & HARK_TRAIT_WAVES || P.setup.recluster) c.core.flags |= HARK_WAVES_ALL;
         group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.group = group;

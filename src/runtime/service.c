@@ -51,12 +51,27 @@ static uint32_t group_of(const struct hark_service *s, uint32_t rank)
     return s->config.protocol->rolls == HARK_ROLLS_GROUP && !s->config.together ? s->config.clusters->of[rank] : 0;
 }
 
+const uint32_t *hark_service_clusters(const struct hark_service *s)
+{
+    return s->map[s->maps - 1].of;
+}
+
+const uint32_t *hark_service_next(const struct hark_service *s)
+{
+    return s->next;
+}
+
+bool hark_service_behind(const struct hark_service *s)
+{
+    return s->behind;
+}
+
 /* Do they go back together? */
 static bool one_unit(const struct hark_service *s, uint32_t a, uint32_t b)
 {
     switch (s->config.protocol->rolls) {
     case HARK_ROLLS_PROCESS: return a == b;
-    case HARK_ROLLS_GROUP: return s->config.clusters->of[a] == s->config.clusters->of[b];
+    case HARK_ROLLS_GROUP: return hark_service_clusters(s)[a] == hark_service_clusters(s)[b];
     default: return group_of(s, a) == group_of(s, b);
     }
 }
@@ -85,14 +100,6 @@ uint32_t hark_service_undone(const struct hark_service *s, uint32_t rank, const 
     return e->count - first;
 }
 
-bool hark_service_unit(const struct hark_service *s, uint32_t rank, uint8_t *member)
-{
-    if (s->config.protocol->rolls == 0) return false;
-    for (uint32_t r = 0; r < s->ranks; r++)
-        if (one_unit(s, r, rank)) member[r] = 1;
-    return true;
-}
-
 void hark_service_again(const struct hark_service *s, uint8_t *member)
 {
     if (s->config.protocol->rolls != HARK_ROLLS_LINE) return;
@@ -101,12 +108,18 @@ void hark_service_again(const struct hark_service *s, uint8_t *member)
 
 /* ---- images ------------------------------------------------------------------------------------------------ */
 
+/* Is the wave older than the map of clusters? Behind a change of the map all go back, if one does. */
+static bool is_behind(const struct hark_service *s, uint64_t wave)
+{
+    return wave < s->map[s->maps - 1].since;
+}
+
 /* Are the images `id` of all whose images are needed together with that of `rank` whole? */
 static bool whole(struct hark_service *s, uint32_t rank, uint64_t id)
 {
     if (s->config.images == NULL) return true;
     for (uint32_t r = 0; r < s->ranks; r++) {
-        if (!one_unit(s, r, rank)) continue;
+        if (!is_behind(s, id) && !one_unit(s, r, rank)) continue;
         if (s->config.images->ops->verify(s->config.images, r, id) == HARK_S_OK) continue;
         snprintf(s->error, sizeof s->error, "%s", s->config.images->error);
         return false;
@@ -114,19 +127,41 @@ static bool whole(struct hark_service *s, uint32_t rank, uint64_t id)
     return true;
 }
 
-int hark_service_verify(struct hark_service *s, uint32_t rank, uint64_t *wave)
+/* How many decided waves there are up to the newest whose images are whole: *wave. */
+static uint32_t newest_whole(struct hark_service *s, uint32_t rank, uint64_t *wave)
 {
-    struct hark_service_group *g = &s->group[group_of(s, rank)];
+    const struct hark_service_group *g = &s->group[group_of(s, rank)];
     uint32_t n = g->count;
     while (n && !whole(s, rank, g->wave[n - 1])) n--;
     *wave = n ? g->wave[n - 1] : 0;
+    return n;
+}
+
+bool hark_service_unit(struct hark_service *s, uint32_t rank, uint8_t *member)
+{
+    uint64_t wave = UINT64_MAX;
+    if (s->config.protocol->rolls == 0) return false;
+    /* The images need only be looked at if there is one to go back to that is older than the map. */
+    const struct hark_service_group *g = &s->group[group_of(s, rank)];
+    if (!s->behind && is_behind(s, g->decided < s->config.generations ? 0 : g->wave[0])) (void)newest_whole(s, rank, &wave);
+    for (uint32_t r = 0; r < s->ranks; r++)
+        if (s->behind || is_behind(s, wave) || one_unit(s, r, rank)) member[r] = 1;
+    return true;
+}
+
+int hark_service_verify(struct hark_service *s, uint32_t rank, uint64_t *wave)
+{
+    struct hark_service_group *g = &s->group[group_of(s, rank)];
+    uint32_t n = newest_whole(s, rank, wave);
     if (n == g->count) return HARK_SERVICE_OK;
     /* Logs are trimmed to the oldest image kept: the initial state is one until `generations` others are. */
     if (n == 0 && g->decided >= s->config.generations) return HARK_SERVICE_ELOST;
-    if (!others_too(s)) {
+    s->behind |= is_behind(s, *wave);
+    if (s->behind || !others_too(s)) {
         memset(&g->wave[n], 0, sizeof g->wave[0] * (g->count - n));
         g->count = n;
     }
+    for (; is_behind(s, *wave); s->maps--) free(s->map[s->maps - 1].of), s->map[s->maps - 1].of = NULL;
     return HARK_SERVICE_FELL_BACK;
 }
 
@@ -141,14 +176,37 @@ int hark_service_fail(struct hark_service *s, const uint8_t *rolls, bool recover
     }
     s->recovery_inc += recovery;
     s->re++;
+    s->behind = false;
     return hark_service_write(s);
 }
 
-static int decide(struct hark_service *s, uint32_t peer, uint64_t id, uint64_t oldest)
+int hark_service_propose(struct hark_service *s, const uint32_t *of)
+{
+    if (s->next || !s->config.together || s->config.protocol->rolls != HARK_ROLLS_GROUP) return HARK_SERVICE_REFUSED;
+    s->next = malloc(sizeof *s->next * s->ranks);
+    if (s->next == NULL) return HARK_SERVICE_EMEMORY;
+    memcpy(s->next, of, sizeof *s->next * s->ranks);
+    return HARK_SERVICE_OK;
+}
+
+/* Maps that no checkpoint which is kept goes by are forgotten. */
+static void trim_maps(struct hark_service *s)
+{
+    const struct hark_service_group *g = &s->group[0];
+    bool initial = g->decided < s->config.generations; /* then the beginning is one of those kept */
+    while (s->maps > 2 && !initial && s->map[2].since <= g->wave[0]) {
+        free(s->map[1].of);
+        memmove(&s->map[1], &s->map[2], sizeof s->map[0] * (s->maps - 2));
+        s->map[--s->maps].of = NULL;
+    }
+}
+
+static int decide(struct hark_service *s, uint32_t peer, uint64_t id, uint64_t oldest, bool map)
 {
     if (peer >= s->ranks) return HARK_SERVICE_REFUSED;
     struct hark_service_group *g = &s->group[group_of(s, peer)], before = *g;
-    if (id <= last_wave(g)) return id && id == last_wave(g) ? HARK_SERVICE_OK : HARK_SERVICE_REFUSED;
+    if (id <= last_wave(g)) return id && id == last_wave(g) && (!map || s->map[s->maps - 1].since == id) ? HARK_SERVICE_OK : HARK_SERVICE_REFUSED;
+    if (map && s->next == NULL) return HARK_SERVICE_REFUSED;
     bool line = s->config.protocol->rolls == HARK_ROLLS_LINE;
     int began = line ? hark_epochs_begin(&s->epochs[peer], id) : 0;
     if (began < 0) {
@@ -161,8 +219,17 @@ static int decide(struct hark_service *s, uint32_t peer, uint64_t id, uint64_t o
     }
     g->wave[g->count++] = id;
     if (g->decided < UINT32_MAX) g->decided++;
+    if (map) {
+        s->map[s->maps++] = (struct hark_service_map){id, s->next};
+        s->next = NULL;
+    }
     int status = hark_service_write(s);
     if (status < 0) *g = before;
+    if (status < 0 && map) { /* it is still to come */
+        s->next = s->map[--s->maps].of;
+        s->map[s->maps].of = NULL;
+    }
+    if (status >= 0) trim_maps(s);
     if (status < 0 && began) hark_epochs_forget(&s->epochs[peer], id);
     if (status >= 0 && line) hark_epochs_trim(&s->epochs[peer], oldest);
     return status;
@@ -189,10 +256,10 @@ static void done(struct hark_service *s, uint32_t peer)
     for (uint32_t r = 0; r < s->ranks; r++) hark_epochs_cut(&s->epochs[r], hark_service_wave(s, r));
 }
 
-int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id, uint64_t oldest)
+int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id, uint64_t oldest, bool map)
 {
     if (re != s->re) return HARK_SERVICE_REFUSED;
-    if (fact == HARK_FACT_WAVE) return decide(s, peer, id, oldest);
+    if (fact == HARK_FACT_WAVE) return decide(s, peer, id, oldest, map);
     if (fact == HARK_FACT_BACK || fact == HARK_FACT_LINE) {
         if (s->config.protocol->rolls != HARK_ROLLS_LINE || peer >= s->ranks) return HARK_SERVICE_REFUSED;
         send_back(s, peer, id);
@@ -260,6 +327,8 @@ int hark_service_open(struct hark_service **out, const struct hark_service_confi
     s->config = *config;
     if (s->config.generations == 0) s->config.generations = 2;
     s->ranks = config->clusters->ranks;
+    s->map[0].of = config->clusters->of;
+    s->maps = 1;
     s->groups = config->protocol->rolls == HARK_ROLLS_GROUP && !config->together ? config->clusters->count : 1;
     if (config->protocol->rolls == HARK_ROLLS_LINE) s->groups = s->ranks;
     s->inc = calloc(s->ranks, sizeof *s->inc);
@@ -289,5 +358,7 @@ void hark_service_close(struct hark_service *s)
     free(s->group);
     for (uint32_t r = 0; s->epochs && r < s->ranks; r++) free(s->epochs[r].id);
     free(s->epochs);
+    for (uint32_t m = 1; m < sizeof s->map / sizeof s->map[0]; m++) free(s->map[m].of);
+    free(s->next);
     free(s);
 }

@@ -1,8 +1,8 @@
 /* service.h: the failure service: what must not be forgotten about failures, and nothing else.
  *
- * It owns four things: the recovery epoch `re`, the incarnations, the set D of ranks that roll back (cumulative
+ * It owns five things: the recovery epoch `re`, the incarnations, the set D of ranks that roll back (cumulative
  * until recovery is over) and the decisions of checkpoint waves; of those also what a recovery line has undone, until
- * recovery is over (N-11). Each change is written to a store before anybody is told. It does no other I/O, starts nothing
+ * recovery is over (N-11). And, where clusters change, the maps of clusters that its checkpoints go by. Each change is written to a store before anybody is told. It does no other I/O, starts nothing
  * and kills nobody: the supervisor does.
  *
  * One thread at a time.
@@ -29,7 +29,7 @@ enum hark_service_status {
 
 struct hark_service_config {
     const struct hark_protocol *protocol;
-    const struct hark_clusters *clusters; /* must outlive the service */
+    const struct hark_clusters *clusters; /* at the beginning; must outlive the service */
     bool together;                        /* checkpoints are of all processes, whoever goes back: HARK_WAVES_ALL */
     uint32_t generations;                 /* images kept of each process, 1 .. 8; 0 stands for 2 */
     struct hark_store *record;            /* where its state is kept, two records at a time; NULL: nowhere */
@@ -60,9 +60,19 @@ uint64_t hark_service_wave(const struct hark_service *s, uint32_t rank);
 /* The checkpoints of `rank` beyond that which are undone, ascending; *id lasts until the service changes. How many. */
 uint32_t hark_service_undone(const struct hark_service *s, uint32_t rank, const uint64_t **id);
 
-/* Sets member[r] (of `ranks` bytes) for each rank r that rolls back when `rank` dies. False: the protocol survives no
- * failure. */
-bool hark_service_unit(const struct hark_service *s, uint32_t rank, uint8_t *member);
+/* The cluster of each rank, by the map that is in force: numbered by lowest rank. It lasts until that changes. */
+const uint32_t *hark_service_clusters(const struct hark_service *s);
+/* The map that is to come, of which every process is told; NULL: none. The first wave whose fact says so brings it into force. */
+const uint32_t *hark_service_next(const struct hark_service *s);
+/* Does who goes back now go behind a change of the map? So hark_service_verify() has found; until hark_service_fail(). */
+bool hark_service_behind(const struct hark_service *s);
+/* Takes a copy of the next map, numbered by lowest rank. HARK_SERVICE_OK; HARK_SERVICE_REFUSED: another one is to come, or the waves are
+ * not of all; HARK_SERVICE_EMEMORY. It is not durable before it is in force. */
+int hark_service_propose(struct hark_service *s, const uint32_t *of);
+
+/* Sets member[r] (of `ranks` bytes) for each rank r that rolls back when `rank` dies: its unit, or all, if what is whole of the
+ * unit's images is older than the map of clusters. False: the protocol survives no failure. */
+bool hark_service_unit(struct hark_service *s, uint32_t rank, uint8_t *member);
 
 /* Sets it for each rank that goes back whoever dies: where a line says who does, all that have in a recovery that is not over. */
 void hark_service_again(const struct hark_service *s, uint8_t *member);
@@ -79,10 +89,11 @@ int hark_service_fail(struct hark_service *s, const uint8_t *rolls, bool recover
 
 /* After HARK_FACT_LINE re is another, and it is for the supervisor to announce it: see hark_service_inc().
  * A fact from a process (PERSIST), to be answered by STORED with ok = (status == HARK_SERVICE_OK). `oldest`: of
- * HARK_FACT_WAVE, the oldest checkpoint that is kept; 0: none yet. HARK_SERVICE_REFUSED, HARK_SERVICE_EDURABLE: a wave is then
+ * HARK_FACT_WAVE, the oldest checkpoint that is kept; 0: none yet. `map`: the wave brings the next map of clusters into force.
+ * HARK_SERVICE_REFUSED, HARK_SERVICE_EDURABLE: a wave is then
  * not decided; the end of recovery holds in memory. */
 int hark_service_fact(struct hark_service *s, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id,
-    uint64_t oldest);
+    uint64_t oldest, bool map);
 
 /* Every process has finished. HARK_SERVICE_OK, HARK_SERVICE_EDURABLE. */
 int hark_service_finish(struct hark_service *s);

@@ -14,7 +14,7 @@ static size_t state_length(const struct hark_service *s)
 {
     size_t length = HEAD + (size_t)s->ranks * 16 + (size_t)s->groups * (8 + sizeof s->group[0].wave);
     for (uint32_t r = 0; r < s->ranks; r++) length += (size_t)s->epochs[r].count * 8;
-    return length;
+    return length + (size_t)(s->maps - 1) * (8 + (size_t)s->ranks * 4);
 }
 
 static size_t encode(const struct hark_service *s, uint8_t *b)
@@ -38,10 +38,33 @@ static size_t encode(const struct hark_service *s, uint8_t *b)
         at += 8;
         for (uint32_t i = 0; i < s->epochs[r].count; i++, at += 8) hark_put64(at, s->epochs[r].id[i]);
     }
+    for (uint32_t m = 1; m < s->maps; m++) {
+        hark_put64(at, s->map[m].since);
+        at += 8;
+        for (uint32_t r = 0; r < s->ranks; r++, at += 4) hark_put32(at, s->map[m].of[r]);
+    }
     return (size_t)(at - b);
 }
 
-/* The epochs at `at`: true if they fill it exactly and make sense. */
+/* The maps of clusters at `at`: true if they fill it exactly and make sense. */
+static bool decode_maps(struct hark_service *s, const uint8_t *at, const uint8_t *end)
+{
+    for (s->maps = 1; end - at >= 8 + (ptrdiff_t)s->ranks * 4; s->maps++) {
+        if (s->maps == HARK_COUNT(s->map)) return false;
+        struct hark_service_map *m = &s->map[s->maps];
+        if (m->of == NULL) m->of = malloc(sizeof *m->of * s->ranks); /* of a damaged record: again */
+        m->since = hark_get64(at);
+        if (m->of == NULL || m->since <= s->map[s->maps - 1].since) return false;
+        at += 8;
+        for (uint32_t r = 0; r < s->ranks; r++, at += 4) {
+            m->of[r] = hark_get32(at);
+            if (m->of[r] >= s->ranks) return false;
+        }
+    }
+    return at == end;
+}
+
+/* The epochs at `at`, and behind them the maps. */
 static bool decode_epochs(struct hark_service *s, const uint8_t *at, const uint8_t *end)
 {
     for (uint32_t r = 0; r < s->ranks; r++) {
@@ -55,7 +78,7 @@ static bool decode_epochs(struct hark_service *s, const uint8_t *at, const uint8
             if (id <= last || hark_epochs_begin(&s->epochs[r], id) < 0) return false;
         }
     }
-    return at == end;
+    return decode_maps(s, at, end);
 }
 
 /* The groups at `at`, and behind them the epochs. */
@@ -167,6 +190,7 @@ int hark_service_read(struct hark_service *s)
     int status = HARK_SERVICE_EDURABLE;
     for (int i = have < 4 ? have : 4; i > 0 && status == HARK_SERVICE_EDURABLE; i--) status = take(s, id[i - 1]);
     if (status < 0) return status;
+    for (uint32_t m = s->maps; m < HARK_COUNT(s->map); m++) free(s->map[m].of), s->map[m].of = NULL; /* of damaged ones */
     s->record = id[(have < 4 ? have : 4) - 1]; /* a damaged newer one keeps its number */
     s->resumed = true;
     return HARK_SERVICE_OK;

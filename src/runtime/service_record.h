@@ -3,7 +3,8 @@
  * A record is an image of two sections. STATE, little-endian: u32 version, ranks, kind of the protocol,
  * re, incarnation of the recovery process, finished, groups; for each rank u32 incarnation, u32 1 if in D; for each group
  * u32 waves kept, u32 waves ever decided, u64 for each wave kept, ascending; for each rank u32 epochs that began, u32 0, u64 for
- * the call of each, ascending (epochs.h). IDENTITY: lines NAME=VALUE.
+ * the call of each, ascending (epochs.h); and where clusters have changed for each map u64 the wave that brought it into force, for each
+ * rank u32 its cluster. IDENTITY: lines NAME=VALUE.
  */
 #ifndef HARK_RUNTIME_SERVICE_RECORD_H
 #define HARK_RUNTIME_SERVICE_RECORD_H
@@ -19,12 +20,21 @@ struct hark_service_group {
     uint32_t decided; /* how many ever were */
 };
 
+struct hark_service_map { /* of clusters */
+    uint64_t since; /* the wave that brought it into force; 0: of the configuration */
+    uint32_t *of;   /* owned; of the configuration: its own */
+};
+
 struct hark_service {
     struct hark_service_config config;
     uint32_t ranks, groups, re, recovery_inc;
     uint32_t *inc;  /* of each rank */
     uint8_t *down;  /* of each rank: 1 if in D */
     struct hark_service_group *group;
+    struct hark_service_map map[HARK_SERVICE_GENERATIONS + 3]; /* ascending; the last is in force */
+    uint32_t maps;
+    uint32_t *next; /* the map that is to come; NULL: none */
+    bool behind;    /* who goes back now goes behind a change of the map: all do */
     struct hark_epochs *epochs; /* of each rank, where a recovery line says who goes back */
     uint64_t record; /* id of the last record written or read */
     bool resumed, finished;

@@ -278,6 +278,9 @@ int hark_supervise(const struct hark_run_options *options)
     for (uint32_t i = 0; i < s.recoveries; i++) free(s.recovery[i].rolled);
     free(s.recovery);
     free(s.advice);
+    free(s.sent);
+    free(s.lately);
+    free(s.reclusterings);
     free(s.failure);
     free_children(&s);
     sigaction(SIGPIPE, &before, NULL);

@@ -34,12 +34,16 @@ struct hark_run_options {
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
     bool resume, digest, exact_gate, team_lost, camel, verbose;
+    bool recluster; /* with `traffic` and `better`, by a protocol with HARK_TRAIT_REGROUPS: clusters change at checkpoints */
     bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes of memory at most */
     const struct hark_kill *kill; /* any order */
     uint32_t kills;
     /* NULL, or with `traffic` told at the end of a job that ended well what the application of each rank i sent to each rank k,
      * bytes[i * ranks + k]: what was executed again counts again. Returns an object for the JSON, to be freed, or NULL. */
     char *(*advise)(void *self, const uint64_t *bytes, uint32_t ranks);
+    /* `recluster`: asked after each decided checkpoint with what was sent lately: are there clusters which are so much
+     * better than `now` that they are worth a change? Then of[rank], numbered by lowest rank. */
+    bool (*better)(void *self, const uint64_t *bytes, uint32_t ranks, const uint32_t *now, uint32_t *of);
     void *self;
 };
 

@@ -8,6 +8,7 @@
  *   supervisor_messages.c  what processes say, and what they are told
  *   supervisor_recover.c   a death, and what follows
  *   supervisor_rollback.c  those that go back though they live
+ *   supervisor_recluster.c clusters that change while the job runs
  *   supervisor_quiet.c     looks at the board: nothing can move, planned kills of the recovery process
  *   supervisor_json.c      the figures
  */
@@ -138,6 +139,10 @@ struct supervisor {
     uint64_t started, ended, died; /* ns; died: first sign of deaths not announced yet */
     uint64_t diverged, troubles;
 
+    uint64_t *sent, *lately; /* recluster: what each rank had sent to each when the last checkpoint was decided; and lately */
+    uint64_t ask_after; /* ns: when `better` is asked again */
+    char *reclusterings; /* for the JSON; NULL: none */
+
     uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when (ns) */
     uint64_t look_moves;  /* frames and progress when all were asked to look */
     bool look_asked, quiet_said;
@@ -213,6 +218,12 @@ void hark_sup_line(struct supervisor *s); /* the failure service has been told w
 void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells it, or it is killed */
 void hark_sup_again(struct child *c, struct hark_control *m); /* its AGAIN */
 void hark_sup_hurry(struct supervisor *s);                    /* looks for those that have not answered in time */
+
+/* supervisor_recluster.c */
+/* A checkpoint was decided, and has `changed` the clusters or not: should others be together from the next one on? */
+void hark_sup_recluster(struct supervisor *s, bool changed);
+void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the next clusters into force */
+void hark_sup_tell_clusters(struct supervisor *s, struct child *only); /* the next ones, if there are any, to all (only NULL) that are up */
 
 /* supervisor_quiet.c */
 void hark_sup_look(uv_timer_t *timer);

@@ -108,7 +108,7 @@ static char *identity(const struct supervisor *s)
     FILE *f = open_memstream(&text, &length);
     if (f == NULL) return NULL;
     fprintf(f, "protocol=%s%s%s\nclusters=%s\nprogram=", s->o->protocol->name, s->o->exact_gate ? " --exact-gate" : "",
-        s->o->camel ? " --camel" : "", s->clusters_text);
+        s->o->camel ? " --camel" : s->o->recluster ? " --recluster" : "", s->clusters_text);
     for (char *const *word = s->o->program; *word; word++) fprintf(f, "%s%s", word == s->o->program ? "" : " ", *word);
     fputc('\n', f);
     if (fclose(f) == 0) return text;
@@ -126,7 +126,7 @@ static int open_service(struct supervisor *s)
     }
     struct hark_service_config config = {.protocol = s->o->protocol,
         .clusters = &s->o->clusters,
-        .together = s->o->protocol->traits & HARK_TRAIT_WAVES,
+        .together = s->o->protocol->traits & HARK_TRAIT_WAVES || s->o->recluster,
         .generations = s->o->generations,
         .record = s->record,
         .images = s->images,

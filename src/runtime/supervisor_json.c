@@ -160,6 +160,7 @@ int hark_sup_json(const struct supervisor *s)
         put_failures(f, s);
         put_recoveries(f, s);
         if (s->o->traffic) put_traffic(f, s);
+        if (s->o->recluster) fprintf(f, "  \"reclusterings\": [%s],\n", s->reclusterings ? s->reclusterings : "");
         if (s->advice) fprintf(f, "  \"advice\": %s,\n", s->advice);
         fprintf(f, "  \"diverged\": %" PRIu64 ",\n  \"troubles\": %" PRIu64 ",\n  \"elapsed_ms\": %.3f,\n  \"exit\": %d\n}\n",
             s->diverged, s->troubles, ms(s->started, s->ended), s->exit);

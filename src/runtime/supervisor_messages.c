@@ -49,6 +49,7 @@ void hark_sup_setup(struct child *c)
         .digest = o->digest,
         .exact_gate = o->exact_gate,
         .camel = o->camel,
+        .recluster = o->recluster,
         .team_lost = o->team_lost,
         .report_tree = o->report_tree,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
@@ -150,6 +151,7 @@ static void on_hello(struct child *c, struct hark_control *m)
     }
     if (hark_service_re(s->service)) hark_sup_announce(s, c);
     hark_sup_ask(c); /* it may have printed before */
+    hark_sup_tell_clusters(s, c);
     if (s->phase == FINISHING) { /* the recovery process of a very short job */
         struct hark_control m_done;
         hark_control_begin(&m_done, HARK_C_ALL_DONE);
@@ -198,7 +200,7 @@ static void works_again(struct supervisor *s, uint32_t rank)
     s->record_failed = false;
     for (uint32_t r = 0; r < s->o->ranks; r++)
         if (s->o->protocol->rolls == HARK_ROLLS_LINE ? r == rank : s->o->protocol->rolls != HARK_ROLLS_GROUP ||
-            s->o->protocol->traits & HARK_TRAIT_WAVES || s->o->clusters.of[r] == s->o->clusters.of[rank])
+            s->o->protocol->traits & HARK_TRAIT_WAVES || s->o->recluster || s->o->clusters.of[r] == s->o->clusters.of[rank])
             s->child[r].troubled = false;
 }
 
@@ -208,11 +210,13 @@ static void on_persist(struct child *c, struct hark_control *m)
     uint32_t fact = hark_control_get32(m), peer = hark_control_get32(m), re = hark_control_get32(m);
     uint64_t id = hark_control_get64(m), oldest = hark_control_get64(m);
     if (m->bad) return;
+    bool map = m->next < m->length && hark_control_get32(m);
     HARK_POINT("fact", HARK_TRACE_SUPERVISOR);
-    int status = hark_service_fact(s->service, fact, peer, re, id, oldest);
+    int status = hark_service_fact(s->service, fact, peer, re, id, oldest, map);
     HARK_POINT("noted", HARK_TRACE_SUPERVISOR);
     if (status == HARK_SERVICE_EDURABLE) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     if (status == HARK_SERVICE_OK && fact == HARK_FACT_WAVE) works_again(s, peer);
+    if (status == HARK_SERVICE_OK && map) hark_sup_reclustered(s, id);
     struct hark_control answer;
     hark_control_begin(&answer, HARK_C_STORED);
     hark_control_put32(&answer, fact);
@@ -223,6 +227,7 @@ static void on_persist(struct child *c, struct hark_control *m)
     hark_control_end(&answer);
     hark_sup_tell(c, &answer);
     hark_control_free(&answer);
+    if (status == HARK_SERVICE_OK && fact == HARK_FACT_WAVE) hark_sup_recluster(s, map);
     if (fact == HARK_FACT_DONE && status != HARK_SERVICE_REFUSED) hark_sup_recovered(s);
     if (fact == HARK_FACT_LINE && status != HARK_SERVICE_REFUSED) hark_sup_line(s);
 }

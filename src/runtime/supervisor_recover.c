@@ -211,8 +211,8 @@ static bool choose_one(struct supervisor *s, struct child *c)
     return true;
 }
 
-/* Verifies what they go back to, once for each unit. False after the last line: nothing is left to go back to. */
-static bool choose(struct supervisor *s, const uint8_t *member)
+/* Verifies what they go back to, once for each unit; behind a change of the clusters all are members. False after the last line: nothing is left to go back to. */
+static bool choose(struct supervisor *s, uint8_t *member)
 {
     uint8_t *verified = calloc(s->o->ranks, 1), *unit = calloc(s->o->ranks, 1);
     bool ok = verified && unit;
@@ -225,6 +225,10 @@ static bool choose(struct supervisor *s, const uint8_t *member)
             if (unit[mate] && member[mate]) s->child[mate].checkpoint = s->child[r].checkpoint;
             verified[mate] |= unit[mate];
         }
+    }
+    for (uint32_t r = 0; ok && hark_service_behind(s->service) && r < s->o->ranks; r++) { /* also those that were chosen before */
+        member[r] = 1;
+        s->child[r].checkpoint = hark_service_wave(s->service, r);
     }
     if (verified == NULL || unit == NULL) hark_sup_no_memory(s, "a recovery");
     free(verified);
@@ -243,8 +247,9 @@ static void name_unit(const struct child *c, char text[256])
     free(unit);
     if (s->o->protocol->rolls == HARK_ROLLS_ALL) snprintf(text, 256, "all ranks go back");
     else if (s->o->protocol->rolls == HARK_ROLLS_PROCESS || s->o->protocol->rolls == HARK_ROLLS_LINE) snprintf(text, 256, "it goes back");
+    else if (hark_service_behind(s->service)) snprintf(text, 256, "all ranks go back, for the clusters have changed since then");
     else
-        snprintf(text, 256, "cluster %u (rank%s %s) goes back", s->o->clusters.of[c->rank],
+        snprintf(text, 256, "cluster %u (rank%s %s) goes back", hark_service_clusters(s->service)[c->rank],
             strpbrk(ranks, " -") ? "s" : "", ranks);
 }
 
@@ -321,7 +326,7 @@ static void announce_back(struct supervisor *s, const uint8_t *member)
     hark_sup_hunt(s);
 }
 
-static void bring_back(struct supervisor *s, const uint8_t *member)
+static void bring_back(struct supervisor *s, uint8_t *member)
 {
     struct child *recovery = s->count > s->o->ranks ? &s->child[s->o->ranks] : NULL;
     bool new_recovery = recovery && recovery->dead, over = hark_service_down(s->service) == 0, ranks = false;

@@ -146,7 +146,7 @@ static bool serve(void *argument)
         int status = hark_service_open(&s, &config, error);
         if (status < 0) assert_true(strlen(error) > 0);
         ok = status == HARK_SERVICE_OK;
-        if (ok && hark_service_fact(s, HARK_FACT_WAVE, 0, 0, 1, 0) < 0)
+        if (ok && hark_service_fact(s, HARK_FACT_WAVE, 0, 0, 1, 0, false) < 0)
             ok = false, assert_true(strlen(hark_service_error(s)) > 0);
         if (ok && hark_service_fail(s, rolls, true) < 0) ok = false, assert_true(strlen(hark_service_error(s)) > 0);
         if (ok) assert_int_equal(hark_service_wave(s, 0), 1);

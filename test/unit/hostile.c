@@ -220,7 +220,7 @@ static void test_images(void **state)
 /* A frame of a wave, from the leader to rank 1: the wave, and so many bytes behind it. What became of it. */
 static uint32_t wave(uint8_t type, uint64_t number, uint64_t more, uint32_t bytes_more)
 {
-    uint8_t b[HARK_WIRE_HEAD + 16];
+    uint8_t b[HARK_WIRE_HEAD + 20] = {0};
     struct hark_head h = {HARK_KIND_COORDINATED, type, 0, 0, 1, 0, 0, 0, 0};
     struct hark_event e = {.type = HARK_ARRIVE};
     hark_head_put(b, &h);
@@ -237,10 +237,10 @@ static void test_waves_that_are_over(void **state)
     struct hark_event point = {.type = HARK_CHECKPOINT_POINT}, stored = {.type = HARK_STORED};
     (void)state;
     begin("coordinated", 1, 0);
-    assert_int_equal(wave(HARK_W_PREPARE, 5, 1, 8), HARK_DISCARD); /* nobody has asked */
+    assert_int_equal(wave(HARK_W_PREPARE, 5, 1, 12), HARK_DISCARD); /* nobody has asked */
     assert_int_equal(wave(HARK_W_ASK, 0, 0, 0), HARK_TRANSMIT);
     assert_int_equal(wave(HARK_W_ASK, 0, 0, 0), HARK_HOLD); /* one at a time */
-    assert_int_equal(wave(HARK_W_PREPARE, 5, 1, 8), 0);
+    assert_int_equal(wave(HARK_W_PREPARE, 5, 1, 12), 0);
     assert_int_equal(wave(HARK_W_EXPECT, 5, 0, 4), HARK_DISCARD); /* it is not frozen */
     assert_int_equal(wave(HARK_W_COMMIT, 5, 0, 0), HARK_DISCARD);
     assert_int_equal(give(&point), HARK_OK);

@@ -313,8 +313,8 @@ static void barriers(void **state)
 /* ---- what is wrong, and where ---------------------------------------------------------------------------------------------- */
 
 #define KEYWORDS                                                                                                       \
-    "name, about, protocol, clusters, network, content, copies, generations, epochs, gate, reports, teams, waves, tree, p0:, fails, expect or schedule"
-#define OPERATION "an operation (S R T W C c O M B A Q = | ])"
+    "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, reports, teams, waves, tree, p0:, fails, expect or schedule"
+#define OPERATION "an operation (S R T W C c O M B A Q G = | ])"
 
 static void wrong_lines(void **state)
 {

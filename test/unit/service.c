@@ -146,9 +146,9 @@ static void nested_failures(void **state)
     assert_int_equal(hark_service_inc(w->s, HARK_RECOVERY), 1);
     assert_int_equal(hark_service_fail(w->s, NULL, true), HARK_SERVICE_OK);
     expect_down(w, "xxx.x.");
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, 1, 4, 4, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, 1, 4, 4, 0, false), HARK_SERVICE_OK);
     expect_down(w, "x.x.x.");
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4, 0, false), HARK_SERVICE_OK);
     assert_int_equal(hark_service_down(w->s), 0);
     end(w);
 }
@@ -167,23 +167,23 @@ static void what_is_undone(void **state)
     (void)state;
     struct world *w = begin("sendet");
     for (uint64_t id = 2; id <= 40; id += 2)
-        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0), HARK_SERVICE_OK);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0, false), HARK_SERVICE_OK);
     fails(w, "....x.", false);
     expect_undone(w, 0, NULL, 0);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 0, 1, 36, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 0, 1, 36, 0, false), HARK_SERVICE_OK);
     expect_undone(w, 0, (uint64_t[]){38, 40}, 2);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 2, 38, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 2, 38, 0, false), HARK_SERVICE_OK);
     expect_undone(w, 0, (uint64_t[]){40}, 1);
     fails(w, "x...x.", false); /* all again */
     reopen(w);
     expect_undone(w, 0, (uint64_t[]){40}, 1);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 0, 3, 34, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 0, 3, 34, 0, false), HARK_SERVICE_OK);
     expect_undone(w, 0, (uint64_t[]){36, 38, 40}, 3);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 4, 36, 34), HARK_SERVICE_OK);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 4, 36, 34, false), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4, 0, false), HARK_SERVICE_OK);
     expect_undone(w, 0, NULL, 0);
     fails(w, "....x.", false);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 0, 5, 0, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 0, 5, 0, 0, false), HARK_SERVICE_OK);
     expect_undone(w, 0, (uint64_t[]){34, 36}, 2); /* no others: 34 was the oldest that was kept */
     end(w);
 }
@@ -197,9 +197,9 @@ static void an_epoch_that_is_not_durable(void **state)
     const struct hark_store_ops *ops = w->record->ops;
     struct hark_store_ops broken = *ops;
     broken.write = no_write;
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_SERVICE_OK);
     w->record->ops = &broken;
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 1), HARK_SERVICE_EDURABLE);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 1, false), HARK_SERVICE_EDURABLE);
     expect_undone(w, 0, NULL, 0);
     w->record->ops = ops;
     end(w);
@@ -214,13 +214,13 @@ static void the_line(void **state)
     uint8_t member[RANKS] = {0};
     expect_unit(w, 4, "....x.");
     for (uint64_t id = 1; id <= 3; id++)
-        for (uint32_t r = 1; r <= 2; r++) assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, r, 0, id, 0), HARK_SERVICE_OK);
+        for (uint32_t r = 1; r <= 2; r++) assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, r, 0, id, 0, false), HARK_SERVICE_OK);
     fails(w, "....x.", false);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, RANKS, 1, 1, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 0, 2, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 1, 2, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, RANKS, 1, 1, 0, false), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 0, 2, 0, false), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_BACK, 1, 1, 2, 0, false), HARK_SERVICE_OK);
     assert_int_equal(hark_service_re(w->s), 1);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 2, 1, 1, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 2, 1, 1, 0, false), HARK_SERVICE_OK);
     assert_int_equal(hark_service_re(w->s), 2);
     for (int again = 0; again < 2; again++) {
         expect_down(w, ".xx.x.");
@@ -233,11 +233,11 @@ static void the_line(void **state)
     for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(member[r], ".xx.x."[r] == 'x');
     expect_undone(w, 1, (uint64_t[]){3}, 1);
     expect_undone(w, 2, (uint64_t[]){2, 3}, 2);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 1, 2, 3, 0), HARK_SERVICE_OK); /* its number is free again */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 1, 2, 3, 0, false), HARK_SERVICE_OK); /* its number is free again */
     assert_int_equal(hark_service_wave(w->s, 1), 3);
     end(w);
     w = begin("hydee");
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 1, 0, 0, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_LINE, 1, 0, 0, 0, false), HARK_SERVICE_REFUSED);
     fails(w, "xx....", false);
     memset(member, 0, sizeof member);
     hark_service_again(w->s, member);
@@ -250,17 +250,17 @@ static void refused_facts(void **state)
     (void)state;
     struct world *w = begin("hydee");
     fails(w, "xx....", false);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 1, 0), HARK_SERVICE_REFUSED); /* of an older re */
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 0, 0, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 2, 2, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 4, 1, 1, 0), HARK_SERVICE_OK); /* any member names it */
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, RANKS, 1, 1, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, RANKS, 1, 1, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, 77, 0, 1, 1, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 0, 0), HARK_SERVICE_REFUSED);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7, 0), HARK_SERVICE_OK);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7, 0), HARK_SERVICE_OK); /* said twice */
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 6, 0), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 1, 0, false), HARK_SERVICE_REFUSED); /* of an older re */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 0, 0, 0, false), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 2, 2, 0, false), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 4, 1, 1, 0, false), HARK_SERVICE_OK); /* any member names it */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, RANKS, 1, 1, 0, false), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, RANKS, 1, 1, 0, false), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, 77, 0, 1, 1, 0, false), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 0, 0, false), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7, 0, false), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 7, 0, false), HARK_SERVICE_OK); /* said twice */
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 1, 6, 0, false), HARK_SERVICE_REFUSED);
     assert_int_equal(hark_service_wave(w->s, 1), 7);
     assert_int_equal(hark_service_wave(w->s, 2), 1);
     assert_int_equal(hark_service_wave(w->s, 5), 0);
@@ -275,7 +275,7 @@ static void reopened_it_is_the_same(void **state)
     struct hark_control before, after;
     fails(w, "xx....", true);
     for (uint64_t wave = 1; wave < 6; wave++)
-        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 1, wave, 0), HARK_SERVICE_OK);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 1, wave, 0, false), HARK_SERVICE_OK);
     fails(w, "...x.x", false);
     hark_service_announce(w->s, &before);
     reopen(w);
@@ -298,7 +298,7 @@ static void the_announcement(void **state)
     (void)state;
     struct world *w = begin("hydee");
     struct hark_control m, r;
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 9, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 9, 0, false), HARK_SERVICE_OK);
     fails(w, "...x.x", true);
     hark_service_announce(w->s, &m);
     assert_int_equal(hark_control_parse(&r, m.at, m.length), m.length);
@@ -350,7 +350,7 @@ static void a_damaged_image(void **state)
     assert_int_equal(wave, 0);
     for (uint64_t id = 1; id <= 3; id++) {
         image(w, "..x.x.", id);
-        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, id, 0), HARK_SERVICE_OK);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, id, 0, false), HARK_SERVICE_OK);
     }
     assert_int_equal(hark_service_verify(w->s, 4, &wave), HARK_SERVICE_OK);
     assert_int_equal(wave, 3);
@@ -374,7 +374,7 @@ static void checkpoints_of_all_together(void **state)
     uint64_t wave;
     for (uint64_t id = 1; id <= 2; id++) {
         image(w, "xxxxxx", id);
-        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0), HARK_SERVICE_OK);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0, false), HARK_SERVICE_OK);
     }
     for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_service_wave(w->s, r), 2);
     damage(w, "images/r4/2");
@@ -390,19 +390,95 @@ static void checkpoints_of_all_together(void **state)
     end(w);
 }
 
+/* Clusters change with a decided checkpoint, durably; one after the other. */
+static void clusters_that_change(void **state)
+{
+    (void)state;
+    struct world *w = begin_as("hydee", true);
+    const uint32_t pairs[RANKS] = {0, 1, 2, 0, 1, 2}, one[RANKS] = {0};
+    const struct hark_store_ops *ops = w->record->ops;
+    struct hark_store_ops broken = *ops;
+    w->config.images = NULL;
+    reopen(w);
+    broken.write = no_write;
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, true), HARK_SERVICE_REFUSED); /* to what? */
+    assert_int_equal(hark_service_propose(w->s, pairs), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_propose(w->s, one), HARK_SERVICE_REFUSED);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_SERVICE_OK); /* not all knew it */
+    expect_unit(w, 4, "..x.x.");
+    w->record->ops = &broken;
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0, true), HARK_SERVICE_EDURABLE);
+    expect_unit(w, 4, "..x.x.");
+    assert_memory_equal(hark_service_next(w->s), pairs, sizeof pairs);
+    w->record->ops = ops;
+    for (int twice = 0; twice < 2; twice++) {
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0, true), HARK_SERVICE_OK);
+        expect_unit(w, 4, ".x..x.");
+        assert_null(hark_service_next(w->s));
+    }
+    reopen(w);
+    expect_unit(w, 4, ".x..x.");
+    assert_memory_equal(hark_service_clusters(w->s), pairs, sizeof pairs);
+    for (uint64_t id = 3; id <= 40; id++) { /* as many as one likes: those that no checkpoint goes by are forgotten */
+        assert_int_equal(hark_service_propose(w->s, id % 2 ? one : pairs), HARK_SERVICE_OK);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0, true), HARK_SERVICE_OK);
+        expect_unit(w, 4, id % 2 ? "xxxxxx" : ".x..x.");
+    }
+    reopen(w);
+    expect_unit(w, 4, ".x..x.");
+    end(w);
+    w = begin_as("hydee", false);
+    assert_int_equal(hark_service_propose(w->s, pairs), HARK_SERVICE_REFUSED);
+    end(w);
+}
+
+/* Where what is whole of a cluster's images is older than the clusters, all go back, to clusters as they were then. */
+static void behind_a_change_all_go_back(void **state)
+{
+    (void)state;
+    const uint32_t pairs[RANKS] = {0, 1, 2, 0, 1, 2};
+    for (int initial = 0; initial < 2; initial++) {
+        struct world *w = begin_as("hydee", true);
+        uint64_t wave, first = initial ? 0 : 1;
+        if (first) image(w, "xxxxxx", 1);
+        if (first) assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_SERVICE_OK);
+        assert_int_equal(hark_service_propose(w->s, pairs), HARK_SERVICE_OK);
+        image(w, "xxxxxx", 2);
+        assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0, true), HARK_SERVICE_OK);
+        expect_unit(w, 4, ".x..x.");
+        damage(w, "images/r4/2");
+        expect_unit(w, 2, "..x..x"); /* whose own are whole */
+        expect_unit(w, 1, "xxxxxx");
+        assert_false(hark_service_behind(w->s));
+        assert_int_equal(hark_service_verify(w->s, 1, &wave), HARK_SERVICE_FELL_BACK);
+        assert_int_equal(wave, first);
+        assert_true(hark_service_behind(w->s));
+        expect_unit(w, 2, "xxxxxx");
+        assert_int_equal(hark_service_verify(w->s, 2, &wave), HARK_SERVICE_OK);
+        assert_int_equal(wave, first);
+        fails(w, "xxxxxx", false);
+        for (int again = 0; again < 2; again++, reopen(w)) {
+            assert_false(hark_service_behind(w->s));
+            expect_unit(w, 4, "..x.x.");
+            assert_int_equal(hark_service_wave(w->s, 2), first);
+        }
+        end(w);
+    }
+}
+
 static void the_initial_state_counts_as_an_image(void **state)
 {
     (void)state;
     struct world *w = begin("hydee");
     uint64_t wave;
     image(w, "xx....", 1);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_SERVICE_OK);
     damage(w, "images/r1/1");
     assert_int_equal(hark_service_verify(w->s, 0, &wave), HARK_SERVICE_FELL_BACK);
     assert_int_equal(wave, 0);
     assert_int_equal(hark_service_wave(w->s, 0), 0);
     image(w, "xx....", 2);
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0, false), HARK_SERVICE_OK);
     damage(w, "images/r0/2");
     assert_int_equal(hark_service_verify(w->s, 0, &wave), HARK_SERVICE_ELOST); /* two were committed: it may be trimmed */
     end(w);
@@ -423,14 +499,14 @@ static void what_is_not_durable(void **state)
     struct hark_store_ops broken = *ops;
     const uint8_t member[RANKS] = {1, 1};
     broken.write = no_write;
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_SERVICE_OK);
     w->record->ops = &broken;
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0), HARK_SERVICE_EDURABLE);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0, false), HARK_SERVICE_EDURABLE);
     assert_int_equal(hark_service_wave(w->s, 0), 1); /* not decided */
     assert_string_equal(hark_service_error(w->s), "disk full");
     assert_int_equal(hark_service_fail(w->s, member, false), HARK_SERVICE_EDURABLE);
     assert_int_equal(hark_service_re(w->s), 1); /* but this has happened */
-    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 1, 1, 0), HARK_SERVICE_EDURABLE);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 1, 1, 0, false), HARK_SERVICE_EDURABLE);
     assert_int_equal(hark_service_down(w->s), 0);
     w->record->ops = ops;
     end(w);
@@ -443,6 +519,7 @@ int main(void)
         cmocka_unit_test(an_epoch_that_is_not_durable),
         cmocka_unit_test(refused_facts), cmocka_unit_test(reopened_it_is_the_same), cmocka_unit_test(the_announcement),
         cmocka_unit_test(a_damaged_record), cmocka_unit_test(of_another_job), cmocka_unit_test(a_damaged_image), cmocka_unit_test(checkpoints_of_all_together),
+        cmocka_unit_test(clusters_that_change), cmocka_unit_test(behind_a_change_all_go_back),
         cmocka_unit_test(the_initial_state_counts_as_an_image), cmocka_unit_test(what_is_not_durable)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
