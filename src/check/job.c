@@ -370,13 +370,14 @@ static void epoch_begins(struct service *s, const struct fact *f)
     if (f->oldest) s->epochs[f->peer] &= ~calls_to(f->oldest - 1);
 }
 
-/* A fact is durable, and true from then on. */
-static void answer(struct lab *lab, struct job *job, struct job_step step)
+/* A fact is durable, and true from then on. False: it is a checkpoint whose number is used. */
+static bool answer(struct lab *lab, struct job *job, struct job_step step)
 {
     struct service s = *job_service(lab, job);
     local_open(lab, job->at[step.who]);
     struct fact f = lab->at.fact[0];
-    if (f.what == HARK_FACT_WAVE && f.id > s.wave[f.peer]) {
+    if (f.what == HARK_FACT_WAVE && f.id <= s.wave[f.peer]) return false;
+    if (f.what == HARK_FACT_WAVE) {
         s.before[f.peer] = generations(lab) > 1 ? s.wave[f.peer] : 0;
         s.wave[f.peer] = f.id;
         if (f.maps) s.mapped = (uint32_t)f.id;
@@ -395,6 +396,7 @@ static void answer(struct lab *lab, struct job *job, struct job_step step)
     }
     service_set(lab, job, &s);
     if (f.what == HARK_FACT_LINE) line(lab, job, &s);
+    return true;
 }
 
 /* How many sends process i has made, or will have made when it is restarted from the decided image. */
@@ -490,7 +492,10 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
     uint32_t argument = job_argument(lab, job, step), before = job->at[step.who];
     *happened = false;
     if (lab->failed) return 0;
-    if (step.what == STEP_ANSWER && argument) answer(lab, job, step);
+    if (step.what == STEP_ANSWER && argument && !answer(lab, job, step)) {
+        *happened = true;
+        return VIOLATED_NUMBER;
+    }
     if (step.what == STEP_FRAME) net_remove(lab, job, step.who, step.index);
     struct outcome out = local_take(lab, job->at[step.who], (enum local_step)step.what, argument);
     *happened = out.happened;

@@ -209,6 +209,7 @@ void local_open_core(struct lab *lab, uint32_t local);
     X(NAMED_IN, "I9: the core names an arrived message for the image that is not here")                               \
     X(LOG, "I9: a payload is to be transmitted that the log does not hold")                                           \
     X(IMAGE, "I9: the decided image is gone")                                                                          \
+    X(NUMBER, "I9: a checkpoint is decided under a number that an older one has")                                      \
     X(RETAIN, "RETAIN of something that was not posted now")                                                          \
     X(DIVERGED, "DIVERGED though every send was the same")                                                            \
     X(REFUSED, "a core refused an event that is legal")                                                                \

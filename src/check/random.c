@@ -133,6 +133,29 @@ static void fail(struct maker *m)
     }
 }
 
+/* Another map, of which everybody is told somewhere before its last checkpoint: in time for that, or one too late. */
+static void regroup(struct maker *m)
+{
+    struct hark_scenario *s = m->s;
+    s->regroups = true;
+    for (uint32_t i = 0, count = 0; i < s->ranks; i++) { /* with somebody before it, or the first of another */
+        const uint32_t to = below(m, i + 1);
+        s->next[i] = to < i ? s->next[to] : (uint8_t)count++;
+    }
+    for (uint32_t who = 0; who < s->ranks; who++) {
+        struct hark_op *op = s->op[who];
+        uint32_t last = m->ops[who];
+        while (op[last].type != HARK_OP_CHECKPOINT) last--;
+        const uint32_t at = below(m, last + 1);
+        memmove(op + at + 1, op + at, (m->ops[who]++ - at) * sizeof *op);
+        op[at] = (struct hark_op){.type = HARK_OP_TOLD, .peer = -1};
+    }
+    for (uint32_t i = 0; i < s->fails; i++) { /* where a change may be lost, or has to be undone */
+        static const uint8_t when[] = {HARK_FAIL_WAVE, HARK_FAIL_DECIDED, HARK_FAIL_DAMAGED, HARK_FAIL_STORE};
+        if (s->fail[i].rank >= 0 && below(m, 2)) s->fail[i].when = when[below(m, 4)];
+    }
+}
+
 void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t traits)
 {
     const bool groups = traits & HARK_TRAIT_GROUPS, reduces = traits & HARK_TRAIT_REDUCES;
@@ -173,4 +196,7 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
     s->waves_all = teams && (groups || below(&m, 2));
+    if ((traits & HARK_TRAIT_REGROUPS) == 0 || groups) return;
+    s->waves_all = true;
+    if (points) regroup(&m);
 }

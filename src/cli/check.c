@@ -345,7 +345,9 @@ static int random_one(const struct chance *c, uint64_t seed, struct tally *t)
     if (options.most_states == 0) options.most_states = 200000;
     const struct hark_protocol *protocol = hark_protocol_named(a->search.protocol);
     const bool groups = protocol && (hark_protocol_groups(protocol, false) || seed % 3 == 0); /* of the others, every third */
-    hark_scenario_random(&s, seed, !protocol ? 0 : groups ? protocol->traits : protocol->traits & HARK_TRAIT_WAVES);
+    uint32_t traits = protocol ? protocol->traits : 0;
+    if (!groups) traits &= HARK_TRAIT_WAVES | (seed % 3 == 1 ? HARK_TRAIT_REGROUPS : 0);
+    hark_scenario_random(&s, seed, traits);
     snprintf(s.protocol, sizeof s.protocol, "%s", a->search.protocol);
     struct search_result r = search_classify(&s, &options);
     free(r.path);
