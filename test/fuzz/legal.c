@@ -17,7 +17,9 @@ static const char *const programs[] = {
     "protocol coordinated\np0: S1 C R2 S1 C\np1: R0 C S2 R0 C\np2: C R1 S0 C\n" FAILS,
     "protocol camel\ntree r01\np0: R M A Q S1 C A Q\np1: S0 B A C A R\np2: B A C A\nfails any\nfails any\n",
     "protocol sendet\np0: S1 C R1 S2 R\np1: R0 S0 C S2\np2: S0 C R R\n" FAILS,
-    "protocol hydee\nreports tree 2\nclusters 0,3 1 2 4\np0: S3 C R1 S4\np1: S0 R4\np2: R4 C\np3: R0 C\np4: R0 S1 C S2\n" FAILS};
+    "protocol hydee\nreports tree 2\nclusters 0,3 1 2 4\np0: S3 C R1 S4\np1: S0 R4\np2: R4 C\np3: R0 C\np4: R0 S1 C S2\n" FAILS,
+    "protocol hydee\nclusters 0-1 2\nregroup 0 1-2\nwaves all\np0: G S1 C R1 S1 C S2\np1: R0 S0 G C R0 S2 C\np2: G C R1 C R0\n"
+    "fails any nested\nfails any damaged\n"};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

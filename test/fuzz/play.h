@@ -127,6 +127,19 @@ static inline void play_restarted(struct world *w, uint32_t who)
     free(image);
 }
 
+/* Clusters that are none, or others than those of everybody else. */
+static inline void play_regroup(struct world *w, uint32_t who)
+{
+    struct hark_range r[2] = {{0, 0}, {0, 0}};
+    struct hark_event e = {.type = HARK_REGROUP};
+    e.u.regroup.group_count = choose(&w->c) % (HARK_COUNT(r) + 1);
+    for (uint32_t i = 0; i < e.u.regroup.group_count; i++) r[i].first = play_rank(&w->c), r[i].last = play_rank(&w->c);
+    struct hark_range *own = exactly(r, e.u.regroup.group_count * sizeof *r);
+    e.u.regroup.group = own;
+    world_step(w, who, &e);
+    free(own);
+}
+
 /* Too little room for effects: refused, whatever the event. */
 static inline void play_tight(struct world *w, uint32_t who, const struct hark_event *e)
 {
@@ -186,6 +199,10 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
         e.u.send.to = choose(c) % 4 ? HARK_PROCESS : choose(c);
         e.u.send.ctx = play_ctx(c);
         e.u.send.length = choose_number(c);
+        if (e.type == HARK_REGROUP) {
+            play_regroup(w, who);
+            break;
+        }
         if (e.type == HARK_CHECKPOINT_POINT) e.u.point.due = choose(c) & 1; /* a bool has no third value */
         if (e.type == HARK_IDLE) e.u.idle.stable = choose(c) & 1;
         world_step(w, who, &e);
@@ -255,7 +272,9 @@ static inline void play_legal(struct world *w, uint32_t who, uint8_t what)
         world_step(w, who, &e);
         break;
     case 10:
-        if (w->facts) world_stored(w, choose(c) % w->facts, choose(c) % 8 != 0);
+        if (w->facts == 0) break;
+        i = choose(c) % w->facts; /* first: arguments have no order */
+        world_stored(w, i, choose(c) % 8 != 0);
         break;
     case 11:
         if (choose(c) % 3 == 0) world_fail(w, who);
@@ -268,6 +287,10 @@ static inline void play_legal(struct world *w, uint32_t who, uint8_t what)
     default:
         if (w->combines) {
             world_combined(w, choose(c) % w->combines);
+            break;
+        }
+        if (w->config.flags & HARK_WAVES_ALL && w->protocol->traits & HARK_TRAIT_REGROUPS && choose(c) & 1) {
+            world_regroup(w, who);
             break;
         }
         e.type = choose(c) & 1 ? HARK_IDLE : HARK_QUIET;

@@ -39,7 +39,7 @@ struct world_image {
 };
 
 struct world_fact {
-    uint32_t who, of, fact, peer, re;
+    uint32_t who, of, fact, peer, re, maps; /* maps: the wave brings the next clusters into force */
     uint64_t id;
 };
 
@@ -51,7 +51,8 @@ struct world_combined { /* what a COMBINE asked for, until it is told */
 struct world {
     struct choices c;
     const struct hark_protocol *protocol;
-    struct hark_range group[WORLD_RANKS];
+    struct hark_range group[WORLD_RANKS], next[WORLD_RANKS]; /* of each rank, and in the map that is to come */
+    uint64_t mapped; /* the wave that brought that into force; 0: none */
     struct hark_config config;
     struct world_core core[WORLD_WHO];
     struct world_frame flight[WORLD_FRAMES], up[WORLD_FRAMES];
@@ -260,7 +261,7 @@ static inline void world_perform(struct world *w, uint32_t who, const struct har
 {
     for (uint32_t i = 0; i < fx->count; i++) {
         const struct hark_effect *x = &fx->at[i];
-        struct world_fact f = {who, x->type, x->fact, x->peer, x->re, x->u.id};
+        struct world_fact f = {who, x->type, x->fact, x->peer, x->re, x->type == HARK_PERSIST && x->expected, x->u.id};
         switch (x->type) {
         case HARK_TRANSMIT:
             world_frame_add(w->flight, &w->flights, x->peer < WORLD_RANKS ? x->peer : WORLD_RANKS, x->header.at, x->header.length);
@@ -323,14 +324,14 @@ static inline struct hark_config world_config(const struct world *w, uint32_t wh
 {
     struct hark_config config = w->config;
     config.me = who < WORLD_RANKS ? who : HARK_RECOVERY;
-    for (uint32_t i = 0; i < WORLD_RANKS && w->config.group_count; i++)
-        if (who >= w->group[i].first && who <= w->group[i].last) config.group = &w->group[i];
+    if (who < WORLD_RANKS && w->config.group_count) config.group = &w->group[who];
     return config;
 }
 
 /* The lowest of those that go back with it. */
 static inline uint32_t world_leader(const struct world *w, uint32_t who)
 {
+    if (w->mapped && who < WORLD_RANKS) return w->next[who].first;
     return w->config.group_count ? world_config(w, who).group->first : w->protocol->rolls == HARK_ROLLS_ALL ||
         w->protocol->rolls == HARK_ROLLS_PROCESS ? 0 : who;
 }
@@ -393,12 +394,23 @@ static inline void world_stored(struct world *w, uint32_t i, bool ok)
     memmove(w->fact + i, w->fact + i + 1, sizeof f * (--w->facts - i));
     if (f.of == HARK_PERSIST && f.re != w->re) ok = false;
     if (ok && f.of == HARK_PERSIST && f.fact == HARK_FACT_WAVE && f.peer < WORLD_RANKS) w->decided[f.peer] = f.id;
+    if (ok && f.maps) w->mapped = f.id;
     for (uint32_t r = 0; ok && f.of == HARK_PERSIST && f.fact == HARK_FACT_DONE && r < WORLD_RANKS; r++)
         if (f.peer == HARK_RECOVERY || f.peer == r) w->down[r] = false;
     e.u.stored.of = f.of;
     e.u.stored.ok = ok;
     e.u.stored.id = f.id;
     world_step(w, f.who, &e);
+}
+
+/* Who is told of the clusters that are to come. */
+static inline void world_regroup(struct world *w, uint32_t who)
+{
+    struct hark_event e = {.type = HARK_REGROUP};
+    if (who >= WORLD_RANKS) return;
+    e.u.regroup.group = &w->next[who];
+    e.u.regroup.group_count = 1;
+    world_step(w, who, &e);
 }
 
 /* What a COMBINE asked for is there. */
@@ -413,6 +425,13 @@ static inline void world_combined(struct world *w, uint32_t i)
 
 /* ---- the whole ---------------------------------------------------------------------------------------------------------- */
 
+/* Clusters {0,1},{2}, or {0},{1,2}, or each alone. */
+static inline void world_clusters(struct hark_range of[WORLD_RANKS], uint32_t how)
+{
+    for (uint32_t i = 0; i < WORLD_RANKS; i++) of[i] = (struct hark_range){i, i};
+    if (how % 3) of[how % 3].first = of[how % 3 - 1].first, of[how % 3 - 1].last = of[how % 3].last;
+}
+
 /* A job by two choices: protocol with its options, clusters. */
 static inline void world_open(struct world *w, uint8_t which, uint8_t how)
 {
@@ -422,12 +441,13 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
     } kind[] = {{"none", 0, 0}, {"coordinated", 0, 0}, {"hydee", 0, HARK_DIGEST}, {"hydee", 0, HARK_EXACT_GATE | HARK_DIGEST},
         {"scmel", 1, 0}, {"scmel", 2, 0}, {"hydee", 0, 0}, {"team", 1, 0}, {"team", 1, HARK_TEAM_LOST},
         /* the late ones */ {"camel", 1, 0}, {"sendet", 0, 0}, {"hydee", 0, 0}, {"hydee", 0, HARK_DIGEST},
-        {"team", 1, HARK_WAVES_ALL}, {"team", 1, HARK_TEAM_LOST | HARK_WAVES_ALL}};
+        {"team", 1, HARK_WAVES_ALL}, {"team", 1, HARK_TEAM_LOST | HARK_WAVES_ALL},
+        /* the latest */ {"hydee", 0, HARK_WAVES_ALL}, {"hydee", 0, HARK_WAVES_ALL | HARK_DIGEST}};
     static const uint32_t member[] = {0, 1, 2}, above[] = {0, 0, 1};
     static const struct hark_tree tree[] = {{1, 0, 0, member, above, 3}, {2, 1, 0, member, above, 3}};
-    enum { LATE = 6, EARLY = HARK_COUNT(kind) - LATE }; /* late: came when inputs were kept already */
-    const bool late = (which & 0xe0) == 0xc0;
-    which = (uint8_t)(late ? EARLY + which % LATE : which % EARLY);
+    enum { LATEST = 2, LATE = 6, EARLY = HARK_COUNT(kind) - LATE - LATEST }; /* late: came when inputs were kept already */
+    const bool latest = (which & 0xf0) == 0xd0, late = (which & 0xf0) == 0xc0;
+    which = (uint8_t)(latest ? EARLY + LATE + which % LATEST : late ? EARLY + which % LATE : which % EARLY);
     w->protocol = hark_protocol_named(kind[which].name);
     w->config = (struct hark_config){.ranks = WORLD_RANKS, .generations = 1 + (how >> 4) % 2, .copies = kind[which].copies,
         .flags = kind[which].flags};
@@ -435,12 +455,11 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
         w->config.trees = tree;
         w->config.tree_count = w->protocol->traits & HARK_TRAIT_REDUCES ? 2 : 1;
     }
-    if (w->protocol->kind == HARK_KIND_HYDEE && kind[which].flags == 0 && how & 0x80) w->config.fan = 2;
-    if (w->protocol->rolls == HARK_ROLLS_GROUP && how % 3) { /* {0,1},{2} or {0},{1,2}; else all alone */
+    if (w->protocol->kind == HARK_KIND_HYDEE && (kind[which].flags & ~HARK_WAVES_ALL) == 0 && how & 0x80) w->config.fan = 2;
+    world_clusters(w->next, how / 3);
+    if (w->protocol->rolls == HARK_ROLLS_GROUP && how % 3) {
         w->config.group_count = 1;
-        w->group[0] = (struct hark_range){0, how % 3 == 1 ? 1 : 0};
-        w->group[1] = (struct hark_range){w->group[0].last + 1, WORLD_RANKS - 1};
-        w->group[2] = w->group[1];
+        world_clusters(w->group, how);
         const uint32_t of[WORLD_RANKS] = {0, how % 3 != 1, 1};
         if (w->config.tree_count == 2 && !hark_tree_in_teams(&tree[1], of)) w->config.tree_count = 1;
     }
