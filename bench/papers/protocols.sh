@@ -1,5 +1,5 @@
 #!/bin/bash
-# All protocols on the same matrices: what is in the log at the end, what goes along with messages, who goes back, how long that takes. protocols.sh HARK
+# All protocols on the same matrices: what is logged, and what of it is in logs at one time, what goes along with messages, who goes back, how long that takes. protocols.sh HARK
 # FOLDER [RANKS...]: the folder has npb-NAME.B.RANKS.mtx.gz and .msgs.mtx.gz; where it lacks one the generator nas-NAME is run.
 set -u
 hark=$1 folder=$2; shift 2
@@ -34,17 +34,18 @@ after() { # protocol, ranks, options...
 echo "All protocols on the same traffic. Clusters and teams: blocks of ranks, their number the root of the ranks'. Means of four failures."
 for ranks; do
   clusters=$(awk -v n="$ranks" 'BEGIN {printf "%d", sqrt(n)}')
-  printf '\n%s processes, %s clusters\n%-4s %-12s %13s %14s %10s %12s\n' "$ranks" "$clusters" NAS protocol 'in the log, %' 'B along a msg' 'back, %' 'recovery, ms'
+  printf '\n%s processes, %s clusters\n%-4s %-12s %9s %10s %14s %8s %12s\n' "$ranks" "$clusters" NAS protocol 'logged, %' 'at most, %' 'B along a msg' 'back, %' 'recovery, ms'
   for name in bt cg ft lu mg sp; do
     pattern=("$folder/npb-$name.B.$ranks.mtx.gz") counts=$folder/npb-$name.B.$ranks.msgs.mtx.gz
     if [ -f "${pattern[0]}" ] && [ -f "$counts" ]; then pattern=(--pattern "${pattern[0]}" --messages "$counts"); else pattern=(--pattern nas-$name --ranks "$ranks"); fi
     for protocol in $protocols; do
       [ $protocol = coordinated ] && set_of=1 || set_of=$clusters
       run $protocol "${pattern[@]}" --clusters $set_of
-      logged=$(share "$(figure log_bytes)" "$(figure bytes)")
+      logged=$(share "$(figure logged_bytes)" "$(figure bytes)")
+      most=$(share "$(figure log_bytes_peak)" "$(figure bytes)")
       along=$(awk -v b="$(figure piggyback_bytes)" -v m="$(figure messages)" 'BEGIN {printf "%.1f", b / m}')
       rest=$(after $protocol "$ranks" "${pattern[@]}" --clusters $set_of) || exit 1
-      printf '%-4s %-12s %13s %14s %10s %12s\n' "${name^^}" $protocol "$logged" "$along" $rest
+      printf '%-4s %-12s %9s %10s %14s %8s %12s\n' "${name^^}" $protocol "$logged" "$most" "$along" $rest
     done
   done
 done

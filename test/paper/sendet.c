@@ -2,6 +2,9 @@
  * 1 and 3, and five messages:
  *
  *   a: P0(1) -> P1(1)   b: P0(2) -> P1(1)   c: P1(1) -> P2(3), logged   d: P2(3) -> P0(2)   e: P2(2) -> P0(2)
+ *
+ * Here the line alone. The same by the processes' own code, each failing, who is suppressed and what is replayed, step by step:
+ * test/scenario/golden/sendet-94-*.hark.
  */
 #include <setjmp.h>
 #include <stdarg.h>

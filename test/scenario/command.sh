@@ -21,6 +21,7 @@ sed 's/^p0 T2$/p0 T1/' v.hark >other.hark
 expect 1 'possible now: ' replay other.hark
 sed 's/^= HANDUP$/= HOLD/' v.hark >golden.hark
 expect 1 'expected "HOLD", found "HANDUP"' replay --quiet golden.hark
+for g in "$here"/golden/*.hark; do expect 0 'RECOVERED' replay "$g"; done
 expect 2 'there is no schedule' replay lv3.hark
 expect 2 'the program can not finish even without failures' check <(sed '/^expect/d' "$here/stuck.hark")
 expect 0 'the limit of states or memory was reached' check --max-states 1000 "$here/st.hark"
