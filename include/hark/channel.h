@@ -52,6 +52,7 @@ struct hark_rank { /* a row of `down` */
 };
 
 #define HARK_HINTS 8u
+#define HARK_SSN_BITS 40 /* of a message's number: names() has a channel beside it in one word */
 
 struct hark_ends {
     uint32_t me, ranks;
@@ -389,7 +390,7 @@ static inline bool hark_ends_ok(const struct hark *p, const struct hark_ends *e)
     if (!hark_rows_ascend(p, &e->down, e->ranks)) return false;
     for (uint32_t i = 0; i < e->channels.count; i++) {
         const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, i);
-        if (c->peer >= e->ranks || c->done > c->recv || (c->sent | c->recv) >> 40) return false;
+        if (c->peer >= e->ranks || c->done > c->recv || (c->sent | c->recv) >> HARK_SSN_BITS) return false;
         if (before && (c->peer < before->peer || (c->peer == before->peer && c->ctx <= before->ctx))) return false;
         before = c;
     }

@@ -112,12 +112,6 @@ static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark
            hark_scmel_dets_ok(s, b + 8, *dets);
 }
 
-static inline bool hark_scmel_rack_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
-{
-    const struct hark_scmel_cast *g = hark_get64(b) <= UINT16_MAX ? hark_scmel_cast(s, hark_get16(b)) : NULL;
-    return g && g->reduces && g->parent == h->src;
-}
-
 /* And a control frame? */
 static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
     uint32_t length, uint32_t *dets)
@@ -134,7 +128,8 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
         if (length < 8) return false;
         sents = hark_get16(b + 4);
         *dets = hark_get16(b + 6);
-        return length == 8 + sents * 24 + *dets * bytes && hark_scmel_dets_ok(s, b + 8 + sents * 24, *dets);
+        return length == 8 + sents * 24 + *dets * bytes && hark_scmel_sents_ok(b + 8, sents) &&
+               hark_scmel_dets_ok(s, b + 8 + sents * 24, *dets);
     case HARK_S_READY:
         return length >= 8 && hark_get32(b) <= HARK_SCMEL_CTX_MAX && length == 8 + 16 * hark_get32(b);
     case HARK_S_DONE: return length == 0;
@@ -459,10 +454,12 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if ((c->tx > c->channel.sent && !(c->channel.flags & HARK_SCMEL_CAST)) || c->first == 0 || c->first > c->channel.sent + 1) return false;
         if (c->channel.flags & HARK_SCMEL_CAST && hark_scmel_cast(s, c->channel.ctx) == NULL) return false;
+        if ((c->tx | c->theirs) >> HARK_SSN_BITS) return false;
     }
     for (uint32_t i = 0; i < s->casts.count; i++) {
         const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(p, &s->casts, i);
         if (g->root >= s->ends.ranks || g->parent >= s->ends.ranks || g->first == 0 || g->agg == 0) return false;
+        if ((g->sent | g->done) >> HARK_SSN_BITS) return false;
     }
     for (uint32_t i = 0; i < s->branches.count; i++)
         if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >= s->ends.ranks) return false;

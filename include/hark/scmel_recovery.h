@@ -89,6 +89,14 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     return HARK_OK;
 }
 
+/* Of a frame: {ctx u64, sent u64, recv u64} each. */
+static inline bool hark_scmel_sents_ok(const uint8_t *b, uint32_t n)
+{
+    for (; n > 0; n--, b += 24)
+        if ((hark_get64(b + 8) | hark_get64(b + 16)) >> HARK_SSN_BITS) return false;
+    return true;
+}
+
 /* What `rank` has sent to me and has received. Of what was posted before my image it may lack the end, which then comes from
  * the log that the image has (E4).                                                                                  */
 static inline void hark_scmel_theirs(struct hark_scmel *s, uint32_t rank, const uint8_t *b)

@@ -184,6 +184,13 @@ static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_ev
     return HARK_OK;
 }
 
+/* Is it well-formed? u64 ctx, u64 n */
+static inline bool hark_scmel_rack_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
+{
+    const struct hark_scmel_cast *g = hark_get64(b) <= UINT16_MAX ? hark_scmel_cast(s, hark_get16(b)) : NULL;
+    return g && g->reduces && g->parent == h->src && hark_get64(b + 8) >> HARK_SSN_BITS == 0;
+}
+
 /* Reductions up to n are complete: what they need of my log is not, unless the root is above me.           Alg. 3 l. 30-39 */
 static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n, struct hark_effects *fx)
 {
