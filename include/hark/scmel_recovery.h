@@ -335,7 +335,10 @@ static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects
     uint32_t late = 0;
     for (uint32_t i = 0; s->late && i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if (c->tx >= c->channel.sent) continue;
+        if (c->tx >= c->channel.sent) { /* perhaps because the peer says that it has it all: nothing is on its way for it (v21) */
+            c->channel.flags &= (uint16_t)~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
+            continue;
+        }
         bool go = !hark_scmel_closed(s, c->channel.peer) && !hark_scmel_unknown(s, c);
         while (go && c->tx < c->channel.sent) {
             if (!hark_effects_fit(fx, 2, HARK_FRAGMENT)) return HARK_MORE;
