@@ -43,7 +43,9 @@ while [ $SECONDS -lt $end ]; do
     for t in shm uv; do
       for x in heat2d cg anysource; do runs "$x" "--protocol $p $at_once --transport $t --chaos $seed:2"; done
       case $p in
-      hydee) runs cg "--protocol $p --camel --transport $t --chaos $seed:2" ;;
+      hydee)
+        runs cg "--protocol $p --camel --transport $t --chaos $seed:2"
+        for x in heat2d cg; do runs $x "--protocol $p --recluster --transport $t --chaos $seed:2"; done ;;
       team)
         runs cg "--protocol $p --camel --transport $t --chaos $seed"
         runs cg "--protocol $p --camel --copies 2 --transport $t --chaos $seed:2" ;;
