@@ -1,5 +1,6 @@
 #!/bin/bash
-# All protocols on the same matrices: what is logged, and what of it is in logs at one time, what goes along with messages, who goes back, how long that takes. protocols.sh HARK
+# All protocols on the same matrices: what is logged, and what is in logs at one time, what goes along with messages, who goes
+# back, how long that takes. protocols.sh HARK
 # FOLDER [RANKS...]: the folder has npb-NAME.B.RANKS.mtx.gz and .msgs.mtx.gz; where it lacks one the generator nas-NAME is run.
 set -u
 hark=$1 folder=$2; shift 2

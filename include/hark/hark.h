@@ -307,7 +307,7 @@ enum {
     HARK_TRAIT_KEEPS = 1, /* who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
     HARK_TRAIT_GROUPS = 2, /* sends to groups, if it is given trees */
     HARK_TRAIT_REDUCES = 4, /* and reduces along them */
-    HARK_TRAIT_WAVES = 8, /* takes HARK_WAVES_ALL */
+    HARK_TRAIT_WAVES = 8, /* takes HARK_WAVES_ALL, and `hark run` always gives it that */
     HARK_TRAIT_ALWAYS = 16, /* is for groups: users get them unasked */
     HARK_TRAIT_REGROUPS = 32 /* with HARK_WAVES_ALL, takes HARK_REGROUP */
 };

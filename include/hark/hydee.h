@@ -178,7 +178,7 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
     status = hark_deliver_position(&s->head, &hark_hydee_shape, &s->ends, event, &c);
     if (status < 0) return status;
     uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD);
-    if (!(c->flags & HARK_HYDEE_MATE)) phase++;                                                           /* l. 12 */
+    if (!(c->flags & HARK_HYDEE_MATE)) phase++;                                                      /* l. 12 */
     if (phase > s->phase) s->phase = phase;                                                      /* l. 12, 16 */
     s->date++;                                                                                       /* l. 17 */
     if (exact)

@@ -211,7 +211,8 @@ static bool choose_one(struct supervisor *s, struct child *c)
     return true;
 }
 
-/* Verifies what they go back to, once for each unit; behind a change of the clusters all are members. False after the last line: nothing is left to go back to. */
+/* Verifies what they go back to, once for each unit; behind a change of the clusters all are members. False after the last line:
+ * nothing is left to go back to. */
 static bool choose(struct supervisor *s, uint8_t *member)
 {
     uint8_t *verified = calloc(s->o->ranks, 1), *unit = calloc(s->o->ranks, 1);

@@ -22,7 +22,7 @@ programs() {
 }
 
 # A real run with kills says what it says without.
-runs() {
+real() {
   local x=$1 how="-n 8 --clusters 4 --interval 100ms $2"
   # shellcheck disable=SC2086
   timeout 120 "$hark" run $how -- "$examples/$x" >out 2>err
@@ -41,15 +41,17 @@ while [ $SECONDS -lt $end ]; do
     at_once=
     case $p in scmel|team|camel) at_once="--copies 2" ;; esac
     for t in shm uv; do
-      for x in heat2d cg anysource; do runs "$x" "--protocol $p $at_once --transport $t --chaos $seed:2"; done
+      for x in heat2d cg anysource; do real "$x" "--protocol $p $at_once --transport $t --chaos $seed:2"; done
       case $p in
       hydee)
-        runs cg "--protocol $p --camel --transport $t --chaos $seed:2"
-        for x in heat2d cg; do runs $x "--protocol $p --recluster --transport $t --chaos $seed:2"; done ;;
+        real cg "--protocol $p --camel --transport $t --chaos $seed:2"
+        for x in heat2d cg; do real $x "--protocol $p --recluster --transport $t --chaos $seed:2"; done ;;
+      scmel) real anysource "--protocol $p --transport $t --chaos $seed" ;;
       team)
-        runs cg "--protocol $p --camel --transport $t --chaos $seed"
-        runs cg "--protocol $p --camel --copies 2 --transport $t --chaos $seed:2" ;;
-      camel) runs cg "--protocol $p --transport $t --chaos $seed" ;;
+        real anysource "--protocol $p --transport $t --chaos $seed"
+        real cg "--protocol $p --camel --transport $t --chaos $seed"
+        real cg "--protocol $p --camel --copies 2 --transport $t --chaos $seed:2" ;;
+      camel) real cg "--protocol $p --transport $t --chaos $seed" ;;
       esac
     done
   done
