@@ -383,6 +383,18 @@ static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struc
     s->awaited++;
 }
 
+/* Has one gone ahead to this process, for any of its channels, that it has not acknowledged? Another one now would be answered too, and
+ * each answer lets all its channels send again: of two channels the SPREADs double with each answer (v22). */
+static inline bool hark_scmel_went(struct hark_scmel *s, uint32_t to)
+{
+    for (uint32_t i = hark_channel_search(&s->head, &s->ends, to, 0); i < s->ends.channels.count; i++) {
+        const struct hark_scmel_channel *c = hark_scmel_at(s, i);
+        if (c->channel.peer != to) break;
+        if (c->channel.flags & HARK_SCMEL_WENT) return true;
+    }
+    return false;
+}
+
 /* To the receivers of messages that wait for it (v9), and to the next k ranks that are up. */
 static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effects *fx)
 {
@@ -391,7 +403,7 @@ static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effec
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (!(c->channel.flags & HARK_SCMEL_AHEAD)) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
-        hark_scmel_spread_to(s, c->channel.peer, fx);
+        if (!hark_scmel_went(s, c->channel.peer)) hark_scmel_spread_to(s, c->channel.peer, fx);
         c->channel.flags = (uint16_t)((c->channel.flags & ~HARK_SCMEL_AHEAD) | HARK_SCMEL_WENT);
     }
     for (uint32_t step = 1; s->spread && step < s->ends.ranks && targets < s->k; step++) {

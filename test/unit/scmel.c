@@ -546,6 +546,35 @@ static void test_went_ahead_of_nothing(void **state)
     free(y);
 }
 
+/* v22: two channels to one process wait for what goes ahead to it: one frame is under way for both, and each answer brings one more. */
+static void test_goes_ahead_once(void **state)
+{
+    enum { TAKEN = 200, FRAME = (HARK_FRAGMENT - HARK_WIRE_HEAD) / 28 };
+    static uint8_t image[1 << 16];
+    struct hark *y = core(0, 3, 1);
+    struct hark_event other = {.type = HARK_SEND};
+    (void)state;
+    for (uint64_t ssn = 1; ssn <= TAKEN; ssn++) message(y, 1, 0, ssn);
+    const uint64_t length = hark_pack(y, &hark_scmel_shape, image, sizeof image);
+    free(y);
+    y = come_back_from((struct hark_bytes){image, (uint32_t)length});
+    answer(y, 2, 0, NULL, 0);
+    answer(y, 1, TAKEN, NULL, 0);
+    assert_int_equal(post(y, 2), HARK_OK);
+    assert_int_equal(transmitted(HARK_S_SPREAD, NULL, NULL), 1);
+    other.u.send.peer = 2;
+    other.u.send.ctx = 1;
+    assert_int_equal(step(y, other), HARK_OK);
+    assert_int_equal(transmitted(HARK_S_SPREAD, NULL, NULL), 0);
+    for (uint64_t first = 1; first + FRAME <= TAKEN; first += FRAME) {
+        stored_by_2(y, first, FRAME);
+        const bool fits = (TAKEN - first - FRAME + 1) * 28 <= HARK_SCMEL_ROOM;
+        assert_int_equal(transmitted(HARK_S_SPREAD, NULL, NULL), fits ? 0 : 1);
+        assert_int_equal(transmitted(HARK_APP, NULL, NULL), fits ? 2 : 0);
+    }
+    free(y);
+}
+
 /* A message that is sent to it again; what became of it. */
 static uint32_t again(struct hark *y, uint32_t type, uint32_t src, uint64_t ssn)
 {
@@ -629,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_owed), cmocka_unit_test(test_determinants_first), cmocka_unit_test(test_acks_ride),
         cmocka_unit_test(test_spread), cmocka_unit_test(test_misses), cmocka_unit_test(test_old_ack),
         cmocka_unit_test(test_fragments), cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_unstable), cmocka_unit_test(test_went_ahead_of_nothing), cmocka_unit_test(test_gap), cmocka_unit_test(test_divergence)};
+        cmocka_unit_test(test_unstable), cmocka_unit_test(test_went_ahead_of_nothing), cmocka_unit_test(test_goes_ahead_once),
+        cmocka_unit_test(test_gap), cmocka_unit_test(test_divergence)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
