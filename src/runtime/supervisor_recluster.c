@@ -54,7 +54,10 @@ void hark_sup_recluster(struct supervisor *s, bool changed)
         bool better = s->o->better(s->o->self, s->lately, s->o->ranks, hark_service_clusters(s->service), of);
         uint64_t then = hark_sup_now();
         s->ask_after = then + (then - now) * 20; /* a twentieth of our time is enough for it */
-        if (better && hark_service_propose(s->service, of) == HARK_SERVICE_OK) hark_sup_tell_clusters(s, NULL);
+        if (better && hark_service_propose(s->service, of) == HARK_SERVICE_OK) {
+            HARK_POINT("proposed", HARK_TRACE_SUPERVISOR);
+            hark_sup_tell_clusters(s, NULL);
+        }
     }
     free(of);
 }
@@ -64,6 +67,7 @@ void hark_sup_reclustered(struct supervisor *s, uint64_t id)
     const uint32_t *of = hark_service_clusters(s->service);
     struct hark_clusters clusters = {s->o->ranks, 0, (uint32_t *)(uintptr_t)of};
     char *more = NULL;
+    HARK_POINT("changed", HARK_TRACE_SUPERVISOR);
     for (uint32_t r = 0; r < s->o->ranks; r++)
         if (of[r] >= clusters.count) clusters.count = of[r] + 1;
     char *text = hark_clusters_text(&clusters);

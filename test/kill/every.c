@@ -37,29 +37,33 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 enum { JOBS = 64, STRIDE = 4 };
 
-static const struct program programs[] = {{4, "2", {"4"}, false, false}, {6, "3", {"2"}, false, false},
-    {3, "3", {"5", "order"}, true, false}, {4, "2", {"4", "together"}, false, true}};
+static const struct program programs[] = {{.ranks = 4, .clusters = "2", .argument = {"4"}},
+    {.ranks = 6, .clusters = "3", .argument = {"2"}},
+    {.ranks = 3, .clusters = "3", .argument = {"5", "order"}, .by_order = true},
+    {.ranks = 4, .clusters = "2", .argument = {"4", "together"}, .together = true},
+    {.ranks = 4, .clusters = "2", .argument = {"6", "partners"}, .partners = true}};
 /* One of four processes; with collectives, where they are no messages. */
 static const struct program *four(const struct variant *v)
 {
-    return &programs[v->groups ? 3 : 0];
+    return &programs[v->regroups ? 4 : v->groups ? 3 : 0];
 }
 
 static const struct variant variants[] = {
-    {{"--protocol", "coordinated"}, "coordinated", false, true, false, 0, 0},
-    {{"--protocol", "hydee"}, "hydee", false, true, true, 0, 0},
-    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", false, true, true, 0, 0},
-    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", false, true, true, 0, 0},
-    {{"--protocol", "hydee", "--camel"}, "hydee, multicasts", false, true, true, 2, 0},
-    {{"--protocol", "sendet"}, "sendet", false, false, true, 0, 0},
-    {{"--protocol", "scmel"}, "scmel", true, false, false, 0, 1},
-    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", true, false, false, 0, 2},
-    {{"--protocol", "camel"}, "camel", true, false, false, 1, 1},
-    {{"--protocol", "camel", "--copies", "2"}, "camel, 2 copies", true, false, false, 2, 2},
-    {{"--protocol", "team"}, "team", true, true, false, 0, 1},
-    {{"--protocol", "team", "--camel"}, "team, groups", true, true, false, 1, 1},
-    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", true, true, false, 0, 2},
-    {{"--protocol", "team", "--team-lost"}, "team, lost", true, true, false, 0, 1}};
+    {{"--protocol", "coordinated"}, "coordinated", .with_others = true},
+    {{"--protocol", "hydee"}, "hydee", .with_others = true, .has_recovery = true},
+    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", .with_others = true, .has_recovery = true},
+    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", .with_others = true, .has_recovery = true},
+    {{"--protocol", "hydee", "--camel"}, "hydee, multicasts", .with_others = true, .has_recovery = true, .groups = 2},
+    {{"--protocol", "hydee", "--recluster"}, "hydee, clusters change", .has_recovery = true, .regroups = true},
+    {{"--protocol", "sendet"}, "sendet", .has_recovery = true},
+    {{"--protocol", "scmel"}, "scmel", .any_order = true, .at_once = 1},
+    {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", .any_order = true, .at_once = 2},
+    {{"--protocol", "camel"}, "camel", .any_order = true, .groups = 1, .at_once = 1},
+    {{"--protocol", "camel", "--copies", "2"}, "camel, 2 copies", .any_order = true, .groups = 2, .at_once = 2},
+    {{"--protocol", "team"}, "team", .any_order = true, .with_others = true, .at_once = 1},
+    {{"--protocol", "team", "--camel"}, "team, groups", .any_order = true, .with_others = true, .groups = 1, .at_once = 1},
+    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", .any_order = true, .with_others = true, .at_once = 2},
+    {{"--protocol", "team", "--team-lost"}, "team, lost", .any_order = true, .with_others = true, .at_once = 1}};
 static const char *const transports[] = {"shm", "uv"};
 
 static struct kase *list;
@@ -85,7 +89,7 @@ static struct kase *add(void (*run)(struct run *, const struct kase *), const ch
 #define EACH_TRANSPORT for (size_t t = 0; t < COUNT(transports); t++)
 #define EACH_PROGRAM \
     for (const struct program *p = programs; p < programs + COUNT(programs); p++) \
-        if ((v->any_order || !p->by_order) && (v->groups || !p->together))
+        if ((v->any_order || !p->by_order) && (v->groups || !p->together) && v->regroups == p->partners)
 
 static void plan(char kill[24], int rank, unsigned at)
 {
@@ -126,16 +130,27 @@ static const struct point {
     unsigned count[6];
 } of_process[] = {{"capture", {1, 2}}, {"captured", {1, 2}}, {"persist", {1, 2}}, {"persisted", {1, 2}}, {"commit", {1, 2}},
     {"committed", {1, 2}}, {"control", {1, 2, 4, 7, 11, 16}}, {"sent", {1, 5, 12, 20, 30, 45}}, {"restarted", {1}}, {"up", {1, 2}},
-    {"hello", {1, 2}}, {"failed", {1}}, {"heard", {1}}, {"rollback", {1}}, {"again", {1}}, {"execve", {1}}},
+    {"hello", {1, 2}}, {"failed", {1}}, {"heard", {1}}, {"rollback", {1}}, {"again", {1}}, {"execve", {1}},
+    {"clusters", {1, 2}}, {"told", {1, 2}}},
   of_recovery[] = {{"control", {1, 2, 3, 4, 5, 7}}, {"sent", {1, 2, 3, 4, 5, 7}}, {"failed", {1}}, {"heard", {1}}, {"up", {1}},
     {"hello", {1}}, {"persist", {1}}, {"persisted", {1}}},
   of_supervisor[] = {{"chosen", {1}}, {"durable", {1}}, {"announced", {1}}, {"spawned", {1}}, {"fact", {1, 2, 3, 5}},
-    {"noted", {1, 2, 3, 5}}, {"finished", {1}}};
+    {"noted", {1, 2, 3, 5}}, {"finished", {1}}, {"proposed", {1}}, {"changed", {1}}};
+
+/* Where clusters stay, nobody comes to these. */
+static const char *const of_change[] = {"clusters", "told", "proposed", "changed"};
+
+static bool comes_to(const struct variant *v, const struct point *x)
+{
+    bool change = false;
+    for (size_t i = 0; i < COUNT(of_change); i++) change |= strcmp(x->name, of_change[i]) == 0;
+    return v->regroups || !change;
+}
 
 static void add_point(const struct point *x, const char *rank, const struct variant *v, const char *transport)
 {
     bool supervisor = strcmp(rank, "supervisor") == 0;
-    for (int i = 0; i < 6 && x->count[i]; i++) {
+    for (int i = 0; i < 6 && x->count[i] && comes_to(v, x); i++) {
         struct kase *k = add(supervisor ? every_supervisor : every_point, "points", four(v), v, transport);
         snprintf(k->point, sizeof k->point, "%s@%s:%u", x->name, rank, x->count[i]);
         k->always = strcmp(x->name, "finished") == 0;
@@ -233,7 +248,7 @@ static struct slot {
 
 static struct figures {
     const char *kind;
-    unsigned runs, passed, failed, reached, beyond, cuts;
+    unsigned runs, passed, failed, reached, beyond, changed, cuts;
     long gone_ms;
     double seconds;
 } present_kind;
@@ -296,6 +311,7 @@ static void ended(struct slot *s, int status)
     *(ok ? &f->passed : &f->failed) += n;
     f->reached += o->reached;
     f->beyond += o->beyond;
+    f->changed += o->changed;
     f->cuts += o->cuts;
     if (o->gone_ms > f->gone_ms) f->gone_ms = o->gone_ms;
     if (o->reached && strcmp(s->k->kind, "points") == 0) note_point(s->k);
@@ -341,6 +357,7 @@ static void say_kind(void)
     if (strcmp(f->kind, "points") == 0 || strcmp(f->kind, "supervisor") == 0)
         printf("; everything gone %ld ms after a supervisor at the latest", f->gone_ms);
     if (f->beyond) printf("; %u lost more at once than the protocol survives, and said so", f->beyond);
+    if (f->changed) printf("; clusters changed in %u", f->changed);
     if (f->cuts) printf("; %u connections cut", f->cuts);
     printf("\n");
     fflush(stdout);

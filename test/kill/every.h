@@ -13,6 +13,7 @@ struct program { /* small, with arguments */
     const char *argument[2];
     bool by_order; /* what it sends and prints depends on the order of arrivals */
     bool together; /* it is for protocols whose collectives are no messages */
+    bool partners; /* it is for clusters that change */
 };
 
 struct variant { /* a protocol */
@@ -23,6 +24,7 @@ struct variant { /* a protocol */
     bool has_recovery;  /* process */
     int groups;         /* collectives are no messages there, 1: all that can, 2: multicasts */
     int at_once;        /* ranks that may be lost before it has recovered, if what they send depends on the order; 0: any */
+    bool regroups;      /* its clusters change */
 };
 
 struct kase {
@@ -45,6 +47,7 @@ struct kase {
 struct outcome { /* in shared memory */
     bool reached; /* its point */
     bool beyond;  /* more was lost at once than the protocol survives, and that was said */
+    bool changed; /* its clusters did */
     unsigned cuts;
     long gone_ms;
 };

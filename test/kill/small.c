@@ -5,6 +5,7 @@
  *   small ROUNDS          what is sent does not depend on the order of arrivals
  *   small ROUNDS order    it does: the verdict is the order in which they came, and everybody prints it
  *   small ROUNDS together what everybody is told comes of collectives instead
+ *   small ROUNDS partners most of what is sent goes between a rank and the one half of all ranks away, whose number is even
  *   small ROUNDS fence=R  at its third round rank R leaves a copy of itself that is stopped, with all its connections, and dies. The
  *                         copy goes on when somebody lets it, and makes PLACE/spoke when it has sent, which is wrong if there is
  *                         PLACE/lie; PLACE/again: R is up again.
@@ -27,14 +28,14 @@
 
 #include "hark/app.h"
 
-enum { TAG_A = 1, TAG_B, TAG_GATHER, TAG_VERDICT, MOST = 16, FENCE_ROUND = 2 };
+enum { TAG_A = 1, TAG_B, TAG_GATHER, TAG_VERDICT, TAG_MUCH, MOST = 16, MUCH = 1000, FENCE_ROUND = 2 };
 
 static struct {
     int64_t round, taken; /* done; messages taken */
     uint64_t digest;
 } state;
 static int rank, size, lock = -1, fence = -1;
-static bool by_order, together, is_copy, lies;
+static bool by_order, together, with_partners, is_copy, lies;
 
 static void check(int status, const char *call)
 {
@@ -109,6 +110,18 @@ static void ring(void)
     uint64_t b = recv_from(previous, TAG_B), a = recv_from(previous, TAG_A);
     take(a);
     take(b + 1);
+}
+
+/* Much to the partner, of which every word counts. */
+static void exchange(void)
+{
+    uint64_t out[MUCH], in[MUCH], sum = 0;
+    const int partner = (rank + size / 2) % size;
+    for (uint64_t i = 0; i < MUCH; i++) out[i] = mix(state.digest ^ i);
+    check(hark_send(out, sizeof out, partner, TAG_MUCH), "hark_send");
+    check(hark_recv(in, sizeof in, partner, TAG_MUCH, NULL), "hark_recv");
+    for (int i = 0; i < MUCH; i++) sum = mix(sum ^ in[i]);
+    take(sum);
 }
 
 static uint64_t gather(void)
@@ -208,6 +221,7 @@ int main(int argc, char **argv)
     be_the_only_one();
     by_order = argc > 2 && strcmp(argv[2], "order") == 0;
     together = argc > 2 && strcmp(argv[2], "together") == 0;
+    with_partners = argc > 2 && strcmp(argv[2], "partners") == 0;
     if (argc > 2 && strncmp(argv[2], "fence=", 6) == 0) fence = atoi(argv[2] + 6);
     check(hark_protect(1, &state, sizeof state), "hark_protect");
     check(hark_restarted(&from), "hark_restarted");
@@ -215,6 +229,7 @@ int main(int argc, char **argv)
     while (state.round < rounds) {
         leave_a_copy();
         ring();
+        if (with_partners) exchange();
         verdict();
         state.round++;
         wait_a_little();
