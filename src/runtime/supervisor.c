@@ -281,6 +281,7 @@ int hark_supervise(const struct hark_run_options *options)
     free(s.sent);
     free(s.lately);
     free(s.reclusterings);
+    free(s.lowest);
     free(s.failure);
     free_children(&s);
     sigaction(SIGPIPE, &before, NULL);

@@ -142,6 +142,7 @@ struct supervisor {
     uint64_t *sent, *lately; /* recluster: what each rank had sent to each when the last checkpoint was decided; and lately */
     uint64_t ask_after; /* ns: when `better` is asked again */
     char *reclusterings; /* for the JSON; NULL: none */
+    uint32_t *lowest;    /* of the cluster of each rank, as the trace has it; NULL: as at the beginning */
 
     uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when (ns) */
     uint64_t look_moves;  /* frames and progress when all were asked to look */
@@ -223,6 +224,8 @@ void hark_sup_hurry(struct supervisor *s);                    /* looks for those
 /* A checkpoint was decided, and has `changed` the clusters or not: should others be together from the next one on? */
 void hark_sup_recluster(struct supervisor *s, bool changed);
 void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the next clusters into force */
+/* Who is in another cluster than the trace says, because of that checkpoint or going back to it. */
+void hark_sup_trace_clusters(struct supervisor *s, uint64_t id);
 void hark_sup_tell_clusters(struct supervisor *s, struct child *only); /* the next ones, if there are any, to all (only NULL) that are up */
 
 /* supervisor_quiet.c */

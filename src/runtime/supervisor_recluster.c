@@ -62,11 +62,31 @@ void hark_sup_recluster(struct supervisor *s, bool changed)
     free(of);
 }
 
+void hark_sup_trace_clusters(struct supervisor *s, uint64_t id)
+{
+    struct hark_trace_job before = {.ranks = s->o->ranks, .cluster = s->o->clusters.of}, now = before;
+    if (s->trace == NULL || !s->o->recluster) return;
+    now.cluster = hark_service_clusters(s->service);
+    uint32_t *lowest = malloc(s->o->ranks * sizeof *lowest), *old = s->lowest ? s->lowest : malloc(s->o->ranks * sizeof *old);
+    bool known = lowest && old && hark_trace_lowest(&now, lowest) == HARK_TRACE_OK &&
+                 (old == s->lowest || hark_trace_lowest(&before, old) == HARK_TRACE_OK);
+    for (uint32_t r = 0; known && r < s->o->ranks; r++) {
+        struct hark_trace_record x = {.time = hark_sup_now(), .rank = r, .inc = hark_service_inc(s->service, r), .peer = lowest[r],
+            .kind = HARK_TRACE_CLUSTER, .id = id};
+        if (old[r] != lowest[r]) (void)hark_trace_add(s->trace, &x);
+    }
+    if (!known) s->figures_lost = true;
+    free(known ? old : lowest);
+    if (known) s->lowest = lowest;
+    else if (old != s->lowest) free(old);
+}
+
 void hark_sup_reclustered(struct supervisor *s, uint64_t id)
 {
     const uint32_t *of = hark_service_clusters(s->service);
     struct hark_clusters clusters = {s->o->ranks, 0, (uint32_t *)(uintptr_t)of};
     char *more = NULL;
+    hark_sup_trace_clusters(s, id);
     HARK_POINT("changed", HARK_TRACE_SUPERVISOR);
     for (uint32_t r = 0; r < s->o->ranks; r++)
         if (of[r] >= clusters.count) clusters.count = of[r] + 1;

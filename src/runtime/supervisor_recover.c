@@ -339,6 +339,7 @@ static void bring_back(struct supervisor *s, uint8_t *member)
     if (hark_service_fail(s->service, member, new_recovery) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     HARK_POINT("durable", HARK_TRACE_SUPERVISOR);
     hark_sup_trace_failed(s);
+    hark_sup_trace_clusters(s, hark_service_wave(s->service, 0)); /* perhaps to before a change */
     if (ranks) note_recovery(s, member, over);
     s->died = 0;
     announce_back(s, member);
@@ -422,6 +423,7 @@ static bool resume(struct supervisor *s)
     }
     free(member);
     if (ok) hark_sup_trace_failed(s);
+    if (ok) hark_sup_trace_clusters(s, hark_service_wave(s->service, 0));
     return ok;
 }
 

@@ -45,6 +45,7 @@ static const char style[] =
     ".diverged{fill:#d55e00;stroke:#fff}.bang{font-size:11px;font-weight:bold;text-anchor:middle;fill:#fff}\n"
     ".failed{stroke:#d55e00;stroke-width:1;stroke-dasharray:5 "
     "3}.all{stroke:#009e73;stroke-width:1;stroke-dasharray:5 3}\n"
+    ".change{stroke:#5a6472;stroke-width:1;stroke-dasharray:5 3}.joins{font-size:9px;fill:#5a6472;font-weight:bold}\n"
     ".release{fill:#1b4965}\n"
     ".lane{font-size:10px;fill:#444}\n"
     ".phase,.note{font-size:9px;paint-order:stroke;stroke:#fff;stroke-width:2.5;stroke-linejoin:round}\n"

@@ -136,6 +136,13 @@ static void draw_restart(const struct dg_layout *l, const struct dg_mark *m, dou
         fprintf(out, "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">from start</text>\n", m->x, y + 19);
 }
 
+/* Whose cluster it is in from here on, by the lowest rank of it. */
+static void draw_cluster(const struct dg_layout *l, const struct dg_mark *m, double y, FILE *out)
+{
+    if (l->pitch < 20) return;
+    fprintf(out, "<text class=\"joins\" x=\"%.1f\" y=\"%.1f\">\xe2\x86\x92 p%" PRIu32 "</text>\n", m->x + 3, y + 11, m->peer);
+}
+
 static void draw_mark(const struct dg_layout *l, const struct dg_mark *m, FILE *out)
 {
     double y = l->y[l->row[m->rank]], x = m->x;
@@ -161,6 +168,7 @@ static void draw_mark(const struct dg_layout *l, const struct dg_mark *m, FILE *
             "</text>\n",
             x, y - 9, x, y + 4);
         break;
+    case HARK_TRACE_CLUSTER: draw_cluster(l, m, y, out); break;
     default: break;
     }
 }
@@ -225,7 +233,7 @@ static double next_release(const struct dg_layout *l, uint32_t i)
 static void draw_common(const struct dg_layout *l, FILE *out)
 {
     double busy[2] = {0, 0}, busy_release = 0;
-    uint64_t re = UINT64_MAX;
+    uint64_t re = UINT64_MAX, changed = UINT64_MAX;
     char text[160];
     for (uint32_t i = 0; i < l->story.marks; i++) {
         const struct dg_mark *m = &l->story.mark[i];
@@ -233,6 +241,11 @@ static void draw_common(const struct dg_layout *l, FILE *out)
         if (m->kind == HARK_TRACE_RELEASE) draw_release(l, m, next_release(l, i), &busy_release, out);
         if (m->kind == HARK_TRACE_RECOVERED && m->rank >= l->story.trace->job.ranks)
             draw_vertical(l, m->x, "all", "recovered", busy, out);
+        if (m->kind == HARK_TRACE_CLUSTER && m->id != changed) {
+            changed = m->id;
+            snprintf(text, sizeof text, "clusters change at checkpoint %" PRIu64, m->id);
+            draw_vertical(l, m->x, "change", text, busy, out);
+        }
         if (m->kind != HARK_TRACE_FAILED || m->id == re) continue;
         re = m->id;
         failed_text(&l->story, i, text, sizeof text);

@@ -292,6 +292,7 @@ enum {
     S_RECOVERED,
     S_PHASE,
     S_RELEASE,
+    S_CLUSTER,
     S_DIVERGED,
     S_NUMBER,
     S_STEP,
@@ -332,6 +333,8 @@ static const struct sample samples[S_COUNT] = {
                                                            "<text class=\"phase\" x=\"14\" y=\"1\">2</text>"},
     [S_RELEASE] = {"phase released by the recovery process", "<path class=\"release\" d=\"M7 -3h8l-4 6z\"/>"
                                                              "<text class=\"lane\" x=\"18\" y=\"4\">4</text>"},
+    [S_CLUSTER] = {"from here on in the cluster of this rank", "<path class=\"alive\" d=\"M0 -4H34\"/>"
+                                                             "<text class=\"joins\" x=\"6\" y=\"7\">\xe2\x86\x92 p1</text>"},
     [S_DIVERGED] = {"re-execution diverged", "<path class=\"diverged\" d=\"M17 -8l8 14h-16z\"/>"
                                              "<text class=\"bang\" x=\"17\" y=\"5\">!</text>"},
     [S_NUMBER] = {"number of a message in its channel", "<path class=\"inter key\" d=\"M0 4H34\"/>"
@@ -371,6 +374,7 @@ static void see(const struct dg_layout *l, bool seen[S_COUNT + 1])
         [HARK_TRACE_RESTART] = S_RESTART,
         [HARK_TRACE_RECOVERED] = S_RECOVERED,
         [HARK_TRACE_RELEASE] = S_RELEASE,
+        [HARK_TRACE_CLUSTER] = S_CLUSTER,
         [HARK_TRACE_DIVERGED] = S_DIVERGED};
     see_messages(l, seen);
     for (uint32_t i = 0; i < l->story.marks; i++) {

@@ -38,6 +38,7 @@ struct telling {
     uint32_t names, name_room;
     uint32_t message_room, mark_room, span_room, phase_room;
     struct life *life;
+    uint32_t *cluster; /* of each rank, by its lowest */
     uint32_t *before; /* the mark before, of the same rank; as long as s->mark */
     uint32_t before_room;
     bool full;
@@ -158,7 +159,7 @@ static void transmit(struct telling *t, const struct hark_trace_record *r)
     s->message = roomier(t, s->message, s->messages, &t->message_room, sizeof *s->message);
     if (t->full) return;
     bool replay = r->kind == HARK_TRACE_REPLAY;
-    bool inter = dg_cluster(s->trace, r->rank) != dg_cluster(s->trace, r->peer) || (s->schedule != NULL && s->schedule->plain);
+    bool inter = t->cluster[r->rank] != t->cluster[r->peer] || (s->schedule != NULL && s->schedule->plain);
     struct dg_message m = {.sent = r->time,
         .arrived = DG_NEVER,
         .got = DG_NEVER,
@@ -312,7 +313,8 @@ static void live(struct telling *t, const struct hark_trace_record *r)
         return;
     }
     struct life *life = &t->life[r->rank];
-    if (life->first == DG_NEVER && r->kind != HARK_TRACE_KILL) life->first = life->since = r->time;
+    bool of_others = r->kind == HARK_TRACE_KILL || r->kind == HARK_TRACE_CLUSTER;
+    if (life->first == DG_NEVER && !of_others) life->first = life->since = r->time;
     switch (r->kind) {
     case HARK_TRACE_START:
     case HARK_TRACE_SEND:
@@ -327,6 +329,7 @@ static void live(struct telling *t, const struct hark_trace_record *r)
         break;
     case HARK_TRACE_RECOVERED: recovered(t, r->rank, r->time); break;
     case HARK_TRACE_COMMIT: commit(t, life, r->id); break;
+    case HARK_TRACE_CLUSTER: t->cluster[r->rank] = r->peer; break;
     default: break;
     }
 }
@@ -395,7 +398,8 @@ int dg_story_tell(struct dg_story *s, const struct hark_trace *trace, const stru
     s->end = trace->record[trace->count - 1].time;
     if (schedule != NULL && schedule->end > s->end) s->end = schedule->end;
     t.life = calloc(trace->job.ranks, sizeof *t.life);
-    t.full = t.life == NULL;
+    t.cluster = malloc(trace->job.ranks * sizeof *t.cluster);
+    t.full = t.life == NULL || t.cluster == NULL || hark_trace_lowest(&trace->job, t.cluster) != HARK_TRACE_OK;
     for (uint32_t i = 0; !t.full && i < trace->job.ranks; i++)
         t.life[i] = (struct life){DG_NEVER, DG_NEVER, DG_NEVER, DG_NEVER, DG_NEVER, DG_NONE, false};
     for (uint64_t i = 0; !t.full && i < trace->count; i++)
@@ -411,6 +415,7 @@ int dg_story_tell(struct dg_story *s, const struct hark_trace *trace, const stru
     s->all = s->messages;
     free(t.name);
     free(t.life);
+    free(t.cluster);
     free(t.before);
     return t.full ? HARK_TRACE_ESYSTEM : HARK_TRACE_OK;
 }

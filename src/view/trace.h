@@ -59,6 +59,7 @@ enum hark_trace_kind {
     HARK_TRACE_RECOVERED,  /* failure-free rules apply again at `rank` (supervisor: everywhere) */
     HARK_TRACE_FINISH,     /* the process is done */
     HARK_TRACE_DIVERGED,   /* the re-execution sent otherwise: peer, ctx, ssn, id (last ssn of the range) */
+    HARK_TRACE_CLUSTER,    /* from checkpoint id on this rank is in a cluster whose lowest rank is peer; by the supervisor: id, peer */
     HARK_TRACE_KINDS       /* one more than the last kind */
 };
 
@@ -146,6 +147,9 @@ void hark_trace_free(struct hark_trace *trace);
 /* Writes *trace as text to `out`, times relative to its first record. HARK_TRACE_EINVAL: the job or a
  * record is out of its range. HARK_TRACE_ESYSTEM: writing failed (errno says why). */
 int hark_trace_write(const struct hark_trace *trace, FILE *out);
+
+/* Of each rank of the job the lowest rank of its cluster: lowest[job->ranks], the caller's. HARK_TRACE_ESYSTEM: no memory. */
+int hark_trace_lowest(const struct hark_trace_job *job, uint32_t *lowest);
 
 /* The word for a kind, as in the text; "?" for none. Never NULL. */
 const char *hark_trace_kind_text(uint32_t kind);

@@ -28,6 +28,7 @@ const struct hark_trace_form hark_trace_forms[HARK_TRACE_KINDS] = {
     [HARK_TRACE_RECOVERED] = {"recovered", {HARK_TF_END}},
     [HARK_TRACE_FINISH] = {"finish", {HARK_TF_END}},
     [HARK_TRACE_DIVERGED] = {"diverged", {HARK_TF_TO, HARK_TF_CTX, HARK_TF_SSN, HARK_TF_LAST}},
+    [HARK_TRACE_CLUSTER] = {"cluster", {HARK_TF_ID, HARK_TF_TO}},
 };
 
 const char *hark_trace_kind_text(uint32_t kind)
@@ -63,6 +64,7 @@ const char *hark_trace_record_invalid(const struct hark_trace_record *r, uint32_
         if (r->peer == HARK_RECOVERY) return NULL;
         return r->peer <= r->last && r->last < ranks ? NULL : "D out of range";
     }
+    if (r->kind == HARK_TRACE_CLUSTER) return r->rank < ranks && r->peer < ranks ? NULL : "rank of a cluster out of range";
     uint8_t first = hark_trace_forms[r->kind].field[0];
     /* A message posted to a group names the group, which is no rank. */
     if (r->kind != HARK_TRACE_SEND && (first == HARK_TF_TO || first == HARK_TF_FROM) && !process_good(r->peer, ranks))
@@ -81,6 +83,28 @@ static int by_cluster(const void *a, const void *b)
     const struct member *x = a, *y = b;
     if (x->cluster != y->cluster) return x->cluster < y->cluster ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* The ranks by clusters; NULL: no memory. */
+static struct member *members_of(const struct hark_trace_job *job)
+{
+    struct member *member = malloc(job->ranks * sizeof *member);
+    for (uint32_t i = 0; member && i < job->ranks; i++)
+        member[i] = (struct member){job->cluster != NULL ? job->cluster[i] : 0, i};
+    if (member) qsort(member, job->ranks, sizeof *member, by_cluster);
+    return member;
+}
+
+int hark_trace_lowest(const struct hark_trace_job *job, uint32_t *lowest)
+{
+    struct member *member = members_of(job);
+    if (member == NULL) return HARK_TRACE_ESYSTEM;
+    for (uint32_t i = 0; i < job->ranks; i++) {
+        bool same = i > 0 && member[i].cluster == member[i - 1].cluster;
+        lowest[member[i].rank] = same ? lowest[member[i - 1].rank] : member[i].rank;
+    }
+    free(member);
+    return HARK_TRACE_OK;
 }
 
 struct run {
@@ -109,13 +133,10 @@ static void write_run(FILE *out, const struct run *run)
 /* Clusters are written by their lowest rank, so that one partition has one text whatever its numbers. */
 static bool write_clusters(FILE *out, const struct hark_trace_job *job)
 {
-    struct member *member = calloc(job->ranks, sizeof *member);
+    struct member *member = members_of(job);
     struct run *run = calloc(job->ranks, sizeof *run);
     uint32_t runs = 0;
     if (member != NULL && run != NULL) {
-        for (uint32_t i = 0; i < job->ranks; i++)
-            member[i] = (struct member){job->cluster != NULL ? job->cluster[i] : 0, i};
-        qsort(member, job->ranks, sizeof *member, by_cluster);
         for (uint32_t i = 0; i < job->ranks; i++) {
             if (i == 0 || member[i].cluster != member[i - 1].cluster) run[runs++].first = &member[i];
             run[runs - 1].count++;

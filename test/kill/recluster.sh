@@ -10,12 +10,15 @@ follows=(-n 8 --recluster --clusters 2 --interval 1ms)
 is 'undisturbed: lines' 8 "$(grep -c '^rank [0-9]*: [0-9a-f]\{16\}$' out)"
 answer=$(sort out | cksum)
 
+trace() { awk '$3 == "cluster" { printf "%s %s %s;", $2, $4, $5 }' "$1" | sed -E 's/\.[0-9]+ id=[0-9]+ to=/>/g'; }
+
 for transport in shm uv; do
   for kill in '' '--kill 3@20' '--kill 3@50 --kill 6@70' '--kill 0@60 --kill recovery@30 --kill 7@75' '--chaos 5:3'; do
-    "$hark" run "${follows[@]}" --transport $transport --json figures.json $kill -- "$partners" 40 2000 >out 2>err </dev/null
+    "$hark" run "${follows[@]}" --transport $transport --json figures.json --trace run.trace $kill -- "$partners" 40 2000 >out 2>err </dev/null
     is "$transport $kill: status" 0 $?
     is "$transport $kill: answer" "$answer" "$(sort out | cksum)"
     holds "$transport $kill: who are partners first are together" grep -q '"reclusterings": \[{"checkpoint": [0-9]*, "clusters": \["0 4", "1 5", "2 6", "3 7"\]}' figures.json
+    is "$transport $kill: as the trace has it" '1>1;2>2;3>3;4>0;5>1;6>2;7>3;' "$(trace run.trace | cut -c 1-28)"
     holds "$transport $kill: then the others" grep -q '"clusters": \["0-1\( 4-5\|"\)' figures.json
   done
 done

@@ -255,6 +255,33 @@ static void everything_is_shown_once(void **state)
     free(svg);
 }
 
+/* A message counts as one of the clusters that there are when it is sent. */
+static void clusters_change(void **state)
+{
+    struct hark_trace_record r[] = {
+        {.time = 100, .rank = 0, .kind = HARK_TRACE_START},
+        {.time = 100, .rank = 1, .kind = HARK_TRACE_START},
+        {.time = 200, .rank = 0, .peer = 1, .ssn = 1, .kind = HARK_TRACE_TRANSMIT},
+        {.time = 300, .rank = 1, .peer = 0, .ssn = 1, .kind = HARK_TRACE_DELIVER},
+        {.time = 400, .rank = 1, .id = 7, .peer = 0, .kind = HARK_TRACE_CLUSTER},
+        {.time = 500, .rank = 0, .peer = 1, .ssn = 2, .kind = HARK_TRACE_TRANSMIT},
+        {.time = 600, .rank = 1, .peer = 0, .ssn = 2, .kind = HARK_TRACE_DELIVER},
+        {.time = 700, .rank = 1, .id = 9, .peer = 1, .kind = HARK_TRACE_CLUSTER},
+        {.time = 800, .rank = 0, .peer = 1, .ssn = 3, .kind = HARK_TRACE_TRANSMIT},
+        {.time = 900, .rank = 1, .peer = 0, .ssn = 3, .kind = HARK_TRACE_DELIVER}};
+    struct hark_trace trace = {{2, "hydee", "shm", two}, r, sizeof r / sizeof *r, 0};
+    char *svg = draw(&trace, NULL);
+    (void)state;
+    assert_readable(svg);
+    assert_int_equal(count(svg, "<path class=\"m inter\""), 2);
+    assert_int_equal(count(svg, "<path class=\"m intra\""), 1);
+    assert_int_equal(count(svg, "<path class=\"change\""), 2);
+    assert_int_equal(count(svg, "clusters change at checkpoint 7<"), 1);
+    assert_int_equal(count(svg, "\xe2\x86\x92 p0<"), 1);
+    assert_non_null(strstr(svg, "from here on in the cluster of this rank"));
+    free(svg);
+}
+
 static void a_quiet_run_has_no_legend_of_failures(void **state)
 {
     (void)state;
@@ -592,7 +619,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_parser_can_fail),
-        cmocka_unit_test(everything_is_shown_once),
+        cmocka_unit_test(everything_is_shown_once), cmocka_unit_test(clusters_change),
         cmocka_unit_test(a_quiet_run_has_no_legend_of_failures),
         cmocka_unit_test(incarnations_keep_messages_apart),
         cmocka_unit_test(a_schedule_says_what_every_frame_carries_and_where_it_went_wrong),

@@ -91,6 +91,10 @@ static struct hark_trace_record example(uint8_t kind)
         r.phase = 8;
         break;
     case HARK_TRACE_START: r.phase = 1; break;
+    case HARK_TRACE_CLUSTER:
+        r.id = 12;
+        r.peer = 1;
+        break;
     default: break;
     }
     return r;
