@@ -164,13 +164,29 @@ static uint8_t generations(const struct lab *lab)
     return lab->scenario->generations ? lab->scenario->generations : 2;
 }
 
-/* The newest decided image is there, and not the only thing that is left to go back to. */
+/* Have all their images of this wave that go back to it when `who` does? */
+static bool all_have_image(struct lab *lab, const struct job *job, uint32_t who, uint64_t id)
+{
+    const struct service *s = job_service(lab, job);
+    for (uint32_t i = 0; i < lab->ranks; i++) {
+        bool with = i == who || (lab->protocol->rolls != HARK_ROLLS_PROCESS && same_group(lab, s, i, who));
+        if (with && !has_image(lab, job, i, id)) return false;
+    }
+    return true;
+}
+
+/* The newest decided image is there, and not the only thing that is left to go back to: the one before was not damaged as well. */
 static bool may_be_damaged(struct lab *lab, const struct job *job, uint32_t who)
 {
     const struct service *s = job_service(lab, job);
     uint32_t leader = leader_of(lab, s, who);
-    return s->wave[leader] && (s->before[leader] || s->decided[leader] < generations(lab)) &&
-           has_image(lab, job, who, s->wave[leader]);
+    uint64_t wave = s->wave[leader], before = s->before[leader];
+    if (wave == 0 || !has_image(lab, job, who, wave)) return false;
+    if (before == 0) return s->decided[leader] < generations(lab);
+    bool all = s->mapped && s->mapped == wave; /* behind the change of the map only all go back */
+    for (uint32_t i = 0; all && i < lab->ranks; i++)
+        if (!has_image(lab, job, i, before)) return false;
+    return all_have_image(lab, job, who, before);
 }
 
 /* Calls 1 .. id, a bit each. */
@@ -185,11 +201,7 @@ static uint64_t restart_point(struct lab *lab, const struct job *job, uint32_t w
     const struct service *s = job_service(lab, job);
     uint32_t leader = leader_of(lab, s, who);
     uint64_t wave = s->wave[leader];
-    for (uint32_t i = 0; alone(lab) && wave && i < lab->ranks; i++) {
-        bool with = i == who || (lab->protocol->rolls != HARK_ROLLS_PROCESS && same_group(lab, s, i, who));
-        if (with && !has_image(lab, job, i, wave)) return s->before[leader];
-    }
-    return wave;
+    return alone(lab) && wave && !all_have_image(lab, job, who, wave) ? s->before[leader] : wave;
 }
 
 static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8_t when)
