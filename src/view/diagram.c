@@ -45,7 +45,6 @@ static const char style[] =
     ".diverged{fill:#d55e00;stroke:#fff}.bang{font-size:11px;font-weight:bold;text-anchor:middle;fill:#fff}\n"
     ".failed{stroke:#d55e00;stroke-width:1;stroke-dasharray:5 "
     "3}.all{stroke:#009e73;stroke-width:1;stroke-dasharray:5 3}\n"
-    ".change{stroke:#5a6472;stroke-width:1;stroke-dasharray:5 3}.joins{font-size:9px;fill:#5a6472;font-weight:bold}\n"
     ".release{fill:#1b4965}\n"
     ".lane{font-size:10px;fill:#444}\n"
     ".phase,.note{font-size:9px;paint-order:stroke;stroke:#fff;stroke-width:2.5;stroke-linejoin:round}\n"
@@ -53,6 +52,10 @@ static const char style[] =
     ".axis,.tick{stroke:#666;stroke-width:1}\n"
     ".time{font-size:10px;text-anchor:middle}.pause{font-size:9px;text-anchor:middle;fill:#666;font-style:italic}\n"
     ".title{font-weight:bold}.limits{fill:#666}.words{font-size:11px}\n";
+
+/* Runs whose clusters change have these too. */
+static const char change_style[] =
+    ".change{stroke:#5a6472;stroke-width:1;stroke-dasharray:5 3}.joins{font-size:9px;fill:#5a6472;font-weight:bold}\n";
 
 /* Schedules have these too. */
 static const char schedule_style[] =
@@ -90,6 +93,13 @@ static void draw_defs(bool schedule, FILE *out)
         out);
 }
 
+static bool clusters_change(const struct dg_story *s)
+{
+    bool change = false;
+    for (uint32_t i = 0; i < s->marks; i++) change |= s->mark[i].kind == HARK_TRACE_CLUSTER;
+    return change;
+}
+
 static int draw(const struct dg_layout *l, FILE *out)
 {
     fprintf(out,
@@ -97,6 +107,7 @@ static int draw(const struct dg_layout *l, FILE *out)
         "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
         l->width, l->height, l->width, l->height);
     fputs(style, out);
+    if (clusters_change(&l->story)) fputs(change_style, out);
     if (l->story.schedule != NULL) fputs(schedule_style, out);
     fputs("</style>\n", out);
     draw_defs(l->story.schedule != NULL, out);
