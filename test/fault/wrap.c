@@ -24,6 +24,7 @@ static struct {
     unsigned n;
     atomic_uint calls; /* a program has threads */
     const char *mark;
+    atomic_bool marked;
     int error;
     bool interrupted;
     char trace[64];
@@ -62,7 +63,11 @@ static bool fails(int what, bool may, char letter)
     if (!(fault.what & what)) return false;
     unsigned call = ++fault.calls;
     if (call < sizeof fault.trace) fault.trace[call - 1] = letter;
-    if (call == fault.n && fault.mark) (void)!mknod(fault.mark, S_IFREG | 0600, 0);
+    /* By whoever comes first behind the n-th: its own thread may be late, and another one's failure ends the process. */
+    if (call >= fault.n && fault.mark && !fault.marked) {
+        (void)!mknod(fault.mark, S_IFREG | 0600, 0);
+        fault.marked = true;
+    }
     if (fault.kind == FAULT_TRICKLE) {
         fault.interrupted = may && !fault.interrupted;
         errno = EINTR;
