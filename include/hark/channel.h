@@ -51,7 +51,7 @@ struct hark_rank { /* a row of `down` */
     uint32_t pad;
 };
 
-#define HARK_HINTS 8u
+#define HARK_HINT_BITS 5
 #define HARK_SSN_BITS 40 /* of a message's number: names() has a channel beside it in one word */
 
 struct hark_ends {
@@ -60,7 +60,7 @@ struct hark_ends {
     uint32_t re;  /* the recovery epoch of the last FAILED */
     uint32_t offer; /* 1: OFFER all when this step's other effects are out */
     uint32_t awaiting; /* 1: restarted, and the FAILED that explains it has not come: the application waits */
-    uint32_t hint[HARK_HINTS]; /* scratch: where channels used lately stand, by peer and ctx */
+    uint8_t hint[1 << HARK_HINT_BITS]; /* scratch: where channels used lately stand (mod 256), by hark_hint_of */
     struct hark_table group;    /* hark_range: my cluster */
     struct hark_table incs;     /* hark_incarnation: all that are not 0 */
     struct hark_table down;     /* hark_rank: D, who rolls back in this recovery */
@@ -169,20 +169,26 @@ static inline uint32_t hark_channel_search(const struct hark *p, const struct ha
     return low;
 }
 
+/* Knuth's multiplicative hash: the neighbours of a grid are a power of two away from each other. */
+static inline uint32_t hark_hint_of(uint32_t peer, uint16_t ctx)
+{
+    return ((peer + ctx) * 2654435769u) >> (32 - HARK_HINT_BITS);
+}
+
 HARK_COLD struct hark_channel *hark_channel_find_far(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t i = hark_channel_search(p, e, peer, ctx);
     if (i == e->channels.count) return NULL;
     struct hark_channel *c = hark_channel_at(p, e, i);
     if (c->peer != peer || c->ctx != ctx) return NULL;
-    e->hint[(peer + ctx) % HARK_HINTS] = i;
+    e->hint[hark_hint_of(peer, ctx)] = (uint8_t)i;
     return c;
 }
 
 /* The row of (peer, ctx), or NULL. */
 HARK_HOT struct hark_channel *hark_channel_find(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
 {
-    uint32_t i = e->hint[(peer + ctx) % HARK_HINTS];
+    uint32_t i = e->hint[hark_hint_of(peer, ctx)];
     if (i < e->channels.count) {
         struct hark_channel *c = hark_channel_at(p, e, i);
         if (c->peer == peer && c->ctx == ctx) return c;
@@ -199,7 +205,7 @@ HARK_COLD struct hark_channel *hark_channel_add(struct hark *p, struct hark_ends
     c->ctx = ctx;
     c->inc = hark_inc_of(p, e, peer);
     if (hark_ranges_hold(p, &e->group, peer)) c->flags = HARK_INTRA;
-    e->hint[(peer + ctx) % HARK_HINTS] = i;
+    e->hint[hark_hint_of(peer, ctx)] = (uint8_t)i;
     return c;
 }
 
