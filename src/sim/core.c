@@ -151,6 +151,7 @@ static bool grow(struct sim *s, struct sim_process *p)
     }
     p->core = core;
     s->block_bytes += bytes - had;
+    if (bytes > s->block_most) s->block_most = bytes;
     return hark_grow(core, bytes) == HARK_OK;
 }
 
@@ -253,6 +254,7 @@ void sim_core_new(struct sim *s, uint32_t who)
         memcpy(p->core, core, core->used);
         (void)hark_grow(p->core, core->used);
         s->block_bytes += core->used;
+        if (core->used > s->block_most) s->block_most = core->used;
     } else {
         sim_no_memory(s);
     }

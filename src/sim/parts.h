@@ -122,7 +122,7 @@ struct sim {
     uint64_t now, clock; /* clock: of the step being made */
     struct sim_process *p;
     struct sim_queue queue;
-    uint64_t block_bytes; /* of cores */
+    uint64_t block_bytes, block_most; /* of all cores; of the largest */
     uintptr_t heap_end;   /* as it was seen last */
     struct sim_arena arena;
     struct sim_frame **piece; /* of frames */

@@ -10,7 +10,7 @@
 #include "parts.h"
 
 enum { HEAP_STEP = 64 << 20 };
-enum { FAR = 8, NEAR = 3, FETCHED = 16 }; /* events ahead, lines of a core */
+enum { FAR = 8, NEAR = 3, FETCHED = 40 << 6 }; /* events ahead, bytes of a core at most */
 
 static double seconds(void)
 {
@@ -193,8 +193,8 @@ FETCHES fetch_core(const struct sim *s, const struct sim_event *e)
     if (s->defers && e->what >> 60 == EVENT_FRAME &&
         may_wait(s, p, sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff)))
         return;
-    for (size_t i = 0; i < FETCHED; i++)
-        __builtin_prefetch((const uint8_t *)p->core + i * 64);
+    for (size_t i = 0, most = s->block_most < FETCHED ? s->block_most : FETCHED; i < most; i += 64)
+        __builtin_prefetch((const uint8_t *)p->core + i);
     if (p->log.rows) __builtin_prefetch(p->log.row);
     if (p->late.head != SIM_NONE) __builtin_prefetch(sim_frame(s, p->late.head));
 }
