@@ -87,6 +87,7 @@ static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t c
  * enough, to the next ranks. */
 HARK_COLD bool hark_scmel_goes_ahead(struct hark_scmel *s, struct hark_scmel_channel *c, bool all)
 {
+    all = all || !hark_scmel_counts(s, c->channel.peer); /* its having it would not make it any fewer (v23) */
     if (all && !s->awaited) s->spread = 1;
     else if (!all && !(c->channel.flags & HARK_SCMEL_WENT)) c->channel.flags |= HARK_SCMEL_AHEAD;
     s->busy = 1;
@@ -170,7 +171,7 @@ static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head 
         hark_dets_hold(&s->head, &s->pool, d, first, last, h->src);
     }
     if (n && s->awaited) s->awaited--; /* or to something else: then it is too early */
-    for (uint32_t i = s->late ? hark_channel_search(&s->head, &s->ends, h->src, 0) : UINT32_MAX;
+    for (uint32_t i = n && s->late ? hark_channel_search(&s->head, &s->ends, h->src, 0) : UINT32_MAX;
          i < s->ends.channels.count && hark_scmel_at(s, i)->channel.peer == h->src; i++)
         hark_scmel_at(s, i)->channel.flags &= (uint16_t)~HARK_SCMEL_WENT; /* they may fit now; if not, again */
     if (s->late) s->busy = 1;

@@ -395,7 +395,8 @@ static inline bool hark_scmel_went(struct hark_scmel *s, uint32_t to)
     return false;
 }
 
-/* To the receivers of messages that wait for it (v9), and to the next k ranks that are up. */
+/* To the receivers of messages that wait for it (v9), and to the next k ranks that are up or have said what they have: who still
+ * replays is down until it has heard a message that may wait for this (v24). */
 static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effects *fx)
 {
     uint32_t targets = 0;
@@ -408,7 +409,7 @@ static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effec
     }
     for (uint32_t step = 1; s->spread && step < s->ends.ranks && targets < s->k; step++) {
         uint32_t to = (uint32_t)(((uint64_t)s->ends.me + step) % s->ends.ranks);
-        if (!hark_scmel_counts(s, to) || (s->ends.down.count && hark_is_down(&s->head, &s->ends, to))) continue;
+        if (!hark_scmel_counts(s, to) || hark_scmel_closed(s, to)) continue;
         s->widely = s->wave.generations;
         if (++targets < s->spread) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every scenario: searched as far as STATES go, and then by WALKS by chance to the end: what it expects is what is found. Those of few
-# states are searched whole and reduced, and both come to the same. run.sh HARK [STATES [WALKS [FILE...]]]
+# Every scenario: searched as far as STATES go, deeper with effects at once, and then by WALKS by chance to the end: what it expects is
+# what is found. Those of few states are searched whole and reduced, and both come to the same. run.sh HARK [STATES [WALKS [FILE...]]]
 set -u
 hark=$1 states=${2:-100000} walks=${3:-100}; shift; shift $(($# < 2 ? $# : 2))
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,6 +21,7 @@ try() { # file, options...
 for file; do
   try "$file" --max-states "$states"
   grep -q '^expect ok' "$file" && try "$file" --walks "$walks:7"
+  grep -q '^expect ok' "$file" && try "$file" --atomic --max-states $((states / 5))
   try "$file" --compare --max-states $((states / 2))
   grep -qE '^  (the same ends as|as in the search of) all' "$work/out" && compared=$((compared + 1))
 done
