@@ -175,18 +175,28 @@ static bool all_have_image(struct lab *lab, const struct job *job, uint32_t who,
     return true;
 }
 
-/* The newest decided image is there, and not the only thing that is left to go back to: the one before was not damaged as well. */
+/* What is there to go back to behind the newest checkpoint of `who`: the one before if all that go back to it have it, else 0, the
+ * beginning. Behind the change of the map all go back. */
+static uint64_t before_of(struct lab *lab, const struct job *job, uint32_t who)
+{
+    const struct service *s = job_service(lab, job);
+    uint32_t leader = leader_of(lab, s, who);
+    uint64_t before = s->before[leader];
+    bool all = s->mapped && s->mapped == s->wave[leader];
+    if (before == 0 || !all_have_image(lab, job, who, before)) return 0;
+    for (uint32_t i = 0; all && i < lab->ranks; i++)
+        if (!has_image(lab, job, i, before)) return 0;
+    return before;
+}
+
+/* The newest decided image is there, and not the only thing that is left to go back to: the one before is, or the beginning as long as
+ * fewer are decided than are kept. */
 static bool may_be_damaged(struct lab *lab, const struct job *job, uint32_t who)
 {
     const struct service *s = job_service(lab, job);
     uint32_t leader = leader_of(lab, s, who);
-    uint64_t wave = s->wave[leader], before = s->before[leader];
-    if (wave == 0 || !has_image(lab, job, who, wave)) return false;
-    if (before == 0) return s->decided[leader] < generations(lab);
-    bool all = s->mapped && s->mapped == wave; /* behind the change of the map only all go back */
-    for (uint32_t i = 0; all && i < lab->ranks; i++)
-        if (!has_image(lab, job, i, before)) return false;
-    return all_have_image(lab, job, who, before);
+    if (s->wave[leader] == 0 || !has_image(lab, job, who, s->wave[leader])) return false;
+    return before_of(lab, job, who) || s->decided[leader] < generations(lab);
 }
 
 /* Calls 1 .. id, a bit each. */
@@ -198,10 +208,8 @@ static uint64_t calls_to(uint64_t id)
 /* The image that a process goes back to: the decided one or, if that is damaged, the one before; 0: the beginning. */
 static uint64_t restart_point(struct lab *lab, const struct job *job, uint32_t who)
 {
-    const struct service *s = job_service(lab, job);
-    uint32_t leader = leader_of(lab, s, who);
-    uint64_t wave = s->wave[leader];
-    return alone(lab) && wave && !all_have_image(lab, job, who, wave) ? s->before[leader] : wave;
+    uint64_t wave = job_service(lab, job)->wave[leader_of(lab, job_service(lab, job), who)];
+    return alone(lab) && wave && !all_have_image(lab, job, who, wave) ? before_of(lab, job, who) : wave;
 }
 
 static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8_t when)
@@ -275,7 +283,7 @@ static void crash(struct lab *lab, struct job *job, uint32_t who, bool damaged)
     bool unmapped = damaged && s.mapped && s.mapped == s.wave[leader]; /* behind the change of the map only all go back */
     s.failures++;
     if (damaged && (unmapped || !alone(lab))) {
-        s.wave[leader] = s.before[leader];
+        s.wave[leader] = before_of(lab, job, who);
         s.before[leader] = 0;
     }
     if (who == lab->ranks) s.inc[who]++;

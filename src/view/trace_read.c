@@ -288,7 +288,12 @@ static int read_record(struct reader *r, uint32_t ranks, uint64_t before, struct
         return unexpected(r, expected);
     }
     if (word(r, " logged")) to->flags |= HARK_TRACE_LOGGED;
-    return *r->at == 0 ? HARK_TRACE_OK : unexpected(r, "the end of the line");
+    if (*r->at != 0) return unexpected(r, "the end of the line");
+    if (hark_trace_record_invalid(to, ranks) == NULL) return HARK_TRACE_OK;
+    char expected[64]; /* each field is good, but not of this kind, or not with the others */
+    snprintf(expected, sizeof expected, "ranks of the job, below %" PRIu32 ", in `%s`", ranks, form->word);
+    r->at = r->text;
+    return unexpected(r, expected);
 }
 
 static int read_end(struct reader *r, struct hark_trace *trace)

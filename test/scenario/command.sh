@@ -43,6 +43,11 @@ expect 2 'jobs: expected 1 to 64, found "65"' check --jobs 65 lv3.hark
 expect 2 'jobs: expected 1 to 64, found "2x"' check --jobs 2x lv3.hark
 expect 2 'usage: hark check' check
 expect 2 'usage: hark replay' replay
+# Where three checkpoints are kept, both of two can be damaged, one after the other; where two are, only one.
+states_of() { "$hark" check --json /dev/stdout "$1" | sed -n 's/.*"states": \([0-9]*\).*/\1/p'; }
+both=$(states_of "$here/scmel-damaged-both.hark") one=$(states_of <(sed '/^generations/d' "$here/scmel-damaged-both.hark"))
+[ "${both:-0}" -gt "${one:-0}" ] && [ "${one:-0}" -gt 0 ] && passed=$((passed + 1)) ||
+  { failed=$((failed + 1)); echo "FAILED: ${both:-no} states where both checkpoints can be damaged, ${one:-none} where one can"; }
 # Threads: as many states, steps, ends and so on ($1: the first of the figures to compare) for one as for several.
 same() {
   local first=$1 jobs; shift

@@ -501,6 +501,8 @@ static const struct {
     {HEAD "0.000000 0.0 deliver from=1 ctx=0 ssn=1 phase=1\n",
         "expected bytes= within its range in `deliver`, found the end"},
     {HEAD "0.000000 s.0 failed re=1 down=3-2\n", "expected down= within"},
+    {HEAD "1.000000 1.0 cluster id=7 to=r\n", ":2: expected ranks of the job, below 4, in `cluster`, found '1.000000 1.0 cluster id=7 to=r'"},
+    {HEAD "1.000000 s.0 cluster id=7 to=0\n", ":2: expected ranks of the job, below 4, in `cluster`"},
     {HEAD "0.000000 s.0 failed re=1 down=2-4\n", "expected down= within"},
 };
 
