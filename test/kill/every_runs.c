@@ -149,9 +149,14 @@ static void expect_answer(const char *out, const struct run *r, const struct kas
     if (n != m) fail_msg("%d lines, expected %d; stderr:\n%s", n, m, r->err);
 }
 
-static void expect_end(struct run *r, const struct kase *k)
+static void note_change(const struct run *r)
 {
     every_outcome->changed |= strstr(r->err, "hark: from checkpoint ") != NULL;
+}
+
+static void expect_end(struct run *r, const struct kase *k)
+{
+    note_change(r);
     if (r->status != 0) fail_msg("exit status %d; stdout:\n%s\nstderr:\n%s", r->status, r->out, r->err);
     expect_answer(r->out, r, k);
 }
@@ -304,6 +309,7 @@ void every_supervisor(struct run *r, const struct kase *k)
         expect_end(r, k);
         return;
     }
+    note_change(r);
     size_t loose = not_noted(r);
     /* the last line may be half written */
     char *end = strrchr(r->out, '\n');
@@ -312,6 +318,7 @@ void every_supervisor(struct run *r, const struct kase *k)
     snprintf(both, sizeof both, "%s", r->out);
     start(r, k, store, true);
     run_end(r);
+    note_change(r);
     if (r->status == 2 && strstr(r->err, ": the job in it has finished already\n")) {
         expect_answer(both, r, k);
         return;
