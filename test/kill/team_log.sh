@@ -1,5 +1,5 @@
 #!/bin/bash
-# What waits in the log for its determinants, inside a team, leaves it when it goes: team_log.sh HARK GATHER
+# What waits in the log for its determinants, inside a team, goes, and leaves it then: team_log.sh HARK GATHER
 hark=$(readlink -f "$1") gather=$(readlink -f "$2")
 . "$(dirname "$0")/../shell.sh"
 waited=0
@@ -17,6 +17,16 @@ for words in 1 40000; do # a frame; more than a ring has
       is "$what: log at the end" 0 "$(figure log_bytes one.json)"
       waited=$((waited + ($(figure log_bytes_peak one.json) > 0)))
     done
+  done
+done
+# Determinants that do not fit with a message to a mate, where teams are lost at once (v23).
+answer=$("$hark" run -n 4 --protocol none -- "$gather" 4 1 200 2>err </dev/null | sort | cksum)
+for transport in shm uv; do
+  for kill in '' '--kill 0@300' '--kill 2@3 --kill 0@900'; do
+    what="teams lost, $transport $kill"
+    timeout 120 "$hark" run -n 4 --protocol team --clusters 2 --team-lost --interval 0 --transport $transport $kill -- "$gather" 4 1 200 >out 2>err </dev/null
+    is "$what: status" 0 $?
+    is "$what: answer" "$answer" "$(sort out | cksum)"
   done
 done
 is 'something waited' 1 "$((waited > 0))"
