@@ -106,6 +106,12 @@ struct dg_layout {
     double width, height;
 };
 
+/* Is there room to say whose cluster a process is in from a change on? */
+static inline bool dg_says_cluster(const struct dg_layout *l)
+{
+    return l->pitch >= 20;
+}
+
 /* Each returns HARK_TRACE_OK, or HARK_TRACE_ESYSTEM when memory ran out. dg_layout_free frees everything. */
 int dg_story_tell(struct dg_story *s, const struct hark_trace *trace, const struct hark_diagram_schedule *schedule);
 int dg_rows_choose(struct dg_layout *l); /* also forgets messages of processes that are not shown */

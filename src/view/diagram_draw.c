@@ -139,7 +139,7 @@ static void draw_restart(const struct dg_layout *l, const struct dg_mark *m, dou
 /* Whose cluster it is in from here on, by the lowest rank of it. */
 static void draw_cluster(const struct dg_layout *l, const struct dg_mark *m, double y, FILE *out)
 {
-    if (l->pitch < 20) return;
+    if (!dg_says_cluster(l)) return;
     fprintf(out, "<text class=\"joins\" x=\"%.1f\" y=\"%.1f\">\xe2\x86\x92 p%" PRIu32 "</text>\n", m->x + 3, y + 11, m->peer);
 }
 

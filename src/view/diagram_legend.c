@@ -379,7 +379,7 @@ static void see(const struct dg_layout *l, bool seen[S_COUNT + 1])
     see_messages(l, seen);
     for (uint32_t i = 0; i < l->story.marks; i++) {
         const struct dg_mark *m = &l->story.mark[i];
-        if (!m->shown) continue;
+        if (!m->shown || (m->kind == HARK_TRACE_CLUSTER && !dg_says_cluster(l))) continue;
         if (m->kind == HARK_TRACE_CHECKPOINT)
             seen[m->committed ? S_CHECKPOINT : S_OPEN] = true;
         else if (of[m->kind] != 0)

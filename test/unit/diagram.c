@@ -280,6 +280,15 @@ static void clusters_change(void **state)
     assert_int_equal(count(svg, "\xe2\x86\x92 p0<"), 1);
     assert_non_null(strstr(svg, "from here on in the cluster of this rank"));
     free(svg);
+    static const uint32_t many[48]; /* too close to one another to say it */
+    trace.job.ranks = 48;
+    trace.job.cluster = many;
+    svg = draw(&trace, NULL);
+    assert_readable(svg);
+    assert_int_equal(count(svg, "clusters change at checkpoint 7<"), 1);
+    assert_int_equal(count(svg, "\xe2\x86\x92 p0<"), 0);
+    assert_null(strstr(svg, "from here on in the cluster of this rank"));
+    free(svg);
 }
 
 static void a_quiet_run_has_no_legend_of_failures(void **state)
