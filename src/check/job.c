@@ -437,14 +437,14 @@ static uint32_t sends_of(struct lab *lab, const struct job *job, uint32_t i)
 
 /* I7, of protocols that rest on send-determinism: a causal one knows by determinants what the lost send will say again. A
  * process that went back at epoch t may deliver what depends on an unsent message of a process that
- * went back later than t: then the dependency is older than that failure. And of those that went back with it, on what it
+ * went back later than t: then the dependency is older than that failure. And of those that went back with it or before, on what it
  * depends itself: by its image. */
 static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f, uint64_t own)
 {
     const struct service *s = job_service(lab, job);
     if (lab->protocol->unstable || s->back[who] == 0 || local_info(lab, job->at[who])->inc != s->inc[who]) return false;
     for (uint32_t i = 0; i < lab->ranks; i++) {
-        uint64_t past = s->back[i] == s->back[who] ? f->past & ~own : f->past, sends = past >> lab->first_send[i];
+        uint64_t past = s->back[i] <= s->back[who] ? f->past & ~own : f->past, sends = past >> lab->first_send[i];
         if (i + 1 < lab->ranks) sends &= (UINT64_C(1) << (lab->first_send[i + 1] - lab->first_send[i])) - 1;
         if (sends >> sends_of(lab, job, i) && s->back[i] && s->back[i] <= s->back[who]) return true;
     }
