@@ -375,7 +375,7 @@ static bool in_lost(const struct dg_span *span, uint32_t spans, uint32_t rank, u
 /* Orphan: its sending was undone, its delivery was not (HydEE III.A). */
 static void judge(struct dg_story *s)
 {
-    qsort(s->span, s->spans, sizeof *s->span, by_rank_and_time);
+    if (s->spans > 0) qsort(s->span, s->spans, sizeof *s->span, by_rank_and_time);
     for (uint32_t i = 0; i < s->messages; i++) {
         struct dg_message *m = &s->message[i];
         if (m->class == DG_CONTROL) continue; /* the protocol's own are not undone */
