@@ -44,6 +44,28 @@ static void count(struct lab *lab)
     if (lab->most_ssn > HARK_SCENARIO_SSN) lab->most_ssn = HARK_SCENARIO_SSN;
 }
 
+/* Are there processes that take what comes first, or look? */
+static bool in_any_order(const struct hark_scenario *s)
+{
+    for (uint32_t who = 0; who < s->ranks; who++)
+        for (const struct hark_op *op = s->op[who]; op->type; op++)
+            if ((op->type == HARK_OP_RECEIVE && op->peer < 0) || op->type == HARK_OP_TEST || op->type == HARK_OP_IF) return true;
+    return false;
+}
+
+uint64_t sends_from(const struct lab *lab, uint32_t who, uint32_t n)
+{
+    uint32_t first = lab->first_send[who] + n, behind = who + 1 < lab->ranks ? lab->first_send[who + 1] : HARK_SCENARIO_SENDS;
+    return first < behind ? UINT64_MAX >> (64 - (behind - first)) << first : 0;
+}
+
+uint64_t last_send(const struct lab *lab, uint32_t who, uint64_t set)
+{
+    set &= sends_from(lab, who, 0);
+    while (set & (set - 1)) set &= set - 1;
+    return set;
+}
+
 static bool in_teams(const struct hark_scenario *s)
 {
     uint32_t member[HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_RANKS], of[HARK_SCENARIO_RANKS];
@@ -106,6 +128,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
         return -1;
     }
     count(lab);
+    lab->wild = lab->protocol->unstable == NULL && in_any_order(s);
     return 0;
 }
 

@@ -58,6 +58,8 @@ struct app {
     uint32_t got[LOCAL_SOURCES]; /* delivered of each sender, by bit of the ssn */
     uint8_t sent[LOCAL_SOURCES]; /* the last ssn to each */
     uint64_t heard[LOCAL_SOURCES][HARK_SCENARIO_SSN], told[LOCAL_SOURCES][HARK_SCENARIO_SSN]; /* what was said */
+    uint64_t took;                         /* ghost: the sends that were delivered here, a bit each, if `wild` */
+    uint64_t took_by[HARK_SCENARIO_SENDS]; /* and those when each send was made */
 };
 
 struct image { /* a part, its lists behind it */
@@ -136,6 +138,7 @@ struct lab {
     bool reduces;        /* and reduces */
     bool together;       /* checkpoints are of all processes, though fewer go back */
     bool regroups;       /* and clusters may change at one */
+    bool wild;           /* what comes first may be another message each time, and I7 is looked at */
     uint32_t most_ssn;   /* of any channel */
     uint32_t first_send[HARK_SCENARIO_RANKS]; /* bits of the sets of causes */
     struct intern part, local;
@@ -246,6 +249,10 @@ void app_get(struct lab *lab, struct app *app, uint32_t part);
  * 0: nothing yet. */
 uint32_t app_sends(const struct lab *lab, uint32_t local);
 uint64_t app_past(const struct lab *lab, uint32_t local);
+/* The sends of process `who` from its n-th, counted from 0, as bits. */
+uint64_t sends_from(const struct lab *lab, uint32_t who, uint32_t n);
+/* The last send of process `who` that is in the set, as a set of that one, or 0. */
+uint64_t last_send(const struct lab *lab, uint32_t who, uint64_t set);
 /* What two contributions, or agglomerates, make. */
 uint64_t app_combined(uint64_t a, uint64_t b);
 uint64_t app_heard(const struct lab *lab, uint32_t local, uint32_t from, uint32_t ssn);

@@ -73,6 +73,7 @@ static bool take(struct lab *lab, uint32_t index)
         a->heard[from][ssn - 1] = f->said;
     }
     a->past |= f->past;
+    if (lab->wild) a->took |= last_send(lab, frame_src(lab, f), f->past);
     lab->out.taken = part;
     app_go_on(lab);
     return true;
@@ -112,7 +113,7 @@ static void post(struct lab *lab, uint32_t peer)
     struct payload p = {.peer = peer, .ssn = (uint64_t)a->sent[peer] + 1, .past = a->past | bit};
     p.said = lab->history ? history_after(a->history, lab->who_now, peer, p.ssn) : (lab->who_now + 1) * 10000 + peer * 100 + p.ssn;
     a->past = p.past;
-    a->sends++;
+    a->took_by[a->sends++] = a->took;
     a->sent[peer]++;
     if (lab->history) a->told[peer][p.ssn - 1] = p.said;
     app_go_on(lab);

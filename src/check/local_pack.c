@@ -35,6 +35,8 @@ uint32_t app_put(struct lab *lab, const struct app *a)
         put(&b, a->heard[i], lab->most_ssn * sizeof a->heard[0][0]);
         put(&b, a->told[i], lab->most_ssn * sizeof a->told[0][0]);
     }
+    if (lab->wild) put(&b, &a->took, sizeof a->took);
+    if (lab->wild) put(&b, a->took_by, a->sends * sizeof a->took_by[0]);
     uint32_t part = intern_put(&lab->part, b.at, b.length);
     if (part == 0) lab_fail(lab, "no memory");
     return part;
@@ -51,6 +53,8 @@ void app_get(struct lab *lab, struct app *a, uint32_t part)
         from = get(a->heard[i], from, lab->most_ssn * sizeof a->heard[0][0]);
         from = get(a->told[i], from, lab->most_ssn * sizeof a->told[0][0]);
     }
+    if (lab->wild) from = get(&a->took, from, sizeof a->took);
+    if (lab->wild) (void)get(a->took_by, from, a->sends * sizeof a->took_by[0]);
 }
 
 static bool after(const struct lab *lab, uint32_t a, uint32_t b)
@@ -170,6 +174,7 @@ uint32_t app_signature(struct lab *lab, uint32_t local)
     if (app == 0) return 0;
     app_get(lab, &a, app);
     a.pc = 0; /* which part of a branch was gone through is no difference */
-    a.past = a.open = a.shown = a.inside = 0;
+    a.past = a.took = a.open = a.shown = a.inside = 0;
+    memset(a.took_by, 0, sizeof a.took_by);
     return app_put(lab, &a);
 }
