@@ -24,22 +24,32 @@ static const uint8_t *get(void *to, const uint8_t *from, uint64_t length)
 }
 
 /* Of what was said only the ranks and messages that the program has; of its content nothing where that is fixed. */
+static void put_program(const struct lab *lab, struct bytes *b, const struct app *a)
+{
+    b->length = 0;
+    put(b, a, offsetof(struct app, got));
+    put(b, a->got, sources(lab) * sizeof a->got[0]);
+    put(b, a->sent, sources(lab) * sizeof a->sent[0]);
+    for (uint32_t i = 0; i < sources(lab) && lab->history; i++) {
+        put(b, a->heard[i], lab->most_ssn * sizeof a->heard[0][0]);
+        put(b, a->told[i], lab->most_ssn * sizeof a->told[0][0]);
+    }
+}
+
+static uint32_t part_put(struct lab *lab, const struct bytes *b)
+{
+    uint32_t part = intern_put(&lab->part, b->at, b->length);
+    if (part == 0) lab_fail(lab, "no memory");
+    return part;
+}
+
 uint32_t app_put(struct lab *lab, const struct app *a)
 {
     static struct bytes b;
-    b.length = 0;
-    put(&b, a, offsetof(struct app, got));
-    put(&b, a->got, sources(lab) * sizeof a->got[0]);
-    put(&b, a->sent, sources(lab) * sizeof a->sent[0]);
-    for (uint32_t i = 0; i < sources(lab) && lab->history; i++) {
-        put(&b, a->heard[i], lab->most_ssn * sizeof a->heard[0][0]);
-        put(&b, a->told[i], lab->most_ssn * sizeof a->told[0][0]);
-    }
+    put_program(lab, &b, a);
     if (lab->wild) put(&b, &a->took, sizeof a->took);
     if (lab->wild) put(&b, a->took_by, a->sends * sizeof a->took_by[0]);
-    uint32_t part = intern_put(&lab->part, b.at, b.length);
-    if (part == 0) lab_fail(lab, "no memory");
-    return part;
+    return part_put(lab, &b);
 }
 
 void app_get(struct lab *lab, struct app *a, uint32_t part)
@@ -168,13 +178,14 @@ uint64_t app_told(const struct lab *lab, uint32_t local, uint32_t to, uint32_t s
 
 uint32_t app_signature(struct lab *lab, uint32_t local)
 {
+    static struct bytes b; /* without the ghost, which one protocol's lab has and another's has not: ends are compared */
     struct app a;
     uint32_t app;
     memcpy(&app, (const uint8_t *)intern_at(&lab->local, local) + offsetof(struct local, fact), sizeof app);
     if (app == 0) return 0;
     app_get(lab, &a, app);
     a.pc = 0; /* which part of a branch was gone through is no difference */
-    a.past = a.took = a.open = a.shown = a.inside = 0;
-    memset(a.took_by, 0, sizeof a.took_by);
-    return app_put(lab, &a);
+    a.past = a.open = a.shown = a.inside = 0;
+    put_program(lab, &b, &a);
+    return part_put(lab, &b);
 }
