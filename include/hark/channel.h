@@ -8,7 +8,7 @@
 #define HARK_CHANNEL_H
 
 #include "effect.h"
-#include "ranges.h"
+#include "failed.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,11 +46,6 @@ struct hark_arrived { /* a row of `waiting` and of `beyond` */
     uint64_t ssn;
 };
 
-struct hark_rank { /* a row of `down` */
-    uint32_t rank;
-    uint32_t pad;
-};
-
 #define HARK_HINT_BITS 5
 #define HARK_SSN_BITS 40 /* of a message's number: names() has a channel beside it in one word */
 
@@ -62,8 +57,8 @@ struct hark_ends {
     uint32_t awaiting; /* 1: restarted, and the FAILED that explains it has not come: the application waits */
     uint8_t hint[1 << HARK_HINT_BITS]; /* scratch: where channels used lately stand (mod 256), by hark_hint_of */
     struct hark_table group;    /* hark_range: my cluster */
-    struct hark_table incs;     /* hark_incarnation: all that are not 0 */
-    struct hark_table down;     /* hark_rank: D, who rolls back in this recovery */
+    struct hark_table incs;     /* hark_life: all that are not 0 */
+    struct hark_table down;     /* hark_range: D, who rolls back in this recovery */
     struct hark_table channels; /* rows that begin with struct hark_channel */
     struct hark_table waiting;  /* hark_arrived: arrived and not handed up */
     struct hark_table beyond;   /* hark_arrived: delivered beyond `done` */
@@ -73,18 +68,14 @@ struct hark_ends {
     HARK_FIELD(type, ends.me, "i"), HARK_FIELD(type, ends.ranks, "n"), HARK_FIELD(type, ends.inc, "inc"),              \
         HARK_FIELD(type, ends.re, "re"), HARK_FIELD(type, ends.offer, ""), HARK_FIELD(type, ends.awaiting, "")
 
-static const struct hark_field hark_incarnation_fields[] = {
-    HARK_FIELD(struct hark_incarnation, rank, "j"), HARK_FIELD(struct hark_incarnation, inc, "inc")};
-static const struct hark_field hark_rank_fields[] = {HARK_FIELD(struct hark_rank, rank, "j")};
 static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_arrived, peer, "j"),
     HARK_FIELD(struct hark_arrived, ctx, "ctx"), HARK_FIELD(struct hark_arrived, ssn, "ssn")};
 
 /* The tables of hark_ends, but for the channels, whose rows are the protocol's. */
 #define HARK_ENDS_TABLES(type)                                                                                         \
     {"group", "Cluster", (uint16_t)offsetof(type, ends.group), sizeof(struct hark_range), 2, hark_range_fields},       \
-        {"incarnations", "incMap", (uint16_t)offsetof(type, ends.incs), sizeof(struct hark_incarnation), 2,            \
-            hark_incarnation_fields},                                                                                  \
-        {"down", "D", (uint16_t)offsetof(type, ends.down), sizeof(struct hark_rank), 1, hark_rank_fields},             \
+        {"incarnations", "incMap", (uint16_t)offsetof(type, ends.incs), sizeof(struct hark_life), 3, hark_life_fields}, \
+        {"down", "D", (uint16_t)offsetof(type, ends.down), sizeof(struct hark_range), 2, hark_range_fields},           \
         {"waiting", "", (uint16_t)offsetof(type, ends.waiting), sizeof(struct hark_arrived), 3, hark_arrived_fields},  \
         {"beyond", "", (uint16_t)offsetof(type, ends.beyond), sizeof(struct hark_arrived), 3, hark_arrived_fields}
 
@@ -124,29 +115,13 @@ static inline bool hark_config_valid(const struct hark_config *c)
 
 static inline bool hark_is_down(const struct hark *p, const struct hark_ends *e, uint32_t rank)
 {
-    uint32_t low = 0, high = e->down.count;
-    while (low < high) {
-        uint32_t mid = (low + high) / 2, r = ((const struct hark_rank *)hark_row_of(p, &e->down, mid))->rank;
-        if (rank == r) return true;
-        if (rank < r) high = mid;
-        else low = mid + 1;
-    }
-    return false;
+    return hark_ranges_hold(p, &e->down, rank);
 }
 
 /* The incarnation of any process, met or not. */
 static inline uint32_t hark_inc_of(const struct hark *p, const struct hark_ends *e, uint32_t rank)
 {
-    uint32_t low = 0, high = e->incs.count;
-    if (rank == e->me) return e->inc;
-    while (low < high) {
-        uint32_t mid = (low + high) / 2;
-        const struct hark_incarnation *i = (const struct hark_incarnation *)hark_row_of(p, &e->incs, mid);
-        if (rank == i->rank) return i->inc;
-        if (rank < i->rank) high = mid;
-        else low = mid + 1;
-    }
-    return 0;
+    return rank == e->me ? e->inc : hark_life_of(p, &e->incs, rank);
 }
 
 /* ---- channels -------------------------------------------------------------------------------------- */
@@ -311,43 +286,18 @@ static inline bool hark_head_valid(const struct hark_ends *e, const struct hark_
 
 /* ---- FAILED ------------------------------------------------------------------------------------------ */
 
-static inline bool hark_failed_valid(uint32_t ranks, const struct hark_event *event)
-{
-    uint32_t n = event->u.failed.down_count, m = event->u.failed.inc_count;
-    if ((n && !event->u.failed.down) || (m && !event->u.failed.inc)) return false;
-    if (event->u.failed.wave_count && !event->u.failed.wave) return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (event->u.failed.down[i] >= ranks || (i && event->u.failed.down[i] <= event->u.failed.down[i - 1]))
-            return false;
-    for (uint32_t i = 0; i < m; i++) {
-        const struct hark_incarnation *x = &event->u.failed.inc[i];
-        if ((x->rank >= ranks && x->rank != HARK_RECOVERY) || x->inc == 0) return false;
-        if (i && x->rank <= event->u.failed.inc[i - 1].rank) return false;
-    }
-    return true;
-}
-
 /* Room for what hark_failed_take writes. */
 static inline int hark_failed_reserve(struct hark *p, const struct hark_shape *s, struct hark_ends *e,
     const struct hark_event *event)
 {
-    uint32_t n = event->u.failed.down_count, m = event->u.failed.inc_count;
-    int status = HARK_OK;
-    if (n > e->down.count) status = hark_reserve(p, s, &e->down, n - e->down.count);
-    if (status >= 0 && m > e->incs.count) status = hark_reserve(p, s, &e->incs, m - e->incs.count);
-    return status;
+    return hark_failed_room(p, s, &e->down, &e->incs, event);
 }
 
 /* Takes over epoch, D and incarnations. Mine is not raised here: that is a rollback. */
 static inline void hark_failed_take(struct hark *p, struct hark_ends *e, const struct hark_event *event)
 {
     e->re = event->u.failed.re;
-    hark_empty(p, &e->down);
-    for (uint32_t i = 0; i < event->u.failed.down_count; i++)
-        ((struct hark_rank *)hark_insert(p, &e->down, i))->rank = event->u.failed.down[i];
-    hark_empty(p, &e->incs);
-    for (uint32_t i = 0; i < event->u.failed.inc_count; i++)
-        *(struct hark_incarnation *)hark_insert(p, &e->incs, i) = event->u.failed.inc[i];
+    hark_failed_tables(p, &e->down, &e->incs, event);
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_channel *c = hark_channel_at(p, e, i);
         c->inc = hark_inc_of(p, e, c->peer);
@@ -392,8 +342,8 @@ static inline bool hark_ends_ok(const struct hark *p, const struct hark_ends *e)
 {
     const struct hark_channel *before = NULL;
     if (e->me >= e->ranks || e->ranks > HARK_RANKS_MAX) return false;
-    if (!hark_ranges_ok(p, &e->group, e->ranks) || !hark_rows_ascend(p, &e->incs, UINT64_MAX)) return false;
-    if (!hark_rows_ascend(p, &e->down, e->ranks)) return false;
+    if (!hark_ranges_ok(p, &e->group, e->ranks) || !hark_ranges_ok(p, &e->down, e->ranks)) return false;
+    if (!hark_lives_ok(p, &e->incs)) return false;
     for (uint32_t i = 0; i < e->channels.count; i++) {
         const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, i);
         if (c->peer >= e->ranks || c->done > c->recv || (c->sent | c->recv) >> HARK_SSN_BITS) return false;

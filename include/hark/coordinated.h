@@ -51,7 +51,7 @@ static const struct hark_rows hark_coordinated_rows[] = {HARK_ENDS_TABLES(struct
     {"channels", "", (uint16_t)offsetof(struct hark_coordinated, ends.channels), sizeof(struct hark_coordinated_row),
         HARK_COUNT(hark_coordinated_row_fields), hark_coordinated_row_fields},
     HARK_WAVE_TABLES(struct hark_coordinated)};
-static const struct hark_shape hark_coordinated_shape = {"coordinated", 1, HARK_COUNT(hark_coordinated_fields),
+static const struct hark_shape hark_coordinated_shape = {"coordinated", 2, HARK_COUNT(hark_coordinated_fields),
     HARK_COUNT(hark_coordinated_rows), sizeof(struct hark_coordinated), hark_coordinated_fields, hark_coordinated_rows,
     0, NULL, 0, hark_coordinated_accept};
 

@@ -175,21 +175,18 @@ HARK_COLD bool hark_line_solve(struct hark *p, struct hark_line *l, const struct
 {
     uint64_t lowest = HARK_INFINITY;
     bool moved = true, others = false;
-    for (uint32_t i = 0; i < l->line.count; i++) ((struct hark_back *)hark_row(p, &l->line, i))->rl = HARK_INFINITY;
-    for (uint32_t i = 0; i < down->count; i++) { /* all of D, not only who failed now (N-7) */
-        struct hark_back *x = hark_back_of(p, l, ((const struct hark_rank *)hark_row_of(p, down, i))->rank);
-        if (x == NULL) continue;
-        x->rl = x->epoch;
+    for (uint32_t i = 0; i < l->line.count; i++) { /* all of D, not only who failed now (N-7) */
+        struct hark_back *x = (struct hark_back *)hark_row(p, &l->line, i);
+        x->rl = hark_ranges_hold(p, down, x->rank) ? x->epoch : HARK_INFINITY;
         if (x->rl < lowest) lowest = x->rl;
     }
     while (moved) {
         moved = false;
         for (uint32_t i = 0; i < l->facts.count; i++) moved |= hark_line_step(p, l, hark_fact_at(p, l, i));
     }
-    for (uint32_t i = 0, k = 0; i < l->line.count; i++) {
+    for (uint32_t i = 0; i < l->line.count; i++) {
         struct hark_back *x = (struct hark_back *)hark_row(p, &l->line, i);
-        while (k < down->count && ((const struct hark_rank *)hark_row_of(p, down, k))->rank < x->rank) k++;
-        bool mine = k < down->count && ((const struct hark_rank *)hark_row_of(p, down, k))->rank == x->rank;
+        bool mine = hark_ranges_hold(p, down, x->rank);
         if (x->rl < lowest) l->low = 1;
         x->goes = x->rl != HARK_INFINITY && !(mine && x->rl == x->epoch);
         x->id = x->goes ? hark_line_image(p, l, x->rank, x->rl) : 0;

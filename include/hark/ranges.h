@@ -84,6 +84,29 @@ static inline bool hark_ranges_add(struct hark *p, struct hark_table *t, uint32_
     }
     return true;
 }
+
+/* Takes a rank out, which may part a range in two; a row has been reserved. False if it was not there. */
+static inline bool hark_ranges_remove(struct hark *p, struct hark_table *t, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < t->count && ((struct hark_range *)hark_row(p, t, i))->last < rank) i++;
+    struct hark_range *r = i < t->count ? (struct hark_range *)hark_row(p, t, i) : NULL;
+    if (r == NULL || r->first > rank) return false;
+    uint32_t last = r->last;
+    if (r->first < rank && rank < last) {
+        struct hark_range *next = (struct hark_range *)hark_insert(p, t, i + 1);
+        next->first = rank + 1;
+        next->last = last;
+        r->last = rank - 1;
+    } else if (r->first < rank) {
+        r->last--;
+    } else if (rank < last) {
+        r->first++;
+    } else {
+        hark_remove(p, t, i);
+    }
+    return true;
+}
 #endif /* HARK_BODIES */
 
 #ifdef __cplusplus

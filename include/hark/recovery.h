@@ -73,8 +73,8 @@ struct hark_recovery {
     uint32_t member;     /* kind of whom it serves; 0: nobody has said anything yet */
     uint32_t fan;        /* reports come by a tree (recovery_tree.h); 0: from all */
     struct hark_line line; /* sendet */
-    struct hark_table down; /* D */
-    struct hark_table incs;
+    struct hark_table down; /* hark_range: D */
+    struct hark_table incs; /* hark_life */
     struct hark_table reported; /* hark_range */
     struct hark_table partial;
     struct hark_table orphans;
@@ -97,8 +97,7 @@ static const struct hark_field hark_recovery_fields[] = {HARK_FIELD(struct hark_
     HARK_FIELD(struct hark_recovery, listing, ""), HARK_FIELD(struct hark_recovery, member, ""),
     HARK_FIELD(struct hark_recovery, fan, ""), HARK_LINE_FIELDS(struct hark_recovery)};
 static const struct hark_rows hark_recovery_rows[] = {
-    {"incarnations", "", (uint16_t)offsetof(struct hark_recovery, incs), sizeof(struct hark_incarnation), 2,
-        hark_incarnation_fields},
+    {"incarnations", "", (uint16_t)offsetof(struct hark_recovery, incs), sizeof(struct hark_life), 3, hark_life_fields},
     {"reported", "", (uint16_t)offsetof(struct hark_recovery, reported), sizeof(struct hark_range), 2,
         hark_range_fields},
     {"partial", "", (uint16_t)offsetof(struct hark_recovery, partial), sizeof(struct hark_partial), 3,
@@ -107,10 +106,10 @@ static const struct hark_rows hark_recovery_rows[] = {
         hark_orphan_fields},
     {"frontier", "", (uint16_t)offsetof(struct hark_recovery, frontier), sizeof(struct hark_entry), 3,
         hark_entry_fields},
-    {"down", "D", (uint16_t)offsetof(struct hark_recovery, down), sizeof(struct hark_rank), 1, hark_rank_fields},
+    {"down", "D", (uint16_t)offsetof(struct hark_recovery, down), sizeof(struct hark_range), 2, hark_range_fields},
     HARK_LINE_TABLES(struct hark_recovery)};
 HARK_FN bool hark_recovery_accept(struct hark *p);
-static const struct hark_shape hark_recovery_shape = {"recovery", 4, HARK_COUNT(hark_recovery_fields),
+static const struct hark_shape hark_recovery_shape = {"recovery", 5, HARK_COUNT(hark_recovery_fields),
     HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0,
     hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_recovery_accept};
 
@@ -178,24 +177,17 @@ static inline void hark_recovery_notify_phase(struct hark_recovery *s, bool move
 static inline int hark_recovery_failed(struct hark_recovery *s, const struct hark_event *event)
 {
     struct hark *p = &s->head;
-    uint32_t m = event->u.failed.inc_count;
     if (!hark_failed_valid(s->ranks, event)) return HARK_EINVAL;
     if (event->u.failed.re <= s->re) return HARK_OK;
-    int status = m > s->incs.count ? hark_reserve(p, &hark_recovery_shape, &s->incs, m - s->incs.count) : HARK_OK;
-    if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->down, event->u.failed.down_count);
+    int status = hark_failed_room(p, &hark_recovery_shape, &s->down, &s->incs, event);
     if (status < 0) return status;
-    hark_empty(p, &s->incs);
-    for (uint32_t i = 0; i < m; i++)
-        *(struct hark_incarnation *)hark_insert(p, &s->incs, i) = event->u.failed.inc[i];
+    hark_failed_tables(p, &s->down, &s->incs, event);
     hark_empty(p, &s->reported);
     hark_empty(p, &s->partial);
     hark_empty(p, &s->orphans);
     hark_empty(p, &s->frontier);
     hark_empty(p, &s->line.facts);
     hark_empty(p, &s->line.line); /* epochs of before do not count any more (N-4) */
-    hark_empty(p, &s->down);
-    for (uint32_t i = 0; i < event->u.failed.down_count; i++)
-        ((struct hark_rank *)hark_insert(p, &s->down, i))->rank = event->u.failed.down[i];
     s->exact = s->change = s->listing = 0;
     s->re = event->u.failed.re;
     s->stage = HARK_R_COLLECTING;
@@ -442,7 +434,7 @@ HARK_FN bool hark_recovery_accept(struct hark *p)
     struct hark_recovery *s = (struct hark_recovery *)(void *)p;
     if (s->me != HARK_RECOVERY || s->ranks == 0 || s->ranks > HARK_RANKS_MAX || s->fan == 1) return false;
     if (!hark_ranges_ok(p, &s->reported, s->ranks) || !hark_rows_ascend(p, &s->frontier, UINT64_MAX)) return false;
-    if (!hark_rows_ascend(p, &s->line.line, s->ranks) || !hark_rows_ascend(p, &s->down, s->ranks)) return false;
+    if (!hark_rows_ascend(p, &s->line.line, s->ranks) || !hark_ranges_ok(p, &s->down, s->ranks)) return false;
     if (s->listing > s->frontier.count) return false;
     uint32_t k = s->change ? hark_entry_search(p, &s->frontier, s->change - 1) : 0;
     if (s->change && (k == s->frontier.count || hark_entry_at(p, &s->frontier, k)->rank != s->change - 1)) return false;

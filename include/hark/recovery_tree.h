@@ -40,11 +40,7 @@ static inline bool hark_recovery_frame_ok(const struct hark_recovery *s, const s
 
 static inline uint32_t hark_recovery_inc(const struct hark_recovery *s, uint32_t rank)
 {
-    for (uint32_t i = 0; i < s->incs.count; i++) {
-        const struct hark_incarnation *x = (const struct hark_incarnation *)hark_row_of(&s->head, &s->incs, i);
-        if (x->rank == rank) return x->inc;
-    }
-    return 0;
+    return hark_life_of(&s->head, &s->incs, rank);
 }
 #endif /* HARK_BODIES */
 

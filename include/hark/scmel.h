@@ -283,6 +283,7 @@ HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_even
     int status = hark_wave_reserve(p, &hark_scmel_shape, &s->ends, &s->wave, 0);
     if (status >= 0)
         status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->ends.channels.count + s->logs.count + s->casts.count + 1);
+    if (status >= 0) status = hark_reserve(p, &hark_scmel_shape, &s->ends.down, 1);
     if (status < 0) return status;
     if (event->type == HARK_STORED) hark_scmel_stored(s, event, fx);
     else hark_wave_point(p, &s->ends, &s->wave, event->u.point.due, s->recovering != 0, fx);

@@ -73,8 +73,8 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     s->got = s->persisting = s->awaited = 0;
     s->recovering = s->busy = 1;
     s->widely = s->wave.generations;
-    for (uint32_t i = 0; i < e->down.count; i++) {
-        uint32_t rank = ((const struct hark_rank *)hark_row(p, &e->down, i))->rank;
+    for (uint32_t i = 0; i < event->u.failed.down_count; i++) {
+        uint32_t rank = event->u.failed.down[i];
         if (rank != e->me) hark_scmel_pair(s, rank, true)->flags = HARK_SCMEL_DUE;
         else s->mode = HARK_SCMEL_COLLECT;
     }
@@ -166,10 +166,10 @@ HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, 
  * posted at its failure, and nothing beyond that has been transmitted yet. */
 HARK_COLD int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
-    uint32_t i;
     if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_fate(fx, HARK_DISCARD);
-    hark_scmel_ranked(&s->head, &s->ends.down, h->src, &i);
-    hark_remove(&s->head, &s->ends.down, i);
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.down, 1);
+    if (status < 0) return status;
+    hark_ranges_remove(&s->head, &s->ends.down, h->src);
     s->busy = 1; /* what was put off for Y may go */
     hark_scmel_recovered(s, fx);
     return HARK_OK;
@@ -178,14 +178,13 @@ HARK_COLD int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, s
 /* My own DONE is durable. */
 HARK_COLD void hark_scmel_stored(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    uint32_t i;
     if (!s->persisting || event->u.stored.of != HARK_PERSIST || event->u.stored.id != s->ends.re) {
         hark_wave_stored(&s->head, &s->ends, &s->wave, event, fx);
         return;
     }
     s->persisting = 0;
     if (!event->u.stored.ok) return; /* a newer epoch is about to be announced */
-    if (hark_scmel_ranked(&s->head, &s->ends.down, s->ends.me, &i)) hark_remove(&s->head, &s->ends.down, i);
+    hark_ranges_remove(&s->head, &s->ends.down, s->ends.me);
     s->done = s->ends.ranks > 1;
     s->busy = 1;
     hark_scmel_recovered(s, fx);

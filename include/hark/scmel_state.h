@@ -184,7 +184,7 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_scmel_accept(struct hark *p);
 static const char *const hark_scmel_frames[] = {"ACK", "SPREAD", "DETS", "READY", "DONE", "TRIM", "RACK"};
-static const struct hark_shape hark_scmel_shape = {"scmel", 4, HARK_COUNT(hark_scmel_fields),
+static const struct hark_shape hark_scmel_shape = {"scmel", 5, HARK_COUNT(hark_scmel_fields),
     HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
     offsetof(struct hark_scmel, pool), hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
 HARK_STATIC_ASSERT(sizeof(struct hark_scmel) % 8 == 0, "tables begin aligned");

@@ -77,7 +77,7 @@ fails() {
   local dir=$1 name=$2 extra=; shift 2
   local sources=("$top/test/unit/$name.c")
   case $name in
-  past|scmel|team|team_cast|camel|sendet) ;;
+  past|exhaustive|scmel|team|team_cast|camel|sendet) ;;
   paper-*) sources=("$top/test/paper/${name#paper-}.c") ;;
   search|search_gate) sources+=("$top/test/unit/world.c") ;;
   scmel_search*)
@@ -135,7 +135,7 @@ one() {
     done
   done
   if [ -z "$caught" ]; then
-    for f in past scmel team team_cast camel sendet paper-scmel paper-camel paper-hydee paper-teams $SLOW; do
+    for f in past exhaustive scmel team team_cast camel sendet paper-scmel paper-camel paper-hydee paper-teams $SLOW; do
       if fails "$dir" $f $(field "$name" cflags); then caught=test:$f steps=- what=; break; fi
     done
   fi

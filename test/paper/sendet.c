@@ -46,7 +46,7 @@ static void add(struct hark_recovery *s, struct hark_fact f)
 static bool line(struct hark_recovery *s, uint32_t down, const uint64_t rl[3])
 {
     for (uint32_t r = 0; r < 3; r++)
-        if (down >> r & 1) ((struct hark_rank *)hark_insert(&s->head, &s->down, s->down.count))->rank = r;
+        if (down >> r & 1) hark_ranges_add(&s->head, &s->down, r);
     bool others = hark_line_solve(&s->head, &s->line, &s->down);
     for (uint32_t r = 0; r < 3; r++)
         assert_true(hark_back_of(&s->head, &s->line, r)->rl == (rl[r] ? rl[r] : HARK_INFINITY));

@@ -14,14 +14,15 @@
 struct box {
     struct hark head;
     struct hark_pool pool;
-    struct hark_table table;
+    struct hark_table table, lives;
     struct hark_queue queue;
     struct hark_dets dets;
 };
-static const struct hark_field none[1] = {HARK_FIELD(struct hark_rank, rank, "")};
-static struct hark_rows rows[2] = {{"table", "", offsetof(struct box, table), 0, 1, none},
+static const struct hark_field none[1] = {HARK_FIELD(struct hark_range, first, "")};
+static struct hark_rows rows[3] = {{"table", "", offsetof(struct box, table), 0, 1, none},
+    {"lives", "", offsetof(struct box, lives), sizeof(struct hark_life), 3, hark_life_fields},
     {"pool", "", offsetof(struct box, pool), sizeof(struct hark_chunk), 0, NULL}};
-static const struct hark_shape shape = {"box", 1, 0, 2, sizeof(struct box), none, rows, offsetof(struct box, pool), NULL, 0, NULL};
+static const struct hark_shape shape = {"box", 1, 0, 3, sizeof(struct box), none, rows, offsetof(struct box, pool), NULL, 0, NULL};
 static uint64_t memory[4096];
 static struct box *const box = (struct box *)(void *)memory;
 static struct hark *const p = (struct hark *)(void *)memory;
@@ -49,6 +50,21 @@ static void all_chunks(const struct hark_queue *q)
     assert_int_equal(used == 0, q->count == 0);
 }
 
+/* The table holds the set, and neighbours are joined. */
+static void holds(uint32_t set, uint32_t ranks)
+{
+    uint32_t size = 0;
+    for (uint32_t r = 0; r < ranks; r++) {
+        assert_int_equal(hark_ranges_hold(p, &box->table, r), set >> r & 1);
+        if (set >> r & 1) assert_int_equal(hark_ranges_at(p, &box->table, size++), r);
+    }
+    assert_int_equal(hark_ranges_size(p, &box->table), size);
+    assert_true(hark_ranges_ok(p, &box->table, ranks));
+    for (uint32_t k = 1; k < box->table.count; k++)
+        assert_true(((struct hark_range *)hark_row(p, &box->table, k))->first >
+            ((struct hark_range *)hark_row(p, &box->table, k - 1))->last + 1);
+}
+
 static void test_ranges(void **state)
 {
     enum { RANKS = 6, LENGTH = 6 };
@@ -57,20 +73,62 @@ static void test_ranges(void **state)
         uint32_t set = 0, w = word;
         begin(sizeof(struct hark_range));
         for (int i = 0; i < LENGTH; i++, w /= RANKS) {
-            uint32_t rank = w % RANKS, size = 0;
+            uint32_t rank = w % RANKS;
             assert_int_equal(hark_reserve(p, &shape, &box->table, 1), HARK_OK);
             assert_int_equal(hark_ranges_add(p, &box->table, rank), !(set >> rank & 1));
             set |= 1u << rank;
-            for (uint32_t r = 0; r < RANKS; r++) {
-                assert_int_equal(hark_ranges_hold(p, &box->table, r), set >> r & 1);
-                if (set >> r & 1) assert_int_equal(hark_ranges_at(p, &box->table, size++), r);
-            }
-            assert_int_equal(hark_ranges_size(p, &box->table), size);
-            assert_true(hark_ranges_ok(p, &box->table, RANKS));
-            for (uint32_t k = 1; k < box->table.count; k++) /* neighbours are joined */
-                assert_true(((struct hark_range *)hark_row(p, &box->table, k))->first >
-                    ((struct hark_range *)hark_row(p, &box->table, k - 1))->last + 1);
+            holds(set, RANKS);
         }
+    }
+}
+
+/* Out of all sets, in all orders of four. */
+static void test_ranges_removed(void **state)
+{
+    enum { RANKS = 6 };
+    (void)state;
+    for (uint32_t first = 0; first < 1u << RANKS; first++)
+        for (uint32_t word = 0; word < RANKS * RANKS * RANKS * RANKS; word++) {
+            uint32_t set = first;
+            begin(sizeof(struct hark_range));
+            for (uint32_t r = 0; r < RANKS; r++) {
+                assert_int_equal(hark_reserve(p, &shape, &box->table, 1), HARK_OK);
+                if (set >> r & 1) assert_true(hark_ranges_add(p, &box->table, r));
+            }
+            for (uint32_t w = word, i = 0; i < 4; i++, w /= RANKS) {
+                uint32_t rank = w % RANKS;
+                assert_int_equal(hark_reserve(p, &shape, &box->table, 1), HARK_OK);
+                assert_int_equal(hark_ranges_remove(p, &box->table, rank), set >> rank & 1);
+                set &= ~(1u << rank);
+                holds(set, RANKS);
+            }
+        }
+}
+
+/* What every process keeps of an announcement: each D of five, and each incarnation, 0 to 2, of them and of the recovery process. */
+static void test_failed(void **state)
+{
+    enum { RANKS = 5 };
+    (void)state;
+    begin(sizeof(struct hark_range));
+    for (uint32_t word = 0; word < 32 * 3 * 3 * 3 * 3 * 3 * 3; word++) { /* each in place of the one before */
+        uint32_t down[RANKS], set = word % 32, ends = 0, before = 0;
+        struct hark_incarnation inc[RANKS + 1];
+        struct hark_event e = {.type = HARK_FAILED, .u.failed = {.down = down, .inc = inc}};
+        for (uint32_t r = 0, w = word / 32; r <= RANKS; r++, before = w % 3, w /= 3) {
+            if (set >> r & 1) down[e.u.failed.down_count++] = r;
+            if (w % 3) inc[e.u.failed.inc_count++] = (struct hark_incarnation){r < RANKS ? r : HARK_RECOVERY, w % 3};
+            ends += w % 3 && (r == RANKS || w % 3 != before);
+        }
+        assert_true(hark_failed_valid(RANKS, &e));
+        assert_int_equal(hark_failed_room(p, &shape, &box->table, &box->lives, &e), HARK_OK);
+        hark_failed_tables(p, &box->table, &box->lives, &e);
+        holds(set, RANKS);
+        for (uint32_t r = 0, w = word / 32; r <= RANKS; r++, w /= 3)
+            assert_int_equal(hark_life_of(p, &box->lives, r < RANKS ? r : HARK_RECOVERY), w % 3);
+        assert_int_equal(hark_life_of(p, &box->lives, RANKS), 0);
+        assert_int_equal(box->lives.count, ends); /* neighbours of one incarnation are one row */
+        assert_true(hark_lives_ok(p, &box->lives));
     }
 }
 
@@ -306,7 +364,8 @@ static void test_decoders(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_queues), cmocka_unit_test(test_runs),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_ranges_removed), cmocka_unit_test(test_failed),
+        cmocka_unit_test(test_queues), cmocka_unit_test(test_runs),
         cmocka_unit_test(test_determinants), cmocka_unit_test(test_owed), cmocka_unit_test(test_decoders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
