@@ -435,6 +435,7 @@ HARK_FN bool hark_recovery_accept(struct hark *p)
     if (s->me != HARK_RECOVERY || s->ranks == 0 || s->ranks > HARK_RANKS_MAX || s->fan == 1) return false;
     if (!hark_ranges_ok(p, &s->reported, s->ranks) || !hark_rows_ascend(p, &s->frontier, UINT64_MAX)) return false;
     if (!hark_rows_ascend(p, &s->line.line, s->ranks) || !hark_ranges_ok(p, &s->down, s->ranks)) return false;
+    if (!hark_lives_ok(p, &s->incs)) return false;
     if (s->listing > s->frontier.count) return false;
     uint32_t k = s->change ? hark_entry_search(p, &s->frontier, s->change - 1) : 0;
     if (s->change && (k == s->frontier.count || hark_entry_at(p, &s->frontier, k)->rank != s->change - 1)) return false;
