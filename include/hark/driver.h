@@ -166,6 +166,8 @@ void hark_driver_enough(struct hark_driver *d);
 void hark_driver_wake(struct hark_driver *d); /* from any thread */
 /* 1: nothing is waiting to leave. */
 int hark_driver_drained(struct hark_driver *d);
+/* Does the log hold this message? Then *bytes is the length of its payload. */
+bool hark_driver_logged(struct hark_driver *d, const struct hark_name *name, uint64_t *bytes);
 /* How full the log would be with `more` bytes, in percent of its limit; 0 if it has none, can spill, or is empty. The
  * owner keeps the limit: from somewhere below 100 on it asks for checkpoints, above it lets sends wait. */
 unsigned hark_driver_log_share(const struct hark_driver *d, uint64_t more);

@@ -63,7 +63,8 @@ static int of_trace(const char *path, struct hark_matrix *m, char *error)
     m->ranks = t.job.ranks;
     for (uint64_t i = 0; s && i < t.count; i++) {
         const struct hark_trace_record *r = &t.record[i];
-        if (r->kind != HARK_TRACE_SEND || r->rank >= t.job.ranks || r->peer >= t.job.ranks ||
+        bool sent = r->kind == HARK_TRACE_SEND || (r->kind == HARK_TRACE_TRANSMIT && r->ssn);
+        if (!sent || r->rank >= t.job.ranks || r->peer >= t.job.ranks ||
             r->bytes > HARK_MATRIX_MOST)
             continue;
         s[count++] = (struct send){r->rank, r->peer, r->ctx, r->ssn, r->bytes};

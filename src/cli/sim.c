@@ -26,10 +26,10 @@ void hark_cli_sim_help(void)
     printf("%s\n%s", usage,
         "Simulates many processes with the protocols' own cores; the same options come to the same figures.\n"
         "What is run\n"
-        "  --pattern P           a pattern (below), or a communication matrix *.mtx, *.mtx.gz: bytes; row = source,\n"
-        "                        column = destination\n"
+        "  --pattern P           a pattern (below); a communication matrix *.mtx, *.mtx.gz: bytes, row = source,\n"
+        "                        column = destination; or what hark run --trace wrote\n"
         "  --messages FILE       with a matrix: as many messages in each place (without: one)\n"
-        "  --ranks N             processes (of a matrix: as many as it has)\n"
+        "  --ranks N             processes (of a matrix or a trace: as many as it has)\n"
         "  --iterations I        of the pattern (10)\n"
         "  --bytes SIZE          of a message of a pattern (8K)\n"
         "  --degree D --cells C --atoms A --planes P   of patterns (4, 4, 300, 16; openatom: C is 16)\n"

@@ -36,6 +36,16 @@ int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct ha
     return HARK_D_OK;
 }
 
+bool hark_driver_logged(struct hark_driver *d, const struct hark_name *name, uint64_t *bytes)
+{
+    const void *at;
+    uint64_t length;
+    uint32_t peer;
+    if (driver_log_entry(d, name, &peer, &at, &length) < 0 || length < ENVELOPE) return false;
+    *bytes = length - ENVELOPE;
+    return true;
+}
+
 static void keep_whole(struct hark_outgoing *f)
 {
     if (f->keep == NULL || f->keep == f->part[0].at) return;

@@ -26,13 +26,15 @@ static void record(struct hark_trace_record *r, uint8_t kind)
     (void)hark_trace_add(P.trace, r); /* what finds no room is counted there */
 }
 
-/* The arrived frame whose fate the next effects say. */
-static struct hark_trace_record arrived;
+/* The arrived frame whose fate the next effects say, and the message that the application posts in this step. */
+static struct hark_trace_record arrived, posted;
 
 static void observe_event(const struct hark_event *e)
 {
     const uint8_t *h = e->u.frame.header.at;
     memset(&arrived, 0, sizeof arrived);
+    memset(&posted, 0, sizeof posted);
+    if (e->type == HARK_SEND) posted.bytes = e->u.send.length;
     if (e->type != HARK_ARRIVE || e->u.frame.header.length < HARK_WIRE_HEAD || h[1] != HARK_APP) return;
     arrived.peer = hark_get32(h + 4);
     arrived.peer_inc = hark_get32(h + 12);
@@ -42,11 +44,21 @@ static void observe_event(const struct hark_event *e)
     arrived.bytes = e->u.frame.length;
 }
 
+/* Of the payload. What is not in the log is posted now, or passed on as it came. */
+static uint64_t bytes_of(const struct hark_effect *x)
+{
+    uint64_t bytes;
+    if (x->name.ssn == 0) return 0;
+    if (hark_driver_logged(P.driver, &x->name, &bytes)) return bytes;
+    return x->name.way == HARK_IN ? arrived.bytes : posted.bytes;
+}
+
 static void observe_message(const struct hark_effect *x)
 {
     bool group = x->name.to == HARK_GROUP;
     struct hark_trace_record r = {.peer = group ? x->peer : x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn, .phase = x->u.phase};
     if (x->name.way == HARK_IN && !group) return; /* passed on, or kept for a reduction: it is another's */
+    if (P.trace) r.bytes = bytes_of(x);
     switch (x->type) {
     case HARK_TRANSMIT:
         if (x->name.ssn == 0) return;

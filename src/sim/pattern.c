@@ -38,6 +38,7 @@ static const struct sim_maker makers[] = {
     {"nas-sp", "NPB SP, a time step: as nas-bt", sim_square_make, sim_nas_bt, NULL},
 };
 static const struct sim_maker matrix = {"matrix", "", sim_matrix_make, sim_matrix_op, NULL};
+static const struct sim_maker trace = {"trace", "", sim_trace_make, sim_trace_op, NULL};
 
 void sim_pattern_list(FILE *out)
 {
@@ -58,9 +59,11 @@ int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o,
     if (is_file(o->name)) p->maker = &matrix;
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
         if (strcmp(o->name, makers[i].name) == 0) p->maker = &makers[i];
+    if (p->maker == NULL && sim_trace_is(o->name)) p->maker = &trace;
     if (p->maker == NULL) {
         snprintf(error, SIM_ERROR,
-            "--pattern: expected a file *.mtx or *.mtx.gz or the name of a pattern (hark help sim), found \"%s\"",
+            "--pattern: expected a file *.mtx or *.mtx.gz, a trace of hark run, or the name of a pattern (hark help sim), found "
+            "\"%s\"",
             o->name);
         return -1;
     }
@@ -68,7 +71,7 @@ int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o,
         snprintf(error, SIM_ERROR, "--messages: expected only with a matrix, found pattern %s", o->name);
         return -1;
     }
-    if (p->maker != &matrix && p->ranks == 0) {
+    if (p->maker != &matrix && p->maker != &trace && p->ranks == 0) {
         snprintf(error, SIM_ERROR, "%s: expected --ranks with it", o->name);
         return -1;
     }
@@ -84,10 +87,12 @@ void sim_pattern_close(struct sim_pattern *p)
     hark_matrix_free(&p->receives);
     hark_matrix_free(&p->receipts);
     free(p->first);
+    free(p->recorded);
     free(p->member);
     free(p->in_slot);
     free(p->slots);
     p->first = p->member = NULL;
+    p->recorded = NULL;
     p->in_slot = NULL;
     p->slots = NULL;
 }

@@ -31,9 +31,9 @@ struct sim_op {
 };
 
 struct sim_pattern_options {
-    const char *name;      /* of a generator, or a file *.mtx, *.mtx.gz */
+    const char *name;      /* of a generator, or a file: *.mtx, *.mtx.gz, or a trace of hark run */
     const char *messages;  /* a matrix of counts of messages; NULL: one for each entry */
-    uint32_t ranks;        /* 0: as many as the matrix has */
+    uint32_t ranks;        /* 0: as many as the matrix or the trace has */
     uint64_t bytes;        /* of a message of the generators */
     uint32_t degree;       /* random: messages that each process sends in an iteration */
     uint32_t cells, atoms; /* leanmd: cells on each side, atoms in each; openatom: cells is the size of a group */
@@ -57,7 +57,8 @@ struct sim_pattern {
     struct hark_matrix receives, receipts; /* the same by receiver */
     bool counted;                          /* there is a matrix of counts */
     uint32_t rounds;
-    uint64_t *first;  /* of each rank in `member`, and one more */
+    uint64_t *first;  /* of each rank in `member` or `recorded`, and one more */
+    struct sim_op *recorded; /* trace: operations, by rank */
     uint64_t *member; /* tree << 8 | slot: what a rank is in trees */
     uint32_t *in_slot; /* ranks of each tree */
     uint8_t *slots;    /* of each tree, how many are taken */
@@ -134,5 +135,8 @@ uint64_t sim_openatom(
 int sim_matrix_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
 uint64_t sim_matrix_op(
     const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
+bool sim_trace_is(const char *path); /* Does the file begin as a trace? */
+int sim_trace_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
+uint64_t sim_trace_op(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op);
 
 #endif

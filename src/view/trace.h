@@ -43,7 +43,7 @@ enum hark_trace_status {
 enum hark_trace_kind {
     HARK_TRACE_START = 1,  /* the initial incarnation begins: phase */
     HARK_TRACE_RESTART,    /* a later incarnation begins, from checkpoint id (0: initial state): id, phase */
-    HARK_TRACE_SEND,       /* the application posted a message: peer, ctx, ssn, phase, bytes */
+    HARK_TRACE_SEND,       /* the application posted a message that the log keeps: peer, ctx, ssn, phase, bytes */
     HARK_TRACE_TRANSMIT,   /* it went on the wire for the first time: as SEND. ssn 0: a control frame */
     HARK_TRACE_REPLAY,     /* it went on the wire from the log: as SEND */
     HARK_TRACE_SUPPRESS,   /* an orphan was not sent again: peer, ctx, ssn, phase */

@@ -37,6 +37,41 @@ is 'killed, one line' 1 "$(grep -c 'by what was sent would cost' err)"
 run -n 4 --protocol scmel --clusters auto -- "$examples/ring"
 is 'scmel, status' 0 $?
 is 'scmel, nothing said' 0 "$(grep -c 'by what was sent' err)"
+
+# A trace says as much as the matrix of the same run, and what is sent again after a failure counts once.
+run -n 8 --clusters 4 --trace calm.trace --write-matrix calm.mtx --json calm.json -- "$examples/cg"
+is 'traced, status' 0 $?
+run -n 8 --clusters 4 --trace killed.trace --kill 3@400 -- "$examples/cg"
+is 'traced and killed, status' 0 $?
+for of in calm.mtx calm.trace killed.trace; do "$hark" partition $of --json $of.json >out 2>err || bad "hark partition $of"; done
+for of in calm.trace killed.trace; do
+  is "partition, bytes of $of" "$(figure bytes calm.mtx.json)" "$(figure bytes $of.json)"
+  is "partition, $of" "$(figure clusters calm.mtx.json) $(figure logged_bytes calm.mtx.json)" "$(figure clusters $of.json) $(figure logged_bytes $of.json)"
+done
+is 'partition, bytes of the run' "$(figure bytes calm.json)" "$(figure bytes calm.trace.json)"
+
+# The simulator runs what a trace has, and after failures comes to the same end.
+for of in calm.trace killed.trace; do
+  "$hark" sim --pattern $of --clusters 4 --iterations 1 --checkpoint-every 0 --json sim.json >out 2>err || bad "hark sim $of"
+  is "sim of $of" "$(figure messages calm.json) $(figure bytes calm.json)" "$(figure messages sim.json) $(figure bytes sim.json)"
+done
+run=(--pattern killed.trace --iterations 3 --restart 200us --detect 50us --checkpoint-cost 50us --checkpoint-every 1)
+for protocol in hydee scmel sendet; do
+  "$hark" sim "${run[@]}" --protocol $protocol --json one.json >out 2>err || bad "hark sim of a trace, $protocol"
+  "$hark" sim "${run[@]}" --protocol $protocol --fail 3@2 --fail 0@3 --json two.json >out 2>err || bad "hark sim of a trace, $protocol, failures"
+  is "sim of a trace, $protocol, the end" "$(figure digest one.json) 2" "$(figure digest two.json) $(figure failed two.json)"
+done
+run -n 4 --protocol camel --trace groups.trace -- "$examples/cg"
+is 'groups, status' 0 $?
+tested=("$hark" sim) words='hark sim'
+expect 2 '^hark sim: groups.trace: rank [0-9]* took message [0-9]* of rank [0-9]* (context [0-9]*): expected to find its sending; messages to groups have none' \
+  --pattern groups.trace
+expect 2 '^hark sim: calm.trace: expected at most 4 ranks, found 8$' --pattern calm.trace --ranks 4
+head -100 calm.trace >cut.trace
+expect 2 '^hark sim: cut.trace:10[01]: expected' --pattern cut.trace
+sed '$s/$/ lost=3/' calm.trace >lost.trace
+expect 2 '^hark sim: lost.trace: expected a whole trace, found one that lost 3 records$' --pattern lost.trace
+
 run -n 4 --write-matrix none/ring.mtx -- "$examples/ring"
 is 'no folder, status' 2 $?
 is 'no folder, words' 'hark run: cannot write none/ring.mtx: No such file or directory' "$(cat err)"
