@@ -154,7 +154,7 @@ refused 'none.mtx: No such file or directory' --pattern none.mtx
 
 # What is wrong with the options.
 refused 'usage: hark sim --pattern NAME|FILE [OPTION]...'
-refused '--pattern: expected a file *.mtx or *.mtx.gz or the name of a pattern (hark help sim), found "walk"' --pattern walk --ranks 4
+refused '--pattern: expected a file *.mtx or *.mtx.gz, a trace of hark run, or the name of a pattern (hark help sim), found "walk"' --pattern walk --ranks 4
 refused 'ring: expected --ranks with it' --pattern ring
 refused 'nas-bt: expected a square number of ranks, found 1000' --pattern nas-bt --ranks 1000
 refused 'nas-sp: expected a square number of ranks, found 8' --pattern nas-sp --ranks 8
