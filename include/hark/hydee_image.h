@@ -12,14 +12,11 @@ extern "C" {
 /* Is the image, if it is one, of a process with the same gate, groups and waves? Without the gate the numbers are not there. */
 static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark_event *event)
 {
-    struct hark_bytes image = event->u.restarted.image;
-    struct hark_reader r = {image.at, image.length, 0, false};
     struct hark_hydee was;
-    if (event->u.restarted.checkpoint == 0 || image.at == NULL) return true;
-    (void)hark_read(&r, 8);
+    if (event->u.restarted.checkpoint == 0 || event->u.restarted.image.at == NULL) return true;
     hark_zero(&was, sizeof was);
-    hark_unpack_fields(&s->head, NULL, (uint8_t *)&was, hark_hydee_shape.field, hark_hydee_shape.fields, &r);
-    return r.bad || (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 && was.groups == s->groups && was.together == s->together);
+    bool whole = hark_unpack_fixed(&hark_hydee_shape, event->u.restarted.image, &was);
+    return !whole || (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 && was.groups == s->groups && was.together == s->together);
 }
 
 static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)

@@ -206,6 +206,15 @@ static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, ui
     }
 }
 
+/* The numbers that a packed state begins with, into zeroed memory of its type; its queues stay empty. False: it is cut off. */
+static inline bool hark_unpack_fixed(const struct hark_shape *s, struct hark_bytes in, void *to)
+{
+    struct hark_reader r = {in.at, in.length, 0, false};
+    (void)hark_read(&r, 8);
+    hark_unpack_fields(NULL, NULL, (uint8_t *)to, s->field, s->fields, &r);
+    return !r.bad;
+}
+
 /* Walks the packed form once: checks it, and gives the counts and the bytes that a block needs for it. */
 static inline int hark_unpack_check(const struct hark *p, const struct hark_shape *s, struct hark_reader r,
     uint64_t *chunks, uint64_t *bytes)

@@ -225,26 +225,32 @@ static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event
     return h.type == HARK_APP ? hark_scmel_message(s, &h, b, length, fx) : hark_scmel_control(s, &h, b, length, fx);
 }
 
+/* Is the image, if it is one, of a process with as many copies, in the same places, and images apart or together as here? */
+static inline bool hark_scmel_image_fits(const struct hark_scmel *s, const struct hark_event *event)
+{
+    struct hark_scmel was;
+    if (event->u.restarted.checkpoint == 0 || event->u.restarted.image.at == NULL) return true;
+    hark_zero(&was, sizeof was);
+    bool whole = hark_unpack_fixed(&hark_scmel_shape, event->u.restarted.image, &was);
+    return !whole || (was.k == s->k && was.apart == s->apart && was.teams == s->teams);
+}
+
 /* Y restarts from an image. Of its determinants it knows the order, not who still holds them. */
 HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    uint32_t generations = s->wave.generations, k = s->k, teams = s->teams;
+    uint32_t generations = s->wave.generations;
     struct hark_scmel *kept;
     uint64_t earlier;
-    struct hark_bytes image = event->u.restarted.image;
-    if (event->u.restarted.checkpoint && image.length >= 40 && image.at &&
-        (hark_get32(image.at + 32) != k || hark_get32(image.at + 36) != s->apart))
-        return HARK_EIMAGE; /* they are the fields behind those of hark_ends */
+    if (!hark_scmel_image_fits(s, event)) return HARK_EIMAGE;
     for (uint32_t i = 0; i < s->casts.count; i++)
         if (((const struct hark_scmel_cast *)hark_row(p, &s->casts, i))->made) return HARK_ESTATE; /* see hark_restart_used */
-    int status = hark_scmel_earlier(s, teams ? event->u.restarted.kept : (struct hark_bytes){NULL, 0}, &kept, &earlier);
+    int status = hark_scmel_earlier(s, s->teams ? event->u.restarted.kept : (struct hark_bytes){NULL, 0}, &kept, &earlier);
     if (status < 0) return status;
     status = hark_restart_take(p, &hark_scmel_shape, &s->ends, &s->wave, event);
     if (status == HARK_EFULL) p->want += earlier * 2;
     p->bytes += earlier;
     if (status < 0) return status;
-    s->teams = teams;
     if (kept) hark_scmel_inherit(s, kept);
     hark_restart_wait(p, &s->ends);
     hark_wave_restarted(p, &s->ends, &s->wave, event->u.restarted.checkpoint, generations, fx);
@@ -455,6 +461,7 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if ((c->tx > c->channel.sent && !(c->channel.flags & HARK_SCMEL_CAST)) || c->first == 0 || c->first > c->channel.sent + 1) return false;
         if (c->channel.flags & HARK_SCMEL_CAST && hark_scmel_cast(s, c->channel.ctx) == NULL) return false;
+        if (c->channel.peer == s->ends.me && !(c->channel.flags & HARK_SCMEL_CAST) && c->tx != c->channel.sent) return false; /* never put off */
         if ((c->tx | c->theirs) >> HARK_SSN_BITS) return false;
     }
     for (uint32_t i = 0; i < s->casts.count; i++) {

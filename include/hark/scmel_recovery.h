@@ -311,8 +311,8 @@ static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct ha
 static inline void hark_scmel_needs_no_log(struct hark_scmel *s, struct hark_scmel_channel *c, struct hark_effects *fx)
 {
     const bool cast = (c->channel.flags & HARK_SCMEL_CAST) != 0, mate = (c->channel.flags & HARK_SCMEL_MATE) != 0;
-    struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
-    if (g && (c->channel.peer == s->ends.me || (cast && mate && hark_scmel_stays_inside(s, c)))) {
+    if (c->channel.peer == s->ends.me || (cast && mate && hark_scmel_stays_inside(s, c))) {
+        struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
         if (g->first > c->tx) return;
         g->first = c->tx + 1;
         hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name(c->channel.ctx, c->tx);

@@ -179,6 +179,19 @@ static int unpack_with(const char *name, uint8_t value)
     return status;
 }
 
+/* Outside of groups, what a process sends itself has gone at once. */
+static void test_self_that_waits(void)
+{
+    static uint8_t image[8192];
+    struct hark_scmel *s = (struct hark_scmel *)(void *)core;
+    assert_int_equal(post(0, 0, 5), HARK_OK);
+    hark_scmel_at(s, 0)->tx = 0;
+    s->late = 1;
+    uint64_t n = hark_pack(core, protocol->shape, image, sizeof image);
+    begin("scmel", 0, 0);
+    assert_int_equal(hark_unpack(core, protocol->shape, (struct hark_bytes){image, (uint32_t)n}), HARK_EIMAGE);
+}
+
 static void test_images(void **state)
 {
     (void)state;
@@ -197,6 +210,7 @@ static void test_images(void **state)
     assert_int_equal(unpack_with("k", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("own.most", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("teams", HARK_SCMEL_TEAMS), HARK_EIMAGE);
+    test_self_that_waits();
     begin("team", 0, 0);
     assert_int_equal(unpack_with("teams", HARK_SCMEL_ALONE), HARK_EIMAGE);
     assert_int_equal(unpack_with("teams", HARK_SCMEL_TEAM_LOST + 1), HARK_EIMAGE);

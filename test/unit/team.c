@@ -367,6 +367,27 @@ static void test_foreign(void **state)
     free(alone);
 }
 
+/* An image of a process whose determinants have to be elsewhere, or of another number of copies, though it is a state. */
+static void test_image_of_another_placement(void **state)
+{
+    const struct hark_config c = {.me = 0, .ranks = 4, .group = &(struct hark_range){0, 1}, .group_count = 1, .generations = 1};
+    struct hark_config other[] = {c, c};
+    (void)state;
+    other[0].flags = HARK_TEAM_LOST;
+    other[1].copies = 2;
+    for (int i = 0; i < 2; i++) {
+        struct hark *was = calloc(1, BLOCK), *p = core();
+        uint64_t n, same;
+        assert_int_equal(hark_team_init(was, BLOCK, &other[i]), HARK_OK);
+        uint8_t *image = packed(was, &n), *before = packed(p, &same);
+        assert_int_equal(restart(p, (struct hark_bytes){image, (uint32_t)n}, none), HARK_EIMAGE);
+        check_same(p, before, same);
+        free(image);
+        free(was);
+        free(p);
+    }
+}
+
 /* Every bit of it the other way: a state, or none, and then nothing has happened. */
 static void test_damaged(void **state)
 {
@@ -462,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_image_of_another_placement),
         cmocka_unit_test(test_small_block),
         cmocka_unit_test(test_pack),
     };
