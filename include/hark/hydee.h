@@ -90,6 +90,7 @@ HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event 
     if (status < 0) return status;
     struct hark_hydee_channel *c = hark_hydee_channel(s, peer, event->u.send.ctx);
     if (c == NULL) return HARK_EINVAL;
+    hark_queue_fetch(p, &s->pool, &c->log);
     uint64_t ssn = ++c->channel.sent, phase = s->phase, number = 0; /* fixed now, whenever it leaves */
     s->date++;                                                                                     /* Alg. 1 l. 6 */
     if (flags & HARK_DIGEST)
@@ -132,6 +133,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
 {
     struct hark *p = &s->head;
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
+    if (c) hark_queue_fetch(p, &s->pool, &c->rpp);
     if (hark_arrived_take(p, &s->ends.waiting, h->src, h->ctx, h->ssn))
         return hark_fate(fx, HARK_HANDUP); /* from the image: it had arrived */
     if (s->wave.map == HARK_W_MAP_NOW && s->wave.mode >= HARK_W_CAPTURED) return hark_fate(fx, HARK_HOLD); /* its sender may be ahead */

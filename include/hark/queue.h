@@ -111,6 +111,12 @@ static inline uint64_t *hark_queue_last(struct hark *p, struct hark_pool *pool, 
     return hark_chunk(p, pool, q->tail)->word + (q->fill - 1) * q->width;
 }
 
+/* The last row will soon be looked at: its chunk may be far from everything else. */
+static inline void hark_queue_fetch(const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q)
+{
+    if (q->tail) __builtin_prefetch(hark_chunk_of(p, pool, q->tail));
+}
+
 static inline uint64_t *hark_queue_first(struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
 {
     if (q->count == 0) return NULL;

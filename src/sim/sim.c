@@ -194,7 +194,7 @@ FETCHES fetch_core(const struct sim *s, const struct sim_event *e)
         may_wait(s, p, sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff)))
         return;
     for (size_t i = 0, most = s->block_most < FETCHED ? s->block_most : FETCHED; i < most; i += 64)
-        __builtin_prefetch((const uint8_t *)p->core + i);
+        __builtin_prefetch((const uint8_t *)p->core + i, 0, 2); /* into the second cache: the first has no room for three of them */
     if (p->log.rows) __builtin_prefetch(p->log.row);
     if (p->late.head != SIM_NONE) __builtin_prefetch(sim_frame(s, p->late.head));
 }
