@@ -1,13 +1,14 @@
-#include "job.h"
-
+/* job.c: all that can happen to a job, and what it may not do. */
 #include <string.h>
+
+#include "job_parts.h"
 
 const struct service *job_service(const struct lab *lab, const struct job *job)
 {
     return intern_at(&lab->part, job->at[2 * lab->who]);
 }
 
-static void service_set(struct lab *lab, struct job *job, const struct service *s)
+void job_service_set(struct lab *lab, struct job *job, const struct service *s)
 {
     uint32_t part = intern_put(&lab->part, s, sizeof *s);
     if (part == 0) lab_fail(lab, "no memory");
@@ -19,7 +20,7 @@ void job_first(struct lab *lab, struct job *job)
     struct service s = {0};
     memset(job, 0, sizeof *job);
     for (uint32_t i = 0; i < lab->who && !lab->failed; i++) job->at[i] = local_first(lab, i);
-    service_set(lab, job, &s);
+    job_service_set(lab, job, &s);
 }
 
 /* ---- frames on their way --------------------------------------------------------------------------------------------- */
@@ -70,7 +71,7 @@ static bool is_lost(struct lab *lab, const struct job *job, uint32_t who, const 
     return f->to_inc < job_service(lab, job)->inc[who] && (!i->running || i->inc > f->to_inc);
 }
 
-static void net_clean(struct lab *lab, struct job *job, uint32_t who)
+void job_net_clean(struct lab *lab, struct job *job, uint32_t who)
 {
     uint32_t list[LOCAL_FRAMES], n = net_read(lab, job->at[lab->who + who], list), kept = 0;
     for (uint32_t k = 0; k < n; k++)
@@ -95,203 +96,6 @@ static bool may_arrive(const struct lab *lab, const uint32_t *list, uint32_t k, 
         if (g->from == f->from && g->to_inc == f->to_inc && !(lab->by_channel && other_channel(g, f))) return false;
     }
     return true;
-}
-
-/* ---- failures ---------------------------------------------------------------------------------------------------------- */
-
-/* Are they of one cluster, by the map that is in force? */
-static bool mates(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
-{
-    const uint8_t *of = s->mapped ? lab->scenario->next : lab->scenario->cluster;
-    return of[a] == of[b];
-}
-
-/* Do they go back together? */
-static bool same_group(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
-{
-    if (lab->protocol->rolls == HARK_ROLLS_LINE) return a == b;
-    return lab->protocol->rolls != HARK_ROLLS_GROUP || mates(lab, s, a, b);
-}
-
-/* Are their checkpoints one? */
-static bool same_wave(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
-{
-    return lab->together || same_group(lab, s, a, b);
-}
-
-static uint32_t leader_of(const struct lab *lab, const struct service *s, uint32_t rank)
-{
-    uint32_t i = 0;
-    while (!same_wave(lab, s, i, rank)) i++;
-    return i;
-}
-
-/* Who goes back alone, or only with some of those whose checkpoints are one, may find its image damaged, and the others need not. */
-static bool alone(const struct lab *lab)
-{
-    return lab->protocol->rolls == HARK_ROLLS_PROCESS || lab->together;
-}
-
-/* A wave of the group is decided that this process has not committed. */
-static bool decided(struct lab *lab, const struct job *job, uint32_t rank)
-{
-    uint64_t wave = job_service(lab, job)->wave[leader_of(lab, job_service(lab, job), rank)];
-    local_open(lab, job->at[rank]);
-    for (uint32_t i = 0; i < lab->at.images; i++) {
-        const struct image *m = intern_at(&lab->part, lab->at.image[i]);
-        if (m->id == wave && !m->committed) return true;
-    }
-    return false;
-}
-
-static bool in_wave(struct lab *lab, const struct job *job, uint32_t rank)
-{
-    for (uint32_t i = 0; i < lab->ranks; i++)
-        if (same_wave(lab, job_service(lab, job), i, rank) && local_info(lab, job->at[i])->inside) return !decided(lab, job, rank);
-    return false;
-}
-
-static bool has_image(struct lab *lab, const struct job *job, uint32_t who, uint64_t id)
-{
-    local_open(lab, job->at[who]);
-    for (uint32_t i = 0; i < lab->at.images; i++)
-        if (((const struct image *)intern_at(&lab->part, lab->at.image[i]))->id == id) return true;
-    return false;
-}
-
-static uint8_t generations(const struct lab *lab)
-{
-    return lab->scenario->generations ? lab->scenario->generations : 2;
-}
-
-/* Have all their images of this wave that go back to it when `who` does? */
-static bool all_have_image(struct lab *lab, const struct job *job, uint32_t who, uint64_t id)
-{
-    const struct service *s = job_service(lab, job);
-    for (uint32_t i = 0; i < lab->ranks; i++) {
-        bool with = i == who || (lab->protocol->rolls != HARK_ROLLS_PROCESS && same_group(lab, s, i, who));
-        if (with && !has_image(lab, job, i, id)) return false;
-    }
-    return true;
-}
-
-/* What is there to go back to behind the newest checkpoint of `who`: the one before if all that go back to it have it, else 0, the
- * beginning. Behind the change of the map all go back. */
-static uint64_t before_of(struct lab *lab, const struct job *job, uint32_t who)
-{
-    const struct service *s = job_service(lab, job);
-    uint32_t leader = leader_of(lab, s, who);
-    uint64_t before = s->before[leader];
-    bool all = s->mapped && s->mapped == s->wave[leader];
-    if (before == 0 || !all_have_image(lab, job, who, before)) return 0;
-    for (uint32_t i = 0; all && i < lab->ranks; i++)
-        if (!has_image(lab, job, i, before)) return 0;
-    return before;
-}
-
-/* The newest decided image is there, and not the only thing that is left to go back to: the one before is, or the beginning as long as
- * fewer are decided than are kept. */
-static bool may_be_damaged(struct lab *lab, const struct job *job, uint32_t who)
-{
-    const struct service *s = job_service(lab, job);
-    uint32_t leader = leader_of(lab, s, who);
-    if (s->wave[leader] == 0 || !has_image(lab, job, who, s->wave[leader])) return false;
-    return before_of(lab, job, who) || s->decided[leader] < generations(lab);
-}
-
-/* Calls 1 .. id, a bit each. */
-static uint64_t calls_to(uint64_t id)
-{
-    return id < 64 ? (UINT64_C(1) << id) - 1 : UINT64_MAX;
-}
-
-/* The image that a process goes back to: the decided one or, if that is damaged, the one before; 0: the beginning. */
-static uint64_t restart_point(struct lab *lab, const struct job *job, uint32_t who)
-{
-    uint64_t wave = job_service(lab, job)->wave[leader_of(lab, job_service(lab, job), who)];
-    return alone(lab) && wave && !all_have_image(lab, job, who, wave) ? before_of(lab, job, who) : wave;
-}
-
-static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8_t when)
-{
-    uint32_t down = job_service(lab, job)->down;
-    if (!local_info(lab, job->at[who])->running) return false;
-    switch (when) {
-    case HARK_FAIL_AFTER:
-    case HARK_FAIL_CLUSTER: return down == 0;
-    case HARK_FAIL_DURING: return down != 0;
-    case HARK_FAIL_WAVE: return who < lab->ranks && in_wave(lab, job, who);
-    case HARK_FAIL_DECIDED: return who < lab->ranks && decided(lab, job, who);
-    case HARK_FAIL_DAMAGED: return who < lab->ranks && may_be_damaged(lab, job, who);
-    case HARK_FAIL_STORE: return local_info(lab, job->at[who])->storing;
-    default: return true;
-    }
-}
-
-static uint32_t failures(struct lab *lab, const struct job *job, struct job_step *step)
-{
-    uint32_t n = 0, k = job_service(lab, job)->failures;
-    if (k == lab->scenario->fails) return 0;
-    struct hark_fail f = lab->scenario->fail[k];
-    for (uint32_t who = 0; who < lab->who; who++) {
-        bool meant = f.rank == HARK_FAIL_RECOVERY ? who == lab->ranks : f.rank < 0 ? who < lab->ranks : who == (uint32_t)f.rank;
-        if (!meant || !may_fail(lab, job, who, f.when)) continue;
-        step[n++] = (struct job_step){STEP_CRASH, (uint8_t)who, (uint16_t)k};
-        if (f.when == HARK_FAIL_STORE) step[n - 1] = (struct job_step){STEP_STORED, (uint8_t)who, 1};
-    }
-    return n;
-}
-
-static void announce(struct lab *lab, struct job *job, struct service *s)
-{
-    struct announcement a = {.re = ++s->re, .down = s->down};
-    memcpy(a.inc, s->inc, sizeof a.inc);
-    memcpy(a.wave, s->wave, sizeof a.wave);
-    if (s->re >= LOCAL_ANNOUNCEMENTS) {
-        lab_fail(lab, "more announcements than this search has room for");
-        return;
-    }
-    s->said[s->re] = intern_put(&lab->part, &a, sizeof a);
-    if (s->said[s->re] == 0) lab_fail(lab, "no memory");
-    service_set(lab, job, s);
-}
-
-/* A process goes back. */
-static void go_back(struct service *s, uint32_t rank)
-{
-    s->inc[rank]++;
-    s->down |= 1u << rank;
-    s->back[rank] = s->re + 1;
-}
-
-/* Does it go back when `who` fails? */
-static bool goes_with(const struct lab *lab, const struct service *s, uint32_t rank, uint32_t who)
-{
-    switch (lab->protocol->rolls) {
-    case HARK_ROLLS_LINE: return rank == who || s->down >> rank & 1; /* N-7 */
-    case HARK_ROLLS_GROUP:
-    case HARK_ROLLS_ALL: return who < lab->ranks && (rank == who || same_group(lab, s, rank, who));
-    default: return rank == who;
-    }
-}
-
-/* The process is gone, and the incarnations of all that go back with it are raised. */
-static void crash(struct lab *lab, struct job *job, uint32_t who, bool damaged)
-{
-    struct service s = *job_service(lab, job);
-    uint32_t leader = damaged ? leader_of(lab, &s, who) : 0;
-    bool unmapped = damaged && s.mapped && s.mapped == s.wave[leader]; /* behind the change of the map only all go back */
-    s.failures++;
-    if (damaged && (unmapped || !alone(lab))) {
-        s.wave[leader] = before_of(lab, job, who);
-        s.before[leader] = 0;
-    }
-    if (who == lab->ranks) s.inc[who]++;
-    for (uint32_t i = 0; i < lab->ranks; i++)
-        if (unmapped || goes_with(lab, &s, i, who)) go_back(&s, i);
-    if (unmapped) s.mapped = 0;
-    announce(lab, job, &s);
-    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) net_clean(lab, job, i);
 }
 
 /* Without a protocol a checkpoint is a barrier of the group or nothing, if all members have as many: nobody goes on from its
@@ -340,7 +144,7 @@ uint32_t job_steps(struct lab *lab, const struct job *job, struct job_step step[
             break;
         }
     }
-    *failing = failures(lab, job, step + n);
+    *failing = job_failures(lab, job, step + n);
     return n + *failing;
 }
 
@@ -361,15 +165,15 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
     case STEP_RESTART:
         r.inc = s->inc[step.who];
         r.announcement = s->said[s->re];
-        r.checkpoint = step.who < lab->ranks ? restart_point(lab, job, step.who) : 0;
-        r.again = step.who < lab->ranks ? s->epochs[step.who] & ~calls_to(r.checkpoint) : 0;
+        r.checkpoint = step.who < lab->ranks ? job_restart_point(lab, job, step.who) : 0;
+        r.again = step.who < lab->ranks ? s->epochs[step.who] & ~job_calls_to(r.checkpoint) : 0;
         part = intern_put(&lab->part, &r, sizeof r);
         if (part == 0) lab_fail(lab, "no memory");
         return part;
     case STEP_STORED: return step.index;
     case STEP_CRASH:
         if (lab->scenario->fail[step.index].when != HARK_FAIL_DAMAGED) return 0;
-        return (uint32_t)s->wave[leader_of(lab, s, step.who)];
+        return (uint32_t)s->wave[job_leader(lab, s, step.who)];
     default: return 0;
     }
 }
@@ -379,15 +183,15 @@ static void line(struct lab *lab, struct job *job, struct service *s)
 {
     for (uint32_t i = 0; i < lab->ranks; i++)
         if (s->down >> i & 1) s->back[i] = s->re + 1;
-    announce(lab, job, s);
-    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) net_clean(lab, job, i);
+    job_announce(lab, job, s);
+    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) job_net_clean(lab, job, i);
 }
 
 /* An epoch has begun; those before the oldest checkpoint that is kept do not count any more. */
 static void epoch_begins(struct service *s, const struct fact *f)
 {
     s->epochs[f->peer] |= UINT64_C(1) << (f->id - 1);
-    if (f->oldest) s->epochs[f->peer] &= ~calls_to(f->oldest - 1);
+    if (f->oldest) s->epochs[f->peer] &= ~job_calls_to(f->oldest - 1);
 }
 
 /* A fact is durable, and true from then on. False: it is a checkpoint whose number is used. */
@@ -398,23 +202,23 @@ static bool answer(struct lab *lab, struct job *job, struct job_step step)
     struct fact f = lab->at.fact[0];
     if (f.what == HARK_FACT_WAVE && f.id <= s.wave[f.peer]) return false;
     if (f.what == HARK_FACT_WAVE) {
-        s.before[f.peer] = generations(lab) > 1 ? s.wave[f.peer] : 0;
+        s.before[f.peer] = job_generations(lab) > 1 ? s.wave[f.peer] : 0;
         s.wave[f.peer] = f.id;
         if (f.maps) s.mapped = (uint32_t)f.id;
-        if (s.decided[f.peer] < generations(lab)) s.decided[f.peer]++;
+        if (s.decided[f.peer] < job_generations(lab)) s.decided[f.peer]++;
         if (lab->protocol->rolls == HARK_ROLLS_LINE) epoch_begins(&s, &f);
     }
     if (f.what == HARK_FACT_DONE) {
         if (f.peer == HARK_RECOVERY) s.down = 0;
         else s.down &= ~(1u << f.peer);
-        for (uint32_t i = 0; i < lab->ranks && s.down == 0; i++) s.epochs[i] &= calls_to(s.wave[i]);
+        for (uint32_t i = 0; i < lab->ranks && s.down == 0; i++) s.epochs[i] &= job_calls_to(s.wave[i]);
     }
     if (f.what == HARK_FACT_BACK || f.what == HARK_FACT_LINE) {
         s.wave[f.peer] = f.id;
         s.before[f.peer] = 0;
-        go_back(&s, f.peer);
+        job_go_back(&s, f.peer);
     }
-    service_set(lab, job, &s);
+    job_service_set(lab, job, &s);
     if (f.what == HARK_FACT_LINE) line(lab, job, &s);
     return true;
 }
@@ -422,7 +226,7 @@ static bool answer(struct lab *lab, struct job *job, struct job_step step)
 /* The application of process i as it is, or will be when it is restarted from the decided image. */
 static void app_now(struct lab *lab, const struct job *job, uint32_t i, struct app *app)
 {
-    uint64_t wave = restart_point(lab, job, i);
+    uint64_t wave = job_restart_point(lab, job, i);
     local_open(lab, job->at[i]);
     *app = lab->at.app;
     for (uint32_t k = 0; lab->at.core == 0 && k < lab->at.images; k++) {
@@ -492,7 +296,7 @@ static void mates_crash(struct lab *lab, struct job *job, struct job_step step)
 {
     if (lab->scenario->fail[step.index].when != HARK_FAIL_CLUSTER) return;
     for (uint32_t i = 0; i < lab->ranks && !lab->failed; i++) {
-        if (i == step.who || !mates(lab, job_service(lab, job), i, step.who)) continue;
+        if (i == step.who || !job_mates(lab, job_service(lab, job), i, step.who)) continue;
         if (local_info(lab, job->at[i])->running) job->at[i] = local_take(lab, job->at[i], STEP_CRASH, 0).local;
     }
 }
@@ -529,7 +333,7 @@ static void count_failure(struct lab *lab, struct job *job)
 {
     struct service s = *job_service(lab, job);
     s.failures++;
-    service_set(lab, job, &s);
+    job_service_set(lab, job, &s);
 }
 
 uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *happened)
@@ -553,9 +357,9 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
         if (!is_lost(lab, job, f->to, f)) net_add(lab, job, f->to, frame[k]);
     }
     if (step.what == STEP_CRASH) mates_crash(lab, job, step);
-    if (step.what == STEP_CRASH) crash(lab, job, step.who, argument != 0);
+    if (step.what == STEP_CRASH) job_crash(lab, job, step.who, argument != 0);
     else if (step.what == STEP_STORED && step.index) count_failure(lab, job);
-    else if (local_info(lab, out.local)->running != ran) net_clean(lab, job, step.who);
+    else if (local_info(lab, out.local)->running != ran) job_net_clean(lab, job, step.who);
     if (lab->failed || out.violated) return out.violated;
     if (out.taken) {
         const struct frame *f = frame_of(lab, out.taken);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../json.h"
 #include "partition.h"
 
 enum { SCHEMA = 1 };
@@ -48,17 +49,6 @@ void partition_write_clusters(const struct hark_partition *p, FILE *f)
 
 /* ---- JSON */
 
-static void put_string(FILE *f, const char *text)
-{
-    fputc('"', f);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\') fprintf(f, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f) fprintf(f, "\\u%04x", *c);
-        else fputc(*c, f);
-    }
-    fputc('"', f);
-}
-
 static void put_sizes(const struct hark_partition *p, FILE *f)
 {
     uint32_t *begin, *list;
@@ -82,7 +72,7 @@ void partition_write_json(const struct partition_report *r, FILE *f)
     const struct hark_partition *p = r->p;
     const struct hark_partition_options *o = r->o;
     fprintf(f, "{\n  \"schema\": %d,\n  \"command\": \"partition\",\n  \"matrix\": ", SCHEMA);
-    put_string(f, r->matrix);
+    hark_json_string(f, r->matrix);
     fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n  \"bytes\": %" PRIu64 ",\n  \"cost_function\": \"%s\",\n", p->ranks,
         p->figures.bytes, o->cost.ordered ? "ordered" : "team");
     fprintf(f, "  \"alpha\": %.6g,\n  \"beta\": %.6g,\n", o->cost.alpha, o->cost.beta);

@@ -1,4 +1,5 @@
 /* supervisor_json.c: the figures of a run, as JSON. Schema 1; keys may be added, none changes its meaning. */
+#include "../json.h"
 #include "supervisor_internal.h"
 
 #include <errno.h>
@@ -8,20 +9,9 @@
 
 #define SCHEMA 1
 
-static void put_string(FILE *f, const char *text)
-{
-    fputc('"', f);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\') fprintf(f, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f) fprintf(f, "\\u%04x", *c);
-        else fputc(*c, f);
-    }
-    fputc('"', f);
-}
-
 static void put_rank(FILE *f, uint32_t rank)
 {
-    if (rank == HARK_RECOVERY) put_string(f, "recovery");
+    if (rank == HARK_RECOVERY) hark_json_string(f, "recovery");
     else fprintf(f, "%" PRIu32, rank);
 }
 
@@ -90,7 +80,7 @@ static void put_failures(FILE *f, const struct supervisor *s)
         fprintf(f, "%s\n    {\"rank\": ", i ? "," : "");
         put_rank(f, x->rank);
         fprintf(f, ", \"at\": %" PRIu64 ", \"kind\": ", x->at);
-        put_string(f, x->kind);
+        hark_json_string(f, x->kind);
         fputc('}', f);
     }
     fprintf(f, "%s],\n  \"restarted_ranks\": [", s->failures ? "\n  " : "");
@@ -150,9 +140,9 @@ int hark_sup_json(const struct supervisor *s)
     if (s->figures_lost) errno = ENOMEM;
     if (f != NULL) {
         fprintf(f, "{\n  \"schema\": %d,\n  \"command\": \"run\",\n  \"protocol\": ", SCHEMA);
-        put_string(f, s->o->protocol->name);
+        hark_json_string(f, s->o->protocol->name);
         fputs(",\n  \"transport\": ", f);
-        put_string(f, s->o->transport->name);
+        hark_json_string(f, s->o->transport->name);
         fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n  \"report_tree\": %" PRIu32 ",\n", s->o->ranks, s->o->report_tree);
         put_clusters(f, s->clusters_text);
         put_totals(f, s);

@@ -1,6 +1,7 @@
 /* report.c: the figures of a simulation, for people and for programs (docs/json.md). Schema 1. */
 #include <inttypes.h>
 
+#include "../json.h"
 #include "sim.h"
 
 #define SCHEMA 1
@@ -64,21 +65,6 @@ static void put_rank(FILE *f, uint32_t rank, const char *quote)
         fprintf(f, "%" PRIu32, rank);
 }
 
-/* A name of a file may have anything in it. */
-static void put_string(FILE *f, const char *text)
-{
-    fputc('"', f);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(f, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(f, "\\u%04x", *c);
-        else
-            fputc(*c, f);
-    }
-    fputc('"', f);
-}
-
 static void json_recoveries(const struct sim_result *r, FILE *f)
 {
     fputs("  \"failures\": [", f);
@@ -109,7 +95,7 @@ void sim_json(const struct sim_result *r, const struct sim_words *w, FILE *f)
     int n = rows(r, w, row);
     fprintf(f, "{\n  \"schema\": %d,\n  \"command\": \"sim\",\n  \"protocol\": \"%s\",\n  \"pattern\": ", SCHEMA,
         w->protocol);
-    put_string(f, w->pattern);
+    hark_json_string(f, w->pattern);
     fputs(",\n", f);
     for (int i = 0; i < n; i++)
         fprintf(f, "  \"%s\": %" PRIu64 ",\n", row[i].name, row[i].value);
