@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -107,8 +108,10 @@ static char *identity(const struct supervisor *s)
     size_t length = 0;
     FILE *f = open_memstream(&text, &length);
     if (f == NULL) return NULL;
-    fprintf(f, "protocol=%s%s%s\nclusters=%s\nprogram=", s->o->protocol->name, s->o->exact_gate ? " --exact-gate" : "",
-        s->o->camel ? " --camel" : s->o->recluster ? " --recluster" : "", s->clusters_text);
+    fprintf(f, "protocol=%s%s%s%s", s->o->protocol->name, s->o->exact_gate ? " --exact-gate" : "",
+        s->o->camel ? " --camel" : s->o->recluster ? " --recluster" : "", s->o->team_lost ? " --team-lost" : "");
+    if (s->o->copies > 1 && s->o->protocol->unstable) fprintf(f, " --copies %" PRIu32, s->o->copies);
+    fprintf(f, "\nclusters=%s\nprogram=", s->clusters_text);
     for (char *const *word = s->o->program; *word; word++) fprintf(f, "%s%s", word == s->o->program ? "" : " ", *word);
     fputc('\n', f);
     if (fclose(f) == 0) return text;

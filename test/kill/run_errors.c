@@ -234,24 +234,47 @@ static void a_store_of_another_job(void **state)
         HARK_FAKE_PROCESS, "exit=2");
 }
 
-/* Images are of one way to run hydee. */
-static void a_store_of_another_kind(void **state)
+/* Images are of one way to run a protocol; the last is none. */
+static void a_store_of_another_kind(void **state, const char *protocol, const char *const ways[3])
 {
-    static const char *const ways[] = {"--camel", "--exact-gate", "--verbose"}; /* the last: none */
     struct run *r = *state;
     for (size_t i = 0; i < 3; i++) {
         char store[600], line[1400];
         snprintf(store, sizeof store, "%s/%zu", r->place, i);
-        const char *const first[] = {HARK_COMMAND, "run", "-n", "2", ways[i], "--store", store, "--", HARK_FAKE_PROCESS, "exit=1", NULL};
+        const char *const first[] = {HARK_COMMAND, "run", "-n", "2", "--protocol", protocol, ways[i], "--store", store, "--",
+            HARK_FAKE_PROCESS, "exit=1", NULL};
         run_command(r, first);
         assert_int_equal(r->status, 1);
         for (size_t k = 0; k < 3; k++) {
             if (k == i) continue;
-            snprintf(line, sizeof line, "hark: %s: the store belongs to a job with protocol=hydee%s%s, this one has protocol=hydee%s%s",
-                store, i < 2 ? " " : "", i < 2 ? ways[i] : "", k < 2 ? " " : "", k < 2 ? ways[k] : "");
-            EXPECT(line, "run", "-n", "2", ways[k], "--store", store, "--resume", "--", HARK_FAKE_PROCESS, "exit=1");
+            snprintf(line, sizeof line, "hark: %s: the store belongs to a job with protocol=%s%s%s, this one has protocol=%s%s%s",
+                store, protocol, i < 2 ? " " : "", i < 2 ? ways[i] : "", protocol, k < 2 ? " " : "", k < 2 ? ways[k] : "");
+            EXPECT(line, "run", "-n", "2", "--protocol", protocol, ways[k], "--store", store, "--resume", "--", HARK_FAKE_PROCESS, "exit=1");
         }
     }
+}
+
+static void a_store_of_another_hydee(void **state)
+{
+    a_store_of_another_kind(state, "hydee", (const char *const[]){"--camel", "--exact-gate", "--verbose"});
+}
+
+static void a_store_of_another_team(void **state)
+{
+    a_store_of_another_kind(state, "team", (const char *const[]){"--camel", "--team-lost", "--verbose"});
+}
+
+static void a_store_of_another_number_of_copies(void **state)
+{
+    struct run *r = *state;
+    char store[600], line[1400];
+    snprintf(store, sizeof store, "%s/s", r->place);
+    const char *const first[] = {HARK_COMMAND, "run", "-n", "3", "--protocol", "scmel", "--copies", "2", "--store", store, "--",
+        HARK_FAKE_PROCESS, "exit=1", NULL};
+    run_command(r, first);
+    assert_int_equal(r->status, 1);
+    snprintf(line, sizeof line, "hark: %s: the store belongs to a job with protocol=scmel --copies 2, this one has protocol=scmel", store);
+    EXPECT(line, "run", "-n", "3", "--protocol", "scmel", "--store", store, "--resume", "--", HARK_FAKE_PROCESS, "exit=1");
 }
 
 static void help(void **state)
@@ -271,6 +294,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(the_command), TEST(the_program), TEST(values), TEST(names), TEST(clusters),
-        TEST(kills), TEST(multicasts), TEST(files), TEST(options), TEST(a_store_of_another_job), TEST(a_store_of_another_kind), TEST(help)};
+        TEST(kills), TEST(multicasts), TEST(files), TEST(options), TEST(a_store_of_another_job), TEST(a_store_of_another_hydee),
+        TEST(a_store_of_another_team), TEST(a_store_of_another_number_of_copies), TEST(help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
