@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -43,17 +42,7 @@ void hark_cli_balance_help(void)
         "Exit status: 0; 1 no memory; 2 bad usage or input.\n");
 }
 
-static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int bad(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fputs("hark balance: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    va_end(list);
-    return 2;
-}
+#define bad(...) hark_cli_bad("balance", __VA_ARGS__)
 
 static int no_memory(void)
 {

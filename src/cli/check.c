@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,17 +52,7 @@ void hark_cli_check_help(void)
         "Exit status: 0 as expected, or nothing found; 1 a violation; 2 bad usage or input.\n");
 }
 
-static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int bad(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fputs("hark check: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    va_end(list);
-    return 2;
-}
+#define bad(...) hark_cli_bad("check", __VA_ARGS__)
 
 /* A:B; or A alone if `alone`, which then stands for B. */
 static bool pair(const char *text, uint64_t *a, uint64_t *b, uint64_t alone)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,17 +46,7 @@ void hark_cli_partition_help(void)
         "Exit status: 0; 2 bad usage or input.\n");
 }
 
-static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int bad(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fputs("hark partition: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    va_end(list);
-    return 2;
-}
+#define bad(...) hark_cli_bad("partition", __VA_ARGS__)
 
 /* ---- options */
 

@@ -1,7 +1,6 @@
 /* replay.c: `hark replay`: one schedule of a scenario, step by step. */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,17 +30,7 @@ void hark_cli_replay_help(void)
         "Exit status: 0 as the transcript and `expect` say; 1 otherwise; 2 bad usage or input.\n");
 }
 
-static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int bad(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fputs("hark replay: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    va_end(list);
-    return 2;
-}
+#define bad(...) hark_cli_bad("replay", __VA_ARGS__)
 
 static int parse(int argc, char **argv, struct arguments *a)
 {

@@ -5,7 +5,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,17 +39,7 @@ struct arguments {
     bool help;
 };
 
-static int bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int bad(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fputs("hark run: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    va_end(list);
-    return 2;
-}
+#define bad(...) hark_cli_bad("run", __VA_ARGS__)
 
 static int no_memory(const char *what)
 {

@@ -1,9 +1,21 @@
 #include "values.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+int hark_cli_bad(const char *command, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "hark %s: ", command);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return 2;
+}
 
 bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const char **end)
 {

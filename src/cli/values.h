@@ -1,9 +1,12 @@
-/* values.h: numbers and sizes of the command line. */
+/* values.h: numbers and sizes of the command line, and what is wrong with it. */
 #ifndef HARK_CLI_VALUES_H
 #define HARK_CLI_VALUES_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* What is wrong with how the command is used, in a line on standard error; 2, its exit status. */
+int hark_cli_bad(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Digits only, at most `most`; *end is behind them. */
 bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const char **end);
