@@ -34,8 +34,8 @@ field() { sed -n "1,8s/^# $2: //p" "$here/$1.patch"; } # of a patch
 build() {
   local dir=$1 f o objects=() link; shift
   cd "$dir" || return 1
-  for f in registry check/{scenario,scenario_check,scenario_text,intern,lab,local_core,local_app,local_pack,job,describe,reduce,states,ends,search,parallel,processes,walk,story,random,carries,picture} view/{diagram,diagram_draw,diagram_layout,diagram_legend,diagram_messages,diagram_schedule,diagram_story,diagram_window,trace_merge,trace_read,trace_text,trace_write} \
-    cli/{check,replay,values} ../test/mutants/main; do
+  for f in registry $(cd "$top/src" && echo check/*.c view/*.c) cli/{check,replay,values} ../test/mutants/main; do
+    f=${f%.c}
     o=${f##*/}.o
     [ "$f" = cli/check ] && o=cli_check.o
     link=-DHARK_LINK
