@@ -178,7 +178,8 @@ struct hark_event {
             uint64_t checkpoint; /* id of the image; 0: the initial state, no image */
             uint32_t re;         /* of the announcement that explains this incarnation */
             uint32_t inc;        /* this process's own */
-            struct hark_bytes image; /* what hark_pack gave when `checkpoint` was captured */
+            struct hark_bytes image; /* what hark_pack gave when `checkpoint` was captured; HARK_EIMAGE if that core had other copies,
+                                      * placement of them, gate, groups or waves than this one */
             struct hark_bytes kept;  /* hark_pack of this process's earlier core at its ROLLBACK; empty after a crash */
             const uint64_t *again;   /* sendet: checkpoints beyond it that were decided and are undone, ascending */
             uint32_t again_count;
