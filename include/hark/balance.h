@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "hark/cluster.h"
+#include "cluster.h"
 
 #ifdef __cplusplus
 extern "C" {

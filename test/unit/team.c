@@ -367,15 +367,16 @@ static void test_foreign(void **state)
     free(alone);
 }
 
-/* An image of a process whose determinants have to be elsewhere, or of another number of copies, though it is a state. */
-static void test_image_of_another_placement(void **state)
+/* An image of a process whose determinants have to be elsewhere, of another number of copies or of other waves, though it is a state. */
+static void test_image_of_another_kind(void **state)
 {
     const struct hark_config c = {.me = 0, .ranks = 4, .group = &(struct hark_range){0, 1}, .group_count = 1, .generations = 1};
-    struct hark_config other[] = {c, c};
+    struct hark_config other[] = {c, c, c};
     (void)state;
     other[0].flags = HARK_TEAM_LOST;
     other[1].copies = 2;
-    for (int i = 0; i < 2; i++) {
+    other[2].flags = HARK_WAVES_ALL;
+    for (int i = 0; i < 3; i++) {
         struct hark *was = calloc(1, BLOCK), *p = core();
         uint64_t n, same;
         assert_int_equal(hark_team_init(was, BLOCK, &other[i]), HARK_OK);
@@ -483,7 +484,7 @@ int main(void)
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_image_of_another_placement),
+        cmocka_unit_test(test_image_of_another_kind),
         cmocka_unit_test(test_small_block),
         cmocka_unit_test(test_pack),
     };
