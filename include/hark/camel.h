@@ -1,5 +1,5 @@
 /* camel.h: collective-aware message logging: a multicast is logged once, by its root; of a reduction that is complete there is
- * what the root and its children have.
+ * what came to its root, in two copies: there and at one of the root's children.
  *
  * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015. Algorithms 2 and 3, over
  * Algorithm 1, which is scmel.h: messages to one process are what they are there.
@@ -31,7 +31,7 @@ extern "C" {
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_camel_size(const struct hark_config *config);
 /* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that there are not; and for one that
- * reduces, with more than one copy: what is complete is at the root and its children only, who may be lost together. */
+ * reduces, with more than one copy: what is complete is at the root and one of its children only, who may be lost together. */
 HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_camel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_camel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);

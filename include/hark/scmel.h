@@ -149,7 +149,7 @@ static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint3
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->logs, dets);
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->owed, dets);
     if (status >= 0 && s->wave.mode != HARK_W_RUN)
-        status = hark_reserve(p, shape, &s->positions, s->ends.channels.count + channels + s->logs.count + dets + s->casts.count + 1);
+        status = hark_reserve(p, shape, &s->positions, s->ends.channels.count + channels + s->logs.count + dets + 2 * s->casts.count + 1);
     return status;
 }
 
@@ -166,7 +166,6 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
     if (age == HARK_NEWER) return hark_fate(fx, HARK_HOLD);
     int status = hark_scmel_room(s, 1, dets);
     if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.waiting, 1);
-    if (status >= 0 && s->casts.count && h->ctx) status = hark_reserve(&s->head, &hark_scmel_shape, &s->wholes, 1);
     const bool passes = s->branches.count && h->ctx && hark_scmel_is_multicast(s, h);
     if (status >= 0 && passes && dets && hark_scmel_forwards(s))
         status = hark_reserve(&s->head, &hark_scmel_shape, &s->along, hark_scmel_along_rows(dets * hark_det_bytes(s->k)));
@@ -174,7 +173,7 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
     struct hark_scmel_channel *c = hark_scmel_channel(s, h->src, h->ctx);
     if (h->ssn <= c->channel.recv + 1) hark_scmel_absorb_all(s, h, b + 8, dets, false);
     hark_scmel_acks(s, h, b + 8 + dets * hark_det_bytes(s->k), hark_get16(b + 2) & ~HARK_SCMEL_WHOLE);
-    s->whole_now = (hark_get16(b + 2) & HARK_SCMEL_WHOLE) != 0;
+    if (hark_scmel_is_whole(s, h, b)) return hark_scmel_given(s, c, h, fx);
     const bool next = h->ssn == c->channel.recv + 1;
     status = hark_scmel_arrive(s, c, h, fx);
     if (passes && next) hark_scmel_pass_on(s, h, b + 8, dets);
@@ -268,7 +267,7 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     s->combine = s->combine_at = s->combine_next = 0;
     for (uint32_t i = 0; i < s->casts.count; i++) {
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(p, &s->casts, i);
-        g->combining = g->rack = 0;
+        g->combining = g->rack = g->tell = 0;
     }
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
@@ -288,7 +287,7 @@ HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_even
     if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
     int status = hark_wave_reserve(p, &hark_scmel_shape, &s->ends, &s->wave, 0);
     if (status >= 0)
-        status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->ends.channels.count + s->logs.count + s->casts.count + 1);
+        status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->ends.channels.count + s->logs.count + 2 * s->casts.count + 1);
     if (status >= 0) status = hark_reserve(p, &hark_scmel_shape, &s->ends.down, 1);
     if (status < 0) return status;
     if (event->type == HARK_STORED) hark_scmel_stored(s, event, fx);
@@ -373,11 +372,11 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
     const uint32_t groups = s->ends.channels.count + s->casts.count;
     for (; stage == 0 && channel >= groups && channel - groups < s->casts.count && !found; channel++) {
         const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row_of(p, &s->casts, channel - groups);
-        if (!g->reduces || g->root != s->ends.me) continue;
+        if (!g->reduces || (g->root != s->ends.me && !g->keeps)) continue;
         run->name = hark_scmel_cast_name((uint16_t)g->ctx, g->agg);
         run->name.way = HARK_IN;
-        run->last = g->done;
-        found = g->agg <= g->done;
+        run->last = g->root == s->ends.me ? g->whole : g->kept;
+        found = g->agg <= run->last;
     }
     if (!found && stage == 0) {
         stage = 1;
@@ -467,14 +466,10 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
     for (uint32_t i = 0; i < s->casts.count; i++) {
         const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(p, &s->casts, i);
         if (g->root >= s->ends.ranks || g->parent >= s->ends.ranks || g->first == 0 || g->agg == 0) return false;
-        if ((g->sent | g->done) >> HARK_SSN_BITS) return false;
+        if ((g->sent | g->done | g->whole | g->kept) >> HARK_SSN_BITS || (g->keeps && g->root == s->ends.me)) return false;
     }
     for (uint32_t i = 0; i < s->branches.count; i++)
         if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >= s->ends.ranks) return false;
-    for (uint32_t i = 0; i < s->wholes.count; i++) {
-        const struct hark_scmel_whole *w = hark_scmel_whole_at(s, i);
-        if (w->rank >= s->ends.ranks || w->from == 0 || w->from > w->to) return false;
-    }
     return true;
 }
 #endif /* HARK_BODIES */

@@ -43,6 +43,7 @@ HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
     for (uint32_t i = 0; i < s->casts.count; i++) {
         const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
         if (g->sent && !g->reduces) hark_scmel_remember(s, s->ends.me, (uint16_t)g->ctx, HARK_SCMEL_CASTS, g->sent);
+        if (g->kept && g->keeps) hark_scmel_remember(s, s->ends.me, (uint16_t)g->ctx, HARK_SCMEL_KEPT, g->kept);
     }
 }
 
@@ -69,13 +70,14 @@ HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
         const struct hark_scmel_position x = *(const struct hark_scmel_position *)hark_row(p, &s->positions, i);
         if (x.id < oldest || x.id > newest) hark_remove(p, &s->positions, i);
         if (!committed || x.id != oldest) continue;
-        if (x.what == HARK_SCMEL_CASTS) {
+        if (x.what == HARK_SCMEL_CASTS || x.what == HARK_SCMEL_KEPT) {
             struct hark_scmel_cast *g = hark_scmel_cast(s, x.ctx);
-            uint64_t *first = g && g->reduces && g->root == s->ends.me ? &g->agg : g ? &g->first : NULL;
+            bool all = x.what == HARK_SCMEL_KEPT || (g && g->reduces && g->root == s->ends.me);
+            uint64_t *first = g == NULL ? NULL : all ? &g->agg : &g->first;
             if (first == NULL || *first > x.at) continue;
             *first = x.at + 1;
-            g->trim = s->busy = 1;
-            if (first == &g->first) hark_scmel_wholes_before(s, g->ctx, g->first);
+            g->trim |= all ? 2 : 1;
+            s->busy = 1;
         } else if (x.what != HARK_SCMEL_RSN) {
             struct hark_scmel_channel *c =
                 (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->ends, x.peer, x.ctx);

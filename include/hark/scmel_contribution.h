@@ -11,12 +11,19 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* Is this what all children of the root contributed, which it gave back to me?                                    erratum C-12 */
+/* Is this what all children of the root contributed, which I keep for it?                                          erratum C-12 */
 static inline uint32_t hark_scmel_whole(struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
     if (!(c->channel.flags & HARK_SCMEL_CAST)) return 0;
     const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
-    return g->reduces && g->root != s->ends.me && hark_scmel_is_whole(s, g->ctx, s->ends.me, ssn) ? HARK_SCMEL_WHOLE : 0;
+    return g->keeps && ssn <= g->kept ? HARK_SCMEL_WHOLE : 0;
+}
+
+/* What I contributed to these the root has in its oldest image: it is in no log, and not asked for. */
+static inline void hark_scmel_pass_over(struct hark_scmel *s, struct hark_scmel_channel *c)
+{
+    const struct hark_scmel_cast *g = c->channel.flags & HARK_SCMEL_CAST ? hark_scmel_cast(s, c->channel.ctx) : NULL;
+    if (g && g->keeps && c->tx >= g->kept && c->tx + 1 < g->first) c->tx = g->first - 1;
 }
 
 static inline struct hark_scmel_branch *hark_scmel_branch(struct hark_scmel *s, uint32_t i)
@@ -56,19 +63,33 @@ static inline void hark_scmel_children_at(struct hark_scmel *s, const struct har
     }
 }
 
-/* What those below me need not contribute again. A child of the root tells of no more than it has in the log: what it lacks the root
- * has still to give back, and may die before (v16). */
-static inline uint64_t hark_scmel_done_below(const struct hark_scmel *s, const struct hark_scmel_cast *g)
+/* At the root: the child that keeps what all gave, the first that does not go back with me; NULL: all do. */
+static inline const struct hark_scmel_branch *hark_scmel_keeper(struct hark_scmel *s, const struct hark_scmel_cast *g)
 {
-    return hark_scmel_is_top(s, g) && g->sent < g->done ? g->sent : g->done;
+    for (uint32_t i = 0; g->reduces && g->root == s->ends.me && i < s->branches.count; i++) {
+        const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
+        if (hark_scmel_is_child(g, b) && !hark_scmel_mate(s, b->rank)) return b;
+    }
+    return NULL;
 }
 
-/* Has a child of the root all that it went back behind, so that another failure of the root finds it there? */
-static inline bool hark_scmel_given_back(struct hark_scmel *s, const struct hark_scmel_cast *g)
+static inline bool hark_scmel_is_keeper(struct hark_scmel *s, const struct hark_scmel_cast *g, uint32_t rank)
 {
-    if (!g->reduces || !hark_scmel_is_top(s, g)) return true;
-    const struct hark_channel *down = hark_channel_find(&s->head, &s->ends, g->root, (uint16_t)g->ctx);
-    return (down ? down->recv : 0) >= g->done;
+    const struct hark_scmel_branch *b = hark_scmel_keeper(s, g);
+    return b && b->rank == rank;
+}
+
+/* What those below me need not contribute again: what the keeper has. The keeper tells of no more than it has: what it lacks the root has
+ * still to give back, and may die before (v16). */
+static inline uint64_t hark_scmel_done_below(const struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    return g->keeps || g->root == s->ends.me ? g->kept : g->done;
+}
+
+/* Has the keeper all that it went back behind, so that another failure of the root finds it there? */
+static inline bool hark_scmel_given_back(const struct hark_scmel_cast *g)
+{
+    return !g->keeps || g->kept >= g->done;
 }
 
 /* Reduction n is in the log, or needs no log: my channel to the parent is behind it. */
@@ -88,7 +109,7 @@ static inline bool hark_scmel_from_child(struct hark_scmel *s, const struct hark
     return g && g->reduces && c->peer != g->parent && c->peer != s->ends.me;
 }
 
-/* Is it part of a reduction: a child's contribution, or what the root gives back? The result itself is a message to myself. */
+/* Is it part of a reduction: a child's contribution, or what all gave? The result itself is a message to myself. */
 static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct hark_head *h)
 {
     const struct hark_scmel_cast *g = h->ctx && h->src != s->ends.me ? hark_scmel_cast(s, h->ctx) : NULL;
@@ -104,27 +125,32 @@ static inline bool hark_scmel_belongs(struct hark_scmel *s, const struct hark_he
     return hark_channel_find(&s->head, &s->ends, h->src, h->ctx) != NULL;
 }
 
-/* ReceiveReductionMsg: logged until all are there, without determinant (l. 31). From the root, what was mine and is
- * lost.                                                                                                   Alg. 2 l. 28-38 */
+/* From the root: what all gave. I keep it, in place of what I gave myself.                                        erratum C-12 */
+static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_cast *g, struct hark_channel *c, uint64_t n,
+    struct hark_effects *fx)
+{
+    struct hark_name name = hark_scmel_cast_name((uint16_t)g->ctx, n);
+    name.way = HARK_IN;
+    hark_emit(fx, HARK_RETAIN)->name = name;
+    if (c->done < n) c->done = n; /* used up as it comes, in order: nothing is beyond */
+    g->keeps = 1;
+    g->kept = n;
+    if (g->done < n) g->done = n;
+    hark_scmel_skip(s, g, n);
+    hark_scmel_children_at(s, g, n, fx);
+    if (g->first <= n) {
+        g->first = n + 1;
+        g->trim |= 1;
+    }
+    g->rack = g->tell = 1;
+}
+
+/* ReceiveReductionMsg: logged until all are there, without determinant (l. 31).                         Alg. 2 l. 28-38 */
 HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
-    struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
-    if (h->src != g->root) {
-        if (s->whole_now) hark_scmel_mark_whole(s, h->ctx, h->src, h->ssn);
-        hark_emit(fx, HARK_RETAIN)->name = (struct hark_name){h->src, h->ctx, HARK_IN, HARK_PROCESS, h->ssn};
-    } else if (h->ssn > g->sent) {
-        hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name(h->ctx, h->ssn);
-        hark_scmel_skip(s, g, h->ssn);
-        hark_scmel_mark_whole(s, h->ctx, s->ends.me, h->ssn);
-        g->rack = 1;
-        hark_scmel_children_at(s, g, h->ssn, fx);
-        if (g->done < h->ssn) g->done = h->ssn;
-        if (c->done < h->ssn) c->done = h->ssn; /* used up as it comes, in order: nothing is beyond */
-    } else {
-        hark_emit(fx, HARK_DISCARD);
-        if (c->done < h->ssn) c->done = h->ssn;
-    }
+    if (h->src != g->root) hark_emit(fx, HARK_RETAIN)->name = (struct hark_name){h->src, h->ctx, HARK_IN, HARK_PROCESS, h->ssn};
+    else hark_scmel_keep(s, g, hark_channel_find(&s->head, &s->ends, h->src, h->ctx), h->ssn, fx);
     s->combine = s->busy = 1;
 }
 

@@ -266,7 +266,7 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
         if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->theirs) return;
     for (uint32_t i = 0; i < s->casts.count; i++)
-        if (!hark_scmel_given_back(s, (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i))) return;
+        if (!hark_scmel_given_back((const struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i))) return;
     s->mode = HARK_SCMEL_NORMAL;
     s->told = s->rsn; /* others may hold what has been replayed: a run of looks among it does not grow */
     s->persisting = s->ends.offer = 1;
@@ -277,10 +277,11 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
     x->u.id = s->ends.re;
 }
 
-/* An arrived message that is here already: held for its turn, or a duplicate. */
+/* An arrived message that is here already: held for its turn, or a duplicate. Contributions are not handed up. */
 HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     bool found;
+    if (s->casts.count && h->ctx && hark_scmel_contributes(s, h)) return hark_fate(fx, HARK_DISCARD);
     hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
     if (!found) return hark_fate(fx, HARK_DISCARD);
     if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_fate(fx, HARK_HOLD);

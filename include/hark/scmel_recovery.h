@@ -105,10 +105,12 @@ static inline void hark_scmel_theirs(struct hark_scmel *s, uint32_t rank, const 
     uint64_t recv = hark_get64(b + 16);
     struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
     c->theirs = hark_get64(b + 8);
-    if (g && g->reduces && g->root != s->ends.me && rank == g->parent) { /* how many are complete; the root gives them back */
+    if (g && g->reduces && g->root != s->ends.me && rank == g->parent) { /* how many are complete; the keeper is given them back */
+        if (hark_get32(b) & HARK_SCMEL_KEEPS) g->keeps = 1;
         if (g->done < c->theirs) g->done = c->theirs;
-        if (!hark_scmel_is_top(s, g)) c->theirs = 0;
+        if (!g->keeps) c->theirs = 0;
     }
+    if (g && hark_scmel_is_keeper(s, g, rank)) hark_scmel_known_kept(s, g, recv);
     if (g && g->root == s->ends.me) c->channel.flags |= HARK_SCMEL_CAST; /* of which it may have more than I have sent by now */
     else if (recv > c->channel.sent) recv = c->channel.sent;
     if (c->tx < recv) c->tx = recv;
@@ -153,9 +155,11 @@ HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, 
         if (c->channel.peer != h->src) break;
         for (uint32_t k = 0; k < n; k++)
             if (hark_get16(b + 8 + 16 * k) == c->channel.ctx) recv = hark_get64(b + 16 + 16 * k);
+        struct hark_scmel_cast *g = c->channel.flags & HARK_SCMEL_CAST ? hark_scmel_cast(s, c->channel.ctx) : NULL;
+        if (g && hark_scmel_is_keeper(s, g, h->src)) hark_scmel_known_kept(s, g, recv);
         uint64_t first = hark_scmel_first(s, c);
         if (recv + 1 < first) recv = first - 1;
-        bool again = c->channel.flags & HARK_SCMEL_CAST && hark_scmel_cast(s, c->channel.ctx)->root == s->ends.me; /* I went back too (v20) */
+        bool again = g && g->root == s->ends.me; /* I went back too (v20) */
         c->tx = again || recv < c->channel.sent ? recv : c->channel.sent;
     }
     s->late = s->busy = 1;
@@ -210,11 +214,14 @@ HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 
 /* ---- what a step still has to send; each returns HARK_MORE when the effects are full ------------------------------------------ */
 
-/* What I have sent; to a child in a reduction, how many are complete. */
-static inline uint64_t hark_scmel_told_sent(struct hark_scmel *s, const struct hark_scmel_channel *c)
+/* Of a channel: what it is, and what I have sent; to a child in a reduction, how many are complete and kept; to the keeper all that are
+ * complete. */
+static inline void hark_scmel_told(struct hark_scmel *s, const struct hark_scmel_channel *c, uint8_t *b)
 {
     const struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
-    return g && g->reduces && c->channel.peer != g->parent ? hark_scmel_done_below(s, g) : c->channel.sent;
+    bool below = g && g->reduces && c->channel.peer != g->parent, keeper = below && hark_scmel_is_keeper(s, g, c->channel.peer);
+    hark_put64(b, c->channel.ctx | (keeper ? HARK_SCMEL_KEEPS : 0));
+    hark_put64(b + 8, below && !keeper ? hark_scmel_done_below(s, g) : c->channel.sent);
 }
 
 /* One frame of DETS to walk_rank. */
@@ -229,8 +236,7 @@ static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effec
     for (; first + s->walk_sent < s->ends.channels.count && at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD; at += 24) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, first + s->walk_sent);
         if (c->channel.peer != to) break;
-        hark_put64(b + at, c->channel.ctx);
-        hark_put64(b + at + 8, hark_scmel_told_sent(s, c));
+        hark_scmel_told(s, c, b + at);
         hark_put64(b + at + 16, c->channel.recv);
         s->walk_sent++;
         sents++;
@@ -284,8 +290,9 @@ static inline int hark_scmel_pump_all(struct hark_scmel *s, uint8_t type, uint32
         if (length) hark_put64(b, n);
         for (uint32_t i = 0; i < n; i++) {
             const struct hark_scmel_channel *c = hark_scmel_at(s, first + i);
+            const struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
             hark_put64(b + 8 + 16 * i, c->channel.ctx);
-            hark_put64(b + 16 + 16 * i, c->channel.recv);
+            hark_put64(b + 16 + 16 * i, g && hark_scmel_is_keeper(s, g, to) ? g->whole : c->channel.recv);
         }
     }
     *next = 0;
@@ -340,6 +347,8 @@ static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects
         }
         bool go = !hark_scmel_closed(s, c->channel.peer) && !hark_scmel_unknown(s, c);
         while (go && c->tx < c->channel.sent) {
+            hark_scmel_pass_over(s, c);
+            if (c->tx >= c->channel.sent) break;
             if (!hark_effects_fit(fx, 2, HARK_FRAGMENT)) return HARK_MORE;
             go = hark_scmel_transmit(s, c, c->tx + 1, fx);
             if (go && !hark_scmel_posting(s, c)) fx->at[fx->count - 1].replay = 1;
@@ -433,11 +442,13 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
         if (!g->trim) continue;
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
-        g->trim = 0;
-        bool all = g->reduces && g->root == s->ends.me;
-        struct hark_name *name = &hark_emit(fx, HARK_TRIM)->name;
-        *name = hark_scmel_cast_name((uint16_t)g->ctx, (all ? g->agg : g->first) - 1);
+        bool all = (g->trim & 2) != 0;
+        if (all && g->trim & 1 && !hark_effects_fit(fx, 2, 0)) return HARK_MORE;
+        if (g->trim & 1) hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->first - 1);
+        struct hark_name *name = all ? &hark_emit(fx, HARK_TRIM)->name : NULL;
+        if (all) *name = hark_scmel_cast_name((uint16_t)g->ctx, g->agg - 1);
         if (all) name->way = HARK_IN;
+        g->trim = 0;
     }
     return HARK_OK;
 }

@@ -13,7 +13,8 @@ extern "C" {
 #define HARK_KIND_TEAM 6
 #define HARK_KIND_CAMEL 7
 #define HARK_SCMEL_HEADER 40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
-#define HARK_SCMEL_WHOLE 0x8000u /* beside the number of acknowledgements: see hark_scmel_whole */
+#define HARK_SCMEL_WHOLE 0x8000u /* beside the number of acknowledgements: what all children of the root contributed */
+#define HARK_SCMEL_KEEPS (1u << 16) /* beside a context in DETS: you are the keeper */
 #define HARK_SCMEL_ACKS 8u    /* that a message takes along at most */
 #define HARK_SCMEL_OWED 8u    /* determinants of a peer that go unacknowledged at most, I10 */
 #ifndef HARK_SCMEL_ROOM
@@ -38,7 +39,7 @@ enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its wa
     HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
     HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_CAST = HARK_OWN_FLAGS << 4, HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5
 };
-enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2, HARK_SCMEL_CASTS = 3 }; /* what a position is about */
+enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2, HARK_SCMEL_CASTS = 3, HARK_SCMEL_KEPT = 4 }; /* what a position is about */
 
 struct hark_scmel_channel {
     struct hark_channel channel;
@@ -62,7 +63,7 @@ struct hark_scmel_pair { /* a process with whom this recovery has business */
     uint32_t next, pad; /* fragment of its DETS */
 };
 
-struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, of a group `sent`, of a creator the highest rsn known */
+struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, of a group `sent` or `kept`, of a creator the highest rsn known */
     uint64_t id;
     uint32_t peer;
     uint16_t ctx, what;
@@ -71,20 +72,18 @@ struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, 
 
 struct hark_scmel_cast { /* a group that I belong to */
     uint32_t ctx, root, parent;
-    uint32_t trim;  /* a TRIM is due */
+    uint32_t trim;  /* TRIM is due: 1, of what I send; 2, of what all gave */
     uint64_t sent;  /* ssn of the last multicast, at the root */
     uint64_t first; /* msgLog is first .. sent */
     uint64_t again; /* the most that a member had when the root went back: up to there the tree does not carry them */
     uint32_t reduces, rack; /* a reduction; RACK is due to my children */
     uint64_t made;  /* redNo: own contributions */
     uint64_t done;  /* reductions known to be complete */
-    uint64_t agg;   /* the root has that of agg .. done */
+    uint64_t agg;   /* what all gave is in the log from here on: at the root up to `whole`, at the keeper up to `kept` */
+    uint64_t whole; /* the root's */
+    uint64_t kept;  /* what the keeper has, as I know */
     uint64_t combining; /* 0, or the reduction whose COMBINED is awaited */
-};
-
-struct hark_scmel_whole { /* of a reduction: what `rank` contributed to these is what all children of the root did; my own rank: in msgLog (v19) */
-    uint32_t ctx, rank;
-    uint64_t from, to;
+    uint32_t keeps, tell; /* I am the keeper; the root is to be told what I have */
 };
 
 struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children */
@@ -130,11 +129,11 @@ struct hark_scmel {
     uint32_t posting;         /* scratch: ctx of the multicast that this step posts */
     uint32_t combine;         /* reductions may be complete here; the group whose COMBINE is going out, + 1; its next branch, + 1 */
     uint32_t combine_at, combine_next;
-    uint32_t whole_now;       /* scratch: what has just arrived is whole */
+    uint32_t pad;
     struct hark_head passes;  /* scratch: what is passed on */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
-    struct hark_table pairs, positions, owed, logs, casts, branches, wholes;
+    struct hark_table pairs, positions, owed, logs, casts, branches;
     struct hark_table along;  /* determinants, as on the wire, that go along with what is passed on; empty between steps */
     struct hark_table team; /* hark_range: who goes back with me */
 };
@@ -159,10 +158,10 @@ static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct
 #define HARK_SB(m, s) HARK_FIELD(struct hark_scmel_branch, m, s)
 static const struct hark_field hark_scmel_cast_fields[] = {HARK_SG(ctx, "group"), HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"),
     HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, ""), HARK_SG(reduces, ""), HARK_SG(rack, ""),
-    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(agg, ""), HARK_SG(combining, "")};
+    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(agg, ""),
+    HARK_SG(whole, ""), HARK_SG(kept, ""), HARK_SG(combining, ""), HARK_SG(keeps, ""),
+    HARK_SG(tell, "")};
 static const struct hark_field hark_scmel_branch_fields[] = {HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
-static const struct hark_field hark_scmel_whole_fields[] = {HARK_FIELD(struct hark_scmel_whole, ctx, "group"),
-    HARK_FIELD(struct hark_scmel_whole, rank, "j"), HARK_FIELD(struct hark_scmel_whole, from, ""), HARK_FIELD(struct hark_scmel_whole, to, "")};
 static const struct hark_field hark_scmel_along_fields[] = {HARK_FIELD(struct hark_scmel_along, bytes, "dets")};
 static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_scmel),
     HARK_WAVE_TABLES(struct hark_scmel),
@@ -176,7 +175,6 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"groups", "", (uint16_t)offsetof(struct hark_scmel, casts), sizeof(struct hark_scmel_cast), HARK_COUNT(hark_scmel_cast_fields),
         hark_scmel_cast_fields},
     {"branches", "", (uint16_t)offsetof(struct hark_scmel, branches), sizeof(struct hark_scmel_branch), 3, hark_scmel_branch_fields},
-    {"wholes", "", (uint16_t)offsetof(struct hark_scmel, wholes), sizeof(struct hark_scmel_whole), 4, hark_scmel_whole_fields},
     {"along", "", (uint16_t)offsetof(struct hark_scmel, along), sizeof(struct hark_scmel_along), 1, hark_scmel_along_fields},
     {"team", "Team", (uint16_t)offsetof(struct hark_scmel, team), sizeof(struct hark_range), 2, hark_range_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_scmel, ends.channels), sizeof(struct hark_scmel_channel),
@@ -233,17 +231,17 @@ static inline uint64_t hark_scmel_first(struct hark_scmel *s, const struct hark_
 {
     if (!(c->channel.flags & HARK_SCMEL_CAST)) return c->first;
     const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
-    return g->reduces && g->root == s->ends.me ? g->agg : g->first;
+    return g->reduces && (g->root == s->ends.me || g->agg <= g->kept) ? g->agg : g->first;
 }
 
-/* What is sent on a channel: of multicasts there is one for all of them, and of agglomerates. What the root of a reduction gives back to
- * its children is what they gave it. */
+/* What is sent on a channel: of multicasts there is one for all of them, and of agglomerates. Between the root of a reduction and the
+ * keeper it is what all children of the root gave, where both have it. */
 static inline struct hark_name hark_scmel_name(struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
     if (!(c->channel.flags & HARK_SCMEL_CAST)) return hark_name_of(HARK_OUT, &c->channel, ssn);
     const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
     struct hark_name n = hark_scmel_cast_name(c->channel.ctx, ssn);
-    if (g->reduces && g->root == s->ends.me && c->channel.peer != s->ends.me) n.way = HARK_IN;
+    if (g->reduces && g->root == s->ends.me ? c->channel.peer != s->ends.me : g->keeps && ssn <= g->kept) n.way = HARK_IN;
     return n;
 }
 
@@ -251,13 +249,6 @@ static inline struct hark_name hark_scmel_name(struct hark_scmel *s, const struc
 static inline bool hark_scmel_mate(const struct hark_scmel *s, uint32_t rank)
 {
     return s->teams && hark_ranges_hold(&s->head, &s->team, rank);
-}
-
-/* Does a reduction come to the root through me, from outside of what goes back with the root? Then what I contributed is kept, and
- * given back by the root (C-12). */
-static inline bool hark_scmel_is_top(const struct hark_scmel *s, const struct hark_scmel_cast *g)
-{
-    return g->parent == g->root && g->root != s->ends.me && !hark_scmel_mate(s, g->root);
 }
 
 static inline struct hark_scmel_channel *hark_scmel_channel(struct hark_scmel *s, uint32_t peer, uint16_t ctx)
@@ -321,42 +312,6 @@ static inline struct hark_scmel_pair *hark_scmel_pair(struct hark_scmel *s, uint
     x = (struct hark_scmel_pair *)hark_insert(&s->head, &s->pairs, i);
     x->rank = rank;
     return x;
-}
-
-static inline struct hark_scmel_whole *hark_scmel_whole_at(struct hark_scmel *s, uint32_t i)
-{
-    return (struct hark_scmel_whole *)hark_row(&s->head, &s->wholes, i);
-}
-
-/* Is what `rank` contributed to reduction n what all did? */
-static inline bool hark_scmel_is_whole(struct hark_scmel *s, uint32_t ctx, uint32_t rank, uint64_t n)
-{
-    for (uint32_t i = 0; i < s->wholes.count; i++) {
-        const struct hark_scmel_whole *w = hark_scmel_whole_at(s, i);
-        if (w->ctx == ctx && w->rank == rank && w->from <= n && n <= w->to) return true;
-    }
-    return false;
-}
-
-/* It is. Runs, not up to n: between them there may be what `rank` contributed again before it was given that (v19). */
-static inline void hark_scmel_mark_whole(struct hark_scmel *s, uint32_t ctx, uint32_t rank, uint64_t n)
-{
-    struct hark_scmel_whole *w;
-    for (uint32_t i = 0; i < s->wholes.count; i++) {
-        w = hark_scmel_whole_at(s, i);
-        if (w->ctx != ctx || w->rank != rank || w->to + 1 != n) continue;
-        w->to = n;
-        return;
-    }
-    w = (struct hark_scmel_whole *)hark_insert(&s->head, &s->wholes, s->wholes.count);
-    *w = (struct hark_scmel_whole){ctx, rank, n, n};
-}
-
-/* What lies before n is needed no more; at the root it is about its children, else about me. */
-static inline void hark_scmel_wholes_before(struct hark_scmel *s, uint32_t ctx, uint64_t n)
-{
-    for (uint32_t i = s->wholes.count; i-- > 0;)
-        if (hark_scmel_whole_at(s, i)->ctx == ctx && hark_scmel_whole_at(s, i)->to < n) hark_remove(&s->head, &s->wholes, i);
 }
 
 /* Has `rank` gone back and not yet said from where it needs its messages? */

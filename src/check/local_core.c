@@ -283,7 +283,7 @@ static void forget(struct lab *lab, const struct hark_name *name)
 
 static void retain(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
 {
-    if (posted == NULL && frame && (x->name.to == HARK_GROUP || x->name.way == HARK_IN)) { /* given back, or a contribution */
+    if (posted == NULL && frame && (x->name.to == HARK_GROUP || x->name.way == HARK_IN)) { /* what all gave, or a contribution */
         const struct frame *f = frame_of(lab, frame);
         forget(lab, &x->name);
         keep(lab, &(struct payload){payload_to(lab, &x->name), payload_ctx(&x->name), x->name.ssn, f->past, f->said});

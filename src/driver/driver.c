@@ -22,6 +22,7 @@ int driver_fail(struct hark_driver *d, int status, const char *what, const char 
 
 static int perform_store(struct hark_driver *d, const struct hark_effect *x)
 {
+    int status;
     switch (x->type) {
     case HARK_COMMIT:
         HARK_POINT("commit", d->me);
@@ -34,6 +35,7 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
             d->hooks.trouble(d->hooks.self, d->store->error);
         return HARK_D_OK;
     default: /* TRIM */
+        if (d->waiting_count && (status = driver_trimmed(d, &x->name)) < 0) return status;
         driver_log_trim(d, &x->name);
         driver_log_figures(d);
         return HARK_D_OK;

@@ -157,6 +157,7 @@ int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct ha
 /* As driver_retain, but the payload itself is still to be copied to *at. */
 int driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at);
 void driver_from_log(struct hark_driver *d, const struct hark_name *name);
+int driver_trimmed(struct hark_driver *d, const struct hark_name *name);
 void driver_log_figures(struct hark_driver *d);
 int driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 int driver_capture(struct hark_driver *d, uint64_t id);

@@ -23,14 +23,12 @@ static int log_failed(struct hark_driver *d, int status)
 int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
 {
     uint8_t envelope[ENVELOPE] = {0};
-    bool arrived = subject->held || subject->frame; /* a contribution, or what is given back */
+    bool arrived = subject->held || subject->frame; /* a contribution, or what all gave */
     const void *payload = subject->held ? subject->held->payload : subject->frame ? subject->arrived : subject->payload;
     struct hark_log_part part[2] = {{payload, subject->length}, {envelope, sizeof envelope}};
     hark_put32(envelope, (uint32_t)subject->tag);
     int status = hark_log_retain(d->log, driver_log_peer(&x->name, arrived), x->name.ctx, x->name.ssn, part, 2);
     if (status < 0) return log_failed(d, status);
-    if (arrived && x->name.to == HARK_GROUP) /* in place of what I contributed */
-        hark_log_trim(d->log, driver_log_peer(&x->name, false), x->name.ctx, x->name.ssn);
     driver_log_figures(d);
     if (d->waiting_count) driver_from_log(d, &x->name);
     return HARK_D_OK;

@@ -69,6 +69,18 @@ static int give(struct hark_driver *d, struct hark_outgoing *f)
     return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
 }
 
+/* What it points to may go before it does. */
+static int copy_of_own(struct hark_driver *d, struct outgoing *o)
+{
+    const struct hark_part *part = &o->frame.part[0];
+    o->copy = malloc(part->length + 1);
+    if (o->copy == NULL) return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
+    if (part->length) memcpy(o->copy, part->at, part->length);
+    o->frame.part[0].at = o->copy;
+    o->from = FROM_COPY;
+    return HARK_D_OK;
+}
+
 static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum payload_from from,
     const struct hark_name *name, uint32_t *left)
 {
@@ -82,14 +94,11 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
     memcpy(o->header, f->header.at, f->header.length);
     o->frame.header.at = o->header;
     if (from == FROM_ARRIVED || from == FROM_MADE || (from == FROM_LOG && f->part[0].length > LONG_PAYLOAD)) {
-        o->copy = malloc(f->part[0].length + 1);
-        if (o->copy == NULL) {
+        int status = copy_of_own(d, o);
+        if (status < 0) {
             free(o);
-            return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
+            return status;
         }
-        if (f->part[0].length) memcpy(o->copy, f->part[0].at, f->part[0].length);
-        o->frame.part[0].at = o->copy;
-        o->from = FROM_COPY;
     }
     if (left && (from == FROM_CALLER || from == FROM_LENT)) {
         o->left = left;
@@ -138,7 +147,7 @@ static bool trimmed_next(const struct hark_effect *x, const struct hark_effect *
            next->name.peer == x->name.peer && next->name.ctx == x->name.ctx && next->name.ssn == x->name.ssn;
 }
 
-/* What was combined, or is given back, may go from the log as soon as others are known to have it, and what waited in it may
+/* What was combined, or what all gave, may go from the log as soon as others are known to have it, and what waited in it may
  * go at once: it is never lent. */
 static enum payload_from source_of(const struct hark_effect *x, const struct subject *subject)
 {
@@ -292,4 +301,21 @@ void driver_from_log(struct hark_driver *d, const struct hark_name *name)
         if (o->left) --*o->left;
         o->left = NULL;
     }
+}
+
+/* It goes from the log, and what still waits in it goes on its way all the same: it may have gone to some of a group, and be needed no
+ * more of others, who tell. */
+int driver_trimmed(struct hark_driver *d, const struct hark_name *name)
+{
+    for (uint32_t i = 0; i < d->waiting_count; i++) {
+        for (struct outgoing *o = d->out[d->waiting[i]]->head; o; o = o->next) {
+            if (o->from != FROM_LOG || o->name.peer != name->peer || o->name.to != name->to || o->name.ctx != name->ctx ||
+                o->name.way != name->way || o->name.ssn > name->ssn)
+                continue;
+            int status = driver_in_log(d, &o->name, &o->frame.part[0]);
+            if (status >= 0) status = copy_of_own(d, o);
+            if (status < 0) return status;
+        }
+    }
+    return HARK_D_OK;
 }

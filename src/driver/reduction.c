@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is combined of a group, and what is given back, takes the place of the process's own contribution. */
+/* What is combined of a group takes the place of the process's own contribution; what all gave has one of its own. */
 uint32_t driver_log_peer(const struct hark_name *name, bool made)
 {
     if (name->to == HARK_PROCESS) return name->way == HARK_IN ? name->peer | LOG_CHILD : name->peer;

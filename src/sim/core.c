@@ -363,10 +363,10 @@ static void log_made(struct sim *s, struct sim_process *p, const struct hark_nam
     struct hark_name posted = sim_log_key(name, false), made = sim_log_key(name, true);
     if (!log_more(s, p, &made, length)) return;
     if (name->way == HARK_OUT) log_less(s, p, &posted);
-    if (name->way == HARK_IN) sim_count_logged(s, SIM_REDUCTION, length); /* what the root keeps */
+    if (name->way == HARK_IN) sim_count_logged(s, SIM_REDUCTION, length); /* what all gave */
 }
 
-/* `in`: the frame that arrives: a contribution, or what the root gives back; or SIM_NONE. */
+/* `in`: the frame that arrives: a contribution, or what all gave; or SIM_NONE. */
 static void retain(struct sim *s, uint32_t who, const struct hark_effect *x, uint32_t in)
 {
     struct sim_process *p = &s->p[who];

@@ -61,6 +61,47 @@ static void reductions_in_a_row(void **state)
     }
 }
 
+static void stored(struct job *j, uint32_t who, uint8_t of, uint64_t *id)
+{
+    struct hark_event e = {.type = HARK_STORED};
+    if (*id == 0) return;
+    e.u.stored.of = of;
+    e.u.stored.id = *id;
+    e.u.stored.ok = 1;
+    *id = 0;
+    assert_int_equal(step(j, who, e, NULL), HARK_OK);
+    settle(j);
+}
+
+static void checkpoint(struct job *j)
+{
+    for (uint32_t i = R; i < N; i++) point(j, i, i == R);
+    for (uint32_t i = R; i < N; i++) stored(j, i, HARK_CAPTURE, &j->capture[i]);
+    for (uint32_t i = R; i < N; i++) stored(j, i, HARK_PERSIST, &j->persist[i]);
+}
+
+/* What came to the root is in two logs, and goes from both with the checkpoint that has it. */
+static void kept_until_checkpoint(void **state)
+{
+    struct hark_config once = with_both;
+    struct job j;
+    (void)state;
+    once.generations = 1;
+    begin(&j, "camel", &once, NULL);
+    for (uint32_t round = 1; round <= 2; round++) {
+        for (uint32_t i = R; i < N; i++) assert_int_equal(multicast(&j, i, UP), HARK_OK);
+        settle(&j);
+        take(&j, R);
+        for (uint32_t i = R; i < N; i++) assert_int_equal(named(&j, i, false), i == R || i == S);
+        checkpoint(&j);
+        for (uint32_t i = R; i < N; i++) assert_int_equal(named(&j, i, false), 0);
+        assert_int_equal(j.gone.way, HARK_IN);
+        assert_int_equal(j.gone.to, HARK_GROUP);
+        assert_int_equal(j.gone.ssn, round);
+    }
+    end(&j);
+}
+
 static void in_batches(void **state)
 {
     (void)state;
@@ -188,8 +229,8 @@ static void trees_of_teams(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_at_once),
-        cmocka_unit_test(reductions_in_a_row), cmocka_unit_test(in_batches), cmocka_unit_test(refused), cmocka_unit_test(bad_trees), cmocka_unit_test(trees),
-        cmocka_unit_test(trees_of_teams)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_at_once), cmocka_unit_test(reductions_in_a_row),
+        cmocka_unit_test(kept_until_checkpoint), cmocka_unit_test(in_batches), cmocka_unit_test(refused), cmocka_unit_test(bad_trees),
+        cmocka_unit_test(trees), cmocka_unit_test(trees_of_teams)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

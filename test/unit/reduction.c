@@ -126,7 +126,7 @@ static void poll_all(const struct process *but)
     for (uint32_t i = 0; i < N; i++) {
         struct process *p = &job.p[i];
         if (p == but || p->gone) continue;
-        assert_true(hark_driver_poll(p->driver) >= 0);
+        if (hark_driver_poll(p->driver) < 0) fail_msg("%s", hark_driver_error(p->driver));
         if (!p->asked) continue;
         p->asked = false;
         assert_true(hark_driver_stored(p->driver, p->fact.fact, p->fact.u.id, true) >= 0);

@@ -34,6 +34,7 @@ struct job {
     uint32_t parts[N], most_parts;                      /* of what is being combined; of the widest */
     struct hark_name answer[N];                         /* COMBINED is due */
     struct hark_name kept, gone;                        /* of the last RETAIN and TRIM */
+    uint64_t capture[N], persist[N];                    /* STORED is due, of that image, of that decision */
 };
 
 /* Each begins with what `like` says. `cluster`: a letter for each process, R's first, those of one letter are together; NULL:
@@ -99,6 +100,8 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
         j->handed_up++;
         break;
     case HARK_SUPPRESS: j->suppressed++; break;
+    case HARK_CAPTURE: j->capture[who] = x->u.id; break;
+    case HARK_PERSIST: j->persist[who] = x->u.id; break;
     default: break;
     }
 }
