@@ -39,7 +39,7 @@ HARK_FN const char *hark_camel_violated(const struct hark *p);
 HARK_FN const char *hark_camel_unrest(const struct hark *p);
 
 /* What is remembered is what scmel.h remembers. */
-static const struct hark_shape hark_camel_shape = {"camel", 5, HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows),
+static const struct hark_shape hark_camel_shape = {"camel", HARK_SCMEL_IMAGE, HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows),
     sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool), hark_scmel_frames,
     HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
 

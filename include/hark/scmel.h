@@ -466,7 +466,8 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
     for (uint32_t i = 0; i < s->casts.count; i++) {
         const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(p, &s->casts, i);
         if (g->root >= s->ends.ranks || g->parent >= s->ends.ranks || g->first == 0 || g->agg == 0) return false;
-        if ((g->sent | g->done | g->whole | g->kept) >> HARK_SSN_BITS || (g->keeps && g->root == s->ends.me)) return false;
+        if ((g->sent | g->done | g->whole | g->kept) >> HARK_SSN_BITS) return false;
+        if (g->keeps && (!g->reduces || g->parent != g->root || g->root == s->ends.me)) return false; /* a child of the root */
     }
     for (uint32_t i = 0; i < s->branches.count; i++)
         if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >= s->ends.ranks) return false;

@@ -76,7 +76,7 @@ HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
             uint64_t *first = g == NULL ? NULL : all ? &g->agg : &g->first;
             if (first == NULL || *first > x.at) continue;
             *first = x.at + 1;
-            g->trim |= all ? 2 : 1;
+            g->trim |= all ? HARK_SCMEL_TRIM_ALL : HARK_SCMEL_TRIM_OWN;
             s->busy = 1;
         } else if (x.what != HARK_SCMEL_RSN) {
             struct hark_scmel_channel *c =

@@ -19,7 +19,7 @@ static inline uint32_t hark_scmel_whole(struct hark_scmel *s, const struct hark_
     return g->keeps && ssn <= g->kept ? HARK_SCMEL_WHOLE : 0;
 }
 
-/* What I contributed to these the root has in its oldest image: it is in no log, and not asked for. */
+/* What I contributed behind what I keep, and the root has in its oldest image, is in no log: it is passed over. */
 static inline void hark_scmel_pass_over(struct hark_scmel *s, struct hark_scmel_channel *c)
 {
     const struct hark_scmel_cast *g = c->channel.flags & HARK_SCMEL_CAST ? hark_scmel_cast(s, c->channel.ctx) : NULL;
@@ -140,7 +140,7 @@ static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_cast 
     hark_scmel_children_at(s, g, n, fx);
     if (g->first <= n) {
         g->first = n + 1;
-        g->trim |= 1;
+        g->trim |= HARK_SCMEL_TRIM_OWN;
     }
     g->rack = g->tell = 1;
 }

@@ -106,7 +106,7 @@ static inline void hark_scmel_theirs(struct hark_scmel *s, uint32_t rank, const 
     struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
     c->theirs = hark_get64(b + 8);
     if (g && g->reduces && g->root != s->ends.me && rank == g->parent) { /* how many are complete; the keeper is given them back */
-        if (hark_get32(b) & HARK_SCMEL_KEEPS) g->keeps = 1;
+        if (hark_get32(b) & HARK_SCMEL_KEEPS && rank == g->root) g->keeps = 1;
         if (g->done < c->theirs) g->done = c->theirs;
         if (!g->keeps) c->theirs = 0;
     }
@@ -440,14 +440,13 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
     }
     for (uint32_t i = 0; i < s->casts.count; i++) {
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
-        if (!g->trim) continue;
-        if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
-        bool all = (g->trim & 2) != 0;
-        if (all && g->trim & 1 && !hark_effects_fit(fx, 2, 0)) return HARK_MORE;
-        if (g->trim & 1) hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->first - 1);
-        struct hark_name *name = all ? &hark_emit(fx, HARK_TRIM)->name : NULL;
-        if (all) *name = hark_scmel_cast_name((uint16_t)g->ctx, g->agg - 1);
-        if (all) name->way = HARK_IN;
+        if (g->trim && !hark_effects_fit(fx, 2, 0)) return HARK_MORE;
+        if (g->trim & HARK_SCMEL_TRIM_OWN) hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->first - 1);
+        if (g->trim & HARK_SCMEL_TRIM_ALL) {
+            struct hark_name *name = &hark_emit(fx, HARK_TRIM)->name;
+            *name = hark_scmel_cast_name((uint16_t)g->ctx, g->agg - 1);
+            name->way = HARK_IN;
+        }
         g->trim = 0;
     }
     return HARK_OK;

@@ -143,7 +143,7 @@ static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_c
     } else { /* nobody will give it to me */
         g->kept = n;
         g->agg = n + 1;
-        g->trim |= 2;
+        g->trim |= HARK_SCMEL_TRIM_ALL;
     }
     if (g->kept >= n) g->rack = 1;
 }
@@ -164,7 +164,7 @@ static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_ev
         up->channel.flags |= HARK_SCMEL_CAST;
         up->channel.sent = n;
         if (g->done >= n) g->rack = 1;
-        if (g->first > n) g->trim |= 1; /* complete while it was being combined */
+        if (g->first > n) g->trim |= HARK_SCMEL_TRIM_OWN; /* complete while it was being combined */
     }
     s->combine = s->late = s->busy = 1;
     s->posting = g->ctx;
@@ -203,7 +203,7 @@ static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel
         hark_scmel_skip(s, g, n);
         if (behind) hark_scmel_children_at(s, g, n, fx);
         g->first = n + 1;
-        g->trim |= 1;
+        g->trim |= HARK_SCMEL_TRIM_OWN;
     }
     hark_scmel_try_normal(s, fx);
 }
@@ -292,7 +292,7 @@ static inline void hark_scmel_reductions_collected(struct hark_scmel *s, struct 
         hark_scmel_children_at(s, g, done, fx);
         if (!g->keeps) {
             hark_scmel_skip(s, g, done);
-            if (g->first <= done) g->trim |= 1;
+            if (g->first <= done) g->trim |= HARK_SCMEL_TRIM_OWN;
             if (g->first <= done) g->first = done + 1;
         }
         s->combine = s->busy = 1;

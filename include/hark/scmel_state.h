@@ -12,6 +12,7 @@ extern "C" {
 #define HARK_KIND_SCMEL 5
 #define HARK_KIND_TEAM 6
 #define HARK_KIND_CAMEL 7
+#define HARK_SCMEL_IMAGE 6u   /* version of images, of all three */
 #define HARK_SCMEL_HEADER 40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
 #define HARK_SCMEL_WHOLE 0x8000u /* beside the number of acknowledgements: what all children of the root contributed */
 #define HARK_SCMEL_KEEPS (1u << 16) /* beside a context in DETS: you are the keeper */
@@ -33,6 +34,7 @@ enum { /* who goes back together: a process alone; a team, of which one dies (T-
     HARK_SCMEL_ALONE = 0, HARK_SCMEL_TEAMS, HARK_SCMEL_TEAM_LOST
 };
 enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
+enum { HARK_SCMEL_TRIM_OWN = 1, HARK_SCMEL_TRIM_ALL = 2 }; /* of a group: what I sent, what all gave */
 enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL_KNOWN = 8 };
 enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be told what it may trim;
         * it is the root's channel to a member of a group, and what is sent on it is a multicast; the peer is of my team */
@@ -72,7 +74,7 @@ struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, 
 
 struct hark_scmel_cast { /* a group that I belong to */
     uint32_t ctx, root, parent;
-    uint32_t trim;  /* TRIM is due: 1, of what I send; 2, of what all gave */
+    uint32_t trim;  /* TRIM is due: HARK_SCMEL_TRIM_OWN, HARK_SCMEL_TRIM_ALL */
     uint64_t sent;  /* ssn of the last multicast, at the root */
     uint64_t first; /* msgLog is first .. sent */
     uint64_t again; /* the most that a member had when the root went back: up to there the tree does not carry them */
@@ -158,9 +160,8 @@ static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct
 #define HARK_SB(m, s) HARK_FIELD(struct hark_scmel_branch, m, s)
 static const struct hark_field hark_scmel_cast_fields[] = {HARK_SG(ctx, "group"), HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"),
     HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, ""), HARK_SG(reduces, ""), HARK_SG(rack, ""),
-    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(agg, ""),
-    HARK_SG(whole, ""), HARK_SG(kept, ""), HARK_SG(combining, ""), HARK_SG(keeps, ""),
-    HARK_SG(tell, "")};
+    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(agg, ""), HARK_SG(whole, ""),
+    HARK_SG(kept, ""), HARK_SG(combining, ""), HARK_SG(keeps, ""), HARK_SG(tell, "")};
 static const struct hark_field hark_scmel_branch_fields[] = {HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
 static const struct hark_field hark_scmel_along_fields[] = {HARK_FIELD(struct hark_scmel_along, bytes, "dets")};
 static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_scmel),
@@ -182,7 +183,7 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_scmel_accept(struct hark *p);
 static const char *const hark_scmel_frames[] = {"ACK", "SPREAD", "DETS", "READY", "DONE", "TRIM", "RACK"};
-static const struct hark_shape hark_scmel_shape = {"scmel", 5, HARK_COUNT(hark_scmel_fields),
+static const struct hark_shape hark_scmel_shape = {"scmel", HARK_SCMEL_IMAGE, HARK_COUNT(hark_scmel_fields),
     HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
     offsetof(struct hark_scmel, pool), hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
 HARK_STATIC_ASSERT(sizeof(struct hark_scmel) % 8 == 0, "tables begin aligned");

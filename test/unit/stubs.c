@@ -1,4 +1,4 @@
-/* Three stubs of protocols to come, through the interface and the driver: a survivor that is told to roll back and
+/* Three small protocols of the test's own, through the interface and the driver: a survivor that is told to roll back and
  * keeps what its earlier self knew (send-deterministic protocols), a layer that turns a group into messages (CAMEL), and a
  * reduction. What they need of the interface is what is tested; their rules are not those of any paper. */
 #include "hark/channel.h"
