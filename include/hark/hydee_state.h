@@ -28,22 +28,22 @@ enum {
 };
 enum { HARK_HYDEE_POS_DUE = 1, HARK_HYDEE_POS_SENT = 2, HARK_HYDEE_POS_GOT = 4 };
 
-struct hark_hydee_channel { /* with P_j on one context */
+struct hark_hydee_channel { /* with P_j on one context; first what every message looks at */
     struct hark_channel channel; /* sent, recv: instead of Date (E5) */
-    uint64_t tx;          /* transmitted or suppressed up to here: pend[j] is tx+1 .. sent */
-    uint64_t first;       /* Logs[j] is first .. sent */
-    uint64_t base;        /* sent when this recovery epoch began: what my POS says */
-    uint64_t orph;        /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
-    uint64_t theirs;      /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
-    uint64_t orph_digest; /* j's digest at orph */
+    uint64_t tx;                 /* transmitted or suppressed up to here: pend[j] is tx+1 .. sent */
+    uint64_t orph;               /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
     uint64_t sent_digest, recv_digest;
-    uint64_t orph_at;     /* next orphan of j's to tell it */
-    uint32_t orph_out;    /* fragments of ORPH sent */
-    uint32_t orph_in;     /* fragments of ORPH expected - come */
-    struct hark_queue log;      /* phases of Logs[j] */
-    struct hark_queue digests;  /* of Logs[j], running */
-    struct hark_queue rpp;      /* RPP[j] */
-    struct hark_queue recorded; /* phases of own orphans not yet re-sent, {first ssn, phase} */
+    struct hark_queue log;       /* phases of Logs[j] */
+    struct hark_queue rpp;       /* RPP[j] */
+    uint64_t first;              /* Logs[j] is first .. sent */
+    uint64_t base;               /* sent when this recovery epoch began: what my POS says */
+    uint64_t theirs;             /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
+    uint64_t orph_digest;        /* j's digest at orph */
+    uint64_t orph_at;            /* next orphan of j's to tell it */
+    uint32_t orph_out;           /* fragments of ORPH sent */
+    uint32_t orph_in;            /* fragments of ORPH expected - come */
+    struct hark_queue digests;   /* of Logs[j], running */
+    struct hark_queue recorded;  /* phases of own orphans not yet re-sent, {first ssn, phase} */
     struct hark_queue index;     /* exact gate: of Logs[j], {first ssn, number - ssn} */
     struct hark_queue rpp_index; /* exact gate: of RPP[j], the same */
 };

@@ -20,7 +20,8 @@
  * failure service, never from an image (S-7); what a failed process held becomes loose again (S-5').
  *
  * Which determinants travel. A message takes along every loose own determinant that no earlier message of its
- * channel took: it is accepted only behind those, so its receiver has them all. One sent again takes what is loose
+ * channel took: it is accepted only behind those, so its receiver has them all. A contribution to a reduction may be accepted without
+ * those before it (v25), and takes all. One sent again takes what is loose
  * then (S-5): that is as good as what it had, because a determinant that is not loose has k holders that are alive.
  * Recovery counts on it being k that fail: k >= 2 also passes on the determinants of others until they have copies
  * enough (family-based logging). A message with more determinants than fit waits in the log, and they go ahead to its
@@ -437,6 +438,22 @@ HARK_FN const char *hark_scmel_unrest(const struct hark *p)
     return s->mode != HARK_SCMEL_NORMAL || s->recovering ? "recovery is not over here" : NULL;
 }
 
+/* A group of an image: could it be one? */
+HARK_COLD bool hark_scmel_cast_ok(struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    const bool root = g->root == s->ends.me;
+    if (g->ctx > UINT16_MAX || g->root >= s->ends.ranks || g->parent >= s->ends.ranks || root != (g->parent == s->ends.me)) return false;
+    if (g->first == 0 || g->agg == 0 || (g->sent | g->done | g->whole | g->kept) >> HARK_SSN_BITS) return false;
+    if (!g->reduces) return !(g->whole | g->kept | g->combining | g->keeps);
+    if ((!root && g->whole) || (g->keeps && (root || g->parent != g->root))) return false; /* a child of the root keeps */
+    if (hark_channel_find(&s->head, &s->ends, g->parent, (uint16_t)g->ctx) == NULL) return false;
+    for (uint32_t i = 0; i < s->branches.count; i++) {
+        const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
+        if (hark_scmel_is_child(g, b) && hark_channel_find(&s->head, &s->ends, b->rank, b->ctx & UINT16_MAX) == NULL) return false;
+    }
+    return true;
+}
+
 HARK_FN bool hark_scmel_accept(struct hark *p)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
@@ -463,11 +480,10 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
         if (c->channel.peer == s->ends.me && !(c->channel.flags & HARK_SCMEL_CAST) && c->tx != c->channel.sent) return false; /* never put off */
         if ((c->tx | c->theirs) >> HARK_SSN_BITS) return false;
     }
-    for (uint32_t i = 0; i < s->casts.count; i++) {
+    for (uint32_t i = 0, ctx = 0; i < s->casts.count; i++) {
         const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(p, &s->casts, i);
-        if (g->root >= s->ends.ranks || g->parent >= s->ends.ranks || g->first == 0 || g->agg == 0) return false;
-        if ((g->sent | g->done | g->whole | g->kept) >> HARK_SSN_BITS) return false;
-        if (g->keeps && (!g->reduces || g->parent != g->root || g->root == s->ends.me)) return false; /* a child of the root */
+        if (g->ctx <= ctx || !hark_scmel_cast_ok(s, g)) return false;
+        ctx = g->ctx;
     }
     for (uint32_t i = 0; i < s->branches.count; i++)
         if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >= s->ends.ranks) return false;

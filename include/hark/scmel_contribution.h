@@ -79,17 +79,19 @@ static inline bool hark_scmel_is_keeper(struct hark_scmel *s, const struct hark_
     return b && b->rank == rank;
 }
 
-/* What those below me need not contribute again: what the keeper has. The keeper tells of no more than it has: what it lacks the root has
- * still to give back, and may die before (v16). */
+/* What those below me need not contribute again: what root and keeper both have. Who went back and lacks some of it has still to be
+ * given that, and the other one may die before (v16). */
 static inline uint64_t hark_scmel_done_below(const struct hark_scmel *s, const struct hark_scmel_cast *g)
 {
-    return g->keeps || g->root == s->ends.me ? g->kept : g->done;
+    if (g->root == s->ends.me) return g->kept < g->whole ? g->kept : g->whole;
+    return g->keeps ? g->kept : g->done;
 }
 
-/* Has the keeper all that it went back behind, so that another failure of the root finds it there? */
-static inline bool hark_scmel_given_back(const struct hark_scmel_cast *g)
+/* Has who went back been given all that is kept? The keeper, so that another failure of the root finds it there; the root, for who gave
+ * has forgotten it, and may know that before the root has it. */
+static inline bool hark_scmel_given_back(const struct hark_scmel *s, const struct hark_scmel_cast *g)
 {
-    return !g->keeps || g->kept >= g->done;
+    return g->root == s->ends.me ? g->whole >= g->kept : !g->keeps || g->kept >= g->done;
 }
 
 /* Reduction n is in the log, or needs no log: my channel to the parent is behind it. */

@@ -96,7 +96,8 @@ HARK_COLD bool hark_scmel_goes_ahead(struct hark_scmel *s, struct hark_scmel_cha
 
 /* NetSendMsg, with determinants and acknowledgements; HARK_FRAGMENT bytes are free. False: they do not fit, and
  * nothing happened. Nothing goes with a message to myself: I am no second holder (S-4). With a multicast everything goes that is
- * loose, whoever has it: who passes it on has to pass that on to others.                               l. 6, 16, 8 */
+ * loose, whoever has it: who passes it on has to pass that on to others. With a contribution also what those before it took along,
+ * for they may be passed over while they are on their way (v25).                                        l. 6, 16, 8 */
 static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn,
     struct hark_effects *fx)
 {
@@ -105,9 +106,10 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     uint8_t *b = fx->bytes + fx->used + HARK_SCMEL_HEADER;
     uint32_t n = 0, acks = 0;
     if (c->channel.peer != s->ends.me) {
-        bool all = c->channel.flags & HARK_SCMEL_CAST && hark_scmel_forwards(s) && hark_scmel_is_passed_on(s, c);
-        uint32_t to = all ? HARK_SCMEL_NOBODY : c->channel.peer;
-        uint64_t carried = all ? 0 : c->carried;
+        const bool cast = c->channel.flags & HARK_SCMEL_CAST, passed_on = cast && hark_scmel_is_passed_on(s, c);
+        const bool all = passed_on && hark_scmel_forwards(s);
+        const uint32_t to = all ? HARK_SCMEL_NOBODY : c->channel.peer;
+        const uint64_t carried = all || (cast && !passed_on) ? 0 : c->carried;
         if (!hark_scmel_fits(s, to, carried)) return hark_scmel_goes_ahead(s, c, all);
         hark_scmel_carry(s, to, carried, b, HARK_SCMEL_ROOM, &n);
         acks = hark_owed_write(&s->head, &s->owed, c->channel.peer, b + n * hark_det_bytes(s->k), HARK_SCMEL_ACKS);
@@ -266,7 +268,7 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
         if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->theirs) return;
     for (uint32_t i = 0; i < s->casts.count; i++)
-        if (!hark_scmel_given_back((const struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i))) return;
+        if (!hark_scmel_given_back(s, (const struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i))) return;
     s->mode = HARK_SCMEL_NORMAL;
     s->told = s->rsn; /* others may hold what has been replayed: a run of looks among it does not grow */
     s->persisting = s->ends.offer = 1;

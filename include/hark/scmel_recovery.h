@@ -19,7 +19,7 @@ static inline void hark_scmel_lost(struct hark_scmel *s, uint32_t rank)
     hark_dets_release(p, &s->pool, &s->own, rank);
     for (uint32_t i = 0; i < s->logs.count; i++) hark_dets_release(p, &s->pool, &hark_scmel_log_at(s, i)->dets, rank);
     if (hark_scmel_log(s, rank, false)) hark_scmel_log(s, rank, false)->acked = 0;
-    hark_scmel_root_lost(s, rank);
+    hark_scmel_kept_lost(s, rank);
     hark_owed_forget(p, &s->owed, rank);
 }
 

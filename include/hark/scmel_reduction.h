@@ -12,7 +12,8 @@
  * printed RACK with the result would carry an effect of deliveries without their determinants. The root sends it to the keeper when it
  * is complete, as the n-th message of the channel between them; the keeper logs it in place of what it gave, and tells the root
  * (RACK, upwards): only now the others may forget theirs. A keeper that goes back is sent it again; and to a root that goes
- * back the keeper sends it, as what is whole, instead of everybody's contributions. If all children go back with the root nobody has to.
+ * back the keeper sends it, as what is whole, instead of everybody's contributions; the root goes on when it has been given all of it, for
+ * who contributed may have forgotten it already. If all children go back with the root nobody has to keep it.
  *
  * Who goes back asks its parent which reductions are complete, and nobody else: the keeper answers with what it has itself, for until
  * it has been given back what it lacks, what those below contributed may be needed again (v16).
@@ -31,12 +32,12 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* SendReductionMsg. Who goes back waits until it knows which are complete; the keeper until it has them.              l. 21-27 */
+/* SendReductionMsg. Who goes back waits until it knows which are complete; the root and the keeper until they have them.   l. 21-27 */
 static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_cast *g, struct hark_effects *fx)
 {
     if (s->wave.at) return HARK_ESTATE;
     if (s->mode == HARK_SCMEL_COLLECT) return HARK_WAIT;
-    if (!hark_scmel_given_back(g)) return HARK_WAIT;
+    if (!hark_scmel_given_back(s, g)) return HARK_WAIT;
     if (++g->made <= g->sent) return HARK_OK; /* complete already */
     hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->made);
     s->combine = s->busy = 1;
@@ -54,7 +55,7 @@ static inline int hark_scmel_group_send(struct hark_scmel *s, const struct hark_
 /* ReductionReady: have all children contributed to the next one, and I?                                     Alg. 3 l. 9 */
 static inline bool hark_scmel_ready_to_combine(struct hark_scmel *s, const struct hark_scmel_cast *g)
 {
-    if (g->combining || g->made <= g->sent || s->mode == HARK_SCMEL_COLLECT || !hark_scmel_given_back(g)) return false;
+    if (g->combining || g->made <= g->sent || s->mode == HARK_SCMEL_COLLECT || !hark_scmel_given_back(s, g)) return false;
     if (s->wave.mode == HARK_W_CAPTURED || (g->root == s->ends.me && s->wave.mode >= HARK_W_IS_FROZEN)) return false;
     for (uint32_t i = 0; g->whole <= g->sent && i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
@@ -215,7 +216,7 @@ static inline bool hark_scmel_is_whole(struct hark_scmel *s, const struct hark_h
     return g && hark_scmel_is_keeper(s, g, h->src);
 }
 
-/* It is kept here too, and nobody's contribution is needed: who gave has forgotten it. My image may have the keeper's own, and lack others';
+/* It is kept here too, and nobody's contribution is needed, nor may be there any more. My image may have the keeper's own, and lack others';
  * so it counts from what I completed, not from what I received.                                                  erratum C-12 */
 HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *c, const struct hark_head *h, struct hark_effects *fx)
 {
@@ -229,6 +230,7 @@ HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *
     name.way = HARK_IN;
     hark_emit(fx, HARK_RETAIN)->name = name;
     g->whole = h->ssn;
+    g->rack = 1;
     if (c->accepted != h->src_inc) {
         c->accepted = h->src_inc;
         c->from = h->ssn;
@@ -243,12 +245,13 @@ HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *
     return HARK_OK;
 }
 
-/* A root goes back, and what it had completed is not: only what I have in the log is sure to be again. */
-static inline void hark_scmel_root_lost(struct hark_scmel *s, uint32_t rank)
+/* A root or a keeper goes back, and what it was to give the other is lost: only what the other has is sure to be complete. */
+static inline void hark_scmel_kept_lost(struct hark_scmel *s, uint32_t rank)
 {
     for (uint32_t k = 0; k < s->casts.count; k++) {
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
-        if (g->reduces && g->root == rank && g->keeps && g->done > g->kept) g->done = g->kept;
+        if (g->keeps && g->root == rank && g->done > g->kept) g->done = g->kept;
+        if (hark_scmel_is_keeper(s, g, rank) && g->kept > g->whole) g->kept = g->whole;
     }
     if (s->casts.count) s->combine = s->busy = 1; /* nobody gives back any more what was waited for */
 }

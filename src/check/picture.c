@@ -148,6 +148,11 @@ static void observe(void *self, const struct hark_event *event, const struct har
     switch (x->type) {
     case HARK_TRANSMIT: observe_transmit(p, who, m, x); break;
     case HARK_RETAIN:
+        if (x->name.way == HARK_IN) { /* a contribution, or what all gave: it is taken where it arrives */
+            p->arrived.phase = phase_now(p->lab);
+            if (p->arrived.ssn) add(p, p->arrived, who, HARK_TRACE_DELIVER);
+            break;
+        }
         m.flags = HARK_TRACE_LOGGED;
         m.phase = phase_now(p->lab);
         posted(p, who, fate_of(p, who, &x->name));

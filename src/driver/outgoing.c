@@ -147,13 +147,13 @@ static bool trimmed_next(const struct hark_effect *x, const struct hark_effect *
            next->name.peer == x->name.peer && next->name.ctx == x->name.ctx && next->name.ssn == x->name.ssn;
 }
 
-/* What was combined, or what all gave, may go from the log as soon as others are known to have it, and what waited in it may
- * go at once: it is never lent. */
+/* What a member of a group contributed, or what all gave, may go from the log as soon as others are known to have it, whoever of them that
+ * is, and what waited in it may go at once: it is never lent, nor when it is sent again. */
 static enum payload_from source_of(const struct hark_effect *x, const struct subject *subject)
 {
     bool group = x->name.to == HARK_GROUP;
     if (x->name.way == HARK_IN) return group ? FROM_MADE : FROM_ARRIVED;
-    if (group && subject->left == NULL && !x->replay) return FROM_MADE;
+    if (group && (subject->left == NULL || x->replay)) return FROM_MADE;
     if (x->replay && trimmed_next(x, subject->next)) return FROM_MADE;
     return x->replay ? FROM_LOG : FROM_CALLER;
 }

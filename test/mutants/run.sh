@@ -10,7 +10,7 @@
 # or dies. A limit that is reached, or a program that can not finish, is none. What is expected of a patch stands in its
 # first lines:
 #
-#   # NAME: what is wrong            # catch: what finds it fastest: scenarios, atomic:SCENARIO or test:NAME
+#   # NAME: what is wrong            # catch: what finds it fastest: scenarios, atomic:SCENARIO, reduced:SCENARIO or test:NAME
 #   # cflags: also for the build     # equivalent: why nothing can find it; then nothing may
 #
 # A mutant with a schedule in test/scenario/errata: there `hark replay` must show the violation and draw docs/errata/MUTANT.svg
@@ -125,6 +125,7 @@ one() {
     case $catch in
     test:*) ! fails "$dir" "${catch#test:}" $(field "$name" cflags) || { caught=$catch; steps=- what=; } ;;
     atomic:*) ! finds "$dir" "$top/test/scenario/${catch#atomic:}.hark" $named_states --atomic || caught=$catch ;;
+    reduced:*) ! finds "$dir" "$top/test/scenario/${catch#reduced:}.hark" $named_states --reduce || caught=$catch ;;
     *) ! finds "$dir" "$top/test/scenario/$catch.hark" $named_states "" || caught=$catch ;;
     esac
   done
@@ -172,7 +173,7 @@ shows() {
     echo "$found"
     return 1
   fi
-  if violated "$clean" "$2" $named_states "$(sed -n "s/^# catch: atomic:.*/--atomic/p" "$here/$1.patch")"; then
+  if violated "$clean" "$2" $named_states "$(sed -n "s/^# catch: atomic:.*/--atomic/p; s/^# catch: reduced:.*/--reduce/p" "$here/$1.patch")"; then
     echo "$1: the program in errata/ is violated without the mutant too: $what"
     return 1
   fi

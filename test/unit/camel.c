@@ -227,9 +227,68 @@ static void trees_of_teams(void **state)
     assert_int_equal(hark_tree_teams(member, N, N, apart, above), HARK_EINVAL);
 }
 
+/* An image in which one field of a group of `who` is another, or a channel is missing, is none. */
+static int unpacked(struct job *j, uint32_t who, const struct hark_scmel_cast *changed, bool channels)
+{
+    static uint8_t image[1 << 14], after[1 << 14];
+    struct hark *p = j->core[who];
+    struct hark_scmel *s = (struct hark_scmel *)(void *)p;
+    struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(p, &s->casts, 1), was = *g;
+    const struct hark_shape *shape = hark_protocol_named("camel")->shape;
+    struct hark_scmel_channel row = *hark_scmel_at(s, 0);
+    *g = *changed;
+    if (!channels) hark_remove(p, &s->ends.channels, 0);
+    uint64_t n = hark_pack(p, shape, image, sizeof image), length;
+    if (!channels) *(struct hark_scmel_channel *)hark_insert(p, &s->ends.channels, 0) = row;
+    *(struct hark_scmel_cast *)hark_row(p, &s->casts, 1) = was; /* tables may have moved */
+    int status = hark_unpack(p, shape, (struct hark_bytes){image, (uint32_t)n});
+    length = hark_pack(p, shape, after, sizeof after);
+    if (status == HARK_OK) assert_memory_equal(after, image, length);
+    return status;
+}
+
+static void groups_of_images(void **state)
+{
+    struct job j;
+    struct hark_scmel_cast true_one[N], g;
+    (void)state;
+    begin(&j, "camel", &with_both, NULL);
+    for (uint32_t i = 0; i < N; i++) {
+        true_one[i] = *hark_scmel_cast((struct hark_scmel *)(void *)j.core[i], UP);
+        assert_int_equal(unpacked(&j, i, &true_one[i], true), HARK_OK);
+    }
+#define WRONG(who, field, value) \
+    do { \
+        g = true_one[who]; \
+        g.field = value; \
+        assert_int_equal(unpacked(&j, who, &g, true), HARK_EIMAGE); \
+    } while (0)
+    WRONG(S, ctx, 0x10002);
+    WRONG(S, ctx, CTX);
+    WRONG(S, ctx, 0);
+    WRONG(S, root, N);
+    WRONG(S, parent, N);
+    WRONG(S, parent, S);
+    WRONG(S, parent, Z);
+    WRONG(R, parent, S);
+    WRONG(S, first, 0);
+    WRONG(S, agg, 0);
+    WRONG(S, done, UINT64_MAX);
+    WRONG(S, whole, 1);
+    WRONG(R, keeps, 1);
+    WRONG(U, keeps, 1);
+    g = true_one[R];
+    g.whole = g.kept = 1;
+    assert_int_equal(unpacked(&j, R, &g, true), HARK_OK);
+    g.reduces = 0;
+    assert_int_equal(unpacked(&j, R, &g, true), HARK_EIMAGE);
+    for (uint32_t i = 0; i < N; i++) assert_int_equal(unpacked(&j, i, &true_one[i], false), HARK_EIMAGE);
+    end(&j);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_at_once), cmocka_unit_test(reductions_in_a_row),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(groups_of_images), cmocka_unit_test(two_at_once), cmocka_unit_test(reductions_in_a_row),
         cmocka_unit_test(kept_until_checkpoint), cmocka_unit_test(in_batches), cmocka_unit_test(refused), cmocka_unit_test(bad_trees),
         cmocka_unit_test(trees), cmocka_unit_test(trees_of_teams)};
     return cmocka_run_group_tests(tests, NULL, NULL);

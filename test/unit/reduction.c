@@ -35,7 +35,42 @@ static struct job {
     uint64_t bytes;
     uint64_t wave; /* that was decided */
     uint32_t re;
+    const struct hark_transport_ops *transport;
 } job;
+
+/* The same network, but receivers may look into the log: of that which may go from it because others have it, they must not. */
+static struct hark_transport_ops lending;
+
+static int on_open(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
+{
+    int status = hark_fake_transport.open(t, config, error);
+    if (status == HARK_T_OK) (*t)->ops = &lending;
+    return status;
+}
+
+static void *on_lend(struct hark_transport *t, uint64_t bytes)
+{
+    (void)t;
+    return calloc(1, bytes);
+}
+
+static void on_reclaim(struct hark_transport *t, void *at, uint64_t bytes)
+{
+    (void)t, (void)bytes;
+    free(at);
+}
+
+static int on_behind(const struct hark_transport *t, uint32_t rank)
+{
+    (void)t, (void)rank;
+    return 1;
+}
+
+static int on_send(struct hark_transport *t, struct hark_outgoing *f)
+{
+    assert_null(f->keep);
+    return hark_fake_transport.send(t, f);
+}
 
 /* Neither associative nor commutative. */
 static uint64_t mixed(uint64_t a, uint64_t b)
@@ -149,7 +184,7 @@ static void peers(void)
 static void open_one(struct process *p)
 {
     char error[256];
-    struct hark_driver_config c = {.protocol = hark_protocol_named("camel"), .transport = &hark_fake_transport, .store = p->store};
+    struct hark_driver_config c = {.protocol = hark_protocol_named("camel"), .transport = job.transport, .store = p->store};
     c.core = (struct hark_config){.me = p->rank, .ranks = N, .trees = &tree, .tree_count = 1};
     c.hooks = (struct hark_hooks){.self = p, .combine = on_combine, .handup = on_handup, .resume = on_resume, .capture = on_capture,
         .persist = on_persist, .recovered = on_nothing, .trouble = on_trouble, .waiting = on_waiting,
@@ -247,10 +282,10 @@ static bool over(void)
 }
 
 /* Loses who is named, each when so many results have been taken (at 0: when it has contributed once); `seed`: of the network. */
-static void run(uint64_t bytes, uint64_t seed, const char *who, uint64_t at)
+static void run_on(const struct hark_transport_ops *transport, uint64_t bytes, uint64_t seed, const char *who, uint64_t at)
 {
     char error[256];
-    job = (struct job){.bytes = bytes};
+    job = (struct job){.bytes = bytes, .transport = transport};
     char place[256];
     place_make(place);
     job.network = hark_fake_new(&(struct hark_fake_config){.seed = seed, .delay = 5, .chunk = 20000});
@@ -279,6 +314,11 @@ static void run(uint64_t bytes, uint64_t seed, const char *who, uint64_t at)
     place_remove(place);
 }
 
+static void run(uint64_t bytes, uint64_t seed, const char *who, uint64_t at)
+{
+    run_on(&hark_fake_transport, bytes, seed, who, at);
+}
+
 static void without_failures(void **state)
 {
     (void)state;
@@ -296,8 +336,23 @@ static void with_failures(void **state)
         for (uint64_t at = 0; at < ROUNDS; at++) run(at % 2 ? 8 : MOST, at + i, who[i], at);
 }
 
+static void nothing_is_lent(void **state)
+{
+    (void)state;
+    lending = hark_fake_transport;
+    lending.open = on_open;
+    lending.lend = on_lend;
+    lending.reclaim = on_reclaim;
+    lending.behind = on_behind;
+    lending.send = on_send;
+    for (uint64_t at = 0; at < ROUNDS; at++) {
+        run_on(&lending, MOST, at, "0", at);
+        run_on(&lending, MOST, at, "2020", at);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(without_failures), cmocka_unit_test(with_failures)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(without_failures), cmocka_unit_test(with_failures), cmocka_unit_test(nothing_is_lent)};
     return cmocka_run_group_tests_name("reduction", tests, NULL, NULL);
 }
