@@ -167,6 +167,7 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
     for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)(i * clusters / s->ranks);
     const bool teams = traits & HARK_TRAIT_WAVES;
     if (groups) plant(&m, reduces, teams);
+    if (m.reductions && below(&m, 2)) messages = below(&m, 4); /* so few that searches go far */
     for (uint32_t event = 0, done = 0; event < EVENTS; event++) {
         uint32_t who = below(&m, s->ranks);
         if (below(&m, 14) == 0) add(&m, who, HARK_OP_OUTPUT, -1);
@@ -193,6 +194,7 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
     s->copies = (uint8_t)(1 + below(&m, 3));
     if (s->copies >= s->ranks) s->copies = (uint8_t)(s->ranks - 1);
     if (m.reductions) s->copies = 1;
+    if (m.reductions && below(&m, 2)) s->generations = 1; /* what an image has is soon trimmed */
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
     s->waves_all = teams && (groups || below(&m, 2));
