@@ -280,10 +280,11 @@ static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, c
     return missing && (!lab->wild || depends_now(lab, job, f, missing));
 }
 
-/* I1. Does a sender's present history say something else than what a process has delivered? */
-static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from, uint32_t to, bool group)
+/* I1. Does a sender's present history say something else than what a process has delivered? `group`: in multicasts, of that source; 0: in
+ * messages to it alone. */
+static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from, uint32_t to, uint32_t group)
 {
-    uint32_t source = group ? lab->ranks : from, target = group ? lab->ranks : to;
+    uint32_t source = group ? group : from, target = group ? group : to;
     for (uint32_t ssn = 1; lab->history && ssn <= lab->most_ssn; ssn++) {
         uint64_t heard = app_heard(lab, job->at[to], source, ssn), told = app_told(lab, job->at[from], target, ssn);
         if (heard && told && heard != told) return true;
@@ -301,15 +302,16 @@ static void mates_crash(struct lab *lab, struct job *job, struct job_step step)
     }
 }
 
-/* What reduction n comes to at a member of the tree by what is said now; 0: not all have said it. */
-static uint64_t reduced(struct lab *lab, const struct job *job, uint32_t who, uint32_t n)
+/* What reduction n comes to at a member of tree t by what is said now; 0: not all have said it. */
+static uint64_t reduced(struct lab *lab, const struct job *job, uint32_t t, uint32_t who, uint32_t n)
 {
-    uint64_t own = app_told(lab, job->at[who], lab->ranks + 1, n), all = 0;
-    bool root = lab->scenario->parent[who] == -1;
+    const int8_t *parent = lab->scenario->parent[t];
+    uint64_t own = app_told(lab, job->at[who], group_source(lab, t, true), n), all = 0;
+    bool root = parent[who] == -1;
     if (own == 0) return 0;
     for (uint32_t i = 0; i < lab->ranks; i++) {
-        if (lab->scenario->parent[i] != (int)who) continue;
-        uint64_t one = reduced(lab, job, i, n);
+        if (parent[i] != (int)who) continue;
+        uint64_t one = reduced(lab, job, t, i, n);
         if (one == 0) return 0;
         if (root) all = all ? app_combined(all, one) : one;
         else own = app_combined(own, one);
@@ -320,11 +322,13 @@ static uint64_t reduced(struct lab *lab, const struct job *job, uint32_t who, ui
 /* I1. Has the root taken a result that is not what its members say? */
 static bool reduced_otherwise(struct lab *lab, const struct job *job)
 {
-    uint32_t root = 0;
-    while (root < lab->ranks && lab->scenario->parent[root] != -1) root++;
-    for (uint32_t n = 1; lab->history && lab->reduces && root < lab->ranks && n <= lab->most_ssn; n++) {
-        uint64_t heard = app_heard(lab, job->at[root], lab->ranks + 1, n), all = heard ? reduced(lab, job, root, n) : 0;
-        if (heard && all && heard != all) return true;
+    for (uint32_t t = 0; lab->history && lab->reduces && t < lab->scenario->trees; t++) {
+        uint32_t root = 0;
+        while (root < lab->ranks && lab->scenario->parent[t][root] != -1) root++;
+        for (uint32_t n = 1; root < lab->ranks && n <= lab->most_ssn; n++) {
+            uint64_t heard = app_heard(lab, job->at[root], group_source(lab, t, true), n), all = heard ? reduced(lab, job, t, root, n) : 0;
+            if (heard && all && heard != all) return true;
+        }
     }
     return false;
 }
@@ -364,13 +368,14 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
     if (out.taken) {
         const struct frame *f = frame_of(lab, out.taken);
         if (past_missing(lab, job, step.who, f, app_past(lab, before))) return VIOLATED_PAST;
-        if (frame_source(lab, f) <= lab->ranks &&
-            said_otherwise(lab, job, frame_src(lab, f), step.who, frame_source(lab, f) == lab->ranks)) return VIOLATED_SAID;
+        const uint32_t source = frame_source(lab, f);
+        if (!is_reduction(lab, source) && said_otherwise(lab, job, frame_src(lab, f), step.who, source < lab->ranks ? 0 : source))
+            return VIOLATED_SAID;
     }
     if ((out.taken || out.sent_to) && lab->reduces && reduced_otherwise(lab, job)) return VIOLATED_SAID;
-    for (uint32_t i = 0; out.sent_to && i < lab->ranks; i++)
-        if ((out.sent_to == lab->ranks + 1 || out.sent_to == i + 1) && said_otherwise(lab, job, step.who, i, out.sent_to == lab->ranks + 1))
-            return VIOLATED_SAID;
+    const uint32_t to = out.sent_to ? out.sent_to - 1u : 0;
+    for (uint32_t i = 0; out.sent_to && !is_reduction(lab, to) && i < lab->ranks; i++)
+        if ((to >= lab->ranks || to == i) && said_otherwise(lab, job, step.who, i, to < lab->ranks ? 0 : to)) return VIOLATED_SAID;
     return 0;
 }
 

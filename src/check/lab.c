@@ -35,7 +35,8 @@ static void count(struct lab *lab)
         for (const struct hark_op *op = lab->scenario->op[who]; op->type; op++) {
             if (op->type != HARK_OP_SEND && op->type != HARK_OP_MULTICAST && op->type != HARK_OP_CONTRIBUTE) continue;
             sends++;
-            uint32_t peer = op->type == HARK_OP_SEND ? (uint32_t)op->peer : lab->ranks + (op->type == HARK_OP_CONTRIBUTE);
+            uint32_t peer = op->type == HARK_OP_SEND ? (uint32_t)op->peer
+                                                     : group_source(lab, hark_op_tree(op), op->type == HARK_OP_CONTRIBUTE);
             if (++to[peer] > lab->most_ssn) lab->most_ssn = to[peer];
         }
         lab->first_send[who] = first;
@@ -69,16 +70,19 @@ uint64_t last_send(const struct lab *lab, uint32_t who, uint64_t set)
 static bool in_teams(const struct hark_scenario *s)
 {
     uint32_t member[HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_RANKS], of[HARK_SCENARIO_RANKS];
-    struct hark_tree tree = lab_tree(s, member, parent);
     for (uint32_t i = 0; i < s->ranks; i++) of[i] = s->cluster[i];
-    return hark_tree_in_teams(&tree, of);
+    for (uint32_t t = 0; t < s->trees; t++) {
+        struct hark_tree tree = lab_tree(s, t, member, parent);
+        if (!hark_tree_in_teams(&tree, of)) return false;
+    }
+    return true;
 }
 
-struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t *member, uint32_t *parent)
+struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *member, uint32_t *parent)
 {
-    struct hark_tree tree = {.ctx = CTX_CAST, .member = member, .parent = parent};
+    struct hark_tree tree = {.ctx = group_ctx(t, false), .member = member, .parent = parent};
     for (uint32_t i = 0; i < s->ranks; i++) {
-        int8_t above = s->parent[i];
+        int8_t above = s->parent[t][i];
         if (above == -2) continue;
         if (above == -1) tree.root = i;
         member[tree.count] = i;
@@ -116,7 +120,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     lab->ranks = s->ranks;
     lab->who = s->ranks + (lab->recovery != NULL);
     lab->history = s->content == HARK_CONTENT_HISTORY || (s->content == HARK_CONTENT_PROTOCOL && lab->protocol->unstable);
-    lab->groups = s->tree && hark_protocol_groups(lab->protocol, true) && !s->exact_gate &&
+    lab->groups = s->trees && hark_protocol_groups(lab->protocol, true) && !s->exact_gate &&
                   (s->waves_all || !(lab->protocol->traits & HARK_TRAIT_WAVES));
     lab->reduces = lab_unreduced(lab) == NULL;
     lab->together = s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_REGROUPS);

@@ -46,7 +46,7 @@ struct restart { /* a part: what a new incarnation is told */
     uint64_t again; /* undone checkpoints, by number: a bit each from 1 */
 };
 
-enum { LOCAL_SOURCES = HARK_SCENARIO_RANKS + 2 }; /* whom messages are from: processes, the group's root, its reduction */
+enum { LOCAL_SOURCES = HARK_SCENARIO_RANKS + 2 * HARK_SCENARIO_TREES }; /* whom messages are from: processes; of each tree its root, its reduction */
 
 struct app {
     uint16_t pc, sends;
@@ -177,8 +177,8 @@ void lab_close(struct lab *lab);
  * nothing: what would be new fails. Not to be closed. */
 void lab_freeze(struct lab *copy, const struct lab *lab);
 const char *lab_violation(uint16_t number);
-/* The tree of the scenario; the arrays are as long as there are ranks. */
-struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t *member, uint32_t *parent);
+/* Tree t of the scenario; the arrays are as long as there are ranks. */
+struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *member, uint32_t *parent);
 /* Why A and Q can not be searched; NULL: they can. */
 const char *lab_unreduced(const struct lab *lab);
 uint64_t lab_bytes(const struct lab *lab);
@@ -276,19 +276,32 @@ static inline uint32_t frame_src(const struct lab *lab, const struct frame *f)
     return src == HARK_RECOVERY ? lab->ranks : src;
 }
 
-/* Contexts: of multicasts, and of reductions, on the one tree. */
-enum { CTX_CAST = 1, CTX_REDUCE = 2 };
+/* Contexts: of multicasts on tree t, and of reductions. */
+static inline uint16_t group_ctx(uint32_t t, bool reduces)
+{
+    return (uint16_t)(1 + 2 * t + reduces);
+}
 
-/* Where what is said on its channel is kept: by sender, and behind those the multicasts and the reductions. */
+/* Where what is said on a channel is kept: by sender, and behind those the multicasts and the reductions of each tree. */
+static inline uint32_t group_source(const struct lab *lab, uint32_t t, bool reduces)
+{
+    return lab->ranks + group_ctx(t, reduces) - 1u;
+}
+
 static inline uint32_t frame_source(const struct lab *lab, const struct frame *f)
 {
     return hark_get16(f->header + 2) ? lab->ranks + hark_get16(f->header + 2) - 1u : f->from;
 }
 
+static inline bool is_reduction(const struct lab *lab, uint32_t source)
+{
+    return source >= lab->ranks && (source - lab->ranks) % 2;
+}
+
 /* How many there are. */
 static inline uint32_t sources(const struct lab *lab)
 {
-    return lab->ranks + 2u * lab->scenario->tree;
+    return lab->ranks + 2u * lab->scenario->trees;
 }
 
 static inline uint64_t frame_ssn(const struct frame *f)

@@ -94,12 +94,14 @@ static bool post_to(struct lab *lab, struct payload p)
 /* A multicast is a message to each where the protocol knows of no groups. */
 static bool post_all(struct lab *lab, struct payload p)
 {
-    p.ctx = p.peer - lab->ranks + CTX_CAST;
+    const uint32_t t = (p.peer - lab->ranks) / 2;
+    const bool reduces = (p.peer - lab->ranks) % 2;
+    p.ctx = group_ctx(t, reduces);
     p.peer = lab->ranks;
-    if (p.ctx == CTX_REDUCE && !lab->reduces) lab_fail(lab, lab_unreduced(lab));
+    if (reduces && !lab->reduces) lab_fail(lab, lab_unreduced(lab));
     if (lab->groups) return post_to(lab, p);
     for (uint32_t i = 0; i < lab->ranks; i++) {
-        if (lab->scenario->parent[i] < 0) continue;
+        if (lab->scenario->parent[t][i] < 0) continue;
         p.peer = i;
         if (!post_to(lab, p)) return false;
     }
@@ -180,8 +182,8 @@ void app_step(struct lab *lab, uint32_t from)
     case HARK_OP_SEND: post(lab, (uint32_t)op->peer); break;
     case HARK_OP_MULTICAST:
     case HARK_OP_TAKE:
-        if (op->type == HARK_OP_MULTICAST) post(lab, lab->ranks);
-        else lab->out.happened = take(lab, (uint32_t)inbox_first(lab, lab->ranks, 0));
+        if (op->type == HARK_OP_MULTICAST) post(lab, group_source(lab, hark_op_tree(op), false));
+        else lab->out.happened = take(lab, (uint32_t)inbox_first(lab, group_source(lab, hark_op_tree(op), false), 0));
         break;
     case HARK_OP_RECEIVE:
         index = inbox_first(lab, from, op->ssn);
@@ -206,9 +208,9 @@ void app_step(struct lab *lab, uint32_t from)
         lab->out.happened = 0;
         break;
     case HARK_OP_OUTPUT: show(lab); break;
-    case HARK_OP_CONTRIBUTE: post(lab, lab->ranks + 1); break;
+    case HARK_OP_CONTRIBUTE: post(lab, group_source(lab, hark_op_tree(op), true)); break;
     case HARK_OP_TOLD: told(lab); break;
-    default: lab->out.happened = take(lab, (uint32_t)inbox_first(lab, lab->ranks + 1, 0)); break;
+    default: lab->out.happened = take(lab, (uint32_t)inbox_first(lab, group_source(lab, hark_op_tree(op), true), 0)); break;
     }
 }
 
@@ -223,8 +225,8 @@ uint32_t app_can(struct lab *lab)
         for (uint32_t i = 0; i < lab->ranks; i++)
             if ((op->peer < 0 || op->peer == (int)i) && inbox_first(lab, i, op->ssn) >= 0) from |= 1u << i;
         return from;
-    case HARK_OP_TAKE: return inbox_first(lab, lab->ranks, 0) >= 0;
-    case HARK_OP_RESULT: return inbox_first(lab, lab->ranks + 1, 0) >= 0;
+    case HARK_OP_TAKE: return inbox_first(lab, group_source(lab, hark_op_tree(op), false), 0) >= 0;
+    case HARK_OP_RESULT: return inbox_first(lab, group_source(lab, hark_op_tree(op), true), 0) >= 0;
     case HARK_OP_WAIT: return !(l->app.open >> op->peer & 1) || inbox_first(lab, (uint32_t)op->peer, op->ssn) >= 0;
     case HARK_OP_OUTPUT:
         return l->app.shown < l->shown || lab->protocol->unstable == NULL || lab->protocol->unstable(lab->core) == 0;

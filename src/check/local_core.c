@@ -39,16 +39,20 @@ static uint32_t pack(struct lab *lab)
     return part;
 }
 
-/* The tree of the scenario, if the protocol has groups. */
-static void add_tree(const struct lab *lab, struct hark_config *c)
+/* The trees of the scenario, if the protocol has groups: one of multicasts on each, and one of reductions. */
+static void add_trees(const struct lab *lab, struct hark_config *c)
 {
-    static uint32_t member[HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_RANKS];
-    static struct hark_tree both[2];
-    both[0] = both[1] = lab_tree(lab->scenario, member, parent);
-    both[1].ctx = CTX_REDUCE;
-    both[1].reduces = 1;
-    c->trees = both;
-    c->tree_count = 1 + lab->reduces;
+    static uint32_t member[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS];
+    static struct hark_tree all[2 * HARK_SCENARIO_TREES];
+    c->trees = all;
+    for (uint32_t t = 0; t < lab->scenario->trees; t++) {
+        const struct hark_tree tree = lab_tree(lab->scenario, t, member[t], parent[t]);
+        all[c->tree_count++] = tree;
+        if (!lab->reduces) continue;
+        all[c->tree_count] = tree;
+        all[c->tree_count].ctx = group_ctx(t, true);
+        all[c->tree_count++].reduces = 1;
+    }
 }
 
 void core_new(struct lab *lab, uint32_t who)
@@ -61,7 +65,7 @@ void core_new(struct lab *lab, uint32_t who)
                  (s->waves_all ? HARK_WAVES_ALL : 0)};
     for (uint32_t i = 0; who < lab->ranks && lab->protocol->rolls == HARK_ROLLS_GROUP && i < lab->ranks; i++)
         if (s->cluster[i] == s->cluster[who]) group[c.group_count++] = (struct hark_range){i, i};
-    if (who < lab->ranks && lab->groups) add_tree(lab, &c);
+    if (who < lab->ranks && lab->groups) add_trees(lab, &c);
     memset(lab->core, 0, lab->core_bytes);
     if (protocol_of(lab, who)->init(lab->core, lab->core_bytes, &c) != HARK_OK)
         lab_fail(lab, "the protocol does not take this configuration");

@@ -11,8 +11,10 @@ struct maker {
     uint32_t ops[HARK_SCENARIO_RANKS];
     uint32_t way[HARK_SCENARIO_RANKS][HARK_SCENARIO_RANKS]; /* messages on their way, by sender and receiver */
     uint32_t posted;
-    uint32_t casts, reductions; /* that there will be */
-    uint32_t cast[HARK_SCENARIO_RANKS], gave[HARK_SCENARIO_RANKS], results; /* made or taken, contributed to, taken by the root */
+    uint32_t casts[HARK_SCENARIO_TREES], reductions[HARK_SCENARIO_TREES]; /* that there will be */
+    struct {
+        uint32_t cast[HARK_SCENARIO_RANKS], gave[HARK_SCENARIO_RANKS], results; /* made or taken, contributed to, taken by the root */
+    } of[HARK_SCENARIO_TREES];
 };
 
 static uint32_t below(struct maker *m, uint32_t n)
@@ -67,57 +69,73 @@ static uint32_t among_teams(const struct hark_scenario *s, uint32_t root, uint32
 }
 
 /* A tree with its root at any of them; the last may be outside. */
-static void plant(struct maker *m, bool reduces, bool teams)
+static void plant_one(struct maker *m, uint32_t t, bool reduces, bool teams)
 {
     struct hark_scenario *s = m->s;
     const uint32_t root = below(m, s->ranks), outside = s->ranks > 2 && below(m, 3) == 0;
-    s->tree = true;
+    s->trees = (uint8_t)(t + 1);
     for (uint32_t i = 0; i < s->ranks; i++) { /* the i-th from the root on is below one of those before it */
         const uint32_t rank = (root + i) % s->ranks;
         const bool out = i > 0 && i + outside == s->ranks;
         uint32_t above = i ? (root + below(m, i)) % s->ranks : root;
         if (teams && reduces) above = among_teams(s, root, rank, above);
-        s->parent[rank] = (int8_t)(i == 0 ? -1 : out ? -2 : (int)above);
+        s->parent[t][rank] = (int8_t)(i == 0 ? -1 : out ? -2 : (int)above);
     }
-    m->casts = reduces ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
-    m->reductions = !reduces ? 0 : m->casts ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
+    m->casts[t] = reduces ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
+    m->reductions[t] = !reduces ? 0 : m->casts[t] ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
+}
+
+/* Some have two groups. */
+static void plant(struct maker *m, bool reduces, bool teams)
+{
+    plant_one(m, 0, reduces, teams);
+    if (below(m, 4) == 0) plant_one(m, 1, reduces, teams);
 }
 
 /* How many multicasts the root has made, and to how many reductions all have contributed. */
-static uint32_t made(const struct maker *m, bool reductions)
+static uint32_t made(const struct maker *m, uint32_t t, bool reductions)
 {
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < m->s->ranks; i++) {
-        if (!reductions && m->s->parent[i] == -1) return m->cast[i];
-        if (m->s->parent[i] != -2 && m->gave[i] < least) least = m->gave[i];
+        if (!reductions && m->s->parent[t][i] == -1) return m->of[t].cast[i];
+        if (m->s->parent[t][i] != -2 && m->of[t].gave[i] < least) least = m->of[t].gave[i];
     }
     return least;
 }
 
-/* The next of its collective operations, if it can be done now. */
-static bool collective(struct maker *m, uint32_t who)
+/* The next of its collective operations on a tree, if it can be done now. */
+static bool collective_of(struct maker *m, uint32_t t, uint32_t who)
 {
-    const int parent = m->s->parent[who];
+    const int parent = m->s->parent[t][who], which = t ? 2 : -1;
     const bool first = below(m, 2);
-    if (!m->s->tree || parent == -2) return false;
+    if (parent == -2) return false;
     for (uint32_t turn = 0; turn < 2; turn++) {
         const bool cast = turn == first;
-        if (cast && m->cast[who] < (parent == -1 ? m->casts : made(m, false))) {
-            m->cast[who]++;
-            add(m, who, parent == -1 ? HARK_OP_MULTICAST : HARK_OP_TAKE, -1);
+        if (cast && m->of[t].cast[who] < (parent == -1 ? m->casts[t] : made(m, t, false))) {
+            m->of[t].cast[who]++;
+            add(m, who, parent == -1 ? HARK_OP_MULTICAST : HARK_OP_TAKE, which);
             return true;
         }
-        if (!cast && parent == -1 && m->results < made(m, true)) {
-            m->results++;
-            add(m, who, HARK_OP_RESULT, -1);
+        if (!cast && parent == -1 && m->of[t].results < made(m, t, true)) {
+            m->of[t].results++;
+            add(m, who, HARK_OP_RESULT, which);
             return true;
         }
-        if (!cast && m->gave[who] < m->reductions) {
-            m->gave[who]++;
-            add(m, who, HARK_OP_CONTRIBUTE, -1);
+        if (!cast && m->of[t].gave[who] < m->reductions[t]) {
+            m->of[t].gave[who]++;
+            add(m, who, HARK_OP_CONTRIBUTE, which);
             return true;
         }
     }
+    return false;
+}
+
+/* On one of them, or the other. */
+static bool collective(struct maker *m, uint32_t who)
+{
+    const uint32_t first = m->s->trees > 1 ? below(m, 2) : 0;
+    for (uint32_t turn = 0; turn < m->s->trees; turn++)
+        if (collective_of(m, turn ? 1 - first : first, who)) return true;
     return false;
 }
 
@@ -167,7 +185,8 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
     for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)(i * clusters / s->ranks);
     const bool teams = traits & HARK_TRAIT_WAVES;
     if (groups) plant(&m, reduces, teams);
-    if (m.reductions && below(&m, 2)) messages = below(&m, 4); /* so few that searches go far */
+    const bool sums = m.reductions[0] || m.reductions[1];
+    if (sums && below(&m, 2)) messages = below(&m, 4); /* so few that searches go far */
     for (uint32_t event = 0, done = 0; event < EVENTS; event++) {
         uint32_t who = below(&m, s->ranks);
         if (below(&m, 14) == 0) add(&m, who, HARK_OP_OUTPUT, -1);
@@ -193,8 +212,8 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
     s->fifo = below(&m, 3) == 0;
     s->copies = (uint8_t)(1 + below(&m, 3));
     if (s->copies >= s->ranks) s->copies = (uint8_t)(s->ranks - 1);
-    if (m.reductions) s->copies = 1;
-    if (m.reductions && below(&m, 2)) s->generations = 1; /* what an image has is soon trimmed */
+    if (sums) s->copies = 1;
+    if (sums && below(&m, 2)) s->generations = 1; /* what an image has is soon trimmed */
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
     s->waves_all = teams && (groups || below(&m, 2));

@@ -11,11 +11,11 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, TREE, FAILS, EXPECT,
+    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, TREE, TREE2, FAILS, EXPECT,
     SCHEDULE, PROGRAM, KEYWORDS
 };
 static const char *const keywords[] = {"name", "about", "protocol", "clusters", "regroup", "network", "content", "copies",
-    "generations", "epochs", "gate", "reports", "teams", "waves", "tree", "fails", "expect", "schedule"};
+    "generations", "epochs", "gate", "reports", "teams", "waves", "tree", "tree2", "fails", "expect", "schedule"};
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
@@ -219,6 +219,7 @@ static int operation(struct hark_scenario_reader *r, uint32_t rank)
     if (letter == NULL || c == '[') return unexpected(r, r->at - 1, expected);
     op.type = (uint8_t)(letter - hark_op_letters);
     if (op.type <= HARK_OP_WAIT && operation_peer(r, &op) < 0) return -1;
+    if (op.type >= HARK_OP_MULTICAST && op.type <= HARK_OP_RESULT && character(r, '2')) op.peer = 2;
     if (op.type != HARK_OP_TEST || !character(r, '[')) return hark_scenario_op(r, rank, op);
     op.type = HARK_OP_IF;
     return branch(r, rank, '[', op);
@@ -286,18 +287,19 @@ static int clusters(struct hark_scenario_reader *r, struct hark_scenario_place *
     return 0;
 }
 
-static int tree(struct hark_scenario_reader *r)
+static int tree(struct hark_scenario_reader *r, uint32_t t)
 {
     static const char parents[] = "0123456789abcdef";
     bool root = false;
-    r->tree = place(r, r->at);
-    r->s->tree = true;
-    for (; r->at < r->end && !is_blank(*r->at) && r->tree_length < HARK_SCENARIO_RANKS; r->at++) {
+    if (t > r->s->trees) return hark_scenario_wrong(r, place(r, r->begin), "found tree2, expected a line tree before it");
+    r->tree[t] = place(r, r->at);
+    r->s->trees = (uint8_t)(t + 1);
+    for (; r->at < r->end && !is_blank(*r->at) && r->tree_length[t] < HARK_SCENARIO_RANKS; r->at++) {
         const char *parent = strchr(parents, *r->at);
         if (*r->at == 'r' && root) return unexpected(r, r->at, "one root");
         if (!parent && *r->at != 'r' && *r->at != '.') return unexpected(r, r->at, "r, the rank of a parent, or .");
         root |= *r->at == 'r';
-        r->s->parent[r->tree_length++] = (int8_t)(parent ? parent - parents : *r->at == 'r' ? -1 : -2);
+        r->s->parent[t][r->tree_length[t]++] = (int8_t)(parent ? parent - parents : *r->at == 'r' ? -1 : -2);
     }
     if (!root) return unexpected(r, r->at, "a root r");
     blanks(r);
@@ -396,7 +398,8 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
     case REPORTS: return reports(r);
     case TEAMS: s->team_lost = true; return one_of(r, teams, "lost");
     case WAVES: s->waves_all = true; return one_of(r, waves, "all");
-    case TREE: return tree(r);
+    case TREE: return tree(r, 0);
+    case TREE2: return tree(r, 1);
     case FAILS: return fails(r);
     default: return 0;
     }
@@ -406,7 +409,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
 static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
 {
     static const char expected[] = "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, "
-                                   "reports, teams, waves, tree, p0:, fails, expect or schedule";
+                                   "reports, teams, waves, tree, tree2, p0:, fails, expect or schedule";
     const char *begin = r->at;
     for (int k = 0; k < PROGRAM; k++) {
         size_t n = strlen(keywords[k]);

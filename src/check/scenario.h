@@ -12,6 +12,7 @@
 
 enum {
     HARK_SCENARIO_RANKS = 16,
+    HARK_SCENARIO_TREES = 2,
     HARK_SCENARIO_OPS = 64,     /* of a process, branches included */
     HARK_SCENARIO_SENDS = 64,   /* of all processes: each has a bit in the sets of causes */
     HARK_SCENARIO_SSN = 16,     /* messages of a channel */
@@ -44,11 +45,17 @@ static inline bool hark_op_is_call(uint8_t type) /* of a checkpoint */
 
 struct hark_op {
     uint8_t type;
-    int8_t peer;  /* a rank; -1: anyone, or none */
+    int8_t peer;  /* a rank; -1: anyone, or none; of M, B, A, Q: 2 for the second tree, else -1 */
     uint8_t ssn;  /* RECEIVE, TEST, IF, WAIT: this message of the channel; 0: the first there is */
     uint8_t to;   /* IF, ELSE: index of the operation to go on with; WAIT: of its TEST, whose peer and ssn it has */
     uint16_t column, line; /* where it stands in the file, from 1; 0: made by a program */
 };
+
+/* M, B, A, Q: of which tree, from 0. */
+static inline uint32_t hark_op_tree(const struct hark_op *op)
+{
+    return op->peer > 0;
+}
 
 /* What may fail, one after the other: each once, at any moment, also a process that has finished. */
 struct hark_fail {
@@ -77,8 +84,9 @@ struct hark_scenario {
     uint8_t cluster[HARK_SCENARIO_RANKS]; /* number of each rank's cluster or team, by first appearance */
     uint8_t next[HARK_SCENARIO_RANKS];    /* the same in the next map, of which G tells; `cluster` if there is none */
     bool regroups;                        /* there is one */
-    int8_t parent[HARK_SCENARIO_RANKS];   /* of the tree of M, B, A, Q; -1: its root; -2: outside; without a tree: 0 */
-    bool tree;                            /* one is given */
+    int8_t parent[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS]; /* of the tree of M, B, A, Q, and of M2 ...; -1: its root; -2: outside; without
+                                                              * a tree: 0 */
+    uint8_t trees;                        /* that are given */
     bool fifo;                            /* frames from one process to another arrive in order */
     bool team_lost;                       /* team: HARK_TEAM_LOST */
     bool waves_all;                       /* team: HARK_WAVES_ALL */

@@ -68,22 +68,22 @@ static int check_clusters(struct hark_scenario_reader *r)
     return 0;
 }
 
-static int check_tree(struct hark_scenario_reader *r)
+static int check_tree(struct hark_scenario_reader *r, uint32_t t)
 {
     const struct hark_scenario *s = r->s;
-    for (uint32_t rank = 0; rank < r->tree_length; rank++) {
-        const struct hark_scenario_place at = {r->tree.line, r->tree.column + rank};
-        int up = s->parent[rank];
+    const int8_t *parent = s->parent[t];
+    for (uint32_t rank = 0; rank < r->tree_length[t]; rank++) {
+        const struct hark_scenario_place at = {r->tree[t].line, r->tree[t].column + rank};
+        int up = parent[rank];
         if (rank >= s->ranks) return hark_scenario_wrong(r, at, "found one more parent, expected %u", s->ranks);
-        for (uint32_t steps = 0; up >= 0 && steps <= r->tree_length; steps++)
-            up = (uint32_t)up < r->tree_length ? s->parent[up] : -2;
-        if (s->parent[rank] >= 0 && up != -1)
-            return hark_scenario_wrong(r, at, "found parent %d of p%u, expected a way up to the root", s->parent[rank],
-                rank);
+        for (uint32_t steps = 0; up >= 0 && steps <= r->tree_length[t]; steps++)
+            up = (uint32_t)up < r->tree_length[t] ? parent[up] : -2;
+        if (parent[rank] >= 0 && up != -1)
+            return hark_scenario_wrong(r, at, "found parent %d of p%u, expected a way up to the root", parent[rank], rank);
     }
-    const struct hark_scenario_place end = {r->tree.line, r->tree.column + r->tree_length};
-    if (s->tree && r->tree_length < s->ranks)
-        return hark_scenario_wrong(r, end, "found %u parents, expected %u", r->tree_length, s->ranks);
+    const struct hark_scenario_place end = {r->tree[t].line, r->tree[t].column + r->tree_length[t]};
+    if (s->trees > t && r->tree_length[t] < s->ranks)
+        return hark_scenario_wrong(r, end, "found %u parents, expected %u", r->tree_length[t], s->ranks);
     return 0;
 }
 
@@ -233,10 +233,11 @@ static int count_sends(struct hark_scenario_reader *r, const struct hark_op *op,
     uint32_t *sends)
 {
     const struct hark_scenario *s = r->s;
+    const int8_t *parent = s->parent[hark_op_tree(op)];
     bool down = op->type == HARK_OP_MULTICAST || op->type == HARK_OP_TAKE, up = op->type == HARK_OP_CONTRIBUTE;
     for (uint32_t peer = 0; peer < s->ranks; peer++) {
-        bool to = (op->type == HARK_OP_SEND && op->peer == (int)peer) || (down && s->parent[peer] == (int)rank) ||
-                  (up && s->parent[rank] == (int)peer);
+        bool to = (op->type == HARK_OP_SEND && op->peer == (int)peer) || (down && parent[peer] == (int)rank) ||
+                  (up && parent[rank] == (int)peer);
         if (to && count_send(r, op, w, peer, sends) < 0) return -1;
     }
     return 0;
@@ -246,11 +247,13 @@ static int check_collective(struct hark_scenario_reader *r, const struct hark_op
 {
     static const char *const who[] = {"the root of the tree", "another member of the tree than the root",
         "a member of the tree", "the root of the tree"};
-    const int parent = r->s->parent[rank];
+    const uint32_t t = hark_op_tree(op);
+    const int parent = r->s->parent[t][rank];
     bool root = op->type == HARK_OP_MULTICAST || op->type == HARK_OP_RESULT;
-    if (!r->s->tree) return hark_scenario_wrong(r, place(op), "found %c, expected a line tree for it", letter(op));
+    if (r->s->trees <= t)
+        return hark_scenario_wrong(r, place(op), "found %c%s, expected a line tree%s for it", letter(op), t ? "2" : "", t ? "2" : "");
     if (root ? parent == -1 : op->type == HARK_OP_TAKE ? parent >= 0 : parent != -2) return 0;
-    return hark_scenario_wrong(r, place(op), "found %c in p%u, expected %s", letter(op), rank,
+    return hark_scenario_wrong(r, place(op), "found %c%s in p%u, expected %s", letter(op), t ? "2" : "", rank,
         who[op->type - HARK_OP_MULTICAST]);
 }
 
@@ -276,7 +279,7 @@ static int complete(struct hark_scenario_reader *r, uint32_t rank, struct hark_o
 static int check_operation(struct hark_scenario_reader *r, uint32_t rank, struct hark_op *op, struct way *w,
     uint32_t *sends)
 {
-    if (op->peer >= (int)r->s->ranks)
+    if (!collective(op) && op->peer >= (int)r->s->ranks)
         return hark_scenario_wrong(r, place(op), "found %c%d, expected a rank below %u", letter(op), op->peer, r->s->ranks);
     if (collective(op) && check_collective(r, op, rank) < 0) return -1;
     if (op->type == HARK_OP_WAIT) return complete(r, rank, op, w);
@@ -310,7 +313,7 @@ static int check_program(struct hark_scenario_reader *r, uint32_t rank, uint32_t
 int hark_scenario_check(struct hark_scenario_reader *r)
 {
     uint32_t sends = 0;
-    if (check_ranks(r) < 0 || check_clusters(r) < 0 || check_tree(r) < 0 || check_epochs(r) < 0) return -1;
+    if (check_ranks(r) < 0 || check_clusters(r) < 0 || check_tree(r, 0) < 0 || check_tree(r, 1) < 0 || check_epochs(r) < 0) return -1;
     if (check_reports(r) < 0 || check_fails(r) < 0) return -1;
     if (check_barriers(r) < 0) return -1;
     for (uint32_t rank = 0; rank < r->s->ranks; rank++)

@@ -58,11 +58,13 @@ static bool apart(const struct hark_scenario *s)
 
 static void tree(FILE *f, const struct hark_scenario *s)
 {
-    if (!s->tree) return;
-    fputs("tree ", f);
-    for (uint32_t rank = 0; rank < s->ranks; rank++)
-        fputc(s->parent[rank] == -1 ? 'r' : s->parent[rank] < 0 ? '.' : "0123456789abcdef"[s->parent[rank] & 15], f);
-    fputc('\n', f);
+    for (uint32_t t = 0; t < s->trees; t++) {
+        const int8_t *parent = s->parent[t];
+        fputs(t ? "tree2 " : "tree ", f);
+        for (uint32_t rank = 0; rank < s->ranks; rank++)
+            fputc(parent[rank] == -1 ? 'r' : parent[rank] < 0 ? '.' : "0123456789abcdef"[parent[rank] & 15], f);
+        fputc('\n', f);
+    }
 }
 
 static void fails(FILE *f, const struct hark_fail *fail)

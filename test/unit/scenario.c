@@ -69,7 +69,7 @@ static void assert_same(const struct hark_scenario *a, const struct hark_scenari
     for (uint32_t rank = 0; rank < HARK_SCENARIO_RANKS; rank++) assert_ops(a->op[rank], b->op[rank]);
     assert_memory_equal(a->cluster, b->cluster, sizeof a->cluster);
     assert_memory_equal(a->parent, b->parent, sizeof a->parent);
-    assert_int_equal(a->tree, b->tree);
+    assert_int_equal(a->trees, b->trees);
     assert_int_equal(a->fifo, b->fifo);
     assert_int_equal(a->exact_gate, b->exact_gate);
     assert_int_equal(a->fan, b->fan);
@@ -136,8 +136,9 @@ static const char whole[] =
     "epochs 1 2 3 4 5 6 7 8 8 7 6 5 4 3 2 1\n"
     "gate exact\n"
     "tree r01.............\n"
-    "p0: S1 S0R0.1 M A Q C\n"
-    "p1: T0[S2|O] B A C\n"
+    "tree2 1r.............0\n"
+    "p0: S1 S0R0.1 M A Q C A2\n"
+    "p1: T0[S2|O] B A C A2Q2 M2\n"
     "p2: R B A T1.1 W1\n"
     "p3:\np4:\np5:\np6:\np7:\np8:\np9:\np10:\np11:\np12: # nothing\np13:\np14:\n"
     "p2: C#C\n"
@@ -160,7 +161,7 @@ static const char whole[] =
 
 static void every_keyword(void **state)
 {
-    static const int8_t parents[] = {-1, 0, 1, -2, -2};
+    static const int8_t parents[] = {-1, 0, 1, -2, -2}, second[] = {1, -1, -2, -2};
     static const uint8_t clusters[] = {0, 1, 1, 0, 2};
     static const uint8_t epochs[] = {1, 2, 3, 4, 5, 6, 7, 8, 8, 7, 6, 5, 4, 3, 2, 1};
     static const struct hark_fail fails[] = {{1, HARK_FAIL_AFTER}, {-1, HARK_FAIL_NESTED},
@@ -176,12 +177,13 @@ static void every_keyword(void **state)
     assert_string_equal(s.protocol, "scmel");
     assert_string_equal(s.expect, "I5: lost # too");
     assert_int_equal(s.ranks, 16);
-    assert_true(s.fifo && s.exact_gate && s.tree);
+    assert_true(s.fifo && s.exact_gate && s.trees == 2);
     assert_int_equal(s.content, HARK_CONTENT_HISTORY);
     assert_int_equal(s.copies, 2);
     assert_int_equal(s.generations, 8);
     assert_memory_equal(s.epoch, epochs, sizeof epochs);
-    assert_memory_equal(s.parent, parents, sizeof parents);
+    assert_memory_equal(s.parent[0], parents, sizeof parents);
+    assert_memory_equal(s.parent[1], second, sizeof second);
     assert_memory_equal(s.cluster, clusters, sizeof clusters);
     assert_int_equal(s.cluster[15], 2);
     assert_int_equal(s.fails, HARK_COUNT(fails));
@@ -191,8 +193,8 @@ static void every_keyword(void **state)
         assert_string_equal(s.schedule[i].text, lines[i]);
         assert_int_equal(s.schedule[i].transcript, transcript[i]);
     }
-    assert_int_equal(s.schedule[0].line, 40);
-    assert_int_equal(s.schedule[1].line, 42);
+    assert_int_equal(s.schedule[0].line, 41);
+    assert_int_equal(s.schedule[1].line, 43);
     assert_round(&s);
     hark_scenario_free(&s);
     assert_empty(&s);
@@ -205,7 +207,7 @@ static void what_is_left_out(void **state)
     good(&s, "p2:\np0:\np1: S2");
     assert_int_equal(s.ranks, 3);
     for (uint8_t rank = 0; rank < 3; rank++) assert_int_equal(s.cluster[rank], rank);
-    assert_true(!s.fifo && !s.exact_gate && !s.fan && !s.tree && !s.content && !s.copies && !s.generations && !s.fails);
+    assert_true(!s.fifo && !s.exact_gate && !s.fan && !s.trees && !s.content && !s.copies && !s.generations && !s.fails);
     assert_true(!*s.name && !*s.about && !*s.protocol && !*s.expect && !s.schedule_lines);
     writes("p2:\np0:\np1: S2", "p0:\np1: S2\np2:\n");
     writes("network unordered\np0:\nschedule\n", "p0:\n");
@@ -313,7 +315,7 @@ static void barriers(void **state)
 /* ---- what is wrong, and where ---------------------------------------------------------------------------------------------- */
 
 #define KEYWORDS                                                                                                       \
-    "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, reports, teams, waves, tree, p0:, fails, expect or schedule"
+    "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, reports, teams, waves, tree, tree2, p0:, fails, expect or schedule"
 #define OPERATION "an operation (S R T W C c O M B A Q G = | ])"
 
 static void wrong_lines(void **state)
@@ -397,6 +399,12 @@ static void wrong_trees(void **state)
     bad("tree r1\np0:\np1:", "f:1:7: found parent 1 of p1, expected a way up to the root");
     bad("tree r.1\np0:\np1:\np2:", "f:1:8: found parent 1 of p2, expected a way up to the root");
     bad("tree r21\np0:\np1:\np2:", "f:1:7: found parent 2 of p1, expected a way up to the root");
+    bad("tree2 r0\np0:\np1:", "f:1:1: found tree2, expected a line tree before it");
+    bad("tree r0\ntree2 0\np0:\np1:", "f:2:8: found the end of the line, expected a root r");
+    bad("tree r0\ntree2 r\np0:\np1:", "f:2:8: found 1 parents, expected 2");
+    bad("tree r0\ntree2 1.\np0:\np1:", "f:2:9: found the end of the line, expected a root r");
+    bad("tree r00\ntree2 0r1\np0:\np1:\np2:", "f:2:7: found parent 0 of p0, expected a way up to the root");
+    bad("tree r0\ntree2 r0\ntree2 r0\np0:\np1:", "f:3:1: found tree2 again, expected it once (it is in line 2)");
     bad("tree r9\np0:\np1:", "f:1:7: found parent 9 of p1, expected a way up to the root");
 }
 
@@ -449,6 +457,9 @@ static void wrong_operations(void **state)
     bad("tree r0.\np0:\np1: M\np2:", "f:3:5: found M in p1, expected the root of the tree");
     bad("tree r0.\np0: B\np1:\np2:", "f:2:5: found B in p0, expected another member of the tree than the root");
     bad("tree r0.\np0:\np1:\np2: B", "f:4:5: found B in p2, expected another member of the tree than the root");
+    bad("tree r0\np0: A\np1: A2", "f:3:5: found A2, expected a line tree2 for it");
+    bad("tree r0\ntree2 1r\np0: Q2\np1:", "f:3:5: found Q2 in p0, expected the root of the tree");
+    bad("tree r0\np0: A1\np1:", "f:2:6: found '1', expected an operation (S R T W C c O M B A Q G = | ])");
     bad("tree r0.\np0:\np1:\np2: A", "f:4:5: found A in p2, expected a member of the tree");
     bad("tree r0.\np0:\np1: Q\np2:", "f:3:5: found Q in p1, expected the root of the tree");
 }
@@ -726,10 +737,10 @@ static uint32_t pick(uint64_t *x, uint32_t n)
 static size_t soup(uint64_t *x, char *text, size_t room)
 {
     static const char *const heads[] = {"p0:", "p1:", "p2:", "p0:", "p1:", "p3:", "p15:", "p:", "name", "about", "protocol",
-        "clusters", "network", "content", "copies", "generations", "epochs", "gate", "reports", "tree", "fails", "fails", "expect", "schedule", "#",
+        "clusters", "network", "content", "copies", "generations", "epochs", "gate", "reports", "tree", "tree", "tree2", "fails", "fails", "expect", "schedule", "#",
         "=", "", "\xce\xb1", "p16:"};
     static const char *const ops[] = {"S0", "S1", "S2", "R", "R1", "R0.2", "T0", "T1", "W0", "W1", "T1[", "|", "]", "C", "O",
-        "=", "M", "B", "A", "Q", "T2.1[", "C", "C", "C", "S0", "S1", "R", "W0.2", "S15", "#"};
+        "=", "M", "B", "A", "Q", "A2", "M2", "T2.1[", "C", "C", "C", "S0", "S1", "R", "W0.2", "S15", "#"};
     static const char *const words[] = {"0", "1", "0-2", "0,1", "2", "r", "r0", "r01", "r00", "hydee", "scmel", "fifo",
         "unordered", "fixed", "history", "exact", "ok", "any", "p0", "p1", "recovery", "nested", "during", "wave", "decided", "damaged", "store",
         "-", ",", "\xce\xb1", "99999999999999", "\x01", "\r", "3", "8", "tree 2", "tree 15"};
