@@ -8,6 +8,7 @@ enum { MESSAGES = 9, EVENTS = 40, COLLECTIVES = 2 /* of each kind, at most */ };
 struct maker {
     struct hark_scenario *s;
     uint64_t state;
+    bool named;
     uint32_t ops[HARK_SCENARIO_RANKS];
     uint32_t way[HARK_SCENARIO_RANKS][HARK_SCENARIO_RANKS]; /* messages on their way, by sender and receiver */
     uint32_t posted;
@@ -48,7 +49,7 @@ static void take(struct maker *m, uint32_t who)
     m->way[from][who]--;
     switch (below(m, 6)) {
     case 0:
-    case 1: add(m, who, HARK_OP_RECEIVE, -1); break;
+    case 1: add(m, who, HARK_OP_RECEIVE, m->named ? (int)from : -1); break;
     case 2:
         add(m, who, HARK_OP_TEST, (int)from);
         if (below(m, 2) && m->posted < MESSAGES) post(m, who);
@@ -174,10 +175,10 @@ static void regroup(struct maker *m)
     }
 }
 
-void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t traits)
+void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t traits, bool named)
 {
     const bool groups = traits & HARK_TRAIT_GROUPS, reduces = traits & HARK_TRAIT_REDUCES;
-    struct maker m = {.s = s, .state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1};
+    struct maker m = {.s = s, .state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1, .named = named};
     memset(s, 0, sizeof *s);
     snprintf(s->name, sizeof s->name, "random-%llu", (unsigned long long)seed);
     s->ranks = 2 + below(&m, 3);

@@ -366,7 +366,7 @@ static void run(const struct hark_scenario *s, const char *protocol, const struc
     x->lab.barriers = barriers;
     x->lab.by_channel = x->collect; /* a multicast may overtake a message, and does, in an execution with failures */
     x->r = r;
-    x->reduce = options->reduce != SEARCH_WHOLE && !options->atomic && !x->collect;
+    x->reduce = options->reduce != SEARCH_WHOLE && !options->atomic && (!x->collect || points == COLLECT);
     if (x->reduce) reduction_open(&x->reduction, &x->lab);
     if (options->walks) walks(x);
     else if (options->reduce == SEARCH_COMPARED && x->reduce) compare(x);
@@ -420,6 +420,21 @@ static const struct hark_scenario *due_only(const struct hark_scenario *s, uint3
     return made;
 }
 
+/* The ends of a program that nothing but the protocol itself can run: if there are too many states, of fewer, which come to the same ends
+ * but do not show its class. */
+static void collected(const struct hark_scenario *s, const char *protocol, const struct search_options *quiet, struct intern *outcomes,
+    struct search_result *r)
+{
+    struct search_options reduced = *quiet;
+    reduced.reduce = SEARCH_REDUCED;
+    run(s, protocol, quiet, outcomes, COLLECT, 0, r);
+    if (r->verdict != SEARCH_LIMIT) return;
+    free(r->path);
+    *r = (struct search_result){.class = SEARCH_OTHER};
+    run(s, protocol, &reduced, outcomes, COLLECT, 0, r);
+    r->class = SEARCH_OTHER;
+}
+
 static struct search_result classified(const struct hark_scenario *s, const struct search_options *options,
     struct intern *outcomes)
 {
@@ -441,7 +456,7 @@ static struct search_result classified(const struct hark_scenario *s, const stru
     r.class = SEARCH_DETERMINISTIC;
     for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK; barriers++) {
         struct search_result one = {.class = r.class};
-        if (reduces(s)) run(due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, COLLECT, 0, &one);
+        if (reduces(s)) collected(due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, &one);
         else run(&calm, "none", &quiet, outcomes, points, barriers, &one);
         free(r.path);
         r = one;

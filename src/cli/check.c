@@ -336,10 +336,13 @@ static int random_one(const struct chance *c, uint64_t seed, struct tally *t)
     const bool groups = protocol && (hark_protocol_groups(protocol, false) || seed % 3 == 0); /* of the others, every third */
     uint32_t traits = protocol ? protocol->traits : 0;
     if (!groups) traits &= HARK_TRAIT_WAVES | (seed % 3 == 1 ? HARK_TRAIT_REGROUPS : 0);
-    hark_scenario_random(&s, seed, traits);
-    snprintf(s.protocol, sizeof s.protocol, "%s", a->search.protocol);
-    struct search_result r = search_classify(&s, &options);
-    free(r.path);
+    struct search_result r = {.verdict = SEARCH_UNFINISHED};
+    for (uint32_t named = 0; named < 2 && (r.verdict == SEARCH_UNFINISHED || r.verdict == SEARCH_LIMIT); named++) { /* one that can finish */
+        hark_scenario_random(&s, seed, traits, named);
+        snprintf(s.protocol, sizeof s.protocol, "%s", a->search.protocol);
+        r = search_classify(&s, &options);
+        free(r.path);
+    }
     if (r.verdict == SEARCH_UNFINISHED || r.verdict == SEARCH_LIMIT) {
         t->unfinished++;
         return 0;
@@ -410,7 +413,7 @@ static int random_all(const struct arguments *a)
     if (c.processes == 1) random_share(&c, 0, &all);
     else if (random_shared(&c, &all) < 0) return 2;
     const struct tally t = all.tally;
-    printf("%s: %llu programs (deterministic %llu, RSD %llu, SD %llu, other %llu), %llu more can not always finish, %llu "
+    printf("%s: %llu programs (deterministic %llu, RSD %llu, SD %llu, other %llu), %llu more can not always finish or are too large, %llu "
         "violated, %llu states, %llu not to the end", a->search.protocol, (unsigned long long)t.programs,
         (unsigned long long)t.class[SEARCH_DETERMINISTIC], (unsigned long long)t.class[SEARCH_RSD],
         (unsigned long long)t.class[SEARCH_SD], (unsigned long long)t.class[SEARCH_OTHER], (unsigned long long)t.unfinished,
