@@ -56,6 +56,12 @@ static const struct hark_field hark_owed_fields[] = {HARK_FIELD(struct hark_owed
     HARK_FIELD(struct hark_owed, creator, "recver"), HARK_FIELD(struct hark_owed, first, "rsn"),
     HARK_FIELD(struct hark_owed, last, "rsn")};
 
+/* Bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1 its holders, rank + 1, k times. */
+static inline uint32_t hark_det_bytes(uint32_t k)
+{
+    return 28 + (k > 1 ? 4 * k : 0);
+}
+
 #if HARK_BODIES
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
@@ -327,12 +333,6 @@ static inline bool hark_dets_ok(const struct hark_dets *d, uint32_t most)
 }
 
 /* ---- on the wire ---------------------------------------------------------------------------------------------- */
-
-/* Bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1 its holders, rank + 1, k times. */
-static inline uint32_t hark_det_bytes(uint32_t k)
-{
-    return 28 + (k > 1 ? 4 * k : 0);
-}
 
 /* `me` is added to the holders unless it is the creator. */
 static inline void hark_det_write(uint8_t *b, const struct hark_dets *d, const uint64_t *row, uint32_t creator,

@@ -40,6 +40,20 @@ HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *shape, s
  * Never NULL. */
 HARK_FN const char *hark_frame_text(const struct hark_shape *shape, uint8_t type);
 
+/* The number in a field of a fixed part or a row that begins at `base`. */
+static inline uint64_t hark_number(const void *base, const struct hark_field *f)
+{
+    const uint8_t *b = (const uint8_t *)base + f->at;
+    uint16_t v16;
+    uint32_t v32;
+    uint64_t v64;
+    switch (f->width) {
+    case 2: hark_copy(&v16, b, 2); return v16;
+    case 4: hark_copy(&v32, b, 4); return v32;
+    default: hark_copy(&v64, b, 8); return v64;
+    }
+}
+
 #if HARK_BODIES
 
 HARK_FN const char *hark_frame_text(const struct hark_shape *s, uint8_t type)
@@ -77,19 +91,6 @@ static inline void hark_write(struct hark_writer *w, uint64_t value, uint32_t wi
         for (uint32_t i = 0; i < width; i++) b[i] = (uint8_t)(value >> (8 * i));
     }
     w->length += width;
-}
-
-static inline uint64_t hark_number(const void *base, const struct hark_field *f)
-{
-    const uint8_t *b = (const uint8_t *)base + f->at;
-    uint16_t v16;
-    uint32_t v32;
-    uint64_t v64;
-    switch (f->width) {
-    case 2: hark_copy(&v16, b, 2); return v16;
-    case 4: hark_copy(&v32, b, 4); return v32;
-    default: hark_copy(&v64, b, 8); return v64;
-    }
 }
 
 static inline void hark_number_set(void *base, const struct hark_field *f, uint64_t v)

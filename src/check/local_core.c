@@ -1,5 +1,6 @@
 /* local_core.c: events to a core, and what its effects do to the process. Every step is made twice: on a large block, and on
  * one that went through pack and unpack into the smallest one there is, and both must come to the same. */
+#undef HARK_LINK /* makes blocks of its own */
 #include "local.h"
 
 #include <setjmp.h>

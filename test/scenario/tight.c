@@ -1,5 +1,9 @@
 /* `hark check` alone, for builds of the protocols with other limits. */
+/* Its own bodies, so that none of the library's is linked. */
+#undef HARK_LINK
+#define HARK_IMPLEMENTATION
 #include "../../src/cli/check.h"
+#include "hark/registry.h"
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,7 @@
 /* Three small protocols of the test's own, through the interface and the driver: a survivor that is told to roll back and
  * keeps what its earlier self knew (send-deterministic protocols), a layer that turns a group into messages (CAMEL), and a
  * reduction. What they need of the interface is what is tested; their rules are not those of any paper. */
+#undef HARK_LINK /* protocols of its own are made of the bodies */
 #include "hark/channel.h"
 #include "hark/registry.h"
 #include "script.h"
