@@ -7,7 +7,7 @@
 #include "script.h"
 
 #define KIND_STUB 99
-enum { GROUP = 7, CTX = 3 };
+enum { GROUP = 7, CTX = 3, TOLD = 16 };
 
 /* ---- the core ------------------------------------------------------------------------------------------------ */
 
@@ -86,6 +86,11 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
     case HARK_ARRIVE: { /* to a child, then handed up */
         struct hark_head h;
         if (hark_head_get(&h, event->u.frame.header, KIND_STUB) < 0) return HARK_EFRAME;
+        if (h.type == TOLD) { /* the receivers have it, by way of others too: so far the log may go */
+            name.ssn = h.ssn;
+            hark_emit(fx, HARK_TRIM)->name = name;
+            return HARK_OK;
+        }
         name = (struct hark_name){h.src, CTX, HARK_IN, HARK_PROCESS, h.ssn};
         hark_emit(fx, HARK_HANDUP);
         to_child(s, fx, 3, &name, false);
@@ -193,6 +198,37 @@ static void a_group_is_one_entry(void **state)
     }
 }
 
+/* What waits in the log outlives its entry there: it goes on its way all the same, and so does what was before it. */
+static void what_waits_outlives_its_entry(void **state)
+{
+    (void)state;
+    static const char *const said[] = {"first", "second", "third"};
+    struct hark_driver *d = open_driver();
+    uint8_t header[HARK_WIRE_HEAD];
+    struct hark_head h = {KIND_STUB, TOLD, CTX, 1, 0, 0, 0, 0, 2};
+    struct hark_frame f = {.from = 1, .header = {header, sizeof header}};
+    script.again = 1000;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 5, said[i], strlen(said[i]) + 1), HARK_D_OK);
+    assert_int_equal(hark_driver_figures(d)->log_bytes, 6 + 7 + 6 + 3 * 8);
+    hark_head_put(header, &h);
+    script.sink.arrived(script.sink.self, &f, NULL); /* a whole row of three of which two may go */
+    assert_int_equal(hark_driver_figures(d)->log_bytes, 6 + 8);
+    h.ssn = 3;
+    hark_head_put(header, &h);
+    script.again = 0;
+    while (script.taken < 6) assert_true(hark_driver_poll(d) >= 0);
+    script.sink.arrived(script.sink.self, &f, NULL); /* nothing waits */
+    assert_int_equal(hark_driver_figures(d)->log_bytes, 0);
+    int next[3] = {0};
+    for (int i = 0; i < script.taken; i++) {
+        assert_in_range(script.sent[i].to, 1, 2);
+        assert_string_equal((char *)script.sent[i].payload, said[next[script.sent[i].to]++]);
+    }
+    assert_int_equal(next[1] + next[2], 6);
+    hark_driver_close(d);
+}
+
 /* A long one is not copied: the send lasts until the slower of its receivers has it. */
 static void a_send_waits_for_all(void **state)
 {
@@ -284,7 +320,7 @@ static void a_survivor_rolls_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_group_is_one_entry), cmocka_unit_test(a_send_waits_for_all),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_group_is_one_entry), cmocka_unit_test(what_waits_outlives_its_entry), cmocka_unit_test(a_send_waits_for_all),
         cmocka_unit_test(a_combination_is_answered), cmocka_unit_test(a_survivor_rolls_back),
         cmocka_unit_test(an_arrival_is_passed_on)};
     return cmocka_run_group_tests_name("stubs", tests, NULL, NULL);
