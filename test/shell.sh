@@ -7,6 +7,10 @@ cd "$work" || exit 2
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$work/finding" UBSAN_OPTIONS="print_stacktrace=1:log_path=$work/finding"
 passed=0 failed=0
 
+# Of combinations, each that is tried asks: with STRIDE=3 in the environment it is every third.
+combinations=0
+chosen() { [ $((combinations++ % ${STRIDE:-1})) = 0 ]; }
+
 good() { passed=$((passed + 1)); }
 
 bad() { # what; then what the last command has said, in out and err

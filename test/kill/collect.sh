@@ -14,6 +14,7 @@ for ranks in 1 6; do
         [ $ranks = 1 ] || kills=('' '--kill 0@50' '--kill 4@33' '--kill 3@20 --kill 0@90')
         [ "$protocol" = camel ] || { [ $words = 3 ] && continue; kills=("${kills[-1]}"); }
         for kill in "${kills[@]}"; do
+          chosen || continue
           "$hark" run -n $ranks --protocol $protocol --transport $transport --interval 1ms $kill -- "$collect" 7 $words >out 2>err </dev/null
           is "$ranks ranks, $words words, $transport $protocol $kill: status" 0 $?
           is "$ranks ranks, $words words, $transport $protocol $kill: answer" "$answer" "$(sort out | cksum)"

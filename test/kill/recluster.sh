@@ -22,6 +22,7 @@ first='"reclusterings": \[{"checkpoint": [0-9]*, "clusters": \["0 4", "1 5", "2 
 # On a busy machine a job of few rounds is over before it is asked again who should be together; then one of more.
 for transport in shm uv; do
   for kill in '' '--kill 3@20' '--kill 3@50 --kill 6@70' '--kill 0@60 --kill recovery@30 --kill 7@75' '--chaos 5:3'; do
+    chosen || continue
     for rounds in 40 160 640 2560; do
       answer_of $rounds
       "$hark" run "${follows[@]}" --transport $transport --json figures.json --trace run.trace $kill -- "$partners" $rounds 2000 >out 2>err </dev/null
