@@ -5,7 +5,6 @@
 #include "hark/past.h"
 
 /* What is read is what was written. */
-void decode(const uint8_t *b, uint32_t length, uint32_t ranks);
 void decode(const uint8_t *b, uint32_t length, uint32_t ranks)
 {
     struct hark_head h;

@@ -1,8 +1,6 @@
 /* A frame off the wire, as it is: the decoders themselves (decode.c), and every protocol's way to them. */
 #include "play.h"
 
-void decode(const uint8_t *b, uint32_t length, uint32_t ranks);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > HARK_HEADER_MAX) return 0;

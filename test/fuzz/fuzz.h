@@ -10,6 +10,8 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* In decode.c, for frame.c. */
+void decode(const uint8_t *b, uint32_t length, uint32_t ranks);
 
 /* One line, and the end: libFuzzer keeps the input. */
 __attribute__((format(printf, 1, 2), noreturn)) static inline void finding(const char *format, ...)
