@@ -152,6 +152,16 @@ static void fail(struct maker *m)
     }
 }
 
+/* Some of the failures have to do with a checkpoint: where what it has may be lost, or has to be undone. */
+static void fail_at_checkpoints(struct maker *m)
+{
+    struct hark_scenario *s = m->s;
+    for (uint32_t i = 0; i < s->fails; i++) {
+        static const uint8_t when[] = {HARK_FAIL_WAVE, HARK_FAIL_DECIDED, HARK_FAIL_DAMAGED, HARK_FAIL_STORE};
+        if (s->fail[i].rank >= 0 && below(m, 2)) s->fail[i].when = when[below(m, 4)];
+    }
+}
+
 /* Another map, of which everybody is told somewhere before its last checkpoint: in time for that, or one too late. */
 static void regroup(struct maker *m)
 {
@@ -168,10 +178,6 @@ static void regroup(struct maker *m)
         const uint32_t at = below(m, last + 1);
         memmove(op + at + 1, op + at, (m->ops[who]++ - at) * sizeof *op);
         op[at] = (struct hark_op){.type = HARK_OP_TOLD, .peer = -1};
-    }
-    for (uint32_t i = 0; i < s->fails; i++) { /* where a change may be lost, or has to be undone */
-        static const uint8_t when[] = {HARK_FAIL_WAVE, HARK_FAIL_DECIDED, HARK_FAIL_DAMAGED, HARK_FAIL_STORE};
-        if (s->fail[i].rank >= 0 && below(m, 2)) s->fail[i].when = when[below(m, 4)];
     }
 }
 
@@ -218,7 +224,8 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
     s->waves_all = teams && (groups || below(&m, 2));
-    if ((traits & HARK_TRAIT_REGROUPS) == 0 || groups) return;
-    s->waves_all = true;
-    if (points) regroup(&m);
+    const bool regroups = traits & HARK_TRAIT_REGROUPS && !groups;
+    if (regroups) s->waves_all = true;
+    if (regroups && points) regroup(&m);
+    if ((regroups || groups) && points) fail_at_checkpoints(&m);
 }

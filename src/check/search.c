@@ -342,7 +342,7 @@ static void compare(struct exploration *x)
     *r = reduced;
 }
 
-enum { COLLECT = UINT8_MAX };
+enum { COLLECT = UINT8_MAX, FEWER = 8 };
 
 /* points, barriers: see struct lab, if this is the program without a protocol, or COLLECT; then ends are collected. */
 static void run(const struct hark_scenario *s, const char *protocol, const struct search_options *options,
@@ -420,14 +420,15 @@ static const struct hark_scenario *due_only(const struct hark_scenario *s, uint3
     return made;
 }
 
-/* The ends of a program that nothing but the protocol itself can run: if there are too many states, of fewer, which come to the same ends
- * but do not show its class. */
+/* The ends of a program that nothing but the protocol itself can run. Where there are not few states, of fewer, which come to the same ends
+ * but do not show its class: that nothing depends on. */
 static void collected(const struct hark_scenario *s, const char *protocol, const struct search_options *quiet, struct intern *outcomes,
     struct search_result *r)
 {
-    struct search_options reduced = *quiet;
+    struct search_options few = *quiet, reduced = *quiet;
     reduced.reduce = SEARCH_REDUCED;
-    run(s, protocol, quiet, outcomes, COLLECT, 0, r);
+    if (few.most_states) few.most_states = few.most_states / FEWER + 1;
+    run(s, protocol, &few, outcomes, COLLECT, 0, r);
     if (r->verdict != SEARCH_LIMIT) return;
     free(r->path);
     *r = (struct search_result){.class = SEARCH_OTHER};
@@ -435,8 +436,7 @@ static void collected(const struct hark_scenario *s, const char *protocol, const
     r->class = SEARCH_OTHER;
 }
 
-static struct search_result classified(const struct hark_scenario *s, const struct search_options *options,
-    struct intern *outcomes)
+struct search_result search_classify(const struct hark_scenario *s, const struct search_options *options, struct intern *outcomes)
 {
     struct search_result r = {0};
     struct lab lab;
@@ -467,28 +467,26 @@ static struct search_result classified(const struct hark_scenario *s, const stru
     return r;
 }
 
-struct search_result search_classify(const struct hark_scenario *s, const struct search_options *options)
+struct search_result search_classified(const struct hark_scenario *s, const struct search_options *options,
+    const struct search_result *alone, struct intern *outcomes)
 {
-    struct intern outcomes = {0};
-    struct search_result r = classified(s, options, &outcomes);
-    intern_free(&outcomes);
+    struct search_result r = {0};
+    double begin = now();
+    run(s, options->protocol, options, outcomes, 0, 0, &r);
+    r.outcomes = alone->outcomes;
+    r.class = alone->class;
+    r.seconds = alone->seconds + now() - begin;
     return r;
 }
 
 struct search_result search(const struct hark_scenario *s, const struct search_options *options)
 {
     struct intern outcomes = {0};
-    double begin = now();
-    struct search_result alone = classified(s, options, &outcomes), r = {0};
-    if (alone.verdict != SEARCH_OK) {
-        r = alone;
-    } else {
-        run(s, options->protocol, options, &outcomes, 0, 0, &r);
-        r.outcomes = alone.outcomes;
-        r.class = alone.class;
-        free(alone.path);
+    struct search_result r = search_classify(s, options, &outcomes);
+    if (r.verdict == SEARCH_OK) {
+        free(r.path);
+        r = search_classified(s, options, &r, &outcomes);
     }
     intern_free(&outcomes);
-    r.seconds = now() - begin;
     return r;
 }

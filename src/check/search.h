@@ -53,8 +53,12 @@ struct search_result {
     uint32_t path_length;
 };
 
-/* Only the first half of search(): the program without protocol and failures. OK: its class and outcomes. */
-struct search_result search_classify(const struct hark_scenario *s, const struct search_options *options);
+/* Only the first half of search(): the program without protocol and failures. OK: its class, and its outcomes, which are added to
+ * *outcomes, empty at first; intern_free(outcomes) in any case. */
+struct search_result search_classify(const struct hark_scenario *s, const struct search_options *options, struct intern *outcomes);
+/* The second half: `alone` and `outcomes` are what the first came to. */
+struct search_result search_classified(const struct hark_scenario *s, const struct search_options *options,
+    const struct search_result *alone, struct intern *outcomes);
 /* Explores the scenario: first without protocol and failures, for what it may come to, then with them. */
 struct search_result search(const struct hark_scenario *s, const struct search_options *options);
 /* Adds the path of a result, every step of it in words and with its transcript, to the schedule of *story, which begins as a

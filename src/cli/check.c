@@ -274,8 +274,10 @@ static void claim(struct hark_scenario *s, const struct hark_protocol *p, enum s
     for (uint32_t i = 0; i < s->fails; i++)
         if (s->fail[i].rank != HARK_FAIL_RECOVERY || p->recovery) s->fail[kept++] = s->fail[i];
     s->fails = kept;
-    if (p->unstable && s->copies < s->fails) /* k at once, not more */
-        for (uint32_t i = 0; i < s->fails; i++) s->fail[i].when = HARK_FAIL_AFTER;
+    for (uint32_t i = 0; p->unstable && s->copies < s->fails && i < s->fails; i++) { /* k at once, not more */
+        uint8_t *when = &s->fail[i].when;
+        if (*when == HARK_FAIL_NESTED || (i > 0 && *when != HARK_FAIL_STORE)) *when = HARK_FAIL_AFTER;
+    }
     s->exact_gate = p->recovery && class == SEARCH_SD;
     if (!s->exact_gate) return;
     /* One cluster each: the gate's dependencies are between clusters, and a program whose receives vary may need what a mate does. */
@@ -336,21 +338,25 @@ static int random_one(const struct chance *c, uint64_t seed, struct tally *t)
     const bool groups = protocol && (hark_protocol_groups(protocol, false) || seed % 3 == 0); /* of the others, every third */
     uint32_t traits = protocol ? protocol->traits : 0;
     if (!groups) traits &= HARK_TRAIT_WAVES | (seed % 3 == 1 ? HARK_TRAIT_REGROUPS : 0);
-    struct search_result r = {.verdict = SEARCH_UNFINISHED};
+    struct search_result r = {.verdict = SEARCH_UNFINISHED}, alone;
+    struct intern outcomes = {0};
     for (uint32_t named = 0; named < 2 && (r.verdict == SEARCH_UNFINISHED || r.verdict == SEARCH_LIMIT); named++) { /* one that can finish */
         hark_scenario_random(&s, seed, traits, named);
         snprintf(s.protocol, sizeof s.protocol, "%s", a->search.protocol);
-        r = search_classify(&s, &options);
+        intern_free(&outcomes);
+        r = search_classify(&s, &options, &outcomes);
         free(r.path);
     }
-    if (r.verdict == SEARCH_UNFINISHED || r.verdict == SEARCH_LIMIT) {
-        t->unfinished++;
-        return 0;
+    if (r.verdict != SEARCH_OK) {
+        intern_free(&outcomes);
+        t->unfinished += r.verdict != SEARCH_FAILED;
+        return r.verdict == SEARCH_FAILED ? random_failed(c, seed, r.why) : 0;
     }
-    if (r.verdict == SEARCH_FAILED) return random_failed(c, seed, r.why);
+    alone = r;
     claim(&s, protocol, r.class);
     plant(a, &s);
-    r = search(&s, &options);
+    r = search_classified(&s, &options, &alone, &outcomes);
+    intern_free(&outcomes);
     t->programs++;
     t->class[r.class]++;
     t->states += r.states + r.transitions * (options.walks > 0);

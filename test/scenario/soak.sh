@@ -34,7 +34,7 @@ real() {
 while [ $SECONDS -lt $end ]; do
   for p in $protocols; do
     programs $p --random "$seed:200" --max-states 50000
-    programs $p --random "$((seed + 200)):200" --walks 200
+    programs $p --random "$((seed + 200)):200" --walks 200 --max-states 50000
     # Two kills may fall together: what keeps determinants survives as many as there are copies of them.
     at_once=
     case $p in scmel|team|camel) at_once="--copies 2" ;; esac
