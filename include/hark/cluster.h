@@ -16,7 +16,7 @@ extern "C" {
 
 /* ---- communication matrices */
 
-enum { HARK_MATRIX_ERROR = 512 };
+enum { HARK_MATRIX_ERROR = 512, HARK_MATRIX_RANKS = 1 << 28 /* the commands take at most so many */ };
 #define HARK_MATRIX_MOST (UINT64_C(1) << 53) /* of a value, and of their sum in one place */
 
 struct hark_matrix { /* by rows: those of row i are column[first[i]] .. column[first[i + 1] - 1], ascending */

@@ -506,6 +506,15 @@ static char *whole(FILE *f, const char *name, size_t *length, char error[HARK_SC
     return NULL;
 }
 
+/* What has no name is called as its file is. */
+static void name_after(struct hark_scenario *s, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    size_t n = strlen(slash ? name = slash + 1 : name);
+    if (n > 5 && strcmp(name + n - 5, ".hark") == 0) n -= 5;
+    snprintf(s->name, sizeof s->name, "%.*s", (int)(n < sizeof s->name ? n : sizeof s->name - 1), name);
+}
+
 int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HARK_SCENARIO_ERROR])
 {
     bool input = strcmp(path, "-") == 0;
@@ -520,6 +529,7 @@ int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HAR
     char *text = whole(f, name, &length, error);
     int status = text ? hark_scenario_parse(s, text, length, name, error) : -1;
     free(text);
+    if (status == 0 && s->name[0] == 0) name_after(s, name);
     if (!input) fclose(f);
     return status;
 }

@@ -115,7 +115,8 @@ struct hark_schedule_line {
  * what"; without memory only FILE and that. On failure the scenario is empty. */
 int hark_scenario_parse(struct hark_scenario *s, const char *text, size_t length, const char *name,
     char error[HARK_SCENARIO_ERROR]);
-/* The same from a file; "-" is standard input. If it can not be read, or is too large, error names FILE and says why. */
+/* The same from a file; "-" is standard input. If it can not be read, or is too large, error names FILE and says why. What
+ * has no name gets that of the file, without .hark. */
 int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HARK_SCENARIO_ERROR]);
 /* The text of a scenario, which parses to the same one (but for lines and columns); the caller frees it. NULL without
  * memory. */

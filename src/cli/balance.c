@@ -119,7 +119,7 @@ enum { PES = 256, TEAMS, STRATEGY, BACKEND, SLACK, MOVE, MAP, EVERY, SEED, JSON,
 
 static int take(struct arguments *a, int option, const char *text)
 {
-    const uint32_t pes = UINT32_C(1) << 28;
+    const uint32_t pes = HARK_MATRIX_RANKS;
     switch (option) {
     case PES: return count_of("--pes", text, pes, &a->b.pes);
     case TEAMS: return count_of("--teams", text, pes, &a->b.teams);
@@ -153,7 +153,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     opterr = 0;
     while ((c = getopt_long(argc, argv, ":ho:", options, NULL)) != -1) {
         if (c == ':') return bad("%s: needs a value", argv[optind - 1]);
-        if (c == '?') return bad("no such option: %s", argv[optind - 1]);
+        if (c == '?') return bad("no such option: %s", hark_cli_unknown(argv));
         if ((status = take(a, c, optarg)) != 0) return status;
     }
     if (argc - optind != 2) return bad("%s", usage);

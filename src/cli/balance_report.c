@@ -195,9 +195,8 @@ static void axes(const struct balance_run *r, double most, FILE *f)
 
 void hark_balance_plot(const struct balance_run *r, FILE *f)
 {
-    enum { SHOWN = 24 };
     double most = highest(r), ends[3];
-    uint32_t row = 0;
+    struct hark_plot_words words = {{0}};
     char word[64];
     hark_plot_begin(".none { stroke: #888 } .mean { stroke: #2a7d46; stroke-dasharray: 4 3 } .done { stroke: #1f5fa8 }\n"
                     "text.none, text.mean, text.done { stroke: none } text.none { fill: #666 } text.mean { fill: #2a7d46 }\n"
@@ -207,10 +206,10 @@ void hark_balance_plot(const struct balance_run *r, FILE *f)
     title(r, f);
     hark_plot_title_end(f);
     axes(r, most, f);
-    for (uint32_t c = 0; c < r->columns && row < SHOWN; c++) {
+    for (uint32_t c = 0; c < r->columns; c++) {
         if (!r->column[c].balanced) continue;
         snprintf(word, sizeof word, "%" PRIu32 " moved", r->column[c].figures.moved);
-        hark_plot_moment(hark_plot_x(c, r->columns), "back", word, row++, f);
+        hark_plot_moment(&words, hark_plot_x(c, r->columns), "back", word, f);
     }
     ends[NONE] = curve(r, NONE, "none", most, f);
     ends[MEAN] = curve(r, MEAN, "mean", most, f);

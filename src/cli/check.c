@@ -116,7 +116,7 @@ static int parse(int argc, char **argv, struct arguments *a)
         case 'j': a->json = optarg; break;
         case 'h': hark_cli_check_help(); return -1;
         case ':': return bad("%s: needs a value", argv[optind - 1]);
-        default: return bad("no such option: %s", argv[optind - 1]);
+        default: return bad("no such option: %s", hark_cli_unknown(argv));
         }
     }
     if (a->search.protocol && hark_protocol_named(a->search.protocol) == NULL)
@@ -271,6 +271,10 @@ static void tally_add(struct tally *all, const struct tally *t)
 static void claim(struct hark_scenario *s, const struct hark_protocol *p, enum search_class class)
 {
     uint32_t kept = 0;
+    if (p->rolls == 0) { /* no failures, and the order of messages is the network's */
+        s->fails = 0;
+        s->fifo = true;
+    }
     for (uint32_t i = 0; i < s->fails; i++)
         if (s->fail[i].rank != HARK_FAIL_RECOVERY || p->recovery) s->fail[kept++] = s->fail[i];
     s->fails = kept;

@@ -30,7 +30,7 @@ void hark_cli_partition_help(void)
         "  --cost team           what is sent between clusters is logged, the cluster of the failed process goes back\n"
         "  --cost ordered        only what goes to a later cluster is logged, half of the clusters go back\n"
         "  --alpha A, --beta B   of logging everything, of everybody's going back, in per cent (23, 12.4)\n"
-        "  --mtbf T --checkpoint T --restart T   beta from these, by Daly's formula (1d, 30min, 90s)\n"
+        "  --mtbf T --checkpoint T --restart T   beta from these, by Daly's formula (such as 1d, 30min, 90s)\n"
         "How they are looked for\n"
         "  --effort fast|best|paper   one beginning, many of them, or Algorithm 1 as printed (fast)\n"
         "  --backend B           builtin, scotch, metis or metis-recursive (builtin; best: all there are)\n"
@@ -131,7 +131,7 @@ static int parse(int argc, char **argv, struct arguments *a)
         if (c == 'h') c = (int)count - 2 + 256;
         if (c == 'o') c = (int)count - 1 + 256;
         if (c == ':') return bad("%s: needs a value", argv[optind - 1]);
-        if (c < 256) return bad("no such option: %s", argv[optind - 1]);
+        if (c < 256) return bad("no such option: %s", hark_cli_unknown(argv));
         int status = take(&table[c - 256], optarg);
         if (status != 0) return status;
     }

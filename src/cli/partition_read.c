@@ -98,7 +98,7 @@ static int of_json(const json_t *all, const char *path, struct hark_matrix *m, c
     const json_t *traffic = json_object_get(all, "traffic"), *ranks = json_object_get(all, "ranks");
     json_int_t n = json_is_integer(ranks) ? json_integer_value(ranks) : 0;
     size_t count = json_array_size(traffic); /* 0 if it is none */
-    if (!json_is_array(traffic) || n < 1 || n > 1 << 28) {
+    if (!json_is_array(traffic) || n < 1 || n > HARK_MATRIX_RANKS) {
         snprintf(error, PARTITION_ERROR, "%s: expected figures of hark run or hark sim with `ranks` and `traffic`", path);
         return -1;
     }
@@ -155,7 +155,7 @@ int partition_read(const char *path, struct hark_matrix *m, char error[PARTITION
     }
     if (strcmp(head, "hark-trace ") == 0) return of_trace(path, m, error);
     if (head[0] == '{') return of_figures(path, m, error);
-    return hark_matrix_read(m, path, UINT32_C(1) << 28, error);
+    return hark_matrix_read(m, path, HARK_MATRIX_RANKS, error);
 }
 
 uint32_t *partition_read_groups(const char *path, const char *what, uint32_t ranks, char error[PARTITION_ERROR])

@@ -192,7 +192,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     struct sim_pattern_options *p = &a->pattern;
     const uint64_t bytes = UINT64_C(1) << 40, any = UINT64_C(1) << 60;
     const struct option_of table[] = {{"pattern", TEXT, &p->name, 0, 0}, {"messages", TEXT, &p->messages, 0, 0},
-        {"ranks", NUMBER, &p->ranks, 1, UINT32_C(1) << 28}, {"iterations", NUMBER, &s->iterations, 1, 1000000000},
+        {"ranks", NUMBER, &p->ranks, 1, HARK_MATRIX_RANKS}, {"iterations", NUMBER, &s->iterations, 1, 1000000000},
         {"bytes", SIZE, &p->bytes, 0, bytes}, {"degree", NUMBER, &p->degree, 1, 1000000},
         {"cells", NUMBER, &p->cells, 1, UINT32_C(1) << 28}, {"atoms", NUMBER, &p->atoms, 1, 1000000000},
         {"planes", NUMBER, &p->planes, 1, 1000000}, {"away", AWAY, p->away, 0, 0},
@@ -222,7 +222,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
         if (c == 'h') c = (int)count - 1 + 256;
         if (c == ':') return bad("%s: needs a value", argv[optind - 1]);
-        if (c < 256) return bad("no such option: %s", argv[optind - 1]);
+        if (c < 256) return bad("no such option: %s", hark_cli_unknown(argv));
         int status = take(a, &table[c - 256], optarg);
         if (status != 0) return status;
     }
@@ -287,6 +287,10 @@ static int check_failures(const struct arguments *a, uint32_t ranks)
     const struct sim_options *s = &a->sim;
     if (s->fan && s->protocol->kind != HARK_KIND_HYDEE)
         return bad("--report-tree: expected with protocol hydee, found %s", s->protocol->name);
+    if (s->flags & HARK_EXACT_GATE && s->protocol->kind != HARK_KIND_HYDEE)
+        return bad("--exact-gate: expected with protocol hydee, found %s", s->protocol->name);
+    if (s->flags & HARK_TEAM_LOST && s->protocol->kind != HARK_KIND_TEAM)
+        return bad("--team-lost: expected with protocol team, found %s", s->protocol->name);
     if (s->camel && hark_protocol_groups(s->protocol, true) == hark_protocol_groups(s->protocol, false))
         return bad("--camel: expected with protocol hydee or team, found %s", s->protocol->name);
     if (s->camel && s->flags & HARK_EXACT_GATE) return bad("--camel: expected without --exact-gate");

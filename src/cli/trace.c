@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "values.h"
 #include "../view/view.h"
 #include "trace.h"
 
@@ -51,7 +52,7 @@ static int parse(int argc, char **argv, struct arguments *a)
             break;
         case 'h': puts(usage); return -1;
         case ':': return bad("needs a value", argv[optind - 1]);
-        default: return bad("no such option", argv[optind - 1]);
+        default: return bad("no such option", hark_cli_unknown(argv));
         }
     }
     if (optind + 1 != argc || a->svg == NULL) return bad(usage, "");

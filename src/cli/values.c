@@ -1,6 +1,7 @@
 #include "values.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,14 @@ int hark_cli_bad(const char *command, const char *format, ...)
     fputc('\n', stderr);
     va_end(list);
     return 2;
+}
+
+const char *hark_cli_unknown(char *const *argv)
+{
+    const char *behind = argv[optind - 1];
+    const size_t n = strlen(behind);
+    const bool through = optopt == 0 || (behind[0] == '-' && behind[1] != '-' && n > 1 && behind[n - 1] == optopt);
+    return through || argv[optind] == NULL ? behind : argv[optind];
 }
 
 bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const char **end)

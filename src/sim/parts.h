@@ -134,6 +134,8 @@ struct sim {
     bool traffic;     /* recovery is on: control frames count */
     bool defers;      /* messages may wait until their receiver does something */
     uint64_t chances; /* CHANCE events in the queue */
+    uint64_t farthest; /* iterations, the most that were done when one of them came */
+    uint32_t in_vain;  /* of them since it was less */
     uint32_t ended;   /* processes that are at their end */
     uint32_t behind;  /* processes that are not yet where they had been */
     uint64_t ask_in, log_bytes, iterations, sampled, sample_step;

@@ -36,7 +36,7 @@ static int read_counts(struct sim_pattern *p, const struct sim_pattern_options *
 
 int sim_matrix_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
-    if (hark_matrix_read(&p->sends, o->name, p->ranks, error) < 0) return -1;
+    if (hark_matrix_read(&p->sends, o->name, p->ranks ? p->ranks : HARK_MATRIX_RANKS, error) < 0) return -1;
     p->rounds = 1;
     if (p->ranks == 0) p->ranks = p->sends.ranks;
     if (o->messages && read_counts(p, o, error) < 0) return -1;

@@ -1,9 +1,13 @@
 /* plot.c: a picture of a simulation as SVG: how far the iterations of all processes have come over time, how large
  * the logs were, and what happened when. Each line has its name beside it. */
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "sim.h"
 #include "../view/plot.h"
+
+enum { MANY = 100 /* moments, beyond which those that share a pixel are one */ };
 
 struct scale {
     double time, iterations, log;
@@ -29,43 +33,96 @@ static void axes(const struct scale *k, FILE *f)
     hark_plot_axes(&time, &done, f);
 }
 
+static double value(const struct sim_result *r, uint32_t sample, bool log)
+{
+    return log ? (double)r->sample[sample].log_bytes : (double)r->sample[sample].iterations;
+}
+
+/* Of all samples in a pixel's width those that it begins and ends with, and the least and the most between them. */
 static void curve(const struct sim_result *r, const struct scale *k, bool log, FILE *f)
 {
     fprintf(f, "<polyline class=\"%s\" points=\"%d,%.1f", log ? "log" : "done", HARK_PLOT_LEFT,
         hark_plot_y(0, 1));
-    for (uint32_t i = 0; i < r->samples; i++) {
-        const struct sim_sample *s = &r->sample[i];
-        double v = log ? (double)s->log_bytes : (double)s->iterations;
-        fprintf(f, " %.1f,%.1f", hark_plot_x((double)s->time, k->time),
-            hark_plot_y(v, log ? k->log : k->iterations));
+    for (uint32_t i = 0, n; i < r->samples; i += n) {
+        const double column = floor(hark_plot_x((double)r->sample[i].time, k->time));
+        uint32_t at[4] = {i, i, i, i}; /* first, least, most, last */
+        for (n = 0; i + n < r->samples && floor(hark_plot_x((double)r->sample[i + n].time, k->time)) <= column; n++) {
+            at[3] = i + n;
+            if (value(r, at[3], log) < value(r, at[1], log)) at[1] = at[3];
+            if (value(r, at[3], log) > value(r, at[2], log)) at[2] = at[3];
+        }
+        if (at[1] > at[2]) {
+            uint32_t later = at[1];
+            at[1] = at[2];
+            at[2] = later;
+        }
+        for (int p = 0; p < 4; p++)
+            if (p == 0 || at[p] != at[p - 1])
+                fprintf(f, " %.1f,%.1f", hark_plot_x((double)r->sample[at[p]].time, k->time),
+                    hark_plot_y(value(r, at[p], log), log ? k->log : k->iterations));
     }
     fputs("\"/>\n", f);
 }
 
-static void moment(const struct scale *k, uint64_t time, const char *class, const char *word, uint32_t row, FILE *f)
+/* ---- moments */
+
+struct moment {
+    double x;
+    uint32_t of; /* a failure, or a recovery */
+    uint8_t what;
+};
+enum { DIES = 0, RESTARTED, OVER, CAUGHT_UP };
+
+static int compare_moments(const void *a, const void *b)
 {
-    if (time) hark_plot_moment(hark_plot_x((double)time, k->time), class, word, row, f);
+    const struct moment *m = a, *n = b;
+    if (m->x != n->x) return (m->x > n->x) - (m->x < n->x);
+    if (m->of != n->of) return (m->of > n->of) - (m->of < n->of);
+    return (m->what > n->what) - (m->what < n->what);
 }
 
+static void word_of(const struct sim_result *r, const struct moment *m, char word[64])
+{
+    static const char *const words[] = {"recovery process dies", NULL, "recovered", "caught up"};
+    if (m->what == DIES && r->failure[m->of].rank != HARK_RECOVERY)
+        snprintf(word, 64, "%" PRIu32 " dies", r->failure[m->of].rank);
+    else if (m->what == RESTARTED)
+        snprintf(word, 64, "%" PRIu32 " went back", r->recovery[m->of].ranks);
+    else
+        snprintf(word, 64, "%s", words[m->what]);
+}
+
+static void add(struct moment *m, size_t *n, const struct scale *k, uint64_t time, uint32_t of, uint8_t what)
+{
+    if (time) m[(*n)++] = (struct moment){hark_plot_x((double)time, k->time), of, what};
+}
+
+/* All of them, from left to right; of those of a kind that share a pixel one. Without memory there are none. */
 static void moments(const struct sim_result *r, const struct scale *k, FILE *f)
 {
-    enum { SHOWN = 24 }; /* beyond that the words would hide the lines */
-    char word[64];
-    uint32_t row = 0;
-    for (uint32_t i = 0; i < r->failures && i < SHOWN; i++) {
-        if (r->failure[i].rank == HARK_RECOVERY)
-            snprintf(word, sizeof word, "recovery process dies");
-        else
-            snprintf(word, sizeof word, "%" PRIu32 " dies", r->failure[i].rank);
-        moment(k, r->failure[i].at, "death", word, row++, f);
+    struct moment *m = malloc(((size_t)r->failures + 3 * (size_t)r->recoveries + 1) * sizeof *m);
+    struct hark_plot_words words = {{0}};
+    double drawn[2] = {-1, -1};
+    size_t n = 0;
+    if (m == NULL) return;
+    for (uint32_t i = 0; i < r->failures; i++)
+        add(m, &n, k, r->failure[i].at, i, DIES);
+    for (uint32_t i = 0; i < r->recoveries; i++) {
+        add(m, &n, k, r->recovery[i].restarted, i, RESTARTED);
+        add(m, &n, k, r->recovery[i].over, i, OVER);
+        add(m, &n, k, r->recovery[i].caught_up, i, CAUGHT_UP);
     }
-    for (uint32_t i = 0; i < r->recoveries && i < SHOWN; i++) {
-        const struct sim_recovery *x = &r->recovery[i];
-        snprintf(word, sizeof word, "%" PRIu32 " went back", x->ranks);
-        moment(k, x->restarted, "back", word, row++, f);
-        moment(k, x->over, "back", "recovered", row++, f);
-        moment(k, x->caught_up, "back", "caught up", row++, f);
+    qsort(m, n, sizeof *m, compare_moments);
+    const bool many = n > MANY;
+    for (size_t i = 0; i < n; i++) {
+        char word[64];
+        double *last = &drawn[m[i].what != DIES];
+        if (many && m[i].x < *last + 1) continue;
+        *last = m[i].x;
+        word_of(r, &m[i], word);
+        hark_plot_moment(&words, m[i].x, m[i].what == DIES ? "death" : "back", word, f);
     }
+    free(m);
 }
 
 void sim_plot(const struct sim_result *r, const struct sim_words *w, FILE *f)

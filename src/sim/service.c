@@ -130,6 +130,8 @@ bool sim_failing(struct sim *s, uint32_t who, uint64_t at)
 /* ---- by chance
  * -------------------------------------------------------------------------------------------------------- */
 
+enum { IN_VAIN = 100000 };
+
 static uint64_t chance(struct sim *s)
 {
     uint64_t z = s->chance += UINT64_C(0x9e3779b97f4a7c15);
@@ -153,6 +155,15 @@ void sim_chance(struct sim *s)
     s->chances--;
     if (s->ended == s->ranks || s->queue.total == s->chances)
         return; /* all are through, or nothing would ever go on */
+    if (s->iterations > s->farthest) {
+        s->farthest = s->iterations;
+        s->in_vain = 0;
+    } else if (++s->in_vain == IN_VAIN) {
+        sim_fail(s, "%u failures by chance, one after the other, and in all that time the job got no further than %llu of %llu iterations: "
+                    "--mtbf %llu ns is too short",
+            IN_VAIN, (unsigned long long)s->farthest, (unsigned long long)s->ranks * s->o->iterations, (unsigned long long)s->o->mtbf);
+        return;
+    }
     if (!s->protocol->unstable || (s->detecting == 0 && s->down_count == 0)) sim_crash(s, who);
     sim_chance_next(s);
 }
@@ -291,8 +302,8 @@ static void note_lost(struct sim *s, const struct sim_process *p, const struct s
     struct sim_recovery *r = &s->r->recovery[s->r->recoveries - 1];
     uint32_t from = m ? m->at.iteration + 1 : 0;
     uint64_t lost = p->lost_at - (m && m->time < p->lost_at ? m->time : m ? p->lost_at : 0);
-    r->iterations += p->at.iteration - from;
-    s->iterations -= p->at.iteration - from;
+    if (p->at.iteration > from) r->iterations += p->at.iteration - from; /* in the very call that it goes back to none is lost */
+    s->iterations = s->iterations + from - p->at.iteration;
     r->lost += lost;
     if (lost > r->lost_most) r->lost_most = lost;
 }

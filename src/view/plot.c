@@ -1,5 +1,7 @@
 #include "plot.h"
 
+#include <string.h>
+
 enum {
     WIDTH = HARK_PLOT_WIDTH,
     HEIGHT = HARK_PLOT_HEIGHT,
@@ -51,16 +53,21 @@ void hark_plot_axes(const struct hark_plot_axis *x, const struct hark_plot_axis 
     if (x->name)
         fprintf(f, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (WIDTH - RIGHT + LEFT) / 2,
             HEIGHT - 12, x->name);
-    if (y->name) fprintf(f, "<text x=\"8\" y=\"%d\">%s</text>\n", TOP - 44, y->name);
+    if (y->name) fprintf(f, "<text x=\"8\" y=\"%d\">%s</text>\n", TOP - 58, y->name);
 }
 
-void hark_plot_moment(double x, const char *class, const char *word, uint32_t row, FILE *f)
+void hark_plot_moment(struct hark_plot_words *w, double x, const char *class, const char *word, FILE *f)
 {
-    int y = TOP - 8 - (int)(row % 3) * 14;
-    fprintf(
-        f, "<line class=\"%s\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n", class, x, y + 2, x, HEIGHT - BOTTOM);
-    fprintf(f, "<text class=\"%s\" x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", class, x, y,
-        x > WIDTH - RIGHT - 60 ? "end" : "start", word);
+    enum { LETTER = 7, GAP = 6 /* pixels, at most */ };
+    int row = 0;
+    while (row < HARK_PLOT_ROWS && w->end[row] <= x)
+        row++;
+    const int y = TOP - 8 - (row - 1) * 14; /* the highest that is free, as are all below it */
+    fprintf(f, "<line class=\"%s\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n", class, x, row ? y + 2 : TOP, x,
+        HEIGHT - BOTTOM);
+    if (row == 0) return;
+    fprintf(f, "<text class=\"%s\" x=\"%.1f\" y=\"%d\">%s</text>\n", class, x + 3, y, word);
+    w->end[row - 1] = x + 3 + (double)strlen(word) * LETTER + GAP;
 }
 
 void hark_plot_name(double y, const char *class, const char *name, FILE *f)

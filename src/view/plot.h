@@ -10,7 +10,7 @@ enum {
     HARK_PLOT_HEIGHT = 480,
     HARK_PLOT_LEFT = 64,
     HARK_PLOT_RIGHT = 150, /* names of curves are beside the frame */
-    HARK_PLOT_TOP = 84,    /* and words of moments above it */
+    HARK_PLOT_TOP = 98,    /* and words of moments above it */
     HARK_PLOT_BOTTOM = 56
 };
 
@@ -28,8 +28,14 @@ double hark_plot_y(double value, double most);
 void hark_plot_begin(const char *style, FILE *f);
 void hark_plot_title_end(FILE *f);
 void hark_plot_axes(const struct hark_plot_axis *x, const struct hark_plot_axis *y, FILE *f);
-/* A line upright through the picture with its word at the top; rows of words take turns. */
-void hark_plot_moment(double x, const char *class, const char *word, uint32_t row, FILE *f);
+/* Where the words above the frame end, row by row from below; zeros at first. */
+enum { HARK_PLOT_ROWS = 4 };
+struct hark_plot_words {
+    double end[HARK_PLOT_ROWS];
+};
+/* A line upright through the picture with its word at the top, from left to right: a word goes below the ones before that it would
+ * overlap, so that no line crosses one, and is left out where there is no room for it. */
+void hark_plot_moment(struct hark_plot_words *w, double x, const char *class, const char *word, FILE *f);
 /* A name beside the frame, at the height y. */
 void hark_plot_name(double y, const char *class, const char *name, FILE *f);
 /* Any text, so that XML takes it. */

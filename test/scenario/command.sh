@@ -7,6 +7,11 @@ tested=("$hark") words='hark'
 sed '/^expect/d' "$here/lv3.hark" >lv3.hark
 expect 1 '29 steps: I8: a process waits for ever' check -o v.hark lv3.hark
 expect 1 'violated: I8' replay v.hark
+sed '/^name/d' lv3.hark >unnamed.hark # is called as its file is
+expect 1 'written to unnamed-violation.hark' check unnamed.hark
+expect 1 'violated: I8' replay unnamed-violation.hark
+expect 2 'no such option: -violation.hark' replay -violation.hark
+expect 0 'none: .* 0 violated' check --protocol none --random 1:30 --max-states 5000
 expect 1 'violated: I8' replay --svg v.svg v.hark
 grep -q '>after step 29: I8: a process waits for ever</text>' v.svg && grep -q '</svg>' v.svg && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: no picture"; }
 expect 0 'p2: incarnation 0' replay --step 20 v.hark

@@ -40,6 +40,14 @@ if [ "$(figure control_busiest 1024.json)" -le $(($(figure control_busiest 64.js
 
 # Failures by chance; several at once; of the recovery process.
 expect 0 'recovery 2' --pattern stencil2d --ranks 16 "${small[@]}" --iterations 20 --mtbf 1ms
+# Who is still in the checkpoint call that it goes back to makes nothing again: never more than there is. Where there are more
+# failures than time between them that is said; the picture of many is no larger than that of few.
+expect 0 'iterations made again' --pattern ring --ranks 2 --iterations 12 --mtbf 3ms --seed 114 --json one.json
+lost=$(sed -n 's/.*"iterations_lost": \([0-9]*\),$/\1/p' one.json | head -1)
+if [ -n "$lost" ] && [ "$lost" -gt 0 ] && [ "$lost" -le 48 ]; then good; else bad "iterations made again: $lost"; fi
+expect 1 'the job got no further than .* of 80 iterations: --mtbf 1 ns is too short' --pattern ring --ranks 8 --mtbf 1
+expect 0 'recovery 50' --pattern ring --ranks 8 --mtbf 2ms --iterations 400 --plot many.svg
+if [ "$(wc -c <many.svg)" -lt 200000 ] && [ "$(grep -c 'class="death"' many.svg)" -gt 100 ]; then good; else bad "a picture of many failures"; fi
 expect 0 'failure of recovery' --pattern stencil2d --ranks 16 "${small[@]}" --fail 3@4 --fail recovery@5
 expect 0 'processes rolled back' --pattern ring --ranks 6 --protocol scmel --copies 2 "${small[@]}" --fail 2@3 --fail 3@3
 
@@ -123,6 +131,12 @@ for value in nan inf 1e999 1e300 -0.5 x ''; do
 done
 matrix 'integer general' '4 4 1\n1 2 5\n'
 refused 'bad.mtx:3: expected at most 3 ranks, found 4' --pattern bad.mtx --ranks 3
+printf '%%%%MatrixMarket matrix coordinate integer general\n1000000000 1000000000 1\n1 2 5\n' >large.mtx
+refused 'large.mtx:2: expected at most 268435456 ranks, found 1000000000' --pattern large.mtx
+refused '--exact-gate: expected with protocol hydee, found scmel' --pattern ring --ranks 8 --protocol scmel --exact-gate
+refused '--team-lost: expected with protocol team, found hydee' --pattern ring --ranks 8 --team-lost
+refused 'no such option: -violation.hark' -violation.hark
+refused 'no such option: -x' -x
 matrix 'integer general' '2 2 2\n1 2 5\n'
 refused 'bad.mtx:5: expected 2 entries, the file ends after 1' --pattern bad.mtx
 matrix 'integer general' '2 2 1\n1 2 5\n2 1 5\n'
