@@ -7,7 +7,7 @@ trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 cd "$work" || exit 2
 for p in coordinated hydee scmel team camel sendet "hydee --report-tree 2"; do
-  for how in "--max-states $states" "--walks $walks"; do
+  for how in "--max-states $states" "--walks $walks --max-states 50000"; do
     if "$hark" check --protocol $p --random "$seed:$count" $how >out 2>&1; then passed=$((passed + 1)); else
       failed=$((failed + 1))
       echo "FAILED hark check --protocol $p --random $seed:$count $how"
