@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <glob.h>
 
-#include "../../src/check/scenario.h"
+#include "../../src/check/random.h"
 #include "hark/mem.h"
 
 /* ---- tools -------------------------------------------------------------------------------------------------------------- */
@@ -782,6 +782,27 @@ static void token_soup(void **state)
     assert_true(fine > 2000);
 }
 
+/* Programs made by chance: the same again, and with trees failures are of all these kinds. */
+static void made_by_chance(void **state)
+{
+    static const uint32_t traits[] = {0, HARK_TRAIT_GROUPS, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, HARK_TRAIT_REGROUPS};
+    (void)state;
+    for (uint32_t t = 0; t < 4; t++) {
+        uint32_t kinds[HARK_FAIL_CLUSTER + 1] = {0};
+        for (uint64_t seed = 1; seed <= 200; seed++) {
+            static struct hark_scenario s, again;
+            hark_scenario_random(&s, seed, traits[t], false);
+            hark_scenario_random(&again, seed, traits[t], false);
+            assert_memory_equal(&s, &again, sizeof s);
+            for (uint32_t i = 0; i < s.fails; i++) kinds[s.fail[i].when]++;
+        }
+        assert_true(kinds[HARK_FAIL_AFTER] > 20 && kinds[HARK_FAIL_NESTED] > 20);
+        for (uint32_t when = HARK_FAIL_WAVE; when <= HARK_FAIL_STORE; when++)
+            if (traits[t]) assert_true(kinds[when] > 5);
+            else assert_int_equal(kinds[when], 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_keyword), cmocka_unit_test(what_is_left_out),
@@ -791,6 +812,7 @@ int main(void)
         cmocka_unit_test(wrong_bytes), cmocka_unit_test(limits), cmocka_unit_test(long_texts), cmocka_unit_test(long_names),
         cmocka_unit_test(far_down),
         cmocka_unit_test(lines_added), cmocka_unit_test(files_hold), cmocka_unit_test(cut_anywhere),
-        cmocka_unit_test(files_that_are_none), cmocka_unit_test(token_soup)};
+        cmocka_unit_test(files_that_are_none), cmocka_unit_test(token_soup),
+        cmocka_unit_test(made_by_chance)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
