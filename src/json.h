@@ -4,14 +4,19 @@
 
 #include <stdio.h>
 
-/* The text in quotes, with what JSON does not allow in them escaped; bytes above 0x7f are taken to be UTF-8. */
+#include "utf8.h"
+
+/* The text in quotes, with what JSON does not allow in them escaped; a byte that is no UTF-8 becomes U+FFFD. */
 static inline void hark_json_string(FILE *f, const char *text)
 {
+    uint32_t code;
     fputc('"', f);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\') fprintf(f, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f) fprintf(f, "\\u%04x", *c);
-        else fputc(*c, f);
+    for (size_t n; *text; text += n ? n : 1) {
+        n = hark_utf8(text, SIZE_MAX, &code);
+        if (n == 0) fputs("\\ufffd", f);
+        else if (code == '"' || code == '\\') fprintf(f, "\\%c", *text);
+        else if (code < 0x20 || code == 0x7f) fprintf(f, "\\u%04x", (unsigned)code);
+        else fwrite(text, 1, n, f);
     }
     fputc('"', f);
 }

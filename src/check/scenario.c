@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hark/registry.h"
+#include "../utf8.h"
 #include "scenario_parts.h"
 
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
@@ -111,25 +112,18 @@ static int end_of_line(struct hark_scenario_reader *r)
     return r->at == r->end ? 0 : unexpected(r, r->at, "the end of the line");
 }
 
-/* The length of the character at `at`, 0 if it is none that may be shown. RFC 3629. */
-static uint32_t utf8(const char *at, const char *end)
+/* The length of the character at `at`, 0 if it is none that may be shown: no UTF-8, or a control character. */
+static uint32_t shown(const char *at, const char *end)
 {
-    const uint8_t *c = (const uint8_t *)at;
-    uint32_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
-    if (n == 1) return c[0] == '\t' || (c[0] >= ' ' && c[0] != 0x7f);
-    if (n > (size_t)(end - at)) return 0;
-    for (uint32_t i = 1; i < n; i++)
-        if ((c[i] & 0xc0) != 0x80) return 0;
-    bool surrogate_or_long = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
-                             (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f) ||
-                             (c[0] == 0xc2 && c[1] < 0xa0); /* or a control character */
-    return surrogate_or_long ? 0 : n;
+    uint32_t code;
+    size_t n = hark_utf8(at, (size_t)(end - at), &code);
+    return code == '\t' || (code >= ' ' && (code < 0x7f || code >= 0xa0)) ? (uint32_t)n : 0;
 }
 
 static int only_characters(struct hark_scenario_reader *r, bool ascii)
 {
     for (const char *at = r->at; at < r->end;) {
-        uint32_t n = utf8(at, r->end);
+        uint32_t n = shown(at, r->end);
         if (n == 0 || (ascii && n > 1))
             return hark_scenario_wrong(r, place(r, at), "found the byte 0x%02x, expected %s", (uint8_t)*at,
                 ascii ? "ASCII" : "text in UTF-8");
@@ -506,13 +500,15 @@ static char *whole(FILE *f, const char *name, size_t *length, char error[HARK_SC
     return NULL;
 }
 
-/* What has no name is called as its file is. */
+/* What has no name is called as its file is: as a name that a scenario may have, and a file without its folder. */
 static void name_after(struct hark_scenario *s, const char *name)
 {
     const char *slash = strrchr(name, '/');
     size_t n = strlen(slash ? name = slash + 1 : name);
     if (n > 5 && strcmp(name + n - 5, ".hark") == 0) n -= 5;
-    snprintf(s->name, sizeof s->name, "%.*s", (int)(n < sizeof s->name ? n : sizeof s->name - 1), name);
+    if (n >= sizeof s->name) n = sizeof s->name - 1;
+    for (size_t i = 0; i < n; i++) s->name[i] = name[i] > ' ' && name[i] <= '~' && (i || name[i] != '-') ? name[i] : '_';
+    s->name[n] = 0;
 }
 
 int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HARK_SCENARIO_ERROR])

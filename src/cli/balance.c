@@ -246,23 +246,25 @@ static int all_columns(struct work *w)
 static int write_file(
     const char *option, const char *path, const struct balance_run *r, void (*write)(const struct balance_run *r, FILE *f))
 {
-    FILE *f = path ? fopen(path, "we") : NULL;
-    if (path == NULL) return 0;
-    if (f == NULL) return bad("%s %s: %s", option, path, strerror(errno));
+    FILE *f = path ? hark_cli_create("balance", option, path) : NULL;
+    if (f == NULL) return path ? 2 : 0;
     write(r, f);
-    bool failed = ferror(f) != 0;
-    return fclose(f) != 0 || failed ? bad("%s %s: %s", option, path, strerror(errno)) : 0;
+    return hark_cli_close("balance", option, path, f);
 }
 
 static int write_map(const struct work *w, const char *path)
 {
-    FILE *f = path ? fopen(path, "we") : NULL;
-    if (path == NULL) return 0;
-    if (f == NULL) return bad("-o %s: %s", path, strerror(errno));
+    FILE *f = path ? hark_cli_create("balance", "-o", path) : NULL;
+    if (f == NULL) return path ? 2 : 0;
     for (uint32_t i = 0; i < w->graph.vertices; i++)
         fprintf(f, "%u\n", w->pe[i]);
-    bool failed = ferror(f) != 0;
-    return fclose(f) != 0 || failed ? bad("-o %s: %s", path, strerror(errno)) : 0;
+    return hark_cli_close("balance", "-o", path, f);
+}
+
+static int check_writable(const struct arguments *a)
+{
+    const struct hark_cli_file file[] = {{"-o", a->out}, {"--json", a->json}, {"--csv", a->csv}, {"--plot", a->plot}, {NULL, NULL}};
+    return hark_cli_writable("balance", file);
 }
 
 static int write_all(const struct work *w)
@@ -341,6 +343,7 @@ int hark_cli_balance(int argc, char **argv)
     struct arguments a = {.strategy = "team", .backend = "builtin", .b = {.slack = 10, .seed = 1}};
     struct work w = {.a = &a};
     int status = parse(argc, argv, &a);
+    if (status == 0) status = check_writable(&a);
     if (status) return status < 0 ? 0 : status;
     status = read_all(&w);
     if (status == 0) {

@@ -12,6 +12,7 @@
 #include "../check/processes.h"
 #include "../check/random.h"
 #include "../check/search.h"
+#include "../json.h"
 #include "values.h"
 
 enum { JOBS = 64 };
@@ -178,9 +179,11 @@ static void report(const char *name, const char *protocol, const struct search_r
 static void json_row(FILE *json, const char *name, const char *protocol, const struct search_result *r, bool first)
 {
     if (json == NULL) return;
-    fprintf(json, "%s\n  {\"name\": \"%s\", \"protocol\": \"%s\", \"verdict\": \"%s\", \"violated\": \"%s\", \"states\": %llu, "
+    fprintf(json, "%s\n  {\"name\": ", first ? "" : ",");
+    hark_json_string(json, name);
+    fprintf(json, ", \"protocol\": \"%s\", \"verdict\": \"%s\", \"violated\": \"%s\", \"states\": %llu, "
         "\"steps\": %llu, \"finals\": %llu, \"depth\": %u, \"seconds\": %.3f, \"bytes\": %llu, \"core_steps_made\": %llu, "
-        "\"core_steps_known\": %llu, \"whole\": %llu}", first ? "" : ",", name, protocol, verdict(r), lab_violation(r->violated),
+        "\"core_steps_known\": %llu, \"whole\": %llu}", protocol, verdict(r), lab_violation(r->violated),
         (unsigned long long)r->states, (unsigned long long)r->transitions, (unsigned long long)r->finals, r->depth,
         r->seconds, (unsigned long long)r->bytes, (unsigned long long)r->made, (unsigned long long)r->looked_up,
         (unsigned long long)r->whole);

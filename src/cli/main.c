@@ -29,6 +29,10 @@ static int help(int argc, char **argv)
             stdout);
         return 0;
     }
+    if (argc > 2) {
+        fprintf(stderr, "hark help: expected one subcommand, found \"%s\" too\n", argv[2]);
+        return 2;
+    }
     if (strcmp(argv[1], "run") == 0) {
         hark_cli_run_help();
         return 0;

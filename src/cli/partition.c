@@ -239,22 +239,26 @@ static void write_clusters(const struct partition_report *r, FILE *f)
 static int write_file(const char *option, const char *path, const struct partition_report *r,
     void (*write)(const struct partition_report *r, FILE *f))
 {
-    FILE *f = path ? fopen(path, "we") : NULL;
-    if (path == NULL) return 0;
-    if (f == NULL) return bad("%s %s: %s", option, path, strerror(errno));
+    FILE *f = path ? hark_cli_create("partition", option, path) : NULL;
+    if (f == NULL) return path ? 2 : 0;
     write(r, f);
-    bool failed = ferror(f) != 0;
-    return fclose(f) != 0 || failed ? bad("%s %s: %s", option, path, strerror(errno)) : 0;
+    return hark_cli_close("partition", option, path, f);
 }
 
 static int write_svg(const struct arguments *a, const struct partition_report *r, const struct hark_matrix *m)
 {
-    FILE *f = a->svg ? fopen(a->svg, "we") : NULL;
-    if (a->svg == NULL) return 0;
-    if (f == NULL) return bad("--svg %s: %s", a->svg, strerror(errno));
-    int status = partition_write_svg(r->p, m, r->o->cost.ordered, a->matrix, f);
-    bool failed = ferror(f) != 0;
-    return fclose(f) != 0 || failed || status < 0 ? bad("--svg %s: %s", a->svg, strerror(errno)) : 0;
+    FILE *f = a->svg ? hark_cli_create("partition", "--svg", a->svg) : NULL;
+    if (f == NULL) return a->svg ? 2 : 0;
+    if (partition_write_svg(r->p, m, r->o->cost.ordered, a->matrix, f) == 0) return hark_cli_close("partition", "--svg", a->svg, f);
+    int status = bad("--svg %s: %s", a->svg, strerror(errno));
+    fclose(f);
+    return status;
+}
+
+static int check_writable(const struct arguments *a)
+{
+    const struct hark_cli_file file[] = {{"-o", a->out}, {"--json", a->json}, {"--svg", a->svg}, {"--plot", a->plot}, {NULL, NULL}};
+    return hark_cli_writable("partition", file);
 }
 
 static int write_all(const struct arguments *a, struct partition_report *r, const struct hark_matrix *m)
@@ -309,6 +313,7 @@ int hark_cli_partition(int argc, char **argv)
     struct partition_report r = {.o = &a.o};
     int status = parse(argc, argv, &a);
     if (status == 0) status = understand(&a, &r);
+    if (status == 0) status = check_writable(&a);
     if (status != 0) return status < 0 ? 0 : status;
     r.matrix = a.matrix;
     if (partition_read(a.matrix, &m, error) < 0) return bad("%s", error);

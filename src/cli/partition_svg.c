@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "partition.h"
+#include "../view/words.h"
 
-enum { FIELDS = 512, SHADES = 5, SIDE = 768, MARGIN = 60 };
+enum { FIELDS = 512, SHADES = 5, SIDE = 768, MARGIN = 60, LETTERS = 110 /* of a line */ };
 
 struct picture {
     const struct hark_partition *p;
@@ -81,15 +82,6 @@ static void labels(const struct picture *d, double scale, FILE *f)
     }
 }
 
-static void put_text(const char *text, FILE *f)
-{
-    for (; *text; text++) {
-        if (*text == '<') fputs("&lt;", f);
-        else if (*text == '&') fputs("&amp;", f);
-        else if ((unsigned char)*text >= ' ') fputc(*text, f);
-    }
-}
-
 int partition_write_svg(const struct hark_partition *p, const struct hark_matrix *m, bool ordered, const char *name, FILE *f)
 {
     struct picture d;
@@ -108,7 +100,7 @@ int partition_write_svg(const struct hark_partition *p, const struct hark_matrix
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"20\">",
             SIDE + MARGIN + 20, SIDE + MARGIN + 20, MARGIN);
         const char *slash = strrchr(name, '/');
-        put_text(slash ? slash + 1 : name, f);
+        hark_words(slash ? slash + 1 : name, LETTERS, HARK_WORDS_TAIL, f);
         fprintf(f,
             "</text>\n<text x=\"%d\" y=\"40\">%" PRIu32 " ranks in %" PRIu32
             " clusters: %.2f %% logged, %.2f %% rolled back, "

@@ -463,6 +463,8 @@ static int complete(struct arguments *a)
     if (a->o.report_tree && a->o.exact_gate) return bad("--report-tree: expected without --exact-gate");
     if (a->o.team_lost && a->o.protocol->kind != HARK_KIND_TEAM)
         return bad("--team-lost: expected with protocol team, found %s", a->o.protocol->name);
+    if (a->o.copies > 1 && a->o.protocol->unstable == NULL)
+        return bad("--copies: expected with protocol scmel, team or camel, found %s", a->o.protocol->name);
     if (a->o.team_lost && a->o.copies > 1) return bad("--team-lost: expected one copy, found --copies %u", a->o.copies);
     if (a->o.transport == NULL) return bad("no transport was built in");
     a->o.program = a->program;

@@ -155,6 +155,7 @@ struct option_of {
 static int take(struct arguments *a, const struct option_of *o, const char *text)
 {
     uint64_t n;
+    a->pattern.given |= sim_pattern_option(o->name);
     switch (o->what) {
     case TEXT: *(const char **)o->to = text; return 0;
     case NUMBER:
@@ -264,21 +265,27 @@ static void progress(void *self, uint64_t messages, uint64_t time)
 static int write_file(const char *option, const char *path, const struct sim_result *r, const struct sim_words *w,
     void (*write)(const struct sim_result *r, const struct sim_words *w, FILE *f))
 {
-    FILE *f = path ? fopen(path, "we") : NULL;
-    if (path == NULL) return 0;
-    if (f == NULL) return bad("%s %s: %s", option, path, strerror(errno));
+    FILE *f = path ? hark_cli_create("sim", option, path) : NULL;
+    if (f == NULL) return path ? 2 : 0;
     write(r, w, f);
-    bool failed = ferror(f) != 0;
-    return fclose(f) != 0 || failed ? bad("%s %s: %s", option, path, strerror(errno)) : 0;
+    return hark_cli_close("sim", option, path, f);
 }
 
-static int write_matrix(const struct sim_pattern *p, const char *path, bool messages)
+static int write_matrix(const struct sim_pattern *p, const char *option, const char *path, bool messages)
 {
-    FILE *f = path ? fopen(path, "we") : NULL;
-    if (path == NULL) return 0;
-    if (f == NULL) return bad("%s: %s", path, strerror(errno));
-    int status = sim_pattern_write(p, messages, f);
-    return fclose(f) != 0 || status < 0 ? bad("%s: %s", path, strerror(errno)) : 0;
+    FILE *f = path ? hark_cli_create("sim", option, path) : NULL;
+    if (f == NULL) return path ? 2 : 0;
+    if (sim_pattern_write(p, messages, f) == 0) return hark_cli_close("sim", option, path, f);
+    int status = bad("%s %s: %s", option, path, strerror(errno));
+    fclose(f);
+    return status;
+}
+
+static int check_writable(const struct arguments *a)
+{
+    const struct hark_cli_file file[] = {{"--json", a->json}, {"--csv", a->csv}, {"--plot", a->plot}, {"--write-matrix", a->matrix},
+        {"--write-messages", a->messages}, {NULL, NULL}};
+    return hark_cli_writable("sim", file);
 }
 
 /* Can these fail, under this protocol? */
@@ -291,6 +298,9 @@ static int check_failures(const struct arguments *a, uint32_t ranks)
         return bad("--exact-gate: expected with protocol hydee, found %s", s->protocol->name);
     if (s->flags & HARK_TEAM_LOST && s->protocol->kind != HARK_KIND_TEAM)
         return bad("--team-lost: expected with protocol team, found %s", s->protocol->name);
+    if (s->copies > 1 && s->protocol->unstable == NULL)
+        return bad("--copies: expected with protocol scmel, team or camel, found %s", s->protocol->name);
+    if (s->flags & HARK_TEAM_LOST && s->copies > 1) return bad("--team-lost: expected one copy, found --copies %u", s->copies);
     if (s->camel && hark_protocol_groups(s->protocol, true) == hark_protocol_groups(s->protocol, false))
         return bad("--camel: expected with protocol hydee or team, found %s", s->protocol->name);
     if (s->camel && s->flags & HARK_EXACT_GATE) return bad("--camel: expected without --exact-gate");
@@ -310,6 +320,20 @@ static int check_failures(const struct arguments *a, uint32_t ranks)
     return 0;
 }
 
+/* A failure is asked for at a point that the run may never reach. */
+static void say_not_happened(const struct arguments *a, const struct sim_result *r)
+{
+    for (uint32_t i = 0; i < a->sim.fails; i++) {
+        if (r->happened[i]) continue;
+        if (a->fail[i].rank == HARK_RECOVERY)
+            fprintf(stderr, "hark sim: --fail recovery@%llu did not happen: it never got to that frame, or not so often\n",
+                (unsigned long long)a->fail[i].iteration);
+        else
+            fprintf(stderr, "hark sim: --fail %u@%llu did not happen: it never got to that iteration, or not so often\n",
+                a->fail[i].rank, (unsigned long long)a->fail[i].iteration + 1);
+    }
+}
+
 static int simulate(struct arguments *a, const struct sim_pattern *p, const struct hark_clusters *c)
 {
     struct sim_result r;
@@ -327,6 +351,7 @@ static int simulate(struct arguments *a, const struct sim_pattern *p, const stru
     else
         sim_report(&r, &w, stdout);
     if (!failed && fflush(stdout) != 0) status = bad("%s", strerror(errno));
+    if (!failed) say_not_happened(a, &r);
     if (!failed && write_file("--json", a->json, &r, &w, sim_json) != 0) status = 2;
     if (!failed && write_file("--csv", a->csv, &r, &w, sim_csv) != 0) status = 2;
     if (!failed && write_file("--plot", a->plot, &r, &w, sim_plot) != 0) status = 2;
@@ -338,8 +363,8 @@ static int with_pattern(struct arguments *a, const struct sim_pattern *p)
 {
     struct hark_clusters c = {0};
     if (a->matrix || a->messages) {
-        int status = write_matrix(p, a->matrix, false);
-        return status ? status : write_matrix(p, a->messages, true);
+        int status = write_matrix(p, "--write-matrix", a->matrix, false);
+        return status ? status : write_matrix(p, "--write-messages", a->messages, true);
     }
     int status = check_failures(a, p->ranks);
     if (status == 0) status = clusters_of(a, p->ranks, &c);
@@ -374,6 +399,7 @@ int hark_cli_sim(int argc, char **argv)
         if (a.sim.protocol == NULL || strcmp(a.protocol, "recovery") == 0)
             status = bad("--protocol: no protocol is named \"%s\"", a.protocol);
     }
+    if (status == 0) status = check_writable(&a);
     if (status == 0) {
         if (a.pattern.cells == 0) a.pattern.cells = strcmp(a.pattern.name, "openatom") == 0 ? 16 : 4;
         a.pattern.seed = a.sim.seed;

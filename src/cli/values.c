@@ -1,11 +1,14 @@
 #include "values.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int hark_cli_bad(const char *command, const char *format, ...)
 {
@@ -20,10 +23,11 @@ int hark_cli_bad(const char *command, const char *format, ...)
 
 const char *hark_cli_unknown(char *const *argv)
 {
-    const char *behind = argv[optind - 1];
+    const char *behind = argv[optind - 1], *here = argv[optind];
     const size_t n = strlen(behind);
-    const bool through = optopt == 0 || (behind[0] == '-' && behind[1] != '-' && n > 1 && behind[n - 1] == optopt);
-    return through || argv[optind] == NULL ? behind : argv[optind];
+    const bool through = behind[0] == '-' && behind[1] != '-' && n > 1 && behind[n - 1] == optopt;
+    const bool letters = here && here[0] == '-' && here[1] != '-' && optopt > 0 && optopt < 256;
+    return letters && !through && strchr(here + 1, optopt) ? here : behind;
 }
 
 bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const char **end)
@@ -54,6 +58,44 @@ bool hark_cli_size(const char *text, uint64_t *bytes)
     if ((unit ? end[1] : *end) != 0 || *bytes > UINT64_MAX >> shift) return false;
     *bytes <<= shift;
     return true;
+}
+
+/* Makes what is not there, to see whether it can be made, and removes nothing else: it may be there by then, or be a link. */
+static bool can_write(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+        (void)unlink(path);
+        close(fd);
+        return true;
+    }
+    if (errno != EEXIST) return false;
+    if (stat(path, &st) < 0) return errno == ENOENT; /* a link to what is not there */
+    if (S_ISFIFO(st.st_mode)) return true;           /* who reads it would see it end */
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
+int hark_cli_writable(const char *command, const struct hark_cli_file *file)
+{
+    for (; file->option; file++)
+        if (file->path && !can_write(file->path)) return hark_cli_bad(command, "%s %s: %s", file->option, file->path, strerror(errno));
+    return 0;
+}
+
+FILE *hark_cli_create(const char *command, const char *option, const char *path)
+{
+    FILE *f = fopen(path, "we");
+    if (f == NULL) hark_cli_bad(command, "%s %s: %s", option, path, strerror(errno));
+    return f;
+}
+
+int hark_cli_close(const char *command, const char *option, const char *path, FILE *f)
+{
+    bool failed = ferror(f) != 0;
+    return fclose(f) != 0 || failed ? hark_cli_bad(command, "%s %s: %s", option, path, strerror(errno)) : 0;
 }
 
 char *hark_cli_whole_file(const char *path)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* What is wrong with how the command is used, in a line on standard error; 2, its exit status. */
 int hark_cli_bad(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -16,6 +17,15 @@ bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const cha
 bool hark_cli_whole_number(const char *text, uint64_t most, uint64_t *value);
 /* Bytes: digits, and K, M, G or T for powers of 1024. */
 bool hark_cli_size(const char *text, uint64_t *bytes);
+struct hark_cli_file { /* that a command is to write when it is through */
+    const char *option, *path; /* path NULL: none */
+};
+/* Can they be written, up to one without option? 0; or 2, having said which not and why. They are left as they were, and none is made. */
+int hark_cli_writable(const char *command, const struct hark_cli_file *file);
+/* The file, emptied; NULL, having said why not. */
+FILE *hark_cli_create(const char *command, const char *option, const char *path);
+/* Closes it; 0; or 2, having said that not all of it was written. */
+int hark_cli_close(const char *command, const char *option, const char *path, FILE *f);
 /* All of a file, ended by a NUL, to be freed; NULL: errno. */
 char *hark_cli_whole_file(const char *path);
 

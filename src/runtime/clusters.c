@@ -15,9 +15,12 @@ struct reader {
     bool in_part; /* the present part names a rank already */
 };
 
-static int bad_rank(struct reader *r, unsigned long rank)
+/* `at`: its digits, as many as there may be. */
+static int bad_rank(struct reader *r, const char *at)
 {
-    snprintf(r->error, 256, "%s:%u: expected ranks below %u, found %lu", r->name, r->line, r->c->ranks, rank);
+    size_t n = strspn(at, "0123456789");
+    snprintf(r->error, 256, "%s:%u: expected ranks below %u, found %.*s%s", r->name, r->line, r->c->ranks, (int)(n > 40 ? 40 : n), at,
+        n > 40 ? "..." : "");
     return -1;
 }
 
@@ -34,12 +37,12 @@ static bool number(struct reader *r, unsigned long *value)
 
 static int range(struct reader *r)
 {
-    const char *begin = r->at;
+    const char *begin = r->at, *second = begin;
     unsigned long first, last;
     bool ok = number(r, &first);
     last = first;
     if (ok && *r->at == '-') {
-        r->at++;
+        second = ++r->at;
         ok = number(r, &last);
     }
     if (!ok || (*r->at && !strchr(" \t\r\n;#", *r->at))) {
@@ -50,8 +53,8 @@ static int range(struct reader *r)
         snprintf(r->error, 256, "%s:%u: expected a rank or a range such as 0-3, found \"%s\"", r->name, r->line, found);
         return -1;
     }
-    if (first >= r->c->ranks) return bad_rank(r, first);
-    if (last >= r->c->ranks) return bad_rank(r, last);
+    if (first >= r->c->ranks) return bad_rank(r, begin);
+    if (last >= r->c->ranks) return bad_rank(r, second);
     if (last < first) {
         snprintf(r->error, 256, "%s:%u: expected an ascending range, found %lu-%lu", r->name, r->line, first, last);
         return -1;

@@ -135,7 +135,7 @@ struct sim {
     bool defers;      /* messages may wait until their receiver does something */
     uint64_t chances; /* CHANCE events in the queue */
     uint64_t farthest; /* iterations, the most that were done when one of them came */
-    uint32_t in_vain;  /* of them since it was less */
+    uint32_t in_vain, idle; /* since it was less: failures that they made; all of them */
     uint32_t ended;   /* processes that are at their end */
     uint32_t behind;  /* processes that are not yet where they had been */
     uint64_t ask_in, log_bytes, iterations, sampled, sample_step;
@@ -171,7 +171,6 @@ struct sim {
     struct sim_fact *fact;
     uint32_t facts, free_fact;
     uint64_t chance; /* state of the generator of failures */
-    uint8_t *fired;  /* of each `fail` */
 };
 
 static inline struct sim_frame *sim_frame(const struct sim *s, uint32_t f)

@@ -9,36 +9,37 @@
 #include "hark/hark.h"
 
 static const struct sim_maker makers[] = {
-    {"stencil2d", "a grid of px x py processes, each exchanges with its 4 neighbours; no neighbour beyond the edge",
-        sim_grid_make2, sim_stencil2, NULL},
-    {"stencil3d", "a grid of px x py x pz processes, each exchanges with its 6 neighbours; none beyond the edge",
+    {"stencil2d", SIM_BYTES,
+        "a grid of px x py processes, each exchanges with its 4 neighbours; no neighbour beyond the edge", sim_grid_make2, sim_stencil2, NULL},
+    {"stencil3d", SIM_BYTES, "a grid of px x py x pz processes, each exchanges with its 6 neighbours; none beyond the edge",
         sim_grid_make3, sim_stencil3, NULL},
-    {"ring", "each sends to the next, the last to the first", sim_any_make, sim_ring, NULL},
-    {"alltoall", "each sends to each other", sim_any_make, sim_alltoall, NULL},
-    {"random", "each sends to --degree others, by permutations made anew in each iteration (--seed)", sim_any_make,
-        sim_random, NULL},
-    {"leanmd",
+    {"ring", SIM_BYTES, "each sends to the next, the last to the first", sim_any_make, sim_ring, NULL},
+    {"alltoall", SIM_BYTES, "each sends to each other", sim_any_make, sim_alltoall, NULL},
+    {"random", SIM_BYTES | SIM_DEGREE,
+        "each sends to --degree others, by permutations made anew in each iteration (--seed)", sim_any_make, sim_random, NULL},
+    {"leanmd", SIM_CELLS | SIM_ATOMS | SIM_AWAY | SIM_BRANCHES,
         "3-D cells, --cells on a side: each multicasts its --atoms to the computes of its pairs (--away), which are "
         "reduced back",
         sim_leanmd_make, sim_leanmd, sim_leanmd_group},
-    {"openatom", "groups of --cells processes: a third multicast, a third reduction, a third to the next group",
+    {"openatom", SIM_BYTES | SIM_CELLS | SIM_BRANCHES,
+        "groups of --cells processes: a third multicast, a third reduction, a third to the next group",
         sim_openatom_make, sim_openatom, sim_openatom_group},
-    {"nas-cg",
+    {"nas-cg", SIM_BYTES,
         "NPB CG, an inner iteration: sums along the rows of a grid by halving, the transposition, two scalar sums",
         sim_two_make, sim_nas_cg, NULL},
-    {"nas-bt",
+    {"nas-bt", SIM_BYTES,
         "NPB BT, a time step: faces of 6 neighbours, then sweeps to and fro in 3 directions of the multipartition",
         sim_square_make, sim_nas_bt, NULL},
-    {"nas-lu", "NPB LU, a time step: a wavefront of --planes planes from one corner, one back, the faces",
+    {"nas-lu", SIM_BYTES | SIM_PLANES, "NPB LU, a time step: a wavefront of --planes planes from one corner, one back, the faces",
         sim_two_make, sim_nas_lu, NULL},
-    {"nas-mg",
+    {"nas-mg", SIM_BYTES,
         "NPB MG, a V-cycle: faces of 6 neighbours on each of 6 levels, then of ever fewer processes, farther apart",
         sim_two3_make, sim_nas_mg, NULL},
-    {"nas-ft", "NPB FT, an iteration: each sends to each other", sim_two_make, sim_alltoall, NULL},
-    {"nas-sp", "NPB SP, a time step: as nas-bt", sim_square_make, sim_nas_bt, NULL},
+    {"nas-ft", SIM_BYTES, "NPB FT, an iteration: each sends to each other", sim_two_make, sim_alltoall, NULL},
+    {"nas-sp", SIM_BYTES, "NPB SP, a time step: as nas-bt", sim_square_make, sim_nas_bt, NULL},
 };
-static const struct sim_maker matrix = {"matrix", "", sim_matrix_make, sim_matrix_op, NULL};
-static const struct sim_maker trace = {"trace", "", sim_trace_make, sim_trace_op, NULL};
+static const struct sim_maker matrix = {"matrix", SIM_MESSAGES, "", sim_matrix_make, sim_matrix_op, NULL};
+static const struct sim_maker trace = {"trace", 0, "", sim_trace_make, sim_trace_op, NULL};
 
 void sim_pattern_list(FILE *out)
 {
@@ -50,6 +51,27 @@ static bool is_file(const char *name)
 {
     size_t n = strlen(name);
     return (n > 4 && strcmp(name + n - 4, ".mtx") == 0) || (n > 7 && strcmp(name + n - 7, ".mtx.gz") == 0);
+}
+
+static const char *const options[] = {"bytes", "degree", "cells", "atoms", "away", "branches", "planes", "messages"}; /* by enum sim_taken */
+
+uint32_t sim_pattern_option(const char *name)
+{
+    for (uint32_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (strcmp(name, options[i]) == 0) return UINT32_C(1) << i;
+    return 0;
+}
+
+/* What it has no use for is not to be asked of it. */
+static int check_given(const struct sim_maker *maker, const struct sim_pattern_options *o, char error[SIM_ERROR])
+{
+    const uint32_t idle = o->given & ~maker->takes;
+    for (uint32_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if ((idle >> i & 1) == 0) continue;
+        snprintf(error, SIM_ERROR, "--%s: pattern %s has no use for it", options[i], o->name);
+        return -1;
+    }
+    return 0;
 }
 
 int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
@@ -67,10 +89,7 @@ int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o,
             o->name);
         return -1;
     }
-    if (p->maker != &matrix && o->messages) {
-        snprintf(error, SIM_ERROR, "--messages: expected only with a matrix, found pattern %s", o->name);
-        return -1;
-    }
+    if (check_given(p->maker, o, error) < 0) return -1;
     if (p->maker != &matrix && p->maker != &trace && p->ranks == 0) {
         snprintf(error, SIM_ERROR, "%s: expected --ranks with it", o->name);
         return -1;

@@ -30,6 +30,18 @@ struct sim_op {
     uint64_t length; /* bytes */
 };
 
+/* Options that some of them have use for. */
+enum sim_taken {
+    SIM_BYTES = 1,
+    SIM_DEGREE = 2,
+    SIM_CELLS = 4,
+    SIM_ATOMS = 8,
+    SIM_AWAY = 16,
+    SIM_BRANCHES = 32,
+    SIM_PLANES = 64,
+    SIM_MESSAGES = 128
+};
+
 struct sim_pattern_options {
     const char *name;      /* of a generator, or a file: *.mtx, *.mtx.gz, or a trace of hark run */
     const char *messages;  /* a matrix of counts of messages; NULL: one for each entry */
@@ -40,6 +52,7 @@ struct sim_pattern_options {
     uint32_t away[3];      /* leanmd: how far pairs of cells are apart at most, in x, y and z */
     uint32_t branches;     /* of trees: children that each has at most; 0: binomial trees */
     uint32_t planes;       /* nas-lu: of each sweep */
+    uint32_t given;        /* SIM_BYTES, ...: those that were asked for */
     uint64_t seed;
 };
 
@@ -70,6 +83,7 @@ struct sim_pattern {
 
 struct sim_maker { /* a line for each generator, in pattern.c */
     const char *name;
+    uint32_t takes;      /* enum sim_taken */
     const char *formula; /* in words, for help */
     /* Looks at the number of ranks and makes what is needed. -1: error says what was expected. */
     int (*make)(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
@@ -84,6 +98,8 @@ struct sim_maker { /* a line for each generator, in pattern.c */
 /* 0, or -1 and one line. */
 int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR]);
 void sim_pattern_close(struct sim_pattern *p);
+/* The bit of `given` for an option of this name; 0: patterns have none. */
+uint32_t sim_pattern_option(const char *name);
 /* A line for each generator: name and formula. */
 void sim_pattern_list(FILE *out);
 

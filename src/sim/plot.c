@@ -6,6 +6,7 @@
 
 #include "sim.h"
 #include "../view/plot.h"
+#include "../view/words.h"
 
 enum { MANY = 100 /* moments, beyond which those that share a pixel are one */ };
 
@@ -128,7 +129,7 @@ static void moments(const struct sim_result *r, const struct scale *k, FILE *f)
 void sim_plot(const struct sim_result *r, const struct sim_words *w, FILE *f)
 {
     struct scale k = {.time = (double)r->time, .iterations = (double)w->ranks * w->options->iterations, .log = 0};
-    char most[32], beside[64];
+    char most[32], beside[64], rest[64];
     for (uint32_t i = 0; i < r->samples; i++)
         if ((double)r->sample[i].log_bytes > k.log) k.log = (double)r->sample[i].log_bytes;
     hark_plot_begin(".done { stroke: #1f5fa8 } .log { stroke: #b5651d }\n"
@@ -136,9 +137,11 @@ void sim_plot(const struct sim_result *r, const struct sim_words *w, FILE *f)
                     "line.death { stroke: #c0202a } text.death { fill: #c0202a; stroke: none }\n"
                     "line.back { stroke: #2a7d46; stroke-dasharray: 4 3 } text.back { fill: #2a7d46; stroke: none }\n",
         f);
-    fprintf(f, "%s, ", w->protocol);
-    hark_plot_text(w->pattern, f);
-    fprintf(f, ", %" PRIu32 " processes in %" PRIu32 " cluster%s", w->ranks, w->clusters, w->clusters == 1 ? "" : "s");
+    int others = snprintf(rest, sizeof rest, ", %" PRIu32 " process%s in %" PRIu32 " cluster%s", w->ranks, w->ranks == 1 ? "" : "es",
+        w->clusters, w->clusters == 1 ? "" : "s");
+    others += fprintf(f, "%s, ", w->protocol);
+    hark_words(w->pattern, HARK_PLOT_TITLE - (size_t)others, HARK_WORDS_TAIL, f);
+    fputs(rest, f);
     hark_plot_title_end(f);
     axes(&k, f);
     moments(r, &k, f);

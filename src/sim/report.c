@@ -177,8 +177,9 @@ static void report_parts(const struct sim_result *r, FILE *f)
 
 void sim_report(const struct sim_result *r, const struct sim_words *w, FILE *f)
 {
-    fprintf(f, "%s, %s, %" PRIu32 " processes in %" PRIu32 " cluster%s, %" PRIu32 " iterations\n", w->protocol,
-        w->pattern, w->ranks, w->clusters, w->clusters == 1 ? "" : "s", w->options->iterations);
+    fprintf(f, "%s, %s, %" PRIu32 " process%s in %" PRIu32 " cluster%s, %" PRIu32 " iteration%s\n", w->protocol,
+        w->pattern, w->ranks, w->ranks == 1 ? "" : "es", w->clusters, w->clusters == 1 ? "" : "s", w->options->iterations,
+        w->options->iterations == 1 ? "" : "s");
     line(f, "messages", r->messages, "");
     line(f, "bytes", r->bytes, "");
     fprintf(f, "  %-26s %16" PRIu64 "  %.2f %%\n", "messages logged", r->logged, share(r->logged, r->messages));

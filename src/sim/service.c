@@ -14,10 +14,10 @@ bool sim_service_open(struct sim *s)
     s->dead = calloc((size_t)n + 1, 1);
     s->wave = calloc(s->groups, sizeof *s->wave);
     s->epochs = calloc(n, sizeof *s->epochs);
-    s->fired = calloc((size_t)s->o->fails + 1, 1);
+    s->r->happened = calloc((size_t)s->o->fails + 1, 1);
     s->free_fact = SIM_NONE;
     s->chance = s->o->seed;
-    return s->inc && s->down && s->dead && s->wave && s->epochs && s->fired;
+    return s->inc && s->down && s->dead && s->wave && s->epochs && s->r->happened;
 }
 
 void sim_service_close(struct sim *s)
@@ -29,7 +29,6 @@ void sim_service_close(struct sim *s)
     for (uint32_t r = 0; s->epochs && r < s->ranks; r++)
         free(s->epochs[r].id);
     free(s->epochs);
-    free(s->fired);
     free(s->fact);
     free(s->down_list);
     free(s->inc_list);
@@ -119,8 +118,8 @@ bool sim_failing(struct sim *s, uint32_t who, uint64_t at)
 {
     uint32_t rank = who == s->ranks ? HARK_RECOVERY : who;
     for (uint32_t i = 0; i < s->o->fails; i++) {
-        if (s->o->fail[i].rank != rank || s->o->fail[i].iteration != at || s->fired[i]) continue;
-        s->fired[i] = 1;
+        if (s->o->fail[i].rank != rank || s->o->fail[i].iteration != at || s->r->happened[i]) continue;
+        s->r->happened[i] = 1;
         sim_crash(s, who);
         return true;
     }
@@ -130,7 +129,7 @@ bool sim_failing(struct sim *s, uint32_t who, uint64_t at)
 /* ---- by chance
  * -------------------------------------------------------------------------------------------------------- */
 
-enum { IN_VAIN = 100000 };
+enum { IN_VAIN = 100000 /* failures, one after the other */, IDLE = 10000000 /* events, most of which hit what is down */ };
 
 static uint64_t chance(struct sim *s)
 {
@@ -157,14 +156,16 @@ void sim_chance(struct sim *s)
         return; /* all are through, or nothing would ever go on */
     if (s->iterations > s->farthest) {
         s->farthest = s->iterations;
-        s->in_vain = 0;
-    } else if (++s->in_vain == IN_VAIN) {
+        s->in_vain = s->idle = 0;
+    } else if (s->in_vain == IN_VAIN || ++s->idle == IDLE) {
         sim_fail(s, "%u failures by chance, one after the other, and in all that time the job got no further than %llu of %llu iterations: "
                     "--mtbf %llu ns is too short",
-            IN_VAIN, (unsigned long long)s->farthest, (unsigned long long)s->ranks * s->o->iterations, (unsigned long long)s->o->mtbf);
+            s->in_vain, (unsigned long long)s->farthest, (unsigned long long)s->ranks * s->o->iterations, (unsigned long long)s->o->mtbf);
         return;
     }
+    const uint32_t failures = s->r->failures;
     if (!s->protocol->unstable || (s->detecting == 0 && s->down_count == 0)) sim_crash(s, who);
+    s->in_vain += s->r->failures - failures;
     sim_chance_next(s);
 }
 

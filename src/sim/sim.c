@@ -290,7 +290,9 @@ void sim_result_free(struct sim_result *r)
     free(r->failure);
     free(r->recovery);
     free(r->sample);
+    free(r->happened);
     r->failure = NULL;
     r->recovery = NULL;
     r->sample = NULL;
+    r->happened = NULL;
 }

@@ -86,6 +86,7 @@ struct sim_result {
     uint64_t digest; /* of all ends */
     struct sim_failure *failure;
     uint32_t failures;
+    uint8_t *happened; /* of each `fail` that was asked for: 1 if it did; NULL without memory */
     struct sim_recovery *recovery;
     uint32_t recoveries;
     struct sim_sample *sample;

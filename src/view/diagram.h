@@ -146,9 +146,7 @@ void dg_draw_title(const struct dg_layout *l, FILE *out);
 /* Draws the legend below `y` in so much width; returns the px it is high. out NULL: only measures. */
 double dg_draw_legend(const struct dg_layout *l, double y, FILE *out);
 
-/* Text with what XML reads otherwise written out. */
-void dg_escaped(const char *text, FILE *out);
-/* Px that a text of so many bytes needs in a generic sans font of this size, about. */
+/* Px that a text needs in a generic sans font of this size, about. */
 double dg_text_width(const char *text, double size);
 
 #endif

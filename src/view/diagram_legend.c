@@ -2,13 +2,13 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "diagram.h"
+#include "words.h"
 
 double dg_text_width(const char *text, double size)
 {
-    return 0.6 * size * (double)strlen(text); /* wide for a sans font, so that nothing touches */
+    return 0.6 * size * (double)hark_words_length(text); /* wide for a sans font, so that nothing touches */
 }
 
 /* ---- axis ------------------------------------------------------------------------------------- */
@@ -194,25 +194,13 @@ static void limits(const struct dg_layout *l, struct text *t)
     if (s->trace->lost > 0) say(t, "; %" PRIu64 " RECORDS LOST for want of room", s->trace->lost);
 }
 
-void dg_escaped(const char *text, FILE *out)
-{
-    for (; *text; text++) {
-        if (*text == '<')
-            fputs("&lt;", out);
-        else if (*text == '&')
-            fputs("&amp;", out);
-        else
-            putc(*text, out);
-    }
-}
-
 static void draw_line(
-    const struct dg_layout *l, const char *class, double y, double size, const struct text *t, FILE *out)
+    const struct dg_layout *l, const char *class, double y, double size, const char *text, FILE *out)
 {
-    double room = l->width - 36, need = dg_text_width(t->at, size) * 0.9;
+    const double tight = 0.9, least = 7, room = l->width - 36, need = dg_text_width(text, size) * tight;
     fprintf(out, "<text class=\"%s\" x=\"18\" y=\"%.1f\" font-size=\"%.1f\">", class, y,
-        need > room ? fmax(size * room / need, 7) : size);
-    dg_escaped(t->at, out);
+        need > room ? fmax(size * room / need, least) : size);
+    hark_words(text, (size_t)(room / (dg_text_width(".", least) * tight)), HARK_WORDS_HEAD, out);
     fputs("</text>\n", out);
 }
 
@@ -232,10 +220,8 @@ static void draw_heading(const struct dg_layout *l, FILE *out)
     const char *const line[] = {plan->title, plan->about, plan->summary};
     double y = 28;
     for (int i = 0; i < 3; i++) {
-        struct text t = {.length = 0};
-        say(&t, "%s", line[i]);
-        if (t.length == 0) continue;
-        draw_line(l, class[i], y, i == 0 ? 17 : 12, &t, out);
+        if (line[i] == NULL || *line[i] == 0) continue;
+        draw_line(l, class[i], y, i == 0 ? 17 : 12, line[i], out);
         y += 18;
     }
 }
@@ -252,13 +238,13 @@ void dg_draw_title(const struct dg_layout *l, FILE *out)
     say(&t, "%s over %s, %" PRIu32 " process%s", job->protocol, job->transport, job->ranks,
         job->ranks == 1 ? "" : "es");
     if (l->rows == job->ranks) say(&t, " in %" PRIu32 " cluster%s", n, s_of(n));
-    draw_line(l, "title", 28, 17, &t, out);
+    draw_line(l, "title", 28, 17, t.at, out);
     t = (struct text){.length = 0};
     summary(l, &t);
-    draw_line(l, "summary", 47, 12, &t, out);
+    draw_line(l, "summary", 47, 12, t.at, out);
     t = (struct text){.length = 0};
     limits(l, &t);
-    draw_line(l, "limits", 63, 11, &t, out);
+    draw_line(l, "limits", 63, 11, t.at, out);
 }
 
 /* ---- legend ----------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "diagram.h"
+#include "words.h"
 
 static const char *const class_word[DG_CLASSES] = {"control", "intra", "inter", "orphan", "replay"};
 
@@ -36,7 +37,7 @@ static void title(const struct dg_layout *l, const struct dg_message *m, FILE *o
     const struct hark_diagram_schedule *plan = l->story.schedule;
     if (plan != NULL) {
         fputs("<title>", out);
-        dg_escaped(plan->word[m->record].text, out);
+        hark_words(plan->word[m->record].text, SIZE_MAX, HARK_WORDS_HEAD, out);
         fprintf(out, ", step %" PRIu64, (m->sent - l->story.start) / plan->step);
         if (m->got != DG_NEVER) fprintf(out, " to %" PRIu64, (m->got - l->story.start) / plan->step);
         fputs("</title>", out);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "diagram.h"
+#include "words.h"
 
 #define BOXES_MOST 512u
 #define SIZE       9.0 /* px of a label's letters */
@@ -134,7 +135,7 @@ static bool label(struct placing *p, uint32_t of, bool brief)
     take(p, b.x0, b.y0, b.x1, b.y1);
     fprintf(p->out, "<text class=\"l l-%s%s\" x=\"%.1f\" y=\"%.1f\">", class[m->class], best.end ? " e" : "", best.x,
         best.y);
-    dg_escaped(text, p->out);
+    hark_words(text, SIZE_MAX, HARK_WORDS_HEAD, p->out);
     fputs("</text>\n", p->out);
     return true;
 }
@@ -228,7 +229,7 @@ static void stops(struct placing *p, double *lowest)
         struct box b = box_of(n->text, 10, p->l->right, y + 24, true);
         take(p, b.x0, b.y0, b.x1, b.y1);
         fprintf(p->out, "<text class=\"why e\" x=\"%.1f\" y=\"%.1f\">", p->l->right, y + 24);
-        dg_escaped(n->text, p->out);
+        hark_words(n->text, SIZE_MAX, HARK_WORDS_HEAD, p->out);
         fputs("</text>\n", p->out);
     }
 }
@@ -244,7 +245,7 @@ static void violated(struct placing *p)
     fprintf(p->out, "<path class=\"because\" d=\"M%.1f %.1fV%.1f\"/>\n", x, p->l->top - 36,
         lowest > 0 ? lowest - 10 : p->l->bottom);
     fprintf(p->out, "<text class=\"violated e\" x=\"%.1f\" y=\"%.1f\">", right, p->l->top - 40);
-    dg_escaped(plan->violated, p->out);
+    hark_words(plan->violated, SIZE_MAX, HARK_WORDS_HEAD, p->out);
     fputs("</text>\n", p->out);
 }
 

@@ -75,18 +75,6 @@ void hark_plot_name(double y, const char *class, const char *name, FILE *f)
     fprintf(f, "<text class=\"%s\" x=\"%d\" y=\"%.1f\">%s</text>\n", class, WIDTH - RIGHT + 8, y, name);
 }
 
-void hark_plot_text(const char *text, FILE *f)
-{
-    for (; *text; text++) {
-        if (*text == '<')
-            fputs("&lt;", f);
-        else if (*text == '&')
-            fputs("&amp;", f);
-        else if ((unsigned char)*text >= ' ')
-            fputc(*text, f);
-    }
-}
-
 void hark_plot_end(FILE *f)
 {
     fputs("</svg>\n", f);

@@ -23,8 +23,9 @@ struct hark_plot_axis { /* from 0 to `most`, marked at its quarters */
 double hark_plot_x(double value, double most);
 double hark_plot_y(double value, double most);
 
-/* Begins a picture; `style` is CSS for the classes of its curves. The caller writes the title's text behind it, by
- * hark_plot_text or as it is, and hark_plot_title_end. */
+/* Begins a picture; `style` is CSS for the classes of its curves. The caller writes the title's text behind it,
+ * HARK_PLOT_TITLE characters at most, and hark_plot_title_end. */
+enum { HARK_PLOT_TITLE = 110 };
 void hark_plot_begin(const char *style, FILE *f);
 void hark_plot_title_end(FILE *f);
 void hark_plot_axes(const struct hark_plot_axis *x, const struct hark_plot_axis *y, FILE *f);
@@ -38,8 +39,6 @@ struct hark_plot_words {
 void hark_plot_moment(struct hark_plot_words *w, double x, const char *class, const char *word, FILE *f);
 /* A name beside the frame, at the height y. */
 void hark_plot_name(double y, const char *class, const char *name, FILE *f);
-/* Any text, so that XML takes it. */
-void hark_plot_text(const char *text, FILE *f);
 void hark_plot_end(FILE *f);
 
 #endif

@@ -124,6 +124,10 @@ refused 'nodes: expected every rank once, rank 2 is in no node' two.mtx --nodes 
 refused 'nodes: expected every rank once, rank 2 is in no cluster' two.mtx --improve nodes
 printf '0-4\n' >nodes
 refused 'nodes:1: expected ranks below 4, found 4' two.mtx --nodes nodes
+printf '0\n99999999999999999999-3\n' >nodes
+refused 'nodes:2: expected ranks below 4, found 99999999999999999999' two.mtx --nodes nodes
+printf '0-%s\n' "$(printf '1%.0s' $(seq 50))" >nodes
+refused "nodes:1: expected ranks below 4, found $(printf '1%.0s' $(seq 40))..." two.mtx --nodes nodes
 refused 'none: No such file or directory' two.mtx --nodes none
 printf '0-2\n3\n' >nodes
 refused 'clusters of at most 2 ranks: a node has 3' two.mtx --nodes nodes --max-size 2
@@ -147,7 +151,10 @@ refused '--mtbf, --checkpoint and --restart: expected all three or none' two.mtx
 refused '--mtbf, --checkpoint: expected times above 0' two.mtx --mtbf 0s --checkpoint 1s --restart 1s
 refused '--beta: expected either this or --mtbf, --checkpoint and --restart' two.mtx --beta 5 --mtbf 1d --checkpoint 1h --restart 1h
 refused '--plot: draws what --sweep finds' two.mtx --plot x.svg
-expect 2 '^hark partition: -o no/where: No such file or directory$' two.mtx -o no/where
+echo kept >kept
+for option in -o --json --svg --plot; do refused "$option no/where: No such file or directory" none.mtx --sweep $option no/where; done
+refused '--plot no/where: No such file or directory' none.mtx --sweep -o kept --json new --plot no/where
+if [ "$(cat kept)" = kept ] && [ ! -e new ]; then good; else bad 'files of a command that did nothing'; fi
 expect 0 '^usage: hark partition MATRIX' --help
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -59,6 +59,7 @@ static void the_command(void **state)
 {
     EXPECT("hark: expected run, check, replay, sim, partition, balance, trace, help or --version, found \"walk\"", "walk");
     EXPECT("hark help: expected run, check, replay, sim, partition, balance or trace, found \"walk\"", "help", "walk");
+    EXPECT("hark help: expected one subcommand, found \"extra\" too", "help", "replay", "extra");
     const char *const nothing[] = {NULL};
     expect(*state, "usage: hark run|check|replay|sim|partition|balance|trace [OPTION]... , hark help [SUBCOMMAND], hark --version", nothing);
 }
@@ -100,6 +101,7 @@ static void values(void **state)
     EXPECT("hark run: --copies: expected 1 to 8, found \"9\"", "run", "--copies", "9", "--", "true");
     EXPECT("hark run: --chaos: expected SEED or SEED:COUNT, at most 10000 kills, found \"7:\"", "run", "--chaos", "7:",
         "--", "true");
+    EXPECT("hark run: --copies: expected with protocol scmel, team or camel, found hydee", "run", "--copies", "2", "--", "true");
     EXPECT("hark run: --copies: expected a value after it", "run", "--copies");
     EXPECT("hark run: --faster: no such option, see `hark help run`", "run", "--faster", "--", "true");
     EXPECT("hark run: -x: no such option, see `hark help run`", "run", "-x", "--", "true");

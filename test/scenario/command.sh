@@ -11,6 +11,15 @@ sed '/^name/d' lv3.hark >unnamed.hark # is called as its file is
 expect 1 'written to unnamed-violation.hark' check unnamed.hark
 expect 1 'violated: I8' replay unnamed-violation.hark
 expect 2 'no such option: -violation.hark' replay -violation.hark
+# Files are called as they like; a scenario is not.
+for odd in '-odd "one' $'\xc3\xa9 e\n' "$(printf '\xc3\xa9%.0s' $(seq 60))"; do
+  cp unnamed.hark "./$odd.hark"
+  expect 1 '-violation.hark`$' check --json odd.json "./$odd.hark"
+  file=$(sed -n 's/^  written to \([^:]*\):.*/\1/p' out)
+  expect 1 'violated: I8' replay "$file"
+  if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("odd.json"))'; then good; else bad "$odd: no JSON"; fi
+done
+expect 2 'no such option: --atomic=1' check --atomic=1 unnamed.hark
 expect 0 'none: .* 0 violated' check --protocol none --random 1:30 --max-states 5000
 expect 1 'violated: I8' replay --svg v.svg v.hark
 grep -q '>after step 29: I8: a process waits for ever</text>' v.svg && grep -q '</svg>' v.svg && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: no picture"; }

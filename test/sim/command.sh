@@ -46,6 +46,7 @@ expect 0 'iterations made again' --pattern ring --ranks 2 --iterations 12 --mtbf
 lost=$(sed -n 's/.*"iterations_lost": \([0-9]*\),$/\1/p' one.json | head -1)
 if [ -n "$lost" ] && [ "$lost" -gt 0 ] && [ "$lost" -le 48 ]; then good; else bad "iterations made again: $lost"; fi
 expect 1 'the job got no further than .* of 80 iterations: --mtbf 1 ns is too short' --pattern ring --ranks 8 --mtbf 1
+expect 0 'recovery 1' --pattern ring --ranks 8 --protocol scmel --mtbf 100us --iterations 5 --restart 20s
 expect 0 'failure of' --pattern ring --ranks 8 --mtbf 500us --iterations 200 --plot many.svg
 if [ "$(wc -c <many.svg)" -lt 150000 ] && [ "$(grep -c 'class="death"' many.svg)" -gt 100 ]; then good; else bad "a picture of many failures"; fi
 expect 0 'failure of recovery' --pattern stencil2d --ranks 16 "${small[@]}" --fail 3@4 --fail recovery@5
@@ -175,7 +176,7 @@ refused 'nas-sp: expected a square number of ranks, found 8' --pattern nas-sp --
 for name in cg mg ft lu; do
   refused "nas-$name: expected a power of two as number of ranks, found 48" --pattern nas-$name --ranks 48
 done
-refused '--messages: expected only with a matrix, found pattern ring' --pattern ring --ranks 4 --messages n.mtx
+refused '--messages: pattern ring has no use for it' --pattern ring --ranks 4 --messages n.mtx
 refused 'leanmd: expected 1 to 512 cells on a side, found 513' --pattern leanmd --ranks 4 --cells 513
 refused 'leanmd: expected pairs of cells 0 to 2 away, found 2,3,1' --pattern leanmd --ranks 4 --away 2,3,1
 refused '--away: expected three numbers such as 2,2,1, found "2,2"' --pattern leanmd --ranks 4 --away 2,2
@@ -212,7 +213,48 @@ refused '--camel: expected without --exact-gate' --pattern openatom --ranks 4 --
 refused 'no such option: --walk' --pattern ring --walk
 refused '--ranks: needs a value' --pattern ring --ranks
 refused 'no argument is expected, found "x"' --pattern ring --ranks 4 x
-expect 2 '^hark sim: --json /nowhere/x: No such file or directory$' --pattern ring --ranks 4 --json /nowhere/x
+refused '--degree: pattern ring has no use for it' --pattern ring --ranks 4 --degree 3
+refused '--bytes: pattern leanmd has no use for it' --pattern leanmd --ranks 4 --bytes 8
+refused '--planes: pattern nas-cg has no use for it' --pattern nas-cg --ranks 4 --planes 3
+refused '--atoms: pattern openatom has no use for it' --pattern openatom --ranks 4 --cells 2 --atoms 3
+for protocol in none coordinated hydee sendet; do
+  refused "--copies: expected with protocol scmel, team or camel, found $protocol" --pattern ring --ranks 4 --protocol $protocol --copies 2
+done
+refused '--team-lost: expected one copy, found --copies 2' --pattern ring --ranks 4 --protocol team --team-lost --copies 2
+refused 'no such option: --digest=1' --pattern ring --digest=1 --ranks 4
+# Before anything is run; what is there is left as it was.
+echo kept >kept
+for option in --json --csv --plot --write-matrix --write-messages; do
+  refused "$option /nowhere/x: No such file or directory" --pattern ring --ranks 4 $option /nowhere/x
+  refused "$option .: Is a directory" --pattern ring --ranks 4 $option .
+done
+refused '--plot /nowhere/x: No such file or directory' --pattern ring --ranks 4 --json kept --csv new --plot /nowhere/x
+if [ "$(cat kept)" = kept ] && [ ! -e new ]; then good; else bad "files of a run that was none"; fi
+ln -s later link
+refused '--plot /nowhere/x: No such file or directory' --pattern ring --ranks 4 --json link --plot /nowhere/x
+if [ -h link ] && [ ! -e later ]; then good; else bad "a link to what is not there"; fi
+expect 0 '' --pattern ring --ranks 4 --json link
+if [ -h link ] && [ "$(figure ranks later)" = 4 ]; then good; else bad "what a link names is not written"; fi
+
+# A failure that does not happen is no failure.
+expect 0 '^hark sim: --fail recovery@1000 did not happen: it never got to that frame, or not so often$' --pattern ring --ranks 4 --fail 2@3 --fail recovery@1000
+expect 0 '' --pattern ring --ranks 4 --fail 2@3 --fail 2@3 --fail recovery@2
+if grep -q 'did not happen' out; then bad "it did happen"; else good; fi
+expect 0 '^hark sim: --fail recovery@2 did not happen: ' --pattern ring --ranks 4 --fail 2@3 --fail recovery@2 --fail recovery@2
+
+# One process; a name of any bytes, however long.
+expect 0 'hydee, ring, 1 process in 1 cluster, 1 iteration$' --pattern ring --ranks 1 --iterations 1
+long=$(printf 'x%.0s' $(seq 150))
+for name in 'a<&>"b' $'\xff\xc3\xa9' "$long"; do
+  cp a.mtx "$name.mtx"
+  expect 0 '' --pattern "$name.mtx" --plot odd.svg --json odd.json
+  if ! command -v rsvg-convert >/dev/null; then echo 'no rsvg-convert: pictures are not looked at'
+  elif rsvg-convert odd.svg >odd.png 2>err; then good; else bad "$name: no picture"; fi
+  if [ -z "$(command -v node)" ] ||
+    node -e 'JSON.parse(new TextDecoder("utf-8", {fatal: true}).decode(require("fs").readFileSync("odd.json")))'; then good; else bad "$name: no JSON"; fi
+done
+length=$(sed -n 's/.*class="title"[^>]*>\(.*\)<.*/\1/p' odd.svg | wc -m)
+if [ "$length" -ge 111 ] && [ "$length" -le 113 ]; then good; else bad "the title is as long as the name"; fi
 "$hark" help sim >out 2>&1
 if grep -q 'stencil2d' out && grep -q -- '--gap-per-byte' out; then good; else bad "help"; fi
 

@@ -63,7 +63,7 @@ static void bad_files(void **state)
     expect_error(4, "0 0", "file:1: expected every rank once, found rank 0 again (first in line 1)");
     expect_error(4, "0-4", "file:1: expected ranks below 4, found 4");
     expect_error(4, "\n7", "file:2: expected ranks below 4, found 7");
-    expect_error(4, "99999999999999999999", "file:1: expected ranks below 4, found 4294967294");
+    expect_error(4, "99999999999999999999", "file:1: expected ranks below 4, found 99999999999999999999");
     expect_error(4, "3-1", "file:1: expected an ascending range, found 3-1");
     expect_error(4, "0,1", "file:1: expected a rank or a range such as 0-3, found \"0,1\"");
     expect_error(4, "-1", "file:1: expected a rank or a range such as 0-3, found \"-1\"");

@@ -395,7 +395,7 @@ static void a_schedule_says_what_every_frame_carries_and_where_it_went_wrong(voi
         unsigned times;
     } expected[] = {{"<path class=\"m control\"", 1}, {"<path class=\"f control\"", 1}, {"<path class=\"m orphan\"", 1},
         {"<path class=\"held\"", 1}, {"<circle class=\"told\"", 1}, {"<circle class=\"stop\"", 1}, {">recovery</text>", 1},
-        {">1, phase 1</text>", 1}, {">POS has &lt;1></text>", 1}, {"<title>POS has &lt;1>, step 5 to 6</title>", 1}, {">REPORT</text>", 1}, {">is not done</text>", 1},
+        {">1, phase 1</text>", 1}, {">POS has &lt;1&gt;</text>", 1}, {"<title>POS has &lt;1&gt;, step 5 to 6</title>", 1}, {">REPORT</text>", 1}, {">is not done</text>", 1},
         {">after step 6: I8</text>", 1}, {"<text class=\"time\"", 6}, {"not this", 0}, {"class=\"phase\"", 3}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (count(svg, expected[i].what) != expected[i].times)

@@ -597,7 +597,7 @@ static uint64_t op_more(
 static void wrong(
     uint64_t (*op)(const struct sim_pattern *, uint32_t, uint32_t, uint64_t, struct sim_op *), const char *said)
 {
-    const struct sim_maker maker = {"wrong", "", NULL, op, NULL};
+    const struct sim_maker maker = {"wrong", 0, "", NULL, op, NULL};
     struct sim_pattern p = {.maker = &maker, .ranks = 2};
     char error[SIM_ERROR * 4];
     struct hark_clusters c;
