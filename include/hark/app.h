@@ -29,7 +29,7 @@ enum hark_app_status {
     HARK_A_ERANK = -82,     /* no such rank */
     HARK_A_ETAG = -83,      /* tag out of its range */
     HARK_A_ETRUNCATE = -84, /* the message is longer than the buffer; the first bytes are there */
-    HARK_A_EARGUMENT = -85, /* NULL where memory is needed, an unknown type or operation, an id used twice */
+    HARK_A_EARGUMENT = -85, /* NULL where memory is needed, an unknown type or operation, an id that is not for programs */
     HARK_A_EPENDING = -86,  /* receives are posted and not completed: not at a checkpoint or finalize */
     HARK_A_EREGION = -87,   /* the image holds other regions than were protected */
     HARK_A_ELENGTH = -88    /* the message is longer than a frame may be: 1 GiB, or `--option frame-limit` */
@@ -74,7 +74,7 @@ enum hark_type { HARK_INT32, HARK_INT64, HARK_UINT64, HARK_DOUBLE };
 enum hark_operation { HARK_SUM, HARK_PRODUCT, HARK_MIN, HARK_MAX };
 
 /* Collective calls: every process of the job makes the same ones in the same order. The first four go through groups under
- * protocols that know them (camel), which log what all get once, and else along a binomial tree of messages; the order in which
+ * protocols that know them (camel; hydee and team with --camel), which log what all get once, and else along a binomial tree of messages; the order in which
  * reductions combine is the same everywhere, so results are the same bit for bit on every run and under every protocol. The last
  * four, in which each process has another part, are messages always. docs/collectives.md says what goes where. */
 int hark_barrier(void);
@@ -95,8 +95,8 @@ int hark_alltoall(const void *data, void *all, size_t length);
 /* Names memory that belongs into checkpoints: `length` bytes at `at` under `id` (0 .. UINT64_MAX-1). The
  * same id again replaces it; length 0 takes it back. The memory must hold still during hark_checkpoint. */
 int hark_protect(uint64_t id, void *at, size_t length);
-/* Collective over the processes that are checkpointed together (the cluster; all of them under coordinated and scmel):
- * their n-th calls belong together. Takes a checkpoint if one is due, and else returns at once. A program
+/* Collective over the processes that are checkpointed together (the cluster under hydee; each alone under sendet; all of them
+ * under coordinated, scmel, camel, team, and hydee with --recluster): their n-th calls belong together. Takes a checkpoint if one is due, and else returns at once. A program
  * must not need, even indirectly, a message that a member of its cluster sends after its n-th call to reach
  * its own n-th call. HARK_A_EPENDING while receives are posted. */
 int hark_checkpoint(void);

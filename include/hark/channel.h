@@ -257,7 +257,7 @@ static inline void hark_deliver_mark(struct hark *p, struct hark_ends *e, struct
     while (hark_arrived_take(p, &e->beyond, c->peer, c->ctx, c->done + 1)) c->done++;
 }
 
-/* What the incarnations in a header, and of control frames the epoch, say (0.1 of the rules):
+/* What the incarnations in a header, and of control frames the epoch, say:
  * older is discarded, newer is held until the FAILED that explains it (v1). */
 enum { HARK_CURRENT = 0, HARK_OLDER = 1, HARK_NEWER = 2 };
 

@@ -133,7 +133,7 @@ struct hark_partition {
     uint32_t *of; /* cluster of each rank: numbered by lowest rank, and ordered by their order */
     struct hark_cluster_figures figures;
     double cost;
-    uint32_t changed; /* with `improve`: ranks that are in another cluster than before */
+    uint32_t changed; /* with `improve`: ranks in a new cluster most of which comes from another old one */
 };
 
 /* alpha 23 %, beta 12.4 %, eq. 2, FAST, built in, seed 1. */
@@ -142,7 +142,7 @@ void hark_partition_defaults(struct hark_partition_options *o);
  * line in error. To be freed by hark_partition_free. */
 int hark_partition(struct hark_partition *p, const struct hark_matrix *m, const struct hark_partition_options *o,
     char error[HARK_PARTITION_ERROR]);
-/* Figures and cost of clusters that are given by p->ranks, p->clusters and p->of, from the matrix alone. 0, -EOVERFLOW. */
+/* Figures and cost of clusters that are given by p->ranks, p->clusters and p->of, from the matrix alone. 0, -EOVERFLOW, -ENOMEM. */
 int hark_partition_measure(struct hark_partition *p, const struct hark_matrix *m, const struct hark_cluster_cost *cost);
 void hark_partition_free(struct hark_partition *p);
 

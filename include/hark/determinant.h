@@ -294,7 +294,7 @@ static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, 
         if (row[0] >= first && hark_det_last(row) <= last) hark_det_hold(d, row, rank);
 }
 
-/* `rank` has lost what it held: rows become loose again, acknowledged or not.                        erratum S-5' */
+/* `rank` has lost what it held: rows become loose again, acknowledged or not.                        erratum S-5 */
 static inline void hark_dets_release(struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint32_t rank)
 {
     struct hark_place at = hark_queue_begin(&d->rows);

@@ -20,7 +20,7 @@ extern "C" {
 
 enum hark_driver_status {
     HARK_D_OK = 0,
-    HARK_D_EGONE = -61,   /* this process is rolled back: the rollback hook was called, end the process */
+    HARK_D_EGONE = -61,   /* this process is rolled back: the rollback hook was called; close this driver */
     HARK_D_ESYSTEM = -62, /* transport, store or memory failed: hark_driver_error says how */
     HARK_D_EINVAL = -63,  /* no such rank */
     HARK_D_ELOG = -64,    /* the payload log is over its limit and nobody can checkpoint */

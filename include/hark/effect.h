@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define HARK_EFFECTS_ROOM 16u                    /* what a step may need at least: see hark_effects_max */
+#define HARK_EFFECTS_ROOM 16u                    /* effects that a step may need at least */
 #define HARK_FRAGMENT 1024u                      /* control frames are cut to this length, bytes */
 #define HARK_EFFECTS_BYTES (HARK_FRAGMENT * 4)
 #define HARK_SPARE_MAX 64u                       /* of hark_effects.spare */

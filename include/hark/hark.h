@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Source compatibility holds within a major version; hark_version() gives the linked one. */
+/* Source compatibility holds within a major version. */
 #define HARK_VERSION_MAJOR 0
 #define HARK_VERSION_MINOR 1
 #define HARK_VERSION_PATCH 0
@@ -107,7 +107,7 @@ enum hark_status {
     HARK_EINVAL = -1,  /* an argument or a field of the event is out of its range */
     HARK_EFRAME = -2,  /* the header is not one of this protocol: drop the frame and count it */
     HARK_EFULL = -3,   /* the block is too small: hark_wants, hark_grow, the event again */
-    HARK_ENOROOM = -4, /* the effects are below hark_effects_max */
+    HARK_ENOROOM = -4, /* hark_effects has too little room: see there */
     HARK_ESTATE = -5,  /* the event is not legal now (CONTINUE expected, or rolled back) */
     HARK_EIMAGE = -6   /* the image is not one of this protocol, version or process */
 };
@@ -272,12 +272,13 @@ struct hark_config {
     uint32_t me;    /* rank of this process, or HARK_RECOVERY */
     uint32_t ranks; /* processes of the job, 1 .. HARK_RANKS_MAX */
     const struct hark_range *group; /* my cluster (team, group): ascending, disjoint, containing me */
-    uint32_t group_count;           /* 0: the protocol's default (none: alone; coordinated, scmel: all) */
+    uint32_t group_count;           /* 0: the protocol's default (coordinated, scmel, camel: all; hydee, team:
+                                     * alone); sendet is alone always */
     uint32_t generations;           /* checkpoints kept, 1 .. 8; 0 stands for 2 */
     uint32_t copies;                /* scmel, team, camel: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
     uint32_t flags;
     const struct hark_tree *trees; /* camel, hydee, team with HARK_WAVES_ALL: the groups, by ctx ascending, the same everywhere; read by
-                                   * init only. hydee: none that reduces; the others: none with more than one copy */
+                                   * init only. hydee: none that reduces; team, camel: none that reduces with more than one copy */
     uint32_t tree_count;
     uint64_t epoch;                 /* sendet: the first epoch; 0 stands for 1 */
     uint32_t fan; /* hydee: reports go up a tree in which so many stand below each, 2 .. ; 0: all to the recovery process. Not
@@ -364,11 +365,11 @@ HARK_FN const char *hark_status_text(int status)
 HARK_FN const char *hark_event_text(uint32_t type)
 {
     static const char *const events[] = {"SEND", "ARRIVE", "DELIVER", "MISS", "CHECKPOINT_POINT", "STORED",
-        "COMBINED", "FAILED", "RESTARTED", "IDLE", "QUIET", "CONTINUE"};
+        "COMBINED", "FAILED", "RESTARTED", "IDLE", "QUIET", "CONTINUE", "REGROUP"};
     static const char *const effects[] = {"TRANSMIT", "HANDUP", "HOLD", "DISCARD", "OFFER", "RETAIN", "TRIM",
         "PERSIST", "CAPTURE", "COMMIT", "DROP", "RESUME", "COMBINE", "ROLLBACK", "SUPPRESS", "DIVERGED",
         "RECOVERED"};
-    if (type >= HARK_SEND && type <= HARK_CONTINUE) return events[type - HARK_SEND];
+    if (type >= HARK_SEND && type <= HARK_REGROUP) return events[type - HARK_SEND];
     if (type >= HARK_TRANSMIT && type <= HARK_RECOVERED) return effects[type - HARK_TRANSMIT];
     return "?";
 }

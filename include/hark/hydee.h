@@ -14,7 +14,7 @@
  *
  * Read on in this order: hydee_state.h, hydee_channel.h, Algorithm 1 below, hydee_log.h, hydee_failure.h,
  * hydee_pump.h, the door at the end of this file. Extensions: the exact gate (E24), past.h; reports by a tree, hydee_tree.h;
- * multicasts, hydee_cast.h.
+ * multicasts, hydee_cast.h; clusters that change, hydee_regroup.h.
  *
  * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel, not
  * by Date (E5); positions are exchanged in both directions on every channel with an end in D (E2, E4, E9);

@@ -177,7 +177,7 @@ static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *
     return HARK_OK;
 }
 
-/* QUIET: orphans that nobody will send again are a divergence, not a hang (8.9 of the rules). */
+/* QUIET: orphans that nobody will send again are a divergence, not a hang. */
 static inline int hark_hydee_quiet(struct hark_hydee *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < s->ends.channels.count && s->recovering; i++) {

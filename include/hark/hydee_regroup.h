@@ -1,4 +1,4 @@
-/* hydee_regroup.h: clusters that change while the job runs (section 8.1 of the rules). A part of hydee.h, which has the state; read
+/* hydee_regroup.h: clusters that change while the job runs (docs/recluster.md). A part of hydee.h, which has the state; read
  * that first.
  *
  * Only with HARK_WAVES_ALL. The embedder tells every process the next map of clusters (HARK_REGROUP); the first wave at which all know

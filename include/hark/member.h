@@ -114,7 +114,7 @@ static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *sh
     return hark_deliver_position(p, shape, e, event, &c);
 }
 
-/* Any mixing will do that depends on order, ssn and length; (8.9 of the rules). */
+/* Any mixing will do that depends on order, ssn and length. */
 static inline uint64_t hark_digest_mix(uint64_t running, uint64_t ssn, uint64_t length, uint64_t digest)
 {
     uint64_t x = (running ^ digest) * UINT64_C(0x9e3779b97f4a7c15) + ssn * UINT64_C(0xbf58476d1ce4e5b9) + length;

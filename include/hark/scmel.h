@@ -15,9 +15,9 @@
  *   28-43  Failure                         hark_scmel_failed, hark_scmel_pump_dets; second half hark_scmel_ready
  *   44-51  ReceiveDets                     hark_scmel_dets, hark_scmel_collected
  *
- * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel (S-10); the
+ * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel; the
  * order of replay is enforced, looks that found nothing included (S-3); no barrier (S-6); incarnations come from the
- * failure service, never from an image (S-7); what a failed process held becomes loose again (S-5').
+ * failure service, never from an image (S-7); what a failed process held becomes loose again (S-5).
  *
  * Which determinants travel. A message takes along every loose own determinant that no earlier message of its
  * channel took: it is accepted only behind those, so its receiver has them all. A contribution to a reduction may be accepted without

@@ -58,7 +58,7 @@ HARK_COLD void hark_scmel_frozen(struct hark_scmel *s)
 }
 
 /* A wave is over. If it committed and as many images are kept as there should be, what is older than the oldest
- * of them goes: never before COMMIT (section 2 b).                                                          l. 23-25 */
+ * of them goes: never before COMMIT.                                                                        l. 23-25 */
 HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
 {
     struct hark *p = &s->head;

@@ -12,7 +12,7 @@ extern "C" {
 
 /* ---- lines 28-51: failures ------------------------------------------------------------------------------------------------- */
 
-/* `rank` has become a new incarnation: what it held is gone, and so are those who were owed.            erratum S-5' */
+/* `rank` has become a new incarnation: what it held is gone, and so are those who were owed.            erratum S-5 */
 static inline void hark_scmel_lost(struct hark_scmel *s, uint32_t rank)
 {
     struct hark *p = &s->head;
@@ -46,7 +46,7 @@ static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effect
     hark_emit(fx, HARK_RECOVERED);
 }
 
-/* Failure(Y), for every Y of D: determinants go to it at once, the next message to it may never come (S-5'). Those
+/* Failure(Y), for every Y of D: determinants go to it at once, the next message to it may never come (S-5). Those
  * of D that are at it begin collecting again.                                                             l. 28-36 */
 HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {

@@ -182,7 +182,7 @@ static inline void hark_wave_lead_count(struct hark *p, struct hark_ends *e, str
     w->lead = HARK_W_FREEZING;
     w->got = 0;
     hark_empty(p, &w->expect);
-    w->lead_wave++; /* fresh: nobody alive has seen it (section 2 e) */
+    w->lead_wave++; /* fresh: nobody alive has seen it */
     w->lead_n++;
     hark_wave_tell(p, e, w, HARK_W_PREPARE);
     hark_wave_prepare(p, e, w, w->lead_wave, w->lead_n, w->lead_map == hark_wave_size(p, e), fx);

@@ -416,7 +416,18 @@ static int random_shared(struct chance *c, struct share *all)
     return 0;
 }
 
-static int random_all(const struct arguments *a)
+static void random_json(FILE *json, const struct arguments *a, const struct tally *t)
+{
+    fprintf(json, "{\"schema\": 1, \"command\": \"check\", \"random\": {\"protocol\": \"%s\", \"seed\": %llu, \"count\": %llu, "
+        "\"programs\": %llu, \"deterministic\": %llu, \"rsd\": %llu, \"sd\": %llu, \"other\": %llu, \"unfinished\": %llu, "
+        "\"violated\": %llu, \"limit\": %llu, \"waiting\": %llu, \"states\": %llu}}\n", a->search.protocol,
+        (unsigned long long)a->random, (unsigned long long)a->count, (unsigned long long)t->programs,
+        (unsigned long long)t->class[SEARCH_DETERMINISTIC], (unsigned long long)t->class[SEARCH_RSD],
+        (unsigned long long)t->class[SEARCH_SD], (unsigned long long)t->class[SEARCH_OTHER], (unsigned long long)t->unfinished,
+        (unsigned long long)t->violated, (unsigned long long)t->limit, (unsigned long long)t->deadlocks, (unsigned long long)t->states);
+}
+
+static int random_all(const struct arguments *a, FILE *json)
 {
     struct chance c = {*a, a->search.jobs < a->count ? a->search.jobs : (uint32_t)a->count, -1};
     struct share all = {0};
@@ -433,33 +444,37 @@ static int random_all(const struct arguments *a)
         (unsigned long long)t.violated, (unsigned long long)t.states, (unsigned long long)t.limit);
     if (t.deadlocks) printf(", %llu wait for ever as SD programs may (E25)", (unsigned long long)t.deadlocks);
     putchar('\n');
+    if (json) random_json(json, a, &t);
     return all.worst;
+}
+
+static int check_all(struct arguments *a, FILE *json)
+{
+    int worst = 0;
+    if (json) fputs("{\"schema\": 1, \"command\": \"check\", \"scenarios\": [", json);
+    for (int i = 0; i < a->files; i++) {
+        struct hark_scenario s;
+        char error[HARK_SCENARIO_ERROR];
+        int status = 2;
+        if (hark_scenario_read(&s, a->file[i], error) < 0) fprintf(stderr, "hark check: %s\n", error);
+        else {
+            plant(a, &s);
+            status = check_one(a, &s, json, i == 0);
+        }
+        hark_scenario_free(&s);
+        if (status > worst) worst = status;
+    }
+    if (json) fputs("\n]}\n", json);
+    return worst;
 }
 
 int hark_cli_check(int argc, char **argv)
 {
     struct arguments a = {0};
-    int worst = parse(argc, argv, &a);
-    if (worst != 0) return worst < 0 ? 0 : worst;
-    if (a.count) return random_all(&a);
-    FILE *json = a.json ? fopen(a.json, "we") : NULL;
-    if (a.json && json == NULL) return bad("--json %s: %s", a.json, strerror(errno));
-    if (json) fputs("{\"schema\": 1, \"command\": \"check\", \"scenarios\": [", json);
-    for (int i = 0; i < a.files; i++) {
-        struct hark_scenario s;
-        char error[HARK_SCENARIO_ERROR];
-        int status = 2;
-        if (hark_scenario_read(&s, a.file[i], error) < 0) fprintf(stderr, "hark check: %s\n", error);
-        else {
-            plant(&a, &s);
-            status = check_one(&a, &s, json, i == 0);
-        }
-        hark_scenario_free(&s);
-        if (status > worst) worst = status;
-    }
-    if (json) {
-        fputs("\n]}\n", json);
-        if (fclose(json) != 0) return bad("--json %s: %s", a.json, strerror(errno));
-    }
-    return worst;
+    int status = parse(argc, argv, &a);
+    if (status != 0) return status < 0 ? 0 : status;
+    FILE *json = a.json ? hark_cli_create("check", "--json", a.json) : NULL;
+    if (a.json && json == NULL) return 2;
+    status = a.count ? random_all(&a, json) : check_all(&a, json);
+    return json && hark_cli_close("check", "--json", a.json, json) != 0 ? 2 : status;
 }

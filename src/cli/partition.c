@@ -35,7 +35,7 @@ void hark_cli_partition_help(void)
         "  --effort fast|best|paper   one beginning, many of them, or Algorithm 1 as printed (fast)\n"
         "  --backend B           builtin, scotch, metis or metis-recursive (builtin; best: all there are)\n"
         "  --seed S              of all that is chance (1)\n"
-        "  --threshold N         Algorithm 1 leaves clusters of so many ranks (1)\n"
+        "  --threshold N         Algorithm 1 leaves clusters of at most so many ranks (1)\n"
         "  --min-size N, --max-size N   ranks of a cluster\n"
         "  --nodes FILE          ranks that stay together: a line of ranks and ranges for each node\n"
         "  --improve FILE        clusters there are, to be made better; how many ranks change is said\n"

@@ -172,7 +172,7 @@ static void test_old_and_duplicate(void **state)
 }
 
 /* Definition 2: LOG(m) "contains all processes that have stored a copy of the determinant of m". Who fails is in it no
- * longer, which lines 19-21 forget: what W had acknowledged is loose again, and goes to the new W at once (S-5'). */
+ * longer, which lines 19-21 forget: what W had acknowledged is loose again, and goes to the new W at once (S-5). */
 static void test_rearming(void **state)
 {
     struct job *j = before_m3();

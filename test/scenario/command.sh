@@ -21,7 +21,14 @@ for odd in '-odd "one' $'\xc3\xa9 e\n' "$(printf '\xc3\xa9%.0s' $(seq 60))"; do
 done
 expect 2 'no such option: --atomic=1' check --atomic=1 unnamed.hark
 expect 0 'none: .* 0 violated' check --protocol none --random 1:30 --max-states 5000
+expect 0 'none: .* 0 violated' check --protocol none --random 1:30 --max-states 5000 --json random.json
+is 'programs in the figures' "$(sed -n 's/^none: \([0-9]*\) programs.*/\1/p' out)" "$(sed -n 's/.*"programs": \([0-9]*\),.*/\1/p' random.json)"
 expect 1 'violated: I8' replay --svg v.svg v.hark
+# A schedule that comes to its end has not shown what it is kept for.
+printf 'name quiet\nprotocol none\np0: S1\np1: R0\nexpect I8\nschedule\np0 S1\n' >quiet.hark
+expect 1 '^not violated: expected I8$' replay quiet.hark
+sed -i 's/^expect I8/expect ok/' quiet.hark
+expect 0 '' replay quiet.hark
 grep -q '>after step 29: I8: a process waits for ever</text>' v.svg && grep -q '</svg>' v.svg && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: no picture"; }
 expect 0 'p2: incarnation 0' replay --step 20 v.hark
 expect 0 'Phase=2' replay --state --step 5 v.hark

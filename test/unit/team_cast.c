@@ -159,7 +159,7 @@ static void goes_alone(void **state)
     end(&j);
 }
 
-/* Who passes it on in a later epoch does not say who held a determinant before (S-5'). */
+/* Who passes it on in a later epoch does not say who held a determinant before (S-5). */
 static void holders_of_then(void **state)
 {
     static const uint32_t down[] = {Y};
