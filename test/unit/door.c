@@ -235,7 +235,7 @@ static void test_words(void **state)
 {
     static const int status[] = {HARK_OK, HARK_MORE, HARK_WAIT, HARK_EINVAL, HARK_EFRAME, HARK_EFULL, HARK_ENOROOM, HARK_ESTATE,
         HARK_EIMAGE};
-    static const uint32_t none[] = {0, HARK_CONTINUE + 1, HARK_TRANSMIT - 1, HARK_RECOVERED + 1};
+    static const uint32_t none[] = {0, HARK_REGROUP + 1, HARK_TRANSMIT - 1, HARK_RECOVERED + 1};
     (void)state;
     for (unsigned i = 0; i < HARK_COUNT(status); i++)
         for (unsigned k = 0; k < i; k++) assert_string_not_equal(hark_status_text(status[i]), hark_status_text(status[k]));
@@ -243,6 +243,7 @@ static void test_words(void **state)
     assert_string_equal(hark_status_text(-99), "unknown status");
     assert_string_equal(hark_event_text(HARK_SEND), "SEND");
     assert_string_equal(hark_event_text(HARK_CONTINUE), "CONTINUE");
+    assert_string_equal(hark_event_text(HARK_REGROUP), "REGROUP");
     assert_string_equal(hark_event_text(HARK_TRANSMIT), "TRANSMIT");
     assert_string_equal(hark_event_text(HARK_RECOVERED), "RECOVERED");
     for (unsigned i = 0; i < HARK_COUNT(none); i++) assert_string_equal(hark_event_text(none[i]), "?");
