@@ -64,10 +64,10 @@ static void as_given(void **state)
 static void as_the_cost_says(void **state)
 {
     struct run *r = *state;
-    static const struct { const char *text; double ms; } mtbf[] = {{"daly:1ms", 1}, {"daly:20ms", 20}};
+    static const struct { const char *text; double ms; } mtbf[] = {{"daly:1ms", 1}, {"daly:5ms", 5}};
     char died[600];
     for (size_t i = 0; i < 2; i++) {
-        run_with(r, mtbf[i].text, "60000", "0:60000:die=9");
+        run_with(r, mtbf[i].text, "20000", "0:20000:die=9");
         run_expect_err(r, "hark: rank 0 died (SIGKILL) ");
         snprintf(died, sizeof died, "%s/did-2", r->place);
         unlink(died);
