@@ -23,7 +23,7 @@
 #include "../fault/place.h"
 #include "run.h"
 
-#define LONGEST_S 60 /* no run of a test lasts longer */
+#define LONGEST_S 180 /* no run of a test lasts longer */
 #define GONE_MS   2000
 #define HELD_MS   30000 /* a disk does not write for longer */
 
