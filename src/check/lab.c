@@ -96,10 +96,51 @@ const char *lab_unreduced(const struct lab *lab)
     const struct hark_scenario *s = lab->scenario;
     const bool teams = lab->protocol->rolls == HARK_ROLLS_GROUP;
     if (!(lab->protocol->traits & HARK_TRAIT_REDUCES)) return "this protocol has no reductions: A and Q can not be searched";
+    if (s->exact_gate) return "A and Q: expected no line gate exact";
     if (!lab->groups) return "A and Q: expected a line waves all with this protocol";
     if (s->copies > 1) return "A and Q: expected copies 1";
     if (teams && !in_teams(s)) return "A and Q: expected each team in one piece of the tree; from the team of the root, the root only above others";
     return NULL;
+}
+
+/* What the scenario asks for and the protocol has not: in words, or NULL. */
+static const char *refused(const struct hark_scenario *s, const struct hark_protocol *p)
+{
+    bool clusters = p->rolls != HARK_ROLLS_PROCESS && p->rolls != HARK_ROLLS_LINE;
+    for (uint32_t i = 0; i < s->fails; i++)
+        if (s->fail[i].when == HARK_FAIL_CLUSTER && !clusters)
+            return "fails cluster: expected a protocol under which clusters go back, coordinated, hydee or team";
+    if (p->kind == HARK_KIND_TEAM && s->team_lost && s->copies > 1) return "teams lost: expected copies 1";
+    return NULL;
+}
+
+/* Checkpoint calls of a process; -1: that depends on what its tests find. */
+static int calls_of(const struct hark_op *op)
+{
+    int calls = 0;
+    for (; op->type; op++) {
+        if (op->type == HARK_OP_ELSE) return -1;
+        calls += hark_op_is_call(op->type);
+    }
+    return calls;
+}
+
+/* Those whose checkpoints are one call them as often; else one waits for ever for the others', which is no fault of the protocol. */
+static int check_calls(const struct lab *lab, char error[HARK_SCENARIO_ERROR])
+{
+    const struct hark_scenario *s = lab->scenario;
+    const bool clusters = lab->protocol->rolls == HARK_ROLLS_GROUP && !lab->together;
+    if (lab->protocol->rolls == 0 || lab->protocol->rolls == HARK_ROLLS_LINE) return 0;
+    for (uint32_t a = 0; a < s->ranks; a++) {
+        for (uint32_t b = 0; b < a; b++) {
+            int of_a = calls_of(s->op[a]), of_b = calls_of(s->op[b]);
+            if (of_a < 0 || of_b < 0 || of_a == of_b || (clusters && s->cluster[a] != s->cluster[b])) continue;
+            snprintf(error, HARK_SCENARIO_ERROR, "p%u: found %d checkpoint call%s, expected %d as p%u has (protocol %s)", a, of_a,
+                of_a == 1 ? "" : "s", of_b, b, lab->protocol->name);
+            return -1;
+        }
+    }
+    return 0;
 }
 
 int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protocol, char error[HARK_SCENARIO_ERROR])
@@ -115,6 +156,11 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
             "names none, and neither does --protocol", name);
         return -1;
     }
+    const char *why = refused(s, lab->protocol);
+    if (why) {
+        snprintf(error, HARK_SCENARIO_ERROR, "%s (protocol %s)", why, name);
+        return -1;
+    }
     lab->scenario = s;
     lab->recovery = lab->protocol->recovery ? hark_protocol_named("recovery") : NULL;
     lab->ranks = s->ranks;
@@ -125,6 +171,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     lab->reduces = lab_unreduced(lab) == NULL;
     lab->together = s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_REGROUPS);
     lab->regroups = s->regroups && lab->together && lab->protocol->traits & HARK_TRAIT_REGROUPS && !lab->groups && !s->exact_gate;
+    if (check_calls(lab, error) < 0) return -1;
     lab->core_bytes = BLOCK;
     lab->core = malloc(BLOCK);
     if (lab->core == NULL) {

@@ -1,6 +1,7 @@
 /* check.c: `hark check`: every interleaving of small programs, through the cores that ship. */
 #include "check.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -129,6 +130,8 @@ static int parse(int argc, char **argv, struct arguments *a)
         return bad("--%s: expected without %s", a->search.reduce == SEARCH_REDUCED ? "reduce" : "compare",
             a->search.atomic ? "--atomic" : "--walks");
     if (a->count && a->files) return bad("--random: no scenario is read then, found \"%s\"", a->file[0]);
+    if (a->count && a->own_failures) return bad("--failures: not with --random: as many as the protocol claims to survive");
+    if (a->out && a->files > 1) return bad("-o: expected one scenario with it, found %d", a->files);
     if (a->count && a->search.protocol == NULL) return bad("--random: expected --protocol with it");
     return a->files || a->count ? 0 : bad("%s", usage);
 }
@@ -176,10 +179,11 @@ static void report(const char *name, const char *protocol, const struct search_r
     fflush(stdout);
 }
 
-static void json_row(FILE *json, const char *name, const char *protocol, const struct search_result *r, bool first)
+static void json_row(FILE *json, const char *name, const char *protocol, const struct search_result *r, bool *first)
 {
     if (json == NULL) return;
-    fprintf(json, "%s\n  {\"name\": ", first ? "" : ",");
+    fprintf(json, "%s\n  {\"name\": ", *first ? "" : ",");
+    *first = false;
     hark_json_string(json, name);
     fprintf(json, ", \"protocol\": \"%s\", \"verdict\": \"%s\", \"violated\": \"%s\", \"states\": %llu, "
         "\"steps\": %llu, \"finals\": %llu, \"depth\": %u, \"seconds\": %.3f, \"bytes\": %llu, \"core_steps_made\": %llu, "
@@ -197,6 +201,9 @@ static int write_story(const struct arguments *a, const struct hark_scenario *s,
     struct hark_scenario story;
     char path[128];
     snprintf(path, sizeof path, "%s-violation.hark", s->name);
+    for (char *at = path; *at; at++)
+        if (!isalnum((unsigned char)*at) && strchr("._-+", *at) == NULL) *at = '_'; /* a name may be any words */
+    if (*path == '-') *path = '_';
     const char *out = a->out ? a->out : path;
     char *text = search_story(s, &a->search, r, &story) == 0 ? hark_scenario_text(&story) : NULL;
     FILE *file = text ? fopen(out, "we") : NULL;
@@ -220,7 +227,7 @@ static bool expected(const struct hark_scenario *s, const struct search_result *
     return s->expect[0] && strncmp(s->expect, found, strlen(s->expect)) == 0;
 }
 
-static int check_one(const struct arguments *a, struct hark_scenario *s, FILE *json, bool first)
+static int check_one(const struct arguments *a, struct hark_scenario *s, FILE *json, bool *first)
 {
     struct search_options options = a->search;
     if (a->own_failures) {
@@ -243,6 +250,7 @@ static int check_one(const struct arguments *a, struct hark_scenario *s, FILE *j
         if (r.verdict == SEARCH_FAILED) status = bad("%s: stopped: %s", s->name, r.why);
         if (r.verdict == SEARCH_UNFINISHED && !expected(s, &r)) status = 2;
         if (r.verdict == SEARCH_VIOLATED && !expected(s, &r)) status = 1;
+        if (status == 1 && s->expect[0] && strcmp(s->expect, "ok") != 0) printf("  expected: %s\n", s->expect);
         if (r.path && (status == 1 || a->out) && write_story(a, s, &r) != 0) status = 2;
         if (r.verdict == SEARCH_OK && s->expect[0] && !expected(s, &r)) {
             printf("  expected: %s\n", s->expect);
@@ -451,6 +459,7 @@ static int random_all(const struct arguments *a, FILE *json)
 static int check_all(struct arguments *a, FILE *json)
 {
     int worst = 0;
+    bool first = true;
     if (json) fputs("{\"schema\": 1, \"command\": \"check\", \"scenarios\": [", json);
     for (int i = 0; i < a->files; i++) {
         struct hark_scenario s;
@@ -459,7 +468,7 @@ static int check_all(struct arguments *a, FILE *json)
         if (hark_scenario_read(&s, a->file[i], error) < 0) fprintf(stderr, "hark check: %s\n", error);
         else {
             plant(a, &s);
-            status = check_one(a, &s, json, i == 0);
+            status = check_one(a, &s, json, &first);
         }
         hark_scenario_free(&s);
         if (status > worst) worst = status;
@@ -473,6 +482,8 @@ int hark_cli_check(int argc, char **argv)
     struct arguments a = {0};
     int status = parse(argc, argv, &a);
     if (status != 0) return status < 0 ? 0 : status;
+    const struct hark_cli_file file[] = {{"-o", a.out}, {NULL, NULL}};
+    if (hark_cli_writable("check", file) != 0) return 2;
     FILE *json = a.json ? hark_cli_create("check", "--json", a.json) : NULL;
     if (a.json && json == NULL) return 2;
     status = a.count ? random_all(&a, json) : check_all(&a, json);

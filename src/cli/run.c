@@ -179,11 +179,11 @@ static int add_option(struct arguments *a, const char *text)
     return 0;
 }
 
-static int add_kill(struct arguments *a, uint32_t rank, uint64_t at)
+static int add_kill(struct arguments *a, uint32_t rank, uint64_t at, bool chance)
 {
     struct hark_kill *more = realloc(a->kill, (a->o.kills + 1) * sizeof *more);
     if (more == NULL) return no_memory("a planned kill");
-    more[a->o.kills++] = (struct hark_kill){rank, at};
+    more[a->o.kills++] = (struct hark_kill){rank, at, chance};
     a->o.kill = a->kill = more;
     return 0;
 }
@@ -198,7 +198,7 @@ static int planned_kill(struct arguments *a, const char *text)
     else ok = hark_cli_number(text, HARK_RANKS_MAX, &rank, &end);
     if (!ok || *end != '@' || !hark_cli_whole_number(end + 1, UINT64_MAX, &at) || at == 0)
         return bad("--kill: expected RANK@DELIVERIES, deliveries from 1, found \"%s\"", text);
-    return add_kill(a, (uint32_t)rank, at);
+    return add_kill(a, (uint32_t)rank, at, false);
 }
 
 static int chaos(struct arguments *a, const char *text)
@@ -367,7 +367,7 @@ static int kills(struct arguments *a)
     for (uint32_t i = 0; i < a->chaos; i++) {
         uint32_t rank = (uint32_t)(next_random(&a->seed) % a->o.ranks);
         uint64_t scale = next_random(&a->seed) % (CHAOS_SPAN + 1);
-        int status = add_kill(a, rank, 1 + next_random(&a->seed) % (UINT64_C(1) << scale));
+        int status = add_kill(a, rank, 1 + next_random(&a->seed) % (UINT64_C(1) << scale), true);
         if (status) return status;
     }
     return 0;

@@ -1,4 +1,5 @@
 /* supervisor.c: the loop from start to end, and signals. */
+#include <inttypes.h>
 #include "supervisor_internal.h"
 
 #include <signal.h>
@@ -256,6 +257,23 @@ static int run(struct supervisor *s)
     return s->output_failed ? 1 : 0;
 }
 
+/* Who asked for a kill is not to believe that it was survived. */
+static void say_missed(struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->o->kills; i++) {
+        const struct hark_kill *k = &s->o->kill[i];
+        const bool recovery = k->rank == HARK_RECOVERY;
+        uint64_t done = 0;
+        char name[32] = "recovery";
+        for (uint32_t c = 0; c < s->count; c++)
+            if (s->child[c].rank == k->rank) done = hark_sup_progress(&s->child[c]);
+        if (k->chance || k->at <= done) continue;
+        if (!recovery) snprintf(name, sizeof name, "%" PRIu32, k->rank);
+        hark_sup_say("--kill %s@%" PRIu64 " did not happen: it %s %" PRIu64 " %s", name, k->at, recovery ? "received" : "made", done,
+            recovery ? "frames" : "deliveries");
+    }
+}
+
 int hark_supervise(const struct hark_run_options *options)
 {
     struct supervisor s = {.o = options, .lock = -1, .board_fd = -1, .store_fd = -1, .positions = -1, .janitor = {-1, 0}};
@@ -270,6 +288,7 @@ int hark_supervise(const struct hark_run_options *options)
     int status = make_children(&s) ? hark_sup_job_open(&s) : 1;
     bool opened = status == 0;
     if (opened) s.exit = status = run(&s);
+    if (opened && status == 0) say_missed(&s);
     if (opened && status == 0 && options->advise && options->traffic)
         s.advice = options->advise(options->self, (const uint64_t *)(void *)hark_board_traffic(s.board, 0), options->ranks);
     if (opened && hark_sup_close_trace(&s) < 0 && status == 0) s.exit = status = 1;

@@ -12,6 +12,7 @@
 struct hark_kill { /* for tests: SIGKILL when `rank` has made `at` deliveries */
     uint32_t rank; /* HARK_RECOVERY: when the recovery process has received `at` frames */
     uint64_t at;   /* >= 1, of all incarnations together */
+    bool chance;   /* nobody asked for this very one: it may not happen */
 };
 
 struct hark_run_options {

@@ -129,7 +129,7 @@ bool sim_failing(struct sim *s, uint32_t who, uint64_t at)
 /* ---- by chance
  * -------------------------------------------------------------------------------------------------------- */
 
-enum { IN_VAIN = 100000 /* failures, one after the other */, IDLE = 10000000 /* events, most of which hit what is down */ };
+enum { IN_VAIN = 10000 /* failures, one after the other */, IDLE = 10000000 /* events, most of which hit what is down */ };
 
 static uint64_t chance(struct sim *s)
 {

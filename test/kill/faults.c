@@ -428,12 +428,28 @@ static void killed_after_finalize(void **state)
     }
 }
 
+/* Who planned a kill is told that the run was too short for it; of what chance chose nothing is said. */
+static void a_kill_that_does_not_happen(void **state)
+{
+    struct run *r = *state;
+    RUN("--kill", "1@100000", "--kill", "2@3", "--kill", "recovery@100000", "--chaos", "7:3", "--", HARK_LAP, "20");
+    assert_int_equal(r->status, 0);
+    expect_answer(r, 20);
+    const char *at = strstr(r->err, "hark: --kill 1@100000 did not happen: it made ");
+    assert_non_null(at);
+    assert_non_null(strstr(at, " deliveries\nhark: --kill recovery@100000 did not happen: it received "));
+    assert_null(strstr(r->err, "--kill 2@3 did"));
+    int said = 0;
+    for (at = r->err; (at = strstr(at, "did not happen")) != NULL; at++) said++;
+    assert_int_equal(said, 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(a_full_store), TEST(a_full_store_and_nothing_to_go_back_to),
         TEST(the_store_is_renamed), TEST(the_store_is_removed), TEST(a_damaged_newest_image), TEST(strangers_at_the_sockets),
         TEST(a_message_over_the_limit), TEST(killed_at_the_last_delivery), TEST(killed_in_finalize),
-        TEST(killed_after_finalize)};
+        TEST(killed_after_finalize), TEST(a_kill_that_does_not_happen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,7 @@ static void two_clusters_and_nested(void **state)
 static void the_recovery_process_dies(void **state)
 {
     struct run *r = *state;
-    planned[0] = (struct hark_kill){HARK_RECOVERY, 10};
+    planned[0] = (struct hark_kill){HARK_RECOVERY, 10, false};
     planned_count = 1;
     RECOVERY("frames=9", "i1:die=11", "i0:frames=1", "i0:hang", "recovery");
     HYDEE("0:print=a", "1:i0:die=9", "finish");

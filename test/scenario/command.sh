@@ -20,6 +20,35 @@ for odd in '-odd "one' $'\xc3\xa9 e\n' "$(printf '\xc3\xa9%.0s' $(seq 60))"; do
   if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("odd.json"))'; then good; else bad "$odd: no JSON"; fi
 done
 expect 2 'no such option: --atomic=1' check --atomic=1 unnamed.hark
+printf 'name ../up "one\nprotocol none\np0: S1\np1: R0\nfails p1\n' >up.hark
+expect 1 'written to .._up__one-violation.hark: ' check up.hark
+expect 1 'violated: I8' replay .._up__one-violation.hark
+expect 1 '  expected: I1' check -o other-v.hark <(sed '$a expect I1' up.hark)
+expect 2 '^hark check: -o: expected one scenario with it, found 2$' check -o other-v.hark up.hark up.hark
+for to in /nowhere/v .; do expect 2 "^hark check: -o $to: " check -o $to up.hark; done
+expect 2 '^hark check: none.hark: No such file' check --json one.json none.hark up.hark
+if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("one.json"))'; then good; else bad 'no JSON behind a file that is not there'; fi
+expect 2 '^hark check: --failures: not with --random: ' check --protocol none --random 1:3 --failures 1
+# What a protocol has not is refused, not called its fault.
+printf 'clusters 0-1 2\np0: S2\np1: R2\np2: S1 R0\nfails any cluster\n' >mates.hark
+for protocol in scmel camel sendet; do
+  expect 2 "^hark check: mates: fails cluster: expected a protocol under which clusters go back, .* (protocol $protocol)$" check --protocol $protocol mates.hark
+done
+for protocol in coordinated hydee; do expect 0 '' check --protocol $protocol mates.hark; done
+printf 'protocol hydee\nclusters 0-1 2\np0: C C\np1: C\np2:\n' >calls.hark
+expect 2 '^hark check: calls: p1: found 1 checkpoint call, expected 2 as p0 has (protocol hydee)$' check calls.hark
+sed -i 's/^p1: C/p1: C C/' calls.hark
+expect 0 '' check calls.hark
+expect 2 '^hark check: calls: p2: found 0 checkpoint calls, expected 2 as p0 has (protocol scmel)$' check --protocol scmel calls.hark
+expect 0 '' check --protocol sendet calls.hark
+printf 'reports tree 2\np0: S1\np1: R0\nfails p0\n' >tree.hark
+for protocol in sendet hydee scmel; do expect 0 '' check --protocol $protocol tree.hark; done
+printf 'protocol team\ncopies 2\nteams lost\np0: S1\np1: R0\n' >copies.hark
+expect 2 '^hark check: copies: teams lost: expected copies 1 (protocol team)$' check copies.hark
+# A multicast is drawn to where it is taken, and not for a message of its channel.
+printf 'protocol hydee\ntree r0\np0: M S1\np1: B R0\nschedule\np0 M\np1 gets APP 1 from p0\np0 S1\np1 B\np1 gets APP 1 from p0\np1 R0\n' >cast.hark
+expect 0 '' replay --svg cast.svg cast.hark
+is 'the multicast and the message' 'step 1 to 4 step 3 to 6' "$(sed -n 's/.*<title>[^<]*\(step [0-9 to]*\)<.*/\1/p' cast.svg | tr '\n' ' ' | sed 's/ $//')"
 expect 0 'none: .* 0 violated' check --protocol none --random 1:30 --max-states 5000
 expect 0 'none: .* 0 violated' check --protocol none --random 1:30 --max-states 5000 --json random.json
 is 'programs in the figures' "$(sed -n 's/^none: \([0-9]*\) programs.*/\1/p' out)" "$(sed -n 's/.*"programs": \([0-9]*\),.*/\1/p' random.json)"

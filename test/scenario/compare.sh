@@ -50,7 +50,7 @@ awk -v seed="$seed" -v count="$count" '
       close(file)
     }
   }'
-"$hark" check --compare --max-states "$states" -o violation.hark c"$seed"-*.hark >out 2>&1
+"$hark" check --compare --max-states "$states" c"$seed"-*.hark >out 2>&1
 compared=$(grep -cE '^  (the same ends as|as in the search of) all' out)
 wrong=$(grep -c 'reduced search is wrong' out)
 if [ "$wrong" != 0 ] || grep -q violated out || [ "$compared" -lt $((count / 3)) ]; then
