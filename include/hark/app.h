@@ -74,9 +74,10 @@ enum hark_type { HARK_INT32, HARK_INT64, HARK_UINT64, HARK_DOUBLE };
 enum hark_operation { HARK_SUM, HARK_PRODUCT, HARK_MIN, HARK_MAX };
 
 /* Collective calls: every process of the job makes the same ones in the same order. The first four go through groups under
- * protocols that know them (camel; hydee and team with --camel), which log what all get once, and else along a binomial tree of messages; the order in which
- * reductions combine is the same everywhere, so results are the same bit for bit on every run and under every protocol. The last
- * four, in which each process has another part, are messages always. docs/collectives.md says what goes where. */
+ * protocols that know them (camel; hydee and team with --camel), which log what all get once, and else along a binomial tree of
+ * messages; the order in which reductions combine is the same everywhere, so results are the same bit for bit on every run and
+ * under every protocol. The last four, in which each process has another part, are messages always. docs/collectives.md says
+ * what goes where. */
 int hark_barrier(void);
 int hark_bcast(void *data, size_t length, int root);
 int hark_reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,
@@ -96,9 +97,9 @@ int hark_alltoall(const void *data, void *all, size_t length);
  * same id again replaces it; length 0 takes it back. The memory must hold still during hark_checkpoint. */
 int hark_protect(uint64_t id, void *at, size_t length);
 /* Collective over the processes that are checkpointed together (the cluster under hydee; each alone under sendet; all of them
- * under coordinated, scmel, camel, team, and hydee with --recluster): their n-th calls belong together. Takes a checkpoint if one is due, and else returns at once. A program
- * must not need, even indirectly, a message that a member of its cluster sends after its n-th call to reach
- * its own n-th call. HARK_A_EPENDING while receives are posted. */
+ * under coordinated, scmel, camel, team, and hydee with --recluster): their n-th calls belong together. Takes a checkpoint if one
+ * is due, and else returns at once. A program must not need, even indirectly, a message that one of these sends after its n-th
+ * call to reach its own n-th call. HARK_A_EPENDING while receives are posted. */
 int hark_checkpoint(void);
 /* To be called once, after the hark_protect calls: if this process begins again from a checkpoint, the protected
  * memory is now as it was inside that hark_checkpoint call and *restarted is its number; else 0.

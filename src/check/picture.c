@@ -280,7 +280,8 @@ void picture_step(struct picture *p, const struct job *job, struct job_step step
     if (out.taken) {
         const struct frame *f = frame_of(lab, out.taken);
         add(p, (struct hark_trace_record){.peer = hark_get32(f->header + 4), .peer_inc = hark_get32(f->header + 12),
-            .flags = HARK_TRACE_PEER_INC, .ctx = hark_get16(f->header + 2), .ssn = frame_ssn(f), .phase = phase_now(lab)}, step.who, HARK_TRACE_DELIVER);
+            .flags = HARK_TRACE_PEER_INC, .ctx = hark_get16(f->header + 2), .ssn = frame_ssn(f),
+            .phase = phase_now(lab)}, step.who, HARK_TRACE_DELIVER);
     }
     depart(p, begins, out.frames);
     noted(p, job, step, out.taken != 0);

@@ -507,7 +507,7 @@ static void name_after(struct hark_scenario *s, const char *name)
     size_t n = strlen(slash ? name = slash + 1 : name);
     if (n > 5 && strcmp(name + n - 5, ".hark") == 0) n -= 5;
     if (n >= sizeof s->name) n = sizeof s->name - 1;
-    for (size_t i = 0; i < n; i++) s->name[i] = name[i] > ' ' && name[i] <= '~' && (i || name[i] != '-') ? name[i] : '_';
+    for (size_t i = 0; i < n; i++) s->name[i] = name[i] > ' ' && name[i] <= '~' ? name[i] : '_';
     s->name[n] = 0;
 }
 

@@ -26,7 +26,7 @@ expect 1 'violated: I8' replay .._up__one-violation.hark
 expect 1 '  expected: I1' check -o other-v.hark <(sed '$a expect I1' up.hark)
 expect 2 '^hark check: -o: expected one scenario with it, found 2$' check -o other-v.hark up.hark up.hark
 for to in /nowhere/v .; do expect 2 "^hark check: -o $to: " check -o $to up.hark; done
-expect 2 '^hark check: none.hark: No such file' check --json one.json none.hark up.hark
+expect 2 '^hark check: none.hark: No such file' check --json one.json none.hark up.hark up.hark
 if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("one.json"))'; then good; else bad 'no JSON behind a file that is not there'; fi
 expect 2 '^hark check: --failures: not with --random: ' check --protocol none --random 1:3 --failures 1
 # What a protocol has not is refused, not called its fault.
