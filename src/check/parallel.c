@@ -25,6 +25,7 @@ struct worker {
     struct crew *crew;
     uint32_t number;
     struct box *box; /* one for each part */
+    struct reliance_log log;
     uint32_t *left, lefts; /* rows of its part that are for the first thread */
     uint64_t from, to, end; /* rows of its part: of this round; all of this depth end at `end` */
     uint64_t transitions;
@@ -77,6 +78,7 @@ static bool expand_known(struct worker *w, uint64_t i)
     struct job job = {{0}};
     uint32_t failing;
     memcpy(job.at, state_row(x, i), x->q->width * sizeof job.at[0]);
+    x->reduction.state = (uint32_t)i;
     uint32_t n = job_steps(&x->lab, &job, step, &failing);
     bool moves = false;
     for (uint32_t k = 0; k < n && !x->lab.failed; k++) {
@@ -100,6 +102,8 @@ static void expand_slice(struct worker *w)
     *x = *w->crew->x;
     lab_freeze(&x->lab, &w->crew->x->lab);
     x->reduction.lab = &x->lab;
+    x->reduction.log = &w->log;
+    w->log.count = 0;
     x->lab.looked_up = w->transitions = w->lefts = 0;
     for (uint32_t p = 0; p < x->parts; p++) w->box[p].count = 0;
     for (uint64_t row = w->from; row < w->to; row++) {
@@ -137,6 +141,7 @@ static void empty_boxes(struct worker *w)
 static void expand_left(struct crew *c)
 {
     struct exploration *x = c->x;
+    for (uint32_t k = 0; k < c->workers; k++) reduction_take_log(&x->reduction, &c->worker[k].log); /* before anything is refuted */
     for (uint32_t k = 0; k < c->workers; k++) {
         const struct worker *w = &c->worker[k];
         x->r->transitions += w->transitions;
@@ -177,6 +182,7 @@ static bool next_depth(struct crew *c)
 static uint64_t bytes_found(const struct crew *c)
 {
     uint64_t bytes = c->workers * (sizeof *c->worker + (ROUND / c->workers + FEW) * 4);
+    for (uint32_t k = 0; k < c->workers; k++) bytes += c->worker[k].log.room * 4;
     for (uint32_t k = 0; k < c->workers; k++)
         for (uint32_t p = 0; p < c->workers; p++) bytes += c->worker[k].box[p].room * 4;
     return bytes;
@@ -253,6 +259,7 @@ static void finish(struct crew *c)
         for (uint32_t p = 0; p < c->workers && w->box; p++) free(w->box[p].at);
         free(w->box);
         free(w->left);
+        free(w->log.at);
     }
     free(c->worker);
     c->x->found_bytes = 0;

@@ -6,11 +6,18 @@
 /* After so many steps that are put off one would have to follow for ever: a frame that is held may be used again. */
 enum { FAR = 40 };
 
+/* Where a step is relied on in more states than that, and in more than one of SHARE, to begin again is as well. */
+#ifndef HARK_FEW_RELIANCES
+#define HARK_FEW_RELIANCES 100000u
+#endif
+enum { SHARE = 8 };
+
 void reduction_open(struct reduction *r, struct lab *lab)
 {
     memset(r, 0, sizeof *r);
     r->lab = lab;
-    r->steps = r->links = 1;
+    r->steps = r->links = r->reliances = 1;
+    r->state = NO_STATE;
 }
 
 void reduction_close(struct reduction *r)
@@ -23,13 +30,16 @@ void reduction_close(struct reduction *r)
     free(r->used_next);
     free(r->first_used);
     free(r->todo);
+    free(r->reliance);
+    free(r->doubtful);
     memset(r, 0, sizeof *r);
 }
 
 uint64_t reduction_bytes(const struct reduction *r)
 {
     return (uint64_t)r->step_room * sizeof *r->step + (uint64_t)(r->slots + r->leads_room + r->first_used_room) * 4 +
-           (uint64_t)r->link_room * sizeof *r->link + (uint64_t)r->used_room * 6 + (uint64_t)r->todo_room * sizeof *r->todo;
+           (uint64_t)r->link_room * sizeof *r->link + (uint64_t)r->used_room * 6 + (uint64_t)r->todo_room * sizeof *r->todo +
+           (uint64_t)r->reliance_room * sizeof *r->reliance + (uint64_t)r->doubtful_room * 4;
 }
 
 /* Room for element `at`; what is new is 0. */
@@ -75,13 +85,105 @@ static void more_slots(struct reduction *r)
     r->slots = slots;
 }
 
+/* The states in which it was relied on are kept no longer; they are doubtful, or not. */
+static void forget_reliances(struct reduction *r, struct commuting *s, bool doubtful)
+{
+    while (s->reliances) {
+        uint32_t n = s->reliances;
+        if (doubtful) {
+            r->doubtful = more(r, r->doubtful, &r->doubtful_room, r->doubts, sizeof *r->doubtful);
+            if (!r->lab->failed) r->doubtful[r->doubts++] = r->reliance[n].state;
+        }
+        s->reliances = r->reliance[n].next;
+        r->reliance[n].next = r->spare;
+        r->spare = n;
+    }
+}
+
+static void keep_reliance(struct reduction *r, uint32_t number, uint32_t state)
+{
+    struct commuting *s = &r->step[number];
+    if (s->times == MANY || (s->reliances && r->reliance[s->reliances].state == state)) return;
+    s->times++;
+    if (state == NO_STATE || (s->times > HARK_FEW_RELIANCES && s->times > state / SHARE)) {
+        s->times = MANY;
+        forget_reliances(r, s, false);
+        return;
+    }
+    uint32_t n = r->spare ? r->spare : r->reliances;
+    r->reliance = more(r, r->reliance, &r->reliance_room, n, sizeof *r->reliance);
+    if (r->lab->failed) return;
+    if (r->spare) r->spare = r->reliance[n].next;
+    else r->reliances++;
+    r->reliance[n] = (struct reliance){state, s->reliances};
+    s->reliances = n;
+}
+
+static void log_reliance(struct reduction *r, uint32_t number)
+{
+    struct reliance_log *l = r->log;
+    if (r->step[number].times == MANY) return;
+    if (l->count + 2 > l->room) {
+        uint64_t room = l->room ? l->room * 2 : 1 << 12;
+        uint32_t *at = realloc(l->at, room * sizeof *at);
+        if (at == NULL) {
+            lab_fail(r->lab, "no memory");
+            return;
+        }
+        l->at = at;
+        l->room = room;
+    }
+    l->at[l->count++] = number;
+    l->at[l->count++] = r->state;
+}
+
+void reduction_take_log(struct reduction *r, const struct reliance_log *log)
+{
+    for (uint64_t k = 0; k < log->count && !r->lab->failed; k += 2) keep_reliance(r, log->at[k], log->at[k + 1]);
+}
+
+void reduction_begin(struct reduction *r)
+{
+    for (uint32_t i = 1; i < r->steps; i++) {
+        r->step[i].relied = CALM;
+        r->step[i].reliances = r->step[i].times = 0;
+    }
+    r->reliances = 1;
+    r->spare = r->doubts = 0;
+    r->state = NO_STATE;
+    r->dirty = false;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+uint32_t reduction_doubtful(struct reduction *r, uint32_t **state)
+{
+    uint32_t n = 0;
+    *state = r->doubtful;
+    if (r->doubts > 0) qsort(r->doubtful, r->doubts, sizeof *r->doubtful, by_number);
+    for (uint32_t k = 0; k < r->doubts; k++)
+        if (n == 0 || r->doubtful[k] != r->doubtful[n - 1]) r->doubtful[n++] = r->doubtful[k];
+    r->doubtful = NULL;
+    r->doubts = r->doubtful_room = 0;
+    return n;
+}
+
 /* It does not commute, up to so many failures less one; nor do those that rest on it. */
 static void refute(struct reduction *r, uint32_t number, uint8_t wrong)
 {
     struct commuting *s = &r->step[number];
     if (wrong <= s->wrong) return;
     s->wrong = wrong;
-    if (s->relied < wrong) r->dirty = true;
+    if (s->relied < wrong) {
+        if (s->times == MANY) r->dirty = true;
+        forget_reliances(r, s, true);
+        s->times = 0;
+        s->relied = CALM;
+    }
     for (uint32_t l = s->parents; l; l = r->link[l].next) refute(r, r->link[l].to, wrong);
 }
 
@@ -310,9 +412,12 @@ static bool relied_on(struct reduction *r, uint32_t local, enum local_step what,
     need(r, number, failures);
     settle_doubts(r);
     if (r->lab->failed || r->step[number].wrong > failures) return false;
-    if (failures >= r->step[number].relied) return true;
-    if (sealed(r)) return false;
-    r->step[number].relied = failures;
+    if (failures < r->step[number].relied) {
+        if (sealed(r)) return false;
+        r->step[number].relied = failures;
+    }
+    if (r->lab->frozen) log_reliance(r, number);
+    else keep_reliance(r, number, r->state);
     return true;
 }
 

@@ -180,7 +180,9 @@ static void path_to(struct exploration *x, uint64_t i, const struct job_step *la
     struct search_result *r = x->r;
     struct steps way = {0}, path = {0};
     struct job_step step;
-    if (x->reduction.dirty) return; /* it all begins again */
+    if (x->repaired) x->reduction.dirty = true; /* steps from before do not lead where they did */
+    if (x->reduction.dirty) return;             /* it all begins again */
+    x->reduction.state = NO_STATE;
     for (uint64_t k = i; k != x->first; k = state_row(x, k)[x->q->width]) {
         memcpy(&step, &state_row(x, k)[x->q->width + 1], sizeof step);
         steps_add(&way, step);
@@ -193,6 +195,7 @@ static void path_to(struct exploration *x, uint64_t i, const struct job_step *la
     if (last) steps_add(&way, *last);
     if (x->reduce) path_ahead(x, &way, &path);
     else path = way;
+    if (x->reduction.doubts > 0) x->reduction.dirty = true;
     if (x->reduce) free(way.at);
     r->path = path.at ? path.at : malloc(1); /* none: the beginning itself is wrong */
     r->path_length = r->depth = path.count;
@@ -204,12 +207,13 @@ static int add(struct exploration *x, const struct job *job, uint64_t from, stru
     return states_put(&x->q[states_part(hash, x->parts)], job->at, hash, (uint32_t)from, step);
 }
 
-void expand(struct exploration *x, uint64_t i)
+static void expand_once(struct exploration *x, uint64_t i)
 {
     struct job_step step[JOB_STEPS];
     struct job job = {{0}};
     uint32_t failing;
     memcpy(job.at, state_row(x, i), x->q->width * sizeof job.at[0]);
+    x->reduction.state = (uint32_t)i;
     uint32_t n = job_steps(&x->lab, &job, step, &failing);
     bool moves = false; /* something but a failure can happen, and changes something */
     for (uint32_t k = 0; k <= n && !x->r->violated && !x->lab.failed; k++) {
@@ -227,6 +231,17 @@ void expand(struct exploration *x, uint64_t i)
         if (happened && memcmp(&next, &job, sizeof job) != 0) moves = true;
         if (violated) path_to(x, i, &step[k]);
         else if (happened && !x->lab.failed && add(x, &next, i, step[k]) < 0) lab_fail(&x->lab, "no memory");
+    }
+}
+
+void expand(struct exploration *x, uint64_t i)
+{
+    expand_once(x, i);
+    while (x->reduction.doubts > 0 && !x->reduction.dirty && !x->r->violated && !x->lab.failed) {
+        uint32_t *again, n = reduction_doubtful(&x->reduction, &again);
+        x->repaired = true;
+        for (uint32_t k = 0; k < n && !x->r->violated && !x->lab.failed; k++) expand_once(x, again[k]);
+        free(again);
     }
 }
 
@@ -263,7 +278,8 @@ static void begin(struct exploration *x)
         states_free(&x->q[p]);
         states_open(&x->q[p], job_width(&x->lab), x->parts);
     }
-    x->reduction.dirty = false;
+    reduction_begin(&x->reduction);
+    x->repaired = false;
     job_first(&x->lab, &first);
     if (x->reduce && !x->lab.failed) r->violated = run_ahead(x, &first, NULL);
     x->first = states_part(states_hash(x->q, first.at), x->parts);

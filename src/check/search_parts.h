@@ -16,6 +16,7 @@ struct exploration {
     struct intern *outcomes; /* signatures of ends, as bytes that mean the same in every lab */
     bool collect;            /* they are gathered; else an end that is not among them is a violation */
     bool reduce;
+    bool repaired; /* states have been expanded again */
     struct reduction reduction;
     struct states ends;      /* SEARCH_COMPARED: the states in which it ended */
     struct search_result *r;
