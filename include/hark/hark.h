@@ -311,7 +311,9 @@ enum {
     HARK_TRAIT_REDUCES = 4, /* and reduces along them */
     HARK_TRAIT_WAVES = 8, /* takes HARK_WAVES_ALL, and `hark run` always gives it that */
     HARK_TRAIT_ALWAYS = 16, /* is for groups: users get them unasked */
-    HARK_TRAIT_REGROUPS = 32 /* with HARK_WAVES_ALL, takes HARK_REGROUP */
+    HARK_TRAIT_REGROUPS = 32, /* with HARK_WAVES_ALL, takes HARK_REGROUP */
+    HARK_TRAIT_GATES = 64, /* recovery goes by phases; takes HARK_EXACT_GATE in their place, or reports by a tree (hark_config.fan) */
+    HARK_TRAIT_LOST = 128 /* takes HARK_TEAM_LOST */
 };
 /* Who goes back when a process fails. LINE: it alone, each process being a group of its own, and then whom the recovery
  * process names (HARK_FACT_BACK); and when another one fails before recovery is over, all of D again. */

@@ -110,7 +110,7 @@ static const char *refused(const struct hark_scenario *s, const struct hark_prot
     for (uint32_t i = 0; i < s->fails; i++)
         if (s->fail[i].when == HARK_FAIL_CLUSTER && !clusters)
             return "fails cluster: expected a protocol under which clusters go back, coordinated, hydee or team";
-    if (p->kind == HARK_KIND_TEAM && s->team_lost && s->copies > 1) return "teams lost: expected copies 1";
+    if (p->traits & HARK_TRAIT_LOST && s->team_lost && s->copies > 1) return "teams lost: expected copies 1";
     return NULL;
 }
 

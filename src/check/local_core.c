@@ -61,7 +61,7 @@ void core_new(struct lab *lab, uint32_t who)
     const struct hark_scenario *s = lab->scenario;
     struct hark_range group[HARK_SCENARIO_RANKS];
     struct hark_config c = {.me = rank_of(lab, who), .ranks = lab->ranks, .group = group, .copies = s->copies,
-        .fan = lab->protocol->kind == HARK_KIND_HYDEE ? s->fan : 0,
+        .fan = lab->protocol->traits & HARK_TRAIT_GATES ? s->fan : 0,
         .generations = s->generations, .epoch = who < lab->ranks ? s->epoch[who] : 0,
         .flags = HARK_DIGEST | (s->exact_gate ? HARK_EXACT_GATE : 0) | (s->team_lost ? HARK_TEAM_LOST : 0) |
                  (s->waves_all ? HARK_WAVES_ALL : 0)};

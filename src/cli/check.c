@@ -140,7 +140,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 static void plant(const struct arguments *a, struct hark_scenario *s)
 {
     const struct hark_protocol *p = hark_protocol_named(a->search.protocol ? a->search.protocol : s->protocol);
-    if (a->fan && p && p->kind == HARK_KIND_HYDEE && !s->exact_gate) s->fan = (uint8_t)a->fan;
+    if (a->fan && p && p->traits & HARK_TRAIT_GATES && !s->exact_gate) s->fan = (uint8_t)a->fan;
 }
 
 /* ---- what is said ------------------------------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 #include "../runtime/transports.h"
 #include "advice.h"
 #include "values.h"
+#include "ways.h"
 
 #define RANKS_MAX       65536u
 #define KILLS_MAX       10000u
@@ -444,29 +445,15 @@ static int advise(struct arguments *a)
 
 static int complete(struct arguments *a)
 {
+    const struct hark_cli_ways ways = {a->o.protocol, a->o.exact_gate, a->o.team_lost, a->o.camel, a->o.recluster, a->o.copies,
+        a->o.report_tree};
     if (*a->program == NULL || **a->program == 0)
         return bad("expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
     if (a->o.resume && !a->o.store) return bad("--resume: expected --store DIR with it");
     if (a->o.spill && !a->o.log_limit) return bad("--spill: expected --log-limit SIZE with it");
-    if (a->o.exact_gate && a->o.protocol->kind != HARK_KIND_HYDEE)
-        return bad("--exact-gate: expected with protocol hydee, found %s", a->o.protocol->name);
-    if (a->o.camel && hark_protocol_groups(a->o.protocol, true) == hark_protocol_groups(a->o.protocol, false))
-        return bad("--camel: expected with protocol hydee or team, found %s", a->o.protocol->name);
-    if (a->o.recluster && !(a->o.protocol->traits & HARK_TRAIT_REGROUPS))
-        return bad("--recluster: expected with protocol hydee, found %s", a->o.protocol->name);
-    if (a->o.recluster && (a->o.camel || a->o.exact_gate))
-        return bad("--recluster: expected without %s", a->o.camel ? "--camel" : "--exact-gate");
+    if (hark_cli_ways("run", &ways)) return 2;
     if (a->o.recluster && a->o.ranks > TRAFFIC_MAX)
         return bad("--recluster: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
-    if (a->o.camel && a->o.exact_gate) return bad("--camel: expected without --exact-gate");
-    if (a->o.report_tree && a->o.protocol->kind != HARK_KIND_HYDEE)
-        return bad("--report-tree: expected with protocol hydee, found %s", a->o.protocol->name);
-    if (a->o.report_tree && a->o.exact_gate) return bad("--report-tree: expected without --exact-gate");
-    if (a->o.team_lost && a->o.protocol->kind != HARK_KIND_TEAM)
-        return bad("--team-lost: expected with protocol team, found %s", a->o.protocol->name);
-    if (a->o.copies > 1 && a->o.protocol->unstable == NULL)
-        return bad("--copies: expected with protocol scmel, team or camel, found %s", a->o.protocol->name);
-    if (a->o.team_lost && a->o.copies > 1) return bad("--team-lost: expected one copy, found --copies %u", a->o.copies);
     if (a->o.transport == NULL) return bad("no transport was built in");
     a->o.program = a->program;
     int status = find_program(*a->program);

@@ -10,6 +10,7 @@
 
 #include "../sim/sim.h"
 #include "values.h"
+#include "ways.h"
 
 struct arguments {
     struct sim_options sim;
@@ -293,19 +294,9 @@ static int check_writable(const struct arguments *a)
 static int check_failures(const struct arguments *a, uint32_t ranks)
 {
     const struct sim_options *s = &a->sim;
-    if (s->fan && s->protocol->kind != HARK_KIND_HYDEE)
-        return bad("--report-tree: expected with protocol hydee, found %s", s->protocol->name);
-    if (s->flags & HARK_EXACT_GATE && s->protocol->kind != HARK_KIND_HYDEE)
-        return bad("--exact-gate: expected with protocol hydee, found %s", s->protocol->name);
-    if (s->flags & HARK_TEAM_LOST && s->protocol->kind != HARK_KIND_TEAM)
-        return bad("--team-lost: expected with protocol team, found %s", s->protocol->name);
-    if (s->copies > 1 && s->protocol->unstable == NULL)
-        return bad("--copies: expected with protocol scmel, team or camel, found %s", s->protocol->name);
-    if (s->flags & HARK_TEAM_LOST && s->copies > 1) return bad("--team-lost: expected one copy, found --copies %u", s->copies);
-    if (s->camel && hark_protocol_groups(s->protocol, true) == hark_protocol_groups(s->protocol, false))
-        return bad("--camel: expected with protocol hydee or team, found %s", s->protocol->name);
-    if (s->camel && s->flags & HARK_EXACT_GATE) return bad("--camel: expected without --exact-gate");
-    if (s->fan && s->flags & HARK_EXACT_GATE) return bad("--report-tree: expected without --exact-gate");
+    const struct hark_cli_ways ways = {s->protocol, .exact_gate = s->flags & HARK_EXACT_GATE, .team_lost = s->flags & HARK_TEAM_LOST,
+        .camel = s->camel, .copies = s->copies, .fan = s->fan};
+    if (hark_cli_ways("sim", &ways)) return 2;
     if ((s->fails || s->mtbf) && s->protocol->rolls == 0)
         return bad("%s: protocol %s survives no failure", s->fails ? "--fail" : "--mtbf", s->protocol->name);
     for (uint32_t i = 0; i < s->fails; i++) {
