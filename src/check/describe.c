@@ -39,16 +39,35 @@ static void arrival_text(const struct lab *lab, const struct job *job, struct jo
     else snprintf(text, room, "gets %s, #%u", mine, alike);
 }
 
-static void operation_text(struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
+/* Where the process is in its program. Returns what stands there. */
+static enum hark_op_type place_text(struct lab *lab, const struct job *job, uint32_t who, char *text, size_t room)
 {
     static const char letters[] = {0, 'S', 'R', 'T', 'W', 'C', 'O', 'T', 0, 'M', 'B', 'A', 'Q', 'c', 'G'};
-    char tag[8] = "";
-    local_open(lab, job->at[step.who]);
-    const struct hark_op *op = &lab->scenario->op[step.who][lab->at.app.pc];
+    char tag[8] = "", peer[8] = "";
+    local_open(lab, job->at[who]);
+    const struct hark_op *op = &lab->scenario->op[who][lab->at.app.pc];
     if (op->ssn) snprintf(tag, sizeof tag, ".%u", op->ssn);
-    if (op->peer >= 0) snprintf(text, room, "%c%d%s", letters[op->type], op->peer, tag);
-    else if (op->type == HARK_OP_RECEIVE) snprintf(text, room, "R from p%u", step.index);
-    else snprintf(text, room, "%c", letters[op->type]);
+    if (op->peer >= 0) snprintf(peer, sizeof peer, "%d", op->peer);
+    snprintf(text, room, "%c%s%s", letters[op->type], peer, tag);
+    return op->type;
+}
+
+static void operation_text(struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
+{
+    enum hark_op_type type = place_text(lab, job, step.who, text, room);
+    if (type == HARK_OP_RECEIVE && text[1] == 0) snprintf(text, room, "R from p%u", step.index);
+}
+
+void describe_waits(struct lab *lab, const struct job *job, char text[DESCRIBE_BYTES])
+{
+    uint32_t n = 0;
+    text[0] = 0;
+    for (uint32_t who = 0; who < lab->ranks && n < DESCRIBE_BYTES; who++) {
+        char place[32];
+        if (local_info(lab, job->at[who])->ended) continue;
+        (void)place_text(lab, job, who, place, sizeof place);
+        n += (uint32_t)snprintf(text + n, DESCRIBE_BYTES - n, "%sp%u at %s", n ? ", " : "", who, place);
+    }
 }
 
 void describe_step(struct lab *lab, const struct job *job, struct job_step step, char text[DESCRIBE_BYTES])

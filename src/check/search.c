@@ -1,3 +1,4 @@
+#include "describe.h"
 #include "search_parts.h"
 
 #include <stdio.h>
@@ -66,6 +67,7 @@ uint16_t at_end(struct exploration *x, const struct job *job)
     uint32_t signature, known = x->outcomes->count;
     uint16_t violated = job_final(&x->lab, job, &signature);
     x->r->finals++;
+    if (violated && x->collect) describe_waits(&x->lab, job, x->r->why);
     if (violated || x->lab.failed) return violated;
     if (x->options->reduce == SEARCH_COMPARED && states_add(&x->ends, job, 0, (struct job_step){0, 0, 0}) < 0)
         lab_fail(&x->lab, "no memory");
