@@ -355,6 +355,8 @@ static int with_pattern(struct arguments *a, const struct sim_pattern *p)
 {
     struct hark_clusters c = {0};
     if (a->matrix || a->messages) {
+        const char *other = a->json ? "--json" : a->csv ? "--csv" : a->plot ? "--plot" : NULL;
+        if (other) return bad("%s: expected without %s, for then nothing is run", other, a->matrix ? "--write-matrix" : "--write-messages");
         int status = write_matrix(p, "--write-matrix", a->matrix, false);
         return status ? status : write_matrix(p, "--write-messages", a->messages, true);
     }

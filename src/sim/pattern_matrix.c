@@ -11,6 +11,15 @@
 enum { ROUNDS = 16, INDEX = 24, ENTRY = 24 }; /* a place: round, side, entry, index of the message in the round */
 #define SIDE (UINT64_C(1) << (INDEX + ENTRY))
 
+/* The first place with bytes and no message that could carry them; or none. */
+static bool lost_bytes(const struct hark_matrix *bytes, const struct hark_matrix *counts, uint32_t *row, uint64_t *at)
+{
+    for (*row = 0; *row < bytes->ranks; ++*row)
+        for (*at = bytes->first[*row]; *at < bytes->first[*row + 1]; ++*at)
+            if (counts->value[*at] == 0 && bytes->value[*at] > 0 && bytes->column[*at] != *row) return true;
+    return false;
+}
+
 static int read_counts(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     if (hark_matrix_read(&p->counts, o->messages, p->ranks, error) < 0) return -1;
@@ -20,6 +29,13 @@ static int read_counts(struct sim_pattern *p, const struct sim_pattern_options *
                 memcmp(a->column, b->column, a->entries * sizeof *a->column) == 0;
     if (!same) {
         snprintf(error, SIM_ERROR, "%s: expected entries in the same places as %s", o->messages, o->name);
+        return -1;
+    }
+    uint32_t row;
+    uint64_t at;
+    if (lost_bytes(a, b, &row, &at)) {
+        snprintf(error, SIM_ERROR, "%s: expected messages from %u to %u, where %s has %" PRIu64 " bytes; found 0", o->messages, row,
+            a->column[at], o->name, a->value[at]);
         return -1;
     }
     p->counted = true;

@@ -166,6 +166,10 @@ refused 'n.mtx:3: expected at most 2 ranks, found 27' --pattern bad.mtx --messag
 matrix 'integer general' '27 27 1\n1 2 5\n'
 refused 'n.mtx: expected entries in the same places as bad.mtx' --pattern bad.mtx --messages n.mtx
 refused 'none.mtx: No such file or directory' --pattern none.mtx
+matrix 'integer general' '3 3 2\n1 2 5\n3 1 7\n'
+printf '%%%%MatrixMarket matrix coordinate integer general\n3 3 2\n1 2 1\n3 1 0\n' >none.mtx
+refused 'none.mtx: expected messages from 2 to 0, where bad.mtx has 7 bytes; found 0' --pattern bad.mtx --messages none.mtx
+refused '--csv: expected without --write-messages, for then nothing is run' --pattern bad.mtx --write-messages m.mtx --csv m.csv
 
 # What is wrong with the options.
 refused 'usage: hark sim --pattern NAME|FILE [OPTION]...'
