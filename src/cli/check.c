@@ -157,11 +157,20 @@ static const char *verdict(const struct search_result *r)
     return words[r->verdict];
 }
 
+/* A share of nothing is 0. */
+static double per(uint64_t n, double of)
+{
+    return of > 0 ? (double)n / of : 0;
+}
+
 static void report(const char *name, const char *protocol, const struct search_result *r)
 {
-    printf("%-24s %-12s %-10s %10llu states %11llu steps %4u deep %8.2f s %8.0f states/s %5.0f bytes/state\n", name, protocol,
-        verdict(r), (unsigned long long)r->states, (unsigned long long)r->transitions, r->depth, r->seconds,
-        r->seconds > 0 ? (double)r->states / r->seconds : 0, r->states ? (double)r->bytes / (double)r->states : 0);
+    bool walks = r->states == 0; /* they keep none */
+    printf("%-24s %-12s %-10s %10llu %s %11llu steps %4u deep %8.2f s ", name, protocol, verdict(r),
+        (unsigned long long)(walks ? r->finals : r->states), walks ? "walks to an end" : "states", (unsigned long long)r->transitions,
+        r->depth, r->seconds);
+    if (walks) printf("%8.0f steps/s\n", per(r->transitions, r->seconds));
+    else printf("%8.0f states/s %5.0f bytes/state\n", per(r->states, r->seconds), per(r->bytes, (double)r->states));
     switch (r->verdict) {
     case SEARCH_VIOLATED:
         printf("  after %u steps: %s\n", r->path_length, lab_violation(r->violated));

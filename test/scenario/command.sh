@@ -75,6 +75,7 @@ for g in "$here"/golden/*.hark; do expect 0 'RECOVERED' replay "$g"; done
 expect 2 'there is no schedule' replay lv3.hark
 expect 2 'the program can not finish even without failures and protocol: I8: a process waits for ever: p0 at R1$' check <(sed '/^expect/d' "$here/stuck.hark")
 expect 2 ': p0 at R, p2 at W1$' check <(printf 'name left\nprotocol hydee\np0: S1 R\np1: T0 W0\np2: T1 W1\n')
+expect 0 ' ok  *100 walks to an end .* steps/s$' check --walks 100:7 --jobs 2 "$here/og.hark"
 expect 0 'the limit of states or memory was reached' check --max-states 1000 "$here/st.hark"
 expect 0 'the limit of states or memory was reached' check --max-memory 8M "$here/st.hark"
 expect 1 'expected: I7' check <(sed 's/^expect.*/expect I7/' "$here/v1.hark")
