@@ -152,8 +152,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
     while ((c = getopt_long(argc, argv, ":ho:", options, NULL)) != -1) {
-        if (c == ':') return bad("%s: needs a value", argv[optind - 1]);
-        if (c == '?') return bad("no such option: %s", hark_cli_unknown(argv));
+        if (c == ':' || c == '?') return hark_cli_refused("balance", c, argv);
         if ((status = take(a, c, optarg)) != 0) return status;
     }
     if (argc - optind != 2) return bad("%s", usage);

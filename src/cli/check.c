@@ -117,8 +117,7 @@ static int parse(int argc, char **argv, struct arguments *a)
         case 'o': a->out = optarg; break;
         case 'j': a->json = optarg; break;
         case 'h': hark_cli_check_help(); return -1;
-        case ':': return bad("%s: needs a value", argv[optind - 1]);
-        default: return bad("no such option: %s", hark_cli_unknown(argv));
+        default: return hark_cli_refused("check", c, argv);
         }
     }
     if (a->search.protocol && hark_protocol_named(a->search.protocol) == NULL)

@@ -130,8 +130,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     while ((c = getopt_long(argc, argv, ":ho:", options, NULL)) != -1) {
         if (c == 'h') c = (int)count - 2 + 256;
         if (c == 'o') c = (int)count - 1 + 256;
-        if (c == ':') return bad("%s: needs a value", argv[optind - 1]);
-        if (c < 256) return bad("no such option: %s", hark_cli_unknown(argv));
+        if (c < 256) return hark_cli_refused("partition", c, argv);
         int status = take(&table[c - 256], optarg);
         if (status != 0) return status;
     }

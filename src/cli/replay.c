@@ -51,8 +51,7 @@ static int parse(int argc, char **argv, struct arguments *a)
         case 'q': a->quiet = true; break;
         case 'g': a->svg = optarg; break;
         case 'h': hark_cli_replay_help(); return -1;
-        case ':': return bad("%s: needs a value", argv[optind - 1]);
-        default: return bad("no such option: %s", hark_cli_unknown(argv));
+        default: return hark_cli_refused("replay", c, argv);
         }
     }
     if (optind + 1 != argc) return bad("%s", usage);

@@ -229,7 +229,7 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clust
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
-static int option(struct arguments *a, int c, const char *word)
+static int option(struct arguments *a, int c, char *const *argv)
 {
     switch (c) {
     case 'n': return ranks(a, optarg);
@@ -256,8 +256,7 @@ static int option(struct arguments *a, int c, const char *word)
     case NO_DIGEST: a->o.digest = false; return 0;
     case VERBOSE: a->o.verbose = true; return 0;
     case 'h': a->help = true; return 0;
-    case ':': return bad("%s: expected a value after it", word);
-    default: return bad("%s: no such option, see `hark help run`", word);
+    default: return hark_cli_refused("run", c, argv);
     }
 }
 
@@ -267,9 +266,8 @@ static int parse(struct arguments *a, int argc, char **argv)
     optind = 0; /* start anew: the dispatcher may have parsed options of its own */
     opterr = 0;
     while (status == 0 && !a->help) {
-        int before = optind ? optind : 1;
         if ((c = getopt_long(argc, argv, "+:n:h", options, NULL)) == -1) break;
-        status = option(a, c, argv[before < argc ? before : argc - 1]);
+        status = option(a, c, argv);
     }
     a->program = argv + optind;
     return status;

@@ -224,8 +224,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     opterr = 0;
     while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
         if (c == 'h') c = (int)count - 1 + 256;
-        if (c == ':') return bad("%s: needs a value", argv[optind - 1]);
-        if (c < 256) return bad("no such option: %s", hark_cli_unknown(argv));
+        if (c < 256) return hark_cli_refused("sim", c, argv);
         int status = take(a, &table[c - 256], optarg);
         if (status != 0) return status;
     }

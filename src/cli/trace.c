@@ -48,11 +48,10 @@ static int parse(int argc, char **argv, struct arguments *a)
         case 't':
             a->options.window = true;
             if (!milliseconds(optarg, c == 'f' ? &a->options.from_ms : &a->options.to_ms))
-                return bad(c == 'f' ? "--from needs milliseconds, not" : "--to needs milliseconds, not", optarg);
+                return hark_cli_bad("trace", "--%s: expected milliseconds, found \"%s\"", c == 'f' ? "from" : "to", optarg);
             break;
         case 'h': puts(usage); return -1;
-        case ':': return bad("needs a value", argv[optind - 1]);
-        default: return bad("no such option", hark_cli_unknown(argv));
+        default: return hark_cli_refused("trace", c, argv);
         }
     }
     if (optind + 1 != argc || a->svg == NULL) return bad(usage, "");

@@ -21,13 +21,20 @@ int hark_cli_bad(const char *command, const char *format, ...)
     return 2;
 }
 
-const char *hark_cli_unknown(char *const *argv)
+/* The word that getopt_long has just refused: it may not be through with it, if its one letter was the first of several. */
+static const char *unknown(char *const *argv)
 {
     const char *behind = argv[optind - 1], *here = argv[optind];
     const size_t n = strlen(behind);
     const bool through = behind[0] == '-' && behind[1] != '-' && n > 1 && behind[n - 1] == optopt;
     const bool letters = here && here[0] == '-' && here[1] != '-' && optopt > 0 && optopt < 256;
     return letters && !through && strchr(here + 1, optopt) ? here : behind;
+}
+
+int hark_cli_refused(const char *command, int c, char *const *argv)
+{
+    if (c == ':') return hark_cli_bad(command, "%s: expected a value after it", argv[optind - 1]);
+    return hark_cli_bad(command, "%s: no such option, see `hark help %s`", unknown(argv), command);
 }
 
 bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const char **end)

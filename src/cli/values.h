@@ -9,8 +9,8 @@
 /* What is wrong with how the command is used, in a line on standard error; 2, its exit status. */
 int hark_cli_bad(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The word that getopt_long has just refused: it may not be through with it, if its one letter was the first of several. */
-const char *hark_cli_unknown(char *const *argv);
+/* getopt_long has returned ':', for an option without its value, or '?': says so; 2. */
+int hark_cli_refused(const char *command, int c, char *const *argv);
 
 /* Digits only, at most `most`; *end is behind them. */
 bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const char **end);

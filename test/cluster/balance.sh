@@ -121,8 +121,8 @@ refused '--every: expected loads of several columns, found 1 in loads.csv' "${co
 refused '--plot: expected loads of several columns, found 1 in loads.csv' "${common[@]}" --plot x.svg
 "$hark" balance "${common[@]}" -o none/map 2>out >/dev/null
 is 'a map that can not be written' "$? $(cat out)" '2 hark balance: -o none/map: No such file or directory'
-refused 'no such option: --many' "${common[@]}" --many
-refused '--seed: needs a value' "${common[@]}" --seed
+refused '--many: no such option, see `hark help balance`' "${common[@]}" --many
+refused '--seed: expected a value after it' "${common[@]}" --seed
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -140,8 +140,8 @@ refused 'found no clusters of 2 to 3 ranks' two.mtx --nodes nodes --min-size 2 -
 # What is wrong with the options.
 refused 'usage: hark partition MATRIX [OPTION]...'
 refused 'one matrix is expected, found "b" too' two.mtx b
-refused 'no such option: --faster' two.mtx --faster
-refused '--seed: needs a value' two.mtx --seed
+refused '--faster: no such option, see `hark help partition`' two.mtx --faster
+refused '--seed: expected a value after it' two.mtx --seed
 refused '--cost: expected team or ordered, found "half"' two.mtx --cost half
 refused '--effort: expected fast, best or paper, found "all"' two.mtx --effort all
 for value in nan inf -1 1e9 '' 5x; do refused "--alpha: expected per cent such as 12.4, found \"$value\"" two.mtx --alpha "$value"; done

@@ -10,7 +10,7 @@ expect 1 'violated: I8' replay v.hark
 sed '/^name/d' lv3.hark >unnamed.hark # is called as its file is
 expect 1 'written to unnamed-violation.hark' check unnamed.hark
 expect 1 'violated: I8' replay unnamed-violation.hark
-expect 2 'no such option: -violation.hark' replay -violation.hark
+expect 2 '-violation.hark: no such option' replay -violation.hark
 # Files are called as they like; a scenario is not.
 for odd in '-odd "one' $'\xc3\xa9 e\n' "$(printf '\xc3\xa9%.0s' $(seq 60))"; do
   cp unnamed.hark "./$odd.hark"
@@ -19,7 +19,7 @@ for odd in '-odd "one' $'\xc3\xa9 e\n' "$(printf '\xc3\xa9%.0s' $(seq 60))"; do
   expect 1 'violated: I8' replay "$file"
   if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("odd.json"))'; then good; else bad "$odd: no JSON"; fi
 done
-expect 2 'no such option: --atomic=1' check --atomic=1 unnamed.hark
+expect 2 '--atomic=1: no such option' check --atomic=1 unnamed.hark
 printf 'name ../up "one\nprotocol none\np0: S1\np1: R0\nfails p1\n' >up.hark
 expect 1 'written to .._up__one-violation.hark: ' check up.hark
 expect 1 'violated: I8' replay .._up__one-violation.hark

@@ -136,8 +136,8 @@ printf '%%%%MatrixMarket matrix coordinate integer general\n1000000000 100000000
 refused 'large.mtx:2: expected at most 268435456 ranks, found 1000000000' --pattern large.mtx
 refused '--exact-gate: expected with protocol hydee, found scmel' --pattern ring --ranks 8 --protocol scmel --exact-gate
 refused '--team-lost: expected with protocol team, found hydee' --pattern ring --ranks 8 --team-lost
-refused 'no such option: -violation.hark' -violation.hark
-refused 'no such option: -x' -x
+refused '-violation.hark: no such option, see `hark help sim`' -violation.hark
+refused '-x: no such option, see `hark help sim`' -x
 matrix 'integer general' '2 2 2\n1 2 5\n'
 refused 'bad.mtx:5: expected 2 entries, the file ends after 1' --pattern bad.mtx
 matrix 'integer general' '2 2 1\n1 2 5\n2 1 5\n'
@@ -214,8 +214,8 @@ for protocol in none coordinated scmel camel sendet; do
   refused "--camel: expected with protocol hydee or team, found $protocol" --pattern openatom --ranks 4 --cells 2 --protocol $protocol --camel
 done
 refused '--camel: expected without --exact-gate' --pattern openatom --ranks 4 --cells 2 --exact-gate --camel
-refused 'no such option: --walk' --pattern ring --walk
-refused '--ranks: needs a value' --pattern ring --ranks
+refused '--walk: no such option, see `hark help sim`' --pattern ring --walk
+refused '--ranks: expected a value after it' --pattern ring --ranks
 refused 'no argument is expected, found "x"' --pattern ring --ranks 4 x
 refused '--degree: pattern ring has no use for it' --pattern ring --ranks 4 --degree 3
 refused '--bytes: pattern leanmd has no use for it' --pattern leanmd --ranks 4 --bytes 8
@@ -225,7 +225,7 @@ for protocol in none coordinated hydee sendet; do
   refused "--copies: expected with protocol scmel, team or camel, found $protocol" --pattern ring --ranks 4 --protocol $protocol --copies 2
 done
 refused '--team-lost: expected one copy, found --copies 2' --pattern ring --ranks 4 --protocol team --team-lost --copies 2
-refused 'no such option: --digest=1' --pattern ring --digest=1 --ranks 4
+refused '--digest=1: no such option, see `hark help sim`' --pattern ring --digest=1 --ranks 4
 # Before anything is run; what is there is left as it was.
 echo kept >kept
 for option in --json --csv --plot --write-matrix --write-messages; do
