@@ -197,7 +197,6 @@ static void path_to(struct exploration *x, uint64_t i, const struct job_step *la
     if (last) steps_add(&way, *last);
     if (x->reduce) path_ahead(x, &way, &path);
     else path = way;
-    if (x->reduction.doubts > 0) x->reduction.dirty = true;
     if (x->reduce) free(way.at);
     r->path = path.at ? path.at : malloc(1); /* none: the beginning itself is wrong */
     r->path_length = r->depth = path.count;

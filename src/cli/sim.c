@@ -289,13 +289,17 @@ static int check_writable(const struct arguments *a)
     return hark_cli_writable("sim", file);
 }
 
+static int check_ways(const struct sim_options *s)
+{
+    const struct hark_cli_ways ways = {s->protocol, .exact_gate = s->flags & HARK_EXACT_GATE, .team_lost = s->flags & HARK_TEAM_LOST,
+        .camel = s->camel, .copies = s->copies, .fan = s->fan};
+    return hark_cli_ways("sim", &ways);
+}
+
 /* Can these fail, under this protocol? */
 static int check_failures(const struct arguments *a, uint32_t ranks)
 {
     const struct sim_options *s = &a->sim;
-    const struct hark_cli_ways ways = {s->protocol, .exact_gate = s->flags & HARK_EXACT_GATE, .team_lost = s->flags & HARK_TEAM_LOST,
-        .camel = s->camel, .copies = s->copies, .fan = s->fan};
-    if (hark_cli_ways("sim", &ways)) return 2;
     if ((s->fails || s->mtbf) && s->protocol->rolls == 0)
         return bad("%s: protocol %s survives no failure", s->fails ? "--fail" : "--mtbf", s->protocol->name);
     for (uint32_t i = 0; i < s->fails; i++) {
@@ -359,7 +363,8 @@ static int with_pattern(struct arguments *a, const struct sim_pattern *p)
         int status = write_matrix(p, "--write-matrix", a->matrix, false);
         return status ? status : write_matrix(p, "--write-messages", a->messages, true);
     }
-    int status = check_failures(a, p->ranks);
+    int status = check_ways(&a->sim);
+    if (status == 0) status = check_failures(a, p->ranks);
     if (status == 0) status = clusters_of(a, p->ranks, &c);
     if (status == 0) status = simulate(a, p, &c);
     hark_clusters_free(&c);
