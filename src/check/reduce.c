@@ -8,7 +8,7 @@ enum { FAR = 40 };
 
 /* Where a step is relied on in more states than that, and in more than one of SHARE, to begin again is as well. */
 #ifndef HARK_FEW_RELIANCES
-#define HARK_FEW_RELIANCES 100000u
+#define HARK_FEW_RELIANCES 1000000u
 #endif
 enum { SHARE = 8 };
 
