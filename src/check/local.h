@@ -215,6 +215,7 @@ void local_open_core(struct lab *lab, uint32_t local);
     X(NUMBER, "I9: a checkpoint is decided under a number that an older one has")                                      \
     X(RETAIN, "RETAIN of something that was not posted now")                                                          \
     X(DIVERGED, "DIVERGED though every send was the same")                                                            \
+    X(OTHERWISE, "DIVERGED: a process sends again something else than it sent")                                      \
     X(REFUSED, "a core refused an event that is legal")                                                                \
     X(TRAPPED, "a core trapped: what it relies on does not hold")                                                      \
     X(VIOLATED, "a core's own invariant")                                                                              \

@@ -438,7 +438,7 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
         l->kept = lab->protocol->traits & HARK_TRAIT_KEEPS ? pack(lab) : 0;
         core_stop(lab);
         break;
-    case HARK_DIVERGED: lab_violate(lab, VIOLATED_DIVERGED); break;
+    case HARK_DIVERGED: lab_violate(lab, lab->history ? VIOLATED_OTHERWISE : VIOLATED_DIVERGED); break;
     default: break;
     }
 }

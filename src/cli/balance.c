@@ -50,8 +50,7 @@ static int no_memory(void)
     return 1;
 }
 
-/* ---- options
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static const char *const strategies[] = {"none", "greedy", "refine", "team", "team+"};
 
@@ -166,8 +165,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     return status ? status : backend_of(a);
 }
 
-/* ---- running
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 struct work {
     struct arguments *a;
@@ -239,8 +237,7 @@ static int all_columns(struct work *w)
     return said(w, status);
 }
 
-/* ---- what is written
- * --------------------------------------------------------------------------------------------------- */
+/* ---- what is written --------------------------------------------------------------------------------------------- */
 
 static int write_file(
     const char *option, const char *path, const struct balance_run *r, void (*write)(const struct balance_run *r, FILE *f))
@@ -278,8 +275,7 @@ static int write_all(const struct work *w)
     return status;
 }
 
-/* ---- what is read
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- what is read ------------------------------------------------------------------------------------------------ */
 
 static int read_graph(struct work *w)
 {

@@ -48,8 +48,7 @@ static double speedup(const struct sums *s)
     return s->time > 0 ? s->none / s->time : 1;
 }
 
-/* ---- for people
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- for people -------------------------------------------------------------------------------------------------- */
 
 static void title(const struct balance_run *r, FILE *f)
 {
@@ -96,8 +95,7 @@ void hark_balance_report(const struct balance_run *r, FILE *f)
         many_columns(r, f);
 }
 
-/* ---- for programs
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- for programs ------------------------------------------------------------------------------------------------ */
 
 static void json_figures(const struct balance_run *r, const struct hark_balance_figures *x, FILE *f)
 {
@@ -148,8 +146,7 @@ void hark_balance_csv(const struct balance_run *r, FILE *f)
     }
 }
 
-/* ---- the picture
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the picture ------------------------------------------------------------------------------------------------- */
 
 enum curve { NONE, MEAN, BALANCED };
 

@@ -68,8 +68,7 @@ void hark_cli_sim_help(void)
 
 #define bad(...) hark_cli_bad("sim", __VA_ARGS__)
 
-/* ---- values
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 enum { LONGEST = 1000000 }; /* s: no time is longer, so that no sum of them is beyond 64 bits */
 
@@ -142,8 +141,7 @@ static int add_fail(struct arguments *a, const char *text)
     return 0;
 }
 
-/* ---- options
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 enum what { TEXT, NUMBER, TIME, SIZE, FAIL, AWAY, RATE, FLAG, HELP };
 
@@ -232,8 +230,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     return p->name ? 0 : bad("%s", usage);
 }
 
-/* ---- clusters
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- clusters ---------------------------------------------------------------------------------------------------- */
 
 static int clusters_of(const struct arguments *a, uint32_t ranks, struct hark_clusters *c)
 {
@@ -254,8 +251,7 @@ static int clusters_of(const struct arguments *a, uint32_t ranks, struct hark_cl
     return hark_clusters_blocks(c, ranks, (uint32_t)count) < 0 ? bad("no memory") : 0;
 }
 
-/* ---- running
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static void progress(void *self, uint64_t messages, uint64_t time)
 {

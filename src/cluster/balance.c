@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is asked
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- what is asked ----------------------------------------------------------------------------------------------- */
 
 static bool graph_ok(const struct hark_graph *g)
 {
@@ -40,8 +39,7 @@ void hark_balance_blocks(uint32_t objects, uint32_t pes, uint32_t *pe)
         pe[i] = (uint32_t)((uint64_t)i * pes / objects);
 }
 
-/* ---- figures
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- figures ----------------------------------------------------------------------------------------------------- */
 
 static void of_teams(const struct hark_balance *b, const uint64_t *load, const uint32_t *objects,
     struct hark_balance_figures *f)
@@ -103,8 +101,7 @@ int hark_balance_measure(
     return 0;
 }
 
-/* ---- the heaviest first
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the heaviest first ------------------------------------------------------------------------------------------ */
 
 struct heavy {
     uint64_t load;
@@ -160,8 +157,7 @@ void balance_by_team(const struct balance *w, const uint32_t *team, uint32_t *ob
     first[0] = 0;
 }
 
-/* ---- a strategy
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- a strategy -------------------------------------------------------------------------------------------------- */
 
 static void work_free(struct balance *w)
 {

@@ -38,8 +38,7 @@ static uint32_t home(const struct plus *p, uint32_t object)
     return p->w->now[object] / p->w->size;
 }
 
-/* ---- what a move costs
- * ------------------------------------------------------------------------------------------------ */
+/* ---- what a move costs ------------------------------------------------------------------------------------------- */
 
 static void meet(struct plus *p, uint32_t object)
 {
@@ -91,8 +90,7 @@ static void move_to(struct plus *p, uint32_t object, uint32_t to)
     p->team[object] = to;
 }
 
-/* ---- passes over all objects
- * ------------------------------------------------------------------------------------------ */
+/* ---- passes over all objects ------------------------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -150,8 +148,7 @@ static uint32_t relieve(struct plus *p)
     return moved;
 }
 
-/* ---- a candidate: teams
- * ----------------------------------------------------------------------------------------------- */
+/* ---- a candidate: teams ------------------------------------------------------------------------------------------ */
 
 static void team_sums(struct plus *p)
 {
@@ -194,8 +191,7 @@ static void improve_teams(struct plus *p)
     memcpy(p->team, p->better, p->w->objects * sizeof *p->team);
 }
 
-/* ---- a candidate: PEs
- * ------------------------------------------------------------------------------------------------- */
+/* ---- a candidate: PEs -------------------------------------------------------------------------------------------- */
 
 static uint32_t moved_of(const struct plus *p, const struct balance_share *s)
 {
@@ -260,8 +256,7 @@ static int candidate(struct plus *p)
     return 0;
 }
 
-/* ---- names for the parts of a cut
- * ------------------------------------------------------------------------------------- */
+/* ---- names for the parts of a cut -------------------------------------------------------------------------------- */
 
 struct overlap {
     uint32_t part, team, objects;
@@ -323,8 +318,7 @@ static int rename_parts(struct plus *p)
     return 0;
 }
 
-/* ---- all candidates
- * --------------------------------------------------------------------------------------------------- */
+/* ---- all candidates ---------------------------------------------------------------------------------------------- */
 
 static int candidates(struct plus *p)
 {

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* ---- a heap of PEs: the least loaded first
- * ---------------------------------------------------------------------------------- */
+/* ---- a heap of PEs: the least loaded first ----------------------------------------------------------------------- */
 
 static bool below(const struct balance *w, uint32_t p, uint32_t q)
 {
@@ -71,8 +70,7 @@ void balance_add(struct balance *w, const struct balance_share *s)
     }
 }
 
-/* ---- the objects of each PE, the heaviest first
- * ------------------------------------------------------------------------------ */
+/* ---- the objects of each PE, the heaviest first ------------------------------------------------------------------ */
 
 static void by_pe(struct balance *w, const struct balance_share *s)
 {
@@ -123,8 +121,7 @@ static uint32_t to_leave(struct balance *w, uint32_t low, uint32_t high, uint64_
     return fits < high && w->load[w->by_pe[fits]] > 0 ? fits : high;
 }
 
-/* ---- refine
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- refine ------------------------------------------------------------------------------------------------------ */
 
 /* Only who is not beyond the limit takes: who gives is below it by less than the lightest object that was enough. */
 static uint32_t takers(struct balance *w, const struct balance_share *s, uint64_t limit)
@@ -186,8 +183,7 @@ void balance_refine(struct balance *w, const struct balance_share *s)
     if (high < most) (void)refine_to(w, s, high);
 }
 
-/* ---- smooth
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- smooth ------------------------------------------------------------------------------------------------------ */
 
 struct change { /* a leaves the fullest PE for `to`, b comes from there (or nothing) */
     uint64_t most;

@@ -34,8 +34,7 @@ void sim_put(struct sim *s, uint64_t time, uint64_t what)
     if (!sim_queue_put(&s->queue, time < s->queue.now ? s->queue.now : time, what)) sim_no_memory(s);
 }
 
-/* ---- frames
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 static bool more_frames(struct sim *s)
 {
@@ -124,8 +123,7 @@ void sim_list_drop(struct sim *s, struct sim_list *l)
     l->head = l->tail = SIM_NONE;
 }
 
-/* ---- blocks
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 /* What the heap has grown by may come in large pages, before it is touched; who can not have them goes on without. */
 static void large_pages(struct sim *s)
@@ -261,8 +259,7 @@ void sim_core_new(struct sim *s, uint32_t who)
     sim_arena_give(&s->arena, core, bytes);
 }
 
-/* ---- effects
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- effects ----------------------------------------------------------------------------------------------------- */
 
 static void count_frame(struct sim *s, const struct hark_effect *x)
 {

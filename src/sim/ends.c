@@ -38,8 +38,7 @@ void sim_say_stall(struct sim *s)
         waits, s->ranks, (unsigned long long)s->r->diverged, text, waits > named ? "\n  ..." : "");
 }
 
-/* ---- the failure-free ends
- * -------------------------------------------------------------------------------------------- */
+/* ---- the failure-free ends --------------------------------------------------------------------------------------- */
 
 struct counts {     /* of each source, for one process after the other */
     uint32_t *of;   /* the process + 1 that the slot belongs to */

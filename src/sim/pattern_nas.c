@@ -61,8 +61,7 @@ int sim_two3_make(struct sim_pattern *p, const struct sim_pattern_options *o, ch
     return 0;
 }
 
-/* ---- CG
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- CG ---------------------------------------------------------------------------------------------------------- */
 
 static uint32_t cg_half(const struct sim_pattern *p, uint32_t rank, unsigned stage)
 {
@@ -96,8 +95,7 @@ uint64_t sim_nas_cg(const struct sim_pattern *p, uint32_t rank, uint32_t iterati
     return place + 1;
 }
 
-/* ---- BT, SP
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- BT, SP ------------------------------------------------------------------------------------------------------ */
 
 /* The neighbour of a multipartition of q x q processes in direction 0 .. 2, forward or back. */
 static uint32_t bt_peer(uint32_t q, uint32_t rank, unsigned direction, bool forward)
@@ -134,8 +132,7 @@ uint64_t sim_nas_bt(const struct sim_pattern *p, uint32_t rank, uint32_t iterati
     return place + 1;
 }
 
-/* ---- LU
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- LU ---------------------------------------------------------------------------------------------------------- */
 
 /* 0 north, 1 west, 2 south, 3 east; `rank` beyond the edge. */
 static uint32_t lu_peer(const struct sim_pattern *p, uint32_t rank, unsigned way)
@@ -168,8 +165,7 @@ uint64_t sim_nas_lu(const struct sim_pattern *p, uint32_t rank, uint32_t iterati
     return place + 1;
 }
 
-/* ---- MG
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- MG ---------------------------------------------------------------------------------------------------------- */
 
 enum { MG_FINE = 6 };
 

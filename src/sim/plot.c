@@ -39,7 +39,14 @@ static double value(const struct sim_result *r, uint32_t sample, bool log)
     return log ? (double)r->sample[sample].log_bytes : (double)r->sample[sample].iterations;
 }
 
-/* Of all samples in a pixel's width those that it begins and ends with, and the least and the most between them. */
+static void point(const struct sim_result *r, const struct scale *k, bool log, uint32_t when, uint32_t what, FILE *f)
+{
+    fprintf(f, " %.1f,%.1f", hark_plot_x((double)r->sample[when].time, k->time),
+        hark_plot_y(value(r, what, log), log ? k->log : k->iterations));
+}
+
+/* Of all samples in a pixel's width those that it begins and ends with, and the least and the most between them. In steps: where nobody
+ * gets on for a while the line is level. */
 static void curve(const struct sim_result *r, const struct scale *k, bool log, FILE *f)
 {
     fprintf(f, "<polyline class=\"%s\" points=\"%d,%.1f", log ? "log" : "done", HARK_PLOT_LEFT,
@@ -57,10 +64,10 @@ static void curve(const struct sim_result *r, const struct scale *k, bool log, F
             at[1] = at[2];
             at[2] = later;
         }
+        if (i > 0) point(r, k, log, i, i - 1, f);
+        else fprintf(f, " %.1f,%.1f", hark_plot_x((double)r->sample[i].time, k->time), hark_plot_y(0, 1));
         for (int p = 0; p < 4; p++)
-            if (p == 0 || at[p] != at[p - 1])
-                fprintf(f, " %.1f,%.1f", hark_plot_x((double)r->sample[at[p]].time, k->time),
-                    hark_plot_y(value(r, at[p], log), log ? k->log : k->iterations));
+            if (p == 0 || at[p] != at[p - 1]) point(r, k, log, at[p], at[p], f);
     }
     fputs("\"/>\n", f);
 }

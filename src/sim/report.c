@@ -16,8 +16,7 @@ static double us(uint64_t from, uint64_t to)
     return from && to > from ? (double)(to - from) / 1e3 : 0;
 }
 
-/* ---- rows, the same for JSON and CSV
- * ---------------------------------------------------------------------------------- */
+/* ---- rows, the same for JSON and CSV ----------------------------------------------------------------------------- */
 
 struct row {
     const char *name;
@@ -132,8 +131,7 @@ void sim_csv(const struct sim_result *r, const struct sim_words *w, FILE *f)
     fprintf(f, ",%.3f\n", r->seconds * 1e3);
 }
 
-/* ---- for people
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- for people -------------------------------------------------------------------------------------------------- */
 
 static void line(FILE *f, const char *what, uint64_t value, const char *unit)
 {

@@ -35,8 +35,7 @@ void sim_service_close(struct sim *s)
     free(s->wave_list);
 }
 
-/* ---- dying
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- dying ------------------------------------------------------------------------------------------------------- */
 
 /* Only what came for an incarnation that is still to be outlives one. */
 static void drop_held(struct sim *s, struct sim_process *p)
@@ -126,8 +125,7 @@ bool sim_failing(struct sim *s, uint32_t who, uint64_t at)
     return false;
 }
 
-/* ---- by chance
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- by chance --------------------------------------------------------------------------------------------------- */
 
 enum { IN_VAIN = 10000 /* failures, one after the other */, IDLE = 10000000 /* events, most of which hit what is down */ };
 
@@ -169,8 +167,7 @@ void sim_chance(struct sim *s)
     sim_chance_next(s);
 }
 
-/* ---- announcing
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- announcing -------------------------------------------------------------------------------------------------- */
 
 static void unit(struct sim *s, uint32_t who, uint8_t *rolls)
 {
@@ -293,8 +290,7 @@ void sim_detect(struct sim *s)
     sim_sample_now(s);
 }
 
-/* ---- coming back
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- coming back ------------------------------------------------------------------------------------------------- */
 
 /* What was lost, from the image on. */
 static void note_lost(struct sim *s, const struct sim_process *p, const struct sim_image *m)
@@ -371,8 +367,7 @@ void sim_caught_up(struct sim *s, uint32_t who)
     if (--s->behind == 0 && s->r->recoveries) s->r->recovery[s->r->recoveries - 1].caught_up = s->now;
 }
 
-/* ---- facts
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
 
 void sim_persist(struct sim *s, uint32_t who, const struct hark_effect *x)
 {

@@ -19,8 +19,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* ---- groups
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 /* Ranks of each group as ranges, in two passes over all ranks. */
 static bool make_ranges(struct sim *s)
@@ -61,8 +60,7 @@ static bool make_groups(struct sim *s)
     return true;
 }
 
-/* ---- beginning and end
- * ------------------------------------------------------------------------------------------------ */
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
 static bool make(struct sim *s)
 {
@@ -103,8 +101,7 @@ static void unmake(struct sim *s)
     sim_arena_free(&s->arena);
 }
 
-/* ---- what happens
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- what happens ------------------------------------------------------------------------------------------------ */
 
 /* May it wait until the process does something? A process that computes does not look; one that waits for somebody
  * else's message has nothing to answer to this one, where nothing is put off until it looks. */

@@ -73,6 +73,10 @@ sed 's/^= HANDUP$/= HOLD/' v.hark >golden.hark
 expect 1 'expected "HOLD", found "HANDUP"' replay --quiet golden.hark
 for g in "$here"/golden/*.hark; do expect 0 'RECOVERED' replay "$g"; done
 expect 2 'there is no schedule' replay lv3.hark
+# Where what is said depends on what was taken, the program may be to blame; where it does not, only the protocol is.
+free='protocol hydee\np0: S2 S2 R2\np1: S2\np2: R R S0\nfails p2\n'
+expect 1 'DIVERGED: a process sends again something else than it sent$' check -o free.hark <(printf "name free\ncontent history\n$free")
+expect 0 ' ok ' check <(printf "name free\n$free")
 expect 2 'the program can not finish even without failures and protocol: I8: a process waits for ever: p0 at R1$' check <(sed '/^expect/d' "$here/stuck.hark")
 expect 2 ': p0 at R, p2 at W1$' check <(printf 'name left\nprotocol hydee\np0: S1 R\np1: T0 W0\np2: T1 W1\n')
 expect 0 ' ok  *100 walks to an end .* steps/s$' check --walks 100:7 --jobs 2 "$here/og.hark"

@@ -21,6 +21,12 @@ for run in "hydee stencil2d --ranks 30 --clusters 5" "scmel random --ranks 11" "
   if [ "$(wc -l <calm.csv)" = 2 ] && [ "$(head -1 calm.csv | tr -cd , | wc -c)" = "$(tail -1 calm.csv | tr -cd , | wc -c)" ]; then good; else bad "$run: csv"; fi
   if grep -q '</svg>' one.svg && grep -q '>3 dies<' one.svg && grep -q '>recovered<' one.svg; then good; else bad "$run: svg"; fi
 done
+# The lines are level where nobody gets on: never aslant, but within the width of a sample's own column.
+if awk -F'points="' '/polyline class="(done|log)"/ {
+    n = split($2, p, /[ ,"]/)
+    for (i = 3; i + 1 < n; i += 2) if (p[i] - p[i - 2] > 1 && p[i + 1] != p[i - 1]) aslant++
+    lines++
+  } END { exit !(lines == 2 && aslant == 0) }' one.svg; then good; else bad "lines aslant"; fi
 "$hark" sim --pattern stencil2d --ranks 30 "${small[@]}" --seed 1 --json one.json >out 2>&1
 "$hark" sim --pattern stencil2d --ranks 30 "${small[@]}" --seed 2 --json two.json >out 2>&1
 if [ "$(figure simulated_ns one.json)" != "$(figure simulated_ns two.json)" ]; then good; else bad "another seed is no other run"; fi
