@@ -117,9 +117,17 @@ static void expand_slice(struct worker *w)
     }
 }
 
+/* Of the state there; false: there is none. */
+static bool hash_at(const struct box *b, uint64_t at, uint64_t *hash)
+{
+    if (at < b->count) memcpy(hash, &b->at[at], sizeof *hash);
+    return at < b->count;
+}
+
 static void empty_boxes(struct worker *w)
 {
     const struct crew *c = w->crew;
+    enum { AHEAD = 8 };
     struct states q = c->x->q[w->number]; /* a copy: others write beside it */
     uint32_t size = entry_size(&q);
     for (uint32_t k = 0; k < c->workers && !w->failed; k++) {
@@ -128,6 +136,8 @@ static void empty_boxes(struct worker *w)
             const uint32_t *e = &b->at[at];
             uint64_t hash;
             struct job_step step;
+            if (hash_at(b, at + 2 * AHEAD * size, &hash)) states_fetch(&q, hash);
+            if (hash_at(b, at + AHEAD * size, &hash)) states_fetch_row(&q, hash);
             memcpy(&hash, e, sizeof hash);
             memcpy(&step, &e[size - 1], sizeof step);
             w->failed = states_put(&q, e + HASH, hash, e[size - 2], step) < 0;

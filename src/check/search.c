@@ -106,8 +106,8 @@ uint64_t states_of(const struct exploration *x)
 
 uint64_t bytes_of(const struct exploration *x)
 {
-    uint64_t bytes = x->ends.bytes + lab_bytes(&x->lab) + reduction_bytes(&x->reduction) + x->found_bytes;
-    for (uint32_t p = 0; p < x->parts; p++) bytes += x->q[p].bytes;
+    uint64_t bytes = states_bytes(&x->ends) + lab_bytes(&x->lab) + reduction_bytes(&x->reduction) + x->found_bytes;
+    for (uint32_t p = 0; p < x->parts; p++) bytes += states_bytes(&x->q[p]);
     return bytes;
 }
 
@@ -202,10 +202,24 @@ static void path_to(struct exploration *x, uint64_t i, const struct job_step *la
     r->path_length = r->depth = path.count;
 }
 
-static int add(struct exploration *x, const struct job *job, uint64_t from, struct job_step step)
+/* What state i leads to is looked for all at once, so that memory is waited for once. */
+static void find(struct exploration *x, const struct job *job, struct job_step step)
 {
-    uint64_t hash = states_hash(x->q, job->at);
-    return states_put(&x->q[states_part(hash, x->parts)], job->at, hash, (uint32_t)from, step);
+    struct found *f = &x->found[x->finds++];
+    f->job = *job;
+    f->hash = states_hash(x->q, job->at);
+    f->step = step;
+    states_fetch(&x->q[states_part(f->hash, x->parts)], f->hash);
+}
+
+static void add_found(struct exploration *x, uint64_t i)
+{
+    for (uint32_t k = 0; k < x->finds; k++) states_fetch_row(&x->q[states_part(x->found[k].hash, x->parts)], x->found[k].hash);
+    for (uint32_t k = 0; k < x->finds && !x->lab.failed; k++) {
+        const struct found *f = &x->found[k];
+        if (states_put(&x->q[states_part(f->hash, x->parts)], f->job.at, f->hash, (uint32_t)i, f->step) < 0) lab_fail(&x->lab, "no memory");
+    }
+    x->finds = 0;
 }
 
 static void expand_once(struct exploration *x, uint64_t i)
@@ -231,8 +245,9 @@ static void expand_once(struct exploration *x, uint64_t i)
         if (x->collect && happened && !violated && step[k].what == STEP_APP) classify(x, &job, &next, step[k].who);
         if (happened && memcmp(&next, &job, sizeof job) != 0) moves = true;
         if (violated) path_to(x, i, &step[k]);
-        else if (happened && !x->lab.failed && add(x, &next, i, step[k]) < 0) lab_fail(&x->lab, "no memory");
+        else if (happened && !x->lab.failed) find(x, &next, step[k]);
     }
+    add_found(x, i);
 }
 
 void expand(struct exploration *x, uint64_t i)
@@ -284,7 +299,7 @@ static void begin(struct exploration *x)
     job_first(&x->lab, &first);
     if (x->reduce && !x->lab.failed) r->violated = run_ahead(x, &first, NULL);
     x->first = states_part(states_hash(x->q, first.at), x->parts);
-    if (!x->lab.failed && add(x, &first, x->first, (struct job_step){0, 0, 0}) < 0) lab_fail(&x->lab, "no memory");
+    if (!x->lab.failed && states_add(&x->q[x->first], &first, x->first, (struct job_step){0, 0, 0}) < 0) lab_fail(&x->lab, "no memory");
 }
 
 static void explore_serial(struct exploration *x)

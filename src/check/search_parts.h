@@ -19,6 +19,12 @@ struct exploration {
     bool repaired; /* states have been expanded again */
     struct reduction reduction;
     struct states ends;      /* SEARCH_COMPARED: the states in which it ended */
+    struct found {
+        struct job job;
+        struct job_step step;
+        uint64_t hash;
+    } found[JOB_STEPS]; /* where the state that is being expanded leads */
+    uint32_t finds;
     struct search_result *r;
     struct seen { /* collect: at the n-th send and the n-th delivery of each process */
         uint32_t to, before, delivery; /* 1 + receiver; parts: what was delivered before, what is delivered */
