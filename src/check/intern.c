@@ -61,6 +61,7 @@ static int more_entries(struct intern *t)
 uint32_t intern_put(struct intern *t, const void *bytes, uint32_t length)
 {
     if (t->count * 2 >= t->slots && !t->frozen && more_slots(t) < 0) return 0;
+    if (t->slots == 0) return 0;
     uint32_t hash = (uint32_t)XXH3_64bits(bytes, length), at = hash & (t->slots - 1);
     for (; t->slot[at]; at = (at + 1) & (t->slots - 1)) {
         const struct intern_entry *e = &t->entry[t->slot[at] - 1];

@@ -85,6 +85,11 @@ static bool other_channel(const struct frame *a, const struct frame *b)
     return app != (b->header[1] == HARK_APP) || (app && hark_get16(a->header + 2) != hark_get16(b->header + 2));
 }
 
+bool job_in_order(const struct lab *lab, const struct frame *a, const struct frame *b)
+{
+    return lab->scenario->fifo && a->from == b->from && !(lab->by_channel && other_channel(a, b));
+}
+
 /* Equal frames are one step; in order, the first of each sender and incarnation. */
 static bool may_arrive(const struct lab *lab, const uint32_t *list, uint32_t k, uint32_t inc)
 {
@@ -93,7 +98,7 @@ static bool may_arrive(const struct lab *lab, const uint32_t *list, uint32_t k, 
     if (!lab->scenario->fifo) return k == 0 || list[k - 1] != list[k];
     for (uint32_t i = 0; i < k; i++) {
         const struct frame *g = frame_of(lab, list[i]);
-        if (g->from == f->from && g->to_inc == f->to_inc && !(lab->by_channel && other_channel(g, f))) return false;
+        if (g->to_inc == f->to_inc && job_in_order(lab, g, f)) return false;
     }
     return true;
 }
@@ -298,7 +303,9 @@ static void mates_crash(struct lab *lab, struct job *job, struct job_step step)
     if (lab->scenario->fail[step.index].when != HARK_FAIL_CLUSTER) return;
     for (uint32_t i = 0; i < lab->ranks && !lab->failed; i++) {
         if (i == step.who || !job_mates(lab, job_service(lab, job), i, step.who)) continue;
-        if (local_info(lab, job->at[i])->running) job->at[i] = local_take(lab, job->at[i], STEP_CRASH, 0).local;
+        if (!local_info(lab, job->at[i])->running) continue;
+        job->at[i] = local_take(lab, job->at[i], STEP_CRASH, 0).local;
+        lab->taken[lab->takes++] = lab->last;
     }
 }
 
@@ -344,6 +351,7 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
 {
     uint32_t argument = job_argument(lab, job, step), before = job->at[step.who];
     *happened = false;
+    lab->takes = 0;
     if (lab->failed) return 0;
     if (step.what == STEP_ANSWER && argument && !answer(lab, job, step)) {
         *happened = true;
@@ -351,6 +359,8 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
     }
     if (step.what == STEP_FRAME) net_remove(lab, job, step.who, step.index);
     struct outcome out = local_take(lab, job->at[step.who], (enum local_step)step.what, argument);
+    lab->taken[0] = lab->last;
+    lab->takes = 1;
     *happened = out.happened;
     if (lab->failed || !out.happened) return out.violated;
     bool ran = local_info(lab, job->at[step.who])->running;

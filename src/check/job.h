@@ -47,6 +47,8 @@ bool job_over(struct lab *lab, const struct job *job);
 uint16_t job_final(struct lab *lab, const struct job *job, uint32_t *signature);
 /* The argument that local_take() gets for it. */
 uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step step);
+/* Does the network keep them in order? */
+bool job_in_order(const struct lab *lab, const struct frame *a, const struct frame *b);
 const struct service *job_service(const struct lab *lab, const struct job *job);
 /* The k-th frame on its way to `who`; part number, 0 behind the last. */
 uint32_t job_frame(const struct lab *lab, const struct job *job, uint32_t who, uint32_t k);

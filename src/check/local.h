@@ -148,6 +148,7 @@ struct lab {
     uint32_t *memo_slot;
     uint32_t memos, memo_room, memo_slots;
     uint32_t last; /* index of the memo of the step that was taken last */
+    uint32_t taken[LOCAL_WHO], takes; /* of those that made up the last step of the job: one, but where a whole cluster fails */
     uint64_t looked_up, made; /* steps found in the memo, and not */
     bool failed;              /* no memory, or a limit of this file is too small: `why` */
     bool frozen;              /* see lab_freeze() */

@@ -4,7 +4,9 @@
 #include <string.h>
 
 /* After so many steps that are put off one would have to follow for ever: a frame that is held may be used again. */
-enum { FAR = 40 };
+#ifndef HARK_FAR
+#define HARK_FAR 40u
+#endif
 
 /* Where a step is relied on in more states than that, and in more than one of SHARE, to begin again is as well. */
 #ifndef HARK_FEW_RELIANCES
@@ -318,8 +320,7 @@ static bool possible(const struct reduction *r, const struct commuting *s, const
     if (u->step == s->what && (s->what != STEP_FRAME || u->argument == s->argument)) return false; /* it is the step itself */
     switch (u->step) {
     case STEP_FRAME:
-        return !(s->what == STEP_FRAME && lab->scenario->fifo &&
-                 frame_of(lab, u->argument)->from == frame_of(lab, s->argument)->from);
+        return !(s->what == STEP_FRAME && job_in_order(lab, frame_of(lab, s->argument), frame_of(lab, u->argument)));
     case STEP_APP: return a->from >> u->argument & 1;
     case STEP_STORED: return a->storing;
     case STEP_ANSWER: return a->facts;
@@ -383,7 +384,7 @@ static void check(struct reduction *r, uint32_t number, uint32_t memo)
         refute(r, number, (uint8_t)(highest + 1));
     } else if (then && !r->lab->failed) {
         if (r->step[then].parents == 0) r->step[then].depth = (uint8_t)(s.depth + 1);
-        if (r->step[then].depth == FAR) r->step[then].wrong = CALM;
+        if (r->step[then].depth == HARK_FAR) refute(r, then, CALM);
         add_parent(r, then, number);
         if (r->step[then].wrong > from) refute(r, number, r->step[then].wrong);
         if (r->step[number].wrong > from) from = r->step[number].wrong;
@@ -401,7 +402,7 @@ static void settle_doubts(struct reduction *r)
 
 void reduction_used(struct reduction *r, uint32_t failures)
 {
-    use(r, r->lab->last, (uint16_t)(1u << failures));
+    for (uint32_t k = 0; k < r->lab->takes; k++) use(r, r->lab->taken[k], (uint16_t)(1u << failures));
     settle_doubts(r);
 }
 

@@ -73,7 +73,7 @@ void reduction_begin(struct reduction *r);
 void reduction_take_log(struct reduction *r, const struct reliance_log *log);
 /* The states that have to be expanded again, each once, in order; how many. The caller frees *state. */
 uint32_t reduction_doubtful(struct reduction *r, uint32_t **state);
-/* The step that the lab took last was one of a search, at so many failures. */
+/* The step that the job took last was one of a search, at so many failures. */
 void reduction_used(struct reduction *r, uint32_t failures);
 /* A step of this job that may be taken alone. False: there is none. */
 bool reduction_next(struct reduction *r, const struct job *job, struct job_step *next);

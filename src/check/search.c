@@ -47,7 +47,8 @@ static void classify(struct exploration *x, const struct job *before, const stru
     }
 }
 
-/* What everybody has delivered and sent, in bytes: numbers of parts mean nothing in another lab. */
+/* What everybody has delivered and sent, in bytes: numbers of parts mean nothing in another lab. Ends that are not gathered are looked
+ * for, and not kept: the search may begin again. 0: it is not there. */
 static uint32_t outcome_put(struct exploration *x, uint32_t signature)
 {
     static uint8_t bytes[1 << 17];
@@ -55,24 +56,30 @@ static uint32_t outcome_put(struct exploration *x, uint32_t signature)
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->lab.ranks; i++) {
         uint32_t length = intern_length(&x->lab.part, part[i]);
-        if (n + length > sizeof bytes) return 0;
+        if (n + length > sizeof bytes) {
+            lab_fail(&x->lab, "more is delivered and sent than this search has room for");
+            return 0;
+        }
         memcpy(bytes + n, intern_at(&x->lab.part, part[i]), length);
         n += length;
     }
-    return intern_put(x->outcomes, bytes, n);
+    x->outcomes->frozen = !x->collect;
+    uint32_t number = intern_put(x->outcomes, bytes, n);
+    x->outcomes->frozen = false;
+    if (number == 0 && x->collect) lab_fail(&x->lab, "no memory");
+    return number;
 }
 
 uint16_t at_end(struct exploration *x, const struct job *job)
 {
-    uint32_t signature, known = x->outcomes->count;
+    uint32_t signature;
     uint16_t violated = job_final(&x->lab, job, &signature);
     x->r->finals++;
     if (violated && x->collect) describe_waits(&x->lab, job, x->r->why);
     if (violated || x->lab.failed) return violated;
     if (x->options->reduce == SEARCH_COMPARED && states_add(&x->ends, job, 0, (struct job_step){0, 0, 0}) < 0)
         lab_fail(&x->lab, "no memory");
-    if (outcome_put(x, signature) == 0) lab_fail(&x->lab, "no memory");
-    return !x->collect && x->outcomes->count > known ? VIOLATED_FINAL : 0;
+    return outcome_put(x, signature) == 0 && !x->lab.failed ? VIOLATED_FINAL : 0;
 }
 
 bool at_once(struct lab *lab, const struct job *job, struct job_step *next)
@@ -182,8 +189,8 @@ static void path_to(struct exploration *x, uint64_t i, const struct job_step *la
     struct search_result *r = x->r;
     struct steps way = {0}, path = {0};
     struct job_step step;
-    if (x->repaired) x->reduction.dirty = true; /* steps from before do not lead where they did */
-    if (x->reduction.dirty) return;             /* it all begins again */
+    if (x->repaired || x->reduction.doubts > 0) x->reduction.dirty = true; /* steps from before do not lead where they did */
+    if (x->reduction.dirty) return;                                        /* it all begins again */
     x->reduction.state = NO_STATE;
     for (uint64_t k = i; k != x->first; k = state_row(x, k)[x->q->width]) {
         memcpy(&step, &state_row(x, k)[x->q->width + 1], sizeof step);
@@ -287,7 +294,7 @@ static void begin(struct exploration *x)
     struct search_result *r = x->r;
     struct job first;
     free(r->path);
-    *r = (struct search_result){.class = r->class};
+    *r = (struct search_result){.class = r->class, .due = r->due};
     states_free(&x->ends);
     states_open(&x->ends, job_width(&x->lab), 1);
     for (uint32_t p = 0; p < x->parts; p++) {
@@ -337,8 +344,15 @@ static void explore_once(struct exploration *x)
 
 static void explore(struct exploration *x)
 {
-    do explore_once(x);
-    while (x->reduction.dirty && !x->lab.failed && x->r->verdict != SEARCH_LIMIT); /* what is reduced less does not fit either */
+    uint16_t violated = 0; /* what was found before it began again is there, also if it is not come to once more */
+    do {
+        explore_once(x);
+        if (x->r->violated) violated = x->r->violated;
+    } while (x->reduction.dirty && !x->lab.failed && x->r->verdict != SEARCH_LIMIT); /* what is reduced less does not fit either */
+    if (violated) {
+        x->r->verdict = SEARCH_VIOLATED;
+        x->r->violated = violated;
+    }
 }
 
 /* Both ways, and do they come to the same? Figures are of the reduced search. */
@@ -348,7 +362,7 @@ static void compare(struct exploration *x)
     struct states ends;
     struct job job = {{0}};
     explore(x);
-    if (r->verdict != SEARCH_OK && r->verdict != SEARCH_VIOLATED) return;
+    if ((r->verdict != SEARCH_OK && r->verdict != SEARCH_VIOLATED) || x->lab.failed) return;
     reduced = *r;
     r->path = NULL;
     ends = x->ends;
@@ -430,8 +444,7 @@ static uint32_t most_points(const struct hark_scenario *s)
     return most < 4 ? most : 4;
 }
 
-/* Nothing but a protocol with groups can reduce. */
-static bool reduces(const struct hark_scenario *s)
+bool search_reduces(const struct hark_scenario *s)
 {
     for (uint32_t who = 0; who < s->ranks; who++)
         for (const struct hark_op *op = s->op[who]; op->type; op++)
@@ -439,9 +452,7 @@ static bool reduces(const struct hark_scenario *s)
     return false;
 }
 
-/* The same, but at only these checkpoint calls, a bit each from everybody's first, a checkpoint is due: after a failure one may be
- * made later than without. */
-static const struct hark_scenario *due_only(const struct hark_scenario *s, uint32_t calls, struct hark_scenario *made)
+const struct hark_scenario *search_due_only(const struct hark_scenario *s, uint32_t calls, struct hark_scenario *made)
 {
     *made = *s;
     for (uint32_t who = 0; who < s->ranks; who++) {
@@ -463,7 +474,7 @@ static void collected(const struct hark_scenario *s, const char *protocol, const
     run(s, protocol, &few, outcomes, COLLECT, 0, r);
     if (r->verdict != SEARCH_LIMIT) return;
     free(r->path);
-    *r = (struct search_result){.class = SEARCH_OTHER};
+    *r = (struct search_result){.class = SEARCH_OTHER, .due = r->due};
     run(s, protocol, &reduced, outcomes, COLLECT, 0, r);
     r->class = SEARCH_OTHER;
 }
@@ -487,8 +498,8 @@ struct search_result search_classify(const struct hark_scenario *s, const struct
     lab_close(&lab);
     r.class = SEARCH_DETERMINISTIC;
     for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK; barriers++) {
-        struct search_result one = {.class = r.class};
-        if (reduces(s)) collected(due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, &one);
+        struct search_result one = {.class = r.class, .due = barriers};
+        if (search_reduces(s)) collected(search_due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, &one);
         else run(&calm, "none", &quiet, outcomes, points, barriers, &one);
         free(r.path);
         r = one;

@@ -16,18 +16,22 @@ int search_story(const struct hark_scenario *s, const struct search_options *opt
     struct hark_scenario *story)
 {
     char error[HARK_SCENARIO_ERROR];
-    const char *protocol = result->verdict == SEARCH_UNFINISHED ? "none" : options->protocol;
+    const bool unfinished = result->verdict == SEARCH_UNFINISHED, itself = unfinished && search_reduces(s);
+    const char *protocol = unfinished && !itself ? "none" : options->protocol;
     struct lab lab;
     struct job job;
     struct job_step next;
     uint16_t violated = 0;
-    *story = *s;
+    if (itself) (void)search_due_only(s, result->due, story);
+    else *story = *s;
     story->schedule = NULL;
     story->schedule_lines = 0;
     if (protocol) snprintf(story->protocol, sizeof story->protocol, "%s", protocol);
     struct hark_scenario now = *story; /* the schedule grows in the other */
-    if (result->verdict == SEARCH_UNFINISHED) now.fifo = story->fifo = true;
+    now.fifo |= unfinished;
+    story->fifo = itself ? false : now.fifo; /* what the protocol itself runs may come otherwise than in the order of its sender */
     if (lab_open(&lab, &now, protocol, error) < 0) return -1;
+    lab.by_channel = itself;
     job_first(&lab, &job);
     int status = 0;
     for (uint32_t k = 0; k < result->path_length && status == 0 && !violated && !lab.failed; k++) {

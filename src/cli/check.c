@@ -172,7 +172,8 @@ static void report(const char *name, const char *protocol, const struct search_r
     else printf("%8.0f states/s %5.0f bytes/state\n", per(r->states, r->seconds), per(r->bytes, (double)r->states));
     switch (r->verdict) {
     case SEARCH_VIOLATED:
-        printf("  after %u steps: %s\n", r->path_length, lab_violation(r->violated));
+        if (r->path) printf("  after %u steps: %s\n", r->path_length, lab_violation(r->violated));
+        else printf("  %s\n  no way to it: it had to be searched for again, and a limit was reached first\n", lab_violation(r->violated));
         if (r->whole) printf("  as in the search of all\n");
         break;
     case SEARCH_UNFINISHED:
@@ -347,7 +348,7 @@ static int random_violated(const struct chance *c, const struct hark_scenario *s
     printf("  again: hark check --protocol %s --random %llu:1", s->protocol, (unsigned long long)seed);
     if (c->a.fan) printf(" --report-tree %llu", (unsigned long long)c->a.fan);
     putchar('\n');
-    int status = write_story(&c->a, s, r) ? 2 : 1;
+    int status = r->path && write_story(&c->a, s, r) ? 2 : 1;
     spoken(c);
     return status;
 }

@@ -73,6 +73,18 @@ sed 's/^= HANDUP$/= HOLD/' v.hark >golden.hark
 expect 1 'expected "HOLD", found "HANDUP"' replay --quiet golden.hark
 for g in "$here"/golden/*.hark; do expect 0 'RECOVERED' replay "$g"; done
 expect 2 'there is no schedule' replay lv3.hark
+# A violation that is found while it is found, too, that a step does not commute: the way is that of the search without it.
+expect 1 'violated *.* states' check --reduce -o way.hark <(printf 'name way\nprotocol none\nnetwork fifo\np0: S1 S1\np1: R T0\nfails p0\n')
+expect 1 '^violated: I' replay way.hark
+expect 0 'no way to it: it had to be searched for again, and a limit was reached first' check --reduce --max-states 10000 -o none.hark "$here/cycle.hark"
+[ ! -e none.hark ] && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: a way that there is none of"; }
+# A program that reduces runs under its protocol alone, too; where there are many states without failures, its ends are those of a reduced
+# search, in which a multicast overtakes a message.
+expect 0 ' ok ' check --max-states 500 <(printf 'name overtaken\nprotocol camel\ntree 1r1\np0: B T1 A\np1: S0 M A Q\np2: B A\n')
+for program in 'p0: S1 C M A Q\np1: B C R0 A\n' 'p0: A Q R1\np1: A\n'; do
+  expect 2 'the program can not finish' check -o stuck.hark <(printf "name stuck\nprotocol camel\ntree r0\n$program")
+  expect 1 'violated: I8: a process waits for ever' replay stuck.hark
+done
 # Where what is said depends on what was taken, the program may be to blame; where it does not, only the protocol is.
 free='protocol hydee\np0: S2 S2 R2\np1: S2\np2: R R S0\nfails p2\n'
 expect 1 'DIVERGED: a process sends again something else than it sent$' check -o free.hark <(printf "name free\ncontent history\n$free")
