@@ -9,9 +9,8 @@ enum { ENDS_STATES = 300000 }; /* of larger searches it would take as long again
 /* Its number among all; or -1, if it was not met. */
 static int64_t number_of(const struct exploration *x, const struct job *job)
 {
-    uint64_t hash = states_hash(x->q, job->at);
-    uint32_t part = states_part(hash, x->parts);
-    int64_t k = states_find(&x->q[part], job->at, hash);
+    uint32_t part = states_part(x->q, job->at);
+    int64_t k = states_find(&x->q[part], job);
     return k < 0 ? -1 : k * x->parts + part;
 }
 
@@ -19,10 +18,9 @@ static int64_t number_of(const struct exploration *x, const struct job *job)
 static bool leads(struct exploration *x, uint64_t i, const uint8_t *reached)
 {
     struct job_step step[JOB_STEPS];
-    struct job job = {{0}};
+    struct job job = state_job(x, i);
     uint32_t failing;
     bool moves = false;
-    memcpy(job.at, state_row(x, i), x->q->width * sizeof job.at[0]);
     uint32_t n = job_steps(&x->lab, &job, step, &failing);
     for (uint32_t k = 0; k < n - failing && !x->lab.failed; k++) {
         struct job next = job;

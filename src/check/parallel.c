@@ -13,11 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUND = 1 << 15 /* states, of all threads */, FEW = 16 /* more, of each */, HASH = 2 /* numbers */ };
+enum { ROUND = 1 << 15 /* states, of all threads */, FEW = 16 /* more, of each */ };
 
-struct box { /* of states, as numbers: the hash, the row, the predecessor, the step */
-    uint32_t *at;
-    uint64_t count, room, mark; /* mark: where the state that is being expanded began */
+struct entry { /* a state, its predecessor, the step */
+    struct job job;
+    uint32_t from;
+    struct job_step step;
+};
+
+struct box {
+    struct entry *at;
+    uint32_t count, room, mark; /* mark: where the state that is being expanded began */
 };
 
 struct worker {
@@ -45,28 +51,16 @@ struct crew {
 
 /* ---- what is known ------------------------------------------------------------------------------------------------------ */
 
-static uint32_t entry_size(const struct states *q)
+static bool box_put(struct box *b, const struct job *job, uint32_t from, struct job_step step)
 {
-    return HASH + q->width + 2;
-}
-
-static bool box_put(struct box *b, const struct states *q, const struct job *job, uint64_t hash, uint32_t from,
-    struct job_step step)
-{
-    uint32_t width = q->width, size = entry_size(q);
-    if (b->count + size > b->room) {
-        uint64_t room = b->room ? b->room * 2 : 1 << 12;
-        uint32_t *at = realloc(b->at, room * sizeof *at);
+    if (b->count == b->room) {
+        uint32_t room = b->room ? b->room * 2 : 1 << 8;
+        struct entry *at = realloc(b->at, room * sizeof *at);
         if (at == NULL) return false;
         b->at = at;
         b->room = room;
     }
-    uint32_t *e = &b->at[b->count];
-    memcpy(e, &hash, sizeof hash);
-    memcpy(e + HASH, job->at, width * sizeof *e);
-    e[HASH + width] = from;
-    memcpy(&e[HASH + width + 1], &step, sizeof step);
-    b->count += size;
+    b->at[b->count++] = (struct entry){*job, from, step};
     return true;
 }
 
@@ -75,9 +69,8 @@ static bool expand_known(struct worker *w, uint64_t i)
 {
     struct exploration *x = &w->x;
     struct job_step step[JOB_STEPS];
-    struct job job = {{0}};
+    struct job job = state_job(x, i);
     uint32_t failing;
-    memcpy(job.at, state_row(x, i), x->q->width * sizeof job.at[0]);
     x->reduction.state = (uint32_t)i;
     uint32_t n = job_steps(&x->lab, &job, step, &failing);
     bool moves = false;
@@ -87,8 +80,7 @@ static bool expand_known(struct worker *w, uint64_t i)
         if (k == n - failing && !moves) return false;
         if (take_step(x, &next, step[k], &happened) || x->lab.failed) return false;
         if (!happened || memcmp(&next, &job, sizeof job) == 0) continue;
-        uint64_t hash = states_hash(x->q, next.at);
-        if (!box_put(&w->box[states_part(hash, x->parts)], x->q, &next, hash, (uint32_t)i, step[k])) return false;
+        if (!box_put(&w->box[states_part(x->q, next.at)], &next, (uint32_t)i, step[k])) return false;
         moves = true;
     }
     if (x->lab.failed || !moves) return false;
@@ -117,30 +109,20 @@ static void expand_slice(struct worker *w)
     }
 }
 
-/* Of the state there; false: there is none. */
-static bool hash_at(const struct box *b, uint64_t at, uint64_t *hash)
-{
-    if (at < b->count) memcpy(hash, &b->at[at], sizeof *hash);
-    return at < b->count;
-}
-
 static void empty_boxes(struct worker *w)
 {
+    enum { BATCH = 64 };
     const struct crew *c = w->crew;
-    enum { AHEAD = 8 };
     struct states q = c->x->q[w->number]; /* a copy: others write beside it */
-    uint32_t size = entry_size(&q);
+    struct states_new new[BATCH];
     for (uint32_t k = 0; k < c->workers && !w->failed; k++) {
         const struct box *b = &c->worker[k].box[w->number];
-        for (uint64_t at = 0; at < b->count && !w->failed; at += size) {
-            const uint32_t *e = &b->at[at];
-            uint64_t hash;
-            struct job_step step;
-            if (hash_at(b, at + 2 * AHEAD * size, &hash)) states_fetch(&q, hash);
-            if (hash_at(b, at + AHEAD * size, &hash)) states_fetch_row(&q, hash);
-            memcpy(&hash, e, sizeof hash);
-            memcpy(&step, &e[size - 1], sizeof step);
-            w->failed = states_put(&q, e + HASH, hash, e[size - 2], step) < 0;
+        for (uint32_t at = 0, n; at < b->count && !w->failed; at += n) {
+            for (n = 0; n < BATCH && at + n < b->count; n++) {
+                const struct entry *e = &b->at[at + n];
+                new[n] = (struct states_new){e->job.at, e->from, e->step};
+            }
+            w->failed = states_put(&q, new, n) < 0;
         }
     }
     c->x->q[w->number] = q;
@@ -159,6 +141,7 @@ static void expand_left(struct crew *c)
         for (uint32_t i = 0; i < w->lefts && !x->r->violated && !x->lab.failed; i++)
             expand(x, (uint64_t)w->left[i] * x->parts + w->number);
     }
+    add_found(x);
 }
 
 /* How many states of a part are one round: fewer where a limit is near. */
@@ -194,7 +177,7 @@ static uint64_t bytes_found(const struct crew *c)
     uint64_t bytes = c->workers * (sizeof *c->worker + (ROUND / c->workers + FEW) * 4);
     for (uint32_t k = 0; k < c->workers; k++) bytes += c->worker[k].log.room * 4;
     for (uint32_t k = 0; k < c->workers; k++)
-        for (uint32_t p = 0; p < c->workers; p++) bytes += c->worker[k].box[p].room * 4;
+        for (uint32_t p = 0; p < c->workers; p++) bytes += c->worker[k].box[p].room * sizeof(struct entry);
     return bytes;
 }
 

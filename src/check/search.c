@@ -6,9 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PROGRESS = 1 << 14, AHEAD = 10000 /* more steps than commute in a row where they ever end */ };
-
-HARK_STATIC_ASSERT(sizeof(struct job_step) == sizeof(uint32_t), "a step is a number of a row");
+enum { PROGRESS = 1 << 14, SOON = 4, AHEAD = 10000 /* more steps than commute in a row where they ever end */ };
 
 /* ---- one exploration -------------------------------------------------------------------------------------------------- */
 
@@ -188,16 +186,13 @@ static void path_to(struct exploration *x, uint64_t i, const struct job_step *la
 {
     struct search_result *r = x->r;
     struct steps way = {0}, path = {0};
-    struct job_step step;
     if (x->repaired || x->reduction.doubts > 0) x->reduction.dirty = true; /* steps from before do not lead where they did */
     if (x->reduction.dirty) return;                                        /* it all begins again */
     x->reduction.state = NO_STATE;
-    for (uint64_t k = i; k != x->first; k = state_row(x, k)[x->q->width]) {
-        memcpy(&step, &state_row(x, k)[x->q->width + 1], sizeof step);
-        steps_add(&way, step);
-    }
+    for (uint64_t k = i; k != x->first; k = states_before(state_part(x, k), k / x->parts))
+        steps_add(&way, states_step(state_part(x, k), k / x->parts));
     for (uint32_t k = 0; k < way.count / 2; k++) {
-        step = way.at[k];
+        struct job_step step = way.at[k];
         way.at[k] = way.at[way.count - 1 - k];
         way.at[way.count - 1 - k] = step;
     }
@@ -209,32 +204,27 @@ static void path_to(struct exploration *x, uint64_t i, const struct job_step *la
     r->path_length = r->depth = path.count;
 }
 
-/* What state i leads to is looked for all at once, so that memory is waited for once. */
-static void find(struct exploration *x, const struct job *job, struct job_step step)
+static void find(struct exploration *x, const struct job *job, uint32_t from, struct job_step step)
 {
-    struct found *f = &x->found[x->finds++];
-    f->job = *job;
-    f->hash = states_hash(x->q, job->at);
-    f->step = step;
-    states_fetch(&x->q[states_part(f->hash, x->parts)], f->hash);
+    x->found[x->finds] = *job;
+    x->new[x->finds] = (struct states_new){x->found[x->finds].at, from, step};
+    x->finds++;
 }
 
-static void add_found(struct exploration *x, uint64_t i)
+void add_found(struct exploration *x)
 {
-    for (uint32_t k = 0; k < x->finds; k++) states_fetch_row(&x->q[states_part(x->found[k].hash, x->parts)], x->found[k].hash);
-    for (uint32_t k = 0; k < x->finds && !x->lab.failed; k++) {
-        const struct found *f = &x->found[k];
-        if (states_put(&x->q[states_part(f->hash, x->parts)], f->job.at, f->hash, (uint32_t)i, f->step) < 0) lab_fail(&x->lab, "no memory");
-    }
+    int status = x->parts == 1 ? states_put(x->q, x->new, x->finds) : 0;
+    for (uint32_t k = 0; k < x->finds && x->parts > 1 && status == 0; k++)
+        status = states_put(&x->q[states_part(x->q, x->new[k].row)], &x->new[k], 1);
+    if (status < 0) lab_fail(&x->lab, "no memory");
     x->finds = 0;
 }
 
 static void expand_once(struct exploration *x, uint64_t i)
 {
     struct job_step step[JOB_STEPS];
-    struct job job = {{0}};
+    struct job job = state_job(x, i);
     uint32_t failing;
-    memcpy(job.at, state_row(x, i), x->q->width * sizeof job.at[0]);
     x->reduction.state = (uint32_t)i;
     uint32_t n = job_steps(&x->lab, &job, step, &failing);
     bool moves = false; /* something but a failure can happen, and changes something */
@@ -252,9 +242,9 @@ static void expand_once(struct exploration *x, uint64_t i)
         if (x->collect && happened && !violated && step[k].what == STEP_APP) classify(x, &job, &next, step[k].who);
         if (happened && memcmp(&next, &job, sizeof job) != 0) moves = true;
         if (violated) path_to(x, i, &step[k]);
-        else if (happened && !x->lab.failed) find(x, &next, step[k]);
+        else if (happened && !x->lab.failed) find(x, &next, (uint32_t)i, step[k]);
     }
-    add_found(x, i);
+    if (x->finds >= FOUND_MANY) add_found(x);
 }
 
 void expand(struct exploration *x, uint64_t i)
@@ -296,17 +286,18 @@ static void begin(struct exploration *x)
     free(r->path);
     *r = (struct search_result){.class = r->class, .due = r->due};
     states_free(&x->ends);
-    states_open(&x->ends, job_width(&x->lab), 1);
+    states_open(&x->ends, job_width(&x->lab), x->lab.who, 1);
     for (uint32_t p = 0; p < x->parts; p++) {
         states_free(&x->q[p]);
-        states_open(&x->q[p], job_width(&x->lab), x->parts);
+        states_open(&x->q[p], job_width(&x->lab), x->lab.who, x->parts);
     }
     reduction_begin(&x->reduction);
     x->repaired = false;
+    x->finds = 0;
     job_first(&x->lab, &first);
     if (x->reduce && !x->lab.failed) r->violated = run_ahead(x, &first, NULL);
-    x->first = states_part(states_hash(x->q, first.at), x->parts);
-    if (!x->lab.failed && states_add(&x->q[x->first], &first, x->first, (struct job_step){0, 0, 0}) < 0) lab_fail(&x->lab, "no memory");
+    x->first = states_part(x->q, first.at);
+    if (!x->lab.failed && states_add(&x->q[x->first], &first, (uint32_t)x->first, (struct job_step){0, 0, 0}) < 0) lab_fail(&x->lab, "no memory");
 }
 
 static void explore_serial(struct exploration *x)
@@ -318,7 +309,9 @@ static void explore_serial(struct exploration *x)
             r->depth++;
             level = x->q->count;
         }
+        states_fetch(x->q, i + SOON);
         expand(x, i);
+        if (i + 1 == level) add_found(x);
         if (i % PROGRESS == 0 && x->options->progress)
             x->options->progress(x->options->self, x->q->count, x->q->count - i, r->depth, bytes_of(x));
         if ((i & 255) == 0 && enough(x)) {
@@ -334,6 +327,7 @@ static void explore_once(struct exploration *x)
     begin(x);
     if (x->parts > 1) explore_parallel(x);
     else explore_serial(x);
+    add_found(x);
     int64_t found = x->reduce || r->violated || r->verdict != SEARCH_OK || x->lab.failed ? -1 : endless(x);
     if (found >= 0) {
         r->violated = VIOLATED_FOREVER;
@@ -371,8 +365,8 @@ static void compare(struct exploration *x)
     explore_once(x);
     bool same = r->verdict == reduced.verdict && (r->violated != 0 || ends.count == x->ends.count);
     for (uint64_t i = 0; i < ends.count && same && !r->violated; i++) {
-        memcpy(job.at, row_of(&ends, i), ends.width * sizeof job.at[0]);
-        same = states_have(&x->ends, &job);
+        states_get(&ends, i, job.at);
+        same = states_find(&x->ends, &job) >= 0;
     }
     reduced.whole = r->states;
     if (r->verdict == SEARCH_LIMIT) { /* nobody knows */

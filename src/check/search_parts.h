@@ -6,6 +6,8 @@
 #include "search.h"
 #include "states.h"
 
+enum { FOUND_MANY = 16 };
+
 struct exploration {
     struct lab lab;
     struct states *q; /* as many as there are threads, each with its part of the hashes */
@@ -19,11 +21,8 @@ struct exploration {
     bool repaired; /* states have been expanded again */
     struct reduction reduction;
     struct states ends;      /* SEARCH_COMPARED: the states in which it ended */
-    struct found {
-        struct job job;
-        struct job_step step;
-        uint64_t hash;
-    } found[JOB_STEPS]; /* where the state that is being expanded leads */
+    struct job found[FOUND_MANY + JOB_STEPS]; /* where states that were expanded lead, and it is not known yet whether that is new */
+    struct states_new new[FOUND_MANY + JOB_STEPS];
     uint32_t finds;
     struct search_result *r;
     struct seen { /* collect: at the n-th send and the n-th delivery of each process */
@@ -32,9 +31,16 @@ struct exploration {
 };
 
 /* States are numbered over all parts: row k of part p is state k * parts + p. */
-static inline uint32_t *state_row(const struct exploration *x, uint64_t i)
+static inline const struct states *state_part(const struct exploration *x, uint64_t i)
 {
-    return row_of(&x->q[i % x->parts], i / x->parts);
+    return &x->q[i % x->parts];
+}
+
+static inline struct job state_job(const struct exploration *x, uint64_t i)
+{
+    struct job job = {{0}};
+    states_get(state_part(x, i), i / x->parts, job.at);
+    return job;
 }
 
 /* With atomic control: what happens at once, the first step that is no application's, no application message's and no
@@ -46,8 +52,9 @@ uint16_t settle(struct lab *lab, struct job *job);
 uint16_t at_end(struct exploration *x, const struct job *job);
 /* The step, and all that comes with it at once. The violation, or 0. */
 uint16_t take_step(struct exploration *x, struct job *job, struct job_step step, bool *happened);
-/* Everything that can happen in state i. */
+/* Everything that can happen in state i. Where that leads is found, and not added yet. */
 void expand(struct exploration *x, uint64_t i);
+void add_found(struct exploration *x);
 /* What was searched rests on steps that were found not to commute, and it is time to begin again; *noticed begins as 0. */
 bool in_vain(struct exploration *x, uint64_t *noticed);
 uint64_t states_of(const struct exploration *x);

@@ -1,63 +1,47 @@
 /* states.h: the states that were met, in the order in which they were, each with its predecessor and the step from there. A
- * search may have several of these, one for each part of the hashes. */
+ * search may have several of these, one for each part of the hashes.
+ *
+ * A state is a row of numbers, and the two halves of it, processes and what is between them, are each met in very many states. So each
+ * half is kept once, and a state is the numbers of its two. */
 #ifndef HARK_CHECK_STATES_H
 #define HARK_CHECK_STATES_H
 
-#include "job.h"
-
-/* Rows are kept in pieces: one of so many (logarithms), others each as large as all before it, up to the largest. */
-enum { STATES_FIRST = 10, STATES_LARGEST = 19, STATES_PLACES = 12 };
-
-struct states_bucket { /* of a table of hashes: a line of the cache */
-    uint8_t tag[STATES_PLACES]; /* some bits of the hash; 0: this place and those behind it are free */
-    uint32_t spare;
-    uint32_t number[STATES_PLACES];
-};
+#include "table.h"
 
 struct states {
-    uint32_t width, most;    /* most: there are never more */
-    uint32_t **row;          /* in pieces: width numbers, the predecessor, the step */
-    struct states_bucket *bucket;
-    uint64_t count, buckets;
-    uint32_t pieces;
+    uint32_t from[3], parts; /* the halves: numbers from[0] .. from[1] - 1 of a row, from[1] .. from[2] - 1 */
+    struct table half[2], all; /* all: beside the numbers of the halves the predecessor and the step */
+    uint64_t count;
 };
 
-static inline uint32_t *row_of(const struct states *q, uint64_t i)
-{
-    uint64_t piece = 0, at = i;
-    if (i >> STATES_LARGEST) {
-        piece = (i >> STATES_LARGEST) + STATES_LARGEST - STATES_FIRST;
-        at = i & ((UINT64_C(1) << STATES_LARGEST) - 1);
-    } else if (i >> STATES_FIRST) {
-        uint32_t log = 31 - (uint32_t)__builtin_clz((uint32_t)i);
-        piece = log - STATES_FIRST + 1;
-        at = i ^ UINT64_C(1) << log;
-    }
-    return q->row[piece] + at * (q->width + 2);
-}
+struct states_new {
+    const uint32_t *row;
+    uint32_t from;
+    struct job_step step;
+};
 
 /* Of so many parts that a search is cut into. */
-static inline uint32_t states_part(uint64_t hash, uint32_t parts)
+static inline uint32_t states_part(const struct states *q, const uint32_t *row)
 {
-    return (uint32_t)((hash >> 32) * parts >> 32);
+    return q->parts == 1 ? 0 : (uint32_t)((table_hash(row, q->from[2]) >> 32) * q->parts >> 32);
 }
 
-/* Empty, for rows of `width` numbers, as one of so many parts. */
-void states_open(struct states *q, uint32_t width, uint32_t parts);
+/* Empty, for rows of `width` numbers of which so many are its first half, as one of so many parts. */
+void states_open(struct states *q, uint32_t width, uint32_t half, uint32_t parts);
 /* Memory for them. */
 uint64_t states_bytes(const struct states *q);
-uint64_t states_hash(const struct states *q, const uint32_t *row);
-/* Something with that hash will be looked for: what is looked at first, and then the row, are fetched from memory. With millions of
- * states a search does little else than to wait for them. */
-void states_fetch(const struct states *q, uint64_t hash);
-void states_fetch_row(const struct states *q, uint64_t hash);
-/* A row and its hash. 1: new, 0: known, -1: no memory. */
-int states_put(struct states *q, const uint32_t *row, uint64_t hash, uint32_t from, struct job_step step);
-int states_add(struct states *q, const struct job *job, uint64_t from, struct job_step step);
-/* Where the row is; -1: it is not there. */
-int64_t states_find(const struct states *q, const uint32_t *row, uint64_t hash);
-/* Is this job among them? */
-bool states_have(const struct states *q, const struct job *job);
+/* Those that are new, in their order. All are looked for together: with millions of states a search does little but wait for memory. -1: no
+ * memory. */
+int states_put(struct states *q, const struct states_new *list, uint32_t count);
+int states_add(struct states *q, const struct job *job, uint32_t from, struct job_step step);
+/* State i, its predecessor, the step from there. */
+void states_get(const struct states *q, uint64_t i, uint32_t *row);
+uint32_t states_before(const struct states *q, uint64_t i);
+struct job_step states_step(const struct states *q, uint64_t i);
+/* It will be got. */
+void states_fetch(const struct states *q, uint64_t i);
+/* Where the job is; -1: it is not there. */
+int64_t states_find(const struct states *q, const struct job *job);
 /* Forgets all. */
 void states_free(struct states *q);
 

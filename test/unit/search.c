@@ -53,50 +53,72 @@ static void other_ends(void **state)
     hark_scenario_free(&more);
 }
 
-static struct job job_of(uint32_t i)
+static struct job job_of(uint32_t a, uint32_t b)
 {
-    struct job job = {{0}};
-    for (uint32_t k = 0; k < 5; k++) job.at[k] = i * (k + 1) ^ i >> 3 * k;
-    return job;
+    return (struct job){{a, a * 3, a ^ a >> 3, b, b + 7}};
 }
 
-/* Beyond every size of a piece. */
+/* Beyond every size of a piece; many have a half in common. */
 static void many_states(void **state)
 {
-    enum { MANY_STATES = (1 << STATES_LARGEST) * 2 + 12345 };
+    enum { MANY_STATES = (1 << TABLE_LARGEST) * 2 + 12345, HALVES = 4096 };
     struct states q;
+    struct job_step step = {STEP_FRAME, 3, 0};
+    uint32_t row[5];
     (void)state;
-    states_open(&q, 5, 1);
-    struct job first = job_of(0);
-    assert_false(states_have(&q, &first));
-    states_fetch(&q, 7);
-    states_fetch_row(&q, 7);
+    states_open(&q, 5, 3, 1);
+    struct job first = job_of(0, 0);
+    assert_int_equal(states_find(&q, &first), -1);
     for (uint32_t i = 0; i < MANY_STATES; i++) {
-        struct job job = job_of(i);
-        struct job_step step = {STEP_FRAME, 3, (uint16_t)i};
-        uint64_t hash = states_hash(&q, job.at);
-        states_fetch(&q, hash);
-        states_fetch_row(&q, hash);
-        if (states_put(&q, job.at, hash, i / 2, step) != 1) fail_msg("state %u is not new", i);
-        if (i % 1000 == 0 && states_put(&q, job.at, hash, 0, step) != 0) fail_msg("state %u is new again", i);
+        struct job job = job_of(i % HALVES, i / HALVES);
+        step.index = (uint16_t)i;
+        if (states_add(&q, &job, i / 2, step) != 0 || q.count != i + 1) fail_msg("state %u is not new", i);
+        if (i % 1000 == 0 && (states_add(&q, &job, 0, step) != 0 || q.count != i + 1)) fail_msg("state %u is new again", i);
     }
-    assert_int_equal(q.count, MANY_STATES);
-    assert_true(states_bytes(&q) >= (uint64_t)MANY_STATES * 28 && states_bytes(&q) < (uint64_t)MANY_STATES * 40);
+    assert_int_equal(q.half[0].count, HALVES);
+    assert_int_equal(q.half[1].count, (MANY_STATES + HALVES - 1) / HALVES);
+    assert_in_range(states_bytes(&q), (uint64_t)MANY_STATES * 16, (uint64_t)MANY_STATES * 28);
     for (uint32_t i = 0; i < MANY_STATES; i++) {
-        struct job job = job_of(i);
-        struct job_step step = {STEP_FRAME, 3, (uint16_t)i};
-        const uint32_t *row = row_of(&q, i);
-        if (states_find(&q, job.at, states_hash(&q, job.at)) != (int64_t)i) fail_msg("state %u is not found", i);
-        if (memcmp(row, job.at, 20) != 0 || row[5] != i / 2 || memcmp(&row[6], &step, sizeof step) != 0) fail_msg("state %u is another", i);
-        job.at[4] ^= 1u << 31;
-        if (states_have(&q, &job)) fail_msg("what is not there is found beside state %u", i);
+        struct job job = job_of(i % HALVES, i / HALVES);
+        struct job_step before = states_step(&q, i);
+        if (states_find(&q, &job) != (int64_t)i) fail_msg("state %u is not found", i);
+        states_get(&q, i, row);
+        if (memcmp(row, job.at, sizeof row) != 0 || states_before(&q, i) != i / 2 || before.index != (uint16_t)i || before.who != 3)
+            fail_msg("state %u is another", i);
+        job.at[i % 5] ^= 1u << 31;
+        if (states_find(&q, &job) != -1) fail_msg("what is not there is found beside state %u", i);
     }
     states_free(&q);
     assert_int_equal(states_bytes(&q), 0);
 }
 
+/* Together, in their order: of equal ones the first is new. */
+static void states_together(void **state)
+{
+    enum { TOGETHER = 100 };
+    struct states q;
+    struct job job[TOGETHER];
+    struct states_new new[TOGETHER];
+    (void)state;
+    states_open(&q, 5, 2, 1);
+    for (uint32_t i = 0; i < TOGETHER; i++) {
+        job[i] = job_of(i / 2, i / 2 % 7);
+        new[i] = (struct states_new){job[i].at, i, {STEP_APP, 1, (uint16_t)i}};
+    }
+    assert_int_equal(states_put(&q, new, TOGETHER), 0);
+    assert_int_equal(q.count, TOGETHER / 2);
+    for (uint32_t i = 0; i < TOGETHER / 2; i++) {
+        assert_int_equal(states_find(&q, &job[2 * i]), i);
+        assert_int_equal(states_before(&q, i), 2 * i);
+        states_fetch(&q, i + 4);
+    }
+    assert_int_equal(states_put(&q, new, TOGETHER), 0);
+    assert_int_equal(q.count, TOGETHER / 2);
+    states_free(&q);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(other_ends), cmocka_unit_test(many_states)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(other_ends), cmocka_unit_test(many_states), cmocka_unit_test(states_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
