@@ -1,6 +1,6 @@
 /* search.h: every interleaving of a scenario, breadth first, so that what it finds wrong is shortest.
  *
- * States are kept whole, as rows of numbers (job.h), so that two are equal only if they are: there is no chance of a
+ * States are kept whole, as rows of numbers (job.h, states.h), so that two are equal only if they are: there is no chance of a
  * collision. A state's row, its predecessor and the step from there stay until the end: the way to a violation is read
  * off them.
  */
