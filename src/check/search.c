@@ -297,7 +297,8 @@ static void begin(struct exploration *x)
     job_first(&x->lab, &first);
     if (x->reduce && !x->lab.failed) r->violated = run_ahead(x, &first, NULL);
     x->first = states_part(x->q, first.at);
-    if (!x->lab.failed && states_add(&x->q[x->first], &first, (uint32_t)x->first, (struct job_step){0, 0, 0}) < 0) lab_fail(&x->lab, "no memory");
+    if (!x->lab.failed && states_add(&x->q[x->first], &first, (uint32_t)x->first, (struct job_step){0, 0, 0}) < 0)
+        lab_fail(&x->lab, "no memory");
 }
 
 static void explore_serial(struct exploration *x)

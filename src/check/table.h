@@ -15,7 +15,8 @@ struct table_bucket { /* a line of the cache */
 };
 
 struct table {
-    uint32_t width, beside, most; /* numbers of a row that make it what it is, and others that stand behind them; there are never more rows */
+    uint32_t width, beside; /* numbers of a row that make it what it is, and others that stand behind them */
+    uint32_t most;          /* there are never more rows */
     uint32_t pieces;
     uint32_t **piece;
     struct table_bucket *bucket;
@@ -44,8 +45,8 @@ void table_fetch(const struct table *t, uint64_t hash);
 void table_fetch_row(const struct table *t, uint64_t hash);
 /* The number of the row; -1: it is not there. */
 int64_t table_find(const struct table *t, const uint32_t *row, uint64_t hash);
-/* The number of the row, which is added if it is not there; *new, unless NULL: it was not. What stands beside a new one is to be written by the
- * caller. -1: no memory. */
+/* The number of the row, which is added if it is not there; *new, unless NULL: it was not. What stands beside a new one the
+ * caller writes. -1: no memory. */
 int64_t table_put(struct table *t, const uint32_t *row, uint64_t hash, bool *new);
 void table_free(struct table *t);
 
