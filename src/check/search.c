@@ -45,8 +45,8 @@ static void classify(struct exploration *x, const struct job *before, const stru
     }
 }
 
-/* What everybody has delivered and sent, in bytes: numbers of parts mean nothing in another lab. Ends that are not gathered are looked
- * for, and not kept: the search may begin again. 0: it is not there. */
+/* What everybody has delivered and sent, in bytes: numbers of parts mean nothing in another lab. 0: it is not there, and
+ * not to be kept: the search may begin again. */
 static uint32_t outcome_put(struct exploration *x, uint32_t signature)
 {
     static uint8_t bytes[1 << 17];
@@ -61,9 +61,7 @@ static uint32_t outcome_put(struct exploration *x, uint32_t signature)
         memcpy(bytes + n, intern_at(&x->lab.part, part[i]), length);
         n += length;
     }
-    x->outcomes->frozen = !x->collect;
     uint32_t number = intern_put(x->outcomes, bytes, n);
-    x->outcomes->frozen = false;
     if (number == 0 && x->collect) lab_fail(&x->lab, "no memory");
     return number;
 }
@@ -510,7 +508,9 @@ struct search_result search_classified(const struct hark_scenario *s, const stru
 {
     struct search_result r = {0};
     double begin = now();
+    outcomes->frozen = true;
     run(s, options->protocol, options, outcomes, 0, 0, &r);
+    outcomes->frozen = false;
     r.outcomes = alone->outcomes;
     r.class = alone->class;
     r.seconds = alone->seconds + now() - begin;
