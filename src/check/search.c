@@ -437,7 +437,8 @@ static uint32_t most_points(const struct hark_scenario *s)
     return most < 4 ? most : 4;
 }
 
-bool search_reduces(const struct hark_scenario *s)
+/* Does it reduce? Then nothing but a protocol with groups can run it. */
+static bool reduces(const struct hark_scenario *s)
 {
     for (uint32_t who = 0; who < s->ranks; who++)
         for (const struct hark_op *op = s->op[who]; op->type; op++)
@@ -490,14 +491,16 @@ struct search_result search_classify(const struct hark_scenario *s, const struct
     uint8_t points = lab.protocol->rolls && !lab.together ? lab.protocol->rolls : HARK_ROLLS_ALL;
     lab_close(&lab);
     r.class = SEARCH_DETERMINISTIC;
+    const bool needs = reduces(s);
     for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK; barriers++) {
         struct search_result one = {.class = r.class, .due = barriers};
-        if (search_reduces(s)) collected(search_due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, &one);
+        if (needs) collected(search_due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, &one);
         else run(&calm, "none", &quiet, outcomes, points, barriers, &one);
         free(r.path);
         r = one;
     }
     if (r.verdict == SEARCH_VIOLATED) r.verdict = SEARCH_UNFINISHED;
+    r.needs = needs;
     r.outcomes = outcomes->count;
     r.seconds = now() - begin;
     return r;

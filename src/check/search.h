@@ -13,7 +13,7 @@ enum search_verdict {
     SEARCH_OK = 0,
     SEARCH_VIOLATED,   /* `violated`, and the path to it */
     SEARCH_UNFINISHED, /* the program itself can not finish, without failures, and without protocol if it can do without: no fault of a
-                          protocol; with path */
+                          protocol; with path, and see `needs` */
     SEARCH_LIMIT,      /* nothing wrong as far as it got: the limit of states or memory was reached */
     SEARCH_FAILED      /* no memory, or a limit of this program: `why` */
 };
@@ -50,6 +50,7 @@ struct search_result {
     double seconds;
     uint16_t violated;
     char why[HARK_SCENARIO_ERROR];
+    bool needs;            /* UNFINISHED: the program needs its protocol to run at all: it reduces */
     uint32_t due;          /* UNFINISHED: the checkpoint calls at which a checkpoint was due, a bit each from everybody's first */
     struct job_step *path; /* owned; free(). NULL, of a violation: it was to be searched for again, and a limit was reached first */
     uint32_t path_length;

@@ -68,9 +68,7 @@ void conclude(struct exploration *x);
 void explore_parallel(struct exploration *x);
 /* ends.c: the number of a state from which no end can be reached any more; -1: there is none, or there were too many to look. */
 int64_t endless(struct exploration *x);
-/* Does it reduce? Then nothing but a protocol with groups can run it. */
-bool search_reduces(const struct hark_scenario *s);
-/* The same, but at only these checkpoint calls, a bit each from everybody's first, a checkpoint is due: after a failure one may be
+/* The same program, but at only these checkpoint calls, a bit each from everybody's first, a checkpoint is due: after a failure one may be
  * made later than without. In *made, which is returned. */
 const struct hark_scenario *search_due_only(const struct hark_scenario *s, uint32_t calls, struct hark_scenario *made);
 /* walk.c: as many walks as the options say. */

@@ -16,7 +16,7 @@ int search_story(const struct hark_scenario *s, const struct search_options *opt
     struct hark_scenario *story)
 {
     char error[HARK_SCENARIO_ERROR];
-    const bool unfinished = result->verdict == SEARCH_UNFINISHED, itself = unfinished && search_reduces(s);
+    const bool unfinished = result->verdict == SEARCH_UNFINISHED, itself = unfinished && result->needs;
     const char *protocol = unfinished && !itself ? "none" : options->protocol;
     struct lab lab;
     struct job job;

@@ -177,7 +177,7 @@ static void report(const char *name, const char *protocol, const struct search_r
         if (r->whole) printf("  as in the search of all\n");
         break;
     case SEARCH_UNFINISHED:
-        printf("  the program can not finish even without failures and protocol: %s%s%s\n", lab_violation(r->violated),
+        printf("  the program can not finish even without failures%s: %s%s%s\n", r->needs ? "" : " and protocol", lab_violation(r->violated),
             r->why[0] ? ": " : "", r->why);
         break;
     case SEARCH_OK:
