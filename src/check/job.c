@@ -269,20 +269,32 @@ static bool depends_now(struct lab *lab, const struct job *job, const struct fra
     return all & on;
 }
 
-/* I7, of protocols that rest on send-determinism: a causal one knows by determinants what the lost send will say again. A
- * process that went back at epoch t may deliver what depends on an unsent message of a process that
- * went back later than t: then the dependency is older than that failure. And of those that went back with it or before, on what it
- * depends itself: by its image. */
-static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f, uint64_t own)
+/* The sends that I7 looks for, of protocols that rest on send-determinism: a causal one knows by determinants what the lost send will say
+ * again. A process that went back at epoch t may deliver what depends on an unsent message of a process that went back later than t:
+ * then the dependency is older than that failure. And of those that went back with it or before, on what it depends itself: by its
+ * image. */
+static uint64_t past_unsent(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f, uint64_t own)
 {
     const struct service *s = job_service(lab, job);
     uint64_t missing = 0;
-    if (lab->protocol->unstable || s->back[who] == 0 || local_info(lab, job->at[who])->inc != s->inc[who]) return false;
+    if (lab->protocol->unstable || s->back[who] == 0 || local_info(lab, job->at[who])->inc != s->inc[who]) return 0;
     for (uint32_t i = 0; i < lab->ranks; i++) {
         if (s->back[i] == 0 || s->back[i] > s->back[who]) continue;
         missing |= f->past & ~own & sends_from(lab, i, sends_of(lab, job, i));
     }
-    return missing && (!lab->wild || depends_now(lab, job, f, missing));
+    return missing;
+}
+
+/* I7. */
+static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f, uint64_t own)
+{
+    const uint64_t unsent = past_unsent(lab, job, who, f, own);
+    return unsent && (!lab->wild || depends_now(lab, job, f, unsent));
+}
+
+bool job_past_unsent(struct lab *lab, const struct job *job, uint32_t who, uint32_t frame)
+{
+    return past_unsent(lab, job, who, frame_of(lab, frame), app_past(lab, job->at[who]));
 }
 
 /* I1. Does a sender's present history say something else than what a process has delivered? `group`: in multicasts, of that source; 0: in

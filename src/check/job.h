@@ -47,6 +47,9 @@ bool job_over(struct lab *lab, const struct job *job);
 uint16_t job_final(struct lab *lab, const struct job *job, uint32_t *signature);
 /* The argument that local_take() gets for it. */
 uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step step);
+/* Does a message that the process could take depend on one that is to be sent again first, by what it depended on when it was sent? What
+ * has executed otherwise since is not looked at. */
+bool job_past_unsent(struct lab *lab, const struct job *job, uint32_t who, uint32_t frame);
 /* Does the network keep them in order? */
 bool job_in_order(const struct lab *lab, const struct frame *a, const struct frame *b);
 const struct service *job_service(const struct lab *lab, const struct job *job);

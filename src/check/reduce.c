@@ -422,12 +422,16 @@ static bool relied_on(struct reduction *r, uint32_t local, enum local_step what,
     return true;
 }
 
-/* I7 looks at which sends of others have been made again: one that somebody depends on must not come earlier than it would. */
+/* I7 looks at which sends of others have been made again: one that somebody depends on must not come earlier than it would. Nor may
+ * a message be taken earlier that an unsent one stands behind, and is good only because those between have executed otherwise
+ * since: one of them may fail first. */
 static bool awaited(struct reduction *r, const struct job *job, struct job_step step)
 {
     struct lab *lab = r->lab;
     if (step.what != STEP_APP || lab->protocol->unstable) return false;
-    if (local_take(lab, job->at[step.who], STEP_APP, step.index).sent_to == 0) return false;
+    const struct outcome out = local_take(lab, job->at[step.who], STEP_APP, step.index);
+    if (lab->wild && out.taken && job_past_unsent(lab, job, step.who, out.taken)) return true;
+    if (out.sent_to == 0) return false;
     uint64_t bit = UINT64_C(1) << (lab->first_send[step.who] + app_sends(lab, job->at[step.who]));
     for (uint32_t i = 0; i < lab->who; i++) {
         if (i != step.who && local_info(lab, job->at[i])->past & bit) return true;
