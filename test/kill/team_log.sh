@@ -3,7 +3,8 @@
 hark=$(readlink -f "$1") gather=$(readlink -f "$2")
 . "$(dirname "$0")/../shell.sh"
 
-# One message of each: what waits is a matter of who comes when. Eight, none taken before all are sent: it must wait.
+# One message of each: whether something waits is a matter of who comes when. Eight, none taken before all are sent: something does, unless
+# whoever holds determinants for rank 0 is heard in the midst of them, in each of four rounds.
 for each in 1 8; do
   for words in 1 40000; do # a frame; more than a ring has
     "$hark" run -n 48 --protocol none -- "$gather" 4 $words $each >out 2>err </dev/null
