@@ -54,7 +54,8 @@ int hark_size(void);
 
 /* Sends `length` bytes; returns when they may be changed. Does not wait for the receiver, but may for room. */
 int hark_send(const void *data, size_t length, int to, int tag);
-/* Receives at most `room` bytes from `from` (or HARK_ANY_SOURCE) with `tag` (or HARK_ANY_TAG). info may be NULL. */
+/* Receives at most `room` bytes from `from` (or HARK_ANY_SOURCE) with `tag` (or HARK_ANY_TAG). info may be NULL. Of `data`, what lies
+ * behind the message's length may have been written too. */
 int hark_recv(void *data, size_t room, int from, int tag, struct hark_info *info);
 int hark_isend(const void *data, size_t length, int to, int tag, struct hark_request **request);
 /* The match is made in wait or test, in the order in which receives were posted. `data` must stay till then. */

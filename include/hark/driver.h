@@ -67,7 +67,8 @@ struct hark_region {
 struct hark_hooks {
     void *self;
     /* A payload of `length` bytes is coming; answer where to put it, or NULL for memory of the driver.
-     * Whatever is answered stays valid until handup or unplace. May be NULL. */
+     * Whatever is answered stays valid until handup or unplace. It is no promise that this message is the next: others of the
+     * same sender, held until now, may be handed up while this one is written, and are before it. May be NULL. */
     void *(*place)(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length);
     void (*unplace)(void *self, void *payload); /* it will not come, or is not wanted now */
     void (*handup)(void *self, struct hark_message *m);

@@ -109,6 +109,14 @@ static struct hark_request *claimant(struct hark_request *r, const struct hark_m
     return r;
 }
 
+/* Is there a message for r that was handed up before, and is not delivered yet? */
+static bool waits(const struct hark_request *r)
+{
+    for (const struct hark_message *m = app.first; m; m = m->next)
+        if (fits_message(r, m)) return true;
+    return false;
+}
+
 /* Completes r from what has been handed up, if that can be. */
 static void take(struct hark_request *r)
 {
@@ -133,8 +141,7 @@ void *app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t l
     struct hark_request *r = app.waiting;
     (void)self;
     if (r == NULL || app.delivering || r->done || r->reserved || length > r->room || !fits(r, from, ctx, tag)) return NULL;
-    for (const struct hark_message *m = app.first; m; m = m->next)
-        if (fits_message(r, m)) return NULL;
+    if (waits(r)) return NULL;
     for (const struct hark_request *q = app.posted; q != r; q = q->next)
         if (fits(q, from, ctx, tag)) return NULL;
     r->reserved = true;
@@ -168,20 +175,16 @@ void app_handup(void *self, struct hark_message *m)
 {
     struct hark_request *r = app.waiting;
     (void)self;
-    if (m->placed) {
-        if (r && !app.delivering && r->reserved && r->data == m->payload && deliver(r, m)) hark_driver_drop(P.driver, m);
+    if (m->placed) { /* while it was written, what a recovery had held back may have been handed up: that is before it */
+        bool own = r && !app.delivering && r->reserved && r->data == m->payload && !waits(r);
+        if (own && deliver(r, m)) hark_driver_drop(P.driver, m);
         else keep(m);
         return;
     }
-    if (r == NULL || app.delivering || r->done || r->reserved || !fits_message(r, m) || claimant(r, m) != r) {
+    if (r == NULL || app.delivering || r->done || r->reserved || !fits_message(r, m) || claimant(r, m) != r || waits(r)) {
         keep(m);
         return;
     }
-    for (const struct hark_message *q = app.first; q; q = q->next)
-        if (fits_message(r, q)) {
-            keep(m);
-            return;
-        }
     if (deliver(r, m)) hark_driver_drop(P.driver, m);
     else keep(m);
 }

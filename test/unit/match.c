@@ -1,0 +1,355 @@
+/* Who receives what: of the messages that fit a receive the one that was handed up first, whatever was being written
+ * into the receive's memory then. The real match.c; the driver is this file, and hands up what it likes, when it likes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/runtime/app_internal.h"
+#include "../../src/runtime/observe.h"
+
+struct app app;
+struct hark_process hark_process;
+
+enum { SOURCES = 3, TAGS = 2, MANY = 256, LONGEST = 64 };
+
+/* How a message is handed up: in the transport's memory, in its own after the driver held it, or where app_place said. */
+enum way { BORROWED, HELD, PLACED };
+
+struct sent {
+    uint32_t from;
+    int32_t tag;
+    uint64_t length;
+    enum way way;
+    void *place; /* PLACED, and app_place has answered that */
+    bool taken;
+};
+
+static struct driver {
+    struct sent sent[MANY]; /* in the order in which they are handed up */
+    uint32_t count, next;
+    uint32_t window; /* of so many, from the next on, the writing may have begun */
+    uint64_t dice;
+    bool by_chance;
+    uint32_t refuse; /* so many deliveries yet */
+    uint32_t placed, overtaken; /* handed up where it was placed; that while another one waited for the same */
+    struct hark_driver_figures figures;
+} world;
+
+static uint64_t roll(uint64_t most)
+{
+    world.dice = world.dice * 6364136223846793005u + 1442695040888963407u;
+    return (world.dice >> 33) % most;
+}
+
+static void fill(uint8_t *at, uint32_t i)
+{
+    for (uint64_t k = 0; k < world.sent[i].length; k++) at[k] = (uint8_t)(i + k);
+}
+
+static void hand_up(void);
+
+/* ---- the driver ------------------------------------------------------------------------------------------------- */
+
+int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
+{
+    (void)d;
+    assert_in_range(m->ssn, 0, world.count - 1);
+    if (world.refuse > 0 && roll(3) == 0) {
+        world.refuse--;
+        return 1;
+    }
+    assert_false(world.sent[m->ssn].taken);
+    world.sent[m->ssn].taken = true;
+    if (world.by_chance && world.next < world.count && roll(8) == 0) hand_up(); /* effects of the step */
+    return HARK_D_OK;
+}
+
+void hark_driver_drop(struct hark_driver *d, struct hark_message *m)
+{
+    (void)d;
+    if (m->borrowed) return;
+    if (!m->placed) free(m->payload);
+    free(m);
+}
+
+struct hark_message *hark_driver_keep(struct hark_driver *d, struct hark_message *m)
+{
+    (void)d;
+    if (!m->borrowed) return m;
+    struct hark_message *k = malloc(sizeof *k);
+    *k = *m;
+    k->borrowed = 0;
+    k->payload = malloc(m->length);
+    memcpy(k->payload, m->payload, m->length);
+    return k;
+}
+
+/* Begins to write message i, if it is not being written yet. */
+static void begin(uint32_t i)
+{
+    struct sent *s = &world.sent[i];
+    if (s->way != PLACED || s->place) return;
+    s->place = app_place(NULL, s->from, CTX_POINT, s->tag, s->length);
+    if (s->place) memset(s->place, 0xee, s->length);
+    else s->way = HELD;
+}
+
+/* Its sender dies, or the core does not want it now. */
+static void break_off(uint32_t i)
+{
+    struct sent *s = &world.sent[i];
+    if (s->place == NULL) return;
+    app_unplace(NULL, s->place);
+    s->place = NULL;
+    s->way = roll(2) ? HELD : PLACED;
+}
+
+static void hand_up(void)
+{
+    uint32_t i = world.next++;
+    struct sent *s = &world.sent[i];
+    uint8_t borrowed[LONGEST];
+    begin(i);
+    struct hark_message m = {.from = s->from, .tag = s->tag, .ctx = CTX_POINT, .ssn = i, .length = s->length}, *whole = &m;
+    if (s->way == BORROWED) {
+        m.payload = borrowed;
+        m.borrowed = 1;
+    } else {
+        whole = malloc(sizeof *whole);
+        *whole = m;
+        whole->placed = s->place != NULL;
+        whole->payload = s->place ? s->place : malloc(s->length);
+        if (s->place) {
+            world.placed++;
+            for (const struct hark_message *q = app.first; q; q = q->next)
+                if (q->from == s->from && q->tag == s->tag) {
+                    world.overtaken++;
+                    break;
+                }
+        }
+    }
+    fill(whole->payload, i);
+    app_handup(NULL, whole);
+    memset(borrowed, 0xdd, sizeof borrowed);
+}
+
+void hark_process_wait(void)
+{
+    if (world.next >= world.count) fail_msg("a receive waits, and all was handed up");
+    uint32_t other = world.next + (uint32_t)roll(world.window);
+    if (other >= world.count) other = world.next;
+    switch (world.by_chance ? roll(6) : 0) {
+    case 4: break_off(other); break;
+    case 5: break;
+    case 2:
+    case 3: begin(other); break;
+    default: hand_up();
+    }
+}
+
+void hark_process_poll(void)
+{
+}
+
+uint64_t hark_process_now(void)
+{
+    return 0;
+}
+
+void hark_process_fatal(const char *format, ...)
+{
+    fail_msg("%s", format);
+    abort();
+}
+
+const char *hark_driver_error(const struct hark_driver *d)
+{
+    (void)d;
+    return "";
+}
+
+void hark_driver_enough(struct hark_driver *d)
+{
+    (void)d;
+}
+
+struct hark_driver_figures *hark_driver_figures(struct hark_driver *d)
+{
+    (void)d;
+    return &world.figures;
+}
+
+int hark_driver_miss(struct hark_driver *d)
+{
+    (void)d;
+    return 0;
+}
+
+int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+{
+    (void)data, (void)length, (void)to, (void)ctx, (void)tag;
+    return HARK_A_OK;
+}
+
+void hark_observe_delivered(const struct hark_message *m)
+{
+    (void)m;
+}
+
+/* ---- what should be ----------------------------------------------------------------------------------------------- */
+
+struct receive {
+    int from, tag;
+    struct hark_request *request;
+    uint8_t data[LONGEST];
+    bool done;
+    uint32_t got; /* by the model */
+};
+
+static bool fits(const struct receive *r, const struct sent *s)
+{
+    return (r->from == HARK_ANY_SOURCE || r->from == (int)s->from) && (r->tag == HARK_ANY_TAG || r->tag == s->tag);
+}
+
+/* Waits for posted[which], and gives each message to the first receive that may have it. */
+static void model_wait(struct receive *posted, uint32_t count, uint32_t which, bool *gone)
+{
+    for (uint32_t i = 0; i < world.count && !posted[which].done; i++) {
+        if (gone[i] || !fits(&posted[which], &world.sent[i])) continue;
+        for (uint32_t k = 0; k < count; k++) {
+            if (posted[k].done || !fits(&posted[k], &world.sent[i])) continue;
+            posted[k].done = gone[i] = true;
+            posted[k].got = i;
+            break;
+        }
+    }
+    assert_true(posted[which].done);
+}
+
+static void compare(const struct receive *r, const struct hark_info *info)
+{
+    const struct sent *s = &world.sent[r->got];
+    uint8_t expected[LONGEST];
+    fill(expected, r->got);
+    assert_int_equal(info->source, s->from);
+    assert_int_equal(info->tag, s->tag);
+    assert_int_equal(info->length, s->length);
+    assert_memory_equal(r->data, expected, s->length);
+}
+
+static int setup(void **state)
+{
+    static struct hark_board_slot slot;
+    (void)state;
+    memset(&world, 0, sizeof world);
+    memset(&app, 0, sizeof app);
+    memset(&slot, 0, sizeof slot);
+    hark_process = (struct hark_process){.slot = &slot};
+    hark_process.setup.ranks = SOURCES;
+    app.joined = true;
+    world.window = 1;
+    return 0;
+}
+
+static void message(uint32_t from, int32_t tag, uint64_t length, enum way way)
+{
+    world.sent[world.count++] = (struct sent){.from = from, .tag = tag, .length = length, .way = way};
+}
+
+/* ---- tests --------------------------------------------------------------------------------------------------------- */
+
+/* In a recovery the driver holds what comes too early. A long message may be on its way into the receive's memory when that is
+ * handed up. */
+static void a_long_message_does_not_overtake_what_was_held(void **state)
+{
+    (void)state;
+    struct receive first = {.from = 1, .tag = 0}, second = first;
+    struct hark_info info;
+    message(1, 0, 7, HELD);
+    message(1, 0, LONGEST, PLACED);
+    struct hark_request r = {.data = first.data, .room = LONGEST, .from = 1, .tag = 0};
+    app.waiting = app.posted = app.posted_last = &r;
+    begin(1); /* 1 lies behind 0 on the same channel */
+    assert_ptr_equal(world.sent[1].place, first.data);
+    hand_up();
+    assert_false(r.done);
+    hand_up();
+    assert_int_equal(world.overtaken, 1);
+    app.waiting = NULL;
+    app.posted = app.posted_last = NULL;
+    assert_false(r.done); /* both wait now, in their order, and nothing of the second lies in the receive's memory for good */
+    assert_false(r.reserved);
+    assert_int_equal(hark_recv(first.data, LONGEST, 1, 0, &info), HARK_A_OK);
+    first.got = 0;
+    compare(&first, &info);
+    assert_int_equal(hark_recv(second.data, LONGEST, 1, 0, &info), HARK_A_OK);
+    second.got = 1;
+    compare(&second, &info);
+}
+
+static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
+{
+    enum { RECEIVES = 20, OPEN = 3 };
+    bool gone[MANY] = {false};
+    void *none = NULL;
+    setup(&none);
+    world.dice = seed * 2654435761u + 1;
+    world.by_chance = true;
+    world.window = 4;
+    world.refuse = (uint32_t)roll(4);
+    for (uint32_t i = 0; i < RECEIVES; i++)
+        message((uint32_t)roll(SOURCES), (int32_t)roll(TAGS), 1 + roll(LONGEST), (enum way)roll(3));
+    while (world.count + SOURCES * TAGS <= MANY) /* whatever is asked for comes */
+        for (uint32_t k = 0; k < SOURCES * TAGS; k++) message(k % SOURCES, (int32_t)(k / SOURCES), 1 + roll(LONGEST), (enum way)roll(3));
+
+    for (uint32_t i = 0; i < RECEIVES;) {
+        struct receive posted[OPEN];
+        struct hark_info info;
+        uint32_t count = 1 + (uint32_t)roll(OPEN);
+        for (uint32_t k = 0; k < count; k++) {
+            struct receive *r = &posted[k];
+            *r = (struct receive){.from = roll(3) ? (int)roll(SOURCES) : HARK_ANY_SOURCE, .tag = roll(3) ? (int)roll(TAGS) : HARK_ANY_TAG};
+            assert_int_equal(hark_irecv(r->data, LONGEST, r->from, r->tag, &r->request), HARK_A_OK);
+        }
+        for (uint32_t left = count; left > 0; left--, i++) { /* waited for in any order */
+            uint32_t k = (uint32_t)roll(count);
+            while (posted[k].request == NULL) k = (k + 1) % count;
+            if (!posted[k].done) model_wait(posted, count, k, gone);
+            assert_int_equal(hark_wait(&posted[k].request, &info), HARK_A_OK);
+            compare(&posted[k], &info);
+        }
+    }
+    for (uint32_t i = 0; i < world.count; i++) assert_int_equal(world.sent[i].taken, gone[i]);
+    while (app.first) {
+        struct hark_message *m = app.first;
+        app.first = m->next;
+        hark_driver_drop(NULL, m);
+    }
+    *placed += world.placed;
+    *overtaken += world.overtaken;
+}
+
+static void the_first_that_fits_is_received(void **state)
+{
+    enum { SEEDS = 20000 };
+    uint32_t placed = 0, overtaken = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) by_chance(seed, &placed, &overtaken);
+    print_message("%u messages were written where they were received, %u came where another one had to be first\n", placed, overtaken);
+    assert_true(placed > SEEDS / 2 && overtaken > SEEDS / 100); /* else this shows nothing of it */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_long_message_does_not_overtake_what_was_held, setup),
+        cmocka_unit_test(the_first_that_fits_is_received),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
