@@ -1,8 +1,9 @@
-/* long.c: a ring of processes that stream bursts of payloads from a byte to half a MiB, each made from what was heard before:
- * one wrong byte anywhere changes the answer. */
+/* long.c: processes in a ring that stream bursts of payloads from a byte to half a MiB, each made from what was heard before:
+ * one wrong byte anywhere changes the answer. `long any` receives them from two others, in whatever order they come. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hark/app.h"
 
@@ -46,34 +47,64 @@ static void check(int status)
     exit(1);
 }
 
-int main(void)
+static uint8_t *out, *in;
+
+/* Around the ring: each burst is heard in its order. */
+static uint64_t in_turn(uint64_t round, uint64_t heard)
+{
+    int rank = hark_rank(), size = hark_size();
+    uint64_t made = heard;
+    for (uint64_t i = 0; i < BURST; i++) {
+        size_t n = length_of(round, i, (uint64_t)rank);
+        fill(out, n, made + i);
+        check(hark_send(out, n, (rank + 1) % size, (int)i));
+    }
+    for (uint64_t i = 0; i < BURST; i++) {
+        struct hark_info info;
+        check(hark_recv(in, LONGEST, (rank + size - 1) % size, (int)i, &info));
+        heard = read_all(in, info.length, heard);
+    }
+    return heard;
+}
+
+/* From two at once, whoever comes first: the sum is the same. */
+static uint64_t from_any(uint64_t round, uint64_t heard)
+{
+    int rank = hark_rank(), size = hark_size();
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < BURST; i++)
+        for (int far = 1; far <= 3; far += 2) {
+            size_t n = length_of(round, i * 2 + (far == 3), (uint64_t)rank);
+            fill(out, n, heard + i * 4 + (uint64_t)far);
+            check(hark_send(out, n, (rank + far) % size, (int)round));
+        }
+    for (uint64_t i = 0; i < BURST * 2; i++) {
+        struct hark_info info;
+        check(hark_recv(in, LONGEST, HARK_ANY_SOURCE, (int)round, &info));
+        sum += read_all(in, info.length, (uint64_t)info.source);
+    }
+    return mix(heard ^ sum);
+}
+
+int main(int count, char **words)
 {
     uint64_t state[2] = {0, 1}, from; /* rounds done, what was heard */
-    uint8_t *out = malloc(LONGEST), *in = malloc(LONGEST);
+    bool any = count > 1 && strcmp(words[1], "any") == 0;
+    out = malloc(LONGEST), in = malloc(LONGEST);
     if (out == NULL || in == NULL) return 2;
     check(hark_init());
-    int rank = hark_rank(), size = hark_size(), next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    int rank = hark_rank(), size = hark_size();
     check(hark_protect(1, state, sizeof state));
     check(hark_restarted(&from));
     while (state[0] < ROUNDS) {
-        uint64_t made = state[1];
-        struct hark_info info;
-        for (uint64_t i = 0; i < BURST; i++) {
-            size_t n = length_of(state[0], i, (uint64_t)rank);
-            fill(out, n, made + i);
-            check(hark_send(out, n, next, (int)i));
-        }
-        for (uint64_t i = 0; i < BURST; i++) {
-            check(hark_recv(in, LONGEST, previous, (int)i, &info));
-            state[1] = read_all(in, info.length, state[1]);
-        }
+        state[1] = any ? from_any(state[0], state[1]) : in_turn(state[0], state[1]);
         state[0]++;
         check(hark_checkpoint());
     }
-    if (rank != 0) check(hark_send(&state[1], sizeof state[1], 0, BURST));
+    if (rank != 0) check(hark_send(&state[1], sizeof state[1], 0, ROUNDS));
     for (int r = 1; rank == 0 && r < size; r++) {
         uint64_t theirs;
-        check(hark_recv(&theirs, sizeof theirs, r, BURST, NULL));
+        check(hark_recv(&theirs, sizeof theirs, r, ROUNDS, NULL));
         state[1] = mix(state[1] ^ theirs);
     }
     if (rank == 0) printf("heard %016" PRIx64 "\n", state[1]);

@@ -16,6 +16,7 @@ program() { # the command of a program, small enough to be run often
     heat2d) echo "$examples/heat2d 64" ;;
     anysource) echo "$examples/anysource" ;;
     long) echo "$examples/../test/kill/long" ;;
+    long-any) echo "$examples/../test/kill/long any" ;;
   esac
 }
 
@@ -50,14 +51,14 @@ try() { # name, program, ranks that may go back (or any), options...
   verdict "$name: hark run -n 8 --clusters 4 $* -- $x" "$wrong"
 }
 
-for x in heat2d cg anysource long; do
+for x in heat2d cg anysource long long-any; do
   timeout 120 "$hark" run -n 8 --clusters 4 -- $(program $x) >"$work/$x" 2>"$work/err" || verdict "undisturbed $x" "exit $?"
 done
 
 for ((seed = first; seed < first + seeds; seed++)); do
   for p in coordinated hydee scmel team camel sendet; do
     for t in shm uv; do
-      for x in heat2d cg anysource long; do
+      for x in heat2d cg anysource long long-any; do
         try "chaos" $x any --protocol $p --transport $t --interval 20ms --chaos $seed:2
       done
     done

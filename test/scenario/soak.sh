@@ -10,7 +10,17 @@ end=$((SECONDS + seconds)) runs=0 failed=0
 protocols="coordinated hydee scmel sendet team camel"
 declare -A searched
 echo "seed $seed"
-for x in heat2d cg anysource; do timeout 120 "$hark" run -n 8 --clusters 4 -- "$examples/$x" >"$x" 2>err || exit 2; done
+
+program() { # its command
+  case $1 in
+    long) echo "$examples/../test/kill/long" ;;
+    long-any) echo "$examples/../test/kill/long any" ;;
+    *) echo "$examples/$1" ;;
+  esac
+}
+
+# shellcheck disable=SC2046
+for x in heat2d cg anysource long long-any; do timeout 120 "$hark" run -n 8 --clusters 4 -- $(program $x) >"$x" 2>err || exit 2; done
 
 bad() { failed=$((failed + 1)); echo "FAILED $*"; }
 
@@ -24,10 +34,11 @@ programs() {
 # A real run with kills says what it says without.
 real() {
   local x=$1 how="-n 8 --clusters 4 --interval 100ms $2"
-  # shellcheck disable=SC2086
-  timeout 120 "$hark" run $how -- "$examples/$x" >out 2>err
+  case $x in long*) how=${how/100ms/20ms} ;; esac # they are over soon
+  # shellcheck disable=SC2046,SC2086
+  timeout 120 "$hark" run $how -- $(program "$x") >out 2>err
   local r=$?
-  [ $r = 0 ] && cmp -s "$x" out || { bad "hark run $how -- $x (exit $r, or another answer)"; tail -3 err; }
+  [ $r = 0 ] && cmp -s "$x" out || { bad "hark run $how -- $(program "$x") (exit $r, or another answer)"; tail -3 err; }
   runs=$((runs + 1))
 }
 
@@ -39,7 +50,7 @@ while [ $SECONDS -lt $end ]; do
     at_once=
     case $p in scmel|team|camel) at_once="--copies 2" ;; esac
     for t in shm uv; do
-      for x in heat2d cg anysource; do real "$x" "--protocol $p $at_once --transport $t --chaos $seed:2"; done
+      for x in heat2d cg anysource long long-any; do real "$x" "--protocol $p $at_once --transport $t --chaos $seed:2"; done
       case $p in
       hydee)
         real cg "--protocol $p --camel --transport $t --chaos $seed:2"
