@@ -107,13 +107,14 @@ static char *clusters(const struct hark_cli_advice *a, const struct hark_matrix 
 
 char *hark_cli_advise(void *self, const uint64_t *bytes, uint32_t ranks)
 {
-    const struct hark_cli_advice *a = self;
+    struct hark_cli_advice *a = self;
     struct hark_matrix m;
     char *out = NULL;
     if (!matrix_of(&m, bytes, ranks)) {
         fputs("hark run: no memory for what processes sent to each other\n", stderr);
+        a->failed = a->matrix != NULL;
     } else {
-        if (a->matrix) (void)write_matrix(&m, a->matrix);
+        if (a->matrix) a->failed = write_matrix(&m, a->matrix) < 0;
         if (a->used) out = clusters(a, &m);
     }
     hark_matrix_free(&m);

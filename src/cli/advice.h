@@ -10,6 +10,7 @@ struct hark_cli_advice {
     const struct hark_clusters *used; /* in the run; NULL: clusters are not asked for */
     const char *store;                /* NULL, or the directory that gets clusters.txt */
     const char *matrix;               /* NULL, or the file for what ranks sent each other */
+    bool failed;                      /* afterwards: that could not be written, which has been said */
 };
 
 /* As advise in struct hark_run_options; self: the above. Says one line on stderr. */

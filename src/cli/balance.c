@@ -267,7 +267,7 @@ static int write_all(const struct work *w)
 {
     const struct arguments *a = w->a;
     hark_balance_report(&w->run, stdout);
-    int status = fflush(stdout) != 0 ? bad("%s", strerror(errno)) : 0;
+    int status = fflush(stdout) != 0 ? bad("standard output: %s", strerror(errno)) : 0;
     if (write_map(w, a->out) != 0) status = 2;
     if (write_file("--json", a->json, &w->run, hark_balance_json) != 0) status = 2;
     if (write_file("--csv", a->csv, &w->run, hark_balance_csv) != 0) status = 2;

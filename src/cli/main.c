@@ -1,6 +1,10 @@
 /* main.c: the hark command: which subcommand? */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hark/hark.h"
 #include "balance.h"
@@ -81,15 +85,36 @@ static int recovery(int argc, char **argv)
     return hark_recovery_main();
 }
 
+/* A file that is opened must not get the number of a standard one that is closed, and with it what is meant for that. What is
+ * written there fails then, as it should. */
+static void keep_standard(void)
+{
+    int fd;
+    do fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= 2);
+    if (fd > 2) close(fd);
+}
+
+/* What was printed has arrived, or that is said. */
+static int printed(int status)
+{
+    bool lost = fflush(stdout) != 0;
+    const char *why = lost ? strerror(errno) : "not all of it could be written";
+    if ((!lost && !ferror(stdout)) || status == 2) return status;
+    fprintf(stderr, "hark: standard output: %s\n", why);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
+    keep_standard();
     static const struct { const char *word; int (*main)(int argc, char **argv); } table[] = {{"run", hark_cli_run},
         {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"sim", hark_cli_sim},
         {"partition", hark_cli_partition}, {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"help", help},
         {"--help", help}, {"-h", help}, {"--version", version},
         {HARK_RECOVERY_ARGUMENT, recovery}};
     for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
-        if (strcmp(argv[1], table[i].word) == 0) return table[i].main(argc - 1, argv + 1);
+        if (strcmp(argv[1], table[i].word) == 0) return printed(table[i].main(argc - 1, argv + 1));
     if (argc > 1)
         fprintf(stderr,
             "hark: expected run, check, replay, sim, partition, balance, trace, help or --version, found \"%s\"\n", argv[1]);

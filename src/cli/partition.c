@@ -269,7 +269,7 @@ static int write_all(const struct arguments *a, struct partition_report *r, cons
     bool clusters = !a->out && !a->sweep;
     summary(r, clusters ? "# " : "");
     if (clusters) partition_write_clusters(r->p, stdout);
-    if (fflush(stdout) != 0) status = bad("%s", strerror(errno));
+    if (fflush(stdout) != 0) status = bad("standard output: %s", strerror(errno));
     if (status == 0) status = write_file("-o", a->out, r, write_clusters);
     if (status == 0) status = write_file("--json", a->json, r, partition_write_json);
     if (status == 0) status = write_file("--plot", a->plot, r, partition_write_plot);

@@ -426,11 +426,8 @@ static int advise(struct arguments *a)
 {
     if (a->clusters && strcmp(a->clusters, "auto") == 0 && a->o.protocol->rolls == HARK_ROLLS_GROUP) a->advice.used = &a->o.clusters;
     a->advice.store = a->o.store;
-    if (a->advice.matrix) {
-        FILE *f = fopen(a->advice.matrix, "ae");
-        if (f == NULL) return bad("cannot write %s: %s", a->advice.matrix, strerror(errno));
-        fclose(f);
-    }
+    const struct hark_cli_file files[] = {{"--write-matrix", a->advice.matrix}, {NULL, NULL}};
+    if (hark_cli_writable("run", files)) return 2;
     a->o.traffic = a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json || a->o.recluster);
     a->o.better = hark_cli_better;
     if (a->advice.matrix && !a->o.traffic)
@@ -470,7 +467,10 @@ int hark_cli_run(int argc, char **argv)
     int status = parse(&a, argc, argv);
     if (status == 0 && a.help) hark_cli_run_help();
     else if (status == 0) status = complete(&a);
-    if (status == 0 && !a.help) status = hark_supervise(&a.o);
+    if (status == 0 && !a.help) {
+        status = hark_supervise(&a.o);
+        if (status == 0 && a.advice.failed) status = 1;
+    }
     hark_clusters_free(&a.o.clusters);
     free(a.kill);
     return status;

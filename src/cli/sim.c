@@ -70,7 +70,7 @@ void hark_cli_sim_help(void)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-enum { LONGEST = 1000000 }; /* s: no time is longer, so that no sum of them is beyond 64 bits */
+enum { LONGEST = 1000000 }; /* s: no time is longer, so that a sum of a few is not beyond 64 bits */
 
 /* Digits and a unit, as ns. */
 static bool time_of(const char *text, uint64_t *ns)
@@ -166,16 +166,16 @@ static int take(struct arguments *a, const struct option_of *o, const char *text
         return 0;
     case TIME:
         if (!time_of(text, o->to))
-            return bad("--%s: expected a time such as 100, 5us, 3ms or 1s, found \"%s\"", o->name, text);
+            return bad("--%s: expected a time such as 100, 5us, 3ms or 1s, up to 1000000s, found \"%s\"", o->name, text);
         return 0;
     case SIZE:
         if (!hark_cli_size(text, &n) || n > o->most)
-            return bad("--%s: expected a number such as 8192 or 8K, found \"%s\"", o->name, text);
+            return bad("--%s: expected a number such as 8192 or 8K, up to %llu, found \"%s\"", o->name, (unsigned long long)o->most, text);
         *(uint64_t *)o->to = n;
         return 0;
     case RATE:
         if (!picoseconds(text, o->to))
-            return bad("--%s: expected ns a byte such as 0.25, found \"%s\"", o->name, text);
+            return bad("--%s: expected ns a byte such as 0.25, up to 1000000, found \"%s\"", o->name, text);
         return 0;
     case FAIL: return add_fail(a, text);
     case AWAY: return add_away(o->to, text);
@@ -341,7 +341,7 @@ static int simulate(struct arguments *a, const struct sim_pattern *p, const stru
         fprintf(stderr, "hark sim: %s\n", error);
     else
         sim_report(&r, &w, stdout);
-    if (!failed && fflush(stdout) != 0) status = bad("%s", strerror(errno));
+    if (!failed && fflush(stdout) != 0) status = bad("standard output: %s", strerror(errno));
     if (!failed) say_not_happened(a, &r);
     if (!failed && write_file("--json", a->json, &r, &w, sim_json) != 0) status = 2;
     if (!failed && write_file("--csv", a->csv, &r, &w, sim_csv) != 0) status = 2;

@@ -34,7 +34,10 @@ static const char *unknown(char *const *argv)
 int hark_cli_refused(const char *command, int c, char *const *argv)
 {
     if (c == ':') return hark_cli_bad(command, "%s: expected a value after it", argv[optind - 1]);
-    return hark_cli_bad(command, "%s: no such option, see `hark help %s`", unknown(argv), command);
+    const char *word = unknown(argv);
+    const bool has = word[0] == '-' && word[1] == '-' && strchr(word, '=') && optopt > 0; /* getopt_long gives its number only then */
+    if (has) return hark_cli_bad(command, "%.*s: expected no value with it, found \"%s\"", (int)strcspn(word, "="), word, strchr(word, '=') + 1);
+    return hark_cli_bad(command, "%s: no such option, see `hark help %s`", word, command);
 }
 
 bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const char **end)

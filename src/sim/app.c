@@ -43,6 +43,7 @@ static void compute(struct sim *s, uint32_t who)
     if (s->o->jitter) time += sim_mix(sim_mix(s->o->seed, who), p->at.iteration) % (s->o->jitter + 1);
     p->at.stage = STAGE_OPS;
     p->busy = start(s, p) + time;
+    if (p->busy > SIM_LONGEST) sim_too_long(s);
     if (time == 0 && !p->doomed) return;
     p->state = STATE_COMPUTES;
     sim_put(s, p->busy, SIM_WHAT(EVENT_WAKE, p->inc, who));
@@ -165,6 +166,7 @@ static bool call(struct sim *s, uint32_t who)
 
 static bool reached(const struct sim_process *p)
 {
+    if (p->state == STATE_COMPUTES) return false; /* which comes before the operations it stands at */
     if (p->at.iteration != p->goal_iteration) return p->at.iteration > p->goal_iteration;
     if (p->at.stage != p->goal_stage) return p->at.stage > p->goal_stage;
     return p->at.place >= p->goal_place;

@@ -29,8 +29,14 @@ const struct hark_protocol *sim_protocol(const struct sim *s, uint32_t who)
     return who == s->ranks ? s->recovery : s->protocol;
 }
 
+void sim_too_long(struct sim *s)
+{
+    sim_fail(s, "this would take more than 146 years of simulated time, beyond what is counted");
+}
+
 void sim_put(struct sim *s, uint64_t time, uint64_t what)
 {
+    if (__builtin_expect(time > SIM_LONGEST, 0)) sim_too_long(s);
     if (!sim_queue_put(&s->queue, time < s->queue.now ? s->queue.now : time, what)) sim_no_memory(s);
 }
 
@@ -317,8 +323,9 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_effec
     if (!header_put(s, f, x->header.at, x->header.length)) return;
     count_frame(s, x);
     p->control_out += x->header.at[1] != HARK_APP;
-    uint64_t wire = (f->length + x->header.length) * o->gap_per_byte / 1000,
-             leaves = p->nic > s->clock ? p->nic : s->clock;
+    uint64_t wire, leaves = p->nic > s->clock ? p->nic : s->clock;
+    if (__builtin_mul_overflow(f->length + x->header.length, o->gap_per_byte, &wire)) sim_too_long(s);
+    wire /= 1000;
     if (to == who) { /* the result of a reduction */
         sim_put(s, s->clock, SIM_WHAT(EVENT_FRAME, frame, to));
         return;

@@ -241,6 +241,8 @@ void sim_frame_give(struct sim *s, uint32_t frame);
 void sim_list_add(struct sim *s, struct sim_list *l, uint32_t frame);
 void sim_list_drop(struct sim *s, struct sim_list *l);
 /* The event of something that happens at process `who`, at `time`. */
+#define SIM_LONGEST (UINT64_C(1) << 62) /* ns: beyond, sums with what one step adds might not fit */
+void sim_too_long(struct sim *s);
 void sim_put(struct sim *s, uint64_t time, uint64_t what);
 
 /* One message more that is kept until a checkpoint of its receiver, not only until it is acknowledged. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "hark/hark.h"
 
@@ -81,6 +82,11 @@ int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o,
     if (is_file(o->name)) p->maker = &matrix;
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
         if (strcmp(o->name, makers[i].name) == 0) p->maker = &makers[i];
+    struct stat st;
+    if (p->maker == NULL && stat(o->name, &st) == 0 && !S_ISREG(st.st_mode)) {
+        snprintf(error, SIM_ERROR, "--pattern %s: expected a file, for it is read more than once", o->name);
+        return -1;
+    }
     if (p->maker == NULL && sim_trace_is(o->name)) p->maker = &trace;
     if (p->maker == NULL) {
         snprintf(error, SIM_ERROR,

@@ -102,7 +102,7 @@ static void word_of(const struct sim_result *r, const struct moment *m, char wor
 
 static void add(struct moment *m, size_t *n, const struct scale *k, uint64_t time, uint32_t of, uint8_t what)
 {
-    if (time) m[(*n)++] = (struct moment){hark_plot_x((double)time, k->time), of, what};
+    if (time != SIM_NEVER) m[(*n)++] = (struct moment){hark_plot_x((double)time, k->time), of, what};
 }
 
 /* All of them, from left to right; of those of a kind that share a pixel one. Without memory there are none. */

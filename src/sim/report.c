@@ -13,7 +13,7 @@ static double share(uint64_t part, uint64_t of)
 
 static double us(uint64_t from, uint64_t to)
 {
-    return from && to > from ? (double)(to - from) / 1e3 : 0;
+    return to > from ? (double)(to - from) / 1e3 : 0;
 }
 
 /* ---- rows, the same for JSON and CSV ----------------------------------------------------------------------------- */
@@ -64,26 +64,33 @@ static void put_rank(FILE *f, uint32_t rank, const char *quote)
         fprintf(f, "%" PRIu32, rank);
 }
 
+/* Between two moments, if both were. */
+static void json_us(FILE *f, const char *name, uint64_t from, uint64_t to)
+{
+    if (from == SIM_NEVER || to == SIM_NEVER) fprintf(f, ", \"%s\": null", name);
+    else fprintf(f, ", \"%s\": %.3f", name, us(from, to));
+}
+
 static void json_recoveries(const struct sim_result *r, FILE *f)
 {
     fputs("  \"failures\": [", f);
     for (uint32_t i = 0; i < r->failures; i++) {
         fprintf(f, "%s\n    {\"rank\": ", i ? "," : "");
         put_rank(f, r->failure[i].rank, "\"");
-        fprintf(f, ", \"iteration\": %" PRIu32 ", \"at_ns\": %" PRIu64 "}", r->failure[i].iteration + 1,
-            r->failure[i].at);
+        if (r->failure[i].rank == HARK_RECOVERY) fputs(", \"iteration\": null", f);
+        else fprintf(f, ", \"iteration\": %" PRIu32, r->failure[i].iteration + 1);
+        fprintf(f, ", \"at_ns\": %" PRIu64 "}", r->failure[i].at);
     }
     fprintf(f, "%s],\n  \"recoveries\": [", r->failures ? "\n  " : "");
     for (uint32_t i = 0; i < r->recoveries; i++) {
         const struct sim_recovery *x = &r->recovery[i];
-        fprintf(f,
-            "%s\n    {\"re\": %" PRIu32 ", \"ranks\": %" PRIu32 ", \"at_ns\": %" PRIu64
-            ", \"detect_us\": %.3f, \"restart_us\": %.3f, "
-            "\"replay_us\": %.3f, \"caught_up_us\": %.3f, \"iterations_lost\": %" PRIu64 ", \"lost_ns\": %" PRIu64
-            ", \"lost_most_ns\": %" PRIu64 ", \"control\": %" PRIu64 ", \"replayed\": %" PRIu64 "}",
-            i ? "," : "", x->re, x->ranks, x->died, us(x->died, x->announced), us(x->announced, x->restarted),
-            us(x->restarted, x->over), us(x->died, x->caught_up), x->iterations, x->lost, x->lost_most, x->frames,
-            x->replayed);
+        fprintf(f, "%s\n    {\"re\": %" PRIu32 ", \"ranks\": %" PRIu32 ", \"at_ns\": %" PRIu64, i ? "," : "", x->re, x->ranks, x->died);
+        json_us(f, "detect_us", x->died, x->announced);
+        json_us(f, "restart_us", x->announced, x->restarted);
+        json_us(f, "replay_us", x->restarted, x->over);
+        json_us(f, "caught_up_us", x->died, x->caught_up);
+        fprintf(f, ", \"iterations_lost\": %" PRIu64 ", \"lost_ns\": %" PRIu64 ", \"lost_most_ns\": %" PRIu64 ", \"control\": %" PRIu64
+                   ", \"replayed\": %" PRIu64 "}", x->iterations, x->lost, x->lost_most, x->frames, x->replayed);
     }
     fprintf(f, "%s],\n", r->recoveries ? "\n  " : "");
 }
@@ -138,13 +145,20 @@ static void line(FILE *f, const char *what, uint64_t value, const char *unit)
     fprintf(f, "  %-26s %16" PRIu64 "%s\n", what, value, unit);
 }
 
+static void moment(FILE *f, const char *what, uint64_t from, uint64_t to, const char *since)
+{
+    if (from == SIM_NEVER || to == SIM_NEVER) fprintf(f, "  %-26s %16s\n", what, "never");
+    else fprintf(f, "  %-26s %16.3f us%s\n", what, us(from, to), since);
+}
+
 static void report_recoveries(const struct sim_result *r, const struct sim_words *w, FILE *f)
 {
     for (uint32_t i = 0; i < r->failures; i++) {
         fputs("failure of ", f);
         put_rank(f, r->failure[i].rank, "");
-        fprintf(f, " after %.3f us, in iteration %" PRIu32 "\n", (double)r->failure[i].at / 1e3,
-            r->failure[i].iteration + 1);
+        fprintf(f, " after %.3f us", (double)r->failure[i].at / 1e3);
+        if (r->failure[i].rank != HARK_RECOVERY) fprintf(f, ", in iteration %" PRIu32, r->failure[i].iteration + 1);
+        fputc('\n', f);
     }
     for (uint32_t i = 0; i < r->recoveries; i++) {
         const struct sim_recovery *x = &r->recovery[i];
@@ -152,10 +166,10 @@ static void report_recoveries(const struct sim_result *r, const struct sim_words
         fprintf(f, "  %-26s %16" PRIu32 "  %.2f %%\n", "processes rolled back", x->ranks, share(x->ranks, w->ranks));
         fprintf(f, "  %-26s %16" PRIu64 "  %.3f us, %.3f us of one\n", "iterations made again", x->iterations,
             (double)x->lost / 1e3, (double)x->lost_most / 1e3);
-        fprintf(f, "  %-26s %16.3f us\n", "detection", us(x->died, x->announced));
-        fprintf(f, "  %-26s %16.3f us\n", "restart", us(x->announced, x->restarted));
-        fprintf(f, "  %-26s %16.3f us\n", "replay, to its end", us(x->restarted, x->over));
-        fprintf(f, "  %-26s %16.3f us since the death\n", "caught up", us(x->died, x->caught_up));
+        moment(f, "detection", x->died, x->announced, "");
+        moment(f, "restart", x->announced, x->restarted, "");
+        moment(f, "replay, to its end", x->restarted, x->over, "");
+        moment(f, "caught up", x->died, x->caught_up, " since the death");
         line(f, "messages replayed", x->replayed, "");
         line(f, "control messages", x->frames, "");
     }

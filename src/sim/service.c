@@ -92,6 +92,7 @@ void sim_crash(struct sim *s, uint32_t who)
 {
     struct sim_result *r = s->r;
     if (s->p[who].state == STATE_DOWN) return;
+    const uint32_t at = s->p[who].at.iteration, last = s->o->iterations - 1;
     struct sim_failure *more = realloc(r->failure, ((size_t)r->failures + 1) * sizeof *more);
     if (more == NULL) {
         sim_no_memory(s);
@@ -99,7 +100,7 @@ void sim_crash(struct sim *s, uint32_t who)
     }
     r->failure = more;
     r->failure[r->failures++] =
-        (struct sim_failure){who == s->ranks ? HARK_RECOVERY : who, s->p[who].at.iteration, s->now};
+        (struct sim_failure){who == s->ranks ? HARK_RECOVERY : who, at < last ? at : last, s->now};
     go_down(s, who);
     s->dead[who] = 1;
     if (s->detecting++ == 0) s->died = s->now;
@@ -178,8 +179,9 @@ static void unit(struct sim *s, uint32_t who, uint8_t *rolls)
             rolls[r] = 1;
 }
 
-/* The record of a recovery; that of the one before goes on if it is not over: failures nest. `ranks`: that go back. */
-static void note_recovery(struct sim *s, uint32_t ranks, bool over)
+/* The record of a recovery; that of the one before goes on if it is not over: failures nest. `ranks`: that go back, which a death
+ * has as its consequence or the line that was found then. */
+static void note_recovery(struct sim *s, uint32_t ranks, bool over, bool death)
 {
     struct sim_result *r = s->r;
     if (over && ranks) {
@@ -189,7 +191,7 @@ static void note_recovery(struct sim *s, uint32_t ranks, bool over)
             return;
         }
         r->recovery = more;
-        r->recovery[r->recoveries++] = (struct sim_recovery){.died = s->died};
+        r->recovery[r->recoveries++] = (struct sim_recovery){.died = s->died, .caught_up = SIM_NEVER};
         s->traffic = true;
     }
     if (r->recoveries == 0) return;
@@ -197,8 +199,9 @@ static void note_recovery(struct sim *s, uint32_t ranks, bool over)
     if (!s->traffic) return;
     now->re = s->re;
     now->ranks += ranks;
-    now->announced = s->now;
-    now->restarted = now->over = now->caught_up = 0;
+    if (death) now->announced = s->now;
+    now->restarted = now->over = SIM_NEVER;
+    if (ranks) now->caught_up = SIM_NEVER;
 }
 
 static bool lists(struct sim *s)
@@ -279,7 +282,7 @@ void sim_detect(struct sim *s)
     s->recovery_inc += s->who > s->ranks && s->dead[s->ranks];
     s->re++;
     s->detecting = 0;
-    note_recovery(s, ranks, over);
+    note_recovery(s, ranks, over, true);
     free(rolls);
     announcement(s);
     if (!s->failed) announce(s);
@@ -406,7 +409,7 @@ static void send_back(struct sim *s, const struct sim_fact *f)
     s->back++;
     if (f->what != HARK_FACT_LINE) return;
     s->re++;
-    note_recovery(s, s->back, false);
+    note_recovery(s, s->back, false, false);
     s->back = 0;
     announcement(s);
     if (!s->failed) announce(s);

@@ -40,15 +40,17 @@ struct sim_options {
     void *self;
 };
 
+#define SIM_NEVER UINT64_MAX /* no time */
+
 struct sim_failure {
     uint32_t rank;
-    uint32_t iteration; /* that it was in */
+    uint32_t iteration; /* that it was in; the last one if it had ended. The recovery process is in none. */
     uint64_t at;        /* ns */
 };
 
 struct sim_recovery {                                     /* of one failure, or of several whose recoveries overlap */
     uint32_t re, ranks;                                   /* the last epoch; processes that went back */
-    uint64_t died, announced, restarted, over, caught_up; /* ns; 0: was not */
+    uint64_t died, announced, restarted, over, caught_up; /* ns; SIM_NEVER: was not */
     uint64_t iterations;                                  /* of all that went back, that were made again */
     uint64_t lost;      /* ns of all that went back, from their images to the loss */
     uint64_t lost_most; /* of one of them */

@@ -56,6 +56,22 @@ expect 0 'recovery 1' --pattern ring --ranks 8 --protocol scmel --mtbf 100us --i
 expect 0 'failure of' --pattern ring --ranks 8 --mtbf 500us --iterations 200 --plot many.svg
 if [ "$(wc -c <many.svg)" -lt 150000 ] && [ "$(grep -c 'class="death"' many.svg)" -gt 100 ]; then good; else bad "a picture of many failures"; fi
 expect 0 'failure of recovery' --pattern stencil2d --ranks 16 "${small[@]}" --fail 3@4 --fail recovery@5
+# When all are where they had been: behind what was being computed; not at all where the next failure comes first; a death at the
+# very beginning has all of its times; the recovery process is in no iteration, and who has ended in the last one.
+times() { sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" one.json | paste -sd' '; }
+same() { # what, expected, found
+  if [ "$2" = "$3" ]; then good; else bad "$1: expected $2, found $3"; fi
+}
+expect 0 'caught up' --pattern ring --ranks 4 --protocol scmel --compute 1s --fail 0@1 --iterations 3 --json one.json
+same 'a computation made again' 1011000.000 "$(times caught_up_us)"
+expect 0 'caught up  *never' --pattern ring --ranks 4 --protocol coordinated --fail 0@8 --fail 0@8 --json one.json
+same 'the next failure' null "$(times caught_up_us | cut -d' ' -f1)"
+expect 0 'detection  *1000.000 us' --pattern ring --ranks 4 --compute 0 --fail 0@1
+expect 0 'in iteration 2$' --pattern ring --ranks 4 --fail 0@2 --fail recovery@5 --json one.json
+same 'iterations of failures' '2 null' "$(sed -n 's/.*"iteration": \([^,]*\).*/\1/p' one.json | paste -sd' ')"
+same 'detection under sendet' 1000.000 "$("$hark" sim --pattern ring --ranks 4 --protocol sendet --fail 0@2 --json one.json >out && times detect_us)"
+"$hark" sim --pattern stencil2d --ranks 13 --iterations 15 --clusters 5 --checkpoint-every 1 --seed 3 --mtbf 3ms --json one.json >out
+same 'the last iteration' 15 "$(sed -n 's/.*"iteration": \([0-9]*\),.*/\1/p' one.json | sort -n | tail -1)"
 expect 0 'processes rolled back' --pattern ring --ranks 6 --protocol scmel --copies 2 "${small[@]}" --fail 2@3 --fail 3@3
 
 # Multicasts to groups: each is logged once, and what dies in the middle of a tree comes to the same end.
@@ -194,10 +210,10 @@ refused 'openatom: expected groups of 1 to 4 processes, found 5' --pattern opena
 refused '--ranks: expected 1 to 268435456, found "0"' --pattern ring --ranks 0
 refused '--ranks: expected 1 to 268435456, found "many"' --pattern ring --ranks many
 refused '--iterations: expected 1 to 1000000000, found "0"' --pattern ring --ranks 4 --iterations 0
-refused '--bytes: expected a number such as 8192 or 8K, found "8X"' --pattern ring --ranks 4 --bytes 8X
-refused '--latency: expected a time such as 100, 5us, 3ms or 1s, found "5 us"' --pattern ring --ranks 4 --latency '5 us'
-refused '--latency: expected a time such as 100, 5us, 3ms or 1s, found "99999999999s"' --pattern ring --ranks 4 --latency 99999999999s
-refused '--gap-per-byte: expected ns a byte such as 0.25, found "0.1234"' --pattern ring --ranks 4 --gap-per-byte 0.1234
+refused '--bytes: expected a number such as 8192 or 8K, up to 1099511627776, found "8X"' --pattern ring --ranks 4 --bytes 8X
+refused '--latency: expected a time such as 100, 5us, 3ms or 1s, up to 1000000s, found "5 us"' --pattern ring --ranks 4 --latency '5 us'
+refused '--latency: expected a time such as 100, 5us, 3ms or 1s, up to 1000000s, found "99999999999s"' --pattern ring --ranks 4 --latency 99999999999s
+refused '--gap-per-byte: expected ns a byte such as 0.25, up to 1000000, found "0.1234"' --pattern ring --ranks 4 --gap-per-byte 0.1234
 refused '--protocol: no protocol is named "walk"' --pattern ring --ranks 4 --protocol walk
 refused '--protocol: no protocol is named "recovery"' --pattern ring --ranks 4 --protocol recovery
 refused '--clusters: expected 1 to 4, or a file, found "5"' --pattern ring --ranks 4 --clusters 5
@@ -231,7 +247,22 @@ for protocol in none coordinated hydee sendet; do
   refused "--copies: expected with protocol scmel, team or camel, found $protocol" --pattern ring --ranks 4 --protocol $protocol --copies 2
 done
 refused '--team-lost: expected one copy, found --copies 2' --pattern ring --ranks 4 --protocol team --team-lost --copies 2
-refused '--digest=1: no such option, see `hark help sim`' --pattern ring --digest=1 --ranks 4
+refused '--digest: expected no value with it, found "1"' --pattern ring --digest=1 --ranks 4
+refused '--pattern .: expected a file, for it is read more than once' --pattern .
+for sum in '--iterations 20000 --compute 1000000s' '--gap-per-byte 1000000 --bytes 1T'; do
+  expect 1 'sim: this would take more than 146 years of simulated time, beyond what is counted$' --pattern ring --ranks 2 $sum
+done
+# What can not be printed is said, and no file gets it that happens to be opened as its number.
+og=$patterns/../../scenario/og.hark
+for line in 'sim --pattern ring --ranks 4' 'sim --help' 'help check' --version "check $og"; do
+  "$hark" $line >/dev/full 2>err
+  same "hark $line, no room" '2 1' "$? $(grep -c '^hark.*: standard output: ' err)"
+done
+"$hark" check --json closed.json "$og" >&- 2>err
+same 'standard output is closed' '2 {"schema": 1' "$? $(head -c 12 closed.json)"
+"$hark" check --json closed.json nofile.hark >out 2>&-
+same 'standard error is closed' '2 {"schema": 1' "$? $(head -c 12 closed.json)"
+if grep -q hark: closed.json; then bad 'words in a file'; else good; fi
 # Before anything is run; what is there is left as it was.
 echo kept >kept
 for option in --json --csv --plot --write-matrix --write-messages; do

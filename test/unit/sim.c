@@ -416,9 +416,10 @@ static void with_failures(const struct hark_protocol *protocol, const char *name
             else
                 assert_in_range(r.recovery[0].ranks, 1, ranks);
             assert_true(r.recovery[0].over > r.recovery[0].announced && r.recovery[0].caught_up > r.recovery[0].died);
+            assert_true(r.recovery[0].over != SIM_NEVER && r.recovery[0].caught_up != SIM_NEVER);
             assert_true(r.recovery[0].lost_most > 0 && r.recovery[0].lost >= r.recovery[0].lost_most);
+            assert_int_equal(r.recovery[0].announced - r.recovery[0].died, with.detect);
             if (protocol->rolls != HARK_ROLLS_LINE) { /* where a second announcement names more */
-                assert_int_equal(r.recovery[0].announced - r.recovery[0].died, with.detect);
                 assert_int_equal(r.recovery[0].restarted - r.recovery[0].announced, with.restart);
             }
         }
