@@ -110,7 +110,7 @@ static bool point_open(struct lab *lab, const struct job *job, uint32_t who)
 {
     struct local_info mine = *local_info(lab, job->at[who]);
     bool open = true;
-    if (!(lab->barriers >> (mine.reached - 1) & 1)) return true;
+    if (mine.points == LOCAL_POINTS_DEPEND || !(lab->barriers & hark_call_bit(mine.reached - 1u))) return true;
     for (uint32_t i = 0; i < lab->ranks; i++) {
         const struct local_info *mate = local_info(lab, job->at[i]);
         if (lab->points == HARK_ROLLS_GROUP && lab->scenario->cluster[i] != lab->scenario->cluster[who]) continue;

@@ -114,13 +114,29 @@ static const char *refused(const struct hark_scenario *s, const struct hark_prot
     return NULL;
 }
 
-/* Checkpoint calls of a process; -1: that depends on what its tests find. */
-static int calls_of(const struct hark_op *op)
+static int calls_between(const struct hark_op *op, int from, int to)
 {
     int calls = 0;
-    for (; op->type; op++) {
-        if (op->type == HARK_OP_ELSE) return -1;
-        calls += hark_op_is_call(op->type);
+    for (int k = from; k < to; k++) calls += hark_op_is_call(op[k].type);
+    return calls;
+}
+
+/* Checkpoint calls that a process has come to when it is at operation `at`, by whichever way; -1: that depends on what its tests
+ * find, for the parts of a branch have not as many. */
+static int calls_of(const struct hark_op *op, int at)
+{
+    int calls = 0;
+    for (int k = 0; op[k].type && k <= at; k++) {
+        calls += hark_op_is_call(op[k].type);
+        if (op[k].type != HARK_OP_IF) continue;
+        int miss = op[k].to, behind = op[miss - 1].to, in_part = calls_between(op, miss, behind);
+        if (calls_between(op, k + 1, miss) != in_part) return -1;
+        if (at >= behind) {
+            calls += in_part;
+            k = behind - 1;
+        } else if (at >= miss) {
+            k = miss - 1;
+        }
     }
     return calls;
 }
@@ -133,8 +149,13 @@ static int check_calls(const struct lab *lab, char error[HARK_SCENARIO_ERROR])
     if (lab->protocol->rolls == 0 || lab->protocol->rolls == HARK_ROLLS_LINE) return 0;
     for (uint32_t a = 0; a < s->ranks; a++) {
         for (uint32_t b = 0; b < a; b++) {
-            int of_a = calls_of(s->op[a]), of_b = calls_of(s->op[b]);
-            if (of_a < 0 || of_b < 0 || of_a == of_b || (clusters && s->cluster[a] != s->cluster[b])) continue;
+            int of_a = calls_of(s->op[a], HARK_SCENARIO_OPS), of_b = calls_of(s->op[b], HARK_SCENARIO_OPS);
+            if ((of_a >= 0 && of_a == of_b) || (clusters && s->cluster[a] != s->cluster[b])) continue;
+            if (of_a < 0 || of_b < 0) {
+                snprintf(error, HARK_SCENARIO_ERROR, "p%u: found a branch whose parts have not as many checkpoint calls, expected as many (protocol %s)",
+                    of_a < 0 ? a : b, lab->protocol->name);
+                return -1;
+            }
             snprintf(error, HARK_SCENARIO_ERROR, "p%u: found %d checkpoint call%s, expected %d as p%u has (protocol %s)", a, of_a,
                 of_a == 1 ? "" : "s", of_b, b, lab->protocol->name);
             return -1;
@@ -519,11 +540,12 @@ const struct local_info *local_info(struct lab *lab, uint32_t local)
     i->inside = l->app.inside != 0;
     i->held = l->helds > 0;
     i->ended = l->who == lab->ranks || lab->scenario->op[l->who][l->app.pc].type == HARK_OP_END;
-    for (uint32_t k = 0; l->who < lab->ranks && lab->scenario->op[l->who][k].type; k++) {
-        bool point = hark_op_is_call(lab->scenario->op[l->who][k].type);
-        i->points = (uint8_t)(i->points + point);
-        i->reached = (uint8_t)(i->reached + (point && k <= l->app.pc));
-        i->at_point |= point && k == l->app.pc;
+    if (l->who < lab->ranks) {
+        const struct hark_op *op = lab->scenario->op[l->who];
+        const int all = calls_of(op, HARK_SCENARIO_OPS);
+        i->points = all < 0 ? LOCAL_POINTS_DEPEND : (uint8_t)all;
+        i->reached = all < 0 ? 0 : (uint8_t)calls_of(op, l->app.pc);
+        i->at_point = hark_op_is_call(op[l->app.pc].type);
     }
     if (lab->running && l->who < lab->ranks) {
         i->from = app_can(lab);

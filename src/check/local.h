@@ -106,6 +106,8 @@ enum local_step { /* what may happen to a process; the argument in brackets */
     STEP_CRASH = 'x'     /* [0, or the image that is damaged] */
 };
 
+enum { LOCAL_POINTS_DEPEND = 255 }; /* on what tests find */
+
 /* What can happen to a process by itself. */
 struct local_info {
     uint32_t from;  /* the application can make its next operation with a message of these senders, a bit each; bit 0 for
@@ -117,7 +119,7 @@ struct local_info {
     uint8_t inside; /* a checkpoint call */
     uint8_t ended;  /* no operation is left */
     uint8_t held;   /* frames are */
-    uint8_t at_point, reached, points; /* at a checkpoint call; how many it has come to, and comes to in all */
+    uint8_t at_point, reached, points; /* at a checkpoint call; how many it has come to, and comes to in all, or LOCAL_POINTS_DEPEND */
 };
 
 struct memo {
@@ -131,7 +133,7 @@ struct lab {
     const struct hark_protocol *protocol, *recovery; /* recovery: NULL if the protocol needs none */
     uint32_t ranks, who; /* who: ranks, and one more with a recovery process */
     uint8_t points;      /* HARK_ROLLS_* of the protocol whose checkpoints these are to be, where there is none; 0: there is one */
-    uint32_t barriers;   /* then: which calls are barriers of the group, a bit each from the first */
+    uint32_t barriers;   /* then: which calls are barriers of the group, hark_call_bit() of each */
     bool history;        /* content */
     bool by_channel;     /* `fifo` is within a channel, and among control frames */
     bool groups;         /* there is a tree, and the protocol sends along it */

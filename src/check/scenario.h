@@ -43,6 +43,13 @@ static inline bool hark_op_is_call(uint8_t type) /* of a checkpoint */
     return type == HARK_OP_CHECKPOINT || type == HARK_OP_CALL;
 }
 
+/* Where calls are told apart, by a set of bits: the first ones have a bit each, all others share the last. `number` from 0. */
+enum { HARK_CALL_BITS = 5 };
+static inline uint32_t hark_call_bit(uint32_t number)
+{
+    return UINT32_C(1) << (number < HARK_CALL_BITS - 1 ? number : HARK_CALL_BITS - 1);
+}
+
 struct hark_op {
     uint8_t type;
     int8_t peer;  /* a rank; -1: anyone, or none; of M, B, A, Q: 2 for the second tree, else -1 */

@@ -425,7 +425,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* How many checkpoints a process makes at most; beyond a few more all are alike. */
+/* How many checkpoints a process makes at most; beyond a few all are alike: hark_call_bit(). */
 static uint32_t most_points(const struct hark_scenario *s)
 {
     uint32_t most = 0;
@@ -434,7 +434,7 @@ static uint32_t most_points(const struct hark_scenario *s)
         for (const struct hark_op *op = s->op[who]; op->type; op++) n += hark_op_is_call(op->type);
         if (n > most) most = n;
     }
-    return most < 4 ? most : 4;
+    return most < HARK_CALL_BITS ? most : HARK_CALL_BITS;
 }
 
 /* Does it reduce? Then nothing but a protocol with groups can run it. */
@@ -452,7 +452,7 @@ const struct hark_scenario *search_due_only(const struct hark_scenario *s, uint3
     for (uint32_t who = 0; who < s->ranks; who++) {
         uint32_t n = 0;
         for (struct hark_op *op = made->op[who]; op->type; op++)
-            if (hark_op_is_call(op->type) && !(calls >> n++ & 1)) op->type = HARK_OP_CALL;
+            if (hark_op_is_call(op->type) && !(calls & hark_call_bit(n++))) op->type = HARK_OP_CALL;
     }
     return made;
 }

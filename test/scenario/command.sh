@@ -19,7 +19,7 @@ for odd in '-odd "one' $'\xc3\xa9 e\n' "$(printf '\xc3\xa9%.0s' $(seq 60))"; do
   expect 1 'violated: I8' replay "$file"
   if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("odd.json"))'; then good; else bad "$odd: no JSON"; fi
 done
-expect 2 '--atomic=1: no such option' check --atomic=1 unnamed.hark
+expect 2 '--atomic: expected no value with it, found "1"' check --atomic=1 unnamed.hark
 printf 'name ../up "one\nprotocol none\np0: S1\np1: R0\nfails p1\n' >up.hark
 expect 1 'written to .._up__one-violation.hark: ' check up.hark
 expect 1 'violated: I8' replay .._up__one-violation.hark
@@ -41,6 +41,20 @@ sed -i 's/^p1: C/p1: C C/' calls.hark
 expect 0 '' check calls.hark
 expect 2 '^hark check: calls: p2: found 0 checkpoint calls, expected 2 as p0 has (protocol scmel)$' check --protocol scmel calls.hark
 expect 0 '' check --protocol sendet calls.hark
+# However many calls there are before, and in whichever part of a branch: a program that can not finish is no fault of a protocol.
+for many in 1 4 31 40; do
+  calls=$(printf 'C%.0s' $(seq $many))
+  printf 'protocol coordinated\nnetwork fifo\np0: %sC S1\np1: %sR0 C\n' $calls $calls >late.hark
+  expect 2 'can not finish even without failures and protocol: I8: a process waits for ever' check late.hark
+done
+printf 'protocol hydee\nclusters 0-1\np0: T1[C|C] S1\np1: R0 C\n' >parts.hark
+expect 2 'can not finish even without failures and protocol: I8: a process waits for ever' check parts.hark
+printf 'protocol hydee\nclusters 0-1\np0: T1[C S1|S1 C]\np1: C R0\nfails any\n' >parts.hark
+expect 0 ' ok ' check parts.hark
+printf 'protocol hydee\nclusters 0-1\np0: T1[C|CC] S1\np1: C R0\n' >parts.hark
+expect 2 '^hark check: parts: p0: found a branch whose parts have not as many checkpoint calls, expected as many (protocol hydee)$' check parts.hark
+sed -i 's/0-1/0 1/' parts.hark
+expect 0 ' ok ' check parts.hark
 printf 'reports tree 2\np0: S1\np1: R0\nfails p0\n' >tree.hark
 for protocol in sendet hydee scmel; do expect 0 '' check --protocol $protocol tree.hark; done
 printf 'protocol team\ncopies 2\nteams lost\np0: S1\np1: R0\n' >copies.hark
