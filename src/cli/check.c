@@ -130,6 +130,7 @@ static int parse(int argc, char **argv, struct arguments *a)
             a->search.atomic ? "--atomic" : "--walks");
     if (a->count && a->files) return bad("--random: no scenario is read then, found \"%s\"", a->file[0]);
     if (a->count && a->own_failures) return bad("--failures: not with --random: as many as the protocol claims to survive");
+    if (a->count && a->out) return bad("-o: not with --random: each violation has a file of its own");
     if (a->out && a->files > 1) return bad("-o: expected one scenario with it, found %d", a->files);
     if (a->count && a->search.protocol == NULL) return bad("--random: expected --protocol with it");
     return a->files || a->count ? 0 : bad("%s", usage);

@@ -29,6 +29,7 @@ for to in /nowhere/v .; do expect 2 "^hark check: -o $to: " check -o $to up.hark
 expect 2 '^hark check: none.hark: No such file' check --json one.json none.hark up.hark up.hark
 if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("one.json"))'; then good; else bad 'no JSON behind a file that is not there'; fi
 expect 2 '^hark check: --failures: not with --random: ' check --protocol none --random 1:3 --failures 1
+expect 2 '^hark check: -o: not with --random: ' check --protocol none --random 1:3 -o v.hark
 # What a protocol has not is refused, not called its fault.
 printf 'clusters 0-1 2\np0: S2\np1: R2\np2: S1 R0\nfails any cluster\n' >mates.hark
 for protocol in scmel camel sendet; do
