@@ -107,7 +107,7 @@ int driver_later(struct hark_driver *d, const struct hark_event *event, struct s
 int driver_aftermath(struct hark_driver *d)
 {
     int status = HARK_D_OK;
-    while (status >= 0 && (d->combined || d->later || d->offer)) {
+    while (status >= 0 && (d->combined || d->later || (d->offer && !d->offering))) {
         struct subject none = {0};
         struct hark_event stored = d->stored;
         bool all = d->offer_all;
@@ -118,7 +118,9 @@ int driver_aftermath(struct hark_driver *d)
             status = driver_step(d, &stored, &none);
         } else {
             d->offer = d->offer_all = false;
+            d->offering = true; /* an OFFER that comes of it is for those too that are being given now: it is next */
             status = driver_offer(d, all, d->offer_peer);
+            d->offering = false;
         }
     }
     return status;

@@ -68,6 +68,7 @@ struct hark_driver {
     bool gone, lends, digest, polling;
     bool groups; /* messages are passed on */
     bool offer, offer_all; /* OFFER was among the effects of the present step */
+    bool offering;         /* held frames are being given again */
     bool later;            /* a STORED that the effects of the present step brought about */
     bool combined;         /* a reduction has been combined, and the core is to hear of it */
     bool log_spills;

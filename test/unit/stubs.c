@@ -7,7 +7,7 @@
 #include "script.h"
 
 #define KIND_STUB 99
-enum { GROUP = 7, CTX = 3, TOLD = 16 };
+enum { GROUP = 7, CTX = 3, TOLD = 16, TURN = 17 };
 
 /* ---- the core ------------------------------------------------------------------------------------------------ */
 
@@ -16,12 +16,13 @@ struct stub {
     struct hark_ends ends;
     uint64_t number; /* of the last message to the group */
     uint64_t line;   /* where it was when it was told to go back */
+    uint64_t turn;   /* frames that have had their turn */
 };
 
 static const struct hark_field stub_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
     HARK_FIELD(struct hark_channel, ctx, "ctx"), HARK_FIELD(struct hark_channel, sent, "sent")};
 static const struct hark_field stub_fields[] = {HARK_ENDS_FIELDS(struct stub), HARK_FIELD(struct stub, number, "n"),
-    HARK_FIELD(struct stub, line, "RL")};
+    HARK_FIELD(struct stub, line, "RL"), HARK_FIELD(struct stub, turn, "turn")};
 static const struct hark_rows stub_rows[] = {{"channels", "", (uint16_t)offsetof(struct stub, ends.channels),
     sizeof(struct hark_channel), HARK_COUNT(stub_channel_fields), stub_channel_fields}};
 static const struct hark_shape stub_shape = {"stub", 1, HARK_COUNT(stub_fields), HARK_COUNT(stub_rows), sizeof(struct stub),
@@ -89,6 +90,12 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
         if (h.type == TOLD) { /* the receivers have it, by way of others too: so far the log may go */
             name.ssn = h.ssn;
             hark_emit(fx, HARK_TRIM)->name = name;
+            return HARK_OK;
+        }
+        if (h.type == TURN) { /* one after the other; the next is of the same sender, or of anybody */
+            if (h.ssn != s->turn + 1) return hark_fate(fx, HARK_HOLD);
+            s->turn++;
+            hark_emit(fx, HARK_OFFER)->peer = h.ssn % 2 ? h.src : HARK_RECOVERY;
             return HARK_OK;
         }
         name = (struct hark_name){h.src, CTX, HARK_IN, HARK_PROCESS, h.ssn};
@@ -291,6 +298,29 @@ static void an_arrival_is_passed_on(void **state)
     }
 }
 
+/* A frame that is given again may be what another one waits for, which is being given again too. */
+static void an_offer_in_an_offer(void **state)
+{
+    (void)state;
+    static const uint8_t numbers[][6] = {{2, 3, 1}, {3, 2, 1}, {6, 4, 2, 5, 3, 1}, {2, 4, 6, 5, 3, 1}, {3, 5, 6, 2, 4, 1}};
+    for (size_t i = 0; i < HARK_COUNT(numbers); i++) {
+        struct hark_driver *d = open_driver();
+        const struct stub *s = (const struct stub *)(const void *)hark_driver_core(d);
+        uint64_t last = 0;
+        for (size_t k = 0; k < HARK_COUNT(numbers[i]) && numbers[i][k]; k++) {
+            const uint32_t from = 1 + (numbers[i][k] - 1u) / 2 % 2; /* 1 and 2 of one, 3 and 4 of another */
+            uint8_t header[HARK_WIRE_HEAD];
+            struct hark_head h = {KIND_STUB, TURN, CTX, from, 0, 0, 0, 0, numbers[i][k]};
+            struct hark_frame f = {.from = from, .header = {header, sizeof header}};
+            hark_head_put(header, &h);
+            script.sink.arrived(script.sink.self, &f, NULL);
+            if (numbers[i][k] > last) last = numbers[i][k];
+        }
+        assert_int_equal(s->turn, last);
+        hark_driver_close(d);
+    }
+}
+
 /* The survivor ends, its snapshot lives on: the new incarnation has the checkpoint's numbers and the earlier one's line. */
 static void a_survivor_rolls_back(void **state)
 {
@@ -323,6 +353,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_group_is_one_entry),
         cmocka_unit_test(what_waits_outlives_its_entry), cmocka_unit_test(a_send_waits_for_all),
         cmocka_unit_test(a_combination_is_answered), cmocka_unit_test(a_survivor_rolls_back),
-        cmocka_unit_test(an_arrival_is_passed_on)};
+        cmocka_unit_test(an_arrival_is_passed_on), cmocka_unit_test(an_offer_in_an_offer)};
     return cmocka_run_group_tests_name("stubs", tests, NULL, NULL);
 }
