@@ -67,7 +67,9 @@ int hark_test(struct hark_request **request, bool *done, struct hark_info *info)
 int hark_waitall(size_t count, struct hark_request *request[], struct hark_info info[]);
 /* Any one of them; *index says which; -1 if all are NULL. */
 int hark_waitany(size_t count, struct hark_request *request[], int *index, struct hark_info *info);
-/* Waits until such a message could be received; takes nothing. */
+/* Waits until such a message could be received; takes nothing. What a look finds is not recorded, only that it found nothing: under scmel,
+ * team and camel a program that says what it saw before it has received that message may see another one when it executes again
+ * after a failure. A probe that names its source sees the same again; after any other, receive first and then speak. */
 int hark_probe(int from, int tag, struct hark_info *info);
 int hark_iprobe(int from, int tag, bool *found, struct hark_info *info);
 

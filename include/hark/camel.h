@@ -30,7 +30,8 @@ extern "C" {
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_camel_size(const struct hark_config *config);
-/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that there are not; and for one that
+/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that there are not (cycles, and members
+ * named twice, are not looked for: hark_tree_binomial and its like make none); and for one that
  * reduces, with more than one copy: what is complete is at the root and one of its children only, who may be lost together. */
 HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_camel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);

@@ -87,7 +87,8 @@ struct hark_hooks {
     void (*trouble)(void *self, const char *line);   /* reported, and the run goes on */
     void (*wanted)(void *self);                      /* a peer asks for a checkpoint (its log is full) */
     /* A send waits: take what the failure service has said meanwhile (peers, failures), without sending or
-     * delivering anything of the application. A negative answer ends the send with it. May be NULL. */
+     * delivering anything of the application. A negative answer ends the send with it, and whether the message was posted is not
+     * said: the driver is to be closed then. May be NULL; but who drives several processes by one thread lets the others go on here. */
     int (*waiting)(void *self);
     /* Every event and effect, for traces; may be NULL. Either pointer may be NULL. */
     void (*observe)(void *self, const struct hark_event *event, const struct hark_effect *effect);
@@ -146,7 +147,8 @@ void hark_driver_drop(struct hark_driver *d, struct hark_message *m);
 struct hark_message *hark_driver_keep(struct hark_driver *d, struct hark_message *m);
 /* The application looked and found nothing: 0 it may go on, 1 it must look again later. */
 int hark_driver_miss(struct hark_driver *d);
-/* At a checkpoint call; the resume hook says when to leave it. */
+/* At a checkpoint call; the resume hook says when to leave it. Returns 1 if the protocol says: not now. Then no call has begun, no
+ * resume will come of it, and it is made again after the next hark_driver_wait(). */
 int hark_driver_checkpoint(struct hark_driver *d, bool due);
 /* The application can make no step: see HARK_QUIET. */
 int hark_driver_quiet(struct hark_driver *d);

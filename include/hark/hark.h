@@ -5,8 +5,8 @@
  * keeps a global. The same state and the same event give the same effects, always.
  *
  * The contract
- *  1. A negative status means that state and effects are unchanged; capacity is checked before
- *     anything moves.
+ *  1. A negative status, or HARK_WAIT, means that the state is as it was, as hark_pack() shows it, and that
+ *     there are no effects to look at; capacity is checked before anything moves.
  *  2. Effects are performed in array order; there is no other order. OFFER and ROLLBACK come last, so
  *     that stepping again because of them is legal.
  *  3. Event memory stays the caller's; it is not read after the step.
@@ -118,14 +118,15 @@ enum hark_event_type {
     HARK_SEND = 1,         /* the application posts a message */
     HARK_ARRIVE,           /* a frame came off the wire, or is offered again */
     HARK_DELIVER,          /* the application takes a message that was handed up */
-    HARK_MISS,             /* the application looked (test, probe) and found nothing */
+    HARK_MISS,             /* the application looked (test, probe) and found nothing. A look that finds is no event: see hark_probe() in app.h */
     HARK_CHECKPOINT_POINT, /* the application is at its next checkpoint call */
     HARK_STORED,           /* what CAPTURE or PERSIST asked for is durable, or failed to become so */
     HARK_COMBINED,         /* the result of a COMBINE */
     HARK_FAILED,           /* from the failure service, to every instance */
     HARK_RESTARTED,        /* this is a new incarnation, and its block a new one; FAILED with the same re follows */
     HARK_IDLE,             /* the embedder is about to wait: what was put off for batching goes now */
-    HARK_QUIET,            /* the application can make no step: it has finished, or everything is blocked */
+    HARK_QUIET,            /* no application of the job can make a step, this one's neither, and nothing is on its way: all have finished, or
+                            * everything is blocked. One that waits while others run is IDLE, not QUIET */
     HARK_CONTINUE,         /* the next batch of effects */
     HARK_REGROUP           /* hydee: the next map of clusters, of which the embedder tells every process; the first checkpoint at which
                             * all know it brings it into force. A new incarnation is told again. HARK_OK also for what is known
@@ -191,10 +192,12 @@ struct hark_event {
 
 enum hark_effect_type {
     HARK_TRANSMIT = 101, /* header, and the payload named if any, to an incarnation of a process */
-    HARK_HANDUP,         /* the arrived frame may be delivered */
+    HARK_HANDUP,         /* the arrived frame may be delivered. Those of a channel come in the order of ssn if the transport keeps frames
+                          * of one process to another in order; else the owner puts them in order */
     HARK_HOLD,           /* keep the arrived frame: not yet */
     HARK_DISCARD,        /* the arrived frame is a duplicate or old */
-    HARK_OFFER,          /* give the held frames of `peer` (HARK_RECOVERY: of all) again, as ARRIVE */
+    HARK_OFFER,          /* give the held frames of `peer` (HARK_RECOVERY: of all) again, as ARRIVE, oldest first: of whom the header says that it
+                          * is the sender, which is not who passed it on. One more OFFER meanwhile: then all that are held once more */
     HARK_RETAIN,         /* the log keeps this payload, that of the event: posted, or (HARK_IN, or of a group) just arrived */
     HARK_TRIM,           /* this entry and all of its channel up to it may go; a TRANSMIT of it that waits needs its own copy */
     HARK_PERSIST,        /* make this fact durable at the failure service, then STORED */
@@ -213,7 +216,7 @@ enum hark_effect_type {
 enum {
     HARK_FACT_WAVE = 1, /* group `peer` commits checkpoint wave `id` */
     HARK_FACT_DONE = 2, /* recovery of rank `peer` is over (HARK_RECOVERY: of all): out of D */
-    HARK_FACT_BACK = 3, /* rank `peer` goes back to its checkpoint `id` too, by the recovery line: into D */
+    HARK_FACT_BACK = 3, /* rank `peer` goes back to its checkpoint `id` too, by the recovery line: into D, and `id` is what FAILED says of it */
     HARK_FACT_LINE = 4  /* the same, and it is the last: a new announcement */
 };
 
@@ -225,7 +228,7 @@ struct hark_effect {
     struct hark_name name; /* TRANSMIT (ssn 0: no payload), RETAIN, TRIM, SUPPRESS, DIVERGED, COMBINE */
     struct hark_bytes header; /* TRANSMIT: at most HARK_HEADER_MAX bytes */
     union {
-        uint64_t id;      /* CAPTURE, COMMIT, DROP, ROLLBACK: checkpoint; PERSIST: wave, or re */
+        uint64_t id;      /* CAPTURE, COMMIT, DROP, ROLLBACK: checkpoint; PERSIST: wave, checkpoint (BACK, LINE), or re */
         uint64_t last;    /* DIVERGED: the range is name.ssn .. last */
         uint64_t phase;   /* TRANSMIT, SUPPRESS: for traces */
         uint64_t into;    /* COMBINE: 0, `name` is one part more; else the name of the result of all since the last one: what came in

@@ -204,7 +204,7 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
 
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *c)
 {
-    if (c->fan == 1 || (c->fan && c->flags & HARK_EXACT_GATE)) return 0;
+    if (c->fan == 1 || (c->fan && c->flags & HARK_EXACT_GATE) || !hark_config_valid(c)) return 0;
     uint64_t groups = 0;
     for (uint32_t i = 0; i < c->tree_count; i++)
         groups += sizeof(struct hark_hydee_cast) + (uint64_t)c->trees[i].count *

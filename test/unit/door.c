@@ -109,6 +109,9 @@ static void test_configurations(void **state)
         taken(&c, false);
         c.generations = 8, c.copies = 9;
         taken(&c, false);
+        c = config();
+        c.tree_count = 1; /* and none is given */
+        taken(&c, false);
     }
 }
 
