@@ -62,15 +62,15 @@ int hark_isend(const void *data, size_t length, int to, int tag, struct hark_req
 int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request **request);
 /* *request is NULL afterwards; waiting for NULL returns at once. */
 int hark_wait(struct hark_request **request, struct hark_info *info);
-/* *done says whether it was completed; looking and finding nothing is a choice that protocols may have to repeat. */
+/* *done says whether it was completed. What a look finds, here and in a probe, or that it found nothing, is a choice that protocols may
+ * have to repeat: it sees the same when it is executed again. */
 int hark_test(struct hark_request **request, bool *done, struct hark_info *info);
 int hark_waitall(size_t count, struct hark_request *request[], struct hark_info info[]);
 /* Any one of them; *index says which; -1 if all are NULL. */
 int hark_waitany(size_t count, struct hark_request *request[], int *index, struct hark_info *info);
-/* Waits until such a message could be received; takes nothing. What a look finds is not recorded, only that it found nothing: under scmel,
- * team and camel a program that says what it saw before it has received that message may see another one when it executes again
- * after a failure. A probe that names its source sees the same again; after any other, receive first and then speak. */
+/* Waits until such a message could be received, and says of whom it is, its tag and its length; takes nothing. info may be NULL. */
 int hark_probe(int from, int tag, struct hark_info *info);
+/* The same without waiting: *found says whether there is one. */
 int hark_iprobe(int from, int tag, bool *found, struct hark_info *info);
 
 enum hark_type { HARK_INT32, HARK_INT64, HARK_UINT64, HARK_DOUBLE };

@@ -47,7 +47,6 @@ struct hark_arrived { /* a row of `waiting` and of `beyond` */
 };
 
 #define HARK_HINT_BITS 5
-#define HARK_SSN_BITS 40 /* of a message's number: names() has a channel beside it in one word */
 
 struct hark_ends {
     uint32_t me, ranks;

@@ -144,6 +144,7 @@ static inline int hark_coordinated_dispatch(struct hark_coordinated *s, const st
     case HARK_FAILED: return hark_coordinated_failed(s, event, fx);
     case HARK_RESTARTED: return hark_member_restart(p, &hark_coordinated_shape, &s->ends, &s->wave, event, fx);
     case HARK_MISS:
+    case HARK_LOOK:
     case HARK_IDLE:
     case HARK_QUIET:
     case HARK_CONTINUE: return HARK_OK;

@@ -2,7 +2,8 @@
  *
  * A determinant #m = <sender, recver, ssn, rsn> records one non-deterministic choice of the process that made it
  * (its creator, the recver): that its delivery number rsn was message ssn of a channel; or, the sender being
- * HARK_DET_MISS, that from rsn on it looked ssn times and found nothing.
+ * HARK_DET_MISS, that from rsn on it looked ssn times and found nothing; or, with HARK_DET_LOOK beside the context, that it saw that
+ * message, so many times in a row, and did not take it.
  *
  * struct hark_dets is a list by rsn. A process keeps one of its own (rsnMap: the only complete copy) and one for
  * every other creator (detLog). Each row has room for the ranks that are known to hold a copy; until there are
@@ -13,12 +14,14 @@
 #define HARK_DETERMINANT_H
 
 #include "mem.h"
+#include "wire.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define HARK_DET_MISS UINT32_MAX /* the sender of a determinant of looks that found nothing */
+#define HARK_DET_LOOK 0x10000u   /* beside the context: the message was seen, not taken */
 #define HARK_DET_HOLDERS 8u      /* k is at most this */
 #define HARK_DET_WORDS 7u        /* widest row of a list */
 #define HARK_ACK_BYTES 16u       /* creator u32, count u32, first rsn u64 */
@@ -26,14 +29,14 @@ extern "C" {
 struct hark_det {
     uint32_t creator;
     uint32_t src;    /* sender, or HARK_DET_MISS */
-    uint32_t ctx;    /* of the channel */
+    uint32_t ctx;    /* of the channel; HARK_DET_LOOK */
     uint32_t holders;
-    uint64_t ssn;    /* of the message; of MISS: how many, rsn .. rsn + ssn - 1 */
+    uint64_t ssn;    /* of the message; of MISS: how many, rsn .. rsn + ssn - 1; of LOOK: of the message, and above it how many more */
     uint64_t rsn;
     uint32_t holder[HARK_DET_HOLDERS];
 };
 
-/* Words of a row: rsn, ssn, src | ctx << 32, then holders, rank + 1, two to a word, ascending, 0 behind the last. */
+/* Words of a row: rsn, ssn, src | ctx << 32 (its channel), then holders, rank + 1, two to a word, ascending, 0 behind the last. */
 struct hark_dets {
     struct hark_queue rows;
     struct hark_place low;    /* scratch: no loose row is before it; chunk 0: not known */
@@ -72,15 +75,53 @@ static inline void hark_dets_init(struct hark_dets *d, uint32_t most)
     d->rows.width = 3 + (most + 1) / 2;
 }
 
+static inline uint64_t hark_det_channel(uint32_t src, uint32_t ctx)
+{
+    return (uint64_t)ctx << 32 | src;
+}
+
+static inline bool hark_det_is_look(uint64_t channel)
+{
+    return (channel & (uint64_t)HARK_DET_LOOK << 32) != 0;
+}
+
+/* How many rsn it is about: looks in a row are one. */
+static inline uint64_t hark_det_run(uint64_t channel, uint64_t ssn)
+{
+    if ((uint32_t)channel == HARK_DET_MISS) return ssn;
+    return hark_det_is_look(channel) ? 1 + (ssn >> HARK_SSN_BITS) : 1;
+}
+
 /* The last rsn that a row is about. */
 static inline uint64_t hark_det_last(const uint64_t *row)
 {
-    return (uint32_t)row[2] == HARK_DET_MISS ? row[0] + row[1] - 1 : row[0];
+    return row[0] + hark_det_run(row[2], row[1]) - 1;
 }
 
-static inline bool hark_det_is(const uint64_t *row, uint32_t src, uint16_t ctx, uint64_t ssn)
+/* The message that a look saw, or that was taken. */
+static inline uint64_t hark_det_ssn(const uint64_t *row)
 {
-    return row[1] == ssn && row[2] == ((uint64_t)ctx << 32 | src);
+    return row[1] & HARK_SSN_MOST;
+}
+
+static inline bool hark_det_is(const uint64_t *row, uint32_t src, uint32_t ctx, uint64_t ssn)
+{
+    return row[1] == ssn && row[2] == hark_det_channel(src, ctx);
+}
+
+/* Is it about this message, taken or seen? */
+static inline bool hark_det_names(const uint64_t *row, uint32_t src, uint16_t ctx, uint64_t ssn)
+{
+    return hark_det_ssn(row) == ssn && (row[2] & ~((uint64_t)HARK_DET_LOOK << 32)) == hark_det_channel(src, ctx);
+}
+
+/* A run of looks has one more. False: it is as long as it can be. */
+static inline bool hark_det_extend(uint64_t *row)
+{
+    const uint64_t more = (uint32_t)row[2] == HARK_DET_MISS ? 1 : HARK_SSN_MOST + 1;
+    if (row[1] + more < row[1]) return false;
+    row[1] += more;
+    return true;
 }
 
 static inline uint32_t hark_det_slot(const uint64_t *row, uint32_t i)
@@ -256,7 +297,7 @@ HARK_COLD bool hark_dets_overlaps(struct hark *p, const struct hark_pool *pool, 
 {
     struct hark_place at = hark_queue_begin(&d->rows);
     for (const uint64_t *row; (row = hark_dets_next(p, pool, d, &at)) != NULL;)
-        if (row[0] > x->rsn) return row[0] - x->rsn < x->ssn;
+        if (row[0] > x->rsn) return row[0] - x->rsn < hark_det_run(hark_det_channel(x->src, x->ctx), x->ssn);
     return false;
 }
 
@@ -264,10 +305,10 @@ HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool,
     const struct hark_det *x, bool *made)
 {
     uint64_t *row = hark_dets_find(p, pool, d, x->rsn);
-    uint64_t fresh[HARK_DET_WORDS] = {x->rsn, x->ssn, (uint64_t)x->ctx << 32 | x->src};
+    uint64_t fresh[HARK_DET_WORDS] = {x->rsn, x->ssn, hark_det_channel(x->src, x->ctx)};
     *made = row == NULL;
     if (row) return row;
-    if (x->src == HARK_DET_MISS && x->ssn > 1 && hark_dets_overlaps(p, pool, d, x)) {
+    if (hark_det_run(fresh[2], x->ssn) > 1 && hark_dets_overlaps(p, pool, d, x)) {
         *made = false;
         return NULL;
     }
@@ -282,7 +323,7 @@ HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct 
 {
     if (x->rsn <= d->top) return hark_dets_put_before(p, pool, d, x, made);
     *made = true;
-    return hark_dets_append(p, pool, d, x->rsn, x->ssn, (uint64_t)x->ctx << 32 | x->src);
+    return hark_dets_append(p, pool, d, x->rsn, x->ssn, hark_det_channel(x->src, x->ctx));
 }
 
 /* `rank` holds all of first .. last. */
@@ -367,8 +408,11 @@ static inline bool hark_det_read(struct hark_det *x, const uint8_t *b, uint32_t 
         if (rank > ranks) return false;
         if (rank) x->holder[x->holders++] = rank - 1;
     }
-    if (x->creator >= ranks || x->rsn == 0 || x->ssn == 0 || x->ctx > UINT16_MAX) return false;
-    return x->src < ranks || (x->src == HARK_DET_MISS && x->ctx == 0 && x->ssn - 1 <= UINT64_MAX - x->rsn);
+    const uint64_t channel = hark_det_channel(x->src, x->ctx);
+    if (x->creator >= ranks || x->rsn == 0 || x->ssn == 0 || x->ctx > (HARK_DET_LOOK | UINT16_MAX)) return false;
+    if (hark_det_run(channel, x->ssn) - 1 > UINT64_MAX - x->rsn) return false;
+    if (x->src == HARK_DET_MISS) return x->ctx == 0;
+    return x->src < ranks && (x->ssn & HARK_SSN_MOST) != 0 && (hark_det_is_look(channel) || x->ssn <= HARK_SSN_MOST);
 }
 
 /* ---- acknowledgements owed -------------------------------------------------------------------------------------- */

@@ -140,13 +140,16 @@ int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t t
 int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag, const void *payload,
     uint64_t length);
 /* The application takes m: DELIVER. HARK_D_OK, and m's payload is valid until hark_driver_drop(m). Returns 1 if the
- * protocol says: not now. */
+ * protocol says: not now; another one that was handed up may be taken before it. */
 int hark_driver_deliver(struct hark_driver *d, struct hark_message *m);
 void hark_driver_drop(struct hark_driver *d, struct hark_message *m);
 /* Makes a borrowed message last: *m is replaced. NULL without memory. */
 struct hark_message *hark_driver_keep(struct hark_driver *d, struct hark_message *m);
 /* The application looked and found nothing: 0 it may go on, 1 it must look again later. */
 int hark_driver_miss(struct hark_driver *d);
+/* The application looked and sees m, which it does not take: 0 it may be told of it. 1: not of this one now; the others that were
+ * handed up are tried before it is a miss. */
+int hark_driver_look(struct hark_driver *d, const struct hark_message *m);
 /* At a checkpoint call; the resume hook says when to leave it. Returns 1 if the protocol says: not now. Then no call has begun, no
  * resume will come of it, and it is made again after the next hark_driver_wait(). */
 int hark_driver_checkpoint(struct hark_driver *d, bool due);

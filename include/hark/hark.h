@@ -118,7 +118,9 @@ enum hark_event_type {
     HARK_SEND = 1,         /* the application posts a message */
     HARK_ARRIVE,           /* a frame came off the wire, or is offered again */
     HARK_DELIVER,          /* the application takes a message that was handed up */
-    HARK_MISS,             /* the application looked (test, probe) and found nothing. A look that finds is no event: see hark_probe() in app.h */
+    HARK_MISS,             /* the application looked (test, probe) and found nothing */
+    HARK_LOOK,             /* the application looked (probe) and saw a message that was handed up, which it does not take. HARK_WAIT, as
+                            * of DELIVER: not this one now. Others that were handed up are tried; if there is none, it is a MISS, or waits */
     HARK_CHECKPOINT_POINT, /* the application is at its next checkpoint call */
     HARK_STORED,           /* what CAPTURE or PERSIST asked for is durable, or failed to become so */
     HARK_COMBINED,         /* the result of a COMBINE */
@@ -144,7 +146,7 @@ struct hark_event {
             uint64_t length; /* of the payload, bytes */
             uint64_t digest; /* of the payload; 0 when the embedder makes none */
         } send;
-        struct {                      /* ARRIVE, DELIVER */
+        struct {                      /* ARRIVE, DELIVER, LOOK */
             struct hark_bytes header; /* as transmitted */
             uint64_t length;          /* of the payload, bytes */
         } frame;
@@ -193,7 +195,8 @@ struct hark_event {
 enum hark_effect_type {
     HARK_TRANSMIT = 101, /* header, and the payload named if any, to an incarnation of a process */
     HARK_HANDUP,         /* the arrived frame may be delivered. Those of a channel come in the order of ssn if the transport keeps frames
-                          * of one process to another in order; else the owner puts them in order */
+                          * of one process to another in order; else the owner puts them in order. In a replay what a look saw is handed
+                          * up for that look: until it is its turn its DELIVER says WAIT, and others that were handed up come before it */
     HARK_HOLD,           /* keep the arrived frame: not yet */
     HARK_DISCARD,        /* the arrived frame is a duplicate or old */
     HARK_OFFER,          /* give the held frames of `peer` (HARK_RECOVERY: of all) again, as ARRIVE, oldest first: of whom the header says that it
@@ -369,7 +372,7 @@ HARK_FN const char *hark_status_text(int status)
 
 HARK_FN const char *hark_event_text(uint32_t type)
 {
-    static const char *const events[] = {"SEND", "ARRIVE", "DELIVER", "MISS", "CHECKPOINT_POINT", "STORED",
+    static const char *const events[] = {"SEND", "ARRIVE", "DELIVER", "MISS", "LOOK", "CHECKPOINT_POINT", "STORED",
         "COMBINED", "FAILED", "RESTARTED", "IDLE", "QUIET", "CONTINUE", "REGROUP"};
     static const char *const effects[] = {"TRANSMIT", "HANDUP", "HOLD", "DISCARD", "OFFER", "RETAIN", "TRIM",
         "PERSIST", "CAPTURE", "COMMIT", "DROP", "RESUME", "COMBINE", "ROLLBACK", "SUPPRESS", "DIVERGED",

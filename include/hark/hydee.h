@@ -289,6 +289,7 @@ HARK_COLD int hark_hydee_other(struct hark_hydee *s, const struct hark_event *ev
     case HARK_QUIET: return hark_hydee_quiet(s, fx);
     case HARK_REGROUP: return hark_hydee_regroup(s, event);
     case HARK_MISS: /* send-deterministic programs may look as they like */
+    case HARK_LOOK:
     case HARK_IDLE:
     case HARK_CONTINUE: return HARK_OK;
     default: return HARK_EINVAL;

@@ -43,7 +43,7 @@ HARK_HOT int hark_step_begin(struct hark *p, const struct hark_ends *e, const st
     if (hark_effects_begin(fx) < 0) return HARK_ENOROOM;
     if (!e->awaiting) return HARK_OK;
     bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
-               event->type == HARK_CHECKPOINT_POINT;
+               event->type == HARK_LOOK || event->type == HARK_CHECKPOINT_POINT;
     return app ? HARK_WAIT : HARK_OK;
 }
 

@@ -84,6 +84,7 @@ HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struc
     case HARK_FAILED:
     case HARK_RESTARTED:
     case HARK_MISS:
+    case HARK_LOOK:
     case HARK_IDLE:
     case HARK_QUIET:
     case HARK_CONTINUE: return HARK_OK;

@@ -9,15 +9,15 @@
  *   Algorithm 1, lines                     function
  *   1-9    SendMsg                         hark_scmel_send, hark_scmel_transmit
  *   10-18  ReceiveMsg                      hark_scmel_message (determinants, 15-16), hark_scmel_arrive (order, 11-12),
- *                                          hark_scmel_deliver (rsn, 13-14)
+ *                                          hark_scmel_deliver, hark_scmel_chosen (rsn, 13-14)
  *   19-21  ReceiveDetAck                   hark_scmel_acks
  *   22-27  Checkpoint                      wave.h, hark_scmel_captured, hark_scmel_commit
  *   28-43  Failure                         hark_scmel_failed, hark_scmel_pump_dets; second half hark_scmel_ready
  *   44-51  ReceiveDets                     hark_scmel_dets, hark_scmel_collected
  *
  * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel; the
- * order of replay is enforced, looks that found nothing included (S-3); no barrier (S-6); incarnations come from the
- * failure service, never from an image (S-7); what a failed process held becomes loose again (S-5).
+ * order of replay is enforced, looks included, whether they found nothing (S-3) or something (v26); no barrier (S-6); incarnations come
+ * from the failure service, never from an image (S-7); what a failed process held becomes loose again (S-5).
  *
  * Which determinants travel. A message takes along every loose own determinant that no earlier message of its
  * channel took: it is accepted only behind those, so its receiver has them all. A contribution to a reduction may be accepted without
@@ -304,6 +304,7 @@ static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_ev
     case HARK_ARRIVE: return hark_scmel_frame(s, event, fx);
     case HARK_DELIVER: return hark_scmel_deliver(s, event, fx);
     case HARK_MISS: return hark_scmel_miss(s, fx);
+    case HARK_LOOK: return hark_scmel_look(s, event, fx);
     case HARK_CHECKPOINT_POINT:
     case HARK_STORED: return hark_scmel_checkpoint(s, event, fx);
     case HARK_FAILED: return hark_scmel_failed(s, event, fx);

@@ -206,10 +206,10 @@ static inline void hark_scmel_absorb(struct hark_scmel *s, const struct hark_hea
     bool made = false, mine = x->creator == s->ends.me;
     struct hark_scmel_log *log = mine ? NULL : hark_scmel_log(s, x->creator, true);
     struct hark_dets *d = mine ? &s->own : &log->dets;
-    uint64_t end = x->src == HARK_DET_MISS ? x->rsn + x->ssn - 1 : x->rsn, *row;
+    uint64_t end = x->rsn + hark_det_run(hark_det_channel(x->src, x->ctx), x->ssn) - 1, *row;
     if (mine && (h->type != HARK_S_DETS || end <= s->rsn)) row = hark_dets_find(p, &s->pool, d, x->rsn);
     else row = hark_dets_put(p, &s->pool, d, x, &made);
-    if (row == NULL || row[0] != x->rsn || !hark_det_is(row, x->src, (uint16_t)x->ctx, x->ssn)) return;
+    if (row == NULL || row[0] != x->rsn || !hark_det_is(row, x->src, x->ctx, x->ssn)) return;
     if (h->src != x->creator && hark_scmel_counts(s, h->src)) hark_det_hold(d, row, h->src);
     for (uint32_t i = 0; i < x->holders && h->re >= s->ends.re; i++)
         if (x->holder[i] != s->ends.me && x->holder[i] != x->creator) hark_det_hold(d, row, x->holder[i]);
@@ -235,18 +235,33 @@ static inline void hark_scmel_absorb_all(struct hark_scmel *s, const struct hark
     if (hark_scmel_forwards(s)) hark_scmel_grown(s);
 }
 
-/* May this arrived message be handed up? In replay only the one that rsn + 1 names; where no determinant of rsn + 1
- * is left but later ones are, any that none names.                                                     erratum S-3 */
+/* Where no determinant of rsn + 1 is left but later ones are: does none of them name this message? */
+HARK_COLD bool hark_scmel_left_over(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
+{
+    struct hark_place at = hark_queue_begin(&s->own.rows);
+    for (const uint64_t *row; (row = hark_dets_next(&s->head, &s->pool, &s->own, &at)) != NULL;)
+        if (row[0] > s->rsn && hark_det_names(row, src, ctx, ssn)) return false;
+    return true;
+}
+
+/* In replay: may this be the next choice, to take the message or (`look`: HARK_DET_LOOK) to see it? Only what rsn + 1 names; where that is
+ * lost, to take any that no later one names, to see any that is here.                                       errata S-3, v26 */
+HARK_COLD bool hark_scmel_choice(struct hark_scmel *s, uint32_t look, uint32_t src, uint16_t ctx, uint64_t ssn)
+{
+    if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return false;
+    const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
+    if (row) return row[2] == hark_det_channel(src, ctx | look) && hark_det_ssn(row) == ssn;
+    return look || hark_scmel_left_over(s, src, ctx, ssn);
+}
+
+/* May this arrived message be handed up? In replay only if it is the next choice to take it, or to see it; then what came before it on
+ * its channel too, which was there, and would else be found behind it once the replay is over. */
 HARK_COLD bool hark_scmel_turn_replayed(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
-    struct hark *p = &s->head;
     if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return false;
-    const uint64_t *row = hark_dets_find(p, &s->pool, &s->own, s->rsn + 1);
-    if (row) return hark_det_is(row, src, ctx, ssn);
-    struct hark_place at = hark_queue_begin(&s->own.rows);
-    while ((row = hark_dets_next(p, &s->pool, &s->own, &at)) != NULL)
-        if (row[0] > s->rsn && hark_det_is(row, src, ctx, ssn)) return false;
-    return true;
+    const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
+    if (row && row[2] == hark_det_channel(src, ctx | HARK_DET_LOOK)) return ssn <= hark_det_ssn(row);
+    return row ? hark_det_is(row, src, ctx, ssn) : hark_scmel_left_over(s, src, ctx, ssn);
 }
 
 static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
@@ -367,73 +382,94 @@ HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
     if (row == NULL) {
         s->ends.offer = 1;
     } else if ((uint32_t)row[2] != HARK_DET_MISS) {
-        hark_arrived_search(&s->head, &s->ends.waiting, (uint32_t)row[2], (uint16_t)(row[2] >> 32), row[1], &found);
-        if (found) hark_scmel_offer(s, (uint32_t)row[2]);
+        hark_arrived_search(&s->head, &s->ends.waiting, (uint32_t)row[2], (uint16_t)(row[2] >> 32), hark_det_ssn(row), &found);
+        if (found || hark_det_is_look(row[2])) hark_scmel_offer(s, (uint32_t)row[2]);
     }
 }
 
-/* In replay the delivery has its determinant already, or takes one that is left over. */
-HARK_COLD void hark_scmel_replayed(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+/* A choice gets the next rsn and its determinant; in replay it has that already, or takes one that is left over. */
+static inline void hark_scmel_chosen(struct hark_scmel *s, uint64_t channel, uint64_t ssn, struct hark_effects *fx)
 {
-    struct hark_det x = {s->ends.me, h->src, h->ctx, 0, h->ssn, s->rsn, {0}};
-    bool made;
-    hark_dets_put(&s->head, &s->pool, &s->own, &x, &made);
-    hark_scmel_next(s, fx);
+    struct hark *p = &s->head;
+    if (++s->rsn > s->own.top) {
+        hark_dets_append(p, &s->pool, &s->own, s->rsn, ssn, channel);
+    } else {
+        struct hark_det x = {s->ends.me, (uint32_t)channel, (uint32_t)(channel >> 32), 0, ssn, s->rsn, {0}};
+        bool made;
+        hark_dets_put(p, &s->pool, &s->own, &x, &made);
+        hark_scmel_next(s, fx);
+    }
+    if (s->own.loose) s->fresh++;
+    hark_scmel_grown(s);
 }
 
-/* The message is taken: it gets its rsn and its determinant.                                              l. 13-14 */
-static inline int hark_scmel_deliver(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+/* The message that the application takes, or (`look`) sees: was it handed up, and is it the next choice? */
+static inline int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *event, uint32_t look, struct hark_head *h,
+    struct hark_channel **c)
 {
     struct hark *p = &s->head;
     struct hark_ends *e = &s->ends;
-    struct hark_head h;
     bool waits;
-    if (hark_head_get(&h, event->u.frame.header, p->kind) < 0 || h.type != HARK_APP) return HARK_EFRAME;
+    if (hark_head_get(h, event->u.frame.header, p->kind) < 0 || h->type != HARK_APP) return HARK_EFRAME;
     if (s->wave.at) return HARK_ESTATE;
     int status = hark_reserve(p, &hark_scmel_shape, &e->beyond, 1);
     if (status >= 0) status = hark_pool_reserve(p, &hark_scmel_shape, &s->pool, 1);
     if (status < 0) return status;
-    struct hark_channel *c = hark_channel_find(p, e, h.src, h.ctx);
-    if (c == NULL || h.ssn == 0 || h.ssn > c->recv || hark_delivered(p, e, c, h.ssn)) return HARK_EINVAL;
-    if (s->mode != HARK_SCMEL_NORMAL) {
-        if (!hark_scmel_turn(s, h.src, h.ctx, h.ssn)) return HARK_WAIT;
-        hark_arrived_search(p, &e->waiting, h.src, h.ctx, h.ssn, &waits);
-        if (waits) return HARK_EINVAL; /* it was not handed up */
-    }
-    hark_deliver_mark(p, e, c, h.ssn);
-    if (++s->rsn > s->own.top) hark_dets_append(p, &s->pool, &s->own, s->rsn, h.ssn, (uint64_t)h.ctx << 32 | h.src);
-    else hark_scmel_replayed(s, &h, fx);
-    if (s->own.loose) s->fresh++;
-    hark_scmel_grown(s);
+    *c = hark_channel_find(p, e, h->src, h->ctx);
+    if (*c == NULL || h->ssn == 0 || h->ssn > (*c)->recv || hark_delivered(p, e, *c, h->ssn)) return HARK_EINVAL;
+    if (s->mode == HARK_SCMEL_NORMAL) return HARK_OK;
+    if (!hark_scmel_choice(s, look, h->src, h->ctx, h->ssn)) return HARK_WAIT;
+    hark_arrived_search(p, &e->waiting, h->src, h->ctx, h->ssn, &waits);
+    return waits ? HARK_EINVAL : HARK_OK;
+}
+
+/* The message is taken.                                                                                    l. 13-14 */
+static inline int hark_scmel_deliver(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_head h;
+    struct hark_channel *c;
+    int status = hark_scmel_handed(s, event, 0, &h, &c);
+    if (status != HARK_OK) return status;
+    hark_deliver_mark(&s->head, &s->ends, c, h.ssn);
+    hark_scmel_chosen(s, hark_det_channel(h.src, h.ctx), h.ssn, fx);
     return HARK_OK;
 }
 
-/* A look that found nothing is a choice too: it takes an rsn. Looks in a row that nobody was told of are one row. */
+/* A look goes on what the last one saw, or did not see, and nobody was told of that: they are one row. */
+static inline bool hark_scmel_goes_on(struct hark_scmel *s, uint64_t channel, uint64_t ssn)
+{
+    if (s->mode != HARK_SCMEL_NORMAL || s->own.top != s->rsn || s->rsn <= s->told) return false;
+    uint64_t *last = hark_queue_last(&s->head, &s->pool, &s->own.rows);
+    if (last == NULL || last[2] != channel || (ssn && hark_det_ssn(last) != ssn) || !hark_det_extend(last)) return false;
+    s->own.top = ++s->rsn;
+    return true;
+}
+
+/* A look that saw a message is a choice too, if the application does not take it.                               erratum v26 */
+HARK_COLD int hark_scmel_look(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_head h;
+    struct hark_channel *c;
+    int status = hark_scmel_handed(s, event, HARK_DET_LOOK, &h, &c);
+    if (status != HARK_OK) return status;
+    const uint64_t channel = hark_det_channel(h.src, h.ctx | HARK_DET_LOOK);
+    if (!hark_scmel_goes_on(s, channel, h.ssn)) hark_scmel_chosen(s, channel, h.ssn, fx);
+    return HARK_OK;
+}
+
+/* And a look that found nothing.                                                                               erratum S-3 */
 HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    struct hark_det x = {s->ends.me, HARK_DET_MISS, 0, 0, 1, s->rsn + 1, {0}};
-    bool made;
     if (s->wave.at) return HARK_ESTATE;
     int status = hark_pool_reserve(p, &hark_scmel_shape, &s->pool, 1);
     if (status < 0) return status;
-    if (s->mode == HARK_SCMEL_NORMAL) {
-        uint64_t *last = hark_queue_last(p, &s->pool, &s->own.rows);
-        if (last && s->own.top == s->rsn && s->rsn > s->told && (uint32_t)last[2] == HARK_DET_MISS) {
-            last[1]++;
-            s->own.top = ++s->rsn;
-            return HARK_OK;
-        }
-    } else {
+    if (s->mode != HARK_SCMEL_NORMAL) {
         if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return HARK_WAIT;
         const uint64_t *row = hark_dets_find(p, &s->pool, &s->own, s->rsn + 1);
         if (row && (uint32_t)row[2] != HARK_DET_MISS) return HARK_WAIT; /* it found something */
     }
-    s->rsn++;
-    hark_dets_put(p, &s->pool, &s->own, &x, &made);
-    if (s->own.loose) s->fresh++;
-    if (s->mode != HARK_SCMEL_NORMAL) hark_scmel_next(s, fx);
-    hark_scmel_grown(s);
+    if (!hark_scmel_goes_on(s, HARK_DET_MISS, 0)) hark_scmel_chosen(s, HARK_DET_MISS, 1, fx);
     return HARK_OK;
 }
 #endif /* HARK_BODIES */

@@ -206,7 +206,7 @@ HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
     if (row && (uint32_t)row[2] != HARK_DET_MISS) {
         x->name.peer = (uint32_t)row[2];
         x->name.ctx = (uint16_t)(row[2] >> 32);
-        x->name.ssn = x->u.last = row[1];
+        x->name.ssn = x->u.last = hark_det_ssn(row);
     }
     x->name.way = HARK_IN;
     return HARK_OK;

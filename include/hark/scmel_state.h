@@ -12,7 +12,7 @@ extern "C" {
 #define HARK_KIND_SCMEL 5
 #define HARK_KIND_TEAM 6
 #define HARK_KIND_CAMEL 7
-#define HARK_SCMEL_IMAGE 6u   /* version of images, of all three */
+#define HARK_SCMEL_IMAGE 7u   /* version of images, of all three */
 #define HARK_SCMEL_HEADER 40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
 #define HARK_SCMEL_WHOLE 0x8000u /* beside the number of acknowledgements: what all children of the root contributed */
 #define HARK_SCMEL_KEEPS (1u << 16) /* beside a context in DETS: you are the keeper */
@@ -109,7 +109,7 @@ struct hark_scmel {
     uint32_t k;     /* copies wanted */
     uint32_t apart; /* a team's checkpoints are its own: those outside are told what may go */
     uint32_t mode; /* normal, collect: DETS are awaited; replay */
-    uint64_t rsn;  /* deliveries and misses since the job began */
+    uint64_t rsn;  /* deliveries and looks since the job began */
     uint64_t told; /* no own determinant beyond it has left this process */
     uint32_t recovering, got; /* D is not empty; DETS complete, of how many processes */
     uint32_t persisting;      /* DONE of this epoch is being made durable */

@@ -274,6 +274,7 @@ HARK_COLD int hark_sendet_other(struct hark_sendet *s, const struct hark_event *
     case HARK_QUIET: return hark_sendet_quiet(s, fx);
     case HARK_IDLE: s->ack_due = s->busy = 1; return HARK_OK;
     case HARK_MISS: /* send-deterministic programs may look as they like */
+    case HARK_LOOK:
     case HARK_CONTINUE: return HARK_OK;
     default: return HARK_EINVAL;
     }
@@ -283,7 +284,7 @@ HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, str
 {
     struct hark_sendet *s = (struct hark_sendet *)(void *)p;
     bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
-               event->type == HARK_CHECKPOINT_POINT;
+               event->type == HARK_LOOK || event->type == HARK_CHECKPOINT_POINT;
     int status = hark_step_begin(p, &s->ends, event, fx, s->gone);
     if (status != HARK_OK) return status;
     if (s->frozen && app) return HARK_WAIT; /* from the report to the line nothing moves (N-9) */

@@ -29,6 +29,9 @@ HARK_STATIC_ASSERT(sizeof(struct hark_head) == HARK_WIRE_HEAD && offsetof(struct
                        offsetof(struct hark_head, ssn) == 24,
     "the decoded head lies as on the wire");
 
+#define HARK_SSN_BITS 40 /* of a message's number: what else a word says stands above it */
+#define HARK_SSN_MOST ((UINT64_C(1) << HARK_SSN_BITS) - 1)
+
 static inline void hark_zero(void *at, uint64_t n)
 {
     __builtin_memset(at, 0, n);

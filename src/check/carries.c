@@ -76,15 +76,16 @@ static void hydee_control(struct words *w, uint8_t type, const uint8_t *b, uint3
 
 /* ---- scmel --------------------------------------------------------------------------------------------------------- */
 
-/* Determinants in the order they stand: which messages each creator took, "p2.1" the first of p2's. */
+/* Determinants in the order they stand: which messages each creator took, "p2.1" the first of p2's, or saw. */
 static void determinants(struct words *w, const uint8_t *b, uint32_t count, uint32_t width)
 {
     uint32_t creator = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++, b += width) {
         if (hark_get32(b) != creator) say(w, "%sp%u took", creator == UINT32_MAX ? " " : ", ", hark_get32(b));
         creator = hark_get32(b);
+        const bool look = hark_get32(b + 8) & HARK_DET_LOOK;
         if (hark_get32(b + 4) == HARK_DET_MISS) say(w, " nothing");
-        else say(w, " p%u.%llu", hark_get32(b + 4), (unsigned long long)hark_get64(b + 12));
+        else say(w, "%s p%u.%llu", look ? " (saw)" : "", hark_get32(b + 4), (unsigned long long)(hark_get64(b + 12) & HARK_SSN_MOST));
     }
 }
 

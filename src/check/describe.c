@@ -42,20 +42,20 @@ static void arrival_text(const struct lab *lab, const struct job *job, struct jo
 /* Where the process is in its program. Returns what stands there. */
 static enum hark_op_type place_text(struct lab *lab, const struct job *job, uint32_t who, char *text, size_t room)
 {
-    static const char letters[] = {0, 'S', 'R', 'T', 'W', 'C', 'O', 'T', 0, 'M', 'B', 'A', 'Q', 'c', 'G'};
     char tag[8] = "", peer[8] = "";
     local_open(lab, job->at[who]);
     const struct hark_op *op = &lab->scenario->op[who][lab->at.app.pc];
     if (op->ssn) snprintf(tag, sizeof tag, ".%u", op->ssn);
     if (op->peer >= 0) snprintf(peer, sizeof peer, "%d", op->peer);
-    snprintf(text, room, "%c%s%s", letters[op->type], peer, tag);
+    snprintf(text, room, "%c%s%s", hark_op_letter(op->type), peer, tag);
     return op->type;
 }
 
 static void operation_text(struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
 {
     enum hark_op_type type = place_text(lab, job, step.who, text, room);
-    if (type == HARK_OP_RECEIVE && text[1] == 0) snprintf(text, room, "R from p%u", step.index);
+    const bool anyone = (type == HARK_OP_RECEIVE || hark_op_looks(type)) && text[1] == 0;
+    if (anyone && step.index < lab->ranks) snprintf(text, room, "%c from p%u", hark_op_letter(type), step.index);
 }
 
 void describe_waits(struct lab *lab, const struct job *job, char text[DESCRIBE_BYTES])

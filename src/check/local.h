@@ -90,6 +90,7 @@ struct outcome {
     uint32_t local;    /* the process after it */
     uint32_t frames;   /* part: the frames that left, in order; 0: none */
     uint32_t taken;    /* part: the frame that was delivered; 0: none */
+    uint32_t saw;      /* part: the frame that a look saw and did not take; 0: none */
     uint16_t violated; /* see lab_violation(); 0: nothing */
     uint8_t sent_to;   /* 1 + whom the application sent to; 0: it did not */
     uint8_t happened;  /* 0: the core said WAIT, nothing has changed */

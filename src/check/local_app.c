@@ -127,14 +127,30 @@ static void post(struct lab *lab, uint32_t peer)
     }
 }
 
-static void look(struct lab *lab, const struct hark_op *op)
+/* The message at `index` of the inbox is seen, and not taken: of whom it is and which, not what it says. False: the core says not now. */
+static bool see(struct lab *lab, uint32_t index)
+{
+    const struct frame *f = frame_of(lab, lab->at.inbox[index]);
+    struct app *a = &lab->at.app;
+    struct hark_event e = {.type = HARK_LOOK};
+    e.u.frame.header = (struct hark_bytes){f->header, f->length};
+    lab->out.saw = lab->at.inbox[index];
+    if (core_step(lab, &e, 0, NULL) != HARK_OK) return false;
+    if (lab->history) a->history = history_after(a->history, UINT64_MAX, frame_source(lab, f) + 1, frame_ssn(f));
+    app_go_on(lab);
+    return true;
+}
+
+/* A look that may miss: at what is there, and if that must not be found now, in a replay, at nothing. */
+static void look(struct lab *lab, const struct hark_op *op, uint32_t from)
 {
     struct app *a = &lab->at.app;
     struct hark_event e = {.type = HARK_MISS};
-    int index = inbox_first(lab, (uint32_t)op->peer, op->ssn);
-    if (index >= 0) {
-        lab->out.happened = take(lab, (uint32_t)index);
-    } else if (core_step(lab, &e, 0, NULL) != HARK_OK) {
+    int index = from < lab->ranks ? inbox_first(lab, from, op->ssn) : -1;
+    bool found = index >= 0 && (op->type == HARK_OP_LOOK ? see(lab, (uint32_t)index) : take(lab, (uint32_t)index));
+    if (found) return;
+    lab->out.saw = 0;
+    if (core_step(lab, &e, 0, NULL) != HARK_OK) {
         lab->out.happened = 0;
     } else {
         if (lab->history) a->history = history_after(a->history, UINT64_MAX, 0, 0);
@@ -190,7 +206,12 @@ void app_step(struct lab *lab, uint32_t from)
         lab->out.happened = index >= 0 && take(lab, (uint32_t)index);
         break;
     case HARK_OP_TEST:
-    case HARK_OP_IF: look(lab, op); break;
+    case HARK_OP_IF: look(lab, op, (uint32_t)op->peer); break;
+    case HARK_OP_LOOK: look(lab, op, from); break;
+    case HARK_OP_PROBE:
+        index = inbox_first(lab, from, op->ssn);
+        lab->out.happened = index >= 0 && see(lab, (uint32_t)index);
+        break;
     case HARK_OP_WAIT:
         index = inbox_first(lab, (uint32_t)op->peer, op->ssn);
         if (!(a->open >> op->peer & 1)) {
@@ -222,8 +243,11 @@ uint32_t app_can(struct lab *lab)
     if (l->app.inside || op->type == HARK_OP_END) return 0;
     switch (op->type) {
     case HARK_OP_RECEIVE:
+    case HARK_OP_PROBE:
+    case HARK_OP_LOOK:
         for (uint32_t i = 0; i < lab->ranks; i++)
             if ((op->peer < 0 || op->peer == (int)i) && inbox_first(lab, i, op->ssn) >= 0) from |= 1u << i;
+        if (from == 0 && op->type == HARK_OP_LOOK) return op->peer < 0 ? 1u << lab->ranks : 1u << op->peer;
         return from;
     case HARK_OP_TAKE: return inbox_first(lab, group_source(lab, hark_op_tree(op), false), 0) >= 0;
     case HARK_OP_RESULT: return inbox_first(lab, group_source(lab, hark_op_tree(op), true), 0) >= 0;

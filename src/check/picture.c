@@ -237,7 +237,7 @@ static void crashed(struct picture *p, const struct job *job, struct job_step st
 }
 
 /* The step in a few letters, where no arrow or mark says it. */
-static void noted(struct picture *p, const struct job *job, struct job_step step, bool taken)
+static void noted(struct picture *p, const struct job *job, struct job_step step, const struct outcome *out)
 {
     char text[DESCRIBE_BYTES], *what;
     if (step.what == STEP_TOLD) note(p, p->step, step.who, HARK_NOTE_TOLD, "");
@@ -245,7 +245,8 @@ static void noted(struct picture *p, const struct job *job, struct job_step step
     describe_step(p->lab, job, step, text);
     what = strchr(text, ' ') + 1;
     if (strncmp(what, "R from", 6) == 0) what[1] = 0; /* the arrow says from whom */
-    if (step.what == STEP_APP && what[0] == 'T') strcat(what, taken ? " hits" : " misses");
+    if (step.what == STEP_APP && what[0] == 'T') strcat(what, out->taken ? " hits" : " misses");
+    if (step.what == STEP_APP && what[0] == 'L') strcat(what, out->saw ? " sees" : " misses");
     note(p, p->step, step.who, HARK_NOTE_STEP, what);
 }
 
@@ -284,7 +285,7 @@ void picture_step(struct picture *p, const struct job *job, struct job_step step
             .phase = phase_now(lab)}, step.who, HARK_TRACE_DELIVER);
     }
     depart(p, begins, out.frames);
-    noted(p, job, step, out.taken != 0);
+    noted(p, job, step, &out);
 }
 
 /* ---- begin and end ---------------------------------------------------------------------------------------------------- */
@@ -318,7 +319,7 @@ static void waits(struct picture *p, const struct job *job, uint32_t who)
     char text[52];
     local_open(p->lab, job->at[who]);
     const struct hark_op *op = &p->lab->scenario->op[who][p->lab->at.app.pc];
-    char letter = " SRTWCOT MBAQcG"[op->type <= HARK_OP_TOLD ? op->type : 0];
+    char letter = hark_op_letter(op->type);
     if (op->peer >= 0) snprintf(text, sizeof text, "waits at %c%d", letter, op->peer);
     else snprintf(text, sizeof text, "waits at %c", letter);
     why(p, who, local_info(p->lab, job->at[who])->running ? text : "does not run");

@@ -8,7 +8,7 @@ enum { MESSAGES = 9, EVENTS = 40, COLLECTIVES = 2 /* of each kind, at most */ };
 struct maker {
     struct hark_scenario *s;
     uint64_t state;
-    bool named;
+    bool named, looks;
     uint32_t ops[HARK_SCENARIO_RANKS];
     uint32_t way[HARK_SCENARIO_RANKS][HARK_SCENARIO_RANKS]; /* messages on their way, by sender and receiver */
     uint32_t posted;
@@ -40,12 +40,22 @@ static void post(struct maker *m, uint32_t who)
     m->posted++;
 }
 
+/* Sees one that is on its way, perhaps another first, or perhaps none; and may tell somebody. */
+static void look(struct maker *m, uint32_t who, uint32_t from)
+{
+    const uint8_t type = below(m, 2) ? HARK_OP_PROBE : HARK_OP_LOOK;
+    add(m, who, type, below(m, 2) ? (int)from : -1);
+    if (type == HARK_OP_LOOK && below(m, 2)) add(m, who, type, below(m, 2) ? (int)below(m, m->s->ranks) : -1);
+    if (below(m, 2) && m->posted < MESSAGES) post(m, who);
+}
+
 /* Takes one of the messages that are on their way to `who`: from its sender, from anyone, or looked for first. */
 static void take(struct maker *m, uint32_t who)
 {
     uint32_t from = below(m, m->s->ranks);
     for (uint32_t i = 0; i < m->s->ranks && m->way[from][who] == 0; i++) from = (from + 1) % m->s->ranks;
     if (m->way[from][who] == 0) return;
+    if (m->looks && below(m, 3) == 0) look(m, who, from);
     m->way[from][who]--;
     switch (below(m, 6)) {
     case 0:
@@ -181,10 +191,10 @@ static void regroup(struct maker *m)
     }
 }
 
-void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t traits, bool named)
+void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t traits, bool named, bool looks)
 {
     const bool groups = traits & HARK_TRAIT_GROUPS, reduces = traits & HARK_TRAIT_REDUCES;
-    struct maker m = {.s = s, .state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1, .named = named};
+    struct maker m = {.s = s, .state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1, .named = named, .looks = looks};
     memset(s, 0, sizeof *s);
     snprintf(s->name, sizeof s->name, "random-%llu", (unsigned long long)seed);
     s->ranks = 2 + below(&m, 3);

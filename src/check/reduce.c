@@ -348,7 +348,8 @@ static bool commutes(struct reduction *r, uint32_t number, uint32_t memo, uint16
     struct outcome before = local_take(lab, s.a, (enum local_step)u.step, u.argument), after = u.outcome;
     if (lab->failed || !before.happened) return true;
     use(r, lab->last, failures); /* a search of everything makes it */
-    if (before.violated || !after.happened || before.taken != after.taken || before.sent_to != after.sent_to) return false;
+    if (before.violated || !after.happened) return false;
+    if (before.taken != after.taken || before.saw != after.saw || before.sent_to != after.sent_to) return false;
     (void)local_info(lab, s.a);
     const struct local_info c = *local_info(lab, before.local), a = lab->info[s.a];
     if (!c.running) return before.local == after.local && same_frames(lab, before.frames, 0, alone.frames, after.frames);
@@ -357,7 +358,7 @@ static bool commutes(struct reduction *r, uint32_t number, uint32_t memo, uint16
     if (lab->failed) return true;
     use(r, lab->last, failures);
     *then = number_of(r, before.local, (enum local_step)s.what, s.argument);
-    return last.happened && !last.violated && last.local == after.local && last.taken == alone.taken &&
+    return last.happened && !last.violated && last.local == after.local && last.taken == alone.taken && last.saw == alone.saw &&
            last.sent_to == alone.sent_to && same_frames(lab, before.frames, last.frames, alone.frames, after.frames);
 }
 

@@ -151,7 +151,7 @@ static int rest(struct hark_scenario_reader *r, char *to, size_t room, const cha
 static int operation_peer(struct hark_scenario_reader *r, struct hark_op *op)
 {
     uint32_t peer, ssn;
-    if (op->type == HARK_OP_RECEIVE && !digit(r)) return 0;
+    if ((op->type == HARK_OP_RECEIVE || hark_op_looks(op->type)) && !digit(r)) return 0;
     if (!number(r, 0, HARK_SCENARIO_RANKS - 1, &peer))
         return unexpected(r, r->at, "a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
     op->peer = (int8_t)peer;
@@ -198,7 +198,7 @@ static int branch(struct hark_scenario_reader *r, uint32_t rank, char c, struct 
 
 static int operation(struct hark_scenario_reader *r, uint32_t rank)
 {
-    static const char expected[] = "an operation (S R T W C c O M B A Q G = | ])";
+    static const char expected[] = "an operation (S R T W P L C c O M B A Q G = | ])";
     const struct hark_scenario_place at = place(r, r->at);
     struct hark_op op = {.peer = -1, .line = (uint16_t)at.line, .column = (uint16_t)at.column};
     const char c = *r->at++, *letter = strchr(hark_op_letters, c);
@@ -212,7 +212,7 @@ static int operation(struct hark_scenario_reader *r, uint32_t rank)
     }
     if (letter == NULL || c == '[') return unexpected(r, r->at - 1, expected);
     op.type = (uint8_t)(letter - hark_op_letters);
-    if (op.type <= HARK_OP_WAIT && operation_peer(r, &op) < 0) return -1;
+    if ((op.type <= HARK_OP_WAIT || hark_op_looks(op.type)) && operation_peer(r, &op) < 0) return -1;
     if (op.type >= HARK_OP_MULTICAST && op.type <= HARK_OP_RESULT && character(r, '2')) op.peer = 2;
     if (op.type != HARK_OP_TEST || !character(r, '[')) return hark_scenario_op(r, rank, op);
     op.type = HARK_OP_IF;

@@ -35,8 +35,18 @@ enum hark_op_type {
     HARK_OP_CONTRIBUTE, /* A      to a reduction; Q: the root takes the result */
     HARK_OP_RESULT,     /* Q */
     HARK_OP_CALL,       /* c      a checkpoint call at which none is due */
-    HARK_OP_TOLD        /* G      is told the map of clusters of the line regroup */
+    HARK_OP_TOLD,       /* G      is told the map of clusters of the line regroup */
+    HARK_OP_PROBE,      /* P j    waits until there is one from j, or (P) from anyone; takes nothing */
+    HARK_OP_LOOK        /* L j, L is there one? May miss; takes nothing */
 };
+
+static inline bool hark_op_looks(uint8_t type) /* and takes nothing */
+{
+    return type == HARK_OP_PROBE || type == HARK_OP_LOOK;
+}
+
+/* As it stands in files; of IF that of a test. */
+char hark_op_letter(uint8_t type);
 
 static inline bool hark_op_is_call(uint8_t type) /* of a checkpoint */
 {
@@ -53,7 +63,7 @@ static inline uint32_t hark_call_bit(uint32_t number)
 struct hark_op {
     uint8_t type;
     int8_t peer;  /* a rank; -1: anyone, or none; of M, B, A, Q: 2 for the second tree, else -1 */
-    uint8_t ssn;  /* RECEIVE, TEST, IF, WAIT: this message of the channel; 0: the first there is */
+    uint8_t ssn;  /* RECEIVE, TEST, IF, WAIT, PROBE, LOOK: this message of the channel; 0: the first there is */
     uint8_t to;   /* IF, ELSE: index of the operation to go on with; WAIT: of its TEST, whose peer and ssn it has */
     uint16_t column, line; /* where it stands in the file, from 1; 0: made by a program */
 };

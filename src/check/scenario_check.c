@@ -8,11 +8,6 @@ static struct hark_scenario_place place(const struct hark_op *op)
     return (struct hark_scenario_place){op->line, op->column};
 }
 
-static char letter(const struct hark_op *op)
-{
-    return op->type == HARK_OP_IF ? 'T' : hark_op_letters[op->type];
-}
-
 static bool collective(const struct hark_op *op)
 {
     return op->type >= HARK_OP_MULTICAST && op->type <= HARK_OP_RESULT;
@@ -251,9 +246,10 @@ static int check_collective(struct hark_scenario_reader *r, const struct hark_op
     const int parent = r->s->parent[t][rank];
     bool root = op->type == HARK_OP_MULTICAST || op->type == HARK_OP_RESULT;
     if (r->s->trees <= t)
-        return hark_scenario_wrong(r, place(op), "found %c%s, expected a line tree%s for it", letter(op), t ? "2" : "", t ? "2" : "");
+        return hark_scenario_wrong(r, place(op), "found %c%s, expected a line tree%s for it", hark_op_letter(op->type), t ? "2" : "",
+            t ? "2" : "");
     if (root ? parent == -1 : op->type == HARK_OP_TAKE ? parent >= 0 : parent != -2) return 0;
-    return hark_scenario_wrong(r, place(op), "found %c%s in p%u, expected %s", letter(op), t ? "2" : "", rank,
+    return hark_scenario_wrong(r, place(op), "found %c%s in p%u, expected %s", hark_op_letter(op->type), t ? "2" : "", rank,
         who[op->type - HARK_OP_MULTICAST]);
 }
 
@@ -280,7 +276,7 @@ static int check_operation(struct hark_scenario_reader *r, uint32_t rank, struct
     uint32_t *sends)
 {
     if (!collective(op) && op->peer >= (int)r->s->ranks)
-        return hark_scenario_wrong(r, place(op), "found %c%d, expected a rank below %u", letter(op), op->peer, r->s->ranks);
+        return hark_scenario_wrong(r, place(op), "found %c%d, expected a rank below %u", hark_op_letter(op->type), op->peer, r->s->ranks);
     if (collective(op) && check_collective(r, op, rank) < 0) return -1;
     if (op->type == HARK_OP_WAIT) return complete(r, rank, op, w);
     if (op->type == HARK_OP_TEST) w->open |= UINT64_C(1) << (op - r->s->op[rank]);

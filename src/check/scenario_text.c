@@ -5,7 +5,12 @@
 
 #include "scenario_parts.h"
 
-const char hark_op_letters[] = {' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M', 'B', 'A', 'Q', 'c', 'G', 0};
+const char hark_op_letters[] = {' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M', 'B', 'A', 'Q', 'c', 'G', 'P', 'L', 0};
+
+char hark_op_letter(uint8_t type)
+{
+    return type == HARK_OP_IF ? 'T' : hark_op_letters[type];
+}
 
 static void operations(FILE *f, const struct hark_op *op)
 {
@@ -15,7 +20,7 @@ static void operations(FILE *f, const struct hark_op *op)
         if (i == end) fputc(']', f);
         if (op[i].type == HARK_OP_END) break;
         if (op[i].type == HARK_OP_ELSE) end = op[i].to;
-        fprintf(f, "%s%c", before, op[i].type == HARK_OP_IF ? 'T' : hark_op_letters[op[i].type]);
+        fprintf(f, "%s%c", before, hark_op_letter(op[i].type));
         if (op[i].peer >= 0) fprintf(f, "%d", op[i].peer);
         if (op[i].ssn) fprintf(f, ".%u", op[i].ssn);
         if (op[i].type == HARK_OP_IF) fputc('[', f);

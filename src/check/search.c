@@ -40,7 +40,10 @@ static void classify(struct exploration *x, const struct job *before, const stru
     } else if (from && delivered < HARK_SCENARIO_SENDS) {
         uint32_t part = intern_put(&x->lab.part, b.got, sizeof b.got);
         lower(x, &x->seen[who][delivered].delivery, part, SEARCH_RSD);
-    } else if (x->lab.scenario->op[who][a.pc].type == HARK_OP_TEST || x->lab.scenario->op[who][a.pc].type == HARK_OP_IF) {
+    } else {
+        const struct hark_op *op = &x->lab.scenario->op[who][a.pc];
+        bool looks = op->type == HARK_OP_LOOK || (op->type == HARK_OP_PROBE && op->peer < 0);
+        if (op->type != HARK_OP_TEST && op->type != HARK_OP_IF && !(looks && x->lab.history)) return;
         if (x->r->class > SEARCH_RSD) x->r->class = SEARCH_RSD; /* what has missed may hit in another execution */
     }
 }

@@ -367,7 +367,7 @@ static int random_one(const struct chance *c, uint64_t seed, struct tally *t)
     struct search_result r = {.verdict = SEARCH_UNFINISHED}, alone;
     struct intern outcomes = {0};
     for (uint32_t named = 0; named < 2 && (r.verdict == SEARCH_UNFINISHED || r.verdict == SEARCH_LIMIT); named++) { /* one that can finish */
-        hark_scenario_random(&s, seed, traits, named);
+        hark_scenario_random(&s, seed, traits, named, protocol && protocol->unstable && seed % 2); /* where what is seen is recorded */
         snprintf(s.protocol, sizeof s.protocol, "%s", a->search.protocol);
         intern_free(&outcomes);
         r = search_classify(&s, &options, &outcomes);

@@ -420,24 +420,35 @@ int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, i
     return send_to(d, HARK_GROUP, group, ctx, tag, payload, length);
 }
 
-/* A causal protocol makes a determinant of every delivery, and of every look that found nothing. */
+/* A causal protocol makes a determinant of every delivery and of every look. */
 static void choice_made(struct hark_driver *d)
 {
     if (d->protocol->unstable) driver_count(&d->figures->determinants_created, 1);
 }
 
-int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
+static int chosen(struct hark_driver *d, const struct hark_message *m, uint32_t type)
 {
-    struct hark_event e = {.type = HARK_DELIVER};
+    struct hark_event e = {.type = type};
     e.u.frame.header.at = m->header;
     e.u.frame.header.length = m->header_length;
     e.u.frame.length = m->length;
     int status = driver_step_bare(d, &e);
+    if (status == HARK_D_OK) choice_made(d);
+    return status;
+}
+
+int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
+{
+    int status = chosen(d, m, HARK_DELIVER);
     if (status != HARK_D_OK) return status;
     driver_up_remove(d, m);
     driver_count(&d->figures->deliveries, 1);
-    choice_made(d);
     return HARK_D_OK;
+}
+
+int hark_driver_look(struct hark_driver *d, const struct hark_message *m)
+{
+    return chosen(d, m, HARK_LOOK);
 }
 
 int hark_driver_miss(struct hark_driver *d)

@@ -60,16 +60,6 @@ static void unqueue(struct hark_message *m)
     else app.last = m->previous;
 }
 
-/* Back to the front: nothing that was before it fits the request it was taken for. */
-static void requeue(struct hark_message *m)
-{
-    m->previous = NULL;
-    m->next = app.first;
-    if (app.first) app.first->previous = m;
-    else app.last = m;
-    app.first = m;
-}
-
 /* The delivery: false if the protocol says not now. m is still to be dropped. */
 static bool deliver(struct hark_request *r, struct hark_message *m)
 {
@@ -117,19 +107,17 @@ static bool waits(const struct hark_request *r)
     return false;
 }
 
-/* Completes r from what has been handed up, if that can be. */
+/* Completes r from what has been handed up, if that can be. A replay may put one off that a look saw, and others come before it. */
 static void take(struct hark_request *r)
 {
-    for (struct hark_message *m = app.first, *next; m && !r->done && !r->reserved; m = next) {
-        next = m->next;
-        if (!fits_message(r, m)) continue;
-        unqueue(m); /* delivering may hand up others */
-        if (!deliver(claimant(r, m), m)) {
-            requeue(m);
-            return;
+    for (struct hark_message *m = app.first; m && !r->done && !r->reserved;) {
+        if (!fits_message(r, m) || !deliver(claimant(r, m), m)) {
+            m = m->next;
+            continue;
         }
+        unqueue(m);
         hark_driver_drop(P.driver, m);
-        next = app.first;
+        m = app.first;
     }
 }
 
@@ -328,30 +316,34 @@ int hark_waitany(size_t count, struct hark_request *request[], int *index, struc
     }
 }
 
-/* The first message that a receive posted now would take, or NULL. */
-static const struct hark_message *look(int from, int tag)
+/* May the application see m? Protocols that repeat this choice may say: not this one now. */
+static bool seen(const struct hark_message *m)
+{
+    int status = hark_driver_look(P.driver, m);
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    return status == 0;
+}
+
+/* The first message that a receive posted now would take: it is seen. False: there is none. */
+static bool look(int from, int tag, struct hark_info *info)
 {
     struct hark_request r = {.from = from, .tag = tag};
     for (const struct hark_message *m = app.first; m; m = m->next) {
         bool claimed = false;
         for (const struct hark_request *q = app.posted; q && !claimed; q = q->next) claimed = fits_message(q, m);
-        if (!claimed && fits_message(&r, m)) return m;
+        if (claimed || !fits_message(&r, m) || !seen(m)) continue;
+        if (info) *info = (struct hark_info){(int)m->from, m->tag, m->length};
+        return true;
     }
-    return NULL;
-}
-
-static void tell(const struct hark_message *m, struct hark_info *info)
-{
-    if (info) *info = (struct hark_info){(int)m->from, m->tag, m->length};
+    return false;
 }
 
 int hark_probe(int from, int tag, struct hark_info *info)
 {
     int status = valid(NULL, 0, from, tag);
     if (status < 0) return status;
-    const struct hark_message *m;
-    while ((m = look(from, tag)) == NULL) hark_process_wait();
-    tell(m, info);
+    while (!look(from, tag, info)) hark_process_wait();
     return HARK_A_OK;
 }
 
@@ -360,11 +352,6 @@ int hark_iprobe(int from, int tag, bool *found, struct hark_info *info)
     int status = found ? valid(NULL, 0, from, tag) : HARK_A_EARGUMENT;
     if (status < 0) return status;
     hark_process_poll();
-    for (;;) {
-        const struct hark_message *m = look(from, tag);
-        *found = m != NULL;
-        if (m) tell(m, info);
-        if (m || missed()) return HARK_A_OK;
-        hark_process_wait();
-    }
+    while (!(*found = look(from, tag, info)) && !missed()) hark_process_wait();
+    return HARK_A_OK;
 }

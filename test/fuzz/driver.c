@@ -155,6 +155,7 @@ static int act(struct world *w, struct hark_driver **d, uint8_t which)
     case 2: {
         if (ups == 0) return 0;
         struct hark_message *m = up[to % ups];
+        if (to & 0x80) return hark_driver_look(*d, m);
         int status = hark_driver_deliver(*d, m);
         if (status != HARK_D_OK) return status == 1 ? 0 : status;
         up[to % ups] = up[ups - 1];

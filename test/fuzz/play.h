@@ -175,12 +175,12 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
         length = f->length < PLAY_HEADER ? f->length : PLAY_HEADER;
         memcpy(b, f->header, length);
         length = play_mutate(c, b, length);
-        world_frame_step(w, what & 0x80 ? who : f->who, choose(c) % 4 ? HARK_ARRIVE : HARK_DELIVER, b, length);
+        world_frame_step(w, what & 0x80 ? who : f->who, choose(c) % 4 ? HARK_ARRIVE : what & 0x40 ? HARK_LOOK : HARK_DELIVER, b, length);
         break;
     }
     case 5:
         length = play_frame(w, who, b);
-        world_frame_step(w, who, HARK_DELIVER, b, length);
+        world_frame_step(w, who, what & 0x80 ? HARK_LOOK : HARK_DELIVER, b, length);
         break;
     case 6:
         e.type = HARK_STORED;
@@ -193,7 +193,7 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
     case 8: play_restarted(w, who); break;
     case 9:
         e.type = choose(c);
-        if (e.type >= HARK_ARRIVE && e.type <= HARK_DELIVER) e.type = HARK_CONTINUE;
+        if (e.type == HARK_ARRIVE || e.type == HARK_DELIVER || e.type == HARK_LOOK) e.type = HARK_CONTINUE;
         if (e.type == HARK_FAILED || e.type == HARK_RESTARTED) e.type = HARK_COMBINED;
         e.u.send.peer = play_rank(c);
         e.u.send.to = choose(c) % 4 ? HARK_PROCESS : choose(c);
@@ -208,8 +208,9 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
         world_step(w, who, &e);
         break;
     default:
-        e.type = choose(c) % 14;
-        if (e.type == HARK_ARRIVE || e.type == HARK_DELIVER || e.type == HARK_FAILED || e.type == HARK_RESTARTED) e.type = HARK_IDLE;
+        e.type = choose(c) % (HARK_REGROUP + 1);
+        if (e.type == HARK_ARRIVE || e.type == HARK_DELIVER || e.type == HARK_LOOK) e.type = HARK_IDLE;
+        if (e.type == HARK_FAILED || e.type == HARK_RESTARTED) e.type = HARK_IDLE;
         play_tight(w, who, &e);
     }
 }
@@ -258,8 +259,13 @@ static inline void play_legal(struct world *w, uint32_t who, uint8_t what)
     case 7:
     case 8: {
         if (w->ups == 0) break;
-        i = choose(c) % w->ups;
+        const uint8_t which = choose(c);
+        i = which % w->ups;
         struct world_frame f = w->up[i];
+        if (which & 0x80) {
+            world_frame_step(w, f.who, HARK_LOOK, f.header, f.length);
+            break;
+        }
         w->up[i] = w->up[--w->ups];
         if (world_frame_step(w, f.who, HARK_DELIVER, f.header, f.length) == HARK_WAIT)
             world_frame_add(w->up, &w->ups, f.who, f.header, f.length);

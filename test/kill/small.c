@@ -4,6 +4,7 @@
  *
  *   small ROUNDS          what is sent does not depend on the order of arrivals
  *   small ROUNDS order    it does: the verdict is the order in which they came, and everybody prints it
+ *   small ROUNDS looks    the same, and what the last rank saw before it took anything is part of it: it tells rank 0 that first
  *   small ROUNDS together what everybody is told comes of collectives instead
  *   small ROUNDS partners most of what is sent goes between a rank and the one half of all ranks away, whose number is even
  *   small ROUNDS fence=R  at its third round rank R leaves a copy of itself that is stopped, with all its connections, and dies. The
@@ -28,14 +29,14 @@
 
 #include "hark/app.h"
 
-enum { TAG_A = 1, TAG_B, TAG_GATHER, TAG_VERDICT, TAG_MUCH, MOST = 16, MUCH = 1000, FENCE_ROUND = 2 };
+enum { TAG_A = 1, TAG_B, TAG_GATHER, TAG_VERDICT, TAG_MUCH, TAG_SEEN, MOST = 16, MUCH = 1000, FENCE_ROUND = 2 };
 
 static struct {
     int64_t round, taken; /* done; messages taken */
     uint64_t digest;
 } state;
 static int rank, size, lock = -1, fence = -1;
-static bool by_order, together, with_partners, is_copy, lies;
+static bool by_order, looks, together, with_partners, is_copy, lies;
 
 static void check(int status, const char *call)
 {
@@ -143,6 +144,25 @@ static uint64_t gather(void)
     return sum;
 }
 
+/* In every other round what was seen first is not what is taken first. Its last byte is what was seen first. */
+static uint64_t look_and_gather(void)
+{
+    uint64_t sum = state.digest, first = 0;
+    for (int i = 0; i < size - 1; i++) {
+        struct hark_info info, other;
+        bool found;
+        check(hark_probe(HARK_ANY_SOURCE, TAG_GATHER, &info), "hark_probe");
+        if (i == 0) send_to(first = (uint64_t)info.source + 1, 0, TAG_SEEN);
+        check(hark_iprobe((info.source + 1) % (size - 1), HARK_ANY_TAG, &found, &other), "hark_iprobe");
+        sum = mix(sum ^ (uint64_t)(info.source * 2 + found));
+        check(hark_iprobe(HARK_ANY_SOURCE, HARK_ANY_TAG, &found, &other), "hark_iprobe");
+        sum = mix(sum ^ (uint64_t)(other.source + 1));
+        (void)recv_from(i == 0 && state.round % 2 ? (info.source + 1) % (size - 1) : HARK_ANY_SOURCE, TAG_GATHER);
+    }
+    state.taken += size - 1;
+    return (sum & ~UINT64_C(255)) | first;
+}
+
 /* The sum by a reduction that goes to all, the greatest to a root that is another each round, which tells it. */
 static uint64_t agree(void)
 {
@@ -161,19 +181,21 @@ static void verdict(void)
     if (together) {
         sum = agree();
     } else if (rank == size - 1) {
-        sum = gather();
+        sum = looks ? look_and_gather() : gather();
         for (int i = 0; i < size - 1; i++) send_to(sum, i, TAG_VERDICT);
     } else {
         struct hark_request *request;
         uint64_t message[2];
         bool done;
         send_to(mix(state.digest ^ (uint64_t)rank), size - 1, TAG_GATHER);
+        const uint64_t seen = looks && rank == 0 ? recv_from(size - 1, TAG_SEEN) : 0;
         check(hark_irecv(message, sizeof message, size - 1, TAG_VERDICT, &request), "hark_irecv");
         check(hark_test(&request, &done, NULL), "hark_test");
         if (!done) check(hark_wait(&request, NULL), "hark_wait");
         see(message[1]);
         sum = message[0];
-        state.taken++;
+        if (seen && seen != (sum & 255)) printf("rank 0: round %" PRId64 ": it has seen something else\n", state.round);
+        state.taken += 1 + (seen != 0);
     }
     state.digest = sum;
     if (by_order) printf("round %" PRId64 " of rank %d: order %016" PRIx64 "\n", state.round, rank, sum);
@@ -219,7 +241,8 @@ int main(int argc, char **argv)
     rank = hark_rank();
     size = hark_size();
     be_the_only_one();
-    by_order = argc > 2 && strcmp(argv[2], "order") == 0;
+    looks = argc > 2 && strcmp(argv[2], "looks") == 0;
+    by_order = looks || (argc > 2 && strcmp(argv[2], "order") == 0);
     together = argc > 2 && strcmp(argv[2], "together") == 0;
     with_partners = argc > 2 && strcmp(argv[2], "partners") == 0;
     if (argc > 2 && strncmp(argv[2], "fence=", 6) == 0) fence = atoi(argv[2] + 6);

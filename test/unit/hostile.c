@@ -402,14 +402,17 @@ static void test_tree(void **state)
     fan = 0;
 }
 
-/* A run of looks that reaches into what is known behind it: it is not taken, and what is known stays in order. */
+/* A run of looks, which found nothing or saw the same, that reaches into what is known behind it: it is not taken, and what is known
+ * stays in order. */
 static void test_runs_that_overlap(void **state)
 {
     (void)state;
     const struct hark_det known = {.creator = 1, .src = HARK_DET_MISS, .ssn = 1, .rsn = 9}, run = {.creator = 1, .src = HARK_DET_MISS, .ssn = 5, .rsn = 6},
                           fits = {.creator = 1, .src = HARK_DET_MISS, .ssn = 3, .rsn = 6};
-    const struct hark_det *all[] = {&known, &run, &known, &fits};
-    for (unsigned i = 0; i < 2; i++) { /* too long, and as long as there is room */
+    const struct hark_det seen = {.creator = 1, .src = 0, .ctx = HARK_DET_LOOK, .ssn = UINT64_C(4) << HARK_SSN_BITS | 1, .rsn = 6},
+                          saw = {.creator = 1, .src = 0, .ctx = HARK_DET_LOOK, .ssn = UINT64_C(2) << HARK_SSN_BITS | 1, .rsn = 6};
+    const struct hark_det *all[] = {&known, &run, &known, &fits, &known, &seen, &known, &saw};
+    for (unsigned i = 0; i < 4; i++) { /* too long, and as long as there is room */
         uint64_t word[20] = {0};
         uint8_t *b = (uint8_t *)word;
         begin("scmel", 2, 0);
@@ -420,13 +423,14 @@ static void test_runs_that_overlap(void **state)
             uint8_t *at = b + k * bytes_of;
             hark_put32(at, x->creator);
             hark_put32(at + 4, x->src);
+            hark_put32(at + 8, x->ctx);
             hark_put64(at + 12, x->ssn);
             hark_put64(at + 20, x->rsn);
         }
         assert_int_equal(frame(protocol->kind, HARK_S_SPREAD, 0, 1, 0, 0, 0, word, 2 * bytes_of / 8), HARK_OK);
         assert_null(protocol->violated(core));
         const struct hark_scmel *s = (const struct hark_scmel *)(const void *)core;
-        assert_int_equal(((const struct hark_scmel_log *)hark_row_of(core, &s->logs, 0))->dets.rows.count, 1 + i);
+        assert_int_equal(((const struct hark_scmel_log *)hark_row_of(core, &s->logs, 0))->dets.rows.count, 1 + i % 2);
     }
 }
 

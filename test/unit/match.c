@@ -36,7 +36,10 @@ static struct driver {
     uint32_t window; /* of so many, from the next on, the writing may have begun */
     uint64_t dice;
     bool by_chance;
-    uint32_t refuse; /* so many deliveries yet */
+    uint32_t refuse; /* so many times yet nothing may be taken or seen until the next wait */
+    bool refusing;
+    uint32_t only;   /* a replay: this choice and no other, message only - 1; 0: any */
+    uint32_t looks;  /* that saw something */
     uint32_t placed, overtaken; /* handed up where it was placed; that while another one waited for the same */
     struct hark_driver_figures figures;
 } world;
@@ -56,14 +59,20 @@ static void hand_up(void);
 
 /* ---- the driver ------------------------------------------------------------------------------------------------- */
 
+static bool refused(const struct hark_message *m)
+{
+    if (world.refuse > 0 && !world.refusing && roll(3) == 0) {
+        world.refuse--;
+        world.refusing = true;
+    }
+    return world.refusing || (world.only && m && world.only != m->ssn + 1);
+}
+
 int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
 {
     (void)d;
     assert_in_range(m->ssn, 0, world.count - 1);
-    if (world.refuse > 0 && roll(3) == 0) {
-        world.refuse--;
-        return 1;
-    }
+    if (refused(m)) return 1;
     assert_false(world.sent[m->ssn].taken);
     world.sent[m->ssn].taken = true;
     if (world.by_chance && world.next < world.count && roll(8) == 0) hand_up(); /* effects of the step */
@@ -143,6 +152,7 @@ void hark_process_wait(void)
 {
     if (world.next >= world.count) fail_msg("a receive waits, and all was handed up");
     uint32_t other = world.next + (uint32_t)roll(world.window);
+    world.refusing = false;
     if (other >= world.count) other = world.next;
     switch (world.by_chance ? roll(6) : 0) {
     case 4: break_off(other); break;
@@ -188,7 +198,17 @@ struct hark_driver_figures *hark_driver_figures(struct hark_driver *d)
 int hark_driver_miss(struct hark_driver *d)
 {
     (void)d;
-    return 0;
+    return refused(NULL);
+}
+
+int hark_driver_look(struct hark_driver *d, const struct hark_message *m)
+{
+    (void)d;
+    if (refused(m)) return 1;
+    assert_false(world.sent[m->ssn].taken);
+    world.looks++;
+    if (world.by_chance && world.next < world.count && roll(8) == 0) hand_up();
+    return HARK_D_OK;
 }
 
 int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
@@ -293,6 +313,62 @@ static void a_long_message_does_not_overtake_what_was_held(void **state)
     compare(&second, &info);
 }
 
+/* In a replay a message is seen before others are taken that came before it the first time. */
+static void what_a_look_saw_does_not_stand_in_the_way(void **state)
+{
+    (void)state;
+    struct receive first = {.from = HARK_ANY_SOURCE, .tag = HARK_ANY_TAG}, second = first;
+    struct hark_info info;
+    bool found = true;
+    message(1, 0, 7, HELD);
+    message(2, 0, 9, HELD);
+    hand_up();
+    world.only = 1;
+    assert_int_equal(hark_probe(HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+    assert_int_equal(info.source, 1);
+    hand_up();
+    world.only = MANY; /* it saw nothing */
+    assert_int_equal(hark_iprobe(HARK_ANY_SOURCE, 0, &found, &info), HARK_A_OK);
+    assert_false(found);
+    world.only = 2;
+    assert_int_equal(hark_iprobe(HARK_ANY_SOURCE, 0, &found, &info), HARK_A_OK);
+    assert_true(found);
+    assert_int_equal(info.source, 2);
+    assert_int_equal(info.length, 9);
+    assert_int_equal(hark_recv(second.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+    second.got = 1;
+    compare(&second, &info);
+    world.only = 1;
+    assert_int_equal(hark_recv(first.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+    compare(&first, &info);
+    assert_null(app.first);
+    assert_null(app.last);
+    assert_int_equal(world.looks, 2);
+}
+
+/* Looks for one that no posted receive may have: the first that fits, of those that have been handed up. */
+static void look(const struct receive *posted, uint32_t count, const bool *gone)
+{
+    struct receive r = {.from = roll(3) ? (int)roll(SOURCES) : HARK_ANY_SOURCE, .tag = roll(3) ? (int)roll(TAGS) : HARK_ANY_TAG};
+    struct hark_info info = {0};
+    bool found = false;
+    uint32_t i, looks = world.looks;
+    for (i = 0; i < world.count; i++) {
+        bool claimed = gone[i];
+        for (uint32_t k = 0; k < count; k++) claimed |= posted[k].request != NULL && !posted[k].done && fits(&posted[k], &world.sent[i]);
+        if (!claimed && fits(&r, &world.sent[i])) break;
+    }
+    const bool waits = i < world.count && roll(2);
+    assert_int_equal(waits ? hark_probe(r.from, r.tag, &info) : hark_iprobe(r.from, r.tag, &found, &info), HARK_A_OK);
+    assert_int_equal(world.looks, looks + (waits || found));
+    if (!waits && !found && i + 1 >= world.next) return; /* it is not there yet, or has come with the look */
+    assert_true(i < world.next);
+    assert_true(waits || found);
+    assert_int_equal(info.source, world.sent[i].from);
+    assert_int_equal(info.tag, world.sent[i].tag);
+    assert_int_equal(info.length, world.sent[i].length);
+}
+
 static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
 {
     enum { RECEIVES = 20, OPEN = 3 };
@@ -320,6 +396,7 @@ static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
         for (uint32_t left = count; left > 0; left--, i++) { /* waited for in any order */
             uint32_t k = (uint32_t)roll(count);
             while (posted[k].request == NULL) k = (k + 1) % count;
+            if (roll(4) == 0) look(posted, count, gone);
             if (!posted[k].done) model_wait(posted, count, k, gone);
             assert_int_equal(hark_wait(&posted[k].request, &info), HARK_A_OK);
             compare(&posted[k], &info);
@@ -349,6 +426,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_long_message_does_not_overtake_what_was_held, setup),
+        cmocka_unit_test_setup(what_a_look_saw_does_not_stand_in_the_way, setup),
         cmocka_unit_test(the_first_that_fits_is_received),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

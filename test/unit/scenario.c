@@ -246,6 +246,7 @@ static void every_operation(void **state)
     assert_round(&s);
     hark_scenario_free(&s);
     writes("p0:cC T0[c|]", "p0: c C T0[c | ]\n");
+    writes("p0:PL P0L0.2P0.16 T0[L|P]", "p0: P L P0 L0.2 P0.16 T0[L | P]\n");
     writes("tree r0\np0:S1S1R1.2O\np1:", "tree r0\np0: S1 S1 R1.2 O\np1:\n");
 }
 
@@ -316,7 +317,7 @@ static void barriers(void **state)
 
 #define KEYWORDS                                                                                                       \
     "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, reports, teams, waves, tree, tree2, p0:, fails, expect or schedule"
-#define OPERATION "an operation (S R T W C c O M B A Q G = | ])"
+#define OPERATION "an operation (S R T W P L C c O M B A Q G = | ])"
 
 static void wrong_lines(void **state)
 {
@@ -459,7 +460,7 @@ static void wrong_operations(void **state)
     bad("tree r0.\np0:\np1:\np2: B", "f:4:5: found B in p2, expected another member of the tree than the root");
     bad("tree r0\np0: A\np1: A2", "f:3:5: found A2, expected a line tree2 for it");
     bad("tree r0\ntree2 1r\np0: Q2\np1:", "f:3:5: found Q2 in p0, expected the root of the tree");
-    bad("tree r0\np0: A1\np1:", "f:2:6: found '1', expected an operation (S R T W C c O M B A Q G = | ])");
+    bad("tree r0\np0: A1\np1:", "f:2:6: found '1', expected an operation (S R T W P L C c O M B A Q G = | ])");
     bad("tree r0.\np0:\np1:\np2: A", "f:4:5: found A in p2, expected a member of the tree");
     bad("tree r0.\np0:\np1: Q\np2:", "f:3:5: found Q in p1, expected the root of the tree");
 }
@@ -740,7 +741,7 @@ static size_t soup(uint64_t *x, char *text, size_t room)
         "clusters", "network", "content", "copies", "generations", "epochs", "gate", "reports", "tree", "tree", "tree2", "fails", "fails", "expect", "schedule", "#",
         "=", "", "\xce\xb1", "p16:"};
     static const char *const ops[] = {"S0", "S1", "S2", "R", "R1", "R0.2", "T0", "T1", "W0", "W1", "T1[", "|", "]", "C", "O",
-        "=", "M", "B", "A", "Q", "A2", "M2", "T2.1[", "C", "C", "C", "S0", "S1", "R", "W0.2", "S15", "#"};
+        "=", "M", "B", "A", "Q", "A2", "M2", "T2.1[", "P", "P1", "L", "L0.2", "C", "C", "C", "S0", "S1", "R", "W0.2", "S15", "#"};
     static const char *const words[] = {"0", "1", "0-2", "0,1", "2", "r", "r0", "r01", "r00", "hydee", "scmel", "fifo",
         "unordered", "fixed", "history", "exact", "ok", "any", "p0", "p1", "recovery", "nested", "during", "wave", "decided", "damaged", "store",
         "-", ",", "\xce\xb1", "99999999999999", "\x01", "\r", "3", "8", "tree 2", "tree 15"};
@@ -788,14 +789,19 @@ static void made_by_chance(void **state)
     static const uint32_t traits[] = {0, HARK_TRAIT_GROUPS, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, HARK_TRAIT_REGROUPS};
     (void)state;
     for (uint32_t t = 0; t < 4; t++) {
-        uint32_t kinds[HARK_FAIL_CLUSTER + 1] = {0};
+        uint32_t kinds[HARK_FAIL_CLUSTER + 1] = {0}, looks[2] = {0};
         for (uint64_t seed = 1; seed <= 200; seed++) {
             static struct hark_scenario s, again;
-            hark_scenario_random(&s, seed, traits[t], false);
-            hark_scenario_random(&again, seed, traits[t], false);
+            hark_scenario_random(&s, seed, traits[t], false, seed % 2);
+            hark_scenario_random(&again, seed, traits[t], false, seed % 2);
             assert_memory_equal(&s, &again, sizeof s);
             for (uint32_t i = 0; i < s.fails; i++) kinds[s.fail[i].when]++;
+            for (uint32_t i = 0; i < s.ranks; i++)
+                for (const struct hark_op *op = s.op[i]; op->type; op++)
+                    if (hark_op_looks(op->type)) looks[seed % 2]++;
         }
+        assert_int_equal(looks[0], 0);
+        assert_true(looks[1] > 50);
         assert_true(kinds[HARK_FAIL_AFTER] > 20 && kinds[HARK_FAIL_NESTED] > 20);
         for (uint32_t when = HARK_FAIL_WAVE; when <= HARK_FAIL_STORE; when++)
             if (traits[t]) assert_true(kinds[when] > 5);

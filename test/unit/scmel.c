@@ -145,6 +145,25 @@ static int give(struct hark *p, uint32_t type, const uint8_t *header, uint32_t l
     return step(p, e);
 }
 
+static int seen_or_taken(struct hark *p, uint32_t type, uint32_t src, uint64_t ssn)
+{
+    struct hark_head h = {HARK_KIND_SCMEL, HARK_APP, 0, src, 0, 0, 0, 0, ssn};
+    uint8_t b[HARK_SCMEL_HEADER] = {0};
+    hark_head_put(b, &h);
+    hark_put32(b + HARK_WIRE_HEAD + 4, 1);
+    return give(p, type, b, sizeof b);
+}
+
+static int look_at(struct hark *p, uint32_t src, uint64_t ssn)
+{
+    return seen_or_taken(p, HARK_LOOK, src, ssn);
+}
+
+static int take(struct hark *p, uint32_t src, uint64_t ssn)
+{
+    return seen_or_taken(p, HARK_DELIVER, src, ssn);
+}
+
 /* A message without determinants from `src` to `dst`, and its delivery. */
 static void message(struct hark *p, uint32_t src, uint32_t dst, uint64_t ssn)
 {
@@ -294,6 +313,37 @@ static void test_misses(void **state)
     assert_int_equal(s->own.rows.count, 2);
     assert_int_equal(s->rsn, 1002);
     check_list((struct list){s, y}, "1 1001");
+    free(y);
+}
+
+/* Looks that see the same are one determinant too; of another message, or told, they are another. */
+static void test_looks(void **state)
+{
+    struct hark *y = core(0, 3, 1);
+    struct hark_scmel *s = (struct hark_scmel *)(void *)y;
+    struct hark_event miss = {.type = HARK_MISS};
+    (void)state;
+    assert_int_equal(look_at(y, 1, 1), HARK_EINVAL); /* it has not arrived */
+    assert_int_equal(seen_or_taken(y, HARK_ARRIVE, 1, 1), HARK_OK);
+    assert_int_equal(seen_or_taken(y, HARK_ARRIVE, 2, 1), HARK_OK);
+    for (int i = 0; i < 1000; i++) assert_int_equal(look_at(y, 1, 1), HARK_OK);
+    assert_int_equal(s->own.rows.count, 1);
+    for (int i = 0; i < 10; i++) assert_int_equal(look_at(y, 2, 1), HARK_OK);
+    step(y, miss);
+    assert_int_equal(look_at(y, 2, 1), HARK_OK);
+    post(y, 1);
+    assert_int_equal(look_at(y, 2, 1), HARK_OK);
+    assert_int_equal(look_at(y, 2, 1), HARK_OK);
+    check_list((struct list){s, y}, "1 1001 1011 1012 1013");
+    assert_int_equal(s->rsn, 1014);
+    assert_int_equal(hark_det_last(hark_dets_find(y, &s->pool, &s->own, 500)), 1000);
+    uint64_t *last = hark_queue_last(y, &s->pool, &s->own.rows);
+    last[1] |= (UINT64_MAX >> HARK_SSN_BITS << HARK_SSN_BITS); /* a run as long as there can be */
+    s->rsn = s->own.top = hark_det_last(last);
+    assert_int_equal(look_at(y, 2, 1), HARK_OK);
+    assert_int_equal(s->own.rows.count, 6);
+    assert_int_equal(s->own.top, s->rsn);
+    assert_null(hark_scmel_violated(y));
     free(y);
 }
 
@@ -498,6 +548,7 @@ static void answer_of_both(struct hark *y, uint32_t from, uint64_t sent, uint64_
     hark_put64(b + HARK_WIRE_HEAD + 24, recv);
     for (uint32_t i = 0; i < n; i++, at += hark_det_bytes(1)) {
         hark_put32(at + 4, x[i].src);
+        hark_put32(at + 8, x[i].ctx);
         hark_put64(at + 12, x[i].ssn);
         hark_put64(at + 20, x[i].rsn);
     }
@@ -618,6 +669,85 @@ static void test_gap(void **state)
     free(y);
 }
 
+/* v26: what a look saw the first time it sees again, and what came before that on its channel is handed up with it. */
+static void test_look_again(void **state)
+{
+    const struct hark_det known[] = {{.src = 2, .ssn = UINT64_C(1) << HARK_SSN_BITS | 2, .ctx = HARK_DET_LOOK, .rsn = 1},
+        {.src = HARK_DET_MISS, .ssn = 1, .rsn = 3}, {.src = 1, .ssn = 1, .rsn = 4}, {.src = 2, .ssn = 2, .rsn = 5}};
+    struct hark_event quiet = {.type = HARK_QUIET}, miss = {.type = HARK_MISS};
+    struct hark *y = come_back();
+    struct hark_scmel *s = (struct hark_scmel *)(void *)y;
+    (void)state;
+    answer(y, 1, 1, known, 4);
+    answer(y, 2, 3, NULL, 0);
+    assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HOLD);
+    assert_int_equal(step(y, miss), HARK_WAIT); /* it saw something */
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HANDUP); /* that was there too */
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 2), HARK_HANDUP);
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 3), HARK_HOLD); /* that perhaps not */
+    assert_int_equal(look_at(y, 2, 1), HARK_WAIT); /* it did not look at this one */
+    assert_int_equal(take(y, 2, 2), HARK_WAIT);
+    step(y, quiet);
+    assert_int_equal(effects[0].type, HARK_DIVERGED);
+    assert_int_equal(effects[0].name.ssn, 2);
+    assert_int_equal(look_at(y, 2, 2), HARK_OK);
+    assert_int_equal(step(y, miss), HARK_WAIT);
+    assert_int_equal(look_at(y, 2, 2), HARK_OK);
+    assert_int_equal(look_at(y, 2, 2), HARK_WAIT); /* not a third time */
+    assert_int_equal(take(y, 2, 1), HARK_WAIT);
+    assert_int_equal(step(y, miss), HARK_OK);
+    assert_int_equal(take(y, 2, 2), HARK_WAIT);
+    assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HANDUP);
+    assert_int_equal(take(y, 1, 1), HARK_OK);
+    assert_int_equal(take(y, 2, 2), HARK_OK);
+    assert_int_equal(s->mode, HARK_SCMEL_NORMAL);
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 3), HARK_HANDUP);
+    assert_int_equal(take(y, 2, 1), HARK_OK);
+    assert_int_equal(s->rsn, 6);
+    free(y);
+}
+
+/* What came before it on its channel waits already, and is offered when the look is the next choice. */
+static void test_look_offers(void **state)
+{
+    const struct hark_det known[] = {{.src = 1, .ssn = 1, .rsn = 1}, {.src = 2, .ssn = 2, .ctx = HARK_DET_LOOK, .rsn = 2}};
+    struct hark *y = come_back();
+    (void)state;
+    answer(y, 1, 1, known, 2);
+    answer(y, 2, 2, NULL, 0);
+    assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HANDUP);
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HOLD);
+    assert_int_equal(take(y, 1, 1), HARK_OK);
+    assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
+    assert_int_equal(effects[fx.count - 1].peer, 2);
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HANDUP);
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 2), HARK_HANDUP);
+    assert_int_equal(look_at(y, 2, 2), HARK_OK);
+    free(y);
+}
+
+/* Between what two looks saw nothing is known: what a later one saw is not taken before it. */
+static void test_look_lost(void **state)
+{
+    const struct hark_det known[] = {{.src = 1, .ssn = 1, .rsn = 1}, {.src = 2, .ssn = 1, .ctx = HARK_DET_LOOK, .rsn = 3}};
+    struct hark *y = come_back();
+    (void)state;
+    answer(y, 1, 2, known, 2);
+    answer(y, 2, 1, NULL, 0);
+    assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HANDUP);
+    assert_int_equal(take(y, 1, 1), HARK_OK);
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HOLD);
+    assert_int_equal(again(y, HARK_ARRIVE, 1, 2), HARK_HANDUP);
+    assert_int_equal(look_at(y, 1, 2), HARK_OK); /* a choice is free there: it may look, or miss, or take */
+    assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HANDUP);
+    assert_int_equal(take(y, 2, 1), HARK_WAIT);
+    assert_int_equal(take(y, 1, 2), HARK_WAIT);
+    assert_int_equal(look_at(y, 2, 1), HARK_OK);
+    assert_int_equal(take(y, 1, 2), HARK_OK);
+    assert_int_equal(take(y, 2, 1), HARK_OK);
+    free(y);
+}
+
 /* A program that waits for something else than it took the first time is told so. */
 static void test_divergence(void **state)
 {
@@ -660,9 +790,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_list_order), cmocka_unit_test(test_list_holders),
         cmocka_unit_test(test_owed), cmocka_unit_test(test_determinants_first), cmocka_unit_test(test_acks_ride),
-        cmocka_unit_test(test_spread), cmocka_unit_test(test_misses), cmocka_unit_test(test_old_ack),
+        cmocka_unit_test(test_spread), cmocka_unit_test(test_misses), cmocka_unit_test(test_looks), cmocka_unit_test(test_old_ack),
         cmocka_unit_test(test_fragments), cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_unstable), cmocka_unit_test(test_went_ahead_of_nothing), cmocka_unit_test(test_goes_ahead_once),
-        cmocka_unit_test(test_gap), cmocka_unit_test(test_divergence)};
+        cmocka_unit_test(test_gap), cmocka_unit_test(test_look_again), cmocka_unit_test(test_look_offers),
+        cmocka_unit_test(test_look_lost), cmocka_unit_test(test_divergence)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
