@@ -24,6 +24,7 @@ awk -v seed="$seed" -v count="$count" '
       for (n = 1 + below(3); n > 0; n--) {
         a = below(ranks); b = (a + 1 + below(ranks - 1)) % ranks
         ops[a, length_of[a]++] = "S" b
+        if (below(5) == 0) ops[b, length_of[b]++] = pick("P|P" a "|L|L" a)
         ops[b, length_of[b]++] = pick("R|R" a "|R" a "|T" a)
       }
       for (p = 0; p < ranks; p++) for (n = points; n > 0; n--) put(p, "C")

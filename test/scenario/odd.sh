@@ -18,6 +18,7 @@ awk -v seed="$seed" -v count="$count" '
   function message(a, b,  c, branch) { # from a to b, who may look for it, and then do one thing or another
     c = (b + 1 + below(ranks - 1)) % ranks
     say(a, "S" b)
+    if (below(5) == 0) say(b, pick("P,P" a ",L,L" a))
     how = pick("any,named,named,named,test,wait,wait,branch,branch")
     if (how == "any") say(b, "R")
     if (how == "named") say(b, "R" a)
