@@ -153,6 +153,7 @@ static inline void hark_empty(struct hark *p, struct hark_table *t)
 /* Zeroes the block and lays out empty tables. HARK_EFULL if even that does not fit. */
 static inline int hark_block_init(struct hark *p, uint64_t bytes, const struct hark_shape *s, uint16_t kind)
 {
+    if ((uintptr_t)p % 8) return HARK_EINVAL;
     if (bytes < s->fixed) return HARK_EFULL;
     hark_zero(p, s->fixed);
     p->magic = HARK_MAGIC;

@@ -103,7 +103,7 @@ static inline bool hark_config_valid(const struct hark_config *c)
 {
     if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX || c->me >= c->ranks) return false;
     if (c->generations > 8 || c->copies > 8 || (c->group_count && c->group == NULL)) return false;
-    if (c->tree_count && c->trees == NULL) return false;
+    if ((c->tree_count && c->trees == NULL) || c->flags & ~(uint32_t)HARK_FLAGS) return false;
     bool mine = c->group_count == 0;
     for (uint32_t i = 0; i < c->group_count; i++) {
         if (c->group[i].first > c->group[i].last || c->group[i].last >= c->ranks) return false;

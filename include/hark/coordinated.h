@@ -73,6 +73,7 @@ static inline int hark_coordinated_send(struct hark_coordinated *s, const struct
     bool made;
     if (event->u.send.to != HARK_PROCESS || !hark_ranges_hold(p, &s->ends.group, event->u.send.peer))
         return HARK_EINVAL;
+    if (s->wave.at) return HARK_ESTATE; /* in its checkpoint call */
     int status = hark_reserve(p, &hark_coordinated_shape, &s->ends.channels, 1);
     if (status < 0) return status;
     struct hark_channel *c = hark_channel_make(p, &s->ends, event->u.send.peer, event->u.send.ctx, &made);

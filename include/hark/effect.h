@@ -62,6 +62,12 @@ HARK_HOT struct hark_effect *hark_emit_frame(struct hark_effects *fx, const stru
 }
 
 /* The fate of an arrived frame: one effect, and nothing else happened. */
+/* STORED: of what may it speak? */
+static inline bool hark_stored_valid(const struct hark_event *event)
+{
+    return event->u.stored.of == HARK_CAPTURE || event->u.stored.of == HARK_PERSIST;
+}
+
 static inline int hark_fate(struct hark_effects *fx, uint32_t type)
 {
     hark_emit(fx, type);

@@ -34,6 +34,10 @@ static inline bool hark_failed_valid(uint32_t ranks, const struct hark_event *ev
         if ((x->rank >= ranks && x->rank != HARK_RECOVERY) || x->inc == 0) return false;
         if (i && x->rank <= event->u.failed.inc[i - 1].rank) return false;
     }
+    for (uint32_t i = 0; i < event->u.failed.wave_count; i++) {
+        const struct hark_decision *x = &event->u.failed.wave[i];
+        if (x->group >= ranks || (i && x->group <= x[-1].group)) return false;
+    }
     return true;
 }
 

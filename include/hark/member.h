@@ -58,6 +58,7 @@ static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape
     struct hark_wave *w, const struct hark_event *event, bool quiet, struct hark_effects *fx)
 {
     if (event->type == HARK_CHECKPOINT_POINT && w->at) return HARK_ESTATE;
+    if (event->type == HARK_STORED && !hark_stored_valid(event)) return HARK_EINVAL;
     int status = hark_wave_reserve(p, shape, e, w, 0);
     if (status < 0) return status;
     if (event->type == HARK_STORED) hark_wave_stored(p, e, w, event, fx);

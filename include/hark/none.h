@@ -80,7 +80,7 @@ HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struc
             return HARK_EFRAME;
         return event->type == HARK_ARRIVE ? hark_fate(fx, HARK_HANDUP) : HARK_OK;
     case HARK_CHECKPOINT_POINT: hark_emit(fx, HARK_RESUME); return HARK_OK;
-    case HARK_STORED:
+    case HARK_STORED: return hark_stored_valid(event) ? HARK_OK : HARK_EINVAL;
     case HARK_FAILED:
     case HARK_RESTARTED:
     case HARK_MISS:

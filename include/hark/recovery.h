@@ -381,6 +381,7 @@ HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, s
     case HARK_ARRIVE: status = hark_recovery_arrive(s, event, fx); break;
     case HARK_FAILED: status = hark_recovery_failed(s, event); break;
     case HARK_STORED:
+        if (!hark_stored_valid(event)) status = HARK_EINVAL;
         if (event->u.stored.of == HARK_PERSIST && s->stage == HARK_R_DONE && event->u.stored.ok &&
             event->u.stored.id == s->re) {
             s->stage = HARK_R_CALM;

@@ -286,6 +286,7 @@ HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_even
 {
     struct hark *p = &s->head;
     if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
+    if (event->type == HARK_STORED && !hark_stored_valid(event)) return HARK_EINVAL;
     int status = hark_wave_reserve(p, &hark_scmel_shape, &s->ends, &s->wave, 0);
     if (status >= 0)
         status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->ends.channels.count + s->logs.count + 2 * s->casts.count + 1);

@@ -411,6 +411,7 @@ static inline int hark_scmel_handed(struct hark_scmel *s, const struct hark_even
     struct hark_ends *e = &s->ends;
     bool waits;
     if (hark_head_get(h, event->u.frame.header, p->kind) < 0 || h->type != HARK_APP) return HARK_EFRAME;
+    if (event->u.frame.header.length < HARK_SCMEL_HEADER) return HARK_EFRAME;
     if (s->wave.at) return HARK_ESTATE;
     int status = hark_reserve(p, &hark_scmel_shape, &e->beyond, 1);
     if (status >= 0) status = hark_pool_reserve(p, &hark_scmel_shape, &s->pool, 1);

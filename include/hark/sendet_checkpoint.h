@@ -23,6 +23,7 @@ static inline int hark_sendet_checkpoint(struct hark_sendet *s, const struct har
 {
     struct hark *p = &s->head;
     if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
+    if (event->type == HARK_STORED && !hark_stored_valid(event)) return HARK_EINVAL;
     int status = hark_sendet_reserve_image(s);
     if (status >= 0) status = hark_wave_reserve(p, &hark_sendet_shape, &s->ends, &s->wave, 0);
     if (status < 0) return status;

@@ -434,6 +434,44 @@ static void test_runs_that_overlap(void **state)
     }
 }
 
+/* What no field of an event or of the configuration can be, under every protocol: a status, and nothing has moved. */
+static void test_out_of_range(void **state)
+{
+    static uint8_t before[BLOCK], after[BLOCK];
+    const struct hark_protocol *p;
+    (void)state;
+    for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL; i++) {
+        struct hark_config config = {.me = 0, .ranks = 3, .flags = 8};
+        if (p->rolls == 0 && strcmp(p->name, "none") != 0) continue; /* a recovery process */
+        assert_int_equal(p->init(core, BLOCK, &config), HARK_EINVAL);
+        config.flags = 0;
+        assert_int_equal(p->init((struct hark *)(void *)((uint8_t *)core + 4), BLOCK - 8, &config), HARK_EINVAL); /* it has numbers of 8 bytes */
+        begin(p->name, 0, 0);
+        const uint64_t length = hark_pack(core, p->shape, before, sizeof before);
+        for (uint32_t of = 0; of < 200; of++) {
+            struct hark_event e = {.type = HARK_STORED, .u.stored = {.of = of, .ok = 1, .id = 1}};
+            const bool valid = of == HARK_CAPTURE || of == HARK_PERSIST;
+            if (!valid) assert_int_equal(give(&e), HARK_EINVAL);
+        }
+        const struct hark_decision falling[] = {{1, 0, 1}, {0, 0, 1}}, twice[] = {{1, 0, 1}, {1, 0, 2}}, nobody[] = {{3, 0, 1}};
+        const struct hark_decision *list[] = {falling, twice, nobody};
+        for (unsigned k = 0; k < 3 && p->rolls; k++) {
+            struct hark_event e = {.type = HARK_FAILED};
+            e.u.failed.re = 1;
+            e.u.failed.wave = list[k];
+            e.u.failed.wave_count = k < 2 ? 2 : 1;
+            assert_int_equal(give(&e), HARK_EINVAL);
+        }
+        assert_int_equal(hark_pack(core, p->shape, after, sizeof after), length);
+        assert_memory_equal(before, after, length);
+        if (p->rolls == 0) continue;
+        struct hark_event point = {.type = HARK_CHECKPOINT_POINT};
+        point.u.point.due = true;
+        assert_int_equal(give(&point), HARK_OK);
+        if (count[HARK_RESUME] == 0) assert_int_equal(post(1, 0, 0), HARK_ESTATE); /* it is in its call */
+    }
+}
+
 /* A new incarnation has a new block: one that has done something is not told that it is new, with an image or without. */
 static void test_restarted_when_used(void **state)
 {
@@ -463,7 +501,7 @@ static void test_restarted_when_used(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_restarted_when_used), cmocka_unit_test(test_runs_that_overlap),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_restarted_when_used), cmocka_unit_test(test_runs_that_overlap),
         cmocka_unit_test(test_contexts), cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_divergences), cmocka_unit_test(test_mark_from_myself), cmocka_unit_test(test_images),
         cmocka_unit_test(test_waves_that_are_over), cmocka_unit_test(test_out_of_place),

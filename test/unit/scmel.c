@@ -502,6 +502,8 @@ static void test_arguments(void **state)
     hark_put16(b + 32, 0);
     assert_int_equal(give(p, HARK_DELIVER, b, 40), HARK_EINVAL);
     assert_int_equal(give(p, HARK_ARRIVE, b, 40), HARK_OK);
+    assert_int_equal(give(p, HARK_DELIVER, b, 39), HARK_EFRAME);
+    assert_int_equal(give(p, HARK_LOOK, b, 39), HARK_EFRAME);
     free(p);
     p = core(0, 1, 1); /* alone: nobody to tell */
     for (uint64_t i = 0; i < 100; i++) step(p, (struct hark_event){.type = HARK_MISS});
