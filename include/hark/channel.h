@@ -371,6 +371,20 @@ static inline struct hark_name hark_name_of(uint8_t way, const struct hark_chann
     return n;
 }
 
+/* Of what has come. */
+static inline struct hark_name hark_name_in(uint32_t src, uint16_t ctx, uint64_t ssn)
+{
+    struct hark_name n = {src, ctx, HARK_IN, HARK_PROCESS, ssn};
+    return n;
+}
+
+/* Of what goes to a group, or is contributed to it. */
+static inline struct hark_name hark_name_of_group(uint16_t ctx, uint64_t ssn)
+{
+    struct hark_name n = {ctx, ctx, HARK_OUT, HARK_GROUP, ssn};
+    return n;
+}
+
 /* The OFFER that was put off, last of all. */
 static inline int hark_offer_all(struct hark_ends *e, struct hark_effects *fx)
 {

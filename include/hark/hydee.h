@@ -345,7 +345,7 @@ HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark
         const struct hark_hydee_cast *g = (const struct hark_hydee_cast *)hark_row_of(p, &s->casts, (uint32_t)(i - channels));
         *cursor = (i + 1) << 40;
         if (!g->logged || g->first > g->sent) continue;
-        run->name = (struct hark_name){g->ctx, (uint16_t)g->ctx, HARK_OUT, HARK_GROUP, g->first};
+        run->name = hark_name_of_group((uint16_t)g->ctx, g->first);
         run->last = g->sent;
         return 1;
     }

@@ -109,7 +109,7 @@ HARK_COLD int hark_hydee_multicast(struct hark_hydee *s, const struct hark_event
     s->cast_length = event->u.send.length;
     s->cast_digest = event->u.send.digest;
     s->busy = 1;
-    if (g->logged) hark_emit(fx, HARK_RETAIN)->name = (struct hark_name){g->ctx, (uint16_t)g->ctx, HARK_OUT, HARK_GROUP, g->sent + 1};
+    if (g->logged) hark_emit(fx, HARK_RETAIN)->name = hark_name_of_group((uint16_t)g->ctx, g->sent + 1);
     g->sent++;
     return HARK_OK;
 }
@@ -160,7 +160,7 @@ static inline void hark_hydee_cast_trim(struct hark_hydee *s, uint16_t ctx, stru
     }
     if (first <= g->first) return;
     g->first = first;
-    hark_emit(fx, HARK_TRIM)->name = (struct hark_name){ctx, ctx, HARK_OUT, HARK_GROUP, first - 1};
+    hark_emit(fx, HARK_TRIM)->name = hark_name_of_group(ctx, first - 1);
 }
 
 /* ---- who passes it on ----------------------------------------------------------------------------------------------- */
@@ -195,7 +195,7 @@ static inline int hark_hydee_pump_pass(struct hark_hydee *s, struct hark_effects
         hark_put64(b, s->passes_phase);
         hark_put64(b + 8, s->passes_digest);
         x->u.phase = s->passes_phase;
-        x->name = (struct hark_name){h.src, h.ctx, HARK_IN, HARK_PROCESS, h.ssn};
+        x->name = hark_name_in(h.src, h.ctx, h.ssn);
     }
     s->pass = 0;
     return HARK_OK;

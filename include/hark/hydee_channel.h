@@ -99,7 +99,7 @@ static inline bool hark_hydee_answered(struct hark_hydee *s)
 static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *c, uint64_t ssn)
 {
     if (!(c->channel.flags & HARK_HYDEE_CAST)) return hark_name_of(HARK_OUT, &c->channel, ssn);
-    return (struct hark_name){c->channel.ctx, c->channel.ctx, HARK_OUT, HARK_GROUP, ssn};
+    return hark_name_of_group(c->channel.ctx, ssn);
 }
 
 /* ---- headers and digests ------------------------------------------------------------------------------------------ */

@@ -245,7 +245,8 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     if (!hark_scmel_image_fits(s, event)) return HARK_EIMAGE;
     for (uint32_t i = 0; i < s->casts.count; i++)
         if (((const struct hark_scmel_cast *)hark_row(p, &s->casts, i))->made) return HARK_ESTATE; /* see hark_restart_used */
-    int status = hark_scmel_earlier(s, s->teams ? event->u.restarted.kept : (struct hark_bytes){NULL, 0}, &kept, &earlier);
+    const struct hark_bytes nothing = {NULL, 0};
+    int status = hark_scmel_earlier(s, s->teams ? event->u.restarted.kept : nothing, &kept, &earlier);
     if (status < 0) return status;
     status = hark_restart_take(p, &hark_scmel_shape, &s->ends, &s->wave, event);
     if (status == HARK_EFULL) p->want += earlier * 2;
@@ -368,7 +369,7 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
     for (; stage == 0 && channel - s->ends.channels.count < s->casts.count && !found; channel++) {
         const struct hark_scmel_cast *g =
             (const struct hark_scmel_cast *)hark_row_of(p, &s->casts, channel - s->ends.channels.count);
-        run->name = hark_scmel_cast_name((uint16_t)g->ctx, g->first);
+        run->name = hark_name_of_group((uint16_t)g->ctx, g->first);
         run->last = g->reduces && g->made > g->sent ? g->made : g->sent;
         found = g->first <= run->last;
     }
@@ -376,7 +377,7 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
     for (; stage == 0 && channel >= groups && channel - groups < s->casts.count && !found; channel++) {
         const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row_of(p, &s->casts, channel - groups);
         if (!g->reduces || (g->root != s->ends.me && !g->keeps)) continue;
-        run->name = hark_scmel_cast_name((uint16_t)g->ctx, g->agg);
+        run->name = hark_name_of_group((uint16_t)g->ctx, g->agg);
         run->name.way = HARK_IN;
         run->last = g->root == s->ends.me ? g->whole : g->kept;
         found = g->agg <= run->last;

@@ -107,7 +107,7 @@ static inline int hark_scmel_multicast(struct hark_scmel *s, const struct hark_e
         if (c->tx < ssn) s->late = s->busy = 1;                                                              /* l. 8 */
     }
     if (goes) g->first = ssn + 1;
-    else hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name(ctx, ssn);                                  /* l. 7 */
+    else hark_emit(fx, HARK_RETAIN)->name = hark_name_of_group(ctx, ssn);                                  /* l. 7 */
     s->posting = ctx;
     return HARK_OK;
 }
@@ -129,7 +129,7 @@ static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effe
         hark_put32(b + 4, s->k);
         if (bytes) hark_copy(b + 8, hark_row(&s->head, &s->along, 0), bytes);
         x->fact = s->along_dets;
-        x->name = (struct hark_name){h.src, h.ctx, HARK_IN, HARK_PROCESS, h.ssn};
+        x->name = hark_name_in(h.src, h.ctx, h.ssn);
     }
     s->forward = s->along_dets = 0;
     if (s->along.count) hark_empty(&s->head, &s->along);

@@ -322,7 +322,7 @@ static inline void hark_scmel_needs_no_log(struct hark_scmel *s, struct hark_scm
         struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
         if (g->first > c->tx) return;
         g->first = c->tx + 1;
-        hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name(c->channel.ctx, c->tx);
+        hark_emit(fx, HARK_TRIM)->name = hark_name_of_group(c->channel.ctx, c->tx);
     } else if (mate && !cast) {
         c->first = c->tx + 1;
         hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->tx);
@@ -441,10 +441,10 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
     for (uint32_t i = 0; i < s->casts.count; i++) {
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
         if (g->trim && !hark_effects_fit(fx, 2, 0)) return HARK_MORE;
-        if (g->trim & HARK_SCMEL_TRIM_OWN) hark_emit(fx, HARK_TRIM)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->first - 1);
+        if (g->trim & HARK_SCMEL_TRIM_OWN) hark_emit(fx, HARK_TRIM)->name = hark_name_of_group((uint16_t)g->ctx, g->first - 1);
         if (g->trim & HARK_SCMEL_TRIM_ALL) {
             struct hark_name *name = &hark_emit(fx, HARK_TRIM)->name;
-            *name = hark_scmel_cast_name((uint16_t)g->ctx, g->agg - 1);
+            *name = hark_name_of_group((uint16_t)g->ctx, g->agg - 1);
             name->way = HARK_IN;
         }
         g->trim = 0;

@@ -39,7 +39,7 @@ static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_
     if (s->mode == HARK_SCMEL_COLLECT) return HARK_WAIT;
     if (!hark_scmel_given_back(s, g)) return HARK_WAIT;
     if (++g->made <= g->sent) return HARK_OK; /* complete already */
-    hark_emit(fx, HARK_RETAIN)->name = hark_scmel_cast_name((uint16_t)g->ctx, g->made);
+    hark_emit(fx, HARK_RETAIN)->name = hark_name_of_group((uint16_t)g->ctx, g->made);
     s->combine = s->busy = 1;
     return HARK_OK;
 }
@@ -79,7 +79,7 @@ static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cas
 {
     bool root = g->root == s->ends.me;
     uint64_t n = g->sent + 1;
-    struct hark_name own = hark_scmel_cast_name((uint16_t)g->ctx, n), all = own;
+    struct hark_name own = hark_name_of_group((uint16_t)g->ctx, n), all = own;
     const bool given = root && g->whole >= n;
     all.way = HARK_IN;
     g->combining = n;
@@ -91,7 +91,7 @@ static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cas
         if (!hark_scmel_is_child(g, b)) continue;
         struct hark_channel *c = hark_channel_find(&s->head, &s->ends, b->rank, (uint16_t)g->ctx);
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
-        hark_emit(fx, HARK_COMBINE)->name = (struct hark_name){b->rank, (uint16_t)g->ctx, HARK_IN, HARK_PROCESS, n};
+        hark_emit(fx, HARK_COMBINE)->name = hark_name_in(b->rank, (uint16_t)g->ctx, n);
         if (c->done < n) c->done = n; /* they are used up in order: nothing is beyond */
     }
     if (!hark_effects_fit(fx, 4, 0)) return HARK_MORE;
@@ -221,7 +221,7 @@ static inline bool hark_scmel_is_whole(struct hark_scmel *s, const struct hark_h
 HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *c, const struct hark_head *h, struct hark_effects *fx)
 {
     struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
-    struct hark_name name = hark_scmel_cast_name(h->ctx, h->ssn);
+    struct hark_name name = hark_name_of_group(h->ctx, h->ssn);
     if (h->ssn <= g->whole) return hark_fate(fx, HARK_DISCARD);
     if (h->ssn > g->whole + 1) {
         c->channel.flags |= HARK_GAP;

@@ -215,12 +215,6 @@ static inline uint32_t hark_scmel_along_rows(uint32_t bytes)
     return (bytes + (uint32_t)sizeof(struct hark_scmel_along) - 1) / (uint32_t)sizeof(struct hark_scmel_along);
 }
 
-static inline struct hark_name hark_scmel_cast_name(uint16_t ctx, uint64_t ssn)
-{
-    struct hark_name n = {ctx, ctx, HARK_OUT, HARK_GROUP, ssn};
-    return n;
-}
-
 /* Is it the root's channel to one who may have to pass on what comes on it? */
 static inline bool hark_scmel_is_passed_on(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
@@ -241,7 +235,7 @@ static inline struct hark_name hark_scmel_name(struct hark_scmel *s, const struc
 {
     if (!(c->channel.flags & HARK_SCMEL_CAST)) return hark_name_of(HARK_OUT, &c->channel, ssn);
     const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
-    struct hark_name n = hark_scmel_cast_name(c->channel.ctx, ssn);
+    struct hark_name n = hark_name_of_group(c->channel.ctx, ssn);
     if (g->reduces && g->root == s->ends.me ? c->channel.peer != s->ends.me : g->keeps && ssn <= g->kept) n.way = HARK_IN;
     return n;
 }
