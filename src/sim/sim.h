@@ -49,7 +49,7 @@ struct sim_failure {
 };
 
 struct sim_recovery {                                     /* of one failure, or of several whose recoveries overlap */
-    uint32_t re, ranks;                                   /* the last epoch; processes that went back */
+    uint32_t re, ranks;                                   /* the last epoch; processes that went back, each as often as it did */
     uint64_t died, announced, restarted, over, caught_up; /* ns; SIM_NEVER: was not */
     uint64_t iterations;                                  /* of all that went back, that were made again */
     uint64_t lost;      /* ns of all that went back, from their images to the loss */
