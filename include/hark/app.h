@@ -62,8 +62,9 @@ int hark_isend(const void *data, size_t length, int to, int tag, struct hark_req
 int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request **request);
 /* *request is NULL afterwards; waiting for NULL returns at once. */
 int hark_wait(struct hark_request **request, struct hark_info *info);
-/* *done says whether it was completed. What a look finds, here and in a probe, or that it found nothing, is a choice that protocols may
- * have to repeat: it sees the same when it is executed again. */
+/* *done says whether it was completed. What a look finds, here and in a probe, or that it found nothing, is a choice: under scmel, team
+ * and camel it finds the same when it is executed again. Under the others what is sent must not depend on it (but under coordinated,
+ * where all of a cluster execute again). */
 int hark_test(struct hark_request **request, bool *done, struct hark_info *info);
 int hark_waitall(size_t count, struct hark_request *request[], struct hark_info info[]);
 /* Any one of them; *index says which; -1 if all are NULL. */

@@ -274,21 +274,30 @@ static inline uint64_t *hark_dets_place(struct hark *p, const struct hark_pool *
     return found;
 }
 
-/* A new row behind all others, of an rsn above theirs, without holders; a chunk has been reserved. */
-HARK_HOT uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn,
+/* A new row of one rsn, above those of all others, without holders; a chunk has been reserved. */
+HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn,
     uint64_t ssn, uint64_t channel)
 {
     uint64_t *row = hark_queue_push(p, pool, &d->rows);
     row[0] = rsn;
     row[1] = ssn;
     row[2] = channel;
-    d->top = hark_det_last(row);
+    d->top = rsn;
     if (d->low.chunk) d->low.left++;
     if (d->recent.chunk) d->recent.left++;
     if (d->most == 0 || d->loose++) return row;
     d->low.chunk = d->rows.tail;
     d->low.slot = d->rows.fill - 1;
     d->low.left = 1;
+    return row;
+}
+
+/* The same of a run. */
+static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn, uint64_t ssn,
+    uint64_t channel)
+{
+    uint64_t *row = hark_dets_append_one(p, pool, d, rsn, ssn, channel);
+    d->top = hark_det_last(row);
     return row;
 }
 

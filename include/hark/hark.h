@@ -194,9 +194,9 @@ struct hark_event {
 
 enum hark_effect_type {
     HARK_TRANSMIT = 101, /* header, and the payload named if any, to an incarnation of a process */
-    HARK_HANDUP,         /* the arrived frame may be delivered. Those of a channel come in the order of ssn if the transport keeps frames
-                          * of one process to another in order; else the owner puts them in order. In a replay what a look saw is handed
-                          * up for that look: until it is its turn its DELIVER says WAIT, and others that were handed up come before it */
+    HARK_HANDUP,         /* the arrived frame may be delivered. Those of a channel that are not taken yet come in the order of ssn if the
+                          * transport keeps frames of one process to another in order; else the owner puts them in order. In a replay some
+                          * are handed up to be seen: until it is its turn DELIVER says WAIT, and others that were handed up come before */
     HARK_HOLD,           /* keep the arrived frame: not yet */
     HARK_DISCARD,        /* the arrived frame is a duplicate or old */
     HARK_OFFER,          /* give the held frames of `peer` (HARK_RECOVERY: of all) again, as ARRIVE, oldest first: of whom the header says that it

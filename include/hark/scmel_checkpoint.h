@@ -22,7 +22,7 @@ static inline void hark_scmel_remember(struct hark_scmel *s, uint32_t peer, uint
     x->at = at;
 }
 
-/* An image is taken: everyone stands still, and nothing is under way. A run of looks that found nothing ends here: who goes
+/* An image is taken: everyone stands still, and nothing is under way. A run of looks ends here: who goes
  * back to the image would not find the rest of it under its own rsn. */
 HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
 {

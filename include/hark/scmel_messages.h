@@ -254,19 +254,33 @@ HARK_COLD bool hark_scmel_choice(struct hark_scmel *s, uint32_t look, uint32_t s
     return look || hark_scmel_left_over(s, src, ctx, ssn);
 }
 
-/* May this arrived message be handed up? In replay only if it is the next choice to take it, or to see it; then what came before it on
- * its channel too, which was there, and would else be found behind it once the replay is over. */
+/* Has what came before this message on its channel been handed up? Else it would be found behind it. When a replay ends in the midst of an
+ * OFFER, some of the channel has been passed over already (v27). */
+static inline bool hark_scmel_in_order(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
+{
+    const struct hark_table *t = &s->ends.waiting;
+    bool found;
+    if (t->count == 0) return true;
+    const uint32_t i = hark_arrived_search(&s->head, t, src, ctx, ssn, &found);
+    if (i == 0) return true;
+    const struct hark_arrived *before = (const struct hark_arrived *)hark_row(&s->head, t, i - 1);
+    return before->peer != src || before->ctx != ctx;
+}
+
+/* May this arrived message be handed up? In replay only if it is the next choice to take it, whatever else of its channel waits (v7); or to
+ * see it, and then what came before it too: that was there. Where a choice is lost anything may be, to be taken when its turn comes. */
 HARK_COLD bool hark_scmel_turn_replayed(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return false;
     const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
-    if (row && row[2] == hark_det_channel(src, ctx | HARK_DET_LOOK)) return ssn <= hark_det_ssn(row);
-    return row ? hark_det_is(row, src, ctx, ssn) : hark_scmel_left_over(s, src, ctx, ssn);
+    if (row && hark_det_is(row, src, ctx, ssn)) return true;
+    if (row && (row[2] != hark_det_channel(src, ctx | HARK_DET_LOOK) || ssn > hark_det_ssn(row))) return false;
+    return hark_scmel_in_order(s, src, ctx, ssn);
 }
 
 static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
-    return s->mode == HARK_SCMEL_NORMAL || hark_scmel_turn_replayed(s, src, ctx, ssn);
+    return s->mode == HARK_SCMEL_NORMAL ? hark_scmel_in_order(s, src, ctx, ssn) : hark_scmel_turn_replayed(s, src, ctx, ssn);
 }
 
 static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer)
@@ -300,10 +314,17 @@ HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, 
     bool found;
     if (s->casts.count && h->ctx && hark_scmel_contributes(s, h)) return hark_fate(fx, HARK_DISCARD);
     hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
-    if (!found) return hark_fate(fx, HARK_DISCARD);
-    if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_fate(fx, HARK_HOLD);
+    struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
+    if (!found || c == NULL) return hark_fate(fx, HARK_DISCARD);
+    if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) {
+        if (!hark_scmel_in_order(s, h->src, h->ctx, h->ssn)) c->flags |= HARK_SCMEL_BEHIND;
+        return hark_fate(fx, HARK_HOLD);
+    }
     hark_arrived_take(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);
-    return hark_fate(fx, HARK_HANDUP);
+    hark_emit(fx, HARK_HANDUP);
+    if (c->flags & HARK_SCMEL_BEHIND) hark_scmel_offer(s, h->src);
+    c->flags &= (uint16_t)~HARK_SCMEL_BEHIND;
+    return HARK_OK;
 }
 
 /* Is it a multicast? It is of the root, whoever brought it. */
@@ -348,6 +369,7 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
     } else if (hark_scmel_turn(s, h->src, h->ctx, h->ssn)) {
         hark_emit(fx, HARK_HANDUP);
     } else {
+        if (!hark_scmel_in_order(s, h->src, h->ctx, h->ssn)) c->channel.flags |= HARK_SCMEL_BEHIND;
         hark_arrived_add(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);
         hark_emit(fx, HARK_HOLD);
     }
@@ -392,7 +414,7 @@ static inline void hark_scmel_chosen(struct hark_scmel *s, uint64_t channel, uin
 {
     struct hark *p = &s->head;
     if (++s->rsn > s->own.top) {
-        hark_dets_append(p, &s->pool, &s->own, s->rsn, ssn, channel);
+        hark_dets_append_one(p, &s->pool, &s->own, s->rsn, ssn, channel);
     } else {
         struct hark_det x = {s->ends.me, (uint32_t)channel, (uint32_t)(channel >> 32), 0, ssn, s->rsn, {0}};
         bool made;

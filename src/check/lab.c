@@ -398,6 +398,7 @@ struct outcome local_make(struct lab *lab, uint32_t local, enum local_step what,
 {
     lab->out = (struct outcome){.happened = 1};
     lab->leave = lab->offer = 0;
+    lab->waits = lab->scenario->receives_nested && what != STEP_APP && what != STEP_RESTART;
     local_open_core(lab, local);
     step(lab, what, argument);
     if (lab->failed) return lab->out;

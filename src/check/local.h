@@ -161,6 +161,8 @@ struct lab {
     struct hark *core, *twin;
     uint64_t core_bytes, twin_bytes;
     bool running, offering;
+    uint32_t taking; /* part: the frame whose delivery is this step; 0: none */
+    bool waits; /* with receives nested: the application stood at an operation that waits when the step began */
     uint32_t offer; /* 1 + the sender whose held frames are to be given again; HARK_RECOVERY: of all */
     uint32_t who_now;
     struct outcome out;
@@ -246,6 +248,8 @@ void app_step(struct lab *lab, uint32_t from);
 void app_go_on(struct lab *lab);
 /* With a message of which senders the next operation can be made: struct local_info. */
 uint32_t app_can(struct lab *lab);
+/* The application waits, and what has been handed up may be what for: takes it. True if so. */
+bool app_take_nested(struct lab *lab);
 /* local_pack.c: a local as bytes and back. */
 uint32_t local_close(struct lab *lab);
 uint32_t app_put(struct lab *lab, const struct app *app);

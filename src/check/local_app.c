@@ -57,7 +57,10 @@ static bool take(struct lab *lab, uint32_t index)
     uint32_t from = frame_source(lab, f);
     struct hark_event e = {.type = HARK_DELIVER};
     e.u.frame.header = (struct hark_bytes){f->header, f->length};
-    if (core_step(lab, &e, 0, NULL) != HARK_OK) return false;
+    lab->taking = part;
+    const int status = core_step(lab, &e, 0, NULL);
+    lab->taking = 0;
+    if (status != HARK_OK) return false;
     for (uint32_t i = 0; i < l->inboxes; i++) {
         if (l->inbox[i] != part) continue;
         memmove(&l->inbox[i], &l->inbox[i + 1], (l->inboxes - i - 1) * sizeof l->inbox[0]);
@@ -233,6 +236,22 @@ void app_step(struct lab *lab, uint32_t from)
     case HARK_OP_TOLD: told(lab); break;
     default: lab->out.happened = take(lab, (uint32_t)inbox_first(lab, group_source(lab, hark_op_tree(op), true), 0)); break;
     }
+}
+
+bool app_take_nested(struct lab *lab)
+{
+    const uint8_t type = next_op(lab)->type, happened = lab->out.happened;
+    const bool waits = type == HARK_OP_RECEIVE || type == HARK_OP_WAIT || type == HARK_OP_TAKE || type == HARK_OP_RESULT;
+    uint32_t from = waits ? app_can(lab) : 0;
+    bool taken = false;
+    for (uint32_t i = 0; from && !taken; i++, from >>= 1) {
+        if (!(from & 1)) continue;
+        const uint32_t before = lab->out.taken;
+        app_step(lab, i);
+        taken = lab->out.taken != before;
+    }
+    lab->out.happened = happened;
+    return taken;
 }
 
 uint32_t app_can(struct lab *lab)

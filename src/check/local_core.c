@@ -403,6 +403,18 @@ static void drop(struct lab *lab, uint64_t id)
     }
 }
 
+/* Was a later one of its channel handed up before it, and is not taken yet? Who receives from that channel would get that first. */
+static bool handed_before(const struct lab *lab, const struct frame *f)
+{
+    const struct local *l = &lab->at;
+    for (uint32_t i = 0; i < l->inboxes; i++) {
+        const struct frame *other = frame_of(lab, l->inbox[i]);
+        const bool same = frame_source(lab, other) == frame_source(lab, f) && l->inbox[i] != lab->taking;
+        if (same && frame_ssn(other) > frame_ssn(f)) return true;
+    }
+    return false;
+}
+
 static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
 {
     struct local *l = &lab->at;
@@ -413,6 +425,7 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
     case HARK_COMBINE: combine(lab, x); break;
     case HARK_TRIM: trim(lab, x); break;
     case HARK_HANDUP:
+        if ((lab->protocol->unstable || lab->scenario->fifo) && handed_before(lab, frame_of(lab, frame))) lab_violate(lab, VIOLATED_ORDER);
         if (room(lab, l->inboxes, LOCAL_FRAMES)) l->inbox[l->inboxes++] = frame;
         break;
     case HARK_HOLD:
@@ -460,6 +473,7 @@ static void offer(struct lab *lab)
                 hold(lab, held[i]);
             } else if (lab->running) {
                 (void)core_step(lab, &e, held[i], NULL);
+                if (lab->waits && lab->running && !lab->failed && app_take_nested(lab)) lab->waits = false;
             }
         }
     }

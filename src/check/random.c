@@ -227,6 +227,7 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
                 add(&m, to, HARK_OP_RECEIVE, (int)from);
             }
     s->fifo = below(&m, 3) == 0;
+    s->receives_nested = seed % 4 >= 2;
     s->copies = (uint8_t)(1 + below(&m, 3));
     if (s->copies >= s->ranks) s->copies = (uint8_t)(s->ranks - 1);
     if (sums) s->copies = 1;

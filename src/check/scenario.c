@@ -12,11 +12,11 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, TREE, TREE2, FAILS, EXPECT,
-    SCHEDULE, PROGRAM, KEYWORDS
+    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, RECEIVES, TREE, TREE2, FAILS,
+    EXPECT, SCHEDULE, PROGRAM, KEYWORDS
 };
 static const char *const keywords[] = {"name", "about", "protocol", "clusters", "regroup", "network", "content", "copies",
-    "generations", "epochs", "gate", "reports", "teams", "waves", "tree", "tree2", "fails", "expect", "schedule"};
+    "generations", "epochs", "gate", "reports", "teams", "waves", "receives", "tree", "tree2", "fails", "expect", "schedule"};
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
@@ -368,6 +368,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
 {
     static const char *const networks[] = {"unordered", "fifo", NULL}, *const contents[] = {"fixed", "history", NULL};
     static const char *const gates[] = {"exact", NULL}, *const teams[] = {"lost", NULL}, *const waves[] = {"all", NULL};
+    static const char *const receives[] = {"nested", NULL};
     struct hark_scenario *s = r->s;
     int which = 0;
     switch (k) {
@@ -392,6 +393,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
     case REPORTS: return reports(r);
     case TEAMS: s->team_lost = true; return one_of(r, teams, "lost");
     case WAVES: s->waves_all = true; return one_of(r, waves, "all");
+    case RECEIVES: s->receives_nested = true; return one_of(r, receives, "nested");
     case TREE: return tree(r, 0);
     case TREE2: return tree(r, 1);
     case FAILS: return fails(r);
@@ -403,7 +405,7 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
 static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
 {
     static const char expected[] = "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, "
-                                   "reports, teams, waves, tree, tree2, p0:, fails, expect or schedule";
+                                   "reports, teams, waves, receives, tree, tree2, p0:, fails, expect or schedule";
     const char *begin = r->at;
     for (int k = 0; k < PROGRAM; k++) {
         size_t n = strlen(keywords[k]);

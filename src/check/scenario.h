@@ -107,6 +107,7 @@ struct hark_scenario {
     bool fifo;                            /* frames from one process to another arrive in order */
     bool team_lost;                       /* team: HARK_TEAM_LOST */
     bool waves_all;                       /* team: HARK_WAVES_ALL */
+    bool receives_nested;                 /* a receive that waits takes a message in the midst of the OFFER that hands it up */
     bool exact_gate;                      /* hydee: HARK_EXACT_GATE */
     uint8_t fan;                          /* hydee: reports by a tree, so many below each; 0: none */
     uint8_t copies;                       /* scmel, team: k; 0: its default */

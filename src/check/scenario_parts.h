@@ -16,7 +16,7 @@ struct hark_scenario_reader {
     char *error;
     const char *begin, *at, *end; /* the present line, what is read next, and behind its last character */
     uint32_t line;
-    uint32_t first[19];                   /* line of each keyword, 0: not met */
+    uint32_t first[20];                   /* line of each keyword, 0: not met */
     struct hark_scenario_place program[HARK_SCENARIO_RANKS]; /* the first pN: line of each rank */
     uint32_t ops[HARK_SCENARIO_RANKS];
     uint8_t part[HARK_SCENARIO_RANKS];    /* of a branch that is being read: 1, 2; 0: none */

@@ -99,6 +99,7 @@ static void write_text(FILE *f, const struct hark_scenario *s)
     if (s->fan) fprintf(f, "reports tree %u\n", s->fan);
     if (s->team_lost) fputs("teams lost\n", f);
     if (s->waves_all) fputs("waves all\n", f);
+    if (s->receives_nested) fputs("receives nested\n", f);
     tree(f, s);
     for (uint32_t rank = 0; rank < s->ranks; rank++) {
         fprintf(f, "p%u:%s", rank, s->op[rank][0].type ? " " : "");

@@ -283,6 +283,7 @@ int hark_checkpoint(void)
 {
     if (!app.joined) return HARK_A_EINIT;
     if (app.posted) return HARK_A_EPENDING;
+    app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
     bool due = app.wanted || hark_interval_over(hark_process_now());
     hark_process_poll();
     app.inside = true;

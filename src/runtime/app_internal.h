@@ -20,6 +20,7 @@ struct hark_request { /* a posted receive, or a send that is done */
     struct hark_info info;
 };
 
+enum { APP_SEEN = 16 };
 struct app {
     bool joined, left;
     bool inside; /* a checkpoint call */
@@ -35,6 +36,11 @@ struct app {
     struct hark_request *waiting; /* the one that a blocking wait is about, NULL: none */
     bool delivering; /* a DELIVER step is under way */
     struct hark_message *first, *last; /* handed up and not matched, oldest first */
+    struct seen { /* what looks have seen since the last delivery or checkpoint call: see match.c */
+        int from, tag;
+        const struct hark_message *message;
+    } seen[APP_SEEN];
+    unsigned looks; /* that saw something since then; the last APP_SEEN are kept */
 };
 extern struct app app;
 

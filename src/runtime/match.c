@@ -76,6 +76,7 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     r->done = true;
     r->reserved = false;
     unpost(r);
+    app.looks = 0;
     if (r == app.waiting) hark_driver_enough(P.driver);
     if (P.trace) hark_observe_delivered(m);
     atomic_store_explicit(&P.slot->position, ++app.own[3], memory_order_relaxed);
@@ -325,18 +326,40 @@ static bool seen(const struct hark_message *m)
     return status == 0;
 }
 
-/* The first message that a receive posted now would take: it is seen. False: there is none. */
-static bool look(int from, int tag, struct hark_info *info)
+static bool claimed(const struct hark_message *m)
+{
+    for (const struct hark_request *q = app.posted; q; q = q->next)
+        if (fits_message(q, m)) return true;
+    return false;
+}
+
+/* What the same look has seen: it sees it until something is taken, for what comes meanwhile is behind it. That is no new choice, so a
+ * program that waits by looking for several messages in turn has nothing more recorded. NULL: it has not looked, or not lately. */
+static const struct hark_message *seen_before(int from, int tag)
+{
+    for (unsigned i = 0; i < app.looks && i < APP_SEEN; i++)
+        if (app.seen[i].from == from && app.seen[i].tag == tag && !claimed(app.seen[i].message)) return app.seen[i].message;
+    return NULL;
+}
+
+/* The first message that a receive posted now would take: it is seen. NULL: there is none. */
+static const struct hark_message *see(int from, int tag)
 {
     struct hark_request r = {.from = from, .tag = tag};
     for (const struct hark_message *m = app.first; m; m = m->next) {
-        bool claimed = false;
-        for (const struct hark_request *q = app.posted; q && !claimed; q = q->next) claimed = fits_message(q, m);
-        if (claimed || !fits_message(&r, m) || !seen(m)) continue;
-        if (info) *info = (struct hark_info){(int)m->from, m->tag, m->length};
-        return true;
+        if (!fits_message(&r, m) || claimed(m) || !seen(m)) continue;
+        app.seen[app.looks++ % APP_SEEN] = (struct seen){from, tag, m};
+        return m;
     }
-    return false;
+    return NULL;
+}
+
+static bool look(int from, int tag, struct hark_info *info)
+{
+    const struct hark_message *m = seen_before(from, tag);
+    if (m == NULL) m = see(from, tag);
+    if (m && info) *info = (struct hark_info){(int)m->from, m->tag, m->length};
+    return m != NULL;
 }
 
 int hark_probe(int from, int tag, struct hark_info *info)

@@ -46,8 +46,8 @@ static void diverged(void *self, const struct hark_effect *x)
     (void)self;
     if (x->name.way == HARK_IN && x->name.ssn)
         snprintf(line, sizeof line,
-            "rank %u diverged: its re-execution does not take message %llu of rank %u (context %u), which it took next before "
-            "the failure", P.setup.rank, (unsigned long long)x->name.ssn, x->name.peer, x->name.ctx);
+            "rank %u diverged: its re-execution does not take, or look at, message %llu of rank %u (context %u), as it did next "
+            "before the failure", P.setup.rank, (unsigned long long)x->name.ssn, x->name.peer, x->name.ctx);
     else if (x->name.way == HARK_IN)
         snprintf(line, sizeof line, "rank %u diverged: its re-execution waits where it did something else before the failure",
             P.setup.rank);

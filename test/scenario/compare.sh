@@ -42,6 +42,7 @@ awk -v seed="$seed" -v count="$count" '
         for (n = below(3); n > 0; n--) put(below(ranks), "O")
       if (below(3) == 0) print "generations 1" > file
       if (below(2)) print "network fifo" > file
+      if (below(2)) print "receives nested" > file
       for (p = 0; p < ranks; p++) {
         printf "p%d:", p > file
         for (n = 0; n < length_of[p]; n++) printf " %s", ops[p, n] > file

@@ -73,6 +73,7 @@ awk -v seed="$seed" -v count="$count" '
       if (protocol ~ /scmel|team|camel/ && !lost && !reduced && below(3) == 0) print "copies 2" > file
       if (below(3) == 0) print "generations 1" > file
       if (below(2)) print "network fifo" > file
+      if (below(2)) print "receives nested" > file
       if (below(5) == 0) print "content", pick("history,fixed") > file
       for (p = 0; p < ranks; p++) {
         printf "p%d:", p > file

@@ -72,6 +72,7 @@ static void assert_same(const struct hark_scenario *a, const struct hark_scenari
     assert_int_equal(a->trees, b->trees);
     assert_int_equal(a->fifo, b->fifo);
     assert_int_equal(a->exact_gate, b->exact_gate);
+    assert_int_equal(a->receives_nested, b->receives_nested);
     assert_int_equal(a->fan, b->fan);
     assert_int_equal(a->copies, b->copies);
     assert_int_equal(a->generations, b->generations);
@@ -135,6 +136,7 @@ static const char whole[] =
     "generations 8\n"
     "epochs 1 2 3 4 5 6 7 8 8 7 6 5 4 3 2 1\n"
     "gate exact\n"
+    "receives nested # at once\n"
     "tree r01.............\n"
     "tree2 1r.............0\n"
     "p0: S1 S0R0.1 M A Q C A2\n"
@@ -177,7 +179,7 @@ static void every_keyword(void **state)
     assert_string_equal(s.protocol, "scmel");
     assert_string_equal(s.expect, "I5: lost # too");
     assert_int_equal(s.ranks, 16);
-    assert_true(s.fifo && s.exact_gate && s.trees == 2);
+    assert_true(s.fifo && s.exact_gate && s.receives_nested && s.trees == 2);
     assert_int_equal(s.content, HARK_CONTENT_HISTORY);
     assert_int_equal(s.copies, 2);
     assert_int_equal(s.generations, 8);
@@ -193,8 +195,8 @@ static void every_keyword(void **state)
         assert_string_equal(s.schedule[i].text, lines[i]);
         assert_int_equal(s.schedule[i].transcript, transcript[i]);
     }
-    assert_int_equal(s.schedule[0].line, 41);
-    assert_int_equal(s.schedule[1].line, 43);
+    assert_int_equal(s.schedule[0].line, 42);
+    assert_int_equal(s.schedule[1].line, 44);
     assert_round(&s);
     hark_scenario_free(&s);
     assert_empty(&s);
@@ -316,7 +318,7 @@ static void barriers(void **state)
 /* ---- what is wrong, and where ---------------------------------------------------------------------------------------------- */
 
 #define KEYWORDS                                                                                                       \
-    "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, reports, teams, waves, tree, tree2, p0:, fails, expect or schedule"
+    "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, reports, teams, waves, receives, tree, tree2, p0:, fails, expect or schedule"
 #define OPERATION "an operation (S R T W P L C c O M B A Q G = | ])"
 
 static void wrong_lines(void **state)
