@@ -37,8 +37,8 @@ enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
 enum { HARK_SCMEL_TRIM_OWN = 1, HARK_SCMEL_TRIM_ALL = 2 }; /* of a group: what I sent, what all gave */
 enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL_KNOWN = 8 };
 enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be told what it may trim;
-        * it is the root's channel to a member of a group, and what is sent on it is a multicast; the peer is of my team; some of it is held behind
-        * what waits before it */
+        * it is the root's channel to a member of a group, and what is sent on it is a multicast; the peer is of my team; some of it is held
+        * behind what waits before it */
     HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
     HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_CAST = HARK_OWN_FLAGS << 4, HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5,
     HARK_SCMEL_BEHIND = HARK_OWN_FLAGS << 6

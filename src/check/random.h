@@ -10,7 +10,8 @@
  * with HARK_WAVES_ALL. HARK_TRAIT_GROUPS: with multicasts over one tree or two; HARK_TRAIT_REDUCES: and reductions, and one copy of
  * determinants. HARK_TRAIT_REGROUPS without trees: with HARK_WAVES_ALL, and where there are checkpoints clusters change at one. With
  * either of these, half of the failures are in a wave, behind its decision, of an image or of the store, where there are checkpoints.
- * Half of them with receives that take within an OFFER. `looks`: with looks that take nothing. The same seed gives the same program, everywhere. */
+ * Half of them with receives that take within an OFFER. `looks`: with looks that take nothing. The same seed gives the same program,
+ * everywhere. */
 void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t traits, bool named, bool looks);
 
 #endif

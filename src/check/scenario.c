@@ -12,8 +12,8 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, RECEIVES, TREE, TREE2, FAILS,
-    EXPECT, SCHEDULE, PROGRAM, KEYWORDS
+    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, RECEIVES, TREE,
+    TREE2, FAILS, EXPECT, SCHEDULE, PROGRAM, KEYWORDS
 };
 static const char *const keywords[] = {"name", "about", "protocol", "clusters", "regroup", "network", "content", "copies",
     "generations", "epochs", "gate", "reports", "teams", "waves", "receives", "tree", "tree2", "fails", "expect", "schedule"};
