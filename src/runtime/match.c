@@ -92,7 +92,7 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     return true;
 }
 
-/* The first earlier posted request that could take m; r itself if there is none. */
+/* The first earlier posted request that could take m; r itself if there is none. r may be NULL: one that is not posted. */
 static struct hark_request *claimant(struct hark_request *r, const struct hark_message *m)
 {
     for (struct hark_request *q = app.posted; q != r; q = q->next)
@@ -326,28 +326,47 @@ static bool seen(const struct hark_message *m)
     return status == 0;
 }
 
-static bool claimed(const struct hark_message *m)
-{
-    for (const struct hark_request *q = app.posted; q; q = q->next)
-        if (fits_message(q, m)) return true;
-    return false;
-}
-
-/* What the same look has seen: it sees it until something is taken, for what comes meanwhile is behind it. That is no new choice, so a
+/* What the same look has seen: that it sees until something is taken, for what comes meanwhile is behind it. That is no new choice, so a
  * program that waits by looking for several messages in turn has nothing more recorded. NULL: it has not looked, or not lately. */
 static const struct hark_message *seen_before(int from, int tag)
 {
-    for (unsigned i = 0; i < app.looks && i < APP_SEEN; i++)
-        if (app.seen[i].from == from && app.seen[i].tag == tag && !claimed(app.seen[i].message)) return app.seen[i].message;
+    for (unsigned i = 0; i < app.looks && i < APP_SEEN; i++) {
+        const struct seen *s = &app.seen[i];
+        if (s->from == from && s->tag == tag && claimant(NULL, s->message) == NULL) return s->message;
+    }
     return NULL;
+}
+
+/* m was seen though `place` fits too: it was before that the first time, in whatever order a replay has handed them up; and with it what
+ * came before it on its channel. */
+static void put_before(const struct hark_message *m, struct hark_message *place)
+{
+    struct hark_message *x = place->next, *next;
+    for (bool last = false; !last; x = next) {
+        last = x == m;
+        next = x->next;
+        if (x->from != m->from || x->ctx != m->ctx) continue;
+        unqueue(x);
+        x->previous = place->previous;
+        x->next = place;
+        if (place->previous) place->previous->next = x;
+        else app.first = x;
+        place->previous = x;
+    }
 }
 
 /* The first message that a receive posted now would take: it is seen. NULL: there is none. */
 static const struct hark_message *see(int from, int tag)
 {
     struct hark_request r = {.from = from, .tag = tag};
-    for (const struct hark_message *m = app.first; m; m = m->next) {
-        if (!fits_message(&r, m) || claimed(m) || !seen(m)) continue;
+    struct hark_message *put_off = NULL;
+    for (struct hark_message *m = app.first; m; m = m->next) {
+        if (!fits_message(&r, m) || claimant(NULL, m)) continue;
+        if (!seen(m)) {
+            if (put_off == NULL) put_off = m;
+            continue;
+        }
+        if (put_off) put_before(m, put_off);
         app.seen[app.looks++ % APP_SEEN] = (struct seen){from, tag, m};
         return m;
     }

@@ -346,6 +346,42 @@ static void what_a_look_saw_does_not_stand_in_the_way(void **state)
     assert_int_equal(world.looks, 2);
 }
 
+/* What a replay lets a look see is what is received then, though it was handed up behind others that fit. */
+static void what_a_look_saw_is_received(void **state)
+{
+    (void)state;
+    struct receive r = {.from = HARK_ANY_SOURCE, .tag = HARK_ANY_TAG};
+    struct hark_info info;
+    for (uint32_t from = 0; from < 3; from++) message(from, 0, 5 + from, HELD);
+    for (unsigned i = 0; i < 3; i++) hand_up();
+    static const uint32_t order[] = {2, 1, 0};
+    for (unsigned i = 0; i < 3; i++) {
+        world.only = order[i] + 1;
+        assert_int_equal(hark_probe(HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+        assert_int_equal(info.source, order[i]);
+        world.only = 0;
+        assert_int_equal(hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+        r.got = order[i];
+        compare(&r, &info);
+    }
+    assert_null(app.first);
+    assert_null(app.last);
+    setup(state);
+    message(0, 0, 5, HELD); /* its turn, of three looks, is the last */
+    message(2, 1, 6, HELD);
+    message(2, 0, 7, HELD);
+    for (unsigned i = 0; i < 3; i++) hand_up();
+    world.only = 3;
+    assert_int_equal(hark_probe(HARK_ANY_SOURCE, 0, &info), HARK_A_OK);
+    assert_int_equal(info.source, 2);
+    world.only = 0;
+    for (unsigned i = 0; i < 3; i++) { /* and its sender's stay in order */
+        assert_int_equal(hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+        r.got = (i + 1) % 3;
+        compare(&r, &info);
+    }
+}
+
 /* Polls for two messages, of which one is there: nothing is recorded but that, until something is taken. */
 static void looks_in_turn_are_recorded_once(void **state)
 {
@@ -480,6 +516,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_long_message_does_not_overtake_what_was_held, setup),
         cmocka_unit_test_setup(what_a_look_saw_does_not_stand_in_the_way, setup),
+        cmocka_unit_test_setup(what_a_look_saw_is_received, setup),
         cmocka_unit_test_setup(looks_in_turn_are_recorded_once, setup),
         cmocka_unit_test(the_first_that_fits_is_received),
     };
