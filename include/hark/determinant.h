@@ -1,9 +1,9 @@
 /* determinant.h: determinants, who holds a copy of which, and the acknowledgements that say so.
  *
  * A determinant #m = <sender, recver, ssn, rsn> records one non-deterministic choice of the process that made it
- * (its creator, the recver): that its delivery number rsn was message ssn of a channel; or, the sender being
- * HARK_DET_MISS, that from rsn on it looked ssn times and found nothing; or, with HARK_DET_LOOK beside the context, that it saw that
- * message, so many times in a row, and did not take it.
+ * (its creator, the recver): that its delivery number rsn was message ssn of a channel; or, with HARK_DET_LOOK beside the
+ * context, that it saw that message, so many times in a row, and did not take it; or, the sender then being HARK_DET_MISS, that
+ * from rsn on it looked ssn times and found nothing.
  *
  * struct hark_dets is a list by rsn. A process keeps one of its own (rsnMap: the only complete copy) and one for
  * every other creator (detLog). Each row has room for the ranks that are known to hold a copy; until there are
@@ -21,7 +21,8 @@ extern "C" {
 #endif
 
 #define HARK_DET_MISS UINT32_MAX /* the sender of a determinant of looks that found nothing */
-#define HARK_DET_LOOK 0x10000u   /* beside the context: the message was seen, not taken */
+#define HARK_DET_LOOK 0x10000u   /* beside the context: a look, which takes nothing */
+#define HARK_DET_MISSED ((uint64_t)HARK_DET_LOOK << 32 | HARK_DET_MISS) /* the channel of looks that found nothing */
 #define HARK_DET_HOLDERS 8u      /* k is at most this */
 #define HARK_DET_WORDS 7u        /* widest row of a list */
 #define HARK_ACK_BYTES 16u       /* creator u32, count u32, first rsn u64 */
@@ -88,8 +89,8 @@ static inline bool hark_det_is_look(uint64_t channel)
 /* How many rsn it is about: looks in a row are one. */
 static inline uint64_t hark_det_run(uint64_t channel, uint64_t ssn)
 {
-    if ((uint32_t)channel == HARK_DET_MISS) return ssn;
-    return hark_det_is_look(channel) ? 1 + (ssn >> HARK_SSN_BITS) : 1;
+    if (!hark_det_is_look(channel)) return 1;
+    return channel == HARK_DET_MISSED ? ssn : 1 + (ssn >> HARK_SSN_BITS);
 }
 
 /* The last rsn that a row is about. */
@@ -118,7 +119,7 @@ static inline bool hark_det_names(const uint64_t *row, uint32_t src, uint16_t ct
 /* A run of looks has one more. False: it is as long as it can be. */
 static inline bool hark_det_extend(uint64_t *row)
 {
-    const uint64_t more = (uint32_t)row[2] == HARK_DET_MISS ? 1 : HARK_SSN_MOST + 1;
+    const uint64_t more = row[2] == HARK_DET_MISSED ? 1 : HARK_SSN_MOST + 1;
     if (row[1] + more < row[1]) return false;
     row[1] += more;
     return true;
@@ -292,12 +293,12 @@ HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, 
     return row;
 }
 
-/* The same of a run. */
+/* The same, perhaps of a run. */
 static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn, uint64_t ssn,
     uint64_t channel)
 {
     uint64_t *row = hark_dets_append_one(p, pool, d, rsn, ssn, channel);
-    d->top = hark_det_last(row);
+    if (hark_det_is_look(channel)) d->top = hark_det_last(row);
     return row;
 }
 
@@ -403,6 +404,13 @@ static inline void hark_det_write(uint8_t *b, const struct hark_dets *d, const u
     for (; n < k; n++) hark_put32(b + 28 + 4 * n, 0);
 }
 
+HARK_COLD bool hark_det_look_ok(const struct hark_det *x, uint32_t ranks)
+{
+    const uint64_t channel = hark_det_channel(x->src, x->ctx);
+    if (x->ctx > (HARK_DET_LOOK | UINT16_MAX) || hark_det_run(channel, x->ssn) - 1 > UINT64_MAX - x->rsn) return false;
+    return channel == HARK_DET_MISSED || (x->src < ranks && (x->ssn & HARK_SSN_MOST) != 0);
+}
+
 /* False if it cannot be one. */
 static inline bool hark_det_read(struct hark_det *x, const uint8_t *b, uint32_t ranks, uint32_t k)
 {
@@ -417,11 +425,9 @@ static inline bool hark_det_read(struct hark_det *x, const uint8_t *b, uint32_t 
         if (rank > ranks) return false;
         if (rank) x->holder[x->holders++] = rank - 1;
     }
-    const uint64_t channel = hark_det_channel(x->src, x->ctx);
-    if (x->creator >= ranks || x->rsn == 0 || x->ssn == 0 || x->ctx > (HARK_DET_LOOK | UINT16_MAX)) return false;
-    if (hark_det_run(channel, x->ssn) - 1 > UINT64_MAX - x->rsn) return false;
-    if (x->src == HARK_DET_MISS) return x->ctx == 0;
-    return x->src < ranks && (x->ssn & HARK_SSN_MOST) != 0 && (hark_det_is_look(channel) || x->ssn <= HARK_SSN_MOST);
+    if (x->creator >= ranks || x->rsn == 0 || x->ssn == 0) return false;
+    if (x->ctx & HARK_DET_LOOK) return hark_det_look_ok(x, ranks);
+    return x->src < ranks && x->ctx <= UINT16_MAX && x->ssn <= HARK_SSN_MOST;
 }
 
 /* ---- acknowledgements owed -------------------------------------------------------------------------------------- */

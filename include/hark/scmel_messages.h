@@ -426,7 +426,7 @@ static inline void hark_scmel_chosen(struct hark_scmel *s, uint64_t channel, uin
 }
 
 /* The message that the application takes, or (`look`) sees: was it handed up, and is it the next choice? */
-static inline int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *event, uint32_t look, struct hark_head *h,
+HARK_HOT int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *event, uint32_t look, struct hark_head *h,
     struct hark_channel **c)
 {
     struct hark *p = &s->head;
@@ -492,7 +492,7 @@ HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
         const uint64_t *row = hark_dets_find(p, &s->pool, &s->own, s->rsn + 1);
         if (row && (uint32_t)row[2] != HARK_DET_MISS) return HARK_WAIT; /* it found something */
     }
-    if (!hark_scmel_goes_on(s, HARK_DET_MISS, 0)) hark_scmel_chosen(s, HARK_DET_MISS, 1, fx);
+    if (!hark_scmel_goes_on(s, HARK_DET_MISSED, 0)) hark_scmel_chosen(s, HARK_DET_MISSED, 1, fx);
     return HARK_OK;
 }
 #endif /* HARK_BODIES */

@@ -407,8 +407,9 @@ static void test_tree(void **state)
 static void test_runs_that_overlap(void **state)
 {
     (void)state;
-    const struct hark_det known = {.creator = 1, .src = HARK_DET_MISS, .ssn = 1, .rsn = 9}, run = {.creator = 1, .src = HARK_DET_MISS, .ssn = 5, .rsn = 6},
-                          fits = {.creator = 1, .src = HARK_DET_MISS, .ssn = 3, .rsn = 6};
+    const struct hark_det known = {.creator = 1, .src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 1, .rsn = 9},
+                          run = {.creator = 1, .src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 5, .rsn = 6},
+                          fits = {.creator = 1, .src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 3, .rsn = 6};
     const struct hark_det seen = {.creator = 1, .src = 0, .ctx = HARK_DET_LOOK, .ssn = UINT64_C(4) << HARK_SSN_BITS | 1, .rsn = 6},
                           saw = {.creator = 1, .src = 0, .ctx = HARK_DET_LOOK, .ssn = UINT64_C(2) << HARK_SSN_BITS | 1, .rsn = 6};
     const struct hark_det *all[] = {&known, &run, &known, &fits, &known, &seen, &known, &saw};
@@ -431,6 +432,36 @@ static void test_runs_that_overlap(void **state)
         assert_null(protocol->violated(core));
         const struct hark_scmel *s = (const struct hark_scmel *)(const void *)core;
         assert_int_equal(((const struct hark_scmel_log *)hark_row_of(core, &s->logs, 0))->dets.rows.count, 1 + i % 2);
+    }
+}
+
+/* A determinant is that of a message, of a look at one, or of looks that found nothing. */
+static void test_determinants(void **state)
+{
+    static const struct {
+        struct hark_det x;
+        bool valid;
+    } list[] = {{{.src = 1, .ssn = 1, .rsn = 1}, true}, {{.src = 3, .ssn = 1, .rsn = 1}, false}, {{.src = 1, .ssn = 0, .rsn = 1}, false},
+        {{.src = 1, .ssn = 1, .rsn = 0}, false}, {{.src = 1, .ssn = HARK_SSN_MOST, .rsn = 1, .ctx = UINT16_MAX}, true},
+        {{.src = 1, .ssn = HARK_SSN_MOST + 1, .rsn = 1}, false}, {{.src = 1, .ssn = 1, .rsn = 1, .ctx = 2 * HARK_DET_LOOK}, false},
+        {{.src = 1, .ssn = 1, .rsn = 1, .ctx = HARK_DET_LOOK | 7}, true}, {{.src = 3, .ssn = 1, .rsn = 1, .ctx = HARK_DET_LOOK}, false},
+        {{.src = 1, .ssn = HARK_SSN_MOST + 2, .rsn = 1, .ctx = HARK_DET_LOOK}, true},
+        {{.src = 1, .ssn = HARK_SSN_MOST + 1, .rsn = 1, .ctx = HARK_DET_LOOK}, false},
+        {{.src = 1, .ssn = HARK_SSN_MOST + 2, .rsn = UINT64_MAX, .ctx = HARK_DET_LOOK}, false},
+        {{.src = 1, .ssn = 1, .rsn = 1, .ctx = 3 * HARK_DET_LOOK}, false}, {{.src = HARK_DET_MISS, .ssn = 1, .rsn = 1}, false},
+        {{.src = HARK_DET_MISS, .ssn = 5, .rsn = UINT64_MAX - 4, .ctx = HARK_DET_LOOK}, true},
+        {{.src = HARK_DET_MISS, .ssn = 6, .rsn = UINT64_MAX - 4, .ctx = HARK_DET_LOOK}, false},
+        {{.src = HARK_DET_MISS, .ssn = 1, .rsn = 1, .ctx = HARK_DET_LOOK | 1}, false}};
+    (void)state;
+    for (size_t i = 0; i < HARK_COUNT(list); i++) {
+        const struct hark_det *x = &list[i].x;
+        struct hark_det read;
+        uint8_t b[28] = {0};
+        hark_put32(b + 4, x->src);
+        hark_put32(b + 8, x->ctx);
+        hark_put64(b + 12, x->ssn);
+        hark_put64(b + 20, x->rsn);
+        assert_int_equal(hark_det_read(&read, b, 3, 1), list[i].valid);
     }
 }
 
@@ -501,7 +532,7 @@ static void test_restarted_when_used(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_restarted_when_used), cmocka_unit_test(test_runs_that_overlap),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_determinants), cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_restarted_when_used), cmocka_unit_test(test_runs_that_overlap),
         cmocka_unit_test(test_contexts), cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_divergences), cmocka_unit_test(test_mark_from_myself), cmocka_unit_test(test_images),
         cmocka_unit_test(test_waves_that_are_over), cmocka_unit_test(test_out_of_place),

@@ -23,13 +23,22 @@ static struct list list_make(uint32_t k)
     return (struct list){(struct hark_scmel *)(void *)p, p};
 }
 
-static void put(struct list l, uint64_t rsn, uint32_t src, uint64_t ssn)
+static void put_det(struct list l, struct hark_det x)
 {
-    struct hark_det x = {0, src, 0, 0, ssn, rsn, {0}};
     bool made;
     assert_int_equal(hark_pool_reserve(l.p, &hark_scmel_shape, &l.s->pool, 1), HARK_OK);
     hark_dets_put(l.p, &l.s->pool, &l.s->own, &x, &made);
     l.s->rsn = l.s->own.top;
+}
+
+static void put(struct list l, uint64_t rsn, uint32_t src, uint64_t ssn)
+{
+    put_det(l, (struct hark_det){0, src, 0, 0, ssn, rsn, {0}});
+}
+
+static void put_look(struct list l, uint64_t rsn, uint32_t src, uint64_t ssn)
+{
+    put_det(l, (struct hark_det){0, src, HARK_DET_LOOK, 0, ssn, rsn, {0}});
 }
 
 static void check_list(struct list l, const char *expected)
@@ -57,7 +66,7 @@ static void test_list_order(void **state)
     put(l, 5, 2, 1); /* in the middle, twice */
     put(l, 5, 2, 1);
     put(l, 1, 2, 2);
-    put(l, 7, HARK_DET_MISS, 2);
+    put_look(l, 7, HARK_DET_MISS, 2);
     check_list(l, "1 3 5 7 9");
     assert_null(hark_dets_find(l.p, &l.s->pool, &l.s->own, 2));
     assert_int_equal(hark_dets_find(l.p, &l.s->pool, &l.s->own, 8)[0], 7); /* two looks, 7 and 8 */
@@ -673,7 +682,7 @@ static void test_gap(void **state)
 static void test_look_again(void **state)
 {
     const struct hark_det known[] = {{.src = 2, .ssn = UINT64_C(1) << HARK_SSN_BITS | 2, .ctx = HARK_DET_LOOK, .rsn = 1},
-        {.src = HARK_DET_MISS, .ssn = 1, .rsn = 3}, {.src = 1, .ssn = 1, .rsn = 4}, {.src = 2, .ssn = 2, .rsn = 5}};
+        {.src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 1, .rsn = 3}, {.src = 1, .ssn = 1, .rsn = 4}, {.src = 2, .ssn = 2, .rsn = 5}};
     struct hark_event quiet = {.type = HARK_QUIET}, miss = {.type = HARK_MISS};
     struct hark *y = come_back();
     struct hark_scmel *s = (struct hark_scmel *)(void *)y;
@@ -779,7 +788,7 @@ static void test_look_lost(void **state)
 /* A program that waits for something else than it took the first time is told so. */
 static void test_divergence(void **state)
 {
-    const struct hark_det took = {.src = 1, .ssn = 1, .rsn = 1}, missed = {.src = HARK_DET_MISS, .ssn = 1, .rsn = 1};
+    const struct hark_det took = {.src = 1, .ssn = 1, .rsn = 1}, missed = {.src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 1, .rsn = 1};
     struct hark_event quiet = {.type = HARK_QUIET};
     struct hark *y = come_back();
     (void)state;
