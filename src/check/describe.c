@@ -40,7 +40,7 @@ static void arrival_text(const struct lab *lab, const struct job *job, struct jo
 }
 
 /* Where the process is in its program. Returns what stands there. */
-static enum hark_op_type place_text(struct lab *lab, const struct job *job, uint32_t who, char *text, size_t room)
+static uint8_t place_text(struct lab *lab, const struct job *job, uint32_t who, char *text, size_t room)
 {
     char tag[8] = "", peer[8] = "";
     local_open(lab, job->at[who]);
@@ -53,7 +53,7 @@ static enum hark_op_type place_text(struct lab *lab, const struct job *job, uint
 
 static void operation_text(struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
 {
-    enum hark_op_type type = place_text(lab, job, step.who, text, room);
+    const uint8_t type = place_text(lab, job, step.who, text, room);
     const bool anyone = (type == HARK_OP_RECEIVE || hark_op_looks(type)) && text[1] == 0;
     if (anyone && step.index < lab->ranks) snprintf(text, room, "%c from p%u", hark_op_letter(type), step.index);
 }
