@@ -254,17 +254,21 @@ HARK_COLD bool hark_scmel_choice(struct hark_scmel *s, uint32_t look, uint32_t s
     return look || hark_scmel_left_over(s, src, ctx, ssn);
 }
 
+/* Does a message of the channel wait that is before this one? */
+HARK_COLD bool hark_scmel_waits_below(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
+{
+    bool found;
+    const uint32_t i = hark_arrived_search(&s->head, &s->ends.waiting, src, ctx, ssn, &found);
+    if (i == 0) return false;
+    const struct hark_arrived *before = (const struct hark_arrived *)hark_row(&s->head, &s->ends.waiting, i - 1);
+    return before->peer == src && before->ctx == ctx;
+}
+
 /* Has what came before this message on its channel been handed up? Else it would be found behind it. When a replay ends in the midst of an
  * OFFER, some of the channel has been passed over already (v27). */
 static inline bool hark_scmel_in_order(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
-    const struct hark_table *t = &s->ends.waiting;
-    bool found;
-    if (t->count == 0) return true;
-    const uint32_t i = hark_arrived_search(&s->head, t, src, ctx, ssn, &found);
-    if (i == 0) return true;
-    const struct hark_arrived *before = (const struct hark_arrived *)hark_row(&s->head, t, i - 1);
-    return before->peer != src || before->ctx != ctx;
+    return s->ends.waiting.count == 0 || !hark_scmel_waits_below(s, src, ctx, ssn);
 }
 
 /* May this arrived message be handed up? In replay only if it is the next choice to take it, whatever else of its channel waits (v7); or to
@@ -404,8 +408,10 @@ HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
     if (row == NULL) {
         s->ends.offer = 1;
     } else if ((uint32_t)row[2] != HARK_DET_MISS) {
-        hark_arrived_search(&s->head, &s->ends.waiting, (uint32_t)row[2], (uint16_t)(row[2] >> 32), hark_det_ssn(row), &found);
-        if (found || hark_det_is_look(row[2])) hark_scmel_offer(s, (uint32_t)row[2]);
+        const uint16_t ctx = (uint16_t)(row[2] >> 32);
+        if (hark_det_is_look(row[2])) found = hark_scmel_waits_below(s, (uint32_t)row[2], ctx, hark_det_ssn(row) + 1);
+        else hark_arrived_search(&s->head, &s->ends.waiting, (uint32_t)row[2], ctx, hark_det_ssn(row), &found);
+        if (found) hark_scmel_offer(s, (uint32_t)row[2]);
     }
 }
 

@@ -398,8 +398,8 @@ struct outcome local_make(struct lab *lab, uint32_t local, enum local_step what,
 {
     lab->out = (struct outcome){.happened = 1};
     lab->leave = lab->offer = 0;
-    lab->waits = lab->scenario->receives_nested && what != STEP_APP && what != STEP_RESTART;
     local_open_core(lab, local);
+    lab->waits = lab->scenario->receives_nested && lab->running && lab->who_now < lab->ranks && what != STEP_APP && app_waits(lab);
     step(lab, what, argument);
     if (lab->failed) return lab->out;
     if (!lab->out.happened) {

@@ -248,7 +248,9 @@ void app_step(struct lab *lab, uint32_t from);
 void app_go_on(struct lab *lab);
 /* With a message of which senders the next operation can be made: struct local_info. */
 uint32_t app_can(struct lab *lab);
-/* The application waits, and what has been handed up may be what for: takes it. True if so. */
+/* Is it at an operation that waits for a message and takes it? */
+bool app_waits(struct lab *lab);
+/* It waits, and what has been handed up may be what for: takes it. True if so. */
 bool app_take_nested(struct lab *lab);
 /* local_pack.c: a local as bytes and back. */
 uint32_t local_close(struct lab *lab);

@@ -238,11 +238,18 @@ void app_step(struct lab *lab, uint32_t from)
     }
 }
 
+bool app_waits(struct lab *lab)
+{
+    const struct hark_op *op = next_op(lab);
+    if (lab->at.app.inside) return false;
+    if (op->type == HARK_OP_WAIT) return lab->at.app.open >> op->peer & 1;
+    return op->type == HARK_OP_RECEIVE || op->type == HARK_OP_TAKE || op->type == HARK_OP_RESULT;
+}
+
 bool app_take_nested(struct lab *lab)
 {
-    const uint8_t type = next_op(lab)->type, happened = lab->out.happened;
-    const bool waits = type == HARK_OP_RECEIVE || type == HARK_OP_WAIT || type == HARK_OP_TAKE || type == HARK_OP_RESULT;
-    uint32_t from = waits ? app_can(lab) : 0;
+    const uint8_t happened = lab->out.happened;
+    uint32_t from = app_can(lab);
     bool taken = false;
     for (uint32_t i = 0; from && !taken; i++, from >>= 1) {
         if (!(from & 1)) continue;

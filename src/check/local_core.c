@@ -461,6 +461,7 @@ static void offer(struct lab *lab)
 {
     struct local *l = &lab->at;
     lab->offering = true;
+    if (lab->waits && lab->running && app_take_nested(lab)) lab->waits = false; /* what the step itself has handed up */
     while (lab->offer && !lab->failed) {
         uint32_t held[LOCAL_FRAMES], count = l->helds, peer = lab->offer;
         memcpy(held, l->held, count * sizeof held[0]);

@@ -429,8 +429,9 @@ static bool relied_on(struct reduction *r, uint32_t local, enum local_step what,
 static bool awaited(struct reduction *r, const struct job *job, struct job_step step)
 {
     struct lab *lab = r->lab;
-    if (step.what != STEP_APP || lab->protocol->unstable) return false;
-    const struct outcome out = local_take(lab, job->at[step.who], STEP_APP, step.index);
+    const bool takes = step.what == STEP_APP || lab->scenario->receives_nested;
+    if (!takes || lab->protocol->unstable) return false;
+    const struct outcome out = local_take(lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
     if (lab->wild && out.taken && job_past_unsent(lab, job, step.who, out.taken)) return true;
     if (out.sent_to == 0) return false;
     uint64_t bit = UINT64_C(1) << (lab->first_send[step.who] + app_sends(lab, job->at[step.who]));

@@ -337,21 +337,34 @@ static const struct hark_message *seen_before(int from, int tag)
     return NULL;
 }
 
-/* m was seen though `place` fits too: it was before that the first time, in whatever order a replay has handed them up; and with it what
- * came before it on its channel. */
-static void put_before(const struct hark_message *m, struct hark_message *place)
+/* Was x there before one of those from `first` to `end`: on its channel, or seen by a look that they fit too? */
+static bool precedes(const struct hark_message *x, const struct hark_message *first, const struct hark_message *end)
 {
-    struct hark_message *x = place->next, *next;
-    for (bool last = false; !last; x = next) {
-        last = x == m;
-        next = x->next;
-        if (x->from != m->from || x->ctx != m->ctx) continue;
+    for (const struct hark_message *y = first; y != end; y = y->next) {
+        if (x->from == y->from && x->ctx == y->ctx) return true;
+        for (unsigned i = 0; i < app.looks && i < APP_SEEN; i++) {
+            const struct hark_request r = {.from = app.seen[i].from, .tag = app.seen[i].tag};
+            if (app.seen[i].message == x && fits_message(&r, y)) return true;
+        }
+    }
+    return false;
+}
+
+/* m was seen though `place` fits too: it was before that the first time, in whatever order a replay has handed them up; and with it what
+ * was before it. */
+static void put_before(struct hark_message *m, struct hark_message *place)
+{
+    struct hark_message *first = place, *previous;
+    for (struct hark_message *x = m; x != place; x = previous) {
+        previous = x->previous;
+        if (x != m && !precedes(x, first, place)) continue;
         unqueue(x);
-        x->previous = place->previous;
-        x->next = place;
-        if (place->previous) place->previous->next = x;
+        x->previous = first->previous;
+        x->next = first;
+        if (first->previous) first->previous->next = x;
         else app.first = x;
-        place->previous = x;
+        first->previous = x;
+        first = x;
     }
 }
 

@@ -382,6 +382,44 @@ static void what_a_look_saw_is_received(void **state)
     }
 }
 
+/* The first time they came as A1 B1 B2 P1. What is put before P1, B2 and with it B1, is not put before A1, which was seen as the first of its tag. */
+static void what_was_seen_stays_before_what_was_not(void **state)
+{
+    (void)state;
+    struct receive r = {.from = HARK_ANY_SOURCE, .tag = 1};
+    struct hark_info info;
+    message(0, 2, 5, HELD);
+    message(1, 1, 6, HELD);
+    message(2, 1, 7, HELD);
+    message(2, 2, 8, HELD);
+    world.only = 1;
+    hand_up();
+    assert_int_equal(hark_probe(0, HARK_ANY_TAG, &info), HARK_A_OK);
+    world.only = 2;
+    hand_up();
+    assert_int_equal(hark_probe(HARK_ANY_SOURCE, 1, &info), HARK_A_OK);
+    assert_int_equal(info.source, 1);
+    world.only = 4;
+    hand_up();
+    hand_up();
+    assert_int_equal(hark_probe(HARK_ANY_SOURCE, 2, &info), HARK_A_OK);
+    assert_int_equal(info.source, 2);
+    world.only = 0;
+    static const uint32_t order[] = {1, 2};
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(hark_probe(HARK_ANY_SOURCE, 1, &info), HARK_A_OK);
+        assert_int_equal(info.source, order[i]);
+        assert_int_equal(hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, 1, &info), HARK_A_OK);
+        r.got = order[i];
+        compare(&r, &info);
+    }
+    for (unsigned i = 0; i < 2; i++) { /* B2, then P1 */
+        assert_int_equal(hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+        r.got = i ? 0 : 3;
+        compare(&r, &info);
+    }
+}
+
 /* Polls for two messages, of which one is there: nothing is recorded but that, until something is taken. */
 static void looks_in_turn_are_recorded_once(void **state)
 {
@@ -517,6 +555,7 @@ int main(void)
         cmocka_unit_test_setup(a_long_message_does_not_overtake_what_was_held, setup),
         cmocka_unit_test_setup(what_a_look_saw_does_not_stand_in_the_way, setup),
         cmocka_unit_test_setup(what_a_look_saw_is_received, setup),
+        cmocka_unit_test_setup(what_was_seen_stays_before_what_was_not, setup),
         cmocka_unit_test_setup(looks_in_turn_are_recorded_once, setup),
         cmocka_unit_test(the_first_that_fits_is_received),
     };
