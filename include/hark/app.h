@@ -70,7 +70,8 @@ int hark_waitall(size_t count, struct hark_request *request[], struct hark_info 
 /* Any one of them; *index says which; -1 if all are NULL. */
 int hark_waitany(size_t count, struct hark_request *request[], int *index, struct hark_info *info);
 /* Waits until such a message could be received, and says of whom it is, its tag and its length; takes nothing. info may be NULL. A receive
- * that is posted has a claim to all that fits it, and those are not seen. */
+ * that is posted has a claim to all that fits it, and those are not seen. Behind a checkpoint call what was seen before it is surely received by
+ * hark_recv() from info.source with info.tag. */
 int hark_probe(int from, int tag, struct hark_info *info);
 /* The same without waiting: *found says whether there is one. */
 int hark_iprobe(int from, int tag, bool *found, struct hark_info *info);
