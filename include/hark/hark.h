@@ -262,8 +262,8 @@ enum {
                           * all processes of a job alike */
     HARK_TEAM_LOST = 4,  /* team: a whole team may be lost at once, so determinants count as stored only where another team
                           * holds them (T-a); `copies` is 1 then; all processes of a job alike */
-    HARK_FLAGS = 23,     /* all of these */
-    HARK_WAVES_ALL = 16  /* hydee, team: a checkpoint is of all processes together, not of a group alone; all processes of a job alike */
+    HARK_WAVES_ALL = 16,  /* hydee, team: a checkpoint is of all processes together, not of a group alone; all processes of a job alike */
+    HARK_FLAGS = HARK_DIGEST | HARK_EXACT_GATE | HARK_TEAM_LOST | HARK_WAVES_ALL /* no others */
 };
 
 struct hark_tree { /* a group of processes, and the tree that messages to it travel along; see group.h */
