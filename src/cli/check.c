@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,7 +311,7 @@ static void claim(struct hark_scenario *s, const struct hark_protocol *p, enum s
     for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)i;
 }
 
-/* Programs made by chance, of which each process has every n-th. */
+/* Programs made by chance, of which each process takes the next when it is through with one: they differ by much, and by their seed. */
 struct chance {
     struct arguments a;
     uint32_t processes;
@@ -320,6 +321,7 @@ struct chance {
 struct share { /* what one of them came to */
     struct tally tally;
     int worst;
+    _Atomic uint64_t next; /* of the first: the program that nobody has taken yet */
 };
 
 /* What several processes say does not mix. */
@@ -399,12 +401,12 @@ static int random_one(const struct chance *c, uint64_t seed, struct tally *t)
     return status;
 }
 
-static void random_share(void *self, uint32_t number, void *shares)
+static void random_share(void *self, uint32_t number, void *shared)
 {
     const struct chance *c = self;
-    struct share *mine = (struct share *)shares + number;
+    struct share *share = shared, *mine = share + number;
     bool terminal = number == 0 && isatty(STDERR_FILENO);
-    for (uint64_t i = number; i < c->a.count; i += c->processes) {
+    for (uint64_t i; (i = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed)) < c->a.count;) {
         int status = random_one(c, c->a.random + i, &mine->tally);
         if (status > mine->worst) mine->worst = status;
         if (terminal) fprintf(stderr, "\r%llu of %llu ", (unsigned long long)i + 1, (unsigned long long)c->a.count);
