@@ -17,6 +17,7 @@ bench: all
 	ninja -C $(BUILD) bench/pingpong bench/bench-core bench/bench-log bench/shm_raw bench/uv_raw bench/floor
 	$(BUILD)/bench/bench-core $(BUILD)/bench/core.json
 	bench/bench.sh $(BUILD) $(ROUNDS)
+	bench/sim.sh $(BUILD) $(or $(ROUNDS),5) $(MOST)
 bench-sim: all
 	bench/sim.sh $(BUILD) $(or $(ROUNDS),5) $(MOST)
 bench-recovery: all
