@@ -519,12 +519,12 @@ int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, c
 {
     static struct hark_effect effects[4][EFFECTS];
     static uint8_t bytes[4][BYTES];
-    static uint32_t depth; /* an OFFER's arrivals are steps within a step */
+    static uint32_t depth; /* an OFFER's arrivals are steps within a step, so is what a receive takes of them, and results of COMBINE */
     const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
     struct hark_event e = *event;
     int status;
     if (depth == 4) {
-        lab_fail(lab, "offers within offers");
+        lab_fail(lab, "steps within steps, more than there can be");
         return HARK_ESTATE;
     }
     depth++;
@@ -543,13 +543,14 @@ int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, c
         for (uint32_t i = 0; i < lab->fx.count && lab->running; i++) perform(lab, &lab->fx.at[i], frame, posted);
         e = (struct hark_event){.type = HARK_CONTINUE};
     } while (status == HARK_MORE && lab->running);
-    while (status >= 0 && lab->answer.ssn && lab->running && !lab->failed) {
+    const bool outer = event->type != HARK_COMBINED; /* what a result leads to is for the step that it is a result of: many come in a row */
+    while (outer && status >= 0 && lab->answer.ssn && lab->running && !lab->failed) {
         struct hark_event combined = {.type = HARK_COMBINED};
         combined.u.combined.name = lab->answer;
         lab->answer.ssn = 0;
         (void)core_step(lab, &combined, 0, NULL);
     }
-    if (status >= 0 && lab->offer && !lab->offering && lab->running) offer(lab);
+    if (outer && status >= 0 && lab->offer && !lab->offering && lab->running) offer(lab);
     depth--;
     return status == HARK_MORE ? HARK_OK : status;
 }
