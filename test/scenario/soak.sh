@@ -53,7 +53,7 @@ next() {
 
 while [ $SECONDS -lt $end ]; do
   p=$(next)
-  programs $p --random "$seed:100" --max-states 50000
+  programs $p --random "$seed:100" --max-states 20000
   programs $p --random "$((seed + 100)):100" --walks 200 --max-states 20000
   # Two kills may fall together: what keeps determinants survives as many as there are copies of them.
   at_once=
