@@ -1,5 +1,6 @@
 #!/bin/bash
-# For T seconds: programs made by chance, searched and walked, as many of each protocol, and real runs with real kills, transports in turn.
+# For T seconds, looked at after every 300 programs: programs made by chance, searched and walked, as many of each protocol, and real runs with
+# real kills, transports in turn.
 # Each failure prints a line that reproduces it. soak.sh HARK EXAMPLES [T [SEED]]
 set -u
 hark=$(readlink -f "$1") examples=$(readlink -f "$2") seconds=${3:-600} seed=${4:-$(date +%s)}
@@ -53,8 +54,8 @@ next() {
 
 while [ $SECONDS -lt $end ]; do
   p=$(next)
-  programs $p --random "$seed:100" --max-states 20000
-  programs $p --random "$((seed + 100)):100" --walks 200 --max-states 20000
+  programs $p --random "$seed:150" --max-states 20000
+  programs $p --random "$((seed + 150)):150" --walks 200 --max-states 20000
   # Two kills may fall together: what keeps determinants survives as many as there are copies of them.
   at_once=
   case $p in scmel|team|camel) at_once="--copies 2" ;; esac
@@ -72,7 +73,7 @@ while [ $SECONDS -lt $end ]; do
     real cg "--protocol $p --camel --copies 2 --transport $t --chaos $seed:2" ;;
   camel) real cg "--protocol $p --transport $t --chaos $seed" ;;
   esac
-  seed=$((seed + 200))
+  seed=$((seed + 300))
 done
 all=0
 for p in $protocols; do
