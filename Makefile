@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench bench-papers bench-partition bench-recovery bench-sim coverage errata fuzz kill-matrix lines memory mutants verify soak install clean setup
+.PHONY: all demo check bench bench-papers bench-partition bench-recovery bench-sim coverage errata fuzz kill-matrix lines memory mutants verify verify-large soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -40,6 +40,9 @@ kill-matrix: all
 	test/kill/all.sh $(abspath $(BUILD)) $(or $(SEEDS),20) $(or $(JOBS),2)
 verify: all
 	test/scenario/verify/verify.sh $(BUILD)/src/cli/hark $(or $(MEMORY),8G) | tee $(BUILD)/verification.md
+verify-large: all
+	test/scenario/verify/pairs.sh $(BUILD)/src/cli/hark test/scenario/verify/wa-2.hark $(or $(MEMORY),12G) $(or $(JOBS),2)
+	$(BUILD)/src/cli/hark check --max-memory 16G test/scenario/verify/bound-fig4-1.hark
 soak: all
 	test/scenario/soak.sh $(BUILD)/src/cli/hark $(BUILD)/examples $(or $(T),600)
 lines: all

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Every configuration of this folder, to its end or to MEMORY: a Markdown table on standard output; those that say so in their first line are
-# reduced. verify.sh HARK [MEMORY [FILE...]]
+# reduced, and those that are to be searched in pairs left to pairs.sh. verify.sh HARK [MEMORY [FILE...]]
 set -u
 hark=$1 memory=${2:-8G}; shift; shift $(($# < 1 ? $# : 1))
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,6 +11,7 @@ worst=0
 echo "| configuration | protocol | fails | control | states | steps | depth | seconds | states/s | bytes/state | verdict |"
 echo "|-|-|-|-|-:|-:|-:|-:|-:|-:|-|"
 for file; do
+  grep -q '^# .*in pairs' "$file" && { echo "$file: by pairs.sh" >&2; continue; }
   name=$(basename "$file" .hark) with= control="each frame"
   case $name in atomic-*) with=--atomic control="at once" ;; esac
   grep -q '^# with --reduce' "$file" && with=--reduce control="each frame, reduced"
