@@ -1,7 +1,7 @@
 #!/bin/bash
 # All protocols on the same matrices: what is logged, and what is in logs at one time, what goes along with messages, who goes
-# back, how long that takes. protocols.sh HARK
-# FOLDER [RANKS...]: the folder has npb-NAME.B.RANKS.mtx.gz and .msgs.mtx.gz; where it lacks one the generator nas-NAME is run.
+# back, how long that takes. protocols.sh HARK FOLDER [RANKS...]: the folder has npb-NAME.B.RANKS.mtx.gz and .msgs.mtx.gz; where it lacks
+# one the generator nas-NAME is run, and the name has a star.
 set -u
 hark=$1 folder=$2; shift 2
 . "$(dirname "$0")/common.sh"
@@ -37,8 +37,12 @@ for ranks; do
   clusters=$(awk -v n="$ranks" 'BEGIN {printf "%d", sqrt(n)}')
   printf '\n%s processes, %s clusters\n%-4s %-12s %9s %10s %14s %8s %12s\n' "$ranks" "$clusters" NAS protocol 'logged, %' 'at most, %' 'B along a msg' 'back, %' 'recovery, ms'
   for name in bt cg ft lu mg sp; do
-    pattern=("$folder/npb-$name.B.$ranks.mtx.gz") counts=$folder/npb-$name.B.$ranks.msgs.mtx.gz
-    if [ -f "${pattern[0]}" ] && [ -f "$counts" ]; then pattern=(--pattern "${pattern[0]}" --messages "$counts"); else pattern=(--pattern nas-$name --ranks "$ranks"); fi
+    pattern=("$folder/npb-$name.B.$ranks.mtx.gz") counts=$folder/npb-$name.B.$ranks.msgs.mtx.gz shown=${name^^}
+    if [ -f "${pattern[0]}" ] && [ -f "$counts" ]; then
+      pattern=(--pattern "${pattern[0]}" --messages "$counts")
+    else
+      pattern=(--pattern nas-$name --ranks "$ranks") shown+='*' starred=1
+    fi
     for protocol in $protocols; do
       [ $protocol = coordinated ] && set_of=1 || set_of=$clusters
       run $protocol "${pattern[@]}" --clusters $set_of
@@ -46,7 +50,8 @@ for ranks; do
       most=$(share "$(figure log_bytes_peak)" "$(figure bytes)")
       along=$(awk -v b="$(figure piggyback_bytes)" -v m="$(figure messages)" 'BEGIN {printf "%.1f", b / m}')
       rest=$(after $protocol "$ranks" "${pattern[@]}" --clusters $set_of) || exit 1
-      printf '%-4s %-12s %9s %10s %14s %8s %12s\n' "${name^^}" $protocol "$logged" "$most" "$along" $rest
+      printf '%-4s %-12s %9s %10s %14s %8s %12s\n' "$shown" $protocol "$logged" "$most" "$along" $rest
     done
   done
 done
+[ "${starred:-0}" = 0 ] || printf '\n* by the generator, for %s has no npb-NAME.B.RANKS.mtx.gz with .msgs.mtx.gz\n' "$folder"
