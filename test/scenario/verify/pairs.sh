@@ -16,6 +16,7 @@ pair() { # first, then
   grep -q '^# with --reduce' "$file" && with=--reduce
   "$hark" check $with --max-memory "$memory" --json "$work/$name.json" -o "$work/$name.violation" "$work/$name.hark" >"$work/$name.out" 2>&1 ||
     cat "$work/$name.out" "$work/$name.violation" 2>/dev/null
+  [ -s "$work/$name.json" ] || { echo "p$1 then p$2: no figures"; return; }
   awk -v pair="$1 $2" '
     function get(key,  s) { s = $0; if (!sub(".*\"" key "\": \"?", "", s)) return ""; sub("[\",}].*", "", s); return s }
     /"verdict"/ { print pair, get("verdict"), get("states"), get("steps"), get("depth"), get("seconds") }' "$work/$name.json" |

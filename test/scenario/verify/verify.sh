@@ -15,10 +15,12 @@ for file; do
   name=$(basename "$file" .hark) with= control="each frame"
   case $name in atomic-*) with=--atomic control="at once" ;; esac
   grep -q '^# with --reduce' "$file" && with=--reduce control="each frame, reduced"
+  rm -f "$work/json"
   "$hark" check $with --max-memory "$memory" --json "$work/json" -o "$work/violation.hark" "$file" >"$work/out" 2>&1 || {
     worst=1
     cat "$work/out" >&2
   }
+  [ -s "$work/json" ] || { worst=1; echo "$file: no figures" >&2; continue; }
   fails=$(sed -n 's/^fails //p' "$file" | paste -sd, | sed 's/,/, /g')
   awk -v fails="$fails" -v control="$control" '
     function get(key,  s) { s = $0; if (!sub(".*\"" key "\": \"?", "", s)) return ""; sub("[\",}].*", "", s); return s }
