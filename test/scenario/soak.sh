@@ -21,7 +21,9 @@ program() { # its command
 }
 
 # shellcheck disable=SC2046
-for x in heat2d cg anysource long long-any; do timeout 120 "$hark" run -n 8 --clusters 4 -- $(program $x) >"$x" 2>err || exit 2; done
+for x in heat2d cg anysource long long-any; do
+  timeout 120 "$hark" run -n 8 --clusters 4 -- $(program $x) >"$x" 2>err || { echo "soak.sh: $x did not run without failures: $(tail -1 err)" >&2; exit 2; }
+done
 
 bad() { failed=$((failed + 1)); echo "FAILED $*"; }
 
