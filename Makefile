@@ -22,9 +22,8 @@ bench-sim: all
 	bench/sim.sh $(BUILD) $(or $(ROUNDS),5) $(MOST)
 bench-recovery: all
 	bench/recovery.sh $(BUILD) $(MOST)
-NPB = $(foreach n,bt cg ft lu mg sp,$(shell echo $(n) | tr a-z A-Z)=test/data/patterns/npb-$(n).B.256.mtx.gz,test/data/patterns/npb-$(n).B.256.msgs.mtx.gz)
 bench-papers: all
-	bench/papers/hydee-table1.sh $(BUILD)/src/cli/hark $(or $(MATRICES),$(NPB))
+	bench/papers/hydee-table1.sh $(BUILD)/src/cli/hark $(MATRICES)
 	bench/papers/sendet-clusters.sh $(BUILD)/src/cli/hark $(MATRICES)
 	bench/papers/camel-log.sh $(BUILD)/src/cli/hark $(or $(ITERATIONS),10)
 	bench/papers/protocols.sh $(BUILD)/src/cli/hark test/data/patterns 64 256

@@ -1,9 +1,11 @@
 #!/bin/bash
 # HydEE, Table I: clusters, share of the processes that roll back, share of the data that is logged. hydee-table1.sh HARK
-# [NAME=BYTES.mtx[,MESSAGES.mtx]]..., NAME one of BT CG FT LU MG SP. What differs: README.md.
+# [NAME=BYTES.mtx[,MESSAGES.mtx]]..., NAME one of BT CG FT LU MG SP; without any those of test/data/patterns. What differs: README.md.
 set -u
 hark=$1; shift
 . "$(dirname "$0")/common.sh"
+npb=$(dirname "$0")/../../test/data/patterns/npb-
+[ $# -gt 0 ] || for name in BT CG FT LU MG SP; do set -- "$@" "$name=$npb${name,,}.B.256.mtx.gz,$npb${name,,}.B.256.msgs.mtx.gz"; done
 matrices "$@"
 echo 'A. Guermouche, T. Ropars, M. Snir, F. Cappello: HydEE, IPDPS 2012, Table I: 256 processes, class D. Per cent.'
 printf '%-5s %8s | %8s %8s | %8s %8s | %8s %8s\n' '' '' paper '' nas-* '' matrix '' NAS clusters back logged back logged back logged
