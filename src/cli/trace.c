@@ -106,6 +106,7 @@ int hark_cli_trace(int argc, char **argv)
     int status = parse(argc, argv, &a);
     if (status != 0) return status < 0 ? 0 : status;
     if (hark_trace_read(a.file, &trace, error) != HARK_TRACE_OK) return bad(error, "");
+    if (trace.unfinished) fprintf(stderr, "hark trace: %s: the run did not end, hark was killed; this is what was known by then\n", a.file);
     status = write_svg(&a, &trace);
     hark_trace_free(&trace);
     return status;

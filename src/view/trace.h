@@ -15,7 +15,7 @@
  * stands for the recovery process, `s` for the supervisor), the kind, and all fields of that kind in
  * the order of its table in trace_text.c. A peer may be followed by its incarnation (`from=2.1`), a
  * record by the word `logged`. The last line counts the records, so that truncation is noticed;
- * ` lost=M` is added to it when M records found no room.
+ * ` lost=M` is added to it when M records found no room, ` unfinished` when hark was killed before the run's end.
  */
 #ifndef HARK_VIEW_TRACE_H
 #define HARK_VIEW_TRACE_H
@@ -125,6 +125,8 @@ void hark_trace_close(struct hark_trace_writer *t);
  * HARK_TRACE_EINVAL (`out` is one of the parts), HARK_TRACE_ESYSTEM, HARK_TRACE_EFORMAT (a part is foreign or
  * damaged; what was written to `out` is then no whole trace): one line in `error`. */
 int hark_trace_merge(const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR]);
+/* The same of a run whose supervisor was killed: the last line says that it is unfinished. */
+int hark_trace_merge_unfinished(const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR]);
 
 /* ---- reading ---------------------------------------------------------------------------------- */
 
@@ -135,6 +137,7 @@ struct hark_trace {
     struct hark_trace_record *record; /* `count` of them, time non-decreasing */
     uint64_t count;
     uint64_t lost; /* records that found no room */
+    bool unfinished; /* hark was killed before the run's end: this is what was known by then */
 };
 
 /* Reads the text file `path` into *trace. On error *trace is empty, owns nothing, and `error` is one line

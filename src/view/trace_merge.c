@@ -28,6 +28,7 @@ struct merge {
     struct part **heap; /* smallest time first; equal times in the order of the parts */
     uint32_t parts, heaped;
     uint64_t lost;
+    bool unfinished;
     char *error;
 };
 
@@ -177,7 +178,7 @@ static int write_all(struct merge *m, FILE *out)
         if (!more(p)) m->heap[0] = m->heap[--m->heaped];
         sink(m, 0);
     }
-    hark_trace_text_end(out, records, m->lost);
+    hark_trace_text_end(out, records, m->lost, m->unfinished);
     return HARK_TRACE_OK;
 }
 
@@ -191,9 +192,9 @@ static bool is_part(const struct merge *m, const char *out)
     return false;
 }
 
-int hark_trace_merge(const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR])
+static int merge(const char *out, const char *const *parts, uint32_t count, bool unfinished, char error[HARK_TRACE_ERROR])
 {
-    struct merge m = {.error = error};
+    struct merge m = {.unfinished = unfinished, .error = error};
     int status = open_parts(&m, parts, count);
     if (status == HARK_TRACE_OK && is_part(&m, out)) {
         snprintf(error, HARK_TRACE_ERROR, "%.160s: is itself a part to merge", out);
@@ -214,4 +215,14 @@ int hark_trace_merge(const char *out, const char *const *parts, uint32_t count, 
     free(m.part);
     free(m.heap);
     return status;
+}
+
+int hark_trace_merge(const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR])
+{
+    return merge(out, parts, count, false, error);
+}
+
+int hark_trace_merge_unfinished(const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR])
+{
+    return merge(out, parts, count, true, error);
 }

@@ -307,6 +307,7 @@ static int read_end(struct reader *r, struct hark_trace *trace)
         return unexpected(r, expected);
     }
     if (word(r, " lost=") && !number(r, UINT64_MAX, &trace->lost)) return unexpected(r, "a number of lost records");
+    trace->unfinished = word(r, " unfinished");
     if (*r->at != 0) return unexpected(r, "the end of the line");
     if (getc_unlocked(r->file) == EOF) return HARK_TRACE_OK;
     r->line++;

@@ -217,10 +217,11 @@ void hark_trace_text_record(FILE *out, const struct hark_trace_record *r, uint64
     putc('\n', out);
 }
 
-void hark_trace_text_end(FILE *out, uint64_t records, uint64_t lost)
+void hark_trace_text_end(FILE *out, uint64_t records, uint64_t lost, bool unfinished)
 {
     fprintf(out, "end records=%" PRIu64, records);
     if (lost > 0) fprintf(out, " lost=%" PRIu64, lost);
+    if (unfinished) fputs(" unfinished", out);
     putc('\n', out);
 }
 
@@ -234,6 +235,6 @@ int hark_trace_write(const struct hark_trace *trace, FILE *out)
     hark_trace_text_head(out, &trace->job);
     for (uint64_t i = 0; i < trace->count; i++)
         hark_trace_text_record(out, &trace->record[i], trace->record[0].time);
-    hark_trace_text_end(out, trace->count, trace->lost);
+    hark_trace_text_end(out, trace->count, trace->lost, trace->unfinished);
     return fflush(out) == 0 && !ferror(out) ? HARK_TRACE_OK : HARK_TRACE_ESYSTEM;
 }

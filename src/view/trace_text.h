@@ -33,7 +33,7 @@ extern const char *const hark_trace_field_words[HARK_TF_COUNT];
  * `zero` is the time of the first record, ns. The job is one that hark_trace_job_invalid accepts. */
 void hark_trace_text_head(FILE *out, const struct hark_trace_job *job);
 void hark_trace_text_record(FILE *out, const struct hark_trace_record *r, uint64_t zero);
-void hark_trace_text_end(FILE *out, uint64_t records, uint64_t lost);
+void hark_trace_text_end(FILE *out, uint64_t records, uint64_t lost, bool unfinished);
 
 /* NULL if the record belongs into a trace of so many ranks, else what is wrong with it. */
 const char *hark_trace_record_invalid(const struct hark_trace_record *r, uint32_t ranks);

@@ -205,7 +205,7 @@ static struct hark_trace_record small[] = {
 
 static struct hark_trace small_trace(void)
 {
-    return (struct hark_trace){{2, "hydee", "shm", two}, small, sizeof small / sizeof *small, 0};
+    return (struct hark_trace){{2, "hydee", "shm", two}, small, sizeof small / sizeof *small, 0, false};
 }
 
 static void everything_is_shown_once(void **state)
@@ -269,7 +269,7 @@ static void clusters_change(void **state)
         {.time = 700, .rank = 1, .id = 9, .peer = 1, .kind = HARK_TRACE_CLUSTER},
         {.time = 800, .rank = 0, .peer = 1, .ssn = 3, .kind = HARK_TRACE_TRANSMIT},
         {.time = 900, .rank = 1, .peer = 0, .ssn = 3, .kind = HARK_TRACE_DELIVER}};
-    struct hark_trace trace = {{2, "hydee", "shm", two}, r, sizeof r / sizeof *r, 0};
+    struct hark_trace trace = {{2, "hydee", "shm", two}, r, sizeof r / sizeof *r, 0, false};
     char *svg = draw(&trace, NULL);
     (void)state;
     assert_readable(svg);
@@ -324,7 +324,7 @@ static void incarnations_keep_messages_apart(void **state)
             .kind = HARK_TRACE_TRANSMIT},
         {.time = 3, .rank = 1, .inc = 1, .peer = 0, .ssn = 1, .kind = HARK_TRACE_DELIVER},
         {.time = 4, .rank = 1, .inc = 1, .peer = 0, .ssn = 1, .kind = HARK_TRACE_DELIVER}};
-    struct hark_trace trace = {{2, "none", "fake", NULL}, r, 4, 0};
+    struct hark_trace trace = {{2, "none", "fake", NULL}, r, 4, 0, false};
     char *svg = draw(&trace, NULL);
     assert_readable(svg);
     assert_int_equal(count(svg, "<path class=\"m intra\""), 1);
@@ -385,7 +385,7 @@ static void a_schedule_says_what_every_frame_carries_and_where_it_went_wrong(voi
         .program = program, .plain = true, .word = carried, .note = note, .notes = sizeof note / sizeof *note, .step = 1000,
         .end = 7000, .violated = "after step 6: I8", .violated_at = 7000};
     struct hark_diagram_options o = {.width = 1200, .schedule = &plan};
-    struct hark_trace trace = {{3, "hydee", "search", cluster}, steps, sizeof steps / sizeof *steps, 0};
+    struct hark_trace trace = {{3, "hydee", "search", cluster}, steps, sizeof steps / sizeof *steps, 0, false};
     char *svg = draw(&trace, &o);
     assert_readable(svg);
     assert_true(atof(strstr(svg, "width=\"") + 7) <= 1200);
@@ -526,7 +526,7 @@ static void nonsense_is_drawn_without_harm(void **state)
                 .flags = (uint8_t)noise(&s, 4),
                 .kind = (uint8_t)(1 + noise(&s, HARK_TRACE_KINDS - 1))};
         }
-        struct hark_trace trace = {{5, "a", "b", cluster}, r, n, seed % 3};
+        struct hark_trace trace = {{5, "a", "b", cluster}, r, n, seed % 3, false};
         struct hark_diagram_options o = {.messages = seed % 2 ? 5 : 0, .width = seed % 5 ? 0 : 600};
         char *svg = draw(&trace, &o);
         if (!well_formed(svg)) fail_msg("seed %u is not well-formed", seed);

@@ -158,7 +158,7 @@ static void the_text_is_as_documented(void **state)
                                    "0.000000 s.0 failed re=3 down=-\n"
                                    "12.345678 3.0 deliver from=2 ctx=0 ssn=17 phase=4 bytes=4096\n"
                                    "12.345678 3.1 replay to=2.1 ctx=0 ssn=18 phase=inf bytes=0 logged\n"
-                                   "end records=4 lost=5\n";
+                                   "end records=4 lost=5 unfinished\n";
     static const uint32_t cluster[] = {9, 9, 4, 0, 0, 0, 0, 9};
     struct hark_trace_record r[] = {
         {.time = 1000, .rank = HARK_TRACE_SUPERVISOR, .id = 2, .peer = 2, .last = 3, .kind = HARK_TRACE_FAILED},
@@ -173,7 +173,7 @@ static void the_text_is_as_documented(void **state)
             .phase = HARK_INFINITY,
             .flags = HARK_TRACE_PEER_INC | HARK_TRACE_LOGGED,
             .kind = HARK_TRACE_REPLAY}};
-    struct hark_trace trace = {{8, "hydee", "shm", cluster}, r, 4, 5}, back;
+    struct hark_trace trace = {{8, "hydee", "shm", cluster}, r, 4, 5, true}, back;
     char *text, error[HARK_TRACE_ERROR];
     size_t length;
     FILE *f = open_memstream(&text, &length);
@@ -184,6 +184,7 @@ static void the_text_is_as_documented(void **state)
     free(text);
     assert_int_equal(hark_trace_read(in_dir("documented"), &back, error), HARK_TRACE_OK);
     assert_int_equal(back.lost, 5);
+    assert_true(back.unfinished);
     hark_trace_free(&back);
 
     r[3].time = 5; /* time may not go back */
