@@ -86,11 +86,11 @@ static int recovery(int argc, char **argv)
 }
 
 /* A file that is opened must not get the number of a standard one that is closed, and with it what is meant for that. What is
- * written there fails then, as it should. */
-static void keep_standard(void)
+ * written there fails then, as it should; but what a program under `hark run` prints is dropped, for nobody wants it. */
+static void keep_standard(const char *command)
 {
-    int fd;
-    do fd = open("/dev/null", O_RDONLY);
+    int fd, mode = command && strcmp(command, "run") == 0 ? O_RDWR : O_RDONLY;
+    do fd = open("/dev/null", mode);
     while (fd >= 0 && fd <= 2);
     if (fd > 2) close(fd);
 }
@@ -107,7 +107,7 @@ static int printed(int status)
 
 int main(int argc, char **argv)
 {
-    keep_standard();
+    keep_standard(argc > 1 ? argv[1] : NULL);
     static const struct { const char *word; int (*main)(int argc, char **argv); } table[] = {{"run", hark_cli_run},
         {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"sim", hark_cli_sim},
         {"partition", hark_cli_partition}, {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"help", help},

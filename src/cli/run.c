@@ -26,6 +26,7 @@
 #define OPTIONS_MAX     16
 #define TRAFFIC_MAX     4096u      /* with more processes it is not noted who sends to whom */
 #define DEFAULT_MS      1000u
+#define DEFAULT_GRACE_MS 10000u
 
 struct arguments {
     struct hark_run_options o;
@@ -67,6 +68,10 @@ void hark_cli_run_help(void)
           "  --spill DIR             where logs over their limit go\n"
           "  --copies K              copies of a determinant, 1 to 8 (1)\n"
           "  --option NAME=VALUE     a limit or size of the transport, see the manual\n"
+          "  --checkpoint-on SIGNAL  take a checkpoint when that signal comes: USR1, USR2, TERM, XCPU ...\n"
+          "  --then-stop             with it and --store: then stop, with status 75, to be resumed\n"
+          "  --grace T               time that processes have to end after a signal (10s), then they are killed\n"
+          "  --stall-limit T         end the run when nothing has moved for that time; 0: say it and wait (0)\n"
           "  --kill RANK@N           kill RANK (or `recovery`) when it has made N deliveries (received N frames)\n"
           "  --chaos SEED[:COUNT]    kill COUNT times (1), where SEED says\n"
           "  --trace FILE            write what happened, for `hark trace`\n"
@@ -79,7 +84,8 @@ void hark_cli_run_help(void)
           "  --team-lost             team: a whole team may be lost at once, not only one process of it\n"
           "  --no-digest             do not compare what is sent again with what was sent\n"
           "  --verbose               say more\n"
-          "Exit status: 0 done; 1 the program failed; 2 bad usage or input; 128 + n after signal n.\n",
+          "Exit status: 0 done; 1 the program failed; 2 bad usage or input; 75 stopped by --then-stop, resume it;\n"
+          "128 + n after signal n.\n",
         stdout);
 }
 
@@ -150,6 +156,25 @@ static int interval(struct arguments *a, const char *text)
     return bad("--interval: expected a time such as 500ms, 2s or 5m, or 0, found \"%s\"", text);
 }
 
+static int grace(struct arguments *a, const char *text)
+{
+    if (duration(text, &a->o.grace_ms)) return 0;
+    return bad("--grace: expected a time such as 500ms, 30s or 5m, found \"%s\"", text);
+}
+
+static int stall_limit(struct arguments *a, const char *text)
+{
+    if (duration(text, &a->o.stall_limit_ms)) return 0;
+    return bad("--stall-limit: expected a time such as 10s or 5m, or 0, found \"%s\"", text);
+}
+
+static int checkpoint_on(struct arguments *a, const char *text)
+{
+    a->o.checkpoint_on = hark_sup_signal_number(text);
+    if (a->o.checkpoint_on) return 0;
+    return bad("--checkpoint-on: expected a signal such as USR1, USR2, TERM, INT, HUP, ALRM or XCPU, found \"%s\"", text);
+}
+
 static int log_limit(struct arguments *a, const char *text)
 {
     if (hark_cli_size(text, &a->o.log_limit)) return 0;
@@ -217,7 +242,7 @@ static int chaos(struct arguments *a, const char *text)
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
 enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, OPTION, KILL, CHAOS, TRACE, JSON, MATRIX,
-    EXACT_GATE, CAMEL, RECLUSTER, REPORT_TREE, TEAM_LOST, NO_DIGEST, VERBOSE };
+    EXACT_GATE, CAMEL, RECLUSTER, REPORT_TREE, TEAM_LOST, NO_DIGEST, VERBOSE, CHECKPOINT_ON, THEN_STOP, GRACE, STALL_LIMIT };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
     {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
@@ -225,7 +250,8 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clust
     {"copies", 1, NULL, COPIES}, {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
     {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
     {"exact-gate", 0, NULL, EXACT_GATE}, {"camel", 0, NULL, CAMEL}, {"recluster", 0, NULL, RECLUSTER}, {"report-tree", 1, NULL, REPORT_TREE},
-    {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
+    {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP}, {"grace", 1, NULL, GRACE},
+    {"stall-limit", 1, NULL, STALL_LIMIT}, {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -254,6 +280,10 @@ static int option(struct arguments *a, int c, char *const *argv)
     case REPORT_TREE: return report_tree(a, optarg);
     case TEAM_LOST: a->o.team_lost = true; return 0;
     case NO_DIGEST: a->o.digest = false; return 0;
+    case CHECKPOINT_ON: return checkpoint_on(a, optarg);
+    case THEN_STOP: a->o.then_stop = true; return 0;
+    case GRACE: return grace(a, optarg);
+    case STALL_LIMIT: return stall_limit(a, optarg);
     case VERBOSE: a->o.verbose = true; return 0;
     case 'h': a->help = true; return 0;
     default: return hark_cli_refused("run", c, argv);
@@ -444,8 +474,12 @@ static int complete(struct arguments *a)
         a->o.report_tree};
     if (*a->program == NULL || **a->program == 0)
         return bad("expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
-    if (a->o.resume && !a->o.store) return bad("--resume: expected --store DIR with it");
-    if (a->o.spill && !a->o.log_limit) return bad("--spill: expected --log-limit SIZE with it");
+    if (a->o.resume && !a->o.store) return bad("--resume needs --store DIR, the store of the job that is to go on");
+    if (a->o.spill && !a->o.log_limit) return bad("--spill needs --log-limit SIZE, over which the log spills");
+    if (a->o.then_stop && !a->o.checkpoint_on) return bad("--then-stop needs --checkpoint-on SIGNAL");
+    if (a->o.then_stop && !a->o.store) return bad("--then-stop needs --store DIR, or the checkpoint would be gone with the run");
+    if (a->o.checkpoint_on && a->o.protocol->rolls == 0)
+        return bad("--checkpoint-on cannot be used with --protocol %s, which takes no checkpoints", a->o.protocol->name);
     if (hark_cli_ways("run", &ways)) return 2;
     if (a->o.recluster && a->o.ranks > TRAFFIC_MAX)
         return bad("--recluster: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
@@ -461,7 +495,7 @@ static int complete(struct arguments *a)
 
 int hark_cli_run(int argc, char **argv)
 {
-    struct arguments a = {.o = {.ranks = 8, .interval_ms = DEFAULT_MS, .copies = 1, .generations = 2, .digest = true}};
+    struct arguments a = {.o = {.ranks = 8, .interval_ms = DEFAULT_MS, .copies = 1, .generations = 2, .digest = true, .grace_ms = DEFAULT_GRACE_MS}};
     a.o.protocol = hark_protocol_named("hydee");
     a.o.transport = hark_transport_at(0);
     int status = parse(&a, argc, argv);

@@ -55,12 +55,12 @@ int hark_cli_ways(const char *command, const struct hark_cli_ways *w)
         char known[200] = "";
         if (!way[i].asked || way[i].has(w->protocol)) continue;
         name(way[i].has, known, sizeof known);
-        return hark_cli_bad(command, "%s: expected with protocol %s, found %s", way[i].option, known, w->protocol->name);
+        return hark_cli_bad(command, "%s needs --protocol %s; this run uses %s", way[i].option, known, w->protocol->name);
     }
-    if (w->team_lost && w->copies > 1) return hark_cli_bad(command, "--team-lost: expected one copy, found --copies %u", w->copies);
+    if (w->team_lost && w->copies > 1) return hark_cli_bad(command, "--team-lost cannot be combined with --copies %u: it is for one copy of each determinant", w->copies);
     if (w->recluster && (w->camel || w->exact_gate))
-        return hark_cli_bad(command, "--recluster: expected without %s", w->camel ? "--camel" : "--exact-gate");
-    if (w->camel && w->exact_gate) return hark_cli_bad(command, "--camel: expected without --exact-gate");
-    if (w->fan && w->exact_gate) return hark_cli_bad(command, "--report-tree: expected without --exact-gate");
+        return hark_cli_bad(command, "--recluster cannot be combined with %s", w->camel ? "--camel" : "--exact-gate");
+    if (w->camel && w->exact_gate) return hark_cli_bad(command, "--camel cannot be combined with --exact-gate");
+    if (w->fan && w->exact_gate) return hark_cli_bad(command, "--report-tree cannot be combined with --exact-gate");
     return 0;
 }

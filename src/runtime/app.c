@@ -71,7 +71,7 @@ static void on_committed(void *self, uint64_t id)
 {
     (void)self;
     (void)id;
-    app.wanted = false;
+    app.wanted = P.checkpoint = false;
     hark_interval_committed(hark_process_now());
 }
 
@@ -137,6 +137,20 @@ static void restart(void)
     else hark_process_hello(0, 0, NULL, 0);
 }
 
+void app_waits(struct hark_waits *w)
+{
+    *w = (struct hark_waits){.what = app.call ? app.what : HARK_WAITS_NOT, .calls = hark_process_number("wave.calls") + app.inside};
+    for (const struct hark_message *m = app.first; m; m = m->next) {
+        if (m->ctx != CTX_POINT) continue; /* of a collective call: whoever has not come to it is named anyway */
+        if (w->untaken++ == 0) w->untaken_from = (int32_t)m->from, w->untaken_tag = m->tag;
+    }
+    if (app.call == NULL) return;
+    snprintf(w->call, sizeof w->call, "%s", app.collective ? app.collective : app.call);
+    if (app.collective) w->what = HARK_WAITS_COLLECTIVE;
+    w->count = (uint32_t)app.sought_count;
+    if (app.sought) w->from = app.sought->from, w->tag = app.sought->tag;
+}
+
 int hark_init(void)
 {
     struct hark_hooks hooks = {.place = app_place, .unplace = app_unplace, .handup = app_handup, .resume = on_resume,
@@ -144,6 +158,7 @@ int hark_init(void)
         .wanted = on_wanted, .combine = app_combine};
     if (app.joined || app.left) return HARK_A_EINIT;
     hark_process_open(&hooks, false);
+    P.waits = app_waits;
     app.joined = true;
     hark_interval_begin(hark_process_now());
     if (P.setup.inc || P.setup.re) restart();
@@ -163,7 +178,7 @@ int hark_finalize(void)
         hark_process_say(&m);
         HARK_POINT("finishing", P.setup.rank);
         atomic_store_explicit(&P.slot->turn, P.slot->turn + 1, memory_order_relaxed);
-        while (!P.all_done) hark_process_wait();
+        while (!P.all_done) app_wait("hark_finalize", HARK_WAITS_FINALIZE, NULL, 0);
     }
     app.joined = false;
     app.left = true;
@@ -203,7 +218,7 @@ static void wait_for_log(size_t length)
             hark_process_fatal("rank %u: the payload log is full: %zu bytes more would go over its limit of %llu, and no "
                                "receiver can checkpoint",
                 P.setup.rank, length, (unsigned long long)P.setup.log_limit);
-        hark_process_wait();
+        app_wait("hark_send", HARK_WAITS_ROOM, NULL, 0);
     }
     asked_at = 50;
 }
@@ -284,17 +299,17 @@ int hark_checkpoint(void)
     if (!app.joined) return HARK_A_EINIT;
     if (app.posted) return HARK_A_EPENDING;
     app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
-    bool due = app.wanted || hark_interval_over(hark_process_now());
     hark_process_poll();
+    bool due = app.wanted || P.checkpoint || hark_interval_over(hark_process_now());
     app.inside = true;
     for (;;) {
         int status = hark_driver_checkpoint(P.driver, due);
         if (status < 0 && status != HARK_D_EGONE)
             hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
         if (status == 0) break;
-        hark_process_wait();
+        app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
     }
-    while (app.inside) hark_process_wait();
+    while (app.inside) app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
     return HARK_A_OK;
 }
 

@@ -34,6 +34,11 @@ struct app {
     uint32_t saved_count;
     struct hark_request *posted, *posted_last;
     struct hark_request *waiting; /* the one that a blocking wait is about, NULL: none */
+    const char *call; /* in which it waits now, NULL: it does not */
+    const char *collective; /* call that it is in, NULL: none */
+    enum hark_waits_for what; /* it waits for */
+    const struct hark_request *sought; /* the message, or one of them */
+    size_t sought_count;
     bool delivering; /* a DELIVER step is under way */
     struct hark_message *first, *last; /* handed up and not matched, oldest first */
     struct seen { /* what looks have seen since the last delivery or checkpoint call: see match.c */
@@ -48,6 +53,18 @@ int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag);
 /* To the group of that context: what rank 0 multicasts, or what this process contributes to a reduction. */
 int app_group(const void *data, size_t length, uint16_t ctx, int tag);
 int app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info);
+
+/* hark_process_wait() inside the call `call`; meanwhile app_waits() can tell where the application waits, and for what. */
+static inline void app_wait(const char *call, enum hark_waits_for what, const struct hark_request *sought, size_t count)
+{
+    app.what = what;
+    app.sought = sought;
+    app.sought_count = count;
+    app.call = call;
+    hark_process_wait();
+    app.call = NULL;
+}
+void app_waits(struct hark_waits *w); /* what hark_process.waits is */
 
 void *app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length);
 void app_unplace(void *self, void *payload);

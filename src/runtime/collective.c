@@ -76,7 +76,7 @@ static int bcast_to_group(void *data, size_t length, int root, int tag)
     return P.setup.ranks > 1 ? app_group(data, length, CTX_MULTICAST, tag) : HARK_A_OK;
 }
 
-static int bcast(void *data, size_t length, int root, int tag)
+static int bcast_tree(void *data, size_t length, int root, int tag)
 {
     int n = (int)P.setup.ranks, me = ((int)P.setup.rank - root + n) % n, bit = 1;
     if (P.groups) return bcast_to_group(data, length, root, tag);
@@ -128,20 +128,20 @@ static int reduce_to_zero(void *sum, size_t count, enum hark_type type, enum har
     return status < 0 || P.setup.rank ? status : app_recv(sum, bytes, 0, CTX_REDUCTION, kind, NULL);
 }
 
-int hark_barrier(void)
+static int barrier(void)
 {
     uint64_t nothing = 0;
     if (!app.joined) return HARK_A_EINIT;
     int tag = next_tag(), status = reduce_to_zero(&nothing, 0, HARK_UINT64, HARK_SUM, tag);
-    return status < 0 ? status : bcast(&nothing, 0, 0, tag);
+    return status < 0 ? status : bcast_tree(&nothing, 0, 0, tag);
 }
 
-int hark_bcast(void *data, size_t length, int root)
+static int bcast(void *data, size_t length, int root)
 {
     if (!app.joined) return HARK_A_EINIT;
     if (root < 0 || root >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (data == NULL && length) return HARK_A_EARGUMENT;
-    return bcast(data, length, root, next_tag());
+    return bcast_tree(data, length, root, next_tag());
 }
 
 static int reduce_valid(const void *data, const void *result, size_t count, enum hark_type type,
@@ -153,7 +153,7 @@ static int reduce_valid(const void *data, const void *result, size_t count, enum
     return HARK_A_OK;
 }
 
-int hark_reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,
+static int reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,
     int root)
 {
     int me = (int)P.setup.rank;
@@ -173,7 +173,7 @@ int hark_reduce(const void *data, void *result, size_t count, enum hark_type typ
     return status;
 }
 
-int hark_allreduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation)
+static int allreduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation)
 {
     int status = reduce_valid(data, result, count, type, operation, true);
     if (status < 0) return status;
@@ -181,7 +181,7 @@ int hark_allreduce(const void *data, void *result, size_t count, enum hark_type 
     if (bytes && data != result) memcpy(result, data, bytes);
     int tag = next_tag();
     status = reduce_to_zero(result, count, type, operation, tag);
-    return status < 0 ? status : bcast(result, bytes, 0, tag);
+    return status < 0 ? status : bcast_tree(result, bytes, 0, tag);
 }
 
 /* ---- by messages under every protocol: each process has another part ---------------------------------------------- */
@@ -198,7 +198,7 @@ static inline uint8_t *part_of(const void *all, size_t length, int rank)
     return (uint8_t *)(uintptr_t)all + length * (size_t)rank;
 }
 
-int hark_gather(const void *data, size_t length, void *all, int root)
+static int gather(const void *data, size_t length, void *all, int root)
 {
     int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, me == root);
     if (status < 0) return status;
@@ -211,7 +211,7 @@ int hark_gather(const void *data, size_t length, void *all, int root)
     return status;
 }
 
-int hark_scatter(const void *all, void *data, size_t length, int root)
+static int scatter(const void *all, void *data, size_t length, int root)
 {
     int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, me == root);
     if (status < 0) return status;
@@ -225,7 +225,7 @@ int hark_scatter(const void *all, void *data, size_t length, int root)
 }
 
 /* Round the ring: each passes on what it got last. */
-int hark_allgather(const void *data, size_t length, void *all)
+static int allgather(const void *data, size_t length, void *all)
 {
     int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, true);
     if (status < 0) return status;
@@ -239,7 +239,7 @@ int hark_allgather(const void *data, size_t length, void *all)
     return status;
 }
 
-int hark_alltoall(const void *data, void *all, size_t length)
+static int alltoall(const void *data, void *all, size_t length)
 {
     int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, true);
     if (status < 0) return status;
@@ -252,4 +252,61 @@ int hark_alltoall(const void *data, void *all, size_t length)
             status = app_recv(part_of(all, length, (me - step + n) % n), length, (me - step + n) % n, CTX_COLLECTIVE, tag, NULL);
     }
     return status;
+}
+
+/* ---- the calls: while in one of them, a process that waits says which --------------------------------------------- */
+
+static int leave(int status)
+{
+    app.collective = NULL;
+    return status;
+}
+
+int hark_barrier(void)
+{
+    app.collective = "hark_barrier";
+    return leave(barrier());
+}
+
+int hark_bcast(void *data, size_t length, int root)
+{
+    app.collective = "hark_bcast";
+    return leave(bcast(data, length, root));
+}
+
+int hark_reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,
+    int root)
+{
+    app.collective = "hark_reduce";
+    return leave(reduce(data, result, count, type, operation, root));
+}
+
+int hark_allreduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation)
+{
+    app.collective = "hark_allreduce";
+    return leave(allreduce(data, result, count, type, operation));
+}
+
+int hark_gather(const void *data, size_t length, void *all, int root)
+{
+    app.collective = "hark_gather";
+    return leave(gather(data, length, all, root));
+}
+
+int hark_scatter(const void *all, void *data, size_t length, int root)
+{
+    app.collective = "hark_scatter";
+    return leave(scatter(all, data, length, root));
+}
+
+int hark_allgather(const void *data, size_t length, void *all)
+{
+    app.collective = "hark_allgather";
+    return leave(allgather(data, length, all));
+}
+
+int hark_alltoall(const void *data, void *all, size_t length)
+{
+    app.collective = "hark_alltoall";
+    return leave(alltoall(data, all, length));
 }

@@ -137,6 +137,37 @@ const uint8_t *hark_control_get_bytes(struct hark_control *m, uint32_t *length)
     return b;
 }
 
+/* ---- WAITS ---------------------------------------------------------------------------------------------- */
+
+void hark_waits_put(struct hark_control *m, const struct hark_waits *w)
+{
+    hark_control_puts(m, w->call, strlen(w->call));
+    hark_control_put32(m, w->what);
+    hark_control_put32(m, (uint32_t)w->from);
+    hark_control_put32(m, (uint32_t)w->tag);
+    hark_control_put32(m, w->count);
+    hark_control_put64(m, w->calls);
+    hark_control_put32(m, w->untaken);
+    hark_control_put32(m, (uint32_t)w->untaken_from);
+    hark_control_put32(m, (uint32_t)w->untaken_tag);
+}
+
+bool hark_waits_get(struct hark_control *m, struct hark_waits *w)
+{
+    size_t length;
+    const char *call = hark_control_gets(m, &length);
+    snprintf(w->call, sizeof w->call, "%.*s", (int)length, call);
+    w->what = hark_control_get32(m);
+    w->from = (int32_t)hark_control_get32(m);
+    w->tag = (int32_t)hark_control_get32(m);
+    w->count = hark_control_get32(m);
+    w->calls = hark_control_get64(m);
+    w->untaken = hark_control_get32(m);
+    w->untaken_from = (int32_t)hark_control_get32(m);
+    w->untaken_tag = (int32_t)hark_control_get32(m);
+    return !m->bad;
+}
+
 /* ---- SETUP ---------------------------------------------------------------------------------------------- */
 
 struct key {

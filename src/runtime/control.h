@@ -15,11 +15,12 @@
  *               not be kept now: no image can be taken
  *     ASK       n u64: answer STABLE n when no failure can take back any more what led to here
  *     GO        the answer to AGAIN: nothing more for this incarnation; SETUP, for the next one, follows
- *     QUIET     nothing in the job can move
+ *     QUIET     nothing in the job can move; the answer of a process with an application is WAITS
+ *     CHECKPOINT  take a checkpoint at the next checkpoint call, though none is due
  *     CLUSTERS  text string, as a cluster file with ';': the clusters that the first checkpoint brings into force at which all know them
  *     ALL_DONE  every process has finished, durably: finalize may return
  *   process -> supervisor
- *     HELLO     inc u32, out u64, err u64, address string, pending bytes: up, and where; positions of the output in
+ *     HELLO     inc u32, out u64, err u64, address string, pending bytes, pid u32: up, and where; positions of the output in
  *               the image
  *     PERSIST   fact u32, peer u32, re u32, id u64, oldest u64, map u32: of a wave, the oldest checkpoint that is kept, and 1
  *               if it brings the clusters into force that CLUSTERS has told
@@ -27,6 +28,7 @@
  *     STABLE    n u64: the answer to ASK, maybe much later
  *     AGAIN     kept u32, why string: it goes back as FAILED said, and executes its program again; kept is the
  *               descriptor of what it keeps. With a `why`, also behind an earlier AGAIN: it can not, and ends itself
+ *     WAITS     call string, what u32, from i32, tag i32, count u32, calls u64, untaken u32, from i32, tag i32: see struct hark_waits
  *     FINISHED  the application has called finalize
  *     DIVERGED  text string: one line
  *     TROUBLE   text string: one line; the run goes on, though without what failed
@@ -41,9 +43,9 @@
 
 enum hark_control_type {
     HARK_C_SETUP = 1, HARK_C_PEER, HARK_C_FAILED, HARK_C_STORED, HARK_C_MARKED, HARK_C_QUIET, HARK_C_ALL_DONE,
-    HARK_C_ASK, HARK_C_GO, HARK_C_LOOK, HARK_C_CLUSTERS,
+    HARK_C_ASK, HARK_C_GO, HARK_C_LOOK, HARK_C_CLUSTERS, HARK_C_CHECKPOINT,
     HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL,
-    HARK_C_TROUBLE, HARK_C_STABLE, HARK_C_AGAIN
+    HARK_C_TROUBLE, HARK_C_STABLE, HARK_C_AGAIN, HARK_C_WAITS
 };
 
 #define HARK_FRAME_LIMIT (UINT64_C(1) << 30) /* of every transport, if it is not told another, bytes */
@@ -77,6 +79,28 @@ uint64_t hark_control_get64(struct hark_control *m);
 /* Points into the message; not terminated. */
 const char *hark_control_gets(struct hark_control *m, size_t *length);
 const uint8_t *hark_control_get_bytes(struct hark_control *m, uint32_t *length);
+
+/* What WAITS says: where an application waits. */
+enum hark_waits_for {
+    HARK_WAITS_NOT,        /* it does not wait in a call of hark */
+    HARK_WAITS_MESSAGE,    /* for one message, of `from` with `tag` */
+    HARK_WAITS_ANY,        /* for one of `count` messages */
+    HARK_WAITS_COLLECTIVE, /* in a collective call, for a message of `from` */
+    HARK_WAITS_CHECKPOINT, /* in a checkpoint call: for the others that take part in it */
+    HARK_WAITS_FINALIZE,
+    HARK_WAITS_ROOM        /* in a send: for room */
+};
+struct hark_waits {
+    char call[32]; /* the function that the application has called; empty: none */
+    uint32_t what; /* enum hark_waits_for */
+    int32_t from, tag; /* -1: any */
+    uint32_t count;
+    uint64_t calls;    /* of hark_checkpoint, since the job began, this one included */
+    uint32_t untaken;  /* messages that have come and that no receive has taken */
+    int32_t untaken_from, untaken_tag; /* of the first of them */
+};
+void hark_waits_put(struct hark_control *m, const struct hark_waits *w);
+bool hark_waits_get(struct hark_control *m, struct hark_waits *w); /* false: it can not be read */
 
 /* What SETUP says. Strings are owned by the struct (hark_setup_free). */
 struct hark_setup {

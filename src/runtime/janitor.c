@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../../transports/entries.h"
+#include "../view/trace.h"
 
 /* What goes through the pipe; shorter than PIPE_BUF, so always whole. */
 struct note {
@@ -111,6 +112,22 @@ static void kill_all(struct known *k)
     }
 }
 
+/* What its processes and the supervisor have recorded is in files of the job's directory. */
+static void save_trace(const struct hark_janitor_job *job)
+{
+    char error[HARK_TRACE_ERROR], **part = NULL;
+    struct entries e;
+    uint32_t parts = 0;
+    if (job->trace == NULL || !entries_open(&e, AT_FDCWD, job->directory, 0)) return;
+    for (const char *name; (name = entries_next(&e)) != NULL;) {
+        char **more = strncmp(name, "trace-", 6) == 0 ? realloc(part, (parts + 1) * sizeof *part) : NULL;
+        if (more) part = more;
+        if (more && asprintf(&part[parts], "%s/%s", job->directory, name) >= 0) parts++;
+    }
+    entries_close(&e);
+    if (parts) (void)hark_trace_merge_unfinished(job->trace, (const char *const *)part, parts, error);
+}
+
 _Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
 {
     struct known k = {0};
@@ -123,8 +140,10 @@ _Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
         learn(&k, &n);
     }
     kill_all(&k);
+    save_trace(job);
     job->sweep(job->name, job->directory);
     hark_remove_tree(job->directory);
+    if (job->spill) hark_remove_tree(job->spill);
     _exit(0);
 }
 
@@ -132,17 +151,16 @@ _Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
  * reader waiting. */
 _Noreturn static void become_janitor(int pipe, const struct hark_janitor_job *job)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = 64;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = 8; /* above those that they get, also where few are allowed */
     int kept[2] = {pipe, job->lock}, count = job->lock >= 0 ? 2 : 1;
     for (int i = 0; i < count; i++) kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, high);
     for (int i = 0; i < 3; i++) (void)dup2(null, i);
     for (int i = 0; i < count; i++) kept[i] = dup3(kept[i], 3 + i, O_CLOEXEC);
     (void)syscall(SYS_close_range, 3 + (unsigned)count, ~0u, 0);
     (void)setsid();
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
+    for (int n = 1; n < NSIG; n++) /* what a batch system sends to all processes of a job is not for it */
+        if (n != SIGCHLD) signal(n, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
     prctl(PR_SET_NAME, "hark-janitor");
     if (kept[0] < 0 || chdir("/") < 0) _exit(1);
     keep_watch(kept[0], job);

@@ -1,7 +1,8 @@
 /* janitor.h: who cleans up when the supervisor can not.
  *
  * A process of its own session that sleeps at the end of a pipe. If the supervisor ends without having dismissed
- * it, it kills what the supervisor had started, sweeps the transport's leftovers and removes the job's directory.
+ * it, it kills what the supervisor had started, writes what is known of the trace, sweeps the transport's leftovers and removes
+ * the job's directories.
  */
 #ifndef HARK_RUNTIME_JANITOR_H
 #define HARK_RUNTIME_JANITOR_H
@@ -17,6 +18,8 @@ struct hark_janitor {
 struct hark_janitor_job {
     const char *name;      /* of the job */
     const char *directory; /* of the job, absolute: removed with all that is in it */
+    const char *spill;     /* the same, of its spilled logs; NULL: none */
+    const char *trace;     /* absolute: file for the trace whose parts are `trace-*` in `directory`; NULL: none */
     void (*sweep)(const char *job, const char *directory); /* the transport's */
     int lock;              /* a descriptor to hold until all is clean, or -1 */
 };

@@ -189,11 +189,12 @@ static int valid(const void *data, size_t room, int from, int tag)
     return HARK_A_OK;
 }
 
-static void complete(struct hark_request *r)
+/* Inside the application's call `call`. */
+static void complete(struct hark_request *r, const char *call)
 {
     app.waiting = r;
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
-    for (take(r); !r->done; take(r)) hark_process_wait();
+    for (take(r); !r->done; take(r)) app_wait(call, HARK_WAITS_MESSAGE, r, 1);
     app.waiting = NULL;
 }
 
@@ -203,7 +204,7 @@ int app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct ha
     int status = valid(data, room, from, tag);
     if (status < 0) return status;
     post(&r);
-    complete(&r);
+    complete(&r, "hark_recv");
     if (info) *info = r.info;
     return r.status;
 }
@@ -251,13 +252,18 @@ static int finish(struct hark_request **request, struct hark_info *info)
     return status;
 }
 
-int hark_wait(struct hark_request **request, struct hark_info *info)
+static int wait_for(struct hark_request **request, struct hark_info *info, const char *call)
 {
     if (!app.joined) return HARK_A_EINIT;
     if (request == NULL) return HARK_A_EARGUMENT;
     if (*request == NULL) return HARK_A_OK;
-    if (!(*request)->done) complete(*request);
+    if (!(*request)->done) complete(*request, call);
     return finish(request, info);
+}
+
+int hark_wait(struct hark_request **request, struct hark_info *info)
+{
+    return wait_for(request, info, "hark_wait");
 }
 
 /* Nothing was found: may the application know? Protocols that repeat this choice may say: look again. */
@@ -280,7 +286,7 @@ int hark_test(struct hark_request **request, bool *done, struct hark_info *info)
         if (!(*request)->done) take(*request);
         if ((*request)->done) return finish(request, info);
         if (missed()) break;
-        hark_process_wait();
+        app_wait("hark_test", HARK_WAITS_MESSAGE, *request, 1);
     }
     *done = false;
     return HARK_A_OK;
@@ -291,7 +297,7 @@ int hark_waitall(size_t count, struct hark_request *request[], struct hark_info 
     int worst = HARK_A_OK;
     if (request == NULL && count) return HARK_A_EARGUMENT;
     for (size_t i = 0; i < count; i++) {
-        int status = hark_wait(&request[i], info ? &info[i] : NULL);
+        int status = wait_for(&request[i], info ? &info[i] : NULL, "hark_waitall");
         if (status < 0) worst = status;
     }
     return worst;
@@ -302,18 +308,20 @@ int hark_waitany(size_t count, struct hark_request *request[], int *index, struc
     if (!app.joined) return HARK_A_EINIT;
     if (index == NULL || (request == NULL && count)) return HARK_A_EARGUMENT;
     for (;;) {
-        bool any = false;
+        const struct hark_request *any = NULL;
+        size_t open = 0;
         for (size_t i = 0; i < count; i++) {
             if (request[i] == NULL) continue;
-            any = true;
+            any = request[i];
+            open++;
             if (!request[i]->done) take(request[i]);
             if (!request[i]->done) continue;
             *index = (int)i;
             return finish(&request[i], info);
         }
         *index = -1;
-        if (!any) return HARK_A_OK;
-        hark_process_wait();
+        if (any == NULL) return HARK_A_OK;
+        app_wait("hark_waitany", open > 1 ? HARK_WAITS_ANY : HARK_WAITS_MESSAGE, any, open);
     }
 }
 
@@ -398,7 +406,8 @@ int hark_probe(int from, int tag, struct hark_info *info)
 {
     int status = valid(NULL, 0, from, tag);
     if (status < 0) return status;
-    while (!look(from, tag, info)) hark_process_wait();
+    const struct hark_request sought = {.from = from, .tag = tag};
+    while (!look(from, tag, info)) app_wait("hark_probe", HARK_WAITS_MESSAGE, &sought, 1);
     return HARK_A_OK;
 }
 
@@ -407,6 +416,7 @@ int hark_iprobe(int from, int tag, bool *found, struct hark_info *info)
     int status = found ? valid(NULL, 0, from, tag) : HARK_A_EARGUMENT;
     if (status < 0) return status;
     hark_process_poll();
-    while (!(*found = look(from, tag, info)) && !missed()) hark_process_wait();
+    const struct hark_request sought = {.from = from, .tag = tag};
+    while (!(*found = look(from, tag, info)) && !missed()) app_wait("hark_iprobe", HARK_WAITS_MESSAGE, &sought, 1);
     return HARK_A_OK;
 }

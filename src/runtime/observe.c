@@ -10,10 +10,7 @@
 /* The process's phase, where the protocol has such a thing. */
 static uint64_t phase_now(void)
 {
-    const struct hark_shape *s = P.protocol->shape;
-    for (uint32_t i = 0; i < s->fields; i++)
-        if (strcmp(s->field[i].name, "phase") == 0) return hark_number(hark_driver_core(P.driver), &s->field[i]);
-    return 0;
+    return hark_process_number("phase");
 }
 
 static void record(struct hark_trace_record *r, uint8_t kind)

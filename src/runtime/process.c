@@ -57,7 +57,6 @@ _Noreturn void hark_process_fatal(const char *format, ...)
         hark_process_say(&m);
     } else {
         fprintf(stderr, "hark: %s\n", line);
-        hark_process_sweep();
     }
     _exit(1);
 }
@@ -242,6 +241,18 @@ static int on_clusters(struct hark_control *c)
     return status;
 }
 
+/* Nothing moves: where does the application wait? */
+static void say_waits(void)
+{
+    struct hark_waits w = {0};
+    struct hark_control m;
+    if (P.waits == NULL) return;
+    P.waits(&w);
+    hark_control_begin(&m, HARK_C_WAITS);
+    hark_waits_put(&m, &w);
+    hark_process_say(&m);
+}
+
 static int on_message(struct hark_control *c)
 {
     char address[512];
@@ -264,7 +275,11 @@ static int on_message(struct hark_control *c)
         return hark_driver_stored(P.driver, a, id, b != 0);
     case HARK_C_ASK: P.asked = hark_control_get64(c); return HARK_D_OK;
     case HARK_C_LOOK: return HARK_D_OK; /* to be awake, look, and sleep again, is the answer: it stands on the board */
-    case HARK_C_QUIET: P.quiet = true; return hark_driver_quiet(P.driver);
+    case HARK_C_QUIET:
+        P.quiet = true;
+        say_waits();
+        return hark_driver_quiet(P.driver);
+    case HARK_C_CHECKPOINT: P.checkpoint = true; return HARK_D_OK;
     case HARK_C_CLUSTERS: return P.setup.rank == HARK_RECOVERY ? HARK_D_OK : on_clusters(c);
     case HARK_C_ALL_DONE: P.all_done = true; return HARK_D_OK;
     default: return HARK_D_OK; /* a newer supervisor may say more */
@@ -327,6 +342,14 @@ static inline void after_poll(void)
     if (__builtin_expect(P.asked != P.answered, 0)) answer_stable();
 }
 
+uint64_t hark_process_number(const char *name)
+{
+    const struct hark_shape *s = P.protocol->shape;
+    for (uint32_t i = 0; i < s->fields; i++)
+        if (strcmp(s->field[i].name, name) == 0) return hark_number(hark_driver_core(P.driver), &s->field[i]);
+    return 0;
+}
+
 void hark_process_poll(void)
 {
     check(hark_process_control());
@@ -365,6 +388,7 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
     hark_control_put64(&m, err);
     hark_control_puts(&m, address, strlen(address));
     hark_control_put_bytes(&m, pending, length);
+    hark_control_put32(&m, (uint32_t)getpid());
     HARK_POINT("up", P.setup.rank);
     hark_process_say(&m);
     HARK_POINT("hello", P.setup.rank);
@@ -397,6 +421,5 @@ void hark_process_close(void)
     hark_rollback_forget();
     if (P.setup.board < 0) free(P.board);
     else munmap(P.board, hark_board_bytes(P.setup.ranks, P.setup.traffic));
-    if (P.control < 0) hark_process_sweep();
     hark_setup_free(&P.setup);
 }

@@ -49,6 +49,8 @@ struct hark_process {
     /* what the messages brought, for the owner */
     uint32_t re_seen;
     bool all_done, quiet;
+    bool checkpoint; /* CHECKPOINT came; the application's checkpoint call takes it back */
+    void (*waits)(struct hark_waits *w); /* the owner's: where its application waits; NULL: there is none */
     uint64_t asked, answered; /* ASK, STABLE */
 };
 
@@ -76,12 +78,12 @@ _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format
 /* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for something looks again
  * each time this returns. What is fatal does not return. */
 void hark_process_wait(void);
+/* A number of the protocol's core by its name in the shape; 0: it has none of that name. */
+uint64_t hark_process_number(const char *name);
 void hark_process_poll(void);
 void hark_process_close(void);
 /* The next message of the supervisor, to be freed; NULL: it is gone. */
 struct hark_process_message *hark_process_read(void);
-/* A job of one leaves nothing behind. */
-void hark_process_sweep(void);
 uint64_t hark_process_now(void); /* CLOCK_MONOTONIC, ns */
 
 /* The whole of the recovery process: returns its exit status. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,29 +82,62 @@ static void trouble(void *self, const char *line)
 
 /* ---- open ------------------------------------------------------------------------------------------------------------- */
 
-/* A job of one leaves nothing behind, also when it ends without finalize. */
-void hark_process_sweep(void)
-{
-    const struct hark_transport_ops *t = P.setup.transport ? hark_transport_named(P.setup.transport) : NULL;
-    if (t == NULL || P.setup.job == NULL || P.setup.directory == NULL) return;
-    t->sweep(P.setup.job, P.setup.directory);
-    rmdir(P.setup.directory);
-}
-
 static void setup_alone(void)
 {
-    char directory[80], name[40];
-    const char *base = getenv("TMPDIR");
-    if (base == NULL || base[0] != '/' || strlen(base) > 40) base = "/tmp"; /* as the supervisor */
-    snprintf(directory, sizeof directory, "%s/hark-alone-XXXXXX", base);
+    char name[40];
     snprintf(name, sizeof name, "alone-%d", (int)getpid());
-    P.setup = (struct hark_setup){.ranks = 1, .job = strdup(name), .directory = strdup(directory),
-        .protocol = strdup("none"), .transport = strdup("shm"), .board = -1, .store_fd = -1,
-        .kept = -1};
-    if (!P.setup.job || !P.setup.directory || !P.setup.protocol || !P.setup.transport)
-        hark_process_fatal("no memory for a job of one");
-    if (mkdtemp(P.setup.directory) == NULL) hark_process_fatal("%s: %s", directory, strerror(errno));
-    atexit(hark_process_sweep);
+    P.setup = (struct hark_setup){.ranks = 1, .job = strdup(name), .protocol = strdup("none"), .transport = strdup("shm"), .board = -1,
+        .store_fd = -1, .kept = -1};
+    if (!P.setup.job || !P.setup.protocol || !P.setup.transport) hark_process_fatal("no memory for a job of one");
+}
+
+/* A job of one leaves nothing behind, however it ends: what others would find it by has no name any more. */
+static void forget_names(void)
+{
+    const struct hark_transport_ops *t = hark_transport_named(P.setup.transport);
+    if (t) t->sweep(P.setup.job, P.setup.directory);
+}
+
+#define CONTROL_TEXT 64
+
+/* The value of `name` ("NAME=") in the environment as the process was given it, also if the program has emptied it since. */
+static bool given(const char *name, char value[CONTROL_TEXT])
+{
+    char bytes[4096];
+    size_t at = 0, length = strlen(name); /* so far the string at hand is name[0 .. at], then value */
+    bool found = false, other = false;
+    int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; fd >= 0 && !found && (n = read(fd, bytes, sizeof bytes)) > 0;)
+        for (ssize_t i = 0; i < n && !found; i++) {
+            other = other || (at < length ? bytes[i] != name[at] : at - length + 1 >= CONTROL_TEXT);
+            if (!other && at >= length) value[at - length] = bytes[i];
+            found = !other && at >= length && bytes[i] == 0;
+            at++;
+            if (bytes[i] == 0) at = 0, other = false;
+        }
+    if (fd >= 0) close(fd);
+    return found;
+}
+
+/* Who joins a job has HARK_CONTROL; false: it is not there. */
+static bool control_given(char value[CONTROL_TEXT])
+{
+    const char *now = getenv("HARK_CONTROL");
+    if (now == NULL) return given("HARK_CONTROL=", value);
+    snprintf(value, CONTROL_TEXT, "%s", now);
+    return true;
+}
+
+/* The descriptor in "DESCRIPTOR:NUMBER", if it is the socket of that number; -1: it is not, the variable is another process's. */
+static int control_socket(const char *control)
+{
+    struct stat st;
+    char *end;
+    unsigned long fd = strtoul(control, &end, 10);
+    if (end == control || *end != ':' || fd > INT_MAX) return -1;
+    unsigned long long number = strtoull(end + 1, &end, 10);
+    bool ours = *end == 0 && fstat((int)fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == number;
+    return ours ? (int)fd : -1;
 }
 
 static void setup_take(const char *control)
@@ -111,7 +145,7 @@ static void setup_take(const char *control)
     char error[200] = "no message";
     struct hark_control c;
     size_t n;
-    P.control = atoi(control);
+    (void)unsetenv("HARK_CONTROL"); /* not for what the program may start */
     /* Die with the supervisor; the janitor sweeps up what remains. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct hark_process_message *m = hark_process_read();
@@ -242,17 +276,23 @@ static int store_open(char error[256])
 
 void hark_process_open(const struct hark_hooks *hooks, bool recovery)
 {
-    const char *control = getenv("HARK_CONTROL");
+    char control[CONTROL_TEXT];
+    const bool named = control_given(control);
     struct hark_clusters clusters = {0};
     char error[256] = "no memory for clusters";
     pthread_mutex_init(&P.lock, NULL);
     pthread_cond_init(&P.marked_now, NULL);
-    if (control) setup_take(control);
+    P.control = named ? control_socket(control) : -1;
+    const bool joins = P.control >= 0;
+    if (named && !joins)
+        fprintf(stderr, "hark: HARK_CONTROL=%s is of another process, not of this one: this one runs alone, as a job of one\n", control);
+    if (joins) setup_take(control);
     else setup_alone();
     if (recovery) snprintf(P.name, sizeof P.name, "the recovery process");
     else snprintf(P.name, sizeof P.name, "rank %u", P.setup.rank);
-    if (control && !recovery) hark_rollback_remember();
+    if (joins && !recovery) hark_rollback_remember();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a write over the limit of files fails, as on a full disk */
     board_open();
     P.payload_limit = (P.setup.frame_limit ? P.setup.frame_limit : HARK_FRAME_LIMIT) - HARK_HEADER_MAX;
     if (P.setup.clusters ? hark_clusters_parse(&clusters, P.setup.ranks, P.setup.clusters, "clusters", error) < 0
@@ -265,5 +305,6 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     }
     trace_open(&clusters);
     driver_open(hooks, &clusters, recovery);
+    if (!joins) forget_names();
     hark_clusters_free(&clusters);
 }

@@ -1,4 +1,5 @@
 /* The recovery process: a core, a transport, and the supervisor's announcements; nothing else. */
+#include <signal.h>
 #include <stdlib.h>
 
 #include "process.h"
@@ -30,6 +31,9 @@ int hark_recovery_main(void)
 {
     struct hark_hooks hooks = {.handup = none_handup, .resume = none, .capture = none_capture, .recovered = none,
         .rollback = none_rollback};
+    /* What a terminal or a batch system sends to all is not for it: it ends with the job. */
+    const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) signal(ignored[i], SIG_IGN);
     hark_process_open(&hooks, true);
     hark_process_hello(0, 0, NULL, 0);
     while (!hark_process.all_done) hark_process_wait();

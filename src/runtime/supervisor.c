@@ -1,4 +1,4 @@
-/* supervisor.c: the loop from start to end, and signals. */
+/* supervisor.c: the loop from start to end. */
 #include <inttypes.h>
 #include "supervisor_internal.h"
 
@@ -13,8 +13,6 @@
 
 #define LOOK_MS  100
 #define GRACE_MS 3000 /* for processes to end after a signal, and for the recovery process after all others */
-
-static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP};
 
 static struct hark_outlet *errors; /* while there is one, lines go through it: between those of processes */
 
@@ -79,7 +77,7 @@ static void stop_if_gone(struct supervisor *s)
     else if (s->phase == ENDING) kill(left->pid, SIGKILL);
 }
 
-static void kill_all(struct supervisor *s)
+void hark_sup_kill_all(struct supervisor *s)
 {
     for (uint32_t i = 0; i < s->count; i++)
         if (s->child[i].pid) kill(s->child[i].pid, SIGKILL);
@@ -87,13 +85,14 @@ static void kill_all(struct supervisor *s)
 
 static void grace_is_over(uv_timer_t *timer)
 {
-    kill_all(timer->data);
+    hark_sup_kill_all(timer->data);
 }
 
+/* Less than a signal gives: there is one already that has ended. */
 static void give_grace(struct supervisor *s)
 {
-    if (!s->grace_on) uv_timer_start(&s->grace, grace_is_over, GRACE_MS, GRACE_MS);
-    s->grace_on = true;
+    bool on = uv_is_active((uv_handle_t *)&s->grace);
+    if (!on || uv_timer_get_due_in(&s->grace) > GRACE_MS) uv_timer_start(&s->grace, grace_is_over, GRACE_MS, GRACE_MS);
 }
 
 void hark_sup_end(struct supervisor *s, int status)
@@ -102,7 +101,7 @@ void hark_sup_end(struct supervisor *s, int status)
         s->phase = ENDING;
         s->exit = status;
         if (s->signal) give_grace(s); /* they have been told to end themselves */
-        else kill_all(s);
+        else hark_sup_kill_all(s);
     }
     stop_if_gone(s);
 }
@@ -131,27 +130,6 @@ static void on_child(uv_signal_t *handle, int number)
         if (s->child[i].pid && hark_sup_is_dead(&s->child[i])) hark_sup_reap(&s->child[i]);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
-{
-    struct supervisor *s = handle->data;
-    if (s->ended) { /* only its output is left, and nobody reads that */
-        s->signal = number;
-        s->give_up = true;
-        uv_stop(&s->loop);
-        return;
-    }
-    if (s->signal) {
-        s->phase = ENDING;
-        s->exit = 128 + s->signal;
-        kill_all(s);
-        stop_if_gone(s);
-        return;
-    }
-    s->signal = number;
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].pid && s->child[i].rank != HARK_RECOVERY) kill(s->child[i].pid, number);
-}
-
 /* ---- from start to end --------------------------------------------------------------------------------------- */
 
 /* Without memory for the table of what it watches libuv aborts. Instead this process ends, and the janitor does the rest. */
@@ -177,11 +155,7 @@ static bool open_loop(struct supervisor *s)
     uv_signal_init(&s->loop, &s->on_child);
     s->on_child.data = s;
     uv_signal_start(&s->on_child, on_child, SIGCHLD);
-    for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++) {
-        uv_signal_init(&s->loop, &s->on_signal[i]);
-        s->on_signal[i].data = s;
-        uv_signal_start(&s->on_signal[i], on_signal, passed_on[i]);
-    }
+    hark_sup_signals_open(s);
     uv_timer_t *timer[] = {&s->look, &s->grace, &s->hunt};
     for (size_t i = 0; i < sizeof timer / sizeof timer[0]; i++) {
         uv_timer_init(&s->loop, timer[i]);
@@ -199,6 +173,7 @@ static void close_one(uv_handle_t *handle, void *unused)
 
 static void close_loop(struct supervisor *s)
 {
+    hark_sup_signals_close(s);
     uv_walk(&s->loop, close_one, NULL);
     while (uv_run(&s->loop, UV_RUN_DEFAULT) != 0) {} /* an earlier uv_stop() ends one of them */
     uv_loop_close(&s->loop);
@@ -278,15 +253,13 @@ int hark_supervise(const struct hark_run_options *options)
 {
     struct supervisor s = {.o = options, .lock = -1, .board_fd = -1, .store_fd = -1, .positions = -1, .janitor = {-1, 0}};
     struct rlimit files;
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     /* A few descriptors for each process. */
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
         files.rlim_cur = files.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
-    sigaction(SIGPIPE, &ignore, &before);
-    int status = make_children(&s) ? hark_sup_job_open(&s) : 1;
-    bool opened = status == 0;
+    int status = hark_sup_signals_begin(&s) && make_children(&s) ? hark_sup_job_open(&s) : 1;
+    bool opened = status == 0 && !s.finished_before;
     if (opened) s.exit = status = run(&s);
     if (opened && status == 0) say_missed(&s);
     if (opened && status == 0 && options->advise && options->traffic)
@@ -303,6 +276,6 @@ int hark_supervise(const struct hark_run_options *options)
     free(s.lowest);
     free(s.failure);
     free_children(&s);
-    sigaction(SIGPIPE, &before, NULL);
+    hark_sup_signals_end(&s);
     return status;
 }

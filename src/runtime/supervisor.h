@@ -32,6 +32,10 @@ struct hark_run_options {
     uint32_t copies, generations;
     uint32_t report_tree; /* hydee: reports go up a tree, so many processes below each; 0: all to the recovery process */
     uint32_t answer_ms;   /* so long a process that lives may take to go back, then it is killed; 0: 2000 */
+    uint64_t grace_ms;    /* so long processes may take to end after a signal, then they are killed */
+    uint64_t stall_limit_ms; /* so long nothing may move, then the run ends with status 1; 0: for ever */
+    int checkpoint_on;    /* a signal on which a checkpoint is taken: hark_sup_signal_number(); 0: none */
+    bool then_stop;       /* with `checkpoint_on`, and a store: the run ends when it is taken, with status HARK_RUN_AGAIN */
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
     bool resume, digest, exact_gate, team_lost, camel, verbose;
@@ -48,11 +52,16 @@ struct hark_run_options {
     void *self;
 };
 
+#define HARK_RUN_AGAIN 75 /* exit status: stopped behind a checkpoint, to be resumed (EX_TEMPFAIL of sysexits.h) */
 #define HARK_RECOVERY_ARGUMENT "--recovery-process"
 
 /* Runs the job to its end. Returns the exit status of `hark run`: 0 done; 1 the program failed, said in one line on
- * stderr; 2 the input (program, store, files) can not be used, said in the same way; 128 + n after signal n. What the
+ * stderr; 2 the input (program, store, files) can not be used, said in the same way; HARK_RUN_AGAIN; 128 + n after signal n.
+ * One at a time in a process, whose handlers and mask of signals are as before when it returns. What the
  * options point to must last. Nothing of the job is left when it returns, but the store and the files asked for. */
 int hark_supervise(const struct hark_run_options *options);
+
+/* The number of a signal, "USR1" or "SIGUSR1", that `checkpoint_on` can be; 0: of none. */
+int hark_sup_signal_number(const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 /* supervisor_internal.h: what the parts of the supervisor share.
  *
- *   supervisor.c           the loop from start to end, signals
+ *   supervisor.c           the loop from start to end
+ *   supervisor_signals.c   what each signal does
  *   supervisor_job.c       what a job has outside of its processes: directory, stores, board, janitor
  *   supervisor_spawn.c     fork and exec
  *   supervisor_link.c      the descriptors to a process: control socket and output
@@ -10,6 +11,8 @@
  *   supervisor_rollback.c  those that go back though they live
  *   supervisor_recluster.c clusters that change while the job runs
  *   supervisor_quiet.c     looks at the board: nothing can move, planned kills of the recovery process
+ *   supervisor_stall.c     nothing moves: who waits where
+ *   supervisor_checkpoint.c  checkpoints on demand
  *   supervisor_json.c      the figures
  */
 #ifndef HARK_RUNTIME_SUPERVISOR_INTERNAL_H
@@ -54,6 +57,7 @@ struct child { /* a process of the job, over all its incarnations */
     uint32_t rank; /* HARK_RECOVERY: the recovery process */
     uint32_t inc;
     pid_t pid; /* 0: not running */
+    pid_t program; /* as it says itself: behind a wrapper another one; 0: it has not said hello */
     struct link *link[LINKS];
     struct hark_output output[2];
     struct stream stream[2];
@@ -65,7 +69,10 @@ struct child { /* a process of the job, over all its incarnations */
     char *address;       /* of this incarnation, once it has said hello */
     uint64_t checkpoint; /* it began from */
     uint64_t began;      /* hark_sup_progress() when it began */
+    uint64_t began_messages; /* what it had posted then */
     uint64_t place_checkpoint, place; /* of its last death by itself: where it began, progress since */
+    uint64_t far_checkpoint, far;     /* the place that it has come to at most */
+    uint32_t no_further; /* deaths in a row that were no further than that */
     uint32_t look_turn;  /* of its slot when it was last asked to look, or told QUIET */
     uint32_t same_place; /* how many such deaths in a row */
     char kind[24];       /* of its last death by itself: the signal's name */
@@ -77,6 +84,9 @@ struct child { /* a process of the job, over all its incarnations */
     uint64_t answer_by; /* then it is killed (ns); 0: it has been */
     int kept;           /* what AGAIN said, for its next SETUP; -1: nothing */
     bool restarted; /* ever */
+    bool checkpoint_due; /* one was asked for by a signal, and none of it has been decided since */
+    bool waits_known;    /* it has said where it waits, since nothing moves */
+    struct hark_waits waits;
     bool troubled;  /* it could not write an image, and its group has decided none since */
 };
 
@@ -111,13 +121,17 @@ struct supervisor {
     bool finish_waits; /* all have finished, and not all that they printed is shown */
 
     uv_loop_t loop;
-    uv_signal_t on_child, on_signal[3];
+    uv_signal_t on_child;
+    struct hark_sup_signals *signals;
     uv_timer_t look, grace, hunt;
-    bool grace_on, hunt_on;
+    bool hunt_on;
+    bool checkpoint_asked; /* by a signal, and not taken yet */
 
     char job[41];
     char directory[80];
     char *store_path, *clusters_text, *identity;
+    char *spill_path; /* of this job, in the directory for spilled logs; NULL: none */
+    char *trace_path; /* absolute; NULL: none */
     uint8_t key[32];
     int lock;
     struct hark_store *record, *images;
@@ -147,6 +161,8 @@ struct supervisor {
     uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when (ns) */
     uint64_t look_moves;  /* frames and progress when all were asked to look */
     bool look_asked, quiet_said;
+    bool stall_said; /* who waits where, since nothing moves */
+    bool finished_before; /* the store is of a job that has finished: there is nothing to do */
 };
 
 /* supervisor.c */
@@ -155,11 +171,36 @@ void hark_sup_say_through(struct hark_outlet *w); /* NULL: straight to stderr ag
 void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone */
 void hark_sup_no_memory(struct supervisor *s, const char *what); /* a line, once, and the end with status 1 */
 void hark_sup_child_gone(struct supervisor *s);      /* looks whether all is over */
+void hark_sup_kill_all(struct supervisor *s);
 uint64_t hark_sup_now(void);
 struct hark_board_slot *hark_sup_slot(const struct child *c);
 /* Deliveries of all incarnations; of the recovery process: frames received. */
 uint64_t hark_sup_progress(const struct child *c);
 const char *hark_sup_name(const struct child *c, char name[32]); /* "rank 3" */
+
+/* supervisor_signals.c */
+bool hark_sup_signals_begin(struct supervisor *s); /* before anything is started: mask, and what is ignored; false after a line */
+void hark_sup_signals_open(struct supervisor *s);  /* handlers, in the loop */
+void hark_sup_signals_close(struct supervisor *s); /* before the loop is closed */
+void hark_sup_signals_end(struct supervisor *s);   /* all as it was */
+void hark_sup_signals_in_process(const struct supervisor *s); /* between fork and exec: as the program would have them without us */
+const char *hark_sup_signal_name(int number, char text[24]);
+uint64_t hark_sup_awake(void); /* as hark_sup_now(), less the time that we were stopped */
+
+/* supervisor_checkpoint.c */
+void hark_sup_ask_checkpoint(struct supervisor *s);
+void hark_sup_checkpoint_wanted(struct child *c); /* it has said hello: tells it */
+void hark_sup_checkpointed(struct supervisor *s, uint32_t rank); /* one of the group of `rank` was decided */
+void hark_sup_checkpoint_done(struct supervisor *s); /* is none missing any more? */
+bool hark_sup_together(const struct supervisor *s, uint32_t a, uint32_t b); /* do they checkpoint together? */
+
+/* supervisor_stall.c */
+#define HARK_SUP_STALL_NS UINT64_C(1000000000) /* so long nothing moves behind QUIET, then it is said */
+void hark_sup_waits(struct child *c, struct hark_control *m); /* its WAITS */
+/* Nothing has moved for `since_ns`: says it once. True: the run ends for it. */
+bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns);
+void hark_sup_say_waits(struct supervisor *s); /* who waits where */
+void hark_sup_moves(struct supervisor *s); /* something moves again */
 
 /* supervisor_job.c: 0, or the exit status after one line */
 int hark_sup_job_open(struct supervisor *s);
@@ -213,6 +254,7 @@ void hark_sup_settle(struct supervisor *s); /* restarts what is dead, and tells 
 void hark_sup_recovered(struct supervisor *s); /* D may be empty now */
 void hark_sup_close_recovery(struct supervisor *s); /* its last figures */
 bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
+void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room); /* "0-2 5" */
 
 /* supervisor_rollback.c */
 void hark_sup_line(struct supervisor *s); /* the failure service has been told who goes back by the recovery line: so they do */

@@ -111,10 +111,15 @@ static char *identity(const struct supervisor *s)
     fprintf(f, "protocol=%s%s%s%s", s->o->protocol->name, s->o->exact_gate ? " --exact-gate" : "",
         s->o->camel ? " --camel" : s->o->recluster ? " --recluster" : "", s->o->team_lost ? " --team-lost" : "");
     if (s->o->copies > 1 && s->o->protocol->unstable) fprintf(f, " --copies %" PRIu32, s->o->copies);
-    fprintf(f, "\nclusters=%s\nprogram=", s->clusters_text);
-    for (char *const *word = s->o->program; *word; word++) fprintf(f, "%s%s", word == s->o->program ? "" : " ", *word);
+    /* A program that is given by its path is the same one by another spelling of that. */
+    errno = 0;
+    char *path = strchr(s->o->program[0], '/') ? realpath(s->o->program[0], NULL) : NULL;
+    bool whole = path || errno != ENOMEM;
+    fprintf(f, "\nclusters=%s\nprogram=%s", s->clusters_text, path ? path : s->o->program[0]);
+    for (char *const *word = s->o->program + 1; *word; word++) fprintf(f, " %s", *word);
     fputc('\n', f);
-    if (fclose(f) == 0) return text;
+    free(path);
+    if (fclose(f) == 0 && whole) return text;
     free(text);
     return NULL;
 }
@@ -140,7 +145,8 @@ static int open_service(struct supervisor *s)
         hark_sup_say("%s%s%s", s->o->store ? s->o->store : "", s->o->store ? ": " : "", error);
         return s->o->store ? 2 : 1;
     }
-    if (hark_service_finished(s->service)) return bad("store", s->o->store, "the job in it has finished already");
+    s->finished_before = hark_service_finished(s->service);
+    if (s->finished_before) hark_sup_say("store %s: the job in it has finished already; there is nothing to do", s->o->store);
     return 0;
 }
 
@@ -164,7 +170,7 @@ static int name_job(struct supervisor *s)
 /* From here on somebody cleans up, whatever becomes of us. */
 static int make_directory(struct supervisor *s)
 {
-    struct hark_janitor_job job = {s->job, s->directory, s->o->transport->sweep, s->lock};
+    struct hark_janitor_job job = {s->job, s->directory, s->spill_path, s->trace_path, s->o->transport->sweep, s->lock};
     if (hark_janitor_start(&s->janitor, &job) < 0) {
         hark_sup_say("cannot start the janitor: %s", strerror(errno));
         return 1;
@@ -191,23 +197,33 @@ static int make_board(struct supervisor *s)
     return 0;
 }
 
-/* Better now than at the end of a long run. */
+/* Better now than at the end of a long run. What is there stays until then, what is not is not there yet. */
 static int check_writable(const char *what, const char *path)
 {
     if (path == NULL) return 0;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (fd < 0) return bad(what, path, strerror(errno));
-    close(fd);
+    int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = made >= 0 || errno != EEXIST ? made : open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno != ENXIO) return bad(what, path, strerror(errno)); /* ENXIO: a FIFO that nobody reads yet */
+    if (made >= 0) (void)unlink(path);
+    if (fd >= 0) close(fd);
     return 0;
 }
 
-static int check_spill(const char *path)
+/* Each job has a directory of its own in it, which can be removed with all that is there. */
+static int open_spill(struct supervisor *s)
 {
+    const char *path = s->o->spill;
     struct stat st;
     if (path == NULL) return 0;
     if (mkdir(path, 0700) < 0 && errno != EEXIST) return bad("spill directory", path, strerror(errno));
     if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) return bad("spill directory", path, "is no directory");
-    return access(path, W_OK | X_OK) == 0 ? 0 : bad("spill directory", path, strerror(errno));
+    if (access(path, W_OK | X_OK) < 0) return bad("spill directory", path, strerror(errno));
+    char *whole = realpath(path, NULL);
+    if (whole == NULL || asprintf(&s->spill_path, "%s/%s", whole, s->job) < 0) s->spill_path = NULL;
+    free(whole);
+    if (s->spill_path == NULL) return bad("spill directory", path, strerror(errno));
+    hark_remove_tree(s->spill_path); /* of an earlier run of this job, whose janitor was killed too */
+    return mkdir(s->spill_path, 0700) == 0 ? 0 : bad("spill directory", s->spill_path, strerror(errno));
 }
 
 /* ---- trace ------------------------------------------------------------------------------------------------------ */
@@ -228,6 +244,18 @@ const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc)
         }
     s->part[s->parts++] = path;
     return path;
+}
+
+/* As it is also from another working directory, the janitor's. */
+static int find_trace(struct supervisor *s)
+{
+    char *here = s->o->trace && s->o->trace[0] != '/' ? getcwd(NULL, 0) : NULL;
+    bool whole = s->o->trace == NULL || s->o->trace[0] == '/' || here;
+    if (whole && s->o->trace && asprintf(&s->trace_path, "%s%s%s", here ? here : "", here ? "/" : "", s->o->trace) < 0) s->trace_path = NULL;
+    free(here);
+    if (s->trace_path || s->o->trace == NULL) return 0;
+    hark_sup_say("no memory for a trace");
+    return 1;
 }
 
 static int open_trace(struct supervisor *s)
@@ -285,9 +313,10 @@ int hark_sup_job_open(struct supervisor *s)
 {
     int status = check_writable("trace", s->o->trace);
     if (status == 0) status = check_writable("figures", s->o->json);
-    if (status == 0) status = check_spill(s->o->spill);
+    if (status == 0) status = find_trace(s);
     if (status == 0) status = name_job(s);
     if (status == 0 && s->o->store) status = take_store(s);
+    if (status == 0) status = open_spill(s);
     if (status == 0) status = make_directory(s);
     if (status) return status;
     s->clusters_text = hark_clusters_text(&s->o->clusters);
@@ -300,7 +329,8 @@ int hark_sup_job_open(struct supervisor *s)
     s->o->transport->sweep(s->job, s->directory);
     status = open_stores(s, !s->belongs);
     if (status == 0) status = open_service(s);
-    if (status == 0) status = hark_sup_output_open(s, s->belongs);
+    if (status || s->finished_before) return status;
+    status = hark_sup_output_open(s, s->belongs);
     if (status == 0) status = make_board(s);
     if (status == 0) status = open_trace(s);
     return status;
@@ -322,9 +352,12 @@ void hark_sup_job_close(struct supervisor *s)
         s->o->transport->sweep(s->job, s->directory);
         hark_remove_tree(s->directory);
     }
+    if (s->spill_path) hark_remove_tree(s->spill_path);
     hark_janitor_dismiss(&s->janitor);
     if (s->lock >= 0) close(s->lock);
     free(s->store_path);
     free(s->clusters_text);
     free(s->identity);
+    free(s->spill_path);
+    free(s->trace_path);
 }

@@ -37,7 +37,7 @@ void hark_sup_setup(struct child *c)
         .transport = (char *)(uintptr_t)o->transport->name,
         .clusters = s->clusters_text,
         .trace = (char *)(uintptr_t)hark_sup_part(s, c->rank, c->inc),
-        .spill = (char *)(uintptr_t)o->spill,
+        .spill = s->spill_path,
         .again = again,
         .log_limit = o->log_limit,
         .interval_ms = o->interval_ms,
@@ -107,13 +107,14 @@ static void tell_all(struct supervisor *s, uint16_t type)
 
 void hark_sup_try_finish(struct supervisor *s)
 {
-    if (s->phase != RUNNING || s->signal || hark_service_down(s->service)) return;
+    if (s->phase != RUNNING || hark_service_down(s->service)) return;
     for (uint32_t i = 0; i < s->o->ranks; i++)
         if (!s->child[i].finished || s->child[i].goes_back || hark_sup_is_dead(&s->child[i])) return;
-    s->finish_waits = s->o->store && !hark_sup_shown(s);
+    /* After a signal they may have left before their work was done: the job is not, and can be resumed. */
+    s->finish_waits = s->o->store && !s->signal && !hark_sup_shown(s);
     if (s->finish_waits) return;
     hark_sup_look_for_store(s);
-    if (hark_service_finish(s->service) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
+    if (!s->signal && hark_service_finish(s->service) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
     s->phase = FINISHING;
     HARK_POINT("finished", HARK_TRACE_SUPERVISOR);
     tell_all(s, HARK_C_ALL_DONE);
@@ -142,7 +143,9 @@ static void on_hello(struct child *c, struct hark_control *m)
         hark_sup_drain(c, i ? LINK_ERR : LINK_OUT, true);
         hark_output_position(&c->output[i], position[i], (const char *)text, pending <= position[i] ? pending : 0);
     }
+    c->program = m->next < m->length ? (pid_t)hark_control_get32(m) : 0;
     c->hello = true;
+    hark_sup_checkpoint_wanted(c);
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *other = &s->child[i];
         if (other == c || !other->hello) continue;
@@ -199,9 +202,7 @@ static void works_again(struct supervisor *s, uint32_t rank)
 {
     s->record_failed = false;
     for (uint32_t r = 0; r < s->o->ranks; r++)
-        if (s->o->protocol->rolls == HARK_ROLLS_LINE ? r == rank : s->o->protocol->rolls != HARK_ROLLS_GROUP ||
-            s->o->protocol->traits & HARK_TRAIT_WAVES || s->o->recluster || s->o->clusters.of[r] == s->o->clusters.of[rank])
-            s->child[r].troubled = false;
+        if (hark_sup_together(s, r, rank)) s->child[r].troubled = false;
 }
 
 static void on_persist(struct child *c, struct hark_control *m)
@@ -227,7 +228,10 @@ static void on_persist(struct child *c, struct hark_control *m)
     hark_control_end(&answer);
     hark_sup_tell(c, &answer);
     hark_control_free(&answer);
-    if (status == HARK_SERVICE_OK && fact == HARK_FACT_WAVE) hark_sup_recluster(s, map);
+    if (status == HARK_SERVICE_OK && fact == HARK_FACT_WAVE) {
+        hark_sup_recluster(s, map);
+        hark_sup_checkpointed(s, peer);
+    }
     if (fact == HARK_FACT_DONE && status != HARK_SERVICE_REFUSED) hark_sup_recovered(s);
     if (fact == HARK_FACT_LINE && status != HARK_SERVICE_REFUSED) hark_sup_line(s);
 }
@@ -258,8 +262,10 @@ static void on_message(struct child *c, struct hark_control *m)
     case HARK_C_MARK: on_mark(c, m); break;
     case HARK_C_FINISHED:
         c->finished = !c->goes_back;
+        hark_sup_checkpoint_done(c->s);
         hark_sup_try_finish(c->s);
         break;
+    case HARK_C_WAITS: hark_sup_waits(c, m); break;
     case HARK_C_AGAIN: hark_sup_again(c, m); break;
     case HARK_C_STABLE: hark_sup_stable(c, hark_control_get64(m)); break;
     case HARK_C_TROUBLE: on_trouble(c, m); break;

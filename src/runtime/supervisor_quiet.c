@@ -62,15 +62,24 @@ static void say_quiet(struct supervisor *s, const struct sums *sum)
     s->quiet_said = true;
     s->look_asked = false;
     s->look_progress = sum->progress;
+    for (uint32_t i = 0; i < s->count; i++) s->child[i].waits_known = false;
     tell_all(s, HARK_C_QUIET);
-    if (s->o->verbose) hark_sup_say("nothing moves: every process waits");
+}
+
+/* It has said so for `since` ns, and nothing has moved since then. */
+static void stand_still(struct supervisor *s, uint64_t since)
+{
+    if (hark_sup_stalled(s, since) || since < HOPELESS_NS || hark_service_down(s->service) == 0) return;
+    s->diverged++;
+    hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody sends again");
+    hark_sup_end(s, 1);
 }
 
 void hark_sup_look(uv_timer_t *timer)
 {
     struct supervisor *s = timer->data;
     struct sums sum;
-    uint64_t now = hark_sup_now();
+    uint64_t now = hark_sup_awake();
     if (s->phase != RUNNING || s->signal) return;
     hark_sup_look_for_store(s);
     hark_sup_hurry(s);
@@ -80,13 +89,10 @@ void hark_sup_look(uv_timer_t *timer)
     } else if (s->quiet_said && sum.progress == s->look_progress) {
         /* That QUIET itself wakes everybody and sends frames is no progress. */
         if (!all_looked(s)) s->look_since = now;
-        if (now - s->look_since < HOPELESS_NS || hark_service_down(s->service) == 0) return;
-        /* (Without a failure it is the program's own deadlock, as it would be without us.) */
-        s->diverged++;
-        hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody sends again");
-        hark_sup_end(s, 1);
+        stand_still(s, now - s->look_since);
     } else if (!still || s->quiet_said || sum.stirring != s->look_stirring) {
         if (!still || sum.moves != s->look_moves) s->look_asked = false; /* not only that they were awake and looked */
+        if (s->quiet_said && still) hark_sup_moves(s);
         s->quiet_said = false;
         s->look_since = now;
         s->look_stirring = still ? sum.stirring : 0;

@@ -9,17 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SAME_PLACE 5 /* deaths in a row after which it is the program's fault */
+#define SAME_PLACE 5  /* deaths in a row at the same place after which it is the program's fault */
+#define NO_FURTHER 20 /* deaths in a row anywhere, without having got further than ever before */
 
-static const char *signal_name(int sig, char text[24])
-{
-    const char *name = sigabbrev_np(sig);
-    if (name) snprintf(text, 24, "SIG%s", name);
-    else snprintf(text, 24, "signal %d", sig);
-    return text;
-}
-
-static void name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room)
+void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room)
 {
     size_t at = 0;
     for (uint32_t r = 0; r < s->o->ranks; r++) {
@@ -60,20 +53,26 @@ static void note_failure(struct child *c, const char *kind)
     snprintf(f->kind, sizeof f->kind, "%s", kind);
 }
 
-/* Has it died SAME_PLACE times in a row where it died before? A place is where the incarnation began, and how
- * far it came. Planned kills do not count. */
-static bool hopeless(struct child *c)
+/* Does it die again and again without getting further? The reason, or NULL. A place is where the incarnation began, and how much
+ * it has received and sent since. Planned kills do not count. */
+static const char *hopeless(struct child *c, char text[96])
 {
-    uint64_t now = hark_sup_progress(c), place = now - c->began;
+    uint64_t now = hark_sup_progress(c), place = now - c->began + hark_sup_slot(c)->messages - c->began_messages;
     for (uint32_t i = 0; i < c->s->o->kills; i++) {
         const struct hark_kill *k = &c->s->o->kill[i];
-        if (k->rank == c->rank && k->at > c->began && k->at <= now) return false;
+        if (k->rank == c->rank && k->at > c->began && k->at <= now) return NULL;
     }
     bool same = c->same_place && c->place_checkpoint == c->checkpoint && c->place == place;
+    bool further = c->no_further == 0 || c->checkpoint > c->far_checkpoint || (c->checkpoint == c->far_checkpoint && place > c->far);
     c->same_place = same ? c->same_place + 1 : 1;
+    c->no_further = further ? 1 : c->no_further + 1;
     c->place_checkpoint = c->checkpoint;
     c->place = place;
-    return c->same_place >= SAME_PLACE;
+    if (further) c->far_checkpoint = c->checkpoint, c->far = place;
+    if (c->same_place >= SAME_PLACE) snprintf(text, 96, "%d times in a row at the same place", SAME_PLACE);
+    else if (c->no_further >= NO_FURTHER) snprintf(text, 96, "%d times in a row without getting further", NO_FURTHER);
+    else return NULL;
+    return text;
 }
 
 /* It ended by itself: never a failure to recover from. */
@@ -84,6 +83,10 @@ static void exited(struct child *c, int status)
     hark_sup_name(c, name);
     if (status == 0 && s->phase == FINISHING) {
         c->exited = true;
+        return;
+    }
+    if (s->signal) { /* it was told to end */
+        hark_sup_end(s, 128 + s->signal);
         return;
     }
     if (status)
@@ -98,9 +101,10 @@ static void exited(struct child *c, int status)
 static void killed(struct child *c, int sig)
 {
     struct supervisor *s = c->s;
-    char name[32], kind[24], back[64];
+    char name[32], kind[24], back[64], hopeless_text[96];
+    const char *why;
     hark_sup_name(c, name);
-    signal_name(sig, kind);
+    hark_sup_signal_name(sig, kind);
     if (s->signal) { /* of the signal that was passed on, most likely: no failure */
         hark_sup_end(s, 128 + s->signal);
         return;
@@ -118,9 +122,9 @@ static void killed(struct child *c, int sig)
         hark_sup_say("%s died (%s) after %llu deliveries; protocol %s survives no failure", name, kind,
             (unsigned long long)hark_sup_progress(c), s->o->protocol->name);
         hark_sup_end(s, 1);
-    } else if (hopeless(c)) {
-        hark_sup_say("%s died (%s) %d times in a row at the same place, %llu deliveries after %s", name, kind, SAME_PLACE,
-            (unsigned long long)c->place, back_to(c, back));
+    } else if ((why = hopeless(c, hopeless_text)) != NULL) {
+        hark_sup_say("%s died (%s) %s, %llu deliveries after %s", name, kind, why,
+            (unsigned long long)(hark_sup_progress(c) - c->began), back_to(c, back));
         hark_sup_end(s, 1);
     } else {
         c->dead = true;
@@ -162,6 +166,12 @@ static bool restart(struct supervisor *s, struct child *c)
     return false;
 }
 
+/* A shell or another wrapper ends with 128 + n when signal n has ended the program in it, which had joined and not finished. */
+static bool by_signal_within(const struct child *c, int status)
+{
+    return c->s->phase == RUNNING && c->address && !c->finished && status > 128 && status - 128 < NSIG;
+}
+
 void hark_sup_reap(struct child *c)
 {
     struct supervisor *s = c->s;
@@ -182,10 +192,10 @@ void hark_sup_reap(struct child *c)
         hark_sup_end(s, 128 + s->signal);
     } else if (c->goes_back) {
         (void)restart(s, c);
-    } else if (WIFEXITED(status)) {
+    } else if (WIFEXITED(status) && !by_signal_within(c, WEXITSTATUS(status))) {
         exited(c, WEXITSTATUS(status));
     } else {
-        killed(c, WTERMSIG(status));
+        killed(c, WIFEXITED(status) ? WEXITSTATUS(status) - 128 : WTERMSIG(status));
     }
     if (s->phase == RUNNING) hark_sup_settle(s);
     else hark_sup_child_gone(s);
@@ -244,7 +254,7 @@ static void name_unit(const struct child *c, char text[256])
     char ranks[200] = "";
     uint8_t *unit = calloc(s->o->ranks, 1);
     if (unit) hark_service_unit(s->service, c->rank, unit);
-    if (unit) name_ranks(s, unit, ranks, sizeof ranks);
+    if (unit) hark_sup_name_ranks(s, unit, ranks, sizeof ranks);
     free(unit);
     if (s->o->protocol->rolls == HARK_ROLLS_ALL) snprintf(text, 256, "all ranks go back");
     else if (s->o->protocol->rolls == HARK_ROLLS_PROCESS || s->o->protocol->rolls == HARK_ROLLS_LINE) snprintf(text, 256, "it goes back");
@@ -354,7 +364,7 @@ void hark_sup_line(struct supervisor *s)
         return;
     }
     for (uint32_t r = 0; r < s->o->ranks; r++) member[r] = hark_service_inc(s->service, r) != s->child[r].inc;
-    name_ranks(s, member, ranks, sizeof ranks);
+    hark_sup_name_ranks(s, member, ranks, sizeof ranks);
     if (choose(s, member)) {
         hark_sup_say("rank%s %s go%s back too, by the recovery line", strpbrk(ranks, " -") ? "s" : "", ranks,
             strpbrk(ranks, " -") ? "" : "es");
@@ -396,7 +406,7 @@ void hark_sup_recovered(struct supervisor *s)
     if (hark_service_down(s->service)) return;
     if (r && r->over == 0) {
         r->over = hark_sup_now();
-        name_ranks(s, r->rolled, ranks, sizeof ranks);
+        hark_sup_name_ranks(s, r->rolled, ranks, sizeof ranks);
         hark_sup_trace(s, HARK_TRACE_RECOVERED, HARK_TRACE_SUPERVISOR, 0, 0);
         hark_sup_say("recovered in %.1f ms: rank%s %s went back", (double)(r->over - r->died) / 1e6,
             strpbrk(ranks, " -") ? "s" : "", ranks);
@@ -436,8 +446,8 @@ bool hark_sup_begin(struct supervisor *s)
         int status = hark_sup_spawn(c);
         if (status == 0 && s->phase != RUNNING) return false; /* no memory for its setup */
         if (status == 0) continue;
-        hark_sup_say("cannot start %s: %s", c->rank == HARK_RECOVERY ? "the recovery process" : s->o->program[0],
-            strerror(status));
+        hark_sup_say("cannot start %s: %s%s", c->rank == HARK_RECOVERY ? "the recovery process" : s->o->program[0], strerror(status),
+            status == EMFILE ? "; hark needs four descriptors for each process: raise the limit (ulimit -n)" : "");
         hark_sup_end(s, 2);
         return false;
     }

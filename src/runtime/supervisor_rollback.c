@@ -19,7 +19,7 @@ void hark_sup_send_back(struct child *c)
     if (c->goes_back) return; /* with another one before; what it will be told is what is then */
     c->goes_back = true;
     c->finished = false;
-    c->answer_by = hark_sup_now() + patience(c->s) * UINT64_C(1000000);
+    c->answer_by = hark_sup_awake() + patience(c->s) * UINT64_C(1000000);
     if (c->hello || !c->pid) return;
     c->answer_by = 0;
     kill(c->pid, SIGKILL);
@@ -28,7 +28,7 @@ void hark_sup_send_back(struct child *c)
 void hark_sup_hurry(struct supervisor *s)
 {
     char name[32];
-    uint64_t now = hark_sup_now();
+    uint64_t now = hark_sup_awake();
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *c = &s->child[i];
         if (!c->pid || !c->goes_back || c->answer_by == 0 || now < c->answer_by) continue;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,14 +53,10 @@ uint64_t hark_sup_kill_at(const struct child *c)
 
 static void be_the_process(const struct child *c, const struct pipes *p, pid_t parent)
 {
-    static const int usual[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
-    sigset_t none;
     char control[40];
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) signal(usual[i], SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
     /* A group of its own: what it starts can be found, and a terminal's signals come through us, once. */
     (void)setpgid(0, 0);
+    hark_sup_signals_in_process(c->s);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -67,7 +64,9 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     if (fcntl(p->control[1], F_SETFD, 0) < 0 || fcntl(c->s->board_fd, F_SETFD, 0) < 0 ||
         fcntl(c->s->store_fd, F_SETFD, 0) < 0)
         return;
-    snprintf(control, sizeof control, "%d", p->control[1]);
+    struct stat st; /* its number tells it from what another process has under the same descriptor */
+    if (fstat(p->control[1], &st) < 0) return;
+    snprintf(control, sizeof control, "%d:%llu", p->control[1], (unsigned long long)st.st_ino);
     if (setenv("HARK_CONTROL", control, 1) < 0) return;
     if (c->rank != HARK_RECOVERY) {
         execvp(c->s->o->program[0], c->s->o->program);
@@ -114,6 +113,8 @@ void hark_sup_fresh(struct child *c)
     free(c->address);
     c->address = NULL;
     c->began = hark_sup_progress(c);
+    c->began_messages = hark_sup_slot(c)->messages;
+    c->program = 0;
     for (int i = 0; i < 2; i++) hark_output_begin(&c->output[i], c->checkpoint != 0);
 }
 
@@ -124,7 +125,11 @@ int hark_sup_spawn(struct child *c)
     if (status) return status;
     hark_sup_fresh(c);
     c->kept = -1;
+    sigset_t all, before;
+    sigfillset(&all); /* our handlers must not run in the new process */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t parent = getpid(), pid = fork();
+    if (pid != 0) pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (pid == 0) {
         be_the_process(c, &p, parent);
         status = errno;

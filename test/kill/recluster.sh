@@ -84,8 +84,8 @@ holds 'behind the change: all go back' grep -q 'all ranks go back, for the clust
 
 "$hark" run "${follows[@]}" --store kept -- "$partners" 4 100 >out 2>err </dev/null
 is 'stored: status' 0 $?
-expect 2 'expected with protocol hydee, found team' --recluster --protocol team -- "$partners"
-expect 2 'expected without --camel' --recluster --camel -- "$partners"
-expect 2 'expected without --exact-gate' --recluster --exact-gate -- "$partners"
+expect 2 '--recluster needs --protocol hydee; this run uses team' --recluster --protocol team -- "$partners"
+expect 2 'cannot be combined with --camel' --recluster --camel -- "$partners"
+expect 2 'cannot be combined with --exact-gate' --recluster --exact-gate -- "$partners"
 expect 2 'expected at most 4096 processes, found 5000' --recluster -n 5000 -- "$partners"
 finish

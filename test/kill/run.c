@@ -93,6 +93,7 @@ static bool begin(struct run *r)
 void run_start(struct run *r, const char *const argv[])
 {
     if (!begin(r)) return;
+    if (r->prepare) r->prepare();
     execv(argv[0], (char *const *)(uintptr_t)argv);
     _exit(99);
 }
@@ -130,6 +131,28 @@ char *run_read(const struct run *r, const char *name)
     (void)fread(text, 1, 65535, f);
     fclose(f);
     return text;
+}
+
+void run_wait_for_text(const struct run *r, const char *name, const char *text)
+{
+    struct timespec begun;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    run_wait_for(r, name);
+    for (bool there = false; !there;) {
+        char *at = run_read(r, name);
+        there = strstr(at, text) != NULL;
+        if (!there && since(&begun) > LONGEST_S * 1000) fail_msg("\"%s\" never came; there is:\n%s", text, at);
+        free(at);
+        if (!there) (void)poll(NULL, 0, 1);
+    }
+}
+
+void run_make(const struct run *r, const char *name)
+{
+    char path[600];
+    int fd = open(join(r, name, path), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
 }
 
 /* Segments of a job carry its name, and that begins with the number of its supervisor. */

@@ -14,6 +14,7 @@ struct run {
     bool running;    /* it has not been waited for */
     long gone_ms;    /* so long after its end nothing was left */
     long gone_limit; /* ms; 0: 2000 */
+    void (*prepare)(void); /* in the new process, before the command is executed; NULL: nothing */
 };
 
 /* For cmocka: *state is a struct run. The process becomes the one to which orphans go, so that none is missed. */
@@ -26,6 +27,10 @@ void run_start(struct run *r, const char *const argv[]);
 void run_start_main(struct run *r, int (*main)(void *argument), void *argument);
 /* Waits until a file named so is there, in r->place. */
 void run_wait_for(const struct run *r, const char *name);
+/* Waits until `text` is in that file. */
+void run_wait_for_text(const struct run *r, const char *name, const char *text);
+/* Makes an empty file of that name in r->place. */
+void run_make(const struct run *r, const char *name);
 /* Waits for its end, and then that nothing is left: no process, no segment, no file. */
 void run_end(struct run *r);
 void run_command(struct run *r, const char *const argv[]);

@@ -101,12 +101,12 @@ static void values(void **state)
     EXPECT("hark run: --copies: expected 1 to 8, found \"9\"", "run", "--copies", "9", "--", "true");
     EXPECT("hark run: --chaos: expected SEED or SEED:COUNT, at most 10000 kills, found \"7:\"", "run", "--chaos", "7:",
         "--", "true");
-    EXPECT("hark run: --copies: expected with protocol scmel, team or camel, found hydee", "run", "--copies", "2", "--", "true");
+    EXPECT("hark run: --copies needs --protocol scmel, team or camel; this run uses hydee", "run", "--copies", "2", "--", "true");
     EXPECT("hark run: --copies: expected a value after it", "run", "--copies");
     EXPECT("hark run: --faster: no such option, see `hark help run`", "run", "--faster", "--", "true");
     EXPECT("hark run: -x: no such option, see `hark help run`", "run", "-x", "--", "true");
-    EXPECT("hark run: --resume: expected --store DIR with it", "run", "--resume", "--", "true");
-    EXPECT("hark run: --spill: expected --log-limit SIZE with it", "run", "--spill", "@/s", "--", "true");
+    EXPECT("hark run: --resume needs --store DIR, the store of the job that is to go on", "run", "--resume", "--", "true");
+    EXPECT("hark run: --spill needs --log-limit SIZE, over which the log spills", "run", "--spill", "@/s", "--", "true");
 }
 
 /* The list of those there are grows: only its beginning and its end are looked at. */
@@ -167,12 +167,12 @@ static void multicasts(void **state)
     static const char *const others[] = {"none", "coordinated", "scmel", "camel", "sendet"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char line[100];
-        snprintf(line, sizeof line, "hark run: --camel: expected with protocol hydee or team, found %s", others[i]);
+        snprintf(line, sizeof line, "hark run: --camel needs --protocol hydee or team; this run uses %s", others[i]);
         EXPECT(line, "run", "--camel", "--protocol", others[i], "--", "true");
         EXPECT(line, "run", "--protocol", others[i], "--camel", "--report-tree", "2", "--", "true");
     }
-    EXPECT("hark run: --camel: expected without --exact-gate", "run", "--camel", "--exact-gate", "--", "true");
-    EXPECT("hark run: --camel: expected without --exact-gate", "run", "--exact-gate", "--protocol", "hydee", "--camel", "--", "true");
+    EXPECT("hark run: --camel cannot be combined with --exact-gate", "run", "--camel", "--exact-gate", "--", "true");
+    EXPECT("hark run: --camel cannot be combined with --exact-gate", "run", "--exact-gate", "--protocol", "hydee", "--camel", "--", "true");
     EXPECT("hark run: 2: no such program in PATH", "run", "--camel", "2", "--", "true"); /* it takes no value */
 }
 

@@ -156,8 +156,8 @@ matrix 'integer general' '4 4 1\n1 2 5\n'
 refused 'bad.mtx:3: expected at most 3 ranks, found 4' --pattern bad.mtx --ranks 3
 printf '%%%%MatrixMarket matrix coordinate integer general\n1000000000 1000000000 1\n1 2 5\n' >large.mtx
 refused 'large.mtx:2: expected at most 268435456 ranks, found 1000000000' --pattern large.mtx
-refused '--exact-gate: expected with protocol hydee, found scmel' --pattern ring --ranks 8 --protocol scmel --exact-gate
-refused '--team-lost: expected with protocol team, found hydee' --pattern ring --ranks 8 --team-lost
+refused '--exact-gate needs --protocol hydee; this run uses scmel' --pattern ring --ranks 8 --protocol scmel --exact-gate
+refused '--team-lost needs --protocol team; this run uses hydee' --pattern ring --ranks 8 --team-lost
 refused '-violation.hark: no such option, see `hark help sim`' -violation.hark
 refused '-x: no such option, see `hark help sim`' -x
 matrix 'integer general' '2 2 2\n1 2 5\n'
@@ -230,12 +230,12 @@ refused '--fail: protocol none survives no failure' --pattern ring --ranks 4 --p
 refused '--mtbf: protocol none survives no failure' --pattern ring --ranks 4 --protocol none --mtbf 1s
 refused '--fail: protocol scmel has no recovery process' --pattern ring --ranks 4 --protocol scmel --fail recovery@2
 refused '--report-tree: expected 2 to 1024, found "1"' --pattern ring --ranks 4 --report-tree 1
-refused '--report-tree: expected with protocol hydee, found scmel' --pattern ring --ranks 4 --protocol scmel --report-tree 2
-refused '--report-tree: expected without --exact-gate' --pattern ring --ranks 4 --exact-gate --report-tree 2
+refused '--report-tree needs --protocol hydee; this run uses scmel' --pattern ring --ranks 4 --protocol scmel --report-tree 2
+refused '--report-tree cannot be combined with --exact-gate' --pattern ring --ranks 4 --exact-gate --report-tree 2
 for protocol in none coordinated scmel camel sendet; do
-  refused "--camel: expected with protocol hydee or team, found $protocol" --pattern openatom --ranks 4 --cells 2 --protocol $protocol --camel
+  refused "--camel needs --protocol hydee or team; this run uses $protocol" --pattern openatom --ranks 4 --cells 2 --protocol $protocol --camel
 done
-refused '--camel: expected without --exact-gate' --pattern openatom --ranks 4 --cells 2 --exact-gate --camel
+refused '--camel cannot be combined with --exact-gate' --pattern openatom --ranks 4 --cells 2 --exact-gate --camel
 refused '--walk: no such option, see `hark help sim`' --pattern ring --walk
 refused '--ranks: expected a value after it' --pattern ring --ranks
 refused 'no argument is expected, found "x"' --pattern ring --ranks 4 x
@@ -244,9 +244,9 @@ refused '--bytes: pattern leanmd has no use for it' --pattern leanmd --ranks 4 -
 refused '--planes: pattern nas-cg has no use for it' --pattern nas-cg --ranks 4 --planes 3
 refused '--atoms: pattern openatom has no use for it' --pattern openatom --ranks 4 --cells 2 --atoms 3
 for protocol in none coordinated hydee sendet; do
-  refused "--copies: expected with protocol scmel, team or camel, found $protocol" --pattern ring --ranks 4 --protocol $protocol --copies 2
+  refused "--copies needs --protocol scmel, team or camel; this run uses $protocol" --pattern ring --ranks 4 --protocol $protocol --copies 2
 done
-refused '--team-lost: expected one copy, found --copies 2' --pattern ring --ranks 4 --protocol team --team-lost --copies 2
+refused '--team-lost cannot be combined with --copies 2' --pattern ring --ranks 4 --protocol team --team-lost --copies 2
 refused '--digest: expected no value with it, found "1"' --pattern ring --digest=1 --ranks 4
 refused '--pattern .: expected a file, for it is read more than once' --pattern .
 for sum in '--iterations 20000 --compute 1000000s' '--gap-per-byte 1000000 --bytes 1T'; do

@@ -1,0 +1,169 @@
+/* obedient.c: a program that does as its arguments say, a word after the other. For tests of what is done to a run from outside.
+ *
+ *   [RANK:]WORD        only that rank
+ *   make=NAME          makes the file NAME.RANK in PLACE, its process number in it
+ *   await=NAME         computes, without a call of hark, until the file NAME is in PLACE
+ *   steps-until=NAME   goes round (a reduction, a checkpoint call) until the file NAME is in PLACE; prints how often at the end
+ *   steps-left         the same, until rank 0 has got a signal that it catches
+ *   steps=N            N rounds; prints the sum of what was reduced
+ *   catch=N ignore=N   signal N, from now on; caught: the file caught.N.RANK
+ *   send=RANK.TAG recv=RANK.TAG wait=RANK.TAG probe=RANK.TAG any-of=COUNT     RANK, TAG: a number, or -1 for any
+ *   barrier reduce checkpoint
+ *   much=BYTES         sends so many to the next process in messages of 1000, which takes them all
+ *   print=TEXT close=DESCRIPTOR exit=STATUS die=SIGNAL system=COMMAND
+ *   clear-environment-first   before hark_init
+ * hark_init is called before the first word, hark_finalize behind the last.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hark/app.h"
+
+static char place[600];
+static int rank = -1;
+static volatile sig_atomic_t caught;
+static long state[2]; /* rounds, and the sum of what they reduced */
+
+static void make(const char *name)
+{
+    char path[900], text[20];
+    snprintf(path, sizeof path, "%s/%s.%d", place, name, rank);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int n = snprintf(text, sizeof text, "%d\n", (int)getpid());
+    if (fd < 0 || write(fd, text, (size_t)n) != n) _exit(98);
+    close(fd);
+}
+
+static void on_signal(int number)
+{
+    char name[40];
+    snprintf(name, sizeof name, "caught.%d", number);
+    make(name);
+    caught = 1;
+}
+
+static bool is_there(const char *name)
+{
+    char path[900];
+    snprintf(path, sizeof path, "%s/%s", place, name);
+    return access(path, F_OK) == 0;
+}
+
+static void check(int status, const char *call)
+{
+    if (status >= 0) return;
+    printf("rank %d: %s: %s\n", rank, call, hark_app_error(status));
+    exit(1);
+}
+
+/* One round; `more` of rank 0 says whether there is another one. */
+static bool round_of(bool more)
+{
+    int64_t mine = rank == 0 && more ? 1 : 0, goes_on = 0;
+    check(hark_allreduce(&mine, &goes_on, 1, HARK_INT64, HARK_SUM), "hark_allreduce");
+    state[0]++;
+    state[1] += state[0];
+    check(hark_checkpoint(), "hark_checkpoint");
+    return goes_on != 0;
+}
+
+static void any_of(int count)
+{
+    struct hark_request *request[8];
+    static int data[8];
+    int index;
+    for (int i = 0; i < count && i < 8; i++) check(hark_irecv(&data[i], sizeof data[i], 0, i, &request[i]), "hark_irecv");
+    check(hark_waitany((size_t)count, request, &index, NULL), "hark_waitany");
+}
+
+static void much(long bytes)
+{
+    static char data[1000];
+    int size = hark_size();
+    for (long sent = 0; sent < bytes; sent += (long)sizeof data) {
+        check(hark_send(data, sizeof data, (rank + 1) % size, 1), "hark_send");
+        check(hark_recv(data, sizeof data, (rank + size - 1) % size, 1, NULL), "hark_recv");
+    }
+}
+
+static void wait_for(int from, int tag)
+{
+    struct hark_request *request;
+    int data;
+    check(hark_irecv(&data, sizeof data, from, tag, &request), "hark_irecv");
+    check(hark_wait(&request, NULL), "hark_wait");
+}
+
+static void message(const char *word, int from, int tag)
+{
+    int data = 0;
+    if (strcmp(word, "send") == 0) check(hark_send(&data, sizeof data, from, tag), word);
+    else if (strcmp(word, "recv") == 0) check(hark_recv(&data, sizeof data, from, tag, NULL), word);
+    else if (strcmp(word, "probe") == 0) check(hark_probe(from, tag, NULL), word);
+    else if (strcmp(word, "wait") == 0) wait_for(from, tag);
+    else _exit(97);
+}
+
+static void rounds(const char *word, const char *value)
+{
+    if (strcmp(word, "steps") == 0)
+        while (state[0] < atol(value)) (void)round_of(true);
+    else if (strcmp(word, "steps-left") == 0)
+        while (round_of(!caught)) {}
+    else
+        while (round_of(!is_there(value))) {}
+    if (rank == 0) printf("sum %ld\n", strcmp(word, "steps") == 0 ? state[1] : 0L);
+}
+
+static void obey(const char *word, const char *value)
+{
+    int from, tag;
+    int64_t one = 1, all;
+    if (strcmp(word, "make") == 0) make(value);
+    else if (strcmp(word, "await") == 0) while (!is_there(value)) (void)poll(NULL, 0, 1);
+    else if (strncmp(word, "steps", 5) == 0) rounds(word, value);
+    else if (strcmp(word, "catch") == 0) signal(atoi(value), on_signal);
+    else if (strcmp(word, "ignore") == 0) signal(atoi(value), SIG_IGN);
+    else if (strcmp(word, "barrier") == 0) check(hark_barrier(), word);
+    else if (strcmp(word, "reduce") == 0) check(hark_reduce(&one, &all, 1, HARK_INT64, HARK_SUM, 0), word);
+    else if (strcmp(word, "checkpoint") == 0) check(hark_checkpoint(), word);
+    else if (strcmp(word, "any-of") == 0) any_of(atoi(value));
+    else if (strcmp(word, "much") == 0) much(atol(value));
+    else if (strcmp(word, "system") == 0) {
+        if (system(value) != 0) exit(94);
+    } else if (strcmp(word, "print") == 0) printf("%s\n", value);
+    else if (strcmp(word, "close") == 0) close(atoi(value));
+    else if (strcmp(word, "exit") == 0) exit(atoi(value));
+    else if (strcmp(word, "die") == 0) kill(getpid(), atoi(value));
+    else if (sscanf(value, "%d.%d", &from, &tag) == 2) message(word, from, tag);
+    else if (strcmp(word, "clear-environment-first") != 0) _exit(96);
+}
+
+int main(int count, char **argument)
+{
+    uint64_t restarted;
+    snprintf(place, sizeof place, "%s", getenv("PLACE") ? getenv("PLACE") : ".");
+    if (count > 1 && strcmp(argument[1], "clear-environment-first") == 0) clearenv();
+    check(hark_init(), "hark_init");
+    rank = hark_rank();
+    check(hark_protect(1, state, sizeof state), "hark_protect");
+    check(hark_restarted(&restarted), "hark_restarted");
+    for (int i = 1; i < count; i++) {
+        char word[64], *end;
+        long only = strtol(argument[i], &end, 10);
+        const char *text = end != argument[i] && *end == ':' ? end + 1 : argument[i];
+        if (text != argument[i] && only != rank) continue;
+        size_t length = strcspn(text, "=");
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        obey(word, text[length] ? text + length + 1 : "");
+    }
+    fflush(NULL);
+    check(hark_finalize(), "hark_finalize");
+    return 0;
+}
