@@ -44,7 +44,7 @@ static bool should_partition(const struct algorithm *a, uint64_t load, uint32_t 
 static int bisect(struct algorithm *a, const struct cluster_graph *sub, uint64_t seed)
 {
     const double slack = 0.03;
-    uint64_t load = cluster_graph_load(sub), half = load / 2, more = (uint64_t)((double)half * slack);
+    uint64_t load = hark_cluster_graph_load(sub), half = load / 2, more = (uint64_t)((double)half * slack);
     uint64_t most[2] = {half + more + (more == 0 && load % 2), load - half + more};
     if (a->o->bisect) {
         struct hark_graph plain = {sub->n, sub->first, sub->column, sub->weight, sub->load};
@@ -55,9 +55,9 @@ static int bisect(struct algorithm *a, const struct cluster_graph *sub, uint64_t
     }
     if (a->o->backend != HARK_CUT_BUILTIN && sub->n > 8) { /* METIS leaves sides of very small graphs empty */
         enum hark_cut_backend backend = a->o->backend == HARK_CUT_METIS ? HARK_CUT_METIS_RECURSIVE : a->o->backend;
-        return cluster_cut(sub, 2, slack, seed, backend, a->side);
+        return hark_cluster_cut(sub, 2, slack, seed, backend, a->side);
     }
-    return cluster_bisect(sub, half, most, seed, a->side);
+    return hark_cluster_bisect(sub, half, most, seed, a->side);
 }
 
 /* Loads and volumes of the two sides of a part. */
@@ -115,7 +115,7 @@ static int consider(struct algorithm *a, uint32_t lowest, uint64_t load)
     uint32_t count = 0;
     for (uint32_t v = lowest; v != CLUSTER_NOWHERE; v = a->next[v]) a->list[count++] = v;
     if (!should_partition(a, load, count)) return 0;
-    if (cluster_graph_induce(&sub, a->g, a->list, count, a->place) < 0) return -ENOMEM;
+    if (hark_cluster_graph_induce(&sub, a->g, a->list, count, a->place) < 0) return -ENOMEM;
     int status = bisect(a, &sub, a->o->seed + a->count);
     if (status == 0) {
         struct halves h = look(a, &sub);
@@ -137,7 +137,7 @@ static int consider(struct algorithm *a, uint32_t lowest, uint64_t load)
             }
         }
     }
-    cluster_graph_free(&sub);
+    hark_cluster_graph_free(&sub);
     return status;
 }
 
@@ -176,7 +176,7 @@ static int result(struct algorithm *a, uint32_t *part)
 static void begin(struct algorithm *a)
 {
     uint32_t n = a->g->n;
-    uint64_t load = cluster_graph_load(a->g);
+    uint64_t load = hark_cluster_graph_load(a->g);
     a->now = (struct hark_cluster_figures){a->m->ranks, 1, a->m->bytes, 0, load * load};
     a->cost = a->best_cost = hark_cluster_cost(a->m->cost, &a->now);
     a->outside = a->best_outside = too_large(a, load);
@@ -189,8 +189,8 @@ static void begin(struct algorithm *a)
     cluster_heap_set(&a->parts, 0, (double)load);
 }
 
-int cluster_algorithm1(const struct cluster_graph *g, const struct cluster_model *m, const struct hark_partition_options *o,
-    uint32_t *part)
+int hark_cluster_algorithm1(const struct cluster_graph *g, const struct cluster_model *m,
+    const struct hark_partition_options *o, uint32_t *part)
 {
     size_t n = (size_t)g->n + 1;
     struct algorithm a = {.g = g, .m = m, .o = o, .number = malloc(n * sizeof *a.number), .part = malloc(n * sizeof *a.part),

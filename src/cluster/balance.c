@@ -136,14 +136,14 @@ static void set_limit(struct balance *w)
     if (w->limit < w->load[w->order[0]]) w->limit = w->load[w->order[0]];
 }
 
-void balance_sums(struct balance *w)
+void hark_balance_sums(struct balance *w)
 {
     memset(w->sum, 0, w->pes * sizeof *w->sum);
     for (uint32_t i = 0; i < w->objects; i++)
         w->sum[w->pe[i]] += w->load[i];
 }
 
-void balance_by_team(const struct balance *w, const uint32_t *team, uint32_t *object, uint32_t *first)
+void hark_balance_by_team(const struct balance *w, const uint32_t *team, uint32_t *object, uint32_t *first)
 {
     memset(first, 0, ((size_t)w->teams + 1) * sizeof *first);
     for (uint32_t i = 0; i < w->objects; i++)
@@ -206,13 +206,13 @@ static int work_open(struct balance *w, const struct hark_balance *b, const uint
 static int with_strategy(struct balance *w)
 {
     const struct balance_share all = {0, w->pes, w->objects, w->order};
-    balance_sums(w);
+    hark_balance_sums(w);
     switch (w->asked->strategy) {
     case HARK_BALANCE_NONE: return 0;
-    case HARK_BALANCE_GREEDY: balance_greedy(w, &all); return 0;
-    case HARK_BALANCE_REFINE: balance_refine(w, &all); return 0;
-    case HARK_BALANCE_TEAM: return balance_team(w);
-    default: return balance_team_plus(w);
+    case HARK_BALANCE_GREEDY: hark_balance_greedy(w, &all); return 0;
+    case HARK_BALANCE_REFINE: hark_balance_refine(w, &all); return 0;
+    case HARK_BALANCE_TEAM: return hark_balance_team(w);
+    default: return hark_balance_team_plus(w);
     }
 }
 

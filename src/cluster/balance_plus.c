@@ -163,7 +163,7 @@ static uint64_t teams_cost(struct plus *p, uint64_t *cost)
     uint64_t most = p->limit;
     for (uint32_t t = 0; t < p->w->teams; t++)
         if (p->sum[t] > most) most = p->sum[t];
-    *cost = balance_logged(p->w, p->team);
+    *cost = hark_balance_logged(p->w, p->team);
     for (uint32_t i = 0; i < p->w->objects; i++)
         if (p->team[i] != home(p, i)) *cost += p->w->asked->move;
     return most;
@@ -203,7 +203,7 @@ static uint32_t moved_of(const struct plus *p, const struct balance_share *s)
 
 static uint64_t beyond_limit(const struct balance *w, const struct balance_share *s)
 {
-    uint64_t most = balance_most(w, s);
+    uint64_t most = hark_balance_most(w, s);
     return most > w->limit ? most : w->limit;
 }
 
@@ -213,16 +213,16 @@ static void place(struct plus *p, const struct balance_share *s)
     struct balance *w = p->w;
     for (uint32_t i = 0; i < s->objects; i++)
         w->pe[s->object[i]] = w->now[s->object[i]];
-    balance_add(w, s);
-    balance_refine(w, s);
-    balance_smooth(w, s);
+    hark_balance_add(w, s);
+    hark_balance_refine(w, s);
+    hark_balance_smooth(w, s);
     uint64_t kept = beyond_limit(w, s);
     if (kept == w->limit) return;
     uint32_t moved = moved_of(p, s);
     for (uint32_t i = 0; i < s->objects; i++)
         p->better[s->object[i]] = w->pe[s->object[i]];
-    balance_greedy(w, s);
-    balance_smooth(w, s);
+    hark_balance_greedy(w, s);
+    hark_balance_smooth(w, s);
     uint64_t anew = beyond_limit(w, s);
     if (anew < kept || (anew == kept && moved_of(p, s) < moved)) return;
     for (uint32_t i = 0; i < s->objects; i++)
@@ -234,13 +234,13 @@ static int candidate(struct plus *p)
     struct balance *w = p->w;
     const struct balance_share all = {0, w->pes, w->objects, w->order};
     uint64_t cost = 0;
-    balance_by_team(w, p->team, p->object, p->first);
+    hark_balance_by_team(w, p->team, p->object, p->first);
     for (uint32_t t = 0; t < w->teams; t++) {
         const struct balance_share s = {t * w->size, w->size, p->first[t + 1] - p->first[t], p->object + p->first[t]};
         place(p, &s);
     }
-    balance_sums(w);
-    if (balance_settle(w, p->team) < 0) return -ENOMEM;
+    hark_balance_sums(w);
+    if (hark_balance_settle(w, p->team) < 0) return -ENOMEM;
     uint64_t most = beyond_limit(w, &all);
     uint32_t moved = moved_of(p, &all), outside = 0;
     (void)teams_cost(p, &cost);
@@ -327,14 +327,14 @@ static int candidates(struct plus *p)
         p->team[i] = home(p, i);
     improve_teams(p);
     int status = candidate(p);
-    if (status == 0) status = balance_team(w); /* and the limit is that of greedy */
+    if (status == 0) status = hark_balance_team(w); /* and the limit is that of greedy */
     for (uint32_t i = 0; i < w->objects; i++)
         p->team[i] = w->pe[i] / w->size;
     if (status == 0) status = rename_parts(p);
     if (status == 0) status = candidate(p);
-    uint32_t count = balance_cuts(w, 200000); /* improving them takes longer than the cuts */
+    uint32_t count = hark_balance_cuts(w, 200000); /* improving them takes longer than the cuts */
     for (uint32_t k = 0; k < count && status == 0; k++) {
-        status = balance_cut(w, w->asked->slack << (k % 3 == 2), w->asked->seed + k, p->team);
+        status = hark_balance_cut(w, w->asked->slack << (k % 3 == 2), w->asked->seed + k, p->team);
         if (status == 0) status = rename_parts(p);
         if (status == 0) improve_teams(p);
         if (status == 0) status = candidate(p);
@@ -358,7 +358,7 @@ static void plus_free(struct plus *p)
     free(p->option);
 }
 
-int balance_team_plus(struct balance *w)
+int hark_balance_team_plus(struct balance *w)
 {
     size_t n = w->objects, teams = w->teams;
     struct plus p = {.w = w, .best_most = UINT64_MAX, .best_cost = UINT64_MAX};
@@ -377,7 +377,7 @@ int balance_team_plus(struct balance *w)
     p.option = malloc(n * sizeof *p.option);
     bool room = p.team && p.better && p.sum && p.to && p.met && p.object && p.first && p.best && p.name && p.option;
     int status = -ENOMEM;
-    balance_greedy_limit(w);
+    hark_balance_greedy_limit(w);
     if (room) status = candidates(&p);
     plus_free(&p);
     return status;

@@ -1,6 +1,7 @@
-/* balance_settle.c: what is still too much on a PE goes to any other one, of any team, in exchange for something lighter: where
- * that brings the two within the limit, or else lowers the fuller of them most; of such exchanges the one that costs least.
- * Then, where there are few objects, pairs of them are exchanged as long as that costs less than nothing. */
+/* hark_balance_settle.c: what is still too much on a PE goes to any other one, of any team, in exchange for something
+ * lighter: where that brings the two within the limit, or else lowers the fuller of them most; of such exchanges the
+ * one that costs least. Then, where there are few objects, pairs of them are exchanged as long as that costs less
+ * than nothing. */
 #include "balance_parts.h"
 
 #include <errno.h>
@@ -148,7 +149,7 @@ static void cheaper_all(struct settle *s)
 {
     const struct balance *w = s->w;
     const struct balance_share all = {0, w->pes, w->objects, w->order};
-    uint64_t places = w->graph->first[w->objects], bound = balance_most(w, &all);
+    uint64_t places = w->graph->first[w->objects], bound = hark_balance_most(w, &all);
     if (w->objects > 10000) return; /* not one pass then */
     uint64_t passes = 50000000 / (w->objects * (2 * (uint64_t)w->objects + w->pes + places));
     if (bound < w->limit) bound = w->limit;
@@ -170,7 +171,7 @@ static void settle_all(struct settle *s)
     cheaper_all(s);
 }
 
-int balance_settle(struct balance *w, uint32_t *team)
+int hark_balance_settle(struct balance *w, uint32_t *team)
 {
     size_t n = w->objects;
     struct settle s = {w, team, malloc(n * sizeof *s.own), malloc(n * sizeof *s.there), calloc(n, sizeof *s.with),

@@ -38,7 +38,7 @@ static void fill_heap(struct balance *w, const struct balance_share *s)
         sink(w, i, s->pes);
 }
 
-uint64_t balance_most(const struct balance *w, const struct balance_share *s)
+uint64_t hark_balance_most(const struct balance *w, const struct balance_share *s)
 {
     uint64_t most = 0;
     for (uint32_t p = s->first; p < s->first + s->pes; p++)
@@ -47,7 +47,7 @@ uint64_t balance_most(const struct balance *w, const struct balance_share *s)
 }
 
 /* Of all PEs the least loaded one makes (max - avg) / avg least: the average is the same with any. */
-void balance_greedy(struct balance *w, const struct balance_share *s)
+void hark_balance_greedy(struct balance *w, const struct balance_share *s)
 {
     memset(w->sum + s->first, 0, s->pes * sizeof *w->sum);
     fill_heap(w, s);
@@ -57,7 +57,7 @@ void balance_greedy(struct balance *w, const struct balance_share *s)
     }
 }
 
-void balance_add(struct balance *w, const struct balance_share *s)
+void hark_balance_add(struct balance *w, const struct balance_share *s)
 {
     memset(w->sum + s->first, 0, s->pes * sizeof *w->sum);
     for (uint32_t i = 0; i < s->objects; i++)
@@ -165,9 +165,9 @@ static void as_before(struct balance *w, const struct balance_share *s)
             put(w, w->by_pe[k], s->first + p);
 }
 
-void balance_refine(struct balance *w, const struct balance_share *s)
+void hark_balance_refine(struct balance *w, const struct balance_share *s)
 {
-    uint64_t high = balance_most(w, s), low = w->limit, most = high;
+    uint64_t high = hark_balance_most(w, s), low = w->limit, most = high;
     if (high <= low) return;
     by_pe(w, s);
     if (refine_to(w, s, low)) return;
@@ -231,7 +231,7 @@ static bool smooth_once(struct balance *w, const struct balance_share *s)
     return true;
 }
 
-void balance_smooth(struct balance *w, const struct balance_share *s)
+void hark_balance_smooth(struct balance *w, const struct balance_share *s)
 {
     uint64_t rounds = 8 + 20000000 / ((uint64_t)s->objects + s->pes); /* each looks at all objects */
     while (rounds-- > 0 && smooth_once(w, s))

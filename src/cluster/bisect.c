@@ -218,12 +218,13 @@ static int begin(const struct cluster_graph *g, uint64_t aim, const uint64_t mos
     return status;
 }
 
-int cluster_bisect(const struct cluster_graph *g, uint64_t aim, const uint64_t most[2], uint64_t seed, uint32_t *side)
+int hark_cluster_bisect(
+    const struct cluster_graph *g, uint64_t aim, const uint64_t most[2], uint64_t seed, uint32_t *side)
 {
     struct cluster_levels *l = calloc(1, sizeof *l);
     uint64_t total = most[0] + most[1];
     uint32_t *coarse = malloc(((size_t)g->n + 1) * sizeof *coarse);
-    int status = l && coarse ? cluster_levels_make(l, g, NULL, COARSEST, total / 12 + 1, seed) : -ENOMEM;
+    int status = l && coarse ? hark_cluster_levels_make(l, g, NULL, COARSEST, total / 12 + 1, seed) : -ENOMEM;
     if (status == 0) status = begin(&l->graph[l->count], aim, most, seed, coarse);
     for (int i = l ? l->count - 1 : -1; status == 0 && i >= 0; i--) {
         struct halves h;
@@ -236,7 +237,7 @@ int cluster_bisect(const struct cluster_graph *g, uint64_t aim, const uint64_t m
         halves_free(&h);
     }
     if (status == 0) memcpy(side, coarse, (size_t)g->n * sizeof *side);
-    if (l) cluster_levels_free(l);
+    if (l) hark_cluster_levels_free(l);
     free(l);
     free(coarse);
     return status;

@@ -35,17 +35,17 @@ static int cut_up(struct cluster_state *s, uint32_t c, uint32_t *place)
     uint32_t *slot = malloc((size_t)(parts + 1) * sizeof *slot);
     struct cluster_graph sub = {0};
     if (parts > count) parts = count;
-    int status = list && part && slot ? cluster_graph_induce(&sub, s->g, list, count, place) : -ENOMEM;
-    if (status == 0 && parts > 1) status = cluster_cut_builtin(&sub, (uint32_t)parts, 0, 1, part);
+    int status = list && part && slot ? hark_cluster_graph_induce(&sub, s->g, list, count, place) : -ENOMEM;
+    if (status == 0 && parts > 1) status = hark_cluster_cut_builtin(&sub, (uint32_t)parts, 0, 1, part);
     if (status == 0 && parts > 1) {
         memset(slot, 0xff, (size_t)(parts + 1) * sizeof *slot);
         slot[part[0]] = c; /* its first vertex stays */
         for (uint32_t i = 0; i < count; i++) {
-            if (slot[part[i]] == NONE) slot[part[i]] = cluster_new_slot(s);
-            if (slot[part[i]] != c) cluster_move(s, list[i], slot[part[i]], s->last_place);
+            if (slot[part[i]] == NONE) slot[part[i]] = hark_cluster_new_slot(s);
+            if (slot[part[i]] != c) hark_cluster_move(s, list[i], slot[part[i]], s->last_place);
         }
     }
-    cluster_graph_free(&sub);
+    hark_cluster_graph_free(&sub);
     free(list);
     free(part);
     free(slot);
@@ -73,7 +73,7 @@ static void dissolve(struct cluster_state *s, uint32_t c)
             uint64_t j = joined(s, v, t);
             if (best == NONE || j > most) best = t, most = j;
         }
-        if (best != NONE) cluster_move(s, v, best, 0);
+        if (best != NONE) hark_cluster_move(s, v, best, 0);
     }
 }
 
@@ -116,11 +116,11 @@ static bool fill(struct cluster_state *s, uint32_t c)
     uint64_t room = 0;
     if (other != NONE) {
         for (v = 0; v < s->g->n; v++)
-            if (s->part[v] == c) cluster_move(s, v, other, 0);
+            if (s->part[v] == c) hark_cluster_move(s, v, other, 0);
         return true;
     }
     while (s->load[c] < s->model->bounds.least && (v = spare(s, c)) != NONE)
-        cluster_move(s, v, c, s->place ? s->place[c] : 0);
+        hark_cluster_move(s, v, c, s->place ? s->place[c] : 0);
     if (s->load[c] >= s->model->bounds.least) return true;
     for (uint32_t t = 0; t < s->slots; t++)
         if (t != c && s->members[t] && s->load[t] < s->model->bounds.most) room += s->model->bounds.most - s->load[t];
@@ -129,7 +129,7 @@ static bool fill(struct cluster_state *s, uint32_t c)
     return s->members[c] == 0;
 }
 
-int cluster_refine_bounds(struct cluster_state *s, uint64_t *outside)
+int hark_cluster_refine_bounds(struct cluster_state *s, uint64_t *outside)
 {
     const struct cluster_bounds *b = &s->model->bounds;
     uint32_t *place = malloc(((size_t)s->g->n + 1) * sizeof *place);

@@ -26,7 +26,7 @@ const char *hark_cut_name(enum hark_cut_backend backend)
     return "?";
 }
 
-unsigned cluster_scale(const uint64_t *value, uint64_t count, uint64_t most)
+unsigned hark_cluster_scale(const uint64_t *value, uint64_t count, uint64_t most)
 {
     unsigned shift = 0;
     for (;; shift++) {
@@ -39,16 +39,16 @@ unsigned cluster_scale(const uint64_t *value, uint64_t count, uint64_t most)
 /* METIS prints on stdout when a part that it is to bisect has become empty, which it is close to with few vertices a part. */
 enum { METIS_LEAST = 4 };
 
-int cluster_cut(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, enum hark_cut_backend backend,
-    uint32_t *part)
+int hark_cluster_cut(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed,
+    enum hark_cut_backend backend, uint32_t *part)
 {
     bool metis = backend == HARK_CUT_METIS || backend == HARK_CUT_METIS_RECURSIVE;
     if (metis && g->n / parts < METIS_LEAST) backend = HARK_CUT_BUILTIN;
     switch (backend) {
-    case HARK_CUT_BUILTIN: return cluster_cut_builtin(g, parts, slack, seed, part);
-    case HARK_CUT_SCOTCH: return cluster_cut_scotch(g, parts, slack, seed, part);
-    case HARK_CUT_METIS: return cluster_cut_metis(g, parts, slack, seed, false, part);
-    case HARK_CUT_METIS_RECURSIVE: return cluster_cut_metis(g, parts, slack, seed, true, part);
+    case HARK_CUT_BUILTIN: return hark_cluster_cut_builtin(g, parts, slack, seed, part);
+    case HARK_CUT_SCOTCH: return hark_cluster_cut_scotch(g, parts, slack, seed, part);
+    case HARK_CUT_METIS: return hark_cluster_cut_metis(g, parts, slack, seed, false, part);
+    case HARK_CUT_METIS_RECURSIVE: return hark_cluster_cut_metis(g, parts, slack, seed, true, part);
     }
     return -EINVAL;
 }
@@ -69,8 +69,8 @@ int hark_graph_cut(const struct hark_graph *g, uint32_t parts, double slack, uin
         memset(part, 0, (size_t)g->vertices * sizeof *part);
         return 0;
     }
-    if (cluster_graph_view(&view, g) < 0) return -ENOMEM;
-    int status = cluster_cut(&view, parts, slack, seed, backend, part);
-    cluster_graph_view_free(&view);
+    if (hark_cluster_graph_view(&view, g) < 0) return -ENOMEM;
+    int status = hark_cluster_cut(&view, parts, slack, seed, backend, part);
+    hark_cluster_graph_view_free(&view);
     return status;
 }

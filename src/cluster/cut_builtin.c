@@ -9,7 +9,7 @@ enum { PASSES = 8 };
 
 struct kway {
     const struct cluster_graph *g;
-    uint32_t parts, *part, *place; /* place: for cluster_graph_induce */
+    uint32_t parts, *part, *place; /* place: for hark_cluster_graph_induce */
     uint64_t most, *load;          /* of a part */
     uint64_t *joined;              /* weight from one vertex to each part; 0 between vertices */
     uint32_t *touched;
@@ -38,10 +38,10 @@ static int cut_halves(struct kway *w, const struct cluster_graph *sub, uint32_t 
 {
     uint32_t left = parts / 2, n = 0, *side = malloc(((size_t)sub->n + 1) * sizeof *side);
     uint32_t *sorted = malloc(((size_t)sub->n + 1) * sizeof *sorted);
-    uint64_t load = cluster_graph_load(sub), aim = load / parts * left + load % parts * left / parts;
+    uint64_t load = hark_cluster_graph_load(sub), aim = load / parts * left + load % parts * left / parts;
     uint64_t most[2] = {side_most(aim, left, w->most, depth_of(parts)),
         side_most(load - aim, parts - left, w->most, depth_of(parts))};
-    int status = side && sorted ? cluster_bisect(sub, aim, most, seed, side) : -ENOMEM;
+    int status = side && sorted ? hark_cluster_bisect(sub, aim, most, seed, side) : -ENOMEM;
     if (status == 0) {
         for (uint32_t i = 0; i < sub->n; i++)
             if (side[i] == 0) sorted[n++] = list[i];
@@ -65,9 +65,9 @@ static int cut_list(struct kway *w, uint32_t *list, uint32_t count, uint32_t fir
         return 0;
     }
     if (count == w->g->n) return cut_halves(w, w->g, list, first, parts, seed);
-    if (cluster_graph_induce(&sub, w->g, list, count, w->place) < 0) return -ENOMEM;
+    if (hark_cluster_graph_induce(&sub, w->g, list, count, w->place) < 0) return -ENOMEM;
     int status = cut_halves(w, &sub, list, first, parts, seed);
-    cluster_graph_free(&sub);
+    hark_cluster_graph_free(&sub);
     return status;
 }
 
@@ -137,10 +137,11 @@ static void refine(struct kway *w)
     }
 }
 
-int cluster_cut_builtin(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t *part)
+int hark_cluster_cut_builtin(
+    const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t *part)
 {
     size_t n = (size_t)g->n + 1, k = (size_t)parts + 1;
-    uint64_t load = cluster_graph_load(g), even = load / parts + (load % parts != 0);
+    uint64_t load = hark_cluster_graph_load(g), even = load / parts + (load % parts != 0);
     double most = (double)load / parts * (1 + slack);
     struct kway w = {.g = g, .parts = parts, .part = part, .most = most < (double)HARK_GRAPH_MOST ? (uint64_t)most : load,
         .place = malloc(n * sizeof *w.place), .load = calloc(k, sizeof *w.load), .joined = calloc(k, sizeof *w.joined),

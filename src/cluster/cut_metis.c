@@ -10,7 +10,8 @@ enum { MOST = 1 << 30 }; /* of sums: an index is of 32 bits in Debian's packages
 
 static void fill(const struct cluster_graph *g, idx_t *first, idx_t *column, idx_t *weight, idx_t *load)
 {
-    unsigned down = cluster_scale(g->weight, g->first[g->n], MOST), light = cluster_scale(g->load, g->n, MOST);
+    unsigned down = hark_cluster_scale(g->weight, g->first[g->n], MOST),
+             light = hark_cluster_scale(g->load, g->n, MOST);
     for (uint32_t v = 0; v <= g->n; v++) first[v] = (idx_t)g->first[v];
     for (uint64_t k = 0; k < g->first[g->n]; k++) {
         column[k] = (idx_t)g->column[k];
@@ -33,7 +34,7 @@ static int call(const struct cluster_graph *g, uint32_t parts, double slack, uin
     return status == METIS_OK ? 0 : status == METIS_ERROR_MEMORY ? -ENOMEM : -EINVAL;
 }
 
-int cluster_cut_metis(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, bool recursive,
+int hark_cluster_cut_metis(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, bool recursive,
     uint32_t *part)
 {
     uint64_t places = g->first[g->n];
@@ -48,7 +49,7 @@ int cluster_cut_metis(const struct cluster_graph *g, uint32_t parts, double slac
     return status;
 }
 #else
-int cluster_cut_metis(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, bool recursive,
+int hark_cluster_cut_metis(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, bool recursive,
     uint32_t *part)
 {
     (void)g, (void)parts, (void)slack, (void)seed, (void)recursive, (void)part;

@@ -37,7 +37,8 @@ static int in_context(SCOTCH_Graph *graph, uint32_t parts, double slack, uint64_
 
 static void fill(const struct cluster_graph *g, SCOTCH_Num *first, SCOTCH_Num *column, SCOTCH_Num *weight, SCOTCH_Num *load)
 {
-    unsigned down = cluster_scale(g->weight, g->first[g->n], MOST), light = cluster_scale(g->load, g->n, MOST);
+    unsigned down = hark_cluster_scale(g->weight, g->first[g->n], MOST),
+             light = hark_cluster_scale(g->load, g->n, MOST);
     for (uint32_t v = 0; v <= g->n; v++) first[v] = (SCOTCH_Num)g->first[v];
     for (uint64_t k = 0; k < g->first[g->n]; k++) {
         column[k] = (SCOTCH_Num)g->column[k];
@@ -46,7 +47,8 @@ static void fill(const struct cluster_graph *g, SCOTCH_Num *first, SCOTCH_Num *c
     for (uint32_t v = 0; v < g->n; v++) load[v] = g->load[v] ? cluster_scaled(g->load[v], light) : 0;
 }
 
-int cluster_cut_scotch(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t *part)
+int hark_cluster_cut_scotch(
+    const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t *part)
 {
     uint64_t places = g->first[g->n];
     SCOTCH_Graph graph;
@@ -66,7 +68,8 @@ int cluster_cut_scotch(const struct cluster_graph *g, uint32_t parts, double sla
     return status;
 }
 #else
-int cluster_cut_scotch(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t *part)
+int hark_cluster_cut_scotch(
+    const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t *part)
 {
     (void)g, (void)parts, (void)slack, (void)seed, (void)part;
     return -ENOTSUP;

@@ -70,7 +70,7 @@ void hark_graph_free(struct hark_graph *g)
 
 /* ---- inside */
 
-int cluster_graph_make(struct cluster_graph *g, uint32_t n, uint64_t places, bool directed)
+int hark_cluster_graph_make(struct cluster_graph *g, uint32_t n, uint64_t places, bool directed)
 {
     *g = (struct cluster_graph){.n = n};
     g->first = malloc(((uint64_t)n + 1) * sizeof *g->first);
@@ -79,11 +79,11 @@ int cluster_graph_make(struct cluster_graph *g, uint32_t n, uint64_t places, boo
     g->load = malloc(((uint64_t)n + 1) * sizeof *g->load);
     if (directed) g->out = malloc((places + 1) * sizeof *g->out);
     if (g->first && g->column && g->weight && g->load && (g->out || !directed)) return 0;
-    cluster_graph_free(g);
+    hark_cluster_graph_free(g);
     return -ENOMEM;
 }
 
-void cluster_graph_free(struct cluster_graph *g)
+void hark_cluster_graph_free(struct cluster_graph *g)
 {
     free(g->first);
     free(g->column);
@@ -93,15 +93,15 @@ void cluster_graph_free(struct cluster_graph *g)
     *g = (struct cluster_graph){0};
 }
 
-int cluster_graph_of(struct cluster_graph *g, const struct hark_matrix *m, bool directed)
+int hark_cluster_graph_of(struct cluster_graph *g, const struct hark_matrix *m, bool directed)
 {
     struct hark_graph plain;
     int status = hark_graph_of(&plain, m);
-    if (status == 0) status = cluster_graph_view(g, &plain);
+    if (status == 0) status = hark_cluster_graph_view(g, &plain);
     if (status < 0 || !directed) return status; /* the view's arrays are the graph's from now on */
     g->out = malloc((g->first[g->n] + 1) * sizeof *g->out);
     if (g->out == NULL) {
-        cluster_graph_free(g);
+        hark_cluster_graph_free(g);
         return -ENOMEM;
     }
     for (uint32_t v = 0; v < g->n; v++) {
@@ -114,7 +114,7 @@ int cluster_graph_of(struct cluster_graph *g, const struct hark_matrix *m, bool 
     return 0;
 }
 
-int cluster_graph_view(struct cluster_graph *to, const struct hark_graph *g)
+int hark_cluster_graph_view(struct cluster_graph *to, const struct hark_graph *g)
 {
     *to = (struct cluster_graph){g->vertices, (uint64_t *)(uintptr_t)g->first, (uint32_t *)(uintptr_t)g->column,
         (uint64_t *)(uintptr_t)g->weight, NULL, malloc(((uint64_t)g->vertices + 1) * sizeof *to->load)};
@@ -123,13 +123,13 @@ int cluster_graph_view(struct cluster_graph *to, const struct hark_graph *g)
     return 0;
 }
 
-void cluster_graph_view_free(struct cluster_graph *g)
+void hark_cluster_graph_view_free(struct cluster_graph *g)
 {
     free(g->load);
     *g = (struct cluster_graph){0};
 }
 
-uint64_t cluster_graph_load(const struct cluster_graph *g)
+uint64_t hark_cluster_graph_load(const struct cluster_graph *g)
 {
     uint64_t sum = 0;
     for (uint32_t v = 0; v < g->n; v++) sum += g->load[v];
@@ -172,11 +172,12 @@ static void contract_row(struct cluster_graph *to, const struct cluster_graph *g
     to->first[c + 1] = end;
 }
 
-int cluster_graph_contract(struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *map, uint32_t n)
+int hark_cluster_graph_contract(
+    struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *map, uint32_t n)
 {
     uint32_t *begin = malloc(((size_t)n + 1) * sizeof *begin), *list = malloc(((size_t)g->n + 1) * sizeof *list);
     uint64_t *at = calloc((size_t)n + 1, sizeof *at);
-    int status = begin && list && at ? cluster_graph_make(to, n, g->first[g->n], g->out != NULL) : -ENOMEM;
+    int status = begin && list && at ? hark_cluster_graph_make(to, n, g->first[g->n], g->out != NULL) : -ENOMEM;
     if (status == 0) {
         sort_by_map(map, g->n, n, begin, list);
         to->first[0] = 0;
@@ -243,8 +244,8 @@ static void order_of_visits(uint32_t *order, uint32_t n, uint64_t seed)
     }
 }
 
-int cluster_graph_match(const struct cluster_graph *g, const uint32_t *within, uint64_t most, uint64_t seed, uint32_t *map,
-    uint32_t *n)
+int hark_cluster_graph_match(
+    const struct cluster_graph *g, const uint32_t *within, uint64_t most, uint64_t seed, uint32_t *map, uint32_t *n)
 {
     uint32_t *order = malloc(((size_t)g->n + 1) * sizeof *order), matched = 0;
     if (order == NULL) return -ENOMEM;
@@ -276,12 +277,12 @@ int cluster_graph_match(const struct cluster_graph *g, const uint32_t *within, u
 
 /* ---- parts of a graph */
 
-int cluster_graph_induce(struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *list, uint32_t count,
-    uint32_t *place)
+int hark_cluster_graph_induce(
+    struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *list, uint32_t count, uint32_t *place)
 {
     uint64_t places = 0, at = 0;
     for (uint32_t i = 0; i < count; i++) places += g->first[list[i] + 1] - g->first[list[i]];
-    if (cluster_graph_make(to, count, places, g->out != NULL) < 0) return -ENOMEM;
+    if (hark_cluster_graph_make(to, count, places, g->out != NULL) < 0) return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) place[list[i]] = i;
     to->first[0] = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -301,8 +302,8 @@ int cluster_graph_induce(struct cluster_graph *to, const struct cluster_graph *g
 
 /* ---- levels */
 
-int cluster_levels_make(struct cluster_levels *l, const struct cluster_graph *g, const uint32_t *within, uint32_t until,
-    uint64_t most, uint64_t seed)
+int hark_cluster_levels_make(struct cluster_levels *l, const struct cluster_graph *g, const uint32_t *within,
+    uint32_t until, uint64_t most, uint64_t seed)
 {
     uint32_t *in = NULL, n;
     int status = 0;
@@ -316,12 +317,13 @@ int cluster_levels_make(struct cluster_levels *l, const struct cluster_graph *g,
     while (status == 0 && l->graph[l->count].n > until && l->count + 1 < CLUSTER_LEVELS) {
         struct cluster_graph *fine = &l->graph[l->count];
         uint32_t *map = malloc(((size_t)fine->n + 1) * sizeof *map);
-        status = map ? cluster_graph_match(fine, in, most, seed ? seed + (uint64_t)l->count : 0, map, &n) : -ENOMEM;
+        status =
+            map ? hark_cluster_graph_match(fine, in, most, seed ? seed + (uint64_t)l->count : 0, map, &n) : -ENOMEM;
         if (status < 0 || n > fine->n - fine->n / 20) { /* it no longer gets smaller */
             free(map);
             break;
         }
-        status = cluster_graph_contract(&l->graph[l->count + 1], fine, map, n);
+        status = hark_cluster_graph_contract(&l->graph[l->count + 1], fine, map, n);
         if (status < 0) {
             free(map);
             break;
@@ -330,15 +332,15 @@ int cluster_levels_make(struct cluster_levels *l, const struct cluster_graph *g,
         l->map[l->count++] = map;
     }
     free(in);
-    if (status < 0) cluster_levels_free(l);
+    if (status < 0) hark_cluster_levels_free(l);
     return status;
 }
 
-void cluster_levels_free(struct cluster_levels *l)
+void hark_cluster_levels_free(struct cluster_levels *l)
 {
     for (int i = 0; i < l->count; i++) {
         free(l->map[i]);
-        cluster_graph_free(&l->graph[i + 1]);
+        hark_cluster_graph_free(&l->graph[i + 1]);
     }
     l->count = 0;
 }

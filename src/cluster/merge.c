@@ -11,7 +11,8 @@
 static int quotient(const struct cluster_state *s, struct cluster_graph *q, uint32_t **part)
 {
     *part = malloc(((size_t)s->g->n + 1) * sizeof **part);
-    if (*part == NULL || cluster_state_number(s, *part) < 0 || cluster_graph_contract(q, s->g, *part, s->count) < 0) {
+    if (*part == NULL || hark_cluster_state_number(s, *part) < 0 ||
+        hark_cluster_graph_contract(q, s->g, *part, s->count) < 0) {
         free(*part);
         return -ENOMEM;
     }
@@ -23,19 +24,19 @@ static int take(struct cluster_state *s, const struct cluster_state *of, uint32_
 {
     struct cluster_state anew;
     uint32_t *number = malloc(((size_t)of->g->n + 1) * sizeof *number);
-    if (number == NULL || cluster_state_number(of, number) < 0) {
+    if (number == NULL || hark_cluster_state_number(of, number) < 0) {
         free(number);
         return -ENOMEM;
     }
     for (uint32_t v = 0; v < s->g->n; v++) part[v] = number[part[v]];
     free(number);
-    if (cluster_state_make(&anew, s->g, s->model, part) < 0) return -ENOMEM;
-    cluster_state_free(s);
+    if (hark_cluster_state_make(&anew, s->g, s->model, part) < 0) return -ENOMEM;
+    hark_cluster_state_free(s);
     *s = anew;
     return 0;
 }
 
-int cluster_refine_merge(struct cluster_state *s, bool *better)
+int hark_cluster_refine_merge(struct cluster_state *s, bool *better)
 {
     struct cluster_graph q;
     struct cluster_state of = {0};
@@ -46,19 +47,19 @@ int cluster_refine_merge(struct cluster_state *s, bool *better)
     own = malloc(((size_t)q.n + 1) * sizeof *own);
     int status = own ? 0 : -ENOMEM;
     for (uint32_t c = 0; own && c < q.n; c++) own[c] = c;
-    if (status == 0) status = cluster_state_make(&of, &q, s->model, own);
+    if (status == 0) status = hark_cluster_state_make(&of, &q, s->model, own);
     bool all = (s->place || s->model->cost->function) && s->count <= 128;
-    if (status == 0) status = cluster_refine_climb(&of, UINT64_MAX, all, &moved);
+    if (status == 0) status = hark_cluster_refine_climb(&of, UINT64_MAX, all, &moved);
     for (bool more = moved; status == 0 && more;) {
         more = false;
-        status = cluster_refine_climb(&of, UINT64_MAX, all, &more);
+        status = hark_cluster_refine_climb(&of, UINT64_MAX, all, &more);
     }
     if (status == 0 && moved) {
         *better = true;
         status = take(s, &of, part);
     }
-    cluster_state_free(&of);
-    cluster_graph_free(&q);
+    hark_cluster_state_free(&of);
+    hark_cluster_graph_free(&q);
     free(own);
     free(part);
     return status;
@@ -99,7 +100,7 @@ static void apply(struct cluster_state *s, const uint32_t *list, uint32_t count,
     const int64_t place[2])
 {
     for (uint32_t i = 0; i < count; i++)
-        if (s->part[list[i]] != slot[side[i]]) cluster_move(s, list[i], slot[side[i]], place[side[i]]);
+        if (s->part[list[i]] != slot[side[i]]) hark_cluster_move(s, list[i], slot[side[i]], place[side[i]]);
 }
 
 static int64_t place_of(const struct cluster_state *s, uint32_t slot)
@@ -116,29 +117,29 @@ static int cut_in_two(const struct cluster_state *s, struct lists *l, const uint
     uint64_t seed, uint32_t *side)
 {
     struct cluster_graph sub;
-    if (cluster_graph_induce(&sub, s->g, list, count, l->place) < 0) return -ENOMEM;
-    uint64_t load = cluster_graph_load(&sub), most[2] = {aim + aim / 32, load - aim + (load - aim) / 32};
+    if (hark_cluster_graph_induce(&sub, s->g, list, count, l->place) < 0) return -ENOMEM;
+    uint64_t load = hark_cluster_graph_load(&sub), most[2] = {aim + aim / 32, load - aim + (load - aim) / 32};
     for (int i = 0; i < 2; i++) most[i] += most[0] + most[1] == load; /* room to move at all */
-    int status = cluster_bisect(&sub, aim, most, seed, side);
-    cluster_graph_free(&sub);
+    int status = hark_cluster_bisect(&sub, aim, most, seed, side);
+    hark_cluster_graph_free(&sub);
     return status;
 }
 
-int cluster_refine_split(struct cluster_state *s, uint64_t seed, bool *better)
+int hark_cluster_refine_split(struct cluster_state *s, uint64_t seed, bool *better)
 {
     struct lists l;
     uint32_t *side = malloc(((size_t)s->g->n + 1) * sizeof *side), *zero = calloc((size_t)s->g->n + 1, sizeof *zero);
     int status = side && zero ? lists_make(&l, s) : -ENOMEM;
     for (uint32_t c = 0; status == 0 && c < s->slots; c++) {
-        uint32_t *list = l.vertex + l.begin[c], count = l.begin[c + 1] - l.begin[c], to = cluster_new_slot(s);
+        uint32_t *list = l.vertex + l.begin[c], count = l.begin[c + 1] - l.begin[c], to = hark_cluster_new_slot(s);
         if (count < 2 || s->load[c] < 2 * s->model->bounds.least || s->members[c] != count) continue;
-        double before = cluster_state_cost(s);
+        double before = hark_cluster_state_cost(s);
         status = cut_in_two(s, &l, list, count, s->load[c] / 2, seed, side);
         if (status < 0) break;
         uint32_t slot[2] = {c, to};
         int64_t place[2] = {place_of(s, c), s->last_place};
         apply(s, list, count, side, slot, place);
-        if (cluster_state_cost(s) < before - CLUSTER_LESS && sizes_ok(s, c) && sizes_ok(s, to)) *better = true;
+        if (hark_cluster_state_cost(s) < before - CLUSTER_LESS && sizes_ok(s, c) && sizes_ok(s, to)) *better = true;
         else apply(s, list, count, zero, slot, place);
     }
     if (side && zero && status != -ENOMEM) lists_free(&l);
@@ -161,13 +162,13 @@ static int pair(struct cluster_state *s, struct lists *l, uint32_t a, uint32_t b
             list[count++] = v;
         }
     for (int way = 0; way < 2; way++) {
-        double before = cluster_state_cost(s);
+        double before = hark_cluster_state_cost(s);
         uint64_t load = s->load[a] + s->load[b], aim = way ? load / 2 : s->load[a];
         if (way && s->load[a] == aim) break;
         int status = cut_in_two(s, l, list, count, aim, seed, side);
         if (status < 0) return status;
         apply(s, list, count, side, slot, place);
-        if (cluster_state_cost(s) < before - CLUSTER_LESS && sizes_ok(s, a) && sizes_ok(s, b)) {
+        if (hark_cluster_state_cost(s) < before - CLUSTER_LESS && sizes_ok(s, a) && sizes_ok(s, b)) {
             *better = true;
             memcpy(was, side, (size_t)count * sizeof *was);
         } else {
@@ -177,7 +178,7 @@ static int pair(struct cluster_state *s, struct lists *l, uint32_t a, uint32_t b
     return 0;
 }
 
-int cluster_refine_pairs(struct cluster_state *s, uint64_t seed, bool *better)
+int hark_cluster_refine_pairs(struct cluster_state *s, uint64_t seed, bool *better)
 {
     struct cluster_graph q;
     struct lists l;
@@ -196,7 +197,7 @@ int cluster_refine_pairs(struct cluster_state *s, uint64_t seed, bool *better)
                     status = pair(s, &l, x, y, seed + k, list, side, better);
             }
         lists_free(&l);
-        cluster_graph_free(&q);
+        hark_cluster_graph_free(&q);
         free(part);
     }
     free(slot);
@@ -245,7 +246,7 @@ static bool insert_all(const int64_t *m, uint32_t *order, uint32_t count)
 
 enum { ORDER_MOST = 1500 }; /* clusters whose order is looked for pair by pair */
 
-int cluster_refine_order(struct cluster_state *s, bool *better)
+int hark_cluster_refine_order(struct cluster_state *s, bool *better)
 {
     struct cluster_graph q;
     uint32_t *part, n = s->count;
@@ -264,9 +265,9 @@ int cluster_refine_order(struct cluster_state *s, bool *better)
             *better = true;
             for (uint32_t i = 0; i < n; i++) number[order[i]] = i;
             for (uint32_t v = 0; v < s->g->n; v++) part[v] = number[part[v]];
-            status = cluster_state_make(&anew, s->g, s->model, part);
+            status = hark_cluster_state_make(&anew, s->g, s->model, part);
             if (status == 0) {
-                cluster_state_free(s);
+                hark_cluster_state_free(s);
                 *s = anew;
             }
         }
@@ -274,6 +275,6 @@ int cluster_refine_order(struct cluster_state *s, bool *better)
     free(m);
     free(order);
     free(part);
-    cluster_graph_free(&q);
+    hark_cluster_graph_free(&q);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "heap.h"
 #include "state.h"
 
-int cluster_refine_moves(struct cluster_state *s, bool all)
+int hark_cluster_refine_moves(struct cluster_state *s, bool all)
 {
     uint32_t n = s->g->n, head = 0, waiting = n;
     uint32_t *ring = malloc(((size_t)n + 1) * sizeof *ring);
@@ -22,9 +22,9 @@ int cluster_refine_moves(struct cluster_state *s, bool all)
         head = head + 1 == n ? 0 : head + 1;
         waiting--;
         in[v] = false;
-        struct cluster_move m = cluster_best_move(s, v, false, all);
+        struct cluster_move m = hark_cluster_best_move(s, v, false, all);
         if (m.to == s->part[v]) continue;
-        cluster_move(s, v, m.to, m.place);
+        hark_cluster_move(s, v, m.to, m.place);
         for (uint64_t k = s->g->first[v]; k < s->g->first[v + 1]; k++) {
             uint32_t u = s->g->column[k], tail = (uint32_t)(((uint64_t)head + waiting) % n);
             if (in[u] || s->part[u] == m.to) continue;
@@ -51,7 +51,7 @@ struct climb {
 
 static void queue(struct climb *c, uint32_t v)
 {
-    struct cluster_move m = cluster_best_move(c->s, v, true, c->all);
+    struct cluster_move m = hark_cluster_best_move(c->s, v, true, c->all);
     c->work += 4 + c->s->g->first[v + 1] - c->s->g->first[v];
     if (m.to == c->s->part[v]) cluster_heap_remove(&c->heap, v);
     else cluster_heap_set(&c->heap, v, -m.change);
@@ -69,7 +69,7 @@ static struct cluster_move next_move(struct climb *c, uint32_t *v)
 {
     while (c->heap.count) {
         *v = c->heap.item[0];
-        struct cluster_move m = cluster_best_move(c->s, *v, true, c->all);
+        struct cluster_move m = hark_cluster_best_move(c->s, *v, true, c->all);
         c->work += 4 + c->s->g->first[*v + 1] - c->s->g->first[*v];
         if (m.to == c->s->part[*v]) {
             cluster_heap_remove(&c->heap, *v);
@@ -88,7 +88,7 @@ static void back(struct climb *c, uint32_t moves, uint32_t kept)
 {
     while (moves > kept) {
         moves--;
-        cluster_move(c->s, c->vertex[moves], c->was[moves], c->was_place[moves]);
+        hark_cluster_move(c->s, c->vertex[moves], c->was[moves], c->was_place[moves]);
     }
 }
 
@@ -107,7 +107,7 @@ static bool climb(struct climb *c, uint64_t work, uint32_t patience)
         c->vertex[moves] = v;
         c->was[moves] = s->part[v];
         c->was_place[moves++] = s->place ? s->place[s->part[v]] : 0;
-        cluster_move(s, v, m.to, m.place);
+        hark_cluster_move(s, v, m.to, m.place);
         sum += m.change;
         if (sum < best) {
             best = sum - CLUSTER_LESS;
@@ -120,7 +120,7 @@ static bool climb(struct climb *c, uint64_t work, uint32_t patience)
     return kept > 0;
 }
 
-int cluster_refine_climb(struct cluster_state *s, uint64_t work, bool all, bool *better)
+int hark_cluster_refine_climb(struct cluster_state *s, uint64_t work, bool all, bool *better)
 {
     size_t n = (size_t)s->g->n + 1;
     uint32_t patience = s->g->n <= 300 ? s->g->n / 2 + 10 : 160 + s->g->n / 200;

@@ -79,21 +79,21 @@ static int graph_of_nodes(struct cluster_graph *g, const struct hark_matrix *m, 
 {
     struct cluster_graph ranks = {0};
     uint32_t nodes = number_nodes(o->node, m->ranks, of);
-    int status = nodes ? cluster_graph_of(&ranks, m, o->cost.ordered) : -ENOMEM;
+    int status = nodes ? hark_cluster_graph_of(&ranks, m, o->cost.ordered) : -ENOMEM;
     if (status == -EOVERFLOW) return bad(error, status, "the bytes of all messages are more than 2^60");
     if (status < 0) return bad(error, status, "no memory");
     if (nodes == m->ranks) {
         *g = ranks;
         return 0;
     }
-    status = cluster_graph_contract(g, &ranks, of, nodes);
-    cluster_graph_free(&ranks);
+    status = hark_cluster_graph_contract(g, &ranks, of, nodes);
+    hark_cluster_graph_free(&ranks);
     if (status < 0) return bad(error, status, "no memory");
     for (uint32_t v = 0; o->most && v < nodes; v++)
         if (g->load[v] > o->most) {
             status = bad(error, -EINVAL, "clusters of at most %u ranks: a node has %llu", o->most,
                 (unsigned long long)g->load[v]);
-            cluster_graph_free(g);
+            hark_cluster_graph_free(g);
             return status;
         }
     return 0;
@@ -113,7 +113,7 @@ static int improve(struct cluster_search *x, const uint32_t *of, uint32_t ranks)
         for (uint32_t c = 0; c < ranks; c++) /* no more numbers than nodes, in the same order */
             if (number[c]) number[c] = count++;
         for (uint32_t n = 0; n < x->g->n; n++) part[n] = number[part[n]];
-        status = cluster_search_from(x, part, x->o->effort == HARK_PARTITION_BEST, x->o->seed);
+        status = hark_cluster_search_from(x, part, x->o->effort == HARK_PARTITION_BEST, x->o->seed);
     }
     free(part);
     free(number);
@@ -152,13 +152,13 @@ static int search(struct hark_partition *p, const struct cluster_graph *g, const
     struct cluster_model model;
     struct cluster_search x;
     struct cluster_bounds bounds = {o->least ? o->least : 1, o->most ? o->most : p->ranks};
-    cluster_model_make(&model, g, &o->cost, bounds);
-    int status = cluster_search_make(&x, g, &model, o);
+    hark_cluster_model_make(&model, g, &o->cost, bounds);
+    int status = hark_cluster_search_make(&x, g, &model, o);
     if (status == 0) {
         if (o->improve) status = improve(&x, of, p->ranks);
-        else if (o->effort == HARK_PARTITION_PAPER) status = cluster_search_paper(&x);
-        else if (o->effort == HARK_PARTITION_BEST) status = cluster_search_best(&x);
-        else status = cluster_search_fast(&x);
+        else if (o->effort == HARK_PARTITION_PAPER) status = hark_cluster_search_paper(&x);
+        else if (o->effort == HARK_PARTITION_BEST) status = hark_cluster_search_best(&x);
+        else status = hark_cluster_search_fast(&x);
     }
     if (status == 0 && !x.found)
         status = bad(error, -EINVAL, "found no clusters of %llu to %llu ranks", (unsigned long long)bounds.least,
@@ -170,7 +170,7 @@ static int search(struct hark_partition *p, const struct cluster_graph *g, const
                                    : "the bisection failed");
     for (uint32_t v = 0; status == 0 && v < p->ranks; v++) p->of[v] = x.best[of[v]];
     p->clusters = x.clusters;
-    cluster_search_free(&x);
+    hark_cluster_search_free(&x);
     return status;
 }
 
@@ -185,7 +185,7 @@ int hark_partition(struct hark_partition *p, const struct hark_matrix *m, const 
     p->of = malloc(((size_t)m->ranks + 1) * sizeof *p->of);
     status = of && p->of ? graph_of_nodes(&g, m, o, of, error) : bad(error, -ENOMEM, "no memory");
     if (status == 0) status = search(p, &g, of, o, error);
-    cluster_graph_free(&g);
+    hark_cluster_graph_free(&g);
     free(of);
     if (status == 0 && hark_partition_measure(p, m, &o->cost) < 0) status = bad(error, -EOVERFLOW, "sums are too large");
     if (status == 0 && o->improve && count_changed(p, o->improve) < 0) status = bad(error, -ENOMEM, "no memory");

@@ -7,14 +7,14 @@
 #include "cut.h"
 #include "random.h"
 
-int cluster_search_make(struct cluster_search *x, const struct cluster_graph *g, const struct cluster_model *m,
+int hark_cluster_search_make(struct cluster_search *x, const struct cluster_graph *g, const struct cluster_model *m,
     const struct hark_partition_options *o)
 {
     *x = (struct cluster_search){.g = g, .model = m, .o = o, .best = malloc(((size_t)g->n + 1) * sizeof *x->best)};
     return x->best ? 0 : -ENOMEM;
 }
 
-void cluster_search_free(struct cluster_search *x)
+void hark_cluster_search_free(struct cluster_search *x)
 {
     free(x->best);
 }
@@ -32,13 +32,14 @@ static int refine(struct cluster_state *s, bool thorough, uint64_t seed)
     int status = 0, rounds = thorough ? ROUNDS_THOROUGH : ROUNDS_FAST;
     for (int i = 0; status == 0 && i < rounds; i++) {
         bool better = false;
-        status = cluster_refine_moves(s, all);
-        if (status == 0) status = cluster_refine_merge(s, &better);
-        if (status == 0) status = cluster_refine_climb(s, edges * (thorough ? 60 : 6), all, &better);
-        if (status == 0) status = cluster_refine_order(s, &better);
-        if (status == 0 && thorough && !better) status = cluster_refine_split(s, seed + (uint64_t)i, &better);
-        if (status == 0 && thorough && small && !better) status = cluster_refine_swap(s, &better);
-        if (status == 0 && thorough && small && !better) status = cluster_refine_pairs(s, seed + (uint64_t)i, &better);
+        status = hark_cluster_refine_moves(s, all);
+        if (status == 0) status = hark_cluster_refine_merge(s, &better);
+        if (status == 0) status = hark_cluster_refine_climb(s, edges * (thorough ? 60 : 6), all, &better);
+        if (status == 0) status = hark_cluster_refine_order(s, &better);
+        if (status == 0 && thorough && !better) status = hark_cluster_refine_split(s, seed + (uint64_t)i, &better);
+        if (status == 0 && thorough && small && !better) status = hark_cluster_refine_swap(s, &better);
+        if (status == 0 && thorough && small && !better)
+            status = hark_cluster_refine_pairs(s, seed + (uint64_t)i, &better);
         if (!better) break;
     }
     return status;
@@ -54,15 +55,15 @@ static int down(struct cluster_search *x, const struct cluster_levels *l, uint32
     if (finer == NULL) return -ENOMEM;
     for (int i = l->count; status == 0 && i >= 0; i--) {
         const struct cluster_graph *g = &l->graph[i];
-        status = cluster_state_make(&s, g, x->model, part);
+        status = hark_cluster_state_make(&s, g, x->model, part);
         if (status < 0) break;
         uint64_t outside;
-        if (i == 0) status = cluster_refine_bounds(&s, &outside);
+        if (i == 0) status = hark_cluster_refine_bounds(&s, &outside);
         if (status == 0) status = refine(&s, false, seed);
-        bool far = x->found && cluster_state_cost(&s) > x->cost * FAR_OFF; /* no labour is lost on those */
+        bool far = x->found && hark_cluster_state_cost(&s) > x->cost * FAR_OFF; /* no labour is lost on those */
         if (status == 0 && thorough && !far && (i == 0 || i == l->count)) status = refine(&s, true, seed);
-        if (status == 0) status = cluster_state_number(&s, part);
-        cluster_state_free(&s);
+        if (status == 0) status = hark_cluster_state_number(&s, part);
+        hark_cluster_state_free(&s);
         if (i == 0 || status < 0) continue;
         const struct cluster_graph *fine = &l->graph[i - 1];
         for (uint32_t v = 0; v < fine->n; v++) finer[v] = part[l->map[i - 1][v]];
@@ -76,19 +77,19 @@ static int down(struct cluster_search *x, const struct cluster_levels *l, uint32
 static int offer(struct cluster_search *x, const uint32_t *part)
 {
     struct cluster_state s;
-    int status = cluster_state_make(&s, x->g, x->model, part);
+    int status = hark_cluster_state_make(&s, x->g, x->model, part);
     if (status < 0) return status;
     bool inside = true;
     for (uint32_t c = 0; c < s.slots && inside; c++)
         inside = s.members[c] == 0 || (s.load[c] >= x->model->bounds.least && s.load[c] <= x->model->bounds.most);
-    double cost = cluster_state_cost(&s);
+    double cost = hark_cluster_state_cost(&s);
     if (inside && (!x->found || cost < x->cost - CLUSTER_LESS)) {
         memcpy(x->best, part, (size_t)x->g->n * sizeof *part);
         x->cost = cost;
         x->found = true;
         x->clusters = s.count;
     }
-    cluster_state_free(&s);
+    hark_cluster_state_free(&s);
     return 0;
 }
 
@@ -112,35 +113,35 @@ static int close_gaps(uint32_t *part, uint32_t n)
     return 0;
 }
 
-int cluster_search_from(struct cluster_search *x, uint32_t *part, bool thorough, uint64_t seed)
+int hark_cluster_search_from(struct cluster_search *x, uint32_t *part, bool thorough, uint64_t seed)
 {
     struct cluster_levels *l = calloc(1, sizeof *l);
-    uint64_t load = cluster_graph_load(x->g);
+    uint64_t load = hark_cluster_graph_load(x->g);
     if (l == NULL) return -ENOMEM;
     int status = close_gaps(part, x->g->n);
-    if (status == 0) status = cluster_levels_make(l, x->g, part, coarsest(x->g->n), load, seed);
+    if (status == 0) status = hark_cluster_levels_make(l, x->g, part, coarsest(x->g->n), load, seed);
     for (int i = 0; status == 0 && i < l->count; i++)
         for (uint32_t v = 0; v < l->graph[i].n; v++) part[l->map[i][v]] = part[v];
     if (status == 0) status = down(x, l, part, thorough, seed);
     if (status == 0) status = offer(x, part);
-    cluster_levels_free(l);
+    hark_cluster_levels_free(l);
     free(l);
     return status;
 }
 
 /* ---- beginnings */
 
-int cluster_search_paper(struct cluster_search *x)
+int hark_cluster_search_paper(struct cluster_search *x)
 {
     struct cluster_state s;
     uint64_t outside;
     uint32_t *part = malloc(((size_t)x->g->n + 1) * sizeof *part);
-    int status = part ? cluster_algorithm1(x->g, x->model, x->o, part) : -ENOMEM;
-    if (status == 0) status = cluster_state_make(&s, x->g, x->model, part);
+    int status = part ? hark_cluster_algorithm1(x->g, x->model, x->o, part) : -ENOMEM;
+    if (status == 0) status = hark_cluster_state_make(&s, x->g, x->model, part);
     if (status == 0) {
-        status = cluster_refine_bounds(&s, &outside);
-        if (status == 0) status = cluster_state_number(&s, part);
-        cluster_state_free(&s);
+        status = hark_cluster_refine_bounds(&s, &outside);
+        if (status == 0) status = hark_cluster_state_number(&s, part);
+        hark_cluster_state_free(&s);
     }
     if (status == 0) status = offer(x, part);
     free(part);
@@ -152,13 +153,13 @@ static int refine_at(struct cluster_search *x, const struct cluster_graph *g, ui
     uint32_t *clusters)
 {
     struct cluster_state s;
-    int status = cluster_state_make(&s, g, x->model, part);
+    int status = hark_cluster_state_make(&s, g, x->model, part);
     if (status < 0) return status;
     status = refine(&s, thorough, x->o->seed);
-    if (status == 0) status = cluster_state_number(&s, part);
-    *cost = cluster_state_cost(&s);
+    if (status == 0) status = hark_cluster_state_number(&s, part);
+    *cost = hark_cluster_state_cost(&s);
     *clusters = s.count;
-    cluster_state_free(&s);
+    hark_cluster_state_free(&s);
     return status;
 }
 
@@ -170,13 +171,13 @@ static int begin_coarse(struct cluster_search *x, const struct cluster_graph *g,
     } tries[] = {{1, 2}, {3, 4}, {7, 8}, {9, 8}, {5, 4}, {3, 2}};
     double cost = 0, least = 0;
     uint32_t count = 0, clusters = 0, was = 0, *other = malloc(((size_t)g->n + 1) * sizeof *other);
-    int status = other ? cluster_algorithm1(g, x->model, x->o, part) : -ENOMEM;
+    int status = other ? hark_cluster_algorithm1(g, x->model, x->o, part) : -ENOMEM;
     if (status == 0) status = refine_at(x, g, part, false, &least, &count);
     for (size_t i = 0; status == 0 && i < sizeof tries / sizeof tries[0]; i++) {
         uint32_t k = (uint32_t)((uint64_t)count * tries[i].times / tries[i].of) + (tries[i].times > tries[i].of);
         if (k < 2 || k > g->n / 2 || k == was || k == count) continue;
         was = k;
-        status = cluster_cut_builtin(g, k, 0.1, x->o->seed, other);
+        status = hark_cluster_cut_builtin(g, k, 0.1, x->o->seed, other);
         if (status == 0) status = refine_at(x, g, other, false, &cost, &clusters);
         if (status < 0 || cost >= least - CLUSTER_LESS) continue;
         least = cost;
@@ -190,25 +191,25 @@ static int from_coarsest(struct cluster_search *x, uint64_t seed)
 {
     struct cluster_levels *l = calloc(1, sizeof *l);
     uint32_t *part = malloc(((size_t)x->g->n + 1) * sizeof *part), until = coarsest(x->g->n);
-    uint64_t load = cluster_graph_load(x->g);
-    int status = l && part ? cluster_levels_make(l, x->g, NULL, until, load / until * 3 + 1, seed) : -ENOMEM;
+    uint64_t load = hark_cluster_graph_load(x->g);
+    int status = l && part ? hark_cluster_levels_make(l, x->g, NULL, until, load / until * 3 + 1, seed) : -ENOMEM;
     if (status == 0) status = begin_coarse(x, &l->graph[l->count], part);
     if (status == 0) status = down(x, l, part, false, seed);
     if (status == 0) status = offer(x, part);
-    if (l) cluster_levels_free(l);
+    if (l) hark_cluster_levels_free(l);
     free(l);
     free(part);
     return status;
 }
 
-int cluster_search_fast(struct cluster_search *x)
+int hark_cluster_search_fast(struct cluster_search *x)
 {
     return from_coarsest(x, 0);
 }
 
 static void blocks(const struct cluster_graph *g, uint32_t count, uint32_t *part)
 {
-    uint64_t load = cluster_graph_load(g), before = 0;
+    uint64_t load = hark_cluster_graph_load(g), before = 0;
     for (uint32_t v = 0; v < g->n; v++) {
         uint64_t middle = before + g->load[v] / 2;
         part[v] = (uint32_t)((double)middle / (double)load * count);
@@ -224,16 +225,16 @@ static int from_counts(struct cluster_search *x, enum hark_cut_backend backend, 
     for (size_t i = 0; status == 0 && i < sizeof counts / sizeof counts[0] && counts[i] <= x->g->n; i++) {
         uint32_t k = counts[i];
         if (in_blocks || k == 1) blocks(x->g, k, part);
-        else status = cluster_cut(x->g, k, 0.03, x->o->seed, backend, part);
-        if (status == 0) status = cluster_search_from(x, part, true, x->o->seed);
+        else status = hark_cluster_cut(x->g, k, 0.03, x->o->seed, backend, part);
+        if (status == 0) status = hark_cluster_search_from(x, part, true, x->o->seed);
     }
     return status;
 }
 
-int cluster_search_best(struct cluster_search *x)
+int hark_cluster_search_best(struct cluster_search *x)
 {
     uint32_t *part = malloc(((size_t)x->g->n + 1) * sizeof *part);
-    int status = part ? cluster_search_fast(x) : -ENOMEM;
+    int status = part ? hark_cluster_search_fast(x) : -ENOMEM;
     for (int b = HARK_CUT_BUILTIN; status == 0 && b <= HARK_CUT_METIS_RECURSIVE; b++) {
         if (!hark_cut_has((enum hark_cut_backend)b) ||
             (!x->o->all_backends && x->o->backend != (enum hark_cut_backend)b))

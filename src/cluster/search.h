@@ -15,13 +15,13 @@ struct cluster_search {
     uint32_t clusters;
 };
 
-int cluster_search_make(struct cluster_search *x, const struct cluster_graph *g, const struct cluster_model *m,
+int hark_cluster_search_make(struct cluster_search *x, const struct cluster_graph *g, const struct cluster_model *m,
     const struct hark_partition_options *o);
-void cluster_search_free(struct cluster_search *x);
-int cluster_search_paper(struct cluster_search *x);
-int cluster_search_fast(struct cluster_search *x);
-int cluster_search_best(struct cluster_search *x);
+void hark_cluster_search_free(struct cluster_search *x);
+int hark_cluster_search_paper(struct cluster_search *x);
+int hark_cluster_search_fast(struct cluster_search *x);
+int hark_cluster_search_best(struct cluster_search *x);
 /* Makes part better and offers it. */
-int cluster_search_from(struct cluster_search *x, uint32_t *part, bool thorough, uint64_t seed);
+int hark_cluster_search_from(struct cluster_search *x, uint32_t *part, bool thorough, uint64_t seed);
 
 #endif

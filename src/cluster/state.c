@@ -6,29 +6,29 @@
 
 #define NO_SLOT UINT32_MAX
 
-void cluster_model_make(struct cluster_model *m, const struct cluster_graph *g, const struct hark_cluster_cost *cost,
-    struct cluster_bounds bounds)
+void hark_cluster_model_make(struct cluster_model *m, const struct cluster_graph *g,
+    const struct hark_cluster_cost *cost, struct cluster_bounds bounds)
 {
     uint64_t twice = 0;
     for (uint64_t k = 0; k < g->first[g->n]; k++) twice += g->weight[k];
-    *m = (struct cluster_model){cost, cluster_graph_load(g), twice / 2, 0, 0, bounds};
+    *m = (struct cluster_model){cost, hark_cluster_graph_load(g), twice / 2, 0, 0, bounds};
     if (m->bytes) m->a = cost->alpha / (double)m->bytes;
     m->b = cost->beta / ((double)m->ranks * (double)m->ranks);
 }
 
-double cluster_state_cost(const struct cluster_state *s)
+double hark_cluster_state_cost(const struct cluster_state *s)
 {
     struct hark_cluster_figures f = {s->model->ranks, s->count, s->model->bytes, s->logged, s->squares};
     return hark_cluster_cost(s->model->cost, &f);
 }
 
-double cluster_change(const struct cluster_state *s, int64_t logged, int64_t squares, int clusters)
+double hark_cluster_change(const struct cluster_state *s, int64_t logged, int64_t squares, int clusters)
 {
     const struct cluster_model *m = s->model;
     if (m->cost->function) {
         struct hark_cluster_figures f = {m->ranks, (uint64_t)((int64_t)s->count + clusters), m->bytes,
             (uint64_t)((int64_t)s->logged + logged), (uint64_t)((int64_t)s->squares + squares)};
-        return m->cost->function(m->cost->self, &f) - cluster_state_cost(s);
+        return m->cost->function(m->cost->self, &f) - hark_cluster_state_cost(s);
     }
     if (!m->cost->ordered) return m->a * (double)logged + m->b * (double)squares;
     double rolled = ((double)s->count + 1 + clusters) * (double)squares + (double)clusters * (double)s->squares;
@@ -58,7 +58,7 @@ static uint64_t count_logged(const struct cluster_state *s)
     return s->place ? later : twice / 2;
 }
 
-int cluster_state_make(struct cluster_state *s, const struct cluster_graph *g, const struct cluster_model *m,
+int hark_cluster_state_make(struct cluster_state *s, const struct cluster_graph *g, const struct cluster_model *m,
     const uint32_t *part)
 {
     size_t n = (size_t)g->n + 1;
@@ -76,7 +76,7 @@ int cluster_state_make(struct cluster_state *s, const struct cluster_graph *g, c
     }
     bool ordered = s->place && s->joined_out && s->along;
     if (!s->part || !s->load || !s->members || !s->empty || !s->joined || !s->touched || (g->out && !ordered)) {
-        cluster_state_free(s);
+        hark_cluster_state_free(s);
         return -ENOMEM;
     }
     for (uint32_t v = 0; v < g->n; v++) {
@@ -95,7 +95,7 @@ int cluster_state_make(struct cluster_state *s, const struct cluster_graph *g, c
     return 0;
 }
 
-void cluster_state_free(struct cluster_state *s)
+void hark_cluster_state_free(struct cluster_state *s)
 {
     free(s->part);
     free(s->load);
@@ -109,7 +109,7 @@ void cluster_state_free(struct cluster_state *s)
     *s = (struct cluster_state){0};
 }
 
-int cluster_state_number(const struct cluster_state *s, uint32_t *part)
+int hark_cluster_state_number(const struct cluster_state *s, uint32_t *part)
 {
     struct cluster_placed *slot = malloc(((size_t)s->count + 1) * sizeof *slot);
     uint32_t *number = malloc(((size_t)s->slots + 1) * sizeof *number), count = 0;
@@ -130,7 +130,7 @@ int cluster_state_number(const struct cluster_state *s, uint32_t *part)
     return ok ? 0 : -ENOMEM;
 }
 
-uint32_t cluster_new_slot(const struct cluster_state *s)
+uint32_t hark_cluster_new_slot(const struct cluster_state *s)
 {
     return s->empties ? s->empty[s->empties - 1] : NO_SLOT;
 }
@@ -231,14 +231,15 @@ static void consider(struct cluster_state *s, uint32_t v, uint32_t to, int64_t p
     if (to == own || !in_bounds(s, own, to, load)) return;
     uint64_t logged = s->place ? logged_at(s, to, place) : logged_now + s->joined[own] - s->joined[to];
     int clusters = (s->members[to] == 0) - (s->members[own] == 1);
-    double change = cluster_change(s, (int64_t)logged - (int64_t)logged_now, squares_of(s, own, to, load), clusters);
+    double change =
+        hark_cluster_change(s, (int64_t)logged - (int64_t)logged_now, squares_of(s, own, to, load), clusters);
     if (best->to != own && (change > best->change || (change == best->change && to >= best->to))) return;
     *best = (struct cluster_move){change, to, place};
 }
 
-struct cluster_move cluster_best_move(struct cluster_state *s, uint32_t v, bool leave, bool all)
+struct cluster_move hark_cluster_best_move(struct cluster_state *s, uint32_t v, bool leave, bool all)
 {
-    uint32_t own = s->part[v], fresh = cluster_new_slot(s);
+    uint32_t own = s->part[v], fresh = hark_cluster_new_slot(s);
     struct cluster_move best = {0, own, 0};
     look(s, v);
     uint64_t now = s->place ? logged_at(s, own, s->place[own]) : 0; /* without order only differences count */
@@ -258,7 +259,7 @@ struct cluster_move cluster_best_move(struct cluster_state *s, uint32_t v, bool 
     return best;
 }
 
-void cluster_move(struct cluster_state *s, uint32_t v, uint32_t to, int64_t place)
+void hark_cluster_move(struct cluster_state *s, uint32_t v, uint32_t to, int64_t place)
 {
     uint32_t own = s->part[v];
     uint64_t load = s->g->load[v];

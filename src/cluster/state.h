@@ -50,43 +50,43 @@ struct cluster_move {
 /* Below that, changes are noise of rounding. */
 #define CLUSTER_LESS 1e-13
 
-void cluster_model_make(struct cluster_model *m, const struct cluster_graph *g, const struct hark_cluster_cost *cost,
-    struct cluster_bounds bounds);
+void hark_cluster_model_make(struct cluster_model *m, const struct cluster_graph *g,
+    const struct hark_cluster_cost *cost, struct cluster_bounds bounds);
 /* Of clusters of each vertex, numbers below n; ordered, the numbers are their order. */
-int cluster_state_make(struct cluster_state *s, const struct cluster_graph *g, const struct cluster_model *m,
+int hark_cluster_state_make(struct cluster_state *s, const struct cluster_graph *g, const struct cluster_model *m,
     const uint32_t *part);
-void cluster_state_free(struct cluster_state *s);
-double cluster_state_cost(const struct cluster_state *s);
+void hark_cluster_state_free(struct cluster_state *s);
+double hark_cluster_state_cost(const struct cluster_state *s);
 /* The clusters as numbers without gaps: by lowest vertex, ordered by their order. */
-int cluster_state_number(const struct cluster_state *s, uint32_t *part);
+int hark_cluster_state_number(const struct cluster_state *s, uint32_t *part);
 /* How the cost changes with the figures. */
-double cluster_change(const struct cluster_state *s, int64_t logged, int64_t squares, int clusters);
+double hark_cluster_change(const struct cluster_state *s, int64_t logged, int64_t squares, int clusters);
 /* The best that v can do: another cluster that it is joined to (all: any cluster), or one of its own. `leave`: where it is is
  * no choice, however bad the rest. */
-struct cluster_move cluster_best_move(struct cluster_state *s, uint32_t v, bool leave, bool all);
-void cluster_move(struct cluster_state *s, uint32_t v, uint32_t to, int64_t place);
+struct cluster_move hark_cluster_best_move(struct cluster_state *s, uint32_t v, bool leave, bool all);
+void hark_cluster_move(struct cluster_state *s, uint32_t v, uint32_t to, int64_t place);
 /* A slot for a new cluster. */
-uint32_t cluster_new_slot(const struct cluster_state *s);
+uint32_t hark_cluster_new_slot(const struct cluster_state *s);
 
 /* Vertices by a queue until none gains; then sequences of moves in which single ones may lose (Fiduccia, Mattheyses).
  * True: better. */
-int cluster_refine_moves(struct cluster_state *s, bool all);
-int cluster_refine_climb(struct cluster_state *s, uint64_t work, bool all, bool *better);
+int hark_cluster_refine_moves(struct cluster_state *s, bool all);
+int hark_cluster_refine_climb(struct cluster_state *s, uint64_t work, bool all, bool *better);
 /* Clusters as wholes join others. */
-int cluster_refine_merge(struct cluster_state *s, bool *better);
+int hark_cluster_refine_merge(struct cluster_state *s, bool *better);
 /* Clusters in halves. */
-int cluster_refine_split(struct cluster_state *s, uint64_t seed, bool *better);
+int hark_cluster_refine_split(struct cluster_state *s, uint64_t seed, bool *better);
 /* Two vertices of different clusters change places. */
-int cluster_refine_swap(struct cluster_state *s, bool *better);
+int hark_cluster_refine_swap(struct cluster_state *s, bool *better);
 /* Two clusters become one, and that is cut in two anew. */
-int cluster_refine_pairs(struct cluster_state *s, uint64_t seed, bool *better);
+int hark_cluster_refine_pairs(struct cluster_state *s, uint64_t seed, bool *better);
 /* The order of clusters. */
-int cluster_refine_order(struct cluster_state *s, bool *better);
+int hark_cluster_refine_order(struct cluster_state *s, bool *better);
 /* What is outside of the bounds comes inside, if it can be; *outside: by how much it did not. */
-int cluster_refine_bounds(struct cluster_state *s, uint64_t *outside);
+int hark_cluster_refine_bounds(struct cluster_state *s, uint64_t *outside);
 
 /* Algorithm 1. */
-int cluster_algorithm1(const struct cluster_graph *g, const struct cluster_model *m, const struct hark_partition_options *o,
-    uint32_t *part);
+int hark_cluster_algorithm1(const struct cluster_graph *g, const struct cluster_model *m,
+    const struct hark_partition_options *o, uint32_t *part);
 
 #endif

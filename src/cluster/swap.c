@@ -63,8 +63,8 @@ static bool try_all(struct swaps *w)
         }
         if (best == v) continue;
         uint32_t b = s->part[best];
-        cluster_move(s, v, b, 0);
-        cluster_move(s, best, a, s->place ? s->place[a] : 0);
+        hark_cluster_move(s, v, b, 0);
+        hark_cluster_move(s, best, a, s->place ? s->place[a] : 0);
         went(w, v, a, b);
         went(w, best, b, a);
         any = true;
@@ -72,7 +72,7 @@ static bool try_all(struct swaps *w)
     return any;
 }
 
-int cluster_refine_swap(struct cluster_state *s, bool *better)
+int hark_cluster_refine_swap(struct cluster_state *s, bool *better)
 {
     struct swaps w = {.s = s, .count = s->count};
     uint64_t room = (uint64_t)s->g->n * s->count;

@@ -30,7 +30,7 @@ static void arrive(struct hark_driver *d, const struct hark_frame *f, void *payl
     e.u.frame.length = f->length;
     int status = driver_step(d, &e, &s);
     if (status < 0 && !d->gone && d->error[0] == 0)
-        driver_fail(d, status, "arrival", "failed");
+        hark_driver_fail(d, status, "arrival", "failed");
 }
 
 static uint32_t source_of(const struct hark_frame *f)
@@ -54,7 +54,7 @@ static void sink_arrived(void *self, const struct hark_frame *f, const void *pay
     driver_count(&d->figures->frames_in, 1);
     if (d->gone || d->error[0]) return;
     if (payload == NULL && f->length) { /* sink_place() had no memory for it */
-        driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
+        hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
         return;
     }
     if (f->header.at[0] == DRIVER_KIND) {
@@ -120,7 +120,7 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
     if (h == NULL) {
         if (!owners) free(payload);
         else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, payload);
-        driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
+        hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
         return;
     }
     uint32_t n = is_app(f) ? f->header.length - ENVELOPE : f->header.length;
@@ -133,7 +133,7 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
     e.u.frame.header.length = n;
     e.u.frame.length = h->length;
     int status = driver_step(d, &e, &s);
-    if (status < 0 && !d->gone && d->error[0] == 0) driver_fail(d, status, "arrival", "failed");
+    if (status < 0 && !d->gone && d->error[0] == 0) hark_driver_fail(d, status, "arrival", "failed");
     if (!s.kept) held_free(d, h); /* the log has it */
 }
 
@@ -154,7 +154,7 @@ static void sink_broken(void *self, const struct hark_frame *f, void *payload)
     if (owners == 0) free(payload);
 }
 
-struct hark_sink driver_sink(struct hark_driver *d)
+struct hark_sink hark_driver_sink(struct hark_driver *d)
 {
     return (struct hark_sink){d, sink_place, sink_any, sink_broken};
 }
@@ -183,7 +183,7 @@ static void up_add(struct hark_driver *d, struct hark_message *m)
     d->up = m;
 }
 
-void driver_up_remove(struct hark_driver *d, struct hark_message *m)
+void hark_driver_up_remove(struct hark_driver *d, struct hark_message *m)
 {
     if (m->borrowed) return;
     if (m->up_previous) m->up_previous->up_next = m->up_next;
@@ -196,7 +196,7 @@ struct hark_message *hark_driver_keep(struct hark_driver *d, struct hark_message
     if (!m->borrowed) return m;
     struct hark_message *k = message_make(d, m->header_length + 8 + m->length);
     if (k == NULL) {
-        driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
+        hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
         return NULL;
     }
     uint8_t *bytes = (uint8_t *)(k + 1);
@@ -242,7 +242,7 @@ static void handup_held(struct hark_driver *d, struct subject *s)
     struct held *h = s->held;
     struct hark_message *m = malloc(sizeof *m + SMALL + h->header_length);
     if (m == NULL) {
-        driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
+        hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
         return;
     }
     uint8_t *header = (uint8_t *)(m + 1);
@@ -255,7 +255,7 @@ static void handup_held(struct hark_driver *d, struct subject *s)
     d->hooks.handup(d->hooks.self, m);
 }
 
-void driver_handup(struct hark_driver *d, struct subject *s)
+void hark_driver_handup(struct hark_driver *d, struct subject *s)
 {
     if (s->frame == NULL) {
         handup_held(d, s);
@@ -266,7 +266,7 @@ void driver_handup(struct hark_driver *d, struct subject *s)
     d->hooks.handup(d->hooks.self, &m);
 }
 
-void driver_hold(struct hark_driver *d, struct subject *s)
+void hark_driver_hold(struct hark_driver *d, struct subject *s)
 {
     struct held *h = s->held;
     if (h == NULL) {
@@ -275,7 +275,7 @@ void driver_hold(struct hark_driver *d, struct subject *s)
         if (h == NULL || copy == NULL) {
             free(h);
             free(copy);
-            driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
+            hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
             return;
         }
         *h = (struct held){.from = hark_get32(s->frame->header.at + 4), .header_length = s->frame->header.length, .tag = s->tag,
@@ -285,7 +285,7 @@ void driver_hold(struct hark_driver *d, struct subject *s)
     } else if (h->placed) { /* the owner's memory is not ours to keep */
         void *copy = malloc(h->length + 1);
         if (copy == NULL) {
-            driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
+            hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
             return;
         }
         memcpy(copy, h->payload, h->length);
@@ -298,7 +298,7 @@ void driver_hold(struct hark_driver *d, struct subject *s)
     d->held = h;
 }
 
-void driver_discard(struct hark_driver *d, struct subject *s)
+void hark_driver_discard(struct hark_driver *d, struct subject *s)
 {
     struct held *h = s->held;
     if (h == NULL || s->kept) {
@@ -327,7 +327,7 @@ static int give_again(struct hark_driver *d, struct held *h)
 }
 
 /* The list of held frames has the newest first. */
-void driver_held_reverse(struct hark_driver *d)
+void hark_driver_held_reverse(struct hark_driver *d)
 {
     struct held *list = d->held, *turned = NULL;
     while (list) {
@@ -340,9 +340,9 @@ void driver_held_reverse(struct hark_driver *d)
 }
 
 /* Gives held frames again, oldest first; those held anew by that are not given twice. */
-int driver_offer(struct hark_driver *d, bool all, uint32_t peer)
+int hark_driver_offer(struct hark_driver *d, bool all, uint32_t peer)
 {
-    driver_held_reverse(d);
+    hark_driver_held_reverse(d);
     struct held *oldest = d->held;
     d->held = NULL;
     int status = HARK_D_OK;
@@ -361,7 +361,7 @@ int driver_offer(struct hark_driver *d, bool all, uint32_t peer)
 }
 
 /* Messages to myself arrive like others, but when the step that sent them is over. */
-int driver_self(struct hark_driver *d)
+int hark_driver_self(struct hark_driver *d)
 {
     int status = HARK_D_OK;
     while (d->self_head && status >= 0) {
@@ -375,7 +375,7 @@ int driver_self(struct hark_driver *d)
 }
 
 /* From an image: arrived and not delivered; the core asks for it again. */
-int driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
+int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
     const void *payload, uint64_t length)
 {
     struct held *h = malloc(sizeof *h + header_length);
@@ -383,7 +383,7 @@ int driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t 
     if (h == NULL || copy == NULL) {
         free(h);
         free(copy);
-        return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message of the image");
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message of the image");
     }
     *h = (struct held){.from = hark_get32(header + 4), .header_length = header_length, .tag = tag, .length = length,
         .payload = copy, .next = d->held};

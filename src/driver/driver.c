@@ -10,7 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-int driver_fail(struct hark_driver *d, int status, const char *what, const char *why)
+int hark_driver_fail(struct hark_driver *d, int status, const char *what, const char *why)
 {
     size_t n = strlen(what);
     bool named = strncmp(why, what, n) == 0 && why[n] == ':'; /* most transports begin with their name */
@@ -35,9 +35,9 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
             d->hooks.trouble(d->hooks.self, d->store->error);
         return HARK_D_OK;
     default: /* TRIM */
-        if (d->waiting_count && (status = driver_trimmed(d, &x->name)) < 0) return status;
-        driver_log_trim(d, &x->name);
-        driver_log_figures(d);
+        if (d->waiting_count && (status = hark_driver_trimmed(d, &x->name)) < 0) return status;
+        hark_driver_log_trim(d, &x->name);
+        hark_driver_log_figures(d);
         return HARK_D_OK;
     }
 }
@@ -45,20 +45,20 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
 static void handup_now(struct hark_driver *d, struct subject *subject)
 {
     subject->handup = false;
-    driver_handup(d, subject);
+    hark_driver_handup(d, subject);
 }
 
 static inline int perform(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
 {
     if (__builtin_expect(d->hooks.observe != NULL, 0)) d->hooks.observe(d->hooks.self, NULL, x);
     switch (x->type) {
-    case HARK_TRANSMIT: return driver_transmit(d, x, subject);
-    case HARK_RETAIN: return subject->retained ? HARK_D_OK : driver_retain(d, x, subject);
+    case HARK_TRANSMIT: return hark_driver_transmit(d, x, subject);
+    case HARK_RETAIN: return subject->retained ? HARK_D_OK : hark_driver_retain(d, x, subject);
     case HARK_HANDUP: /* the owner may take it at once, which is a step: when this one's effects are done */
         subject->handup = true;
         return HARK_D_OK;
-    case HARK_HOLD: driver_hold(d, subject); return HARK_D_OK;
-    case HARK_DISCARD: driver_discard(d, subject); return HARK_D_OK;
+    case HARK_HOLD: hark_driver_hold(d, subject); return HARK_D_OK;
+    case HARK_DISCARD: hark_driver_discard(d, subject); return HARK_D_OK;
     case HARK_OFFER:
         if (x->peer == HARK_RECOVERY || (d->offer && d->offer_peer != x->peer)) d->offer_all = true;
         d->offer = true;
@@ -69,18 +69,18 @@ static inline int perform(struct hark_driver *d, const struct hark_effect *x, st
     case HARK_DROP: return perform_store(d, x);
     case HARK_CAPTURE:
         if (subject->handup) handup_now(d, subject); /* it belongs into the image */
-        return driver_capture(d, x->u.id);
+        return hark_driver_capture(d, x->u.id);
     case HARK_PERSIST: d->hooks.persist(d->hooks.self, x); return HARK_D_OK;
     case HARK_RESUME: d->hooks.resume(d->hooks.self); return HARK_D_OK;
     case HARK_SUPPRESS: driver_count(&d->figures->suppressed, 1); return HARK_D_OK;
     case HARK_DIVERGED: d->hooks.diverged(d->hooks.self, x); return HARK_D_OK;
     case HARK_RECOVERED: d->hooks.recovered(d->hooks.self); return HARK_D_OK;
-    case HARK_COMBINE: return driver_combine(d, x);
+    case HARK_COMBINE: return hark_driver_combine(d, x);
     case HARK_ROLLBACK:
         d->gone = true;
         d->hooks.rollback(d->hooks.self, x->u.id);
         return HARK_D_EGONE;
-    default: return driver_fail(d, HARK_D_ECORE, "the core", "an effect that this driver does not know");
+    default: return hark_driver_fail(d, HARK_D_ECORE, "the core", "an effect that this driver does not know");
     }
 }
 
@@ -88,14 +88,14 @@ static int grow(struct hark_driver *d, const struct hark_event *event)
 {
     uint64_t bytes = hark_wants(d->core, event);
     struct hark *p = realloc(d->core, bytes);
-    if (p == NULL) return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for the protocol's state");
+    if (p == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for the protocol's state");
     d->core = p;
     hark_grow(p, bytes);
     return HARK_D_OK;
 }
 
 /* An answer that is known while effects are still being performed: it is given when they are done. */
-int driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+int hark_driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
     (void)subject;
     d->later = true;
@@ -104,7 +104,7 @@ int driver_later(struct hark_driver *d, const struct hark_event *event, struct s
 }
 
 /* What must wait until all effects of a step are done, and may be steps of their own. */
-int driver_aftermath(struct hark_driver *d)
+int hark_driver_aftermath(struct hark_driver *d)
 {
     int status = HARK_D_OK;
     while (status >= 0 && (d->combined || d->later || (d->offer && !d->offering))) {
@@ -112,14 +112,14 @@ int driver_aftermath(struct hark_driver *d)
         struct hark_event stored = d->stored;
         bool all = d->offer_all;
         if (d->combined) {
-            status = driver_combined(d);
+            status = hark_driver_combined(d);
         } else if (d->later) {
             d->later = false;
             status = driver_step(d, &stored, &none);
         } else {
             d->offer = d->offer_all = false;
             d->offering = true; /* an OFFER that comes of it is for those too that are being given now: it is next */
-            status = driver_offer(d, all, d->offer_peer);
+            status = hark_driver_offer(d, all, d->offer_peer);
             d->offering = false;
         }
     }
@@ -136,7 +136,7 @@ static int moved_nothing(struct hark_driver *d, int status, const struct hark_ev
     case HARK_WAIT: return 1;
     case HARK_EFRAME: /* not one of ours: dropped and counted */
         driver_count(&d->figures->refused, 1);
-        driver_discard(d, subject);
+        hark_driver_discard(d, subject);
         return HARK_D_OK;
     default:
         snprintf(d->error, sizeof d->error, "%s: %s: %s", d->protocol->name, hark_event_text(event->type),
@@ -145,7 +145,7 @@ static int moved_nothing(struct hark_driver *d, int status, const struct hark_ev
     }
 }
 
-int driver_effects(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject)
+int hark_driver_effects(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject)
 {
     static const struct hark_event go_on = {.type = HARK_CONTINUE};
     for (;; status = d->protocol->step(d->core, event, &d->fx)) {
@@ -165,14 +165,14 @@ int driver_effects(struct hark_driver *d, int status, const struct hark_event *e
         event = &go_on;
     }
     if (subject->handup) handup_now(d, subject);
-    return d->offer || d->later || d->combined ? driver_aftermath(d) : HARK_D_OK;
+    return d->offer || d->later || d->combined ? hark_driver_aftermath(d) : HARK_D_OK;
 }
 
-int driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+int hark_driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
     if (d->gone) return HARK_D_EGONE;
     d->hooks.observe(d->hooks.self, event, NULL);
-    return driver_effects(d, d->protocol->step(d->core, event, &d->fx), event, subject);
+    return hark_driver_effects(d, d->protocol->step(d->core, event, &d->fx), event, subject);
 }
 
 /* ---- open and close ------------------------------------------------------------------------------------------ */
@@ -201,7 +201,7 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
         snprintf(error, 256, "%s: the configuration is out of its range", d->protocol->name);
         return HARK_D_EINVAL;
     }
-    t.sink = driver_sink(d);
+    t.sink = hark_driver_sink(d);
     char why[200] = "";
     if (c->transport->open(&d->transport, &t, why) != HARK_T_OK) {
         snprintf(error, 256, "%s", why);
@@ -260,7 +260,7 @@ void hark_driver_close(struct hark_driver *d)
 {
     if (d == NULL) return;
     hark_driver_restarted(d);
-    driver_outgoing_free(d);
+    hark_driver_outgoing_free(d);
     if (d->log) hark_log_close(d->log); /* it may lie in the transport's memory */
     if (d->transport) d->transport->ops->close(d->transport);
     for (struct placing *p = d->placings, *next; p; p = next) {
@@ -342,7 +342,7 @@ int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank)
     }
     struct hark_effect x = {.type = HARK_TRANSMIT, .peer = *rank, .inc = d->inc[*rank], .header = {header, sizeof header}};
     struct subject none = {0};
-    return driver_transmit(d, &x, &none);
+    return hark_driver_transmit(d, &x, &none);
 }
 
 unsigned hark_driver_log_share(const struct hark_driver *d, uint64_t more)
@@ -365,15 +365,15 @@ static int wait_a_round(struct hark_driver *d)
 /* A SEND. Most have a TRANSMIT, and a RETAIN under protocols that log: their effects are performed here. */
 static inline int post(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
-    if (__builtin_expect(d->gone || d->hooks.observe, 0)) return driver_step_seldom(d, event, subject);
+    if (__builtin_expect(d->gone || d->hooks.observe, 0)) return hark_driver_step_seldom(d, event, subject);
     int status = d->protocol->step(d->core, event, &d->fx);
     const struct hark_effect *x = d->fx.at;
     uint32_t n = d->fx.count;
     if (status != HARK_OK || n == 0 || n > 2 || x->type != HARK_TRANSMIT || (n == 2 && x[1].type != HARK_RETAIN))
-        return driver_effects(d, status, event, subject);
+        return hark_driver_effects(d, status, event, subject);
     subject->next = n == 2 ? x + 1 : NULL;
-    status = driver_transmit(d, x, subject);
-    return status < 0 || n == 1 || subject->retained ? status : driver_retain(d, x + 1, subject);
+    status = hark_driver_transmit(d, x, subject);
+    return status < 0 || n == 1 || subject->retained ? status : hark_driver_retain(d, x + 1, subject);
 }
 
 static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
@@ -393,7 +393,7 @@ static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint
         if (status >= 0) status = post(d, &e, &subject);
     }
     if (status < 0) {
-        driver_outgoing_abandon(d, &left);
+        hark_driver_outgoing_abandon(d, &left);
         return status;
     }
     driver_count(&d->figures->messages, 1);
@@ -401,16 +401,16 @@ static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint
     while (left) { /* back-pressure: the transport has not taken all of it */
         status = wait_a_round(d);
         if (status >= 0) continue;
-        driver_outgoing_abandon(d, &left); /* the payload is the caller's again */
+        hark_driver_outgoing_abandon(d, &left); /* the payload is the caller's again */
         return status;
     }
-    return d->self_head ? driver_self(d) : HARK_D_OK;
+    return d->self_head ? hark_driver_self(d) : HARK_D_OK;
 }
 
 int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
     uint64_t length)
 {
-    if (to >= d->ranks) return driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
+    if (to >= d->ranks) return hark_driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
     return send_to(d, HARK_PROCESS, to, ctx, tag, payload, length);
 }
 
@@ -441,7 +441,7 @@ int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
 {
     int status = chosen(d, m, HARK_DELIVER);
     if (status != HARK_D_OK) return status;
-    driver_up_remove(d, m);
+    hark_driver_up_remove(d, m);
     driver_count(&d->figures->deliveries, 1);
     return HARK_D_OK;
 }
@@ -464,7 +464,7 @@ int hark_driver_checkpoint(struct hark_driver *d, bool due)
     struct hark_event e = {.type = HARK_CHECKPOINT_POINT};
     e.u.point.due = due;
     int status = driver_step_bare(d, &e);
-    return status < 0 ? status : status == 1 ? 1 : driver_flush(d);
+    return status < 0 ? status : status == 1 ? 1 : hark_driver_flush(d);
 }
 
 int hark_driver_quiet(struct hark_driver *d)
@@ -478,7 +478,7 @@ int hark_driver_stabilise(struct hark_driver *d)
     struct hark_event e = {.type = HARK_IDLE};
     e.u.idle.stable = true;
     int status = driver_step_bare(d, &e);
-    return status < 0 ? status : driver_flush(d);
+    return status < 0 ? status : hark_driver_flush(d);
 }
 
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
@@ -486,10 +486,10 @@ int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
     for (uint32_t i = 0; i < failed->u.failed.inc_count; i++) {
         struct hark_incarnation x = failed->u.failed.inc[i];
         d->inc[x.rank == HARK_RECOVERY ? d->ranks : x.rank] = x.inc;
-        driver_outgoing_forget(d, x.rank, x.inc);
+        hark_driver_outgoing_forget(d, x.rank, x.inc);
     }
     int status = driver_step_bare(d, failed);
-    return status < 0 ? status : driver_flush(d);
+    return status < 0 ? status : hark_driver_flush(d);
 }
 
 int hark_driver_regroup(struct hark_driver *d, const struct hark_range *group, uint32_t count)
@@ -508,15 +508,15 @@ int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool o
     e.u.stored.ok = ok;
     e.u.stored.id = id;
     int status = driver_step_bare(d, &e);
-    return status < 0 ? status : driver_flush(d);
+    return status < 0 ? status : hark_driver_flush(d);
 }
 
 int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const char *address)
 {
-    driver_outgoing_forget(d, rank, inc);
+    hark_driver_outgoing_forget(d, rank, inc);
     int status = d->transport->ops->peer(d->transport, rank, inc, address);
-    if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, "peer", d->transport->error);
-    return driver_flush(d);
+    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "peer", d->transport->error);
+    return hark_driver_flush(d);
 }
 
 /* ---- moving ------------------------------------------------------------------------------------------------------ */
@@ -528,12 +528,12 @@ int hark_driver_poll(struct hark_driver *d)
     d->polling = true;
     int n = d->transport->ops->poll(d->transport);
     d->polling = false;
-    if (n < 0) return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
+    if (n < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     if (d->gone) return HARK_D_EGONE;
     if (d->error[0]) return HARK_D_ECORE; /* a sink call failed; it has no way to say so */
     bool own = d->self_head != NULL; /* the result of a reduction may have come of a step outside of polls */
-    int status = own ? driver_self(d) : HARK_D_OK;
-    if (status >= 0 && d->waiting_count) status = driver_flush(d);
+    int status = own ? hark_driver_self(d) : HARK_D_OK;
+    if (status >= 0 && d->waiting_count) status = hark_driver_flush(d);
     return status < 0 ? status : n + own + (d->left != left);
 }
 
@@ -543,12 +543,12 @@ int hark_driver_wait(struct hark_driver *d, int milliseconds)
     uint64_t left = d->left;
     int status = driver_step_bare(d, &e);
     if (status < 0) return status;
-    status = driver_flush(d);
+    status = hark_driver_flush(d);
     if (status < 0) return status;
     if (d->left != left) return 1; /* what the caller waits for may just have left: nobody would wake it again */
     if (d->self_head) return hark_driver_poll(d);
     status = d->transport->ops->wait(d->transport, milliseconds);
-    if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
+    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     return hark_driver_poll(d);
 }
 

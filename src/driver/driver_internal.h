@@ -132,51 +132,52 @@ static inline void driver_set(uint64_t *figure, uint64_t value)
 #define LOG_ALL 0xa0000000u
 #define LOG_CHILD 0x90000000u
 /* reduction.c */
-uint32_t driver_log_peer(const struct hark_name *name, bool made);
-int driver_log_entry(struct hark_driver *d, const struct hark_name *name, uint32_t *peer, const void **at, uint64_t *length);
-void driver_log_trim(struct hark_driver *d, const struct hark_name *name);
-int driver_combine(struct hark_driver *d, const struct hark_effect *x);
-int driver_combined(struct hark_driver *d);
+uint32_t hark_driver_log_peer(const struct hark_name *name, bool made);
+int hark_driver_log_entry(
+    struct hark_driver *d, const struct hark_name *name, uint32_t *peer, const void **at, uint64_t *length);
+void hark_driver_log_trim(struct hark_driver *d, const struct hark_name *name);
+int hark_driver_combine(struct hark_driver *d, const struct hark_effect *x);
+int hark_driver_combined(struct hark_driver *d);
 
 /* The rest of a step whose core answered `status`: performs its effects, gives CONTINUE, the event again in a larger
  * block, and what may only be done behind all effects. */
-int driver_effects(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject);
-int driver_aftermath(struct hark_driver *d);
-int driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
-int driver_fail(struct hark_driver *d, int status, const char *what, const char *why);
+int hark_driver_effects(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject);
+int hark_driver_aftermath(struct hark_driver *d);
+int hark_driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
+int hark_driver_fail(struct hark_driver *d, int status, const char *what, const char *why);
 
-int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject);
-int driver_flush(struct hark_driver *d);
-void driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc);
+int hark_driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject);
+int hark_driver_flush(struct hark_driver *d);
+void hark_driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc);
 /* The SEND whose frames count down `left` has failed: they are for nobody. */
-void driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left);
-void driver_outgoing_free(struct hark_driver *d);
+void hark_driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left);
+void hark_driver_outgoing_free(struct hark_driver *d);
 
-int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject);
+int hark_driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject);
 /* Where the log has it, without the envelope. */
-int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part);
-/* As driver_retain, but the payload itself is still to be copied to *at. */
-int driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at);
-void driver_from_log(struct hark_driver *d, const struct hark_name *name);
-int driver_trimmed(struct hark_driver *d, const struct hark_name *name);
-void driver_log_figures(struct hark_driver *d);
-int driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
-int driver_capture(struct hark_driver *d, uint64_t id);
+int hark_driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part);
+/* As hark_driver_retain, but the payload itself is still to be copied to *at. */
+int hark_driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at);
+void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name);
+int hark_driver_trimmed(struct hark_driver *d, const struct hark_name *name);
+void hark_driver_log_figures(struct hark_driver *d);
+int hark_driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
+int hark_driver_capture(struct hark_driver *d, uint64_t id);
 
-struct hark_sink driver_sink(struct hark_driver *d);
-void driver_handup(struct hark_driver *d, struct subject *subject);
+struct hark_sink hark_driver_sink(struct hark_driver *d);
+void hark_driver_handup(struct hark_driver *d, struct subject *subject);
 
 /* Gives one event and performs what comes of it. 1: the core says WAIT. Most deliveries have no effect and most arrivals
  * one, so those two are here. */
 static inline int driver_step(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
-    if (__builtin_expect(d->gone || d->hooks.observe, 0)) return driver_step_seldom(d, event, subject);
+    if (__builtin_expect(d->gone || d->hooks.observe, 0)) return hark_driver_step_seldom(d, event, subject);
     int status = d->protocol->step(d->core, event, &d->fx);
-    if (status != HARK_OK || d->fx.count > 1) return driver_effects(d, status, event, subject);
+    if (status != HARK_OK || d->fx.count > 1) return hark_driver_effects(d, status, event, subject);
     if (d->fx.count == 0) return HARK_D_OK;
-    if (d->fx.at->type != HARK_HANDUP) return driver_effects(d, status, event, subject);
-    driver_handup(d, subject);
-    return d->offer || d->later ? driver_aftermath(d) : HARK_D_OK;
+    if (d->fx.at->type != HARK_HANDUP) return hark_driver_effects(d, status, event, subject);
+    hark_driver_handup(d, subject);
+    return d->offer || d->later ? hark_driver_aftermath(d) : HARK_D_OK;
 }
 /* The same of an event whose effects are about no message. */
 static inline int driver_step_bare(struct hark_driver *d, const struct hark_event *event)
@@ -185,15 +186,15 @@ static inline int driver_step_bare(struct hark_driver *d, const struct hark_even
     int status = __builtin_expect(seldom, 0) ? HARK_OK : d->protocol->step(d->core, event, &d->fx);
     if (!seldom && status == HARK_OK && d->fx.count == 0) return HARK_D_OK;
     struct subject none = {0};
-    return seldom ? driver_step_seldom(d, event, &none) : driver_effects(d, status, event, &none);
+    return seldom ? hark_driver_step_seldom(d, event, &none) : hark_driver_effects(d, status, event, &none);
 }
-void driver_hold(struct hark_driver *d, struct subject *subject);
-void driver_discard(struct hark_driver *d, struct subject *subject);
-void driver_up_remove(struct hark_driver *d, struct hark_message *m);
-void driver_held_reverse(struct hark_driver *d);
-int driver_offer(struct hark_driver *d, bool all, uint32_t peer);
-int driver_self(struct hark_driver *d);
-int driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
+void hark_driver_hold(struct hark_driver *d, struct subject *subject);
+void hark_driver_discard(struct hark_driver *d, struct subject *subject);
+void hark_driver_up_remove(struct hark_driver *d, struct hark_message *m);
+void hark_driver_held_reverse(struct hark_driver *d);
+int hark_driver_offer(struct hark_driver *d, bool all, uint32_t peer);
+int hark_driver_self(struct hark_driver *d);
+int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
     const void *payload, uint64_t length);
 
 #endif

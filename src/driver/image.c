@@ -16,36 +16,38 @@ enum { IMAGE_CORE = 1, IMAGE_LOG = 2, IMAGE_ARRIVED = 3, IMAGE_REGION = 4, IMAGE
 
 static int log_failed(struct hark_driver *d, int status)
 {
-    if (status == HARK_L_EFULL) return driver_fail(d, HARK_D_ELOG, "the payload log", "over its limit, and it can not spill");
-    return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+    if (status == HARK_L_EFULL)
+        return hark_driver_fail(d, HARK_D_ELOG, "the payload log", "over its limit, and it can not spill");
+    return hark_driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
 }
 
-int driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
+int hark_driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
 {
     uint8_t envelope[ENVELOPE] = {0};
     bool arrived = subject->held || subject->frame; /* a contribution, or what all gave */
     const void *payload = subject->held ? subject->held->payload : subject->frame ? subject->arrived : subject->payload;
     struct hark_log_part part[2] = {{payload, subject->length}, {envelope, sizeof envelope}};
     hark_put32(envelope, (uint32_t)subject->tag);
-    int status = hark_log_retain(d->log, driver_log_peer(&x->name, arrived), x->name.ctx, x->name.ssn, part, 2);
+    int status = hark_log_retain(d->log, hark_driver_log_peer(&x->name, arrived), x->name.ctx, x->name.ssn, part, 2);
     if (status < 0) return log_failed(d, status);
-    driver_log_figures(d);
-    if (d->waiting_count) driver_from_log(d, &x->name);
+    hark_driver_log_figures(d);
+    if (d->waiting_count) hark_driver_from_log(d, &x->name);
     return HARK_D_OK;
 }
 
-int driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at)
+int hark_driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at)
 {
-    int status = hark_log_reserve(d->log, driver_log_peer(name, false), name->ctx, name->ssn, subject->length + ENVELOPE, at);
+    int status = hark_log_reserve(
+        d->log, hark_driver_log_peer(name, false), name->ctx, name->ssn, subject->length + ENVELOPE, at);
     if (status < 0) return log_failed(d, status);
     hark_put32((uint8_t *)*at + subject->length, (uint32_t)subject->tag);
     hark_put32((uint8_t *)*at + subject->length + 4, 0);
     subject->retained = true;
-    driver_log_figures(d);
+    hark_driver_log_figures(d);
     return HARK_D_OK;
 }
 
-void driver_log_figures(struct hark_driver *d)
+void hark_driver_log_figures(struct hark_driver *d)
 {
     uint64_t bytes = hark_log_bytes(d->log);
     driver_set(&d->figures->log_bytes, bytes);
@@ -108,9 +110,9 @@ static int put_log(struct hark_driver *d, struct log_image *l, const struct hark
         uint32_t peer;
         uint8_t head[24] = {0};
         name.ssn = ssn;
-        int status = driver_log_entry(d, &name, &peer, &at, &length);
+        int status = hark_driver_log_entry(d, &name, &peer, &at, &length);
         if (status == HARK_L_ENONE)
-            return driver_fail(d, HARK_D_ECORE, "checkpoint", "the log lacks a payload that the core names");
+            return hark_driver_fail(d, HARK_D_ECORE, "checkpoint", "the log lacks a payload that the core names");
         if (status < 0) { /* it is in a file, and can not be read now */
             l->why = hark_log_error(d->log);
             return HARK_D_OK;
@@ -160,14 +162,14 @@ static uint64_t put_all_arrived(struct hark_driver *d, struct buffer *b, const s
         put_arrived(b, m->header, m->header_length, m->tag, m->payload, m->length);
         n++;
     }
-    driver_held_reverse(d);
+    hark_driver_held_reverse(d);
     for (const struct held *h = d->held; h; h = h->next) {
         if (h->header[1] != HARK_APP) continue;
         if (!named(run, count, hark_get32(h->header + 4), hark_get16(h->header + 2), hark_get64(h->header + 24))) continue;
         put_arrived(b, h->header, h->header_length, h->tag, h->payload, h->length);
         n++;
     }
-    driver_held_reverse(d);
+    hark_driver_held_reverse(d);
     return n;
 }
 
@@ -179,7 +181,7 @@ static bool is_contribution(struct hark_driver *d, const struct hark_name *name)
     uint32_t peer;
     const void *at;
     uint64_t length;
-    return name->ctx && driver_log_entry(d, name, &peer, &at, &length) >= 0;
+    return name->ctx && hark_driver_log_entry(d, name, &peer, &at, &length) >= 0;
 }
 
 static int put_payloads(struct hark_driver *d, struct log_image *log, struct buffer *arrived)
@@ -206,7 +208,8 @@ static int put_payloads(struct hark_driver *d, struct log_image *log, struct buf
         expected += run.last - run.name.ssn + 1;
     }
     if (status >= 0 && log->why == NULL && put_all_arrived(d, arrived, in, count) < expected)
-        status = driver_fail(d, HARK_D_ECORE, "checkpoint", "an arrived message that the core names is not here");
+        status =
+            hark_driver_fail(d, HARK_D_ECORE, "checkpoint", "an arrived message that the core names is not here");
     free(in);
     return status;
 }
@@ -259,7 +262,7 @@ static uint64_t now(void)
 }
 
 /* CAPTURE: written and durable when this returns; a failure, also of memory, only means that there is no such image. */
-int driver_capture(struct hark_driver *d, uint64_t id)
+int hark_driver_capture(struct hark_driver *d, uint64_t id)
 {
     struct buffer core = {0}, arrived = {0};
     struct log_image log = {0};
@@ -287,7 +290,7 @@ int driver_capture(struct hark_driver *d, uint64_t id)
     e.u.stored.of = HARK_CAPTURE;
     e.u.stored.ok = ok;
     e.u.stored.id = id;
-    return driver_later(d, &e, &none);
+    return hark_driver_later(d, &e, &none);
 }
 
 /* ---- restart ------------------------------------------------------------------------------------------------------- */
@@ -301,11 +304,12 @@ static int take_log(struct hark_driver *d, const uint8_t *at, uint64_t left, con
         if (length > left - 24 && !cut) break;
         struct hark_log_part part = {cut ? next->at : at + 24, length};
         if (hark_log_retain(d->log, hark_get32(at), hark_get16(at + 4), hark_get64(at + 8), &part, 1) < 0)
-            return driver_fail(d, HARK_D_ESYSTEM, "restart", hark_log_error(d->log));
+            return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", hark_log_error(d->log));
         at += cut ? 24 : 24 + length;
         left -= cut ? 24 : 24 + length;
     }
-    return left == 0 ? HARK_D_OK : driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's log ends in mid-entry");
+    return left == 0 ? HARK_D_OK
+                     : hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's log ends in mid-entry");
 }
 
 static int take_arrived(struct hark_driver *d, const uint8_t *at, uint64_t left)
@@ -313,13 +317,14 @@ static int take_arrived(struct hark_driver *d, const uint8_t *at, uint64_t left)
     while (left >= 16) {
         uint64_t header = hark_get32(at), length = hark_get64(at + 8);
         if (header < HARK_WIRE_HEAD || header > left - 16 || length > left - 16 - header) break;
-        int status = driver_hold_restored(d, at + 16, (uint32_t)header, (int32_t)hark_get32(at + 4), at + 16 + header,
-            length);
+        int status = hark_driver_hold_restored(
+            d, at + 16, (uint32_t)header, (int32_t)hark_get32(at + 4), at + 16 + header, length);
         if (status < 0) return status;
         at += 16 + header + length;
         left -= 16 + header + length;
     }
-    return left == 0 ? HARK_D_OK : driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's messages end in mid-entry");
+    return left == 0 ? HARK_D_OK
+                     : hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's messages end in mid-entry");
 }
 
 /* `next`: as take_log. */
@@ -328,7 +333,8 @@ static int take_section(struct hark_driver *d, const struct hark_section *s, con
 {
     switch (s->tag) {
     case IMAGE_CORE:
-        if (s->length > UINT32_MAX) return driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's core is too long");
+        if (s->length > UINT32_MAX)
+            return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's core is too long");
         e->u.restarted.image = (struct hark_bytes){s->at, (uint32_t)s->length};
         return HARK_D_OK;
     case IMAGE_LOG: return take_log(d, s->at, s->length, next);
@@ -337,7 +343,9 @@ static int take_section(struct hark_driver *d, const struct hark_section *s, con
     case IMAGE_REGION:
         d->image_region[(*regions)++] = (struct hark_region){s->id, s->at, s->length};
         return HARK_D_OK;
-    default: return driver_fail(d, HARK_D_ESYSTEM, "restart", "the image has a section that this version does not know");
+    default:
+        return hark_driver_fail(
+            d, HARK_D_ESYSTEM, "restart", "the image has a section that this version does not know");
     }
 }
 
@@ -358,17 +366,17 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
     e.u.restarted.again = d->again;
     e.u.restarted.again_count = d->again_count;
     if (id) {
-        if (d->store == NULL) return driver_fail(d, HARK_D_ESYSTEM, "restart", "there is no store");
+        if (d->store == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "there is no store");
         if (d->store->ops->read(d->store, d->me, id, &section, &sections, &d->image) < 0)
-            return driver_fail(d, HARK_D_ESYSTEM, "restart", d->store->error);
+            return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", d->store->error);
         d->image_region = calloc(sections + 1, sizeof *d->image_region);
-        if (d->image_region == NULL) return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
+        if (d->image_region == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
     }
     for (uint32_t i = 0; i < sections && status >= 0; i++) 
         status = take_section(d, &section[i], i + 1 < sections ? &section[i + 1] : NULL, &e, count);
     if (status >= 0) status = driver_step(d, &e, &none);
     *region = d->image_region;
-    driver_log_figures(d);
+    hark_driver_log_figures(d);
     return status;
 }
 

@@ -24,13 +24,13 @@ static void outgoing_done(struct outgoing *o)
 }
 
 /* The log's copy: it may have been spilled since the last time. */
-int driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part)
+int hark_driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part)
 {
     const void *at;
     uint64_t length;
     uint32_t peer;
-    if (driver_log_entry(d, name, &peer, &at, &length) < 0 || length < ENVELOPE)
-        return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+    if (hark_driver_log_entry(d, name, &peer, &at, &length) < 0 || length < ENVELOPE)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
     part->at = at; /* the envelope is behind it */
     part->length = length - ENVELOPE;
     return HARK_D_OK;
@@ -41,7 +41,7 @@ bool hark_driver_logged(struct hark_driver *d, const struct hark_name *name, uin
     const void *at;
     uint64_t length;
     uint32_t peer;
-    if (driver_log_entry(d, name, &peer, &at, &length) < 0 || length < ENVELOPE) return false;
+    if (hark_driver_log_entry(d, name, &peer, &at, &length) < 0 || length < ENVELOPE) return false;
     *bytes = length - ENVELOPE;
     return true;
 }
@@ -66,7 +66,7 @@ static int give(struct hark_driver *d, struct hark_outgoing *f)
     keep_whole(f);
     if (status == HARK_T_EGONE) return 1;
     if (status == HARK_T_AGAIN) return 0;
-    return driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
+    return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
 }
 
 /* What it points to may go before it does. */
@@ -74,7 +74,7 @@ static int copy_of_own(struct hark_driver *d, struct outgoing *o)
 {
     const struct hark_part *part = &o->frame.part[0];
     o->copy = malloc(part->length + 1);
-    if (o->copy == NULL) return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
+    if (o->copy == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
     if (part->length) memcpy(o->copy, part->at, part->length);
     o->frame.part[0].at = o->copy;
     o->from = FROM_COPY;
@@ -88,7 +88,7 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
     struct outgoing *o = malloc(sizeof *o + f->header.length);
     if (q == NULL || o == NULL) {
         free(o);
-        return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
     }
     *o = (struct outgoing){.frame = *f, .from = from, .name = *name};
     memcpy(o->header, f->header.at, f->header.length);
@@ -118,7 +118,7 @@ static int to_myself(struct hark_driver *d, const struct hark_effect *x, int32_t
     if (h == NULL || copy == NULL) {
         free(h);
         free(copy);
-        return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message to myself");
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message to myself");
     }
     *h = (struct held){.from = d->me, .header_length = x->header.length, .tag = tag,
         .length = part->length, .payload = copy};
@@ -158,7 +158,7 @@ static enum payload_from source_of(const struct hark_effect *x, const struct sub
     return x->replay ? FROM_LOG : FROM_CALLER;
 }
 
-int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
+int hark_driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
 {
     struct hark_outgoing f = {.to = x->peer, .inc = x->inc, .header = x->header};
     enum payload_from from = FROM_NOTHING;
@@ -168,7 +168,7 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
         if (x->peer == d->me && from == FROM_CALLER)
             return to_myself(d, x, tag, &(struct hark_part){subject->payload, subject->length});
         if (from == FROM_LOG || from == FROM_MADE) {
-            int status = driver_in_log(d, &x->name, &f.part[0]);
+            int status = hark_driver_in_log(d, &x->name, &f.part[0]);
             if (status < 0) return status;
             tag = (int32_t)hark_get32((const uint8_t *)f.part[0].at + f.part[0].length);
             if (x->replay) driver_count(&d->figures->replayed, 1);
@@ -182,7 +182,7 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
             f.part[0].length = subject->length;
         } else {
             if (better_kept(d, x, subject)) {
-                int status = driver_reserve(d, &x->name, subject, &f.keep);
+                int status = hark_driver_reserve(d, &x->name, subject, &f.keep);
                 if (status < 0) return status;
                 from = FROM_LENT;
             }
@@ -206,14 +206,14 @@ int driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct s
     }
     keep_whole(&f); /* if it waits behind others, too */
     int status = enqueue(d, &f, from, &x->name, subject->left);
-    return status >= 0 && first && is_long ? driver_flush(d) : status;
+    return status >= 0 && first && is_long ? hark_driver_flush(d) : status;
 }
 
 static int flush_queue(struct hark_driver *d, struct outqueue *q)
 {
     while (q->head) {
         struct outgoing *o = q->head;
-        int status = o->from == FROM_LOG ? driver_in_log(d, &o->name, &o->frame.part[0]) : HARK_D_OK;
+        int status = o->from == FROM_LOG ? hark_driver_in_log(d, &o->name, &o->frame.part[0]) : HARK_D_OK;
         if (status >= 0) status = give(d, &o->frame);
         if (status < 0) return status;
         if (status == 0) break;
@@ -225,7 +225,7 @@ static int flush_queue(struct hark_driver *d, struct outqueue *q)
 }
 
 /* Gives what waits to the transport, each queue as far as it goes. */
-int driver_flush(struct hark_driver *d)
+int hark_driver_flush(struct hark_driver *d)
 {
     for (uint32_t i = 0; i < d->waiting_count;) {
         struct outqueue *q = d->out[d->waiting[i]];
@@ -264,17 +264,17 @@ static void forget(struct hark_driver *d, uint32_t index, uint32_t inc, const ui
         if (d->waiting[i] == index) d->waiting[i] = d->waiting[--d->waiting_count];
 }
 
-void driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc)
+void hark_driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc)
 {
     forget(d, index_of(d, rank), inc, NULL);
 }
 
-void driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left)
+void hark_driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left)
 {
     for (uint32_t i = d->waiting_count; i-- > 0;) forget(d, d->waiting[i], 0, left);
 }
 
-void driver_outgoing_free(struct hark_driver *d)
+void hark_driver_outgoing_free(struct hark_driver *d)
 {
     for (uint32_t i = 0; d->out && i <= d->ranks; i++) {
         if (d->out[i] == NULL) continue;
@@ -290,7 +290,7 @@ void driver_outgoing_free(struct hark_driver *d)
 
 /* The log has it now: what still waits needs the caller's memory no more, and a send need not block. A message to a group
  * may wait for several receivers. */
-void driver_from_log(struct hark_driver *d, const struct hark_name *name)
+void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name)
 {
     for (uint32_t i = 0; i < d->waiting_count; i++) {
         struct outgoing *o = d->out[d->waiting[i]]->tail;
@@ -305,14 +305,14 @@ void driver_from_log(struct hark_driver *d, const struct hark_name *name)
 
 /* It goes from the log, and what still waits in it goes on its way all the same: it may have gone to some of a group, and be needed no
  * more of others, who tell. */
-int driver_trimmed(struct hark_driver *d, const struct hark_name *name)
+int hark_driver_trimmed(struct hark_driver *d, const struct hark_name *name)
 {
     for (uint32_t i = 0; i < d->waiting_count; i++) {
         for (struct outgoing *o = d->out[d->waiting[i]]->head; o; o = o->next) {
             if (o->from != FROM_LOG || o->name.peer != name->peer || o->name.to != name->to || o->name.ctx != name->ctx ||
                 o->name.way != name->way || o->name.ssn > name->ssn)
                 continue;
-            int status = driver_in_log(d, &o->name, &o->frame.part[0]);
+            int status = hark_driver_in_log(d, &o->name, &o->frame.part[0]);
             if (status >= 0) status = copy_of_own(d, o);
             if (status < 0) return status;
         }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* What is combined of a group takes the place of the process's own contribution; what all gave has one of its own. */
-uint32_t driver_log_peer(const struct hark_name *name, bool made)
+uint32_t hark_driver_log_peer(const struct hark_name *name, bool made)
 {
     if (name->to == HARK_PROCESS) return name->way == HARK_IN ? name->peer | LOG_CHILD : name->peer;
     if (name->way == HARK_IN) return name->peer | LOG_ALL;
@@ -13,22 +13,23 @@ uint32_t driver_log_peer(const struct hark_name *name, bool made)
 }
 
 /* The log's entry, envelope included; HARK_L_*. */
-int driver_log_entry(struct hark_driver *d, const struct hark_name *name, uint32_t *peer, const void **at, uint64_t *length)
+int hark_driver_log_entry(
+    struct hark_driver *d, const struct hark_name *name, uint32_t *peer, const void **at, uint64_t *length)
 {
     int status = HARK_L_ENONE;
     if (name->to == HARK_GROUP && name->way == HARK_OUT) {
-        *peer = driver_log_peer(name, true);
+        *peer = hark_driver_log_peer(name, true);
         status = hark_log_get(d->log, *peer, name->ctx, name->ssn, at, length);
     }
     if (status != HARK_L_ENONE) return status;
-    *peer = driver_log_peer(name, false);
+    *peer = hark_driver_log_peer(name, false);
     return hark_log_get(d->log, *peer, name->ctx, name->ssn, at, length);
 }
 
-void driver_log_trim(struct hark_driver *d, const struct hark_name *name)
+void hark_driver_log_trim(struct hark_driver *d, const struct hark_name *name)
 {
-    hark_log_trim(d->log, driver_log_peer(name, false), name->ctx, name->ssn);
-    if (name->to == HARK_GROUP) hark_log_trim(d->log, driver_log_peer(name, true), name->ctx, name->ssn);
+    hark_log_trim(d->log, hark_driver_log_peer(name, false), name->ctx, name->ssn);
+    if (name->to == HARK_GROUP) hark_log_trim(d->log, hark_driver_log_peer(name, true), name->ctx, name->ssn);
 }
 
 /* One part more. */
@@ -38,26 +39,26 @@ static int add(struct hark_driver *d, const struct hark_name *name)
     uint32_t peer;
     const void *at;
     uint64_t length;
-    int status = driver_log_entry(d, name, &peer, &at, &length);
+    int status = hark_driver_log_entry(d, name, &peer, &at, &length);
     if (status == HARK_L_ENONE || (status >= 0 && length < ENVELOPE))
-        return driver_fail(d, HARK_D_ECORE, "COMBINE", "the log lacks a contribution");
-    if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+        return hark_driver_fail(d, HARK_D_ECORE, "COMBINE", "the log lacks a contribution");
+    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
     if (s->parts == 0) {
         if (length > s->room) {
             uint8_t *bigger = realloc(s->at, length);
-            if (bigger == NULL) return driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a reduction");
+            if (bigger == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a reduction");
             s->at = bigger;
             s->room = length;
         }
         memcpy(s->at, at, length); /* with its envelope */
         s->length = length;
     } else if (length != s->length) {
-        return driver_fail(d, HARK_D_EINVAL, "reduction", "contributions of different lengths");
+        return hark_driver_fail(d, HARK_D_EINVAL, "reduction", "contributions of different lengths");
     } else {
         d->hooks.combine(d->hooks.self, name->ctx, (int32_t)hark_get32(s->at + length - ENVELOPE), s->at, at, length - ENVELOPE);
     }
     s->parts++;
-    if (name->to == HARK_PROCESS) driver_log_trim(d, name); /* used up */
+    if (name->to == HARK_PROCESS) hark_driver_log_trim(d, name); /* used up */
     return HARK_D_OK;
 }
 
@@ -66,25 +67,27 @@ static int finish(struct hark_driver *d, const struct hark_effect *x)
 {
     struct sum *s = &d->sum;
     struct hark_log_part part = {s->at, s->length};
-    if (s->parts == 0) return driver_fail(d, HARK_D_ECORE, "COMBINE", "nothing");
+    if (s->parts == 0) return hark_driver_fail(d, HARK_D_ECORE, "COMBINE", "nothing");
     s->parts = 0;
-    int status = hark_log_retain(d->log, driver_log_peer(&x->name, true), x->name.ctx, x->name.ssn, &part, 1);
-    if (status < 0) return driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
-    if (x->name.way == HARK_OUT) hark_log_trim(d->log, driver_log_peer(&x->name, false), x->name.ctx, x->name.ssn);
-    driver_log_figures(d);
+    int status = hark_log_retain(d->log, hark_driver_log_peer(&x->name, true), x->name.ctx, x->name.ssn, &part, 1);
+    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+    if (x->name.way == HARK_OUT)
+        hark_log_trim(d->log, hark_driver_log_peer(&x->name, false), x->name.ctx, x->name.ssn);
+    hark_driver_log_figures(d);
     if (x->u.into != 2) return HARK_D_OK;
     d->combined = true;
     d->sum.answer = x->name;
     return HARK_D_OK;
 }
 
-int driver_combine(struct hark_driver *d, const struct hark_effect *x)
+int hark_driver_combine(struct hark_driver *d, const struct hark_effect *x)
 {
-    if (d->hooks.combine == NULL) return driver_fail(d, HARK_D_ECORE, "the core", "COMBINE, and the owner can not");
+    if (d->hooks.combine == NULL)
+        return hark_driver_fail(d, HARK_D_ECORE, "the core", "COMBINE, and the owner can not");
     return x->u.into ? finish(d, x) : add(d, &x->name);
 }
 
-int driver_combined(struct hark_driver *d)
+int hark_driver_combined(struct hark_driver *d)
 {
     struct hark_event e = {.type = HARK_COMBINED};
     e.u.combined.name = d->sum.answer;

@@ -13,7 +13,7 @@
 #include "observe.h"
 #include "rollback.h"
 
-struct app app;
+struct app hark_app;
 #define P hark_process
 
 const char *hark_app_error(int status)
@@ -37,7 +37,7 @@ const char *hark_app_error(int status)
 static void on_resume(void *self)
 {
     (void)self;
-    app.inside = false;
+    hark_app.inside = false;
 }
 
 /* Regions of an image: the application's, and one of ours. */
@@ -49,21 +49,21 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     const void *pending;
     uint32_t length;
     fflush(NULL);
-    if (!hark_process_mark(id, &app.own[0], &app.own[1], &pending, &length)) return -1;
-    struct hark_region *r = realloc(app.captured, (app.region_count + 1) * sizeof *r);
-    if (r) app.captured = r;
-    uint8_t *own = realloc(app.own_captured, sizeof app.own + length);
-    if (own) app.own_captured = own;
+    if (!hark_process_mark(id, &hark_app.own[0], &hark_app.own[1], &pending, &length)) return -1;
+    struct hark_region *r = realloc(hark_app.captured, (hark_app.region_count + 1) * sizeof *r);
+    if (r) hark_app.captured = r;
+    uint8_t *own = realloc(hark_app.own_captured, sizeof hark_app.own + length);
+    if (own) hark_app.own_captured = own;
     if (r == NULL || own == NULL) {
         hark_process_trouble("no memory for an image");
         return -1;
     }
-    if (app.region_count) memcpy(r, app.region, app.region_count * sizeof *r);
-    memcpy(own, app.own, sizeof app.own);
-    if (length) memcpy(own + sizeof app.own, pending, length);
-    r[app.region_count] = (struct hark_region){OWN_REGION, own, sizeof app.own + length};
+    if (hark_app.region_count) memcpy(r, hark_app.region, hark_app.region_count * sizeof *r);
+    memcpy(own, hark_app.own, sizeof hark_app.own);
+    if (length) memcpy(own + sizeof hark_app.own, pending, length);
+    r[hark_app.region_count] = (struct hark_region){OWN_REGION, own, sizeof hark_app.own + length};
     *region = r;
-    *count = (uint32_t)app.region_count + 1;
+    *count = (uint32_t)hark_app.region_count + 1;
     return 0;
 }
 
@@ -71,14 +71,14 @@ static void on_committed(void *self, uint64_t id)
 {
     (void)self;
     (void)id;
-    app.wanted = P.checkpoint = false;
+    hark_app.wanted = P.checkpoint = false;
     hark_interval_committed(hark_process_now());
 }
 
 static void on_wanted(void *self)
 {
     (void)self;
-    app.wanted = true;
+    hark_app.wanted = true;
 }
 
 static void on_rollback(void *self, uint64_t id)
@@ -125,41 +125,41 @@ static void restart(void)
     hark_rollback_taken(kept);
     const struct hark_region *own = NULL;
     for (uint32_t i = 0; i < count; i++)
-        if (region[i].id == OWN_REGION && region[i].length >= sizeof app.own) own = &region[i];
-    if (own) memcpy(app.own, own->at, sizeof app.own);
-    app.saved = region;
-    app.saved_count = count;
-    app.catch_up = atomic_load_explicit(&P.slot->position, memory_order_relaxed);
-    if (app.catch_up <= app.own[3]) app.catch_up = app.own[3] + 1; /* it died before it had taken another */
+        if (region[i].id == OWN_REGION && region[i].length >= sizeof hark_app.own) own = &region[i];
+    if (own) memcpy(hark_app.own, own->at, sizeof hark_app.own);
+    hark_app.saved = region;
+    hark_app.saved_count = count;
+    hark_app.catch_up = atomic_load_explicit(&P.slot->position, memory_order_relaxed);
+    if (hark_app.catch_up <= hark_app.own[3]) hark_app.catch_up = hark_app.own[3] + 1; /* it died before it had taken another */
     atomic_store_explicit(&P.slot->restart_ns, hark_process_now(), memory_order_relaxed);
-    if (own) hark_process_hello(app.own[0], app.own[1], (const uint8_t *)own->at + sizeof app.own,
-        (uint32_t)(own->length - sizeof app.own));
+    if (own) hark_process_hello(hark_app.own[0], hark_app.own[1], (const uint8_t *)own->at + sizeof hark_app.own,
+        (uint32_t)(own->length - sizeof hark_app.own));
     else hark_process_hello(0, 0, NULL, 0);
 }
 
-void app_waits(struct hark_waits *w)
+void hark_app_waits(struct hark_waits *w)
 {
-    *w = (struct hark_waits){.what = app.call ? app.what : HARK_WAITS_NOT, .calls = hark_process_number("wave.calls") + app.inside};
-    for (const struct hark_message *m = app.first; m; m = m->next) {
+    *w = (struct hark_waits){.what = hark_app.call ? hark_app.what : HARK_WAITS_NOT, .calls = hark_process_number("wave.calls") + hark_app.inside};
+    for (const struct hark_message *m = hark_app.first; m; m = m->next) {
         if (m->ctx != CTX_POINT) continue; /* of a collective call: whoever has not come to it is named anyway */
         if (w->untaken++ == 0) w->untaken_from = (int32_t)m->from, w->untaken_tag = m->tag;
     }
-    if (app.call == NULL) return;
-    snprintf(w->call, sizeof w->call, "%s", app.collective ? app.collective : app.call);
-    if (app.collective) w->what = HARK_WAITS_COLLECTIVE;
-    w->count = (uint32_t)app.sought_count;
-    if (app.sought) w->from = app.sought->from, w->tag = app.sought->tag;
+    if (hark_app.call == NULL) return;
+    snprintf(w->call, sizeof w->call, "%s", hark_app.collective ? hark_app.collective : hark_app.call);
+    if (hark_app.collective) w->what = HARK_WAITS_COLLECTIVE;
+    w->count = (uint32_t)hark_app.sought_count;
+    if (hark_app.sought) w->from = hark_app.sought->from, w->tag = hark_app.sought->tag;
 }
 
 int hark_init(void)
 {
-    struct hark_hooks hooks = {.place = app_place, .unplace = app_unplace, .handup = app_handup, .resume = on_resume,
+    struct hark_hooks hooks = {.place = hark_app_place, .unplace = hark_app_unplace, .handup = hark_app_handup, .resume = on_resume,
         .capture = on_capture, .committed = on_committed, .rollback = on_rollback, .recovered = on_recovered,
-        .wanted = on_wanted, .combine = app_combine};
-    if (app.joined || app.left) return HARK_A_EINIT;
+        .wanted = on_wanted, .combine = hark_app_combine};
+    if (hark_app.joined || hark_app.left) return HARK_A_EINIT;
     hark_process_open(&hooks, false);
-    P.waits = app_waits;
-    app.joined = true;
+    P.waits = hark_app_waits;
+    hark_app.joined = true;
     hark_interval_begin(hark_process_now());
     if (P.setup.inc || P.setup.re) restart();
     else hark_process_hello(0, 0, NULL, 0);
@@ -168,8 +168,8 @@ int hark_init(void)
 
 int hark_finalize(void)
 {
-    if (!app.joined) return HARK_A_EINIT;
-    if (app.posted) return HARK_A_EPENDING;
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (hark_app.posted) return HARK_A_EPENDING;
     fflush(NULL);
     if (P.control >= 0) {
         struct hark_control m;
@@ -178,25 +178,25 @@ int hark_finalize(void)
         hark_process_say(&m);
         HARK_POINT("finishing", P.setup.rank);
         atomic_store_explicit(&P.slot->turn, P.slot->turn + 1, memory_order_relaxed);
-        while (!P.all_done) app_wait("hark_finalize", HARK_WAITS_FINALIZE, NULL, 0);
+        while (!P.all_done) hark_app_wait("hark_finalize", HARK_WAITS_FINALIZE, NULL, 0);
     }
-    app.joined = false;
-    app.left = true;
-    free(app.region);
-    free(app.captured);
-    free(app.own_captured);
+    hark_app.joined = false;
+    hark_app.left = true;
+    free(hark_app.region);
+    free(hark_app.captured);
+    free(hark_app.own_captured);
     hark_process_close();
     return HARK_A_OK;
 }
 
 int hark_rank(void)
 {
-    return app.joined ? (int)P.setup.rank : -1;
+    return hark_app.joined ? (int)P.setup.rank : -1;
 }
 
 int hark_size(void)
 {
-    return app.joined ? (int)P.setup.ranks : -1;
+    return hark_app.joined ? (int)P.setup.ranks : -1;
 }
 
 /* ---- sending ---------------------------------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ static void wait_for_log(size_t length)
             hark_process_fatal("rank %u: the payload log is full: %zu bytes more would go over its limit of %llu, and no "
                                "receiver can checkpoint",
                 P.setup.rank, length, (unsigned long long)P.setup.log_limit);
-        app_wait("hark_send", HARK_WAITS_ROOM, NULL, 0);
+        hark_app_wait("hark_send", HARK_WAITS_ROOM, NULL, 0);
     }
     asked_at = 50;
 }
@@ -245,9 +245,9 @@ static inline void count_traffic(int to, size_t length)
         atomic_store_explicit(&P.traffic[to], atomic_load_explicit(&P.traffic[to], memory_order_relaxed) + length, memory_order_relaxed);
 }
 
-int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
 {
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (tag < 0) return HARK_A_ETAG;
     int status = ready_to_send(data, length);
@@ -257,7 +257,7 @@ int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
     return HARK_A_OK;
 }
 
-int app_group(const void *data, size_t length, uint16_t ctx, int tag)
+int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag)
 {
     int status = ready_to_send(data, length), me = (int)P.setup.rank, n = (int)P.setup.ranks;
     if (status < 0) return status;
@@ -269,7 +269,7 @@ int app_group(const void *data, size_t length, uint16_t ctx, int tag)
 
 int hark_send(const void *data, size_t length, int to, int tag)
 {
-    return app_send(data, length, to, 0, tag);
+    return hark_app_send(data, length, to, 0, tag);
 }
 
 /* ---- checkpoints --------------------------------------------------------------------------------------------------------- */
@@ -277,61 +277,61 @@ int hark_send(const void *data, size_t length, int to, int tag)
 int hark_protect(uint64_t id, void *at, size_t length)
 {
     size_t i = 0;
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (id == OWN_REGION || (at == NULL && length)) return HARK_A_EARGUMENT;
-    while (i < app.region_count && app.region[i].id != id) i++;
+    while (i < hark_app.region_count && hark_app.region[i].id != id) i++;
     if (length == 0) {
-        if (i < app.region_count) app.region[i] = app.region[--app.region_count];
+        if (i < hark_app.region_count) hark_app.region[i] = hark_app.region[--hark_app.region_count];
         return HARK_A_OK;
     }
-    if (i == app.region_count) {
-        struct hark_region *r = realloc(app.region, (i + 1) * sizeof *r);
+    if (i == hark_app.region_count) {
+        struct hark_region *r = realloc(hark_app.region, (i + 1) * sizeof *r);
         if (r == NULL) hark_process_fatal("rank %u: no memory for a protected region", P.setup.rank);
-        app.region = r;
-        app.region_count++;
+        hark_app.region = r;
+        hark_app.region_count++;
     }
-    app.region[i] = (struct hark_region){id, at, length};
+    hark_app.region[i] = (struct hark_region){id, at, length};
     return HARK_A_OK;
 }
 
 int hark_checkpoint(void)
 {
-    if (!app.joined) return HARK_A_EINIT;
-    if (app.posted) return HARK_A_EPENDING;
-    app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (hark_app.posted) return HARK_A_EPENDING;
+    hark_app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
     hark_process_poll();
-    bool due = app.wanted || P.checkpoint || hark_interval_over(hark_process_now());
-    app.inside = true;
+    bool due = hark_app.wanted || P.checkpoint || hark_interval_over(hark_process_now());
+    hark_app.inside = true;
     for (;;) {
         int status = hark_driver_checkpoint(P.driver, due);
         if (status < 0 && status != HARK_D_EGONE)
             hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
         if (status == 0) break;
-        app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
+        hark_app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
     }
-    while (app.inside) app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
+    while (hark_app.inside) hark_app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
     return HARK_A_OK;
 }
 
 int hark_restarted(uint64_t *restarted)
 {
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (restarted == NULL) return HARK_A_EARGUMENT;
     *restarted = 0;
-    if (app.saved == NULL) return HARK_A_OK;
-    for (size_t i = 0; i < app.region_count; i++) {
+    if (hark_app.saved == NULL) return HARK_A_OK;
+    for (size_t i = 0; i < hark_app.region_count; i++) {
         const struct hark_region *from = NULL;
-        for (uint32_t k = 0; k < app.saved_count; k++)
-            if (app.saved[k].id == app.region[i].id) from = &app.saved[k];
-        if (from == NULL || from->length != app.region[i].length) return HARK_A_EREGION;
+        for (uint32_t k = 0; k < hark_app.saved_count; k++)
+            if (hark_app.saved[k].id == hark_app.region[i].id) from = &hark_app.saved[k];
+        if (from == NULL || from->length != hark_app.region[i].length) return HARK_A_EREGION;
     }
-    if (app.saved_count != app.region_count + 1) return HARK_A_EREGION;
-    for (size_t i = 0; i < app.region_count; i++)
-        for (uint32_t k = 0; k < app.saved_count; k++)
-            if (app.saved[k].id == app.region[i].id)
-                memcpy((void *)(uintptr_t)app.region[i].at, app.saved[k].at, app.saved[k].length);
+    if (hark_app.saved_count != hark_app.region_count + 1) return HARK_A_EREGION;
+    for (size_t i = 0; i < hark_app.region_count; i++)
+        for (uint32_t k = 0; k < hark_app.saved_count; k++)
+            if (hark_app.saved[k].id == hark_app.region[i].id)
+                memcpy((void *)(uintptr_t)hark_app.region[i].at, hark_app.saved[k].at, hark_app.saved[k].length);
     *restarted = P.setup.checkpoint;
-    app.saved = NULL;
+    hark_app.saved = NULL;
     hark_driver_restarted(P.driver);
     return HARK_A_OK;
 }

@@ -47,28 +47,28 @@ struct app {
     } seen[APP_SEEN];
     unsigned looks; /* that saw something since then; the last APP_SEEN are kept */
 };
-extern struct app app;
+extern struct app hark_app;
 
-int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag);
+int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag);
 /* To the group of that context: what rank 0 multicasts, or what this process contributes to a reduction. */
-int app_group(const void *data, size_t length, uint16_t ctx, int tag);
-int app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info);
+int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag);
+int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info);
 
-/* hark_process_wait() inside the call `call`; meanwhile app_waits() can tell where the application waits, and for what. */
-static inline void app_wait(const char *call, enum hark_waits_for what, const struct hark_request *sought, size_t count)
+/* hark_process_wait() inside the call `call`; meanwhile hark_app_waits() can tell where the application waits, and for what. */
+static inline void hark_app_wait(const char *call, enum hark_waits_for what, const struct hark_request *sought, size_t count)
 {
-    app.what = what;
-    app.sought = sought;
-    app.sought_count = count;
-    app.call = call;
+    hark_app.what = what;
+    hark_app.sought = sought;
+    hark_app.sought_count = count;
+    hark_app.call = call;
     hark_process_wait();
-    app.call = NULL;
+    hark_app.call = NULL;
 }
-void app_waits(struct hark_waits *w); /* what hark_process.waits is */
+void hark_app_waits(struct hark_waits *w); /* what hark_process.waits is */
 
-void *app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length);
-void app_unplace(void *self, void *payload);
-void app_handup(void *self, struct hark_message *m);
-void app_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
+void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length);
+void hark_app_unplace(void *self, void *payload);
+void hark_app_handup(void *self, struct hark_message *m);
+void hark_app_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
 
 #endif

@@ -10,7 +10,7 @@
 
 static int next_tag(void)
 {
-    return (int)(app.own[2]++ & INT32_MAX);
+    return (int)(hark_app.own[2]++ & INT32_MAX);
 }
 
 static size_t size_of(enum hark_type type)
@@ -55,7 +55,7 @@ static int kind_of(enum hark_type type, enum hark_operation operation)
     return (int)operation << 8 | (int)type;
 }
 
-void app_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
+void hark_app_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
 {
     enum hark_type type = (enum hark_type)(tag & 255);
     size_t width = size_of(type);
@@ -69,11 +69,11 @@ void app_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *
 static int bcast_to_group(void *data, size_t length, int root, int tag)
 {
     int me = (int)P.setup.rank, status = HARK_A_OK;
-    if (me == root && root != 0) status = app_send(data, length, 0, CTX_COLLECTIVE, tag);
-    if (me == 0 && root != 0) status = app_recv(data, length, root, CTX_COLLECTIVE, tag, NULL);
+    if (me == root && root != 0) status = hark_app_send(data, length, 0, CTX_COLLECTIVE, tag);
+    if (me == 0 && root != 0) status = hark_app_recv(data, length, root, CTX_COLLECTIVE, tag, NULL);
     if (status < 0) return status;
-    if (me != 0) return app_recv(data, length, 0, CTX_MULTICAST, tag, NULL);
-    return P.setup.ranks > 1 ? app_group(data, length, CTX_MULTICAST, tag) : HARK_A_OK;
+    if (me != 0) return hark_app_recv(data, length, 0, CTX_MULTICAST, tag, NULL);
+    return P.setup.ranks > 1 ? hark_app_group(data, length, CTX_MULTICAST, tag) : HARK_A_OK;
 }
 
 static int bcast_tree(void *data, size_t length, int root, int tag)
@@ -82,13 +82,13 @@ static int bcast_tree(void *data, size_t length, int root, int tag)
     if (P.groups) return bcast_to_group(data, length, root, tag);
     for (; bit < n; bit <<= 1) {
         if (!(me & bit)) continue;
-        int status = app_recv(data, length, (me - bit + root) % n, CTX_COLLECTIVE, tag, NULL);
+        int status = hark_app_recv(data, length, (me - bit + root) % n, CTX_COLLECTIVE, tag, NULL);
         if (status < 0) return status;
         break;
     }
     for (bit >>= 1; bit > 0; bit >>= 1) {
         if (me + bit >= n) continue;
-        int status = app_send(data, length, (me + bit + root) % n, CTX_COLLECTIVE, tag);
+        int status = hark_app_send(data, length, (me + bit + root) % n, CTX_COLLECTIVE, tag);
         if (status < 0) return status;
     }
     return HARK_A_OK;
@@ -104,12 +104,12 @@ static int reduce_messages(void *sum, size_t count, enum hark_type type, enum ha
     int status = HARK_A_OK;
     for (int bit = 1; bit < n && status >= 0; bit <<= 1) {
         if (me & bit) {
-            status = app_send(sum, bytes, me - bit, CTX_COLLECTIVE, tag);
+            status = hark_app_send(sum, bytes, me - bit, CTX_COLLECTIVE, tag);
             break;
         }
         if (me + bit >= n) continue;
         bool first = me == 0 && bit == 1;
-        status = app_recv(first ? rest : part, bytes, me + bit, CTX_COLLECTIVE, tag, NULL);
+        status = hark_app_recv(first ? rest : part, bytes, me + bit, CTX_COLLECTIVE, tag, NULL);
         if (status >= 0 && !first) combine(rest, part, count, type, operation);
     }
     if (status >= 0 && me == 0 && n > 1) combine(sum, rest, count, type, operation);
@@ -124,21 +124,21 @@ static int reduce_to_zero(void *sum, size_t count, enum hark_type type, enum har
     int kind = kind_of(type, operation);
     if (P.setup.ranks == 1) return HARK_A_OK;
     if (!P.reduces) return reduce_messages(sum, count, type, operation, tag);
-    int status = app_group(sum, bytes, CTX_REDUCTION, kind);
-    return status < 0 || P.setup.rank ? status : app_recv(sum, bytes, 0, CTX_REDUCTION, kind, NULL);
+    int status = hark_app_group(sum, bytes, CTX_REDUCTION, kind);
+    return status < 0 || P.setup.rank ? status : hark_app_recv(sum, bytes, 0, CTX_REDUCTION, kind, NULL);
 }
 
 static int barrier(void)
 {
     uint64_t nothing = 0;
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     int tag = next_tag(), status = reduce_to_zero(&nothing, 0, HARK_UINT64, HARK_SUM, tag);
     return status < 0 ? status : bcast_tree(&nothing, 0, 0, tag);
 }
 
 static int bcast(void *data, size_t length, int root)
 {
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (root < 0 || root >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (data == NULL && length) return HARK_A_EARGUMENT;
     return bcast_tree(data, length, root, next_tag());
@@ -147,7 +147,7 @@ static int bcast(void *data, size_t length, int root)
 static int reduce_valid(const void *data, const void *result, size_t count, enum hark_type type,
     enum hark_operation operation, bool needs_result)
 {
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (size_of(type) == 0 || operation > HARK_MAX || (unsigned)operation > HARK_MAX) return HARK_A_EARGUMENT;
     if (count && (data == NULL || (needs_result && result == NULL))) return HARK_A_EARGUMENT;
     return HARK_A_OK;
@@ -166,8 +166,8 @@ static int reduce(const void *data, void *result, size_t count, enum hark_type t
     if (bytes) memcpy(sum, data, bytes);
     int tag = next_tag();
     status = reduce_to_zero(sum, count, type, operation, tag);
-    if (status >= 0 && root != 0 && me == 0) status = app_send(sum, bytes, root, CTX_COLLECTIVE, tag);
-    if (status >= 0 && root != 0 && me == root) status = app_recv(sum, bytes, 0, CTX_COLLECTIVE, tag, NULL);
+    if (status >= 0 && root != 0 && me == 0) status = hark_app_send(sum, bytes, root, CTX_COLLECTIVE, tag);
+    if (status >= 0 && root != 0 && me == root) status = hark_app_recv(sum, bytes, 0, CTX_COLLECTIVE, tag, NULL);
     if (status >= 0 && me == root && bytes) memcpy(result, sum, bytes);
     free(sum);
     return status;
@@ -188,7 +188,7 @@ static int allreduce(const void *data, void *result, size_t count, enum hark_typ
 
 static int parts_valid(const void *part, const void *all, size_t length, bool needs_all)
 {
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (length && (part == NULL || (needs_all && all == NULL))) return HARK_A_EARGUMENT;
     return length > P.payload_limit ? HARK_A_ELENGTH : HARK_A_OK;
 }
@@ -204,10 +204,10 @@ static int gather(const void *data, size_t length, void *all, int root)
     if (status < 0) return status;
     if (root < 0 || root >= n) return HARK_A_ERANK;
     int tag = next_tag();
-    if (me != root) return app_send(data, length, root, CTX_COLLECTIVE, tag);
+    if (me != root) return hark_app_send(data, length, root, CTX_COLLECTIVE, tag);
     if (length) memmove(part_of(all, length, me), data, length);
     for (int from = 0; from < n && status >= 0; from++)
-        if (from != me) status = app_recv(part_of(all, length, from), length, from, CTX_COLLECTIVE, tag, NULL);
+        if (from != me) status = hark_app_recv(part_of(all, length, from), length, from, CTX_COLLECTIVE, tag, NULL);
     return status;
 }
 
@@ -217,9 +217,9 @@ static int scatter(const void *all, void *data, size_t length, int root)
     if (status < 0) return status;
     if (root < 0 || root >= n) return HARK_A_ERANK;
     int tag = next_tag();
-    if (me != root) return app_recv(data, length, root, CTX_COLLECTIVE, tag, NULL);
+    if (me != root) return hark_app_recv(data, length, root, CTX_COLLECTIVE, tag, NULL);
     for (int to = 0; to < n && status >= 0; to++)
-        if (to != me) status = app_send(part_of(all, length, to), length, to, CTX_COLLECTIVE, tag);
+        if (to != me) status = hark_app_send(part_of(all, length, to), length, to, CTX_COLLECTIVE, tag);
     if (length && status >= 0) memmove(data, part_of(all, length, me), length);
     return status;
 }
@@ -232,9 +232,11 @@ static int allgather(const void *data, size_t length, void *all)
     int tag = next_tag();
     if (length) memmove(part_of(all, length, me), data, length);
     for (int step = 1; step < n && status >= 0; step++) {
-        status = app_send(part_of(all, length, (me - step + 1 + n) % n), length, (me + 1) % n, CTX_COLLECTIVE, tag);
+        status =
+            hark_app_send(part_of(all, length, (me - step + 1 + n) % n), length, (me + 1) % n, CTX_COLLECTIVE, tag);
         if (status >= 0)
-            status = app_recv(part_of(all, length, (me - step + n) % n), length, (me - 1 + n) % n, CTX_COLLECTIVE, tag, NULL);
+            status = hark_app_recv(
+                part_of(all, length, (me - step + n) % n), length, (me - 1 + n) % n, CTX_COLLECTIVE, tag, NULL);
     }
     return status;
 }
@@ -247,9 +249,10 @@ static int alltoall(const void *data, void *all, size_t length)
     int tag = next_tag();
     if (length) memcpy(part_of(all, length, me), part_of(data, length, me), length);
     for (int step = 1; step < n && status >= 0; step++) {
-        status = app_send(part_of(data, length, (me + step) % n), length, (me + step) % n, CTX_COLLECTIVE, tag);
+        status = hark_app_send(part_of(data, length, (me + step) % n), length, (me + step) % n, CTX_COLLECTIVE, tag);
         if (status >= 0)
-            status = app_recv(part_of(all, length, (me - step + n) % n), length, (me - step + n) % n, CTX_COLLECTIVE, tag, NULL);
+            status = hark_app_recv(
+                part_of(all, length, (me - step + n) % n), length, (me - step + n) % n, CTX_COLLECTIVE, tag, NULL);
     }
     return status;
 }
@@ -258,55 +261,55 @@ static int alltoall(const void *data, void *all, size_t length)
 
 static int leave(int status)
 {
-    app.collective = NULL;
+    hark_app.collective = NULL;
     return status;
 }
 
 int hark_barrier(void)
 {
-    app.collective = "hark_barrier";
+    hark_app.collective = "hark_barrier";
     return leave(barrier());
 }
 
 int hark_bcast(void *data, size_t length, int root)
 {
-    app.collective = "hark_bcast";
+    hark_app.collective = "hark_bcast";
     return leave(bcast(data, length, root));
 }
 
 int hark_reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,
     int root)
 {
-    app.collective = "hark_reduce";
+    hark_app.collective = "hark_reduce";
     return leave(reduce(data, result, count, type, operation, root));
 }
 
 int hark_allreduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation)
 {
-    app.collective = "hark_allreduce";
+    hark_app.collective = "hark_allreduce";
     return leave(allreduce(data, result, count, type, operation));
 }
 
 int hark_gather(const void *data, size_t length, void *all, int root)
 {
-    app.collective = "hark_gather";
+    hark_app.collective = "hark_gather";
     return leave(gather(data, length, all, root));
 }
 
 int hark_scatter(const void *all, void *data, size_t length, int root)
 {
-    app.collective = "hark_scatter";
+    hark_app.collective = "hark_scatter";
     return leave(scatter(all, data, length, root));
 }
 
 int hark_allgather(const void *data, size_t length, void *all)
 {
-    app.collective = "hark_allgather";
+    hark_app.collective = "hark_allgather";
     return leave(allgather(data, length, all));
 }
 
 int hark_alltoall(const void *data, void *all, size_t length)
 {
-    app.collective = "hark_alltoall";
+    hark_app.collective = "hark_alltoall";
     return leave(alltoall(data, all, length));
 }

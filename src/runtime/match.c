@@ -29,43 +29,43 @@ static bool fits_message(const struct hark_request *r, const struct hark_message
 static void post(struct hark_request *r)
 {
     r->next = NULL;
-    r->previous = app.posted_last;
-    if (app.posted_last) app.posted_last->next = r;
-    else app.posted = r;
-    app.posted_last = r;
+    r->previous = hark_app.posted_last;
+    if (hark_app.posted_last) hark_app.posted_last->next = r;
+    else hark_app.posted = r;
+    hark_app.posted_last = r;
 }
 
 static void unpost(struct hark_request *r)
 {
     if (r->previous) r->previous->next = r->next;
-    else app.posted = r->next;
+    else hark_app.posted = r->next;
     if (r->next) r->next->previous = r->previous;
-    else app.posted_last = r->previous;
+    else hark_app.posted_last = r->previous;
 }
 
 static void queue(struct hark_message *m)
 {
     m->next = NULL;
-    m->previous = app.last;
-    if (app.last) app.last->next = m;
-    else app.first = m;
-    app.last = m;
+    m->previous = hark_app.last;
+    if (hark_app.last) hark_app.last->next = m;
+    else hark_app.first = m;
+    hark_app.last = m;
 }
 
 static void unqueue(struct hark_message *m)
 {
     if (m->previous) m->previous->next = m->next;
-    else app.first = m->next;
+    else hark_app.first = m->next;
     if (m->next) m->next->previous = m->previous;
-    else app.last = m->previous;
+    else hark_app.last = m->previous;
 }
 
 /* The delivery: false if the protocol says not now. m is still to be dropped. */
 static bool deliver(struct hark_request *r, struct hark_message *m)
 {
-    app.delivering = true; /* the step may hand up others: they are not r's */
+    hark_app.delivering = true; /* the step may hand up others: they are not r's */
     int status = hark_driver_deliver(P.driver, m);
-    app.delivering = false;
+    hark_app.delivering = false;
     if (status == 1) return false;
     if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
     if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
@@ -76,13 +76,13 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     r->done = true;
     r->reserved = false;
     unpost(r);
-    app.looks = 0;
-    if (r == app.waiting) hark_driver_enough(P.driver);
+    hark_app.looks = 0;
+    if (r == hark_app.waiting) hark_driver_enough(P.driver);
     if (P.trace) hark_observe_delivered(m);
-    atomic_store_explicit(&P.slot->position, ++app.own[3], memory_order_relaxed);
-    if (app.catch_up && app.own[3] >= app.catch_up) {
+    atomic_store_explicit(&P.slot->position, ++hark_app.own[3], memory_order_relaxed);
+    if (hark_app.catch_up && hark_app.own[3] >= hark_app.catch_up) {
         atomic_store_explicit(&P.slot->caught_up_ns, hark_process_now(), memory_order_relaxed);
-        app.catch_up = 0;
+        hark_app.catch_up = 0;
     }
     HARK_POINT("delivered", P.setup.rank);
     if (P.setup.kill_at && hark_driver_figures(P.driver)->deliveries == P.setup.kill_at) {
@@ -95,7 +95,7 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
 /* The first earlier posted request that could take m; r itself if there is none. r may be NULL: one that is not posted. */
 static struct hark_request *claimant(struct hark_request *r, const struct hark_message *m)
 {
-    for (struct hark_request *q = app.posted; q != r; q = q->next)
+    for (struct hark_request *q = hark_app.posted; q != r; q = q->next)
         if (!q->reserved && fits_message(q, m)) return q;
     return r;
 }
@@ -103,7 +103,7 @@ static struct hark_request *claimant(struct hark_request *r, const struct hark_m
 /* Is there a message for r that was handed up before, and is not delivered yet? */
 static bool waits(const struct hark_request *r)
 {
-    for (const struct hark_message *m = app.first; m; m = m->next)
+    for (const struct hark_message *m = hark_app.first; m; m = m->next)
         if (fits_message(r, m)) return true;
     return false;
 }
@@ -111,36 +111,36 @@ static bool waits(const struct hark_request *r)
 /* Completes r from what has been handed up, if that can be. A replay may put one off that a look saw, and others come before it. */
 static void take(struct hark_request *r)
 {
-    for (struct hark_message *m = app.first; m && !r->done && !r->reserved;) {
+    for (struct hark_message *m = hark_app.first; m && !r->done && !r->reserved;) {
         if (!fits_message(r, m) || !deliver(claimant(r, m), m)) {
             m = m->next;
             continue;
         }
         unqueue(m);
         hark_driver_drop(P.driver, m);
-        m = app.first;
+        m = hark_app.first;
     }
 }
 
 /* ---- hooks of the driver --------------------------------------------------------------------------------------- */
 
 /* Straight into the waiting receive's memory, if no other message and no other receive has a claim. */
-void *app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
+void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
 {
-    struct hark_request *r = app.waiting;
+    struct hark_request *r = hark_app.waiting;
     (void)self;
-    if (r == NULL || app.delivering || r->done || r->reserved || length > r->room || !fits(r, from, ctx, tag)) return NULL;
+    if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room || !fits(r, from, ctx, tag)) return NULL;
     if (waits(r)) return NULL;
-    for (const struct hark_request *q = app.posted; q != r; q = q->next)
+    for (const struct hark_request *q = hark_app.posted; q != r; q = q->next)
         if (fits(q, from, ctx, tag)) return NULL;
     r->reserved = true;
     return r->data;
 }
 
-void app_unplace(void *self, void *payload)
+void hark_app_unplace(void *self, void *payload)
 {
     (void)self;
-    for (struct hark_request *r = app.posted; r; r = r->next)
+    for (struct hark_request *r = hark_app.posted; r; r = r->next)
         if (r->reserved && r->data == payload) r->reserved = false;
 }
 
@@ -151,7 +151,7 @@ static void keep(struct hark_message *m)
         void *copy = malloc(m->length + 1);
         if (copy == NULL) hark_process_fatal("rank %u: no memory for a message", P.setup.rank);
         memcpy(copy, m->payload, m->length);
-        app_unplace(NULL, m->payload);
+        hark_app_unplace(NULL, m->payload);
         m->payload = copy;
         m->placed = false;
     }
@@ -160,17 +160,17 @@ static void keep(struct hark_message *m)
     queue(m);
 }
 
-void app_handup(void *self, struct hark_message *m)
+void hark_app_handup(void *self, struct hark_message *m)
 {
-    struct hark_request *r = app.waiting;
+    struct hark_request *r = hark_app.waiting;
     (void)self;
     if (m->placed) { /* while it was written, what a recovery had held back may have been handed up: that is before it */
-        bool own = r && !app.delivering && r->reserved && r->data == m->payload && !waits(r);
+        bool own = r && !hark_app.delivering && r->reserved && r->data == m->payload && !waits(r);
         if (own && deliver(r, m)) hark_driver_drop(P.driver, m);
         else keep(m);
         return;
     }
-    if (r == NULL || app.delivering || r->done || r->reserved || !fits_message(r, m) || claimant(r, m) != r || waits(r)) {
+    if (r == NULL || hark_app.delivering || r->done || r->reserved || !fits_message(r, m) || claimant(r, m) != r || waits(r)) {
         keep(m);
         return;
     }
@@ -182,7 +182,7 @@ void app_handup(void *self, struct hark_message *m)
 
 static int valid(const void *data, size_t room, int from, int tag)
 {
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (data == NULL && room) return HARK_A_EARGUMENT;
     if (from != HARK_ANY_SOURCE && (from < 0 || from >= (int)P.setup.ranks)) return HARK_A_ERANK;
     if (tag != HARK_ANY_TAG && tag < 0) return HARK_A_ETAG;
@@ -192,13 +192,13 @@ static int valid(const void *data, size_t room, int from, int tag)
 /* Inside the application's call `call`. */
 static void complete(struct hark_request *r, const char *call)
 {
-    app.waiting = r;
+    hark_app.waiting = r;
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
-    for (take(r); !r->done; take(r)) app_wait(call, HARK_WAITS_MESSAGE, r, 1);
-    app.waiting = NULL;
+    for (take(r); !r->done; take(r)) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
+    hark_app.waiting = NULL;
 }
 
-int app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info)
+int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info)
 {
     struct hark_request r = {.data = data, .room = room, .from = from, .tag = tag, .ctx = ctx};
     int status = valid(data, room, from, tag);
@@ -211,7 +211,7 @@ int app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct ha
 
 int hark_recv(void *data, size_t room, int from, int tag, struct hark_info *info)
 {
-    return app_recv(data, room, from, CTX_POINT, tag, info);
+    return hark_app_recv(data, room, from, CTX_POINT, tag, info);
 }
 
 static struct hark_request *request_make(struct hark_request from)
@@ -225,7 +225,7 @@ static struct hark_request *request_make(struct hark_request from)
 int hark_isend(const void *data, size_t length, int to, int tag, struct hark_request **request)
 {
     if (request == NULL) return HARK_A_EARGUMENT;
-    int status = app_send(data, length, to, CTX_POINT, tag);
+    int status = hark_app_send(data, length, to, CTX_POINT, tag);
     if (status < 0) return status;
     *request = request_make((struct hark_request){.done = true});
     return HARK_A_OK;
@@ -254,7 +254,7 @@ static int finish(struct hark_request **request, struct hark_info *info)
 
 static int wait_for(struct hark_request **request, struct hark_info *info, const char *call)
 {
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (request == NULL) return HARK_A_EARGUMENT;
     if (*request == NULL) return HARK_A_OK;
     if (!(*request)->done) complete(*request, call);
@@ -277,7 +277,7 @@ static bool missed(void)
 
 int hark_test(struct hark_request **request, bool *done, struct hark_info *info)
 {
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (request == NULL || done == NULL) return HARK_A_EARGUMENT;
     *done = true;
     if (*request == NULL) return HARK_A_OK;
@@ -286,7 +286,7 @@ int hark_test(struct hark_request **request, bool *done, struct hark_info *info)
         if (!(*request)->done) take(*request);
         if ((*request)->done) return finish(request, info);
         if (missed()) break;
-        app_wait("hark_test", HARK_WAITS_MESSAGE, *request, 1);
+        hark_app_wait("hark_test", HARK_WAITS_MESSAGE, *request, 1);
     }
     *done = false;
     return HARK_A_OK;
@@ -305,7 +305,7 @@ int hark_waitall(size_t count, struct hark_request *request[], struct hark_info 
 
 int hark_waitany(size_t count, struct hark_request *request[], int *index, struct hark_info *info)
 {
-    if (!app.joined) return HARK_A_EINIT;
+    if (!hark_app.joined) return HARK_A_EINIT;
     if (index == NULL || (request == NULL && count)) return HARK_A_EARGUMENT;
     for (;;) {
         const struct hark_request *any = NULL;
@@ -321,7 +321,7 @@ int hark_waitany(size_t count, struct hark_request *request[], int *index, struc
         }
         *index = -1;
         if (any == NULL) return HARK_A_OK;
-        app_wait("hark_waitany", open > 1 ? HARK_WAITS_ANY : HARK_WAITS_MESSAGE, any, open);
+        hark_app_wait("hark_waitany", open > 1 ? HARK_WAITS_ANY : HARK_WAITS_MESSAGE, any, open);
     }
 }
 
@@ -338,8 +338,8 @@ static bool seen(const struct hark_message *m)
  * program that waits by looking for several messages in turn has nothing more recorded. NULL: it has not looked, or not lately. */
 static const struct hark_message *seen_before(int from, int tag)
 {
-    for (unsigned i = 0; i < app.looks && i < APP_SEEN; i++) {
-        const struct seen *s = &app.seen[i];
+    for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
+        const struct seen *s = &hark_app.seen[i];
         if (s->from == from && s->tag == tag && claimant(NULL, s->message) == NULL) return s->message;
     }
     return NULL;
@@ -350,9 +350,9 @@ static bool precedes(const struct hark_message *x, const struct hark_message *fi
 {
     for (const struct hark_message *y = first; y != end; y = y->next) {
         if (x->from == y->from && x->ctx == y->ctx) return true;
-        for (unsigned i = 0; i < app.looks && i < APP_SEEN; i++) {
-            const struct hark_request r = {.from = app.seen[i].from, .tag = app.seen[i].tag};
-            if (app.seen[i].message == x && fits_message(&r, y)) return true;
+        for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
+            const struct hark_request r = {.from = hark_app.seen[i].from, .tag = hark_app.seen[i].tag};
+            if (hark_app.seen[i].message == x && fits_message(&r, y)) return true;
         }
     }
     return false;
@@ -370,7 +370,7 @@ static void put_before(struct hark_message *m, struct hark_message *place)
         x->previous = first->previous;
         x->next = first;
         if (first->previous) first->previous->next = x;
-        else app.first = x;
+        else hark_app.first = x;
         first->previous = x;
         first = x;
     }
@@ -381,14 +381,14 @@ static const struct hark_message *see(int from, int tag)
 {
     struct hark_request r = {.from = from, .tag = tag};
     struct hark_message *put_off = NULL;
-    for (struct hark_message *m = app.first; m; m = m->next) {
+    for (struct hark_message *m = hark_app.first; m; m = m->next) {
         if (!fits_message(&r, m) || claimant(NULL, m)) continue;
         if (!seen(m)) {
             if (put_off == NULL) put_off = m;
             continue;
         }
         if (put_off) put_before(m, put_off);
-        app.seen[app.looks++ % APP_SEEN] = (struct seen){from, tag, m};
+        hark_app.seen[hark_app.looks++ % APP_SEEN] = (struct seen){from, tag, m};
         return m;
     }
     return NULL;
@@ -407,7 +407,7 @@ int hark_probe(int from, int tag, struct hark_info *info)
     int status = valid(NULL, 0, from, tag);
     if (status < 0) return status;
     const struct hark_request sought = {.from = from, .tag = tag};
-    while (!look(from, tag, info)) app_wait("hark_probe", HARK_WAITS_MESSAGE, &sought, 1);
+    while (!look(from, tag, info)) hark_app_wait("hark_probe", HARK_WAITS_MESSAGE, &sought, 1);
     return HARK_A_OK;
 }
 
@@ -417,6 +417,6 @@ int hark_iprobe(int from, int tag, bool *found, struct hark_info *info)
     if (status < 0) return status;
     hark_process_poll();
     const struct hark_request sought = {.from = from, .tag = tag};
-    while (!(*found = look(from, tag, info)) && !missed()) app_wait("hark_iprobe", HARK_WAITS_MESSAGE, &sought, 1);
+    while (!(*found = look(from, tag, info)) && !missed()) hark_app_wait("hark_iprobe", HARK_WAITS_MESSAGE, &sought, 1);
     return HARK_A_OK;
 }

@@ -112,14 +112,14 @@ static int draw(const struct dg_layout *l, FILE *out)
     fputs("</style>\n", out);
     draw_defs(l->story.schedule != NULL, out);
     fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", l->width, l->height);
-    dg_draw_ground(l, out);
-    dg_draw_lines(l, out);
-    int status = dg_draw_messages(l, out);
-    dg_draw_marks(l, out);
-    if (l->story.schedule != NULL) dg_draw_schedule(l, out);
-    dg_draw_axis(l, out);
-    dg_draw_legend(l, l->bottom + 46, out);
-    dg_draw_title(l, out);
+    hark_diagram_draw_ground(l, out);
+    hark_diagram_draw_lines(l, out);
+    int status = hark_diagram_draw_messages(l, out);
+    hark_diagram_draw_marks(l, out);
+    if (l->story.schedule != NULL) hark_diagram_draw_schedule(l, out);
+    hark_diagram_draw_axis(l, out);
+    hark_diagram_draw_legend(l, l->bottom + 46, out);
+    hark_diagram_draw_title(l, out);
     fputs("</svg>\n", out);
     return status;
 }
@@ -140,16 +140,16 @@ int hark_view_diagram(
         return refuse(error, HARK_TRACE_EINVAL, "the window must begin at 0 ms or later, and end after it began");
     if (o->width != 0 && o->width < 600)
         return refuse(error, HARK_TRACE_EINVAL, "the picture must be at least 600 px wide");
-    int status = dg_story_tell(&l.story, trace, o->schedule);
-    if (status == HARK_TRACE_OK) status = dg_rows_choose(&l);
+    int status = hark_diagram_story_tell(&l.story, trace, o->schedule);
+    if (status == HARK_TRACE_OK) status = hark_diagram_rows_choose(&l);
     if (status == HARK_TRACE_OK) {
-        dg_window_choose(&l, o);
+        hark_diagram_window_choose(&l, o);
         if (l.to < l.from || (double)(l.from - l.story.start) / 1e6 < (o->window ? o->from_ms : 0) - 0.001)
             status = HARK_TRACE_EINVAL;
     }
-    if (status == HARK_TRACE_OK) status = dg_layout_make(&l, o->width != 0 ? o->width : 3600);
+    if (status == HARK_TRACE_OK) status = hark_diagram_layout_make(&l, o->width != 0 ? o->width : 3600);
     if (status == HARK_TRACE_OK) status = draw(&l, out);
-    dg_layout_free(&l);
+    hark_diagram_layout_free(&l);
     if (status == HARK_TRACE_ESYSTEM) return refuse(error, status, "out of memory");
     if (status == HARK_TRACE_EINVAL) return refuse(error, status, "the trace ends before the window begins");
     if (fflush(out) != 0 || ferror(out)) return refuse(error, HARK_TRACE_ESYSTEM, strerror(errno));

@@ -112,41 +112,43 @@ static inline bool dg_says_cluster(const struct dg_layout *l)
     return l->pitch >= 20;
 }
 
-/* Each returns HARK_TRACE_OK, or HARK_TRACE_ESYSTEM when memory ran out. dg_layout_free frees everything. */
-int dg_story_tell(struct dg_story *s, const struct hark_trace *trace, const struct hark_diagram_schedule *schedule);
-int dg_rows_choose(struct dg_layout *l); /* also forgets messages of processes that are not shown */
-int dg_layout_make(struct dg_layout *l, double width_most);
-void dg_layout_free(struct dg_layout *l);
+/* Each returns HARK_TRACE_OK, or HARK_TRACE_ESYSTEM when memory ran out. hark_diagram_layout_free frees everything.
+ */
+int hark_diagram_story_tell(
+    struct dg_story *s, const struct hark_trace *trace, const struct hark_diagram_schedule *schedule);
+int hark_diagram_rows_choose(struct dg_layout *l); /* also forgets messages of processes that are not shown */
+int hark_diagram_layout_make(struct dg_layout *l, double width_most);
+void hark_diagram_layout_free(struct dg_layout *l);
 
 /* Sets the window, and which messages and marks lie in it. */
-void dg_window_choose(struct dg_layout *l, const struct hark_diagram_options *o);
+void hark_diagram_window_choose(struct dg_layout *l, const struct hark_diagram_options *o);
 
 /* x of a moment, inside of left .. right. */
-double dg_x(const struct dg_layout *l, uint64_t time);
+double hark_diagram_x(const struct dg_layout *l, uint64_t time);
 /* Whether a message visibly arrived before it was delivered, and at which x. */
-bool dg_waited(const struct dg_layout *l, const struct dg_message *m, double *x);
+bool hark_diagram_waited(const struct dg_layout *l, const struct dg_message *m, double *x);
 /* The moment at x, ns. */
-uint64_t dg_time(const struct dg_layout *l, double x);
+uint64_t hark_diagram_time(const struct dg_layout *l, double x);
 /* Number of the cluster of a rank. */
-uint32_t dg_cluster(const struct hark_trace *trace, uint32_t rank);
+uint32_t hark_diagram_cluster(const struct hark_trace *trace, uint32_t rank);
 /* From where to where an arrow goes in a straight line first, px. False: nowhere, nothing of it is drawn so. */
 struct dg_leg {
     double x0, y0, x1, y1;
 };
-bool dg_leg_of(const struct dg_layout *l, const struct dg_message *m, struct dg_leg *leg);
+bool hark_diagram_leg_of(const struct dg_layout *l, const struct dg_message *m, struct dg_leg *leg);
 
 /* Drawing. The order of calls is the order from back to front. */
-void dg_draw_ground(const struct dg_layout *l, FILE *out);
-int dg_draw_messages(const struct dg_layout *l, FILE *out);
-void dg_draw_lines(const struct dg_layout *l, FILE *out);
-void dg_draw_marks(const struct dg_layout *l, FILE *out);
-void dg_draw_schedule(const struct dg_layout *l, FILE *out);
-void dg_draw_axis(const struct dg_layout *l, FILE *out);
-void dg_draw_title(const struct dg_layout *l, FILE *out);
+void hark_diagram_draw_ground(const struct dg_layout *l, FILE *out);
+int hark_diagram_draw_messages(const struct dg_layout *l, FILE *out);
+void hark_diagram_draw_lines(const struct dg_layout *l, FILE *out);
+void hark_diagram_draw_marks(const struct dg_layout *l, FILE *out);
+void hark_diagram_draw_schedule(const struct dg_layout *l, FILE *out);
+void hark_diagram_draw_axis(const struct dg_layout *l, FILE *out);
+void hark_diagram_draw_title(const struct dg_layout *l, FILE *out);
 /* Draws the legend below `y` in so much width; returns the px it is high. out NULL: only measures. */
-double dg_draw_legend(const struct dg_layout *l, double y, FILE *out);
+double hark_diagram_draw_legend(const struct dg_layout *l, double y, FILE *out);
 
 /* Px that a text needs in a generic sans font of this size, about. */
-double dg_text_width(const char *text, double size);
+double hark_diagram_text_width(const char *text, double size);
 
 #endif

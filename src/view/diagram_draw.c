@@ -29,8 +29,8 @@ static void draw_bands(const struct dg_layout *l, FILE *out)
     double pad = l->pitch * 0.5, size = l->pitch > 30 ? 12 : l->pitch > 20 ? 10 : 9;
     bool dark = false;
     for (uint32_t i = 0, j; i < l->rows; i = j) {
-        uint32_t cluster = dg_cluster(l->story.trace, l->rank[i]);
-        for (j = i; j < l->rows && dg_cluster(l->story.trace, l->rank[j]) == cluster;)
+        uint32_t cluster = hark_diagram_cluster(l->story.trace, l->rank[i]);
+        for (j = i; j < l->rows && hark_diagram_cluster(l->story.trace, l->rank[j]) == cluster;)
             j++;
         double y0 = l->y[i] - pad, y1 = l->y[j - 1] + pad;
         if (l->story.schedule != NULL) {
@@ -53,8 +53,8 @@ static bool in_window(const struct dg_layout *l, const struct dg_span *s, double
 {
     uint32_t row = l->row[s->rank];
     if (row == DG_NONE || s->to < l->from || s->from > l->to) return false;
-    *x0 = s->from < l->from ? l->left : dg_x(l, s->from);
-    *x1 = s->to > l->to ? l->right : dg_x(l, s->to);
+    *x0 = s->from < l->from ? l->left : hark_diagram_x(l, s->from);
+    *x1 = s->to > l->to ? l->right : hark_diagram_x(l, s->to);
     return *x1 > *x0;
 }
 
@@ -79,7 +79,7 @@ static void draw_gaps(const struct dg_layout *l, FILE *out)
     }
 }
 
-void dg_draw_ground(const struct dg_layout *l, FILE *out)
+void hark_diagram_draw_ground(const struct dg_layout *l, FILE *out)
 {
     draw_bands(l, out);
     draw_gaps(l, out);
@@ -88,7 +88,7 @@ void dg_draw_ground(const struct dg_layout *l, FILE *out)
 
 /* ---- lines ------------------------------------------------------------------------------------ */
 
-void dg_draw_lines(const struct dg_layout *l, FILE *out)
+void hark_diagram_draw_lines(const struct dg_layout *l, FILE *out)
 {
     static const char *const word[] = {"alive", "dead", "", "redo"};
     static const uint8_t order[] = {DG_DEAD, DG_REDO, DG_ALIVE};
@@ -109,7 +109,7 @@ static void draw_checkpoint(const struct dg_mark *m, double y, FILE *out)
 {
     char number[24];
     snprintf(number, sizeof number, "%" PRIu64, m->id);
-    double half = fmax(7.5, dg_text_width(number, 10) / 2 + 3);
+    double half = fmax(7.5, hark_diagram_text_width(number, 10) / 2 + 3);
     fprintf(out, "<rect class=\"ck%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"15\"/>\n",
         m->committed ? "" : " open", m->x - half, y - 7.5, 2 * half);
     fprintf(out, "<text class=\"number\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", m->x, y + 3.5, number);
@@ -196,7 +196,7 @@ static void failed_text(const struct dg_story *s, uint32_t first, char *text, si
 static void draw_vertical(
     const struct dg_layout *l, double x, const char *class, const char *text, double busy[2], FILE *out)
 {
-    double width = dg_text_width(text, 10), at = x + width > l->right ? l->right - width : x;
+    double width = hark_diagram_text_width(text, 10), at = x + width > l->right ? l->right - width : x;
     fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class, x, l->top - 20, l->bottom);
     bool below = l->story.schedule != NULL && at < busy[0]; /* where a run has its releases */
     if (at < busy[below]) return;
@@ -215,7 +215,7 @@ static void draw_release(const struct dg_layout *l, const struct dg_mark *m, dou
         snprintf(text, sizeof text, "%" PRIu64, m->phase);
     fprintf(out, "<path class=\"release\" d=\"M%.1f %.1fh8l-4 6z\"/>\n", m->x - 4, l->top - 10);
     *busy = m->x + 5;
-    double width = 6 + dg_text_width(text, 10) + 5;
+    double width = 6 + hark_diagram_text_width(text, 10) + 5;
     if (width > room) return;
     fprintf(out, "<text class=\"lane\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", m->x + 6, l->top - 4, text);
     *busy = m->x + width;
@@ -264,16 +264,16 @@ static void draw_phases(const struct dg_layout *l, FILE *out)
         uint32_t row = l->row[p->rank];
         if (row == DG_NONE || p->time < l->from || p->time > l->to) continue;
         char text[24];
-        double x = dg_x(l, p->time) + 1;
+        double x = hark_diagram_x(l, p->time) + 1;
         snprintf(text, sizeof text, "%" PRIu64, p->phase);
-        double width = dg_text_width(text, 9);
+        double width = hark_diagram_text_width(text, 9);
         if (p->phase == HARK_INFINITY || x < busy[row] || x + width > l->right) continue;
         fprintf(out, "<text class=\"phase\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, l->y[row] - 10, text);
         busy[row] = x + width + (l->light ? 30 : 3);
     }
 }
 
-void dg_draw_marks(const struct dg_layout *l, FILE *out)
+void hark_diagram_draw_marks(const struct dg_layout *l, FILE *out)
 {
     draw_common(l, out);
     draw_phases(l, out);

@@ -51,7 +51,7 @@ static int by_cluster(const void *a, const void *b)
 static void know_clusters(const struct dg_layout *l, struct seat *seat, uint32_t ranks)
 {
     for (uint32_t i = 0; i < ranks; i++)
-        seat[i] = (struct seat){i, dg_cluster(l->story.trace, i), i, false};
+        seat[i] = (struct seat){i, hark_diagram_cluster(l->story.trace, i), i, false};
     for (uint32_t i = 0; i < l->story.spans; i++)
         if (l->story.span[i].kind == DG_LOST || l->story.span[i].kind == DG_DEAD)
             seat[l->story.span[i].rank].hit = true;
@@ -78,7 +78,7 @@ static void forget_hidden(struct dg_layout *l)
     s->messages = n;
 }
 
-int dg_rows_choose(struct dg_layout *l)
+int hark_diagram_rows_choose(struct dg_layout *l)
 {
     uint32_t ranks = l->story.trace->job.ranks;
     struct seat *seat = calloc(ranks, sizeof *seat);
@@ -111,7 +111,8 @@ static void place_rows(struct dg_layout *l)
     for (uint32_t i = 0; i < l->rows; i++) {
         const struct hark_trace *trace = l->story.trace;
         if (i > 0) y += l->pitch;
-        if (i > 0 && dg_cluster(trace, l->rank[i]) != dg_cluster(trace, l->rank[i - 1])) y += l->pitch > 20 ? 10 : 6;
+        if (i > 0 && hark_diagram_cluster(trace, l->rank[i]) != hark_diagram_cluster(trace, l->rank[i - 1]))
+            y += l->pitch > 20 ? 10 : 6;
         l->y[i] = y;
     }
     l->bottom = y + l->pitch * 0.5;
@@ -289,7 +290,7 @@ static void place_columns(struct dg_layout *l, double least, double most)
     if (l->column < 4) l->column = 4;
     for (uint32_t i = 0; i < l->points; i++) {
         struct dg_point *p = &l->point[i];
-        p->x = dg_x(l, p->time);
+        p->x = hark_diagram_x(l, p->time);
         note_x(l, p);
     }
     l->right = l->left + 2 * INSET + l->column * steps;
@@ -301,8 +302,8 @@ static double left_of(const struct dg_layout *l)
     const struct hark_diagram_schedule *plan = l->story.schedule;
     double left = 60;
     for (uint32_t i = 0; plan != NULL && i < l->story.trace->job.ranks; i++) {
-        left = fmax(left, 24 + dg_text_width(plan->program[i], 10));
-        left = fmax(left, 28 + dg_text_width(plan->name[i], 12));
+        left = fmax(left, 24 + hark_diagram_text_width(plan->program[i], 10));
+        left = fmax(left, 28 + hark_diagram_text_width(plan->name[i], 12));
     }
     return plan == NULL ? LEFT : (double)(uint32_t)left;
 }
@@ -322,7 +323,7 @@ static void stretch(struct dg_layout *l, double width)
     l->right = width;
 }
 
-int dg_layout_make(struct dg_layout *l, double width_most)
+int hark_diagram_layout_make(struct dg_layout *l, double width_most)
 {
     const double margin = 24, least = 860;
     l->left = left_of(l);
@@ -341,13 +342,13 @@ int dg_layout_make(struct dg_layout *l, double width_most)
     else if (l->right < least - margin && width_most > least)
         stretch(l, least - margin);
     l->width = l->right + margin;
-    l->height = l->bottom + 46 + dg_draw_legend(l, 0, NULL) + 12;
+    l->height = l->bottom + 46 + hark_diagram_draw_legend(l, 0, NULL) + 12;
     return HARK_TRACE_OK;
 }
 
 /* ---- between time and x ----------------------------------------------------------------------- */
 
-double dg_x(const struct dg_layout *l, uint64_t time)
+double hark_diagram_x(const struct dg_layout *l, uint64_t time)
 {
     if (l->story.schedule != NULL)
         return l->left + INSET + l->column * (double)(time - l->story.start) / (double)l->story.schedule->step;
@@ -367,16 +368,16 @@ double dg_x(const struct dg_layout *l, uint64_t time)
     return t1 > t0 ? x0 + (x1 - x0) * (double)(time - t0) / (double)(t1 - t0) : x0;
 }
 
-bool dg_waited(const struct dg_layout *l, const struct dg_message *m, double *x)
+bool hark_diagram_waited(const struct dg_layout *l, const struct dg_message *m, double *x)
 {
     if (m->got == DG_NEVER || m->arrived >= m->got || m->arrived < l->from || m->sent < l->from || m->got > l->to)
         return false;
-    *x = dg_x(l, m->arrived);
+    *x = hark_diagram_x(l, m->arrived);
     if (*x < m->x_sent + slope(l, m)) *x = m->x_sent + slope(l, m);
     return m->x_got - *x > (l->story.schedule != NULL ? 8 : 14);
 }
 
-uint64_t dg_time(const struct dg_layout *l, double x)
+uint64_t hark_diagram_time(const struct dg_layout *l, double x)
 {
     uint32_t low = 0, high = l->points;
     while (low < high) { /* the first point right of x */
@@ -393,7 +394,7 @@ uint64_t dg_time(const struct dg_layout *l, double x)
     return t0 + (uint64_t)(part * (double)(t1 - t0));
 }
 
-void dg_layout_free(struct dg_layout *l)
+void hark_diagram_layout_free(struct dg_layout *l)
 {
     free(l->story.message);
     free(l->story.mark);

@@ -6,7 +6,7 @@
 #include "diagram.h"
 #include "words.h"
 
-double dg_text_width(const char *text, double size)
+double hark_diagram_text_width(const char *text, double size)
 {
     return 0.6 * size * (double)hark_words_length(text); /* wide for a sans font, so that nothing touches */
 }
@@ -35,9 +35,9 @@ static void draw_tick(const struct dg_layout *l, uint64_t ns, uint64_t step, dou
     int decimals = 0;
     for (uint64_t unit = 1000000; unit > 1 && step % unit != 0; unit /= 10)
         decimals++;
-    double x = dg_x(l, ns + l->story.start);
+    double x = hark_diagram_x(l, ns + l->story.start);
     snprintf(text, sizeof text, "%.*f", decimals, (double)ns / 1e6);
-    double half = dg_text_width(text, 10) / 2;
+    double half = hark_diagram_text_width(text, 10) / 2;
     if (x - half < *busy || x > l->right) return;
     fprintf(out, "<path class=\"tick\" d=\"M%.1f %.1fv5\"/><text class=\"time\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x,
         l->bottom + 6, x, l->bottom + 22, text);
@@ -68,7 +68,7 @@ static void draw_breaks(const struct dg_layout *l, FILE *out)
             "<rect class=\"paper\" x=\"%.1f\" y=\"%.1f\" width=\"6\" height=\"4\"/>"
             "<path class=\"tick\" d=\"M%.1f %.1fl3-8m3 8l3-8\"/>\n",
             x - 3, y - 2, x - 5, y + 4);
-        double half = dg_text_width(text, 9) / 2;
+        double half = hark_diagram_text_width(text, 9) / 2;
         if (x - half < busy) continue;
         fprintf(out, "<text class=\"pause\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y + 30, text);
         busy = x + half + 6;
@@ -83,13 +83,13 @@ static void draw_steps(const struct dg_layout *l, FILE *out)
     uint64_t every = l->column >= 16 ? 1 : l->column >= 8 ? 2 : 5;
     fprintf(out, "<text class=\"rank\" x=\"%.1f\" y=\"%.1f\" font-size=\"10\">step</text>\n", l->left - 6, l->bottom + 22);
     for (uint64_t k = every; k <= last; k += every) {
-        double x = dg_x(l, l->story.start + k * plan->step);
+        double x = hark_diagram_x(l, l->story.start + k * plan->step);
         fprintf(out, "<path class=\"tick\" d=\"M%.1f %.1fv5\"/>", x, l->bottom + 6);
         fprintf(out, "<text class=\"time\" x=\"%.1f\" y=\"%.1f\">%" PRIu64 "</text>\n", x, l->bottom + 22, k);
     }
 }
 
-void dg_draw_axis(const struct dg_layout *l, FILE *out)
+void hark_diagram_draw_axis(const struct dg_layout *l, FILE *out)
 {
     double busy = l->left - 10;
     fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>\n", l->left, l->bottom + 6, l->right);
@@ -100,7 +100,8 @@ void dg_draw_axis(const struct dg_layout *l, FILE *out)
     fprintf(out, "<text class=\"rank\" x=\"%.1f\" y=\"%.1f\" font-size=\"10\">time, ms</text>\n", l->left - 20,
         l->bottom + 22);
     for (double x = l->left + 24; x <= l->right - 12; x += 72) {
-        uint64_t step, low = dg_time(l, x - 24) - l->story.start, high = dg_time(l, x + 24) - l->story.start;
+        uint64_t step, low = hark_diagram_time(l, x - 24) - l->story.start,
+                       high = hark_diagram_time(l, x + 24) - l->story.start;
         uint64_t ns = roundest(low, high, &step);
         draw_tick(l, ns, step, &busy, out);
     }
@@ -197,10 +198,10 @@ static void limits(const struct dg_layout *l, struct text *t)
 static void draw_line(
     const struct dg_layout *l, const char *class, double y, double size, const char *text, FILE *out)
 {
-    const double tight = 0.9, least = 7, room = l->width - 36, need = dg_text_width(text, size) * tight;
+    const double tight = 0.9, least = 7, room = l->width - 36, need = hark_diagram_text_width(text, size) * tight;
     fprintf(out, "<text class=\"%s\" x=\"18\" y=\"%.1f\" font-size=\"%.1f\">", class, y,
         need > room ? fmax(size * room / need, least) : size);
-    hark_words(text, (size_t)(room / (dg_text_width(".", least) * tight)), HARK_WORDS_HEAD, out);
+    hark_words(text, (size_t)(room / (hark_diagram_text_width(".", least) * tight)), HARK_WORDS_HEAD, out);
     fputs("</text>\n", out);
 }
 
@@ -209,7 +210,8 @@ static uint32_t clusters(const struct dg_layout *l)
     /* Counted over the rows: clusters lie together there. */
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->rows; i++)
-        n += i == 0 || dg_cluster(l->story.trace, l->rank[i]) != dg_cluster(l->story.trace, l->rank[i - 1]);
+        n += i == 0 ||
+             hark_diagram_cluster(l->story.trace, l->rank[i]) != hark_diagram_cluster(l->story.trace, l->rank[i - 1]);
     return n;
 }
 
@@ -226,7 +228,7 @@ static void draw_heading(const struct dg_layout *l, FILE *out)
     }
 }
 
-void dg_draw_title(const struct dg_layout *l, FILE *out)
+void hark_diagram_draw_title(const struct dg_layout *l, FILE *out)
 {
     const struct hark_trace_job *job = &l->story.trace->job;
     struct text t = {.length = 0};
@@ -346,7 +348,7 @@ static void see_messages(const struct dg_layout *l, bool seen[S_COUNT])
         if (m->got != DG_NEVER && !m->undone) seen[of[m->class]] = true;
         if (m->class == DG_REPLAY) seen[S_REPLAY] = true;
         double arrived;
-        if (l->shown <= DG_SINGLE && dg_waited(l, m, &arrived)) seen[S_WAITING] = true;
+        if (l->shown <= DG_SINGLE && hark_diagram_waited(l, m, &arrived)) seen[S_WAITING] = true;
         if (m->posted < m->sent && m->x_sent - m->x_posted > 8) seen[S_HELD] = true;
     }
 }
@@ -391,7 +393,7 @@ static const char *words_of(const struct dg_layout *l, int sample)
     return samples[sample].words;
 }
 
-double dg_draw_legend(const struct dg_layout *l, double y, FILE *out)
+double hark_diagram_draw_legend(const struct dg_layout *l, double y, FILE *out)
 {
     bool seen[S_COUNT + 1] = {false};
     double x = 18, line = 20, high = line;
@@ -400,7 +402,7 @@ double dg_draw_legend(const struct dg_layout *l, double y, FILE *out)
     for (int i = 0; i < S_COUNT; i++) {
         if (!seen[i]) continue;
         const char *words = words_of(l, i);
-        double width = 42 + dg_text_width(words, 11) * 0.92 + 18;
+        double width = 42 + hark_diagram_text_width(words, 11) * 0.92 + 18;
         if (x > 18 && x + width > l->right + 12) {
             x = 18;
             high += line;

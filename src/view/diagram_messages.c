@@ -51,7 +51,7 @@ static void title(const struct dg_layout *l, const struct dg_message *m, FILE *o
     fputs("</title>", out);
 }
 
-bool dg_leg_of(const struct dg_layout *l, const struct dg_message *m, struct dg_leg *leg)
+bool hark_diagram_leg_of(const struct dg_layout *l, const struct dg_message *m, struct dg_leg *leg)
 {
     double arrived, y = l->y[l->row[m->from]], to = l->y[l->row[m->to]];
     if (m->sent < l->from || m->from == m->to) return false;
@@ -59,7 +59,7 @@ bool dg_leg_of(const struct dg_layout *l, const struct dg_message *m, struct dg_
     if (m->got == DG_NEVER) {
         leg->x1 = leg->x0 + 9;
         leg->y1 = y + fmin(0.42 * l->pitch, 0.5 * fabs(to - y)) * (to > y ? 1 : -1);
-    } else if (dg_waited(l, m, &arrived)) { /* it lies beside the line until it is taken */
+    } else if (hark_diagram_waited(l, m, &arrived)) { /* it lies beside the line until it is taken */
         leg->x1 = arrived;
         leg->y1 = to + (y < to ? -1 : 1) * fmin(6, l->pitch * 0.15);
     }
@@ -70,7 +70,7 @@ bool dg_leg_of(const struct dg_layout *l, const struct dg_message *m, struct dg_
 static void draw_flying(const struct dg_layout *l, const struct dg_message *m, FILE *out)
 {
     struct dg_leg leg;
-    if (!dg_leg_of(l, m, &leg)) return;
+    if (!hark_diagram_leg_of(l, m, &leg)) return;
     fprintf(out, "<path class=\"f %s\" d=\"M%.1f %.1fl%.1f %.1fm-3-3l6 6m0-6l-6 6\"/>\n", class_word[m->class],
         leg.x0, leg.y0, leg.x1 - leg.x0, leg.y1 - leg.y0);
 }
@@ -90,7 +90,7 @@ static void draw_one(const struct dg_layout *l, const struct dg_message *m, FILE
     if (m->from == m->to) /* a process may write to itself */
         fprintf(
             out, "M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x0, a.y0, (a.x0 + a.x1) / 2, a.y0 - l->pitch * 0.7, a.x1, a.y1);
-    else if (dg_waited(l, m, &arrived)) { /* it lies beside the line until it is taken */
+    else if (hark_diagram_waited(l, m, &arrived)) { /* it lies beside the line until it is taken */
         double beside = a.y1 + (a.y0 < a.y1 ? -1 : 1) * fmin(6, l->pitch * 0.15);
         fprintf(out, "M%.1f %.1fL%.1f %.1fH%.1fL%.1f %.1f", a.x0, a.y0, arrived, beside, a.x1 - 6, a.x1, a.y1);
     } else
@@ -160,7 +160,7 @@ static uint32_t collect(const struct dg_layout *l, struct bundle *b)
     for (uint32_t i = 0; i < l->story.messages; i++) {
         const struct dg_message *m = &l->story.message[i];
         if (!m->shown || m->got == DG_NEVER || m->sent < l->from || m->got > l->to) continue;
-        double arrived, head = dg_waited(l, m, &arrived) ? arrived : m->x_got;
+        double arrived, head = hark_diagram_waited(l, m, &arrived) ? arrived : m->x_got;
         b[n++] = (struct bundle){.from = l->row[m->from],
             .to = l->row[m->to],
             .bin = (uint32_t)(m->x_sent / 6),
@@ -209,12 +209,12 @@ static void draw_held(const struct dg_layout *l, FILE *out)
     for (uint32_t i = 0; plan != NULL && i < plan->notes; i++) {
         const struct hark_diagram_note *n = &plan->note[i];
         if (n->kind != HARK_NOTE_HELD) continue;
-        fprintf(out, "<path class=\"held\" d=\"M%.1f %.1fH%.1f\"/>\n", dg_x(l, n->time), l->y[l->row[n->rank]],
-            dg_x(l, n->until));
+        fprintf(out, "<path class=\"held\" d=\"M%.1f %.1fH%.1f\"/>\n", hark_diagram_x(l, n->time),
+            l->y[l->row[n->rank]], hark_diagram_x(l, n->until));
     }
 }
 
-int dg_draw_messages(const struct dg_layout *l, FILE *out)
+int hark_diagram_draw_messages(const struct dg_layout *l, FILE *out)
 {
     draw_held(l, out);
     fprintf(out, "<g class=\"%s\">\n", l->light ? "messages light" : "messages");

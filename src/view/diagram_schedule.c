@@ -46,7 +46,7 @@ static void take(struct placing *p, double x0, double y0, double x1, double y1)
 /* Of a text that ends (or, `end` false, begins) at x, with its base line at y. */
 static struct box box_of(const char *text, double size, double x, double y, bool end)
 {
-    double wide = 0.9 * dg_text_width(text, size);
+    double wide = 0.9 * hark_diagram_text_width(text, size);
     return (struct box){end ? x - wide : x, y - 0.8 * size, end ? x : x + wide, y + 0.25 * size};
 }
 
@@ -66,7 +66,7 @@ static int crossings(const struct placing *p, const struct box *b)
     for (uint32_t i = 0; i < p->l->story.messages; i++) {
         struct dg_leg leg;
         const struct dg_message *m = &p->l->story.message[i];
-        if (!dg_leg_of(p->l, m, &leg)) continue;
+        if (!hark_diagram_leg_of(p->l, m, &leg)) continue;
         n += passes(&leg, b) * (m->class == DG_CONTROL ? 1 : 3);
         leg = (struct dg_leg){leg.x1, leg.y1, m->x_got, leg.y1};
         if (m->got != DG_NEVER && leg.x1 > leg.x0) n += passes(&leg, b);
@@ -128,7 +128,8 @@ static bool label(struct placing *p, uint32_t of, bool brief)
     if (*text == 0) return true;
     for (uint32_t i = of; i < l->story.messages && l->story.message[i].sent == m->sent; i++) {
         struct dg_leg leg;
-        if (together(l, m, &l->story.message[i]) && dg_leg_of(l, &l->story.message[i], &leg)) look_beside(p, &leg, text, &best);
+        if (together(l, m, &l->story.message[i]) && hark_diagram_leg_of(l, &l->story.message[i], &leg))
+            look_beside(p, &leg, text, &best);
     }
     if (best.worth <= -40) return false;
     struct box b = box_of(text, SIZE, best.x, best.y, best.end);
@@ -175,7 +176,7 @@ static void phases(struct placing *p)
         char text[24];
         if (f->phase == HARK_INFINITY) continue;
         snprintf(text, sizeof text, "%" PRIu64, f->phase);
-        double x = dg_x(l, f->time) + 2, y = l->y[l->row[f->rank]] - 10;
+        double x = hark_diagram_x(l, f->time) + 2, y = l->y[l->row[f->rank]] - 10;
         struct box b = box_of(text, SIZE, x, y, false);
         take(p, b.x0, b.y0, b.x1, b.y1);
         fprintf(p->out, "<text class=\"phase\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y, text);
@@ -189,7 +190,8 @@ static void steps(struct placing *p)
     const struct hark_diagram_schedule *plan = p->l->story.schedule;
     for (uint32_t i = 0; i < plan->notes; i++) {
         const struct hark_diagram_note *n = &plan->note[i];
-        double x = dg_x(p->l, n->time), y = p->l->y[p->l->row[n->rank]], half = 0.45 * dg_text_width(n->text, SIZE);
+        double x = hark_diagram_x(p->l, n->time), y = p->l->y[p->l->row[n->rank]],
+               half = 0.45 * hark_diagram_text_width(n->text, SIZE);
         if (n->kind != HARK_NOTE_STEP) continue;
         for (size_t k = 0; k < sizeof below / sizeof *below; k++) {
             struct box b = box_of(n->text, SIZE, x - half, y + below[k], false);
@@ -206,7 +208,7 @@ static void told(struct placing *p)
     const struct hark_diagram_schedule *plan = p->l->story.schedule;
     for (uint32_t i = 0; i < plan->notes; i++) {
         const struct hark_diagram_note *n = &plan->note[i];
-        double x = dg_x(p->l, n->time), y = p->l->y[p->l->row[n->rank]];
+        double x = hark_diagram_x(p->l, n->time), y = p->l->y[p->l->row[n->rank]];
         if (n->kind != HARK_NOTE_TOLD) continue;
         take(p, x - 4, y - 4, x + 4, y + 4);
         fprintf(p->out, "<circle class=\"told\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", x, y);
@@ -220,7 +222,7 @@ static void stops(struct placing *p, double *lowest)
     const struct hark_diagram_schedule *plan = p->l->story.schedule;
     for (uint32_t i = 0; i < plan->notes; i++) {
         const struct hark_diagram_note *n = &plan->note[i];
-        double x = dg_x(p->l, n->time), y = p->l->y[p->l->row[n->rank]];
+        double x = hark_diagram_x(p->l, n->time), y = p->l->y[p->l->row[n->rank]];
         if (n->kind != HARK_NOTE_STOP) continue;
         if (y > *lowest) *lowest = y;
         take(p, x - 11, y - 11, x + 11, y + 11);
@@ -239,7 +241,7 @@ static void violated(struct placing *p)
     const struct hark_diagram_schedule *plan = p->l->story.schedule;
     double lowest = 0;
     if (plan->violated == NULL) return;
-    double x = dg_x(p->l, plan->violated_at), wide = dg_text_width(plan->violated, 12);
+    double x = hark_diagram_x(p->l, plan->violated_at), wide = hark_diagram_text_width(plan->violated, 12);
     stops(p, &lowest);
     double right = x + wide / 2 < p->l->right ? x + wide / 2 : p->l->right;
     fprintf(p->out, "<path class=\"because\" d=\"M%.1f %.1fV%.1f\"/>\n", x, p->l->top - 36,
@@ -249,7 +251,7 @@ static void violated(struct placing *p)
     fputs("</text>\n", p->out);
 }
 
-void dg_draw_schedule(const struct dg_layout *l, FILE *out)
+void hark_diagram_draw_schedule(const struct dg_layout *l, FILE *out)
 {
     struct placing p = {.l = l, .out = out, .boxes = 0};
     mark_boxes(&p);

@@ -59,7 +59,7 @@ static void *roomier(struct telling *t, void *array, uint32_t count, uint32_t *m
     return more;
 }
 
-uint32_t dg_cluster(const struct hark_trace *trace, uint32_t rank)
+uint32_t hark_diagram_cluster(const struct hark_trace *trace, uint32_t rank)
 {
     return trace->job.cluster != NULL ? trace->job.cluster[rank] : 0;
 }
@@ -388,7 +388,8 @@ static void judge(struct dg_story *s)
     }
 }
 
-int dg_story_tell(struct dg_story *s, const struct hark_trace *trace, const struct hark_diagram_schedule *schedule)
+int hark_diagram_story_tell(
+    struct dg_story *s, const struct hark_trace *trace, const struct hark_diagram_schedule *schedule)
 {
     struct telling t = {.s = s};
     memset(s, 0, sizeof *s);

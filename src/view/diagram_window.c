@@ -107,7 +107,7 @@ static void mark_shown(struct dg_layout *l, uint32_t budget)
     }
 }
 
-void dg_window_choose(struct dg_layout *l, const struct hark_diagram_options *o)
+void hark_diagram_window_choose(struct dg_layout *l, const struct hark_diagram_options *o)
 {
     struct dg_story *s = &l->story;
     uint32_t usual = l->rows * 40 > MESSAGES_DEFAULT ? l->rows * 40 : MESSAGES_DEFAULT;

@@ -13,12 +13,13 @@
 #include "../../src/runtime/app_internal.h"
 #include "../../src/runtime/observe.h"
 
-struct app app;
+struct app hark_app;
 struct hark_process hark_process;
 
 enum { SOURCES = 3, TAGS = 2, MANY = 256, LONGEST = 64 };
 
-/* How a message is handed up: in the transport's memory, in its own after the driver held it, or where app_place said. */
+/* How a message is handed up: in the transport's memory, in its own after the driver held it, or where hark_app_place
+ * said. */
 enum way { BORROWED, HELD, PLACED };
 
 struct sent {
@@ -26,7 +27,7 @@ struct sent {
     int32_t tag;
     uint64_t length;
     enum way way;
-    void *place; /* PLACED, and app_place has answered that */
+    void *place; /* PLACED, and hark_app_place has answered that */
     bool taken;
 };
 
@@ -104,7 +105,7 @@ static void begin(uint32_t i)
 {
     struct sent *s = &world.sent[i];
     if (s->way != PLACED || s->place) return;
-    s->place = app_place(NULL, s->from, CTX_POINT, s->tag, s->length);
+    s->place = hark_app_place(NULL, s->from, CTX_POINT, s->tag, s->length);
     if (s->place) memset(s->place, 0xee, s->length);
     else s->way = HELD;
 }
@@ -114,7 +115,7 @@ static void break_off(uint32_t i)
 {
     struct sent *s = &world.sent[i];
     if (s->place == NULL) return;
-    app_unplace(NULL, s->place);
+    hark_app_unplace(NULL, s->place);
     s->place = NULL;
     s->way = roll(2) ? HELD : PLACED;
 }
@@ -136,7 +137,7 @@ static void hand_up(void)
         whole->payload = s->place ? s->place : malloc(s->length);
         if (s->place) {
             world.placed++;
-            for (const struct hark_message *q = app.first; q; q = q->next)
+            for (const struct hark_message *q = hark_app.first; q; q = q->next)
                 if (q->from == s->from && q->tag == s->tag) {
                     world.overtaken++;
                     break;
@@ -144,7 +145,7 @@ static void hand_up(void)
         }
     }
     fill(whole->payload, i);
-    app_handup(NULL, whole);
+    hark_app_handup(NULL, whole);
     memset(borrowed, 0xdd, sizeof borrowed);
 }
 
@@ -211,7 +212,7 @@ int hark_driver_look(struct hark_driver *d, const struct hark_message *m)
     return HARK_D_OK;
 }
 
-int app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
 {
     (void)data, (void)length, (void)to, (void)ctx, (void)tag;
     return HARK_A_OK;
@@ -268,11 +269,11 @@ static int setup(void **state)
     static struct hark_board_slot slot;
     (void)state;
     memset(&world, 0, sizeof world);
-    memset(&app, 0, sizeof app);
+    memset(&hark_app, 0, sizeof hark_app);
     memset(&slot, 0, sizeof slot);
     hark_process = (struct hark_process){.slot = &slot};
     hark_process.setup.ranks = SOURCES;
-    app.joined = true;
+    hark_app.joined = true;
     world.window = 1;
     return 0;
 }
@@ -294,15 +295,15 @@ static void a_long_message_does_not_overtake_what_was_held(void **state)
     message(1, 0, 7, HELD);
     message(1, 0, LONGEST, PLACED);
     struct hark_request r = {.data = first.data, .room = LONGEST, .from = 1, .tag = 0};
-    app.waiting = app.posted = app.posted_last = &r;
+    hark_app.waiting = hark_app.posted = hark_app.posted_last = &r;
     begin(1); /* 1 lies behind 0 on the same channel */
     assert_ptr_equal(world.sent[1].place, first.data);
     hand_up();
     assert_false(r.done);
     hand_up();
     assert_int_equal(world.overtaken, 1);
-    app.waiting = NULL;
-    app.posted = app.posted_last = NULL;
+    hark_app.waiting = NULL;
+    hark_app.posted = hark_app.posted_last = NULL;
     assert_false(r.done); /* both wait now, in their order, and nothing of the second lies in the receive's memory for good */
     assert_false(r.reserved);
     assert_int_equal(hark_recv(first.data, LONGEST, 1, 0, &info), HARK_A_OK);
@@ -341,8 +342,8 @@ static void what_a_look_saw_does_not_stand_in_the_way(void **state)
     world.only = 1;
     assert_int_equal(hark_recv(first.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
     compare(&first, &info);
-    assert_null(app.first);
-    assert_null(app.last);
+    assert_null(hark_app.first);
+    assert_null(hark_app.last);
     assert_int_equal(world.looks, 2);
 }
 
@@ -364,8 +365,8 @@ static void what_a_look_saw_is_received(void **state)
         r.got = order[i];
         compare(&r, &info);
     }
-    assert_null(app.first);
-    assert_null(app.last);
+    assert_null(hark_app.first);
+    assert_null(hark_app.last);
     setup(state);
     message(0, 0, 5, HELD); /* its turn, of three looks, is the last */
     message(2, 1, 6, HELD);
@@ -458,9 +459,9 @@ static void looks_in_turn_are_recorded_once(void **state)
             assert_int_equal(info.tag, tag);
         }
     assert_int_equal(world.looks, 2 + 2 * 3 * APP_SEEN);
-    while (app.first) {
-        struct hark_message *m = app.first;
-        app.first = m->next;
+    while (hark_app.first) {
+        struct hark_message *m = hark_app.first;
+        hark_app.first = m->next;
         hark_driver_drop(NULL, m);
     }
 }
@@ -530,9 +531,9 @@ static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
         }
     }
     for (uint32_t i = 0; i < world.count; i++) assert_int_equal(world.sent[i].taken, gone[i]);
-    while (app.first) {
-        struct hark_message *m = app.first;
-        app.first = m->next;
+    while (hark_app.first) {
+        struct hark_message *m = hark_app.first;
+        hark_app.first = m->next;
         hark_driver_drop(NULL, m);
     }
     *placed += world.placed;
