@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../src/store/descriptor.h"
+
 struct entries {
     int fd; /* of the directory */
     ssize_t at, length;
@@ -19,7 +21,7 @@ struct entries {
 static inline bool entries_open(struct entries *e, int dir, const char *name, int flags)
 {
     e->at = e->length = 0;
-    e->fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+    e->fd = hark_descriptor_above(openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
     return e->fd >= 0;
 }
 

@@ -5,6 +5,7 @@
  *     DIR/tmp/PID.N     being written, locked (flock) by its writer
  *
  * Many processes use one store at once, so what lies in tmp is removed only if nobody holds its lock any more. */
+#include "descriptor.h"
 #include "file.h"
 #include "image.h"
 
@@ -388,7 +389,7 @@ static int open_root(const char *path)
 {
     int made = mkdir(path, 0700), root;
     if (made < 0 && errno != EEXIST && errno != EROFS) return -1;
-    do root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    do root = hark_descriptor_above(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     while (root < 0 && errno == EINTR);
     if (root < 0 || made < 0) return root;
     int parent = hark_file_open(root, "..", O_RDONLY | O_DIRECTORY);

@@ -1,6 +1,8 @@
 /* file.c: whole reads and writes, and one clear line for what failed. */
 #include "file.h"
 
+#include "descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +15,7 @@ int hark_file_open(int dir, const char *name, int flags)
     int fd;
     do fd = openat(dir, name, flags | O_CLOEXEC | O_NOFOLLOW, 0);
     while (fd < 0 && errno == EINTR);
-    return fd;
+    return hark_descriptor_above(fd);
 }
 
 int hark_file_create(int dir, const char *name)
@@ -21,7 +23,7 @@ int hark_file_create(int dir, const char *name)
     int fd;
     do fd = openat(dir, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
     while (fd < 0 && errno == EINTR);
-    return fd;
+    return hark_descriptor_above(fd);
 }
 
 int hark_file_sync(int fd)

@@ -3,6 +3,7 @@
  * One file for each segment, "hark-log.RANK.INC.PEER.CTX.FIRST": payloads, then slots. Written whole before its
  * memory is freed, never synced: if this process dies, it makes the payloads again by re-execution. A digest kept in
  * memory tells a file that is not what was written. */
+#include "descriptor.h"
 #include "file.h"
 #include "log_parts.h"
 
@@ -57,7 +58,7 @@ int hark_spill_open(struct hark_log *log, const char *path, char error[256])
 {
     int made = mkdir(path, 0700);
     if (made == 0 || errno == EEXIST)
-        do log->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        do log->dir = hark_descriptor_above(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         while (log->dir < 0 && errno == EINTR);
     if (log->dir < 0 || remove_outdated(log) < 0) {
         hark_file_say(error, "payload log: cannot open the spill directory", path, NULL, strerror(errno));

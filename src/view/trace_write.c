@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../store/descriptor.h"
 #include "trace_part.h"
 
 #define BUFFER_BYTES (HARK_PART_BUFFER * sizeof(struct hark_trace_record))
@@ -71,7 +72,7 @@ struct hark_trace_writer *hark_trace_open(
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE), head = sizeof *t->head + job->ranks * sizeof(uint32_t);
     t->limit = limit;
-    t->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    t->fd = hark_descriptor_above(open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (t->fd < 0 || !map_head(t, (head + page - 1) / page * page)) {
         snprintf(error, HARK_TRACE_ERROR, "%.160s: %s", path, strerror(errno));
         hark_trace_close(t);

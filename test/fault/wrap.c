@@ -89,21 +89,35 @@ static int after(int result)
     return result;
 }
 
-#define WRAP(type, name, parameters, arguments, may, letter) \
+static _Atomic unsigned low;
+
+/* Notes a standard stream's number where a descriptor or a directory is given. */
+static void look_at(int fd)
+{
+    if (fd >= STDIN_FILENO && fd <= STDERR_FILENO) low++;
+}
+
+unsigned fault_low_descriptors(void)
+{
+    return low;
+}
+
+#define WRAP(type, name, parameters, arguments, may, letter, first) \
     type __real_##name parameters; \
     type __wrap_##name parameters; \
     type __wrap_##name parameters \
     { \
+        look_at(first); \
         return fails(FAULT_SYSTEM, may, letter) ? -1 : after(__real_##name arguments); \
     }
 
-WRAP(int, fsync, (int fd), (fd), true, 's')
-WRAP(int, flock, (int fd, int how), (fd, how), true, 'l')
-WRAP(int, mkdirat, (int dir, const char *name, mode_t mode), (dir, name, mode), false, 'm')
-WRAP(int, unlinkat, (int dir, const char *name, int flags), (dir, name, flags), false, 'u')
-WRAP(int, renameat, (int from, const char *old, int to, const char *name), (from, old, to, name), false, 'r')
+WRAP(int, fsync, (int fd), (fd), true, 's', fd)
+WRAP(int, flock, (int fd, int how), (fd, how), true, 'l', fd)
+WRAP(int, mkdirat, (int dir, const char *name, mode_t mode), (dir, name, mode), false, 'm', dir)
+WRAP(int, unlinkat, (int dir, const char *name, int flags), (dir, name, flags), false, 'u', dir)
+WRAP(int, renameat, (int from, const char *old, int to, const char *name), (from, old, to, name), false, 'r', from)
 WRAP(int, linkat, (int from, const char *old, int to, const char *name, int flags), (from, old, to, name, flags),
-    false, 'k')
+    false, 'k', from)
 
 /* The build asks for 64-bit file offsets, so these three go by their 64-bit names;
  * test_order_of_syncs fails if they are not seen. */
@@ -115,6 +129,7 @@ int __wrap_openat64(int dir, const char *name, int flags, ...)
     va_start(list, flags);
     mode_t mode = va_arg(list, mode_t);
     va_end(list);
+    look_at(dir);
     return fails(FAULT_SYSTEM, true, 'o') ? -1 : after(__real_openat64(dir, name, flags, mode));
 }
 
@@ -122,6 +137,7 @@ ssize_t __real_writev(int fd, const struct iovec *iov, int count);
 ssize_t __wrap_writev(int fd, const struct iovec *iov, int count);
 ssize_t __wrap_writev(int fd, const struct iovec *iov, int count)
 {
+    look_at(fd);
     if (fails(FAULT_SYSTEM, true, 'w')) return -1;
     if (dies()) {
         if (write(fd, iov->iov_base, iov->iov_len / 2) < 0) abort();
@@ -138,6 +154,7 @@ ssize_t __real_pread64(int fd, void *at, size_t length, off_t offset);
 ssize_t __wrap_pread64(int fd, void *at, size_t length, off_t offset);
 ssize_t __wrap_pread64(int fd, void *at, size_t length, off_t offset)
 {
+    look_at(fd);
     if (fails(FAULT_SYSTEM, true, 'p')) return -1;
     size_t few = fault.what && fault.kind == FAULT_TRICKLE ? 1 + fault.calls % 7 : length;
     return __real_pread64(fd, at, length < few ? length : few, offset);

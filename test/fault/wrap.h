@@ -21,5 +21,7 @@ void fault_mark(const char *path);
 /* The first 63 of them, a letter each: fsync s, flock l, mkdirat m, unlinkat u, renameat r, linkat k, openat o,
  * writev w, pread p, memory *. */
 const char *fault_trace(void);
+/* How many of all such calls so far, armed or not, were given descriptor 0, 1 or 2. */
+unsigned fault_low_descriptors(void);
 
 #endif

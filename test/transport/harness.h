@@ -115,6 +115,9 @@ SUITE(leftovers);
 SUITE(arguments);
 SUITE(processes);
 SUITE(lending);
+SUITE(streams);
+/* The program that the tests of streams.c run, a process for each case. */
+int streams_program(char **argument);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, test_begin, test_end)
 int test_begin(void **state);
 int test_end(void **state);

@@ -13,19 +13,21 @@ static size_t add(struct CMUnitTest *all, size_t at, const struct CMUnitTest *so
     return at + count;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct CMUnitTest all[128];
     size_t count = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
     signal(SIGPIPE, SIG_IGN);
     alarm(PATIENCE);
+    if (argc == 3) return streams_program(argv + 1);
     count = add(all, count, arguments_tests, arguments_count);
     count = add(all, count, frames_tests, frames_count);
     count = add(all, count, pressure_tests, pressure_count);
     count = add(all, count, incarnations_tests, incarnations_count);
     count = add(all, count, waiting_tests, waiting_count);
     count = add(all, count, leftovers_tests, leftovers_count);
+    count = add(all, count, streams_tests, streams_count);
     if (conformance_subject.processes) count = add(all, count, processes_tests, processes_count);
     else printf("%s lives in one process: the %zu tests that fork do not apply\n", conformance_subject.name, processes_count);
     if (conformance_subject.ops->lend) count = add(all, count, lending_tests, lending_count);

@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "../../src/store/descriptor.h"
 #include "../entries.h"
 
 #define DIRECTORY "/dev/shm"
@@ -119,7 +120,7 @@ int segment_reserve(void *at, uint64_t bytes)
 
 void *segment_make(uint64_t bytes, uint64_t reserved, int *descriptor)
 {
-    int fd = open(DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = hark_descriptor_above(open(DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (fd < 0) return NULL;
     void *at = MAP_FAILED;
     if (ftruncate(fd, (off_t)bytes) == 0) at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -167,7 +168,7 @@ void *segment_map(const struct segment_name *name, uint64_t *bytes)
 {
     struct stat st;
     void *at = NULL;
-    int fd = open(name->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = hark_descriptor_above(open(name->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (fd < 0) return NULL;
     if (fstat(fd, &st) == 0) {
         if (!S_ISREG(st.st_mode) || st.st_size <= 0) {

@@ -1,4 +1,5 @@
 /* conn.c: a connection: its life, and what libuv reports of it. */
+#include "../../src/store/descriptor.h"
 #include "end.h"
 
 #include <errno.h>
@@ -197,7 +198,7 @@ void hark_uv_conn_watch(struct conn *c, bool writing)
 void hark_uv_conn_connect(struct pair *p)
 {
     const struct address *a = &p->address;
-    int fd = socket(a->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = hark_descriptor_above(socket(a->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0) {
         hark_uv_failed(p->e, "cannot make a socket", "", errno);
         hark_uv_pair_retry(p);

@@ -1,4 +1,5 @@
 /* listen.c: strangers come in. Only so many at a time, since who they are is not known yet. */
+#include "../../src/store/descriptor.h"
 #include "end.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static void on_stranger(uv_poll_t *listener, int status, int events)
             take_breath(e);
             return;
         }
-        int fd = accept4(e->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = hark_descriptor_above(accept4(e->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (fd < 0) { /* no descriptors, no memory: they may come back */
@@ -71,7 +72,7 @@ int hark_uv_listen(struct end *e, const struct address *at)
 {
     struct address mine = *at;
     int on = 1;
-    e->listen_fd = socket(at->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    e->listen_fd = hark_descriptor_above(socket(at->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (e->listen_fd < 0) return listen_failed(e, at, errno);
     /* who may write to a UNIX socket is said by its mode: it is made with that of its descriptor */
     if (address_is_local(at)) (void)fchmod(e->listen_fd, S_IRUSR | S_IWUSR);

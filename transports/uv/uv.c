@@ -1,9 +1,11 @@
 /* uv.c: opening, closing, sleeping, polling. See uv.h and, for who does what, end.h. */
 #include "uv.h"
 
+#include "../../src/store/descriptor.h"
 #include "end.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,11 +99,53 @@ static void on_woken(uv_async_t *async)
     ((struct end *)async->data)->woken = true;
 }
 
-static int start_loop(struct end *e)
+/* In a child that is forked libuv opens the pipe again that all its loops share, and aborts when the child ends if
+ * that is 0, 1 or 2. Handlers of a child are called in the order of their registration: ours are around libuv's,
+ * which it registers with its first loop. */
+static int held_in_child;
+
+static void before_libuv(void)
 {
+    held_in_child = hark_descriptor_hold();
+}
+
+static void after_libuv(void)
+{
+    if (held_in_child > 0) hark_descriptor_release(held_in_child);
+}
+
+static int fork_status;
+
+static void before_first_loop(void)
+{
+    fork_status = pthread_atfork(NULL, NULL, before_libuv);
+}
+
+static void after_first_loop(void)
+{
+    if (fork_status == 0) fork_status = pthread_atfork(NULL, NULL, after_libuv);
+}
+
+/* What libuv opens, it opens here: a loop's descriptors and, once, what all loops share. None of them may be 0, 1
+ * or 2, which it would take for the program's own. */
+static int make_loop(struct end *e)
+{
+    static pthread_once_t before = PTHREAD_ONCE_INIT, after = PTHREAD_ONCE_INIT;
+    int held = hark_descriptor_hold();
+    if (held < 0) return hark_uv_failed(e, "cannot make a loop", "", errno);
+    pthread_once(&before, before_first_loop);
     int status = uv_loop_init(&e->loop);
+    pthread_once(&after, after_first_loop);
+    hark_descriptor_release(held);
     if (status != 0) return hark_uv_failed(e, "cannot make a loop", "", -status);
     e->has_loop = true;
+    return fork_status == 0 ? HARK_T_OK : hark_uv_failed(e, "cannot make a loop", "", fork_status);
+}
+
+static int start_loop(struct end *e)
+{
+    int status = make_loop(e);
+    if (status != HARK_T_OK) return status;
     uv_timer_init(&e->loop, &e->patience);
     uv_timer_init(&e->loop, &e->breath);
     e->woken_by.data = e->patience.data = e;
