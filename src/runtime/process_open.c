@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../driver/point.h"
+#include "../store/descriptor.h"
 #include "clusters.h"
 #include "hark/registry.h"
 #include "observe.h"
@@ -106,7 +107,7 @@ static bool given(const char *name, char value[CONTROL_TEXT])
     char bytes[4096];
     size_t at = 0, length = strlen(name); /* so far the string at hand is name[0 .. at], then value */
     bool found = false, other = false;
-    int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+    int fd = hark_descriptor_above(open("/proc/self/environ", O_RDONLY | O_CLOEXEC));
     for (ssize_t n; fd >= 0 && !found && (n = read(fd, bytes, sizeof bytes)) > 0;)
         for (ssize_t i = 0; i < n && !found; i++) {
             other = other || (at < length ? bytes[i] != name[at] : at - length + 1 >= CONTROL_TEXT);

@@ -15,6 +15,7 @@
 #include "hark/mem.h"
 #include "process.h"
 #include "../driver/point.h"
+#include "../store/descriptor.h"
 
 #define P hark_process
 
@@ -29,7 +30,9 @@ static struct { /* how it was when hark_init was called */
 /* The strings of a file, each ended by a NUL; NULL if it can not be read. */
 static char **strings_of(const char *path)
 {
-    FILE *f = fopen(path, "re");
+    int fd = hark_descriptor_above(open(path, O_RDONLY | O_CLOEXEC));
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (f == NULL && fd >= 0) close(fd);
     char *text = NULL, **list = f ? calloc(1, sizeof *list) : NULL;
     size_t room = 0, count = 0;
     bool whole = true;
@@ -58,7 +61,7 @@ void hark_rollback_remember(void)
     begun.argv = strings_of("/proc/self/cmdline");
     begun.envp = strings_of("/proc/self/environ");
     for (int i = 0; i < 3; i++) begun.stdio[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
-    begun.directory = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    begun.directory = hark_descriptor_above(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
     pthread_sigmask(SIG_SETMASK, NULL, &begun.mask);
     sigemptyset(&begun.ignored);
     for (int n = 1; n < NSIG; n++)
@@ -115,7 +118,7 @@ static int keep(const char **call)
 {
     uint64_t length = hark_driver_snapshot(P.driver, NULL, 0);
     uint8_t *at = malloc(length + 1);
-    int fd = at ? memfd_create("hark-kept", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+    int fd = at ? hark_descriptor_above(memfd_create("hark-kept", MFD_CLOEXEC | MFD_ALLOW_SEALING)) : -1;
     *call = at ? "memfd_create" : "malloc";
     if (fd >= 0) {
         hark_driver_snapshot(P.driver, at, length);
@@ -187,7 +190,8 @@ static const char *execute(int kept)
     for (size_t i = 0; i < HARK_COUNT(pass); i++)
         if (pass[i] >= 0 && fcntl(pass[i], F_SETFD, 0) < 0) return "F_SETFD";
     for (int i = 0; i < 3; i++)
-        if (begun.stdio[i] >= 0 && dup2(begun.stdio[i], i) < 0) return "dup2";
+        if (begun.stdio[i] < 0) (void)close(i); /* it was */
+        else if (dup2(begun.stdio[i], i) < 0) return "dup2";
     if (begun.directory >= 0 && fchdir(begun.directory) < 0) return "fchdir";
     signals_as_begun();
     HARK_POINT("execve", P.setup.rank);

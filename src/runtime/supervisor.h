@@ -57,7 +57,7 @@ struct hark_run_options {
 
 /* Runs the job to its end. Returns the exit status of `hark run`: 0 done; 1 the program failed, said in one line on
  * stderr; 2 the input (program, store, files) can not be used, said in the same way; HARK_RUN_AGAIN; 128 + n after signal n.
- * One at a time in a process, whose handlers and mask of signals are as before when it returns. What the
+ * Descriptors 0 to 2 must be open. One at a time in a process, whose handlers and mask of signals are as before when it returns. What the
  * options point to must last. Nothing of the job is left when it returns, but the store and the files asked for. */
 int hark_supervise(const struct hark_run_options *options);
 

@@ -144,6 +144,26 @@ static void closed_streams(void **state)
         }
 }
 
+/* The program closes its own, before hark_init or behind it: nothing of hark takes their place, also when it goes back. */
+static void streams_that_the_program_closes(void **state)
+{
+    struct run *r = *state;
+    static const char *const protocols[] = {"hydee", "coordinated", "scmel"}, *const transports[] = {"shm", "uv"};
+    static const char *const closes[] = {"close-first=0", "close-first=1", "close-first=012", "print=x"};
+    PATH(store, "store");
+    for (size_t i = 0; i < 24; i++) {
+        const char *closing = closes[i / 6];
+        place_remove(store);
+        RUN("-n", "4", "--protocol", protocols[i % 3], "--transport", transports[i / 3 % 2], "--store", store, "--interval", "1ms", "--kill",
+            "1@100", "--", HARK_OBEDIENT, closing, i >= 18 ? "close=0" : "steps=1", i >= 18 ? "close=1" : "steps=1",
+            i >= 18 ? "close=2" : "steps=1", i >= 18 ? "expect-closed=012" : "steps=1", "steps=100",
+            i >= 12 ? "expect-closed=012" : i >= 6 ? "expect-closed=1" : "expect-closed=0");
+        if (r->status) fail_msg("%s, --protocol %s --transport %s: status %d\n%s", closing, protocols[i % 3], transports[i / 3 % 2],
+            r->status, r->err);
+        run_expect_err(r, "hark: rank 1 died (SIGKILL) after 100 deliveries;");
+    }
+}
+
 /* ---- limits ------------------------------------------------------------------------------------------------------------ */
 
 static void limit(int what, rlim_t n)
@@ -385,7 +405,7 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(a_program_in_a_wrapper_is_brought_back), TEST(a_stale_variable),
-        TEST(a_program_within_a_process), TEST(an_empty_environment), TEST(a_job_of_one_is_killed), TEST(closed_streams), TEST(limits),
+        TEST(a_program_within_a_process), TEST(an_empty_environment), TEST(a_job_of_one_is_killed), TEST(closed_streams), TEST(streams_that_the_program_closes), TEST(limits),
         TEST(a_limit_of_files), TEST(deaths_without_progress), TEST(deaths_with_progress), TEST(a_checkpoint_on_demand),
         TEST(then_stop_and_resume), TEST(another_spelling_of_the_program), TEST(a_trace_of_a_run_that_is_killed),
         TEST(a_run_that_can_not_begin_leaves_no_files), TEST(spilled_logs_are_removed)};

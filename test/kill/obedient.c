@@ -11,7 +11,8 @@
  *   barrier reduce checkpoint
  *   much=BYTES         sends so many to the next process in messages of 1000, which takes them all
  *   print=TEXT close=DESCRIPTOR exit=STATUS die=SIGNAL system=COMMAND
- *   clear-environment-first   before hark_init
+ *   clear-environment-first close-first=DESCRIPTORS   as the first word: before hark_init; DESCRIPTORS such as 02
+ *   expect-closed=DESCRIPTORS  exits with 93 if one of them is open
  * hark_init is called before the first word, hark_finalize behind the last.
  */
 #include <fcntl.h>
@@ -139,10 +140,14 @@ static void obey(const char *word, const char *value)
         if (system(value) != 0) exit(94);
     } else if (strcmp(word, "print") == 0) printf("%s\n", value);
     else if (strcmp(word, "close") == 0) close(atoi(value));
+    else if (strcmp(word, "expect-closed") == 0) {
+        for (; *value; value++)
+            if (fcntl(*value - '0', F_GETFD) >= 0) _exit(93);
+    }
     else if (strcmp(word, "exit") == 0) exit(atoi(value));
     else if (strcmp(word, "die") == 0) kill(getpid(), atoi(value));
     else if (sscanf(value, "%d.%d", &from, &tag) == 2) message(word, from, tag);
-    else if (strcmp(word, "clear-environment-first") != 0) _exit(96);
+    else if (strcmp(word, "clear-environment-first") != 0 && strcmp(word, "close-first") != 0) _exit(96);
 }
 
 int main(int count, char **argument)
@@ -150,6 +155,8 @@ int main(int count, char **argument)
     uint64_t restarted;
     snprintf(place, sizeof place, "%s", getenv("PLACE") ? getenv("PLACE") : ".");
     if (count > 1 && strcmp(argument[1], "clear-environment-first") == 0) clearenv();
+    if (count > 1 && strncmp(argument[1], "close-first=", 12) == 0)
+        for (const char *c = argument[1] + 12; *c; c++) close(*c - '0');
     check(hark_init(), "hark_init");
     rank = hark_rank();
     check(hark_protect(1, state, sizeof state), "hark_protect");
