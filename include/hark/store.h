@@ -67,6 +67,10 @@ struct hark_store_ops {
 int hark_store_open_directory(struct hark_store **s, const char *path, const char *job, uint32_t ranks,
     bool fresh, char error[256]);
 
+/* Whose store is in `path`: the name of its job, and how many processes that has. Opens nothing, makes nothing. HARK_S_ENONE: there
+ * is no directory, or it is no store; HARK_S_EDAMAGED, HARK_S_ESYSTEM. On failure error says why in one line. */
+int hark_store_job(const char *path, char job[65], uint32_t *ranks, char error[256]);
+
 /* ---- the payload log ---------------------------------------------------------------------------- */
 
 /* The sender's log: payloads by name (peer, ctx, ssn of a channel, ascending), with a byte limit; over

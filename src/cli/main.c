@@ -12,18 +12,20 @@
 #include "partition.h"
 #include "run.h"
 #include "sim.h"
+#include "store.h"
 #include "trace.h"
 #include "../runtime/process.h"
 #include "../runtime/supervisor.h"
 
 static const char usage[] =
-    "usage: hark run|check|replay|sim|partition|balance|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
+    "usage: hark run|store|check|replay|sim|partition|balance|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
 
 static int help(int argc, char **argv)
 {
     if (argc < 2) {
         fputs(usage, stdout);
         fputs("  run    run a program as several processes that survive the loss of any of them\n"
+              "  store  what is in a store of checkpoints, and is it whole\n"
               "  check  explore every interleaving of a small program and its failures\n"
               "  replay make the steps of a schedule, one by one\n"
               "  sim    simulate many processes on one machine, and failures of them\n"
@@ -39,6 +41,10 @@ static int help(int argc, char **argv)
     }
     if (strcmp(argv[1], "run") == 0) {
         hark_cli_run_help();
+        return 0;
+    }
+    if (strcmp(argv[1], "store") == 0) {
+        hark_cli_store_help();
         return 0;
     }
     if (strcmp(argv[1], "check") == 0) {
@@ -65,7 +71,7 @@ static int help(int argc, char **argv)
         char *const trace[] = {argv[1], (char[]){"--help"}, NULL};
         return hark_cli_trace(2, (char **)(uintptr_t)trace);
     }
-    fprintf(stderr, "hark help: expected run, check, replay, sim, partition, balance or trace, found \"%s\"\n", argv[1]);
+    fprintf(stderr, "hark help: expected run, store, check, replay, sim, partition, balance or trace, found \"%s\"\n", argv[1]);
     return 2;
 }
 
@@ -108,7 +114,7 @@ static int printed(int status)
 int main(int argc, char **argv)
 {
     keep_standard(argc > 1 ? argv[1] : NULL);
-    static const struct { const char *word; int (*main)(int argc, char **argv); } table[] = {{"run", hark_cli_run},
+    static const struct { const char *word; int (*main)(int argc, char **argv); } table[] = {{"run", hark_cli_run}, {"store", hark_cli_store},
         {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"sim", hark_cli_sim},
         {"partition", hark_cli_partition}, {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"help", help},
         {"--help", help}, {"-h", help}, {"--version", version},
@@ -117,7 +123,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], table[i].word) == 0) return printed(table[i].main(argc - 1, argv + 1));
     if (argc > 1)
         fprintf(stderr,
-            "hark: expected run, check, replay, sim, partition, balance, trace, help or --version, found \"%s\"\n", argv[1]);
+            "hark: expected run, store, check, replay, sim, partition, balance, trace, help or --version, found \"%s\"\n", argv[1]);
     else fputs(usage, stderr);
     return 2;
 }

@@ -195,3 +195,16 @@ int hark_service_read(struct hark_service *s)
     s->resumed = true;
     return HARK_SERVICE_OK;
 }
+
+char *hark_service_identity(struct hark_store *store, uint32_t key, uint64_t id)
+{
+    const struct hark_section *section;
+    uint32_t count;
+    void *handle;
+    char *text = NULL;
+    if (store->ops->read(store, key, id, &section, &count, &handle) != HARK_S_OK) return NULL;
+    snprintf(store->error, sizeof store->error, "the record of failures is of another version, or there is no memory for it");
+    if (count == 2 && section[1].tag == IDENTITY) text = strndup(section[1].at, section[1].length);
+    store->ops->release(store, handle);
+    return text;
+}

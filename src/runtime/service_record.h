@@ -46,5 +46,7 @@ int hark_service_write(struct hark_service *s);
 /* Takes the newest record that is whole, if there is any (s->resumed). HARK_SERVICE_OK, HARK_SERVICE_EDURABLE,
  * HARK_SERVICE_EINVAL. */
 int hark_service_read(struct hark_service *s);
+/* The identity in the record `id` under `key`, a string to be freed; NULL: the record can not be read, store->error says why. */
+char *hark_service_identity(struct hark_store *store, uint32_t key, uint64_t id);
 
 #endif

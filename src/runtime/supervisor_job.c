@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../store/image.h"
-
 #define LOCK_MS 3000 /* so long the janitor of a killed run may hold its store */
 
 static int bad(const char *what, const char *name, const char *why)
@@ -30,15 +28,9 @@ static int bad(const char *what, const char *name, const char *why)
 /* The name of the job that a store belongs to; false: it has none, or none that can be read. */
 static bool job_of_store(const char *path, char job[41])
 {
-    char file[4096], name[HARK_IMAGE_JOB_MAX + 1];
-    uint8_t bytes[HARK_IMAGE_JOB_FILE + 1];
+    char name[65], error[256];
     uint32_t ranks;
-    if ((size_t)snprintf(file, sizeof file, "%s/job", path) >= sizeof file) return false;
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return false;
-    ssize_t n = read(fd, bytes, sizeof bytes);
-    close(fd);
-    if (n < 0 || hark_image_job_decode(bytes, (uint64_t)n, name, &ranks) != NULL || strlen(name) > 40) return false;
+    if (hark_store_job(path, name, &ranks, error) != HARK_S_OK || strlen(name) > 40) return false;
     snprintf(job, 41, "%.40s", name);
     return true;
 }

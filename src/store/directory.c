@@ -442,3 +442,19 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
     *s = &d->store;
     return HARK_S_OK;
 }
+
+int hark_store_job(const char *path, char job[HARK_IMAGE_JOB_MAX + 1], uint32_t *ranks, char error[256])
+{
+    uint8_t bytes[HARK_IMAGE_JOB_FILE + 1]; /* one more, to see a file that is too long */
+    const char *wrong = NULL;
+    int root = hark_descriptor_above(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int fd = root >= 0 ? hark_file_open(root, "job", O_RDONLY | O_NONBLOCK) : -1;
+    int64_t got = fd >= 0 ? hark_file_read(fd, bytes, sizeof bytes) : -1;
+    int status = got >= 0 ? HARK_S_OK : errno == ENOENT || errno == ENOTDIR ? HARK_S_ENONE : HARK_S_ESYSTEM;
+    if (got < 0) wrong = root >= 0 && errno == ENOENT ? "has no job file: not a store of hark" : strerror(errno);
+    else if ((wrong = hark_image_job_decode(bytes, (uint64_t)got, job, ranks)) != NULL) status = HARK_S_EDAMAGED;
+    if (wrong) hark_file_say(error, "store", path, got >= 0 ? "job" : NULL, wrong);
+    if (fd >= 0) close(fd);
+    if (root >= 0) close(root);
+    return status;
+}

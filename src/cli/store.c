@@ -1,0 +1,172 @@
+/* store.c: `hark store`: what is in a store of checkpoints, and is it whole. */
+#include "store.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../runtime/inventory.h"
+#include "values.h"
+
+#define IDS_MAX 64 /* checkpoints of a process that are listed; there are as many as generations, and those not dropped yet */
+
+struct arguments {
+    const char *path, *json;
+    bool verify;
+};
+
+struct figures { /* of all processes */
+    uint64_t images, bytes, damaged;
+    bool resumable; /* the job can go on from what is in it */
+};
+
+void hark_cli_store_help(void)
+{
+    fputs("usage: hark store list DIR [--json FILE]\n"
+          "       hark store verify DIR [--json FILE]\n"
+          "What is in DIR, a store of `hark run --store DIR`: of which job, with which options, and which checkpoints of each\n"
+          "process. verify also reads every checkpoint, and says whether the job can go on, and from where.\n"
+          "Exit status: 0; 1 verify found damage; 2 bad usage, or no store.\n", stdout);
+}
+
+static int parse(struct arguments *a, int argc, char **argv)
+{
+    static const struct option options[] = {{"json", 1, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    int c;
+    optind = 0; /* start anew: the dispatcher may have parsed options of its own */
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+        if (c == 'h') {
+            hark_cli_store_help();
+            return -1;
+        }
+        if (c != 'j') return hark_cli_refused("store", c, argv);
+        a->json = optarg;
+    }
+    const char *what = optind < argc ? argv[optind] : "";
+    a->verify = strcmp(what, "verify") == 0;
+    if (!a->verify && strcmp(what, "list") != 0) return hark_cli_bad("store", "expected list or verify, found \"%s\"", what);
+    if (optind + 2 != argc) return hark_cli_bad("store", "expected one directory: hark store %s DIR", what);
+    a->path = argv[optind + 1];
+    const struct hark_cli_file files[] = {{"--json", a->json}, {NULL, NULL}};
+    return hark_cli_writable("store", files);
+}
+
+/* ---- the images --------------------------------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const struct arguments *a, uint32_t rank, uint64_t id)
+{
+    char path[4200];
+    struct stat st;
+    snprintf(path, sizeof path, "%.4096s/r%" PRIu32 "/%" PRIu64, a->path, rank, id);
+    return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static void one_rank(const struct arguments *a, struct hark_inventory *v, uint32_t rank, struct figures *sum, FILE *json)
+{
+    uint64_t id[IDS_MAX];
+    int have = v->images->ops->list(v->images, rank, id, IDS_MAX);
+    printf("  %-6" PRIu32, rank);
+    if (v->service) printf(" %-11" PRIu32, hark_service_inc(v->service, rank));
+    if (have <= 0) printf(" %s", have < 0 ? v->images->error : "none");
+    if (json) fprintf(json, "%s\n    {\"rank\": %" PRIu32 ", \"checkpoints\": [", rank ? "," : "", rank);
+    for (int i = 0; i < have && i < IDS_MAX; i++) {
+        uint64_t bytes = bytes_of(a, rank, id[i]);
+        bool whole = !a->verify || v->images->ops->verify(v->images, rank, id[i]) == HARK_S_OK;
+        printf("%s %" PRIu64 " (%" PRIu64 " bytes)%s", i ? "," : "", id[i], bytes, whole ? "" : " DAMAGED");
+        if (json) fprintf(json, "%s{\"id\": %" PRIu64 ", \"bytes\": %" PRIu64, i ? ", " : "", id[i], bytes);
+        if (json && a->verify) fprintf(json, ", \"whole\": %s", whole ? "true" : "false");
+        if (json) fputs("}", json);
+        if (!whole) fprintf(stderr, "hark store: %s\n", v->images->error);
+        sum->images++;
+        sum->bytes += bytes;
+        sum->damaged += !whole;
+    }
+    if (have > IDS_MAX) printf(" and %d more", have - IDS_MAX);
+    putchar('\n');
+    if (json) fputs("]}", json);
+}
+
+/* ---- the job ------------------------------------------------------------------------------------------------------- */
+
+static void head(const struct arguments *a, const struct hark_inventory *v, const char *error)
+{
+    static const char *const lines[] = {"protocol", "clusters", "program"};
+    printf("%s: job %s of %" PRIu32 " processes, %s%s\n", a->path, v->job, v->ranks,
+        v->service == NULL ? "of which there is no record" : v->finished ? "finished" : "not finished", v->in_use ? ", in use by a run" : "");
+    if (*error) fprintf(stderr, "hark store: %s: %s\n", a->path, error);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char *value = hark_inventory_value(v, lines[i]);
+        if (value) printf("  %-9s %s\n", lines[i], value);
+        free(value);
+    }
+}
+
+/* From where those go on that go back together; false: some can not. */
+static bool say_restart(const struct hark_inventory *v)
+{
+    uint8_t *unit = calloc(v->ranks, 1), *done = calloc(v->ranks, 1);
+    bool all = unit && done;
+    for (uint32_t r = 0; all && r < v->ranks; r++) {
+        uint64_t wave = 0;
+        if (done[r]) continue;
+        int status = hark_service_verify(v->service, r, &wave);
+        memset(unit, 0, v->ranks);
+        if (!hark_service_unit(v->service, r, unit)) unit[r] = 1;
+        printf("  rank %" PRIu32, r);
+        for (uint32_t mate = r + 1; mate < v->ranks; mate++)
+            if (unit[mate]) printf(" %" PRIu32, mate);
+        for (uint32_t mate = r; mate < v->ranks; mate++) done[mate] |= unit[mate];
+        if (status == HARK_SERVICE_ELOST) printf(": can not go on, no checkpoint is whole\n");
+        else if (wave) printf(": from checkpoint %" PRIu64 "%s\n", wave, status == HARK_SERVICE_FELL_BACK ? ", a newer one is damaged" : "");
+        else printf(": from the beginning%s\n", status == HARK_SERVICE_FELL_BACK ? ", for its checkpoints are damaged" : "");
+        all = status != HARK_SERVICE_ELOST;
+    }
+    free(unit);
+    free(done);
+    return all;
+}
+
+static int report(const struct arguments *a, struct hark_inventory *v, const char *error, FILE *json)
+{
+    struct figures sum = {.resumable = v->service && !v->finished};
+    head(a, v, error);
+    printf("  RANK  %s CHECKPOINTS\n", v->service ? " INCARNATION" : "");
+    if (json)
+        fprintf(json, "{\n  \"schema\": 1, \"command\": \"store\", \"job\": \"%s\", \"ranks\": %" PRIu32 ", \"protocol\": \"%s\", \"finished\": %s, "
+            "\"in_use\": %s,\n  \"processes\": [", v->job, v->ranks, v->protocol ? v->protocol->name : "", v->finished ? "true" : "false",
+            v->in_use ? "true" : "false");
+    for (uint32_t r = 0; r < v->ranks; r++) one_rank(a, v, r, &sum, json);
+    printf("%" PRIu64 " checkpoints, %" PRIu64 " bytes", sum.images, sum.bytes);
+    if (a->verify) printf(", %" PRIu64 " damaged", sum.damaged);
+    putchar('\n');
+    if (a->verify && sum.resumable) {
+        puts("With --resume the job goes on:");
+        sum.resumable = say_restart(v);
+    }
+    if (json) fprintf(json, "],\n  \"images\": %" PRIu64 ", \"bytes\": %" PRIu64, sum.images, sum.bytes);
+    if (json && a->verify)
+        fprintf(json, ", \"damaged\": %" PRIu64 ", \"resumable\": %s", sum.damaged, sum.resumable ? "true" : "false");
+    if (json) fputs("\n}\n", json);
+    bool lost = v->service && !v->finished && !sum.resumable;
+    return a->verify && (sum.damaged || *error || lost) ? 1 : 0;
+}
+
+int hark_cli_store(int argc, char **argv)
+{
+    struct arguments a = {0};
+    struct hark_inventory v;
+    char error[HARK_SERVICE_ERROR];
+    int status = parse(&a, argc, argv);
+    if (status) return status < 0 ? 0 : status;
+    if (hark_inventory_open(&v, a.path, error) < 0) return hark_cli_bad("store", "%s", error);
+    FILE *json = a.json ? hark_cli_create("store", "--json", a.json) : NULL;
+    if (a.json == NULL || json) status = report(&a, &v, error, json);
+    else status = 2;
+    if (json && hark_cli_close("store", "--json", a.json, json)) status = 2;
+    hark_inventory_close(&v);
+    return status;
+}

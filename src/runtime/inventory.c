@@ -1,0 +1,102 @@
+#include "inventory.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "hark/registry.h"
+#include "service_record.h"
+
+char *hark_inventory_value(const struct hark_inventory *v, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *line = v->identity; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strncmp(line, name, length) == 0 && line[length] == '=')
+            return strndup(line + length + 1, strcspn(line + length + 1, "\n"));
+    return NULL;
+}
+
+/* A run holds an exclusive lock as long as it lasts. */
+static bool is_in_use(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool free_now = flock(fd, LOCK_SH | LOCK_NB) == 0;
+    close(fd);
+    return !free_now;
+}
+
+/* What the run was started with stands in its record. */
+static bool read_identity(struct hark_inventory *v, char error[HARK_SERVICE_ERROR])
+{
+    uint64_t id[4];
+    int have = v->record->ops->list(v->record, 0, id, 4);
+    for (int i = have < 4 ? have : 4; i > 0 && !v->identity; i--) {
+        v->identity = hark_service_identity(v->record, 0, id[i - 1]);
+        if (!v->identity) snprintf(error, HARK_SERVICE_ERROR, "%s", v->record->error);
+    }
+    if (have <= 0) snprintf(error, HARK_SERVICE_ERROR, "there is no record of a run in it");
+    return v->identity != NULL;
+}
+
+/* The service as that run had it. */
+static void open_service(struct hark_inventory *v, char error[HARK_SERVICE_ERROR])
+{
+    char *protocol = hark_inventory_value(v, "protocol"), *clusters = hark_inventory_value(v, "clusters"), why[256];
+    bool reclusters = protocol && strstr(protocol, " --recluster");
+    if (protocol) protocol[strcspn(protocol, " ")] = 0;
+    v->protocol = protocol ? hark_protocol_named(protocol) : NULL;
+    if (v->protocol == NULL) {
+        snprintf(error, HARK_SERVICE_ERROR, "its record is of protocol %s, which this hark does not know", protocol ? protocol : "none");
+    } else if (clusters == NULL || hark_clusters_parse(&v->clusters, v->ranks, clusters, "its record", why) < 0) {
+        snprintf(error, HARK_SERVICE_ERROR, "%s", clusters ? why : "its record has no clusters");
+    } else {
+        struct hark_service_config config = {.protocol = v->protocol, .clusters = &v->clusters,
+            .together = v->protocol->traits & HARK_TRAIT_WAVES || reclusters, .record = v->record, .images = v->images,
+            .identity = v->identity};
+        if (hark_service_open(&v->service, &config, error) == HARK_SERVICE_OK) {
+            v->finished = hark_service_finished(v->service);
+            error[0] = 0;
+        }
+    }
+    free(protocol);
+    free(clusters);
+}
+
+int hark_inventory_open(struct hark_inventory *v, const char *path, char error[HARK_SERVICE_ERROR])
+{
+    char *record = NULL, line[256];
+    *v = (struct hark_inventory){0};
+    error[0] = 0;
+    int status = hark_store_job(path, v->job, &v->ranks, line);
+    v->in_use = status == HARK_S_OK && is_in_use(path);
+    if (status == HARK_S_OK) status = hark_store_open_directory(&v->images, path, v->job, v->ranks, false, line);
+    if (status == HARK_S_OK && asprintf(&record, "%s/service", path) < 0) record = NULL;
+    if (status == HARK_S_OK && (record == NULL || access(record, F_OK) < 0)) {
+        snprintf(error, HARK_SERVICE_ERROR, "there is no record of a run in it");
+        free(record);
+        return 0;
+    }
+    if (status == HARK_S_OK) status = hark_store_open_directory(&v->record, record, v->job, 1, false, line);
+    free(record);
+    if (status != HARK_S_OK) {
+        snprintf(error, HARK_SERVICE_ERROR, "%s", line);
+        hark_inventory_close(v);
+        return -1;
+    }
+    if (read_identity(v, error)) open_service(v, error);
+    return 0;
+}
+
+void hark_inventory_close(struct hark_inventory *v)
+{
+    hark_service_close(v->service);
+    hark_clusters_free(&v->clusters);
+    if (v->record) v->record->ops->close(v->record);
+    if (v->images) v->images->ops->close(v->images);
+    free(v->identity);
+    *v = (struct hark_inventory){0};
+}
