@@ -10,6 +10,7 @@
 #include "balance.h"
 #include "check.h"
 #include "partition.h"
+#include "protocols.h"
 #include "run.h"
 #include "sim.h"
 #include "store.h"
@@ -31,7 +32,8 @@ static int help(int argc, char **argv)
               "  sim    simulate many processes on one machine, and failures of them\n"
               "  partition find who belongs together, for protocols that log between clusters\n"
               "  balance  which processing element each object of a program is to run on\n"
-              "  trace  draw the space-time diagram of a traced run\n",
+              "  trace  draw the space-time diagram of a traced run\n"
+              "`hark help protocols` says which protocol a program needs.\n",
             stdout);
         return 0;
     }
@@ -71,7 +73,11 @@ static int help(int argc, char **argv)
         char *const trace[] = {argv[1], (char[]){"--help"}, NULL};
         return hark_cli_trace(2, (char **)(uintptr_t)trace);
     }
-    fprintf(stderr, "hark help: expected run, store, check, replay, sim, partition, balance or trace, found \"%s\"\n", argv[1]);
+    if (strcmp(argv[1], "protocols") == 0) {
+        hark_cli_protocols_help();
+        return 0;
+    }
+    fprintf(stderr, "hark help: expected run, store, check, replay, sim, partition, balance, trace or protocols, found \"%s\"\n", argv[1]);
     return 2;
 }
 

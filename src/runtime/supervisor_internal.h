@@ -243,6 +243,7 @@ void hark_sup_take(struct child *c); /* what has come on the control socket */
 void hark_sup_setup(struct child *c);
 void hark_sup_announce(struct supervisor *s, struct child *only); /* the present FAILED, to all (only NULL) that are up */
 void hark_sup_try_finish(struct supervisor *s);
+void hark_sup_advise_diverged(const struct supervisor *s); /* what to do: a line */
 
 /* The store fails, for a process or (NULL) for us: said once, until it works again. */
 void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line);

@@ -243,6 +243,18 @@ static void on_mark(struct child *c, struct hark_control *m)
     hark_sup_room(c->s);
 }
 
+void hark_sup_advise_diverged(const struct supervisor *s)
+{
+    const struct hark_protocol *p = s->o->protocol;
+    if (p->unstable)
+        hark_sup_say("under %s a process must do the same again when it receives the same in the same order: nothing may depend on a clock, "
+                     "a process number or chance; a program that can not do without needs --protocol coordinated: see `hark help protocols`",
+            p->name);
+    else if (p->rolls != HARK_ROLLS_ALL)
+        hark_sup_say("under %s a process must send the same again, in whatever order messages come; for a program in which that order "
+                     "matters use --protocol scmel: see `hark help protocols`", p->name);
+}
+
 /* DIVERGED, FATAL: one line, and the end. */
 static void on_last_line(struct child *c, struct hark_control *m)
 {
@@ -251,6 +263,7 @@ static void on_last_line(struct child *c, struct hark_control *m)
     c->s->diverged += m->type == HARK_C_DIVERGED;
     if (c->s->phase == ENDING || (c->goes_back && m->type == HARK_C_FATAL)) return; /* what it did is void */
     hark_sup_say("%.*s", (int)length, text);
+    if (m->type == HARK_C_DIVERGED) hark_sup_advise_diverged(c->s);
     hark_sup_end(c->s, 1);
 }
 

@@ -72,6 +72,7 @@ static void stand_still(struct supervisor *s, uint64_t since)
     if (hark_sup_stalled(s, since) || since < HOPELESS_NS || hark_service_down(s->service) == 0) return;
     s->diverged++;
     hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody sends again");
+    hark_sup_advise_diverged(s);
     hark_sup_end(s, 1);
 }
 
