@@ -1,6 +1,7 @@
 /* The recovery process: a core, a transport, and the supervisor's announcements; nothing else. */
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include "process.h"
 
@@ -34,6 +35,7 @@ int hark_recovery_main(void)
     /* What a terminal or a batch system sends to all is not for it: it ends with the job. */
     const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) signal(ignored[i], SIG_IGN);
+    prctl(PR_SET_NAME, "hark-recovery"); /* in ps */
     hark_process_open(&hooks, true);
     hark_process_hello(0, 0, NULL, 0);
     while (!hark_process.all_done) hark_process_wait();
