@@ -164,7 +164,7 @@ static void streams_that_the_program_closes(void **state)
         const char *closing = closes[i / 6];
         if (!chosen()) continue;
         place_remove(store);
-        RUN("-n", "4", "--protocol", protocols[i % 3], "--transport", transports[i / 3 % 2], "--store", store, "--interval", "1ms", "--kill",
+        RUN("-n", "4", "--protocol", protocols[i % 3], "--transport", transports[i / 3 % 2], "--store", store, "--interval", "20ms", "--kill",
             "1@100", "--", HARK_OBEDIENT, closing, i >= 18 ? "close=0" : "steps=1", i >= 18 ? "close=1" : "steps=1",
             i >= 18 ? "close=2" : "steps=1", i >= 18 ? "expect-closed=012" : "steps=1", "steps=100",
             i >= 12 ? "expect-closed=012" : i >= 6 ? "expect-closed=1" : "expect-closed=0");
