@@ -105,10 +105,12 @@ int hark_protect(uint64_t id, void *at, size_t length);
 /* Collective over the processes that are checkpointed together (the cluster under hydee; each alone under sendet; all of them
  * under coordinated, scmel, camel, team, and hydee with --recluster): their n-th calls belong together. Takes a checkpoint if one
  * is due, and else returns at once. A program must not need, even indirectly, a message that one of these sends after its n-th
- * call to reach its own n-th call. HARK_A_EPENDING while receives are posted. */
+ * call to reach its own n-th call. Protected memory is saved as it is inside the call: a loop counts its step before it, or that step
+ * would be made again after a restart. HARK_A_EPENDING while receives are posted. */
 int hark_checkpoint(void);
 /* To be called once, after the hark_protect calls: if this process begins again from a checkpoint, the protected
  * memory is now as it was inside that hark_checkpoint call and *restarted is its number; else 0.
+ * A process that begins again and communicates before it has its memory back is ended with a line, and the job with it.
  * HARK_A_EREGION: an id or length differs. */
 int hark_restarted(uint64_t *restarted);
 

@@ -95,7 +95,7 @@ static int ranks(struct arguments *a, const char *text)
 {
     uint64_t n;
     if (!hark_cli_whole_number(text, RANKS_MAX, &n) || n == 0)
-        return bad("-n: expected 1 to %u processes, found \"%s\"", RANKS_MAX, text);
+        return bad("-n: expected 1 to %u processes, found \"%s\"%s", RANKS_MAX, text, strcmp(text, "p") == 0 ? " (-np is mpiexec's)" : "");
     a->o.ranks = (uint32_t)n;
     return 0;
 }
@@ -323,7 +323,8 @@ static int find_program(const char *name)
         at += length;
         if (*at == 0) break;
     }
-    return bad("%s: no such program in PATH", name);
+    bool here = stat(name, &st) == 0 && S_ISREG(st.st_mode) && access(name, X_OK) == 0;
+    return bad("%s: no such program in PATH%s%s%s", name, here ? "; did you mean ./" : "", here ? name : "", here ? "?" : "");
 }
 
 static int read_file(const char *path, char **text)

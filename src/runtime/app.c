@@ -160,6 +160,7 @@ int hark_init(void)
     hark_process_open(&hooks, false);
     P.waits = hark_app_waits;
     hark_app.joined = true;
+    hark_app.ready = P.setup.checkpoint == 0;
     hark_interval_begin(hark_process_now());
     if (P.setup.inc || P.setup.re) restart();
     else hark_process_hello(0, 0, NULL, 0);
@@ -180,7 +181,7 @@ int hark_finalize(void)
         atomic_store_explicit(&P.slot->turn, P.slot->turn + 1, memory_order_relaxed);
         while (!P.all_done) hark_app_wait("hark_finalize", HARK_WAITS_FINALIZE, NULL, 0);
     }
-    hark_app.joined = false;
+    hark_app.joined = hark_app.ready = false;
     hark_app.left = true;
     free(hark_app.region);
     free(hark_app.captured);
@@ -197,6 +198,27 @@ int hark_rank(void)
 int hark_size(void)
 {
     return hark_app.joined ? (int)P.setup.ranks : -1;
+}
+
+/* ---- beginning again ------------------------------------------------------------------------------------------------ */
+
+/* Legal for a program that keeps nothing from one checkpoint to the next; most that do this have forgotten something. */
+static void note_empty_image(void)
+{
+    hark_process_note("rank %u begins its program again, and checkpoint %llu holds no memory of it: hark_protect names the variables that belong "
+                      "into checkpoints, hark_restarted gives them back", P.setup.rank, (unsigned long long)P.setup.checkpoint);
+}
+
+bool hark_app_unready(void)
+{
+    if (!hark_app.joined) return false;
+    if (hark_app.saved && hark_app.saved_count > 1)
+        hark_process_fatal("rank %u begins again from checkpoint %llu, and communicates before it has its protected memory back: call hark_restarted "
+                           "behind the hark_protect calls, and see that it returns no error", P.setup.rank,
+            (unsigned long long)P.setup.checkpoint);
+    if (hark_app.saved) note_empty_image();
+    hark_app.ready = true;
+    return true;
 }
 
 /* ---- sending ---------------------------------------------------------------------------------------------------------- */
@@ -247,7 +269,7 @@ static inline void count_traffic(int to, size_t length)
 
 int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
 {
-    if (!hark_app.joined) return HARK_A_EINIT;
+    if (!hark_app_ready()) return HARK_A_EINIT;
     if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (tag < 0) return HARK_A_ETAG;
     int status = ready_to_send(data, length);
@@ -296,7 +318,7 @@ int hark_protect(uint64_t id, void *at, size_t length)
 
 int hark_checkpoint(void)
 {
-    if (!hark_app.joined) return HARK_A_EINIT;
+    if (!hark_app_ready()) return HARK_A_EINIT;
     if (hark_app.posted) return HARK_A_EPENDING;
     hark_app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
     hark_process_poll();
@@ -318,6 +340,7 @@ int hark_restarted(uint64_t *restarted)
     if (!hark_app.joined) return HARK_A_EINIT;
     if (restarted == NULL) return HARK_A_EARGUMENT;
     *restarted = 0;
+    hark_app.ready = hark_app.ready || hark_app.saved == NULL;
     if (hark_app.saved == NULL) return HARK_A_OK;
     for (size_t i = 0; i < hark_app.region_count; i++) {
         const struct hark_region *from = NULL;
@@ -332,6 +355,8 @@ int hark_restarted(uint64_t *restarted)
                 memcpy((void *)(uintptr_t)hark_app.region[i].at, hark_app.saved[k].at, hark_app.saved[k].length);
     *restarted = P.setup.checkpoint;
     hark_app.saved = NULL;
+    hark_app.ready = true;
+    if (hark_app.saved_count == 1) note_empty_image();
     hark_driver_restarted(P.driver);
     return HARK_A_OK;
 }

@@ -23,6 +23,7 @@ struct hark_request { /* a posted receive, or a send that is done */
 enum { APP_SEEN = 16 };
 struct app {
     bool joined, left;
+    bool ready; /* joined, and has its protected memory back if it begins again */
     bool inside; /* a checkpoint call */
     bool wanted; /* a peer's log waits for our checkpoint */
     uint64_t own[4]; /* in images: positions of stdout and stderr, number of the next collective, deliveries */
@@ -48,6 +49,13 @@ struct app {
     unsigned looks; /* that saw something since then; the last APP_SEEN are kept */
 };
 extern struct app hark_app;
+
+/* May it communicate? Out of line: it has not joined, or begins again and has not asked for its memory. */
+bool hark_app_unready(void);
+static inline bool hark_app_ready(void)
+{
+    return __builtin_expect(hark_app.ready, 1) || hark_app_unready();
+}
 
 int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag);
 /* To the group of that context: what rank 0 multicasts, or what this process contributes to a reduction. */

@@ -131,14 +131,14 @@ static int reduce_to_zero(void *sum, size_t count, enum hark_type type, enum har
 static int barrier(void)
 {
     uint64_t nothing = 0;
-    if (!hark_app.joined) return HARK_A_EINIT;
+    if (!hark_app_ready()) return HARK_A_EINIT;
     int tag = next_tag(), status = reduce_to_zero(&nothing, 0, HARK_UINT64, HARK_SUM, tag);
     return status < 0 ? status : bcast_tree(&nothing, 0, 0, tag);
 }
 
 static int bcast(void *data, size_t length, int root)
 {
-    if (!hark_app.joined) return HARK_A_EINIT;
+    if (!hark_app_ready()) return HARK_A_EINIT;
     if (root < 0 || root >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (data == NULL && length) return HARK_A_EARGUMENT;
     return bcast_tree(data, length, root, next_tag());
@@ -147,7 +147,7 @@ static int bcast(void *data, size_t length, int root)
 static int reduce_valid(const void *data, const void *result, size_t count, enum hark_type type,
     enum hark_operation operation, bool needs_result)
 {
-    if (!hark_app.joined) return HARK_A_EINIT;
+    if (!hark_app_ready()) return HARK_A_EINIT;
     if (size_of(type) == 0 || operation > HARK_MAX || (unsigned)operation > HARK_MAX) return HARK_A_EARGUMENT;
     if (count && (data == NULL || (needs_result && result == NULL))) return HARK_A_EARGUMENT;
     return HARK_A_OK;
@@ -188,7 +188,7 @@ static int allreduce(const void *data, void *result, size_t count, enum hark_typ
 
 static int parts_valid(const void *part, const void *all, size_t length, bool needs_all)
 {
-    if (!hark_app.joined) return HARK_A_EINIT;
+    if (!hark_app_ready()) return HARK_A_EINIT;
     if (length && (part == NULL || (needs_all && all == NULL))) return HARK_A_EARGUMENT;
     return length > P.payload_limit ? HARK_A_ELENGTH : HARK_A_OK;
 }

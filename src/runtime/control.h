@@ -32,6 +32,7 @@
  *     FINISHED  the application has called finalize
  *     DIVERGED  text string: one line
  *     TROUBLE   text string: one line; the run goes on, though without what failed
+ *     NOTE      text string: one line, which is said once in a run
  *     FATAL     text string: one line; the process ends itself right after, and the job with it
  */
 #ifndef HARK_RUNTIME_CONTROL_H
@@ -45,7 +46,7 @@ enum hark_control_type {
     HARK_C_SETUP = 1, HARK_C_PEER, HARK_C_FAILED, HARK_C_STORED, HARK_C_MARKED, HARK_C_QUIET, HARK_C_ALL_DONE,
     HARK_C_ASK, HARK_C_GO, HARK_C_LOOK, HARK_C_CLUSTERS, HARK_C_CHECKPOINT,
     HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL,
-    HARK_C_TROUBLE, HARK_C_STABLE, HARK_C_AGAIN, HARK_C_WAITS
+    HARK_C_TROUBLE, HARK_C_STABLE, HARK_C_AGAIN, HARK_C_WAITS, HARK_C_NOTE
 };
 
 #define HARK_FRAME_LIMIT (UINT64_C(1) << 30) /* of every transport, if it is not told another, bytes */

@@ -182,7 +182,7 @@ void hark_app_handup(void *self, struct hark_message *m)
 
 static int valid(const void *data, size_t room, int from, int tag)
 {
-    if (!hark_app.joined) return HARK_A_EINIT;
+    if (!hark_app_ready()) return HARK_A_EINIT;
     if (data == NULL && room) return HARK_A_EARGUMENT;
     if (from != HARK_ANY_SOURCE && (from < 0 || from >= (int)P.setup.ranks)) return HARK_A_ERANK;
     if (tag != HARK_ANY_TAG && tag < 0) return HARK_A_ETAG;

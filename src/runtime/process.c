@@ -76,6 +76,20 @@ void hark_process_trouble(const char *line)
     hark_process_say(&m);
 }
 
+void hark_process_note(const char *format, ...)
+{
+    char line[400];
+    struct hark_control m;
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    if (P.control < 0 || n < 0) return; /* a job of one does not begin again */
+    hark_control_begin(&m, HARK_C_NOTE);
+    hark_control_puts(&m, line, strlen(line));
+    hark_process_say(&m);
+}
+
 /* ---- listening: a thread of its own, so that a sleeping process wakes ----------------------------------------- */
 
 /* Only here may the thread be ended. In the middle of waking the transport would wait for it for ever. */

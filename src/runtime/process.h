@@ -73,6 +73,8 @@ void hark_process_say(struct hark_control *m);
 bool hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length);
 /* One line to the supervisor; the run goes on. */
 void hark_process_trouble(const char *line);
+/* One line that may help, which is said once in a run whoever sends it. */
+void hark_process_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line to the supervisor, and the end of this process with status 1. Needs no memory. */
 _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for something looks again

@@ -83,8 +83,21 @@ static void trouble(void *self, const char *line)
 
 /* ---- open ------------------------------------------------------------------------------------------------------------- */
 
+/* Another launcher has started several processes, each of which would be alone. */
+static void note_other_launcher(void)
+{
+    static const struct { const char *size, *rank; } launchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, {"PMI_SIZE", "PMI_RANK"}};
+    for (size_t i = 0; i < HARK_COUNT(launchers); i++) {
+        const char *size = getenv(launchers[i].size), *rank = getenv(launchers[i].rank);
+        if (size == NULL || atoi(size) < 2 || rank == NULL || atoi(rank) != 0) continue;
+        fprintf(stderr, "hark: %s processes were started by mpiexec, and each is a job of its own: start them by hark run -n %s\n", size, size);
+        return;
+    }
+}
+
 static void setup_alone(void)
 {
+    note_other_launcher();
     char name[40];
     snprintf(name, sizeof name, "alone-%d", (int)getpid());
     P.setup = (struct hark_setup){.ranks = 1, .job = strdup(name), .protocol = strdup("none"), .transport = strdup("shm"), .board = -1,

@@ -112,6 +112,7 @@ struct supervisor {
     int exit;   /* status to end with, from ENDING on */
     int signal; /* that was passed on; 0: none */
     bool output_failed, record_failed, positions_failed;
+    bool noted; /* a NOTE was said */
     char *advice;      /* of the options' advise, for the JSON */
     bool figures_lost; /* no memory for some of them */
     struct hark_outlet *outlet[2]; /* stdout, stderr; the same if these are */

@@ -243,6 +243,15 @@ static void on_mark(struct child *c, struct hark_control *m)
     hark_sup_room(c->s);
 }
 
+static void on_note(struct child *c, struct hark_control *m)
+{
+    size_t length;
+    const char *text = hark_control_gets(m, &length);
+    if (m->bad || c->s->noted) return;
+    c->s->noted = true;
+    hark_sup_say("%.*s", (int)length, text);
+}
+
 void hark_sup_advise_diverged(const struct supervisor *s)
 {
     const struct hark_protocol *p = s->o->protocol;
@@ -251,8 +260,9 @@ void hark_sup_advise_diverged(const struct supervisor *s)
                      "a process number or chance; a program that can not do without needs --protocol coordinated: see `hark help protocols`",
             p->name);
     else if (p->rolls != HARK_ROLLS_ALL)
-        hark_sup_say("under %s a process must send the same again, in whatever order messages come; for a program in which that order "
-                     "matters use --protocol scmel: see `hark help protocols`", p->name);
+        hark_sup_say("under %s a process that begins again must send the same, in whatever order messages come: is all that it needs protected "
+                     "as it is when hark_checkpoint is called, the counter of a loop too? For a program in which that order matters use "
+                     "--protocol scmel: see `hark help protocols`", p->name);
 }
 
 /* DIVERGED, FATAL: one line, and the end. */
@@ -279,6 +289,7 @@ static void on_message(struct child *c, struct hark_control *m)
         hark_sup_try_finish(c->s);
         break;
     case HARK_C_WAITS: hark_sup_waits(c, m); break;
+    case HARK_C_NOTE: on_note(c, m); break;
     case HARK_C_AGAIN: hark_sup_again(c, m); break;
     case HARK_C_STABLE: hark_sup_stable(c, hark_control_get64(m)); break;
     case HARK_C_TROUBLE: on_trouble(c, m); break;

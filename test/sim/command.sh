@@ -246,7 +246,7 @@ refused '--atoms: pattern openatom has no use for it' --pattern openatom --ranks
 for protocol in none coordinated hydee sendet; do
   refused "--copies needs --protocol scmel, team or camel; this run uses $protocol" --pattern ring --ranks 4 --protocol $protocol --copies 2
 done
-refused '--team-lost cannot be combined with --copies 2' --pattern ring --ranks 4 --protocol team --team-lost --copies 2
+refused '--team-lost cannot be combined with --copies 2: it is for one copy of each determinant' --pattern ring --ranks 4 --protocol team --team-lost --copies 2
 refused '--digest: expected no value with it, found "1"' --pattern ring --digest=1 --ranks 4
 refused '--pattern .: expected a file, for it is read more than once' --pattern .
 for sum in '--iterations 20000 --compute 1000000s' '--gap-per-byte 1000000 --bytes 1T'; do

@@ -1,0 +1,49 @@
+#!/bin/bash
+# The faults of a first program, and of its first command lines: each is explained in a line that says what to do.
+# newcomer.sh HARK NEWCOMER OBEDIENT
+hark=$(readlink -f "$1") newcomer=$(readlink -f "$2") obedient=$(readlink -f "$3")
+. "$(dirname "$0")/../shell.sh"
+tested=("$hark" run) words='hark run'
+export PLACE=$work
+
+expect 2 "^hark run: -n: expected 1 to 65536 processes, found \"p\" (-np is mpiexec's)$" -np 4 -- "$newcomer"
+cp "$newcomer" newcomer
+expect 2 '^hark run: newcomer: no such program in PATH; did you mean ./newcomer?$' -n 2 newcomer
+expect 2 '^hark run: ./out: expected a program, this can not be executed$' -n 2 ./out
+expect 1 '^hark: rank 0 exited without hark_init: true is not a program of hark$' -n 1 true
+expect 1 '^hark: rank [01] exited without hark_finalize$' -n 2 ./newcomer no-finalize
+PMI_SIZE=4 PMI_RANK=0 ./newcomer >out 2>&1; grep -q '^hark: 4 processes were started by mpiexec, and each is a job of its own: start them by hark run -n 4$' out && good || bad mpiexec
+PMI_SIZE=4 PMI_RANK=1 ./newcomer >out 2>&1; grep -q '^hark' out && bad 'mpiexec, rank 1' || good
+"$hark" run -n 2 ./newcomer >out 2>&1; is 'under hark run it is said of nobody' '' "$(PMI_SIZE=2 PMI_RANK=0 "$hark" run -n 2 ./newcomer 2>&1 | grep mpiexec)"
+
+# One checkpoint, then a kill: what the program did not do about its memory.
+for protocol in hydee scmel coordinated; do
+  kill=(-n 4 --clusters 2 --protocol $protocol --interval 1ms --kill 1@60 --stall-limit 1s)
+  expect 0 '' "${kill[@]}" ./newcomer whole
+  grep -Eq 'holds no memory|communicates before' out && bad "$protocol: a whole program is accused" || good
+  expect 1 '^hark: rank [0-3] begins again from checkpoint [0-9]*, and communicates before it has its protected memory back: call hark_restarted' \
+    "${kill[@]}" ./newcomer no-restarted
+  LATER=1 "$hark" run "${kill[@]}" ./newcomer other-regions >out 2>&1
+  is "$protocol: the same regions" 0 $?
+  "$hark" run "${kill[@]}" ./newcomer no-protect >out 2>&1
+  is "$protocol: said once" 1 "$(grep -c 'begins its program again, and checkpoint [0-9]* holds no memory of it: hark_protect names the variables' out)"
+done
+for fault in half-protected late-step; do
+  expect 1 'is all that it needs protected as it is when hark_checkpoint is called, the counter of a loop too? For a program in which that order matters use' \
+    -n 4 --clusters 4 --interval 1ms --kill 1@60 ./newcomer $fault
+done
+
+# Regions that a later version of the program has more of.
+rm -rf st
+"$hark" run -n 2 --store st --interval 0 --checkpoint-on USR1 --then-stop -- "$obedient" make=up steps-until=go >run 2>&1 & run=$!
+while [ ! -e up.0 ] || [ ! -e up.1 ]; do :; done
+kill -USR1 $run; wait $run; is 'stopped' 75 $?
+"$hark" run -n 2 --store st --resume -- "$newcomer" >out 2>&1; is 'another program' 2 $?
+grep -q 'the store belongs to a job with program=' out && good || bad 'another program is named'
+
+# Calls that do not fit together.
+expect 1 'rank 0 waits in hark_recv for a message of rank 1 with tag 7; a message of rank 1 with tag 8 has come, and no receive takes it' \
+  -n 2 --stall-limit 1s -- "$obedient" 1:send=0.8 0:recv=1.7
+expect 1 'rank 0 has called hark_checkpoint 1 time, ranks 1-3 0 times: under scmel all processes must call it equally often' \
+  -n 4 --protocol scmel --interval 1ms --stall-limit 1s -- "$obedient" 1:recv=0.2 2:recv=0.2 3:recv=0.2 checkpoint 0:send=1.2 0:send=2.2 0:send=3.2
+finish
