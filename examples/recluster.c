@@ -16,7 +16,7 @@ static int grid(struct hark_matrix *m)
 {
     const uint32_t ranks = SIDE * SIDE;
     *m = (struct hark_matrix){ranks, 0, calloc(ranks + 1, sizeof *m->first), malloc(4 * ranks * sizeof *m->column),
-        malloc(4 * ranks * sizeof *m->value)};
+        malloc(4 * ranks * sizeof *m->value), 0};
     if (!m->first || !m->column || !m->value) return -1;
     for (uint32_t from = 0; from < ranks; from++) {
         for (uint32_t to = 0; to < ranks; to++) {

@@ -1,8 +1,9 @@
 /* cluster.h: who belongs together: communication graphs, cutting them into parts, and clusters for partial message
  * logging by what they cost (Ropars et al., Euro-Par 2011). In libhark_cluster (pkg-config hark-cluster).
  *
- * The same input, options and seed give the same result, in every run and with every compiler. Nothing prints, and there are
- * no globals; a call allocates what it needs and frees it before it returns, but for what its comment says is to be freed.
+ * The same input, options and seed give the same result, in every run and with every compiler. Nothing prints, and
+ * there are no globals; a call allocates what it needs and frees it before it returns, but for what its comment says
+ * is to be freed.
  */
 #ifndef HARK_CLUSTER_H
 #define HARK_CLUSTER_H
@@ -24,14 +25,24 @@ struct hark_matrix { /* by rows: those of row i are column[first[i]] .. column[f
     uint64_t entries;
     uint64_t *first;
     uint32_t *column;
-    uint64_t *value;
+    uint64_t *value;  /* in units of 10^exponent */
+    int32_t exponent; /* 0, unless values have fractions (below 0) or are beyond 2^53 (above) */
 };
 
-/* Reads a communication matrix in Matrix Market form, plain or compressed by gzip: `matrix coordinate integer|real general`,
- * square, row = source rank + 1, column = destination rank + 1, value = bytes or messages, finite and not negative (real
- * ones are rounded). Entries of one place are added up. `most`: ranks that are wanted at most; 0: any number. 0, or -1 and
- * in error one line: file, line, what was expected, what was found. To be freed by hark_matrix_free. */
+/* Reads a communication matrix in Matrix Market form, plain or compressed by gzip, in one go from the beginning of
+ * the file to its end (it may be a pipe): `matrix coordinate|array integer|real|pattern general|symmetric`, in
+ * capitals or not, square, row = source rank + 1, column = destination rank + 1, value = bytes or messages, finite
+ * and not negative. A pattern has the value 1 everywhere; of a symmetric matrix the file has what is on the diagonal
+ * and below it; an array has no entries where it is 0. Entries of one place are added up. Numbers are read as they
+ * stand there, whatever the locale: whole ones up to 2^53 and fractions of up to 15 digits in all exactly, in units
+ * of 10^exponent; others to 12 digits of the largest of them, so that the matrix times 1000 is the same matrix with
+ * another exponent. `most`: ranks that are wanted at most; 0: any number. 0, or -1 and in error one line: file, line,
+ * what was expected, what was found. To be freed by hark_matrix_free. */
 int hark_matrix_read(struct hark_matrix *m, const char *path, uint32_t most, char error[HARK_MATRIX_ERROR]);
+/* Rounds the values to whole numbers, halves up, so that exponent is 0. 0; or negative, the matrix is as it was, and
+ * *row and *at (an index into column) are the first place where it can not be: -EDOM, a value above 0 and below a
+ * half; -ERANGE, one beyond 2^53. */
+int hark_matrix_whole(struct hark_matrix *m, uint32_t *row, uint64_t *at);
 /* Rows become columns. 0, or -1 without memory. */
 int hark_matrix_turn(struct hark_matrix *to, const struct hark_matrix *m);
 /* The value at a place, 0 if there is no entry. */
@@ -68,18 +79,20 @@ enum hark_cut_backend {
 bool hark_cut_has(enum hark_cut_backend backend);
 /* builtin, scotch, metis, metis-recursive. */
 const char *hark_cut_name(enum hark_cut_backend backend);
-/* Cuts into `parts` (1 to as many as vertices), the largest of at most 1 + slack times the mean load as far as the loads allow
- * it, so that little weight is cut: part[v] is the part of v, below `parts`; parts may be empty. 0, -ENOMEM, -EINVAL (an
- * argument out of its range), -ENOTSUP (a backend not built in), -EOVERFLOW (a graph larger than the backend takes). */
-int hark_graph_cut(const struct hark_graph *g, uint32_t parts, double slack, uint64_t seed, enum hark_cut_backend backend,
-    uint32_t *part);
+/* Cuts into `parts` (1 to as many as vertices), the largest of at most 1 + slack times the mean load as far as the
+ * loads allow it, so that little weight is cut: part[v] is the part of v, below `parts`; parts may be empty. 0,
+ * -ENOMEM, -EINVAL (an argument out of its range), -ENOTSUP (a backend not built in), -EOVERFLOW (a graph larger than
+ * the backend takes). */
+int hark_graph_cut(const struct hark_graph *g, uint32_t parts, double slack, uint64_t seed,
+    enum hark_cut_backend backend, uint32_t *part);
 
 /* ---- what clusters cost */
 
 struct hark_cluster_figures {
     uint64_t ranks;    /* P */
     uint64_t clusters; /* K */
-    uint64_t bytes;    /* D: of all messages between two ranks */
+    uint64_t bytes;    /* D: of all messages between two ranks, in units of the matrix; 0: nothing says who belongs
+                          together */
     uint64_t logged;   /* B: of those between clusters; ordered: of those from a cluster to a later one */
     uint64_t squares;  /* the sum of the squares of the clusters' sizes */
 };
@@ -87,7 +100,8 @@ struct hark_cluster_figures {
 struct hark_cluster_cost {
     double alpha, beta; /* of logging everything, of everybody's going back: shares of the machine, 0.23 and 0.124 */
     bool ordered;       /* clusters stand in an order, and only what goes to a later one is logged (eq. 3) */
-    double (*function)(void *self, const struct hark_cluster_figures *f); /* one's own, of these alone; NULL: eq. 2 or eq. 3 */
+    double (*function)(
+        void *self, const struct hark_cluster_figures *f); /* one's own, of these alone; NULL: eq. 2 or eq. 3 */
     void *self;
 };
 
@@ -98,16 +112,17 @@ double hark_cluster_logged(const struct hark_cluster_figures *f);
 /* R, the share of the processes that goes back after a failure of any one: sum of squares / P^2, and ordered (K + 1)
  * / 2 times that. */
 double hark_cluster_rolled_back(const struct hark_cluster_figures *f, bool ordered);
-/* Daly's interval between checkpoints, and beta: the share of the time between failures that half an interval and a restart are.
- * All in the same unit. */
+/* Daly's interval between checkpoints, and beta: the share of the time between failures that half an interval and a
+ * restart are. All in the same unit. */
 void hark_cluster_daly(double mtbf, double checkpoint, double restart, double *interval, double *beta);
 
 /* ---- clusters */
 
 enum hark_partition_effort {
-    HARK_PARTITION_FAST,  /* Algorithm 1 on a coarser graph, refined by what it costs on every finer one */
-    HARK_PARTITION_BEST,  /* many beginnings, by every backend there is, each refined until nothing helps */
-    HARK_PARTITION_PAPER  /* Algorithm 1 as printed, with the corrections P-1 to P-6 of docs/partition.md, nothing else */
+    HARK_PARTITION_FAST, /* Algorithm 1 and some cuts on coarser graphs, refined by what they cost, and combined */
+    HARK_PARTITION_BEST, /* many beginnings, by every backend there is, each refined until nothing helps */
+    HARK_PARTITION_PAPER /* Algorithm 1 as printed, with the corrections P-1 to P-6 of docs/partition.md, nothing else
+                          */
 };
 
 enum { HARK_PARTITION_ERROR = 256 };
@@ -116,14 +131,14 @@ struct hark_partition_options {
     struct hark_cluster_cost cost;
     enum hark_partition_effort effort;
     enum hark_cut_backend backend;
-    bool all_backends;      /* BEST begins with all that are built in, not with `backend` alone */
+    bool all_backends; /* BEST begins with all that are built in, not with `backend` alone */
     uint64_t seed;
-    uint32_t threshold;     /* SHOULDPARTITION: parts of at most so many ranks stay (1) */
-    uint32_t least, most;   /* ranks of a cluster; 0: as many as there are */
-    const uint32_t *node;   /* of each rank, below `ranks`: ranks of one node stay together; NULL: each for itself */
+    uint32_t threshold;      /* SHOULDPARTITION: parts of at most so many ranks stay (1) */
+    uint32_t least, most;    /* ranks of a cluster; 0: as many as there are */
+    const uint32_t *node;    /* of each rank, below `ranks`: ranks of one node stay together; NULL: each for itself */
     const uint32_t *improve; /* a cluster of each rank, below `ranks`: what there is, to be made better; NULL: anew */
-    /* BISECT of one's own, such as PaToH: side[v] = 0 or 1, about half of the load each. 0, or negative: this fails as a whole.
-     * NULL: by backend. */
+    /* BISECT of one's own, such as PaToH: side[v] = 0 or 1, about half of the load each. 0, or negative: this fails
+     * as a whole. NULL: by backend. */
     int (*bisect)(void *self, const struct hark_graph *g, uint64_t seed, uint32_t *side);
     void *self;
 };
@@ -138,12 +153,15 @@ struct hark_partition {
 
 /* alpha 23 %, beta 12.4 %, eq. 2, FAST, built in, seed 1. */
 void hark_partition_defaults(struct hark_partition_options *o);
-/* Finds clusters. 0; -ENOMEM; -EINVAL, -ENOTSUP or -EOVERFLOW (see hark_graph_cut), or what `bisect` said, and one
- * line in error. To be freed by hark_partition_free. */
+/* Finds clusters: the same ones for a matrix times any whole number or power of ten. 0; -ENOMEM; -EINVAL, -ENOTSUP or
+ * -EOVERFLOW (see hark_graph_cut), or what `bisect` said, and one line in error. To be freed by hark_partition_free.
+ */
 int hark_partition(struct hark_partition *p, const struct hark_matrix *m, const struct hark_partition_options *o,
     char error[HARK_PARTITION_ERROR]);
-/* Figures and cost of clusters that are given by p->ranks, p->clusters and p->of, from the matrix alone. 0, -EOVERFLOW, -ENOMEM. */
-int hark_partition_measure(struct hark_partition *p, const struct hark_matrix *m, const struct hark_cluster_cost *cost);
+/* Figures and cost of clusters that are given by p->ranks, p->clusters and p->of, from the matrix alone. 0,
+ * -EOVERFLOW, -ENOMEM. */
+int hark_partition_measure(
+    struct hark_partition *p, const struct hark_matrix *m, const struct hark_cluster_cost *cost);
 void hark_partition_free(struct hark_partition *p);
 
 #ifdef __cplusplus

@@ -23,22 +23,26 @@ static const char usage[] = "usage: hark balance LOADS.csv COMM.mtx --pes N --te
 void hark_cli_balance_help(void)
 {
     printf("%s\n%s", usage,
-        "Which processing element (PE) each object is to run on, so that all have as much to do and little is sent between\n"
+        "Which processing element (PE) each object is to run on, so that all have as much to do and little is sent "
+        "between\n"
         "teams of PEs, which is what is logged (hark run --protocol team).\n"
-        "  LOADS.csv             a line for each object: its load, a whole number (ns, us); or several, of one time after\n"
+        "  LOADS.csv             a line for each object: its load, a whole number (ns, us); or several, of one time "
+        "after\n"
         "                        the other: then it is balanced again and again by what was measured last\n"
         "  COMM.mtx              what objects send each other, bytes: Matrix Market, plain or *.gz\n"
         "  --pes N --teams K     PE p is in team p / (N / K); K divides N\n"
         "  --strategy S          none, greedy, refine, team, team+ (team)\n"
         "  --backend B           that cuts the graph into teams: builtin, scotch, metis, metis-recursive (builtin)\n"
-        "  --slack PERCENT       of the mean load that a PE (refine, team+) or a team (team) may have beyond it, to one\n"
+        "  --slack PERCENT       of the mean load that a PE (refine, team+) or a team (team) may have beyond it, to "
+        "one\n"
         "                        decimal (1)\n"
         "  --move-bytes SIZE     team+: moving an object costs as much as so many bytes that are logged (0)\n"
         "  --map FILE            where the objects are: a line for each, its PE (contiguous blocks)\n"
         "  --every N             with several columns of loads: balanced after each N of them (1)\n"
         "  --seed S              of the cut (1)\n"
         "  -o FILE               the map: a line for each object, its PE\n"
-        "  --json FILE, --csv FILE, --plot FILE.svg   the figures; a line for each column; a picture of the loads over them\n"
+        "  --json FILE, --csv FILE, --plot FILE.svg   the figures; a line for each column; a picture of the loads "
+        "over them\n"
         "Exit status: 0; 1 no memory; 2 bad usage or input.\n");
 }
 
@@ -50,7 +54,8 @@ static int no_memory(void)
     return 1;
 }
 
-/* ---- options ----------------------------------------------------------------------------------------------------- */
+/* ---- options -----------------------------------------------------------------------------------------------------
+ */
 
 static const char *const strategies[] = {"none", "greedy", "refine", "team", "team+"};
 
@@ -103,7 +108,8 @@ static int count_of(const char *option, const char *text, uint32_t most, uint32_
 static int bytes_of(const char *option, const char *text, uint64_t most, uint64_t *to)
 {
     uint64_t n;
-    if (!hark_cli_size(text, &n) || n > most) return bad("%s: expected a number such as 8192 or 8K, found \"%s\"", option, text);
+    if (!hark_cli_size(text, &n) || n > most)
+        return bad("%s: expected a number such as 8192 or 8K, found \"%s\"", option, text);
     *to = n;
     return 0;
 }
@@ -140,13 +146,13 @@ static int take(struct arguments *a, int option, const char *text)
 /* 0: go on; 2: said why not; -1: help was asked for and given. */
 static int parse(int argc, char **argv, struct arguments *a)
 {
-    static const struct option options[] = {{"pes", required_argument, NULL, PES}, {"teams", required_argument, NULL, TEAMS},
-        {"strategy", required_argument, NULL, STRATEGY}, {"backend", required_argument, NULL, BACKEND},
-        {"slack", required_argument, NULL, SLACK}, {"move-bytes", required_argument, NULL, MOVE},
-        {"map", required_argument, NULL, MAP}, {"every", required_argument, NULL, EVERY},
-        {"seed", required_argument, NULL, SEED}, {"json", required_argument, NULL, JSON},
-        {"csv", required_argument, NULL, CSV}, {"plot", required_argument, NULL, PLOT}, {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"pes", required_argument, NULL, PES},
+        {"teams", required_argument, NULL, TEAMS}, {"strategy", required_argument, NULL, STRATEGY},
+        {"backend", required_argument, NULL, BACKEND}, {"slack", required_argument, NULL, SLACK},
+        {"move-bytes", required_argument, NULL, MOVE}, {"map", required_argument, NULL, MAP},
+        {"every", required_argument, NULL, EVERY}, {"seed", required_argument, NULL, SEED},
+        {"json", required_argument, NULL, JSON}, {"csv", required_argument, NULL, CSV},
+        {"plot", required_argument, NULL, PLOT}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     int c, status;
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
@@ -158,20 +164,22 @@ static int parse(int argc, char **argv, struct arguments *a)
     a->loads = argv[optind];
     a->matrix = argv[optind + 1];
     if (a->b.pes == 0 || a->b.teams == 0) return bad("expected --pes and --teams");
-    if (a->b.teams > a->b.pes) return bad("--teams: expected 1 to %u, as there are PEs, found %u", a->b.pes, a->b.teams);
+    if (a->b.teams > a->b.pes)
+        return bad("--teams: expected 1 to %u, as there are PEs, found %u", a->b.pes, a->b.teams);
     if (a->b.pes % a->b.teams)
         return bad("--teams: expected a number that divides the %u PEs, found %u", a->b.pes, a->b.teams);
     status = strategy_of(a);
     return status ? status : backend_of(a);
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------- */
+/* ---- running -----------------------------------------------------------------------------------------------------
+ */
 
 struct work {
     struct arguments *a;
     struct hark_graph graph;
     struct hark_loads loads, map;
-    uint64_t *load;           /* of one column */
+    uint64_t *load;              /* of one column */
     uint32_t *begun, *pe, *last; /* maps: at the beginning, in force, in force before */
     struct balance_run run;
 };
@@ -237,10 +245,11 @@ static int all_columns(struct work *w)
     return said(w, status);
 }
 
-/* ---- what is written --------------------------------------------------------------------------------------------- */
+/* ---- what is written ---------------------------------------------------------------------------------------------
+ */
 
-static int write_file(
-    const char *option, const char *path, const struct balance_run *r, void (*write)(const struct balance_run *r, FILE *f))
+static int write_file(const char *option, const char *path, const struct balance_run *r,
+    void (*write)(const struct balance_run *r, FILE *f))
 {
     FILE *f = path ? hark_cli_create("balance", option, path) : NULL;
     if (f == NULL) return path ? 2 : 0;
@@ -259,7 +268,8 @@ static int write_map(const struct work *w, const char *path)
 
 static int check_writable(const struct arguments *a)
 {
-    const struct hark_cli_file file[] = {{"-o", a->out}, {"--json", a->json}, {"--csv", a->csv}, {"--plot", a->plot}, {NULL, NULL}};
+    const struct hark_cli_file file[] = {
+        {"-o", a->out}, {"--json", a->json}, {"--csv", a->csv}, {"--plot", a->plot}, {NULL, NULL}};
     return hark_cli_writable("balance", file);
 }
 
@@ -275,7 +285,24 @@ static int write_all(const struct work *w)
     return status;
 }
 
-/* ---- what is read ------------------------------------------------------------------------------------------------ */
+/* ---- what is read ------------------------------------------------------------------------------------------------
+ */
+
+/* What a move costs, in units of the matrix. */
+static int scale_move(struct work *w)
+{
+    uint64_t *move = &w->a->b.move;
+    w->run.move = *move;
+    for (int32_t e = w->run.exponent; e > 0; e--)
+        *move = *move / 10 + (*move % 10 >= 5);
+    for (int32_t e = w->run.exponent; e < 0 && *move; e++) {
+        if (*move > HARK_BALANCE_LOAD / 10)
+            return bad(
+                "--move-bytes: expected less, for %s has fractions of 10^%d bytes", w->a->matrix, w->run.exponent);
+        *move *= 10;
+    }
+    return 0;
+}
 
 static int read_graph(struct work *w)
 {
@@ -283,9 +310,10 @@ static int read_graph(struct work *w)
     char error[HARK_MATRIX_ERROR];
     if (hark_matrix_read(&m, w->a->matrix, 0, error) < 0) return bad("%s", error);
     int status = hark_graph_of(&w->graph, &m);
+    w->run.exponent = m.exponent;
     hark_matrix_free(&m);
     if (status == -EOVERFLOW) return bad("%s: expected a sum of all bytes up to 2^60", w->a->matrix);
-    return status ? no_memory() : 0;
+    return status ? no_memory() : scale_move(w);
 }
 
 static int read_table(const struct work *w, const char *path, uint32_t columns, uint64_t most, struct hark_loads *l)
@@ -293,8 +321,8 @@ static int read_table(const struct work *w, const char *path, uint32_t columns, 
     char error[HARK_MATRIX_ERROR];
     if (hark_loads_read(l, path, columns, most, error) < 0) return bad("%s", error);
     if (l->rows == w->graph.vertices) return 0;
-    return bad("%s: expected a line for each of the %u objects of %s, found %u", path, w->graph.vertices, w->a->matrix,
-        l->rows);
+    return bad("%s: expected a line for each of the %u objects of %s, found %u", path, w->graph.vertices,
+        w->a->matrix, l->rows);
 }
 
 static int read_all(struct work *w)
@@ -304,8 +332,10 @@ static int read_all(struct work *w)
     if (status == 0) status = read_table(w, a->loads, 0, HARK_BALANCE_LOAD, &w->loads);
     if (status == 0 && a->map) status = read_table(w, a->map, 1, a->b.pes - 1, &w->map);
     if (status) return status;
-    if (a->plot && w->loads.columns == 1) return bad("--plot: expected loads of several columns, found 1 in %s", a->loads);
-    if (a->every && w->loads.columns == 1) return bad("--every: expected loads of several columns, found 1 in %s", a->loads);
+    if (a->plot && w->loads.columns == 1)
+        return bad("--plot: expected loads of several columns, found 1 in %s", a->loads);
+    if (a->every && w->loads.columns == 1)
+        return bad("--every: expected loads of several columns, found 1 in %s", a->loads);
     if (a->every == 0) a->every = 1;
     size_t n = w->graph.vertices;
     w->load = malloc(n * sizeof *w->load);

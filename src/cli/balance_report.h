@@ -19,6 +19,8 @@ struct balance_run {
     struct hark_balance_figures before; /* of the first column on the map of the beginning */
     struct balance_column *column;
     uint32_t columns, every;
+    int32_t exponent; /* bytes are in units of 10^exponent */
+    uint64_t move;    /* as it was asked for, in bytes */
     double wall_ms;
 };
 

@@ -24,15 +24,16 @@ void hark_cli_partition_help(void)
 {
     printf("%s\n%s", usage,
         "Finds clusters of processes for protocols that log between clusters: how many, and who belongs together.\n"
-        "MATRIX: bytes from row to column, *.mtx or *.mtx.gz; what `hark run --trace` wrote; or the\n"
-        "figures of `hark run` or `hark sim` (--json)\n"
+        "MATRIX: bytes from row to column, a Matrix Market file or *.mtx.gz; what `hark run --trace` wrote; or the\n"
+        "figures of `hark run` or `hark sim` (--json). It may be a pipe, and values may have fractions\n"
         "What clusters cost\n"
-        "  --cost team           what is sent between clusters is logged, the cluster of the failed process goes back\n"
+        "  --cost team           what is sent between clusters is logged, the cluster of the failed process goes "
+        "back\n"
         "  --cost ordered        only what goes to a later cluster is logged, half of the clusters go back\n"
         "  --alpha A, --beta B   of logging everything, of everybody's going back, in per cent (23, 12.4)\n"
         "  --mtbf T --checkpoint T --restart T   beta from these, by Daly's formula (such as 1d, 30min, 90s)\n"
         "How they are looked for\n"
-        "  --effort fast|best|paper   one beginning, many of them, or Algorithm 1 as printed (fast)\n"
+        "  --effort fast|best|paper   some beginnings, many of them, or Algorithm 1 as printed (fast)\n"
         "  --backend B           builtin, scotch, metis or metis-recursive (builtin; best: all there are)\n"
         "  --seed S              of all that is chance (1)\n"
         "  --threshold N         Algorithm 1 leaves clusters of at most so many ranks (1)\n"
@@ -112,12 +113,13 @@ enum { OPTIONS = 22 };
 /* 0: go on; 2: said why not; -1: help was asked for and given. */
 static int parse(int argc, char **argv, struct arguments *a)
 {
-    const struct option_of table[] = {{"cost", TEXT, &a->cost}, {"alpha", PERCENT, &a->alpha}, {"beta", PERCENT, &a->beta},
-        {"mtbf", TIME, &a->mtbf}, {"checkpoint", TIME, &a->checkpoint}, {"restart", TIME, &a->restart},
-        {"effort", TEXT, &a->effort}, {"backend", TEXT, &a->backend}, {"seed", SEED, &a->o.seed},
-        {"threshold", NUMBER, &a->o.threshold}, {"min-size", NUMBER, &a->o.least}, {"max-size", NUMBER, &a->o.most},
-        {"nodes", TEXT, &a->nodes}, {"improve", TEXT, &a->improve}, {"json", TEXT, &a->json}, {"svg", TEXT, &a->svg},
-        {"plot", TEXT, &a->plot}, {"sweep", FLAG, &a->sweep}, {"help", HELP, NULL}, {"output", TEXT, &a->out}};
+    const struct option_of table[] = {{"cost", TEXT, &a->cost}, {"alpha", PERCENT, &a->alpha},
+        {"beta", PERCENT, &a->beta}, {"mtbf", TIME, &a->mtbf}, {"checkpoint", TIME, &a->checkpoint},
+        {"restart", TIME, &a->restart}, {"effort", TEXT, &a->effort}, {"backend", TEXT, &a->backend},
+        {"seed", SEED, &a->o.seed}, {"threshold", NUMBER, &a->o.threshold}, {"min-size", NUMBER, &a->o.least},
+        {"max-size", NUMBER, &a->o.most}, {"nodes", TEXT, &a->nodes}, {"improve", TEXT, &a->improve},
+        {"json", TEXT, &a->json}, {"svg", TEXT, &a->svg}, {"plot", TEXT, &a->plot}, {"sweep", FLAG, &a->sweep},
+        {"help", HELP, NULL}, {"output", TEXT, &a->out}};
     struct option options[OPTIONS + 1] = {0};
     const size_t count = sizeof table / sizeof table[0];
     HARK_STATIC_ASSERT(sizeof table / sizeof table[0] < OPTIONS, "getopt ends at a row of zeros");
@@ -156,18 +158,22 @@ static int take_times(struct arguments *a, struct partition_report *r)
 
 static int understand(struct arguments *a, struct partition_report *r)
 {
-    static const enum hark_partition_effort efforts[] = {HARK_PARTITION_FAST, HARK_PARTITION_BEST, HARK_PARTITION_PAPER};
+    static const enum hark_partition_effort efforts[] = {
+        HARK_PARTITION_FAST, HARK_PARTITION_BEST, HARK_PARTITION_PAPER};
     static const char *const words[] = {"fast", "best", "paper"};
     size_t e = 0;
     if (strcmp(a->cost, "team") != 0 && strcmp(a->cost, "ordered") != 0)
         return bad("--cost: expected team or ordered, found \"%s\"", a->cost);
     a->o.cost.ordered = strcmp(a->cost, "ordered") == 0;
-    while (e < 3 && strcmp(a->effort, words[e]) != 0) e++;
+    while (e < 3 && strcmp(a->effort, words[e]) != 0)
+        e++;
     if (e == 3) return bad("--effort: expected fast, best or paper, found \"%s\"", a->effort);
     a->o.effort = efforts[e];
     a->o.all_backends = a->backend == NULL;
     int b = HARK_CUT_BUILTIN;
-    while (a->backend && b <= HARK_CUT_METIS_RECURSIVE && strcmp(a->backend, hark_cut_name((enum hark_cut_backend)b)) != 0) b++;
+    while (a->backend && b <= HARK_CUT_METIS_RECURSIVE &&
+           strcmp(a->backend, hark_cut_name((enum hark_cut_backend)b)) != 0)
+        b++;
     if (b > HARK_CUT_METIS_RECURSIVE)
         return bad("--backend: expected builtin, scotch, metis or metis-recursive, found \"%s\"", a->backend);
     a->o.backend = (enum hark_cut_backend)b;
@@ -215,7 +221,8 @@ static void summary(const struct partition_report *r, const char *before)
 {
     const struct hark_partition *p = r->p;
     uint32_t *size = calloc((size_t)p->clusters + 1, sizeof *size), least = p->ranks, most = 0;
-    for (uint32_t v = 0; size && v < p->ranks; v++) size[p->of[v]]++;
+    for (uint32_t v = 0; size && v < p->ranks; v++)
+        size[p->of[v]]++;
     for (uint32_t c = 0; size && c < p->clusters; c++) {
         if (size[c] < least) least = size[c];
         if (size[c] > most) most = size[c];
@@ -248,7 +255,8 @@ static int write_svg(const struct arguments *a, const struct partition_report *r
 {
     FILE *f = a->svg ? hark_cli_create("partition", "--svg", a->svg) : NULL;
     if (f == NULL) return a->svg ? 2 : 0;
-    if (partition_write_svg(r->p, m, r->o->cost.ordered, a->matrix, f) == 0) return hark_cli_close("partition", "--svg", a->svg, f);
+    if (partition_write_svg(r->p, m, r->o->cost.ordered, a->matrix, f) == 0)
+        return hark_cli_close("partition", "--svg", a->svg, f);
     int status = bad("--svg %s: %s", a->svg, strerror(errno));
     fclose(f);
     return status;
@@ -256,7 +264,8 @@ static int write_svg(const struct arguments *a, const struct partition_report *r
 
 static int check_writable(const struct arguments *a)
 {
-    const struct hark_cli_file file[] = {{"-o", a->out}, {"--json", a->json}, {"--svg", a->svg}, {"--plot", a->plot}, {NULL, NULL}};
+    const struct hark_cli_file file[] = {
+        {"-o", a->out}, {"--json", a->json}, {"--svg", a->svg}, {"--plot", a->plot}, {NULL, NULL}};
     return hark_cli_writable("partition", file);
 }
 
@@ -276,13 +285,22 @@ static int write_all(const struct arguments *a, struct partition_report *r, cons
     return status ? status : write_svg(a, r, m);
 }
 
+/* Then all clusters log the same, and the smallest ones cost least. */
+static void say_no_traffic(const struct arguments *a, const struct hark_partition *p)
+{
+    if (p->figures.bytes > 0 || p->ranks < 2) return;
+    fprintf(stderr, "hark partition: %s: no rank sends anything to another, so nothing says who belongs together\n",
+        a->matrix);
+}
+
 static int with_matrix(struct arguments *a, struct partition_report *r, const struct hark_matrix *m)
 {
     struct hark_partition p;
     char error[PARTITION_ERROR];
     uint32_t *nodes = NULL, *improve = NULL;
     int status = 0;
-    if (a->nodes && (nodes = partition_read_groups(a->nodes, "node", m->ranks, error)) == NULL) return bad("%s", error);
+    if (a->nodes && (nodes = partition_read_groups(a->nodes, "node", m->ranks, error)) == NULL)
+        return bad("%s", error);
     if (a->improve && (improve = partition_read_groups(a->improve, "cluster", m->ranks, error)) == NULL)
         status = bad("%s", error);
     a->o.node = nodes;
@@ -294,6 +312,7 @@ static int with_matrix(struct arguments *a, struct partition_report *r, const st
         } else {
             r->ms = now_ms() - r->ms;
             r->p = &p;
+            say_no_traffic(a, &p);
             status = write_all(a, r, m);
             hark_partition_free(&p);
         }
@@ -305,7 +324,8 @@ static int with_matrix(struct arguments *a, struct partition_report *r, const st
 
 int hark_cli_partition(int argc, char **argv)
 {
-    struct arguments a = {.cost = "team", .effort = "fast", .alpha = -1, .beta = -1, .mtbf = -1, .checkpoint = -1, .restart = -1};
+    struct arguments a = {
+        .cost = "team", .effort = "fast", .alpha = -1, .beta = -1, .mtbf = -1, .checkpoint = -1, .restart = -1};
     struct hark_matrix m;
     char error[PARTITION_ERROR];
     hark_partition_defaults(&a.o);
@@ -316,6 +336,7 @@ int hark_cli_partition(int argc, char **argv)
     if (status != 0) return status < 0 ? 0 : status;
     r.matrix = a.matrix;
     if (partition_read(a.matrix, &m, error) < 0) return bad("%s", error);
+    r.exponent = m.exponent;
     status = with_matrix(&a, &r, &m);
     hark_matrix_free(&m);
     return status;

@@ -19,6 +19,7 @@ struct partition_sweep {
 
 struct partition_report {
     const char *matrix;
+    int32_t exponent; /* of its values */
     const struct hark_partition *p;
     const struct hark_partition_options *o;
     double interval, beta; /* minutes; 0: not asked for */
@@ -38,6 +39,7 @@ void partition_write_json(const struct partition_report *r, FILE *f);
 void partition_write_sweep(const struct partition_report *r, FILE *f);
 void partition_write_plot(const struct partition_report *r, FILE *f);
 /* The matrix with the ranks of a cluster side by side, and the clusters outlined. 0, or -1 without memory. */
-int partition_write_svg(const struct hark_partition *p, const struct hark_matrix *m, bool ordered, const char *name, FILE *f);
+int partition_write_svg(
+    const struct hark_partition *p, const struct hark_matrix *m, bool ordered, const char *name, FILE *f);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../json.h"
+#include "amount.h"
 #include "partition.h"
 
 enum { SCHEMA = 1 };
@@ -18,9 +19,12 @@ static bool lists(const struct hark_partition *p, uint32_t **begin, uint32_t **l
         free(*list);
         return false;
     }
-    for (uint32_t v = 0; v < p->ranks; v++) (*begin)[p->of[v] + 2]++;
-    for (uint32_t c = 2; c < p->clusters + 2; c++) (*begin)[c] += (*begin)[c - 1];
-    for (uint32_t v = 0; v < p->ranks; v++) (*list)[(*begin)[p->of[v] + 1]++] = v;
+    for (uint32_t v = 0; v < p->ranks; v++)
+        (*begin)[p->of[v] + 2]++;
+    for (uint32_t c = 2; c < p->clusters + 2; c++)
+        (*begin)[c] += (*begin)[c - 1];
+    for (uint32_t v = 0; v < p->ranks; v++)
+        (*list)[(*begin)[p->of[v] + 1]++] = v;
     return true;
 }
 
@@ -28,7 +32,8 @@ static void put_ranks(const uint32_t *list, uint32_t count, FILE *f)
 {
     for (uint32_t i = 0; i < count;) {
         uint32_t k = i;
-        while (k + 1 < count && list[k + 1] == list[k] + 1) k++;
+        while (k + 1 < count && list[k + 1] == list[k] + 1)
+            k++;
         fprintf(f, "%s%" PRIu32, i ? " " : "", list[i]);
         if (k > i) fprintf(f, "-%" PRIu32, list[k]);
         i = k + 1;
@@ -54,7 +59,8 @@ static void put_sizes(const struct hark_partition *p, FILE *f)
     uint32_t *begin, *list;
     if (!lists(p, &begin, &list)) return;
     fputs("  \"sizes\": [", f);
-    for (uint32_t c = 0; c < p->clusters; c++) fprintf(f, "%s%" PRIu32, c ? ", " : "", begin[c + 1] - begin[c]);
+    for (uint32_t c = 0; c < p->clusters; c++)
+        fprintf(f, "%s%" PRIu32, c ? ", " : "", begin[c + 1] - begin[c]);
     fputs("],\n  \"clusters\": [", f);
     for (uint32_t c = 0; c < p->clusters; c++) {
         fputs(c ? ", \"" : "\"", f);
@@ -71,18 +77,21 @@ void partition_write_json(const struct partition_report *r, FILE *f)
     static const char *const efforts[] = {"fast", "best", "paper"};
     const struct hark_partition *p = r->p;
     const struct hark_partition_options *o = r->o;
+    char amount[HARK_CLI_AMOUNT];
     fprintf(f, "{\n  \"schema\": %d,\n  \"command\": \"partition\",\n  \"matrix\": ", SCHEMA);
     hark_json_string(f, r->matrix);
-    fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n  \"bytes\": %" PRIu64 ",\n  \"cost_function\": \"%s\",\n", p->ranks,
-        p->figures.bytes, o->cost.ordered ? "ordered" : "team");
+    fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n  \"bytes\": %s,\n  \"cost_function\": \"%s\",\n", p->ranks,
+        hark_cli_amount(amount, p->figures.bytes, r->exponent), o->cost.ordered ? "ordered" : "team");
     fprintf(f, "  \"alpha\": %.6g,\n  \"beta\": %.6g,\n", o->cost.alpha, o->cost.beta);
     if (r->interval > 0) fprintf(f, "  \"interval_min\": %.3f,\n", r->interval);
     fprintf(f, "  \"effort\": \"%s\",\n  \"backend\": \"%s\",\n  \"seed\": %" PRIu64 ",\n", efforts[o->effort],
         o->effort == HARK_PARTITION_BEST && o->all_backends ? "all" : hark_cut_name(o->backend), o->seed);
     fprintf(f, "  \"k\": %" PRIu32 ",\n", p->clusters);
     put_sizes(p, f);
-    fprintf(f, "  \"logged_bytes\": %" PRIu64 ",\n  \"share_logged\": %.6f,\n  \"share_rolled_back\": %.6f,\n  \"cost\": %.8f,\n",
-        p->figures.logged, hark_cluster_logged(&p->figures), hark_cluster_rolled_back(&p->figures, o->cost.ordered), p->cost);
+    fprintf(f,
+        "  \"logged_bytes\": %s,\n  \"share_logged\": %.6f,\n  \"share_rolled_back\": %.6f,\n  \"cost\": %.8f,\n",
+        hark_cli_amount(amount, p->figures.logged, r->exponent), hark_cluster_logged(&p->figures),
+        hark_cluster_rolled_back(&p->figures, o->cost.ordered), p->cost);
     if (o->improve) fprintf(f, "  \"changed\": %" PRIu32 ",\n", p->changed);
     if (r->sweeps) {
         fputs("  \"sweep\": [", f);
@@ -144,8 +153,10 @@ enum { WIDTH = 720, HEIGHT = 420, LEFT = 60, RIGHT = 30, TOP = 40, BOTTOM = 50 }
 static double x_of(uint32_t k, uint32_t most)
 {
     double at = 0, all = 0;
-    for (double x = k; x > 1; x /= 2) at += x >= 2 ? 1 : x - 1;
-    for (double x = most; x > 1; x /= 2) all += x >= 2 ? 1 : x - 1;
+    for (double x = k; x > 1; x /= 2)
+        at += x >= 2 ? 1 : x - 1;
+    for (double x = most; x > 1; x /= 2)
+        all += x >= 2 ? 1 : x - 1;
     return LEFT + (all > 0 ? at / all : 0) * (WIDTH - LEFT - RIGHT);
 }
 
@@ -189,7 +200,8 @@ void partition_write_plot(const struct partition_report *r, FILE *f)
     curve(r, 0, "cost", top, most, f);
     fprintf(f, "<circle class=\"own\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", x_of(own.clusters, most),
         TOP + (1 - own.cost / top) * (HEIGHT - TOP - BOTTOM));
-    fprintf(f, "<text x=\"%d\" y=\"20\">cost (black) = logging (orange) + going back (blue); chosen (red): %" PRIu32
-        " clusters, %.2f %%</text>\n<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">clusters</text>\n</svg>\n", LEFT, own.clusters,
-        own.cost * 100, WIDTH / 2, HEIGHT - 10);
+    fprintf(f,
+        "<text x=\"%d\" y=\"20\">cost (black) = logging (orange) + going back (blue); chosen (red): %" PRIu32
+        " clusters, %.2f %%</text>\n<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">clusters</text>\n</svg>\n",
+        LEFT, own.clusters, own.cost * 100, WIDTH / 2, HEIGHT - 10);
 }

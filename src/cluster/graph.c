@@ -11,12 +11,13 @@
 /* ---- of a matrix */
 
 /* What goes from v to u and back, while both rows are walked together: `turned` is the matrix by columns. */
-static uint64_t merge_rows(const struct hark_matrix *m, const struct hark_matrix *turned, uint32_t v, uint32_t *column,
-    uint64_t *weight)
+static uint64_t merge_rows(
+    const struct hark_matrix *m, const struct hark_matrix *turned, uint32_t v, uint32_t *column, uint64_t *weight)
 {
     uint64_t a = m->first[v], b = turned->first[v], n = 0;
     while (a < m->first[v + 1] || b < turned->first[v + 1]) {
-        uint32_t x = a < m->first[v + 1] ? m->column[a] : NOBODY, y = b < turned->first[v + 1] ? turned->column[b] : NOBODY;
+        uint32_t x = a < m->first[v + 1] ? m->column[a] : NOBODY,
+                 y = b < turned->first[v + 1] ? turned->column[b] : NOBODY;
         uint32_t u = x < y ? x : y;
         uint64_t sum = (x == u ? m->value[a++] : 0) + (y == u ? turned->value[b++] : 0);
         if (u == v || sum == 0) continue;
@@ -43,8 +44,10 @@ int hark_graph_of(struct hark_graph *g, const struct hark_matrix *m)
     *g = (struct hark_graph){0};
     if (too_much(m) < 0) return -EOVERFLOW;
     if (hark_matrix_turn(&turned, m) < 0) return -ENOMEM;
-    for (uint32_t v = 0; v < m->ranks; v++) places += merge_rows(m, &turned, v, NULL, NULL);
-    uint64_t *first = malloc(((uint64_t)m->ranks + 1) * sizeof *first), *weight = malloc((places + 1) * sizeof *weight);
+    for (uint32_t v = 0; v < m->ranks; v++)
+        places += merge_rows(m, &turned, v, NULL, NULL);
+    uint64_t *first = malloc(((uint64_t)m->ranks + 1) * sizeof *first),
+             *weight = malloc((places + 1) * sizeof *weight);
     uint32_t *column = malloc((places + 1) * sizeof *column);
     if (first && weight && column) {
         first[0] = 0;
@@ -97,7 +100,9 @@ int hark_cluster_graph_of(struct cluster_graph *g, const struct hark_matrix *m, 
 {
     struct hark_graph plain;
     int status = hark_graph_of(&plain, m);
-    if (status == 0) status = hark_cluster_graph_view(g, &plain);
+    if (status < 0) return status;
+    status = hark_cluster_graph_view(g, &plain);
+    if (status < 0) hark_graph_free(&plain);
     if (status < 0 || !directed) return status; /* the view's arrays are the graph's from now on */
     g->out = malloc((g->first[g->n] + 1) * sizeof *g->out);
     if (g->out == NULL) {
@@ -107,7 +112,8 @@ int hark_cluster_graph_of(struct cluster_graph *g, const struct hark_matrix *m, 
     for (uint32_t v = 0; v < g->n; v++) {
         uint64_t at = m->first[v];
         for (uint64_t k = g->first[v]; k < g->first[v + 1]; k++) {
-            while (at < m->first[v + 1] && m->column[at] < g->column[k]) at++;
+            while (at < m->first[v + 1] && m->column[at] < g->column[k])
+                at++;
             g->out[k] = at < m->first[v + 1] && m->column[at] == g->column[k] ? m->value[at] : 0;
         }
     }
@@ -118,8 +124,12 @@ int hark_cluster_graph_view(struct cluster_graph *to, const struct hark_graph *g
 {
     *to = (struct cluster_graph){g->vertices, (uint64_t *)(uintptr_t)g->first, (uint32_t *)(uintptr_t)g->column,
         (uint64_t *)(uintptr_t)g->weight, NULL, malloc(((uint64_t)g->vertices + 1) * sizeof *to->load)};
-    if (to->load == NULL) return -ENOMEM;
-    for (uint32_t v = 0; v < g->vertices; v++) to->load[v] = g->load ? g->load[v] : 1;
+    if (to->load == NULL) {
+        *to = (struct cluster_graph){0};
+        return -ENOMEM;
+    }
+    for (uint32_t v = 0; v < g->vertices; v++)
+        to->load[v] = g->load ? g->load[v] : 1;
     return 0;
 }
 
@@ -132,18 +142,47 @@ void hark_cluster_graph_view_free(struct cluster_graph *g)
 uint64_t hark_cluster_graph_load(const struct cluster_graph *g)
 {
     uint64_t sum = 0;
-    for (uint32_t v = 0; v < g->n; v++) sum += g->load[v];
+    for (uint32_t v = 0; v < g->n; v++)
+        sum += g->load[v];
     return sum;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+void hark_cluster_graph_reduce(struct cluster_graph *g)
+{
+    uint64_t divisor = 0;
+    for (uint64_t k = 0; k < g->first[g->n] && divisor != 1; k++) {
+        divisor = common_divisor(divisor, g->weight[k]);
+        if (g->out) divisor = common_divisor(divisor, g->out[k]);
+    }
+    if (divisor < 2) return;
+    for (uint64_t k = 0; k < g->first[g->n]; k++) {
+        g->weight[k] /= divisor;
+        if (g->out) g->out[k] /= divisor;
+    }
 }
 
 /* The vertices in the order of where they go: list[begin[c]] .. of each c. */
 static void sort_by_map(const uint32_t *map, uint32_t from, uint32_t n, uint32_t *begin, uint32_t *list)
 {
     memset(begin, 0, ((size_t)n + 1) * sizeof *begin);
-    for (uint32_t v = 0; v < from; v++) begin[map[v] + 1]++;
-    for (uint32_t c = 0; c < n; c++) begin[c + 1] += begin[c];
-    for (uint32_t v = 0; v < from; v++) list[begin[map[v]]++] = v;
-    for (uint32_t c = n; c > 0; c--) begin[c] = begin[c - 1];
+    for (uint32_t v = 0; v < from; v++)
+        begin[map[v] + 1]++;
+    for (uint32_t c = 0; c < n; c++)
+        begin[c + 1] += begin[c];
+    for (uint32_t v = 0; v < from; v++)
+        list[begin[map[v]]++] = v;
+    for (uint32_t c = n; c > 0; c--)
+        begin[c] = begin[c - 1];
     begin[0] = 0;
 }
 
@@ -181,7 +220,8 @@ int hark_cluster_graph_contract(
     if (status == 0) {
         sort_by_map(map, g->n, n, begin, list);
         to->first[0] = 0;
-        for (uint32_t c = 0; c < n; c++) contract_row(to, g, map, c, list + begin[c], begin[c + 1] - begin[c], at);
+        for (uint32_t c = 0; c < n; c++)
+            contract_row(to, g, map, c, list + begin[c], begin[c + 1] - begin[c], at);
         uint64_t places = to->first[n] + 1; /* what was not needed goes back: the sum of all levels stays small */
         void *less;
         if ((less = realloc(to->column, places * sizeof *to->column)) != NULL) to->column = less;
@@ -196,7 +236,8 @@ int hark_cluster_graph_contract(
 
 /* ---- heavy-edge matching */
 
-static uint32_t partner(const struct cluster_graph *g, const uint32_t *map, const uint32_t *within, uint64_t most, uint32_t v)
+static uint32_t partner(
+    const struct cluster_graph *g, const uint32_t *map, const uint32_t *within, uint64_t most, uint32_t v)
 {
     uint32_t best = NOBODY;
     double most_rate = 0;
@@ -212,9 +253,10 @@ static uint32_t partner(const struct cluster_graph *g, const uint32_t *map, cons
     return best;
 }
 
-/* Leaves of one star find no neighbour that is free: they are paired with each other, and so are those without neighbours. */
-static void match_over_two(const struct cluster_graph *g, const uint32_t *within, uint64_t most, uint32_t *map, uint32_t *n,
-    uint32_t *waits)
+/* Leaves of one star find no neighbour that is free: they are paired with each other, and so are those without
+ * neighbours. */
+static void match_over_two(
+    const struct cluster_graph *g, const uint32_t *within, uint64_t most, uint32_t *map, uint32_t *n, uint32_t *waits)
 {
     memset(waits, 0xff, ((size_t)g->n + 1) * sizeof *waits);
     for (uint32_t v = 0; v < g->n; v++) {
@@ -235,7 +277,8 @@ static void match_over_two(const struct cluster_graph *g, const uint32_t *within
 
 static void order_of_visits(uint32_t *order, uint32_t n, uint64_t seed)
 {
-    for (uint32_t v = 0; v < n; v++) order[v] = v;
+    for (uint32_t v = 0; v < n; v++)
+        order[v] = v;
     if (seed == 0) return;
     for (uint32_t v = n; v > 1; v--) {
         uint32_t other = cluster_below(&seed, v), was = order[v - 1];
@@ -281,9 +324,11 @@ int hark_cluster_graph_induce(
     struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *list, uint32_t count, uint32_t *place)
 {
     uint64_t places = 0, at = 0;
-    for (uint32_t i = 0; i < count; i++) places += g->first[list[i] + 1] - g->first[list[i]];
+    for (uint32_t i = 0; i < count; i++)
+        places += g->first[list[i] + 1] - g->first[list[i]];
     if (hark_cluster_graph_make(to, count, places, g->out != NULL) < 0) return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++) place[list[i]] = i;
+    for (uint32_t i = 0; i < count; i++)
+        place[list[i]] = i;
     to->first[0] = 0;
     for (uint32_t i = 0; i < count; i++) {
         for (uint64_t k = g->first[list[i]]; k < g->first[list[i] + 1]; k++) {
@@ -296,7 +341,8 @@ int hark_cluster_graph_induce(
         to->first[i + 1] = at;
         to->load[i] = g->load[list[i]];
     }
-    for (uint32_t i = 0; i < count; i++) place[list[i]] = NOBODY;
+    for (uint32_t i = 0; i < count; i++)
+        place[list[i]] = NOBODY;
     return 0;
 }
 
@@ -328,7 +374,8 @@ int hark_cluster_levels_make(struct cluster_levels *l, const struct cluster_grap
             free(map);
             break;
         }
-        for (uint32_t v = 0; in && v < fine->n; v++) in[map[v]] = in[v]; /* map[v] <= v: by lowest members */
+        for (uint32_t v = 0; in && v < fine->n; v++)
+            in[map[v]] = in[v]; /* map[v] <= v: by lowest members */
         l->map[l->count++] = map;
     }
     free(in);

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "../cluster/source.h"
 #include "hark/hark.h"
 
 static const struct sim_maker makers[] = {
@@ -75,34 +75,54 @@ static int check_given(const struct sim_maker *maker, const struct sim_pattern_o
     return 0;
 }
 
+static int unknown(const struct sim_pattern_options *o, char error[SIM_ERROR])
+{
+    snprintf(error, SIM_ERROR,
+        "--pattern: expected a file *.mtx or *.mtx.gz, a trace of hark run, or the name of a pattern (hark help sim), "
+        "found \"%s\"",
+        o->name);
+    return -1;
+}
+
+static int make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+{
+    int status = p->maker->make(p, o, error);
+    if (status < 0) sim_pattern_close(p);
+    return status;
+}
+
+/* A matrix or a trace, which may come through a pipe. */
+static int make_of_file(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+{
+    struct cluster_source source;
+    struct sim_pattern_options from = *o;
+    if (hark_cluster_source_open(&source, o->name) < 0) {
+        if (errno == ENOENT && !is_file(o->name)) return unknown(o, error);
+        snprintf(error, SIM_ERROR, "%s: %s", o->name, strerror(errno));
+        return -1;
+    }
+    if (is_file(o->name) || hark_cluster_source_is_matrix(&source)) p->maker = &matrix;
+    else if (sim_trace_is(source.path)) p->maker = &trace;
+    from.name = source.path;
+    int status = p->maker ? check_given(p->maker, o, error) : unknown(o, error);
+    if (status == 0) status = make(p, &from, error);
+    hark_cluster_source_rename(&source, error, SIM_ERROR);
+    hark_cluster_source_close(&source);
+    return status;
+}
+
 int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     *p = (struct sim_pattern){.ranks = o->ranks, .bytes = o->bytes, .seed = o->seed, .degree = o->degree,
         .branches = o->branches, .away = {o->away[0], o->away[1], o->away[2]}};
-    if (is_file(o->name)) p->maker = &matrix;
+    *error = 0;
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
         if (strcmp(o->name, makers[i].name) == 0) p->maker = &makers[i];
-    struct stat st;
-    if (p->maker == NULL && stat(o->name, &st) == 0 && !S_ISREG(st.st_mode)) {
-        snprintf(error, SIM_ERROR, "--pattern %s: expected a file, for it is read more than once", o->name);
-        return -1;
-    }
-    if (p->maker == NULL && sim_trace_is(o->name)) p->maker = &trace;
-    if (p->maker == NULL) {
-        snprintf(error, SIM_ERROR,
-            "--pattern: expected a file *.mtx or *.mtx.gz, a trace of hark run, or the name of a pattern (hark help sim), found "
-            "\"%s\"",
-            o->name);
-        return -1;
-    }
+    if (p->maker == NULL) return make_of_file(p, o, error);
     if (check_given(p->maker, o, error) < 0) return -1;
-    if (p->maker != &matrix && p->maker != &trace && p->ranks == 0) {
-        snprintf(error, SIM_ERROR, "%s: expected --ranks with it", o->name);
-        return -1;
-    }
-    int status = p->maker->make(p, o, error);
-    if (status < 0) sim_pattern_close(p);
-    return status;
+    if (p->ranks > 0) return make(p, o, error);
+    snprintf(error, SIM_ERROR, "%s: expected --ranks with it", o->name);
+    return -1;
 }
 
 void sim_pattern_close(struct sim_pattern *p)

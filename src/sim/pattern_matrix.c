@@ -1,6 +1,7 @@
 /* pattern_matrix.c: programs by a communication matrix. An iteration is all of the matrix, in rounds: in each round
  * every process sends its share of each row's messages and then receives that of each column's. The diagonal is left
  * out. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +21,24 @@ static bool lost_bytes(const struct hark_matrix *bytes, const struct hark_matrix
     return false;
 }
 
+/* Nothing but whole bytes, or messages, can be sent. */
+static int read_whole(struct hark_matrix *m, const char *path, uint32_t most, char error[SIM_ERROR])
+{
+    uint32_t row;
+    uint64_t at;
+    if (hark_matrix_read(m, path, most, error) < 0) return -1;
+    int status = hark_matrix_whole(m, &row, &at);
+    if (status < 0)
+        snprintf(error, SIM_ERROR,
+            "%s: expected 0 or values from 0.5 to 2^53, which are rounded, found one %s in row %" PRIu32
+            ", column %" PRIu32,
+            path, status == -EDOM ? "between 0 and 0.5" : "beyond 2^53", row + 1, m->column[at] + 1);
+    return status < 0 ? -1 : 0;
+}
+
 static int read_counts(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
-    if (hark_matrix_read(&p->counts, o->messages, p->ranks, error) < 0) return -1;
+    if (read_whole(&p->counts, o->messages, p->ranks, error) < 0) return -1;
     const struct hark_matrix *a = &p->sends, *b = &p->counts;
     bool same = a->ranks == b->ranks && a->entries == b->entries &&
                 memcmp(a->first, b->first, ((uint64_t)a->ranks + 1) * sizeof *a->first) == 0 &&
@@ -34,8 +50,8 @@ static int read_counts(struct sim_pattern *p, const struct sim_pattern_options *
     uint32_t row;
     uint64_t at;
     if (lost_bytes(a, b, &row, &at)) {
-        snprintf(error, SIM_ERROR, "%s: expected messages from %u to %u, where %s has %" PRIu64 " bytes; found 0", o->messages, row,
-            a->column[at], o->name, a->value[at]);
+        snprintf(error, SIM_ERROR, "%s: expected messages from %u to %u, where %s has %" PRIu64 " bytes; found 0",
+            o->messages, row, a->column[at], o->name, a->value[at]);
         return -1;
     }
     p->counted = true;
@@ -52,7 +68,7 @@ static int read_counts(struct sim_pattern *p, const struct sim_pattern_options *
 
 int sim_matrix_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
-    if (hark_matrix_read(&p->sends, o->name, p->ranks ? p->ranks : HARK_MATRIX_RANKS, error) < 0) return -1;
+    if (read_whole(&p->sends, o->name, p->ranks ? p->ranks : HARK_MATRIX_RANKS, error) < 0) return -1;
     p->rounds = 1;
     if (p->ranks == 0) p->ranks = p->sends.ranks;
     if (o->messages && read_counts(p, o, error) < 0) return -1;

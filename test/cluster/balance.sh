@@ -66,6 +66,29 @@ if command -v node >/dev/null; then
   if node -e 'const j = JSON.parse(require("fs").readFileSync("team.json")); process.exit(j.schema === 1 && j.command === "balance" && j.after.length === 1 && j.before.log_bytes === 401 ? 0 : 1)'; then good; else bad "no JSON"; fi
 fi
 
+# Fractions of bytes, and what is read once: the same maps.
+sed '3,$s/\(.*\) \([0-9]*\)$/\1 \2e-3/; 1s/integer/real/' rings.mtx >fractions.mtx
+for strategy in team team+; do
+  run "${common[@]}" --strategy $strategy --map map --slack 60 -o whole.map
+  run loads.csv fractions.mtx --pes 4 --teams 2 --strategy $strategy --map map --slack 60 -o fractions.map --json fractions.json
+  is "$strategy: the same map" "$(cat fractions.map)" "$(cat whole.map)"
+  is "$strategy: bytes" "$(figure bytes fractions.json) $(after log_bytes fractions.json)" '0.801 0.001'
+  run loads.csv <(cat rings.mtx) --pes 4 --teams 2 --strategy $strategy --map map --slack 60 -o pipe.map
+  is "$strategy: the same map from a pipe" "$(cat pipe.map)" "$(cat whole.map)"
+done
+run loads.csv fractions.mtx --pes 4 --teams 2 --strategy none --map map
+grep -q '^bytes logged  *0.401  *0.401$' out && good || bad 'bytes logged'
+for move in 0 1 2; do # bytes, of a matrix of a thousandth of them
+  run "${common[@]}" --strategy team+ --map map --slack 60 --move-bytes ${move}000 -o whole.map
+  run loads.csv fractions.mtx --pes 4 --teams 2 --strategy team+ --map map --slack 60 --move-bytes $move -o move.map --json move.json
+  is "a move of $move bytes" "$(cat move.map) $(figure move_bytes move.json)" "$(cat whole.map) $move"
+done
+refused '--move-bytes: expected less, for fractions.mtx has fractions of 10^-3 bytes' loads.csv fractions.mtx --pes 4 --teams 2 \
+  --strategy team+ --move-bytes 16T
+matrix 'pattern symmetric' '8 8 8\n2 1\n3 2\n4 3\n4 1\n6 5\n7 6\n8 7\n8 5\n' pattern.mtx
+run loads.csv pattern.mtx --pes 4 --teams 2 --json pattern.json
+is 'a pattern' "$(figure bytes pattern.json)" 16
+
 # Loads that change places: what is measured in a column makes the map of the next.
 for ((i = 0; i < 8; i++)); do echo "10,10,$((i % 4 ? 10 : 20)),$((i % 4 ? 10 : 20)),$((i % 4 ? 10 : 40))"; done >drift.csv
 drift=(drift.csv rings.mtx --pes 4 --teams 2 --strategy greedy)
@@ -83,9 +106,9 @@ is 'balanced before each column but the first' "$(figure balancings e.json) $(fi
 matrix 'integer general' '8 7 0\n' bad.mtx
 refused 'bad.mtx:2: expected a square matrix, found 8 rows and 7 columns' loads.csv bad.mtx --pes 4 --teams 2
 matrix 'integer general' '8 8 1\n1 2 -3\n' bad.mtx
-refused 'bad.mtx:3: expected a finite value from 0 to 2^53, found "1 2 -3"' loads.csv bad.mtx --pes 4 --teams 2
+refused 'bad.mtx:3: expected a whole number from 0, found "1 2 -3"' loads.csv bad.mtx --pes 4 --teams 2
 matrix 'real general' '8 8 1\n1 2 nan\n' bad.mtx
-refused 'bad.mtx:3: expected a finite value from 0 to 2^53, found "1 2 nan"' loads.csv bad.mtx --pes 4 --teams 2
+refused 'bad.mtx:3: expected a finite value from 0, found "1 2 nan"' loads.csv bad.mtx --pes 4 --teams 2
 : >bad.mtx
 refused 'bad.mtx:1: expected %%MatrixMarket, the file is empty' loads.csv bad.mtx --pes 4 --teams 2
 refused 'none.mtx: No such file or directory' loads.csv none.mtx --pes 4 --teams 2

@@ -32,7 +32,7 @@ static void both_directions_make_the_graph(void **state)
     /* 0 -> 1: 10, 1 -> 0: 6, 1 -> 2: 3, 2 -> 2: 9, 3 -> 0: 0 */
     uint64_t first[] = {0, 1, 3, 4, 5}, value[] = {10, 6, 3, 9, 0};
     uint32_t column[] = {1, 0, 2, 2, 0};
-    struct hark_matrix m = {4, 5, first, column, value};
+    struct hark_matrix m = {4, 5, first, column, value, 0};
     struct hark_graph g;
     (void)state;
     assert_int_equal(hark_graph_of(&g, &m), 0);

@@ -17,7 +17,7 @@
 static inline struct hark_matrix matrix_of(uint32_t ranks, uint64_t (*value)(uint32_t from, uint32_t to, void *self), void *self)
 {
     struct hark_matrix m = {ranks, 0, malloc(((size_t)ranks + 1) * sizeof *m.first),
-        malloc((size_t)ranks * ranks * sizeof *m.column), malloc((size_t)ranks * ranks * sizeof *m.value)};
+        malloc((size_t)ranks * ranks * sizeof *m.column), malloc((size_t)ranks * ranks * sizeof *m.value), 0};
     assert_true(m.first && m.column && m.value);
     for (uint32_t v = 0; v < ranks; v++) {
         m.first[v] = m.entries;

@@ -25,7 +25,7 @@ static void costs_counted_by_hand(void **state)
     /* 0 -> 0: 100, 0 -> 1: 10, 1 -> 0: 6, 1 -> 2: 3, 2 -> 3: 4, 3 -> 0: 7 */
     uint64_t first[] = {0, 2, 4, 5, 6}, value[] = {100, 10, 6, 3, 4, 7};
     uint32_t column[] = {0, 1, 0, 2, 3, 0}, of[] = {0, 0, 1, 1}, turned[] = {1, 1, 0, 0};
-    struct hark_matrix m = {4, 6, first, column, value};
+    struct hark_matrix m = {4, 6, first, column, value, 0};
     struct hark_partition p = {.ranks = 4, .clusters = 2, .of = of};
     struct hark_cluster_cost team = {.alpha = 0.23, .beta = 0.124}, ordered = {.alpha = 0.23, .beta = 0.124, .ordered = true};
     (void)state;

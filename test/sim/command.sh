@@ -127,6 +127,8 @@ expect 0 '' --pattern a.mtx --write-matrix b.mtx
 if [ -s a.mtx ] && cmp -s <(tail -n +3 a.mtx) <(tail -n +3 b.mtx); then good; else bad "another matrix"; fi
 "$hark" sim --pattern a.mtx --messages n.mtx "${small[@]}" --fail 5@3 --json m.json >out 2>&1 || bad "a matrix"
 if [ "$(figure wanted m.json)" = $((8 * 108)) ] && [ "$(figure ranks m.json)" = 27 ]; then good; else bad "figures of a matrix"; fi
+"$hark" sim --pattern <(cat a.mtx) --messages <(cat n.mtx) "${small[@]}" --fail 5@3 --json pipe.json >out 2>&1 || bad "a matrix from a pipe"
+is 'a matrix from a pipe' "$(figure digest m.json) $(figure wanted m.json)" "$(figure digest pipe.json) $(figure wanted pipe.json)"
 expect 0 '30 processes' --pattern a.mtx --ranks 30 "${small[@]}"
 if [ "$zlib" = 1 ]; then
   expect 0 'messages  *13[0-9]* *$' --pattern "$patterns/hpccg.64.mtx.gz" --messages "$patterns/hpccg.64.msgs.mtx.gz" --iterations 1 --fail 7@1
@@ -145,12 +147,12 @@ matrix() { printf '%%%%MatrixMarket matrix coordinate %s\n%% a comment\n%b' "$1"
 matrix 'integer general' '2 3 1\n1 2 5\n'
 refused 'bad.mtx:3: expected a square matrix, found 2 rows and 3 columns' --pattern bad.mtx
 matrix 'integer general' '2 2 1\n1 2 -5\n'
-refused 'bad.mtx:4: expected a finite value from 0 to 2^53, found "1 2 -5"' --pattern bad.mtx
+refused 'bad.mtx:4: expected a whole number from 0, found "1 2 -5"' --pattern bad.mtx
 matrix 'real general' '2 2 1\n1 2 -5\n'
-refused 'bad.mtx:4: expected a finite value from 0 to 2^53, found "1 2 -5"' --pattern bad.mtx
+refused 'bad.mtx:4: expected a finite value from 0, found "1 2 -5"' --pattern bad.mtx
 for value in nan inf 1e999 1e300 -0.5 x ''; do
   matrix 'real general' "2 2 1\n1 2 $value\n"
-  refused "bad.mtx:4: expected a finite value from 0 to 2^53, found \"1 2 $value\"" --pattern bad.mtx
+  refused "bad.mtx:4: expected a finite value from 0, found \"1 2 $value\"" --pattern bad.mtx
 done
 matrix 'integer general' '4 4 1\n1 2 5\n'
 refused 'bad.mtx:3: expected at most 3 ranks, found 4' --pattern bad.mtx --ranks 3
@@ -169,16 +171,21 @@ refused 'bad.mtx:4: expected row and column from 1 to 2, found "1 3 5"' --patter
 matrix 'integer general' '2 2 1\n0 1 5\n'
 refused 'bad.mtx:4: expected row and column from 1 to 2, found "0 1 5"' --pattern bad.mtx
 matrix 'integer general' '2 2 1\n1 2 5 6\n'
-refused 'bad.mtx:4: expected a finite value from 0 to 2^53, found "1 2 5 6"' --pattern bad.mtx
-matrix 'integer general' '2 2 2\n1 2 9007199254740992\n1 2 1\n'
-refused 'bad.mtx:6: expected a sum up to 2^53 in row 1, column 2' --pattern bad.mtx
+refused 'bad.mtx:4: expected a whole number from 0, found "1 2 5 6"' --pattern bad.mtx
+matrix 'integer general' '2 2 2\n1 2 9007199254740992\n1 2 9007199254740992\n'
+refused 'bad.mtx: expected 0 or values from 0.5 to 2^53, which are rounded, found one beyond 2^53 in row 1, column 2' --pattern bad.mtx
+matrix 'real general' '2 2 2\n2 1 7\n1 2 0.499\n'
+refused 'bad.mtx: expected 0 or values from 0.5 to 2^53, which are rounded, found one between 0 and 0.5 in row 1, column 2' --pattern bad.mtx
+matrix 'pattern symmetric' '3 3 2\n2 1\n3 2\n'
+expect 0 'bytes  *4$' --pattern bad.mtx --iterations 1
+matrix 'real general' '3 3 4\n1 2 0.5\n2 1 1.49\n2 3 1.25\n3 2 1\n'
+expect 0 'bytes  *4$' --pattern bad.mtx --iterations 1
 matrix 'integer general' '2 2\n'
 refused 'bad.mtx:3: expected the numbers of rows, columns and entries, found "2 2"' --pattern bad.mtx
 matrix 'integer general' '0 0 0\n'
 refused 'bad.mtx:3: expected the numbers of rows, columns and entries, found "0 0 0"' --pattern bad.mtx
-matrix 'integer symmetric' '2 2 0\n'
-refused 'bad.mtx:1: expected matrix coordinate integer|real general, found "%%MatrixMarket matrix coordinate integer..."' \
-  --pattern bad.mtx
+matrix 'complex general' '2 2 0\n'
+refused 'bad.mtx:1: complex values are no numbers of bytes: expected real, integer or pattern' --pattern bad.mtx
 echo hello >bad.mtx
 refused 'bad.mtx:1: expected %%MatrixMarket matrix coordinate integer general, found "hello"' --pattern bad.mtx
 : >bad.mtx
@@ -248,7 +255,7 @@ for protocol in none coordinated hydee sendet; do
 done
 refused '--team-lost cannot be combined with --copies 2: it is for one copy of each determinant' --pattern ring --ranks 4 --protocol team --team-lost --copies 2
 refused '--digest: expected no value with it, found "1"' --pattern ring --digest=1 --ranks 4
-refused '--pattern .: expected a file, for it is read more than once' --pattern .
+refused '.: Is a directory' --pattern .
 for sum in '--iterations 20000 --compute 1000000s' '--gap-per-byte 1000000 --bytes 1T'; do
   expect 1 'sim: this would take more than 146 years of simulated time, beyond what is counted$' --pattern ring --ranks 2 $sum
 done
