@@ -6,7 +6,7 @@
 #include "heap.h"
 #include "random.h"
 
-enum { COARSEST = 48, TRIES = 8, PASSES = 8 };
+enum { COARSEST = 48, TRIES = 6, PASSES = 8 };
 
 struct halves {
     const struct cluster_graph *g;
@@ -118,7 +118,7 @@ static uint32_t choose(struct halves *h)
 /* One pass: everything moves at most once, the best that was seen on the way stays. False: nothing became better. */
 static bool pass(struct halves *h)
 {
-    uint32_t n = h->g->n, moves = 0, kept = 0, patience = n <= 400 ? n : 100 + (n / 50 < 400 ? n / 50 : 400);
+    uint32_t n = h->g->n, moves = 0, kept = 0, patience = n <= 400 ? n / 2 + 8 : 100 + (n / 50 < 400 ? n / 50 : 400);
     struct standing best = standing(h);
     bool all = n <= 400 || best.over > 0;
     memset(h->locked, 0, (size_t)n * sizeof *h->locked);

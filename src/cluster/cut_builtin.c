@@ -9,7 +9,8 @@ enum { PASSES = 8 };
 
 struct kway {
     const struct cluster_graph *g;
-    uint32_t parts, *part, *place; /* place: for hark_cluster_graph_induce */
+    uint32_t parts, *part, *place; /* place: for cluster_graph_induce */
+    uint32_t first_cut;            /* a cut leaves one of so many parts on one side: 2 or 3 */
     uint64_t most, *load;          /* of a part */
     uint64_t *joined;              /* weight from one vertex to each part; 0 between vertices */
     uint32_t *touched;
@@ -20,11 +21,13 @@ struct kway {
 static uint32_t depth_of(uint32_t parts)
 {
     uint32_t depth = 0;
-    while ((UINT32_C(1) << depth) < parts) depth++;
+    while ((UINT32_C(1) << depth) < parts)
+        depth++;
     return depth;
 }
 
-/* What a side of `parts` parts may have: its share of the slack that is left, for as many bisections as are still to come. */
+/* What a side of `parts` parts may have: its share of the slack that is left, for as many bisections as are still to
+ * come. */
 static uint64_t side_most(uint64_t aim, uint32_t parts, uint64_t most, uint32_t depth)
 {
     uint64_t all = most > UINT64_MAX / 2 / parts ? UINT64_MAX / 2 : most * parts;
@@ -33,10 +36,11 @@ static uint64_t side_most(uint64_t aim, uint32_t parts, uint64_t most, uint32_t 
 
 static int cut_list(struct kway *w, uint32_t *list, uint32_t count, uint32_t first, uint32_t parts, uint64_t seed);
 
-static int cut_halves(struct kway *w, const struct cluster_graph *sub, uint32_t *list, uint32_t first, uint32_t parts,
-    uint64_t seed)
+static int cut_halves(
+    struct kway *w, const struct cluster_graph *sub, uint32_t *list, uint32_t first, uint32_t parts, uint64_t seed)
 {
-    uint32_t left = parts / 2, n = 0, *side = malloc(((size_t)sub->n + 1) * sizeof *side);
+    uint32_t left = parts > w->first_cut ? parts / w->first_cut : parts / 2, n = 0,
+             *side = malloc(((size_t)sub->n + 1) * sizeof *side);
     uint32_t *sorted = malloc(((size_t)sub->n + 1) * sizeof *sorted);
     uint64_t load = hark_cluster_graph_load(sub), aim = load / parts * left + load % parts * left / parts;
     uint64_t most[2] = {side_most(aim, left, w->most, depth_of(parts)),
@@ -61,7 +65,8 @@ static int cut_list(struct kway *w, uint32_t *list, uint32_t count, uint32_t fir
 {
     struct cluster_graph sub;
     if (parts == 1 || count <= 1) {
-        for (uint32_t i = 0; i < count; i++) w->part[list[i]] = first;
+        for (uint32_t i = 0; i < count; i++)
+            w->part[list[i]] = first;
         return 0;
     }
     if (count == w->g->n) return cut_halves(w, w->g, list, first, parts, seed);
@@ -94,7 +99,8 @@ static uint32_t best_part(struct kway *w, uint32_t v)
             best = p;
         }
     }
-    for (uint32_t i = 0; i < touched; i++) w->joined[w->touched[i]] = 0;
+    for (uint32_t i = 0; i < touched; i++)
+        w->joined[w->touched[i]] = 0;
     return best;
 }
 
@@ -123,7 +129,8 @@ static bool unload(struct kway *w)
 
 static void refine(struct kway *w)
 {
-    for (uint32_t v = 0; v < w->g->n; v++) w->load[w->part[v]] += w->g->load[v];
+    for (uint32_t v = 0; v < w->g->n; v++)
+        w->load[w->part[v]] += w->g->load[v];
     for (int i = 0; i < PASSES; i++) {
         uint32_t moved = 0;
         for (uint32_t v = 0; v < w->g->n; v++) {
@@ -137,21 +144,28 @@ static void refine(struct kway *w)
     }
 }
 
-int hark_cluster_cut_builtin(
-    const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t *part)
+int hark_cluster_cut_recursive(
+    const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t first_cut, uint32_t *part)
 {
     size_t n = (size_t)g->n + 1, k = (size_t)parts + 1;
     uint64_t load = hark_cluster_graph_load(g), even = load / parts + (load % parts != 0);
     double most = (double)load / parts * (1 + slack);
-    struct kway w = {.g = g, .parts = parts, .part = part, .most = most < (double)HARK_GRAPH_MOST ? (uint64_t)most : load,
-        .place = malloc(n * sizeof *w.place), .load = calloc(k, sizeof *w.load), .joined = calloc(k, sizeof *w.joined),
+    struct kway w = {.g = g,
+        .parts = parts,
+        .part = part,
+        .first_cut = first_cut,
+        .most = most < (double)HARK_GRAPH_MOST ? (uint64_t)most : load,
+        .place = malloc(n * sizeof *w.place),
+        .load = calloc(k, sizeof *w.load),
+        .joined = calloc(k, sizeof *w.joined),
         .touched = malloc(k * sizeof *w.touched)};
     uint32_t *list = malloc(n * sizeof *list);
     int status = -ENOMEM;
     if (w.most < even) w.most = even;
     if (w.place && w.load && w.joined && w.touched && list) {
         memset(w.place, 0xff, n * sizeof *w.place);
-        for (uint32_t v = 0; v < g->n; v++) list[v] = v;
+        for (uint32_t v = 0; v < g->n; v++)
+            list[v] = v;
         status = cut_list(&w, list, g->n, 0, parts, seed);
     }
     if (status == 0) refine(&w);
@@ -161,4 +175,10 @@ int hark_cluster_cut_builtin(
     free(w.touched);
     free(list);
     return status;
+}
+
+int hark_cluster_cut_builtin(
+    const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t *part)
+{
+    return hark_cluster_cut_recursive(g, parts, slack, seed, 2, part);
 }

@@ -45,9 +45,8 @@ static int refine(struct cluster_state *s, bool thorough, uint64_t seed)
     return status;
 }
 
-/* From the coarsest graph to the finest, making the clusters better on each. part: of the coarsest; becomes that of
- * the finest. */
-static int down(struct cluster_search *x, const struct cluster_levels *l, uint32_t *part, bool thorough, uint64_t seed)
+int hark_cluster_search_down(
+    struct cluster_search *x, const struct cluster_levels *l, uint32_t *part, bool thorough, uint64_t seed)
 {
     struct cluster_state s;
     int status = 0;
@@ -66,26 +65,32 @@ static int down(struct cluster_search *x, const struct cluster_levels *l, uint32
         hark_cluster_state_free(&s);
         if (i == 0 || status < 0) continue;
         const struct cluster_graph *fine = &l->graph[i - 1];
-        for (uint32_t v = 0; v < fine->n; v++) finer[v] = part[l->map[i - 1][v]];
+        for (uint32_t v = 0; v < fine->n; v++)
+            finer[v] = part[l->map[i - 1][v]];
         memcpy(part, finer, (size_t)fine->n * sizeof *part);
     }
     free(finer);
     return status;
 }
 
-/* Keeps it if it is the best so far. */
-static int offer(struct cluster_search *x, const uint32_t *part)
+static bool in_bounds(const struct cluster_state *s)
+{
+    const struct cluster_bounds *b = &s->model->bounds;
+    for (uint32_t c = 0; c < s->slots; c++)
+        if (s->members[c] && (s->load[c] < b->least || s->load[c] > b->most)) return false;
+    return true;
+}
+
+int hark_cluster_search_offer(struct cluster_search *x, const uint32_t *part, double *cost, uint32_t *clusters)
 {
     struct cluster_state s;
     int status = hark_cluster_state_make(&s, x->g, x->model, part);
     if (status < 0) return status;
-    bool inside = true;
-    for (uint32_t c = 0; c < s.slots && inside; c++)
-        inside = s.members[c] == 0 || (s.load[c] >= x->model->bounds.least && s.load[c] <= x->model->bounds.most);
-    double cost = hark_cluster_state_cost(&s);
-    if (inside && (!x->found || cost < x->cost - CLUSTER_LESS)) {
+    *cost = in_bounds(&s) ? hark_cluster_state_cost(&s) : CLUSTER_NO_COST;
+    *clusters = s.count;
+    if (*cost < CLUSTER_NO_COST && (!x->found || *cost < x->cost - CLUSTER_LESS)) {
         memcpy(x->best, part, (size_t)x->g->n * sizeof *part);
-        x->cost = cost;
+        x->cost = *cost;
         x->found = true;
         x->clusters = s.count;
     }
@@ -93,22 +98,31 @@ static int offer(struct cluster_search *x, const uint32_t *part)
     return 0;
 }
 
-static uint32_t coarsest(uint32_t n)
+static int offer(struct cluster_search *x, const uint32_t *part)
+{
+    double cost;
+    uint32_t clusters;
+    return hark_cluster_search_offer(x, part, &cost, &clusters);
+}
+
+uint32_t hark_cluster_search_coarsest(uint32_t n)
 {
     uint32_t root = 1;
-    while ((uint64_t)root * root < n) root++;
+    while ((uint64_t)root * root < n)
+        root++;
     return root * 2 > 96 ? root * 2 : 96;
 }
 
-/* Numbers without gaps, in the same order: as many as there are fit into every coarser graph. */
-static int close_gaps(uint32_t *part, uint32_t n)
+int hark_cluster_search_close_gaps(uint32_t *part, uint32_t n)
 {
     uint32_t *number = calloc((size_t)n + 1, sizeof *number), count = 0;
     if (number == NULL) return -ENOMEM;
-    for (uint32_t v = 0; v < n; v++) number[part[v]] = 1;
+    for (uint32_t v = 0; v < n; v++)
+        number[part[v]] = 1;
     for (uint32_t c = 0; c < n; c++)
         if (number[c]) number[c] = count++;
-    for (uint32_t v = 0; v < n; v++) part[v] = number[part[v]];
+    for (uint32_t v = 0; v < n; v++)
+        part[v] = number[part[v]];
     free(number);
     return 0;
 }
@@ -118,11 +132,13 @@ int hark_cluster_search_from(struct cluster_search *x, uint32_t *part, bool thor
     struct cluster_levels *l = calloc(1, sizeof *l);
     uint64_t load = hark_cluster_graph_load(x->g);
     if (l == NULL) return -ENOMEM;
-    int status = close_gaps(part, x->g->n);
-    if (status == 0) status = hark_cluster_levels_make(l, x->g, part, coarsest(x->g->n), load, seed);
+    int status = hark_cluster_search_close_gaps(part, x->g->n);
+    if (status == 0)
+        status = hark_cluster_levels_make(l, x->g, part, hark_cluster_search_coarsest(x->g->n), load, seed);
     for (int i = 0; status == 0 && i < l->count; i++)
-        for (uint32_t v = 0; v < l->graph[i].n; v++) part[l->map[i][v]] = part[v];
-    if (status == 0) status = down(x, l, part, thorough, seed);
+        for (uint32_t v = 0; v < l->graph[i].n; v++)
+            part[l->map[i][v]] = part[v];
+    if (status == 0) status = hark_cluster_search_down(x, l, part, thorough, seed);
     if (status == 0) status = offer(x, part);
     hark_cluster_levels_free(l);
     free(l);
@@ -148,63 +164,20 @@ int hark_cluster_search_paper(struct cluster_search *x)
     return status;
 }
 
-/* The better one of part and what has been found, on one graph. */
-static int refine_at(struct cluster_search *x, const struct cluster_graph *g, uint32_t *part, bool thorough, double *cost,
-    uint32_t *clusters)
+int hark_cluster_search_refine(struct cluster_search *x, const struct cluster_graph *g, uint32_t *part, bool thorough,
+    double *cost, uint32_t *clusters)
 {
     struct cluster_state s;
+    uint64_t outside;
     int status = hark_cluster_state_make(&s, g, x->model, part);
     if (status < 0) return status;
-    status = refine(&s, thorough, x->o->seed);
+    status = x->model->bounds.least > 1 ? hark_cluster_refine_bounds(&s, &outside) : 0;
+    if (status == 0) status = refine(&s, thorough, x->o->seed);
     if (status == 0) status = hark_cluster_state_number(&s, part);
     *cost = hark_cluster_state_cost(&s);
     *clusters = s.count;
     hark_cluster_state_free(&s);
     return status;
-}
-
-/* On the coarsest graph: Algorithm 1, and parts of about as many as it found; the best of them is in part. */
-static int begin_coarse(struct cluster_search *x, const struct cluster_graph *g, uint32_t *part)
-{
-    static const struct {
-        uint32_t times, of;
-    } tries[] = {{1, 2}, {3, 4}, {7, 8}, {9, 8}, {5, 4}, {3, 2}};
-    double cost = 0, least = 0;
-    uint32_t count = 0, clusters = 0, was = 0, *other = malloc(((size_t)g->n + 1) * sizeof *other);
-    int status = other ? hark_cluster_algorithm1(g, x->model, x->o, part) : -ENOMEM;
-    if (status == 0) status = refine_at(x, g, part, false, &least, &count);
-    for (size_t i = 0; status == 0 && i < sizeof tries / sizeof tries[0]; i++) {
-        uint32_t k = (uint32_t)((uint64_t)count * tries[i].times / tries[i].of) + (tries[i].times > tries[i].of);
-        if (k < 2 || k > g->n / 2 || k == was || k == count) continue;
-        was = k;
-        status = hark_cluster_cut_builtin(g, k, 0.1, x->o->seed, other);
-        if (status == 0) status = refine_at(x, g, other, false, &cost, &clusters);
-        if (status < 0 || cost >= least - CLUSTER_LESS) continue;
-        least = cost;
-        memcpy(part, other, (size_t)g->n * sizeof *part);
-    }
-    free(other);
-    return status;
-}
-
-static int from_coarsest(struct cluster_search *x, uint64_t seed)
-{
-    struct cluster_levels *l = calloc(1, sizeof *l);
-    uint32_t *part = malloc(((size_t)x->g->n + 1) * sizeof *part), until = coarsest(x->g->n);
-    uint64_t load = hark_cluster_graph_load(x->g);
-    int status = l && part ? hark_cluster_levels_make(l, x->g, NULL, until, load / until * 3 + 1, seed) : -ENOMEM;
-    if (status == 0) status = begin_coarse(x, &l->graph[l->count], part);
-    if (status == 0) status = down(x, l, part, false, seed);
-    if (status == 0) status = offer(x, part);
-    if (l) hark_cluster_levels_free(l);
-    free(l);
-    free(part);
-    return status;
-}
-
-int hark_cluster_search_fast(struct cluster_search *x)
-{
-    return from_coarsest(x, 0);
 }
 
 static void blocks(const struct cluster_graph *g, uint32_t count, uint32_t *part)
@@ -224,8 +197,10 @@ static int from_counts(struct cluster_search *x, enum hark_cut_backend backend, 
     int status = 0;
     for (size_t i = 0; status == 0 && i < sizeof counts / sizeof counts[0] && counts[i] <= x->g->n; i++) {
         uint32_t k = counts[i];
-        if (in_blocks || k == 1) blocks(x->g, k, part);
-        else status = hark_cluster_cut(x->g, k, 0.03, x->o->seed, backend, part);
+        if (in_blocks || k == 1)
+            blocks(x->g, k, part);
+        else
+            status = hark_cluster_cut(x->g, k, 0.03, x->o->seed, backend, part);
         if (status == 0) status = hark_cluster_search_from(x, part, true, x->o->seed);
     }
     return status;
