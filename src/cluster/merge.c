@@ -76,6 +76,7 @@ static void lists_free(struct lists *l)
     free(l->begin);
     free(l->vertex);
     free(l->place);
+    *l = (struct lists){0};
 }
 
 static int lists_make(struct lists *l, const struct cluster_state *s)
@@ -127,7 +128,7 @@ static int cut_in_two(const struct cluster_state *s, struct lists *l, const uint
 
 int hark_cluster_refine_split(struct cluster_state *s, uint64_t seed, bool *better)
 {
-    struct lists l;
+    struct lists l = {0};
     uint32_t *side = malloc(((size_t)s->g->n + 1) * sizeof *side), *zero = calloc((size_t)s->g->n + 1, sizeof *zero);
     int status = side && zero ? lists_make(&l, s) : -ENOMEM;
     for (uint32_t c = 0; status == 0 && c < s->slots; c++) {
@@ -142,7 +143,7 @@ int hark_cluster_refine_split(struct cluster_state *s, uint64_t seed, bool *bett
         if (hark_cluster_state_cost(s) < before - CLUSTER_LESS && sizes_ok(s, c) && sizes_ok(s, to)) *better = true;
         else apply(s, list, count, zero, slot, place);
     }
-    if (side && zero && status != -ENOMEM) lists_free(&l);
+    lists_free(&l);
     free(side);
     free(zero);
     return status;
