@@ -3,13 +3,15 @@
  *     hark run -n 8 --protocol scmel -- ./master [ROUNDS]
  *     hark run -n 8 --protocol scmel --kill 0@300 --kill 5@40 -- ./master
  *
- * Shows: a master and its workers. Who gets which task depends on who is quicker, in every run anew, so what rank 0 sends
- * does so too: the program is not send-deterministic. --protocol hydee and sendet are not for it, and say so when a process
- * dies (diverged); scmel, team and camel remember in which order messages were received, and repeat that.
+ * Shows: a master and its workers. Who gets which task depends on who is quicker, in every run anew, so what rank 0
+ * sends does so too: the program is not send-deterministic. --protocol hydee and sendet are not for it, and say so
+ * when a process dies (diverged); scmel, team and camel remember in which order messages were received, and repeat
+ * that.
  *
- * Where the checkpoint calls are: all processes have to make equally many. A master that made one after each task it hands out,
- * and workers after each that they have done, would soon stand still, each in a call of another number. So tasks come in
- * rounds: when all answers of a round are in, the master tells every worker so, and then each process makes one call.
+ * Where the checkpoint calls are: all processes have to make equally many. A master that made one after each task it
+ * hands out, and workers after each that they have done, would soon stand still, each in a call of another number. So
+ * tasks come in rounds: when all answers of a round are in, the master tells every worker so, and then each process
+ * makes one call.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -34,7 +36,8 @@ struct answer {
 static uint64_t labour(int64_t task)
 {
     uint64_t value = (uint64_t)task;
-    for (uint64_t i = 0, n = 1000 + mix(value) % 20000; i < n; i++) value = mix(value + i);
+    for (uint64_t i = 0, n = 1000 + mix(value) % 20000; i < n; i++)
+        value = mix(value + i);
     return value;
 }
 
@@ -74,8 +77,10 @@ int main(int argc, char **argv)
     check(hark_protect(REGION_STATE, &s, sizeof s), "hark_protect");
     check(hark_restarted(&from), "hark_restarted");
     while (s.round < rounds) {
-        if (hark_rank() == 0) hand_out(&s);
-        else work();
+        if (hark_rank() == 0)
+            hand_out(&s);
+        else
+            work();
         s.round++;
         check(hark_checkpoint(), "hark_checkpoint"); /* each process once a round */
     }

@@ -11,7 +11,8 @@
 #include "../runtime/inventory.h"
 #include "values.h"
 
-#define IDS_MAX 64 /* checkpoints of a process that are listed; there are as many as generations, and those not dropped yet */
+#define IDS_MAX                                                                                                      \
+    64 /* checkpoints of a process that are listed; there are as many as generations, and those not dropped yet */
 
 struct arguments {
     const char *path, *json;
@@ -27,9 +28,11 @@ void hark_cli_store_help(void)
 {
     fputs("usage: hark store list DIR [--json FILE]\n"
           "       hark store verify DIR [--json FILE]\n"
-          "What is in DIR, a store of `hark run --store DIR`: of which job, with which options, and which checkpoints of each\n"
+          "What is in DIR, a store of `hark run --store DIR`: of which job, with which options, and which "
+          "checkpoints of each\n"
           "process. verify also reads every checkpoint, and says whether the job can go on, and from where.\n"
-          "Exit status: 0; 1 verify found damage; 2 bad usage, or no store.\n", stdout);
+          "Exit status: 0; 1 verify found damage; 2 bad usage, or no store.\n",
+        stdout);
 }
 
 static int parse(struct arguments *a, int argc, char **argv)
@@ -48,14 +51,15 @@ static int parse(struct arguments *a, int argc, char **argv)
     }
     const char *what = optind < argc ? argv[optind] : "";
     a->verify = strcmp(what, "verify") == 0;
-    if (!a->verify && strcmp(what, "list") != 0) return hark_cli_bad("store", "expected list or verify, found \"%s\"", what);
+    if (!a->verify && strcmp(what, "list") != 0)
+        return hark_cli_bad("store", "expected list or verify, found \"%s\"", what);
     if (optind + 2 != argc) return hark_cli_bad("store", "expected one directory: hark store %s DIR", what);
     a->path = argv[optind + 1];
     const struct hark_cli_file files[] = {{"--json", a->json}, {NULL, NULL}};
     return hark_cli_writable("store", files);
 }
 
-/* ---- the images --------------------------------------------------------------------------------------------------- */
+/* ---- the images --------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const struct arguments *a, uint32_t rank, uint64_t id)
 {
@@ -65,7 +69,8 @@ static uint64_t bytes_of(const struct arguments *a, uint32_t rank, uint64_t id)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static void one_rank(const struct arguments *a, struct hark_inventory *v, uint32_t rank, struct figures *sum, FILE *json)
+static void one_rank(
+    const struct arguments *a, struct hark_inventory *v, uint32_t rank, struct figures *sum, FILE *json)
 {
     uint64_t id[IDS_MAX];
     int have = v->images->ops->list(v->images, rank, id, IDS_MAX);
@@ -90,13 +95,17 @@ static void one_rank(const struct arguments *a, struct hark_inventory *v, uint32
     if (json) fputs("]}", json);
 }
 
-/* ---- the job ------------------------------------------------------------------------------------------------------- */
+/* ---- the job
+ * ------------------------------------------------------------------------------------------------------- */
 
 static void head(const struct arguments *a, const struct hark_inventory *v, const char *error)
 {
     static const char *const lines[] = {"protocol", "clusters", "program"};
     printf("%s: job %s of %" PRIu32 " processes, %s%s\n", a->path, v->job, v->ranks,
-        v->service == NULL ? "of which there is no record" : v->finished ? "finished" : "not finished", v->in_use ? ", in use by a run" : "");
+        v->service == NULL ? "of which there is no record"
+        : v->finished      ? "finished"
+                           : "not finished",
+        v->in_use ? ", in use by a run" : "");
     if (*error) fprintf(stderr, "hark store: %s: %s\n", a->path, error);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char *value = hark_inventory_value(v, lines[i]);
@@ -119,10 +128,16 @@ static bool say_restart(const struct hark_inventory *v)
         printf("  rank %" PRIu32, r);
         for (uint32_t mate = r + 1; mate < v->ranks; mate++)
             if (unit[mate]) printf(" %" PRIu32, mate);
-        for (uint32_t mate = r; mate < v->ranks; mate++) done[mate] |= unit[mate];
-        if (status == HARK_SERVICE_ELOST) printf(": can not go on, no checkpoint is whole\n");
-        else if (wave) printf(": from checkpoint %" PRIu64 "%s\n", wave, status == HARK_SERVICE_FELL_BACK ? ", a newer one is damaged" : "");
-        else printf(": from the beginning%s\n", status == HARK_SERVICE_FELL_BACK ? ", for its checkpoints are damaged" : "");
+        for (uint32_t mate = r; mate < v->ranks; mate++)
+            done[mate] |= unit[mate];
+        if (status == HARK_SERVICE_ELOST)
+            printf(": can not go on, no checkpoint is whole\n");
+        else if (wave)
+            printf(": from checkpoint %" PRIu64 "%s\n", wave,
+                status == HARK_SERVICE_FELL_BACK ? ", a newer one is damaged" : "");
+        else
+            printf(": from the beginning%s\n",
+                status == HARK_SERVICE_FELL_BACK ? ", for its checkpoints are damaged" : "");
         all = status != HARK_SERVICE_ELOST;
     }
     free(unit);
@@ -136,10 +151,14 @@ static int report(const struct arguments *a, struct hark_inventory *v, const cha
     head(a, v, error);
     printf("  RANK  %s CHECKPOINTS\n", v->service ? " INCARNATION" : "");
     if (json)
-        fprintf(json, "{\n  \"schema\": 1, \"command\": \"store\", \"job\": \"%s\", \"ranks\": %" PRIu32 ", \"protocol\": \"%s\", \"finished\": %s, "
-            "\"in_use\": %s,\n  \"processes\": [", v->job, v->ranks, v->protocol ? v->protocol->name : "", v->finished ? "true" : "false",
+        fprintf(json,
+            "{\n  \"schema\": 1, \"command\": \"store\", \"job\": \"%s\", \"ranks\": %" PRIu32
+            ", \"protocol\": \"%s\", \"finished\": %s, "
+            "\"in_use\": %s,\n  \"processes\": [",
+            v->job, v->ranks, v->protocol ? v->protocol->name : "", v->finished ? "true" : "false",
             v->in_use ? "true" : "false");
-    for (uint32_t r = 0; r < v->ranks; r++) one_rank(a, v, r, &sum, json);
+    for (uint32_t r = 0; r < v->ranks; r++)
+        one_rank(a, v, r, &sum, json);
     printf("%" PRIu64 " checkpoints, %" PRIu64 " bytes", sum.images, sum.bytes);
     if (a->verify) printf(", %" PRIu64 " damaged", sum.damaged);
     putchar('\n');
@@ -164,8 +183,10 @@ int hark_cli_store(int argc, char **argv)
     if (status) return status < 0 ? 0 : status;
     if (hark_inventory_open(&v, a.path, error) < 0) return hark_cli_bad("store", "%s", error);
     FILE *json = a.json ? hark_cli_create("store", "--json", a.json) : NULL;
-    if (a.json == NULL || json) status = report(&a, &v, error, json);
-    else status = 2;
+    if (a.json == NULL || json)
+        status = report(&a, &v, error, json);
+    else
+        status = 2;
     if (json && hark_cli_close("store", "--json", a.json, json)) status = 2;
     hark_inventory_close(&v);
     return status;

@@ -50,12 +50,16 @@ static void open_service(struct hark_inventory *v, char error[HARK_SERVICE_ERROR
     if (protocol) protocol[strcspn(protocol, " ")] = 0;
     v->protocol = protocol ? hark_protocol_named(protocol) : NULL;
     if (v->protocol == NULL) {
-        snprintf(error, HARK_SERVICE_ERROR, "its record is of protocol %s, which this hark does not know", protocol ? protocol : "none");
+        snprintf(error, HARK_SERVICE_ERROR, "its record is of protocol %s, which this hark does not know",
+            protocol ? protocol : "none");
     } else if (clusters == NULL || hark_clusters_parse(&v->clusters, v->ranks, clusters, "its record", why) < 0) {
         snprintf(error, HARK_SERVICE_ERROR, "%s", clusters ? why : "its record has no clusters");
     } else {
-        struct hark_service_config config = {.protocol = v->protocol, .clusters = &v->clusters,
-            .together = v->protocol->traits & HARK_TRAIT_WAVES || reclusters, .record = v->record, .images = v->images,
+        struct hark_service_config config = {.protocol = v->protocol,
+            .clusters = &v->clusters,
+            .together = v->protocol->traits & HARK_TRAIT_WAVES || reclusters,
+            .record = v->record,
+            .images = v->images,
             .identity = v->identity};
         if (hark_service_open(&v->service, &config, error) == HARK_SERVICE_OK) {
             v->finished = hark_service_finished(v->service);

@@ -8,7 +8,7 @@
 struct hark_inventory {
     char job[65];
     uint32_t ranks;
-    bool in_use; /* a run holds it now */
+    bool in_use;    /* a run holds it now */
     char *identity; /* lines NAME=VALUE, as the run that made it wrote them; NULL: there is no record yet */
     const struct hark_protocol *protocol; /* of the identity */
     struct hark_clusters clusters;
@@ -17,9 +17,9 @@ struct hark_inventory {
     bool finished;
 };
 
-/* Opens the store in `path`; changes nothing in it, but that what crashed writers left is removed. 0, or -1 and one line in
- * error: there is no store, it is damaged, or its record is of a newer hark. Of a record that can not be read the images can
- * still be looked at: then 0, `service` is NULL, and the line is in error; else error is "". */
+/* Opens the store in `path`; changes nothing in it, but that what crashed writers left is removed. 0, or -1 and one
+ * line in error: there is no store, it is damaged, or its record is of a newer hark. Of a record that can not be read
+ * the images can still be looked at: then 0, `service` is NULL, and the line is in error; else error is "". */
 int hark_inventory_open(struct hark_inventory *v, const char *path, char error[HARK_SERVICE_ERROR]);
 void hark_inventory_close(struct hark_inventory *v);
 

@@ -1,4 +1,5 @@
-/* supervisor_checkpoint.c: checkpoints on demand: a signal asks for one, for which a batch system has warned, or a person wants it. */
+/* supervisor_checkpoint.c: checkpoints on demand: a signal asks for one, for which a batch system has warned, or a
+ * person wants it. */
 #include "supervisor_internal.h"
 
 bool hark_sup_together(const struct supervisor *s, uint32_t a, uint32_t b)
@@ -55,6 +56,7 @@ void hark_sup_checkpoint_done(struct supervisor *s)
         hark_sup_say("the checkpoint that %s asked for is taken; the run goes on", name);
         return;
     }
-    hark_sup_say("the checkpoint that %s asked for is taken; the run stops, and goes on from there with --resume", name);
+    hark_sup_say(
+        "the checkpoint that %s asked for is taken; the run stops, and goes on from there with --resume", name);
     hark_sup_end(s, HARK_RUN_AGAIN);
 }

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 enum action {
-    PASS_AND_END, /* the processes get it; the run ends when they have, or after the grace time; a second one ends it at once */
+    PASS_AND_END, /* the processes get it; the run ends when they have, or after the grace time; a second one ends it
+                     at once */
     SAY_AND_END,  /* the same, but the processes get SIGTERM, and a line says which signal it was */
     END_NOW,      /* as a second one */
     PASS,         /* those processes get it that handle it */
@@ -22,12 +23,14 @@ enum action {
 static const struct row {
     int number;
     enum action action;
-} table[] = {{SIGINT, PASS_AND_END}, {SIGTERM, PASS_AND_END}, {SIGHUP, PASS_AND_END}, {SIGQUIT, END_NOW}, {SIGUSR1, PASS},
-    {SIGUSR2, PASS}, {SIGCONT, CONTINUE}, {SIGXCPU, SAY_AND_END}, {SIGALRM, SAY_AND_END}, {SIGVTALRM, SAY_AND_END},
-    {SIGPROF, SAY_AND_END}, {SIGPOLL, SAY_AND_END}, {SIGPWR, SAY_AND_END}, {SIGSTKFLT, SAY_AND_END}};
+} table[] = {{SIGINT, PASS_AND_END}, {SIGTERM, PASS_AND_END}, {SIGHUP, PASS_AND_END}, {SIGQUIT, END_NOW},
+    {SIGUSR1, PASS}, {SIGUSR2, PASS}, {SIGCONT, CONTINUE}, {SIGXCPU, SAY_AND_END}, {SIGALRM, SAY_AND_END},
+    {SIGVTALRM, SAY_AND_END}, {SIGPROF, SAY_AND_END}, {SIGPOLL, SAY_AND_END}, {SIGPWR, SAY_AND_END},
+    {SIGSTKFLT, SAY_AND_END}};
 #define ROWS (sizeof table / sizeof table[0])
 
-/* libuv's handlers run in the loop. Those that stop us do not wait for it: a SIGCONT that came meanwhile would be lost. */
+/* libuv's handlers run in the loop. Those that stop us do not wait for it: a SIGCONT that came meanwhile would be
+ * lost. */
 static const int stopping[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 #define STOPPING (sizeof stopping / sizeof stopping[0])
 
@@ -45,8 +48,10 @@ static _Atomic uint64_t stopped_ns;
 const char *hark_sup_signal_name(int number, char text[24])
 {
     const char *name = sigabbrev_np(number);
-    if (name) snprintf(text, 24, "SIG%s", name);
-    else snprintf(text, 24, "signal %d", number);
+    if (name)
+        snprintf(text, 24, "SIG%s", name);
+    else
+        snprintf(text, 24, "signal %d", number);
     return text;
 }
 
@@ -56,7 +61,7 @@ uint64_t hark_sup_awake(void)
     return hark_sup_now() - atomic_load_explicit(&stopped_ns, memory_order_relaxed);
 }
 
-/* ---- to the processes ------------------------------------------------------------------------------------------- */
+/* ---- to the processes --------------------------------------------------------------------------- */
 
 /* To the process and to those that it has started, as a terminal would: behind a wrapper is the program. */
 static void to_groups(const struct supervisor *s, int number, bool recovery)
@@ -81,7 +86,8 @@ static bool handles(pid_t pid, int number)
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = 0;
-    return in_mask(text, "\nSigCgt:", number) || in_mask(text, "\nSigBlk:", number) || in_mask(text, "\nSigIgn:", number);
+    return in_mask(text, "\nSigCgt:", number) || in_mask(text, "\nSigBlk:", number) ||
+           in_mask(text, "\nSigIgn:", number);
 }
 
 static void pass(const struct supervisor *s, int number)
@@ -100,7 +106,7 @@ static void pass(const struct supervisor *s, int number)
             hark_sup_signal_name(number, name));
 }
 
-/* ---- ending --------------------------------------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------------------------------- */
 
 static void end_now(struct supervisor *s)
 {
@@ -115,10 +121,11 @@ static void grace_is_over(uv_timer_t *timer)
     struct supervisor *s = timer->data;
     char name[24];
     uint32_t left = 0;
-    for (uint32_t i = 0; i < s->o->ranks; i++) left += s->child[i].pid != 0;
+    for (uint32_t i = 0; i < s->o->ranks; i++)
+        left += s->child[i].pid != 0;
     if (left && s->phase == RUNNING)
-        hark_sup_say("%" PRIu32 " process%s not ended within %.3g s of %s; killed", left, left > 1 ? "es have" : " has",
-            (double)s->o->grace_ms / 1000, hark_sup_signal_name(s->signal, name));
+        hark_sup_say("%" PRIu32 " process%s not ended within %.3g s of %s; killed", left,
+            left > 1 ? "es have" : " has", (double)s->o->grace_ms / 1000, hark_sup_signal_name(s->signal, name));
     end_now(s);
 }
 
@@ -156,7 +163,8 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct supervisor *s = handle->data;
     const struct row *row = &table[handle - s->signals->handle];
-    bool ends = row->action != PASS && row->action != CONTINUE, checkpoint = number == s->o->checkpoint_on && s->phase == RUNNING;
+    bool ends = row->action != PASS && row->action != CONTINUE,
+         checkpoint = number == s->o->checkpoint_on && s->phase == RUNNING;
     if (s->ended && ends) { /* only its output is left, and nobody reads that */
         s->signal = number;
         s->give_up = true;
@@ -168,7 +176,7 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
-/* ---- stopping: a terminal's Ctrl-Z, a batch system's suspend ------------------------------------------------------ */
+/* ---- stopping: a terminal's Ctrl-Z, a batch system's suspend ------------------------------------ */
 
 static void on_stop(int number)
 {
@@ -183,7 +191,7 @@ static void on_stop(int number)
     errno = saved;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------------------------ */
+/* ---- begin and end ------------------------------------------------------------------------------ */
 
 static bool ignored(const struct supervisor *s, int number)
 {
@@ -217,7 +225,8 @@ void hark_sup_signals_open(struct supervisor *s)
         uv_signal_t *handle = &s->signals->handle[i];
         uv_signal_init(&s->loop, handle);
         handle->data = s;
-        if (!ignored(s, table[i].number) || table[i].number == s->o->checkpoint_on) uv_signal_start(handle, on_signal, table[i].number);
+        if (!ignored(s, table[i].number) || table[i].number == s->o->checkpoint_on)
+            uv_signal_start(handle, on_signal, table[i].number);
     }
     stopped = s;
     for (size_t i = 0; i < STOPPING; i++)
@@ -247,8 +256,10 @@ void hark_sup_signals_in_process(const struct supervisor *s)
     sigset_t none;
     for (int n = 1; n < NSIG; n++) {
         if (sigaction(n, NULL, &now) < 0) continue;
-        if (ignored(s, n)) signal(n, SIG_IGN);
-        else if (now.sa_handler != SIG_DFL) signal(n, SIG_DFL);
+        if (ignored(s, n))
+            signal(n, SIG_IGN);
+        else if (now.sa_handler != SIG_DFL)
+            signal(n, SIG_DFL);
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -17,7 +17,7 @@ void hark_sup_waits(struct child *c, struct hark_control *m)
     }
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------------- */
+/* ---- words -------------------------------------------------------------------------------------- */
 
 /* "a message of rank 1 with tag 7". */
 static void message_words(int32_t from, int32_t tag, char text[80])
@@ -43,38 +43,47 @@ static void waits_words(const struct hark_waits *w, bool many, char text[256])
     message_words(w->from, w->tag, message);
     switch (w->what) {
     case HARK_WAITS_MESSAGE: snprintf(text, 256, "%s in %s for %s", waits, w->call, message); break;
-    case HARK_WAITS_ANY: snprintf(text, 256, "%s in %s for one of %" PRIu32 " messages", waits, w->call, w->count); break;
+    case HARK_WAITS_ANY:
+        snprintf(text, 256, "%s in %s for one of %" PRIu32 " messages", waits, w->call, w->count);
+        break;
     case HARK_WAITS_COLLECTIVE:
-        if (w->from >= 0) snprintf(text, 256, "%s in %s for rank %" PRId32, waits, w->call, w->from);
-        else snprintf(text, 256, "%s in %s", waits, w->call);
+        if (w->from >= 0)
+            snprintf(text, 256, "%s in %s for rank %" PRId32, waits, w->call, w->from);
+        else
+            snprintf(text, 256, "%s in %s", waits, w->call);
         break;
     case HARK_WAITS_CHECKPOINT:
         ordinal(w->calls, nth);
         snprintf(text, 256, "%s in %s %s hark_checkpoint call for the other processes' call of that number", waits,
             many ? "their" : "its", nth);
         break;
-    case HARK_WAITS_FINALIZE: snprintf(text, 256, "%s in hark_finalize until all processes have called it", waits); break;
+    case HARK_WAITS_FINALIZE:
+        snprintf(text, 256, "%s in hark_finalize until all processes have called it", waits);
+        break;
     case HARK_WAITS_ROOM: snprintf(text, 256, "%s in %s for room", waits, w->call); break;
     default: snprintf(text, 256, "%s", waits); break;
     }
     size_t at = strlen(text);
     if (w->untaken == 0) return;
     message_words(w->untaken_from, w->untaken_tag, message);
-    if (w->untaken == 1) snprintf(text + at, 256 - at, "; %s has come, and no receive takes it", message);
+    if (w->untaken == 1)
+        snprintf(text + at, 256 - at, "; %s has come, and no receive takes it", message);
     else
-        snprintf(text + at, 256 - at, "; %" PRIu32 " messages have come that no receive takes, first %s", w->untaken, message);
+        snprintf(text + at, 256 - at, "; %" PRIu32 " messages have come that no receive takes, first %s", w->untaken,
+            message);
 }
 
-/* ---- groups of those that wait alike -------------------------------------------------------------------------------- */
+/* ---- groups of those that wait alike
+ * -------------------------------------------------------------------------------- */
 
 static bool alike(const struct child *a, const struct child *b)
 {
     const struct hark_waits *x = &a->waits, *y = &b->waits;
     if (a->waits_known != b->waits_known) return false;
     return !a->waits_known ||
-           (strcmp(x->call, y->call) == 0 && x->what == y->what && x->from == y->from && x->tag == y->tag && x->count == y->count &&
-               (x->what != HARK_WAITS_CHECKPOINT || x->calls == y->calls) && x->untaken == y->untaken &&
-               x->untaken_from == y->untaken_from && x->untaken_tag == y->untaken_tag);
+           (strcmp(x->call, y->call) == 0 && x->what == y->what && x->from == y->from && x->tag == y->tag &&
+               x->count == y->count && (x->what != HARK_WAITS_CHECKPOINT || x->calls == y->calls) &&
+               x->untaken == y->untaken && x->untaken_from == y->untaken_from && x->untaken_tag == y->untaken_tag);
 }
 
 /* Marks in member[] all from rank `first` on that wait as it does and are not marked in done[]; how many. */
@@ -97,7 +106,8 @@ static void say_groups(const struct supervisor *s, uint8_t *member, uint8_t *don
     for (uint32_t r = 0; r < s->o->ranks; r++) {
         if (done[r]) continue;
         if (lines++ == LINES_MOST) {
-            for (uint32_t k = r; k < s->o->ranks; k++) left += !done[k];
+            for (uint32_t k = r; k < s->o->ranks; k++)
+                left += !done[k];
             hark_sup_say("  and %" PRIu32 " processes more, each elsewhere", left);
             return;
         }
@@ -108,7 +118,7 @@ static void say_groups(const struct supervisor *s, uint8_t *member, uint8_t *don
     }
 }
 
-/* ---- advice ------------------------------------------------------------------------------------------------------- */
+/* ---- advice ------------------------------------------------------------------------------------- */
 
 static const char *plural(uint64_t n)
 {
@@ -128,16 +138,19 @@ static bool advise_checkpoints(const struct supervisor *s, uint8_t *member)
             for (int k = 0; k < 2; k++) {
                 uint64_t calls = k ? o->waits.calls : w->calls;
                 for (uint32_t i = 0; i < s->o->ranks; i++)
-                    member[i] = s->child[i].waits_known && hark_sup_together(s, r, i) && s->child[i].waits.calls == calls;
+                    member[i] =
+                        s->child[i].waits_known && hark_sup_together(s, r, i) && s->child[i].waits.calls == calls;
                 hark_sup_name_ranks(s, member, k ? theirs : ours, sizeof ours);
             }
             bool one = strpbrk(ours, " -") == NULL, other_one = strpbrk(theirs, " -") == NULL;
-            hark_sup_say("  rank%s %s ha%s called hark_checkpoint %" PRIu64 " time%s, rank%s %s %" PRIu64 " time%s: under %s %s "
+            hark_sup_say("  rank%s %s ha%s called hark_checkpoint %" PRIu64 " time%s, rank%s %s %" PRIu64
+                         " time%s: under %s %s "
                          "must call it equally often; see hark-run(1), CHECKPOINTS",
-                one ? "" : "s", ours, one ? "s" : "ve", w->calls, plural(w->calls), other_one ? "" : "s", theirs, o->waits.calls,
-                plural(o->waits.calls), s->o->protocol->name,
-                s->o->protocol->rolls == HARK_ROLLS_GROUP && !hark_sup_together(s, 0, s->o->ranks - 1) ? "the processes of a cluster"
-                                                                                                     : "all processes");
+                one ? "" : "s", ours, one ? "s" : "ve", w->calls, plural(w->calls), other_one ? "" : "s", theirs,
+                o->waits.calls, plural(o->waits.calls), s->o->protocol->name,
+                s->o->protocol->rolls == HARK_ROLLS_GROUP && !hark_sup_together(s, 0, s->o->ranks - 1)
+                    ? "the processes of a cluster"
+                    : "all processes");
             return true;
         }
     }
@@ -151,8 +164,10 @@ static bool advise_finalize(const struct supervisor *s)
         const struct hark_waits *w = &s->child[r].waits;
         bool waits = s->child[r].waits_known && (w->what == HARK_WAITS_MESSAGE || w->what == HARK_WAITS_COLLECTIVE);
         if (!waits || w->from < 0 || (uint32_t)w->from >= s->o->ranks || !s->child[w->from].finished) continue;
-        hark_sup_say("  rank %" PRId32 " has called hark_finalize and sends nothing any more: rank %" PRIu32 " waits for a message "
-                     "that was never sent", w->from, r);
+        hark_sup_say("  rank %" PRId32 " has called hark_finalize and sends nothing any more: rank %" PRIu32
+                     " waits for a message "
+                     "that was never sent",
+            w->from, r);
         return true;
     }
     return false;
@@ -185,7 +200,8 @@ bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns)
         s->stall_said = true;
         hark_sup_say_waits(s);
         if (!limit && hark_service_down(s->service) == 0)
-            hark_sup_say("  the program stands still by itself; Ctrl-C ends it, and --stall-limit T would after that time");
+            hark_sup_say(
+                "  the program stands still by itself; Ctrl-C ends it, and --stall-limit T would after that time");
     }
     if (!limit) return false;
     if (!s->stall_said) hark_sup_say_waits(s);
@@ -196,7 +212,8 @@ bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns)
 
 void hark_sup_moves(struct supervisor *s)
 {
-    for (uint32_t r = 0; r < s->o->ranks; r++) s->child[r].waits_known = false;
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        s->child[r].waits_known = false;
     if (s->stall_said) hark_sup_say("the processes move again");
     s->stall_said = false;
 }
