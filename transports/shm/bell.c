@@ -8,15 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t size_of_bell(uint32_t ranks)
-{
-    return sizeof(struct bell) + ((uint64_t)ranks + 1) * sizeof(uint32_t);
-}
-
 static struct bell *make_bell(const struct segment_name *name, struct process of, uint32_t ranks)
 {
     int descriptor;
-    uint64_t bytes = size_of_bell(ranks);
+    uint64_t bytes = bell_bytes(ranks);
     struct bell *b = segment_make(bytes, bytes, &descriptor);
     if (!b) return NULL;
     b->magic = BELL_MAGIC;
@@ -38,7 +33,7 @@ struct bell *bell_open(const char *job, struct process of, uint32_t ranks, bool 
     for (int tries = 0; tries < 100; tries++) { /* it may come and go between our two looks */
         struct bell *b = segment_map(&name, &bytes);
         if (b) {
-            if (bytes == size_of_bell(ranks) && b->magic == BELL_MAGIC && b->version == BELL_VERSION &&
+            if (bytes == bell_bytes(ranks) && b->magic == BELL_MAGIC && b->version == BELL_VERSION &&
                 b->ranks == ranks && b->owner.rank == of.rank && b->owner.inc == of.inc)
                 return b;
             segment_unmap(b, bytes);
@@ -54,7 +49,7 @@ struct bell *bell_open(const char *job, struct process of, uint32_t ranks, bool 
 
 void bell_unmap(struct bell *b, uint32_t ranks)
 {
-    segment_unmap(b, size_of_bell(ranks));
+    segment_unmap(b, bell_bytes(ranks));
 }
 
 void bell_announce(struct bell *b, uint32_t number, uint32_t inc)

@@ -44,6 +44,11 @@ struct bell {
 HARK_STATIC_ASSERT(offsetof(struct bell, asleep) == 64, "its own cache line");
 HARK_STATIC_ASSERT(offsetof(struct bell, slot) == 128, "announcing does not disturb the line of asleep");
 
+static inline uint64_t bell_bytes(uint32_t ranks)
+{
+    return sizeof(struct bell) + ((uint64_t)ranks + 1) * sizeof(uint32_t);
+}
+
 /* Maps the bell of `of`, making it if `make` and there is none. NULL and errno on failure; EBADMSG: what
  * bears that name is no bell of this job. */
 struct bell *bell_open(const char *job, struct process of, uint32_t ranks, bool make);

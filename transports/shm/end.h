@@ -13,6 +13,7 @@ struct out { /* to one receiver; made with the first frame */
     uint64_t length, done; /* of a half-sent frame: payload, and how much of it is in the ring; else 0 */
     uint64_t need;         /* bytes of room that the last send() missed; 0: it was not in want */
     bool half;
+    bool small;            /* the frame goes in small records: memory is short */
     bool gone;             /* the receiver has closed */
     bool wants;            /* it was told so: out_want() */
     uint32_t turn, streak; /* frames sent since e->turn became `turn` */
@@ -51,6 +52,7 @@ struct end {
     struct process me;
     uint32_t number, ranks;
     uint64_t limit, ring_size;
+    uint64_t leave;        /* bytes of shared memory that no ring takes while it can do without, see new_end() */
     uint32_t stalled;      /* how many outs are in want of room */
     uint32_t dead;         /* how many ins are to be buried */
     uint32_t sleeps;       /* numbers of our sleeps */
@@ -76,6 +78,9 @@ static inline uint32_t end_rank(const struct end *e, uint32_t number)
 }
 
 int end_failed(struct end *e, const char *what, const char *which, int why);
+/* The same for a segment that could not be made, or have memory: `bytes` of it are needed. For ENOSPC and EFBIG it is
+ * said what helps. */
+int end_no_memory(struct end *e, const char *what, const char *which, uint64_t bytes, int why);
 
 /* send.c */
 int shm_send(struct hark_transport *t, struct hark_outgoing *frame);

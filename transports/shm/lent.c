@@ -15,12 +15,12 @@ static bool room(struct lent_list *l)
     return true;
 }
 
-void *lent_make(struct lent_list *l, const char *job, struct process me, uint64_t bytes)
+void *lent_make(struct lent_list *l, const char *job, struct process me, uint64_t bytes, uint64_t leave)
 {
     struct segment_name name;
     int descriptor;
     if (!room(l)) return NULL;
-    void *at = segment_make_spare(bytes, &descriptor);
+    void *at = segment_make_spare(bytes, leave, &descriptor);
     if (!at) return NULL;
     segment_lent_name(&name, job, me, l->next);
     if (segment_publish(descriptor, &name) != 0) {

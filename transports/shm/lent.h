@@ -31,8 +31,8 @@ struct lent_list {
     uint32_t count, room, next;
 };
 
-/* A new piece of process `me`, or NULL. */
-void *lent_make(struct lent_list *l, const char *job, struct process me, uint64_t bytes);
+/* A new piece of process `me`, or NULL; see segment_make_spare() for `leave`. */
+void *lent_make(struct lent_list *l, const char *job, struct process me, uint64_t bytes, uint64_t leave);
 void lent_remove(struct lent_list *l, const char *job, struct process me, void *at);
 /* Unmaps all; `owner`: removes their names too. */
 void lent_close(struct lent_list *l, const char *job, struct process of, bool owner);

@@ -13,6 +13,8 @@
 #define segment_unmap hark_shm_segment_unmap
 #define segment_reserve hark_shm_segment_reserve
 #define segment_remove hark_shm_segment_remove
+#define segment_memory hark_shm_segment_memory
+#define segment_leaves hark_shm_segment_leaves
 #define segment_remove_older hark_shm_segment_remove_older
 #define segment_sweep hark_shm_segment_sweep
 #define bell_open hark_shm_bell_open
@@ -27,12 +29,15 @@
 #define ring_unmap hark_shm_ring_unmap
 #define ring_rewind hark_shm_ring_rewind
 #define ring_make_room hark_shm_ring_make_room
+#define ring_grow hark_shm_ring_grow
+#define ring_missing hark_shm_ring_missing
 #define lent_make hark_shm_lent_make
 #define lent_remove hark_shm_lent_remove
 #define lent_close hark_shm_lent_close
 #define lent_find hark_shm_lent_find
 #define lent_look hark_shm_lent_look
 #define end_failed hark_shm_end_failed
+#define end_no_memory hark_shm_end_no_memory
 #define out_free hark_shm_out_free
 #define out_want hark_shm_out_want
 #define out_has_room hark_shm_out_has_room

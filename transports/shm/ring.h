@@ -30,6 +30,9 @@
 #define RING_WINDOW (8u * 1024)                /* the writer goes back to the beginning after this much, if it can */
 #define RING_STRIDE 1024u                      /* the reader publishes how far it is in such steps */
 #define RING_RESERVE (64u * 1024)              /* memory is taken in such pieces on the first lap */
+#define RING_FIRST_PAGE 4096u                  /* what it begins with, the ring's own words included */
+#define RING_SMALL 2048u                       /* content of a record for which the first page of a ring is enough */
+#define RING_PATIENCE 16u                      /* laps, until a ring that got no memory asks again */
 #define RING_REFUSED UINT64_MAX                /* in `head`: the reader has found it corrupt */
 
 /* The state word: kind, and bytes of content above it. */
@@ -68,6 +71,8 @@ struct ring_writer {
     uint64_t head;   /* as last seen */
     uint64_t backed; /* bytes of data with memory behind them; UINT64_MAX: all */
     uint64_t rewind; /* the place from which on to try to go back */
+    uint64_t leave;  /* bytes that are left to others: no more is taken where less would be free. 0: take all */
+    uint64_t again;  /* where to ask for memory again after it was refused */
 };
 
 struct ring_reader {
@@ -88,8 +93,13 @@ void ring_unmap(struct ring *ring, uint64_t size);
 /* Goes back to the beginning if the reader has read what is there, and a frame of about `bytes` bytes is
  * small beside what lies before this place: all that can be used until the reader has followed. */
 void ring_rewind(struct ring_writer *w, uint64_t bytes);
-/* Slow part of ring_reserve(): looks at the reader's head, takes memory. */
+/* Slow part of ring_reserve(): looks at the reader's head, takes memory; where there is none to take, goes back to
+ * the beginning. */
 int ring_make_room(struct ring_writer *w, uint64_t need, uint64_t skip);
+/* Memory for a record that takes `need` bytes, whatever is left to others. RING_OK, or RING_NOMEMORY: there is none. */
+int ring_grow(struct ring_writer *w, uint64_t need);
+/* RING_FULL was the answer: how much of the ring must be free before it is worth to ask again. */
+uint64_t ring_missing(const struct ring_writer *w, uint64_t need);
 
 static inline uint64_t ring_round(uint64_t x, uint64_t to)
 {
@@ -117,7 +127,8 @@ static inline void ring_skip(struct ring_writer *w, uint64_t at, uint64_t skip)
 }
 
 /* Where the next record may be written: *record. RING_OK, RING_FULL, RING_CORRUPT (what stands in `head`
- * cannot be), RING_NOMEMORY. Unless RING_OK, nothing has changed. */
+ * cannot be), RING_NOMEMORY (the ring has too little for a record as long as this, and should not take more: a shorter
+ * one, or ring_grow()). Unless RING_OK, nothing has changed but that the ring may have gone to its beginning: the reader must be told. */
 static inline int ring_reserve(struct ring_writer *w, uint64_t need, struct ring_record **record)
 {
     uint64_t at = w->tail & (w->size - 1);
@@ -125,6 +136,8 @@ static inline int ring_reserve(struct ring_writer *w, uint64_t need, struct ring
     if (__builtin_expect(w->tail + skip + need + RING_LINE - w->head > w->size || at + need + RING_LINE > w->backed, 0)) {
         int status = ring_make_room(w, need, skip);
         if (status != RING_OK) return status;
+        at = w->tail & (w->size - 1);
+        if (at == 0) skip = 0;
     }
     if (__builtin_expect(skip != 0, 0)) {
         ring_skip(w, at, skip);

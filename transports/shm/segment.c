@@ -115,7 +115,24 @@ void segment_remove(const struct segment_name *name)
 int segment_reserve(void *at, uint64_t bytes)
 {
     if (bytes == 0 || madvise(at, (size_t)bytes, MADV_POPULATE_WRITE) == 0) return 0;
-    return errno == EINVAL ? 0 : -1; /* a kernel that cannot say: hope, as everybody does */
+    if (errno == EINVAL) return 0; /* a kernel that cannot say: hope, as everybody does */
+    segment_empty(at, bytes); /* what of it was there */
+    return -1;
+}
+
+bool segment_memory(uint64_t *all, uint64_t *free)
+{
+    struct statvfs s;
+    if (statvfs(DIRECTORY, &s) != 0) return false;
+    *all = s.f_blocks * s.f_frsize;
+    *free = s.f_bavail * s.f_frsize;
+    return true;
+}
+
+bool segment_leaves(uint64_t bytes, uint64_t leave)
+{
+    uint64_t all, free;
+    return leave == 0 || !segment_memory(&all, &free) || free >= bytes + leave;
 }
 
 void *segment_make(uint64_t bytes, uint64_t reserved, int *descriptor)
@@ -135,12 +152,12 @@ void *segment_make(uint64_t bytes, uint64_t reserved, int *descriptor)
     return NULL;
 }
 
-void *segment_make_spare(uint64_t bytes, int *descriptor)
+void *segment_make_spare(uint64_t bytes, uint64_t leave, int *descriptor)
 {
-    struct statvfs all;
-    if (statvfs(DIRECTORY, &all) != 0) return NULL;
+    uint64_t all, free;
+    if (!segment_memory(&all, &free)) return NULL;
     errno = ENOSPC;
-    if (all.f_bavail * all.f_frsize < bytes + all.f_blocks / 4 * all.f_frsize) return NULL;
+    if (free < bytes + all / 4 + leave) return NULL;
     void *at = segment_make(bytes, bytes, descriptor);
     /* Where the kernel could not say whether the memory is there, this does. */
     if (at && fallocate(*descriptor, 0, 0, (off_t)bytes) != 0) {

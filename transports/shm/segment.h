@@ -36,10 +36,15 @@ void *segment_map(const struct segment_name *name, uint64_t *bytes);
 /* Its memory goes back to the system, whoever has it mapped. */
 void segment_empty(void *at, uint64_t bytes);
 void segment_unmap(void *at, uint64_t bytes);
-/* Memory as segment_make with all of it reserved, if a quarter of all that there is stays free after that. */
-void *segment_make_spare(uint64_t bytes, int *descriptor);
+/* Memory as segment_make with all of it reserved, if a quarter of all that there is, and `leave` bytes, stay free after
+ * that. */
+void *segment_make_spare(uint64_t bytes, uint64_t leave, int *descriptor);
 /* Makes sure that memory stands behind these bytes (whole pages). 0, or -1: there is none left. */
 int segment_reserve(void *at, uint64_t bytes);
+/* How much memory there is for segments in all, and how much of it is free, bytes. False: the system does not say. */
+bool segment_memory(uint64_t *all, uint64_t *free);
+/* Do `leave` bytes stay free when so many are taken? 0: always. */
+bool segment_leaves(uint64_t bytes, uint64_t leave);
 void segment_remove(const struct segment_name *name);
 /* Removes what older incarnations of a process left: their bells, what they lent, and rings from and to them. */
 void segment_remove_older(const char *job, struct process than);

@@ -36,7 +36,7 @@ static int out_make(struct end *e, uint32_t number, struct process to)
         int why = errno;
         out_free(e, number);
         segment_bell_name(&name, e->job, to);
-        return end_failed(e, "cannot open", name.path, why);
+        return end_no_memory(e, "cannot open", name.path, bell_bytes(e->ranks), why);
     }
     if (atomic_load(&out->bell->asleep) == BELL_CLOSED) {
         out->gone = true;
@@ -46,8 +46,9 @@ static int out_make(struct end *e, uint32_t number, struct process to)
     if (ring_make(&out->writer, &name, e->me, to, e->ring_size) != RING_OK) {
         int why = errno;
         out_free(e, number);
-        return end_failed(e, "cannot make", name.path, why);
+        return end_no_memory(e, "cannot make", name.path, why == EFBIG ? RING_SIZE_MIN : RING_FIRST_PAGE, why);
     }
+    out->writer.leave = e->leave;
     bell_announce(out->bell, e->number, e->me.inc);
     return HARK_T_OK;
 }
@@ -70,15 +71,11 @@ bool out_has_room(struct out *out)
     return head > out->writer.tail || out->writer.tail + out->need - head <= out->writer.size;
 }
 
-/* Room for `need` bytes is missing: remembered for wait(), which asks to be woken, and not before half of the ring is
- * free: else the two would wake each other for every record. */
+/* Room for a record of `need` bytes is missing: remembered for wait(), which asks to be woken. */
 static void stall(struct end *e, struct out *out, uint64_t need)
 {
-    uint64_t at = out->writer.tail & (out->writer.size - 1);
-    uint64_t skip = at + need > out->writer.size ? out->writer.size - at : 0;
     if (out->need == 0) e->stalled++;
-    out->need = skip + need + RING_LINE;
-    if (out->need < out->writer.size / 2) out->need = out->writer.size / 2;
+    out->need = ring_missing(&out->writer, need);
 }
 
 static void unstall(struct end *e, struct out *out)
@@ -89,6 +86,9 @@ static void unstall(struct end *e, struct out *out)
     if (out->wants) atomic_store_explicit(&out->writer.ring->wanting, 0, memory_order_relaxed);
     out->wants = false;
 }
+
+/* Beside the transport's: memory is short, and the ring has none for a record as long as this. */
+enum { SEND_SHORT = 2 };
 
 /* ---- one record ----------------------------------------------------------------------------------------- */
 
@@ -102,14 +102,15 @@ static int cannot(struct end *e, struct out *out, uint64_t need, int status)
     }
     if (status == RING_FULL) {
         stall(e, out, need);
+        bell_ring(out->bell, out->fence); /* the ring may have gone to its beginning, which the reader has to see */
         return HARK_T_AGAIN;
     }
-    if (status == RING_NOMEMORY) return end_failed(e, "no room in", "/dev/shm", ENOSPC);
+    if (status == RING_NOMEMORY) return SEND_SHORT;
     e->head.figures.refused++;
     return end_failed(e, "the ring to a receiver is corrupt, or refused by it", "", EBADMSG);
 }
 
-/* As ring_reserve(), in this transport's words; HARK_T_AGAIN when there is no room. */
+/* As ring_reserve(), in this transport's words; HARK_T_AGAIN when there is no room; or SEND_SHORT. */
 static inline int reserve(struct end *e, struct out *out, uint64_t need, struct ring_record **record)
 {
     int status = ring_reserve(&out->writer, need, record);
@@ -118,6 +119,15 @@ static inline int reserve(struct end *e, struct out *out, uint64_t need, struct 
         return HARK_T_OK;
     }
     return cannot(e, out, need, status);
+}
+
+/* The same for a record that can not be shorter: it gets what memory there is. */
+static int reserve_all(struct end *e, struct out *out, uint64_t need, struct ring_record **record)
+{
+    int status = reserve(e, out, need, record);
+    if (__builtin_expect(status != SEND_SHORT, 1)) return status;
+    if (ring_grow(&out->writer, need) == RING_OK) return reserve(e, out, need, record);
+    return end_no_memory(e, "no room in", "/dev/shm", need, ENOSPC);
 }
 
 static inline void publish(struct end *e, struct out *out, struct ring_record *record, uint64_t need, uint32_t kind, uint64_t bytes)
@@ -185,7 +195,7 @@ static int send_place(struct end *e, struct out *out, const struct hark_outgoing
     struct ring_record *record = NULL;
     if ((out->writer.tail & (out->writer.size - 1)) >= out->writer.rewind) ring_rewind(&out->writer, o->header.length);
     uint64_t header = ring_round(o->header.length, 8), need = ring_need(RING_FIRST, header + sizeof place);
-    int status = reserve(e, out, need, &record);
+    int status = reserve_all(e, out, need, &record);
     if (status != HARK_T_OK) return status;
     uint8_t *at = (uint8_t *)(record + 1);
     record->header = o->header.length | RING_ELSEWHERE;
@@ -212,7 +222,7 @@ HARK_COLD int send_kept(struct end *e, struct out *out, struct hark_outgoing *o,
     while (out->done < length) {
         struct ring_record *record = NULL;
         uint64_t part = length - out->done < RING_CHUNK ? length - out->done : RING_CHUNK;
-        int status = reserve(e, out, RING_LINE, &record);
+        int status = reserve_all(e, out, RING_LINE, &record);
         o->done = o->header.length + out->done;
         if (status != HARK_T_OK) return status;
         keep_piece(o, out->done, part);
@@ -232,7 +242,11 @@ HARK_HOT int send_first(struct end *e, struct out *out, const struct hark_outgoi
     if (__builtin_expect((out->writer.tail & (out->writer.size - 1)) >= out->writer.rewind, 0)) ring_rewind(&out->writer, length);
     uint64_t header = ring_round(o->header.length, 8), need = ring_need(RING_FIRST, header + part);
     int status = reserve(e, out, need, &record);
-    if (__builtin_expect(status != HARK_T_OK, 0)) return status;
+    if (__builtin_expect(status != HARK_T_OK, 0)) {
+        if (status == SEND_SHORT && (part == 0 || o->header.length + part <= RING_SMALL))
+            status = reserve_all(e, out, need, &record);
+        if (status != HARK_T_OK) return status;
+    }
     uint8_t *at = (uint8_t *)(record + 1);
     record->header = o->header.length;
     record->payload = length;
@@ -246,9 +260,14 @@ static int send_rest(struct end *e, struct out *out, const struct hark_outgoing 
 {
     while (out->done < out->length) {
         struct ring_record *record = NULL;
-        uint64_t part = out->length - out->done < RING_CHUNK ? out->length - out->done : RING_CHUNK;
+        uint64_t part = out->small ? RING_SMALL : RING_CHUNK;
+        if (part > out->length - out->done) part = out->length - out->done;
         uint64_t need = ring_need(RING_REST, part);
-        int status = reserve(e, out, need, &record);
+        int status = out->small ? reserve_all(e, out, need, &record) : reserve(e, out, need, &record);
+        if (status == SEND_SHORT) {
+            out->small = true;
+            continue;
+        }
         if (status != HARK_T_OK) return status;
         record->payload = out->done;
         gather((uint8_t *)record + RING_LINE, o, out->done, part);
@@ -287,14 +306,26 @@ static int find_out(struct end *e, uint32_t number, const struct hark_outgoing *
     return out_make(e, number, (struct process){o->to, o->inc});
 }
 
-/* A frame of more than one record. */
-HARK_COLD int send_long(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length)
+/* How much of the payload goes into the record that begins a long frame. */
+static uint64_t first_part(const struct out *out, uint32_t header, uint64_t length)
+{
+    uint64_t part = header > RING_CHUNK - RING_MIN_PART ? RING_MIN_PART : RING_CHUNK - header;
+    if (out->small) part = header < RING_SMALL ? RING_SMALL - header : 0;
+    return part < length ? part : length;
+}
+
+/* A frame of more than one record; `small`: of small ones, though it may be short. */
+HARK_COLD int send_long(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length, bool small)
 {
     if (!out->half) {
-        uint32_t header = o->header.length;
-        uint64_t part = header > RING_CHUNK - RING_MIN_PART ? RING_MIN_PART : RING_CHUNK - header;
-        if (part > length) part = length;
+        out->small = small;
+        uint64_t part = first_part(out, o->header.length, length);
         int status = send_first(e, out, o, length, part);
+        if (status == SEND_SHORT) {
+            out->small = true;
+            part = first_part(out, o->header.length, length);
+            status = send_first(e, out, o, length, part);
+        }
         if (status != HARK_T_OK) return status;
         out->half = true;
         out->length = length;
@@ -330,14 +361,16 @@ int shm_send(struct hark_transport *t, struct hark_outgoing *o)
     bool kept = o->keep && lent_find(&e->lent, o->keep, length, &place);
     if (kept) status = send_kept(e, out, o, length, place);
     else if (__builtin_expect(!out->half && o->header.length + length <= RING_CHUNK, 1)) status = send_first(e, out, o, length, length);
-    else status = send_long(e, out, o, length);
-    if (__builtin_expect(status == HARK_T_OK, 1)) {
-        out->streak++;
-        if (__builtin_expect(o->keep && !kept, 0)) keep_piece(o, 0, length);
-        e->head.figures.frames_out++;
-        e->head.figures.bytes_out += o->header.length + length;
+    else status = send_long(e, out, o, length, false);
+    if (__builtin_expect(status != HARK_T_OK, 0)) {
+        if (status == SEND_SHORT) status = send_long(e, out, o, length, true);
+        if (status != HARK_T_OK) return status;
     }
-    return status;
+    out->streak++;
+    if (__builtin_expect(o->keep && !kept, 0)) keep_piece(o, 0, length);
+    e->head.figures.frames_out++;
+    e->head.figures.bytes_out += o->header.length + length;
+    return HARK_T_OK;
 }
 
 /* Who has sent to it and has not listened since does not wait for an answer. */

@@ -15,11 +15,43 @@
 #define SPINS_MAX 2048u
 #define SHORT_SLEEP 100000u /* nanoseconds: whoever is woken that soon had better not have slept */
 #define YIELDS 6u
+#define PAGE 4096u
+#define RING_USUAL (2 * PAGE) /* left free for each ring that may still be made */
 
 int end_failed(struct end *e, const char *what, const char *which, int why)
 {
     snprintf(e->head.error, sizeof e->head.error, "shm: %s%s%s: %s", what, which[0] ? " " : "", which,
         why == EBADMSG ? "it does not hold what it should" : strerror(why));
+    return HARK_T_ESYSTEM;
+}
+
+/* What all processes need at least if each of them talks to each other one: a page for each ring and bell. */
+static uint64_t least_of_all(const struct end *e)
+{
+    uint64_t n = e->ranks + 1ull, bell = ring_round(bell_bytes(e->ranks), PAGE);
+    return n * ((n - 1) * PAGE + bell);
+}
+
+static unsigned long long kib(uint64_t bytes)
+{
+    return (bytes + 1023) / 1024;
+}
+
+int end_no_memory(struct end *e, const char *what, const char *which, uint64_t bytes, int why)
+{
+    uint64_t all, free;
+    char line[320], smaller[40] = "";
+    if (why == EFBIG) {
+        snprintf(e->head.error, sizeof e->head.error, "shm: %llu KiB of shared memory are over the file size limit "
+            "(ulimit -f), which holds for them too: raise it, or use --transport uv", kib(bytes));
+        return HARK_T_ESYSTEM;
+    }
+    if (why != ENOSPC || !segment_memory(&all, &free)) return end_failed(e, what, which, why);
+    if (e->ring_size > RING_SIZE_MIN) snprintf(smaller, sizeof smaller, ", --option ring=%u", RING_SIZE_MIN);
+    snprintf(line, sizeof line, "shm: /dev/shm is full: %llu of %llu KiB are free, %llu more are needed (%llu if all %u "
+        "processes talk to each other): use --transport uv%s or a larger /dev/shm", (unsigned long long)free / 1024,
+        kib(all), kib(bytes), kib(least_of_all(e)), e->ranks, smaller);
+    snprintf(e->head.error, sizeof e->head.error, "%.199s", line);
     return HARK_T_ESYSTEM;
 }
 
@@ -77,13 +109,23 @@ static struct end *new_end(const struct hark_transport_config *c)
     return NULL;
 }
 
+/* Who fills a ring first does not take it all: every pair of processes may still want to talk. In two pages they can,
+ * if need be. But in a small /dev/shm rings would rather be larger than many. */
+static uint64_t to_leave(const struct end *e)
+{
+    uint64_t all, free, rings = (e->ranks + 1ull) * e->ranks;
+    if (!segment_memory(&all, &free)) return 0;
+    return rings * RING_USUAL < all / 2 ? rings * RING_USUAL : all / 2;
+}
+
 static int move_in(struct end *e)
 {
     struct segment_name name;
     segment_bell_name(&name, e->job, e->me);
     if (e->me.inc > 0) segment_remove_older(e->job, e->me);
     e->bell = bell_open(e->job, e->me, e->ranks, true);
-    if (!e->bell) return end_failed(e, "cannot open", name.path, errno);
+    if (!e->bell) return end_no_memory(e, "cannot open", name.path, bell_bytes(e->ranks), errno);
+    e->leave = to_leave(e);
     uint32_t opened = 0;
     e->opened = bell_register();
     if (atomic_compare_exchange_strong(&e->bell->opened, &opened, e->opened)) return HARK_T_OK;
@@ -283,7 +325,7 @@ static int shm_drained(struct hark_transport *t)
 static void *shm_lend(struct hark_transport *t, uint64_t bytes)
 {
     struct end *e = (struct end *)t;
-    return lent_make(&e->lent, e->job, e->me, bytes);
+    return lent_make(&e->lent, e->job, e->me, bytes, e->leave);
 }
 
 static void shm_reclaim(struct hark_transport *t, void *at, uint64_t bytes)
