@@ -114,6 +114,9 @@ static void *sink_place(void *self, const struct hark_frame *frame)
     /* exactly as long as needed, so that a sanitizer sees a byte too many */
     void *at = malloc(frame->length ? (size_t)frame->length : 1);
     MUST(at != NULL);
+    e->inside = true;
+    if (e->on_placed) e->on_placed(e, &label);
+    e->inside = false;
     return at;
 }
 

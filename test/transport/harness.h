@@ -46,6 +46,7 @@ struct end {
     bool inside;               /* a callback is running */
     bool polling;
     void (*on_arrived)(struct end *e, const struct label *label); /* NULL: nothing more */
+    void (*on_placed)(struct end *e, const struct label *label);  /* the same within place() */
 };
 
 /* A job: its name and directory, new for each test. */
@@ -116,6 +117,7 @@ SUITE(arguments);
 SUITE(processes);
 SUITE(lending);
 SUITE(streams);
+SUITE(news);
 /* The program that the tests of streams.c run, a process for each case. */
 int streams_program(char **argument);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, test_begin, test_end)

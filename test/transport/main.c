@@ -28,6 +28,8 @@ int main(int argc, char **argv)
     count = add(all, count, waiting_tests, waiting_count);
     count = add(all, count, leftovers_tests, leftovers_count);
     count = add(all, count, streams_tests, streams_count);
+    if (conformance_subject.processes) count = add(all, count, news_tests, news_count);
+    else printf("%s lives in one process: the %zu tests of news of others do not apply\n", conformance_subject.name, news_count);
     if (conformance_subject.processes) count = add(all, count, processes_tests, processes_count);
     else printf("%s lives in one process: the %zu tests that fork do not apply\n", conformance_subject.name, processes_count);
     if (conformance_subject.ops->lend) count = add(all, count, lending_tests, lending_count);
