@@ -16,9 +16,8 @@ enum { IMAGE_CORE = 1, IMAGE_LOG = 2, IMAGE_ARRIVED = 3, IMAGE_REGION = 4, IMAGE
 
 static int log_failed(struct hark_driver *d, int status)
 {
-    if (status == HARK_L_EFULL)
-        return hark_driver_fail(d, HARK_D_ELOG, "the payload log", "over its limit, and it can not spill");
-    return hark_driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+    int what = status == HARK_L_EFULL ? HARK_D_ELOG : HARK_D_ESYSTEM;
+    return hark_driver_fail(d, what, "payload log", hark_log_error(d->log));
 }
 
 int hark_driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)

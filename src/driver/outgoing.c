@@ -30,7 +30,7 @@ int hark_driver_in_log(struct hark_driver *d, const struct hark_name *name, stru
     uint64_t length;
     uint32_t peer;
     if (hark_driver_log_entry(d, name, &peer, &at, &length) < 0 || length < ENVELOPE)
-        return hark_driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "payload log", hark_log_error(d->log));
     part->at = at; /* the envelope is behind it */
     part->length = length - ENVELOPE;
     return HARK_D_OK;

@@ -42,7 +42,7 @@ static int add(struct hark_driver *d, const struct hark_name *name)
     int status = hark_driver_log_entry(d, name, &peer, &at, &length);
     if (status == HARK_L_ENONE || (status >= 0 && length < ENVELOPE))
         return hark_driver_fail(d, HARK_D_ECORE, "COMBINE", "the log lacks a contribution");
-    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "payload log", hark_log_error(d->log));
     if (s->parts == 0) {
         if (length > s->room) {
             uint8_t *bigger = realloc(s->at, length);
@@ -70,7 +70,7 @@ static int finish(struct hark_driver *d, const struct hark_effect *x)
     if (s->parts == 0) return hark_driver_fail(d, HARK_D_ECORE, "COMBINE", "nothing");
     s->parts = 0;
     int status = hark_log_retain(d->log, hark_driver_log_peer(&x->name, true), x->name.ctx, x->name.ssn, &part, 1);
-    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "the payload log", hark_log_error(d->log));
+    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "payload log", hark_log_error(d->log));
     if (x->name.way == HARK_OUT)
         hark_log_trim(d->log, hark_driver_log_peer(&x->name, false), x->name.ctx, x->name.ssn);
     hark_driver_log_figures(d);

@@ -31,7 +31,7 @@ struct directory {
 
 static int say(struct directory *d, int status, const char *what, const char *name, const char *why)
 {
-    hark_file_say(d->store.error, what, d->path, name, why ? why : strerror(errno));
+    hark_file_say(d->store.error, what, d->path, name, why ? why : hark_file_why(errno));
     return status;
 }
 
@@ -422,7 +422,7 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
     struct directory *d = calloc(1, sizeof *d + length);
     int root = d ? open_root(path) : -1;
     if (root < 0) {
-        hark_file_say(error, "cannot open store", path, NULL, d ? strerror(errno) : "no memory");
+        hark_file_say(error, "cannot open store", path, NULL, d ? hark_file_why(errno) : "no memory");
         free(d);
         return HARK_S_ESYSTEM;
     }

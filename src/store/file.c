@@ -84,6 +84,11 @@ int64_t hark_file_read(int fd, void *at, uint64_t length)
     return (int64_t)have;
 }
 
+const char *hark_file_why(int error)
+{
+    return error == EFBIG ? "File too large: over the file size limit (ulimit -f)" : strerror(error);
+}
+
 void hark_file_say(char error[256], const char *what, const char *dir, const char *name, const char *why)
 {
     const int widest = 110;

@@ -22,6 +22,9 @@ int hark_file_write(int fd, struct iovec *iov, size_t count);
 /* Reads up to `length` bytes from the start of the file. Returns how many there were, or -1 with errno. */
 int64_t hark_file_read(int fd, void *at, uint64_t length);
 
+/* strerror(), and where there is one the remedy. */
+const char *hark_file_why(int error);
+
 /* "what DIR/NAME: why" into error; a long path loses its beginning, never the reason. `name` may be NULL. */
 void hark_file_say(char error[256], const char *what, const char *dir, const char *name, const char *why);
 

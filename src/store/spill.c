@@ -61,7 +61,7 @@ int hark_spill_open(struct hark_log *log, const char *path, char error[256])
         do log->dir = hark_descriptor_above(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         while (log->dir < 0 && errno == EINTR);
     if (log->dir < 0 || remove_outdated(log) < 0) {
-        hark_file_say(error, "payload log: cannot open the spill directory", path, NULL, strerror(errno));
+        hark_file_say(error, "payload log: cannot open the spill directory", path, NULL, hark_file_why(errno));
         if (log->dir >= 0) close(log->dir);
         return HARK_L_ESYSTEM;
     }
@@ -126,7 +126,7 @@ static int spill_end(struct spill *s, bool failed, uint64_t bytes)
     if (failed) {
         if (s->fd >= 0) unlinkat(log->dir, s->name, 0);
         log->failures++;
-        hark_file_say(log->error, "payload log: cannot spill to", log->path, s->name, strerror(saved));
+        hark_file_say(log->error, "payload log: cannot spill to", log->path, s->name, hark_file_why(saved));
         return HARK_L_EFULL;
     }
     s->segment->file = bytes;
@@ -184,7 +184,7 @@ int hark_spill_load(struct hark_log *log, struct log_segment *g)
     } else {
         int fd = hark_file_open(log->dir, name, O_RDONLY | O_NONBLOCK);
         if (fd >= 0) got = hark_file_read(fd, log->buffer, g->file);
-        if (got < 0) why = strerror(errno);
+        if (got < 0) why = hark_file_why(errno);
         if (fd >= 0) close(fd);
     }
     if (!why && (uint64_t)got != g->file) why = "is shorter than what was written";

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../store/descriptor.h"
+#include "../store/file.h"
 #include "trace_part.h"
 
 #define BUFFER_BYTES (HARK_PART_BUFFER * sizeof(struct hark_trace_record))
@@ -28,7 +29,7 @@ static bool map_head(struct hark_trace_writer *t, size_t head_bytes)
     int failed;
     t->mapped = head_bytes + BUFFER_BYTES;
     if (t->limit != 0 && t->mapped > t->limit) {
-        errno = EFBIG;
+        errno = ENOSPC;
         return false;
     }
     do
@@ -74,7 +75,7 @@ struct hark_trace_writer *hark_trace_open(
     t->limit = limit;
     t->fd = hark_descriptor_above(open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (t->fd < 0 || !map_head(t, (head + page - 1) / page * page)) {
-        snprintf(error, HARK_TRACE_ERROR, "%.160s: %s", path, strerror(errno));
+        snprintf(error, HARK_TRACE_ERROR, "%.160s: %s", path, hark_file_why(errno));
         hark_trace_close(t);
         return NULL;
     }

@@ -79,6 +79,13 @@ bool place_disk_readonly(const char *path)
     return mount("none", path, "none", MS_REMOUNT | MS_RDONLY, NULL) == 0;
 }
 
+bool place_disk_larger(const char *path, size_t bytes)
+{
+    char option[64];
+    snprintf(option, sizeof option, "size=%zu", bytes);
+    return mount("none", path, "none", MS_REMOUNT, option) == 0;
+}
+
 int place_count(const char *path)
 {
     int count = 0;

@@ -13,6 +13,7 @@ void place_remove(const char *path);
  * and returns false. */
 bool place_disk(const char *path, size_t bytes);
 bool place_disk_readonly(const char *path);
+bool place_disk_larger(const char *path, size_t bytes);
 /* How many entries but . and .. a directory has; -1 if it is not there. */
 int place_count(const char *path);
 int place_descriptors(void);
