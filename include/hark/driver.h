@@ -174,8 +174,9 @@ void hark_driver_wake(struct hark_driver *d); /* from any thread */
 int hark_driver_drained(struct hark_driver *d);
 /* Does the log hold this message? Then *bytes is the length of its payload. */
 bool hark_driver_logged(struct hark_driver *d, const struct hark_name *name, uint64_t *bytes);
-/* How full the log would be with `more` bytes, in percent of its limit; 0 if it has none, can spill, or is empty. The
- * owner keeps the limit: from somewhere below 100 on it asks for checkpoints, above it lets sends wait. */
+/* How full the log would be with a payload of `more` bytes more, all that it takes counted, in percent of its limit; 0
+ * if it has none, can spill, or is empty. The owner keeps the limit: from somewhere below 100 on it asks for checkpoints,
+ * above it lets sends wait. */
 unsigned hark_driver_log_share(const struct hark_driver *d, uint64_t more);
 /* Asks the receiver that pins most of the log to checkpoint (its wanted hook): its rank, or HARK_RECOVERY if the log
  * is empty. HARK_D_ESYSTEM. */

@@ -83,6 +83,7 @@ struct hark_log_config {
     uint64_t limit;            /* bytes in memory before it spills; less than 64 KiB counts as that; 0: no limit */
     const char *spill;         /* directory for spilled segments, made if its parent is there; NULL: do not spill */
     uint64_t spill_limit;      /* bytes on disk; 0: no limit */
+    uint64_t soft_limit;       /* for a log whose owner keeps a limit: near it, memory that is spare goes back; 0: none */
     uint32_t rank, inc;        /* in the names of the files: those of rank's incarnations up to inc are removed */
     /* Where its large blocks come from (whole pages, zero), and go back to, except when it is closed: for a log that others
      * are to read in place. NULL, or NULL answered: private memory. */
@@ -92,12 +93,18 @@ struct hark_log_config {
 };
 
 struct hark_log_figures {
-    uint64_t entries, bytes;           /* of payloads now, in memory and spilled */
+    uint64_t entries;                  /* payloads now, in memory and spilled */
+    uint64_t bytes;                    /* that they take: each its length, rounded up to a multiple of 8 (in a block of
+                                        * longer ones of 64), and 8; one that has a block for itself the whole block */
     uint64_t bytes_peak;
-    uint64_t memory_bytes;             /* what `limit` limits: blocks of memory, also half full and spare ones */
+    uint64_t memory_bytes;             /* what `limit` limits: blocks of memory, also half full and spare ones, and the
+                                        * index, of which no more than half the limit is counted against it */
+    uint64_t index_bytes;              /* of these: what names channels, blocks and files */
     uint64_t spilled_bytes;            /* of files now */
     uint64_t spill_failures;           /* files that could not be written */
 };
+
+#define HARK_LOG_ENTRY 8u /* bytes that an entry takes beside its payload, but for rounding */
 
 enum hark_log_status {
     HARK_L_OK = 0,
@@ -134,6 +141,9 @@ int hark_log_heaviest(const struct hark_log *log, uint32_t *peer, uint64_t *byte
 void hark_log_figures(const struct hark_log *log, struct hark_log_figures *figures);
 /* Of these, `bytes` alone. */
 uint64_t hark_log_bytes(const struct hark_log *log);
+/* The same, and what is wasted at the ends of blocks: memory that cannot go back before something is trimmed. For an
+ * owner who keeps a limit. */
+uint64_t hark_log_used(const struct hark_log *log);
 /* The last failure in one line, or "". Valid until the next call on this log. */
 const char *hark_log_error(const struct hark_log *log);
 /* Frees all memory and removes all files of the log, not their directory. NULL is fine. */

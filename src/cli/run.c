@@ -64,7 +64,7 @@ void hark_cli_run_help(void)
           "                          when the job has a failure every MTBF on average: daly:2h\n"
           "  --store DIR             keep checkpoints in DIR\n"
           "  --resume                go on with the job in DIR\n"
-          "  --log-limit SIZE        payload log in memory of a process: 64K, 16M, 2G; 0: no limit (0)\n"
+          "  --log-limit SIZE        all of a payload log in memory, a process: 64K, 16M, 2G; 0: no limit (0)\n"
           "  --spill DIR             where logs over their limit go\n"
           "  --copies K              copies of a determinant, 1 to 8 (1)\n"
           "  --option NAME=VALUE     a limit or size of the transport, see the manual\n"

@@ -208,7 +208,10 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
         return HARK_D_ESYSTEM;
     }
     struct hark_log_config log = c->log;
-    if (log.spill == NULL) log.limit = 0; /* then the limit is kept by asking for checkpoints, before anything is posted */
+    if (log.spill == NULL) { /* then the limit is kept by asking for checkpoints, before anything is posted */
+        log.soft_limit = log.limit;
+        log.limit = 0;
+    }
     /* A log that spills takes its memory back whenever it likes: that can not be lent. */
     d->lends = log.spill == NULL && d->transport->ops->lend != NULL;
     if (d->lends) {
@@ -217,6 +220,14 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
         log.self = d;
     }
     return hark_log_open(&d->log, &log, error) < 0 ? HARK_D_ESYSTEM : HARK_D_OK;
+}
+
+/* How much memory frames may take that wait for receivers, although the log has their payloads; then sends wait too. */
+static uint64_t queued_most(uint64_t log_limit)
+{
+    const uint64_t least = 16u << 10, usual = 1u << 20;
+    if (log_limit == 0 || log_limit / 32 > usual) return usual;
+    return log_limit / 32 > least ? log_limit / 32 : least;
 }
 
 int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *c, char error[256])
@@ -236,6 +247,7 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     d->me = c->core.me;
     d->ranks = c->core.ranks;
     d->log_limit = c->log.limit;
+    d->queued_most = queued_most(c->log.limit);
     d->log_spills = c->log.spill != NULL;
     d->figures = c->figures ? c->figures : &d->own;
     d->fx.room = 64;
@@ -347,10 +359,9 @@ int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank)
 
 unsigned hark_driver_log_share(const struct hark_driver *d, uint64_t more)
 {
-    struct hark_log_figures f;
     if (d->log_limit == 0 || d->log_spills) return 0;
-    hark_log_figures(d->log, &f);
-    return f.bytes == 0 ? 0 : (unsigned)((f.bytes + more) * 100 / d->log_limit);
+    uint64_t bytes = hark_log_used(d->log), entry = more + ENVELOPE + HARK_LOG_ENTRY;
+    return bytes == 0 ? 0 : (unsigned)((bytes + entry) * 100 / d->log_limit);
 }
 
 /* One round of a send that waits. */

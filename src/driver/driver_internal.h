@@ -83,6 +83,7 @@ struct hark_driver {
     uint32_t *waiting;      /* ranks with a queue that is not empty */
     uint32_t waiting_count;
     uint64_t left; /* frames that have left a queue so far */
+    uint64_t queued, queued_most; /* bytes of what waits in queues, payloads aside; from there on sends wait too */
     struct held *held, *self_head, *self_tail;
     struct hark_message *up;    /* handed up, not delivered */
     uint32_t *inc;              /* of each rank, the recovery process last */

@@ -16,9 +16,10 @@ static struct outqueue *queue_of(struct hark_driver *d, uint32_t rank)
     return *q;
 }
 
-static void outgoing_done(struct outgoing *o)
+static void outgoing_done(struct hark_driver *d, struct outgoing *o)
 {
     if (o->left) --*o->left;
+    d->queued -= sizeof *o + o->frame.header.length;
     free(o->copy);
     free(o);
 }
@@ -104,6 +105,7 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
         o->left = left;
         ++*left;
     }
+    d->queued += sizeof *o + o->frame.header.length;
     if (q->head == NULL) d->waiting[d->waiting_count++] = index_of(d, f->to);
     if (q->tail) q->tail->next = o;
     else q->head = o;
@@ -218,7 +220,7 @@ static int flush_queue(struct hark_driver *d, struct outqueue *q)
         if (status < 0) return status;
         if (status == 0) break;
         q->head = o->next;
-        outgoing_done(o);
+        outgoing_done(d, o);
         d->left++;
     }
     return HARK_D_OK;
@@ -251,9 +253,10 @@ static void forget(struct hark_driver *d, uint32_t index, uint32_t inc, const ui
     q->tail = NULL;
     while (*at) {
         struct outgoing *o = *at;
+        if (left && o->left == left && o->from == FROM_LOG) o->left = NULL; /* it needs nothing of the caller's */
         if (o->frame.inc < inc || (left && o->left == left)) {
             *at = o->next;
-            outgoing_done(o);
+            outgoing_done(d, o);
         } else {
             q->tail = o;
             at = &o->next;
@@ -282,14 +285,14 @@ void hark_driver_outgoing_free(struct hark_driver *d)
             struct outgoing *o = d->out[i]->head;
             d->out[i]->head = o->next;
             o->left = NULL;
-            outgoing_done(o);
+            outgoing_done(d, o);
         }
         free(d->out[i]);
     }
 }
 
-/* The log has it now: what still waits needs the caller's memory no more, and a send need not block. A message to a group
- * may wait for several receivers. */
+/* The log has it now: what still waits needs the caller's memory no more, and a send need not block, unless so much
+ * waits that the sender had better. A message to a group may wait for several receivers. */
 void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name)
 {
     for (uint32_t i = 0; i < d->waiting_count; i++) {
@@ -298,6 +301,7 @@ void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name)
             o->name.to != name->to || o->name.ctx != name->ctx || o->name.ssn != name->ssn)
             continue;
         o->from = FROM_LOG;
+        if (d->queued >= d->queued_most) continue;
         if (o->left) --*o->left;
         o->left = NULL;
     }

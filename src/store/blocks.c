@@ -45,7 +45,7 @@ static void *take(struct hark_blocks *b, unsigned class)
     return block;
 }
 
-static struct hark_arena *lent_with(struct hark_blocks *b, const void *at)
+static struct hark_arena *lent_with(const struct hark_blocks *b, const void *at)
 {
     for (uint32_t i = b->lent_count; i-- > 0;)
         if ((const uint8_t *)at >= b->lent[i].at && (const uint8_t *)at < b->lent[i].at + b->lent[i].size) return &b->lent[i];
@@ -131,8 +131,12 @@ static void leave_arena(struct hark_blocks *b)
     uint64_t left = b->arena_left;
     struct hark_arena *a = left > 0 ? lent_with(b, at) : NULL;
     b->arena_left = 0;
-    if (a) leave_lent(b, a);
-    else if (left > 0) munmap(at, (size_t)left);
+    if (!a) {
+        if (left > 0) munmap(at, (size_t)left);
+        return;
+    }
+    if (!b->closing) (void)madvise(at, (size_t)left, MADV_REMOVE);
+    leave_lent(b, a);
 }
 
 static uint8_t *arena_of(struct hark_blocks *b, uint64_t size)
@@ -150,7 +154,7 @@ static uint64_t arena_size(const struct hark_blocks *b)
     uint64_t size = LENT_ARENA;
     if (!b->lend || b->private) return ARENA;
     while (size < ARENA && size < b->held / 8) size *= 2;
-    return size;
+    return b->arena_most && b->arena_most < size ? b->arena_most : size;
 }
 
 /* Blocks are cut one after the other from a large mapping, so that a fault brings the pages of several. Each is given
@@ -203,6 +207,11 @@ void hark_block_free(struct hark_blocks *b, void *block, uint64_t size)
     *(void **)block = b->free[class];
     b->free[class] = block;
     b->spare += size;
+}
+
+uint64_t hark_block_memory(const struct hark_blocks *b)
+{
+    return b->held + (b->arena_left > 0 && lent_with(b, b->arena) ? b->arena_left : 0);
 }
 
 bool hark_block_shrink(struct hark_blocks *b)

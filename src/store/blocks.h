@@ -29,6 +29,7 @@ struct hark_blocks { /* all zero: empty */
     uint64_t held;   /* bytes, spares included */
     uint64_t spare;
     uint64_t pages;  /* 1: ask for huge pages, which may hold up to 2 MiB more than `held` says */
+    uint64_t arena_most; /* bytes of an arena; 0: as seems best */
     uint8_t *arena;  /* mapped, and not yet given to any block; of the last one lent, if that is where it lies */
     uint64_t arena_left;
     void *free[HARK_BLOCK_CLASSES]; /* each spare's first word points to the next */
@@ -42,6 +43,8 @@ void *hark_block_reuse(struct hark_blocks *b, uint64_t size, uint64_t least, uin
 /* A new block of `size`, whose first `soon` bytes are about to be written, or NULL. */
 void *hark_block_new(struct hark_blocks *b, uint64_t size, uint64_t soon);
 void hark_block_free(struct hark_blocks *b, void *block, uint64_t size);
+/* Bytes of memory that are in use: held, and what was lent and is in no block yet. */
+uint64_t hark_block_memory(const struct hark_blocks *b);
 /* Gives the largest spare back to the system; false if there is none. */
 bool hark_block_shrink(struct hark_blocks *b);
 /* Gives all spares back. */

@@ -10,7 +10,12 @@
 #define HUGE_LIMIT ((uint64_t)64 << 20) /* below this limit the slack of huge pages would be felt */
 #define LINE 64u   /* bytes of a cache line: copies are faster when they start on one */
 #define LINED 1024u /* from here on that is worth the gaps */
+#define ARENA_LEAST (64u << 10)
+#define ALLOCATION 16u /* what malloc() needs for itself */
+#define LONG 8192u
 #define IDLE_MAX ((uint64_t)16 << 10) /* a block up to this size stays with its channel when all of it is trimmed */
+
+HARK_STATIC_ASSERT(sizeof(struct log_slot) == HARK_LOG_ENTRY, "what an entry takes beside its payload is its slot");
 
 /* ---- channels --------------------------------------------------------------------------------- */
 
@@ -49,11 +54,13 @@ static struct log_channel *add_channel(struct hark_log *log, uint64_t key)
         for (uint32_t i = 0; i < log->table_room; i++)
             if (log->table[i]) enter(table, room, log->table[i]);
         free(log->table);
+        log->index += (room - log->table_room) * sizeof *table;
         log->table = table;
         log->table_room = room;
     }
     struct log_channel *c = calloc(1, sizeof *c);
     if (!c) return NULL;
+    log->index += sizeof *c + ALLOCATION;
     c->key = key;
     enter(log->table, log->table_room, c);
     log->channels++;
@@ -92,10 +99,12 @@ static uint32_t lower(const struct log_segment *g, const uint8_t *block, uint64_
 static struct log_segment *new_segment(struct hark_log *log)
 {
     struct log_segment *g = log->unused;
-    if (g)
+    if (g) {
         log->unused = g->newer;
-    else
-        g = malloc(sizeof *g);
+        return g;
+    }
+    g = malloc(sizeof *g);
+    if (g) log->index += sizeof *g + ALLOCATION;
     return g;
 }
 
@@ -139,12 +148,13 @@ static void drop_segment(struct hark_log *log, struct log_segment *g)
     log->entries -= entries;
     log->bytes -= g->bytes;
     g->channel->bytes -= g->bytes;
+    log->waste -= g->waste;
     if (g->block) free_block(log, g);
     if (g->file) hark_spill_drop(log, g);
     forget_segment(log, g);
 }
 
-static bool row_reserve(struct log_channel *c)
+static bool row_reserve(struct hark_log *log, struct log_channel *c)
 {
     if (c->head + c->count < c->room) return true;
     if (c->head > c->room / 2) {
@@ -155,6 +165,7 @@ static bool row_reserve(struct log_channel *c)
     uint32_t room = c->room ? c->room * 2 : 4;
     struct log_segment **row = room ? realloc(c->row, room * sizeof *row) : NULL;
     if (!row) return false;
+    log->index += (room - c->room) * sizeof *row;
     c->row = row;
     c->room = room;
     return true;
@@ -170,12 +181,26 @@ static int spill_oldest(struct hark_log *log)
         int status = hark_spill_segment(log, g);
         if (status != HARK_L_OK) return status;
         free_block(log, g);
+        log->waste -= g->waste;
+        g->waste = 0;
         return HARK_L_OK;
     }
     /* All of it was trimmed and it was left to its channel: it is the last in the row. */
     g->channel->count--;
     drop_segment(log, g);
     return HARK_L_OK;
+}
+
+/* The index is counted, but half of the limit is for blocks in any case: else a log with many channels could not even
+ * go on in files. */
+static uint64_t limit_of_blocks(const struct hark_log *log)
+{
+    return log->limit - (log->index < log->limit / 2 ? log->index : log->limit / 2);
+}
+
+static bool within_limit(const struct hark_log *log, uint64_t size)
+{
+    return log->limit == 0 || log->blocks.held + size <= limit_of_blocks(log);
 }
 
 /* A block for g within the limit: of `size`, or at least of `least` if one is to spare, of which the first `soon`
@@ -185,7 +210,8 @@ static int take_block(struct hark_log *log, struct log_segment *g, uint64_t size
     for (;;) {
         g->block = hark_block_reuse(&log->blocks, size, least, &g->room);
         if (g->block) return HARK_L_OK;
-        if (log->limit == 0 || log->blocks.held + size <= log->limit) {
+        while (log->soft_limit && log->blocks.held + size > log->soft_limit && hark_block_shrink(&log->blocks)) {}
+        if (within_limit(log, size)) {
             g->room = size;
             g->block = hark_block_new(&log->blocks, size, soon);
             if (g->block) return HARK_L_OK;
@@ -200,13 +226,34 @@ static int take_block(struct hark_log *log, struct log_segment *g, uint64_t size
     }
 }
 
-/* For many small entries a block is about an eighth of what the channel holds: so a channel with little in it goes
- * round in little memory, and one with much has few segments. But it is for three entries at least. */
+/* It takes no more entries: the rest of its block is wasted until it goes. */
+static void close_segment(struct hark_log *log, struct log_segment *g)
+{
+    g->waste = g->room - g->used - g->count * (uint64_t)sizeof(struct log_slot);
+    log->waste += g->waste;
+}
+
+/* The index has grown: blocks make room for it, as far as they can. */
+static void settle(struct hark_log *log)
+{
+    while (!within_limit(log, 0) && (hark_block_shrink(&log->blocks) || spill_oldest(log) == HARK_L_OK)) {}
+}
+
+/* For many small entries a block is about an eighth of what the channel holds, a thirty-second where there is a limit: so
+ * a channel with little in it goes round in little memory, and one with much has few segments. But it is for three
+ * entries at least. */
 static uint64_t chunk_size(const struct hark_log *log, const struct log_channel *c, uint64_t least)
 {
     uint64_t size = HARK_BLOCK_MIN;
-    while (size < log->chunk && size < c->bytes / 8) size *= 2;
+    while (size < log->chunk && size < c->bytes / log->parts) size *= 2;
     return size < least ? least : size;
+}
+
+/* Where a limit is kept, no channel may hold a block for several long entries before it has many. */
+static bool is_alone(const struct hark_log *log, const struct log_channel *c, uint64_t length)
+{
+    if (length > log->chunk / 4) return true;
+    return log->soft_limit && length > LONG && length > chunk_size(log, c, HARK_BLOCK_MIN) / 4;
 }
 
 /* A new segment at the end of the row for an entry of `length` bytes, which is then written to its block by the
@@ -214,16 +261,17 @@ static uint64_t chunk_size(const struct hark_log *log, const struct log_channel 
 static int add_segment(struct hark_log *log, struct log_channel *c, uint64_t ssn, uint64_t length,
     const struct hark_log_part *part, uint32_t parts, struct log_segment **segment)
 {
-    bool alone = length > log->chunk / 4;
+    bool alone = is_alone(log, c, length);
     uint64_t least = hark_block_size(alone ? length : 3 * (length + sizeof(struct log_slot)));
     uint64_t size = alone ? least : chunk_size(log, c, least);
     if (size == 0) return HARK_L_EMEMORY;
+    if (log->soft_limit && !alone) least = size; /* small blocks that were spare would waste more at their ends */
     if (c->open && c->open->count == 0) { /* left over from a trim, and too small */
         c->count--;
         drop_segment(log, c->open);
     }
     struct log_segment *g = new_segment(log);
-    if (!g || !row_reserve(c)) {
+    if (!g || !row_reserve(log, c)) {
         if (g) forget_segment(log, g);
         snprintf(log->error, sizeof log->error, "payload log: no memory for its index");
         return HARK_L_EMEMORY;
@@ -231,7 +279,8 @@ static int add_segment(struct hark_log *log, struct log_channel *c, uint64_t ssn
     *g = (struct log_segment){.channel = c, .first = ssn, .last = ssn, .alone = alone,
         .grain = length < LINED ? 8 : LINE};
     int status;
-    if (log->limit && size > log->limit) {
+    settle(log);
+    if (log->limit && size > limit_of_blocks(log)) {
         g->used = length;
         status = hark_spill_parts(log, g, part, parts);
     } else {
@@ -243,6 +292,7 @@ static int add_segment(struct hark_log *log, struct log_channel *c, uint64_t ssn
         return status;
     }
     c->row[c->head + c->count++] = g;
+    if (c->open) close_segment(log, c->open);
     c->open = g->block && !alone ? g : NULL;
     *segment = g;
     return HARK_L_OK;
@@ -266,13 +316,14 @@ static inline void copy(uint8_t *to, const struct hark_log_part *part, uint32_t 
     }
 }
 
-/* The room for an entry, and its slot; with bytes behind it up to where the next may begin, zero: they go to the file
- * too. */
-static inline uint8_t *put(struct log_segment *g, uint64_t ssn, uint64_t length)
+/* The room for an entry, and its slot: *taken bytes. Those behind it up to where the next may begin are zero: they go to
+ * the file too. */
+static inline uint8_t *put(struct log_segment *g, uint64_t ssn, uint64_t length, uint64_t *taken)
 {
     uint8_t *to = g->block + g->used;
     if (g->alone) {
         g->used = length;
+        *taken = g->room;
         return to;
     }
     uint64_t room = log_round(length, g->grain);
@@ -282,6 +333,7 @@ static inline uint8_t *put(struct log_segment *g, uint64_t ssn, uint64_t length)
     slot->step = (uint32_t)(ssn - g->first);
     slot->end = (uint32_t)(g->used + length);
     g->used += room;
+    *taken = room + sizeof *slot;
     return to;
 }
 
@@ -305,15 +357,15 @@ static inline int add(struct hark_log *log, uint64_t key, uint64_t ssn, uint64_t
         int status = add_segment(log, c, ssn, length, part, count, &g);
         if (status != HARK_L_OK) return status;
     }
-    *to = g->block ? put(g, ssn, length) : NULL;
+    uint64_t taken = length;
+    *to = g->block ? put(g, ssn, length, &taken) : NULL;
     g->last = ssn;
     g->count++;
-    g->bytes += length;
+    g->bytes += taken;
     c->last = ssn;
-    c->bytes += length;
+    c->bytes += taken;
     log->entries++;
-    log->bytes += length;
-    if (log->bytes > log->peak) log->peak = log->bytes;
+    log->bytes += taken;
     return HARK_L_OK;
 }
 
@@ -395,7 +447,10 @@ static void trim_part(struct hark_log *log, struct log_segment *g, uint64_t ssn)
     if (look(log, g, &block, &room) != HARK_L_OK) return;
     uint32_t to = lower(g, block, room, ssn + 1);
     uint64_t bytes = 0;
-    for (uint32_t i = g->trimmed; i < to; i++) bytes += slot_at(block, room, i)->end - start_of(g, block, room, i);
+    for (uint32_t i = g->trimmed; i < to; i++) {
+        uint64_t length = slot_at(block, room, i)->end - start_of(g, block, room, i);
+        bytes += log_round(length, g->grain) + sizeof(struct log_slot);
+    }
     log->entries -= to - g->trimmed;
     g->trimmed = to;
     g->bytes -= bytes;
@@ -422,6 +477,7 @@ void hark_log_trim(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t s
     if (ssn > c->last) ssn = c->last;
     if (ssn <= c->trimmed) return;
     c->trimmed = ssn;
+    if (log->bytes > log->peak) log->peak = log->bytes; /* here only it ever falls */
     while (c->count > 0 && c->row[c->head]->last <= ssn) {
         struct log_segment *g = c->row[c->head];
         if (g == c->open && g->room <= IDLE_MAX) {
@@ -455,8 +511,9 @@ void hark_log_figures(const struct hark_log *log, struct hark_log_figures *figur
 {
     *figures = (struct hark_log_figures){.entries = log->entries,
         .bytes = log->bytes,
-        .bytes_peak = log->peak,
-        .memory_bytes = log->blocks.held,
+        .bytes_peak = log->bytes > log->peak ? log->bytes : log->peak,
+        .memory_bytes = hark_block_memory(&log->blocks) + log->index,
+        .index_bytes = log->index,
         .spilled_bytes = log->spilled,
         .spill_failures = log->failures};
 }
@@ -464,6 +521,11 @@ void hark_log_figures(const struct hark_log *log, struct hark_log_figures *figur
 uint64_t hark_log_bytes(const struct hark_log *log)
 {
     return log->bytes;
+}
+
+uint64_t hark_log_used(const struct hark_log *log)
+{
+    return log->bytes + log->waste;
 }
 
 const char *hark_log_error(const struct hark_log *log)
@@ -483,13 +545,17 @@ int hark_log_open(struct hark_log **log, const struct hark_log_config *config, c
     made->rank = config->rank;
     made->inc = config->inc;
     made->limit = config->limit && config->limit < LIMIT_MIN ? LIMIT_MIN : config->limit;
+    made->soft_limit = made->limit ? 0 : config->soft_limit;
     made->spill_limit = config->spill_limit;
-    made->blocks.pages = made->limit == 0 || made->limit >= HUGE_LIMIT;
+    uint64_t limit = made->limit ? made->limit : made->soft_limit;
+    made->parts = limit ? 32 : 8;
+    made->blocks.pages = limit == 0 || limit >= HUGE_LIMIT;
+    made->blocks.arena_most = limit ? log_round(limit / 16 + 1, ARENA_LEAST) : 0;
     made->blocks.lend = config->reclaim ? config->lend : NULL;
     made->blocks.reclaim = config->reclaim;
     made->blocks.self = config->self;
     made->chunk = CHUNK_MAX;
-    while (made->limit && made->chunk > HARK_BLOCK_MIN && made->chunk > made->limit / 16) made->chunk /= 2;
+    while (limit && made->chunk > HARK_BLOCK_MIN && made->chunk > limit / 16) made->chunk /= 2;
     int status = config->spill ? hark_spill_open(made, config->spill, error) : HARK_L_OK;
     if (status != HARK_L_OK) {
         free(made);

@@ -24,7 +24,8 @@ struct log_segment {
     uint64_t used;      /* by payloads, a multiple of grain if not alone */
     uint64_t first;     /* ssn */
     uint64_t last;      /* ssn */
-    uint64_t bytes;     /* of the payloads that are not trimmed */
+    uint64_t bytes;     /* that the entries which are not trimmed take, with slots and gaps; alone: the block */
+    uint64_t waste;     /* of the block, if it takes no more entries */
     uint32_t grain;     /* where entries start: at multiples of this */
     uint32_t count;     /* entries ever put here */
     uint32_t trimmed;   /* of them, from the beginning */
@@ -39,7 +40,7 @@ struct log_channel {
     uint64_t key;                        /* ctx, peer */
     uint64_t last;                       /* highest ssn ever retained */
     struct log_segment *open;            /* takes the next entry if it fits, or NULL */
-    uint64_t bytes;                      /* of payloads not trimmed */
+    uint64_t bytes;                      /* as of its segments */
     uint64_t trimmed;                    /* up to this ssn nothing is left */
     struct log_segment **row;            /* row[head .. head+count-1], ascending */
     uint32_t head, count, room;
@@ -48,10 +49,14 @@ struct log_channel {
 struct hark_log {
     struct log_channel *recent; /* of the last call */
     uint64_t entries, bytes, peak;
+    uint64_t waste; /* of all segments */
     struct hark_blocks blocks;
     struct log_channel **table; /* open addressing, a power of two, at most half full */
     uint32_t channels, table_room;
-    uint64_t limit;     /* of blocks.held; 0: none */
+    uint64_t limit;     /* of blocks.held and index; 0: none */
+    uint64_t soft_limit; /* the owner keeps it: spare blocks above it go back */
+    uint64_t index;     /* bytes of channels, rows and segments */
+    uint64_t parts;     /* a block is one of so many of what its channel holds */
     uint64_t chunk;     /* the largest block for many entries */
     struct log_segment *oldest, *newest; /* in memory, in order of their making */
     struct log_segment *unused;

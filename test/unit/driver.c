@@ -5,7 +5,7 @@
 #include "hark/registry.h"
 #include "script.h"
 
-enum { LONG = 40000 };
+enum { LONG = 40000, LONG_TAKES = 40072 }; /* in the log: with its envelope, rounded up to 64, and a slot */
 
 static struct hark_driver *driver_of(const char *protocol, const struct hark_transport_ops *ops)
 {
@@ -65,7 +65,7 @@ static void kept_for_one_that_is_behind(void **state)
         for (int i = 0; i < LONG; i++) assert_int_equal(script.keep[i], 9);
         assert_int_equal(script.keep[LONG], 5); /* its tag is behind it */
         if (again) assert_ptr_equal(script.last.part[0].at, script.keep);
-        assert_int_equal(hark_driver_figures(d)->log_bytes, LONG + 8);
+        assert_int_equal(hark_driver_figures(d)->log_bytes, LONG_TAKES);
         free(p);
         script.expect = 9;
         hark_driver_close(d);
@@ -91,6 +91,28 @@ static void kept_for_one_that_is_gone(void **state)
     }
 }
 
+/* A send does not wait for the transport once the log has its payload, but for one thing: what waits takes memory too,
+ * beside the log, and there is an end to that. */
+static void so_much_waits(void **state)
+{
+    (void)state;
+    enum { SOME = 1000, MANY = 20000 };
+    struct hark_driver *d = driver_of("hydee", &plain);
+    script.again = 3 * SOME;
+    for (int i = 0; i < SOME; i++) assert_int_equal(hark_driver_send(d, 1, 0, 0, "payload", 8), HARK_D_OK);
+    assert_int_equal(script.taken, 0);
+    assert_int_equal(script.waits, 0);
+    int sent = SOME;
+    while (script.taken == 0 && sent < MANY) {
+        assert_int_equal(hark_driver_send(d, 1, 0, 0, "payload", 8), HARK_D_OK);
+        sent++;
+    }
+    assert_in_range(sent, 3000, 10000); /* about a megabyte */
+    assert_int_equal(script.taken, sent); /* that one had to wait until it left, behind all others */
+    assert_true(script.waits > 0);
+    hark_driver_close(d);
+}
+
 /* One that waits for it gets it through the transport, and what is not logged is never kept. */
 static void not_kept_for_one_that_waits(void **state)
 {
@@ -99,7 +121,7 @@ static void not_kept_for_one_that_waits(void **state)
     uint8_t *p = payload(1);
     assert_int_equal(hark_driver_send(d, 1, 0, 0, p, LONG), HARK_D_OK);
     assert_null(script.keep);
-    assert_int_equal(hark_driver_figures(d)->log_bytes, LONG + 8);
+    assert_int_equal(hark_driver_figures(d)->log_bytes, LONG_TAKES);
     hark_driver_close(d);
     d = driver_of("none", &lending);
     script.behind = 1;
@@ -113,6 +135,6 @@ static void not_kept_for_one_that_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sleep_after_it_left),
-        cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(kept_for_one_that_is_gone), cmocka_unit_test(not_kept_for_one_that_waits)};
+        cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(kept_for_one_that_is_gone), cmocka_unit_test(so_much_waits), cmocka_unit_test(not_kept_for_one_that_waits)};
     return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
 }
