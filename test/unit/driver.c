@@ -135,6 +135,7 @@ static void not_kept_for_one_that_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sleep_after_it_left),
-        cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(kept_for_one_that_is_gone), cmocka_unit_test(so_much_waits), cmocka_unit_test(not_kept_for_one_that_waits)};
+        cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(kept_for_one_that_is_gone),
+        cmocka_unit_test(so_much_waits), cmocka_unit_test(not_kept_for_one_that_waits)};
     return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
 }
