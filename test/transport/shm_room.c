@@ -286,7 +286,7 @@ static void full_meanwhile(void **state)
 /* Of what can not be had whole nothing is kept. */
 static void refused_whole(void)
 {
-    uint64_t all, before, after;
+    uint64_t all = 0, before = 0, after = 0;
     int descriptor;
     uint8_t *at = segment_make(4 * MIB, PAGE, &descriptor);
     MUST(at != NULL && segment_memory(&all, &before) && all == MIB);
