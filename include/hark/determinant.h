@@ -73,7 +73,7 @@ static inline uint32_t hark_det_bytes(uint32_t k)
 static inline void hark_dets_init(struct hark_dets *d, uint32_t most)
 {
     d->most = most;
-    d->rows.width = 3 + (most + 1) / 2;
+    d->rows.width = (uint8_t)(3 + (most + 1) / 2);
 }
 
 static inline uint64_t hark_det_channel(uint32_t src, uint32_t ctx)

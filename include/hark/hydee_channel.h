@@ -147,13 +147,10 @@ static inline void hark_hydee_diverged(const struct hark_hydee_channel *c, uint6
 }
 
 /* The running digest after ssn, from the log; 0 if it is not known. */
-static inline uint64_t hark_hydee_digest_at(struct hark_hydee *s, const struct hark_hydee_channel *c, uint64_t ssn)
+static inline uint64_t hark_hydee_digest_at(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn)
 {
-    struct hark_place at = hark_queue_begin(&c->digests);
-    const uint64_t *row = NULL;
     if (ssn < c->first || ssn - c->first >= c->digests.count) return 0;
-    for (uint64_t i = c->first; i <= ssn; i++) row = hark_queue_next(&s->head, &s->pool, &c->digests, &at);
-    return *row;
+    return *hark_queue_seek(&s->head, &s->pool, &c->digests, (uint32_t)(ssn - c->first));
 }
 
 /* At the last orphan: was the same sent as before? A POS may find more that were not than there is room to say. */

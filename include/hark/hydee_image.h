@@ -92,7 +92,7 @@ static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *
     if (status >= 0 && h->type < HARK_H_POS)
         status = hark_wave_reserve(p, &hark_hydee_shape, &s->ends, &s->wave, length);
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
-    if (status >= 0 && s->tree.fan) status = hark_reserve(p, &hark_hydee_shape, &s->tree.below, 1);
+    if (status >= 0 && s->tree.fan) status = hark_hydee_tree_room(s, h->src);
     if (status >= 0 && h->type == HARK_H_RELEASE)
         status = hark_reserve(p, &hark_hydee_shape, &s->past.frontier, length / 16);
     return status >= 0 ? hark_past_reserve(p, &hark_hydee_shape, &s->past, 0) : status;

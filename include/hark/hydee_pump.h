@@ -42,6 +42,7 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
     struct hark *p = &s->head;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!(c->channel.flags & HARK_HYDEE_ORPH_DUE)) continue;
         struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, c->orph_at, c->channel.recv);
         while (c->channel.flags & HARK_HYDEE_ORPH_DUE) {
             uint64_t first, last, phase;
@@ -131,52 +132,65 @@ static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effec
     return HARK_OK;
 }
 
-/* Exact gate: a walk over the numbers of Logs[j]. */
-struct hark_hydee_numbers {
-    struct hark_runs index;
-    struct hark_place place; /* of V in the history */
-    uint64_t first, last, less;
-};
-
-static inline uint64_t hark_hydee_number(struct hark_hydee *s, const struct hark_hydee_channel *c,
-    struct hark_hydee_numbers *n, uint64_t ssn)
-{
-    while (n->last < ssn)
-        if (!hark_runs_next(&s->head, &s->pool, &c->index, &n->index, &n->first, &n->last, &n->less)) return HARK_INFINITY;
-    return ssn + n->less;
-}
-
 /* What may leave of channel c, ssn ascending; each once (E12). */
 static inline int hark_hydee_replay(struct hark_hydee *s, struct hark_hydee_channel *c, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
-    uint64_t first, last, phase, digest_of = c->first;
-    const uint64_t *digest = NULL;
+    uint64_t first, last, phase;
     struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->tx + 1, c->channel.sent);
-    struct hark_place at = hark_queue_begin(&c->digests);
-    struct hark_hydee_numbers n = {hark_runs_begin(p, &s->pool, &c->index, c->tx + 1, c->channel.sent), {0, 0, 0}, 0, 0, 0};
-    if (exact) n.place = hark_past_rewind(p, &s->past);
     while (hark_runs_next(p, &s->pool, &c->log, &r, &first, &last, &phase)) {
         for (uint64_t ssn = first; ssn <= last; ssn++) {
-            uint64_t number = exact ? hark_hydee_number(s, c, &n, ssn) : HARK_INFINITY;
-            if (!hark_hydee_may(s, phase, number)) return HARK_OK;
-            if (!hark_effects_fit(fx, 1, exact ? HARK_PAST_HEADER_MAX : HARK_HYDEE_HEADER)) return HARK_MORE;
-            for (; c->digests.count && digest_of <= ssn; digest_of++)
-                digest = hark_queue_next(p, &s->pool, &c->digests, &at);
-            if (exact) hark_past_forward(p, &s->pool, &s->past, &n.place, number);
-            (exact ? hark_hydee_transmit_exact(s, c, ssn, phase, digest ? *digest : 0, number, &s->past.at, fx)
-                   : hark_hydee_transmit(s, c, ssn, phase, digest ? *digest : 0, fx))->replay = 1;
+            if (!hark_hydee_may(s, phase, HARK_INFINITY)) return HARK_OK;
+            if (!hark_effects_fit(fx, 1, HARK_HYDEE_HEADER)) return HARK_MORE;
+            hark_hydee_transmit(s, c, ssn, phase, hark_hydee_digest_at(s, c, ssn), fx)->replay = 1;
             c->tx = ssn;
         }
     }
     return HARK_OK;
 }
 
+/* Exact gate: the phase and the number of message ssn in Logs[j]. */
+struct hark_hydee_logged {
+    struct hark_hydee_channel *channel;
+    uint64_t phase, number;
+};
+
+static inline struct hark_hydee_logged hark_hydee_logged(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn)
+{
+    uint64_t last = c->channel.sent, end = last;
+    struct hark_hydee_logged x = {c, hark_runs_at(&s->head, &s->pool, &c->log, ssn, &last), HARK_INFINITY};
+    uint64_t less = hark_runs_at(&s->head, &s->pool, &c->index, ssn, &end);
+    if (c->index.count) x.number = ssn + less;
+    return x;
+}
+
+/* Exact gate: the same, in the order in which they were posted, so that V is gone through once. Channels differ in what of them is to
+ * be sent: each time the lowest number that may go. */
+static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effects *fx)
+{
+    for (;;) {
+        struct hark_hydee_logged next = {NULL, 0, HARK_INFINITY};
+        for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+            struct hark_hydee_channel *c = hark_hydee_at(s, i);
+            if (!hark_hydee_inter(c) || c->tx >= c->channel.sent) continue;
+            struct hark_hydee_logged x = hark_hydee_logged(s, c, c->tx + 1);
+            if (x.phase == 0) continue; /* it is not there: no message is of that phase */
+            if (hark_hydee_may(s, x.phase, x.number) && (next.channel == NULL || x.number < next.number)) next = x;
+        }
+        if (next.channel == NULL) return HARK_OK;
+        if (!hark_effects_fit(fx, 1, HARK_PAST_HEADER_MAX)) return HARK_MORE;
+        uint64_t ssn = next.channel->tx + 1, digest = hark_hydee_digest_at(s, next.channel, ssn);
+        hark_past_go(&s->head, &s->pool, &s->past, next.number);
+        hark_hydee_transmit_exact(s, next.channel, ssn, next.phase, digest, next.number, &s->past.at, fx)->replay = 1;
+        next.channel->tx = ssn;
+    }
+}
+
 /* NotifySendLog and delayed sends: in each channel what the release covers.                         Alg. 3 l. 22-24 */
 static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
 {
     int status = HARK_OK;
+    if (s->flags & HARK_EXACT_GATE) return s->rel > 0 ? hark_hydee_replay_exact(s, fx) : HARK_OK;
     for (uint32_t i = 0; i < s->ends.channels.count && s->rel > 0 && status == HARK_OK; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (hark_hydee_inter(c) && c->tx < c->channel.sent) status = hark_hydee_replay(s, c, fx);

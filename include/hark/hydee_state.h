@@ -84,6 +84,7 @@ struct hark_hydee_tree { /* of reports: hydee_tree.h */
     uint64_t mine;       /* the least recorded phase that I wait for; 0: not known yet */
     uint64_t said;       /* my last UP; 0: none */
     struct hark_table below;
+    struct hark_phases waits; /* scratch: of the orphans that I have received and that are not sent again */
 };
 
 struct hark_hydee {
@@ -160,6 +161,7 @@ static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"branches", "", (uint16_t)offsetof(struct hark_hydee, branches), sizeof(struct hark_hydee_branch), 4, hark_hydee_branch_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_hydee, ends.channels), sizeof(struct hark_hydee_channel),
         HARK_COUNT(hark_hydee_channel_fields), hark_hydee_channel_fields},
+    HARK_PHASES_TABLE(struct hark_hydee, tree.waits),
     {"pool", "", (uint16_t)offsetof(struct hark_hydee, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_hydee_accept(struct hark *p);
 static const struct hark_shape hark_hydee_shape = {"hydee", 6, HARK_COUNT(hark_hydee_fields),

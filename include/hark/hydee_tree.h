@@ -55,9 +55,40 @@ static inline void hark_hydee_tree_clear(struct hark_hydee *s)
 {
     s->tree.mine = s->tree.said = 0;
     hark_empty(&s->head, &s->tree.below);
+    hark_phases_clear(&s->head, &s->tree.waits);
+}
+
+/* Runs that hold all orphans which I have received, when `peer` has answered. */
+static inline uint32_t hark_hydee_tree_runs(struct hark_hydee *s, uint32_t peer)
+{
+    uint32_t runs = 0;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (hark_hydee_inter(c) && (c->theirs != HARK_INFINITY || c->channel.peer == peer)) runs += c->rpp.count;
+    }
+    return runs;
+}
+
+/* Room for what a frame of `peer` may add. */
+static inline int hark_hydee_tree_room(struct hark_hydee *s, uint32_t peer)
+{
+    int status = hark_reserve(&s->head, &hark_hydee_shape, &s->tree.below, 1);
+    if (status < 0 || s->tree.waits.ready) return status;
+    return hark_reserve(&s->head, &hark_hydee_shape, &s->tree.waits.rows, hark_hydee_tree_runs(s, peer));
 }
 
 /* ---- what comes ---------------------------------------------------------------------------------------------------- */
+
+/* Those of the channel's orphans up to `upto` are sent again; infinite `theirs`: it has none. */
+static inline void hark_hydee_sent_again(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t upto)
+{
+    uint64_t first, last, phase, end = c->orph_at ? c->orph_at - 1 : 0;
+    if (upto <= c->theirs) return;
+    struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->theirs + 1, end);
+    c->theirs = upto;
+    while (s->tree.waits.ready && hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase) && last <= upto)
+        hark_phases_take(&s->head, &s->tree.waits, phase);
+}
 
 /* NOTIFY: the sender has sent again its orphans that I have, up to an ssn u64. Not before its POS, by which I know them: so
  * there is no report that it could overtake (v3). */
@@ -67,7 +98,7 @@ static inline int hark_hydee_notified(struct hark_hydee *s, const struct hark_he
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
     if (!s->recovering || c == NULL || !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
     if (!(hark_hydee_pair(s, h->src)->flags & HARK_HYDEE_POS_GOT)) return hark_fate(fx, HARK_HOLD);
-    if (hark_get64(b) > c->theirs) c->theirs = hark_get64(b);
+    hark_hydee_sent_again(s, c, hark_get64(b));
     s->tree.stale = s->busy = 1;
     return HARK_OK;
 }
@@ -107,19 +138,22 @@ static inline int hark_hydee_pump_tell(struct hark_hydee *s, struct hark_effects
     return HARK_OK;
 }
 
-/* The least recorded phase of the orphans that I have received and that are not sent again; infinite: none is. Behind the
- * last orphan of a channel stands orph_at: once all ORPH are out, what arrives later is none. */
-static inline uint64_t hark_hydee_waits_for(struct hark_hydee *s)
+/* The phases of the orphans that I have received and that are not sent again, once. Behind the last orphan of a channel stands
+ * orph_at: once all ORPH are out, what arrives later is none. False: an image begins in the middle, and frames make the room. */
+static inline bool hark_hydee_waits(struct hark_hydee *s)
 {
-    uint64_t least = HARK_INFINITY, first, last, phase;
+    uint64_t first, last, phase;
+    if (s->tree.waits.ready) return true;
+    if (hark_hydee_tree_runs(s, HARK_RECOVERY) > s->tree.waits.rows.room) return false;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        const struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_inter(c) || c->theirs == HARK_INFINITY || c->orph_at == 0) continue;
         struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->theirs + 1, c->orph_at - 1);
         while (hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase))
-            if (phase < least) least = phase;
+            hark_phases_add(&s->head, &s->tree.waits, phase);
     }
-    return least;
+    hark_phases_sort(&s->head, &s->tree.waits);
+    return true;
 }
 
 /* Of my whole subtree; 0: not all of it is known. */
@@ -142,7 +176,10 @@ static inline int hark_hydee_pump_up(struct hark_hydee *s, struct hark_effects *
         if (!hark_hydee_answered(s)) return HARK_OK;
         s->reported = s->tree.stale = 1;
     }
-    if (s->tree.stale) s->tree.mine = hark_hydee_waits_for(s);
+    if (s->tree.stale) {
+        if (!hark_hydee_waits(s)) return HARK_OK;
+        s->tree.mine = hark_phases_least(&s->head, &s->tree.waits);
+    }
     s->tree.stale = 0;
     uint64_t least = hark_hydee_least(s);
     if (least <= s->tree.said) return HARK_OK;

@@ -199,7 +199,7 @@ static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, ui
         }
         struct hark_queue *q = (struct hark_queue *)(void *)(base + field[i].at);
         hark_zero(q, sizeof *q);
-        q->width = (uint32_t)width;
+        q->width = (uint8_t)width;
         for (uint64_t k = 0; k < rows; k++) {
             uint64_t *row = hark_queue_push(p, pool, q);
             for (uint64_t word = 0; word < width; word++) row[word] = hark_read(r, 8);

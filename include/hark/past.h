@@ -39,6 +39,8 @@ struct hark_past {
     uint64_t open;    /* mine below this number are released */
     uint32_t missing; /* fragments of the frontier expected - come, modulo 2^32 */
     uint32_t listed;  /* 1: its last fragment came */
+    uint64_t reached; /* scratch: `at` is V of this number of mine, and the history's spot the last row in it; 0: of none */
+    struct hark_spot passed;    /* scratch: no row of the history before this one is behind an orphan of this epoch */
     struct hark_queue history;  /* {number, rank, its number}: from mine of this number on, V says so */
     struct hark_table now;      /* V */
     struct hark_table floor;    /* V of the oldest message in the log */
@@ -270,30 +272,35 @@ static inline void hark_past_trim(struct hark *p, struct hark_pool *pool, struct
         if (row == NULL || row[0] > number) return;
         hark_entry_raise(p, &v->floor, (uint32_t)row[1], row[2]);
         hark_queue_pop(p, pool, &v->history);
+        v->reached = v->passed.chunk = 0;
     }
 }
 
 /* ---- V of messages in the log ----------------------------------------------------------------------------------- */
 
 /* Makes `at` V of the oldest; room has been reserved. */
-static inline struct hark_place hark_past_rewind(struct hark *p, struct hark_past *v)
+static inline void hark_past_rewind(struct hark *p, struct hark_past *v)
 {
     hark_empty(p, &v->at);
     for (uint32_t i = 0; i < v->floor.count; i++)
         *(struct hark_entry *)hark_insert(p, &v->at, i) = *hark_entry_at(p, &v->floor, i);
-    return hark_queue_begin(&v->history);
+    v->history.spot.chunk = 0;
 }
 
-/* Goes on to V of message `number`. */
-static inline void hark_past_forward(struct hark *p, const struct hark_pool *pool, struct hark_past *v,
-    struct hark_place *place, uint64_t number)
+/* Makes `at` V of message `number`: from where it is, if that is not behind it. */
+static inline void hark_past_go(struct hark *p, const struct hark_pool *pool, struct hark_past *v, uint64_t number)
 {
+    struct hark_queue *q = &v->history;
+    if (v->reached == 0 || number < v->reached) hark_past_rewind(p, v);
+    v->reached = number;
+    struct hark_place at = hark_queue_from(q, q->spot);
+    if (q->spot.chunk) hark_queue_next(p, pool, q, &at); /* that one is in it */
     for (;;) {
-        struct hark_place ahead = *place;
-        const uint64_t *row = hark_queue_next(p, pool, &v->history, &ahead);
+        struct hark_place here = at;
+        const uint64_t *row = hark_queue_next(p, pool, q, &at);
         if (row == NULL || row[0] > number) return;
         hark_entry_raise(p, &v->at, (uint32_t)row[1], row[2]);
-        *place = ahead;
+        q->spot = hark_queue_spot(q, here);
     }
 }
 
@@ -305,6 +312,24 @@ static inline void hark_past_close(struct hark *p, struct hark_past *v)
     hark_empty(p, &v->frontier);
     v->missing = v->listed = 0;
     v->open = 0;
+    v->passed.chunk = 0;
+}
+
+/* The lowest number of mine below `open` that V puts behind an orphan. Orphans only get fewer: what was passed once is not looked at
+ * again. */
+static inline void hark_past_narrow(struct hark *p, const struct hark_pool *pool, struct hark_past *v)
+{
+    struct hark_place at = hark_queue_from(&v->history, v->passed);
+    for (;;) {
+        struct hark_spot here = hark_queue_spot(&v->history, at);
+        const uint64_t *row = hark_queue_next(p, pool, &v->history, &at);
+        if (row == NULL) return;
+        v->passed = here;
+        if (row[0] >= v->open) return;
+        if (row[2] < hark_entry_of(p, &v->frontier, (uint32_t)row[1], HARK_INFINITY)) continue;
+        v->open = row[0];
+        return;
+    }
 }
 
 /* RELEASE: u32 (fragments << 16 | last), u32 0, {rank u32, 0 u32, number u64}: the first orphan not yet sent again.
@@ -323,9 +348,7 @@ static inline void hark_past_release(struct hark *p, const struct hark_pool *poo
         if (x->number >= hark_entry_of(p, &v->frontier, x->rank, HARK_INFINITY)) return;
     }
     v->open = v->blind;
-    struct hark_place place = hark_queue_begin(&v->history);
-    for (const uint64_t *row; (row = hark_queue_next(p, pool, &v->history, &place)) != NULL && row[0] < v->open;)
-        if (row[2] >= hark_entry_of(p, &v->frontier, (uint32_t)row[1], HARK_INFINITY)) v->open = row[0];
+    hark_past_narrow(p, pool, v);
     for (uint32_t i = 0; i < v->now.count && v->open > v->posts + 1; i++) {
         const struct hark_entry *x = hark_entry_at(p, &v->now, i);
         if (x->fresh && x->number >= hark_entry_of(p, &v->frontier, x->rank, HARK_INFINITY)) v->open = v->posts + 1;

@@ -18,12 +18,20 @@ struct hark_chunk {
 };
 HARK_STATIC_ASSERT(sizeof(struct hark_chunk) == 128, "a chunk is two cache lines");
 
+/* A row that somebody looked at, to go on from there: rows may be added behind it meanwhile. */
+struct hark_spot {
+    uint32_t chunk;  /* index + 1; 0: none */
+    uint32_t before; /* rows before it */
+};
+
 struct hark_queue {
     uint32_t head, tail; /* chunks, index + 1 */
-    uint32_t skip;       /* rows gone from the head chunk */
     uint32_t count;      /* rows in use */
-    uint32_t width;      /* words of a row, 1 .. HARK_CHUNK_WORDS */
-    uint32_t fill;       /* slots passed in the tail chunk */
+    uint8_t width;       /* words of a row, 1 .. HARK_CHUNK_WORDS */
+    uint8_t skip;        /* rows gone from the head chunk */
+    uint8_t fill;        /* slots passed in the tail chunk */
+    uint8_t pad;
+    struct hark_spot spot; /* scratch: a long queue is not walked from its head each time; follows pops and cuts */
 };
 
 /* A place in a queue, for walks from its head; valid while the queue is not changed. */
@@ -130,7 +138,8 @@ static inline void hark_queue_clear(struct hark *p, struct hark_pool *pool, stru
         hark_chunk_give(p, pool, q->head);
         q->head = next;
     }
-    q->tail = q->skip = q->count = q->fill = 0;
+    q->tail = q->count = q->skip = q->fill = 0;
+    q->spot.chunk = 0;
 }
 
 /* Takes the first row away. */
@@ -140,6 +149,8 @@ static inline void hark_queue_pop(struct hark *p, struct hark_pool *pool, struct
     hark_zero(c->word + q->skip * q->width, (uint64_t)q->width * 8);
     q->count--;
     q->skip++;
+    if (q->spot.before == 0) q->spot.chunk = 0;
+    else q->spot.before--;
     if (q->count == 0) {
         hark_queue_clear(p, pool, q);
     } else if (q->skip == hark_queue_per_chunk(q)) {
@@ -156,6 +167,21 @@ static inline struct hark_place hark_queue_begin(const struct hark_queue *q)
     return at;
 }
 
+/* The place of a row that hark_queue_spot named, of which none before it or itself was taken away since; none: the head's. */
+static inline struct hark_place hark_queue_from(const struct hark_queue *q, struct hark_spot spot)
+{
+    struct hark_place at = {spot.chunk, 0, q->count - spot.before};
+    if (spot.chunk == 0) return hark_queue_begin(q);
+    at.slot = (q->skip + spot.before) % hark_queue_per_chunk(q);
+    return at;
+}
+
+static inline struct hark_spot hark_queue_spot(const struct hark_queue *q, struct hark_place at)
+{
+    struct hark_spot spot = {at.left ? at.chunk : 0, at.left ? q->count - at.left : 0};
+    return spot;
+}
+
 /* The row at the place, and the place moves on; NULL at the end. */
 static inline const uint64_t *hark_queue_next(const struct hark *p, const struct hark_pool *pool,
     const struct hark_queue *q, struct hark_place *at)
@@ -169,6 +195,17 @@ static inline const uint64_t *hark_queue_next(const struct hark *p, const struct
         at->slot = 0;
     }
     return row;
+}
+
+/* Row `index` from the head, which is there; the next search for it or one behind it begins here. */
+static inline const uint64_t *hark_queue_seek(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
+    uint32_t index)
+{
+    if (q->spot.before > index) q->spot.chunk = 0;
+    struct hark_place at = hark_queue_from(q, q->spot);
+    while (q->count - at.left < index) hark_queue_next(p, pool, q, &at);
+    q->spot = hark_queue_spot(q, at);
+    return hark_queue_next(p, pool, q, &at);
 }
 
 /* Keeps the first `keep` rows. */
@@ -191,8 +228,9 @@ static inline void hark_queue_cut(struct hark *p, struct hark_pool *pool, struct
         rest = next;
     }
     q->tail = at;
-    q->fill = used;
+    q->fill = (uint8_t)used;
     q->count = keep;
+    if (q->spot.before >= keep) q->spot.chunk = 0;
 }
 #endif /* HARK_BODIES */
 

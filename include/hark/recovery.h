@@ -23,6 +23,7 @@
 
 #include "line.h"
 #include "past.h"
+#include "phases.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,14 +42,20 @@ static const char *const hark_hydee_frames[] = {"POS", "ORPH", "REPORT", "RELEAS
 
 #define HARK_R_EXACT 2u /* in the control word of a REPORT: its rows have numbers, for the exact gate */
 
-struct hark_orphan { /* messages src -> dst on ctx, first .. last, that their sender has not re-sent */
+struct hark_orphan { /* a run of messages first .. last */
+    uint64_t first, last;
+    uint64_t phase;  /* recorded at their receiver */
+    uint64_t number; /* exact gate: of the first, among all that src posted between clusters; no gaps, ascending on a channel */
+};
+
+struct hark_orphans { /* of a channel src -> dst on ctx, those that their sender has not re-sent: they go from the first on */
     uint32_t src, dst;
     uint16_t ctx, pad;
     uint32_t pad2;
-    uint64_t first, last;
-    uint64_t phase;  /* recorded at their receiver */
-    uint64_t number; /* exact gate: of the first, among all that src posted between clusters; no gaps */
+    struct hark_queue runs; /* hark_orphan, ascending; never empty */
 };
+#define HARK_ORPHAN_WORDS 4u
+HARK_STATIC_ASSERT(sizeof(struct hark_orphan) == HARK_ORPHAN_WORDS * 8, "a row of a queue");
 
 struct hark_partial { /* a report of which some fragments came: fragments expected - come, modulo 2^32 */
     uint32_t rank;
@@ -77,15 +84,18 @@ struct hark_recovery {
     struct hark_table incs; /* hark_life */
     struct hark_table reported; /* hark_range */
     struct hark_table partial;
-    struct hark_table orphans;
+    struct hark_table orphans; /* hark_orphans, ascending by (src, dst, ctx) */
+    struct hark_pool pool;     /* of their runs */
+    struct hark_phases phases; /* scratch: of the same runs */
+    uint32_t runs;             /* scratch: how many there are */
+    uint32_t pad;
     struct hark_table frontier; /* hark_entry: exact gate: the first orphan of each process not yet sent again */
 };
 enum { HARK_R_CALM = 0, HARK_R_COLLECTING, HARK_R_RELEASING, HARK_R_DRAINING, HARK_R_DONE, HARK_R_LINING };
 
-static const struct hark_field hark_orphan_fields[] = {HARK_FIELD(struct hark_orphan, src, "i"),
-    HARK_FIELD(struct hark_orphan, dst, "j"), HARK_FIELD(struct hark_orphan, ctx, "ctx"),
-    HARK_FIELD(struct hark_orphan, first, "ssn"), HARK_FIELD(struct hark_orphan, last, "ssn"),
-    HARK_FIELD(struct hark_orphan, phase, "Phase"), HARK_FIELD(struct hark_orphan, number, "")};
+static const struct hark_field hark_orphan_fields[] = {HARK_FIELD(struct hark_orphans, src, "i"),
+    HARK_FIELD(struct hark_orphans, dst, "j"), HARK_FIELD(struct hark_orphans, ctx, "ctx"),
+    HARK_FIELD_QUEUE(struct hark_orphans, runs, "ssn, Phase")};
 static const struct hark_field hark_partial_fields[] = {HARK_FIELD(struct hark_partial, rank, "j"),
     HARK_FIELD(struct hark_partial, missing, ""), HARK_FIELD(struct hark_partial, last, "")};
 static const struct hark_field hark_recovery_fields[] = {HARK_FIELD(struct hark_recovery, me, ""),
@@ -102,15 +112,18 @@ static const struct hark_rows hark_recovery_rows[] = {
         hark_range_fields},
     {"partial", "", (uint16_t)offsetof(struct hark_recovery, partial), sizeof(struct hark_partial), 3,
         hark_partial_fields},
-    {"orphans", "NbOrphPhase", (uint16_t)offsetof(struct hark_recovery, orphans), sizeof(struct hark_orphan), 7,
+    {"orphans", "NbOrphPhase", (uint16_t)offsetof(struct hark_recovery, orphans), sizeof(struct hark_orphans), 4,
         hark_orphan_fields},
     {"frontier", "", (uint16_t)offsetof(struct hark_recovery, frontier), sizeof(struct hark_entry), 3,
         hark_entry_fields},
     {"down", "D", (uint16_t)offsetof(struct hark_recovery, down), sizeof(struct hark_range), 2, hark_range_fields},
-    HARK_LINE_TABLES(struct hark_recovery)};
+    HARK_LINE_TABLES(struct hark_recovery),
+    HARK_PHASES_TABLE(struct hark_recovery, phases),
+    {"pool", "", (uint16_t)offsetof(struct hark_recovery, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_recovery_accept(struct hark *p);
-static const struct hark_shape hark_recovery_shape = {"recovery", 5, HARK_COUNT(hark_recovery_fields),
-    HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows, 0,
+static const struct hark_shape hark_recovery_shape = {"recovery", 6, HARK_COUNT(hark_recovery_fields),
+    HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows,
+    offsetof(struct hark_recovery, pool),
     hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_recovery_accept};
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
@@ -152,6 +165,7 @@ static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
 }
 #endif /* HARK_BODIES */
 
+#include "recovery_orphans.h"
 #include "recovery_frontier.h"
 #include "recovery_tree.h"
 
@@ -161,12 +175,8 @@ static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
  * frontier has `moved`.                                                                            Alg. 4 l. 16-24 */
 static inline void hark_recovery_notify_phase(struct hark_recovery *s, bool moved)
 {
-    uint64_t rel = HARK_INFINITY;
     if (s->stage != HARK_R_RELEASING) return;
-    for (uint32_t i = 0; i < s->orphans.count; i++) {
-        const struct hark_orphan *o = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
-        if (o->phase < rel) rel = o->phase;
-    }
+    uint64_t rel = hark_phases_least(&s->head, &s->phases);
     if (rel <= s->rel && !moved) return;
     s->rel = rel > s->rel ? rel : s->rel;
     if (rel == HARK_INFINITY) s->stage = HARK_R_DRAINING;
@@ -184,7 +194,7 @@ static inline int hark_recovery_failed(struct hark_recovery *s, const struct har
     hark_failed_tables(p, &s->down, &s->incs, event);
     hark_empty(p, &s->reported);
     hark_empty(p, &s->partial);
-    hark_empty(p, &s->orphans);
+    hark_recovery_forget(s);
     hark_empty(p, &s->frontier);
     hark_empty(p, &s->line.facts);
     hark_empty(p, &s->line.line); /* epochs of before do not count any more (N-4) */
@@ -195,19 +205,6 @@ static inline int hark_recovery_failed(struct hark_recovery *s, const struct har
     s->drained = s->tell = s->told = 0;
     s->offer = 1;
     return HARK_OK;
-}
-
-/* Keeps the table ascending by (dst, src, ctx, first), whatever the order of arrival. */
-static inline void hark_recovery_add(struct hark_recovery *s, const struct hark_orphan *o)
-{
-    uint32_t i = s->orphans.count;
-    for (; i > 0; i--) {
-        const struct hark_orphan *x = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i - 1);
-        if (x->dst != o->dst ? x->dst < o->dst : x->src != o->src ? x->src < o->src : x->ctx != o->ctx ? x->ctx < o->ctx
-                                                                                                 : x->first < o->first)
-            break;
-    }
-    *(struct hark_orphan *)hark_insert(&s->head, &s->orphans, i) = *o;
 }
 
 /* The next that has to go back by the line, to the failure service. */
@@ -234,6 +231,7 @@ static inline void hark_recovery_reported(struct hark_recovery *s, struct hark_e
     }
     hark_empty(&s->head, &s->line.facts);
     s->stage = HARK_R_RELEASING;
+    hark_recovery_phases(s);
     if (s->exact) hark_recovery_frontier(s);
     hark_recovery_notify_phase(s, false);
 }
@@ -242,9 +240,9 @@ static inline void hark_recovery_reported(struct hark_recovery *s, struct hark_e
 static inline void hark_recovery_row(struct hark_recovery *s, uint32_t from, const uint8_t *b, bool number)
 {
     struct hark_fact f = {from, hark_get32(b), hark_get16(b + 6), hark_get16(b + 4), 0, hark_get64(b + 8), hark_get64(b + 16)};
-    struct hark_orphan o = {f.peer, from, f.ctx, 0, 0, f.epoch, f.value, hark_get64(b + 24), number ? hark_get64(b + 32) : 0};
+    struct hark_orphan o = {f.epoch, f.value, hark_get64(b + 24), number ? hark_get64(b + 32) : 0};
     if (f.what) hark_line_add(&s->head, &s->line, &f);
-    else hark_recovery_add(s, &o);
+    else hark_recovery_add(s, f.peer, from, f.ctx, &o);
 }
 
 /* A fragment of a process's REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then rows; an orphan is one
@@ -287,22 +285,9 @@ static inline int hark_recovery_epoch(struct hark_recovery *s, const struct hark
 static inline int hark_recovery_notify(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
 {
-    uint32_t dst = hark_get32(b), i = 0;
-    uint64_t upto = hark_get64(b + 4);
     if (s->stage != HARK_R_RELEASING) return hark_fate(fx, HARK_DISCARD);
-    while (i < s->orphans.count) {
-        struct hark_orphan *o = (struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
-        bool mine = o->src == h->src && o->dst == dst && o->ctx == h->ctx;
-        if (mine && o->last <= upto) {
-            hark_remove(&s->head, &s->orphans, i);
-            continue;
-        }
-        if (mine && o->first <= upto) {
-            o->number += upto + 1 - o->first;
-            o->first = upto + 1;
-        }
-        i++;
-    }
+    hark_recovery_phases(s);
+    hark_recovery_take(s, h->src, hark_get32(b), h->ctx, hark_get64(b + 4));
     bool moved = s->exact && hark_recovery_frontier_of(s, h->src);
     s->change = moved ? h->src + 1 : 0;
     hark_recovery_notify_phase(s, moved);
@@ -334,7 +319,7 @@ static inline int hark_recovery_arrive(struct hark_recovery *s, const struct har
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     if (!hark_recovery_frame_ok(s, &h, b, length)) return HARK_EFRAME;
     if (h.re != s->re) return hark_fate(fx, h.re < s->re ? HARK_DISCARD : HARK_HOLD);
-    int status = hark_reserve(p, &hark_recovery_shape, &s->orphans, length / 32);
+    int status = hark_recovery_room(s, length / 32);
     if (status >= 0 && s->stage == HARK_R_COLLECTING) /* the frontier is still empty */
         status = hark_reserve(p, &hark_recovery_shape, &s->frontier, s->orphans.count + length / 32);
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->partial, 1);
@@ -415,9 +400,13 @@ HARK_FN const char *hark_recovery_violated(const struct hark *p)
     if (s->line.low) return "the line is below all failed epochs";
     if ((s->stage == HARK_R_DRAINING || s->stage == HARK_R_DONE) && s->orphans.count) return "released without end while orphans remain";
     for (uint32_t i = 0; i < s->orphans.count; i++) {
-        const struct hark_orphan *o = (const struct hark_orphan *)hark_row_of(p, &s->orphans, i);
-        if (o->first > o->last) return "an empty range of orphans";
-        if (s->stage == HARK_R_RELEASING && o->phase < s->rel) return "an orphan below the released phase";
+        const struct hark_queue *runs = &((const struct hark_orphans *)hark_row_of(p, &s->orphans, i))->runs;
+        struct hark_place at = hark_queue_begin(runs);
+        for (const uint64_t *row; (row = hark_queue_next(p, &s->pool, runs, &at)) != NULL;) {
+            const struct hark_orphan *o = (const struct hark_orphan *)(const void *)row;
+            if (o->first > o->last) return "an empty range of orphans";
+            if (s->stage == HARK_R_RELEASING && o->phase < s->rel) return "an orphan below the released phase";
+        }
     }
     return NULL;
 }
@@ -436,7 +425,7 @@ HARK_FN bool hark_recovery_accept(struct hark *p)
     if (s->me != HARK_RECOVERY || s->ranks == 0 || s->ranks > HARK_RANKS_MAX || s->fan == 1) return false;
     if (!hark_ranges_ok(p, &s->reported, s->ranks) || !hark_rows_ascend(p, &s->frontier, UINT64_MAX)) return false;
     if (!hark_rows_ascend(p, &s->line.line, s->ranks) || !hark_ranges_ok(p, &s->down, s->ranks)) return false;
-    if (!hark_lives_ok(p, &s->incs)) return false;
+    if (!hark_lives_ok(p, &s->incs) || !hark_recovery_orphans_ok(s)) return false;
     if (s->listing > s->frontier.count) return false;
     uint32_t k = s->change ? hark_entry_search(p, &s->frontier, s->change - 1) : 0;
     if (s->change && (k == s->frontier.count || hark_entry_at(p, &s->frontier, k)->rank != s->change - 1)) return false;

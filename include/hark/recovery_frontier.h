@@ -14,16 +14,16 @@ static inline void hark_recovery_frontier(struct hark_recovery *s)
 {
     hark_empty(&s->head, &s->frontier);
     for (uint32_t i = 0; i < s->orphans.count; i++) {
-        const struct hark_orphan *o = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
-        uint32_t k = hark_entry_search(&s->head, &s->frontier, o->src);
-        struct hark_entry *x = k < s->frontier.count ? hark_entry_at(&s->head, &s->frontier, k) : NULL;
-        if (x && x->rank == o->src) {
-            if (o->number < x->number) x->number = o->number;
+        uint32_t src = hark_orphans_at(s, i)->src;
+        uint64_t number = hark_orphans_first(s, i)->number;
+        struct hark_entry *x = s->frontier.count ? hark_entry_at(&s->head, &s->frontier, s->frontier.count - 1) : NULL;
+        if (x && x->rank == src) {
+            if (number < x->number) x->number = number;
             continue;
         }
-        x = (struct hark_entry *)hark_insert(&s->head, &s->frontier, k);
-        x->rank = o->src;
-        x->number = o->number;
+        x = (struct hark_entry *)hark_insert(&s->head, &s->frontier, s->frontier.count);
+        x->rank = src;
+        x->number = number;
     }
 }
 
@@ -31,10 +31,9 @@ static inline void hark_recovery_frontier(struct hark_recovery *s)
 static inline bool hark_recovery_frontier_of(struct hark_recovery *s, uint32_t rank)
 {
     uint64_t number = HARK_INFINITY;
-    for (uint32_t i = 0; i < s->orphans.count; i++) {
-        const struct hark_orphan *o = (const struct hark_orphan *)hark_row(&s->head, &s->orphans, i);
-        if (o->src == rank && o->number < number) number = o->number;
-    }
+    uint32_t i = hark_orphans_search(s, rank, 0, 0);
+    for (; i < s->orphans.count && hark_orphans_at(s, i)->src == rank; i++)
+        if (hark_orphans_first(s, i)->number < number) number = hark_orphans_first(s, i)->number;
     uint32_t k = hark_entry_search(&s->head, &s->frontier, rank);
     if (k == s->frontier.count) return false;
     struct hark_entry *x = hark_entry_at(&s->head, &s->frontier, k);

@@ -50,11 +50,27 @@ struct hark_runs {
     uint64_t from, end;
 };
 
-static inline struct hark_runs hark_runs_begin(const struct hark *p, const struct hark_pool *pool,
-    const struct hark_queue *q, uint64_t from, uint64_t end)
+/* The row there, without going on. */
+static inline const uint64_t *hark_runs_row(const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q,
+    struct hark_place at)
 {
-    struct hark_runs r = {hark_queue_begin(q), NULL, from, end};
+    return hark_queue_next(p, pool, q, &at);
+}
+
+/* It begins at the run of `from`, which the last walk is often near: many short walks that go up are one long one. */
+static inline struct hark_runs hark_runs_begin(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
+    uint64_t from, uint64_t end)
+{
+    struct hark_runs r = {hark_queue_from(q, q->spot), NULL, from, end};
+    r.row = hark_runs_row(p, pool, q, r.at);
+    if (r.row && r.row[0] > from) r.at = hark_queue_begin(q);
+    struct hark_place here = r.at;
     r.row = hark_queue_next(p, pool, q, &r.at);
+    for (const uint64_t *next; (next = hark_runs_row(p, pool, q, r.at)) != NULL && next[0] <= from; r.row = next) {
+        here = r.at;
+        hark_queue_next(p, pool, q, &r.at);
+    }
+    q->spot = hark_queue_spot(q, here);
     return r;
 }
 
@@ -83,7 +99,7 @@ static inline bool hark_runs_next(const struct hark *p, const struct hark_pool *
 }
 
 /* The value at ssn; 0 if none is known. *last, to which the caller asks, comes down to where that ends. */
-static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q,
+static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
     uint64_t ssn, uint64_t *last)
 {
     struct hark_runs r = hark_runs_begin(p, pool, q, ssn, *last);
@@ -106,13 +122,14 @@ static inline void hark_runs_cut(struct hark *p, struct hark_pool *pool, struct 
 static inline void hark_runs_write(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t first,
     uint64_t last, uint64_t phase, uint64_t end)
 {
-    struct hark_queue old = *q, fresh = {0, 0, 0, 0, q->width, 0};
-    uint64_t a, b, ph, beyond = 0;
+    struct hark_queue old = *q, fresh = {.width = q->width};
+    uint64_t a, b, ph, beyond = 0, same = last;
     const uint64_t *head = hark_queue_first(p, pool, q);
     uint64_t begin = head ? head[0] : end + 1;
     if (first < begin) first = begin;
     if (last > end) last = end;
     if (first > last) return;
+    if (hark_runs_at(p, pool, q, first, &same) == phase && same == last) return; /* as most say */
     struct hark_runs r = hark_runs_begin(p, pool, &old, begin, end);
     while (hark_runs_next(p, pool, &old, &r, &a, &b, &ph)) {
         if (a < first) hark_runs_add(p, pool, &fresh, a, ph);

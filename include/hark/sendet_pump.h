@@ -90,17 +90,15 @@ static inline int hark_sendet_pump_notify(struct hark_sendet *s, struct hark_eff
 static inline int hark_sendet_replay(struct hark_sendet *s, struct hark_sendet_channel *c, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    uint64_t digest_of = c->first;
-    const uint64_t *digest = NULL;
-    struct hark_place at = hark_queue_begin(&c->digests);
     while (c->tx < c->channel.sent) {
         struct hark_mark m = hark_trail_at(p, &s->pool, &c->log, c->tx + 1, c->channel.sent);
         for (uint64_t ssn = m.first; ssn <= m.last; ssn++) {
             if (!hark_sendet_may(s, c, ssn, m.phase)) return HARK_OK;
             if (!hark_effects_fit(fx, 1, HARK_SENDET_HEADER)) return HARK_MORE;
-            for (; c->digests.count && digest_of <= ssn; digest_of++)
-                digest = hark_queue_next(p, &s->pool, &c->digests, &at);
-            hark_sendet_transmit(s, c, ssn, m.phase, m.sent, digest ? *digest : 0, fx)->replay = 1;
+            uint64_t at = ssn - c->first;
+            bool known = ssn >= c->first && at < c->digests.count;
+            uint64_t digest = known ? *hark_queue_seek(p, &s->pool, &c->digests, (uint32_t)at) : 0;
+            hark_sendet_transmit(s, c, ssn, m.phase, m.sent, digest, fx)->replay = 1;
             c->tx = ssn;
         }
     }

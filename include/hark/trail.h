@@ -42,7 +42,7 @@ static inline void hark_trail_add(struct hark *p, struct hark_pool *pool, struct
 
 /* What is known of ssn and of those behind it, to `end`, that are alike. */
 static inline struct hark_mark hark_trail_at(const struct hark *p, const struct hark_pool *pool,
-    const struct hark_trail *t, uint64_t ssn, uint64_t end)
+    struct hark_trail *t, uint64_t ssn, uint64_t end)
 {
     struct hark_mark m = {ssn, end, 0, 0, 0};
     m.phase = hark_runs_at(p, pool, &t->phase, ssn, &m.last);

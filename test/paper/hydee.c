@@ -174,8 +174,8 @@ static void release(struct job *j)
 
 static uint64_t phase_sent(struct job *j, uint32_t from, uint32_t to)
 {
-    const struct hark_channel *c = hark_channel_find(j->core[from], &at(j, from)->ends, to, 0);
-    const struct hark_hydee_channel *h = (const struct hark_hydee_channel *)(const void *)c;
+    struct hark_channel *c = hark_channel_find(j->core[from], &at(j, from)->ends, to, 0);
+    struct hark_hydee_channel *h = (struct hark_hydee_channel *)(void *)c;
     uint64_t first, last, phase = 0;
     assert_non_null(c);
     struct hark_runs r = hark_runs_begin(j->core[from], &at(j, from)->pool, &h->log, 1, 1);
@@ -185,8 +185,8 @@ static uint64_t phase_sent(struct job *j, uint32_t from, uint32_t to)
 
 static uint64_t phase_received(struct job *j, uint32_t who, uint32_t from)
 {
-    const struct hark_hydee_channel *h =
-        (const struct hark_hydee_channel *)(const void *)hark_channel_find(j->core[who], &at(j, who)->ends, from, 0);
+    struct hark_hydee_channel *h =
+        (struct hark_hydee_channel *)(void *)hark_channel_find(j->core[who], &at(j, who)->ends, from, 0);
     uint64_t first, last, phase = 0;
     struct hark_runs r = hark_runs_begin(j->core[who], &at(j, who)->pool, &h->rpp, 1, 1);
     assert_true(hark_runs_next(j->core[who], &at(j, who)->pool, &h->rpp, &r, &first, &last, &phase));

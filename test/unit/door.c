@@ -412,10 +412,9 @@ static void test_violated_recovery(void **state)
     (void)state;
     begin("recovery");
     struct hark_recovery *s = (struct hark_recovery *)(void *)core;
-    assert_int_equal(hark_reserve(core, protocol->shape, &s->orphans, 1), HARK_OK);
-    struct hark_orphan *o = (struct hark_orphan *)hark_insert(core, &s->orphans, 0);
-    o->first = o->last = 5;
-    o->phase = 3;
+    assert_int_equal(hark_recovery_room(s, 1), HARK_OK);
+    hark_recovery_add(s, 0, 1, 0, &(struct hark_orphan){5, 5, 3, 0});
+    struct hark_orphan *o = hark_orphans_first(s, 0);
     s->rel = 2;
     says(protocol->violated, &o->first, 6, "an empty range of orphans");
     s->stage = HARK_R_RELEASING;
@@ -424,7 +423,7 @@ static void test_violated_recovery(void **state)
     s->stage = HARK_R_DRAINING;
     assert_string_equal(protocol->violated(core), "released without end while orphans remain");
     assert_string_equal(protocol->unrest(core), "orphans are counted that nobody has sent again");
-    hark_remove(core, &s->orphans, 0);
+    hark_recovery_take(s, 0, 1, 0, 5);
     assert_null(protocol->violated(core));
     assert_string_equal(protocol->unrest(core), "recovery is not over here");
     s->stage = HARK_R_DONE;

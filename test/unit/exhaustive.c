@@ -17,12 +17,13 @@ struct box {
     struct hark_table table, lives;
     struct hark_queue queue;
     struct hark_dets dets;
+    struct hark_phases phases;
 };
 static const struct hark_field none[1] = {HARK_FIELD(struct hark_range, first, "")};
-static struct hark_rows rows[3] = {{"table", "", offsetof(struct box, table), 0, 1, none},
+static struct hark_rows rows[4] = {{"table", "", offsetof(struct box, table), 0, 1, none},
     {"lives", "", offsetof(struct box, lives), sizeof(struct hark_life), 3, hark_life_fields},
-    {"pool", "", offsetof(struct box, pool), sizeof(struct hark_chunk), 0, NULL}};
-static const struct hark_shape shape = {"box", 1, 0, 3, sizeof(struct box), none, rows, offsetof(struct box, pool), NULL, 0, NULL};
+    HARK_PHASES_TABLE(struct box, phases), {"pool", "", offsetof(struct box, pool), sizeof(struct hark_chunk), 0, NULL}};
+static const struct hark_shape shape = {"box", 1, 0, 4, sizeof(struct box), none, rows, offsetof(struct box, pool), NULL, 0, NULL};
 static uint64_t memory[4096];
 static struct box *const box = (struct box *)(void *)memory;
 static struct hark *const p = (struct hark *)(void *)memory;
@@ -132,7 +133,23 @@ static void test_failed(void **state)
     }
 }
 
-static void queue_word(uint32_t width, uint32_t word, uint32_t length)
+/* The spot, wherever it was left, is of the row that it says, and each row is found from there. */
+static void spot_holds(struct hark_queue *q, const uint64_t *model, uint32_t look)
+{
+    if (q->count == 0) {
+        assert_int_equal(q->spot.chunk, 0);
+        return;
+    }
+    uint64_t before = q->spot.chunk ? q->spot.before : 0;
+    struct hark_place at = hark_queue_from(q, q->spot);
+    assert_int_equal(*hark_queue_next(p, &box->pool, q, &at), model[before]);
+    assert_int_equal(q->count - at.left, before + 1);
+    look %= q->count;
+    assert_int_equal(*hark_queue_seek(p, &box->pool, q, look), model[look]);
+    assert_int_equal(q->spot.before, look);
+}
+
+static void queue_word(uint8_t width, uint32_t word, uint32_t length)
 {
     uint64_t model[32];
     uint32_t first = 0, end = 0;
@@ -168,13 +185,14 @@ static void queue_word(uint32_t width, uint32_t word, uint32_t length)
         const uint64_t *head = hark_queue_first(p, &box->pool, q), *tail = hark_queue_last(p, &box->pool, q);
         assert_int_equal(head != NULL, end > first);
         if (head) assert_true(*head == model[first] && *tail == model[end - 1]);
+        spot_holds(q, model + first, word + i);
         all_chunks(q);
     }
 }
 
 static void test_queues(void **state)
 {
-    static const uint32_t widths[] = {4, 5, 7, 15}; /* three, three, two and one to a chunk */
+    static const uint8_t widths[] = {4, 5, 7, 15}; /* three, three, two and one to a chunk */
     (void)state;
     for (uint32_t i = 0; i < HARK_COUNT(widths); i++)
         for (uint32_t word = 0; word < 5 * 5 * 5 * 5 * 5 * 5 * 5; word++) queue_word(widths[i], word, 7);
@@ -184,7 +202,7 @@ static void test_queues(void **state)
 static void runs_are(const uint64_t *model, uint32_t first, uint32_t end)
 {
     struct hark_queue *q = &box->queue;
-    for (uint32_t from = 1; from <= end; from++)
+    for (uint32_t k = 0, from = 1; k < 2 * end; k++, from = k < end ? k + 1 : 2 * end - k) /* up and down */
         for (uint32_t to = from; to <= end; to++) {
             struct hark_runs r = hark_runs_begin(p, &box->pool, q, from, to);
             uint64_t a, b, phase, next = from > first ? from : first;
@@ -222,6 +240,42 @@ static void test_runs(void **state)
                     if (trim < end) runs_are(model, trim + 1, end);
                     else assert_int_equal(q->count, 0);
                 }
+}
+
+/* Runs of phases 1 to 3 as the word says, taken away in an order that it says too. */
+static void phases_word(uint32_t word, uint32_t length)
+{
+    struct hark_phases *t = &box->phases;
+    uint32_t runs[4] = {0}, w = word;
+    begin(8);
+    assert_int_equal(hark_reserve(p, &shape, &t->rows, length), HARK_OK);
+    for (uint32_t i = 0; i < length; i++, w /= 3) {
+        hark_phases_add(p, t, w % 3 + 1);
+        runs[w % 3 + 1]++;
+    }
+    hark_phases_sort(p, t);
+    w = word;
+    for (uint32_t left = length;; left--) {
+        uint32_t least = 1;
+        while (least < 4 && runs[least] == 0) least++;
+        assert_true(hark_phases_least(p, t) == (least == 4 ? HARK_INFINITY : least));
+        if (left == 0) break;
+        uint32_t phase = least + w % 3;
+        while (phase > 3 || runs[phase] == 0) phase = phase >= 3 ? 1 : phase + 1;
+        hark_phases_take(p, t, phase);
+        hark_phases_take(p, t, 4); /* there is none */
+        runs[phase]--;
+        w = w / 3 + word % 7;
+    }
+    hark_phases_clear(p, t);
+    assert_true(hark_phases_least(p, t) == HARK_INFINITY && !t->ready);
+}
+
+static void test_phases(void **state)
+{
+    (void)state;
+    for (uint32_t length = 0, words = 1; length < 9; length++, words *= 3)
+        for (uint32_t word = 0; word < words; word++) phases_word(word, length);
 }
 
 static void dets_word(uint32_t word, uint32_t length)
@@ -365,7 +419,7 @@ static void test_decoders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_ranges_removed), cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_queues), cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_queues), cmocka_unit_test(test_runs), cmocka_unit_test(test_phases),
         cmocka_unit_test(test_determinants), cmocka_unit_test(test_owed), cmocka_unit_test(test_decoders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

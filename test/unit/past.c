@@ -185,15 +185,21 @@ static void test_floor(void **state)
     }
     hark_past_trim(&s->head, &s->pool, &s->past, 12);
     assert_int_equal(s->past.history.count, 8);
-    struct hark_place place = hark_past_rewind(&s->head, &s->past);
     for (uint64_t i = 12; i <= 20; i++) {
-        hark_past_forward(&s->head, &s->pool, &s->past, &place, i);
+        hark_past_go(&s->head, &s->pool, &s->past, i);
         assert_int_equal(hark_entry_of(&s->head, &s->past.at, 3, 0), i);
     }
+    hark_past_go(&s->head, &s->pool, &s->past, 14); /* back, and on again */
+    assert_int_equal(hark_entry_of(&s->head, &s->past.at, 3, 0), 14);
+    hark_past_trim(&s->head, &s->pool, &s->past, 15);
+    hark_past_go(&s->head, &s->pool, &s->past, 17);
+    assert_int_equal(hark_entry_of(&s->head, &s->past.at, 3, 0), 17);
     release(s, 1 << 16 | 1, 3, 12);
-    assert_int_equal(s->past.open, 0); /* the oldest needs 12 */
-    release(s, 1 << 16, 3, 13);
-    assert_int_equal(s->past.open, 13);
+    assert_int_equal(s->past.open, 0); /* the oldest needs 15 */
+    release(s, 1 << 16, 3, 16);
+    assert_int_equal(s->past.open, 16);
+    release(s, 1 << 16, 3, 18);
+    assert_int_equal(s->past.open, 18);
     release(s, 1 << 16, 3, 21);
     assert_true(s->past.open == HARK_INFINITY);
     free(s);
