@@ -50,27 +50,29 @@ struct hark_runs {
     uint64_t from, end;
 };
 
-/* The row there, without going on. */
-static inline const uint64_t *hark_runs_row(const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q,
-    struct hark_place at)
+/* The place of the run of `from`: the last that was searched for is often near, so many short walks that go up are one long one. */
+HARK_COLD struct hark_place hark_runs_seek(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
+    uint64_t from)
 {
-    return hark_queue_next(p, pool, q, &at);
+    struct hark_place at = hark_queue_from(q, q->spot), ahead = at;
+    if (hark_queue_next(p, pool, q, &ahead)[0] > from) {
+        ahead = at = hark_queue_begin(q);
+        hark_queue_next(p, pool, q, &ahead);
+    }
+    for (struct hark_place next = ahead;; at = next, next = ahead) {
+        const uint64_t *row = hark_queue_next(p, pool, q, &ahead);
+        if (row == NULL || row[0] > from) break;
+    }
+    q->spot = hark_queue_spot(q, at);
+    return at;
 }
 
-/* It begins at the run of `from`, which the last walk is often near: many short walks that go up are one long one. */
 static inline struct hark_runs hark_runs_begin(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
     uint64_t from, uint64_t end)
 {
-    struct hark_runs r = {hark_queue_from(q, q->spot), NULL, from, end};
-    r.row = hark_runs_row(p, pool, q, r.at);
-    if (r.row && r.row[0] > from) r.at = hark_queue_begin(q);
-    struct hark_place here = r.at;
+    bool few = q->count <= HARK_CHUNK_WORDS / 2; /* as nearly always without a failure */
+    struct hark_runs r = {few ? hark_queue_begin(q) : hark_runs_seek(p, pool, q, from), NULL, from, end};
     r.row = hark_queue_next(p, pool, q, &r.at);
-    for (const uint64_t *next; (next = hark_runs_row(p, pool, q, r.at)) != NULL && next[0] <= from; r.row = next) {
-        here = r.at;
-        hark_queue_next(p, pool, q, &r.at);
-    }
-    q->spot = hark_queue_spot(q, here);
     return r;
 }
 

@@ -242,6 +242,39 @@ static void test_runs(void **state)
                 }
 }
 
+/* Runs so many that a walk begins where the last one was: from any ssn after any other, also when the first have gone meanwhile. */
+static void test_long_runs(void **state)
+{
+    enum { END = 30 };
+    (void)state;
+    for (uint32_t word = 0; word < 3; word++)
+        for (uint32_t span = 0; span < END * END * 4; span++) {
+            uint64_t model[END + 1] = {0}, a, b, phase;
+            uint32_t one = span % END + 1, two = span / END % END + 1, trim = span / (END * END) * 4;
+            struct hark_queue *q = &box->queue;
+            begin(8);
+            q->width = 2;
+            for (uint32_t ssn = 1; ssn <= END; ssn++) {
+                chunks(1);
+                hark_runs_add(p, &box->pool, q, ssn, model[ssn] = 1 + (ssn + word) / 2 % 3);
+            }
+            assert_true(q->count > HARK_CHUNK_WORDS / 2 + 4);
+            (void)hark_runs_begin(p, &box->pool, q, one, END);
+            if (trim) hark_runs_trim(p, &box->pool, q, trim, END);
+            struct hark_runs r = hark_runs_begin(p, &box->pool, q, two, END);
+            uint64_t next = two > trim ? two : trim + 1;
+            while (hark_runs_next(p, &box->pool, q, &r, &a, &b, &phase)) {
+                assert_int_equal(a, next);
+                for (; next <= b; next++) assert_int_equal(model[next], phase);
+            }
+            assert_int_equal(next, END + 1);
+            if (two <= trim) continue;
+            struct hark_place at = hark_queue_from(q, q->spot); /* and it is there that the next one begins */
+            const uint64_t *row = hark_queue_next(p, &box->pool, q, &at), *behind = hark_queue_next(p, &box->pool, q, &at);
+            assert_true(row[0] <= two && (behind == NULL || behind[0] > two));
+        }
+}
+
 /* Runs of phases 1 to 3 as the word says, taken away in an order that it says too. */
 static void phases_word(uint32_t word, uint32_t length)
 {
@@ -419,7 +452,7 @@ static void test_decoders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_ranges_removed), cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_queues), cmocka_unit_test(test_runs), cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_queues), cmocka_unit_test(test_runs), cmocka_unit_test(test_long_runs), cmocka_unit_test(test_phases),
         cmocka_unit_test(test_determinants), cmocka_unit_test(test_owed), cmocka_unit_test(test_decoders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
