@@ -126,7 +126,7 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
     if (c && !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
     if (!(hark_hydee_pair(s, h->src)->flags & HARK_HYDEE_POS_GOT)) return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS */
     if (c == NULL) return hark_fate(fx, HARK_DISCARD);
-    if (hark_get32(b) >> 16 != c->orph_in) return hark_fate(fx, HARK_HOLD); /* or another fragment */
+    if (hark_get32(b) >> 16 != (uint16_t)c->orph_in) return hark_fate(fx, HARK_HOLD); /* or another fragment */
     for (uint32_t at = 8; at < length; at += 24) {
         uint64_t first = hark_get64(b + at), last = hark_get64(b + at + 8), phase = hark_get64(b + at + 16);
         if (first == 0 || first > last) continue;

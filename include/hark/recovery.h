@@ -263,7 +263,7 @@ static inline int hark_recovery_report(struct hark_recovery *s, const struct har
     }
     part->missing += (control >> 16) - 1;
     part->last |= control & 1;
-    if (!part->last || part->missing) return HARK_OK;
+    if (!part->last || (uint16_t)part->missing) return HARK_OK; /* a frame has 16 bits for how many they are */
     hark_remove(p, &s->partial, i);
     hark_ranges_add(p, &s->reported, h->src);
     if (hark_ranges_size(p, &s->reported) == s->ranks) hark_recovery_reported(s, fx);

@@ -186,7 +186,7 @@ static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
     if (c == NULL || !hark_sendet_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (!(hark_sendet_pair(s, h->src)->flags & HARK_SENDET_POS_GOT) || hark_get32(b) >> 16 != c->orph_in)
+    if (!(hark_sendet_pair(s, h->src)->flags & HARK_SENDET_POS_GOT) || hark_get32(b) >> 16 != (uint16_t)c->orph_in)
         return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS, or another fragment */
     for (uint32_t at = 8; at < length; at += 40) hark_sendet_orph_run(s, c, b + at);
     c->orph_in++;
