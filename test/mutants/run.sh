@@ -78,6 +78,7 @@ fails() {
   local sources=("$top/test/unit/$name.c")
   case $name in
   past|exhaustive|scmel|team|team_cast|camel|sendet) ;;
+  linear) extra=-finstrument-functions ;;
   paper-*) sources=("$top/test/paper/${name#paper-}.c") ;;
   search|search_gate) sources+=("$top/test/unit/world.c") ;;
   scmel_search*)
@@ -136,7 +137,7 @@ one() {
     done
   done
   if [ -z "$caught" ]; then
-    for f in past exhaustive scmel team team_cast camel sendet paper-scmel paper-camel paper-hydee paper-teams $SLOW; do
+    for f in past exhaustive linear scmel team team_cast camel sendet paper-scmel paper-camel paper-hydee paper-teams $SLOW; do
       if fails "$dir" $f $(field "$name" cflags); then caught=test:$f steps=- what=; break; fi
     done
   fi

@@ -202,6 +202,9 @@ static void test_floor(void **state)
     assert_int_equal(s->past.open, 18);
     release(s, 1 << 16, 3, 21);
     assert_true(s->past.open == HARK_INFINITY);
+    hark_past_close(&s->head, &s->past); /* another recovery, with orphans again */
+    release(s, 1 << 16 | 1, 3, 17);
+    assert_int_equal(s->past.open, 17);
     free(s);
 }
 
