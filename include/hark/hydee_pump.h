@@ -155,7 +155,8 @@ struct hark_hydee_logged {
     uint64_t phase, number;
 };
 
-static inline struct hark_hydee_logged hark_hydee_logged(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn)
+static inline struct hark_hydee_logged hark_hydee_logged(struct hark_hydee *s, struct hark_hydee_channel *c,
+    uint64_t ssn)
 {
     uint64_t last = c->channel.sent, end = last;
     struct hark_hydee_logged x = {c, hark_runs_at(&s->head, &s->pool, &c->log, ssn, &last), HARK_INFINITY};
@@ -164,8 +165,8 @@ static inline struct hark_hydee_logged hark_hydee_logged(struct hark_hydee *s, s
     return x;
 }
 
-/* Exact gate: the same, in the order in which they were posted, so that V is gone through once. Channels differ in what of them is to
- * be sent: each time the lowest number that may go. */
+/* Exact gate: the same, in the order in which they were posted, so that V is gone through once. Channels differ in
+ * what of them is to be sent: each time the lowest number that may go. */
 static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effects *fx)
 {
     for (;;) {

@@ -86,7 +86,8 @@ static inline void hark_hydee_sent_again(struct hark_hydee *s, struct hark_hydee
     if (upto <= c->theirs) return;
     struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->theirs + 1, end);
     c->theirs = upto;
-    while (s->tree.waits.ready && hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase) && last <= upto)
+    while (s->tree.waits.ready && hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase) &&
+           last <= upto)
         hark_phases_take(&s->head, &s->tree.waits, phase);
 }
 
@@ -138,8 +139,9 @@ static inline int hark_hydee_pump_tell(struct hark_hydee *s, struct hark_effects
     return HARK_OK;
 }
 
-/* The phases of the orphans that I have received and that are not sent again, once. Behind the last orphan of a channel stands
- * orph_at: once all ORPH are out, what arrives later is none. False: an image begins in the middle, and frames make the room. */
+/* The phases of the orphans that I have received and that are not sent again, once. Behind the last orphan of a
+ * channel stands orph_at: once all ORPH are out, what arrives later is none. False: an image begins in the middle,
+ * and frames make the room. */
 static inline bool hark_hydee_waits(struct hark_hydee *s)
 {
     uint64_t first, last, phase;

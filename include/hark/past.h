@@ -39,7 +39,7 @@ struct hark_past {
     uint64_t open;    /* mine below this number are released */
     uint32_t missing; /* fragments of the frontier expected - come, modulo 2^32 */
     uint32_t listed;  /* 1: its last fragment came */
-    uint64_t reached; /* scratch: `at` is V of this number of mine, and the history's spot the last row in it; 0: of none */
+    uint64_t reached; /* scratch: `at` is V of this number, the history's spot the last row in it; 0: of none */
     struct hark_spot passed;    /* scratch: no row of the history before this one is behind an orphan of this epoch */
     struct hark_queue history;  /* {number, rank, its number}: from mine of this number on, V says so */
     struct hark_table now;      /* V */
@@ -315,8 +315,8 @@ static inline void hark_past_close(struct hark *p, struct hark_past *v)
     v->passed.chunk = 0;
 }
 
-/* The lowest number of mine below `open` that V puts behind an orphan. Orphans only get fewer: what was passed once is not looked at
- * again. */
+/* The lowest number of mine below `open` that V puts behind an orphan. Orphans only get fewer: what was passed once
+ * is not looked at again. */
 static inline void hark_past_narrow(struct hark *p, const struct hark_pool *pool, struct hark_past *v)
 {
     struct hark_place at = hark_queue_from(&v->history, v->passed);

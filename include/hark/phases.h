@@ -1,8 +1,9 @@
 /* phases.h: of how many orphans' runs each phase is, and the least of these phases.
  *
- * NotifyPhase (HydEE Alg. 4 l. 16-24) asks for the least phase after every notification. A program of which every message has a phase of its
- * own has as many as there are messages replayed; so they are sorted once, and from then on only counted down. Scratch: it is made from
- * what a state remembers of orphans, when it is needed first, and is no state of its own.
+ * NotifyPhase (HydEE Alg. 4 l. 16-24) asks for the least phase after every notification. A program of which every
+ * message has a phase of its own has as many as there are messages replayed; so they are sorted once, and from then
+ * on only counted down. Scratch: it is made from what a state remembers of orphans, when it is needed first, and is
+ * no state of its own.
  */
 #ifndef HARK_PHASES_H
 #define HARK_PHASES_H
@@ -24,9 +25,9 @@ struct hark_phases {
     uint32_t ready;
 };
 
-#define HARK_PHASES_TABLE(type, member)                                                                                \
-    {                                                                                                                  \
-        "phases", "", (uint16_t)offsetof(type, member.rows), sizeof(struct hark_phase), 0, NULL                        \
+#define HARK_PHASES_TABLE(type, member)                                                                              \
+    {                                                                                                                \
+        "phases", "", (uint16_t)offsetof(type, member.rows), sizeof(struct hark_phase), 0, NULL                      \
     }
 
 #if HARK_BODIES
@@ -57,11 +58,11 @@ static inline void hark_phases_add(struct hark *p, struct hark_phases *t, uint64
 static inline void hark_phases_sift(struct hark *p, struct hark_phases *t, uint32_t i, uint32_t count)
 {
     struct hark_phase x = *hark_phase_at(p, t, i);
-    for (uint64_t below; (below = 2 * (uint64_t)i + 1) < count; i = (uint32_t)below) {
-        if (below + 1 < count && hark_phase_at(p, t, (uint32_t)below + 1)->phase > hark_phase_at(p, t, (uint32_t)below)->phase)
-            below++;
-        if (hark_phase_at(p, t, (uint32_t)below)->phase <= x.phase) break;
-        *hark_phase_at(p, t, i) = *hark_phase_at(p, t, (uint32_t)below);
+    for (uint32_t below; i < count / 2; i = below) {
+        below = 2 * i + 1;
+        if (below + 1 < count && hark_phase_at(p, t, below + 1)->phase > hark_phase_at(p, t, below)->phase) below++;
+        if (hark_phase_at(p, t, below)->phase <= x.phase) break;
+        *hark_phase_at(p, t, i) = *hark_phase_at(p, t, below);
     }
     *hark_phase_at(p, t, i) = x;
 }
@@ -83,7 +84,8 @@ static inline void hark_phases_sort(struct hark *p, struct hark_phases *t)
 {
     bool ascends = true; /* as those of one channel do, if a program's receives do not vary */
     uint32_t kept = 0, all = t->rows.count;
-    for (uint32_t i = 1; i < all && ascends; i++) ascends = hark_phase_at(p, t, i - 1)->phase < hark_phase_at(p, t, i)->phase;
+    for (uint32_t i = 1; i < all && ascends; i++)
+        ascends = hark_phase_at(p, t, i - 1)->phase < hark_phase_at(p, t, i)->phase;
     t->ready = 1;
     if (ascends) return;
     hark_phases_order(p, t);
@@ -105,8 +107,9 @@ static inline void hark_phases_take(struct hark *p, struct hark_phases *t, uint6
         if (hark_phase_at(p, t, mid)->phase < phase) low = mid + 1;
         else high = mid;
     }
-    if (low == t->rows.count || hark_phase_at(p, t, low)->phase != phase || hark_phase_at(p, t, low)->runs == 0) return;
-    hark_phase_at(p, t, low)->runs--;
+    struct hark_phase *x = low < t->rows.count ? hark_phase_at(p, t, low) : NULL;
+    if (x == NULL || x->phase != phase || x->runs == 0) return;
+    x->runs--;
     while (t->least < t->rows.count && hark_phase_at(p, t, t->least)->runs == 0) t->least++;
 }
 

@@ -167,7 +167,7 @@ static inline struct hark_place hark_queue_begin(const struct hark_queue *q)
     return at;
 }
 
-/* The place of a row that hark_queue_spot named, of which none before it or itself was taken away since; none: the head's. */
+/* The place of a row that hark_queue_spot named, and that has not been taken away since; none: the first. */
 static inline struct hark_place hark_queue_from(const struct hark_queue *q, struct hark_spot spot)
 {
     struct hark_place at = {spot.chunk, 0, q->count - spot.before};
@@ -198,8 +198,8 @@ static inline const uint64_t *hark_queue_next(const struct hark *p, const struct
 }
 
 /* Row `index` from the head, which is there; the next search for it or one behind it begins here. */
-static inline const uint64_t *hark_queue_seek(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
-    uint32_t index)
+static inline const uint64_t *hark_queue_seek(const struct hark *p, const struct hark_pool *pool,
+    struct hark_queue *q, uint32_t index)
 {
     if (q->spot.before > index) q->spot.chunk = 0;
     struct hark_place at = hark_queue_from(q, q->spot);

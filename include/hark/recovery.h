@@ -45,10 +45,10 @@ static const char *const hark_hydee_frames[] = {"POS", "ORPH", "REPORT", "RELEAS
 struct hark_orphan { /* a run of messages first .. last */
     uint64_t first, last;
     uint64_t phase;  /* recorded at their receiver */
-    uint64_t number; /* exact gate: of the first, among all that src posted between clusters; no gaps, ascending on a channel */
+    uint64_t number; /* exact gate: of the first, among all that src posted between clusters; no gaps, ascending */
 };
 
-struct hark_orphans { /* of a channel src -> dst on ctx, those that their sender has not re-sent: they go from the first on */
+struct hark_orphans { /* messages src -> dst on ctx that their sender has not re-sent: they go from the first on */
     uint32_t src, dst;
     uint16_t ctx, pad;
     uint32_t pad2;

@@ -16,12 +16,13 @@ static inline void hark_recovery_frontier(struct hark_recovery *s)
     for (uint32_t i = 0; i < s->orphans.count; i++) {
         uint32_t src = hark_orphans_at(s, i)->src;
         uint64_t number = hark_orphans_first(s, i)->number;
-        struct hark_entry *x = s->frontier.count ? hark_entry_at(&s->head, &s->frontier, s->frontier.count - 1) : NULL;
+        uint32_t k = s->frontier.count;
+        struct hark_entry *x = k ? hark_entry_at(&s->head, &s->frontier, k - 1) : NULL;
         if (x && x->rank == src) {
             if (number < x->number) x->number = number;
             continue;
         }
-        x = (struct hark_entry *)hark_insert(&s->head, &s->frontier, s->frontier.count);
+        x = (struct hark_entry *)hark_insert(&s->head, &s->frontier, k);
         x->rank = src;
         x->number = number;
     }

@@ -1,5 +1,6 @@
-/* recovery_orphans.h: the orphans that the recovery process knows of: a queue for each channel, from which they go at the front. So a
- * notification takes as long with a million of them as with one. A part of recovery.h, which has the state; read that first. */
+/* recovery_orphans.h: the orphans that the recovery process knows of: a queue for each channel, from which they go at
+ * the front. So a notification takes as long with a million of them as with one. A part of recovery.h, which has the
+ * state; read that first. */
 #include "recovery.h"
 #ifndef HARK_RECOVERY_ORPHANS_H
 #define HARK_RECOVERY_ORPHANS_H
@@ -58,7 +59,8 @@ static inline int hark_recovery_room(struct hark_recovery *s, uint32_t runs)
 
 static inline void hark_recovery_forget(struct hark_recovery *s)
 {
-    for (uint32_t i = 0; i < s->orphans.count; i++) hark_queue_clear(&s->head, &s->pool, &hark_orphans_at(s, i)->runs);
+    for (uint32_t i = 0; i < s->orphans.count; i++)
+        hark_queue_clear(&s->head, &s->pool, &hark_orphans_at(s, i)->runs);
     hark_empty(&s->head, &s->orphans);
     hark_phases_clear(&s->head, &s->phases);
     s->runs = 0;
@@ -117,7 +119,8 @@ static inline void hark_recovery_phases(struct hark_recovery *s)
 }
 
 /* Those of the channel up to `upto` have been sent again. */
-static inline void hark_recovery_take(struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx, uint64_t upto)
+static inline void hark_recovery_take(struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx,
+    uint64_t upto)
 {
     uint32_t i = hark_orphans_search(s, src, dst, ctx);
     if (!hark_orphans_are(s, i, src, dst, ctx)) return;

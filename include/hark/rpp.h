@@ -50,7 +50,8 @@ struct hark_runs {
     uint64_t from, end;
 };
 
-/* The place of the run of `from`: the last that was searched for is often near, so many short walks that go up are one long one. */
+/* The place of the run of `from`: the last that was searched for is often near, so many short walks that go up are
+ * one long one. */
 HARK_COLD struct hark_place hark_runs_seek(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
     uint64_t from)
 {
@@ -67,8 +68,8 @@ HARK_COLD struct hark_place hark_runs_seek(const struct hark *p, const struct ha
     return at;
 }
 
-static inline struct hark_runs hark_runs_begin(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
-    uint64_t from, uint64_t end)
+static inline struct hark_runs hark_runs_begin(const struct hark *p, const struct hark_pool *pool,
+    struct hark_queue *q, uint64_t from, uint64_t end)
 {
     bool few = q->count <= HARK_CHUNK_WORDS / 2; /* as nearly always without a failure */
     struct hark_runs r = {few ? hark_queue_begin(q) : hark_runs_seek(p, pool, q, from), NULL, from, end};

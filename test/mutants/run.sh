@@ -137,7 +137,7 @@ one() {
     done
   done
   if [ -z "$caught" ]; then
-    for f in past exhaustive linear scmel team team_cast camel sendet paper-scmel paper-camel paper-hydee paper-teams $SLOW; do
+    for f in past exhaustive linear scmel team team_cast camel sendet paper-{scmel,camel,hydee,teams} $SLOW; do
       if fails "$dir" $f $(field "$name" cflags); then caught=test:$f steps=- what=; break; fi
     done
   fi

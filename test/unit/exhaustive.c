@@ -22,8 +22,10 @@ struct box {
 static const struct hark_field none[1] = {HARK_FIELD(struct hark_range, first, "")};
 static struct hark_rows rows[4] = {{"table", "", offsetof(struct box, table), 0, 1, none},
     {"lives", "", offsetof(struct box, lives), sizeof(struct hark_life), 3, hark_life_fields},
-    HARK_PHASES_TABLE(struct box, phases), {"pool", "", offsetof(struct box, pool), sizeof(struct hark_chunk), 0, NULL}};
-static const struct hark_shape shape = {"box", 1, 0, 4, sizeof(struct box), none, rows, offsetof(struct box, pool), NULL, 0, NULL};
+    HARK_PHASES_TABLE(struct box, phases),
+    {"pool", "", offsetof(struct box, pool), sizeof(struct hark_chunk), 0, NULL}};
+static const struct hark_shape shape = {"box", 1, 0, 4, sizeof(struct box), none, rows, offsetof(struct box, pool),
+    NULL, 0, NULL};
 static uint64_t memory[4096];
 static struct box *const box = (struct box *)(void *)memory;
 static struct hark *const p = (struct hark *)(void *)memory;
@@ -242,7 +244,8 @@ static void test_runs(void **state)
                 }
 }
 
-/* Runs so many that a walk begins where the last one was: from any ssn after any other, also when the first have gone meanwhile. */
+/* Runs so many that a walk begins where the last one was: from any ssn after any other, also when the first have gone
+ * meanwhile. */
 static void test_long_runs(void **state)
 {
     enum { END = 30 };
@@ -270,7 +273,8 @@ static void test_long_runs(void **state)
             assert_int_equal(next, END + 1);
             if (two <= trim) continue;
             struct hark_place at = hark_queue_from(q, q->spot); /* and it is there that the next one begins */
-            const uint64_t *row = hark_queue_next(p, &box->pool, q, &at), *behind = hark_queue_next(p, &box->pool, q, &at);
+            const uint64_t *row = hark_queue_next(p, &box->pool, q, &at);
+            const uint64_t *behind = hark_queue_next(p, &box->pool, q, &at);
             assert_true(row[0] <= two && (behind == NULL || behind[0] > two));
         }
 }
@@ -452,7 +456,8 @@ static void test_decoders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_ranges_removed), cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_queues), cmocka_unit_test(test_runs), cmocka_unit_test(test_long_runs), cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_queues), cmocka_unit_test(test_runs), cmocka_unit_test(test_long_runs),
+        cmocka_unit_test(test_phases),
         cmocka_unit_test(test_determinants), cmocka_unit_test(test_owed), cmocka_unit_test(test_decoders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

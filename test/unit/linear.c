@@ -1,6 +1,7 @@
-/* A recovery of hydee takes as long as it has messages to replay: twice as many, twice the work, though each has a phase of its own. Work is
- * counted, not timed: every function that is entered (all are small, also those that the compiler puts into others), and every 64 bytes
- * that are moved or zeroed. A table that is walked for each notification or each release makes four times of twice. */
+/* A recovery of hydee takes as long as it has messages to replay: twice as many, twice the work, though each has a
+ * phase of its own. Work is counted, not timed: every function that is entered (all are small, also those that the
+ * compiler puts into others), and every 64 bytes that are moved or zeroed. A table that is walked for each
+ * notification or each release makes four times of twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -113,7 +114,9 @@ static void step(struct job *j, uint32_t who, struct hark_event e, const struct 
     for (;;) {
         struct hark_effect effects[HARK_EFFECTS_ROOM];
         uint8_t bytes[HARK_EFFECTS_BYTES];
-        struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+        struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM};
+        fx.bytes = bytes;
+        fx.bytes_room = sizeof bytes;
         int status = who == RP ? hark_recovery_step(j->core[who], &e, &fx) : hark_hydee_step(j->core[who], &e, &fx);
         if (status == HARK_EFULL) {
             uint64_t wants = hark_wants(j->core[who], &e);
@@ -145,7 +148,8 @@ static void make(struct job *j, uint32_t i)
     uint64_t bytes = i == RP ? hark_recovery_size(c) : hark_hydee_size(c);
     free(j->core[i]);
     j->core[i] = malloc(bytes);
-    assert_int_equal(i == RP ? hark_recovery_init(j->core[i], bytes, c) : hark_hydee_init(j->core[i], bytes, c), HARK_OK);
+    int status = i == RP ? hark_recovery_init(j->core[i], bytes, c) : hark_hydee_init(j->core[i], bytes, c);
+    assert_int_equal(status, HARK_OK);
 }
 
 /* In a round trip each sends to the other on each context, and then waits for as many. False: it can not go on. */
@@ -204,7 +208,8 @@ static void begin(struct job *j, uint32_t flags, uint32_t fan)
     static const struct hark_range mine[N] = {{0, 0}, {1, 1}};
     memset(j, 0, sizeof *j);
     for (uint32_t i = 0; i <= RP; i++) {
-        j->config[i] = (struct hark_config){.me = i == RP ? HARK_RECOVERY : i, .ranks = N, .flags = flags, .fan = fan};
+        j->config[i] = (struct hark_config){.ranks = N, .flags = flags, .fan = fan};
+        j->config[i].me = i == RP ? HARK_RECOVERY : i;
         j->config[i].group = i == RP ? NULL : &mine[i];
         j->config[i].group_count = i != RP;
         make(j, i);
@@ -234,7 +239,8 @@ static uint64_t recovery_of(uint64_t rounds, uint32_t flags, uint32_t fan)
     assert_int_equal(j->recovered, N);
     for (uint32_t i = 0; i < N; i++) assert_int_equal(j->step[i], rounds + 1);
     assert_in_range(j->replayed, CONTEXTS * rounds, CONTEXTS * (rounds + 1));
-    assert_int_equal(j->suppressed, CONTEXTS * rounds - 1); /* the first was posted before it heard that process 0 has it */
+    /* The first was posted before process 1 heard that process 0 has it. */
+    assert_int_equal(j->suppressed, CONTEXTS * rounds - 1);
     end(j);
     return counted;
 }
@@ -290,7 +296,7 @@ static void test_many_fragments(void **state)
     lose(j);
     control(j, 0, HARK_H_POS, (uint64_t[]){1, 0, 0, FRAGMENTS, 0}, 5);
     for (uint64_t i = 0; i < FRAGMENTS; i++)
-        control(j, 0, HARK_H_ORPH, (uint64_t[]){(i & UINT16_MAX) << 16 | (i + 1 == FRAGMENTS), i + 1, i + 1, i + 1}, 4);
+        control(j, 0, HARK_H_ORPH, (uint64_t[]){(i & UINT16_MAX) << 16 | (i + 1 == FRAGMENTS), i + 1, i + 1, 1}, 4);
     const struct hark_hydee_channel *c = hark_hydee_find((struct hark_hydee *)(void *)j->core[0], 1, 0);
     assert_non_null(c);
     assert_int_equal(c->recorded.count, FRAGMENTS);
@@ -316,8 +322,8 @@ static uint64_t reported(struct job *j, uint32_t k, uint8_t *packed, uint64_t ro
     for (uint32_t n = 4; n > 0; k /= n, n--) {
         uint32_t i = left[k % n];
         left[k % n] = left[n - 1];
-        uint64_t ssn = 10 * i + 1, control_word = i == 3 ? 4 << 16 | 1 : 0;
-        control(j, RP, HARK_H_REPORT, (uint64_t[]){control_word, 0, ssn, ssn + 1, 9 - i, 0, ssn + 2, ssn + 4, 9 - i % 2}, 9);
+        uint64_t at = 10 * i + 1, last = i == 3 ? 4 << 16 | 1 : 0;
+        control(j, RP, HARK_H_REPORT, (uint64_t[]){last, 0, at, at + 1, 9 - i, 0, at + 2, at + 4, 9 - i % 2}, 9);
     }
     return hark_pack(j->core[RP], &hark_recovery_shape, packed, room);
 }
@@ -342,7 +348,8 @@ static void test_any_order_of_fragments(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_fragments), cmocka_unit_test(test_any_order_of_fragments),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_fragments), cmocka_unit_test(test_any_order_of_fragments),
         cmocka_unit_test(test_plain), cmocka_unit_test(test_tree), cmocka_unit_test(test_exact)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
