@@ -125,7 +125,7 @@ static inline void hark_runs_cut(struct hark *p, struct hark_pool *pool, struct 
 static inline void hark_runs_write(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t first,
     uint64_t last, uint64_t phase, uint64_t end)
 {
-    struct hark_queue old = *q, fresh = {.width = q->width};
+    struct hark_queue old = *q, fresh = {0, 0, 0, q->width, 0, 0, 0, {0, 0}};
     uint64_t a, b, ph, beyond = 0, same = last;
     const uint64_t *head = hark_queue_first(p, pool, q);
     uint64_t begin = head ? head[0] : end + 1;
