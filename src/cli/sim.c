@@ -48,7 +48,7 @@ void hark_cli_sim_help(void)
         "  --mtbf T              failures of any process by chance, so long from one to the next in the middle\n"
         "  --seed S              of all that is chance (1)\n"
         "Time: ns, or with us, ms, s\n"
-        "  --latency L --overhead O --gap G   LogGP's L, o, g (1us, 200, 100)\n"
+        "  --latency L --overhead O --gap G   LogGP's L, o, g, of what leaves and of what comes in (1us, 200, 100)\n"
         "  --gap-per-byte G      LogGP's G, ns a byte, up to three decimals (0.1)\n"
         "  --compute T           of each iteration (100us);  --jitter T  and up to so much more, by chance (0)\n"
         "  --checkpoint-cost T   until an image is durable (1ms);  --detect T  a death is noticed (1ms)\n"

@@ -323,15 +323,14 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_effec
     if (!header_put(s, f, x->header.at, x->header.length)) return;
     count_frame(s, x);
     p->control_out += x->header.at[1] != HARK_APP;
-    uint64_t wire, leaves = p->nic > s->clock ? p->nic : s->clock;
-    if (__builtin_mul_overflow(f->length + x->header.length, o->gap_per_byte, &wire)) sim_too_long(s);
-    wire /= 1000;
     if (to == who) { /* the result of a reduction */
-        sim_put(s, s->clock, SIM_WHAT(EVENT_FRAME, frame, to));
+        sim_put(s, s->clock, SIM_WHAT(EVENT_WHOLE, frame, to));
         return;
     }
-    p->nic = leaves + (wire > o->gap ? wire : o->gap);
-    sim_put(s, leaves + wire + o->latency, SIM_WHAT(EVENT_FRAME, frame, to));
+    uint64_t span, leaves = p->nic > s->clock ? p->nic : s->clock;
+    if (!sim_span(s, f, &span)) sim_too_long(s);
+    p->nic = leaves + span + o->gap;
+    sim_put(s, leaves + o->latency, SIM_WHAT(EVENT_FRAME, frame, to));
 }
 
 void sim_count_logged(struct sim *s, uint8_t part, uint64_t length)

@@ -83,13 +83,14 @@ struct sim_process { /* what every message passes is in the first two lines of t
     uint32_t want;
 
     uint64_t digest; /* of what it delivered, in order */
+    uint64_t intake; /* the network brings it nothing before */
     struct sim_log log;
     uint32_t inc;
     uint32_t offer; /* 1 + whose held frames are to be given again; SIM_NONE: of all; 0: nobody's */
     struct sim_list held;
+
     uint32_t control; /* frames that it got */
     uint32_t group;   /* number of its group */
-
     struct sim_image *images; /* newest first */
     uint8_t *kept;            /* the packed core that was told to go back, until its successor is told */
     uint64_t store_id;
@@ -101,7 +102,17 @@ struct sim_process { /* what every message passes is in the first two lines of t
     uint8_t goal_stage, offering, storing, restarting; /* restarting: its RESTART is on the way */
 };
 
-enum sim_what { EVENT_FRAME = 0, EVENT_WAKE, EVENT_STORED, EVENT_ANSWER, EVENT_DETECT, EVENT_RESTART, EVENT_CHANCE };
+/* FRAME: its first byte is at the receiver; WHOLE: its last byte has been taken in. */
+enum sim_what {
+    EVENT_FRAME = 0,
+    EVENT_WHOLE,
+    EVENT_WAKE,
+    EVENT_STORED,
+    EVENT_ANSWER,
+    EVENT_DETECT,
+    EVENT_RESTART,
+    EVENT_CHANCE
+};
 /* what = kind << 60 | number (28 bits) << 32 | process. The number is a frame, or the lower bits of an incarnation.
  */
 #define SIM_WHAT(kind, number, who) ((uint64_t)(kind) << 60 | ((uint64_t)(number)&0xfffffff) << 32 | (who))
@@ -198,6 +209,14 @@ static inline uint32_t sim_to_inc(const struct sim_frame *f)
 static inline uint64_t sim_ssn(const struct sim_frame *f) /* 0: control */
 {
     return hark_get64(sim_header(f) + 24);
+}
+
+/* LogGP's (k - 1)G, ns: from the first byte of a frame to its last. False: more than can be counted. */
+static inline bool sim_span(const struct sim *s, const struct sim_frame *f, uint64_t *span)
+{
+    bool fits = !__builtin_mul_overflow(f->length + f->header_length - 1, s->o->gap_per_byte, span);
+    *span /= 1000;
+    return fits;
 }
 
 static inline bool sim_is_of(const struct sim *s, const struct sim_frame *f, uint32_t peer, uint16_t ctx)

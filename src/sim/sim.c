@@ -133,6 +133,20 @@ static void arrive(struct sim *s, uint32_t frame, uint32_t who)
         (void)sim_failing(s, who, p->control);
 }
 
+/* The first byte has come: the rest follows as soon as what came before is in, and the gap behind it is over. */
+static void take_in(struct sim *s, uint32_t frame, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    uint64_t span, begins = p->intake > s->now ? p->intake : s->now;
+    bool alone = p->intake < s->now; /* nothing of this very moment is to come before it */
+    (void)sim_span(s, sim_frame(s, frame), &span);
+    p->intake = begins + span + s->o->gap;
+    if (alone && span == 0)
+        arrive(s, frame, who);
+    else
+        sim_put(s, begins + span, SIM_WHAT(EVENT_WHOLE, frame, who));
+}
+
 static void wake(struct sim *s, uint32_t inc, uint32_t who)
 {
     struct sim_process *p = &s->p[who];
@@ -161,7 +175,8 @@ static void happen(struct sim *s, uint64_t what)
 {
     uint32_t number = (uint32_t)(what >> 32) & 0xfffffff, who = (uint32_t)what;
     switch ((enum sim_what)(what >> 60)) {
-    case EVENT_FRAME: arrive(s, number, who); break;
+    case EVENT_FRAME: take_in(s, number, who); break;
+    case EVENT_WHOLE: arrive(s, number, who); break;
     case EVENT_WAKE: wake(s, number, who); break;
     case EVENT_STORED: stored(s, number, who); break;
     case EVENT_ANSWER: sim_answer(s, number); break;
@@ -180,14 +195,14 @@ FETCHES fetch(const struct sim *s, const struct sim_event *e)
     const struct sim_process *p = &s->p[(uint32_t)e->what];
     __builtin_prefetch(p);
     __builtin_prefetch((const uint8_t *)p + 64);
-    if (e->what >> 60 == EVENT_FRAME) __builtin_prefetch(sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff));
+    if (e->what >> 60 <= EVENT_WHOLE) __builtin_prefetch(sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff));
 }
 
 FETCHES fetch_core(const struct sim *s, const struct sim_event *e)
 {
     const struct sim_process *p = &s->p[(uint32_t)e->what];
-    if (p->core == NULL) return;
-    if (s->defers && e->what >> 60 == EVENT_FRAME &&
+    if (p->core == NULL || (e->what >> 60 == EVENT_FRAME && s->o->gap_per_byte)) return;
+    if (s->defers && e->what >> 60 <= EVENT_WHOLE &&
         may_wait(s, p, sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff)))
         return;
     for (size_t i = 0, most = s->block_most < FETCHED ? s->block_most : FETCHED; i < most; i += 64)

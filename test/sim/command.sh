@@ -121,6 +121,15 @@ is "camel, two copies: the end" "$(figure digest scmel.json)" "$(figure digest t
 # Inside a team nothing stays in the log, not even what had to wait there for its determinants.
 expect 0 'log at the end, bytes  *0  [1-9]' --protocol team --pattern alltoall --ranks 64 --clusters 1 "${small[@]}"
 
+# LogGP, through the command: three processes send 1,000 bytes each to a fourth. First bytes are there at o + L = 1200; with headers k = 1032, so
+# receptions begin g + 1031 G = 1131 apart, and the last message is taken at 1200 + 2 * 1131 + 1031 + 200. And one to each of three is as long.
+printf '%%%%MatrixMarket matrix coordinate integer general\n4 4 3\n2 1 1000\n3 1 1000\n4 1 1000\n' >in.mtx
+printf '%%%%MatrixMarket matrix coordinate integer general\n4 4 3\n1 2 1000\n1 3 1000\n1 4 1000\n' >out.mtx
+for way in in out; do
+  expect 0 '' --pattern $way.mtx --protocol none --iterations 1 --checkpoint-every 0 --compute 0 --latency 1000 --overhead 200 --gap 100 --gap-per-byte 1 --json one.json
+  is "LogGP, fan-$way" 4693 "$(figure simulated_ns one.json)"
+done
+
 # Matrices: as they are written they are read; with counts; a few ranks more than they have.
 expect 0 '' --pattern stencil3d --ranks 27 --bytes 100 --write-matrix a.mtx --write-messages n.mtx
 expect 0 '' --pattern a.mtx --write-matrix b.mtx

@@ -544,19 +544,213 @@ static void test_multicasts(void **state)
     }
 }
 
-/* LogGP: a message of process 0 is with process 1 after o + L + (32 + k) G, and taken in o. */
+/* ---- LogGP, by hand
+ * ----------------------------------------------------------------------------------------------------------------
+ *
+ * k is all bytes of a frame: without a protocol, those of the message and HARK_WIRE_HEAD before them. A frame of k
+ * bytes occupies the network for (k-1)G where it leaves and again where it comes in, each time with a gap g behind
+ * it. */
+
+enum { STEPS_MOST = 64 };
+struct script { /* what each process does, in its order; computes nothing */
+    uint32_t ranks;
+    struct step {
+        uint8_t kind; /* SIM_SEND, SIM_RECEIVE; SIM_NOTHING: no more */
+        uint8_t peer;
+        uint16_t length; /* bytes of the message */
+    } step[5][STEPS_MOST];
+};
+static const struct script *played;
+
+static uint64_t op_played(
+    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+{
+    (void)p;
+    (void)iteration;
+    const struct step none = {SIM_NOTHING, 0, 0}, *s = place < STEPS_MOST ? &played->step[rank][place] : &none;
+    *op = (struct sim_op){.kind = s->kind ? s->kind : SIM_END, .peer = s->peer, .length = s->length};
+    return place + 1;
+}
+
+struct loggp {
+    uint64_t latency, overhead, gap, gap_per_byte; /* ns; ps a byte */
+};
+
+/* When everything is done, ns. */
+static uint64_t duration(const struct script *script, const struct loggp *m)
+{
+    const struct sim_maker maker = {"script", 0, "", NULL, op_played, NULL};
+    struct sim_pattern p = {.maker = &maker, .ranks = script->ranks};
+    struct hark_clusters c;
+    played = script;
+    assert_int_equal(hark_clusters_blocks(&c, script->ranks, 1), 0);
+    struct sim_options o = usual(hark_protocol_named("none"), &p, &c);
+    o.iterations = 1;
+    o.every = 0;
+    o.compute = o.jitter = 0;
+    o.latency = m->latency;
+    o.overhead = m->overhead;
+    o.gap = m->gap;
+    o.gap_per_byte = m->gap_per_byte;
+    struct sim_result r = run(&o);
+    uint64_t time = r.time;
+    sim_result_free(&r);
+    hark_clusters_free(&c);
+    return time;
+}
+
+static void add_step(struct script *s, uint32_t rank, uint8_t kind, uint32_t peer, uint32_t length)
+{
+    struct step *at = s->step[rank];
+    while (at->kind)
+        at++;
+    assert_true(at < &s->step[rank][STEPS_MOST]);
+    *at = (struct step){kind, (uint8_t)peer, (uint16_t)length};
+}
+
+/* `count` messages of `length` bytes. */
+static void add_messages(struct script *s, uint32_t from, uint32_t to, uint32_t count, uint32_t length)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        add_step(s, from, SIM_SEND, to, length);
+        add_step(s, to, SIM_RECEIVE, from, length);
+    }
+}
+
+static const struct loggp usual_model = {1000, 200, 100, 1000}, /* L, o, g, and G = 1 ns a byte */
+    processor = {1000, 300, 100, 0},                            /* o > g, and bytes are for nothing */
+    network = {1000, 100, 300, 0};                              /* g > o */
+enum { K1000 = 1000 - HARK_WIRE_HEAD }; /* a message of so many bytes is a frame of k = 1000 */
+
+/* o; L for each byte, and (k-1)G from the first to the last; o: L + 2o + (k-1)G. */
+static void test_single(void **state)
+{
+    (void)state;
+    struct script one = {.ranks = 2}, empty = {.ranks = 2}, both = {.ranks = 2};
+    add_messages(&one, 0, 1, 1, K1000);
+    assert_int_equal(duration(&one, &usual_model), 200 + 999 + 1000 + 200);
+    assert_int_equal(duration(&one, &processor), 300 + 1000 + 300);
+    assert_int_equal(duration(&one, &network), 100 + 1000 + 100);
+    add_messages(&empty, 0, 1, 1, 0); /* k = 32: 31 G */
+    assert_int_equal(duration(&empty, &usual_model), 200 + 31 + 1000 + 200);
+    /* One each way: what leaves does not hinder what comes in. */
+    add_step(&both, 0, SIM_SEND, 1, K1000);
+    add_step(&both, 1, SIM_SEND, 0, K1000);
+    add_step(&both, 0, SIM_RECEIVE, 1, K1000);
+    add_step(&both, 1, SIM_RECEIVE, 0, K1000);
+    assert_int_equal(duration(&both, &usual_model), 200 + 999 + 1000 + 200);
+}
+
+/* Four messages, one behind the other. */
+static void test_stream(void **state)
+{
+    (void)state;
+    struct script four = {.ranks = 2}, mixed = {.ranks = 2}, tight = {.ranks = 2};
+    add_messages(&four, 0, 1, 4, K1000);
+    /* First bytes leave at 200, 1299, 2398, 3497: g + (k-1)G = 1099 apart, for o = 200 is less. The last byte of the
+     * last one is there at 3497 + 999 + 1000, and it is taken by 5696. */
+    assert_int_equal(duration(&four, &usual_model), 200 + 3 * 1099 + 999 + 1000 + 200);
+    /* o > g: they leave at 300, 600, 900, 1200; the last comes at 2200, just when the one before is taken: L + 5o. */
+    assert_int_equal(duration(&four, &processor), 4 * 300 + 1000 + 300);
+    /* g > o: they leave at 100, 400, 700, 1000: L + 2o + 3g. */
+    assert_int_equal(duration(&four, &network), 100 + 3 * 300 + 1000 + 100);
+    /* k = 1000 and then k = 500: the second leaves at 200 + 1099, not with the first one's last byte at 1199. */
+    add_messages(&mixed, 0, 1, 1, K1000);
+    add_messages(&mixed, 0, 1, 1, 500 - HARK_WIRE_HEAD);
+    assert_int_equal(duration(&mixed, &usual_model), 1299 + 499 + 1000 + 200);
+    /* Nothing but bytes takes time, and of the second frame's 32 (31 x 0.03 ns) nothing is left: its first byte comes
+     * when the first frame's last one does (1031 x 0.03 ns), and it stays behind it. */
+    const struct loggp bytes = {1000, 0, 0, 30};
+    add_messages(&tight, 0, 1, 1, 1000);
+    add_messages(&tight, 0, 1, 1, 0);
+    assert_int_equal(duration(&tight, &bytes), 1000 + 30);
+}
+
+/* A send takes its processor for o; what the network has not taken then waits there. */
+static void test_sends_do_not_wait(void **state)
+{
+    (void)state;
+    struct script s = {.ranks = 3};
+    add_messages(&s, 0, 1, 4, K1000);
+    add_messages(&s, 2, 0, 40, 0);
+    /* 0 is through with its sends at 800, while the last of them leaves at 3497 (see test_stream). 2's messages leave
+     * at 200, 400,
+     * ..., for o = 200 is more than g + 31 G = 131, so that the i-th is there at 1231 + 200 i, when the one before is
+     * taken. */
+    assert_int_equal(duration(&s, &usual_model), 1231 + 40 * 200);
+}
+
+static void test_fan_in(void **state)
+{
+    (void)state;
+    struct script three = {.ranks = 4}, backward = {.ranks = 4}, later = {.ranks = 4};
+    for (uint32_t i = 1; i < 4; i++)
+        add_messages(&three, i, 0, 1, 1000); /* k = 1032 */
+    /* All three first bytes are there at 200 + 1000. Receptions begin g + (k-1)G = 1131 apart: at 1200, 2331, 3462;
+     * the last byte comes at 3462 + 1031 = 4493, and the message is taken by 4693. */
+    assert_int_equal(duration(&three, &usual_model), 1200 + 2 * 1131 + 1031 + 200);
+    /* o > g: receptions at 1300, 1400, 1500; the processor takes them at 1300, 1600, 1900: L + 4o. */
+    assert_int_equal(duration(&three, &processor), 1300 + 3 * 300);
+    /* g > o: receptions at 1100, 1400, 1700: L + 2o + 2g. */
+    assert_int_equal(duration(&three, &network), 1100 + 2 * 300 + 100);
+    /* The program takes first what comes in last, and nothing before that. */
+    for (uint32_t i = 1; i < 4; i++)
+        add_step(&backward, i, SIM_SEND, 0, 1000);
+    for (uint32_t i = 3; i > 0; i--)
+        add_step(&backward, 0, SIM_RECEIVE, i, 1000);
+    assert_int_equal(duration(&backward, &usual_model), 4493 + 3 * 200);
+    /* Whose first byte is first comes in first, however long it is: of 1 (k = 4000) it is there at 1200, of 2 (k =
+     * 32), which sends one to 3 before, at 1200 + 131; the latter is in at 1200 + 4099 + 31 = 5330, and taken by
+     * 5530; then the other is taken. */
+    add_step(&later, 1, SIM_SEND, 0, 4000 - HARK_WIRE_HEAD);
+    add_messages(&later, 2, 3, 1, 0);
+    add_messages(&later, 2, 0, 1, 0);
+    add_step(&later, 0, SIM_RECEIVE, 1, 4000 - HARK_WIRE_HEAD);
+    assert_int_equal(duration(&later, &usual_model), 5330 + 2 * 200);
+}
+
+static void test_fan_out(void **state)
+{
+    (void)state;
+    struct script three = {.ranks = 4};
+    for (uint32_t i = 1; i < 4; i++)
+        add_messages(&three, 0, i, 1, 1000); /* k = 1032 */
+    /* First bytes leave at 200, 1331, 2462: the last byte of the third is there at 2462 + 1031 + 1000. */
+    assert_int_equal(duration(&three, &usual_model), 200 + 2 * 1131 + 1031 + 1000 + 200);
+    assert_int_equal(duration(&three, &processor), 3 * 300 + 1000 + 300);     /* o > g: L + 4o */
+    assert_int_equal(duration(&three, &network), 100 + 2 * 300 + 1000 + 100); /* g > o: L + 2o + 2g */
+}
+
+/* Between two messages of a process is a whole round trip, in which any gap here is over. */
+static void test_ping_pong(void **state)
+{
+    (void)state;
+    struct script s = {.ranks = 2};
+    for (uint32_t i = 0; i < 3; i++) {
+        add_messages(&s, 0, 1, 1, K1000);
+        add_messages(&s, 1, 0, 1, K1000);
+    }
+    assert_int_equal(duration(&s, &usual_model), 6 * (200 + 999 + 1000 + 200));
+    assert_int_equal(duration(&s, &processor), 6 * (300 + 1000 + 300));
+    assert_int_equal(duration(&s, &network), 6 * (100 + 1000 + 100));
+}
+
+/* Under a protocol its header's bytes take their time as well, and a computation comes before: 5 us, then 0.1 ns a
+ * byte. */
 static void test_time(void **state)
 {
     (void)state;
     struct sim_pattern p = open_pattern("ring", 2);
     struct hark_clusters c;
     assert_int_equal(hark_clusters_blocks(&c, 2, 2), 0);
-    struct sim_options o = usual(hark_protocol_named("none"), &p, &c);
+    struct sim_options o = usual(hark_protocol_named("hydee"), &p, &c);
     o.iterations = 1;
     o.every = 0;
     o.jitter = 0;
     struct sim_result r = run(&o);
-    assert_int_equal(r.time, 5000 + 200 + 1000 + (1000 + HARK_WIRE_HEAD) * 100 / 1000 + 200);
+    uint64_t header = HARK_WIRE_HEAD + r.piggyback_bytes / r.messages;
+    assert_int_equal(r.time, 5000 + 200 + 1000 + (1000 + header - 1) * 100 / 1000 + 200);
+    assert_int_equal(header, HARK_WIRE_HEAD + 16);
     sim_result_free(&r);
     hark_clusters_free(&c);
     sim_pattern_close(&p);
@@ -622,9 +816,11 @@ static void test_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_queue), cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_log), cmocka_unit_test(test_counts), cmocka_unit_test(test_trees), cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_matrices), cmocka_unit_test(test_protocols), cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_multicasts),
-        cmocka_unit_test(test_time), cmocka_unit_test(test_wrong)};
+        cmocka_unit_test(test_log), cmocka_unit_test(test_counts), cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_groups), cmocka_unit_test(test_matrices), cmocka_unit_test(test_protocols),
+        cmocka_unit_test(test_figures), cmocka_unit_test(test_multicasts), cmocka_unit_test(test_single),
+        cmocka_unit_test(test_stream), cmocka_unit_test(test_sends_do_not_wait), cmocka_unit_test(test_fan_in),
+        cmocka_unit_test(test_fan_out), cmocka_unit_test(test_ping_pong), cmocka_unit_test(test_time),
+        cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
