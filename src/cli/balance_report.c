@@ -202,7 +202,8 @@ static void axes(const struct balance_run *r, double most, FILE *f)
     int u = 0;
     for (; most / unit >= 10000 && u < 4; u++)
         unit *= 1000;
-    const struct hark_plot_axis x = {r->columns, "", "columns of loads"}, y = {most / unit, thousands[u], NULL};
+    const struct hark_plot_axis x = {r->columns, "", "columns of loads", true},
+                                y = {most / unit, thousands[u], NULL, false};
     hark_plot_axes(&x, &y, f);
 }
 
@@ -211,8 +212,10 @@ void hark_balance_plot(const struct balance_run *r, FILE *f)
     double most = highest(r), ends[3];
     struct hark_plot_words words = {{0}};
     char word[64];
+    /* Of lines that lie on each other, the lower ones are wider or the upper one has dashes. */
     hark_plot_begin(
-        ".none { stroke: #888 } .mean { stroke: #2a7d46; stroke-dasharray: 4 3 } .done { stroke: #1f5fa8 }\n"
+        ".none { stroke: #bbb; stroke-width: 5 } .mean { stroke: #2a7d46; stroke-dasharray: 4 3 } .done { stroke: "
+        "#1f5fa8 }\n"
         "text.none, text.mean, text.done { stroke: none } text.none { fill: #666 } text.mean { fill: #2a7d46 }\n"
         "text.done { fill: #1f5fa8 } line.back { stroke: #b5651d; stroke-dasharray: 2 3 }\n"
         "text.back { fill: #b5651d; stroke: none }\n",
@@ -226,8 +229,8 @@ void hark_balance_plot(const struct balance_run *r, FILE *f)
         hark_plot_moment(&words, hark_plot_x(c, r->columns), "back", word, f);
     }
     ends[NONE] = curve(r, NONE, "none", most, f);
-    ends[MEAN] = curve(r, MEAN, "mean", most, f);
     ends[BALANCED] = curve(r, BALANCED, "done", most, f);
+    ends[MEAN] = curve(r, MEAN, "mean", most, f);
     if (ends[MEAN] < ends[BALANCED] + 15) ends[MEAN] = ends[BALANCED] + 15; /* names below one another */
     if (ends[NONE] > ends[BALANCED] - 15) ends[NONE] = ends[BALANCED] - 15;
     hark_plot_name(ends[NONE] + 4, "none", "fullest PE, none", f);

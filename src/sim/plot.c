@@ -14,13 +14,20 @@ struct scale {
     double time, iterations, log;
 };
 
-static void amount(double bytes, char text[32])
+/* Rounds up to a round number of a unit, which is what 100 % of the logs stand for, and says it. */
+static double amount(double bytes, char text[32])
 {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    const int last = sizeof units / sizeof units[0] - 1;
+    double unit = 1;
     int u = 0;
-    for (; bytes >= 1024 && u < 4; u++)
-        bytes /= 1024;
-    snprintf(text, 32, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+    while (u < last && hark_plot_round(bytes / unit) >= 1024) {
+        unit *= 1024;
+        u++;
+    }
+    const double whole = fmax(hark_plot_round(bytes / unit), 1);
+    snprintf(text, 32, "%.6g %s", whole, units[u]);
+    return whole * unit;
 }
 
 static void axes(const struct scale *k, FILE *f)
@@ -30,7 +37,8 @@ static void axes(const struct scale *k, FILE *f)
     int u = 0;
     for (; k->time / unit >= 10000 && u < 3; u++)
         unit *= 1000;
-    const struct hark_plot_axis time = {k->time / unit, units[u], "simulated time"}, done = {100, "%", NULL};
+    const struct hark_plot_axis time = {k->time / unit, units[u], "simulated time", false},
+                                done = {100, "%", NULL, false};
     hark_plot_axes(&time, &done, f);
 }
 
@@ -139,10 +147,14 @@ void sim_plot(const struct sim_result *r, const struct sim_words *w, FILE *f)
     char most[32], beside[64], rest[64];
     for (uint32_t i = 0; i < r->samples; i++)
         if ((double)r->sample[i].log_bytes > k.log) k.log = (double)r->sample[i].log_bytes;
-    hark_plot_begin(".done { stroke: #1f5fa8 } .log { stroke: #b5651d }\n"
-                    "text.done { fill: #1f5fa8; stroke: none } text.log { fill: #b5651d; stroke: none }\n"
+    if (k.log > 0) k.log = amount(k.log, most);
+    /* A narrow line of dashes upon a wide one: both are seen where they lie on each other. */
+    hark_plot_begin("polyline.done { stroke: #6ea3de; stroke-width: 4 }\n"
+                    "polyline.log { stroke: #a8500a; stroke-dasharray: 9 4 }\n"
+                    "text.done { fill: #1f5fa8; stroke: none } text.log { fill: #a8500a; stroke: none }\n"
                     "line.death { stroke: #c0202a } text.death { fill: #c0202a; stroke: none }\n"
-                    "line.back { stroke: #2a7d46; stroke-dasharray: 4 3 } text.back { fill: #2a7d46; stroke: none }\n",
+                    "line.back { stroke: #2a7d46; stroke-width: 2; stroke-dasharray: 4 3 } text.back { fill: "
+                    "#2a7d46; stroke: none }\n",
         f);
     int others = snprintf(rest, sizeof rest, ", %" PRIu32 " process%s in %" PRIu32 " cluster%s", w->ranks, w->ranks == 1 ? "" : "es",
         w->clusters, w->clusters == 1 ? "" : "s");
@@ -159,7 +171,6 @@ void sim_plot(const struct sim_result *r, const struct sim_words *w, FILE *f)
     hark_plot_name(y + 4, "done", "iterations done", f);
     if (k.log > 0) {
         if (z - y < 30) z = y + 30;
-        amount(k.log, most);
         snprintf(beside, sizeof beside, "(100 %%: %s)", most);
         hark_plot_name(z, "log", "logs", f);
         hark_plot_name(z + 15, "log", beside, f);

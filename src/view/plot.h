@@ -2,6 +2,7 @@
 #ifndef HARK_VIEW_PLOT_H
 #define HARK_VIEW_PLOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -14,10 +15,17 @@ enum {
     HARK_PLOT_BOTTOM = 56
 };
 
-struct hark_plot_axis { /* from 0 to `most`, marked at its quarters */
+struct hark_plot_axis { /* from 0 to `most`, marked at round numbers */
     double most;
     const char *unit, *name; /* name: of the axis; NULL: none */
+    bool whole;              /* of things that are counted: no marks between whole numbers */
 };
+
+/* The least round number (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 and powers of ten) that is not below `least`; 0 of 0 and
+ * below. */
+double hark_plot_round(double least);
+/* The least step of 1, 2, 5 and powers of ten of which `steps` reach up to `most`. */
+double hark_plot_step(double most, unsigned steps);
 
 /* Where a value is, `most` being the end of the axis. */
 double hark_plot_x(double value, double most);

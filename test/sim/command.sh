@@ -27,6 +27,20 @@ if awk -F'points="' '/polyline class="(done|log)"/ {
     for (i = 3; i + 1 < n; i += 2) if (p[i] - p[i - 2] > 1 && p[i + 1] != p[i - 1]) aslant++
     lines++
   } END { exit !(lines == 2 && aslant == 0) }' one.svg; then good; else bad "lines aslant"; fi
+# Axes have round numbers, 3 to 9 on each, one step apart; where the logs are on the line of the iterations, both are seen.
+"$hark" sim --protocol scmel --pattern ring --ranks 16 --iterations 200 --checkpoint-every 0 --plot upon.svg >out 2>&1
+for svg in one.svg upon.svg many.svg; do
+  [ $svg != many.svg ] || "$hark" sim --pattern ring --ranks 3 --iterations 7777 --plot many.svg >out 2>&1
+  for anchor in middle end; do
+    sed -n "s/.*text-anchor=\"$anchor\">\([0-9.]*\) [a-z%]*<.*/\1/p" $svg >marks
+    if awk 'NR == 2 { step = $1; digit = step; while (digit >= 9.99) digit /= 10; while (digit < 0.999) digit *= 10 }
+      NR > 1 && ($1 - last - step > step / 1e6 || last + step - $1 > step / 1e6) { bad = 1 }
+      { last = $1 } END { exit !(NR >= 3 && NR <= 9 && !bad && digit ~ /^[125](\.0*)?$/) }' marks; then good; else bad "$svg: marks $(paste -sd' ' marks)"; fi
+  done
+done
+is 'the logs have dashes' 1 "$(grep -c 'polyline.log {[^}]*stroke-dasharray' upon.svg)"
+is 'they are drawn upon the iterations' 'done log' "$(sed -n 's/^<polyline class="\([a-z]*\)".*/\1/p' upon.svg | paste -sd' ')"
+is 'and lie on them at the end' "$(sed -n 's/^<polyline class="done".* \([0-9.,]*\)".*/\1/p' upon.svg)" "$(sed -n 's/^<polyline class="log".* \([0-9.,]*\)".*/\1/p' upon.svg)"
 "$hark" sim --pattern stencil2d --ranks 30 "${small[@]}" --seed 1 --json one.json >out 2>&1
 "$hark" sim --pattern stencil2d --ranks 30 "${small[@]}" --seed 2 --json two.json >out 2>&1
 if [ "$(figure simulated_ns one.json)" != "$(figure simulated_ns two.json)" ]; then good; else bad "another seed is no other run"; fi

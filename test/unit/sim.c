@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <math.h>
+
 #include "../../src/sim/parts.h"
+#include "../../src/view/plot.h"
 
 /* ---- parts
  * ------------------------------------------------------------------------------------------------------------ */
@@ -94,6 +97,27 @@ static void test_log(void **state)
     sim_log_free(s, &l);
     sim_arena_free(&s->arena);
     free(s);
+}
+
+/* Axes: steps are 1, 2, 5 times a power of ten, no more of them than were asked for, and no smaller step has as few.
+ * Ends are as round, and no more than half as high again as what has to have room. */
+static void test_round(void **state)
+{
+    (void)state;
+    for (double most = 1e-6; most < 1e12; most *= 1.0137)
+        for (unsigned steps = 3; steps < 10; steps++) {
+            const double step = hark_plot_step(most, steps), ten = pow(10, floor(log10(step) + 1e-9)),
+                         leading = step / ten;
+            const double smaller = leading > 1.5 && leading < 4 ? step / 2 : leading < 1.5 ? step / 2 : step / 2.5;
+            assert_true(fabs(leading - 1) < 1e-9 || fabs(leading - 2) < 1e-9 || fabs(leading - 5) < 1e-9);
+            assert_true(step * steps >= most * (1 - 1e-9));
+            assert_true(smaller * steps < most * (1 + 1e-9));
+            assert_true(
+                hark_plot_round(most) >= most * (1 - 1e-9) && hark_plot_round(most) <= most * 1.5 * (1 + 1e-9));
+        }
+    assert_true(hark_plot_step(100, 5) == 20 && hark_plot_step(0, 5) == 1 && hark_plot_step(30, 3) == 10);
+    assert_true(hark_plot_round(44) == 50 && hark_plot_round(25) == 25 && hark_plot_round(9) == 10 &&
+                hark_plot_round(0) == 0);
 }
 
 /* ---- patterns
@@ -816,11 +840,11 @@ static void test_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_queue), cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_log), cmocka_unit_test(test_counts), cmocka_unit_test(test_trees),
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_matrices), cmocka_unit_test(test_protocols),
-        cmocka_unit_test(test_figures), cmocka_unit_test(test_multicasts), cmocka_unit_test(test_single),
-        cmocka_unit_test(test_stream), cmocka_unit_test(test_sends_do_not_wait), cmocka_unit_test(test_fan_in),
-        cmocka_unit_test(test_fan_out), cmocka_unit_test(test_ping_pong), cmocka_unit_test(test_time),
-        cmocka_unit_test(test_wrong)};
+        cmocka_unit_test(test_log), cmocka_unit_test(test_round), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_trees), cmocka_unit_test(test_groups), cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_protocols), cmocka_unit_test(test_figures), cmocka_unit_test(test_multicasts),
+        cmocka_unit_test(test_single), cmocka_unit_test(test_stream), cmocka_unit_test(test_sends_do_not_wait),
+        cmocka_unit_test(test_fan_in), cmocka_unit_test(test_fan_out), cmocka_unit_test(test_ping_pong),
+        cmocka_unit_test(test_time), cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
