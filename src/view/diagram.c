@@ -57,6 +57,10 @@ static const char style[] =
 static const char change_style[] =
     ".change{stroke:#5a6472;stroke-width:1;stroke-dasharray:5 3}.joins{font-size:9px;fill:#5a6472;font-weight:bold}\n";
 
+/* Pictures of a window that nobody asked for have these too. */
+static const char rest_style[] =
+    ".rest{fill:#fff;opacity:.6}.border{stroke:#999;stroke-width:1;stroke-dasharray:1 3}\n";
+
 /* Schedules have these too. */
 static const char schedule_style[] =
     ".control{stroke:#777;stroke-width:1;stroke-dasharray:2 2;marker-end:url(#h-control)}\n"
@@ -108,6 +112,7 @@ static int draw(const struct dg_layout *l, FILE *out)
         l->width, l->height, l->width, l->height);
     fputs(style, out);
     if (clusters_change(&l->story)) fputs(change_style, out);
+    if (l->chosen) fputs(rest_style, out);
     if (l->story.schedule != NULL) fputs(schedule_style, out);
     fputs("</style>\n", out);
     draw_defs(l->story.schedule != NULL, out);

@@ -101,6 +101,7 @@ struct dg_layout {
     struct dg_gap gap[DG_GAPS_MOST];
     uint32_t gaps;
     double left, right, top, bottom; /* where the lines are, px */
+    double first, last; /* of that, the window; of one that nobody asked for the rest of the run lies beside it */
     double column;                   /* px of a step of a schedule */
     double pitch;                    /* px between rows */
     double width, height;
@@ -122,6 +123,17 @@ void hark_diagram_layout_free(struct dg_layout *l);
 
 /* Sets the window, and which messages and marks lie in it. */
 void hark_diagram_window_choose(struct dg_layout *l, const struct hark_diagram_options *o);
+
+/* Px of the run before the window, and behind it, that are left for it; 0: none. */
+static inline double dg_before(const struct dg_layout *l)
+{
+    return l->first - l->left;
+}
+
+static inline double dg_behind(const struct dg_layout *l)
+{
+    return l->right - l->last;
+}
 
 /* x of a moment, inside of left .. right. */
 double hark_diagram_x(const struct dg_layout *l, uint64_t time);

@@ -49,12 +49,12 @@ static void draw_bands(const struct dg_layout *l, FILE *out)
     }
 }
 
-static bool in_window(const struct dg_layout *l, const struct dg_span *s, double *x0, double *x1)
+/* Where a span is, as far as there is room for it. */
+static bool in_picture(const struct dg_layout *l, const struct dg_span *s, double *x0, double *x1)
 {
-    uint32_t row = l->row[s->rank];
-    if (row == DG_NONE || s->to < l->from || s->from > l->to) return false;
-    *x0 = s->from < l->from ? l->left : hark_diagram_x(l, s->from);
-    *x1 = s->to > l->to ? l->right : hark_diagram_x(l, s->to);
+    if (l->row[s->rank] == DG_NONE) return false;
+    *x0 = hark_diagram_x(l, s->from);
+    *x1 = hark_diagram_x(l, s->to);
     return *x1 > *x0;
 }
 
@@ -63,7 +63,7 @@ static void draw_lost(const struct dg_layout *l, FILE *out)
     double x0, x1, high = l->pitch > 30 ? 15 : l->pitch * 0.4;
     for (uint32_t i = 0; i < l->story.spans; i++) {
         const struct dg_span *s = &l->story.span[i];
-        if (s->kind != DG_LOST || !in_window(l, s, &x0, &x1)) continue;
+        if (s->kind != DG_LOST || !in_picture(l, s, &x0, &x1)) continue;
         fprintf(out, "<rect class=\"lost\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", x0,
             l->y[l->row[s->rank]] - high, x1 - x0, 2 * high);
     }
@@ -79,9 +79,22 @@ static void draw_gaps(const struct dg_layout *l, FILE *out)
     }
 }
 
+/* The run before and behind the window: its lines, and no messages. */
+static void draw_rests(const struct dg_layout *l, FILE *out)
+{
+    const double edge[2][2] = {{l->left, l->first}, {l->last, l->right}};
+    for (int i = 0; i < 2; i++) {
+        if (edge[i][1] <= edge[i][0]) continue;
+        fprintf(out, "<rect class=\"rest\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", edge[i][0],
+            l->top, edge[i][1] - edge[i][0], l->bottom - l->top);
+        fprintf(out, "<path class=\"border\" d=\"M%.1f %.1fV%.1f\"/>\n", edge[i][1 - i], l->top, l->bottom + 6);
+    }
+}
+
 void hark_diagram_draw_ground(const struct dg_layout *l, FILE *out)
 {
     draw_bands(l, out);
+    draw_rests(l, out);
     draw_gaps(l, out);
     draw_lost(l, out);
 }
@@ -96,7 +109,7 @@ void hark_diagram_draw_lines(const struct dg_layout *l, FILE *out)
     for (int pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < l->story.spans; i++) {
             const struct dg_span *s = &l->story.span[i];
-            if (s->kind != order[pass] || !in_window(l, s, &x0, &x1)) continue;
+            if (s->kind != order[pass] || !in_picture(l, s, &x0, &x1)) continue;
             fprintf(
                 out, "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/>\n", word[s->kind], x0, l->y[l->row[s->rank]], x1);
         }
@@ -227,7 +240,7 @@ static double next_release(const struct dg_layout *l, uint32_t i)
     while (++i < l->story.marks)
         if (l->story.mark[i].kind == HARK_TRACE_RELEASE && l->story.mark[i].shown && l->story.mark[i].x > x + 5)
             return l->story.mark[i].x - x;
-    return l->right - x;
+    return l->last - x;
 }
 
 static void draw_common(const struct dg_layout *l, FILE *out)
@@ -267,9 +280,21 @@ static void draw_phases(const struct dg_layout *l, FILE *out)
         double x = hark_diagram_x(l, p->time) + 1;
         snprintf(text, sizeof text, "%" PRIu64, p->phase);
         double width = hark_diagram_text_width(text, 9);
-        if (p->phase == HARK_INFINITY || x < busy[row] || x + width > l->right) continue;
+        if (p->phase == HARK_INFINITY || x < busy[row] || x + width > l->last) continue;
         fprintf(out, "<text class=\"phase\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, l->y[row] - 10, text);
         busy[row] = x + width + (l->light ? 30 : 3);
+    }
+}
+
+/* Outside of a window that nobody asked for: where a process begins, dies and ends. */
+static void draw_far_marks(const struct dg_layout *l, FILE *out)
+{
+    for (uint32_t i = 0; l->chosen && i < l->story.marks; i++) {
+        struct dg_mark m = l->story.mark[i];
+        const bool told = m.kind == HARK_TRACE_START || m.kind == HARK_TRACE_FINISH || m.kind == HARK_TRACE_KILL;
+        if (m.shown || !told || m.rank >= l->story.trace->job.ranks || l->row[m.rank] == DG_NONE) continue;
+        m.x = hark_diagram_x(l, m.time);
+        draw_mark(l, &m, out);
     }
 }
 
@@ -277,6 +302,7 @@ void hark_diagram_draw_marks(const struct dg_layout *l, FILE *out)
 {
     draw_common(l, out);
     draw_phases(l, out);
+    draw_far_marks(l, out);
     /* The kill comes last: it is what the reader looks for. */
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < l->story.marks; i++) {

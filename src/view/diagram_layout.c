@@ -17,6 +17,7 @@
 #define LEFT        118.0
 #define INSET       16.0 /* between the border of the bands and the first event */
 #define COLUMN_MOST 44.0 /* px of a step of a schedule */
+#define REST_MOST   150.0 /* px of what is before or behind a window */
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
@@ -232,7 +233,7 @@ static double needed(const struct dg_layout *l, const struct dg_point *p, const 
     double x = p->row != DG_NONE ? free_from[p->row] + p->half : 0;
     if (p->what == DG_HEAD) {
         const struct dg_message *m = &l->story.message[p->index];
-        double tail = m->sent >= l->from ? m->x_sent : l->left;
+        double tail = m->sent >= l->from ? m->x_sent : l->first;
         if (tail + slope(l, m) > x) x = tail + slope(l, m);
     }
     return x;
@@ -249,7 +250,7 @@ static void note_x(struct dg_layout *l, const struct dg_point *p)
     }
 }
 
-static int place_points(struct dg_layout *l)
+static int place_points(struct dg_layout *l, double rest)
 {
     double usual = usual_step(l);
     double *free_from = calloc(l->rows, sizeof *free_from);
@@ -259,7 +260,8 @@ static int place_points(struct dg_layout *l)
     }
     double per_step = 4.0 / l->rows < 0.4 ? 0.4 : 4.0 / l->rows;
     if (l->light) per_step /= 2;
-    double x = l->left + INSET;
+    l->first = l->left + (l->chosen && l->from > l->story.start ? rest : 0);
+    double x = l->first + INSET;
     for (uint32_t i = 0; i < l->points; i++) {
         struct dg_point *p = &l->point[i];
         uint64_t passed = i > 0 ? p->time - p[-1].time : 0;
@@ -273,7 +275,8 @@ static int place_points(struct dg_layout *l)
         struct dg_gap gap = {p->time - passed, p->time, before, x};
         if (idle > IDLE_MARKED * IDLE_MOST) keep_gap(l, &gap);
     }
-    l->right = x + INSET;
+    l->last = x + INSET;
+    l->right = l->last + (l->chosen && l->to < l->story.end ? rest : 0);
     free(free_from);
     return HARK_TRACE_OK;
 }
@@ -295,6 +298,8 @@ static void place_columns(struct dg_layout *l, double least, double most)
     }
     l->right = l->left + 2 * INSET + l->column * steps;
     if (l->right < least) l->right = least;
+    l->first = l->left;
+    l->last = l->right;
 }
 
 static double left_of(const struct dg_layout *l)
@@ -308,18 +313,19 @@ static double left_of(const struct dg_layout *l)
     return plan == NULL ? LEFT : (double)(uint32_t)left;
 }
 
-/* All distances keep their proportion, so nothing that was in order gets out of it. */
+/* All distances of the window keep their proportion, so nothing that was in order gets out of it. */
 static void stretch(struct dg_layout *l, double width)
 {
-    double by = (width - l->left) / (l->right - l->left);
+    double behind = dg_behind(l), by = (width - behind - l->first) / (l->last - l->first);
     for (uint32_t i = 0; i < l->points; i++) {
-        l->point[i].x = l->left + (l->point[i].x - l->left) * by;
+        l->point[i].x = l->first + (l->point[i].x - l->first) * by;
         note_x(l, &l->point[i]);
     }
     for (uint32_t i = 0; i < l->gaps; i++) {
-        l->gap[i].x0 = l->left + (l->gap[i].x0 - l->left) * by;
-        l->gap[i].x1 = l->left + (l->gap[i].x1 - l->left) * by;
+        l->gap[i].x0 = l->first + (l->gap[i].x0 - l->first) * by;
+        l->gap[i].x1 = l->first + (l->gap[i].x1 - l->first) * by;
     }
+    l->last = width - behind;
     l->right = width;
 }
 
@@ -333,7 +339,7 @@ int hark_diagram_layout_make(struct dg_layout *l, double width_most)
     if (status == HARK_TRACE_OK && l->story.schedule != NULL)
         place_columns(l, least - margin, width_most - margin);
     else if (status == HARK_TRACE_OK)
-        status = place_points(l);
+        status = place_points(l, fmin(REST_MOST, width_most / 8));
     if (status != HARK_TRACE_OK) return status;
     if (l->story.schedule != NULL) {
         /* as wide as its steps */
@@ -348,10 +354,25 @@ int hark_diagram_layout_make(struct dg_layout *l, double width_most)
 
 /* ---- between time and x ----------------------------------------------------------------------- */
 
+static double between(uint64_t time, uint64_t t0, uint64_t t1, double x0, double x1)
+{
+    return t1 > t0 ? x0 + (x1 - x0) * (double)(time - t0) / (double)(t1 - t0) : x0;
+}
+
+static uint64_t moment(double x, double x0, double x1, uint64_t t0, uint64_t t1)
+{
+    double part = x1 > x0 ? (x - x0) / (x1 - x0) : 0;
+    part = part < 0 ? 0 : part > 1 ? 1 : part;
+    return t0 + (uint64_t)(part * (double)(t1 - t0));
+}
+
 double hark_diagram_x(const struct dg_layout *l, uint64_t time)
 {
     if (l->story.schedule != NULL)
         return l->left + INSET + l->column * (double)(time - l->story.start) / (double)l->story.schedule->step;
+    const struct dg_story *s = &l->story;
+    if (time < l->from) return between(time, s->start, l->from, l->left, l->first);
+    if (time > l->to) return between(time, l->to, s->end, l->last, l->right);
     uint32_t low = 0, high = l->points;
     while (low < high) { /* the first point after `time` */
         uint32_t middle = low + (high - low) / 2;
@@ -360,12 +381,11 @@ double hark_diagram_x(const struct dg_layout *l, uint64_t time)
         else
             high = middle;
     }
-    if (time <= l->from && low == 0) return l->left;
-    if (time > l->to) return l->right;
+    if (time == l->from && low == 0) return l->first;
     if (low > 0 && l->point[low - 1].time == time) return l->point[low - 1].x;
     uint64_t t0 = low > 0 ? l->point[low - 1].time : l->from, t1 = low < l->points ? l->point[low].time : l->to;
-    double x0 = low > 0 ? l->point[low - 1].x : l->left, x1 = low < l->points ? l->point[low].x : l->right;
-    return t1 > t0 ? x0 + (x1 - x0) * (double)(time - t0) / (double)(t1 - t0) : x0;
+    double x0 = low > 0 ? l->point[low - 1].x : l->first, x1 = low < l->points ? l->point[low].x : l->last;
+    return between(time, t0, t1, x0, x1);
 }
 
 bool hark_diagram_waited(const struct dg_layout *l, const struct dg_message *m, double *x)
@@ -379,6 +399,8 @@ bool hark_diagram_waited(const struct dg_layout *l, const struct dg_message *m, 
 
 uint64_t hark_diagram_time(const struct dg_layout *l, double x)
 {
+    if (x < l->first) return moment(x, l->left, l->first, l->story.start, l->from);
+    if (x > l->last) return moment(x, l->last, l->right, l->to, l->story.end);
     uint32_t low = 0, high = l->points;
     while (low < high) { /* the first point right of x */
         uint32_t middle = low + (high - low) / 2;
@@ -388,10 +410,8 @@ uint64_t hark_diagram_time(const struct dg_layout *l, double x)
             high = middle;
     }
     uint64_t t0 = low > 0 ? l->point[low - 1].time : l->from, t1 = low < l->points ? l->point[low].time : l->to;
-    double x0 = low > 0 ? l->point[low - 1].x : l->left, x1 = low < l->points ? l->point[low].x : l->right;
-    double part = x1 > x0 ? (x - x0) / (x1 - x0) : 0;
-    part = part < 0 ? 0 : part > 1 ? 1 : part;
-    return t0 + (uint64_t)(part * (double)(t1 - t0));
+    double x0 = low > 0 ? l->point[low - 1].x : l->first, x1 = low < l->points ? l->point[low].x : l->last;
+    return moment(x, x0, x1, t0, t1);
 }
 
 void hark_diagram_layout_free(struct dg_layout *l)

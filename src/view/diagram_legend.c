@@ -59,7 +59,7 @@ static void gap_text(const struct dg_gap *g, char *text, size_t room)
 
 static void draw_breaks(const struct dg_layout *l, FILE *out)
 {
-    double y = l->bottom + 6, busy = 0;
+    double y = l->bottom + 6, busy = dg_before(l) > 0 ? l->first : 0;
     for (uint32_t i = 0; i < l->gaps; i++) {
         double x = (l->gap[i].x0 + l->gap[i].x1) / 2;
         char text[32];
@@ -69,10 +69,39 @@ static void draw_breaks(const struct dg_layout *l, FILE *out)
             "<path class=\"tick\" d=\"M%.1f %.1fl3-8m3 8l3-8\"/>\n",
             x - 3, y - 2, x - 5, y + 4);
         double half = hark_diagram_text_width(text, 9) / 2;
-        if (x - half < busy) continue;
+        if (x - half < busy || (dg_behind(l) > 0 && x + half > l->last)) continue;
         fprintf(out, "<text class=\"pause\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y + 30, text);
         busy = x + half + 6;
     }
+}
+
+/* Messages sent in a part of the run, end included. */
+static uint32_t sent_in(const struct dg_story *s, uint64_t from, uint64_t to)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->messages; i++)
+        n += !s->message[i].shown && s->message[i].sent >= from && s->message[i].sent <= to;
+    return n;
+}
+
+/* What is before the window and behind it, where nobody asked for one. */
+static void draw_rest(const struct dg_layout *l, double x0, double x1, uint32_t messages, FILE *out)
+{
+    char text[48];
+    snprintf(text, sizeof text, "%" PRIu32 " message%s not drawn", messages, messages == 1 ? "" : "s");
+    if (hark_diagram_text_width(text, 9) > x1 - x0) snprintf(text, sizeof text, "not drawn");
+    if (x1 > x0)
+        fprintf(out, "<text class=\"pause\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", (x0 + x1) / 2, l->bottom + 36, text);
+}
+
+/* How long the run took, which is no round number. */
+static void draw_end(const struct dg_layout *l, FILE *out)
+{
+    const double ms = (double)(l->story.end - l->story.start) / 1e6;
+    char text[40];
+    snprintf(text, sizeof text, ms < 1000 ? "%.4g" : "%.0f", ms);
+    fprintf(out, "<path class=\"tick\" d=\"M%.1f %.1fv5\"/><text class=\"time\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+        l->right, l->bottom + 6, l->right, l->bottom + 22, text);
 }
 
 /* A schedule counts its steps. */
@@ -91,6 +120,7 @@ static void draw_steps(const struct dg_layout *l, FILE *out)
 
 void hark_diagram_draw_axis(const struct dg_layout *l, FILE *out)
 {
+    const struct dg_story *s = &l->story;
     double busy = l->left - 10;
     fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>\n", l->left, l->bottom + 6, l->right);
     if (l->story.schedule != NULL) {
@@ -99,13 +129,16 @@ void hark_diagram_draw_axis(const struct dg_layout *l, FILE *out)
     }
     fprintf(out, "<text class=\"rank\" x=\"%.1f\" y=\"%.1f\" font-size=\"10\">time, ms</text>\n", l->left - 20,
         l->bottom + 22);
-    for (double x = l->left + 24; x <= l->right - 12; x += 72) {
-        uint64_t step, low = hark_diagram_time(l, x - 24) - l->story.start,
-                       high = hark_diagram_time(l, x + 24) - l->story.start;
+    const double end = dg_behind(l) > 0 ? l->right - 72 : l->right - 12;
+    for (double x = l->left + 24; x <= end; x += 72) {
+        uint64_t step, low = hark_diagram_time(l, x - 24) - l->story.start, high = hark_diagram_time(l, x + 24) - l->story.start;
         uint64_t ns = roundest(low, high, &step);
         draw_tick(l, ns, step, &busy, out);
     }
+    if (dg_behind(l) > 0) draw_end(l, out);
+    draw_rest(l, l->left, l->first, sent_in(s, s->start, l->from), out);
     draw_breaks(l, out);
+    draw_rest(l, l->last, l->right, sent_in(s, l->to, s->end), out);
 }
 
 /* ---- title ------------------------------------------------------------------------------------ */
@@ -367,6 +400,9 @@ static void see(const struct dg_layout *l, bool seen[S_COUNT + 1])
     see_messages(l, seen);
     for (uint32_t i = 0; i < l->story.marks; i++) {
         const struct dg_mark *m = &l->story.mark[i];
+        if (l->chosen && m->kind == HARK_TRACE_KILL && m->rank < l->story.trace->job.ranks &&
+            l->row[m->rank] != DG_NONE)
+            seen[S_KILL] = true; /* also far from the window */
         if (!m->shown || (m->kind == HARK_TRACE_CLUSTER && !dg_says_cluster(l))) continue;
         if (m->kind == HARK_TRACE_CHECKPOINT)
             seen[m->committed ? S_CHECKPOINT : S_OPEN] = true;
@@ -375,7 +411,7 @@ static void see(const struct dg_layout *l, bool seen[S_COUNT + 1])
     }
     for (uint32_t i = 0; i < l->story.spans; i++) {
         const struct dg_span *s = &l->story.span[i];
-        if (l->row[s->rank] == DG_NONE || s->to < l->from || s->from > l->to) continue;
+        if (l->row[s->rank] == DG_NONE || (!l->chosen && (s->to < l->from || s->from > l->to))) continue;
         if (s->kind != DG_ALIVE) seen[s->kind == DG_LOST ? S_LOST : s->kind == DG_DEAD ? S_DEAD : S_REDO] = true;
     }
     const struct hark_diagram_schedule *plan = l->story.schedule;

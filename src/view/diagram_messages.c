@@ -21,11 +21,11 @@ static struct line arrow(const struct dg_layout *l, const struct dg_message *m)
 {
     struct line a = {m->x_sent, l->y[l->row[m->from]], m->x_got, l->y[l->row[m->to]]};
     if (m->sent < l->from) {
-        a.x0 = l->left;
+        a.x0 = l->first;
         a.y0 = a.y1 + (a.y0 - a.y1) * 0.5;
     }
     if (m->got != DG_NEVER && m->got > l->to) {
-        a.x1 = l->right;
+        a.x1 = l->last;
         a.y1 = a.y0 + (a.y1 - a.y0) * 0.5;
     }
     return a;
@@ -201,7 +201,7 @@ static void draw_held(const struct dg_layout *l, FILE *out)
     for (uint32_t i = 0; i < l->story.messages; i++) {
         const struct dg_message *m = &l->story.message[i];
         if (!m->shown || m->posted >= m->sent || m->sent > l->to) continue;
-        double x0 = m->posted >= l->from ? m->x_posted : l->left, x1 = m->sent >= l->from ? m->x_sent : l->left;
+        double x0 = m->posted >= l->from ? m->x_posted : l->first, x1 = m->sent >= l->from ? m->x_sent : l->first;
         if (x1 - x0 > 8)
             fprintf(out, "<path class=\"held\" d=\"M%.1f %.1fH%.1f\"/>\n", x0, l->y[l->row[m->from]], x1);
     }

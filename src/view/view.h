@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* All zero: the whole trace, or, when it has too many messages for one picture, a window around its
- * first failure (its beginning, if there is none). */
+/* All zero: the whole trace; when it has too many messages for one picture, those of a window around its
+ * first failure (its beginning, if there is none), and beside it the rest without messages. */
 struct hark_diagram_options {
     bool window;       /* from_ms .. to_ms is what to show */
     double from_ms;    /* ms since the first record, >= 0 */

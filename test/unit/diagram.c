@@ -465,6 +465,26 @@ static const struct synthetic sizes[] = {
     {8, 2, 250, 1000, 3, 450},
 };
 
+/* The time axis is of the whole run, whatever part of it has its messages drawn: its numbers rise, from the first
+ * quarter to the end. So are the lines: whoever begins and ends in the trace does so in the picture. */
+static void assert_whole(const char *svg, const struct hark_trace *trace, bool windowed)
+{
+    const double whole = (double)(trace->record[trace->count - 1].time - trace->record[0].time) / 1e6;
+    double before = -1, last = -1;
+    unsigned ticks = 0;
+    for (const char *p = svg; (p = strstr(p, "<text class=\"time\"")) != NULL; p++, ticks++) {
+        before = last;
+        last = atof(strchr(p, '>') + 1);
+        if (ticks == 0) assert_true(last < whole / 4);
+        assert_true(last > before);
+    }
+    if (windowed && fabs(last - whole) > whole / 50) fail_msg("the axis ends at %f of %f ms", last, whole);
+    assert_true(ticks >= 3 && last <= whole * 1.001);
+    if (trace->job.ranks <= 64)
+        assert_int_equal(
+            count(svg, "<path class=\"end\""), records(trace, HARK_TRACE_START) + records(trace, HARK_TRACE_FINISH));
+}
+
 static void every_size_can_be_read(void **state)
 {
     (void)state;
@@ -481,6 +501,7 @@ static void every_size_can_be_read(void **state)
         unsigned budget = sizes[i].ranks * 40 > 300 ? sizes[i].ranks * 40 : 300;
         if (sizes[i].ranks <= 64 && messages <= budget) assert_false(windowed);
         if (sizes[i].ranks <= 64 && messages > 3 * budget) assert_true(windowed);
+        assert_whole(svg, &trace, windowed);
         free(svg);
 
         struct hark_diagram_options all = {.window = true, .to_ms = INFINITY, .width = 2000};
