@@ -131,7 +131,8 @@ void hark_diagram_draw_axis(const struct dg_layout *l, FILE *out)
         l->bottom + 22);
     const double end = dg_behind(l) > 0 ? l->right - 72 : l->right - 12;
     for (double x = l->left + 24; x <= end; x += 72) {
-        uint64_t step, low = hark_diagram_time(l, x - 24) - l->story.start, high = hark_diagram_time(l, x + 24) - l->story.start;
+        uint64_t step, low = hark_diagram_time(l, x - 24) - l->story.start,
+                       high = hark_diagram_time(l, x + 24) - l->story.start;
         uint64_t ns = roundest(low, high, &step);
         draw_tick(l, ns, step, &busy, out);
     }
