@@ -297,12 +297,21 @@ bool job_past_unsent(struct lab *lab, const struct job *job, uint32_t who, uint3
     return past_unsent(lab, job, who, frame_of(lab, frame), app_past(lab, job->at[who]));
 }
 
+/* It is to go back, and has not been told yet: what it has delivered and sent since its image is undone already. What the
+ * image says of that counts again when the process restarts from it. */
+static bool goes_back(struct lab *lab, const struct job *job, uint32_t who)
+{
+    const struct local_info *i = local_info(lab, job->at[who]);
+    return i->running && i->inc < job_service(lab, job)->inc[who];
+}
+
 /* I1. Does a sender's present history say something else than what a process has delivered? `group`: in multicasts, of that source; 0: in
  * messages to it alone. */
 static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from, uint32_t to, uint32_t group)
 {
     uint32_t source = group ? group : from, target = group ? group : to;
-    for (uint32_t ssn = 1; lab->history && ssn <= lab->most_ssn; ssn++) {
+    if (!lab->history || goes_back(lab, job, from) || goes_back(lab, job, to)) return false;
+    for (uint32_t ssn = 1; ssn <= lab->most_ssn; ssn++) {
         uint64_t heard = app_heard(lab, job->at[to], source, ssn), told = app_told(lab, job->at[from], target, ssn);
         if (heard && told && heard != told) return true;
     }
@@ -327,7 +336,7 @@ static uint64_t reduced(struct lab *lab, const struct job *job, uint32_t t, uint
     const int8_t *parent = lab->scenario->parent[t];
     uint64_t own = app_told(lab, job->at[who], group_source(lab, t, true), n), all = 0;
     bool root = parent[who] == -1;
-    if (own == 0) return 0;
+    if (own == 0 || goes_back(lab, job, who)) return 0;
     for (uint32_t i = 0; i < lab->ranks; i++) {
         if (parent[i] != (int)who) continue;
         uint64_t one = reduced(lab, job, t, i, n);
@@ -350,6 +359,25 @@ static bool reduced_otherwise(struct lab *lab, const struct job *job)
         }
     }
     return false;
+}
+
+/* I1, of all that a process has delivered and sent, on the channels to and from process `other`. */
+static bool pair_otherwise(struct lab *lab, const struct job *job, uint32_t who, uint32_t other)
+{
+    bool otherwise = said_otherwise(lab, job, who, other, 0) || said_otherwise(lab, job, other, who, 0);
+    for (uint32_t t = 0; t < lab->scenario->trees && !otherwise; t++) {
+        const uint32_t group = group_source(lab, t, false);
+        otherwise = said_otherwise(lab, job, who, other, group) || said_otherwise(lab, job, other, who, group);
+    }
+    return otherwise;
+}
+
+/* I1, of an image: who has gone back to it says, and has delivered, what stands there. */
+static bool image_otherwise(struct lab *lab, const struct job *job, uint32_t who)
+{
+    for (uint32_t i = 0; lab->history && who < lab->ranks && i < lab->ranks; i++)
+        if (pair_otherwise(lab, job, who, i)) return true;
+    return lab->reduces && reduced_otherwise(lab, job);
 }
 
 static void count_failure(struct lab *lab, struct job *job)
@@ -394,6 +422,7 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
         if (!is_reduction(lab, source) && said_otherwise(lab, job, frame_src(lab, f), step.who, source < lab->ranks ? 0 : source))
             return VIOLATED_SAID;
     }
+    if (step.what == STEP_RESTART && image_otherwise(lab, job, step.who)) return VIOLATED_SAID;
     if ((out.taken || out.sent_to) && lab->reduces && reduced_otherwise(lab, job)) return VIOLATED_SAID;
     const uint32_t to = out.sent_to ? out.sent_to - 1u : 0;
     for (uint32_t i = 0; out.sent_to && !is_reduction(lab, to) && i < lab->ranks; i++)

@@ -88,6 +88,12 @@ sed 's/^= HANDUP$/= HOLD/' v.hark >golden.hark
 expect 1 'expected "HOLD", found "HANDUP"' replay --quiet golden.hark
 for g in "$here"/golden/*.hark; do expect 0 'RECOVERED' replay "$g"; done
 expect 2 'there is no schedule' replay lv3.hark
+# What is sent while a process is down is compared with its image when it restarts.
+steps='p1 S0,p0 gets APP 1 from p1,p0 T1,p0 S1,p1 gets APP 1 from p0,p1 R0,p1 C,p1 stored 1,p1 answered,p0 fails,p0 restarts,p1 fails,p0 T1,p0 S1'
+printf 'protocol hydee\ncontent history\np0: T1 S1\np1: S0 R0 C\nfails p0\nfails p1 nested\nschedule\n%s\n' "${steps//,/$'\n'}" >image.hark
+expect 0 '14  p0 S1' replay image.hark
+echo 'p1 restarts' >>image.hark
+expect 1 '^violated: I1: a process has delivered what its sender does not say any more$' replay image.hark
 # A violation that is found while it is found, too, that a step does not commute: the way is that of the search without it.
 expect 1 'violated *.* states' check --reduce -o way.hark <(printf 'name way\nprotocol none\nnetwork fifo\np0: S1 S1\np1: R T0\nfails p0\n')
 expect 1 '^violated: I' replay way.hark
