@@ -42,18 +42,22 @@ int64_t endless(struct exploration *x)
         if (x->q[p].count * x->parts > most) most = x->q[p].count * x->parts;
     if (n > ENDS_STATES) return -1;
     uint8_t *reached = calloc(most, 1);
-    if (reached == NULL) return -1;
+    if (reached == NULL) {
+        lab_starve(&x->lab);
+        return -1;
+    }
     /* Steps lead from earlier states to later ones, most of them; so a few rounds do. */
-    for (bool more = true; more && !x->lab.failed;) {
+    for (bool more = true; more && !x->lab.failed && !stopped(x);) {
         more = false;
-        for (uint64_t i = most; i-- > 0;) {
+        for (uint64_t i = most; i-- > 0 && !stopped(x);) {
             if (reached[i] || i / x->parts >= x->q[i % x->parts].count || !leads(x, i, reached)) continue;
             reached[i] = 1;
             more = true;
         }
     }
-    for (uint64_t i = 0; i < most && found < 0 && !x->lab.failed; i++)
+    for (uint64_t i = 0; i < most && found < 0 && !x->lab.failed && !stopped(x); i++)
         if (!reached[i] && i / x->parts < x->q[i % x->parts].count) found = (int64_t)i;
     free(reached);
+    if (stopped(x)) (void)enough(x); /* it was not looked at everywhere */
     return found;
 }

@@ -11,7 +11,7 @@ const struct service *job_service(const struct lab *lab, const struct job *job)
 void job_service_set(struct lab *lab, struct job *job, const struct service *s)
 {
     uint32_t part = intern_put(&lab->part, s, sizeof *s);
-    if (part == 0) lab_fail(lab, "no memory");
+    if (part == 0) lab_starve(lab);
     job->at[2 * lab->who] = part;
 }
 
@@ -41,7 +41,7 @@ static uint32_t net_read(const struct lab *lab, uint32_t part, uint32_t list[LOC
 static uint32_t net_write(struct lab *lab, const uint32_t *list, uint32_t n)
 {
     uint32_t part = n ? intern_put(&lab->part, list, n * (uint32_t)sizeof list[0]) : 0;
-    if (n && part == 0) lab_fail(lab, "no memory");
+    if (n && part == 0) lab_starve(lab);
     return part;
 }
 
@@ -173,7 +173,7 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
         r.checkpoint = step.who < lab->ranks ? job_restart_point(lab, job, step.who) : 0;
         r.again = step.who < lab->ranks ? s->epochs[step.who] & ~job_calls_to(r.checkpoint) : 0;
         part = intern_put(&lab->part, &r, sizeof r);
-        if (part == 0) lab_fail(lab, "no memory");
+        if (part == 0) lab_starve(lab);
         return part;
     case STEP_STORED: return step.index;
     case STEP_CRASH:

@@ -153,7 +153,7 @@ void job_announce(struct lab *lab, struct job *job, struct service *s)
         return;
     }
     s->said[s->re] = intern_put(&lab->part, &a, sizeof a);
-    if (s->said[s->re] == 0) lab_fail(lab, "no memory");
+    if (s->said[s->re] == 0) lab_starve(lab);
     job_service_set(lab, job, s);
 }
 

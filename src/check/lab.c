@@ -25,6 +25,12 @@ void lab_fail(struct lab *lab, const char *why)
     snprintf(lab->why, sizeof lab->why, "%s", why);
 }
 
+void lab_starve(struct lab *lab)
+{
+    if (!lab->failed) lab->starved = true;
+    lab_fail(lab, "no memory");
+}
+
 /* Counts the sends, each of which has a bit in the sets of causes, and the longest channel. Of a branch the longer part counts. */
 static void count(struct lab *lab)
 {
@@ -410,7 +416,7 @@ struct outcome local_make(struct lab *lab, uint32_t local, enum local_step what,
     lab->out.local = local_close(lab);
     if (lab->leave) {
         lab->out.frames = intern_put(&lab->part, lab->leaving, lab->leave * (uint32_t)sizeof lab->leaving[0]);
-        if (lab->out.frames == 0) lab_fail(lab, "no memory");
+        if (lab->out.frames == 0) lab_starve(lab);
     }
     return lab->out;
 }
@@ -465,7 +471,7 @@ struct outcome local_take(struct lab *lab, uint32_t local, enum local_step what,
     }
     struct outcome out = local_make(lab, local, what, argument);
     lab->made++;
-    if (memo_more(lab) < 0) lab_fail(lab, "no memory");
+    if (memo_more(lab) < 0) lab_starve(lab);
     if (lab->failed) return out;
     uint32_t at = hash & (lab->memo_slots - 1);
     while (lab->memo_slot[at]) at = (at + 1) & (lab->memo_slots - 1);
@@ -494,7 +500,7 @@ static bool infos_more(struct lab *lab, uint32_t local)
     while (room <= local) room *= 2;
     struct local_info *info = realloc(lab->info, (uint64_t)room * sizeof *info);
     if (info == NULL) {
-        lab_fail(lab, "no memory");
+        lab_starve(lab);
         return false;
     }
     memset(info + lab->infos, 0, (uint64_t)(room - lab->infos) * sizeof *info);

@@ -154,6 +154,7 @@ struct lab {
     uint32_t taken[LOCAL_WHO], takes; /* of those that made up the last step of the job: one, but where a whole cluster fails */
     uint64_t looked_up, made; /* steps found in the memo, and not */
     bool failed;              /* no memory, or a limit of this file is too small: `why` */
+    bool starved;             /* it was memory */
     bool frozen;              /* see lab_freeze() */
     char why[128];
     /* Of the step being made. */
@@ -235,6 +236,8 @@ enum lab_violated { LAB_VIOLATIONS(LAB_VIOLATION) VIOLATIONS };
 
 void lab_violate(struct lab *lab, enum lab_violated what);
 void lab_fail(struct lab *lab, const char *why);
+/* There is no memory for what is to be kept. */
+void lab_starve(struct lab *lab);
 /* local_core.c: one event to the core, and its effects. HARK_OK, HARK_WAIT, or negative (a violation has been noted). */
 int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
 void core_new(struct lab *lab, uint32_t who);

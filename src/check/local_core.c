@@ -36,7 +36,7 @@ static uint32_t pack(struct lab *lab)
         return 0;
     }
     uint32_t part = intern_put(&lab->part, bytes, (uint32_t)n);
-    if (part == 0) lab_fail(lab, "no memory");
+    if (part == 0) lab_starve(lab);
     return part;
 }
 
@@ -109,7 +109,7 @@ static bool twin_grow(struct lab *lab, uint64_t bytes)
 {
     struct hark *t = realloc(lab->twin, bytes);
     if (t == NULL) {
-        lab_fail(lab, "no memory");
+        lab_starve(lab);
         return false;
     }
     lab->twin = t;
@@ -269,14 +269,16 @@ static void transmit(struct lab *lab, const struct hark_effect *x, uint32_t fram
     }
     memcpy(f.bytes + offsetof(struct frame, header), x->header.at, x->header.length);
     uint32_t part = intern_put(&lab->part, f.bytes, (uint32_t)offsetof(struct frame, header) + x->header.length);
-    if (part == 0) lab_fail(lab, "no memory");
+    if (part == 0)
+        lab_starve(lab);
     else if (room(lab, lab->leave, LOCAL_FRAMES)) lab->leaving[lab->leave++] = part;
 }
 
 static void keep(struct lab *lab, const struct payload *p)
 {
     uint32_t part = intern_put(&lab->part, p, sizeof *p);
-    if (part == 0) lab_fail(lab, "no memory");
+    if (part == 0)
+        lab_starve(lab);
     else if (room(lab, lab->at.payloads, LOCAL_PAYLOADS)) lab->at.payload[lab->at.payloads++] = part;
 }
 
@@ -351,7 +353,7 @@ static uint32_t image_put(struct lab *lab, const struct image *m, const uint32_t
     memcpy(bytes, m, sizeof *m);
     if (lists) memcpy(bytes + sizeof *m, list, lists);
     uint32_t part = intern_put(&lab->part, bytes, (uint32_t)sizeof *m + lists);
-    if (part == 0) lab_fail(lab, "no memory");
+    if (part == 0) lab_starve(lab);
     return part;
 }
 

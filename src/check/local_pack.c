@@ -39,7 +39,7 @@ static void put_program(const struct lab *lab, struct bytes *b, const struct app
 static uint32_t part_put(struct lab *lab, const struct bytes *b)
 {
     uint32_t part = intern_put(&lab->part, b->at, b->length);
-    if (part == 0) lab_fail(lab, "no memory");
+    if (part == 0) lab_starve(lab);
     return part;
 }
 
@@ -110,7 +110,7 @@ uint32_t local_close(struct lab *lab)
     put(&b, l->payload, l->payloads * sizeof l->payload[0]);
     put(&b, l->image, l->images * sizeof l->image[0]);
     uint32_t number = intern_put(&lab->local, b.at, b.length);
-    if (number == 0) lab_fail(lab, "no memory");
+    if (number == 0) lab_starve(lab);
     return number;
 }
 

@@ -188,14 +188,12 @@ static void plan(struct crew *c)
     uint64_t waiting = 0;
     x->found_bytes = bytes_found(c);
     for (uint32_t k = 0; k < c->workers; k++) {
-        if (c->worker[k].failed) lab_fail(&x->lab, "no memory");
+        if (c->worker[k].failed) lab_starve(&x->lab);
         waiting += x->q[k].count - c->worker[k].to;
     }
-    if (x->options->progress) x->options->progress(x->options->self, states_of(x), waiting, x->r->depth, bytes_of(x));
+    show_progress(x, states_of(x), waiting, false);
     c->over = x->r->violated || x->lab.failed || in_vain(x, &c->noticed) || (!next_round(c) && !next_depth(c));
-    if (c->over || !enough(x)) return;
-    x->r->verdict = SEARCH_LIMIT;
-    c->over = true;
+    c->over = c->over || enough(x);
 }
 
 /* ---- all of them -------------------------------------------------------------------------------------------------------- */

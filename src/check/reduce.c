@@ -52,7 +52,7 @@ static void *more(struct reduction *r, void *list, uint32_t *room, uint32_t at, 
     while (wanted <= at) wanted *= 2;
     void *grown = realloc(list, wanted * size);
     if (grown == NULL) {
-        lab_fail(r->lab, "no memory");
+        lab_starve(r->lab);
         return list;
     }
     memset((char *)grown + *room * size, 0, (wanted - *room) * size);
@@ -74,7 +74,7 @@ static void more_slots(struct reduction *r)
     uint32_t slots = r->slots ? r->slots * 2 : 1 << 12;
     uint32_t *slot = calloc(slots, sizeof *slot);
     if (slot == NULL) {
-        lab_fail(r->lab, "no memory");
+        lab_starve(r->lab);
         return;
     }
     for (uint32_t i = 1; i < r->steps; i++) {
@@ -129,7 +129,7 @@ static void log_reliance(struct reduction *r, uint32_t number)
         uint64_t room = l->room ? l->room * 2 : 1 << 12;
         uint32_t *at = realloc(l->at, room * sizeof *at);
         if (at == NULL) {
-            lab_fail(r->lab, "no memory");
+            lab_starve(r->lab);
             return;
         }
         l->at = at;

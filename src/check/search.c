@@ -1,12 +1,14 @@
 #include "describe.h"
 #include "search_parts.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { PROGRESS = 1 << 14, SOON = 4, AHEAD = 10000 /* more steps than commute in a row where they ever end */ };
+enum { OFTEN = 255 /* a mask of numbers of states */, SOON = 4 };
+enum { AHEAD = 10000 /* more steps than commute in a row where they ever end */ };
 
 /* ---- one exploration -------------------------------------------------------------------------------------------------- */
 
@@ -65,7 +67,7 @@ static uint32_t outcome_put(struct exploration *x, uint32_t signature)
         n += length;
     }
     uint32_t number = intern_put(x->outcomes, bytes, n);
-    if (number == 0 && x->collect) lab_fail(&x->lab, "no memory");
+    if (number == 0 && x->collect) lab_starve(&x->lab);
     return number;
 }
 
@@ -77,7 +79,7 @@ uint16_t at_end(struct exploration *x, const struct job *job)
     if (violated && x->collect) describe_waits(&x->lab, job, x->r->why);
     if (violated || x->lab.failed) return violated;
     if (x->options->reduce == SEARCH_COMPARED && states_add(&x->ends, job, 0, (struct job_step){0, 0, 0}) < 0)
-        lab_fail(&x->lab, "no memory");
+        lab_starve(&x->lab);
     return outcome_put(x, signature) == 0 && !x->lab.failed ? VIOLATED_FINAL : 0;
 }
 
@@ -117,12 +119,49 @@ uint64_t bytes_of(const struct exploration *x)
     return bytes;
 }
 
+/* And what will be taken on top of it soon. */
+static uint64_t most_bytes_of(const struct exploration *x)
+{
+    uint64_t bytes = bytes_of(x);
+    for (uint32_t p = 0; p < x->parts; p++)
+        bytes += states_growing(&x->q[p]);
+    return bytes;
+}
+
+bool stopped(const struct exploration *x)
+{
+    return x->options->stop && atomic_load_explicit(x->options->stop, memory_order_relaxed);
+}
+
 bool enough(struct exploration *x)
 {
     const struct search_options *o = x->options;
-    uint64_t bytes = bytes_of(x);
-    x->r->bytes = bytes;
-    return (o->most_states && states_of(x) > o->most_states) || (o->most_bytes && bytes > o->most_bytes);
+    struct search_result *r = x->r;
+    r->bytes = bytes_of(x);
+    if (stopped(x))
+        r->limit = SEARCH_STOPPED;
+    else if (o->most_states && states_of(x) > o->most_states)
+        r->limit = SEARCH_STATES;
+    else if (o->most_bytes && most_bytes_of(x) > o->most_bytes)
+        r->limit = SEARCH_MEMORY;
+    if (r->limit) r->verdict = SEARCH_LIMIT;
+    return r->limit != SEARCH_NO_LIMIT;
+}
+
+void show_progress(struct exploration *x, uint64_t done, uint64_t waiting, bool walks)
+{
+    const struct search_progress now = {done, waiting, bytes_of(x), x->r->depth, walks};
+    if (x->options->progress) x->options->progress(x->options->self, &now);
+}
+
+void refuse_little(struct exploration *x)
+{
+    struct search_result *r = x->r;
+    if (r->limit != SEARCH_MEMORY || r->transitions > 0) return;
+    r->verdict = SEARCH_FAILED;
+    r->limit = SEARCH_NO_LIMIT;
+    r->least = r->bytes;
+    snprintf(r->why, sizeof r->why, "the limit of memory leaves no room for its first step");
 }
 
 struct steps {
@@ -217,7 +256,7 @@ void add_found(struct exploration *x)
     int status = x->parts == 1 ? states_put(x->q, x->new, x->finds) : 0;
     for (uint32_t k = 0; k < x->finds && x->parts > 1 && status == 0; k++)
         status = states_put(&x->q[states_part(x->q, x->new[k].row)], &x->new[k], 1);
-    if (status < 0) lab_fail(&x->lab, "no memory");
+    if (status < 0) lab_starve(&x->lab);
     x->finds = 0;
 }
 
@@ -254,20 +293,27 @@ void expand(struct exploration *x, uint64_t i)
     while (x->reduction.doubts > 0 && !x->reduction.dirty && !x->r->violated && !x->lab.failed) {
         uint32_t *again, n = reduction_doubtful(&x->reduction, &again);
         x->repaired = true;
-        for (uint32_t k = 0; k < n && !x->r->violated && !x->lab.failed; k++) expand_once(x, again[k]);
+        for (uint32_t k = 0; k < n && !x->r->violated && !x->lab.failed && !stopped(x); k++) {
+            expand_once(x, again[k]);
+            if ((k & OFTEN) == 0) show_progress(x, states_of(x), n - k, false);
+        }
         free(again);
+        if (stopped(x)) break;
     }
 }
 
 void conclude(struct exploration *x)
 {
     struct search_result *r = x->r;
-    (void)enough(x);
+    r->bytes = bytes_of(x);
     r->states = states_of(x);
     r->made = x->lab.made;
     r->looked_up = x->lab.looked_up;
     if (r->violated) r->verdict = SEARCH_VIOLATED;
-    if (x->lab.failed) {
+    if (x->lab.starved) {
+        r->verdict = SEARCH_LIMIT;
+        r->limit = SEARCH_NO_MEMORY;
+    } else if (x->lab.failed) {
         r->verdict = SEARCH_FAILED;
         snprintf(r->why, sizeof r->why, "%s", x->lab.why);
     }
@@ -299,7 +345,7 @@ static void begin(struct exploration *x)
     if (x->reduce && !x->lab.failed) r->violated = run_ahead(x, &first, NULL);
     x->first = states_part(x->q, first.at);
     if (!x->lab.failed && states_add(&x->q[x->first], &first, (uint32_t)x->first, (struct job_step){0, 0, 0}) < 0)
-        lab_fail(&x->lab, "no memory");
+        lab_starve(&x->lab);
 }
 
 static void explore_serial(struct exploration *x)
@@ -311,15 +357,11 @@ static void explore_serial(struct exploration *x)
             r->depth++;
             level = x->q->count;
         }
+        if (((i & OFTEN) == 0 || stopped(x)) && enough(x)) break;
+        if ((i & OFTEN) == 0) show_progress(x, x->q->count, x->q->count - i, false);
         states_fetch(x->q, i + SOON);
         expand(x, i);
         if (i + 1 == level) add_found(x);
-        if (i % PROGRESS == 0 && x->options->progress)
-            x->options->progress(x->options->self, x->q->count, x->q->count - i, r->depth, bytes_of(x));
-        if ((i & 255) == 0 && enough(x)) {
-            r->verdict = SEARCH_LIMIT;
-            break;
-        }
     }
 }
 
@@ -330,6 +372,7 @@ static void explore_once(struct exploration *x)
     if (x->parts > 1) explore_parallel(x);
     else explore_serial(x);
     add_found(x);
+    if (x->repaired && stopped(x)) (void)enough(x); /* something may not have been expanded again */
     int64_t found = x->reduce || r->violated || r->verdict != SEARCH_OK || x->lab.failed ? -1 : endless(x);
     if (found >= 0) {
         r->violated = VIOLATED_FOREVER;
@@ -341,8 +384,11 @@ static void explore_once(struct exploration *x)
 static void explore(struct exploration *x)
 {
     uint16_t violated = 0; /* what was found before it began again is there, also if it is not come to once more */
+    bool again = false;
     do {
         explore_once(x);
+        if (!again) refuse_little(x);
+        again = true;
         if (x->r->violated) violated = x->r->violated;
     } while (x->reduction.dirty && !x->lab.failed && x->r->verdict != SEARCH_LIMIT); /* what is reduced less does not fit either */
     if (violated) {
@@ -373,6 +419,7 @@ static void compare(struct exploration *x)
     reduced.whole = r->states;
     if (r->verdict == SEARCH_LIMIT) { /* nobody knows */
         reduced.verdict = SEARCH_LIMIT;
+        reduced.limit = r->limit;
     } else if (!same) {
         reduced.verdict = SEARCH_FAILED;
         snprintf(reduced.why, sizeof reduced.why, "the reduced search is wrong: it comes to \"%s\" and %llu ends, all to \"%s\" and %llu",
@@ -469,7 +516,7 @@ static void collected(const struct hark_scenario *s, const char *protocol, const
     reduced.reduce = SEARCH_REDUCED;
     if (few.most_states) few.most_states = few.most_states / FEWER + 1;
     run(s, protocol, &few, outcomes, COLLECT, 0, r);
-    if (r->verdict != SEARCH_LIMIT) return;
+    if (r->verdict != SEARCH_LIMIT || r->limit != SEARCH_STATES) return;
     free(r->path);
     *r = (struct search_result){.class = SEARCH_OTHER, .due = r->due};
     run(s, protocol, &reduced, outcomes, COLLECT, 0, r);
@@ -486,7 +533,11 @@ struct search_result search_classify(const struct hark_scenario *s, const struct
         return r;
     }
     struct hark_scenario calm = *s, some;
-    struct search_options quiet = {.most_states = options->most_states, .most_bytes = options->most_bytes};
+    struct search_options quiet = {.most_states = options->most_states,
+        .most_bytes = options->most_bytes,
+        .stop = options->stop,
+        .progress = options->progress,
+        .self = options->self};
     calm.fails = 0;
     calm.fifo = true; /* nobody puts messages in order there: see run(), it is that of each channel */
     /* The same content as under the protocol, so that ends can be compared. */
@@ -503,6 +554,7 @@ struct search_result search_classify(const struct hark_scenario *s, const struct
         r = one;
     }
     if (r.verdict == SEARCH_VIOLATED) r.verdict = SEARCH_UNFINISHED;
+    r.alone = r.verdict == SEARCH_LIMIT;
     r.needs = needs;
     r.outcomes = outcomes->count;
     r.seconds = now() - begin;
@@ -526,10 +578,14 @@ struct search_result search_classified(const struct hark_scenario *s, const stru
 struct search_result search(const struct hark_scenario *s, const struct search_options *options)
 {
     struct intern outcomes = {0};
-    struct search_result r = search_classify(s, options, &outcomes);
+    struct search_result r = search_classify(s, options, &outcomes), all;
     if (r.verdict == SEARCH_OK) {
         free(r.path);
         r = search_classified(s, options, &r, &outcomes);
+    } else if (r.least) { /* then it does not come to a step with failures either, and says how much it takes for that
+                           */
+        all = search_classified(s, options, &r, &outcomes);
+        if (all.least > r.least) r = all;
     }
     intern_free(&outcomes);
     return r;

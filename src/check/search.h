@@ -12,11 +12,14 @@
 enum search_verdict {
     SEARCH_OK = 0,
     SEARCH_VIOLATED,   /* `violated`, and the path to it */
-    SEARCH_UNFINISHED, /* the program itself can not finish, without failures, and without protocol if it can do without: no fault of a
-                          protocol; with path, and see `needs` */
-    SEARCH_LIMIT,      /* nothing wrong as far as it got: the limit of states or memory was reached */
-    SEARCH_FAILED      /* no memory, or a limit of this program: `why` */
+    SEARCH_UNFINISHED, /* the program itself can not finish, without failures, and without protocol if it can do
+                          without: no fault of a protocol; with path, and see `needs` */
+    SEARCH_LIMIT,      /* nothing wrong as far as it got, and it was not searched whole: `limit` */
+    SEARCH_FAILED      /* a limit of this program, or not even the first state has room: `why` */
 };
+
+/* What has ended a search before it was whole. */
+enum search_limit { SEARCH_NO_LIMIT = 0, SEARCH_STATES, SEARCH_MEMORY, SEARCH_STOPPED, SEARCH_NO_MEMORY };
 
 /* What the program is, seen in all its executions without failures (Definition 3 of HydEE and section 2 of the papers):
  * whatever is sent when is the same in all; and, of RSD, also the set of messages delivered before each send; and, of
@@ -26,6 +29,14 @@ enum search_class { SEARCH_OTHER = 0, SEARCH_SD, SEARCH_RSD, SEARCH_DETERMINISTI
 /* Everything; or of steps that commute one order (reduce.h); or both, one after the other, and are their ends the same? */
 enum search_reduce { SEARCH_WHOLE = 0, SEARCH_REDUCED, SEARCH_COMPARED };
 
+struct search_progress {
+    uint64_t done, waiting; /* states that were met, and of them those that nothing was tried in yet; or walks, and
+                               those to come */
+    uint64_t bytes;         /* memory */
+    uint32_t depth;
+    bool walks;
+};
+
 struct search_options {
     const char *protocol; /* NULL: what the scenario names */
     uint64_t most_states, most_bytes; /* 0: no limit */
@@ -33,8 +44,9 @@ struct search_options {
     bool atomic;          /* control frames, announcements and stores happen at once, in one order: far fewer states */
     enum search_reduce reduce; /* not with `atomic` or `walks` */
     uint32_t jobs;        /* threads, or for walks processes; 0 is one */
-    /* NULL, or called now and then, for a progress line. */
-    void (*progress)(void *self, uint64_t states, uint64_t waiting, uint32_t depth, uint64_t bytes);
+    const _Atomic int *stop; /* NULL, or from when on this is not 0 it ends soon: SEARCH_STOPPED */
+    /* NULL, or called often, by one thread or process of those that search. */
+    void (*progress)(void *self, const struct search_progress *now);
     void *self;
 };
 
@@ -46,6 +58,9 @@ struct search_result {
     enum search_class class; /* of the program */
     uint32_t depth;       /* of the deepest state, or of the violation, in steps */
     uint64_t bytes;       /* memory for all of it */
+    enum search_limit limit; /* of SEARCH_LIMIT */
+    bool alone;              /* LIMIT: it is of the program alone, without failures */
+    uint64_t least;          /* FAILED, not 0: `most_bytes` is less than this, which it takes before its first step */
     uint64_t made, looked_up; /* steps of cores that were made, and that were known */
     double seconds;
     uint16_t violated;

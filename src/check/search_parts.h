@@ -60,13 +60,20 @@ bool in_vain(struct exploration *x, uint64_t *noticed);
 uint64_t states_of(const struct exploration *x);
 /* Memory for all of it. */
 uint64_t bytes_of(const struct exploration *x);
-/* A limit is reached. */
+/* It was told to stop. */
+bool stopped(const struct exploration *x);
+/* A limit is reached, or it was told to stop: the verdict says so. */
 bool enough(struct exploration *x);
+/* For whoever watches. */
+void show_progress(struct exploration *x, uint64_t done, uint64_t waiting, bool walks);
+/* If not even the beginning has room: it failed, for that. */
+void refuse_little(struct exploration *x);
 /* Figures and verdict go to x->r. */
 void conclude(struct exploration *x);
 /* parallel.c: from the beginning on, everything, with a thread for each part of the states. */
 void explore_parallel(struct exploration *x);
-/* ends.c: the number of a state from which no end can be reached any more; -1: there is none, or there were too many to look. */
+/* ends.c: the number of a state from which no end can be reached any more; -1: there is none, or there were too many
+ * to look, or it was told to stop, which the verdict says. */
 int64_t endless(struct exploration *x);
 /* The same program, but at only these checkpoint calls, a bit each from everybody's first, a checkpoint is due: after a failure one may be
  * made later than without. In *made, which is returned. */

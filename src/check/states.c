@@ -21,6 +21,11 @@ uint64_t states_bytes(const struct states *q)
     return table_bytes(&q->half[0]) + table_bytes(&q->half[1]) + table_bytes(&q->all);
 }
 
+uint64_t states_growing(const struct states *q)
+{
+    return table_growing(&q->half[0]) + table_growing(&q->half[1]) + table_growing(&q->all);
+}
+
 static int put_batch(struct states *q, const struct states_new *list, uint32_t count)
 {
     uint64_t hash[BATCH][2], whole[BATCH];

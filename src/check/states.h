@@ -30,8 +30,9 @@ static inline uint32_t states_part(const struct states *q, const uint32_t *row)
 void states_open(struct states *q, uint32_t width, uint32_t half, uint32_t parts);
 /* Memory for them. */
 uint64_t states_bytes(const struct states *q);
-/* Those that are new, in their order. All are looked for together: with millions of states a search does little but wait for memory. -1: no
- * memory. */
+uint64_t states_growing(const struct states *q); /* see table.h */
+/* Those that are new, in their order. All are looked for together: with millions of states a search does little but
+ * wait for memory. -1: no memory. */
 int states_put(struct states *q, const struct states_new *list, uint32_t count);
 int states_add(struct states *q, const struct job *job, uint32_t from, struct job_step step);
 /* State i, its predecessor, the step from there. */

@@ -21,6 +21,22 @@ uint64_t table_bytes(const struct table *t)
     return t->count * (t->width + t->beside) * sizeof(uint32_t) + t->buckets * sizeof *t->bucket;
 }
 
+/* So many eighths of its places are taken. */
+static bool is_full(const struct table *t, uint64_t eighths)
+{
+    return t->count * 8 >= t->buckets * TABLE_PLACES * eighths;
+}
+
+static uint64_t next_buckets(const struct table *t)
+{
+    return t->buckets ? t->buckets + t->buckets / 2 : BUCKETS;
+}
+
+uint64_t table_growing(const struct table *t)
+{
+    return t->buckets && is_full(t, 6) ? next_buckets(t) * sizeof *t->bucket : 0;
+}
+
 uint64_t table_hash(const uint32_t *row, uint32_t width)
 {
     return XXH3_64bits(row, width * sizeof *row);
@@ -77,7 +93,7 @@ static void take_place(struct place p, uint64_t hash, uint32_t number)
 
 static int more_buckets(struct table *t)
 {
-    uint64_t buckets = t->buckets ? t->buckets + t->buckets / 2 : BUCKETS, hash[BATCH];
+    uint64_t buckets = next_buckets(t), hash[BATCH];
     struct table_bucket *bucket = some_memory(buckets * sizeof *bucket);
     if (bucket == NULL) return -1;
     memset(bucket, 0, buckets * sizeof *bucket);
@@ -142,7 +158,7 @@ int64_t table_find(const struct table *t, const uint32_t *row, uint64_t hash)
 
 int64_t table_put(struct table *t, const uint32_t *row, uint64_t hash, bool *new)
 {
-    if (t->count * 8 >= t->buckets * TABLE_PLACES * 7 && more_buckets(t) < 0) return -1;
+    if (is_full(t, 7) && more_buckets(t) < 0) return -1;
     struct place place = place_of(t, row, hash);
     if (new) *new = place.number < 0;
     if (place.number >= 0) return place.number;

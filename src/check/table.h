@@ -39,6 +39,8 @@ static inline uint32_t *table_row(const struct table *t, uint64_t i)
 
 void table_open(struct table *t, uint32_t width, uint32_t beside, uint32_t most);
 uint64_t table_bytes(const struct table *t);
+/* What it will take beside that for a moment, if it is soon to grow; else 0. */
+uint64_t table_growing(const struct table *t);
 uint64_t table_hash(const uint32_t *row, uint32_t width);
 /* A row with that hash will be looked for: first where its number is, then the row. */
 void table_fetch(const struct table *t, uint64_t hash);

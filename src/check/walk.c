@@ -60,6 +60,7 @@ static uint32_t walk(struct exploration *x, uint64_t seed, struct job_step taken
 struct walked { /* by one process */
     struct search_result result;
     _Atomic uint64_t violated; /* 1 + the number of the walk that was */
+    _Atomic uint64_t done, bytes;
     struct job_step taken[WALK_STEPS];
 };
 
@@ -72,26 +73,39 @@ static uint64_t first_violated(const struct exploration *x, struct walked *all, 
     return first;
 }
 
+/* What all have done; the first of them speaks for all. */
+static void tell_walks(struct exploration *x, struct walked *all, uint32_t processes)
+{
+    const struct search_options *o = x->options;
+    struct search_progress now = {.depth = x->r->depth, .walks = true};
+    for (uint32_t i = 0; i < processes; i++) {
+        now.done += all[i].done;
+        now.bytes += all[i].bytes;
+    }
+    now.waiting = o->walks - now.done;
+    if (o->progress) o->progress(o->self, &now);
+}
+
 /* Every n-th walk of n processes, up to the first that is violated, whoever made it: that is the one that is told of. */
 static void walk_share(struct exploration *x, struct walked *all, uint32_t number, uint32_t processes)
 {
     struct search_result *r = x->r;
     struct walked *mine = &all[number];
-    uint64_t done = 0;
-    for (uint64_t k = number; k < first_violated(x, all, processes) && !x->lab.failed; k += processes) {
+    struct job job;
+    job_first(&x->lab, &job); /* which is what it takes at least */
+    for (uint64_t k = number; k < first_violated(x, all, processes) && !x->lab.failed && !enough(x); k += processes) {
         uint32_t n = walk(x, x->options->seed + k, mine->taken);
         if (n > r->depth) r->depth = n;
         if (r->violated) {
             r->path_length = r->depth = n;
             mine->violated = 1 + k;
         }
-        if (done++ % 64 == 0 && number == 0 && x->options->progress)
-            x->options->progress(x->options->self, k, x->options->walks - k, r->depth, lab_bytes(&x->lab));
-        if (r->violated || !enough(x)) continue;
-        r->verdict = SEARCH_LIMIT;
-        break;
+        mine->done++;
+        mine->bytes = lab_bytes(&x->lab);
+        if (number == 0) tell_walks(x, all, processes);
     }
     conclude(x);
+    refuse_little(x);
     mine->result = *r;
 }
 
@@ -124,6 +138,8 @@ static void sum(struct search_result *r, const struct walked *all, uint32_t proc
         if (one->depth > s.depth) s.depth = one->depth;
         if (one->verdict > s.verdict) {
             s.verdict = one->verdict;
+            s.limit = one->limit;
+            s.least = one->least * processes;
             memcpy(s.why, one->why, sizeof s.why);
         }
         if (all[i].violated && (first == NULL || all[i].violated < first->violated)) first = &all[i];

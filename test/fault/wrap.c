@@ -167,6 +167,13 @@ void *__wrap_malloc(size_t bytes)
     return fails(FAULT_MEMORY, false, '*') ? NULL : __real_malloc(bytes);
 }
 
+int __real_posix_memalign(void **at, size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **at, size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **at, size_t alignment, size_t bytes)
+{
+    return fails(FAULT_MEMORY, false, '*') ? ENOMEM : __real_posix_memalign(at, alignment, bytes);
+}
+
 void *__real_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes)

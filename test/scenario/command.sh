@@ -113,8 +113,24 @@ expect 0 ' ok ' check <(printf "name free\n$free")
 expect 2 'the program can not finish even without failures and protocol: I8: a process waits for ever: p0 at R1$' check <(sed '/^expect/d' "$here/stuck.hark")
 expect 2 ': p0 at R, p2 at W1$' check <(printf 'name left\nprotocol hydee\np0: S1 R\np1: T0 W0\np2: T1 W1\n')
 expect 0 ' ok  *100 walks to an end .* steps/s$' check --walks 100:7 --jobs 2 "$here/og.hark"
-expect 0 'the limit of states or memory was reached' check --max-states 1000 "$here/st.hark"
-expect 0 'the limit of states or memory was reached' check --max-memory 8M "$here/st.hark"
+expect 3 'not searched whole: the limit of states (--max-states) was reached; nothing wrong as far as it went$' check --max-states 1000 "$here/st.hark"
+expect 3 'not searched whole: the limit of memory, 8 MiB (--max-memory), was reached; nothing wrong as far as it went$' check --max-memory 8M "$here/st.hark"
+# A script can tell a search that was cut off; and what is wrong counts more.
+expect 3 '"verdict": "limit".*"limit": "states"' check --max-states 1000 --json /dev/stdout "$here/st.hark"
+expect 3 '"max_memory": 8388608, .*' check --max-memory 8M --json /dev/stdout "$here/st.hark"
+expect 1 'not searched whole' check --max-states 1000 "$here/st.hark" <(printf 'name wrong\nprotocol none\np0: S1\np1: R0\nfails p1\n')
+expect 2 'not searched whole' check --max-states 1000 "$here/st.hark" no-such
+expect 0 'not searched whole' check --max-states 1000 <(sed 's/^expect.*/expect limit/' "$here/st.hark")
+expect 3 'not searched whole' check --max-states 1000 <(sed 's/^expect.*/expect I8/' "$here/st.hark")
+expect 3 ', 0 violated, .*, [1-9][0-9]* not to the end$' check --protocol hydee --random 1:20 --max-states 500
+for how in '' '--reduce' '--compare' '--jobs 2' '--walks 10' '--walks 10 --jobs 2'; do
+  # shellcheck disable=SC2086
+  expect 2 '^hark check: --max-memory: expected at least [0-9]*M for st, found less$' check --max-memory 1K $how "$here/st.hark"
+  # shellcheck disable=SC2086
+  expect "$(case $how in *walks*) echo 0 ;; *) echo 3 ;; esac)" '' check --max-memory "$(sed -n 's/.*at least \([0-9]*M\) .*/\1/p' out)" $how "$here/st.hark"
+done
+expect 2 '^hark check: --max-memory: expected at least [0-9]*M for these programs, found less$' check --protocol hydee --max-memory 1K --jobs 2 --random 1:10
+is 'how often it is said' 1 "$(grep -c 'at least' out)"
 expect 1 'expected: I7' check <(sed 's/^expect.*/expect I7/' "$here/v1.hark")
 expect 0 '"verdict": "ok"' check --json /dev/stdout "$here/v1.hark"
 expect 2 'no-such: No such file' check no-such
@@ -163,8 +179,8 @@ expect 1 'after 29 steps: I8: a process waits for ever' check --jobs 3 -o thread
 expect 1 'violated: I8' replay threads.hark
 expect 1 'I8: a process waits for ever' check --jobs 3 --reduce -o threads.hark lv3.hark
 expect 1 'violated: I8' replay threads.hark
-expect 0 'the limit of states or memory was reached' check --jobs 3 --max-states 1000 "$here/st.hark"
-expect 0 'the limit of states or memory was reached' check --jobs 3 --max-memory 8M "$here/st.hark"
+expect 3 'not searched whole: the limit of states (--max-states) was reached; nothing wrong as far as it went$' check --jobs 3 --max-states 1000 "$here/st.hark"
+expect 3 'not searched whole: the limit of memory, 8 MiB (--max-memory), was reached; nothing wrong as far as it went$' check --jobs 3 --max-memory 8M "$here/st.hark"
 
 # Processes: the same sums, the same walk; nobody is left, whoever dies.
 sums() {
@@ -214,5 +230,63 @@ if [ $status = 137 ] && [ ! -s out ]; then passed=$((passed + 1)); else
   echo "FAILED: the first has died:"
   cat out
 fi
+
+# A signal ends it with the figures so far. It is sent when it is caught; it is not where it was ignored.
+caught() { # pid, number of the signal
+  local mask
+  [ "$(readlink /proc/"$1"/exe)" = "$hark" ] || return 2 # before, a shell
+  mask=$(sed -n 's/^SigCgt:\t*//p' /proc/"$1"/status 2>/dev/null) || return 2
+  [ $((0x${mask:-0} >> ($2 - 1) & 1)) = 1 ]
+}
+ends_by() { # signal, its number, what is said, arguments: of a search that would take for ever
+  local signal=$1 number=$2 said=$3 status; shift 3
+  env --default-signal="$signal" "$hark" "$@" >out 2>&1 </dev/null &
+  pid=$!
+  until caught $pid "$number"; do kill -0 $pid 2>/dev/null || break; done
+  kill -s "$signal" $pid
+  wait $pid
+  status=$?
+  if [ $status = 3 ] && grep -q -- "$said" out; then good; else bad "hark $*: SIG$signal (exit $status, expected 3 and \"$said\")"; fi
+}
+long="$here/verify/og-2.hark"
+for how in '' '--reduce' '--compare' '--jobs 2' '--walks 1000000000' '--walks 1000000000 --jobs 2'; do
+  # shellcheck disable=SC2086
+  ends_by TERM 15 '^  not searched whole.*: stopped by SIGTERM; nothing wrong as far as it went$' check $how "$long"
+done
+ends_by INT 2 '^stopped by SIGINT: 2 more not searched$' check --json stopped.json "$long" "$here/v1.hark" "$here/v1.hark"
+is 'why it was not whole' stopped "$(sed -n 's/.*"limit": "\([a-z ]*\)".*/\1/p' stopped.json)"
+ends_by TERM 15 '^  not searched whole: stopped by SIGTERM' check --protocol hydee --random 1:1000000000 --json random-stopped.json
+is 'that it was stopped' true "$(sed -n 's/.*"stopped": \([a-z]*\).*/\1/p' random-stopped.json)"
+ends_by TERM 15 '^  not searched whole: stopped by SIGTERM' check --protocol hydee --random 1:1000000000 --walks 100 --jobs 3
+env --ignore-signal=INT "$hark" check "$long" >out 2>&1 </dev/null &
+pid=$!
+until caught $pid 15; do kill -0 $pid 2>/dev/null || break; done
+caught $pid 2 && bad 'SIGINT is caught where it was ignored' || good
+kill -TERM $pid
+wait $pid
+is 'the status behind it' 3 $?
+
+# On a terminal there is a line of progress every second, and how much memory it may take is said.
+on_terminal() { # what is to be in the line, arguments
+  local said=$1 line='' script status; shift
+  script -qec "exec '$hark' $*" /dev/null >fifo </dev/null &
+  script=$!
+  exec 3<fifo
+  while [[ $line != *"$said"* ]] && read -r -N 1 -u 3 letter; do line+=$letter; done
+  read -r pid _ </proc/$script/task/$script/children
+  kill -TERM "$pid"
+  line+=$(cat <&3)
+  wait $script
+  status=$?
+  printf '%s\n' "$line" >out
+  if [ $status = 3 ] && [[ $line == *"stopped by SIGTERM"* ]]; then good; else bad "hark $* on a terminal (exit $status)"; fi
+}
+on_terminal 'states/s, ' check "$long"
+grep -qE '^hark check: up to [0-9.]+ [MG]iB of memory, three quarters of what is available; see --max-memory' out && good || bad 'the memory it may take'
+grep -qE 'og-2: [0-9]+ states, [0-9]+ to do, depth [0-9]+, [0-9]+ states/s, ' out && good || bad 'the line of progress'
+on_terminal 'walks/s, ' check --walks 1000000000 --jobs 2 --max-memory 1G "$long"
+grep -q 'up to' out && bad 'the memory it may take, which was said' || good
+on_terminal 'states/s, ' check --protocol hydee --random 1:1000000000 --jobs 2
+grep -qE '[0-9]+ of 1000000000 programs, [0-9]+ states, depth [0-9]+, [0-9]+ states/s, ' out && good || bad 'the line of progress'
 
 finish

@@ -6,11 +6,15 @@ hark=$1 states=${2:-100000} walks=${3:-100}; shift; shift $(($# < 2 ? $# : 2))
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT # hark check says how far it got, and ends with 3
 passed=0 failed=0 compared=0
 
 try() { # file, options...
   local file=$1; shift
-  if "$hark" check -o "$work/violation.hark" "$@" "$file" >"$work/out" 2>&1; then passed=$((passed + 1)); return; fi
+  "$hark" check -o "$work/violation.hark" "$@" "$file" >"$work/out" 2>&1
+  local status=$?
+  if [ $status = 3 ] && grep -qF 'the limit of states (--max-states) was reached' "$work/out"; then status=0; fi # as far as STATES go
+  if [ $status = 0 ]; then passed=$((passed + 1)); return; fi
   failed=$((failed + 1))
   echo "FAILED hark check $* $file"
   sed 's/^/    /' "$work/out"

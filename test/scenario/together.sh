@@ -5,6 +5,7 @@ set -u
 hark=$(readlink -f "$1") seed=${2:-1} count=${3:-100} states=${4:-20000}
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
 cd "$work" || exit 2
 awk -v seed="$seed" -v count="$count" '
   function below(n) { return int(rand() * n) }

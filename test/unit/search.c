@@ -53,6 +53,57 @@ static void other_ends(void **state)
     hark_scenario_free(&more);
 }
 
+/* Told to stop, or with a limit, a search says so, whichever way it goes; with too little memory it says how much it
+ * takes. */
+static void not_whole(void **state)
+{
+    static const _Atomic int stop = 1;
+    struct hark_scenario s = read_scenario("protocol hydee\np0: S1 T1 S1\np1: R S0 R\nfails any\n");
+    (void)state;
+    for (uint32_t way = 0; way < 8; way++) {
+        struct search_options options = {
+            .jobs = 1 + way % 2, .reduce = way / 2 % 2 ? SEARCH_COMPARED : SEARCH_WHOLE, .walks = way >= 4 ? 50 : 0};
+        if (options.walks) options.reduce = SEARCH_WHOLE;
+        struct search_options stopped = options, few = options, little = options;
+        stopped.stop = &stop;
+        few.most_states = 1000;
+        little.most_bytes = 1000;
+        struct search_result r = search(&s, &options);
+        assert_int_equal(r.verdict, SEARCH_OK);
+        assert_int_equal(r.limit, SEARCH_NO_LIMIT);
+        free(r.path);
+        r = search(&s, &stopped);
+        assert_int_equal(r.verdict, SEARCH_LIMIT);
+        assert_int_equal(r.limit, SEARCH_STOPPED);
+        assert_true(r.alone);
+        r = search(&s, &few);
+        assert_int_equal(r.verdict, options.walks ? SEARCH_OK : SEARCH_LIMIT);
+        assert_int_equal(r.limit, options.walks ? SEARCH_NO_LIMIT : SEARCH_STATES);
+        assert_false(r.alone);
+        free(r.path);
+        r = search(&s, &little);
+        assert_int_equal(r.verdict, SEARCH_FAILED);
+        assert_in_range(r.least, 1000, 100 << 20);
+    }
+    hark_scenario_free(&s);
+}
+
+/* With what it takes at least a search begins; and what a limit of memory leaves of it is not whole. */
+static void least_memory(void **state)
+{
+    struct hark_scenario s = read_scenario("protocol hydee\np0: S1 T1 S1\np1: R S0 R\nfails any\n");
+    struct search_options options = {.jobs = 1, .most_bytes = 1};
+    (void)state;
+    struct search_result r = search(&s, &options);
+    assert_int_equal(r.verdict, SEARCH_FAILED);
+    options.most_bytes = r.least;
+    r = search(&s, &options);
+    assert_int_equal(r.verdict, SEARCH_LIMIT);
+    assert_int_equal(r.limit, SEARCH_MEMORY);
+    assert_true(r.transitions > 0);
+    hark_scenario_free(&s);
+}
+
 static struct job job_of(uint32_t a, uint32_t b)
 {
     return (struct job){{a, a * 3, a ^ a >> 3, b, b + 7}};
@@ -119,6 +170,7 @@ static void states_together(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(other_ends), cmocka_unit_test(many_states), cmocka_unit_test(states_together)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(other_ends), cmocka_unit_test(not_whole),
+        cmocka_unit_test(least_memory), cmocka_unit_test(many_states), cmocka_unit_test(states_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

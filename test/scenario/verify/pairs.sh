@@ -7,6 +7,7 @@ hark=$1 file=$2 memory=${3:-12G} jobs=${4:-2}
 verify=$(dirname "$0")/verify.sh
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
 [ "$(sed -n 's/^fails //p' "$file" | paste -sd,)" = "any,any nested" ] ||
   { echo "pairs.sh: $file: expected fails any, then fails any nested" >&2; exit 2; }
 ranks=$(grep -c '^p[0-9]*:' "$file")
