@@ -96,10 +96,27 @@ static void look_beside(const struct placing *p, const struct dg_leg *a, const c
     }
 }
 
-static const char *word_of(const struct dg_layout *l, const struct dg_message *m, bool brief)
+static const char *word_of(const struct dg_layout *l, const struct dg_message *m)
 {
-    const struct hark_diagram_word *w = &l->story.schedule->word[m->record];
-    return brief ? w->brief : w->text;
+    return l->story.schedule->word[m->record].text;
+}
+
+enum { LABEL = 56 /* bytes, at most; the arrow's own title has all */ };
+
+/* Leaves out the last part of a label. False: it has one. */
+static bool shorten(char text[LABEL])
+{
+    char *behind = strrchr(text, ';');
+    if (behind) *behind = 0;
+    return behind != NULL;
+}
+
+/* As many parts as a label has room for, or of the first a piece. */
+static void label_of(const struct dg_layout *l, const struct dg_message *m, char text[LABEL])
+{
+    const char *all = word_of(l, m);
+    snprintf(text, LABEL, "%.*s", LABEL - 1, all);
+    if (strlen(all) >= LABEL) (void)shorten(text);
 }
 
 /* Arrows that say the same and leave a process together have one label. */
@@ -107,7 +124,7 @@ static bool together(const struct dg_layout *l, const struct dg_message *a, cons
 {
     return a->from == b->from && a->sent == b->sent && a->class == b->class &&
            (l->row[a->to] > l->row[a->from]) == (l->row[b->to] > l->row[b->from]) &&
-           strcmp(word_of(l, a, false), word_of(l, b, false)) == 0;
+           strcmp(word_of(l, a), word_of(l, b)) == 0;
 }
 
 static bool has_label(const struct dg_layout *l, uint32_t of)
@@ -118,12 +135,11 @@ static bool has_label(const struct dg_layout *l, uint32_t of)
     return false;
 }
 
-static bool label(struct placing *p, uint32_t of, bool brief)
+static bool label(struct placing *p, uint32_t of, const char *text)
 {
     static const char *const class[DG_CLASSES] = {"control", "intra", "inter", "orphan", "replay"};
     const struct dg_layout *l = p->l;
     const struct dg_message *m = &l->story.message[of];
-    const char *text = word_of(l, m, brief);
     struct place best = {0, 0, -40, false};
     if (*text == 0) return true;
     for (uint32_t i = of; i < l->story.messages && l->story.message[i].sent == m->sent; i++) {
@@ -141,6 +157,19 @@ static bool label(struct placing *p, uint32_t of, bool brief)
     return true;
 }
 
+/* All that it says, less of it, or a word. */
+static void label_one(struct placing *p, uint32_t of)
+{
+    const struct dg_message *m = &p->l->story.message[of];
+    char text[LABEL];
+    bool placed;
+    label_of(p->l, m, text);
+    do
+        placed = label(p, of, text);
+    while (!placed && shorten(text));
+    if (!placed) (void)label(p, of, p->l->story.schedule->word[m->record].brief);
+}
+
 /* Application messages first: they are what it is about. */
 static void label_all(struct placing *p)
 {
@@ -148,7 +177,7 @@ static void label_all(struct placing *p)
         for (uint32_t i = 0; i < p->l->story.messages; i++) {
             const struct dg_message *m = &p->l->story.message[i];
             if (!m->shown || (m->class == DG_CONTROL) != (pass == 1) || has_label(p->l, i)) continue;
-            if (!label(p, i, false)) (void)label(p, i, true);
+            label_one(p, i);
         }
     }
 }

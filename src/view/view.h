@@ -26,7 +26,9 @@ struct hark_diagram_options {
 /* What a trace does not say of one record of a schedule. */
 struct hark_diagram_word {
     uint64_t got;              /* of a control frame (TRANSMIT, ssn 0): when it arrived, ns; UINT64_MAX: it did not */
-    char text[56], brief[12];  /* of a transmission: what it carries; and in a word, where there is no room. Empty: nothing */
+    /* Of a transmission: what it carries, of which parts behind ; are left out where there is no room; and in a word.
+     * Empty: nothing. */
+    char text[128], brief[12];
 };
 
 enum hark_diagram_note_kind {
