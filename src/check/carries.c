@@ -204,6 +204,17 @@ static void orphans(struct words *w, const uint8_t *b, uint32_t length)
     }
 }
 
+/* A run of messages, and the epoch in which they were received. */
+static void acknowledged(struct words *w, const uint8_t *b)
+{
+    if (hark_get64(b + 8) < hark_get64(b)) {
+        say(w, " nothing");
+        return;
+    }
+    run(w, b);
+    say(w, " in epoch %llu", (unsigned long long)hark_get64(b + 16));
+}
+
 static void sendet_control(struct words *w, uint8_t type, const uint8_t *b, uint32_t length)
 {
     switch (type) {
@@ -220,8 +231,7 @@ static void sendet_control(struct words *w, uint8_t type, const uint8_t *b, uint
     case HARK_H_ACK:
         for (uint32_t at = 0; at + 24 <= length; at += 24) {
             say(w, at ? ";" : "");
-            run(w, b + at);
-            say(w, " in epoch %llu", (unsigned long long)hark_get64(b + at + 16));
+            acknowledged(w, b + at);
         }
         break;
     case HARK_H_EPOCH:
@@ -274,8 +284,7 @@ static void application(const struct lab *lab, struct words *w, const uint8_t *h
         say(w, ", epoch %llu", (unsigned long long)hark_get64(b + 16));
         if (hark_get64(b + 40)) {
             say(w, "; ACK");
-            run(w, b + 24);
-            say(w, " in epoch %llu", (unsigned long long)hark_get64(b + 40));
+            acknowledged(w, b + 24);
         }
     }
     if (!is_scmel(h[0]) || length < HARK_SCMEL_HEADER || hark_get16(b) == 0) return;
