@@ -1,5 +1,5 @@
 #!/bin/sh
-# Floors 1 and 2 as one header: single.sh REGISTRY.H OUT DEPFILE. Each header once, where it is first included.
+# A header and all it includes as one: single.sh HEADER OUT DEPFILE. Each once, where it is first included.
 set -eu
 awk -v out="$2" -v dep="$3" '
   function inline(file,    line, dir, part) {
@@ -20,7 +20,10 @@ awk -v out="$2" -v dep="$3" '
     close(file)
   }
   BEGIN {
-    print "/* hark_single.h: the parts and all protocols of hark in one freestanding header; made from include/hark. */" > out
+    name = out
+    sub(/.*\//, "", name)
+    whole = ARGV[1] ~ /registry\.h$/ ? "the parts and all protocols of hark" : "a protocol of hark and the parts it stands on"
+    print "/* " name ": " whole ", in one freestanding header; made from include/hark. */" > out
     inline(ARGV[1])
     print out ":" deps > dep
   }' "$1"

@@ -18,6 +18,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* functions named as structs */
+#endif
 
 enum hark_balance_strategy {
     HARK_BALANCE_NONE,     /* as it is */
@@ -67,6 +71,9 @@ static inline double hark_balance_imbalance(const struct hark_balance_figures *f
     return f->load ? (double)f->most * (double)pes / (double)f->load - 1.0 : 0.0;
 }
 
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #ifdef __cplusplus
 }
 #endif

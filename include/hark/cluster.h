@@ -14,6 +14,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* functions named as structs */
+#endif
 
 /* ---- communication matrices */
 
@@ -164,6 +168,9 @@ int hark_partition_measure(
     struct hark_partition *p, const struct hark_matrix *m, const struct hark_cluster_cost *cost);
 void hark_partition_free(struct hark_partition *p);
 
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #ifdef __cplusplus
 }
 #endif

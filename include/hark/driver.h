@@ -17,6 +17,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 
 enum hark_driver_status {
     HARK_D_OK = 0,
@@ -182,6 +183,7 @@ unsigned hark_driver_log_share(const struct hark_driver *d, uint64_t more);
  * is empty. HARK_D_ESYSTEM. */
 int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank);
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

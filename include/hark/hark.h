@@ -51,6 +51,15 @@
 #define HARK_HOT static inline __attribute__((always_inline, unused))
 #define HARK_COLD static __attribute__((noinline, unused))
 
+/* A function may be named as the struct that it finds or fills, as in C it may; g++ -Wshadow takes it for one that hides a constructor. */
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
+#define HARK_NAMESAKES_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
+#define HARK_NAMESAKES_END _Pragma("GCC diagnostic pop")
+#else
+#define HARK_NAMESAKES_BEGIN
+#define HARK_NAMESAKES_END
+#endif
+
 #ifdef __cplusplus
 #define HARK_STATIC_ASSERT(what, why) static_assert(what, why)
 extern "C" {

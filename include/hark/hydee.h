@@ -29,6 +29,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *config);
@@ -373,6 +374,7 @@ HARK_FN const char *hark_hydee_unrest(const struct hark *p)
 }
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

@@ -19,6 +19,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
 /* The group of that context; NULL: there is none, or I do not belong to it. */
@@ -202,6 +203,7 @@ static inline int hark_hydee_pump_pass(struct hark_hydee *s, struct hark_effects
 }
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

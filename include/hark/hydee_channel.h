@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
 /* ---- maps of clusters: hydee_regroup.h ---------------------------------------------------------------------------- */
@@ -163,6 +164,7 @@ static inline void hark_hydee_compare(struct hark_hydee *s, const struct hark_hy
 }
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

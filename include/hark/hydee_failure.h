@@ -24,7 +24,8 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
     s->recovering = 1;
     s->rel = 0;
     hark_past_close(p, &s->past);
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) hark_hydee_at(s, i)->channel.flags &= HARK_INTRA | HARK_HYDEE_MATE | HARK_HYDEE_CAST;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++)
+        hark_hydee_at(s, i)->channel.flags &= (int)HARK_INTRA | HARK_HYDEE_MATE | HARK_HYDEE_CAST;
     hark_hydee_regrouped(s);
     return HARK_OK;
 }

@@ -1,4 +1,5 @@
 /* hydee_state.h: what a process of HydEE remembers; the first part of hydee.h, which says what the paper's names are. */
+#include "hydee.h"
 #ifndef HARK_HYDEE_STATE_H
 #define HARK_HYDEE_STATE_H
 

@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
 /* ---- who stands where ---------------------------------------------------------------------------------------------- */
@@ -201,6 +202,7 @@ static inline bool hark_hydee_below_drained(const struct hark_hydee *s)
 }
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 
 /* A queue is a chain of chunks, so that each channel's history grows at its tail and is trimmed at its
  * head in constant time, however many channels there are. Rows are `width` words of 8 bytes. */
@@ -234,6 +235,7 @@ static inline void hark_queue_cut(struct hark *p, struct hark_pool *pool, struct
 }
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

@@ -273,7 +273,7 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     }
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        c->channel.flags &= HARK_INTRA | HARK_SCMEL_CAST | HARK_SCMEL_MATE;
+        c->channel.flags &= (int)HARK_INTRA | HARK_SCMEL_CAST | HARK_SCMEL_MATE;
         c->tx = c->channel.sent;
         if (c->channel.flags & HARK_SCMEL_CAST && c->channel.peer != s->ends.me) c->tx = 0;
         else if (s->apart && !(c->channel.flags & HARK_SCMEL_MATE)) c->tx = c->first - 1;

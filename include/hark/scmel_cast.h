@@ -12,6 +12,7 @@
  * on what it has delivered (C-6). Copies of an earlier incarnation of the root are dropped
  * as soon as its failure is known (C-3).
  */
+#include "scmel.h"
 #ifndef HARK_SCMEL_CAST_H
 #define HARK_SCMEL_CAST_H
 

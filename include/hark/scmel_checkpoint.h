@@ -1,5 +1,6 @@
 /* scmel_checkpoint.h: lines 22-27 of the algorithm: what an image's positions are for, and what goes when it is old. A part of
  * scmel.h. */
+#include "scmel.h"
 #ifndef HARK_SCMEL_CHECKPOINT_H
 #define HARK_SCMEL_CHECKPOINT_H
 

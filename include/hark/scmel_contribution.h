@@ -1,5 +1,6 @@
 /* scmel_contribution.h: what arrives of a reduction, lines 28-38 of CAMEL's Algorithm 2. A part of scmel.h; the rest is
  * scmel_reduction.h. */
+#include "scmel.h"
 #ifndef HARK_SCMEL_CONTRIBUTION_H
 #define HARK_SCMEL_CONTRIBUTION_H
 
@@ -8,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
 
@@ -158,6 +160,7 @@ HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_he
 
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

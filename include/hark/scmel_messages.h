@@ -1,4 +1,5 @@
 /* scmel_messages.h: lines 1-27 of the algorithm, what happens without failures; the second part of scmel.h. */
+#include "scmel.h"
 #ifndef HARK_SCMEL_MESSAGES_H
 #define HARK_SCMEL_MESSAGES_H
 
@@ -7,6 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
 
@@ -503,6 +505,7 @@ HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
 }
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,5 @@
 /* scmel_recovery.h: lines 28-51 of the algorithm, failures, and what steps have left to send; the last part of scmel.h. */
+#include "scmel.h"
 #ifndef HARK_SCMEL_RECOVERY_H
 #define HARK_SCMEL_RECOVERY_H
 

@@ -21,6 +21,7 @@
  * In a checkpoint call contributions still go up, for the root may need them to come to its own; but they count as sent behind the
  * image, so they stay in the log (v17). The root combines nothing there: its result would be under way when its image is taken.
  */
+#include "scmel.h"
 #ifndef HARK_SCMEL_REDUCTION_H
 #define HARK_SCMEL_REDUCTION_H
 

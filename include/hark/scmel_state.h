@@ -1,4 +1,5 @@
 /* scmel_state.h: what a process of simple causal message logging remembers; the first part of scmel.h. */
+#include "scmel.h"
 #ifndef HARK_SCMEL_STATE_H
 #define HARK_SCMEL_STATE_H
 
@@ -8,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 
 #define HARK_KIND_SCMEL 5
 #define HARK_KIND_TEAM 6
@@ -331,6 +333,7 @@ static inline bool hark_scmel_unknown(struct hark_scmel *s, const struct hark_sc
 }
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

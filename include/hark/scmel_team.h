@@ -3,6 +3,7 @@
  * E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load Balance for Optimized Message Logging in Fault Tolerant HPC
  * Applications. IEEE Cluster 2011, Figure 3 as rebuilt. A part of scmel.h and team.h.
  */
+#include "scmel.h"
 #ifndef HARK_SCMEL_TEAM_H
 #define HARK_SCMEL_TEAM_H
 

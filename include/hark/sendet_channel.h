@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -149,6 +150,7 @@ static inline void hark_sendet_diverged(const struct hark_sendet_channel *c, uin
 }
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
 static inline struct hark_sendet_pair *hark_sendet_pair(struct hark_sendet *s, uint32_t rank)
@@ -240,6 +241,7 @@ static inline int hark_sendet_quiet(struct hark_sendet *s, struct hark_effects *
 }
 #endif /* HARK_BODIES */
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+HARK_NAMESAKES_BEGIN
 
 enum hark_store_status {
     HARK_S_OK = 0,
@@ -149,6 +150,7 @@ const char *hark_log_error(const struct hark_log *log);
 /* Frees all memory and removes all files of the log, not their directory. NULL is fine. */
 void hark_log_close(struct hark_log *log);
 
+HARK_NAMESAKES_END
 #ifdef __cplusplus
 }
 #endif

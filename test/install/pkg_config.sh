@@ -24,4 +24,10 @@ done
 # HARK_LINK: declarations; what they declare is in the library.
 is 'hark.pc: HARK_LINK' '-DHARK_LINK' "$(packages --cflags-only-other hark | tr -d ' ')"
 is 'hark-app.pc: HARK_LINK, once' '-DHARK_LINK' "$(packages --cflags-only-other hark-app | tr -d ' ')"
+# Headers to copy.
+for protocol in $("$here/../../include/protocols.sh" "$prefix/include/hark/registry.h") single; do
+  cp "$prefix/include/hark_$protocol.h" .
+  echo "#include \"hark_$protocol.h\"" >one.c
+  holds "hark_$protocol.h" "$cc" -std=c11 $warnings -fsyntax-only one.c
+done
 finish
