@@ -22,7 +22,8 @@ awk -v out="$2" -v dep="$3" '
   BEGIN {
     name = out
     sub(/.*\//, "", name)
-    whole = ARGV[1] ~ /registry\.h$/ ? "the parts and all protocols of hark" : "a protocol of hark and the parts it stands on"
+    whole = "a protocol of hark and the parts it stands on"
+    if (ARGV[1] ~ /registry\.h$/) whole = "the parts and all protocols of hark"
     print "/* " name ": " whole ", in one freestanding header; made from include/hark. */" > out
     inline(ARGV[1])
     print out ":" deps > dep

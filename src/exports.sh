@@ -1,5 +1,6 @@
 #!/bin/sh
-# The version script of a shared library: exported is what its static library defines and a header declares; all else stays inside.
+# The version script of a shared library: exported is what its static library defines and a header declares; all else
+# stays inside.
 # exports.sh NM NODE LIBRARY.a HEADERS > SCRIPT
 set -eu
 names=$("$1" -g -P "$3" | awk '$2 ~ /^[A-TV-Z]$/ { print $1 }')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the completion of a shell from what the command itself knows: completion.py HARK OPTIONS bash|zsh|fish > FILE
+"""Writes the completion of a shell from what the command knows: completion.py HARK OPTIONS bash|zsh|fish > FILE
 
-OPTIONS (options.c) prints the options of a subcommand as getopt_long is given them. What kind of argument one takes and what it does is in
-`hark help SUBCOMMAND`; which words, the command says when it is given another one."""
+OPTIONS (options.c) prints the options of a subcommand as getopt_long is given them. What kind of argument one takes
+and what it does is in `hark help SUBCOMMAND`; which words, the command says when it is given another one."""
 import re
 import subprocess
 import sys
@@ -17,12 +17,14 @@ class Option:
 
 def said(*command):
     with tempfile.TemporaryDirectory() as nothing:  # in which no file has the name that is given for one
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=nothing)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              cwd=nothing)
     return done.stdout + done.stderr
 
 
 def described(option, text):
-    """Its argument and what it does, from the column where help has it: "--json FILE, --csv FILE   the figures;  --svg FILE  a picture"."""
+    """Its argument and what it does, from where help has it:
+    "--json FILE, --csv FILE   the figures;  --svg FILE  a picture"."""
     for line in text.splitlines():
         if not re.match(r" +-", line):
             continue
@@ -41,7 +43,8 @@ def words(hark, subcommand, option, text):
         return re.findall(r"^  ([a-z0-9-]+)  ", patterns.group(1), re.MULTILINE) if patterns else []
     if option.name == "--protocol":
         subcommand = "run"
-    rest = {"run": ["--", "true"], "partition": ["matrix"], "balance": ["loads", "matrix", "--pes", "2", "--teams", "1"]}
+    rest = {"run": ["--", "true"], "partition": ["matrix"],
+            "balance": ["loads", "matrix", "--pes", "2", "--teams", "1"]}
     refusal = said(hark, subcommand, option.name, "?", *rest.get(subcommand, []))
     found = re.search(re.escape(option.name) + r": expected (?:one of )?([a-z+,\- ]+), found \"\?\"", refusal)
     list_of = re.split(r", | or ", found.group(1)) if found else []
@@ -61,7 +64,10 @@ def read(hark, options):
                 continue  # one that reads its arguments otherwise has said how it is used
             option = Option(line.split()[0], line.endswith(" ARG"))
             meta, option.about = described(option, help_text)
-            option.kind = "directory" if "DIR" in meta else "file" if "FILE" in meta or meta == "OUT" or option.name == "--pattern" else ""
+            if "DIR" in meta:
+                option.kind = "directory"
+            elif "FILE" in meta or meta == "OUT" or option.name == "--pattern":
+                option.kind = "file"
             option.words = words(hark, name, option, help_text) if option.argument else []
             if "|auto" in meta:
                 option.words = ["auto"]
@@ -84,7 +90,8 @@ _hark()
     if [ "$COMP_CWORD" = 1 ]; then""")
     print(f"        COMPREPLY=($(compgen -W '{' '.join(table)} help --version' -- \"$word\"))")
     print("        return\n    fi")
-    print(f"    if [ \"${{COMP_WORDS[1]}}\" = help ]; then COMPREPLY=($(compgen -W '{' '.join(topics)}' -- \"$word\")); return; fi")
+    print("    if [ \"${COMP_WORDS[1]}\" = help ]; then")
+    print(f"        COMPREPLY=($(compgen -W '{' '.join(topics)}' -- \"$word\"))\n        return\n    fi")
     print("""    for ((i = 2; i < COMP_CWORD; i++)); do # behind -- comes a program with its own arguments
         if [ "${COMP_WORDS[i]}" = -- ]; then
             compopt -o filenames 2>/dev/null
@@ -128,7 +135,8 @@ def zsh(table, topics):
         about = re.sub(r"([\[\]\\:])", r"\\\1", option.about)
         action = "_files -/" if option.kind == "directory" else "_files" if option.kind else ""
         if option.words:
-            action = f"_alternative \"words::({' '.join(option.words)})\" \"files::{action}\"" if action else f"({' '.join(option.words)})"
+            words_of = f"({' '.join(option.words)})"
+            action = f"_alternative \"words::{words_of}\" \"files::{action}\"" if action else words_of
         equal = "=" if option.argument and option.name.startswith("--") else ""
         return quoted(f"{option.name}{equal}[{about}]" + (f":argument:{action}" if option.argument else ""))
     print("#compdef hark\n# zsh completion of hark; made from its options.\n_hark()\n{\n    local -a subcommands=(")
@@ -173,12 +181,16 @@ def fish(table, topics):
             kind = f" -l {option.name[2:]}" if option.name.startswith("--") else f" -s {option.name[1:]}"
             if option.argument:
                 kind += " -r -F" if option.kind == "file" else " -x"
-                offered = ([" ".join(option.words)] if option.words else []) + (["(__fish_complete_directories)"] if option.kind == "directory" else [])
+                offered = [" ".join(option.words)] if option.words else []
+                if option.kind == "directory":
+                    offered.append("(__fish_complete_directories)")
                 kind += "".join(f" -a '{each}'" for each in offered)
             about = f" -d '{quoted(option.about)}'" if option.about else ""
             print(f"complete -c hark -n '__fish_seen_subcommand_from {name}'{kind}{about}")
         if follow:
-            print(f"complete -c hark -n '__fish_seen_subcommand_from {name}; and not __fish_seen_subcommand_from {' '.join(follow)}' -f -a '{' '.join(follow)}'")
+            next_word = " ".join(follow)
+            place = f"__fish_seen_subcommand_from {name}; and not __fish_seen_subcommand_from {next_word}"
+            print(f"complete -c hark -n '{place}' -f -a '{next_word}'")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-/* options.c: `hark-options SUBCOMMAND` prints the options that the subcommand knows, as it knows them: it is the command itself, but its
- * getopt_long prints what it is given: a line for each, with " ARG" behind one that takes an argument. */
+/* options.c: `hark-options SUBCOMMAND` prints the options that the subcommand knows, as it knows them: it is the command
+ * itself, but its getopt_long prints what it is given: a line for each, with " ARG" behind one that takes an argument. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

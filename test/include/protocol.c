@@ -23,7 +23,8 @@ int main(void)
     if (recovery) c = (struct hark_config){.me = HARK_RECOVERY, .ranks = 2};
     send.u.send.peer = 1;
     send.u.send.length = 8;
-    if (OF(PROTOCOL, size)(&c) > sizeof block || OF(PROTOCOL, init)(&block.head, sizeof block, &c) != HARK_OK) return 1;
+    if (OF(PROTOCOL, size)(&c) > sizeof block) return 1;
+    if (OF(PROTOCOL, init)(&block.head, sizeof block, &c) != HARK_OK) return 1;
     if (OF(PROTOCOL, step)(&block.head, &send, &fx) != (recovery ? HARK_EINVAL : HARK_OK)) return 2;
     if (!recovery && (fx.count == 0 || at[0].type != HARK_TRANSMIT)) return 3;
     printf("%s is enough\n", HEADER);

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Every header compiled alone, by the compilers of C and C++ there are, warns of nothing: warnings.sh INCLUDE SINGLE...
+# Every header compiled alone, by the compilers of C and C++ there are, warns of nothing:
+# warnings.sh INCLUDE SINGLE...
 include=$(readlink -f "$1") headers=("$1"/hark/*.h); shift
 for header in "$@"; do headers+=("$(readlink -f "$header")"); done
 for ((i = 0; i < ${#headers[@]}; i++)); do headers[i]=$(readlink -f "${headers[i]}"); done

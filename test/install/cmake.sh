@@ -5,7 +5,8 @@ here=$(cd "$(dirname "$0")" && pwd) build=$(readlink -f "$1") cc=$2
 
 configure() { # folder, definitions...
   local folder=$1; shift
-  cmake -G Ninja -S "$here/program" -B "$folder" -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="$warnings" -DCMAKE_PREFIX_PATH="$prefix" "$@"
+  cmake -G Ninja -S "$here/program" -B "$folder" -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_C_FLAGS="$warnings" -DCMAKE_PREFIX_PATH="$prefix" "$@"
 }
 programs() { # folder, definitions...
   holds "$1: configure" configure "$@"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The completion of a shell, by that shell, from an install: every option of every subcommand, as the command knows them, is offered, and
-# no other; the words that are offered for one are taken by the command. completion.sh BUILD OPTIONS SHELL
+# The completion of a shell, by that shell, from an install: every option of every subcommand, as the command knows them, is
+# offered, and no other; the words that are offered for one are taken by the command. completion.sh BUILD OPTIONS SHELL
 here=$(cd "$(dirname "$0")" && pwd) build=$(readlink -f "$1") options=$(readlink -f "$2") shell=$3
 . "$here/install.sh"
 hark=$prefix/bin/hark
@@ -12,7 +12,8 @@ case $(basename "$shell") in
 bash)
   file=$prefix/share/bash-completion/completions/hark
   offered() {
-    (cd empty && "$shell" --norc -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hark; printf "%s\n" "${COMPREPLY[@]}"' "$file" "$@" 2>&1)
+    (cd empty && "$shell" --norc -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hark
+      printf "%s\n" "${COMPREPLY[@]}"' "$file" "$@" 2>&1)
   } ;;
 zsh) # _arguments is given what it would offer: the options, and for the argument of one its action
   file=$prefix/share/zsh/site-functions/_hark
@@ -26,7 +27,8 @@ _arguments() {
     if [[ $wanted = -* && $option = -* ]]; then print -r -- $option
     elif [[ $option = $before || $CURRENT = 2 && $option = 1:argument:* ]]; then
       local action=${spec##*:argument:}
-      [[ $action = $spec ]] || print -rl -- ${(z)${${action//[()\":]/ }//_files -\// folder}//_files/ folder some.file}
+      action=${${action//[()\":]/ }//_files -\// folder}
+      [[ $spec = *:argument:* ]] && print -rl -- ${(z)action//_files/ folder some.file}
     fi
   done
 }
@@ -38,7 +40,9 @@ END
   offered() { (cd empty && "$shell" -f "$work/ask.zsh" "$file" "$@" 2>&1) ; } ;;
 fish)
   file=$prefix/share/fish/vendor_completions.d/hark.fish
-  offered() { (cd empty && "$shell" --no-config -c 'source $argv[1]; complete -C "$argv[2]"' "$file" "$*" 2>&1 | cut -f 1) ; } ;;
+  offered() {
+    (cd empty && "$shell" --no-config -c 'source $argv[1]; complete -C "$argv[2]"' "$file" "$*" 2>&1 | cut -f 1)
+  } ;;
 esac
 sorted() { grep -v '^$' | LC_ALL=C sort -u | tr '\n' ' '; }
 has() { local word=$1; shift; offered "$@" | sed 's|/$||' | grep -qx -e "$word"; }
@@ -49,23 +53,25 @@ is 'subcommands' "$(printf '%s\n' "$subcommands" help | sorted)" "$(offered hark
 for sub in $subcommands; do
   "$options" "$sub" >known
   grep -q '^--help' known || bad "hark $sub: options"
-  is "hark $sub --" "$(sed -n 's/^\(--[a-z-]*\).*/\1/p' known | sorted)" "$(offered hark "$sub" -- | grep -o -e '^--[a-z-]*$' | sorted)"
+  is "hark $sub --" "$(sed -n 's/^\(--[a-z-]*\).*/\1/p' known | sorted)" \
+    "$(offered hark "$sub" -- | grep -o -e '^--[a-z-]*$' | sorted)"
 done
 
 is 'hark store' "list verify " "$(offered hark store '' | sorted)"
-topics=$("$hark" help '?' 2>&1 | sed -n 's/.*expected \(.*\), found.*/\1/p' | sed 's/ or /, /' | tr -d , | tr ' ' '\n')
+topics=$("$hark" help '?' 2>&1 | sed -n 's/.*expected \(.*\), found.*/\1/p' | sed 's/ or /, /; s/,//g' | tr ' ' '\n')
 is 'hark help' "$(echo "$topics" | sorted)" "$(offered hark help '' | sorted)"
 
 # Words of options: the command refuses none of them.
 words() { # option, how the command is called for it: with WORD in its place; what else is offered
   local option=$1 word words; shift
-  words=$(offered hark "$1" "$option" '' | grep -v -e '^some.file' -e '^folder' -e '^_alternative' -e '^words' -e '^files' -e '^$')
+  words=$(offered hark "$1" "$option" '' | grep -vE '^(some.file|folder|_alternative|words|files|$)')
   [ "$(echo "$words" | wc -l)" -ge 2 ] || bad "hark $1 $option: no words"
   for word in $words; do
     "$hark" "${@//WORD/$word}" >out 2>&1 </dev/null
     grep -q -e "$option: expected\|is named\|no pattern" out && bad "hark $1 $option $word" || good
   done
-  is "hark $1 $option, a word that there is not, is refused" 2 "$("$hark" "${@//WORD/?}" >/dev/null 2>&1 </dev/null; echo $?)"
+  is "hark $1 $option, a word that there is not, is refused" 2 \
+    "$("$hark" "${@//WORD/?}" >/dev/null 2>&1 </dev/null; echo $?)"
 }
 printf '%%%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 2 5\n2 1 5\n' >two.mtx
 printf '1\n1\n' >two.csv

@@ -1,8 +1,9 @@
-# What the tests of an install share, for them to source when they have read their arguments: installs BUILD below a new folder,
-# `root`; `prefix` is where. What is compiled there warns of nothing.
+# What the tests of an install share, for them to source when they have read their arguments: installs BUILD below a new
+# folder, `root`; `prefix` is where. What is compiled there warns of nothing.
 . "$here/../shell.sh"
 root=$work/root
-DESTDIR=$root meson install -C "$build" --no-rebuild --quiet >out 2>err || { bad "meson install -C $build"; finish; exit; }
+DESTDIR=$root meson install -C "$build" --no-rebuild --quiet >out 2>err ||
+  { bad "meson install -C $build"; finish; exit; }
 prefix=$root$(sed -n 's/^prefix=//p' "$build/meson-private/hark.pc")
 libraries=$prefix$(sed -n 's/^libdir=${prefix}//p' "$build/meson-private/hark.pc")
 warnings="-Wall -Wextra -Wpedantic -Wshadow -Werror"

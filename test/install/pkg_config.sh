@@ -6,8 +6,10 @@ packages() { PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config "--define-variable=
 
 for one in core:hark app:hark-app cluster:hark-cluster; do
   name=${one%:*} package=${one#*:}
-  holds "$package: shared" "$cc" -std=c11 $warnings "$here/program/$name.c" -o "$name" $(packages --cflags --libs "$package")
-  is "$package: the shared libraries it asks for" "lib${package//-/_}.so.0.1" "$(readelf -d "$name" | sed -n 's/.*NEEDED.*\[\(libhark.*\)\]/\1/p')"
+  holds "$package: shared" "$cc" -std=c11 $warnings "$here/program/$name.c" -o "$name" \
+    $(packages --cflags --libs "$package")
+  is "$package: the shared libraries it asks for" "lib${package//-/_}.so.0.1" \
+    "$(readelf -d "$name" | sed -n 's/.*NEEDED.*\[\(libhark.*\)\]/\1/p')"
   LD_LIBRARY_PATH=$libraries says "./$name"
   is "$package: what a program that is linked with the shared one is not to know" '' \
     "$(packages --libs "$package" | tr ' ' '\n' | grep -vE "^(-L.*|-l${package//-/_}|)$")"
@@ -17,7 +19,8 @@ done
 rm "$libraries"/libhark*.so*
 for one in core:hark app:hark-app cluster:hark-cluster; do
   name=${one%:*} package=${one#*:}
-  holds "$package: static" "$cc" -std=c11 $warnings "$here/program/$name.c" -o "$name" $(packages --static --cflags --libs "$package")
+  holds "$package: static" "$cc" -std=c11 $warnings "$here/program/$name.c" -o "$name" \
+    $(packages --static --cflags --libs "$package")
   says "./$name"
 done
 
