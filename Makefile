@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench bench-papers bench-partition bench-recovery bench-recovery-messages bench-sim coverage errata fuzz kill-matrix lines memory mutants verify verify-large soak install clean setup
+.PHONY: all demo check bench bench-papers bench-partition bench-recovery bench-recovery-messages bench-sim coverage errata fuzz kill-matrix lines memory mutants mutants-src verify verify-large soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -54,9 +54,11 @@ memory: all
 	$(BUILD)/test/kill/test-kill-memory
 mutants: setup
 	test/mutants/run.sh $(MUTANT)
+mutants-src: setup
+	MUTANTS=$(BUILD)-mutants test/mutants/source.py -n $(or $(N),60) -s $(or $(SEED),1) -j $(or $(JOBS),1) $(MUTANT)
 errata: setup
 	docs/errata/draw.sh $(MUTANT)
 install: all
 	meson install -C $(BUILD)
 clean:
-	rm -rf $(BUILD) $(BUILD)-gcc $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov $(BUILD)*.log
+	rm -rf $(BUILD) $(BUILD)-gcc $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov $(BUILD)-mutants $(BUILD)*.log
