@@ -343,6 +343,43 @@ static void test_fresh(void **state)
     assert_int_equal(place_count(other), 1);
 }
 
+static void make_pipe(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", place, name);
+    unlink(path);
+    rmdir(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+}
+
+/* Nobody writes into a pipe that lies where a file or a directory should: whoever opened it as it is would wait for ever. */
+static void test_pipes(void **state)
+{
+    (void)state;
+    struct hark_store *s;
+    uint64_t id;
+    assert_int_equal(write_sample(1, 7), HARK_S_OK);
+    make_pipe("r1/7");
+    assert_int_equal(store->ops->verify(store, 1, 7), HARK_S_EDAMAGED);
+    make_pipe("r4");
+    assert_int_equal(store->ops->list(store, 4, &id, 1), HARK_S_ESYSTEM);
+    assert_non_null(strstr(store->error, "cannot list"));
+    assert_int_equal(write_sample(4, 1), HARK_S_ESYSTEM);
+    make_pipe("tmp/1.0");
+    s = open_store("ring", 8);
+    s->ops->close(s);
+    char temporaries[300];
+    snprintf(temporaries, sizeof temporaries, "%s/tmp", place);
+    assert_int_equal(place_count(temporaries), 0);
+    assert_int_equal(store->ops->drop(store, 1, 7), HARK_S_OK);
+    assert_int_equal(store->ops->list(store, 1, &id, 1), 0);
+    make_pipe("job");
+    assert_int_equal(hark_store_open_directory(&s, place, "ring", 8, false, error), HARK_S_ESYSTEM);
+    assert_non_null(strstr(error, "cannot read"));
+    make_pipe("tmp");
+    assert_int_equal(write_sample(1, 8), HARK_S_ESYSTEM);
+}
+
 static void test_list_and_drop(void **state)
 {
     (void)state;
@@ -376,6 +413,6 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {TEST(test_round_trip), TEST(test_large_and_many), TEST(test_arguments),
         TEST(test_every_byte_flipped), TEST(test_every_length), TEST(test_crafted), TEST(test_crafted_at_random),
-        TEST(test_foreign), TEST(test_job_file_damaged), TEST(test_fresh), TEST(test_list_and_drop)};
+        TEST(test_foreign), TEST(test_job_file_damaged), TEST(test_fresh), TEST(test_pipes), TEST(test_list_and_drop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@ struct conformance_transport {
     const char *name;
     const struct hark_transport_ops *ops;
     bool processes; /* its ends may live in different OS processes: the tests that fork() apply */
+    bool stops;     /* poll() ends with the frame at which the sink says that it has enough */
     uint64_t chunk; /* sizes one below, at and above it are tried; 0: 32 KiB */
     /* Around each test; NULL: nothing to do. */
     void (*begin)(void);

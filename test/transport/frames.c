@@ -192,8 +192,42 @@ static void close_after_drained(void **state)
     job_end(&job);
 }
 
+static void say_enough(struct end *e, const struct label *label)
+{
+    (void)label;
+    e->t->enough = true;
+}
+
+/* A sink that has enough at each frame gets all of them all the same, and its neighbours take turns. */
+static void enough_at_each(void **state)
+{
+    (void)state;
+    enum { ENDS = 3, EACH = 20 };
+    struct job job;
+    struct end e[ENDS];
+    job_begin(&job, ENDS);
+    for (uint32_t i = 0; i < ENDS; i++) end_open(&e[i], &job, i, 0);
+    ends_meet(e, ENDS);
+    for (uint32_t i = 1; i < ENDS; i++) send_wholly(&e[i], 0, 0, i, 0, 10, e, ENDS);
+    until_count(&e[0], ENDS - 1, e, ENDS); /* they have met */
+    e[0].on_arrived = say_enough;
+    for (uint64_t k = 1; k <= EACH; k++)
+        for (uint32_t i = 1; i < ENDS; i++) send_wholly(&e[i], 0, 0, k * ENDS + i, 0, 10 * k, &e[i], 1);
+    while (e[0].count < (EACH + 1) * (ENDS - 1)) {
+        size_t before = e[0].count;
+        ends_poll(e, ENDS);
+        if (!conformance_subject.stops) continue;
+        MUST(e[0].count <= before + 1);
+        MUST(before < ENDS || e[0].got[before].from != e[0].got[before - 1].from);
+    }
+    for (uint64_t k = 1; k <= EACH; k++)
+        for (uint32_t i = 1; i < ENDS; i++) MUST(end_heard(&e[0], k * ENDS + i) == 1);
+    for (uint32_t i = 0; i < ENDS; i++) end_close(&e[i]);
+    job_end(&job);
+}
+
 const struct CMUnitTest frames_tests[] = {
     TEST(all_sizes), TEST(all_small_sizes), TEST(many_pairs), TEST(payload_in_parts), TEST(no_place),
-    TEST(send_inside_arrived), TEST(close_after_drained),
+    TEST(send_inside_arrived), TEST(enough_at_each), TEST(close_after_drained),
 };
 const size_t frames_count = sizeof frames_tests / sizeof *frames_tests;

@@ -78,5 +78,5 @@ static void configure(struct hark_transport_config *config)
 }
 
 const struct conformance_transport conformance_subject = {
-    .name = "shm", .ops = &hark_shm_transport, .processes = true, .chunk = RING_CHUNK,
+    .name = "shm", .ops = &hark_shm_transport, .processes = true, .stops = true, .chunk = RING_CHUNK,
     .configure = configure, .garbage = garbage};
