@@ -4,9 +4,11 @@
  *   [RANK:]WORD        only that rank
  *   make=NAME          makes the file NAME.RANK in PLACE, its process number in it
  *   await=NAME         computes, without a call of hark, until the file NAME is in PLACE
- *   steps-until=NAME   goes round (a reduction, a checkpoint call) until the file NAME is in PLACE; prints how often
- * at the end steps-left         the same, until rank 0 has got a signal that it catches steps=N            N rounds;
- * prints the sum of what was reduced catch=N ignore=N   signal N, from now on; caught: the file caught.N.RANK
+ *   steps-until=NAME   goes round (a reduction, a checkpoint call) until the file NAME is in PLACE; prints how often at the end
+ *   steps-left         the same, until rank 0 has got a signal that it catches
+ *   steps=N            N rounds; prints the sum of what was reduced
+ *   catch=N ignore=N   signal N, from now on; caught: the file caught.N.RANK
+ *   block=N            blocks signal N, sends it to the process, and exits with 92 if it does not wait there for this thread
  *   send=RANK.TAG recv=RANK.TAG wait=RANK.TAG probe=RANK.TAG any-of=COUNT     RANK, TAG: a number, or -1 for any
  *   barrier reduce checkpoint
  *   much=BYTES         sends so many to the next process in messages of 1000, which takes them all
@@ -47,6 +49,17 @@ static void on_signal(int number)
     snprintf(name, sizeof name, "caught.%d", number);
     make(name);
     caught = 1;
+}
+
+/* All other threads are the library's, and no business of the application's signals. */
+static void block(int number)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    kill(getpid(), number);
+    if (sigpending(&set) != 0 || !sigismember(&set, number)) _exit(92);
 }
 
 static bool is_there(const char *name)
@@ -135,27 +148,17 @@ static void obey(const char *word, const char *value)
 {
     int from, tag;
     int64_t one = 1, all;
-    if (strcmp(word, "make") == 0)
-        make(value);
-    else if (strcmp(word, "await") == 0)
-        while (!is_there(value))
-            (void)poll(NULL, 0, 1);
-    else if (strncmp(word, "steps", 5) == 0)
-        rounds(word, value);
-    else if (strcmp(word, "catch") == 0)
-        signal(atoi(value), on_signal);
-    else if (strcmp(word, "ignore") == 0)
-        signal(atoi(value), SIG_IGN);
-    else if (strcmp(word, "barrier") == 0)
-        check(hark_barrier(), word);
-    else if (strcmp(word, "reduce") == 0)
-        check(hark_reduce(&one, &all, 1, HARK_INT64, HARK_SUM, 0), word);
-    else if (strcmp(word, "checkpoint") == 0)
-        check(hark_checkpoint(), word);
-    else if (strcmp(word, "any-of") == 0)
-        any_of(atoi(value));
-    else if (strcmp(word, "much") == 0)
-        much(atol(value));
+    if (strcmp(word, "make") == 0) make(value);
+    else if (strcmp(word, "await") == 0) while (!is_there(value)) (void)poll(NULL, 0, 1);
+    else if (strncmp(word, "steps", 5) == 0) rounds(word, value);
+    else if (strcmp(word, "catch") == 0) signal(atoi(value), on_signal);
+    else if (strcmp(word, "ignore") == 0) signal(atoi(value), SIG_IGN);
+    else if (strcmp(word, "block") == 0) block(atoi(value));
+    else if (strcmp(word, "barrier") == 0) check(hark_barrier(), word);
+    else if (strcmp(word, "reduce") == 0) check(hark_reduce(&one, &all, 1, HARK_INT64, HARK_SUM, 0), word);
+    else if (strcmp(word, "checkpoint") == 0) check(hark_checkpoint(), word);
+    else if (strcmp(word, "any-of") == 0) any_of(atoi(value));
+    else if (strcmp(word, "much") == 0) much(atol(value));
     else if (strcmp(word, "system") == 0) {
         if (system(value) != 0) exit(94);
     } else if (strcmp(word, "print") == 0)

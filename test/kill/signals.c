@@ -221,8 +221,16 @@ static void a_second_one_ends_it_at_once(void **state)
     assert_int_equal(r->status, 128 + SIGTERM);
 }
 
-/* ---- what is inherited
- * ------------------------------------------------------------------------------------------------ */
+static void what_the_program_blocks_waits(void **state)
+{
+    struct run *r = *state;
+    RUN("--", HARK_OBEDIENT, "steps=1", "block=10", "block=15", "steps=3");
+    assert_int_equal(r->status, 0);
+    run_expect_out(r, "sum 1\nsum 6\n");
+    assert_string_equal(r->err, "");
+}
+
+/* ---- what is inherited ------------------------------------------------------------------------------------------------ */
 
 static void block_all(void)
 {
@@ -277,9 +285,9 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(ends), TEST(is_passed_on), TEST(changes_nothing), TEST(stops_and_goes_on),
-        TEST(the_program_ends_properly), TEST(ended_properly_it_can_be_resumed),
-        TEST(the_program_exits_with_a_status_of_its_own), TEST(the_program_ignores_it),
-        TEST(a_second_one_ends_it_at_once), TEST(a_blocked_mask), TEST(ignored_signals_stay_ignored)};
+        TEST(the_program_ends_properly), TEST(ended_properly_it_can_be_resumed), TEST(the_program_exits_with_a_status_of_its_own),
+        TEST(the_program_ignores_it), TEST(a_second_one_ends_it_at_once), TEST(what_the_program_blocks_waits), TEST(a_blocked_mask),
+        TEST(ignored_signals_stay_ignored)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,11 +48,11 @@ SECONDS = {
     'service': 2, 'inputs of fuzz frame': 1, 'transport shm_sleep': 0.1, 'transport shm_ring': 0.3, 'streams faults': 0.6,
     'log faults': 2, 'store_system faults': 3, 'interval of runs': 1.3, 'run_errors': 1.5, 'hark store': 1.6, 'signals': 2.5,
     'what a replay puts off': 2.5, 'master and workers': 4, 'rollback': 5, 'transport uv unix': 5, 'transport shm': 5,
-    'transport uv tcp': 6.5, 'transport uv own': 7.5, 'log of a team': 7, 'store': 13, 'output of runs': 12.5, 'faults': 13,
+    'transport uv tcp': 6.5, 'transport uv own': 7.5, 'log of a team': 7, 'trace of runs': 1.5, 'store': 13, 'output of runs': 12.5, 'faults': 13,
     'runtime faults': 15, 'supervisor': 15, 'clusters that change': 15, 'collectives': 17, 'stall': 20, 'environment': 33,
     'memory': 42, 'kill matrix, a sample': 50,
 }
-RUNS = ('interval of runs', 'run_errors', 'hark store', 'signals', 'what a replay puts off', 'master and workers', 'rollback',
+RUNS = ('interval of runs', 'trace of runs', 'run_errors', 'hark store', 'signals', 'what a replay puts off', 'master and workers', 'rollback',
         'log of a team', 'output of runs', 'faults', 'supervisor', 'clusters that change', 'collectives', 'stall', 'environment',
         'memory', 'kill matrix, a sample')
 # What begins with these is tested by these, the last match first; then by what the others of the list find.
@@ -68,6 +68,7 @@ KNOW = (
     ('src/runtime/', ('interval', 'clusters', 'output', 'match', 'service', 'runtime faults', *RUNS)),
     ('src/runtime/match', ('match', 'what a replay puts off')),
     ('src/runtime/collective', ('collectives',)),
+    ('src/runtime/observe', ('trace of runs',)),
     ('src/runtime/output', ('output', 'output of runs')),
     ('src/runtime/outlet', ('output of runs',)),
     ('src/runtime/supervisor_output', ('output of runs',)),
@@ -278,8 +279,8 @@ def explained():
         lines = [x for x in block.strip('\n').split('\n') if not x.startswith('#')]
         if not ''.join(lines):
             continue
-        if len(lines) < 4 or lines[1][:2] != '- ' or lines[2][:2] != '+ ' or lines[3].split(':')[0] not in ('equivalent', 'speed', 'safety'):
-            raise Stop('source_explained.txt: each needs a file, "- line", "+ line" and "equivalent: why", "speed: why" or "safety: why":\n' + block)
+        if len(lines) < 4 or lines[1][:2] != '- ' or lines[2][:2] != '+ ' or lines[3].split(':')[0] not in ('equivalent', 'speed', 'safety', 'sanitizer'):
+            raise Stop('source_explained.txt: each needs a file, "- line", "+ line" and "equivalent: why" (or speed, safety, sanitizer):\n' + block)
         reasons[lines[0], changes.normal(lines[1][2:]), changes.normal(lines[2][2:])] = ' '.join(lines[3:])
     return reasons
 

@@ -174,6 +174,37 @@ static void owner_killed(void **state)
     }
 }
 
-const struct CMUnitTest lending_tests[] = {TEST(read_in_place), TEST(takes_no_room), TEST(elsewhere_is_copied),
+/* Who was sent to, and has not been listened to since, is behind; not any more when something was heard or waited for. */
+static void who_keeps_up(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end e[2];
+    job_begin(&job, 2);
+    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+    ends_meet(e, 2);
+    const struct hark_transport_ops *ops = e[0].t->ops;
+    MUST(ops->behind(e[0].t, 1) == 0 && ops->behind(e[0].t, 0) == 0 && ops->behind(e[0].t, 77) == 0);
+    for (uint64_t id = 0; id < 3; id++) {
+        send_wholly(&e[0], 1, 0, 2 * id, 0, 10, e, 2);
+        MUST(ops->behind(e[0].t, 1) == 1);
+        MUST(ops->wait(e[0].t, 0) == HARK_T_OK);
+        MUST(ops->behind(e[0].t, 1) == 0);
+        until_count(&e[1], 2 * id + 1, &e[1], 1);
+        MUST(ops->behind(e[1].t, 0) == 0);
+        send_wholly(&e[0], 1, 0, 2 * id + 1, 0, 10, e, 2);
+        MUST(ops->behind(e[0].t, 1) == 1);
+        until_count(&e[1], 2 * id + 2, &e[1], 1);
+        send_wholly(&e[1], 0, 0, 1000 + id, 0, 10, e, 2);
+        until_count(&e[0], id + 1, &e[0], 1);
+        MUST(ops->behind(e[0].t, 1) == 0);
+        MUST(ops->wait(e[0].t, 0) == HARK_T_OK);
+        MUST(ops->behind(e[0].t, 1) == 0);
+    }
+    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
+    job_end(&job);
+}
+
+const struct CMUnitTest lending_tests[] = {TEST(read_in_place), TEST(who_keeps_up), TEST(takes_no_room), TEST(elsewhere_is_copied),
     TEST(leaves_nothing), TEST(owner_killed)};
 const size_t lending_count = sizeof lending_tests / sizeof *lending_tests;
