@@ -24,6 +24,8 @@ for protocol in hydee coordinated scmel sendet; do
     while [ "$(grep -c 'asked for is taken' run)" != $round ]; do :; done
   done
   expect 0 "^st: job hark-.* of 4 processes, not finished, in use by a run$" list st
+  "$hark" store list st >out 2>&1 <&- # no descriptor of its own is taken for none
+  grep -q ', in use by a run$' out && good || bad "$what in use, without standard input"
   kill -KILL $run; wait $run 2>/dev/null
   while ! flock -n st true; do :; done # the janitor holds it until all is clean
   expect 0 "^st: job hark-.* of 4 processes, not finished$" list st

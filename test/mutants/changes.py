@@ -1,7 +1,7 @@
 """Changes of one line of C, each of which is likely to be a fault.
 
-A change is of a kind of mistake that people make: a comparison that is off by one, `&&` for `||`, a statement that is missing.
-Comments, strings and lines of the preprocessor stay as they are. The number of lines stays too.
+A change is a mistake of a kind that people make: a comparison that is off by one, `&&` for `||`, a statement that is
+missing. Comments, strings and lines of the preprocessor stay as they are. The number of lines stays too.
 """
 import hashlib
 import re
@@ -32,14 +32,15 @@ LEXER = re.compile(r'''
   | (?P<name>[A-Za-z_]\w*)
   | (?P<sign><<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)
 ''', re.X | re.S)
-OTHER = {'<': '<=', '<=': '<', '>': '>=', '>=': '>', '==': '!=', '!=': '==', '&&': '||', '||': '&&', '+=': '-=', '-=': '+=',
-         '++': '--', '--': '++', '<<': '>>', '>>': '<<', '|=': '&=', '&=': '|=', 'true': 'false', 'false': 'true',
-         'break': 'continue', 'continue': 'break'}
+OTHER = {'<': '<=', '<=': '<', '>': '>=', '>=': '>', '==': '!=', '!=': '==', '&&': '||', '||': '&&', '+=': '-=',
+         '-=': '+=', '++': '--', '--': '++', '<<': '>>', '>>': '<<', '|=': '&=', '&=': '|=', 'true': 'false',
+         'false': 'true', 'break': 'continue', 'continue': 'break'}
 BINARY = {'+': '-', '-': '+', '&': '|', '|': '&'}
 ASSIGNMENTS = {'=', '+=', '-=', '*=', '/=', '%=', '&=', '|=', '^=', '<<=', '>>='}
-KEYWORDS = {'return', 'break', 'continue', 'goto', 'if', 'else', 'while', 'for', 'do', 'switch', 'case', 'default', 'sizeof',
-            'static', 'const', 'struct', 'enum', 'union', 'typedef', 'extern', 'inline', 'unsigned', 'int', 'char', 'bool',
-            'void', 'long', 'short', 'double', 'float', 'signed', 'va_end', 'va_start', '_Static_assert', 'static_assert'}
+KEYWORDS = {'return', 'break', 'continue', 'goto', 'if', 'else', 'while', 'for', 'do', 'switch', 'case', 'default',
+            'sizeof', 'static', 'const', 'struct', 'enum', 'union', 'typedef', 'extern', 'inline', 'unsigned', 'int',
+            'char', 'bool', 'void', 'long', 'short', 'double', 'float', 'signed', 'va_end', 'va_start',
+            '_Static_assert', 'static_assert'}
 
 
 def tokens_of(text):
@@ -88,7 +89,7 @@ def begins_statement(tokens, partner, i):
 
 
 def end_of_statement(tokens, partner, i):
-    """The number of the semicolon that ends the statement which begins at i; None if it goes over the end of the line."""
+    """The number of the semicolon that ends the statement which begins at i; None if that is on another line."""
     line = tokens[i].line
     while i < len(tokens) and tokens[i].line == line:
         if tokens[i].text == ';':
@@ -126,10 +127,11 @@ def token_changes(tokens, partner):
     for i, t in enumerate(tokens):
         before = tokens[i - 1] if i else t
         after = tokens[i + 1] if i + 1 < len(tokens) else t
-        operand = before.kind in ('name', 'number') and before.text not in ('return', 'case') or before.text in (')', ']')
+        operand = before.kind in ('name', 'number') and before.text not in ('return', 'case') or before.text in ')]'
+        apart = before.line != t.line or before.end < t.column  # else it is of one operand
         if t.kind in ('sign', 'name') and t.text in OTHER:
             yield OTHER[t.text] + ' for ' + t.text, t.line, t.column, t.end, OTHER[t.text]
-        elif t.text in BINARY and operand and t.column > before.end - (t.line != before.line) * 999 and after.column > t.end:
+        elif t.text in BINARY and operand and apart and after.column > t.end:
             yield BINARY[t.text] + ' for ' + t.text, t.line, t.column, t.end, BINARY[t.text]
         elif t.kind == 'number' and re.fullmatch('[01][uUlL]*', t.text):
             yield 'another constant', t.line, t.column, t.column + 1, '10'[int(t.text[0])]
@@ -150,7 +152,8 @@ def statement_changes(tokens, partner):
             continue
         if t.text == 'return' and end > i + 1:
             value = ''.join(x.text for x in tokens[i + 1:end])
-            yield 'another status', t.line, tokens[i + 1].column, tokens[end].column, '-1' if value in ('0', 'HARK_OK') else '0'
+            instead = '-1' if value in ('0', 'HARK_OK') else '0'
+            yield 'another status', t.line, tokens[i + 1].column, tokens[end].column, instead
         elif t.text != 'return':
             kind = is_removable(tokens[i:end])
             if kind:
@@ -158,8 +161,8 @@ def statement_changes(tokens, partner):
 
 
 def changes_of(path, text, seed):
-    """All changes of a file, with keys by the seed: in the order of their keys they are as if drawn by chance, and one
-    that has been drawn stays so when other lines of the file change."""
+    """All changes of a file. In the order of their keys, which come of the seed, they are as if drawn by chance, and
+    one that has been drawn stays so when other lines of the file change."""
     lines = text.split('\n')
     tokens = tokens_of(text)
     partner = partners_of(tokens)
@@ -175,9 +178,9 @@ def changes_of(path, text, seed):
         times[line.strip()] = count[-1] + 1
     nth = {}
     for kind, line, column, end, instead in (*token_changes(tokens, partner), *statement_changes(tokens, partner)):
-        if not inside.get(line) or re.match(r'\s*(for \(|static_assert|_Static_assert)', lines[line]) and kind[-2:] in ('++', '--'):
-            continue
         before = lines[line]
+        if not inside.get(line) or kind[-2:] in ('++', '--') and before.lstrip().startswith('for ('):
+            continue  # such a loop would hardly end
         if instead is None:
             instead = '!(' + before[column:end] + ')'
         nth[line, kind] = nth.get((line, kind), 0) + 1

@@ -23,7 +23,8 @@ def after(*lines):
     return {c.after.strip() for c in changes.changes_of('a.c', text, 1)}
 
 
-check('comparison', {'if (a <= b) x += y;', 'if (!(a < b)) x += y;', 'if (a < b) x -= y;', 'if (a < b) (void)0;'}, after('if (a < b) x += y;'))
+check('comparison', {'if (a <= b) x += y;', 'if (!(a < b)) x += y;', 'if (a < b) x -= y;', 'if (a < b) (void)0;'},
+      after('if (a < b) x += y;'))
 check('condition of two', {'while (a || !b)', 'while (a && b)', 'while (!(a && !b))'}, after('while (a && !b)'))
 check('status', {'return -1;', 'return 1;'}, after('return 0;'))
 check('status of a call', {'return 0;'}, after('return g(a, b);'))
@@ -41,7 +42,8 @@ check('pointer', {'(void)0;'}, after('a = &c;'))
 check('bits', {'(void)0;', 'a |= b | c;', 'a &= b & c;'}, after('a |= b & c;'))
 check('loop', {'for (i = 0; i < n; i++) (void)0;', 'for (i = 0; i <= n; i++) g();', 'for (i = 1; i < n; i++) g();'},
       after('for (i = 0; i < n; i++) g();'))
-check('comment, string, character', {'(void)0; /* a && b */ // x = 1;'}, after('g("a < 1", \'0\'); /* a && b */ // x = 1;'))
+check('comment, string, character', {'(void)0; /* a && b */ // x = 1;'},
+      after('g("a < 1", \'0\'); /* a && b */ // x = 1;'))
 check('comment of lines', set(), after('/* a = 1;', ' * b = 1;', ' */'))
 check('directive', set(), after('#if A == 1 && B', '#endif'))
 check('outside of functions', [], list(changes.changes_of('a.c', 'int a = 0;\n#define A (B == 1)\n', 1)))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Mutants of the sources: a line of the driver, the runtime, the store or a transport is changed, and some test must notice.
+"""Mutants of the sources: a line of driver, runtime, store or a transport is changed, and some test must notice.
 
     source.py [-n COUNT] [-s SEED] [-j JOBS] [--trust] [--list] [--explained] [FILE[:LINE]...]
 
-Which lines change, and how (changes.py), the seed says. Each mutant is built in a copy of the sources, and the tests run, those
-first that know most of the file and need least time, until one fails or takes several times as long as it should. A change that
-does not compile, or that leaves the machine code as it is, is no mutant: the next one takes its place. A survivor is
-printed as a difference. What survives because it is no fault stands in source_explained.txt with the reason; such
-mutants are counted and not run.
+Which lines change, and how (changes.py), the seed says. Each mutant is built in a copy of the sources, and the tests
+run, those first that know most of the file and need least time, until one fails or takes several times as long as it
+should. A change that does not compile, or that leaves the machine code as it is, is no mutant: the next one takes its
+place. A survivor is printed as a difference. What survives because it is no fault stands in source_explained.txt with
+the reason; such mutants are counted and not run.
 
     FILE[:LINE]   only changes of these files, or of this line
     --trust       the tests have just passed: do not begin by running them on the sources as they are
@@ -15,7 +15,8 @@ mutants are counted and not run.
     --explained   only runs what is explained; those called equivalent must survive
 
 CC: the compiler (gcc; with ccache, if there is one). MUTANTS: folder for copies and builds (build-mutants).
-Tests run in a PID namespace of their own, for a mutant of the supervisor may kill any process it can: `unshare` must be permitted.
+Tests run in a PID namespace of their own, for a mutant of the supervisor may kill any process it can: `unshare` must
+be permitted.
 Exit status 1: some mutant survived; 2: it could not be said; 77: there are no namespaces here.
 """
 import argparse
@@ -38,28 +39,31 @@ import changes
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 FOLDERS = ('src/driver', 'src/runtime', 'src/store', 'transports/shm', 'transports/uv')
-COPIED = ('include', 'src', 'transports', 'examples', 'bench', 'docs', 'test', 'meson.build', 'meson_options.txt', 'README.md',
-          'LICENSE', 'CONTRIBUTING.md', 'CHANGELOG.md')
+COPIED = ('include', 'src', 'transports', 'examples', 'bench', 'docs', 'test', 'meson.build', 'meson_options.txt',
+          'README.md', 'LICENSE', 'CONTRIBUTING.md', 'CHANGELOG.md')
+REASONS = ('equivalent', 'speed', 'safety', 'sanitizer')
 LIBRARIES = ('src/libhark.a', 'src/runtime/libhark_app.a', 'src/runtime/libhark_runtime.a')
 
-# Tests and about how many seconds each takes: the order in which they are tried, but for those that know most of a file.
+# Tests and about how many seconds each takes; a mutant may take several times as long. The order is that of KNOW.
 SECONDS = {
-    'driver': 0.1, 'stubs': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'reduction': 1.5, 'match': 0.4, 'log': 0.8,
-    'service': 2, 'inputs of fuzz frame': 1, 'transport shm_sleep': 0.1, 'transport shm_ring': 0.3, 'streams faults': 0.6,
-    'log faults': 2, 'store_system faults': 3, 'interval of runs': 1.3, 'run_errors': 1.5, 'hark store': 1.6, 'signals': 2.5,
-    'what a replay puts off': 2.5, 'master and workers': 4, 'rollback': 5, 'transport uv unix': 5, 'transport shm': 5,
-    'transport uv tcp': 6.5, 'transport uv own': 7.5, 'log of a team': 7, 'trace of runs': 1.5, 'store': 13, 'output of runs': 12.5, 'faults': 13,
-    'runtime faults': 15, 'supervisor': 15, 'clusters that change': 15, 'collectives': 17, 'stall': 20, 'environment': 33,
-    'memory': 42, 'kill matrix, a sample': 50,
+    'driver': 0.1, 'stubs': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'reduction': 1.5, 'match': 0.4,
+    'log': 0.8, 'service': 2, 'inputs of fuzz frame': 1, 'transport shm_sleep': 0.1, 'transport shm_ring': 0.3,
+    'streams faults': 0.6, 'log faults': 2, 'store_system faults': 3, 'interval of runs': 1.3, 'trace of runs': 1.5,
+    'run_errors': 1.5, 'hark store': 1.6, 'signals': 2.5, 'what a replay puts off': 2.5, 'master and workers': 4,
+    'rollback': 5, 'transport uv unix': 5, 'transport shm': 5, 'transport uv tcp': 6.5, 'transport uv own': 7.5,
+    'log of a team': 7, 'store': 13, 'output of runs': 12.5, 'faults': 13, 'runtime faults': 15, 'supervisor': 15,
+    'clusters that change': 15, 'collectives': 17, 'stall': 20, 'environment': 33, 'memory': 42,
+    'kill matrix, a sample': 50,
 }
-RUNS = ('interval of runs', 'trace of runs', 'run_errors', 'hark store', 'signals', 'what a replay puts off', 'master and workers', 'rollback',
-        'log of a team', 'output of runs', 'faults', 'supervisor', 'clusters that change', 'collectives', 'stall', 'environment',
-        'memory', 'kill matrix, a sample')
+RUNS = ('interval of runs', 'trace of runs', 'run_errors', 'hark store', 'signals', 'what a replay puts off',
+        'master and workers', 'rollback', 'log of a team', 'output of runs', 'faults', 'supervisor',
+        'clusters that change', 'collectives', 'stall', 'environment', 'memory', 'kill matrix, a sample')
 # What begins with these is tested by these, the last match first; then by what the others of the list find.
 KNOW = (
     ('src/driver/', ('driver', 'stubs', 'inputs of fuzz frame', 'reduction', 'log', *RUNS)),
     ('src/driver/reduction', ('reduction', 'collectives')),
-    ('src/store/', ('log', 'log faults', 'store_system faults', 'streams faults', 'hark store', 'store', 'runtime faults', *RUNS)),
+    ('src/store/', ('log', 'log faults', 'store_system faults', 'streams faults', 'hark store', 'store',
+                    'runtime faults', *RUNS)),
     ('src/store/directory', ('store_system faults', 'store')),
     ('src/store/image', ('store_system faults', 'store')),
     ('src/store/file', ('store_system faults', 'store')),
@@ -84,7 +88,7 @@ KNOW = (
     ('src/runtime/service', ('service', 'runtime faults')),
 )
 
-# In a PID namespace all of a test ends with it. It sees a /tmp and a /dev/shm of its own, so that nothing is left of it either.
+# In a PID namespace all of a test ends with it. It sees a /tmp and a /dev/shm of its own: nothing is left there.
 INIT = '''
 mount -t tmpfs -o size=2g tmpfs /dev/shm || exit 125
 mkdir -p "$0/sees" && mount --bind "$0" /mnt && mount -t tmpfs -o size=4g,mode=1777 tmpfs /tmp || exit 125
@@ -147,7 +151,8 @@ class Job:
             environment['HARK_MUTANT'] = '1'
         log = self.folder / 'ninja.log'
         log.write_bytes(b'')
-        return self.call(['ninja', '-C', str(self.build), '-j', str(self.parallel), *targets], log, env=environment) == 0
+        command = ['ninja', '-C', str(self.build), '-j', str(self.parallel), *targets]
+        return self.call(command, log, env=environment) == 0
 
     # ---- the copy ----
 
@@ -183,7 +188,8 @@ class Job:
             log.write_bytes(b'')
             environment = dict(os.environ, CC=str(wrapper), CCACHE_NOHASHDIR='1')
             environment.pop('HARK_MUTANT', None)
-            setup = ['meson', 'setup', str(self.build), str(self.source), '--buildtype=debugoptimized', '-Dwerror=true', '-Dtests=enabled']
+            setup = ['meson', 'setup', str(self.build), str(self.source), '--buildtype=debugoptimized',
+                     '-Dwerror=true', '-Dtests=enabled']
             if self.call(setup, log, env=environment) != 0:
                 raise Stop(f'meson setup failed: {log}')
         if not self.ninja(LIBRARIES, mutant=False):
@@ -240,14 +246,14 @@ class Job:
             raise Stop(f'there is no test "{name}" any more: mend the table in test/mutants/source.py')
         targets = [os.path.relpath(f, self.build) for t in test['depends'] for f in self.filenames[t]]
         if name == 'kill matrix, a sample':
-            targets += ['test/kill/test-kill-faults', 'test/fault/test-fault-store_system']  # which it starts by their paths
+            targets += ['test/kill/test-kill-faults', 'test/fault/test-fault-store_system']  # which it starts
         if not self.ninja(targets, mutant):
             return 'not built'
         log = self.folder / 'test.log'
         log.write_bytes(b'')
         limit = 20 + 5 * SECONDS[name]
-        status = self.call([*namespace(), str(self.folder), *test['cmd']], log, limit, cwd=self.build, preexec_fn=no_core,
-                           env=dict(os.environ, **test['env']))
+        status = self.call([*namespace(), str(self.folder), *test['cmd']], log, limit, cwd=self.build,
+                           preexec_fn=no_core, env=dict(os.environ, **test['env']))
         if status == 125:
             raise Stop(f'no namespace for a test: {log}')
         return '' if status == 0 else f'more than {limit:.0f} s' if status is None else f'status {status}'
@@ -279,8 +285,10 @@ def explained():
         lines = [x for x in block.strip('\n').split('\n') if not x.startswith('#')]
         if not ''.join(lines):
             continue
-        if len(lines) < 4 or lines[1][:2] != '- ' or lines[2][:2] != '+ ' or lines[3].split(':')[0] not in ('equivalent', 'speed', 'safety', 'sanitizer'):
-            raise Stop('source_explained.txt: each needs a file, "- line", "+ line" and "equivalent: why" (or speed, safety, sanitizer):\n' + block)
+        marks = [x[:2] for x in lines[1:3]] + [x.split(':')[0] for x in lines[3:4]]
+        if marks[:2] != ['- ', '+ '] or marks[2:] not in ([r] for r in REASONS):
+            raise Stop('source_explained.txt: each needs a file, "- line", "+ line", and one of '
+                       f'{", ".join(r + ":" for r in REASONS)} with the reason:\n{block}')
         reasons[lines[0], changes.normal(lines[1][2:]), changes.normal(lines[2][2:])] = ' '.join(lines[3:])
     return reasons
 
@@ -333,14 +341,14 @@ class Campaign:
             if verdict in ('does not compile', 'same code'):
                 return verdict
             seconds = time.monotonic() - start
-            print(f'{verdict:9} {change.path}:{change.line}: {change.kind}; {test + ", " if test else ""}{how}{", " if how else ""}'
-                  f'{seconds:.0f} s', flush=True)
+            print(f'{verdict:9} {change.path}:{change.line}: {change.kind}; '
+                  + ', '.join(x for x in (test, how, f'{seconds:.0f} s') if x), flush=True)
             if verdict == 'survived':
                 print(difference(change), flush=True)
             return verdict
 
     def run(self, drawn, count, reasons, jobs):
-        """Deterministic, although several are tried at once: one more is begun only if all those in hand may be mutants."""
+        """Deterministic, although several are tried at once: another is begun only if all in hand may be mutants."""
         mutants, pending = 0, set()
         drawn = iter(drawn)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -422,7 +430,8 @@ def main():
     if not a.only:
         for path, before, after in reasons:
             if (path, before, after) not in known:
-                print(f'source_explained.txt: {path} has no such line any more, or no such change of it: {before}')
+                print(f'source_explained.txt: {path} has no such line any more, or no such change of it:\n'
+                      f'- {before}\n+ {after}')
     if a.explained:
         drawn = [c for c in drawn if key_of(c) in reasons]
     if a.list:
@@ -431,7 +440,8 @@ def main():
         return 0
     probe = subprocess.run([*namespace()[:-3], 'true'], capture_output=True, text=True, check=False)
     if probe.returncode != 0:
-        print('mutants-src: skipped: mutants run in a PID namespace of their own, and none can be made here: ' + probe.stderr.strip())
+        print('mutants-src: skipped: mutants run in a PID namespace of their own, and none can be made here: '
+              + probe.stderr.strip())
         return 77
     compiler = os.environ.get('CC', 'gcc')
     if 'ccache' not in compiler and shutil.which('ccache'):
@@ -451,7 +461,7 @@ def main():
             job.restore()
     n = campaign.table()
     tried = n['caught'] + n['explained'] + n['survived']
-    print(f'{ready - start:.0f} s to build and to see tests pass, {time.monotonic() - ready:.0f} s for {tried} mutants')
+    print(f'{ready - start:.0f} s until tests have passed, {time.monotonic() - ready:.0f} s for {tried} mutants')
     if a.explained:
         wrong = [c for c, v, _ in campaign.results if v == 'caught' and reasons[key_of(c)].startswith('equivalent')]
         for c in wrong:

@@ -13,6 +13,18 @@ static size_t descriptors(void)
     return count;
 }
 
+/* Mappings of what carries the job's name. */
+static size_t mappings(const struct job *job)
+{
+    char line[600];
+    size_t count = 0;
+    FILE *f = fopen("/proc/self/maps", "re");
+    MUST(f != NULL);
+    while (fgets(line, sizeof line, f)) count += strstr(line, job->name) != NULL;
+    fclose(f);
+    return count;
+}
+
 /* 64 processes cost 64 ends. A pair that never talks costs nothing, neither names nor descriptors. */
 static void silence_is_free(void **state)
 {
@@ -60,6 +72,7 @@ static void close_leaves_nothing(void **state)
         for (uint32_t i = 0; i < 3; i++) end_close(&e[order ? i : 2 - i]);
         parcel_free(&p);
         MUST(descriptors() == fds);
+        MUST(mappings(&job) == 0);
         job_end(&job);
     }
 }

@@ -1,4 +1,5 @@
 /* The driver over a transport that does just what the test says. */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,12 +8,13 @@
 
 enum { LONG = 40000, LONG_TAKES = 40072 }; /* in the log: with its envelope, rounded up to 64, and a slot */
 
-static struct hark_driver *driver_of(const char *protocol, const struct hark_transport_ops *ops)
+static struct hark_driver *driver_with(
+    const char *protocol, const struct hark_transport_ops *ops, struct hark_hooks hooks)
 {
     char error[256];
     struct hark_driver *d;
     struct hark_range mine = {0, 0};
-    struct hark_driver_config c = {.protocol = hark_protocol_named(protocol), .transport = ops};
+    struct hark_driver_config c = {.protocol = hark_protocol_named(protocol), .transport = ops, .hooks = hooks};
     c.core.ranks = 2;
     if (c.protocol->rolls == HARK_ROLLS_GROUP) {
         c.core.group = &mine;
@@ -22,6 +24,11 @@ static struct hark_driver *driver_of(const char *protocol, const struct hark_tra
     script.head.ops = ops;
     assert_int_equal(hark_driver_open(&d, &c, error), HARK_D_OK);
     return d;
+}
+
+static struct hark_driver *driver_of(const char *protocol, const struct hark_transport_ops *ops)
+{
+    return driver_with(protocol, ops, (struct hark_hooks){0});
 }
 
 static uint8_t *payload(uint8_t with)
@@ -132,10 +139,62 @@ static void not_kept_for_one_that_waits(void **state)
     hark_driver_close(d);
 }
 
+/* A long message, from `from` as its header says, that the transport has had from process 1. */
+static void long_one_arrives(uint32_t from, bool whole)
+{
+    uint8_t header[HARK_WIRE_HEAD + 16] = {[1] = HARK_APP};
+    memcpy(header + 4, &from, sizeof from);
+    struct hark_frame f = {.from = 1, .header = {header, sizeof header}, .length = LONG};
+    void *at = script.sink.place(script.sink.self, &f);
+    assert_non_null(at);
+    if (whole) script.sink.arrived(script.sink.self, &f, at);
+    else script.sink.broken(script.sink.self, &f, at);
+}
+
+static char owned[LONG];
+static int placed, unplaced;
+
+static void *on_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
+{
+    (void)self, (void)from, (void)ctx, (void)tag;
+    assert_int_equal(length, LONG);
+    placed++;
+    return owned;
+}
+
+static void on_unplace(void *self, void *at)
+{
+    (void)self;
+    assert_ptr_equal(at, owned);
+    unplaced++;
+}
+
+/* A long message that is another's than its header says, or that breaks off, is not taken: whose memory it was in has it
+ * back. */
+static void a_long_one_is_not_taken(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        struct hark_hooks hooks = {.place = own ? on_place : NULL, .unplace = on_unplace};
+        struct hark_driver *d = driver_with("hydee", &lending, hooks);
+        long_one_arrives(0, true); /* what the driver makes once is made now */
+        placed = unplaced = 0;
+        struct mallinfo2 before = mallinfo2();
+        for (int whole = 0; whole < 2; whole++) long_one_arrives(0, whole);
+        struct mallinfo2 now = mallinfo2();
+        assert_int_equal(now.uordblks + now.hblkhd, before.uordblks + before.hblkhd);
+        assert_int_equal(placed, own ? 2 : 0);
+        assert_int_equal(unplaced, placed);
+        assert_int_equal(hark_driver_figures(d)->refused, 2); /* the first, and one of these */
+        hark_driver_close(d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sleep_after_it_left),
         cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(kept_for_one_that_is_gone),
-        cmocka_unit_test(so_much_waits), cmocka_unit_test(not_kept_for_one_that_waits)};
+        cmocka_unit_test(so_much_waits), cmocka_unit_test(not_kept_for_one_that_waits),
+        cmocka_unit_test(a_long_one_is_not_taken)};
     return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
 }
