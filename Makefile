@@ -60,5 +60,6 @@ errata: setup
 	docs/errata/draw.sh $(MUTANT)
 install: all
 	meson install -C $(BUILD)
+	[ "$$(id -u)" != 0 ] || ldconfig # programs find the shared libraries
 clean:
 	rm -rf $(BUILD) $(BUILD)-gcc $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov $(BUILD)-mutants $(BUILD)*.log

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SCHEMA 1
+#define SCHEMA 2
 
 static void put_rank(FILE *f, uint32_t rank)
 {

@@ -319,11 +319,15 @@ static void then_stop_and_resume(void **state)
         forget(r, "go");
         for (; status == HARK_RUN_AGAIN && runs < 5; runs++) {
             forget(r, "up.0");
+            forget(r, "far.0");
             START("-n", "4", "--protocol", protocols[i], "--interval", "0", "--checkpoint-on", "SIGTERM",
                 "--then-stop", "--store", store, "--resume", "--", HARK_OBEDIENT, "make=up", "steps-until=go",
                 "0:print=end");
-            if (runs == 2) run_make(r, "go");
             run_wait_for(r, "up.0");
+            if (runs == 2) {
+                run_wait_for(r, "far.0");
+                run_make(r, "go");
+            }
             if (runs < 2) kill(r->pid, SIGTERM);
             run_end(r);
             status = r->status;
@@ -353,8 +357,11 @@ static void another_spelling_of_the_program(void **state)
     kill(r->pid, SIGUSR2);
     run_end(r);
     assert_int_equal(r->status, HARK_RUN_AGAIN);
+    forget(r, "far.0");
+    START("-n", "2", "--store", store, "--resume", "--", link, "make=up", "steps-until=go");
+    run_wait_for(r, "far.0");
     run_make(r, "go");
-    RUN("-n", "2", "--store", store, "--resume", "--", link, "make=up", "steps-until=go");
+    run_end(r);
     assert_int_equal(r->status, 0);
 }
 

@@ -5,6 +5,8 @@
  *   make=NAME          makes the file NAME.RANK in PLACE, its process number in it
  *   await=NAME         computes, without a call of hark, until the file NAME is in PLACE
  *   steps-until=NAME   goes round (a reduction, a checkpoint call) until the file NAME is in PLACE; prints how often at the end
+ *                      (the file is an input of which a process that begins again has to see the same: so a test makes it when there is
+ *                      the file far.0, which rank 0 makes after 50 rounds of an incarnation, more than processes can be apart)
  *   steps-left         the same, until rank 0 has got a signal that it catches
  *   steps=N            N rounds; prints the sum of what was reduced
  *   catch=N ignore=N   signal N, from now on; caught: the file caught.N.RANK
@@ -81,7 +83,9 @@ static bool round_of(bool more)
 {
     int64_t mine = rank == 0 && more ? 1 : 0, goes_on = 0;
     check(hark_allreduce(&mine, &goes_on, 1, HARK_INT64, HARK_SUM), "hark_allreduce");
+    static int rounds_here;
     state[0]++;
+    if (++rounds_here == 50) make("far");
     state[1] += state[0];
     check(hark_checkpoint(), "hark_checkpoint");
     return goes_on != 0;

@@ -28,9 +28,9 @@ static void up(const struct run *r)
 
 static void anew(struct run *r)
 {
-    static const char *const names[] = {"up.0", "up.1", "go"};
+    static const char *const names[] = {"up.0", "up.1", "go", "far.0"};
     char path[600];
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", r->place, names[i]);
         unlink(path);
     }
@@ -179,7 +179,7 @@ static void ended_properly_it_can_be_resumed(void **state)
     anew(r);
     START("--store", store, "--resume", "--", HARK_OBEDIENT, "catch=15", "make=up", "steps-left", "0:print=left0",
         "1:print=left1");
-    up(r);
+    run_wait_for(r, "far.0"); /* it has done again what was done: from there on the signal may come */
     kill(r->pid, SIGTERM);
     run_end(r);
     assert_int_equal(r->status, 128 + SIGTERM);

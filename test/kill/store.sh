@@ -15,7 +15,7 @@ echo text >file; refused 'store file: Not a directory' list file
 expect 0 'usage: hark store list DIR' --help
 
 for protocol in hydee coordinated scmel sendet; do
-  rm -rf st go up.*; what="$protocol:"
+  rm -rf st go up.* far.*; what="$protocol:"
   "$hark" run -n 4 --clusters 2 --protocol $protocol --interval 0 --store st --checkpoint-on USR1 -- "$obedient" make=up steps-until=go >run 2>&1 &
   run=$!
   for round in 1 2; do # two checkpoints, so that one of them can be damaged
@@ -48,9 +48,11 @@ for protocol in hydee coordinated scmel sendet; do
   expect 1 'can not go on, no checkpoint is whole\|from the beginning, for its checkpoints are damaged' verify st
   cp kept st/r1/"$newest"; cp kept.older st/r1/"$older"
   expect 0 ' 0 damaged' verify st
-  touch go
-  "$hark" run -n 4 --clusters 2 --protocol $protocol --interval 0 --store st --resume -- "$obedient" make=up steps-until=go >out 2>&1
-  is "$what resumed" 0 $?
+  rm -f far.0
+  "$hark" run -n 4 --clusters 2 --protocol $protocol --interval 0 --store st --resume -- "$obedient" make=up steps-until=go >out 2>&1 &
+  run=$!
+  while [ ! -e far.0 ] && kill -0 $run 2>/dev/null; do :; done
+  touch go; wait $run; is "$what resumed" 0 $?
   expect 0 '^st: job hark-.* of 4 processes, finished$' verify st
 done
 
