@@ -122,6 +122,12 @@ def is_removable(statement):
     return None
 
 
+def is_hint(tokens, partner, i):
+    """The last argument of __builtin_expect, which says only what is usual."""
+    opening = partner.get(i + 1, 0)
+    return tokens[i - 1].text == ',' and opening > 0 and tokens[opening - 1].text == '__builtin_expect'
+
+
 def token_changes(tokens, partner):
     """(kind, line, column, end, what stands there instead) of changes of one token each."""
     for i, t in enumerate(tokens):
@@ -133,7 +139,7 @@ def token_changes(tokens, partner):
             yield OTHER[t.text] + ' for ' + t.text, t.line, t.column, t.end, OTHER[t.text]
         elif t.text in BINARY and operand and apart and after.column > t.end:
             yield BINARY[t.text] + ' for ' + t.text, t.line, t.column, t.end, BINARY[t.text]
-        elif t.kind == 'number' and re.fullmatch('[01][uUlL]*', t.text):
+        elif t.kind == 'number' and re.fullmatch('[01][uUlL]*', t.text) and not is_hint(tokens, partner, i):
             yield 'another constant', t.line, t.column, t.column + 1, '10'[int(t.text[0])]
         elif t.text == '!' and after.line == t.line:
             yield 'not removed', t.line, t.column, t.end, ''

@@ -36,6 +36,8 @@ check('constants', {'a[1] = b;', '(void)0;'}, after('a[0] = b;'))
 check('not another constant', {'(void)0;'}, after('a[10] = b;'))
 check('flow', {'break;'}, after('continue;'))
 check('a case', {'case 3: (void)0; break;', 'case 3: g(); continue;'}, after('case 3: g(); break;'))
+check('what is usual', set(),
+      {x for x in after('if (__builtin_expect(a == 1, 0)) continue;') if x.endswith('1)) continue;')})
 check('sum', {'(void)0;', 'a = b - c;'}, after('a = b + c;'))
 check('sign', {'(void)0;'}, after('a = -c;'))
 check('pointer', {'(void)0;'}, after('a = &c;'))
