@@ -141,6 +141,7 @@ static int bcast(void *data, size_t length, int root)
     if (!hark_app_ready()) return HARK_A_EINIT;
     if (root < 0 || root >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (data == NULL && length) return HARK_A_EARGUMENT;
+    if (length > P.payload_limit) return HARK_A_ELENGTH; /* also where it is not sent: nobody waits for it */
     return bcast_tree(data, length, root, next_tag());
 }
 
@@ -150,7 +151,7 @@ static int reduce_valid(const void *data, const void *result, size_t count, enum
     if (!hark_app_ready()) return HARK_A_EINIT;
     if (size_of(type) == 0 || operation > HARK_MAX || (unsigned)operation > HARK_MAX) return HARK_A_EARGUMENT;
     if (count && (data == NULL || (needs_result && result == NULL))) return HARK_A_EARGUMENT;
-    return HARK_A_OK;
+    return count > P.payload_limit / size_of(type) ? HARK_A_ELENGTH : HARK_A_OK;
 }
 
 static int reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,

@@ -105,12 +105,17 @@ static void collectives(void)
     EXPECT(HARK_A_EARGUMENT, hark_bcast(NULL, 8, 0));
     EXPECT(HARK_A_ERANK, hark_bcast(a, 8, 2));
     EXPECT(HARK_A_ERANK, hark_bcast(a, 8, -1));
+    EXPECT(HARK_A_ELENGTH, hark_bcast(a, TOO_LONG, 0));
     EXPECT(HARK_A_EARGUMENT, hark_reduce(NULL, b, 1, HARK_INT64, HARK_SUM, 0));
     EXPECT(HARK_A_EARGUMENT, hark_reduce(a, NULL, 1, HARK_INT64, HARK_SUM, rank));
     EXPECT(HARK_A_EARGUMENT, hark_reduce(a, b, 1, NO_TYPE, HARK_SUM, 0));
     EXPECT(HARK_A_EARGUMENT, hark_reduce(a, b, 1, HARK_INT64, NO_OPERATION, 0));
     EXPECT(HARK_A_ERANK, hark_reduce(a, b, 1, HARK_INT64, HARK_SUM, 2));
     EXPECT(HARK_A_ERANK, hark_reduce(a, b, 1, HARK_INT64, HARK_SUM, -1));
+    EXPECT(HARK_A_ELENGTH, hark_reduce(a, b, TOO_LONG / 8, HARK_INT64, HARK_SUM, 0));
+    EXPECT(HARK_A_ELENGTH, hark_reduce(a, b, SIZE_MAX / 8 + 2, HARK_INT64, HARK_SUM, 0)); /* in bytes: a few */
+    EXPECT(HARK_A_ELENGTH, hark_allreduce(a, b, TOO_LONG / 4, HARK_INT32, HARK_SUM));
+    EXPECT(HARK_A_ELENGTH, hark_allreduce(a, b, SIZE_MAX / 4 + 2, HARK_INT32, HARK_SUM));
     EXPECT(HARK_A_EARGUMENT, hark_allreduce(NULL, b, 1, HARK_INT64, HARK_SUM));
     EXPECT(HARK_A_EARGUMENT, hark_allreduce(a, NULL, 1, HARK_INT64, HARK_SUM));
     EXPECT(HARK_A_EARGUMENT, hark_allreduce(a, b, 1, NO_TYPE, HARK_SUM));

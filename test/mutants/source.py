@@ -48,7 +48,8 @@ LIBRARIES = ('src/libhark.a', 'src/runtime/libhark_app.a', 'src/runtime/libhark_
 SECONDS = {
     'driver': 0.1, 'stubs': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'reduction': 1.5, 'match': 0.4,
     'log': 0.8, 'service': 2, 'inputs of fuzz frame': 1, 'transport shm_sleep': 0.1, 'transport shm_ring': 0.3,
-    'streams faults': 0.6, 'log faults': 2, 'store_system faults': 3, 'interval of runs': 1.3, 'trace of runs': 1.5, 'mistakes under hydee': 0.2,
+    'streams faults': 0.6, 'log faults': 2, 'store_system faults': 3, 'interval of runs': 1.3, 'trace of runs': 1.5,
+    'mistakes under hydee': 0.2,
     'run_errors': 1.5, 'hark store': 1.6, 'signals': 2.5, 'what a replay puts off': 2.5, 'master and workers': 4,
     'rollback': 5, 'transport uv unix': 5, 'transport shm': 5, 'transport uv tcp': 6.5, 'transport uv own': 7.5,
     'log of a team': 7, 'store': 13, 'output of runs': 12.5, 'faults': 13, 'runtime faults': 15, 'supervisor': 15,
@@ -56,8 +57,8 @@ SECONDS = {
     'kill matrix, a sample': 50,
 }
 RUNS = ('mistakes under hydee', 'interval of runs', 'trace of runs', 'run_errors', 'hark store', 'signals',
-        'what a replay puts off', 'master and workers', 'rollback', 'log of a team', 'output of runs', 'faults', 'supervisor',
-        'clusters that change', 'collectives', 'stall', 'environment', 'memory', 'kill matrix, a sample')
+        'what a replay puts off', 'master and workers', 'rollback', 'log of a team', 'output of runs', 'faults',
+        'supervisor', 'clusters that change', 'collectives', 'stall', 'environment', 'memory', 'kill matrix, a sample')
 # What begins with these is tested by these, the last match first; then by what the others of the list find.
 KNOW = (
     ('src/driver/', ('driver', 'stubs', 'inputs of fuzz frame', 'reduction', 'log', *RUNS)),
