@@ -39,8 +39,6 @@ import changes
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 FOLDERS = ('src/driver', 'src/runtime', 'src/store', 'transports/shm', 'transports/uv')
-COPIED = ('include', 'src', 'transports', 'examples', 'bench', 'docs', 'test', 'meson.build', 'meson_options.txt',
-          'README.md', 'LICENSE', 'CONTRIBUTING.md', 'CHANGELOG.md')
 REASONS = ('equivalent', 'speed', 'safety', 'sanitizer')
 LIBRARIES = ('src/libhark.a', 'src/runtime/libhark_app.a', 'src/runtime/libhark_runtime.a')
 
@@ -159,10 +157,10 @@ class Job:
 
     def copy(self):
         wanted = set()
-        for name in COPIED:
-            for root, folders, files in os.walk(TOP / name) if (TOP / name).is_dir() else [(TOP, [], [name])]:
-                folders[:] = [f for f in folders if f != '__pycache__']
-                wanted.update(pathlib.Path(root, f).relative_to(TOP) for f in files)
+        for root, folders, files in os.walk(TOP):
+            folders[:] = [f for f in folders if f[0] != '.' and f != '__pycache__' and not f.startswith('build')
+                          and not pathlib.Path(root, f, 'meson-private').exists()]
+            wanted.update(pathlib.Path(root, f).relative_to(TOP) for f in files if not f.endswith('.log'))
         for path in wanted:
             true, mine = TOP / path, self.source / path
             if not mine.exists() or true.read_bytes() != mine.read_bytes():
