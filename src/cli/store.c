@@ -95,8 +95,7 @@ static void one_rank(
     if (json) fputs("]}", json);
 }
 
-/* ---- the job
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the job ------------------------------------------------------------------------------------ */
 
 static void head(const struct arguments *a, const struct hark_inventory *v, const char *error)
 {

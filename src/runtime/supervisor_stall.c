@@ -73,8 +73,7 @@ static void waits_words(const struct hark_waits *w, bool many, char text[256])
             message);
 }
 
-/* ---- groups of those that wait alike
- * -------------------------------------------------------------------------------- */
+/* ---- groups of those that wait alike ------------------------------------------------------------ */
 
 static bool alike(const struct child *a, const struct child *b)
 {

@@ -62,8 +62,7 @@ static void a_program_in_a_wrapper_is_brought_back(void **state)
     run_expect_err(r, "hark: rank 0 exited with status 137\n");
 }
 
-/* ---- the environment
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the environment ---------------------------------------------------------------------------- */
 
 static void a_stale_variable(void **state)
 {
@@ -116,8 +115,7 @@ static void a_job_of_one_is_killed(void **state)
     assert_int_equal(r->status, 256 + SIGKILL);
 }
 
-/* ---- streams
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------------------ */
 
 static void close_in(void)
 {
@@ -184,8 +182,7 @@ static void streams_that_the_program_closes(void **state)
     }
 }
 
-/* ---- limits
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- limits ------------------------------------------------------------------------------------- */
 
 static void limit(__rlimit_resource_t what, rlim_t n)
 {
@@ -246,8 +243,7 @@ static void a_limit_of_files(void **state)
     assert_true(r->status == 0 || r->status == 1);
 }
 
-/* ---- deaths without end
- * ------------------------------------------------------------------------------------------------- */
+/* ---- deaths without end ------------------------------------------------------------------------- */
 
 /* Here and there in turn, never further than before. */
 static void deaths_without_progress(void **state)
@@ -285,8 +281,7 @@ static void deaths_with_progress(void **state)
     assert_int_equal(r->status, 0);
 }
 
-/* ---- checkpoints on demand
- * ------------------------------------------------------------------------------------------------ */
+/* ---- checkpoints on demand ---------------------------------------------------------------------- */
 
 static void a_checkpoint_on_demand(void **state)
 {
@@ -365,8 +360,7 @@ static void another_spelling_of_the_program(void **state)
     assert_int_equal(r->status, 0);
 }
 
-/* ---- what is left when it is killed
- * -------------------------------------------------------------------------------------- */
+/* ---- what is left when it is killed ------------------------------------------------------------- */
 
 static void a_trace_of_a_run_that_is_killed(void **state)
 {

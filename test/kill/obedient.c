@@ -35,13 +35,15 @@ static int rank = -1;
 static volatile sig_atomic_t caught;
 static long state[2]; /* rounds, and the sum of what they reduced */
 
+/* Whole when it is there: whoever waits for it reads it at once. */
 static void make(const char *name)
 {
-    char path[900], text[20];
+    char path[900], begun[920], text[20];
     snprintf(path, sizeof path, "%s/%s.%d", place, name, rank);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    snprintf(begun, sizeof begun, "%s.begun", path);
+    int fd = open(begun, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     int n = snprintf(text, sizeof text, "%d\n", (int)getpid());
-    if (fd < 0 || write(fd, text, (size_t)n) != n) _exit(98);
+    if (fd < 0 || write(fd, text, (size_t)n) != n || rename(begun, path) < 0) _exit(98);
     close(fd);
 }
 
