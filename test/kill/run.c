@@ -81,6 +81,9 @@ static bool begin(struct run *r)
     assert_true(r->pid >= 0);
     r->running = true;
     if (r->pid) return false;
+    static const int usual[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGALRM};
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) /* a shell's background job has some ignored */
+        signal(usual[i], SIG_DFL);
     setenv("TMPDIR", r->temporary, 1);
     setenv("PLACE", r->place, 1);
     sanitizers_beside(r);
