@@ -148,7 +148,7 @@ struct sweep {
     const char *by;
 };
 
-/* What one backend is asked, by every number of parts that is worth it. */
+/* Asks one backend for every number of parts that is worth trying. */
 static void sweep_counts(struct sweep *s, const struct hark_matrix *m, const struct hark_graph *g,
     enum hark_cut_backend b, double slack, uint64_t seed)
 {
