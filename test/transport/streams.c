@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Descriptors that are closed again at once are seen here: the suite is linked with --wrap for these two. */
-static unsigned low;
+/* Descriptors that are closed again at once are seen here: the suite is linked with --wrap for these two. Atomic, for
+ * some cases open their ends in threads. */
+static atomic_uint low;
 int __real_ftruncate64(int fd, off_t length);
 int __wrap_ftruncate64(int fd, off_t length);
 int __real_fstat64(int fd, struct stat *st);
