@@ -14,8 +14,8 @@ static void expect(int expected, int found, const char *call)
         return;
     }
     wrong++;
-    printf("FAILED rank %d: %s: expected %d (%s), found %d (%s)\n", rank, call, expected, hark_app_error(expected), found,
-        hark_app_error(found));
+    printf("FAILED rank %d: %s: expected %d (%s), found %d (%s)\n", rank, call, expected, hark_app_error(expected),
+        found, hark_app_error(found));
 }
 #define EXPECT(status, call) expect(status, call, #call)
 
@@ -150,6 +150,13 @@ static void checkpoints(void)
     EXPECT(HARK_A_OK, hark_send(b, sizeof b, 1 - rank, 7));
     EXPECT(HARK_A_ETRUNCATE, hark_wait(&request, &info));
     EXPECT(sizeof b, (int)info.length);
+    /* Of several the one that went wrong is told, though those behind it are right. */
+    struct hark_request *both[2];
+    struct hark_info told[2];
+    for (int i = 0; i < 2; i++) EXPECT(HARK_A_OK, hark_irecv(a, i ? sizeof a : 1, 1 - rank, i, &both[i]));
+    for (int i = 0; i < 2; i++) EXPECT(HARK_A_OK, hark_send(b, 8, 1 - rank, i));
+    EXPECT(HARK_A_ETRUNCATE, hark_waitall(2, both, told));
+    for (int i = 0; i < 2; i++) EXPECT(i, told[i].tag);
 }
 
 /* Nothing is left of all that: the next message of each kind is the right one. */

@@ -14,6 +14,11 @@ mkdir empty; refused 'store empty: has no job file: not a store of hark' verify 
 echo text >file; refused 'store file: Not a directory' list file
 expect 0 'usage: hark store list DIR' --help
 
+echo untouched >input # a run without a store keeps no record of its output, there least of all
+"$hark" run -n 2 -- "$obedient" steps=2 print=text <>input >out 2>&1
+is 'status without a store' 0 $?
+is 'standard input without a store' untouched "$(cat input)"
+
 for protocol in hydee coordinated scmel sendet; do
   rm -rf st go up.* far.*; what="$protocol:"
   "$hark" run -n 4 --clusters 2 --protocol $protocol --interval 0 --store st --checkpoint-on USR1 -- "$obedient" make=up steps-until=go >run 2>&1 &

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Mutants of the sources: a line of driver, runtime, store or a transport is changed, and some test must notice.
 
-    source.py [-n COUNT] [-s SEED] [-j JOBS] [--trust] [--list] [--explained] [FILE[:LINE]...]
+    source.py [-n COUNT] [-s SEED] [-j JOBS] [--trust] [--list] [--sample | --explained] [FILE[:LINE]...]
 
 Which lines change, and how (changes.py), the seed says. Each mutant is built in a copy of the sources, and the tests
-run, those first that know most of the file and need least time, until one fails or takes several times as long as it
-should. A change that does not compile, or that leaves the machine code as it is, is no mutant: the next one takes its
-place. A survivor is printed as a difference. What survives because it is no fault stands in source_explained.txt with
-the reason; such mutants are counted and not run.
+run, those first that know most of the file and need least time, until one fails twice, or takes several times as long
+as it should. A change that does not compile, or that leaves the machine code as it is, is no mutant: another takes its
+place. A survivor is printed as a difference. What survives because it is no fault stands in source_known.txt with the
+reason; such mutants are counted and not run. Others stand there with the test that caught them: it comes first.
 
     FILE[:LINE]   only changes of these files, or of this line
     --trust       the tests have just passed: do not begin by running them on the sources as they are
     --list        only says which changes come first, compiled or not
+    --sample      only of those that a test is known to catch: for every check
     --explained   only runs what is explained; those called equivalent must survive
 
 CC: the compiler (gcc; with ccache, if there is one). MUTANTS: folder for copies and builds (build-mutants).
@@ -56,7 +57,8 @@ SECONDS = {
 }
 RUNS = ('mistakes under hydee', 'interval of runs', 'trace of runs', 'run_errors', 'hark store', 'signals',
         'what a replay puts off', 'master and workers', 'rollback', 'log of a team', 'output of runs', 'faults',
-        'supervisor', 'clusters that change', 'collectives', 'stall', 'environment', 'memory', 'kill matrix, a sample')
+        'supervisor', 'clusters that change', 'collectives', 'stall', 'environment', 'memory',
+        'kill matrix, a sample')
 # What begins with these is tested by these, the last match first; then by what the others of the list find.
 KNOW = (
     ('src/driver/', ('driver', 'stubs', 'inputs of fuzz frame', 'reduction', 'log', *RUNS)),
@@ -250,46 +252,49 @@ class Job:
             return 'not built'
         log = self.folder / 'test.log'
         log.write_bytes(b'')
-        limit = 20 + 5 * SECONDS[name]
+        limit = 15 + 5 * SECONDS[name]
         status = self.call([*namespace(), str(self.folder), *test['cmd']], log, limit, cwd=self.build,
                            preexec_fn=no_core, env=dict(os.environ, **test['env']))
         if status == 125:
             raise Stop(f'no namespace for a test: {log}')
         return '' if status == 0 else f'more than {limit:.0f} s' if status is None else f'status {status}'
 
-    def try_one(self, change):
+    def try_one(self, change, first):
         """(verdict, test, how it failed)"""
         self.put(change)
         if not self.ninja(LIBRARIES):
             return 'does not compile', '', ''
         if not self.differs():
             return 'same code', '', ''
-        for name in tests_for(change.path):
+        once = []  # chance may have been against it, and not the mutant
+        for name in dict.fromkeys((*first, *tests_for(change.path))):
             failed = self.run(name)
             if failed == 'not built':
                 return 'does not compile', '', ''
-            if failed:
+            if failed and self.run(name):
                 return 'caught', name, failed
-        return 'survived', '', ''
+            if failed:
+                once.append(name)
+        return 'survived', '', 'failed once of twice: ' + ', '.join(once) if once else ''
 
 
 def no_core():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def explained():
-    """{(file, line, line of the mutant): reason}"""
-    reasons = {}
-    for block in (HERE / 'source_explained.txt').read_text().split('\n\n'):
+def known():
+    """{(file, line, line of the mutant): (what it is, why or by what)}"""
+    found = {}
+    for block in (HERE / 'source_known.txt').read_text().split('\n\n'):
         lines = [x for x in block.strip('\n').split('\n') if not x.startswith('#')]
         if not ''.join(lines):
             continue
-        marks = [x[:2] for x in lines[1:3]] + [x.split(':')[0] for x in lines[3:4]]
-        if marks[:2] != ['- ', '+ '] or marks[2:] not in ([r] for r in REASONS):
-            raise Stop('source_explained.txt: each needs a file, "- line", "+ line", and one of '
-                       f'{", ".join(r + ":" for r in REASONS)} with the reason:\n{block}')
-        reasons[lines[0], changes.normal(lines[1][2:]), changes.normal(lines[2][2:])] = ' '.join(lines[3:])
-    return reasons
+        what, _, why = ' '.join(lines[3:]).partition(': ')
+        if [x[:2] for x in lines[1:3]] != ['- ', '+ '] or what not in (*REASONS, 'caught') or not why:
+            raise Stop('source_known.txt: each needs a file, "- line", "+ line", and "caught: TEST", or one of '
+                       f'{", ".join(REASONS)} with the reason:\n{block}')
+        found[lines[0], changes.normal(lines[1][2:]), changes.normal(lines[2][2:])] = what, why
+    return found
 
 
 def key_of(change):
@@ -326,12 +331,15 @@ class Campaign:
         self.results = []  # (change, verdict, test)
         self.lock = threading.Lock()
 
-    def one(self, change, reason):
+    def one(self, change, what, why):
         with self.lock:
             job = self.free.pop()
         start = time.monotonic()
         try:
-            verdict, test, how = ('explained', '', reason) if reason else job.try_one(change)
+            if what in REASONS:
+                verdict, test, how = 'explained', '', f'{what}: {why}'
+            else:
+                verdict, test, how = job.try_one(change, [why] if what else [])
         finally:
             with self.lock:
                 self.free.append(job)
@@ -346,7 +354,7 @@ class Campaign:
                 print(difference(change), flush=True)
             return verdict
 
-    def run(self, drawn, count, reasons, jobs):
+    def run(self, drawn, count, known_ones, jobs):
         """Deterministic, although several are tried at once: another is begun only if all in hand may be mutants."""
         mutants, pending = 0, set()
         drawn = iter(drawn)
@@ -357,7 +365,7 @@ class Campaign:
                         change = next(drawn, None)
                         if change is None:
                             break
-                        pending.add(pool.submit(self.one, change, reasons.get(key_of(change), '')))
+                        pending.add(pool.submit(self.one, change, *known_ones.get(key_of(change), ('', ''))))
                     if not pending:
                         return
                     done, pending = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
@@ -415,7 +423,7 @@ def arguments():
     p.add_argument('-n', type=int, default=60)
     p.add_argument('-s', default='1')
     p.add_argument('-j', type=int, default=1)
-    for flag in ('--trust', '--list', '--explained'):
+    for flag in ('--trust', '--list', '--sample', '--explained'):
         p.add_argument(flag, action='store_true')
     p.add_argument('only', nargs='*')
     return p.parse_args()
@@ -423,16 +431,17 @@ def arguments():
 
 def main():
     a = arguments()
-    reasons = explained()
+    known_ones = known()
     drawn = candidates(a.s, a.only)
-    known = {key_of(c) for c in drawn}
-    if not a.only:
-        for path, before, after in reasons:
-            if (path, before, after) not in known:
-                print(f'source_explained.txt: {path} has no such line any more, or no such change of it:\n'
-                      f'- {before}\n+ {after}')
+    there = {key_of(c) for c in drawn}
+    for path, before, after in () if a.only else known_ones:
+        if (path, before, after) not in there:
+            print(f'source_known.txt: {path} has no such line any more, or no such change of it:\n'
+                  f'- {before}\n+ {after}')
     if a.explained:
-        drawn = [c for c in drawn if key_of(c) in reasons]
+        drawn = [c for c in drawn if known_ones.get(key_of(c), ('',))[0] in REASONS]
+    elif a.sample:
+        drawn = [c for c in drawn if known_ones.get(key_of(c), ('',))[0] == 'caught']
     if a.list:
         for c in drawn[:a.n]:
             print(f'{c.path}:{c.line}: {c.kind}\n- {c.before.strip()}\n+ {c.after.strip()}')
@@ -454,7 +463,7 @@ def main():
     ready = time.monotonic()
     campaign = Campaign(jobs)
     try:
-        campaign.run(drawn, len(drawn) if a.explained else a.n, {} if a.explained else reasons, a.j)
+        campaign.run(drawn, len(drawn) if a.explained else a.n, {} if a.explained else known_ones, a.j)
     finally:
         for job in jobs:
             job.restore()
@@ -462,7 +471,7 @@ def main():
     tried = n['caught'] + n['explained'] + n['survived']
     print(f'{ready - start:.0f} s until tests have passed, {time.monotonic() - ready:.0f} s for {tried} mutants')
     if a.explained:
-        wrong = [c for c, v, _ in campaign.results if v == 'caught' and reasons[key_of(c)].startswith('equivalent')]
+        wrong = [c for c, v, _ in campaign.results if v == 'caught' and known_ones[key_of(c)][0] == 'equivalent']
         for c in wrong:
             print(f'said to be equivalent, and caught: {c.path}:{c.line}')
         return 1 if wrong else 0
