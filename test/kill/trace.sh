@@ -50,9 +50,12 @@ expected() { # of process $1
 
 for transport in shm uv; do
   for killed in no yes; do
-    "$hark" run -n 4 --protocol hydee --clusters 2 --transport $transport --trace trace $([ $killed = no ] || echo --kill 2@2) -- "$lap" 3 \
+    "$hark" run -n 4 --protocol hydee --clusters 2 --transport $transport --trace trace --json json $([ $killed = no ] || echo --kill 2@2) -- "$lap" 3 \
       >out 2>err </dev/null
     is "$transport, killed: $killed: status" 0 $?
+    # the parts of a recovery, one after the other, are within the run
+    [ $killed = no ] || awk -F'[:,]' '/"detect_ms"/ {sum = $2 + $4 + $6; parts = $2 > 0 && $4 > 0 && $6 >= 0} /"elapsed_ms"/ {all = $2}
+      END {exit !(parts && sum < all)}' json && good || bad "$transport: parts of the recovery: $(grep _ms json)"
     cut -d' ' -f2- trace >lines
     for r in 0 1 2 3; do # each keeps an order of its own; when a recovery is over, each hears at some time
       is "$transport, killed: $killed: process $r" "$(expected $r)" "$(grep "^$r\." lines | grep -v ' recovered$' | sed '/ arrive /s/ phase=0//')"

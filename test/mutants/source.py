@@ -5,7 +5,7 @@
 
 Which lines change, and how (changes.py), the seed says. Each mutant is built in a copy of the sources, and the tests
 run, those first that know most of the file and need least time, until one fails twice, or takes several times as long
-as it should. A change that does not compile, or that leaves the machine code as it is, is no mutant: another takes its
+as it should. A change that does not compile, or leaves the machine code as it is, is no mutant: another takes its
 place. A survivor is printed as a difference. What survives because it is no fault stands in source_known.txt with the
 reason; such mutants are counted and not run. Others stand there with the test that caught them: it comes first.
 

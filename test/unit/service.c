@@ -299,12 +299,15 @@ static void the_announcement(void **state)
     struct world *w = begin("hydee");
     struct hark_control m, r;
     assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 2, 0, 9, 0, false), HARK_SERVICE_OK);
+    assert_int_equal(hark_service_fact(w->s, HARK_FACT_WAVE, 1, 0, 8, 0, false), HARK_SERVICE_OK);
     fails(w, "...x.x", true);
     hark_service_announce(w->s, &m);
     assert_int_equal(hark_control_parse(&r, m.at, m.length), m.length);
     assert_int_equal(r.type, HARK_C_FAILED);
-    const uint32_t words[] = {1, 2, 3, 5, 3, 3, 1, 5, 1, HARK_RECOVERY, 1, 1, 2};
+    const uint32_t words[] = {1, 2, 3, 5, 3, 3, 1, 5, 1, HARK_RECOVERY, 1, 2, 0};
     for (size_t i = 0; i < HARK_COUNT(words); i++) assert_int_equal(hark_control_get32(&r), words[i]);
+    assert_int_equal(hark_control_get64(&r), 8); /* of ranks 0 and 1, by the lowest */
+    assert_int_equal(hark_control_get32(&r), 2);
     assert_int_equal(hark_control_get64(&r), 9);
     assert_false(r.bad);
     assert_int_equal(r.next, r.length);
