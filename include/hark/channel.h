@@ -39,11 +39,11 @@ struct hark_channel { /* what every protocol's row begins with */
         HARK_FIELD(type, channel.recv, "recv"), HARK_FIELD(type, channel.done, "delivered"),                           \
         HARK_FIELD(type, channel.mark, "mark")
 
-struct hark_arrived { /* a row of `waiting` and of `beyond` */
+struct hark_arrived { /* a row of `waiting` and of `beyond`: a run of messages of one channel */
     uint32_t peer;
     uint16_t ctx;
     uint16_t pad;
-    uint64_t ssn;
+    uint64_t ssn, last; /* first and last; between two rows of a channel at least one is missing */
 };
 
 #define HARK_HINT_BITS 5
@@ -68,15 +68,16 @@ struct hark_ends {
         HARK_FIELD(type, ends.re, "re"), HARK_FIELD(type, ends.offer, ""), HARK_FIELD(type, ends.awaiting, "")
 
 static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_arrived, peer, "j"),
-    HARK_FIELD(struct hark_arrived, ctx, "ctx"), HARK_FIELD(struct hark_arrived, ssn, "ssn")};
+    HARK_FIELD(struct hark_arrived, ctx, "ctx"), HARK_FIELD(struct hark_arrived, ssn, "ssn"),
+    HARK_FIELD(struct hark_arrived, last, "")};
 
 /* The tables of hark_ends, but for the channels, whose rows are the protocol's. */
 #define HARK_ENDS_TABLES(type)                                                                                         \
     {"group", "Cluster", (uint16_t)offsetof(type, ends.group), sizeof(struct hark_range), 2, hark_range_fields},       \
         {"incarnations", "incMap", (uint16_t)offsetof(type, ends.incs), sizeof(struct hark_life), 3, hark_life_fields}, \
         {"down", "D", (uint16_t)offsetof(type, ends.down), sizeof(struct hark_range), 2, hark_range_fields},           \
-        {"waiting", "", (uint16_t)offsetof(type, ends.waiting), sizeof(struct hark_arrived), 3, hark_arrived_fields},  \
-        {"beyond", "", (uint16_t)offsetof(type, ends.beyond), sizeof(struct hark_arrived), 3, hark_arrived_fields}
+        {"waiting", "", (uint16_t)offsetof(type, ends.waiting), sizeof(struct hark_arrived), 4, hark_arrived_fields},  \
+        {"beyond", "", (uint16_t)offsetof(type, ends.beyond), sizeof(struct hark_arrived), 4, hark_arrived_fields}
 
 #if HARK_BODIES
 
@@ -195,6 +196,7 @@ HARK_HOT struct hark_channel *hark_channel_make(struct hark *p, struct hark_ends
 
 /* ---- arrival and delivery --------------------------------------------------------------------------- */
 
+/* The row that has the message, else the one that it would stand before. */
 static inline uint32_t hark_arrived_search(const struct hark *p, const struct hark_table *t, uint32_t peer,
     uint16_t ctx, uint64_t ssn, bool *found)
 {
@@ -203,15 +205,33 @@ static inline uint32_t hark_arrived_search(const struct hark *p, const struct ha
     while (low < high) {
         uint32_t mid = (low + high) / 2;
         const struct hark_arrived *a = (const struct hark_arrived *)hark_row_of(p, t, mid);
-        bool before = a->peer != peer ? a->peer < peer : a->ctx != ctx ? a->ctx < ctx : a->ssn < ssn;
+        bool before = a->peer != peer ? a->peer < peer : a->ctx != ctx ? a->ctx < ctx : a->last < ssn;
         if (before) low = mid + 1;
         else high = mid;
     }
     if (low < t->count) {
         const struct hark_arrived *a = (const struct hark_arrived *)hark_row_of(p, t, low);
-        *found = a->peer == peer && a->ctx == ctx && a->ssn == ssn;
+        *found = a->peer == peer && a->ctx == ctx && a->ssn <= ssn;
     }
     return low;
+}
+
+/* Row i, if there is one and it is of this channel. */
+static inline const struct hark_arrived *hark_arrived_of(const struct hark *p, const struct hark_table *t, uint32_t i,
+    uint32_t peer, uint16_t ctx)
+{
+    const struct hark_arrived *a = i < t->count ? (const struct hark_arrived *)hark_row_of(p, t, i) : NULL;
+    return a && a->peer == peer && a->ctx == ctx ? a : NULL;
+}
+
+/* The first message of the channel from ssn on that is in the table; 0: none. */
+static inline uint64_t hark_arrived_from(const struct hark *p, const struct hark_table *t, uint32_t peer, uint16_t ctx,
+    uint64_t ssn)
+{
+    bool found;
+    const uint32_t i = hark_arrived_search(p, t, peer, ctx, ssn, &found);
+    const struct hark_arrived *a = hark_arrived_of(p, t, i, peer, ctx);
+    return found ? ssn : a ? a->ssn : 0;
 }
 
 /* Adds to `waiting` or `beyond`; a row has been reserved. */
@@ -220,19 +240,54 @@ static inline void hark_arrived_add(struct hark *p, struct hark_table *t, uint32
     bool found;
     uint32_t i = hark_arrived_search(p, t, peer, ctx, ssn, &found);
     if (found) return;
-    struct hark_arrived *a = (struct hark_arrived *)hark_insert(p, t, i);
-    a->peer = peer;
-    a->ctx = ctx;
-    a->ssn = ssn;
+    const struct hark_arrived *before = i ? hark_arrived_of(p, t, i - 1, peer, ctx) : NULL;
+    const struct hark_arrived *behind = hark_arrived_of(p, t, i, peer, ctx);
+    const bool ends_before = before && before->last + 1 == ssn, begins_behind = behind && behind->ssn == ssn + 1;
+    if (ends_before) {
+        ((struct hark_arrived *)hark_row(p, t, i - 1))->last = begins_behind ? behind->last : ssn;
+        if (begins_behind) hark_remove(p, t, i);
+    } else if (begins_behind) {
+        ((struct hark_arrived *)hark_row(p, t, i))->ssn = ssn;
+    } else {
+        struct hark_arrived *a = (struct hark_arrived *)hark_insert(p, t, i);
+        a->peer = peer;
+        a->ctx = ctx;
+        a->ssn = a->last = ssn;
+    }
 }
 
+/* Takes it out, if it is in; of one in the midst of a run two remain, for which a row has been reserved. */
 static inline bool hark_arrived_take(struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     bool found;
     if (t->count == 0) return false;
     uint32_t i = hark_arrived_search(p, t, peer, ctx, ssn, &found);
-    if (found) hark_remove(p, t, i);
-    return found;
+    if (!found) return false;
+    struct hark_arrived *a = (struct hark_arrived *)hark_row(p, t, i);
+    const struct hark_arrived was = *a;
+    if (was.ssn == was.last) {
+        hark_remove(p, t, i);
+    } else if (was.last == ssn) {
+        a->last = ssn - 1;
+    } else {
+        if (was.ssn < ssn) {
+            struct hark_arrived *before = (struct hark_arrived *)hark_insert(p, t, i);
+            *before = was;
+            before->last = ssn - 1;
+        }
+        a = (struct hark_arrived *)hark_row(p, t, was.ssn < ssn ? i + 1 : i);
+        a->ssn = ssn + 1;
+    }
+    return true;
+}
+
+/* An arrival: was it here already, from an image, and waits to be handed up? Then it is out of `waiting`. HARK_EFULL. */
+HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct hark_ends *e, const struct hark_head *h,
+    bool *waited)
+{
+    int status = hark_reserve(p, shape, &e->waiting, 1);
+    *waited = status >= 0 && hark_arrived_take(p, &e->waiting, h->src, h->ctx, h->ssn);
+    return status;
 }
 
 /* Was message ssn of the channel delivered? */
@@ -254,7 +309,28 @@ static inline void hark_deliver_mark(struct hark *p, struct hark_ends *e, struct
         return;
     }
     c->done++;
-    while (hark_arrived_take(p, &e->beyond, c->peer, c->ctx, c->done + 1)) c->done++;
+    if (e->beyond.count == 0) return;
+    bool found;
+    const uint32_t i = hark_arrived_search(p, &e->beyond, c->peer, c->ctx, c->done + 1, &found);
+    if (!found) return;
+    c->done = ((const struct hark_arrived *)hark_row(p, &e->beyond, i))->last;
+    hark_remove(p, &e->beyond, i);
+}
+
+/* The first run of messages beyond ssn *upto that arrived on the channel and were not delivered; *upto is then its last. */
+static inline bool hark_undelivered_run(const struct hark *p, const struct hark_ends *e, const struct hark_channel *c,
+    uint64_t *upto, uint64_t *first)
+{
+    bool found;
+    uint64_t s = *upto > c->done ? *upto : c->done;
+    if (s >= c->recv) return false;
+    uint32_t i = hark_arrived_search(p, &e->beyond, c->peer, c->ctx, s + 1, &found);
+    if (found) s = ((const struct hark_arrived *)hark_row_of(p, &e->beyond, i++))->last; /* what is next to it is in no row */
+    if (s >= c->recv) return false;
+    const struct hark_arrived *next = hark_arrived_of(p, &e->beyond, i, c->peer, c->ctx);
+    *first = s + 1;
+    *upto = next && next->ssn > *first && next->ssn <= c->recv ? next->ssn - 1 : c->recv;
+    return true;
 }
 
 /* What the incarnations in a header, and of control frames the epoch, say:
@@ -395,18 +471,14 @@ static inline int hark_offer_all(struct hark_ends *e, struct hark_effects *fx)
     return HARK_OK;
 }
 
-/* Runs of arrived and undelivered names of channel i, for `names`: one at a time from ssn *from on. */
+/* Runs of arrived and undelivered names of a channel, for `names`: one at a time beyond ssn *upto. */
 static inline bool hark_undelivered(const struct hark *p, const struct hark_ends *e, const struct hark_channel *c,
-    uint64_t *from, struct hark_names *run)
+    uint64_t *upto, struct hark_names *run)
 {
-    uint64_t s = *from > c->done ? *from : c->done + 1;
-    while (s <= c->recv && hark_delivered(p, e, c, s)) s++;
-    if (s > c->recv) return false;
-    uint64_t last = s;
-    while (last < c->recv && !hark_delivered(p, e, c, last + 1)) last++;
-    run->name = hark_name_of(HARK_IN, c, s);
-    run->last = last;
-    *from = last + 1;
+    uint64_t first;
+    if (!hark_undelivered_run(p, e, c, upto, &first)) return false;
+    run->name = hark_name_of(HARK_IN, c, first);
+    run->last = *upto;
     return true;
 }
 #endif /* HARK_BODIES */

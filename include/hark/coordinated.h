@@ -96,9 +96,11 @@ static inline int hark_coordinated_arrive(struct hark_coordinated *s, const stru
         return HARK_EFRAME;
     if (h.type == HARK_APP ? length != 0 : !hark_wave_length_ok(h.type, length)) return HARK_EFRAME;
     int status = hark_wave_reserve(p, &hark_coordinated_shape, &s->ends, &s->wave, length);
+    bool waited = false;
+    if (status >= 0 && h.type == HARK_APP && s->ends.waiting.count)
+        status = hark_waited(p, &hark_coordinated_shape, &s->ends, &h, &waited);
     if (status < 0) return status;
-    if (h.type == HARK_APP && hark_arrived_take(p, &s->ends.waiting, h.src, h.ctx, h.ssn))
-        return hark_fate(fx, HARK_HANDUP); /* from the image: it had arrived */
+    if (waited) return hark_fate(fx, HARK_HANDUP);
     int age = hark_age(p, &s->ends, &h);
     if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     if (h.type != HARK_APP)

@@ -209,7 +209,8 @@ enum hark_effect_type {
     HARK_HOLD,           /* keep the arrived frame: not yet */
     HARK_DISCARD,        /* the arrived frame is a duplicate or old */
     HARK_OFFER,          /* give the held frames of `peer` (HARK_RECOVERY: of all) again, as ARRIVE, oldest first: of whom the header says that it
-                          * is the sender, which is not who passed it on. One more OFFER meanwhile: then all that are held once more */
+                          * is the sender, which is not who passed it on. With a name.ssn only message `name` is asked for, which spares
+                          * a replay the others; to give them too is no fault. One more OFFER meanwhile: when this one is done */
     HARK_RETAIN,         /* the log keeps this payload, that of the event: posted, or (HARK_IN, or of a group) just arrived */
     HARK_TRIM,           /* this entry and all of its channel up to it may go; a TRANSMIT of it that waits needs its own copy */
     HARK_PERSIST,        /* make this fact durable at the failure service, then STORED */
@@ -237,7 +238,7 @@ struct hark_effect {
     uint32_t peer;         /* TRANSMIT, OFFER: address; PERSIST: group or rank */
     uint32_t inc;          /* TRANSMIT: the incarnation meant */
     uint32_t re;           /* PERSIST: the epoch this fact belongs to */
-    struct hark_name name; /* TRANSMIT (ssn 0: no payload), RETAIN, TRIM, SUPPRESS, DIVERGED, COMBINE */
+    struct hark_name name; /* TRANSMIT (ssn 0: no payload), RETAIN, TRIM, SUPPRESS, DIVERGED, COMBINE, OFFER (ssn 0: all of the peer) */
     struct hark_bytes header; /* TRANSMIT: at most HARK_HEADER_MAX bytes */
     union {
         uint64_t id;      /* CAPTURE, COMMIT, DROP, ROLLBACK: checkpoint; PERSIST: wave, checkpoint (BACK, LINE), or re */

@@ -133,14 +133,16 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     struct hark_effects *fx)
 {
     struct hark *p = &s->head;
+    bool waited = false;
+    int status = s->ends.waiting.count ? hark_waited(p, &hark_hydee_shape, &s->ends, h, &waited) : HARK_OK;
+    if (status < 0) return status;
+    if (waited) return hark_fate(fx, HARK_HANDUP);
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
     if (c) hark_queue_fetch(p, &s->pool, &c->rpp);
-    if (hark_arrived_take(p, &s->ends.waiting, h->src, h->ctx, h->ssn))
-        return hark_fate(fx, HARK_HANDUP); /* from the image: it had arrived */
     if (s->wave.map == HARK_W_MAP_NOW && s->wave.mode >= HARK_W_CAPTURED) return hark_fate(fx, HARK_HOLD); /* its sender may be ahead */
     int age = hark_age_by(&s->ends, h, c ? c->channel.inc : hark_inc_of(p, &s->ends, h->src));
     if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
-    int status = hark_hydee_reserve(s, 1, 2);
+    status = hark_hydee_reserve(s, 1, 2);
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
     if (status < 0) return status;
     c = hark_hydee_channel(s, h->src, h->ctx); /* rows may have moved */

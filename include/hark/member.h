@@ -148,7 +148,8 @@ static inline int hark_member_failed(struct hark *p, const struct hark_shape *sh
     return HARK_OK;
 }
 
-/* How many arrived and undelivered messages a checked image names; UINT64_MAX if they are more than UINT32_MAX. */
+/* How many runs of arrived and undelivered messages a checked image can name: one more of each channel than it has rows of
+ * `beyond`. */
 static inline uint64_t hark_restart_undelivered(struct hark *p, const struct hark_shape *shape,
     const struct hark_ends *e, struct hark_bytes image)
 {
@@ -163,12 +164,11 @@ static inline uint64_t hark_restart_undelivered(struct hark *p, const struct har
     for (uint32_t i = 0; i < shape->tables; i++) {
         if (shape->rows[i].fields == 0) continue;
         bool channels = hark_shape_table(p, shape, i) == &e->channels;
+        bool beyond = hark_shape_table(p, shape, i) == &e->beyond;
         if (channels && shape->rows[i].width > sizeof row) HARK_TRAP();
         for (uint64_t left = hark_read(&r, 4); left > 0 && !r.bad; left--) {
             hark_unpack_fields(p, NULL, channels ? (uint8_t *)&row : NULL, shape->rows[i].field, shape->rows[i].fields, &r);
-            if (!channels || row.channel.recv <= row.channel.done) continue;
-            if (row.channel.recv - row.channel.done > UINT32_MAX - n) return UINT64_MAX;
-            n += row.channel.recv - row.channel.done;
+            n += beyond || (channels && row.channel.recv > row.channel.done);
         }
     }
     return n;
@@ -199,7 +199,6 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
         int status = hark_unpack_check(p, shape, r, &chunks, &bytes);
         if (status < 0) return status;
         n = hark_restart_undelivered(p, shape, e, image);
-        if (n > UINT32_MAX) return HARK_EIMAGE;
         /* `waiting` begins anew, and `kept` may double; before that both states are in the block. Room for `again` too. */
         bytes = p->used + bytes * 2 + (n + 4) * sizeof(struct hark_arrived) * 2 +
                 ((uint64_t)event->u.restarted.again_count + 4) * sizeof(struct hark_image);
@@ -227,8 +226,15 @@ static inline void hark_restart_wait(struct hark *p, struct hark_ends *e)
     hark_empty(p, &e->waiting);
     for (uint32_t i = 0; i < e->channels.count; i++) {
         const struct hark_channel *c = hark_channel_at(p, e, i);
-        for (uint64_t s = c->done + 1; s <= c->recv; s++)
-            if (!hark_delivered(p, e, c, s)) hark_arrived_add(p, &e->waiting, c->peer, c->ctx, s);
+        bool found;
+        for (uint64_t first, last = 0; hark_undelivered_run(p, e, c, &last, &first);) {
+            struct hark_arrived *a = (struct hark_arrived *)hark_insert(p, &e->waiting,
+                hark_arrived_search(p, &e->waiting, c->peer, c->ctx, first, &found));
+            a->peer = c->peer;
+            a->ctx = c->ctx;
+            a->ssn = first;
+            a->last = last;
+        }
     }
 }
 
@@ -246,7 +252,7 @@ static inline int hark_member_restart(struct hark *p, const struct hark_shape *s
 
 /* ---- what belongs into an image ----------------------------------------------------------------------------------- */
 
-/* The undelivered of all channels, one run a call: cursor = channel << 40 | ssn, so that runs resume. */
+/* The undelivered of all channels, one run a call: of channel *channel those up to *ssn have been named. */
 static inline int hark_names_undelivered(const struct hark *p, const struct hark_ends *e, uint32_t *channel,
     uint64_t *ssn, struct hark_names *run)
 {

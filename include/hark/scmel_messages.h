@@ -259,11 +259,8 @@ HARK_COLD bool hark_scmel_choice(struct hark_scmel *s, uint32_t look, uint32_t s
 /* Does a message of the channel wait that is before this one? */
 HARK_COLD bool hark_scmel_waits_below(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
-    bool found;
-    const uint32_t i = hark_arrived_search(&s->head, &s->ends.waiting, src, ctx, ssn, &found);
-    if (i == 0) return false;
-    const struct hark_arrived *before = (const struct hark_arrived *)hark_row(&s->head, &s->ends.waiting, i - 1);
-    return before->peer == src && before->ctx == ctx;
+    const uint64_t first = hark_arrived_from(&s->head, &s->ends.waiting, src, ctx, 1);
+    return first && first < ssn;
 }
 
 /* Has what came before this message on its channel been handed up? Else it would be found behind it. When a replay ends in the midst of an
@@ -289,10 +286,14 @@ static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t 
     return s->mode == HARK_SCMEL_NORMAL ? hark_scmel_in_order(s, src, ctx, ssn) : hark_scmel_turn_replayed(s, src, ctx, ssn);
 }
 
-static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer)
+/* OFFER, when this step's other effects are out: of one message, or (ssn 0) of all that one process sent. */
+static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     if (s->offer_peer && s->offer_peer != peer + 1) s->ends.offer = 1;
+    if (s->offer_peer && (s->offer_ctx != ctx || s->offer_ssn != ssn)) ssn = 0;
     s->offer_peer = peer + 1;
+    s->offer_ctx = ctx;
+    s->offer_ssn = ssn;
 }
 
 /* Replay is over when no determinant is left and every replayed message has arrived: a process without any may
@@ -318,18 +319,18 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
 HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     bool found;
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.waiting, 1);
+    if (status < 0) return status;
     if (s->casts.count && h->ctx && hark_scmel_contributes(s, h)) return hark_fate(fx, HARK_DISCARD);
     hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
     struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
     if (!found || c == NULL) return hark_fate(fx, HARK_DISCARD);
-    if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) {
-        if (!hark_scmel_in_order(s, h->src, h->ctx, h->ssn)) c->flags |= HARK_SCMEL_BEHIND;
-        return hark_fate(fx, HARK_HOLD);
-    }
+    if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_fate(fx, HARK_HOLD);
     hark_arrived_take(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);
     hark_emit(fx, HARK_HANDUP);
-    if (c->flags & HARK_SCMEL_BEHIND) hark_scmel_offer(s, h->src);
-    c->flags &= (uint16_t)~HARK_SCMEL_BEHIND;
+    /* The next of its channel may have been passed over because this one came before it.                  erratum v27 */
+    const uint64_t next = hark_arrived_from(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn + 1);
+    if (next && hark_scmel_turn(s, h->src, h->ctx, next)) hark_scmel_offer(s, h->src, h->ctx, next);
     return HARK_OK;
 }
 
@@ -375,14 +376,13 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
     } else if (hark_scmel_turn(s, h->src, h->ctx, h->ssn)) {
         hark_emit(fx, HARK_HANDUP);
     } else {
-        if (!hark_scmel_in_order(s, h->src, h->ctx, h->ssn)) c->channel.flags |= HARK_SCMEL_BEHIND;
         hark_arrived_add(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);
         hark_emit(fx, HARK_HOLD);
     }
     hark_wave_arrived(&s->wave, &c->channel, fx);
     if (c->channel.flags & HARK_GAP) {
         c->channel.flags = (uint16_t)(c->channel.flags & ~HARK_GAP);
-        hark_scmel_offer(s, h->src);
+        hark_scmel_offer(s, h->src, 0, 0);
     }
     if (s->mode != HARK_SCMEL_NORMAL) hark_scmel_try_normal(s, fx);
     return HARK_OK;
@@ -399,21 +399,21 @@ HARK_COLD int hark_scmel_older(struct hark_scmel *s, const struct hark_head *h, 
     return hark_scmel_again(s, h, fx);
 }
 
-/* rsn has grown in replay: what is next? */
+/* rsn has grown in replay: what is next? Where that is lost, all that may be has been handed up but what is held behind another
+ * choice; else it is one message, or to be seen: the first of its channel, which asks for those behind it. */
 HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
 {
-    bool found;
     if (s->mode != HARK_SCMEL_REPLAY) return;
     hark_scmel_try_normal(s, fx);
     if (s->own.top <= s->rsn) return;
     const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
     if (row == NULL) {
-        s->ends.offer = 1;
+        s->ends.offer |= s->ends.waiting.count > 0;
     } else if ((uint32_t)row[2] != HARK_DET_MISS) {
         const uint16_t ctx = (uint16_t)(row[2] >> 32);
-        if (hark_det_is_look(row[2])) found = hark_scmel_waits_below(s, (uint32_t)row[2], ctx, hark_det_ssn(row) + 1);
-        else hark_arrived_search(&s->head, &s->ends.waiting, (uint32_t)row[2], ctx, hark_det_ssn(row), &found);
-        if (found) hark_scmel_offer(s, (uint32_t)row[2]);
+        const uint64_t ssn = hark_det_ssn(row), from = hark_det_is_look(row[2]) ? 1 : ssn;
+        const uint64_t next = hark_arrived_from(&s->head, &s->ends.waiting, (uint32_t)row[2], ctx, from);
+        if (next && next <= ssn) hark_scmel_offer(s, (uint32_t)row[2], ctx, next);
     }
 }
 

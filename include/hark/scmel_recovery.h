@@ -133,7 +133,7 @@ HARK_COLD int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, c
     for (uint32_t i = 0; i < sents; i++, b += 24) hark_scmel_theirs(s, h->src, b);
     hark_scmel_absorb_all(s, h, b, dets, true);
     pair->next++;
-    if (pair->flags & HARK_SCMEL_HELD) hark_scmel_offer(s, h->src);
+    if (pair->flags & HARK_SCMEL_HELD) hark_scmel_offer(s, h->src, 0, 0);
     pair->flags &= ~(uint32_t)HARK_SCMEL_HELD;
     if (!(fragment & 1)) return HARK_OK;
     s->got++;
@@ -474,8 +474,11 @@ HARK_COLD int hark_scmel_pump(struct hark_scmel *s, struct hark_effects *fx)
     status = hark_wave_pump(&s->head, &s->ends, &s->wave, fx);
     if (status != HARK_OK || (!s->ends.offer && !s->offer_peer)) return status;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
-    hark_emit(fx, HARK_OFFER)->peer = s->ends.offer ? HARK_RECOVERY : s->offer_peer - 1;
-    s->ends.offer = s->offer_peer = 0;
+    struct hark_effect *x = hark_emit(fx, HARK_OFFER);
+    x->peer = s->ends.offer ? HARK_RECOVERY : s->offer_peer - 1;
+    if (!s->ends.offer && s->offer_ssn) x->name = hark_name_in(x->peer, (uint16_t)s->offer_ctx, s->offer_ssn);
+    s->ends.offer = s->offer_peer = s->offer_ctx = 0;
+    s->offer_ssn = 0;
     return HARK_OK;
 }
 #endif /* HARK_BODIES */

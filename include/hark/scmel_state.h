@@ -39,11 +39,9 @@ enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
 enum { HARK_SCMEL_TRIM_OWN = 1, HARK_SCMEL_TRIM_ALL = 2 }; /* of a group: what I sent, what all gave */
 enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL_KNOWN = 8 };
 enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be told what it may trim;
-        * it is the root's channel to a member of a group, and what is sent on it is a multicast; the peer is of my team; some of it is held
-        * behind what waits before it */
+        * it is the root's channel to a member of a group, and what is sent on it is a multicast; the peer is of my team */
     HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
-    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_CAST = HARK_OWN_FLAGS << 4, HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5,
-    HARK_SCMEL_BEHIND = HARK_OWN_FLAGS << 6
+    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_CAST = HARK_OWN_FLAGS << 4, HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5
 };
 enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2, HARK_SCMEL_CASTS = 3, HARK_SCMEL_KEPT = 4 }; /* what a position is about */
 
@@ -122,7 +120,8 @@ struct hark_scmel {
     uint32_t busy, gone;      /* busy: the fan-outs below have something to look for */
     uint32_t ready, done, spread;  /* fan-outs under way: next rank or target, + 1 */
     uint32_t ack_peer, ack_all;    /* whose acknowledgements go now, + 1; all */
-    uint32_t offer_peer;           /* OFFER of one peer, + 1 */
+    uint32_t offer_peer, offer_ctx; /* OFFER of one peer, + 1, or, with offer_ssn, of one message of it */
+    uint64_t offer_ssn;
     uint32_t walk_rank, walk_sent, fragment; /* DETS under way: to whom + 1, channels told, fragments */
     struct hark_scmel_walk walk;
     uint32_t awaited;         /* answers to SPREADs */
@@ -135,7 +134,6 @@ struct hark_scmel {
     uint32_t posting;         /* scratch: ctx of the multicast that this step posts */
     uint32_t combine;         /* reductions may be complete here; the group whose COMBINE is going out, + 1; its next branch, + 1 */
     uint32_t combine_at, combine_next;
-    uint32_t pad;
     struct hark_head passes;  /* scratch: what is passed on */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;

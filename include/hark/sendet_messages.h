@@ -86,15 +86,17 @@ static inline int hark_sendet_arrive(struct hark_sendet *s, const struct hark_he
     struct hark_effects *fx)
 {
     struct hark *p = &s->head;
+    bool waited = false;
+    int status = s->ends.waiting.count ? hark_waited(p, &hark_sendet_shape, &s->ends, h, &waited) : HARK_OK;
+    if (status < 0) return status;
+    if (waited) return hark_fate(fx, HARK_HANDUP);
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
-    if (hark_arrived_take(p, &s->ends.waiting, h->src, h->ctx, h->ssn))
-        return hark_fate(fx, HARK_HANDUP); /* from the image: it had arrived */
     int age = hark_age_by(&s->ends, h, c ? c->channel.inc : hark_inc_of(p, &s->ends, h->src));
     if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     if (hark_get64(b + 32) > (c ? c->channel.sent : 0)) return HARK_EFRAME;
     /* Between an image and its decision it is not known in which epoch this is. */
     if (s->frozen || s->wave.mode >= HARK_W_CAPTURED) return hark_fate(fx, HARK_HOLD);
-    int status = hark_sendet_reserve(s, 1, HARK_TRAIL_CHUNKS + 1);
+    status = hark_sendet_reserve(s, 1, HARK_TRAIL_CHUNKS + 1);
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->spe, c ? c->log.sent.count + 1 : 1);
     if (status >= 0) status = hark_sendet_reserve_image(s);
     if (status < 0) return status;

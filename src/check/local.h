@@ -165,6 +165,7 @@ struct lab {
     uint32_t taking; /* part: the frame whose delivery is this step; 0: none */
     bool waits; /* with receives nested: the application stood at an operation that waits when the step began */
     uint32_t offer; /* 1 + the sender whose held frames are to be given again; HARK_RECOVERY: of all */
+    struct hark_name offered; /* ssn not 0: of those this message alone */
     uint32_t who_now;
     struct outcome out;
     uint64_t combined, combined_past; /* of the parts so far */

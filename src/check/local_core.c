@@ -434,6 +434,8 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
         hold(lab, frame);
         break;
     case HARK_OFFER:
+        if (lab->offer == 0) lab->offered = x->name;
+        else if (memcmp(&lab->offered, &x->name, sizeof lab->offered) != 0) lab->offered.ssn = 0;
         if (x->peer == HARK_RECOVERY || (lab->offer && lab->offer != x->peer + 1)) lab->offer = HARK_RECOVERY;
         else lab->offer = x->peer + 1;
         break;
@@ -458,6 +460,13 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
     }
 }
 
+/* Is it held for a later OFFER than this one? */
+static bool passed_over(const struct lab *lab, const struct frame *f, uint32_t peer, const struct hark_name *message)
+{
+    if (peer != HARK_RECOVERY && frame_src(lab, f) + 1 != peer) return true;
+    return message->ssn && (f->header[1] != HARK_APP || hark_get16(f->header + 2) != message->ctx || hark_get64(f->header + 24) != message->ssn);
+}
+
 /* Held frames again, oldest first. What asks for that meanwhile waits for the next round: held frames are never passed over. */
 static void offer(struct lab *lab)
 {
@@ -466,13 +475,14 @@ static void offer(struct lab *lab)
     if (lab->waits && lab->running && app_take_nested(lab)) lab->waits = false; /* what the step itself has handed up */
     while (lab->offer && !lab->failed) {
         uint32_t held[LOCAL_FRAMES], count = l->helds, peer = lab->offer;
+        const struct hark_name message = lab->offered;
         memcpy(held, l->held, count * sizeof held[0]);
         l->helds = lab->offer = 0;
         for (uint32_t i = 0; i < count; i++) {
             const struct frame *f = frame_of(lab, held[i]);
             struct hark_event e = {.type = HARK_ARRIVE};
             e.u.frame.header = (struct hark_bytes){f->header, f->length};
-            if (peer != HARK_RECOVERY && frame_src(lab, f) + 1 != peer) {
+            if (passed_over(lab, f, peer, &message)) {
                 hold(lab, held[i]);
             } else if (lab->running) {
                 (void)core_step(lab, &e, held[i], NULL);

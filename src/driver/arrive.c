@@ -1,4 +1,4 @@
-/* What arrives: the sink of the transport, what is held, and what is handed up. */
+/* What arrives: the sink of the transport, and what is handed up. */
 #include "driver_internal.h"
 
 #include <stdlib.h>
@@ -100,13 +100,6 @@ static int placed_by_owner(struct hark_driver *d, void *payload)
     return -1;
 }
 
-static void held_free(struct hark_driver *d, struct held *h)
-{
-    if (!h->placed) free(h->payload);
-    else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, h->payload);
-    free(h);
-}
-
 static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void *payload, int owners)
 {
     driver_count(&d->figures->frames_in, 1);
@@ -124,7 +117,7 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
         return;
     }
     uint32_t n = is_app(f) ? f->header.length - ENVELOPE : f->header.length;
-    *h = (struct held){.from = source_of(f), .header_length = n, .tag = tag_of(f), .placed = owners, .length = f->length,
+    *h = (struct held){.header_length = n, .tag = tag_of(f), .placed = owners, .length = f->length,
         .payload = payload};
     memcpy(h->header, f->header.at, n);
     struct subject s = {.held = h, .tag = h->tag, .length = h->length};
@@ -134,7 +127,7 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
     e.u.frame.length = h->length;
     int status = driver_step(d, &e, &s);
     if (status < 0 && !d->gone && d->error[0] == 0) hark_driver_fail(d, status, "arrival", "failed");
-    if (!s.kept) held_free(d, h); /* the log has it */
+    if (!s.kept) hark_driver_held_free(d, h); /* the log has it */
 }
 
 static void sink_any(void *self, const struct hark_frame *f, const void *payload)
@@ -250,7 +243,7 @@ static void handup_held(struct hark_driver *d, struct subject *s)
     memcpy(header, h->header, h->header_length);
     message_fill(m, header, h->header_length, h->tag);
     s->kept = true;
-    free(h);
+    hark_driver_held_pass(d, h);
     up_add(d, m);
     d->hooks.handup(d->hooks.self, m);
 }
@@ -264,131 +257,4 @@ void hark_driver_handup(struct hark_driver *d, struct subject *s)
     struct hark_message m = {.borrowed = 1, .length = s->length, .payload = s->arrived}; /* in the transport's memory */
     message_fill(&m, s->frame->header.at, s->frame->header.length, s->tag);
     d->hooks.handup(d->hooks.self, &m);
-}
-
-void hark_driver_hold(struct hark_driver *d, struct subject *s)
-{
-    struct held *h = s->held;
-    if (h == NULL) {
-        h = malloc(sizeof *h + s->frame->header.length);
-        void *copy = malloc(s->length + 1);
-        if (h == NULL || copy == NULL) {
-            free(h);
-            free(copy);
-            hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
-            return;
-        }
-        *h = (struct held){.from = hark_get32(s->frame->header.at + 4), .header_length = s->frame->header.length, .tag = s->tag,
-            .length = s->length, .payload = copy};
-        memcpy(h->header, s->frame->header.at, h->header_length);
-        if (s->length) memcpy(copy, s->arrived, s->length);
-    } else if (h->placed) { /* the owner's memory is not ours to keep */
-        void *copy = malloc(h->length + 1);
-        if (copy == NULL) {
-            hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
-            return;
-        }
-        memcpy(copy, h->payload, h->length);
-        if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, h->payload);
-        h->payload = copy;
-        h->placed = false;
-    }
-    s->kept = true;
-    h->next = d->held;
-    d->held = h;
-}
-
-void hark_driver_discard(struct hark_driver *d, struct subject *s)
-{
-    struct held *h = s->held;
-    if (h == NULL || s->kept) {
-        if (s->frame) driver_count(&d->figures->discarded, 1);
-        return;
-    }
-    driver_count(&d->figures->discarded, 1);
-    held_free(d, h);
-    s->held = NULL;
-    s->kept = true;
-}
-
-static int give_again(struct hark_driver *d, struct held *h)
-{
-    struct subject s = {.held = h, .tag = h->tag, .length = h->length};
-    struct hark_event e = {.type = HARK_ARRIVE};
-    e.u.frame.header.at = h->header;
-    e.u.frame.header.length = h->header_length;
-    e.u.frame.length = h->length;
-    int status = driver_step(d, &e, &s);
-    if (!s.kept) { /* control frames are consumed without a fate */
-        if (!h->placed) free(h->payload);
-        free(h);
-    }
-    return status < 0 ? status : HARK_D_OK;
-}
-
-/* The list of held frames has the newest first. */
-void hark_driver_held_reverse(struct hark_driver *d)
-{
-    struct held *list = d->held, *turned = NULL;
-    while (list) {
-        struct held *next = list->next;
-        list->next = turned;
-        turned = list;
-        list = next;
-    }
-    d->held = turned;
-}
-
-/* Gives held frames again, oldest first; those held anew by that are not given twice. */
-int hark_driver_offer(struct hark_driver *d, bool all, uint32_t peer)
-{
-    hark_driver_held_reverse(d);
-    struct held *oldest = d->held;
-    d->held = NULL;
-    int status = HARK_D_OK;
-    while (oldest) {
-        struct held *h = oldest;
-        oldest = h->next;
-        h->next = NULL;
-        if (status >= 0 && (all || h->from == peer)) {
-            status = give_again(d, h);
-        } else {
-            h->next = d->held;
-            d->held = h;
-        }
-    }
-    return status;
-}
-
-/* Messages to myself arrive like others, but when the step that sent them is over. */
-int hark_driver_self(struct hark_driver *d)
-{
-    int status = HARK_D_OK;
-    while (d->self_head && status >= 0) {
-        struct held *h = d->self_head;
-        d->self_head = h->next;
-        if (d->self_head == NULL) d->self_tail = NULL;
-        h->next = NULL;
-        status = give_again(d, h);
-    }
-    return status;
-}
-
-/* From an image: arrived and not delivered; the core asks for it again. */
-int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
-    const void *payload, uint64_t length)
-{
-    struct held *h = malloc(sizeof *h + header_length);
-    void *copy = malloc(length + 1);
-    if (h == NULL || copy == NULL) {
-        free(h);
-        free(copy);
-        return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message of the image");
-    }
-    *h = (struct held){.from = hark_get32(header + 4), .header_length = header_length, .tag = tag, .length = length,
-        .payload = copy, .next = d->held};
-    memcpy(h->header, header, header_length);
-    if (length) memcpy(copy, payload, length);
-    d->held = h;
-    return HARK_D_OK;
 }

@@ -59,11 +59,7 @@ static inline int perform(struct hark_driver *d, const struct hark_effect *x, st
         return HARK_D_OK;
     case HARK_HOLD: hark_driver_hold(d, subject); return HARK_D_OK;
     case HARK_DISCARD: hark_driver_discard(d, subject); return HARK_D_OK;
-    case HARK_OFFER:
-        if (x->peer == HARK_RECOVERY || (d->offer && d->offer_peer != x->peer)) d->offer_all = true;
-        d->offer = true;
-        d->offer_peer = x->peer;
-        return HARK_D_OK;
+    case HARK_OFFER: hark_driver_ask(d, x); return HARK_D_OK;
     case HARK_TRIM:
     case HARK_COMMIT:
     case HARK_DROP: return perform_store(d, x);
@@ -107,19 +103,17 @@ int hark_driver_later(struct hark_driver *d, const struct hark_event *event, str
 int hark_driver_aftermath(struct hark_driver *d)
 {
     int status = HARK_D_OK;
-    while (status >= 0 && (d->combined || d->later || (d->offer && !d->offering))) {
+    while (status >= 0 && (d->combined || d->later || (d->offer.due && !d->offering))) {
         struct subject none = {0};
         struct hark_event stored = d->stored;
-        bool all = d->offer_all;
         if (d->combined) {
             status = hark_driver_combined(d);
         } else if (d->later) {
             d->later = false;
             status = driver_step(d, &stored, &none);
         } else {
-            d->offer = d->offer_all = false;
-            d->offering = true; /* an OFFER that comes of it is for those too that are being given now: it is next */
-            status = hark_driver_offer(d, all, d->offer_peer);
+            d->offering = true;
+            status = hark_driver_offer(d);
             d->offering = false;
         }
     }
@@ -165,7 +159,7 @@ int hark_driver_effects(struct hark_driver *d, int status, const struct hark_eve
         event = &go_on;
     }
     if (subject->handup) handup_now(d, subject);
-    return d->offer || d->later || d->combined ? hark_driver_aftermath(d) : HARK_D_OK;
+    return d->offer.due || d->later || d->combined ? hark_driver_aftermath(d) : HARK_D_OK;
 }
 
 int hark_driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
@@ -280,11 +274,7 @@ void hark_driver_close(struct hark_driver *d)
         if (!p->owners) free(p->payload);
         free(p);
     }
-    for (struct held *h = d->held, *next; h; h = next) {
-        next = h->next;
-        if (!h->placed) free(h->payload);
-        free(h);
-    }
+    hark_driver_held_close(d);
     for (struct hark_message *m = d->up, *next; m; m = next) {
         next = m->up_next;
         hark_driver_drop(d, m);

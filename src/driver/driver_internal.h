@@ -36,13 +36,28 @@ struct outqueue {
 };
 
 struct held { /* an arrived frame that the core wants to see again, or a self-sent one */
-    struct held *next;
-    uint32_t from, header_length; /* of the core's part */
+    struct held *next, *previous; /* by age; of those to myself `next` only */
+    struct held *alike;           /* in the same slot */
+    uint64_t number;              /* in the order of being held; 0: is in no list of held frames */
+    uint32_t header_length;       /* of the core's part */
     int32_t tag;
     bool placed;
     uint64_t length;
     void *payload;
     uint8_t header[];
+};
+
+struct held_list {
+    struct held *oldest, *newest;
+    struct held **slot; /* messages, by name; made when the first is held */
+    uint32_t slots, messages;
+    uint64_t numbers;
+};
+
+struct offer { /* held frames are to be given again: of a peer, of all (HARK_RECOVERY), or one message (ssn not 0) */
+    bool due;
+    uint32_t peer;
+    struct hark_name message;
 };
 
 struct placing { /* a payload that the transport is writing */
@@ -67,12 +82,11 @@ struct hark_driver {
     struct placing *placings;
     bool gone, lends, digest, polling;
     bool groups; /* messages are passed on */
-    bool offer, offer_all; /* OFFER was among the effects of the present step */
     bool offering;         /* held frames are being given again */
     bool later;            /* a STORED that the effects of the present step brought about */
     bool combined;         /* a reduction has been combined, and the core is to hear of it */
     bool log_spills;
-    uint32_t offer_peer;
+    struct offer offer; /* OFFER was among the effects of the present step */
     uint32_t me, ranks;
     struct hark_hooks hooks;
     struct hark_driver_figures own;
@@ -84,7 +98,8 @@ struct hark_driver {
     uint32_t waiting_count;
     uint64_t left; /* frames that have left a queue so far */
     uint64_t queued, queued_most; /* bytes of what waits in queues, payloads aside; from there on sends wait too */
-    struct held *held, *self_head, *self_tail;
+    struct held_list held;
+    struct held *self_head, *self_tail;
     struct hark_message *up;    /* handed up, not delivered */
     uint32_t *inc;              /* of each rank, the recovery process last */
     struct hark_message *spare; /* small messages to use again */
@@ -178,7 +193,7 @@ static inline int driver_step(struct hark_driver *d, const struct hark_event *ev
     if (d->fx.count == 0) return HARK_D_OK;
     if (d->fx.at->type != HARK_HANDUP) return hark_driver_effects(d, status, event, subject);
     hark_driver_handup(d, subject);
-    return d->offer || d->later ? hark_driver_aftermath(d) : HARK_D_OK;
+    return d->offer.due || d->later ? hark_driver_aftermath(d) : HARK_D_OK;
 }
 /* The same of an event whose effects are about no message. */
 static inline int driver_step_bare(struct hark_driver *d, const struct hark_event *event)
@@ -192,8 +207,11 @@ static inline int driver_step_bare(struct hark_driver *d, const struct hark_even
 void hark_driver_hold(struct hark_driver *d, struct subject *subject);
 void hark_driver_discard(struct hark_driver *d, struct subject *subject);
 void hark_driver_up_remove(struct hark_driver *d, struct hark_message *m);
-void hark_driver_held_reverse(struct hark_driver *d);
-int hark_driver_offer(struct hark_driver *d, bool all, uint32_t peer);
+void hark_driver_held_free(struct hark_driver *d, struct held *h);
+void hark_driver_held_pass(struct hark_driver *d, struct held *h);
+void hark_driver_held_close(struct hark_driver *d);
+void hark_driver_ask(struct hark_driver *d, const struct hark_effect *x);
+int hark_driver_offer(struct hark_driver *d);
 int hark_driver_self(struct hark_driver *d);
 int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
     const void *payload, uint64_t length);

@@ -161,14 +161,12 @@ static uint64_t put_all_arrived(struct hark_driver *d, struct buffer *b, const s
         put_arrived(b, m->header, m->header_length, m->tag, m->payload, m->length);
         n++;
     }
-    hark_driver_held_reverse(d);
-    for (const struct held *h = d->held; h; h = h->next) {
+    for (const struct held *h = d->held.oldest; h; h = h->next) {
         if (h->header[1] != HARK_APP) continue;
         if (!named(run, count, hark_get32(h->header + 4), hark_get16(h->header + 2), hark_get64(h->header + 24))) continue;
         put_arrived(b, h->header, h->header_length, h->tag, h->payload, h->length);
         n++;
     }
-    hark_driver_held_reverse(d);
     return n;
 }
 

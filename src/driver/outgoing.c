@@ -122,7 +122,7 @@ static int to_myself(struct hark_driver *d, const struct hark_effect *x, int32_t
         free(copy);
         return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message to myself");
     }
-    *h = (struct held){.from = d->me, .header_length = x->header.length, .tag = tag,
+    *h = (struct held){.header_length = x->header.length, .tag = tag,
         .length = part->length, .payload = copy};
     memcpy(h->header, x->header.at, x->header.length);
     if (part->length) memcpy(copy, part->at, part->length);

@@ -419,6 +419,8 @@ static void perform_rare(struct sim *s, uint32_t who, const struct hark_effect *
     case HARK_TRIM: trim(s, who, x); break;
     case HARK_COMBINE: combine(s, who, x); break;
     case HARK_OFFER:
+        if (p->offer == 0) p->offered = x->name;
+        else if (memcmp(&p->offered, &x->name, sizeof p->offered) != 0) p->offered.ssn = 0;
         p->offer = x->peer == HARK_RECOVERY || (p->offer && p->offer != x->peer + 1) ? SIM_NONE : x->peer + 1;
         break;
     case HARK_PERSIST: sim_persist(s, who, x); break;
@@ -504,6 +506,15 @@ static int step_one(struct sim *s, uint32_t who, const struct hark_event *event,
     return HARK_OK;
 }
 
+/* Is this one of those that the OFFER asks for? */
+static bool asked_for(struct sim *s, const struct sim_process *p, struct sim_frame *f, uint32_t peer, const struct hark_name *message)
+{
+    const uint8_t *header = sim_header(f);
+    if (p->state == STATE_DOWN || sim_to_inc(f) > p->inc || (peer != SIM_NONE && sim_from(s, f) + 1 != peer)) return false;
+    return message->ssn == 0 ||
+           (header[1] == HARK_APP && hark_get16(header + 2) == message->ctx && hark_get64(header + 24) == message->ssn);
+}
+
 /* Held frames again, oldest first. What asks for that meanwhile waits for the next round. */
 static void offer(struct sim *s, uint32_t who)
 {
@@ -511,13 +522,13 @@ static void offer(struct sim *s, uint32_t who)
     p->offering = 1;
     while (p->offer && p->state != STATE_DOWN && !s->failed) {
         uint32_t peer = p->offer, f = p->held.head, next;
+        const struct hark_name message = p->offered;
         p->offer = 0;
         p->held.head = p->held.tail = SIM_NONE;
         for (; f != SIM_NONE; f = next) {
             struct sim_frame *frame = sim_frame(s, f);
             next = frame->next;
-            if (p->state == STATE_DOWN || sim_to_inc(frame) > p->inc ||
-                (peer != SIM_NONE && sim_from(s, frame) + 1 != peer)) {
+            if (!asked_for(s, p, frame, peer, &message)) {
                 sim_list_add(s, &p->held, f);
                 continue;
             }

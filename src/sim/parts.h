@@ -87,6 +87,7 @@ struct sim_process { /* what every message passes is in the first two lines of t
     struct sim_log log;
     uint32_t inc;
     uint32_t offer; /* 1 + whose held frames are to be given again; SIM_NONE: of all; 0: nobody's */
+    struct hark_name offered; /* ssn not 0: of those this message alone */
     struct sim_list held;
 
     uint32_t control; /* frames that it got */

@@ -755,11 +755,44 @@ static void test_behind(void **state)
     assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HANDUP);
     assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
     assert_int_equal(effects[fx.count - 1].peer, 1);
+    assert_int_equal(effects[fx.count - 1].name.ssn, 3); /* the next that waits: 2 has been taken */
     assert_int_equal(again(y, HARK_ARRIVE, 1, 4), HARK_HOLD);
     assert_int_equal(again(y, HARK_ARRIVE, 1, 3), HARK_HANDUP);
     assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
     assert_int_equal(again(y, HARK_ARRIVE, 1, 4), HARK_HANDUP);
     assert_int_equal(fx.count, 1);
+    free(y);
+}
+
+/* All that is replayed is here before the first of it is taken, in another order: each delivery asks for the one message whose turn it
+ * is, and what waits is few rows. */
+static void test_ahead(void **state)
+{
+    enum { MANY = 20 };
+    struct hark_det known[MANY];
+    struct hark *y = come_back();
+    struct hark_scmel *s = (struct hark_scmel *)(void *)y;
+    (void)state;
+    for (uint32_t i = 0; i < MANY; i++) known[i] = (struct hark_det){.src = 1, .ssn = (i ^ 1u) + 1, .rsn = i + 1};
+    answer(y, 1, MANY, known, MANY);
+    answer(y, 2, 0, NULL, 0);
+    for (uint64_t ssn = 1; ssn <= MANY; ssn++)
+        assert_int_equal(again(y, HARK_ARRIVE, 1, ssn), ssn == 2 ? HARK_HANDUP : HARK_HOLD);
+    assert_int_equal(s->ends.waiting.count, 2);
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_int_equal(take(y, 1, known[i].ssn), HARK_OK);
+        assert_true(s->ends.waiting.count <= 2);
+        if (i + 1 == MANY) break;
+        assert_int_equal(fx.count, 1);
+        assert_int_equal(effects[0].type, HARK_OFFER);
+        assert_int_equal(effects[0].peer, 1);
+        assert_int_equal(effects[0].name.peer, 1);
+        assert_int_equal(effects[0].name.ssn, known[i + 1].ssn);
+        assert_int_equal(again(y, HARK_ARRIVE, 1, known[i + 1].ssn), HARK_HANDUP);
+        assert_int_equal(fx.count, 1);
+    }
+    assert_int_equal(s->mode, HARK_SCMEL_NORMAL);
+    assert_int_equal(s->ends.waiting.count, 0);
     free(y);
 }
 
@@ -830,7 +863,7 @@ int main(void)
         cmocka_unit_test(test_spread), cmocka_unit_test(test_misses), cmocka_unit_test(test_looks), cmocka_unit_test(test_old_ack),
         cmocka_unit_test(test_fragments), cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_unstable), cmocka_unit_test(test_went_ahead_of_nothing), cmocka_unit_test(test_goes_ahead_once),
-        cmocka_unit_test(test_gap), cmocka_unit_test(test_look_again), cmocka_unit_test(test_look_offers), cmocka_unit_test(test_behind),
+        cmocka_unit_test(test_gap), cmocka_unit_test(test_look_again), cmocka_unit_test(test_look_offers), cmocka_unit_test(test_behind), cmocka_unit_test(test_ahead),
         cmocka_unit_test(test_look_lost), cmocka_unit_test(test_divergence)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #define KIND_STUB 99
 /* What a payload of `n` bytes takes in the log: its envelope, and a slot; rounded up. */
 #define TAKES(n) (((n) + 8 + 7) / 8 * 8 + 8)
-enum { GROUP = 7, CTX = 3, TOLD = 16, TURN = 17 };
+enum { GROUP = 7, CTX = 3, NAMED = 4, TOLD = 16, TURN = 17 }; /* NAMED: a context whose messages are asked for one by one */
 
 /* ---- the core ------------------------------------------------------------------------------------------------ */
 
@@ -19,6 +19,7 @@ struct stub {
     uint64_t number; /* of the last message to the group */
     uint64_t line;   /* where it was when it was told to go back */
     uint64_t turn;   /* frames that have had their turn */
+    uint64_t given;  /* messages of NAMED that have arrived, those that are given again too */
 };
 
 static const struct hark_field stub_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
@@ -98,6 +99,17 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
             if (h.ssn != s->turn + 1) return hark_fate(fx, HARK_HOLD);
             s->turn++;
             hark_emit(fx, HARK_OFFER)->peer = h.ssn % 2 ? h.src : HARK_RECOVERY;
+            return HARK_OK;
+        }
+        if (h.ctx == NAMED) { /* the last comes first */
+            s->given++;
+            if (s->turn && h.ssn != s->turn - 1) return hark_fate(fx, HARK_HOLD);
+            s->turn = h.ssn;
+            hark_emit(fx, HARK_DISCARD);
+            if (h.ssn == 1) return HARK_OK;
+            struct hark_effect *x = hark_emit(fx, HARK_OFFER);
+            x->peer = h.src;
+            x->name = hark_name_in(h.src, NAMED, h.ssn - 1);
             return HARK_OK;
         }
         name = (struct hark_name){h.src, CTX, HARK_IN, HARK_PROCESS, h.ssn};
@@ -323,6 +335,43 @@ static void an_offer_in_an_offer(void **state)
     }
 }
 
+/* Of many that are held the one that is asked for is given, however many there are, and all copies of it. */
+static void one_message_is_asked_for(void **state)
+{
+    enum { MANY = 3000 };
+    (void)state;
+    struct hark_driver *d = open_driver();
+    const struct stub *s = (const struct stub *)(const void *)hark_driver_core(d);
+    uint8_t header[HARK_WIRE_HEAD + 4] = {0};
+    struct hark_frame f = {.from = 1, .header = {header, sizeof header}};
+    static const uint64_t beside[] = {MANY + 5, MANY + 5, MANY + 4}; /* whose turn is past */
+    struct hark_head h = {KIND_STUB, HARK_APP, NAMED, 1, 0, 0, 0, 0, MANY + 3};
+    hark_head_put(header, &h);
+    script.sink.arrived(script.sink.self, &f, NULL);
+    assert_int_equal(s->turn, MANY + 3);
+    for (size_t i = 0; i < HARK_COUNT(beside); i++) {
+        h.ssn = beside[i];
+        hark_head_put(header, &h);
+        script.sink.arrived(script.sink.self, &f, NULL);
+    }
+    for (h.ssn = 1; h.ssn <= MANY; h.ssn++) {
+        hark_head_put(header, &h);
+        script.sink.arrived(script.sink.self, &f, NULL);
+    }
+    for (int copies = 0; copies < 2; copies++) {
+        h.ssn = MANY + 1; /* held twice: when it is asked for both are given, and one is held once more */
+        hark_head_put(header, &h);
+        script.sink.arrived(script.sink.self, &f, NULL);
+    }
+    const uint64_t given = s->given;
+    h.ssn = MANY + 2;
+    hark_head_put(header, &h);
+    script.sink.arrived(script.sink.self, &f, NULL);
+    assert_int_equal(s->turn, 1);
+    assert_int_equal(s->given - given, 1 + 2 + MANY);
+    hark_driver_close(d);
+}
+
 /* The survivor ends, its snapshot lives on: the new incarnation has the checkpoint's numbers and the earlier one's line. */
 static void a_survivor_rolls_back(void **state)
 {
@@ -355,6 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_group_is_one_entry),
         cmocka_unit_test(what_waits_outlives_its_entry), cmocka_unit_test(a_send_waits_for_all),
         cmocka_unit_test(a_combination_is_answered), cmocka_unit_test(a_survivor_rolls_back),
-        cmocka_unit_test(an_arrival_is_passed_on), cmocka_unit_test(an_offer_in_an_offer)};
+        cmocka_unit_test(an_arrival_is_passed_on), cmocka_unit_test(an_offer_in_an_offer),
+        cmocka_unit_test(one_message_is_asked_for)};
     return cmocka_run_group_tests_name("stubs", tests, NULL, NULL);
 }
