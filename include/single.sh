@@ -2,6 +2,10 @@
 # A header and all it includes as one: single.sh HEADER OUT DEPFILE. Each once, where it is first included.
 set -eu
 awk -v out="$2" -v dep="$3" '
+  function plain(file) { # without "x/../"
+    while (sub(/[^\/.]+\/\.\.\//, "", file)) {}
+    return file
+  }
   function inline(file,    line, dir, part) {
     if (file in seen) return
     seen[file] = 1
@@ -11,7 +15,7 @@ awk -v out="$2" -v dep="$3" '
     while ((got = (getline line < file)) > 0) {
       if (match(line, /^#include "[^"]*"/)) {
         split(line, part, "\"")
-        inline(dir part[2])
+        inline(plain(dir part[2]))
       } else {
         print line > out
       }

@@ -11,7 +11,7 @@ echo "$names" | awk '
   { while (match($0, /hark_[a-z0-9_]+ *\(/)) {
       name = substr($0, RSTART, RLENGTH); sub(/ *\($/, "", name)
       if (name in defined && !(name in seen)) { seen[name]; print "  " name ";" }
-      $0 = substr($0, RSTART + RLENGTH) } }' - "$4"/*.h
+      $0 = substr($0, RSTART + RLENGTH) } }' - "$4"/*.h "$4"/*/*.h
 echo "local:"
 echo "  *;"
 echo "};"

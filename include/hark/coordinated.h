@@ -1,6 +1,6 @@
 /* coordinated.h: coordinated checkpointing, the baseline of all five papers, and nothing else.
  *
- * Everyone in the group restarts from the last committed wave (wave.h). Nothing is logged; messages that
+ * Everyone in the group restarts from the last committed wave (parts/wave.h). Nothing is logged; messages that
  * were on their way when the group froze are part of the image. HydEE's Algorithms (IPDPS 2012) without its lines
  * for messages between clusters, for there are none:
  *
@@ -12,7 +12,7 @@
 #ifndef HARK_COORDINATED_H
 #define HARK_COORDINATED_H
 
-#include "member.h"
+#include "parts/member.h"
 
 #ifdef __cplusplus
 extern "C" {

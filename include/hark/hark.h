@@ -276,7 +276,7 @@ enum {
     HARK_FLAGS = HARK_DIGEST | HARK_EXACT_GATE | HARK_TEAM_LOST | HARK_WAVES_ALL /* no others */
 };
 
-struct hark_tree { /* a group of processes, and the tree that messages to it travel along; see group.h */
+struct hark_tree { /* a group of processes, and the tree that messages to it travel along; see parts/group.h */
     uint16_t ctx;     /* its number, and the context of its messages: 1 .. */
     uint16_t reduces; /* 1: all members contribute, and the root gets the result; 0: the root sends to all */
     uint32_t root;

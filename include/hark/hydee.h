@@ -6,15 +6,15 @@
  *   Algorithm, lines                       function                                            file
  *   1: 5-9    Sending message              hark_hydee_send (recovery included: 2: 11-20)       here
  *   1: 10-18  Upon receiving               hark_hydee_arrive (RPP), _deliver (phase, date)     here
- *   1: 19-21  Upon checkpoint              hark_member_checkpoint, hark_hydee_captured         wave.h, hydee_log.h
- *   2: 4-10   Upon failure, LastDate       hark_hydee_rollback, _failed, _pos                  hydee_failure.h
- *   3: 6-19   Upon failure elsewhere       the same: every process plays both roles (E9)       hydee_failure.h
- *   3: 22-24  NotifySendLog                hark_hydee_release, hark_hydee_replay               ..., hydee_pump.h
- *   III.E     Garbage collection           hark_hydee_gc, hark_hydee_trim                      hydee_log.h
+ *   1: 19-21  Upon checkpoint              hark_member_checkpoint, hark_hydee_captured         parts/wave.h, hydee/checkpoint.h
+ *   2: 4-10   Upon failure, LastDate       hark_hydee_rollback, _failed, _pos                  hydee/failure.h
+ *   3: 6-19   Upon failure elsewhere       the same: every process plays both roles (E9)       hydee/failure.h
+ *   3: 22-24  NotifySendLog                hark_hydee_release, hark_hydee_replay               ..., hydee/pump.h
+ *   III.E     Garbage collection           hark_hydee_gc, hark_hydee_trim                      hydee/checkpoint.h
  *
- * Read on in this order: hydee_state.h, hydee_channel.h, Algorithm 1 below, hydee_log.h, hydee_failure.h,
- * hydee_pump.h, the door at the end of this file. Extensions: the exact gate (E24), past.h; reports by a tree, hydee_tree.h;
- * multicasts, hydee_cast.h; clusters that change, hydee_regroup.h.
+ * Read on in this order: hydee/state.h, hydee/channel.h, Algorithm 1 below, hydee/checkpoint.h, hydee/failure.h,
+ * hydee/pump.h, the door at the end of this file. Extensions: the exact gate (E24), recovery/past.h; reports by a tree, hydee/tree.h;
+ * multicasts, hydee/cast.h; clusters that change, hydee/regroup.h.
  *
  * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel, not
  * by Date (E5); positions are exchanged in both directions on every channel with an end in D (E2, E4, E9);
@@ -24,7 +24,9 @@
 #ifndef HARK_HYDEE_H
 #define HARK_HYDEE_H
 
-#include "hydee_state.h"
+#include "hydee/failure.h"
+#include "hydee/pump.h"
+#include "recovery.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,41 +41,9 @@ HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark
 HARK_FN const char *hark_hydee_violated(const struct hark *p);
 HARK_FN const char *hark_hydee_unrest(const struct hark *p);
 
-#include "hydee_channel.h"
-#include "hydee_tree.h"
-#if HARK_BODIES
-static inline struct hark_hydee_cast *hark_hydee_cast(struct hark_hydee *s, uint16_t ctx);
-HARK_COLD int hark_hydee_multicast(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx);
-static inline void hark_hydee_pass_on(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b);
-#endif
-
 #if HARK_BODIES
 
 /* ---- Algorithm 1, with Algorithm 2 lines 11-20 ------------------------------------------------------------ */
-
-/* An orphan is sent again: nothing is transmitted, and the recovery process hears of it (Alg. 2 l. 14-15).
- * Never gated (E7); logged all the same (E15), at the phase that its receiver recorded (E6). */
-HARK_COLD uint64_t hark_hydee_suppress(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn,
-    struct hark_effects *fx)
-{
-    uint64_t phase = s->phase, first, last, recorded;
-    struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->recorded, ssn, ssn);
-    if (hark_runs_next(&s->head, &s->pool, &c->recorded, &r, &first, &last, &recorded)) phase = recorded;
-    c->tx = ssn;
-    c->channel.flags |= HARK_HYDEE_NOTIFY;
-    s->busy = 1;
-    struct hark_effect *x = hark_emit(fx, HARK_SUPPRESS);
-    x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
-    x->u.phase = phase;
-    if (ssn == c->orph) hark_hydee_compare(s, c, c->sent_digest, fx);
-    return phase;
-}
-
-/* May a message of this phase and number leave now? */
-static inline bool hark_hydee_may(const struct hark_hydee *s, uint64_t phase, uint64_t number)
-{
-    return phase <= s->rel || number < s->past.open;
-}
 
 /* `flags` are the state's: a constant 0 makes a function without tests for them. */
 HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx,
@@ -191,17 +161,6 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
             header.length - HARK_HYDEE_HEADER);
     return HARK_OK;
 }
-
-#endif /* HARK_BODIES */
-
-#include "hydee_cast.h"
-#include "hydee_regroup.h"
-#include "hydee_log.h"
-#include "hydee_image.h"
-#include "hydee_failure.h"
-#include "hydee_pump.h"
-
-#if HARK_BODIES
 
 /* ---- the door --------------------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #ifndef HARK_NONE_H
 #define HARK_NONE_H
 
-#include "channel.h"
+#include "parts/channel.h"
 
 #ifdef __cplusplus
 extern "C" {

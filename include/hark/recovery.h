@@ -14,117 +14,19 @@
  * Soft state: a new one needs only FAILED with a new epoch, and everybody reports again (E22). It ends a
  * recovery when every process says that its delayed and replayed messages have left (DRAINED).
  *
- * Whom it serves it knows by their frames. Reports of sendet have rows for the recovery line too (line.h): if that
+ * Whom it serves it knows by their frames. Reports of sendet have rows for the recovery line too (recovery/line.h): if that
  * leads further back than D is, the failure service is told who goes where, and announces them like a failure; then all
  * report again. So the phases begin only when D and the line are the same, and of the line nobody else need hear.
  */
 #ifndef HARK_RECOVERY_H
 #define HARK_RECOVERY_H
 
-#include "line.h"
-#include "past.h"
-#include "phases.h"
+#include "recovery/frontier.h"
+#include "recovery/tree.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define HARK_KIND_HYDEE 3
-#define HARK_KIND_RECOVERY 4 /* of the block; its frames are those of the members */
-#define HARK_KIND_SENDET 8
-
-enum { /* control frames between members and the recovery process, and among members */
-    HARK_H_POS = 16, HARK_H_ORPH, HARK_H_REPORT, HARK_H_RELEASE, HARK_H_NOTIFY, HARK_H_DRAINED, HARK_H_RECDONE,
-    HARK_H_GC, HARK_H_ACK, HARK_H_EPOCH, HARK_H_MIN, HARK_H_UP
-};
-static const char *const hark_hydee_frames[] = {"POS", "ORPH", "REPORT", "RELEASE", "NOTIFY", "DRAINED", "RECDONE", "GC", "ACK",
-    "EPOCH", "MIN", "UP"};
-
-#define HARK_R_EXACT 2u /* in the control word of a REPORT: its rows have numbers, for the exact gate */
-
-struct hark_orphan { /* a run of messages first .. last */
-    uint64_t first, last;
-    uint64_t phase;  /* recorded at their receiver */
-    uint64_t number; /* exact gate: of the first, among all that src posted between clusters; no gaps, ascending */
-};
-
-struct hark_orphans { /* messages src -> dst on ctx that their sender has not re-sent: they go from the first on */
-    uint32_t src, dst;
-    uint16_t ctx, pad;
-    uint32_t pad2;
-    struct hark_queue runs; /* hark_orphan, ascending; never empty */
-};
-#define HARK_ORPHAN_WORDS 4u
-HARK_STATIC_ASSERT(sizeof(struct hark_orphan) == HARK_ORPHAN_WORDS * 8, "a row of a queue");
-
-struct hark_partial { /* a report of which some fragments came: fragments expected - come, modulo 2^32 */
-    uint32_t rank;
-    uint32_t missing;
-    uint32_t last; /* 1: the last fragment came */
-    uint32_t pad;
-};
-
-struct hark_recovery {
-    struct hark head;
-    uint32_t me;    /* HARK_RECOVERY */
-    uint32_t ranks; /* n */
-    uint32_t re;
-    uint32_t stage; /* HARK_R_* */
-    uint64_t rel;   /* the phase up to which sends are released */
-    uint32_t offer;
-    uint32_t tell, told; /* a frame being sent to all; how many have it */
-    uint32_t drained;
-    uint32_t exact;      /* 1: the members have the exact gate (past.h) */
-    uint32_t change;     /* RELEASE tells the frontier of process change - 1; 0: of all */
-    uint32_t listing;    /* ... from this row on */
-    uint32_t member;     /* kind of whom it serves; 0: nobody has said anything yet */
-    uint32_t fan;        /* reports come by a tree (recovery_tree.h); 0: from all */
-    struct hark_line line; /* sendet */
-    struct hark_table down; /* hark_range: D */
-    struct hark_table incs; /* hark_life */
-    struct hark_table reported; /* hark_range */
-    struct hark_table partial;
-    struct hark_table orphans; /* hark_orphans, ascending by (src, dst, ctx) */
-    struct hark_pool pool;     /* of their runs */
-    struct hark_phases phases; /* scratch: of the same runs */
-    uint32_t runs;             /* scratch: how many there are */
-    uint32_t pad;
-    struct hark_table frontier; /* hark_entry: exact gate: the first orphan of each process not yet sent again */
-};
-enum { HARK_R_CALM = 0, HARK_R_COLLECTING, HARK_R_RELEASING, HARK_R_DRAINING, HARK_R_DONE, HARK_R_LINING };
-
-static const struct hark_field hark_orphan_fields[] = {HARK_FIELD(struct hark_orphans, src, "i"),
-    HARK_FIELD(struct hark_orphans, dst, "j"), HARK_FIELD(struct hark_orphans, ctx, "ctx"),
-    HARK_FIELD_QUEUE(struct hark_orphans, runs, "ssn, Phase")};
-static const struct hark_field hark_partial_fields[] = {HARK_FIELD(struct hark_partial, rank, "j"),
-    HARK_FIELD(struct hark_partial, missing, ""), HARK_FIELD(struct hark_partial, last, "")};
-static const struct hark_field hark_recovery_fields[] = {HARK_FIELD(struct hark_recovery, me, ""),
-    HARK_FIELD(struct hark_recovery, ranks, "n"), HARK_FIELD(struct hark_recovery, re, "re"),
-    HARK_FIELD(struct hark_recovery, stage, ""), HARK_FIELD(struct hark_recovery, rel, "rel"),
-    HARK_FIELD(struct hark_recovery, offer, ""), HARK_FIELD(struct hark_recovery, tell, ""),
-    HARK_FIELD(struct hark_recovery, told, ""), HARK_FIELD(struct hark_recovery, drained, "DRAINED"),
-    HARK_FIELD(struct hark_recovery, exact, ""), HARK_FIELD(struct hark_recovery, change, ""),
-    HARK_FIELD(struct hark_recovery, listing, ""), HARK_FIELD(struct hark_recovery, member, ""),
-    HARK_FIELD(struct hark_recovery, fan, ""), HARK_LINE_FIELDS(struct hark_recovery)};
-static const struct hark_rows hark_recovery_rows[] = {
-    {"incarnations", "", (uint16_t)offsetof(struct hark_recovery, incs), sizeof(struct hark_life), 3, hark_life_fields},
-    {"reported", "", (uint16_t)offsetof(struct hark_recovery, reported), sizeof(struct hark_range), 2,
-        hark_range_fields},
-    {"partial", "", (uint16_t)offsetof(struct hark_recovery, partial), sizeof(struct hark_partial), 3,
-        hark_partial_fields},
-    {"orphans", "NbOrphPhase", (uint16_t)offsetof(struct hark_recovery, orphans), sizeof(struct hark_orphans), 4,
-        hark_orphan_fields},
-    {"frontier", "", (uint16_t)offsetof(struct hark_recovery, frontier), sizeof(struct hark_entry), 3,
-        hark_entry_fields},
-    {"down", "D", (uint16_t)offsetof(struct hark_recovery, down), sizeof(struct hark_range), 2, hark_range_fields},
-    HARK_LINE_TABLES(struct hark_recovery),
-    HARK_PHASES_TABLE(struct hark_recovery, phases),
-    {"pool", "", (uint16_t)offsetof(struct hark_recovery, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
-HARK_FN bool hark_recovery_accept(struct hark *p);
-static const struct hark_shape hark_recovery_shape = {"recovery", 6, HARK_COUNT(hark_recovery_fields),
-    HARK_COUNT(hark_recovery_rows), sizeof(struct hark_recovery), hark_recovery_fields, hark_recovery_rows,
-    offsetof(struct hark_recovery, pool),
-    hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_recovery_accept};
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *config);
@@ -156,20 +58,6 @@ HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark
     s->rel = HARK_INFINITY;
     return HARK_OK;
 }
-
-static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
-{
-    if (s->tell && s->told) HARK_TRAP(); /* a fan-out is complete before the next event */
-    s->tell = type;
-    s->told = 0;
-}
-#endif /* HARK_BODIES */
-
-#include "recovery_orphans.h"
-#include "recovery_frontier.h"
-#include "recovery_tree.h"
-
-#if HARK_BODIES
 
 /* NotifyPhase: all that no un-notified orphan precedes may go. Monotone. With the exact gate also when only the
  * frontier has `moved`.                                                                            Alg. 4 l. 16-24 */

@@ -3,7 +3,7 @@
  * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015. Algorithm 1
  * (SCMEL), section 2.3.1.
  *
- * In reading order: scmel_state.h what is remembered, scmel_messages.h lines 1-27, scmel_recovery.h lines 28-51 and what
+ * In reading order: causal/state.h what is remembered, causal/messages.h lines 1-27, causal/recovery.h lines 28-51 and what
  * steps send, and here the door: which event or frame goes where.
  *
  *   Algorithm 1, lines                     function
@@ -11,7 +11,7 @@
  *   10-18  ReceiveMsg                      hark_scmel_message (determinants, 15-16), hark_scmel_arrive (order, 11-12),
  *                                          hark_scmel_deliver, hark_scmel_chosen (rsn, 13-14)
  *   19-21  ReceiveDetAck                   hark_scmel_acks
- *   22-27  Checkpoint                      wave.h, hark_scmel_captured, hark_scmel_commit
+ *   22-27  Checkpoint                      parts/wave.h, hark_scmel_captured, hark_scmel_commit
  *   28-43  Failure                         hark_scmel_failed, hark_scmel_pump_dets; second half hark_scmel_ready
  *   44-51  ReceiveDets                     hark_scmel_dets, hark_scmel_collected
  *
@@ -35,7 +35,8 @@
 #ifndef HARK_SCMEL_H
 #define HARK_SCMEL_H
 
-#include "scmel_recovery.h"
+#include "causal/checkpoint.h"
+#include "causal/recovery.h"
 
 #ifdef __cplusplus
 extern "C" {

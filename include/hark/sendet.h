@@ -5,16 +5,16 @@
  * with what was missing in them (U-..) and in our first reading (N-..); docs/errata.md.
  *
  *   Rule                                   function                                            file
- *   Sending: epoch, phase                  hark_sendet_send                                    sendet_messages.h
- *   Receiving: RPP; acknowledgements       hark_sendet_arrive, _acks                           sendet_messages.h
- *   Delivering: the phase moves            hark_sendet_deliver                                 sendet_messages.h
- *   Acknowledged: logged iff received in   hark_sendet_acked                                   sendet_channel.h
+ *   Sending: epoch, phase                  hark_sendet_send                                    sendet/messages.h
+ *   Receiving: RPP; acknowledgements       hark_sendet_arrive, _acks                           sendet/messages.h
+ *   Delivering: the phase moves            hark_sendet_deliver                                 sendet/messages.h
+ *   Acknowledged: logged iff received in   hark_sendet_acked                                   sendet/channel.h
  *     a later epoch than sent, else SPE
- *   Checkpoint: Epoch++, Phase++           hark_sendet_captured                                sendet_checkpoint.h
- *   Re-execution: at the same calls        hark_sendet_again                                   sendet_checkpoint.h
- *   Garbage collection                     hark_sendet_min, _gc                                sendet_checkpoint.h
- *   Failure: who goes back                 hark_sendet_failed, hark_line_solve                 sendet_failure.h, line.h
- *   Positions, phases in order             hark_sendet_pos, _orph, _release                    sendet_failure.h
+ *   Checkpoint: Epoch++, Phase++           hark_sendet_captured                                sendet/checkpoint.h
+ *   Re-execution: at the same calls        hark_sendet_again                                   sendet/checkpoint.h
+ *   Garbage collection                     hark_sendet_min, _gc                                sendet/checkpoint.h
+ *   Failure: who goes back                 hark_sendet_failed, hark_line_solve                 sendet/failure.h, recovery/line.h
+ *   Positions, phases in order             hark_sendet_pos, _orph, _release                    sendet/failure.h
  *
  * A process checkpoints alone: a wave of a group of one. The epoch is the number of its checkpoints. Every message is kept by
  * its sender (NonAck) until the receiver's epoch is known; then it is logged, or forgotten and only counted in SPE.
@@ -34,132 +34,12 @@
 #ifndef HARK_SENDET_H
 #define HARK_SENDET_H
 
-#include "member.h"
 #include "recovery.h"
-#include "trail.h"
+#include "sendet/pump.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define HARK_SENDET_HEADER 80u  /* of an application message: the common part, phase, digest, epoch, acknowledged first,
-                                 * last, in which epoch: u64 each */
-#define HARK_SENDET_CTX_MAX 100 /* contexts that one pair of processes may use */
-
-enum {
-    HARK_SENDET_NOTIFY = HARK_OWN_FLAGS,         /* a NOTIFY for this channel is due */
-    HARK_SENDET_ORPH_DUE = HARK_OWN_FLAGS << 1,  /* ORPH for this channel is to be sent */
-    HARK_SENDET_ORPH_WAIT = HARK_OWN_FLAGS << 2, /* ORPH for this channel is to come */
-    HARK_SENDET_GC = HARK_OWN_FLAGS << 3         /* a GC notice for this channel is due */
-};
-enum { HARK_SENDET_POS_DUE = 1, HARK_SENDET_POS_SENT = 2, HARK_SENDET_POS_GOT = 4 };
-
-struct hark_sendet_channel { /* with P_j on one context */
-    struct hark_channel channel; /* sent, recv: numbers of messages are needed after all (U-5) */
-    uint64_t tx;     /* transmitted or suppressed up to here */
-    uint64_t first;  /* first .. sent are retained: Logs, NonAck, and what lies between */
-    uint64_t acked;  /* of them, up to here in which epoch they were received is known; NonAck is acked+1 .. sent */
-    uint64_t told;   /* I have told j the epochs of its messages up to here */
-    uint64_t base;   /* sent when this recovery epoch began: what my POS says */
-    uint64_t orph;   /* the highest that j already has; 0: none known */
-    uint64_t theirs; /* sent in j's POS: beyond it, what I have are orphans; infinite: no POS */
-    uint64_t orph_digest; /* j's digest at orph */
-    uint64_t sent_digest, recv_digest;
-    uint64_t orph_at;  /* next message of j's to tell it of */
-    uint32_t orph_out; /* fragments of ORPH sent */
-    uint32_t orph_in;  /* fragments of ORPH that came */
-    struct hark_trail log;      /* first .. sent */
-    struct hark_trail rpp;      /* RPP[j] */
-    struct hark_trail recorded; /* of own orphans: as their receiver has recorded them */
-    struct hark_queue digests;  /* of first .. sent, running */
-};
-
-struct hark_sendet_pair { /* a peer with whom positions are exchanged in this epoch */
-    uint32_t rank;
-    uint32_t flags;
-};
-
-struct hark_sendet_spe { /* SPE[epoch][j] */
-    uint64_t epoch;
-    uint32_t peer, pad;
-    uint64_t latest; /* epoch in which a message was received that is not logged: the maximum (U-4) */
-};
-
-struct hark_sendet_image { /* a kept image; id 0: the beginning */
-    uint64_t id, epoch;
-};
-
-struct hark_sendet_position { /* of a channel at a kept image */
-    uint64_t id;
-    uint32_t peer;
-    uint16_t ctx, pad;
-    uint64_t first, recv;
-};
-
-struct hark_sendet {
-    struct hark head;
-    struct hark_ends ends;
-    struct hark_wave wave;
-    uint64_t epoch, phase;
-    uint64_t min; /* E: no image of an earlier epoch will be needed by anybody */
-    uint64_t rel; /* the released phase; infinite when no recovery runs */
-    uint32_t generations; /* images that I may need myself when I fail */
-    uint32_t flags;       /* HARK_DIGEST */
-    uint32_t taken;       /* an image is taken and not decided: this epoch may not have begun */
-    uint32_t recovering;  /* between FAILED and RECDONE */
-    uint32_t frozen;      /* ... and before the first RELEASE: nothing moves (N-9) */
-    uint32_t mine;        /* I am in D */
-    uint32_t reported, drained; /* REPORT, DRAINED of this epoch are out */
-    uint32_t epoch_due, ack_due; /* EPOCH is to be sent; what is not acknowledged is to be */
-    uint32_t report_list, report_row, report_out; /* a REPORT under way: list, row, fragments sent */
-    uint32_t busy; /* 1: the fan-out below has something to look for */
-    uint32_t gone; /* 1: rolled back, nothing is legal any more */
-    uint32_t pad;
-    uint64_t report_at; /* ... ssn */
-    struct hark_pool pool;
-    struct hark_table pairs;
-    struct hark_table spe;
-    struct hark_table images;
-    struct hark_table positions;
-    struct hark_table again; /* hark_image: calls at which epochs have to begin again (N-11) */
-};
-
-#define HARK_SDF(m, s) HARK_FIELD(struct hark_sendet, m, s)
-#define HARK_SDC(m, s) HARK_FIELD(struct hark_sendet_channel, m, s)
-static const struct hark_field hark_sendet_fields[] = {HARK_ENDS_FIELDS(struct hark_sendet),
-    HARK_WAVE_FIELDS(struct hark_sendet), HARK_SDF(epoch, "Epoch"), HARK_SDF(phase, "Phase"), HARK_SDF(min, "E"), HARK_SDF(rel, "rho"),
-    HARK_SDF(generations, "g"), HARK_SDF(flags, ""), HARK_SDF(taken, ""), HARK_SDF(recovering, ""), HARK_SDF(frozen, ""),
-    HARK_SDF(mine, "Status"), HARK_SDF(reported, ""), HARK_SDF(drained, ""), HARK_SDF(epoch_due, ""), HARK_SDF(gone, "")};
-static const struct hark_field hark_sendet_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_sendet_channel),
-    HARK_SDC(tx, ""), HARK_SDC(first, "Logs"), HARK_SDC(acked, "NonAck"), HARK_SDC(told, ""), HARK_SDC(base, ""), HARK_SDC(orph, ""),
-    HARK_SDC(theirs, ""), HARK_SDC(orph_digest, ""), HARK_SDC(sent_digest, ""), HARK_SDC(recv_digest, ""), HARK_SDC(orph_at, ""),
-    HARK_SDC(orph_out, ""), HARK_SDC(orph_in, ""), HARK_FIELD_TRAIL(struct hark_sendet_channel, log, "Logs"),
-    HARK_FIELD_TRAIL(struct hark_sendet_channel, rpp, "RPP"),
-    HARK_FIELD_TRAIL(struct hark_sendet_channel, recorded, "orphans"),
-    HARK_FIELD_QUEUE(struct hark_sendet_channel, digests, "Logs.digest")};
-static const struct hark_field hark_sendet_pair_fields[] = {
-    HARK_FIELD(struct hark_sendet_pair, rank, "j"), HARK_FIELD(struct hark_sendet_pair, flags, "POS")};
-static const struct hark_field hark_sendet_spe_fields[] = {HARK_FIELD(struct hark_sendet_spe, epoch, "e"),
-    HARK_FIELD(struct hark_sendet_spe, peer, "j"), HARK_FIELD(struct hark_sendet_spe, latest, "epochRecv")};
-static const struct hark_field hark_sendet_image_fields[] = {
-    HARK_FIELD(struct hark_sendet_image, id, "ckptNo"), HARK_FIELD(struct hark_sendet_image, epoch, "Epoch")};
-static const struct hark_field hark_sendet_position_fields[] = {HARK_FIELD(struct hark_sendet_position, id, "ckptNo"),
-    HARK_FIELD(struct hark_sendet_position, peer, "j"), HARK_FIELD(struct hark_sendet_position, ctx, "ctx"),
-    HARK_FIELD(struct hark_sendet_position, first, "Logs"), HARK_FIELD(struct hark_sendet_position, recv, "recv")};
-#define HARK_ST(member, symbol, row)                                                                                   \
-    {#member, symbol, (uint16_t)offsetof(struct hark_sendet, member), sizeof(struct hark_sendet_##row),                \
-        HARK_COUNT(hark_sendet_##row##_fields), hark_sendet_##row##_fields}
-static const struct hark_rows hark_sendet_rows[] = {HARK_ENDS_TABLES(struct hark_sendet),
-    HARK_WAVE_TABLES(struct hark_sendet), HARK_ST(pairs, "", pair), HARK_ST(spe, "SPE", spe), HARK_ST(images, "", image),
-    HARK_ST(positions, "", position),
-    {"again", "ckptNo", (uint16_t)offsetof(struct hark_sendet, again), sizeof(struct hark_image), 1, hark_image_fields},
-    {"channels", "", (uint16_t)offsetof(struct hark_sendet, ends.channels), sizeof(struct hark_sendet_channel),
-        HARK_COUNT(hark_sendet_channel_fields), hark_sendet_channel_fields},
-    {"pool", "", (uint16_t)offsetof(struct hark_sendet, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
-HARK_FN bool hark_sendet_accept(struct hark *p);
-static const struct hark_shape hark_sendet_shape = {"sendet", 3, HARK_COUNT(hark_sendet_fields),
-    HARK_COUNT(hark_sendet_rows), sizeof(struct hark_sendet), hark_sendet_fields, hark_sendet_rows,
-    offsetof(struct hark_sendet, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_sendet_accept};
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_sendet_size(const struct hark_config *config);
@@ -168,13 +48,6 @@ HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, str
 HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_sendet_violated(const struct hark *p);
 HARK_FN const char *hark_sendet_unrest(const struct hark *p);
-
-#include "sendet_channel.h"
-#include "sendet_messages.h"
-#include "sendet_checkpoint.h"
-#include "sendet_failure.h"
-#include "sendet_report.h"
-#include "sendet_pump.h"
 
 #if HARK_BODIES
 

@@ -6,7 +6,7 @@
  *   Figure 3, as rebuilt                   function
  *   SEND, payload only across teams        hark_scmel_send, hark_scmel_unlogged
  *   RECV, ACK                              hark_scmel_message, hark_scmel_acks
- *   CKPT of a team, TRIM                   wave.h, hark_scmel_captured, hark_scmel_commit; hark_scmel_tell, hark_scmel_trim
+ *   CKPT of a team, TRIM                   parts/wave.h, hark_scmel_captured, hark_scmel_commit; hark_scmel_tell, hark_scmel_trim
  *   FAIL, survivors of the team            hark_scmel_failed (ROLLBACK), hark_scmel_earlier, hark_scmel_inherit
  *   COLLECT, REPLAY                        hark_scmel_dets, hark_scmel_collected, hark_scmel_ready
  *

@@ -1,6 +1,6 @@
 /* carries.c: what a frame carries, as people read it. What stands where is said at the functions that write it:
- * hydee_pump.h, recovery.h; scmel_messages.h, scmel_recovery.h, scmel_team.h, scmel_reduction.h, hark_det_write,
- * hark_owed_write, for scmel, team and camel; sendet_channel.h, sendet_pump.h, sendet_report.h. */
+ * hydee/pump.h, recovery.h; causal/messages.h, causal/recovery.h, causal/team.h, causal/reduction.h, hark_det_write,
+ * hark_owed_write, for scmel, team and camel; sendet/channel.h, sendet/pump.h, sendet/report.h. */
 #include "carries.h"
 
 #include <stdarg.h>

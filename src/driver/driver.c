@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hark/member.h"
+#include "hark/parts/member.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -3,7 +3,7 @@
 #define HARK_DRIVER_INTERNAL_H
 
 #include "hark/driver.h"
-#include "hark/wire.h"
+#include "hark/parts/wire.h"
 #include "point.h"
 
 #define ENVELOPE 8u /* tag i32, 0 u32 */

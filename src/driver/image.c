@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 
 /* Sections of an image; the embedder's regions follow with its own ids. An entry at the end of a LOG section without its
  * bytes has them in the BYTES section that comes next. */

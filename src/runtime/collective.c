@@ -1,6 +1,6 @@
 /* Collectives: by groups where the protocol knows them, else by messages along the same binomial trees. Either way reductions combine in
  * the same order, so that the protocol does not change a result: each its own and then those of its children, by rank; rank 0 those of its
- * children first, which camel keeps without its own (scmel_reduction.h). docs/collectives.md has the table. */
+ * children first, which camel keeps without its own (causal/reduction.h). docs/collectives.md has the table. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 
 static uint8_t *room_for(struct hark_control *m, size_t n)
 {

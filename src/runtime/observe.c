@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 #include "process.h"
 
 #define P hark_process

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 
 #define LARGEST 65536u /* bytes of a write to anything but a pipe */
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 #include "process.h"
 #include "../driver/point.h"
 #include "../store/descriptor.h"

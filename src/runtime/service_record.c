@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 
 #define VERSION 2u
 #define HEAD    28u

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 
 #define FULL          (1u << 20)  /* bytes that wait for their reader */
 #define FULL_RECOVERY (64u << 20) /* the same during a recovery */

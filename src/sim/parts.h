@@ -195,7 +195,7 @@ static inline const uint8_t *sim_header(const struct sim_frame *f)
     return f->header_length > SIM_HEADER ? f->header.far : f->header.bytes;
 }
 
-/* What every header begins with says this (hark/wire.h). */
+/* What every header begins with says this (hark/parts/wire.h). */
 static inline uint32_t sim_from(const struct sim *s, const struct sim_frame *f)
 {
     uint32_t src = hark_get32(sim_header(f) + 4);

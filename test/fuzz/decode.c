@@ -1,8 +1,8 @@
 /* The decoders of parts of frames, for frame.c: what they are made of is compiled here, without the protocols. */
 #undef HARK_LINK
 #include "fuzz.h"
-#include "hark/determinant.h"
-#include "hark/past.h"
+#include "hark/causal/determinant.h"
+#include "hark/recovery/past.h"
 
 /* What is read is what was written. */
 void decode(const uint8_t *b, uint32_t length, uint32_t ranks)

@@ -2,7 +2,7 @@
 #include "hark/registry.h"
 #include "hark/registry.h"
 #include "hark/hydee.h"
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 #include "hark/driver.h"
 #include "hark/app.h"
 #include "hark/balance.h"

@@ -5,7 +5,7 @@ libraries=(); for library; do libraries+=("$(readlink -f "$library")"); done
 . "$(dirname "$0")/../shell.sh"
 
 # What the headers declare, by a compiler.
-for header in "$include"/hark/*.h; do echo "#include \"$header\""; done >all.c
+for header in "$include"/hark/*.h "$include"/hark/*/*.h; do echo "#include \"$header\""; done >all.c
 holds 'all headers in one file, linked' "$cc" -std=c11 -DHARK_LINK -fsyntax-only -aux-info declared -c all.c
 grep -F '/hark/' declared | grep ' extern ' | grep -oE '\bhark_[a-z0-9_]+ \(' | tr -d ' (' | LC_ALL=C sort -u >declared.names
 holds 'the headers declare functions' grep -qx hark_driver_open declared.names

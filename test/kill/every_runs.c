@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "every.h"
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 #include "relay.h"
 
 enum { PROGRAMS = 8, RANKS = 8, LINES = 200, WORDS = 40 };

@@ -1,4 +1,4 @@
-/* camel.h, group.h, scmel_cast.h: trees, reductions in a row, fan-outs in batches, and what is refused. Who keeps what, and what goes where
+/* camel.h, group.h, causal/cast.h: trees, reductions in a row, fan-outs in batches, and what is refused. Who keeps what, and what goes where
  * after failures, is in test/paper/camel.c; failures are searched: test/scenario/camel-*.hark. */
 #include "trees.h"
 

@@ -1,4 +1,4 @@
-/* hydee_cast.h: multicasts under HydEE, core by core: to whom the root sends and what it keeps of it, who passes on what to whom,
+/* hydee/cast.h: multicasts under HydEE, core by core: to whom the root sends and what it keeps of it, who passes on what to whom,
  * what is refused. What failures bring about is searched: test/scenario/hydee-cast*.hark. */
 #include "trees.h"
 

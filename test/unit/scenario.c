@@ -12,7 +12,7 @@
 #include <glob.h>
 
 #include "../../src/check/random.h"
-#include "hark/mem.h"
+#include "hark/parts/mem.h"
 
 /* ---- tools -------------------------------------------------------------------------------------------------------------- */
 

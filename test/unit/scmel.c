@@ -1,4 +1,4 @@
-/* scmel.h and determinant.h: the parts one by one, and single cores. */
+/* scmel.h and causal/determinant.h: the parts one by one, and single cores. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * keeps what its earlier self knew (send-deterministic protocols), a layer that turns a group into messages (CAMEL), and a
  * reduction. What they need of the interface is what is tested; their rules are not those of any paper. */
 #undef HARK_LINK /* protocols of its own are made of the bodies */
-#include "hark/channel.h"
+#include "hark/parts/channel.h"
 #include "hark/registry.h"
 #include "script.h"
 

@@ -1,4 +1,4 @@
-/* scmel_cast.h, scmel_reduction.h under teams, and with more copies: what stays in whose log, what goes along, and what is refused.
+/* causal/cast.h, causal/reduction.h under teams, and with more copies: what stays in whose log, what goes along, and what is refused.
  * Failures are searched: test/scenario/team-cast*.hark, team-reduce*.hark, camel-k2*.hark. */
 #include "trees.h"
 

@@ -1,0 +1,166 @@
+/* causal/contribution.h: what arrives of a reduction, lines 28-38 of CAMEL's Algorithm 2. A part of scmel.h; the rest is
+ * causal/reduction.h. */
+#ifndef HARK_CAUSAL_CONTRIBUTION_H
+#define HARK_CAUSAL_CONTRIBUTION_H
+
+#include "state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+
+#if HARK_BODIES
+
+/* Is this what all children of the root contributed, which I keep for it?                                          erratum C-12 */
+static inline uint32_t hark_scmel_whole(struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
+{
+    if (!(c->channel.flags & HARK_SCMEL_CAST)) return 0;
+    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
+    return g->keeps && ssn <= g->kept ? HARK_SCMEL_WHOLE : 0;
+}
+
+/* What I contributed behind what I keep, and the root has in its oldest image, is in no log: it is passed over. */
+static inline void hark_scmel_pass_over(struct hark_scmel *s, struct hark_scmel_channel *c)
+{
+    const struct hark_scmel_cast *g = c->channel.flags & HARK_SCMEL_CAST ? hark_scmel_cast(s, c->channel.ctx) : NULL;
+    if (g && g->keeps && c->tx >= g->kept && c->tx + 1 < g->first) c->tx = g->first - 1;
+}
+
+static inline struct hark_scmel_branch *hark_scmel_branch(struct hark_scmel *s, uint32_t i)
+{
+    return (struct hark_scmel_branch *)hark_row(&s->head, &s->branches, i);
+}
+
+static inline bool hark_scmel_is_child(const struct hark_scmel_cast *g, const struct hark_scmel_branch *b)
+{
+    return b->ctx == g->ctx && b->child;
+}
+
+/* recv of a channel has grown without an arrival: a wave may have waited for that, and what is held behind a gap is old. */
+static inline void hark_scmel_passed_over(struct hark_scmel *s, struct hark_channel *c, struct hark_effects *fx)
+{
+    hark_wave_arrived(&s->wave, c, fx);
+    if (c->flags & HARK_GAP) s->ends.offer = 1;
+    c->flags = (uint16_t)(c->flags & ~HARK_GAP);
+}
+
+/* What children contributed to reductions up to n is needed no more: it is dropped where it is kept, and not asked for. */
+static inline void hark_scmel_children_at(struct hark_scmel *s, const struct hark_scmel_cast *g, uint64_t n,
+    struct hark_effects *fx)
+{
+    const uint16_t ctx = (uint16_t)g->ctx;
+    for (uint32_t i = 0; i < s->branches.count; i++) {
+        const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
+        if (b->ctx != ctx || !b->child) continue;
+        struct hark_channel *c = &hark_scmel_channel(s, b->rank, ctx)->channel;
+        if (c->done < n) { /* they are used up in order: nothing is beyond */
+            if (c->recv < n) c->recv = n;
+            c->done = n;
+            c->flags |= HARK_SCMEL_TRIM;
+            s->busy = 1;
+        }
+        hark_scmel_passed_over(s, c, fx);
+    }
+}
+
+/* At the root: the child that keeps what all gave, the first that does not go back with me; NULL: all do. */
+static inline const struct hark_scmel_branch *hark_scmel_keeper(struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    for (uint32_t i = 0; g->reduces && g->root == s->ends.me && i < s->branches.count; i++) {
+        const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
+        if (hark_scmel_is_child(g, b) && !hark_scmel_mate(s, b->rank)) return b;
+    }
+    return NULL;
+}
+
+static inline bool hark_scmel_is_keeper(struct hark_scmel *s, const struct hark_scmel_cast *g, uint32_t rank)
+{
+    const struct hark_scmel_branch *b = hark_scmel_keeper(s, g);
+    return b && b->rank == rank;
+}
+
+/* What those below me need not contribute again: what root and keeper both have. Who went back and lacks some of it has still to be
+ * given that, and the other one may die before (v16). */
+static inline uint64_t hark_scmel_done_below(const struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    if (g->root == s->ends.me) return g->kept < g->whole ? g->kept : g->whole;
+    return g->keeps ? g->kept : g->done;
+}
+
+/* Has who went back been given all that is kept? The keeper, so that another failure of the root finds it there; the root, for who gave
+ * has forgotten it, and may know that before the root has it. */
+static inline bool hark_scmel_given_back(const struct hark_scmel *s, const struct hark_scmel_cast *g)
+{
+    return g->root == s->ends.me ? g->whole >= g->kept : !g->keeps || g->kept >= g->done;
+}
+
+/* Reduction n is in the log, or needs no log: my channel to the parent is behind it. */
+static inline void hark_scmel_skip(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n)
+{
+    struct hark_scmel_channel *up = hark_scmel_channel(s, g->parent, (uint16_t)g->ctx);
+    up->channel.flags |= HARK_SCMEL_CAST;
+    if (g->sent < n) g->sent = n;
+    if (up->channel.sent < n) up->channel.sent = n;
+    if (up->tx < n) up->tx = n;
+}
+
+/* Is it the channel on which a child contributes? */
+static inline bool hark_scmel_from_child(struct hark_scmel *s, const struct hark_channel *c)
+{
+    const struct hark_scmel_cast *g = c->ctx ? hark_scmel_cast(s, c->ctx) : NULL;
+    return g && g->reduces && c->peer != g->parent && c->peer != s->ends.me;
+}
+
+/* Is it part of a reduction: a child's contribution, or what all gave? The result itself is a message to myself. */
+static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct hark_head *h)
+{
+    const struct hark_scmel_cast *g = h->ctx && h->src != s->ends.me ? hark_scmel_cast(s, h->ctx) : NULL;
+    return g && g->reduces;
+}
+
+/* Those who have a channel in it: a child, the root to its children, and the root to itself. */
+static inline bool hark_scmel_belongs(struct hark_scmel *s, const struct hark_head *h)
+{
+    const struct hark_scmel_cast *g = s->casts.count && h->ctx ? hark_scmel_cast(s, h->ctx) : NULL;
+    if (g == NULL || !g->reduces) return true;
+    if (h->src == s->ends.me || h->src == g->parent) return h->src == g->root;
+    return hark_channel_find(&s->head, &s->ends, h->src, h->ctx) != NULL;
+}
+
+/* From the root: what all gave. I keep it, in place of what I gave myself.                                        erratum C-12 */
+static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_cast *g, struct hark_channel *c, uint64_t n,
+    struct hark_effects *fx)
+{
+    struct hark_name name = hark_name_of_group((uint16_t)g->ctx, n);
+    name.way = HARK_IN;
+    hark_emit(fx, HARK_RETAIN)->name = name;
+    if (c->done < n) c->done = n; /* used up as it comes, in order: nothing is beyond */
+    g->keeps = 1;
+    g->kept = n;
+    if (g->done < n) g->done = n;
+    hark_scmel_skip(s, g, n);
+    hark_scmel_children_at(s, g, n, fx);
+    if (g->first <= n) {
+        g->first = n + 1;
+        g->trim |= HARK_SCMEL_TRIM_OWN;
+    }
+    g->rack = g->tell = 1;
+}
+
+/* ReceiveReductionMsg: logged until all are there, without determinant (l. 31).                         Alg. 2 l. 28-38 */
+HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+{
+    struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
+    if (h->src != g->root) hark_emit(fx, HARK_RETAIN)->name = hark_name_in(h->src, h->ctx, h->ssn);
+    else hark_scmel_keep(s, g, hark_channel_find(&s->head, &s->ends, h->src, h->ctx), h->ssn, fx);
+    s->combine = s->busy = 1;
+}
+
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif

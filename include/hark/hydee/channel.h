@@ -1,0 +1,197 @@
+/* hydee/channel.h: rows of channels and pairs, headers of messages, running digests. A part of hydee.h. */
+#ifndef HARK_HYDEE_CHANNEL_H
+#define HARK_HYDEE_CHANNEL_H
+
+#include "state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+#if HARK_BODIES
+
+/* ---- maps of clusters: hydee/regroup.h ---------------------------------------------------------------------------- */
+
+/* The ranks of my cluster. */
+static inline struct hark_table *hark_hydee_cluster(struct hark_hydee *s)
+{
+    return &s->map[s->in_force & 1];
+}
+
+/* Those of my cluster in the map that is to come; empty: there is none. */
+static inline struct hark_table *hark_hydee_next(struct hark_hydee *s)
+{
+    return &s->map[~s->in_force & 1];
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static inline struct hark_hydee_channel *hark_hydee_at(struct hark_hydee *s, uint32_t i)
+{
+    return (struct hark_hydee_channel *)hark_row(&s->head, &s->ends.channels, i);
+}
+
+static inline bool hark_hydee_inter(const struct hark_hydee_channel *c)
+{
+    return !(c->channel.flags & HARK_HYDEE_MATE);
+}
+
+/* Room for new channels and for new chunks of their queues. */
+static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, uint32_t chunks)
+{
+    int status = hark_reserve(&s->head, &hark_hydee_shape, &s->ends.channels, channels);
+    if (status >= 0) status = hark_pool_reserve(&s->head, &hark_hydee_shape, &s->pool, chunks);
+    return status;
+}
+
+/* Room for hark_hydee_captured: a wave may end in this step, and the step may have made a channel. */
+static inline int hark_hydee_reserve_positions(struct hark_hydee *s)
+{
+    return hark_reserve(&s->head, &hark_hydee_shape, &s->positions, s->ends.channels.count + 1);
+}
+
+static inline struct hark_hydee_channel *hark_hydee_find(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+{
+    return (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
+}
+
+/* NULL: the pair uses HARK_HYDEE_CTX_MAX contexts already. A POS with more would not fit into the effects. */
+HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+{
+    uint32_t last = hark_channel_search(&s->head, &s->ends, peer, 0) + HARK_HYDEE_CTX_MAX - 1;
+    if (last < s->ends.channels.count && hark_hydee_at(s, last)->channel.peer == peer) return NULL;
+    struct hark_hydee_channel *c =
+        (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
+    if (hark_ranges_hold(&s->head, hark_hydee_cluster(s), peer)) c->channel.flags |= HARK_HYDEE_MATE;
+    c->theirs = HARK_INFINITY;
+    c->first = 1;
+    c->log.width = c->rpp.width = c->recorded.width = c->index.width = c->rpp_index.width = 2;
+    c->digests.width = 1;
+    return c;
+}
+
+/* The row of (peer, ctx), made if it is new; NULL: see hark_hydee_add. */
+static inline struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+{
+    struct hark_hydee_channel *c = hark_hydee_find(s, peer, ctx);
+    return c ? c : hark_hydee_add(s, peer, ctx);
+}
+
+static inline struct hark_hydee_pair *hark_hydee_pair(struct hark_hydee *s, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < s->pairs.count && ((struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i))->rank < rank) i++;
+    struct hark_hydee_pair *x = i < s->pairs.count ? (struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i) : NULL;
+    if (x && x->rank == rank) return x;
+    x = (struct hark_hydee_pair *)hark_insert(&s->head, &s->pairs, i);
+    x->rank = rank;
+    return x;
+}
+
+/* Are the answers to all my POS in? */
+static inline bool hark_hydee_answered(struct hark_hydee *s)
+{
+    for (uint32_t i = 0; i < s->pairs.count; i++)
+        if (!(((struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i))->flags & HARK_HYDEE_POS_GOT)) return false;
+    return true;
+}
+
+/* What is sent on a channel: of multicasts there is one for all of them. */
+static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *c, uint64_t ssn)
+{
+    if (!(c->channel.flags & HARK_HYDEE_CAST)) return hark_name_of(HARK_OUT, &c->channel, ssn);
+    return hark_name_of_group(c->channel.ctx, ssn);
+}
+
+/* ---- headers and digests ------------------------------------------------------------------------------------------ */
+
+/* The header of message ssn, `length` bytes; of the exact gate's part it writes nothing. */
+static inline struct hark_effect *hark_hydee_transmit_as(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t ssn, uint64_t phase, uint64_t digest, uint32_t length, struct hark_effects *fx)
+{
+    uint8_t *b;
+    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
+        c->channel.inc, c->channel.flags & HARK_HYDEE_CAST && s->recovering ? HARK_HYDEE_DIRECT : s->ends.re, ssn};
+    struct hark_effect *x = hark_emit_frame(fx, &h, length, &b);
+    hark_put64(b, phase);
+    hark_put64(b + 8, digest);
+    x->name = hark_hydee_name(c, ssn);
+    x->u.phase = phase;
+    return x;
+}
+
+static inline struct hark_effect *hark_hydee_transmit(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t ssn, uint64_t phase, uint64_t digest, struct hark_effects *fx)
+{
+    return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER, fx);
+}
+
+/* The same with V of table `t`; there is room for HARK_PAST_HEADER_MAX bytes. */
+HARK_COLD struct hark_effect *hark_hydee_transmit_exact(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t ssn, uint64_t phase, uint64_t digest, uint64_t number, const struct hark_table *t, struct hark_effects *fx)
+{
+    /* Inside a cluster `number` is that of the last message between clusters: this one is of the time before the next. */
+    bool known = (hark_hydee_inter(c) ? number : number + 1) < s->past.blind;
+    uint32_t length = hark_past_write(&s->head, t, number, known, fx->bytes + fx->used + HARK_HYDEE_HEADER,
+        HARK_PAST_HEADER_MAX - HARK_HYDEE_HEADER);
+    return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER + length, fx);
+}
+
+static inline void hark_hydee_diverged(const struct hark_hydee_channel *c, uint64_t expected, uint64_t got,
+    struct hark_effects *fx)
+{
+    struct hark_effect *x = hark_emit(fx, HARK_DIVERGED);
+    x->name = hark_name_of(HARK_OUT, &c->channel, c->base + 1);
+    x->u.last = c->orph;
+    x->expected = expected;
+    x->got = got;
+}
+
+/* The running digest after ssn, from the log; 0 if it is not known. */
+static inline uint64_t hark_hydee_digest_at(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn)
+{
+    if (ssn < c->first || ssn - c->first >= c->digests.count) return 0;
+    return *hark_queue_seek(&s->head, &s->pool, &c->digests, (uint32_t)(ssn - c->first));
+}
+
+/* At the last orphan: was the same sent as before? A POS may find more that were not than there is room to say. */
+static inline void hark_hydee_compare(struct hark_hydee *s, const struct hark_hydee_channel *c, uint64_t got,
+    struct hark_effects *fx)
+{
+    if (!(s->flags & HARK_DIGEST) || c->orph_digest == 0 || got == 0 || got == c->orph_digest) return;
+    if (!hark_effects_fit(fx, 1, 0)) return;
+    hark_hydee_diverged(c, c->orph_digest, got, fx);
+}
+
+/* ---- may it leave? --------------------------------------------------------------------------------------------------- */
+
+/* An orphan is sent again: nothing is transmitted, and the recovery process hears of it (Alg. 2 l. 14-15).
+ * Never gated (E7); logged all the same (E15), at the phase that its receiver recorded (E6). */
+HARK_COLD uint64_t hark_hydee_suppress(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn,
+    struct hark_effects *fx)
+{
+    uint64_t phase = s->phase, first, last, recorded;
+    struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->recorded, ssn, ssn);
+    if (hark_runs_next(&s->head, &s->pool, &c->recorded, &r, &first, &last, &recorded)) phase = recorded;
+    c->tx = ssn;
+    c->channel.flags |= HARK_HYDEE_NOTIFY;
+    s->busy = 1;
+    struct hark_effect *x = hark_emit(fx, HARK_SUPPRESS);
+    x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
+    x->u.phase = phase;
+    if (ssn == c->orph) hark_hydee_compare(s, c, c->sent_digest, fx);
+    return phase;
+}
+
+/* May a message of this phase and number leave now? */
+static inline bool hark_hydee_may(const struct hark_hydee *s, uint64_t phase, uint64_t number)
+{
+    return phase <= s->rel || number < s->past.open;
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif

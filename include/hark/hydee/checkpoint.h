@@ -1,0 +1,191 @@
+/* hydee/checkpoint.h: upon checkpoint; garbage collection of Logs and RPP (III.E); is what is given as an image one? */
+#ifndef HARK_HYDEE_CHECKPOINT_H
+#define HARK_HYDEE_CHECKPOINT_H
+
+#include "cast.h"
+#include "regroup.h"
+#include "tree.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if HARK_BODIES
+
+/* Upon checkpoint: remembers the positions of this image, for the notices after later commits.  Alg. 1 l. 19-21 */
+HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
+{
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!hark_hydee_inter(c) && !hark_hydee_parts(s, c)) continue;
+        struct hark_hydee_position *x =
+            (struct hark_hydee_position *)hark_insert(&s->head, &s->positions, s->positions.count);
+        x->id = s->wave.wave;
+        x->peer = c->channel.peer;
+        x->ctx = c->channel.ctx;
+        x->sent = c->channel.sent;
+        x->recv = c->channel.recv;
+    }
+}
+
+/* ---- garbage collection, III.E, by checkpoint-time positions and only after COMMIT (E3) ----------------------- */
+
+static inline struct hark_hydee_position *hark_hydee_position_of(struct hark_hydee *s, uint64_t id, uint32_t peer,
+    uint16_t ctx)
+{
+    for (uint32_t i = 0; i < s->positions.count; i++) {
+        struct hark_hydee_position *x = (struct hark_hydee_position *)hark_row(&s->head, &s->positions, i);
+        if (x->id == id && x->peer == peer && x->ctx == ctx) return x;
+    }
+    return NULL;
+}
+
+/* After a wave is over: positions of images that are gone go, and if one was committed and as many
+ * generations are kept as there should be, every peer hears the positions of the oldest. */
+HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
+{
+    const struct hark_wave *w = &s->wave;
+    uint64_t oldest = w->kept.count ? ((const struct hark_image *)hark_row_of(&s->head, &w->kept, 0))->id : 0;
+    uint64_t newest =
+        w->kept.count ? ((const struct hark_image *)hark_row_of(&s->head, &w->kept, w->kept.count - 1))->id : 0;
+    for (uint32_t i = s->positions.count; i-- > 0;) {
+        const struct hark_hydee_position *x = (const struct hark_hydee_position *)hark_row(&s->head, &s->positions, i);
+        if (x->id < oldest || x->id > newest) hark_remove(&s->head, &s->positions, i);
+    }
+    if (!committed || w->kept.count < w->generations) return;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!hark_hydee_position_of(s, oldest, c->channel.peer, c->channel.ctx)) continue;
+        c->channel.flags |= HARK_HYDEE_GC;
+        s->busy = 1;
+    }
+}
+
+/* Exact gate: the lowest number in the log, or of all that I have posted. */
+HARK_COLD uint64_t hark_hydee_oldest(struct hark_hydee *s)
+{
+    uint64_t oldest = s->past.posts;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const uint64_t *run = hark_queue_first(&s->head, &s->pool, &hark_hydee_at(s, i)->index);
+        if (run && run[0] + run[1] < oldest) oldest = run[0] + run[1];
+    }
+    return oldest;
+}
+
+/* GC from j: {recv u64, sent u64} of j's oldest kept image. */
+static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
+    struct hark_effects *fx)
+{
+    struct hark_hydee_channel *c =
+        (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
+    if (c == NULL || !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
+    uint64_t recv = hark_get64(b), sent = hark_get64(b + 8);
+    hark_runs_trim(&s->head, &s->pool, &c->rpp, sent, c->channel.recv);
+    hark_runs_trim(&s->head, &s->pool, &c->rpp_index, sent, c->channel.recv);
+    if (recv > c->channel.sent) recv = c->channel.sent;
+    if (recv < c->first) return HARK_OK;
+    hark_runs_trim(&s->head, &s->pool, &c->log, recv, c->channel.sent);
+    hark_runs_trim(&s->head, &s->pool, &c->index, recv, c->channel.sent);
+    for (; c->first <= recv && c->digests.count; c->first++) hark_queue_pop(&s->head, &s->pool, &c->digests);
+    c->first = recv + 1;
+    if (s->flags & HARK_EXACT_GATE) hark_past_trim(&s->head, &s->pool, &s->past, hark_hydee_oldest(s));
+    if (c->channel.flags & HARK_HYDEE_CAST) hark_hydee_cast_trim(s, c->channel.ctx, fx);
+    else hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, recv);
+    return HARK_OK;
+}
+
+/* ---- images -------------------------------------------------------------------------------------------------------- */
+
+/* Is the image, if it is one, of a process with the same gate, groups and waves? Without the gate the numbers are not there. */
+static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark_event *event)
+{
+    struct hark_hydee was;
+    if (event->u.restarted.checkpoint == 0 || event->u.restarted.image.at == NULL) return true;
+    hark_zero(&was, sizeof was);
+    bool whole = hark_unpack_fixed(&hark_hydee_shape, event->u.restarted.image, &was);
+    return !whole || (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 && was.groups == s->groups && was.together == s->together);
+}
+
+static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)
+{
+    return c->tx <= c->channel.sent && c->first > 0 && c->first <= c->channel.sent + 1 && c->log.width == 2 &&
+           c->rpp.width == 2 && c->recorded.width == 2 && c->index.width == 2 && c->rpp_index.width == 2 &&
+           c->digests.width == 1;
+}
+
+/* Numbers of the log are looked up by steps and found or not; what steps have no answer to is looked for here. */
+HARK_FN bool hark_hydee_accept(struct hark *p)
+{
+    struct hark_hydee *s = (struct hark_hydee *)(void *)p;
+    if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave)) return false;
+    if (s->plain != (s->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER)) return false;
+    if (s->tree.fan == 1 || !hark_rows_ascend(p, &s->tree.below, s->ends.ranks)) return false;
+    if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_past_ok(p, &s->pool, &s->past, s->ends.ranks)) return false;
+    if (s->groups != s->casts.count || !hark_hydee_maps_ok(s)) return false;
+    for (uint32_t i = 0; i < s->casts.count; i++) {
+        const struct hark_hydee_cast *g = (const struct hark_hydee_cast *)hark_row(p, &s->casts, i);
+        if (g->root >= s->ends.ranks || g->first == 0 || g->first > g->sent + 1) return false;
+    }
+    for (uint32_t i = 0; i < s->branches.count; i++) {
+        const struct hark_hydee_branch *b = hark_hydee_branch(s, i);
+        const struct hark_hydee_cast *g = b->ctx <= UINT16_MAX ? hark_hydee_cast(s, (uint16_t)b->ctx) : NULL;
+        if (b->rank >= s->ends.ranks || g == NULL) return false;
+        if (g->root == s->ends.me && hark_hydee_find(s, b->rank, (uint16_t)b->ctx) == NULL) return false;
+    }
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!hark_hydee_channel_ok(c)) return false;
+        if (c->channel.flags & HARK_HYDEE_CAST && hark_hydee_cast(s, c->channel.ctx) == NULL) return false;
+        if (i >= HARK_HYDEE_CTX_MAX && hark_hydee_at(s, i - HARK_HYDEE_CTX_MAX)->channel.peer == c->channel.peer) return false;
+    }
+    return true;
+}
+/* ---- frames ------------------------------------------------------------------------------------------------------------- */
+
+static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
+    uint32_t length)
+{
+    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
+    if (h->type != HARK_APP && h->src == s->ends.me) return false;
+    bool of_tree = (h->type >= HARK_H_RELEASE && h->type <= HARK_H_RECDONE) || h->type == HARK_H_UP;
+    if (s->tree.fan && (of_tree || h->src == HARK_RECOVERY)) return hark_hydee_tree_ok(s, h, length);
+    if (h->src == HARK_RECOVERY) /* it has no channels */
+        return h->type == HARK_H_RECDONE ? length == 0
+                                         : h->type == HARK_H_RELEASE && (exact ? length >= 16 && length % 16 == 0 : length == 8);
+    switch (h->type) {
+    case HARK_APP:
+        return exact && length >= HARK_HYDEE_HEADER - HARK_WIRE_HEAD &&
+               hark_past_valid(b + 16, length - 16, s->ends.ranks);
+    case HARK_H_POS:
+        return length >= 8 && hark_get32(b) <= HARK_HYDEE_CTX_MAX && length == 8 + 32 * hark_get32(b);
+    case HARK_H_ORPH: return length >= 8 && (length - 8) % 24 == 0;
+    case HARK_H_GC: return length == 16;
+    default: return hark_wave_length_ok(h->type, length);
+    }
+}
+
+/* Room for whatever a control frame of this length may add, before anything moves. */
+static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *h, uint32_t length)
+{
+    struct hark *p = &s->head;
+    uint32_t chunks = 2, channels = h->type == HARK_H_POS ? length / 32 + 1 : 1;
+    if (h->type == HARK_H_ORPH) {
+        const struct hark_hydee_channel *c =
+            (const struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->ends, h->src, h->ctx);
+        chunks += length / 24 + (c ? hark_runs_write_needs(&c->log) : 0);
+    }
+    int status = hark_hydee_reserve(s, channels, chunks);
+    if (status >= 0 && h->type >= HARK_H_POS) status = hark_reserve(p, &hark_hydee_shape, &s->pairs, 1);
+    if (status >= 0 && h->type < HARK_H_POS)
+        status = hark_wave_reserve(p, &hark_hydee_shape, &s->ends, &s->wave, length);
+    if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
+    if (status >= 0 && s->tree.fan) status = hark_hydee_tree_room(s, h->src);
+    if (status >= 0 && h->type == HARK_H_RELEASE)
+        status = hark_reserve(p, &hark_hydee_shape, &s->past.frontier, length / 16);
+    return status >= 0 ? hark_past_reserve(p, &hark_hydee_shape, &s->past, 0) : status;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

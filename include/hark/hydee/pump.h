@@ -1,0 +1,276 @@
+/* hydee/pump.h: what a step still has to send, in batches: POS, ORPH, REPORT, NOTIFY, replays, GC, DRAINED. A part of hydee.h. */
+#ifndef HARK_HYDEE_PUMP_H
+#define HARK_HYDEE_PUMP_H
+
+#include "checkpoint.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+#if HARK_BODIES
+
+/* ---- what a step still has to send; each returns HARK_MORE when the effects are full ------------------------- */
+
+static inline int hark_hydee_pump_pos(struct hark_hydee *s, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    for (uint32_t i = 0; i < s->pairs.count; i++) {
+        struct hark_hydee_pair *pair = (struct hark_hydee_pair *)hark_row(p, &s->pairs, i);
+        if (!(pair->flags & HARK_HYDEE_POS_DUE)) continue;
+        uint32_t first = hark_channel_search(p, &s->ends, pair->rank, 0), n = 0;
+        while (first + n < s->ends.channels.count && hark_hydee_at(s, first + n)->channel.peer == pair->rank) n++;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8 + 32 * n)) return HARK_MORE;
+        uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_POS, pair->rank, 8 + 32 * n);
+        hark_put32(b, n);
+        hark_put32(b + 4, 0);
+        for (uint32_t k = 0; k < n; k++) {
+            struct hark_hydee_channel *c = hark_hydee_at(s, first + k);
+            uint8_t *row = b + 8 + 32 * k;
+            hark_put64(row, c->channel.ctx);
+            hark_put64(row + 8, c->base);
+            hark_put64(row + 16, c->channel.recv);
+            hark_put64(row + 24, c->recv_digest);
+        }
+        pair->flags = (pair->flags & ~(uint32_t)HARK_HYDEE_POS_DUE) | HARK_HYDEE_POS_SENT;
+    }
+    return HARK_OK;
+}
+
+/* Orphans j -> i, to j, so that its log keeps their recorded phases. */
+static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!(c->channel.flags & HARK_HYDEE_ORPH_DUE)) continue;
+        struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, c->orph_at, c->channel.recv);
+        while (c->channel.flags & HARK_HYDEE_ORPH_DUE) {
+            uint64_t first, last, phase;
+            if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
+            uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_ORPH, c->channel.peer, 8);
+            uint32_t at = 8;
+            while (at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
+                   hark_runs_next(p, &s->pool, &c->rpp, &r, &first, &last, &phase)) {
+                hark_put64(b + at, first);
+                hark_put64(b + at + 8, last);
+                hark_put64(b + at + 16, phase);
+                at += 24;
+            }
+            bool end = r.from > r.end || r.row == NULL; /* NULL: j has made me forget them, and asks all the same */
+            c->orph_at = r.from;
+            hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
+            hark_put32(b, c->orph_out++ << 16 | end);
+            hark_put32(b + 4, 0);
+            fx->used += at - 8;
+            fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
+            if (end) c->channel.flags &= (uint16_t)~HARK_HYDEE_ORPH_DUE;
+        }
+    }
+    return HARK_OK;
+}
+
+/* REPORT: the orphans that I have received, once the answers to my POS are in.                Alg. 3 l. 13-16 */
+static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    bool exact = (s->flags & HARK_EXACT_GATE) != 0;
+    uint32_t row = exact ? 40 : 32;
+    if (!s->recovering || s->reported || !hark_hydee_answered(s)) return HARK_OK;
+    while (!s->reported) {
+        if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
+        uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_REPORT, HARK_RECOVERY, 8);
+        uint32_t at = 8;
+        for (; s->report_channel < s->ends.channels.count; s->report_channel++, s->report_at = 0) {
+            struct hark_hydee_channel *c = hark_hydee_at(s, s->report_channel);
+            uint64_t first, last, phase, number, until = 0, index = 0;
+            if (!hark_hydee_inter(c) || c->theirs >= c->channel.recv) continue;
+            uint64_t from = s->report_at > c->theirs ? s->report_at : c->theirs + 1;
+            if (from > c->channel.recv) continue;
+            struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, from, c->channel.recv);
+            struct hark_runs n = hark_runs_begin(p, &s->pool, &c->rpp_index, from, c->channel.recv);
+            while (at + row <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
+                   hark_runs_next(p, &s->pool, &c->rpp, &r, &first, &last, &phase)) {
+                while (exact && until < first && hark_runs_next(p, &s->pool, &c->rpp_index, &n, &number, &until, &index)) {}
+                if (exact && until >= first && last > until) r.from = (last = until) + 1; /* the numbers of a run have no gaps */
+                hark_put32(b + at, c->channel.peer);
+                hark_put32(b + at + 4, c->channel.ctx);
+                hark_put64(b + at + 8, first);
+                hark_put64(b + at + 16, last);
+                hark_put64(b + at + 24, phase);
+                if (exact) hark_put64(b + at + 32, first + index);
+                at += row;
+            }
+            s->report_at = r.from;
+            if (r.row && r.from <= r.end) break; /* without a row they were forgotten, by j's own GC */
+        }
+        s->report_out++;
+        s->reported = s->report_channel >= s->ends.channels.count;
+        hark_put32(b, (s->reported ? s->report_out << 16 | 1 : 0) | (exact ? HARK_R_EXACT : 0));
+        hark_put32(b + 4, 0);
+        fx->used += at - 8;
+        fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
+    }
+    return HARK_OK;
+}
+
+/* OrphanNotification, by id; not before the first RELEASE, else the recovery process may hear of an orphan
+ * before the REPORT that lists it (v3). With a tree who has the orphans hears it, at once.            Alg. 2 l. 15 */
+static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effects *fx)
+{
+    bool tree = s->tree.fan != 0;
+    for (uint32_t i = 0; i < s->ends.channels.count && (s->rel > 0 || tree); i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!(c->channel.flags & HARK_HYDEE_NOTIFY)) continue;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 12)) return HARK_MORE;
+        uint32_t to = tree ? c->channel.peer : HARK_RECOVERY, at = tree ? 0 : 4;
+        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_NOTIFY, to, at + 8);
+        hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
+        if (!tree) hark_put32(b, c->channel.peer);
+        hark_put64(b + at, c->channel.sent < c->orph ? c->channel.sent : c->orph);
+        c->channel.flags &= (uint16_t)~HARK_HYDEE_NOTIFY;
+    }
+    return HARK_OK;
+}
+
+/* What may leave of channel c, ssn ascending; each once (E12). */
+static inline int hark_hydee_replay(struct hark_hydee *s, struct hark_hydee_channel *c, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    uint64_t first, last, phase;
+    struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->tx + 1, c->channel.sent);
+    while (hark_runs_next(p, &s->pool, &c->log, &r, &first, &last, &phase)) {
+        for (uint64_t ssn = first; ssn <= last; ssn++) {
+            if (!hark_hydee_may(s, phase, HARK_INFINITY)) return HARK_OK;
+            if (!hark_effects_fit(fx, 1, HARK_HYDEE_HEADER)) return HARK_MORE;
+            hark_hydee_transmit(s, c, ssn, phase, hark_hydee_digest_at(s, c, ssn), fx)->replay = 1;
+            c->tx = ssn;
+        }
+    }
+    return HARK_OK;
+}
+
+/* Exact gate: the phase and the number of message ssn in Logs[j]. */
+struct hark_hydee_logged {
+    struct hark_hydee_channel *channel;
+    uint64_t phase, number;
+};
+
+static inline struct hark_hydee_logged hark_hydee_logged(struct hark_hydee *s, struct hark_hydee_channel *c,
+    uint64_t ssn)
+{
+    uint64_t last = c->channel.sent, end = last;
+    struct hark_hydee_logged x = {c, hark_runs_at(&s->head, &s->pool, &c->log, ssn, &last), HARK_INFINITY};
+    uint64_t less = hark_runs_at(&s->head, &s->pool, &c->index, ssn, &end);
+    if (c->index.count) x.number = ssn + less;
+    return x;
+}
+
+/* Exact gate: the same, in the order in which they were posted, so that V is gone through once. Channels differ in
+ * what of them is to be sent: each time the lowest number that may go. */
+static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effects *fx)
+{
+    for (;;) {
+        struct hark_hydee_logged next = {NULL, 0, HARK_INFINITY};
+        for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+            struct hark_hydee_channel *c = hark_hydee_at(s, i);
+            if (!hark_hydee_inter(c) || c->tx >= c->channel.sent) continue;
+            struct hark_hydee_logged x = hark_hydee_logged(s, c, c->tx + 1);
+            if (x.phase == 0) continue; /* it is not there: no message is of that phase */
+            if (hark_hydee_may(s, x.phase, x.number) && (next.channel == NULL || x.number < next.number)) next = x;
+        }
+        if (next.channel == NULL) return HARK_OK;
+        if (!hark_effects_fit(fx, 1, HARK_PAST_HEADER_MAX)) return HARK_MORE;
+        uint64_t ssn = next.channel->tx + 1, digest = hark_hydee_digest_at(s, next.channel, ssn);
+        hark_past_go(&s->head, &s->pool, &s->past, next.number);
+        hark_hydee_transmit_exact(s, next.channel, ssn, next.phase, digest, next.number, &s->past.at, fx)->replay = 1;
+        next.channel->tx = ssn;
+    }
+}
+
+/* NotifySendLog and delayed sends: in each channel what the release covers.                         Alg. 3 l. 22-24 */
+static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
+{
+    int status = HARK_OK;
+    if (s->flags & HARK_EXACT_GATE) return s->rel > 0 ? hark_hydee_replay_exact(s, fx) : HARK_OK;
+    for (uint32_t i = 0; i < s->ends.channels.count && s->rel > 0 && status == HARK_OK; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (hark_hydee_inter(c) && c->tx < c->channel.sent) status = hark_hydee_replay(s, c, fx);
+    }
+    return status;
+}
+
+/* Logs that a new map of clusters has made needless. */
+static inline int hark_hydee_pump_free(struct hark_hydee *s, struct hark_effects *fx)
+{
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!(c->channel.flags & HARK_HYDEE_FREE)) continue;
+        if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
+        c->channel.flags &= (uint16_t)~HARK_HYDEE_FREE;
+        hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->channel.sent);
+    }
+    return HARK_OK;
+}
+
+static inline int hark_hydee_pump_gc(struct hark_hydee *s, struct hark_effects *fx)
+{
+    uint64_t oldest = s->wave.kept.count ? ((struct hark_image *)hark_row(&s->head, &s->wave.kept, 0))->id : 0;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!(c->channel.flags & HARK_HYDEE_GC)) continue;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
+        c->channel.flags &= (uint16_t)~HARK_HYDEE_GC;
+        const struct hark_hydee_position *x = hark_hydee_position_of(s, oldest, c->channel.peer, c->channel.ctx);
+        if (x == NULL) continue;
+        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_GC, c->channel.peer, 16);
+        hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
+        hark_put64(b, x->recv);
+        hark_put64(b + 8, x->sent);
+    }
+    return HARK_OK;
+}
+
+/* DRAINED: everything is released, sent, and known; only then may D shrink (v4). */
+static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effects *fx)
+{
+    if (!s->recovering || s->drained || s->rel != HARK_INFINITY) return HARK_OK;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!hark_hydee_inter(c)) continue;
+        if (c->tx < c->channel.sent || (c->channel.flags & HARK_HYDEE_ORPH_WAIT)) return HARK_OK;
+    }
+    if (s->tree.fan && !hark_hydee_below_drained(s)) return HARK_OK;
+    if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD)) return HARK_MORE;
+    s->drained = 1;
+    hark_emit_control(&s->head, &s->ends, fx, HARK_H_DRAINED, s->tree.fan ? hark_hydee_above(s) : HARK_RECOVERY, 0);
+    return HARK_OK;
+}
+
+HARK_COLD int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
+{
+    if (s->busy) {
+        int status = hark_hydee_pump_cast(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_pass(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_tell(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_pos(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_orph(s, fx);
+        if (status == HARK_OK) status = s->tree.fan ? hark_hydee_pump_up(s, fx) : hark_hydee_pump_report(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_notify(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_replay(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_free(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_gc(s, fx);
+        if (status == HARK_OK) status = hark_hydee_pump_drained(s, fx);
+        if (status != HARK_OK) return status;
+        s->busy = 0;
+    }
+    int status = hark_wave_pump(&s->head, &s->ends, &s->wave, fx);
+    return status == HARK_OK ? hark_offer_all(&s->ends, fx) : status;
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,174 @@
+/* hydee/state.h: what a process of HydEE remembers; the first part of hydee.h, which says what the paper's names are. */
+#ifndef HARK_HYDEE_STATE_H
+#define HARK_HYDEE_STATE_H
+
+#include "../parts/group.h"
+#include "../parts/member.h"
+#include "../parts/rpp.h"
+#include "../recovery/past.h"
+#include "../recovery/state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HARK_HYDEE_HEADER 48u  /* of an application message: the common part, phase u64, digest u64; with the
+                                * exact gate, what recovery/past.h writes follows */
+#define HARK_HYDEE_CTX_MAX 120 /* contexts that one pair of processes may use */
+#define HARK_HYDEE_DIRECT UINT32_MAX /* in place of the epoch: a multicast that the tree does not carry */
+
+enum {
+    HARK_HYDEE_NOTIFY = HARK_OWN_FLAGS,           /* a NOTIFY for this channel is due */
+    HARK_HYDEE_ORPH_DUE = HARK_OWN_FLAGS << 1,    /* ORPH for this channel is to be sent */
+    HARK_HYDEE_ORPH_WAIT = HARK_OWN_FLAGS << 2,   /* ORPH for this channel is to come */
+    HARK_HYDEE_GC = HARK_OWN_FLAGS << 3,          /* a GC notice for this channel is due */
+    HARK_HYDEE_CAST = HARK_OWN_FLAGS << 4,        /* from the root of a group to a member */
+    HARK_HYDEE_MATE = HARK_OWN_FLAGS << 5,        /* the peer is of my own cluster */
+    HARK_HYDEE_FREE = HARK_OWN_FLAGS << 6         /* what is logged for it is needed no more, and to be trimmed */
+};
+enum { HARK_HYDEE_POS_DUE = 1, HARK_HYDEE_POS_SENT = 2, HARK_HYDEE_POS_GOT = 4 };
+
+struct hark_hydee_channel { /* with P_j on one context; first what every message looks at */
+    struct hark_channel channel; /* sent, recv: instead of Date (E5) */
+    uint64_t tx;                 /* transmitted or suppressed up to here: pend[j] is tx+1 .. sent */
+    uint64_t orph;               /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
+    uint64_t sent_digest, recv_digest;
+    struct hark_queue log;       /* phases of Logs[j] */
+    struct hark_queue rpp;       /* RPP[j] */
+    uint64_t first;              /* Logs[j] is first .. sent */
+    uint64_t base;               /* sent when this recovery epoch began: what my POS says */
+    uint64_t theirs;             /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
+    uint64_t orph_digest;        /* j's digest at orph */
+    uint64_t orph_at;            /* next orphan of j's to tell it */
+    uint32_t orph_out;           /* fragments of ORPH sent */
+    uint32_t orph_in;            /* fragments of ORPH expected - come */
+    struct hark_queue digests;   /* of Logs[j], running */
+    struct hark_queue recorded;  /* phases of own orphans not yet re-sent, {first ssn, phase} */
+    struct hark_queue index;     /* exact gate: of Logs[j], {first ssn, number - ssn} */
+    struct hark_queue rpp_index; /* exact gate: of RPP[j], the same */
+};
+
+struct hark_hydee_pair { /* a peer with whom positions are exchanged in this epoch */
+    uint32_t rank;
+    uint32_t flags;
+};
+
+struct hark_hydee_position { /* of a channel at a kept image */
+    uint64_t id;
+    uint32_t peer;
+    uint16_t ctx, pad;
+    uint64_t sent, recv;
+};
+
+struct hark_hydee_below { /* a process that stands below me in the tree of reports */
+    uint32_t rank;
+    uint32_t drained; /* 1: its DRAINED came */
+    uint64_t phase;   /* the highest of its UP; 0: none came */
+};
+
+struct hark_hydee_cast { /* a group that I belong to: hydee/cast.h */
+    uint32_t ctx, root;
+    uint32_t logged, pad; /* 1: some member is in another cluster */
+    uint64_t sent, first; /* msgLog is first .. sent, at the root */
+};
+
+struct hark_hydee_branch { /* of a group whom I send to: at the root all members, else my children */
+    uint32_t ctx, rank, child;
+    uint32_t mates; /* 1: all on the way there from the root are of my cluster, and so is the root */
+};
+
+struct hark_hydee_tree { /* of reports: hydee/tree.h */
+    uint32_t fan;        /* how many stand below each; 0: no tree */
+    uint32_t stale;      /* scratch: mine is to be computed */
+    uint32_t tell, told; /* scratch: a frame on its way to those below, and how many have it */
+    uint64_t mine;       /* the least recorded phase that I wait for; 0: not known yet */
+    uint64_t said;       /* my last UP; 0: none */
+    struct hark_table below;
+    struct hark_phases waits; /* scratch: of the orphans that I have received and that are not sent again */
+};
+
+struct hark_hydee {
+    struct hark head;
+    struct hark_ends ends;
+    struct hark_wave wave;
+    uint64_t phase; /* Phase_i, from 1 */
+    uint64_t date;  /* Date_i: a Lamport-like counter, for people only (E5) */
+    uint64_t rel;   /* the phase of the last NotifySendMsg and NotifySendLog; infinite when no recovery runs */
+    uint32_t recovering; /* 1: Algorithms 2 and 3 */
+    uint32_t reported; /* REPORT of this epoch is out */
+    uint32_t drained;  /* DRAINED of this epoch is out */
+    uint32_t flags;    /* HARK_DIGEST, HARK_EXACT_GATE */
+    uint32_t plain;    /* length of every header of an application message; 0 with the exact gate: they vary */
+    uint32_t report_channel, report_out; /* a REPORT under way: channel, fragments sent */
+    uint64_t report_at;                  /* ... and ssn */
+    uint32_t busy; /* 1: the fan-out below has something to look for */
+    uint32_t gone; /* 1: rolled back, nothing is legal any more */
+    uint32_t groups; /* that I belong to, by the configuration */
+    uint32_t together; /* 1: HARK_WAVES_ALL */
+    uint32_t in_force; /* which of `map` is my cluster; the other one is that of the map which is to come: hydee/regroup.h */
+    struct hark_table map[2]; /* hark_range */
+    struct hark_pool pool; /* of Logs, RPP and what else the channels remember */
+    struct hark_table pairs;
+    struct hark_table positions; /* ckptNo: of each kept image */
+    struct hark_past past; /* exact gate */
+    struct hark_hydee_tree tree;
+    struct hark_table casts, branches;
+    /* Scratch: the multicast that this step posts, to which branch next; the one that it passes on. */
+    uint32_t cast, cast_next, pass, pass_next, passes_far, pad2;
+    uint64_t cast_length, cast_digest, passes_phase, passes_digest;
+    struct hark_head passes;
+};
+
+#define HARK_HF(m, s) HARK_FIELD(struct hark_hydee, m, s)
+#define HARK_HC(m, s) HARK_FIELD(struct hark_hydee_channel, m, s)
+static const struct hark_field hark_hydee_fields[] = {HARK_ENDS_FIELDS(struct hark_hydee),
+    HARK_WAVE_FIELDS(struct hark_hydee), HARK_HF(phase, "Phase"), HARK_HF(date, "Date"), HARK_HF(rel, "rel"),
+    HARK_HF(recovering, ""), HARK_HF(reported, ""), HARK_HF(drained, ""), HARK_HF(flags, ""), HARK_HF(plain, ""), HARK_HF(gone, ""), HARK_HF(groups, ""), HARK_HF(together, ""), HARK_HF(in_force, ""), HARK_HF(wave.map, ""), HARK_HF(wave.lead_map, ""),
+    HARK_PAST_FIELDS(struct hark_hydee), HARK_HF(tree.fan, ""), HARK_HF(tree.mine, ""), HARK_HF(tree.said, "")};
+static const struct hark_field hark_hydee_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_hydee_channel),
+    HARK_HC(tx, "pend"), HARK_HC(first, "Logs"), HARK_HC(base, "sent"), HARK_HC(orph, "OrphanDate"), HARK_HC(theirs, ""),
+    HARK_HC(orph_digest, ""), HARK_HC(sent_digest, ""), HARK_HC(recv_digest, ""), HARK_HC(orph_at, ""),
+    HARK_HC(orph_out, ""), HARK_HC(orph_in, ""), HARK_FIELD_QUEUE(struct hark_hydee_channel, log, "Logs.phase"),
+    HARK_FIELD_QUEUE(struct hark_hydee_channel, digests, "Logs.digest"),
+    HARK_FIELD_QUEUE(struct hark_hydee_channel, rpp, "RPP"),
+    HARK_FIELD_QUEUE(struct hark_hydee_channel, recorded, "recPh"),
+    HARK_FIELD_QUEUE(struct hark_hydee_channel, index, "Logs.V"),
+    HARK_FIELD_QUEUE(struct hark_hydee_channel, rpp_index, "RPP.V")};
+static const struct hark_field hark_hydee_pair_fields[] = {
+    HARK_FIELD(struct hark_hydee_pair, rank, "j"), HARK_FIELD(struct hark_hydee_pair, flags, "POS")};
+static const struct hark_field hark_hydee_position_fields[] = {HARK_FIELD(struct hark_hydee_position, id, "ckptNo"),
+    HARK_FIELD(struct hark_hydee_position, peer, "j"), HARK_FIELD(struct hark_hydee_position, ctx, "ctx"),
+    HARK_FIELD(struct hark_hydee_position, sent, "sent"), HARK_FIELD(struct hark_hydee_position, recv, "recv")};
+static const struct hark_field hark_hydee_below_fields[] = {HARK_FIELD(struct hark_hydee_below, rank, "j"),
+    HARK_FIELD(struct hark_hydee_below, drained, "DRAINED"), HARK_FIELD(struct hark_hydee_below, phase, "UP")};
+#define HARK_HG(m, s) HARK_FIELD(struct hark_hydee_cast, m, s)
+#define HARK_HB(m, s) HARK_FIELD(struct hark_hydee_branch, m, s)
+static const struct hark_field hark_hydee_cast_fields[] = {HARK_HG(ctx, "group"), HARK_HG(root, "rootMap"), HARK_HG(logged, ""),
+    HARK_HG(sent, "ssn"), HARK_HG(first, "msgLog")};
+static const struct hark_field hark_hydee_branch_fields[] = {
+    HARK_HB(ctx, "group"), HARK_HB(rank, "j"), HARK_HB(child, "childrenMap"), HARK_HB(mates, "")};
+static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_hydee),
+    HARK_WAVE_TABLES(struct hark_hydee),
+    {"map0", "Cluster", (uint16_t)offsetof(struct hark_hydee, map[0]), sizeof(struct hark_range), 2, hark_range_fields},
+    {"map1", "Cluster", (uint16_t)offsetof(struct hark_hydee, map[1]), sizeof(struct hark_range), 2, hark_range_fields},
+    {"pairs", "", (uint16_t)offsetof(struct hark_hydee, pairs), sizeof(struct hark_hydee_pair), 2,
+        hark_hydee_pair_fields},
+    {"positions", "", (uint16_t)offsetof(struct hark_hydee, positions), sizeof(struct hark_hydee_position), 5,
+        hark_hydee_position_fields},
+    HARK_PAST_TABLES(struct hark_hydee),
+    {"below", "", (uint16_t)offsetof(struct hark_hydee, tree.below), sizeof(struct hark_hydee_below), 3, hark_hydee_below_fields},
+    {"groups", "", (uint16_t)offsetof(struct hark_hydee, casts), sizeof(struct hark_hydee_cast), 5, hark_hydee_cast_fields},
+    {"branches", "", (uint16_t)offsetof(struct hark_hydee, branches), sizeof(struct hark_hydee_branch), 4, hark_hydee_branch_fields},
+    {"channels", "", (uint16_t)offsetof(struct hark_hydee, ends.channels), sizeof(struct hark_hydee_channel),
+        HARK_COUNT(hark_hydee_channel_fields), hark_hydee_channel_fields},
+    HARK_PHASES_TABLE(struct hark_hydee, tree.waits),
+    {"pool", "", (uint16_t)offsetof(struct hark_hydee, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
+HARK_FN bool hark_hydee_accept(struct hark *p);
+static const struct hark_shape hark_hydee_shape = {"hydee", 6, HARK_COUNT(hark_hydee_fields),
+    HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
+    offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_hydee_accept};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,209 @@
+/* hydee/tree.h: reports by a tree (config.fan), in place of all to the recovery process and from it to all. A part of hydee.h. Why it is right: docs/recovery-tree.md.
+ *
+ * A tree over the ranks in heap order: below rank i stand fan * i + 1 .. fan * i + fan, above rank 0 the recovery process.
+ *
+ *   REPORT, NOTIFY at the recovery process    who received an orphan hears itself that it was sent again (NOTIFY), and knows
+ *                                             the least recorded phase of those that were not
+ *   rel, the minimum over all                 UP: the minimum over a subtree, once all of it is known (E10), and when it rises
+ *   DRAINED of all                            DRAINED of a subtree
+ *   RELEASE, RECDONE to all                   to rank 0, and from each to those below it
+ */
+#ifndef HARK_HYDEE_TREE_H
+#define HARK_HYDEE_TREE_H
+
+#include "channel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+#if HARK_BODIES
+
+/* ---- who stands where ---------------------------------------------------------------------------------------------- */
+
+static inline uint32_t hark_hydee_above(const struct hark_hydee *s)
+{
+    return s->ends.me ? (s->ends.me - 1) / s->tree.fan : HARK_RECOVERY;
+}
+
+static inline bool hark_hydee_is_below(const struct hark_hydee *s, uint32_t rank)
+{
+    return rank > 0 && rank < s->ends.ranks && (rank - 1) / s->tree.fan == s->ends.me;
+}
+
+/* How many stand directly below me. */
+static inline uint32_t hark_hydee_below(const struct hark_hydee *s)
+{
+    uint64_t first = (uint64_t)s->tree.fan * s->ends.me + 1;
+    if (first >= s->ends.ranks) return 0;
+    return s->ends.ranks - first < s->tree.fan ? (uint32_t)(s->ends.ranks - first) : s->tree.fan;
+}
+
+/* A frame of the tree: does it come from where it may, as long as it is? */
+static inline bool hark_hydee_tree_ok(const struct hark_hydee *s, const struct hark_head *h, uint32_t length)
+{
+    switch (h->type) {
+    case HARK_H_RELEASE: return h->src == hark_hydee_above(s) && length == 8;
+    case HARK_H_RECDONE: return h->src == hark_hydee_above(s) && length == 0;
+    case HARK_H_UP: return hark_hydee_is_below(s, h->src) && length == 8;
+    case HARK_H_DRAINED: return hark_hydee_is_below(s, h->src) && length == 0;
+    default: return h->type == HARK_H_NOTIFY && h->src < s->ends.ranks && length == 8;
+    }
+}
+
+/* Everything of the tree is of one epoch (E11). */
+static inline void hark_hydee_tree_clear(struct hark_hydee *s)
+{
+    s->tree.mine = s->tree.said = 0;
+    hark_empty(&s->head, &s->tree.below);
+    hark_phases_clear(&s->head, &s->tree.waits);
+}
+
+/* Runs that hold all orphans which I have received, when `peer` has answered. */
+static inline uint32_t hark_hydee_tree_runs(struct hark_hydee *s, uint32_t peer)
+{
+    uint32_t runs = 0;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (hark_hydee_inter(c) && (c->theirs != HARK_INFINITY || c->channel.peer == peer)) runs += c->rpp.count;
+    }
+    return runs;
+}
+
+/* Room for what a frame of `peer` may add. */
+static inline int hark_hydee_tree_room(struct hark_hydee *s, uint32_t peer)
+{
+    int status = hark_reserve(&s->head, &hark_hydee_shape, &s->tree.below, 1);
+    if (status < 0 || s->tree.waits.ready) return status;
+    return hark_reserve(&s->head, &hark_hydee_shape, &s->tree.waits.rows, hark_hydee_tree_runs(s, peer));
+}
+
+/* ---- what comes ---------------------------------------------------------------------------------------------------- */
+
+/* Those of the channel's orphans up to `upto` are sent again; infinite `theirs`: it has none. */
+static inline void hark_hydee_sent_again(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t upto)
+{
+    uint64_t first, last, phase, end = c->orph_at ? c->orph_at - 1 : 0;
+    if (upto <= c->theirs) return;
+    struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->theirs + 1, end);
+    c->theirs = upto;
+    while (s->tree.waits.ready && hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase) &&
+           last <= upto)
+        hark_phases_take(&s->head, &s->tree.waits, phase);
+}
+
+/* NOTIFY: the sender has sent again its orphans that I have, up to an ssn u64. Not before its POS, by which I know them: so
+ * there is no report that it could overtake (v3). */
+static inline int hark_hydee_notified(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
+    struct hark_effects *fx)
+{
+    struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
+    if (!s->recovering || c == NULL || !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
+    if (!(hark_hydee_pair(s, h->src)->flags & HARK_HYDEE_POS_GOT)) return hark_fate(fx, HARK_HOLD);
+    hark_hydee_sent_again(s, c, hark_get64(b));
+    s->tree.stale = s->busy = 1;
+    return HARK_OK;
+}
+
+/* UP and DRAINED of a process below me; an UP may have overtaken another. */
+static inline int hark_hydee_up(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    struct hark_table *t = &s->tree.below;
+    uint32_t i = 0;
+    if (!s->recovering) return hark_fate(fx, HARK_DISCARD);
+    while (i < t->count && ((struct hark_hydee_below *)hark_row(p, t, i))->rank < h->src) i++;
+    struct hark_hydee_below *x = i < t->count ? (struct hark_hydee_below *)hark_row(p, t, i) : NULL;
+    if (x == NULL || x->rank != h->src) {
+        x = (struct hark_hydee_below *)hark_insert(p, t, i);
+        x->rank = h->src;
+    }
+    if (h->type == HARK_H_DRAINED) x->drained = 1;
+    else if (hark_get64(b) > x->phase) x->phase = hark_get64(b);
+    s->busy = 1;
+    return HARK_OK;
+}
+
+/* ---- what goes; each returns HARK_MORE when the effects are full --------------------------------------------------- */
+
+/* RELEASE or RECDONE, to all below me. */
+static inline int hark_hydee_pump_tell(struct hark_hydee *s, struct hark_effects *fx)
+{
+    uint32_t below = s->tree.tell ? hark_hydee_below(s) : 0;
+    for (; s->tree.told < below; s->tree.told++) {
+        uint32_t to = s->tree.fan * s->ends.me + 1 + s->tree.told, length = s->tree.tell == HARK_H_RELEASE ? 8 : 0;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8)) return HARK_MORE;
+        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, (uint8_t)s->tree.tell, to, length);
+        if (length) hark_put64(b, s->rel);
+    }
+    s->tree.tell = s->tree.told = 0;
+    return HARK_OK;
+}
+
+/* The phases of the orphans that I have received and that are not sent again, once. Behind the last orphan of a
+ * channel stands orph_at: once all ORPH are out, what arrives later is none. False: an image begins in the middle,
+ * and frames make the room. */
+static inline bool hark_hydee_waits(struct hark_hydee *s)
+{
+    uint64_t first, last, phase;
+    if (s->tree.waits.ready) return true;
+    if (hark_hydee_tree_runs(s, HARK_RECOVERY) > s->tree.waits.rows.room) return false;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_hydee_channel *c = hark_hydee_at(s, i);
+        if (!hark_hydee_inter(c) || c->theirs == HARK_INFINITY || c->orph_at == 0) continue;
+        struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->theirs + 1, c->orph_at - 1);
+        while (hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase))
+            hark_phases_add(&s->head, &s->tree.waits, phase);
+    }
+    hark_phases_sort(&s->head, &s->tree.waits);
+    return true;
+}
+
+/* Of my whole subtree; 0: not all of it is known. */
+static inline uint64_t hark_hydee_least(const struct hark_hydee *s)
+{
+    uint64_t least = s->tree.mine;
+    if (s->tree.below.count < hark_hydee_below(s)) return 0;
+    for (uint32_t i = 0; i < s->tree.below.count; i++) {
+        const struct hark_hydee_below *x = (const struct hark_hydee_below *)hark_row_of(&s->head, &s->tree.below, i);
+        if (x->phase < least) least = x->phase;
+    }
+    return least;
+}
+
+/* UP: what my subtree waits for, once the answers to all POS in it are in, and whenever that rises.  Alg. 3 l. 13-16 */
+static inline int hark_hydee_pump_up(struct hark_hydee *s, struct hark_effects *fx)
+{
+    if (!s->recovering) return HARK_OK;
+    if (!s->reported) {
+        if (!hark_hydee_answered(s)) return HARK_OK;
+        s->reported = s->tree.stale = 1;
+    }
+    if (s->tree.stale) {
+        if (!hark_hydee_waits(s)) return HARK_OK;
+        s->tree.mine = hark_phases_least(&s->head, &s->tree.waits);
+    }
+    s->tree.stale = 0;
+    uint64_t least = hark_hydee_least(s);
+    if (least <= s->tree.said) return HARK_OK;
+    if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8)) return HARK_MORE;
+    hark_put64(hark_emit_control(&s->head, &s->ends, fx, HARK_H_UP, hark_hydee_above(s), 8), least);
+    s->tree.said = least;
+    return HARK_OK;
+}
+
+/* Are all below me drained, and everything below them? */
+static inline bool hark_hydee_below_drained(const struct hark_hydee *s)
+{
+    if (s->tree.below.count < hark_hydee_below(s)) return false;
+    for (uint32_t i = 0; i < s->tree.below.count; i++)
+        if (!((const struct hark_hydee_below *)hark_row_of(&s->head, &s->tree.below, i))->drained) return false;
+    return true;
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif

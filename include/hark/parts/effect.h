@@ -1,0 +1,81 @@
+/* parts/effect.h: writing effects, and the frames of TRANSMIT. */
+#ifndef HARK_PARTS_EFFECT_H
+#define HARK_PARTS_EFFECT_H
+
+#include "wire.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HARK_EFFECTS_ROOM 16u                    /* effects that a step may need at least */
+#define HARK_FRAGMENT 1024u                      /* control frames are cut to this length, bytes */
+#define HARK_EFFECTS_BYTES (HARK_FRAGMENT * 4)
+#define HARK_SPARE_MAX 64u                       /* of hark_effects.spare */
+
+#if HARK_BODIES
+
+static inline bool hark_effects_fit(const struct hark_effects *fx, uint32_t effects, uint32_t bytes)
+{
+    return fx->room - fx->count >= effects && fx->bytes_room - fx->used >= bytes + fx->spare;
+}
+
+/* A step begins: HARK_ENOROOM, or there is room for what any step may need. */
+static inline int hark_effects_begin(struct hark_effects *fx)
+{
+    if (fx->room < HARK_EFFECTS_ROOM || fx->spare > HARK_SPARE_MAX ||
+        fx->bytes_room < HARK_EFFECTS_BYTES + HARK_EFFECTS_ROOM * fx->spare)
+        return HARK_ENOROOM;
+    fx->count = fx->used = 0;
+    return HARK_OK;
+}
+
+HARK_HOT struct hark_effect *hark_emit(struct hark_effects *fx, uint32_t type)
+{
+    if (fx->count >= fx->room) HARK_TRAP();
+    struct hark_effect *e = &fx->at[fx->count++];
+    hark_zero(e, sizeof *e);
+    e->type = type;
+    return e;
+}
+
+static inline void hark_emit_id(struct hark_effects *fx, uint32_t type, uint64_t id)
+{
+    hark_emit(fx, type)->u.id = id;
+}
+
+/* TRANSMIT with a header of `length` bytes; the common part is written, the rest is the caller's. */
+HARK_HOT struct hark_effect *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
+    uint8_t **body)
+{
+    if (fx->bytes_room - fx->used < length + fx->spare) HARK_TRAP();
+    uint8_t *b = fx->bytes + fx->used;
+    fx->used += length + fx->spare;
+    hark_head_put(b, h);
+    *body = b + HARK_WIRE_HEAD;
+    struct hark_effect *e = hark_emit(fx, HARK_TRANSMIT);
+    e->peer = h->dst;
+    e->inc = h->dst_inc;
+    e->header.at = b;
+    e->header.length = length;
+    return e;
+}
+
+/* The fate of an arrived frame: one effect, and nothing else happened. */
+/* STORED: of what may it speak? */
+static inline bool hark_stored_valid(const struct hark_event *event)
+{
+    return event->u.stored.of == HARK_CAPTURE || event->u.stored.of == HARK_PERSIST;
+}
+
+static inline int hark_fate(struct hark_effects *fx, uint32_t type)
+{
+    hark_emit(fx, type);
+    return HARK_OK;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,12 @@
+/* parts/mem.h: the flat block that holds a protocol's state, in three parts to be read in this order:
+ *
+ *   parts/block.h   the block and its tables, and the shape that describes them
+ *   parts/queue.h   queues in a pool of chunks
+ *   parts/pack.h    grow, pack, unpack, inspect
+ */
+#ifndef HARK_PARTS_MEM_H
+#define HARK_PARTS_MEM_H
+
+#include "pack.h"
+
+#endif

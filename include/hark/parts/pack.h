@@ -1,0 +1,345 @@
+/* parts/pack.h: a state as bytes and back, and a walk over it for people: everything by its shape. */
+#ifndef HARK_PARTS_PACK_H
+#define HARK_PARTS_PACK_H
+
+#include "queue.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One step of a walk over a state, for people: see hark_inspect. */
+struct hark_item {
+    const char *table;  /* NULL for a fixed field */
+    const char *name;   /* ours */
+    const char *symbol; /* the paper's */
+    uint32_t row;       /* in its table */
+    uint32_t element;   /* of a queue: which one; `word` which of its numbers */
+    uint32_t word;
+    uint64_t value;
+};
+struct hark_cursor {
+    uint32_t table, row, field, element, word;
+};
+
+/* Bytes that the block must have for the event that got HARK_EFULL; the present size if none did. */
+HARK_FN uint64_t hark_wants(const struct hark *p, const struct hark_event *event);
+/* The memory of the block is now `bytes` long (the caller has made it so, by realloc or a copy).
+ * HARK_EINVAL if that is less than is in use. */
+HARK_FN int hark_grow(struct hark *p, uint64_t bytes);
+/* Writes the state in the one form that depends on nothing else (not on capacity, not on history), as
+ * versioned little-endian bytes. Returns the length; nothing is written if `room` is below it. */
+HARK_FN uint64_t hark_pack(const struct hark *p, const struct hark_shape *shape, uint8_t *out, uint64_t room);
+/* Reads what hark_pack wrote into an initialised block of the same kind; until it is known to be a state, both are in the
+ * block. HARK_EIMAGE: not such bytes, or no state; HARK_EFULL: see hark_wants. On failure the state is unchanged. */
+HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *shape, struct hark_bytes in);
+/* Walks every field with the paper's name for it: start with a zeroed cursor; 1 and *item, or 0 at the end. */
+HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *shape, struct hark_cursor *cursor,
+    struct hark_item *item);
+/* The name of a frame of this type (byte 1 of its header), for messages: APP, those of checkpoint waves, the protocol's own.
+ * Never NULL. */
+HARK_FN const char *hark_frame_text(const struct hark_shape *shape, uint8_t type);
+
+/* The number in a field of a fixed part or a row that begins at `base`. */
+static inline uint64_t hark_number(const void *base, const struct hark_field *f)
+{
+    const uint8_t *b = (const uint8_t *)base + f->at;
+    uint16_t v16;
+    uint32_t v32;
+    uint64_t v64;
+    switch (f->width) {
+    case 2: hark_copy(&v16, b, 2); return v16;
+    case 4: hark_copy(&v32, b, 4); return v32;
+    default: hark_copy(&v64, b, 8); return v64;
+    }
+}
+
+#if HARK_BODIES
+
+HARK_FN const char *hark_frame_text(const struct hark_shape *s, uint8_t type)
+{
+    /* From 1 on the types of parts/wave.h. */
+    static const char *const common[] = {"APP", "ASK", "COUNT", "PREPARE", "MARK", "FROZEN", "EXPECT", "READY", "COMMIT",
+        "ABORT", "WISH"};
+    if (type < HARK_COUNT(common)) return common[type];
+    return type >= 16 && type - 16u < s->frame_count ? s->frames[type - 16] : "?";
+}
+
+HARK_FN uint64_t hark_wants(const struct hark *p, const struct hark_event *event)
+{
+    (void)event;
+    return p->want > p->bytes ? p->want : p->bytes;
+}
+
+HARK_FN int hark_grow(struct hark *p, uint64_t bytes)
+{
+    if (bytes < p->used) return HARK_EINVAL;
+    p->bytes = bytes;
+    p->want = 0;
+    return HARK_OK;
+}
+
+struct hark_writer {
+    uint8_t *at;
+    uint64_t room, length;
+};
+
+static inline void hark_write(struct hark_writer *w, uint64_t value, uint32_t width)
+{
+    if (w->length + width <= w->room) {
+        uint8_t *b = w->at + w->length;
+        for (uint32_t i = 0; i < width; i++) b[i] = (uint8_t)(value >> (8 * i));
+    }
+    w->length += width;
+}
+
+static inline void hark_number_set(void *base, const struct hark_field *f, uint64_t v)
+{
+    uint8_t *b = (uint8_t *)base + f->at;
+    uint16_t v16 = (uint16_t)v;
+    uint32_t v32 = (uint32_t)v;
+    switch (f->width) {
+    case 2: hark_copy(b, &v16, 2); break;
+    case 4: hark_copy(b, &v32, 4); break;
+    default: hark_copy(b, &v, 8); break;
+    }
+}
+
+static inline const struct hark_pool *hark_shape_pool(const struct hark *p, const struct hark_shape *s)
+{
+    return (const struct hark_pool *)(const void *)((const uint8_t *)p + s->pool);
+}
+
+static inline void hark_pack_fields(const struct hark *p, const struct hark_shape *s, const void *base,
+    const struct hark_field *field, uint32_t count, struct hark_writer *w)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (field[i].what == HARK_NUMBER) {
+            hark_write(w, hark_number(base, &field[i]), field[i].width);
+            continue;
+        }
+        const struct hark_queue *q = (const struct hark_queue *)(const void *)((const uint8_t *)base + field[i].at);
+        struct hark_place at = hark_queue_begin(q);
+        hark_write(w, q->width, 4);
+        hark_write(w, q->count, 4);
+        for (const uint64_t *row; (row = hark_queue_next(p, hark_shape_pool(p, s), q, &at)) != NULL;)
+            for (uint32_t k = 0; k < q->width; k++) hark_write(w, row[k], 8);
+    }
+}
+
+static inline void hark_pack_all(const struct hark *p, const struct hark_shape *s, struct hark_writer *w)
+{
+    hark_write(w, HARK_MAGIC, 4);
+    hark_write(w, p->kind, 2);
+    hark_write(w, s->version, 2);
+    hark_pack_fields(p, s, p, s->field, s->fields, w);
+    for (uint32_t i = 0; i < s->tables; i++) {
+        const struct hark_rows *r = &s->rows[i];
+        if (r->fields == 0) continue;
+        const struct hark_table *t = hark_shape_table_of(p, s, i);
+        hark_write(w, t->count, 4);
+        for (uint32_t k = 0; k < t->count; k++) hark_pack_fields(p, s, hark_row_of(p, t, k), r->field, r->fields, w);
+    }
+}
+
+HARK_FN uint64_t hark_pack(const struct hark *p, const struct hark_shape *s, uint8_t *out, uint64_t room)
+{
+    struct hark_writer w = {out, 0, 0};
+    if (room < p->used) { /* else it fits: what is packed is never longer than what is in use */
+        hark_pack_all(p, s, &w); /* only counts */
+        if (w.length > room) return w.length;
+    }
+    w.room = room;
+    w.length = 0;
+    hark_pack_all(p, s, &w);
+    return w.length;
+}
+
+struct hark_reader {
+    const uint8_t *at;
+    uint64_t left;
+    uint64_t chunks; /* that the queues read so far need */
+    bool bad;
+};
+
+static inline uint64_t hark_read(struct hark_reader *r, uint32_t width)
+{
+    uint64_t v = 0;
+    if (r->left < width) {
+        r->bad = true;
+        return 0;
+    }
+    for (uint32_t i = 0; i < width; i++) v |= (uint64_t)r->at[i] << (8 * i);
+    r->at += width;
+    r->left -= width;
+    return v;
+}
+
+/* With base NULL only checks and counts; with pool NULL numbers are read and queues passed over. */
+static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, uint8_t *base,
+    const struct hark_field *field, uint32_t count, struct hark_reader *r)
+{
+    for (uint32_t i = 0; i < count && !r->bad; i++) {
+        if (field[i].what == HARK_NUMBER) {
+            uint64_t v = hark_read(r, field[i].width);
+            if (base) hark_number_set(base, &field[i], v);
+            continue;
+        }
+        uint64_t width = hark_read(r, 4), rows = hark_read(r, 4);
+        if (width == 0 || width > HARK_CHUNK_WORDS || rows > r->left / (width * 8)) {
+            r->bad = true;
+            return;
+        }
+        uint64_t per = HARK_CHUNK_WORDS / width;
+        r->chunks += (rows + per - 1) / per;
+        if (pool == NULL) {
+            r->at += rows * width * 8;
+            r->left -= rows * width * 8;
+            continue;
+        }
+        struct hark_queue *q = (struct hark_queue *)(void *)(base + field[i].at);
+        hark_zero(q, sizeof *q);
+        q->width = (uint8_t)width;
+        for (uint64_t k = 0; k < rows; k++) {
+            uint64_t *row = hark_queue_push(p, pool, q);
+            for (uint64_t word = 0; word < width; word++) row[word] = hark_read(r, 8);
+        }
+    }
+}
+
+/* The numbers that a packed state begins with, into zeroed memory of its type; its queues stay empty. False: it is cut off. */
+static inline bool hark_unpack_fixed(const struct hark_shape *s, struct hark_bytes in, void *to)
+{
+    struct hark_reader r = {in.at, in.length, 0, false};
+    (void)hark_read(&r, 8);
+    hark_unpack_fields(NULL, NULL, (uint8_t *)to, s->field, s->fields, &r);
+    return !r.bad;
+}
+
+/* Walks the packed form once: checks it, and gives the counts and the bytes that a block needs for it. */
+static inline int hark_unpack_check(const struct hark *p, const struct hark_shape *s, struct hark_reader r,
+    uint64_t *chunks, uint64_t *bytes)
+{
+    if (hark_read(&r, 4) != HARK_MAGIC || hark_read(&r, 2) != p->kind || hark_read(&r, 2) != s->version)
+        return HARK_EIMAGE;
+    hark_unpack_fields(NULL, NULL, NULL, s->field, s->fields, &r);
+    *bytes = s->fixed;
+    for (uint32_t i = 0; i < s->tables && !r.bad; i++) {
+        if (s->rows[i].fields == 0) continue;
+        uint64_t rows = hark_read(&r, 4);
+        if (rows > r.left / 2) return HARK_EIMAGE; /* every row has at least two bytes */
+        if (rows) *bytes += (rows < 4 ? 4 : rows) * s->rows[i].width; /* as hark_reserve will take it */
+        for (uint64_t k = 0; k < rows && !r.bad; k++)
+            hark_unpack_fields(NULL, NULL, NULL, s->rows[i].field, s->rows[i].fields, &r);
+    }
+    if (r.bad || r.left != 0) return HARK_EIMAGE;
+    *chunks = r.chunks;
+    if (r.chunks) *bytes += (r.chunks < 4 ? 4 : r.chunks) * sizeof(struct hark_chunk);
+    return HARK_OK;
+}
+
+/* The rows of everything, from bytes that have been checked, into an empty block with room for them. */
+static inline void hark_unpack_all(struct hark *p, const struct hark_shape *s, struct hark_reader r, uint64_t chunks)
+{
+    struct hark_pool *pool = s->pool ? (struct hark_pool *)(void *)((uint8_t *)p + s->pool) : NULL;
+    if (chunks && (pool == NULL || hark_reserve(p, s, &pool->chunks, (uint32_t)chunks) < 0)) HARK_TRAP();
+    hark_read(&r, 8);
+    hark_unpack_fields(p, pool, (uint8_t *)p, s->field, s->fields, &r);
+    for (uint32_t i = 0; i < s->tables; i++) {
+        if (s->rows[i].fields == 0) continue;
+        struct hark_table *t = hark_shape_table(p, s, i);
+        uint32_t rows = (uint32_t)hark_read(&r, 4);
+        for (uint32_t k = 0; k < rows; k++) {
+            if (k == 0 && hark_reserve(p, s, t, rows) < 0) HARK_TRAP();
+            uint8_t *row = (uint8_t *)hark_insert(p, t, k);
+            hark_unpack_fields(p, pool, row, s->rows[i].field, s->rows[i].fields, &r);
+        }
+    }
+}
+
+HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *s, struct hark_bytes in)
+{
+    struct hark_reader r = {in.at, in.length, 0, false};
+    uint64_t chunks = 0, bytes = 0, had = p->bytes, behind = p->used;
+    int status = hark_unpack_check(p, s, r, &chunks, &bytes);
+    if (status < 0) return status;
+    if (behind + bytes > had) {
+        p->want = (behind + bytes) * 2;
+        return HARK_EFULL;
+    }
+    struct hark *made = (struct hark *)(void *)((uint8_t *)p + behind);
+    hark_block_init(made, had - behind, s, p->kind);
+    hark_unpack_all(made, s, r, chunks);
+    if (s->accept && !s->accept(made)) return HARK_EIMAGE;
+    __builtin_memmove(p, made, made->used);
+    p->bytes = had;
+    return HARK_OK;
+}
+
+/* Fills *item from one field; false when the field has no more to show. */
+static inline bool hark_inspect_field(const struct hark *p, const struct hark_shape *s, const void *base,
+    const struct hark_field *f, struct hark_cursor *c, struct hark_item *item)
+{
+    item->name = f->name;
+    item->symbol = f->symbol;
+    item->row = c->row;
+    if (f->what == HARK_NUMBER) {
+        if (c->element) return false;
+        item->value = hark_number(base, f);
+        c->element = 1;
+        return true;
+    }
+    const struct hark_queue *q = (const struct hark_queue *)(const void *)((const uint8_t *)base + f->at);
+    if (c->element >= q->count) return false;
+    struct hark_place at = hark_queue_begin(q);
+    const uint64_t *row = NULL;
+    for (uint32_t i = 0; i <= c->element; i++) row = hark_queue_next(p, hark_shape_pool(p, s), q, &at);
+    item->element = c->element;
+    item->word = c->word;
+    item->value = row[c->word];
+    if (++c->word == q->width) {
+        c->word = 0;
+        c->element++;
+    }
+    return true;
+}
+
+HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *s, struct hark_cursor *c,
+    struct hark_item *item)
+{
+    hark_zero(item, sizeof *item);
+    for (;;) {
+        const struct hark_field *field = s->field;
+        uint32_t fields = s->fields, rows = 1;
+        const void *base = p;
+        if (c->table > s->tables) return 0;
+        if (c->table > 0) {
+            const struct hark_rows *r = &s->rows[c->table - 1];
+            const struct hark_table *t = hark_shape_table_of(p, s, c->table - 1);
+            field = r->field;
+            fields = r->fields;
+            rows = fields ? t->count : 0;
+            base = hark_row_of(p, t, c->row);
+            item->table = r->name;
+        }
+        if (c->row >= rows) {
+            c->table++;
+            c->row = c->field = c->element = c->word = 0;
+            item->table = NULL;
+        } else if (c->field >= fields) {
+            c->row++;
+            c->field = c->element = c->word = 0;
+        } else if (hark_inspect_field(p, s, base, &field[c->field], c, item)) {
+            return 1;
+        } else {
+            c->field++;
+            c->element = c->word = 0;
+        }
+    }
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,242 @@
+/* parts/queue.h: queues in a pool of chunks, inside the block: what each channel remembers. */
+#ifndef HARK_PARTS_QUEUE_H
+#define HARK_PARTS_QUEUE_H
+
+#include "block.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+
+/* A queue is a chain of chunks, so that each channel's history grows at its tail and is trimmed at its
+ * head in constant time, however many channels there are. Rows are `width` words of 8 bytes. */
+#define HARK_CHUNK_WORDS 15u
+struct hark_chunk {
+    uint64_t word[HARK_CHUNK_WORDS];
+    uint32_t next; /* index + 1; 0: none */
+    uint32_t pad;
+};
+HARK_STATIC_ASSERT(sizeof(struct hark_chunk) == 128, "a chunk is two cache lines");
+
+/* A row that somebody looked at, to go on from there: rows may be added behind it meanwhile. */
+struct hark_spot {
+    uint32_t chunk;  /* index + 1; 0: none */
+    uint32_t before; /* rows before it */
+};
+
+struct hark_queue {
+    uint32_t head, tail; /* chunks, index + 1 */
+    uint32_t count;      /* rows in use */
+    uint8_t width;       /* words of a row, 1 .. HARK_CHUNK_WORDS */
+    uint8_t skip;        /* rows gone from the head chunk */
+    uint8_t fill;        /* slots passed in the tail chunk */
+    uint8_t pad;
+    struct hark_spot spot; /* scratch: a long queue is not walked from its head each time; follows pops and cuts */
+};
+
+/* A place in a queue, for walks from its head; valid while the queue is not changed. */
+struct hark_place {
+    uint32_t chunk, slot, left;
+};
+
+struct hark_pool {
+    struct hark_table chunks;
+    uint32_t free_head; /* index + 1 */
+    uint32_t free_count;
+};
+
+#if HARK_BODIES
+
+static inline struct hark_chunk *hark_chunk(struct hark *p, const struct hark_pool *pool, uint32_t index1)
+{
+    return (struct hark_chunk *)hark_row(p, &pool->chunks, index1 - 1);
+}
+
+static inline const struct hark_chunk *hark_chunk_of(const struct hark *p, const struct hark_pool *pool, uint32_t index1)
+{
+    return (const struct hark_chunk *)hark_row_of(p, &pool->chunks, index1 - 1);
+}
+
+/* Makes sure that `more` chunks can be taken. */
+static inline int hark_pool_reserve(struct hark *p, const struct hark_shape *s, struct hark_pool *pool, uint32_t more)
+{
+    if (pool->free_count >= more) return HARK_OK;
+    return hark_reserve(p, s, &pool->chunks, more - pool->free_count);
+}
+
+/* Rows that fit into a chunk, by their width: a division on the way of every message is too dear. */
+static const uint8_t hark_queue_rows[HARK_CHUNK_WORDS + 1] = {0, 15, 7, 5, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
+
+static inline uint32_t hark_queue_per_chunk(const struct hark_queue *q)
+{
+    return hark_queue_rows[q->width];
+}
+
+HARK_COLD uint32_t hark_chunk_take(struct hark *p, struct hark_pool *pool)
+{
+    if (pool->free_head) {
+        uint32_t i = pool->free_head;
+        struct hark_chunk *c = hark_chunk(p, pool, i);
+        pool->free_head = c->next;
+        pool->free_count--;
+        c->next = 0;
+        return i;
+    }
+    hark_insert(p, &pool->chunks, pool->chunks.count);
+    return pool->chunks.count;
+}
+
+static inline void hark_chunk_give(struct hark *p, struct hark_pool *pool, uint32_t i)
+{
+    struct hark_chunk *c = hark_chunk(p, pool, i);
+    hark_zero(c, sizeof *c);
+    c->next = pool->free_head;
+    pool->free_head = i;
+    pool->free_count++;
+}
+
+/* A new zeroed row at the tail; a chunk has been reserved. */
+HARK_HOT uint64_t *hark_queue_push(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
+{
+    if (q->head == 0 || q->fill == hark_queue_per_chunk(q)) {
+        uint32_t i = hark_chunk_take(p, pool);
+        if (q->head == 0) {
+            q->head = i;
+            q->skip = 0;
+        } else {
+            hark_chunk(p, pool, q->tail)->next = i;
+        }
+        q->tail = i;
+        q->fill = 0;
+    }
+    q->count++;
+    return hark_chunk(p, pool, q->tail)->word + q->fill++ * q->width;
+}
+
+static inline uint64_t *hark_queue_last(struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
+{
+    if (q->count == 0) return NULL;
+    return hark_chunk(p, pool, q->tail)->word + (q->fill - 1) * q->width;
+}
+
+/* The last row will soon be looked at: its chunk may be far from everything else. */
+static inline void hark_queue_fetch(const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q)
+{
+    if (q->tail) __builtin_prefetch(hark_chunk_of(p, pool, q->tail));
+}
+
+static inline uint64_t *hark_queue_first(struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
+{
+    if (q->count == 0) return NULL;
+    return hark_chunk(p, pool, q->head)->word + q->skip * q->width;
+}
+
+static inline void hark_queue_clear(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
+{
+    while (q->head) {
+        uint32_t next = hark_chunk(p, pool, q->head)->next;
+        hark_chunk_give(p, pool, q->head);
+        q->head = next;
+    }
+    q->tail = q->count = q->skip = q->fill = 0;
+    q->spot.chunk = 0;
+}
+
+/* Takes the first row away. */
+static inline void hark_queue_pop(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
+{
+    struct hark_chunk *c = hark_chunk(p, pool, q->head);
+    hark_zero(c->word + q->skip * q->width, (uint64_t)q->width * 8);
+    q->count--;
+    q->skip++;
+    if (q->spot.before == 0) q->spot.chunk = 0;
+    else q->spot.before--;
+    if (q->count == 0) {
+        hark_queue_clear(p, pool, q);
+    } else if (q->skip == hark_queue_per_chunk(q)) {
+        uint32_t next = c->next;
+        hark_chunk_give(p, pool, q->head);
+        q->head = next;
+        q->skip = 0;
+    }
+}
+
+static inline struct hark_place hark_queue_begin(const struct hark_queue *q)
+{
+    struct hark_place at = {q->head, q->skip, q->count};
+    return at;
+}
+
+/* The place of a row that hark_queue_spot named, and that has not been taken away since; none: the first. */
+static inline struct hark_place hark_queue_from(const struct hark_queue *q, struct hark_spot spot)
+{
+    struct hark_place at = {spot.chunk, 0, q->count - spot.before};
+    if (spot.chunk == 0) return hark_queue_begin(q);
+    at.slot = (q->skip + spot.before) % hark_queue_per_chunk(q);
+    return at;
+}
+
+static inline struct hark_spot hark_queue_spot(const struct hark_queue *q, struct hark_place at)
+{
+    struct hark_spot spot = {at.left ? at.chunk : 0, at.left ? q->count - at.left : 0};
+    return spot;
+}
+
+/* The row at the place, and the place moves on; NULL at the end. */
+static inline const uint64_t *hark_queue_next(const struct hark *p, const struct hark_pool *pool,
+    const struct hark_queue *q, struct hark_place *at)
+{
+    if (at->left == 0) return NULL;
+    const struct hark_chunk *c = hark_chunk_of(p, pool, at->chunk);
+    const uint64_t *row = c->word + at->slot * q->width;
+    at->left--;
+    if (++at->slot == hark_queue_per_chunk(q)) {
+        at->chunk = c->next;
+        at->slot = 0;
+    }
+    return row;
+}
+
+/* Row `index` from the head, which is there; the next search for it or one behind it begins here. */
+static inline const uint64_t *hark_queue_seek(const struct hark *p, const struct hark_pool *pool,
+    struct hark_queue *q, uint32_t index)
+{
+    if (q->spot.before > index) q->spot.chunk = 0;
+    struct hark_place at = hark_queue_from(q, q->spot);
+    while (q->count - at.left < index) hark_queue_next(p, pool, q, &at);
+    q->spot = hark_queue_spot(q, at);
+    return hark_queue_next(p, pool, q, &at);
+}
+
+/* Keeps the first `keep` rows. */
+static inline void hark_queue_cut(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint32_t keep)
+{
+    if (keep >= q->count) return;
+    if (keep == 0) {
+        hark_queue_clear(p, pool, q);
+        return;
+    }
+    uint32_t per = hark_queue_per_chunk(q), slots = q->skip + keep, at = q->head;
+    for (uint32_t full = per; full < slots; full += per) at = hark_chunk(p, pool, at)->next;
+    struct hark_chunk *c = hark_chunk(p, pool, at);
+    uint32_t used = (slots - 1) % per + 1, rest = c->next;
+    hark_zero(c->word + used * q->width, (uint64_t)(HARK_CHUNK_WORDS - used * q->width) * 8);
+    c->next = 0;
+    while (rest) {
+        uint32_t next = hark_chunk(p, pool, rest)->next;
+        hark_chunk_give(p, pool, rest);
+        rest = next;
+    }
+    q->tail = at;
+    q->fill = (uint8_t)used;
+    q->count = keep;
+    if (q->spot.before >= keep) q->spot.chunk = 0;
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif

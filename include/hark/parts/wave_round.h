@@ -1,0 +1,225 @@
+/* parts/wave_round.h: a round of a checkpoint wave: what leader and members do when its frames are in. A part of parts/wave.h. */
+#ifndef HARK_PARTS_WAVE_ROUND_H
+#define HARK_PARTS_WAVE_ROUND_H
+
+#include "wave_state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if HARK_BODIES
+
+static inline uint32_t hark_wave_leader(const struct hark *p, const struct hark_ends *e)
+{
+    return ((const struct hark_range *)hark_row_of(p, &e->group, 0))->first;
+}
+
+static inline uint32_t hark_wave_size(const struct hark *p, const struct hark_ends *e)
+{
+    return hark_ranges_size(p, &e->group);
+}
+
+/* A frame of this type is to go to all other members. */
+static inline void hark_wave_tell(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint32_t type)
+{
+    if (w->tell) HARK_TRAP(); /* a fan-out is complete before the next event */
+    if (hark_wave_size(p, e) > 1) w->tell = type;
+    w->told = 0;
+}
+
+/* Leaves the present call. */
+static inline void hark_wave_pass(struct hark_wave *w, struct hark_effects *fx)
+{
+    w->calls++;
+    w->at = 0;
+    hark_emit(fx, HARK_RESUME);
+}
+
+static inline void hark_wave_over(struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+{
+    w->mode = HARK_W_RUN;
+    w->marking = w->listing = w->fragment = 0;
+    w->expected = 0;
+    if (w->map == HARK_W_MAP_NOW) w->map = HARK_W_MAP_KNOWN;
+    if (w->at) hark_wave_pass(w, fx);
+    e->offer = 1; /* the next ASK may have been held */
+}
+
+/* The image is a recovery point; the oldest beyond the generations kept is forgotten.               Alg. 1 l. 21 */
+static inline void hark_wave_commit(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+{
+    hark_emit_id(fx, HARK_COMMIT, w->wave);
+    if (w->map == HARK_W_MAP_NOW) w->map = HARK_W_MAP_TAKEN;
+    ((struct hark_image *)hark_insert(p, &w->kept, w->kept.count))->id = w->wave;
+    if (w->kept.count > w->generations) {
+        hark_emit_id(fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
+        hark_remove(p, &w->kept, 0);
+    }
+    hark_wave_over(e, w, fx);
+}
+
+/* As if the wave had not been; the application goes on. */
+static inline void hark_wave_abort(struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+{
+    if (w->mode == HARK_W_RUN) return;
+    if (w->mode >= HARK_W_CAPTURED) hark_emit_id(fx, HARK_DROP, w->wave);
+    hark_wave_over(e, w, fx);
+}
+
+static inline void hark_wave_lead_abort(struct hark *p, struct hark_ends *e, struct hark_wave *w,
+    struct hark_effects *fx)
+{
+    w->lead = HARK_W_IDLE;
+    hark_wave_tell(p, e, w, HARK_W_ABORT);
+    hark_wave_abort(e, w, fx);
+}
+
+/* All that was sent to me before the others froze is in: the image can be taken.                    Alg. 1 l. 21 */
+static inline void hark_wave_try_capture(struct hark_wave *w, struct hark_effects *fx)
+{
+    if (w->mode != HARK_W_IS_FROZEN || w->expected != w->marks + 1 || w->owed) return;
+    w->mode = HARK_W_CAPTURED;
+    hark_emit_id(fx, HARK_CAPTURE, w->wave);
+}
+
+static inline void hark_wave_expect_add(struct hark *p, struct hark_wave *w, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < w->expect.count && ((struct hark_expect *)hark_row(p, &w->expect, i))->rank < rank) i++;
+    if (i == w->expect.count || ((struct hark_expect *)hark_row(p, &w->expect, i))->rank != rank)
+        ((struct hark_expect *)hark_insert(p, &w->expect, i))->rank = rank;
+    ((struct hark_expect *)hark_row(p, &w->expect, i))->count++;
+}
+
+static inline uint32_t hark_wave_expect_of(const struct hark *p, const struct hark_wave *w, uint32_t rank)
+{
+    for (uint32_t i = 0; i < w->expect.count; i++) {
+        const struct hark_expect *x = (const struct hark_expect *)hark_row_of(p, &w->expect, i);
+        if (x->rank == rank) return x->count;
+    }
+    return 0;
+}
+
+static inline void hark_wave_expect(struct hark_wave *w, uint32_t count, struct hark_effects *fx)
+{
+    w->expected = count + 1;
+    hark_wave_try_capture(w, fx);
+}
+
+static inline void hark_wave_lead_frozen(struct hark *p, struct hark_ends *e, struct hark_wave *w,
+    struct hark_effects *fx)
+{
+    if (w->got < hark_wave_size(p, e) || w->fragment != 0) return;
+    w->lead = HARK_W_STORING;
+    w->got = 0;
+    hark_wave_tell(p, e, w, HARK_W_EXPECT);
+    hark_wave_expect(w, hark_wave_expect_of(p, w, e->me), fx);
+}
+
+/* Does a MARK go out on this channel? A message to myself is waited for without one. */
+static inline bool hark_wave_marks(const struct hark_ends *e, const struct hark_channel *c)
+{
+    return (c->flags & HARK_INTRA) && c->sent > 0 && c->peer != e->me;
+}
+
+/* So many messages of this channel belong before the image. It may still owe those of a wave that was aborted. */
+static inline void hark_wave_owe(struct hark_wave *w, struct hark_channel *c, uint64_t sent)
+{
+    c->mark = sent;
+    if (c->recv >= sent || c->flags & HARK_OWED) return;
+    c->flags |= HARK_OWED;
+    w->owed++;
+}
+
+/* The n-th call: nothing is sent from here to COMMIT or ABORT.                                      Alg. 1 l. 20 */
+static inline void hark_wave_freeze(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+{
+    w->mode = HARK_W_IS_FROZEN;
+    w->marking = 1;
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        struct hark_channel *c = hark_channel_at(p, e, i);
+        if (c->peer == e->me) hark_wave_owe(w, c, c->sent);
+        if (w->lead && hark_wave_marks(e, c)) hark_wave_expect_add(p, w, c->peer);
+    }
+    if (w->lead) {
+        w->got++;
+        hark_wave_lead_frozen(p, e, w, fx);
+    } else {
+        w->listing = 1;
+    }
+}
+
+/* The application is inside a call, and the wave's number of the call is known. */
+static inline void hark_wave_reach(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+{
+    if (w->calls + 1 == w->target) hark_wave_freeze(p, e, w, fx);
+    else hark_wave_pass(w, fx);
+}
+
+static inline void hark_wave_prepare(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint64_t wave,
+    uint64_t n, bool map, struct hark_effects *fx)
+{
+    if (map) w->map = HARK_W_MAP_NOW;
+    w->wave = wave;
+    w->target = n;
+    w->mode = HARK_W_PREPARED;
+    w->expected = 0;
+    if (w->mark_wave != wave) {
+        w->mark_wave = wave;
+        w->marks = 0;
+    }
+    if (w->at) hark_wave_reach(p, e, w, fx);
+}
+
+static inline void hark_wave_lead_count(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint64_t calls,
+    uint64_t wave, bool map, struct hark_effects *fx)
+{
+    if (calls > w->lead_n) w->lead_n = calls;
+    w->lead_map += map;
+    if (wave > w->lead_wave) w->lead_wave = wave;
+    if (++w->got < hark_wave_size(p, e)) return;
+    w->lead = HARK_W_FREEZING;
+    w->got = 0;
+    hark_empty(p, &w->expect);
+    w->lead_wave++; /* fresh: nobody alive has seen it */
+    w->lead_n++;
+    hark_wave_tell(p, e, w, HARK_W_PREPARE);
+    hark_wave_prepare(p, e, w, w->lead_wave, w->lead_n, w->lead_map == hark_wave_size(p, e), fx);
+}
+
+static inline void hark_wave_lead_start(struct hark *p, struct hark_ends *e, struct hark_wave *w,
+    struct hark_effects *fx)
+{
+    w->lead = HARK_W_ASKING;
+    w->got = 0;
+    w->lead_n = w->lead_wave = 0;
+    w->lead_map = 0;
+    w->mode = HARK_W_ANSWERED;
+    if (hark_wave_size(p, e) > 1) hark_wave_tell(p, e, w, HARK_W_ASK);
+    hark_wave_lead_count(p, e, w, w->calls, w->wave, w->map != HARK_W_NO_MAP, fx);
+}
+
+static inline void hark_wave_lead_ready(struct hark *p, struct hark_ends *e, struct hark_wave *w, bool ok,
+    struct hark_effects *fx)
+{
+    if (!ok) {
+        hark_wave_lead_abort(p, e, w, fx);
+        return;
+    }
+    if (++w->got < hark_wave_size(p, e)) return;
+    w->lead = HARK_W_DECIDING;
+    struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
+    x->fact = HARK_FACT_WAVE;
+    x->peer = hark_wave_leader(p, e);
+    x->re = e->re;
+    x->u.id = w->wave;
+    x->expected = w->map == HARK_W_MAP_NOW;
+    x->got = w->kept.count ? ((struct hark_image *)hark_row(p, &w->kept, 0))->id : 0;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

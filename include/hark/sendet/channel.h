@@ -1,0 +1,157 @@
+/* sendet/channel.h: rows of channels, headers of messages, and what an acknowledgement does. A part of sendet.h. */
+#ifndef HARK_SENDET_CHANNEL_H
+#define HARK_SENDET_CHANNEL_H
+
+#include "state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+#if HARK_BODIES
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static inline struct hark_sendet_channel *hark_sendet_at(struct hark_sendet *s, uint32_t i)
+{
+    return (struct hark_sendet_channel *)hark_row(&s->head, &s->ends.channels, i);
+}
+
+/* Messages to oneself are covered by the image: they are waited for before it is taken. */
+static inline bool hark_sendet_inter(const struct hark_sendet_channel *c)
+{
+    return !(c->channel.flags & HARK_INTRA);
+}
+
+static inline int hark_sendet_reserve(struct hark_sendet *s, uint32_t channels, uint32_t chunks)
+{
+    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->ends.channels, channels);
+    if (status >= 0) status = hark_pool_reserve(&s->head, &hark_sendet_shape, &s->pool, chunks);
+    return status;
+}
+
+/* Room for hark_sendet_captured: an image may be taken in this step, and the step may have made a channel. */
+static inline int hark_sendet_reserve_image(struct hark_sendet *s)
+{
+    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->positions, s->ends.channels.count + 1);
+    return status >= 0 ? hark_reserve(&s->head, &hark_sendet_shape, &s->images, 1) : status;
+}
+
+static inline struct hark_sendet_channel *hark_sendet_find(struct hark_sendet *s, uint32_t peer, uint16_t ctx)
+{
+    return (struct hark_sendet_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
+}
+
+/* The row of (peer, ctx), made if it is new. NULL: the pair uses HARK_SENDET_CTX_MAX contexts already. A POS with more would
+ * not fit into the effects. */
+static inline struct hark_sendet_channel *hark_sendet_channel(struct hark_sendet *s, uint32_t peer, uint16_t ctx)
+{
+    struct hark_sendet_channel *c = hark_sendet_find(s, peer, ctx);
+    if (c) return c;
+    uint32_t last = hark_channel_search(&s->head, &s->ends, peer, 0) + HARK_SENDET_CTX_MAX - 1;
+    if (last < s->ends.channels.count && hark_sendet_at(s, last)->channel.peer == peer) return NULL;
+    c = (struct hark_sendet_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
+    c->theirs = HARK_INFINITY;
+    c->first = 1;
+    c->digests.width = 1;
+    hark_trail_begin(&c->log);
+    hark_trail_begin(&c->rpp);
+    hark_trail_begin(&c->recorded);
+    return c;
+}
+
+/* ---- acknowledgements --------------------------------------------------------------------------------------------- */
+
+/* SPE[epoch][j] = max(., latest); a row has been reserved. */
+static inline void hark_sendet_count(struct hark_sendet *s, uint64_t epoch, uint32_t peer, uint64_t latest)
+{
+    uint32_t i = 0;
+    struct hark_sendet_spe *x = NULL;
+    for (; i < s->spe.count; i++) {
+        x = (struct hark_sendet_spe *)hark_row(&s->head, &s->spe, i);
+        if (x->epoch > epoch || (x->epoch == epoch && x->peer >= peer)) break;
+    }
+    if (i == s->spe.count || x->epoch != epoch || x->peer != peer) {
+        x = (struct hark_sendet_spe *)hark_insert(&s->head, &s->spe, i);
+        x->epoch = epoch;
+        x->peer = peer;
+    }
+    if (latest > x->latest) x->latest = latest; /* U-4 */
+}
+
+/* j has received my messages up to `last` in its epoch `epoch`: those sent in an earlier one are logged, the others only
+ * counted. Room: a chunk, and a row of SPE for each run of epochs. */
+static inline void hark_sendet_acked(struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t last, uint64_t epoch)
+{
+    struct hark *p = &s->head;
+    struct hark_mark m;
+    if (last <= c->acked) return;
+    for (uint64_t ssn = c->acked + 1; ssn <= last; ssn = m.last + 1) {
+        m = hark_trail_at(p, &s->pool, &c->log, ssn, last);
+        if (epoch <= m.sent) hark_sendet_count(s, m.sent, c->channel.peer, epoch);
+    }
+    hark_runs_add(p, &s->pool, &c->log.recv, c->acked + 1, epoch);
+    c->acked = last;
+}
+
+/* What is acknowledged and not logged is forgotten, from the first on; and all up to `safe`. */
+static inline void hark_sendet_forget(struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t safe,
+    struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    uint64_t from = c->first;
+    if (safe > c->acked) safe = c->acked;
+    if (safe >= from) from = safe + 1;
+    while (from <= c->acked) {
+        struct hark_mark m = hark_trail_at(p, &s->pool, &c->log, from, c->acked);
+        if (m.recv > m.sent) break; /* logged */
+        from = m.last + 1;
+    }
+    if (from == c->first) return;
+    hark_trail_trim(p, &s->pool, &c->log, from - 1, c->channel.sent, c->acked);
+    for (; c->first < from && c->digests.count; c->first++) hark_queue_pop(p, &s->pool, &c->digests);
+    c->first = from;
+    hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, from - 1);
+}
+
+/* ---- headers and digests ------------------------------------------------------------------------------------------ */
+
+/* The header of message ssn. It carries what of j's messages arrived in one epoch: an acknowledgement never crosses a
+ * checkpoint of its sender (N-5). */
+static inline struct hark_effect *hark_sendet_transmit(struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t ssn,
+    uint64_t phase, uint64_t epoch, uint64_t digest, struct hark_effects *fx)
+{
+    uint8_t *b;
+    struct hark_head h = {HARK_KIND_SENDET, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
+        c->channel.inc, s->ends.re, ssn};
+    struct hark_effect *x = hark_emit_frame(fx, &h, HARK_SENDET_HEADER, &b);
+    uint64_t first = c->told + 1, last = c->channel.recv, received = 0;
+    if (first <= last && hark_sendet_inter(c)) received = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, first, &last);
+    hark_put64(b, phase);
+    hark_put64(b + 8, digest);
+    hark_put64(b + 16, epoch);
+    hark_put64(b + 24, received ? first : 0);
+    hark_put64(b + 32, received ? last : 0);
+    hark_put64(b + 40, received);
+    if (received) c->told = last;
+    x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
+    x->u.phase = phase;
+    return x;
+}
+
+static inline void hark_sendet_diverged(const struct hark_sendet_channel *c, uint64_t expected, uint64_t got,
+    struct hark_effects *fx)
+{
+    struct hark_effect *x = hark_emit(fx, HARK_DIVERGED);
+    x->name = hark_name_of(HARK_OUT, &c->channel, c->base + 1);
+    x->u.last = c->orph;
+    x->expected = expected;
+    x->got = got;
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,149 @@
+/* sendet/checkpoint.h: checkpoints of a process alone, and garbage collection. A part of sendet.h. */
+#ifndef HARK_SENDET_CHECKPOINT_H
+#define HARK_SENDET_CHECKPOINT_H
+
+#include "channel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if HARK_BODIES
+
+/* Did an epoch begin at this call, and has been undone? Then it begins here again, and in a recovery no other does: what is sent
+ * has to be of the epoch and phase that it was of, for orphans are waited for by those (N-8, N-11). */
+static inline bool hark_sendet_again(const struct hark_sendet *s, uint64_t call)
+{
+    for (uint32_t i = 0; i < s->again.count; i++)
+        if (((const struct hark_image *)hark_row_of(&s->head, &s->again, i))->id == call) return true;
+    return false;
+}
+
+/* CHECKPOINT_POINT, STORED. The id of an image is the number of the call at which it is taken. */
+static inline int hark_sendet_checkpoint(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
+    if (event->type == HARK_STORED && !hark_stored_valid(event)) return HARK_EINVAL;
+    int status = hark_sendet_reserve_image(s);
+    if (status >= 0) status = hark_wave_reserve(p, &hark_sendet_shape, &s->ends, &s->wave, 0);
+    if (status < 0) return status;
+    if (event->type == HARK_STORED) {
+        hark_wave_stored(p, &s->ends, &s->wave, event, fx);
+        return HARK_OK;
+    }
+    bool again = hark_sendet_again(s, s->wave.calls + 1);
+    if (s->wave.mode == HARK_W_RUN) s->wave.wave = s->wave.calls;
+    hark_wave_point(p, &s->ends, &s->wave, event->u.point.due || again, s->recovering && !again, fx);
+    return HARK_OK;
+}
+
+/* An image is taken, and a new epoch begins with it. Without a phase of its own what is sent behind it could overtake in a
+ * recovery what was received before. */
+HARK_COLD void hark_sendet_captured(struct hark_sendet *s)
+{
+    struct hark *p = &s->head;
+    s->epoch++;
+    s->phase++;
+    s->taken = 1;
+    struct hark_sendet_image *image = (struct hark_sendet_image *)hark_insert(p, &s->images, s->images.count);
+    image->id = s->wave.wave;
+    image->epoch = s->epoch;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        const struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        if (!hark_sendet_inter(c)) continue;
+        struct hark_sendet_position *x =
+            (struct hark_sendet_position *)hark_insert(p, &s->positions, s->positions.count);
+        x->id = s->wave.wave;
+        x->peer = c->channel.peer;
+        x->ctx = c->channel.ctx;
+        x->first = c->first;
+        x->recv = c->channel.recv;
+    }
+}
+
+static inline void hark_sendet_forget_image(struct hark_sendet *s, uint32_t k)
+{
+    uint64_t id = ((const struct hark_sendet_image *)hark_row(&s->head, &s->images, k))->id;
+    hark_remove(&s->head, &s->images, k);
+    for (uint32_t i = s->positions.count; i-- > 0;)
+        if (((const struct hark_sendet_position *)hark_row(&s->head, &s->positions, i))->id == id)
+            hark_remove(&s->head, &s->positions, i);
+    for (uint32_t i = s->wave.kept.count; i-- > 0;)
+        if (((const struct hark_image *)hark_row(&s->head, &s->wave.kept, i))->id == id)
+            hark_remove(&s->head, &s->wave.kept, i);
+}
+
+/* A checkpoint is over: if it was not to be, neither was its epoch, for nothing has happened in that; but one that has to begin
+ * again does so without an image. */
+HARK_COLD void hark_sendet_over(struct hark_sendet *s, bool committed)
+{
+    if (s->taken && !committed) {
+        if (!hark_sendet_again(s, s->wave.wave)) {
+            s->epoch--;
+            s->phase--;
+        }
+        hark_sendet_forget_image(s, s->images.count - 1);
+    }
+    s->taken = 0;
+    if (committed) s->epoch_due = s->busy = 1;
+}
+
+/* ---- garbage collection ---------------------------------------------------------------------------------------- */
+
+/* The epoch of the oldest image that I may need when I fail myself. */
+static inline uint64_t hark_sendet_oldest(const struct hark_sendet *s)
+{
+    uint32_t i = s->images.count > s->generations ? s->images.count - s->generations : 0;
+    return ((const struct hark_sendet_image *)hark_row_of(&s->head, &s->images, i))->epoch;
+}
+
+static inline struct hark_sendet_position *hark_sendet_position_of(struct hark_sendet *s, uint64_t id, uint32_t peer,
+    uint16_t ctx)
+{
+    for (uint32_t i = 0; i < s->positions.count; i++) {
+        struct hark_sendet_position *x = (struct hark_sendet_position *)hark_row(&s->head, &s->positions, i);
+        if (x->id == id && x->peer == peer && x->ctx == ctx) return x;
+    }
+    return NULL;
+}
+
+/* MIN: E, from the recovery process. Images of earlier epochs go (hark_sendet_pump_drop), and what was counted for them. */
+static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
+{
+    if (hark_get64(b) > s->min) s->min = hark_get64(b);
+    while (s->spe.count && ((const struct hark_sendet_spe *)hark_row(&s->head, &s->spe, 0))->epoch < s->min)
+        hark_remove(&s->head, &s->spe, 0);
+    s->busy = 1;
+    return HARK_OK;
+}
+
+/* An image goes, and peers are to hear what the now oldest has. */
+static inline void hark_sendet_notices(struct hark_sendet *s)
+{
+    uint64_t oldest = ((const struct hark_sendet_image *)hark_row(&s->head, &s->images, 0))->id;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        if (hark_sendet_position_of(s, oldest, c->channel.peer, c->channel.ctx)) c->channel.flags |= HARK_SENDET_GC;
+    }
+}
+
+/* GC from j: {recv u64, first u64} of j's oldest kept image. Log entries go by what that has received, not by epochs: what is
+ * replayed may be received in a later one (N-3). RPP goes by what it does not hold any more, for of all else it will ask
+ * (N-2), also of what it knows as acknowledged: that may have been received again since (N-10). */
+static inline int hark_sendet_gc(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
+{
+    struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
+    if (c == NULL || !hark_sendet_inter(c)) return hark_fate(fx, HARK_DISCARD);
+    uint64_t upto = hark_get64(b + 8) ? hark_get64(b + 8) - 1 : 0;
+    if (upto > c->channel.done) upto = c->channel.done;
+    if (upto > c->told) upto = c->told;
+    hark_trail_trim(&s->head, &s->pool, &c->rpp, upto, c->channel.recv, c->channel.recv);
+    hark_sendet_forget(s, c, hark_get64(b), fx);
+    return HARK_OK;
+}
+#endif /* HARK_BODIES */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,248 @@
+/* sendet/failure.h: rollback, failure announcements, the exchange of positions, RELEASE. A part of sendet.h. What these handlers mark as due, sendet/pump.h sends. */
+#ifndef HARK_SENDET_FAILURE_H
+#define HARK_SENDET_FAILURE_H
+
+#include "checkpoint.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+#if HARK_BODIES
+
+static inline struct hark_sendet_pair *hark_sendet_pair(struct hark_sendet *s, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < s->pairs.count && ((struct hark_sendet_pair *)hark_row(&s->head, &s->pairs, i))->rank < rank) i++;
+    struct hark_sendet_pair *x = i < s->pairs.count ? (struct hark_sendet_pair *)hark_row(&s->head, &s->pairs, i) : NULL;
+    if (x && x->rank == rank) return x;
+    x = (struct hark_sendet_pair *)hark_insert(&s->head, &s->pairs, i);
+    x->rank = rank;
+    return x;
+}
+
+/* What the last recovery epoch worked out for this channel. */
+static inline void hark_sendet_clear(struct hark_sendet *s, struct hark_sendet_channel *c)
+{
+    c->channel.flags &= (uint16_t) ~(HARK_SENDET_NOTIFY | HARK_SENDET_ORPH_DUE | HARK_SENDET_ORPH_WAIT);
+    c->orph = c->orph_digest = c->orph_at = 0;
+    c->theirs = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an orphan */
+    c->orph_in = c->orph_out = 0;
+    hark_trail_clear(&s->head, &s->pool, &c->recorded);
+}
+
+/* What RESTARTED says of epochs that are undone: ascending, beyond the image. */
+static inline bool hark_sendet_again_valid(const struct hark_event *event)
+{
+    for (uint32_t i = 0; i < event->u.restarted.again_count; i++)
+        if (event->u.restarted.again[i] <= (i ? event->u.restarted.again[i - 1] : event->u.restarted.checkpoint)) return false;
+    return true;
+}
+
+static inline void hark_sendet_again_take(struct hark_sendet *s, const struct hark_event *event)
+{
+    hark_empty(&s->head, &s->again);
+    if (hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count) < 0) HARK_TRAP();
+    for (uint32_t i = 0; i < event->u.restarted.again_count; i++)
+        ((struct hark_image *)hark_insert(&s->head, &s->again, i))->id = event->u.restarted.again[i];
+}
+
+/* RESTARTED: from an image, which is also what the line asked for. */
+HARK_COLD int hark_sendet_restarted(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    uint32_t flags = s->flags, generations = s->generations;
+    if (!hark_sendet_again_valid(event)) return HARK_EINVAL;
+    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count);
+    if (status >= 0) status = hark_member_restart(&s->head, &hark_sendet_shape, &s->ends, &s->wave, event, fx);
+    if (status < 0) return status;
+    hark_sendet_again_take(s, event);
+    s->flags = flags;
+    s->generations = generations;
+    s->recovering = s->frozen = 1;
+    s->rel = 0;
+    s->taken = s->epoch_due = s->gone = 0;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        c->channel.flags &= HARK_INTRA;
+        if (!hark_sendet_inter(c)) continue;
+        c->acked = c->first - 1; /* how j received it may have been undone meanwhile, and done otherwise (N-2, N-10) */
+        hark_queue_clear(&s->head, &s->pool, &c->log.recv);
+    }
+    return HARK_OK;
+}
+
+/* Upon failure: stand still, and exchange positions on every channel with an end in D. */
+HARK_COLD int hark_sendet_failed(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark *p = &s->head;
+    struct hark_ends *e = &s->ends;
+    bool taken;
+    int status = hark_reserve(p, &hark_sendet_shape, &s->pairs, e->channels.count);
+    if (status >= 0) status = hark_sendet_reserve_image(s);
+    if (status < 0) return status;
+    status = hark_member_failed(p, &hark_sendet_shape, e, &s->wave, event, &s->gone, &taken, fx);
+    if (!taken) return status;
+    hark_empty(p, &s->pairs);
+    s->recovering = s->frozen = s->busy = 1;
+    s->rel = 0;
+    s->reported = s->drained = s->report_list = s->report_row = s->report_out = s->ack_due = 0;
+    s->report_at = 0;
+    s->mine = hark_is_down(p, e, e->me);
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        if (!hark_sendet_inter(c)) continue;
+        hark_sendet_clear(s, c);
+        c->base = c->channel.sent;
+        if (s->mine || hark_is_down(p, e, c->channel.peer))
+            hark_sendet_pair(s, c->channel.peer)->flags = HARK_SENDET_POS_DUE;
+    }
+    return HARK_OK;
+}
+
+/* What j's POS says of one context: sent, recv, acked, digest (u64 each); NULL: it does not know of it. */
+static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const uint8_t *row)
+{
+    uint64_t sent = row ? hark_get64(row) : 0, recv = row ? hark_get64(row + 8) : 0;
+    c->theirs = sent;
+    c->orph = recv;
+    c->orph_digest = row ? hark_get64(row + 24) : 0;
+    c->tx = recv < c->channel.sent ? recv : c->channel.sent;
+    if (recv > c->acked) c->channel.flags |= HARK_SENDET_ORPH_WAIT;
+    if ((row ? hark_get64(row + 16) : 0) < c->channel.recv) { /* orphans, and what a restored image holds (N-2) */
+        c->channel.flags |= HARK_SENDET_ORPH_DUE;
+        c->orph_at = (row ? hark_get64(row + 16) : 0) + 1;
+    }
+    c->told = c->channel.recv;
+}
+
+/* POS from j: u32 contexts, u32 0, then {ctx u16, 0 u16, 0 u32, sent u64, recv u64, acked u64, digest u64}. */
+static inline int hark_sendet_pos(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b,
+    struct hark_effects *fx)
+{
+    uint32_t n = hark_get32(b), first = hark_channel_search(&s->head, &s->ends, h->src, 0), all = n;
+    for (uint32_t i = first; i < s->ends.channels.count && hark_sendet_at(s, i)->channel.peer == h->src; i++) {
+        all++;
+        for (uint32_t k = 0; k < n; k++)
+            if (hark_get16(b + 8 + 40 * k) == hark_sendet_at(s, i)->channel.ctx) all--;
+    }
+    if (all > HARK_SENDET_CTX_MAX) return HARK_EFRAME;
+    struct hark_sendet_pair *pair = hark_sendet_pair(s, h->src);
+    if (pair->flags & HARK_SENDET_POS_GOT) return hark_fate(fx, HARK_DISCARD);
+    pair->flags |= HARK_SENDET_POS_GOT;
+    if (!(pair->flags & HARK_SENDET_POS_SENT)) pair->flags |= HARK_SENDET_POS_DUE; /* v2: who knows none answers */
+    for (uint32_t i = 0; i < n; i++) hark_sendet_channel(s, h->src, hark_get16(b + 8 + 40 * i));
+    for (uint32_t i = first; i < s->ends.channels.count; i++) {
+        struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        const uint8_t *row = NULL;
+        if (c->channel.peer != h->src) break;
+        for (uint32_t k = 0; k < n; k++)
+            if (hark_get16(b + 8 + 40 * k) == c->channel.ctx) row = b + 16 + 40 * k;
+        hark_sendet_pos_channel(c, row);
+    }
+    s->busy = s->ends.offer = 1; /* an ORPH may have overtaken it */
+    return HARK_OK;
+}
+
+static inline bool hark_sendet_waits(struct hark_sendet *s)
+{
+    for (uint32_t i = 0; i < s->ends.channels.count; i++)
+        if (hark_sendet_at(s, i)->channel.flags & HARK_SENDET_ORPH_WAIT) return true;
+    return false;
+}
+
+/* Does everything move again? The line is known, and of my orphans all that will be; an ORPH may come behind the first RELEASE,
+ * for who restarts from the beginning knows of nobody and reports at once. What j does not have any more is from now on not
+ * acknowledged any more (N-3). */
+static inline void hark_sendet_go_on(struct hark_sendet *s)
+{
+    if (!s->frozen || s->rel == 0 || hark_sendet_waits(s)) return;
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        if (!hark_sendet_inter(c) || c->theirs == HARK_INFINITY || c->acked <= c->tx) continue;
+        c->acked = c->tx;
+        hark_runs_cut(&s->head, &s->pool, &c->log.recv, c->tx);
+    }
+    s->frozen = 0;
+    s->busy = s->ends.offer = 1;
+}
+
+/* One run of an ORPH: of what was posted it is an acknowledgement; the others are orphans, to be posted again. */
+static inline void hark_sendet_orph_run(struct hark_sendet *s, struct hark_sendet_channel *c, const uint8_t *b)
+{
+    struct hark_mark m = {hark_get64(b), hark_get64(b + 8), hark_get64(b + 16), hark_get64(b + 24), hark_get64(b + 32)};
+    uint64_t posted = m.last < c->channel.sent ? m.last : c->channel.sent;
+    if (m.first == 0 || m.first > m.last) return;
+    if (m.first > c->acked + 1 && m.first <= c->channel.sent) /* j has forgotten those between: to be safe they are logged */
+        hark_sendet_acked(s, c, m.first - 1, HARK_INFINITY);
+    hark_sendet_acked(s, c, posted, m.recv);
+    if (m.last > c->channel.sent)
+        hark_trail_add(&s->head, &s->pool, &c->recorded, m.first > c->channel.sent ? m.first : c->channel.sent + 1, m.phase,
+            m.sent, m.recv);
+}
+
+/* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first, last, phase, epochSend, epochRecv: u64 each} of my messages
+ * that j has and of which I do not know that it knows: orphans (U-2), and what my image holds (N-2). */
+static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
+    struct hark_effects *fx)
+{
+    struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
+    if (c == NULL || !hark_sendet_inter(c)) return hark_fate(fx, HARK_DISCARD);
+    if (!(hark_sendet_pair(s, h->src)->flags & HARK_SENDET_POS_GOT) || hark_get32(b) >> 16 != (uint16_t)c->orph_in)
+        return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS, or another fragment */
+    for (uint32_t at = 8; at < length; at += 40) hark_sendet_orph_run(s, c, b + at);
+    c->orph_in++;
+    if (hark_get32(b) & 1) {
+        hark_sendet_acked(s, c, c->tx, HARK_INFINITY); /* of what is missing j knows nothing any more */
+        c->channel.flags &= (uint16_t)~HARK_SENDET_ORPH_WAIT;
+    }
+    hark_sendet_forget(s, c, 0, fx);
+    hark_sendet_go_on(s);
+    s->busy = s->ends.offer = 1;
+    return HARK_OK;
+}
+
+/* RELEASE: the gate opens up to a phase. With the first one the line is known. */
+static inline int hark_sendet_release(struct hark_sendet *s, const uint8_t *b)
+{
+    uint64_t rel = hark_get64(b);
+    if (rel > s->rel) s->rel = rel;
+    hark_sendet_go_on(s);
+    s->busy = 1;
+    return HARK_OK;
+}
+
+/* RECDONE: failure-free rules again. */
+static inline int hark_sendet_recdone(struct hark_sendet *s, struct hark_effects *fx)
+{
+    s->recovering = s->frozen = s->mine = 0;
+    s->rel = HARK_INFINITY;
+    hark_empty(&s->head, &s->pairs);
+    hark_empty(&s->head, &s->again);
+    hark_empty(&s->head, &s->ends.down);
+    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        hark_sendet_clear(s, hark_sendet_at(s, i));
+        hark_sendet_at(s, i)->base = 0;
+    }
+    s->ends.offer = 1;
+    hark_emit(fx, HARK_RECOVERED);
+    return HARK_OK;
+}
+
+/* QUIET: orphans that nobody will send again are a divergence, not a hang. */
+static inline int hark_sendet_quiet(struct hark_sendet *s, struct hark_effects *fx)
+{
+    for (uint32_t i = 0; i < s->ends.channels.count && s->recovering && !s->frozen; i++) {
+        const struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        if (!hark_sendet_inter(c) || c->channel.sent >= c->orph || !hark_effects_fit(fx, 1, 0)) continue;
+        hark_sendet_diverged(c, 0, 0, fx);
+        fx->at[fx->count - 1].name.ssn = c->channel.sent + 1;
+    }
+    return HARK_OK;
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif
