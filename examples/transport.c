@@ -8,7 +8,7 @@
  *
  * Every transport must do what include/hark/transport.h promises, and test/transport tries it: a new one needs a
  * test file of a dozen lines like test/transport/fake_test.c, and its name in test/transport/meson.build. To be
- * used by `hark run` it needs its name in src/runtime/transports.c. Nothing else knows it.
+ * used by `hark run` it needs its name in src/control/transports.c. Nothing else knows it.
  */
 #include <dirent.h>
 #include <errno.h>

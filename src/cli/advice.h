@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "../runtime/clusters.h"
+#include "../control/clusters.h"
 
 struct hark_cli_advice {
     const struct hark_clusters *used; /* in the run; NULL: clusters are not asked for */

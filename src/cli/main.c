@@ -15,8 +15,8 @@
 #include "sim.h"
 #include "store.h"
 #include "trace.h"
-#include "../runtime/process.h"
-#include "../runtime/supervisor.h"
+#include "../process/process.h"
+#include "../supervisor/supervisor.h"
 
 static const char usage[] =
     "usage: hark run|store|check|replay|sim|partition|balance|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";

@@ -9,7 +9,7 @@
 #endif
 
 #include "../cluster/source.h"
-#include "../runtime/clusters.h"
+#include "../control/clusters.h"
 #include "../view/trace.h"
 #include "partition.h"
 #include "values.h"

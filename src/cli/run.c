@@ -1,4 +1,4 @@
-/* run.c: `hark run`: its options. What it does is in src/runtime/supervisor.c. */
+/* run.c: `hark run`: its options. What it does is in src/supervisor/supervisor.c. */
 #include "run.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "hark/registry.h"
-#include "../runtime/supervisor.h"
-#include "../runtime/transports.h"
+#include "../supervisor/supervisor.h"
+#include "../control/transports.h"
 #include "advice.h"
 #include "values.h"
 #include "ways.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../runtime/inventory.h"
+#include "../supervisor/inventory.h"
 #include "values.h"
 
 #define IDS_MAX                                                                                                      \

@@ -2,7 +2,7 @@
 #ifndef HARK_SIM_PARTS_H
 #define HARK_SIM_PARTS_H
 
-#include "../runtime/epochs.h"
+#include "../control/epochs.h"
 #include "arena.h"
 #include "queue.h"
 #include "sim.h"

@@ -4,7 +4,7 @@
 #ifndef HARK_SIM_SIM_H
 #define HARK_SIM_SIM_H
 
-#include "../runtime/clusters.h"
+#include "../control/clusters.h"
 #include "hark/registry.h"
 #include "pattern.h"
 

@@ -16,10 +16,10 @@
 #include "hark/registry.h"
 #include "place.h"
 #include "wrap.h"
-#include "../../src/runtime/clusters.h"
-#include "../../src/runtime/control.h"
-#include "../../src/runtime/output.h"
-#include "../../src/runtime/service.h"
+#include "../../src/control/clusters.h"
+#include "../../src/control/control.h"
+#include "../../src/supervisor/output.h"
+#include "../../src/supervisor/service.h"
 
 #define MOST 400 /* no body here allocates so often */
 

@@ -1,5 +1,5 @@
 /* Any bytes as a cluster file: refused in one line, or every rank has one cluster, and the text of it says the same. */
-#include "../../src/runtime/clusters.h"
+#include "../../src/control/clusters.h"
 #include "file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

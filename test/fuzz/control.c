@@ -1,6 +1,6 @@
 /* Any bytes as what supervisor and process say to each other: whole messages, read field by field in any order, and the
  * setup in them. */
-#include "../../src/runtime/control.h"
+#include "../../src/control/control.h"
 #include "fuzz.h"
 
 static void setup(const char *text, size_t length)

@@ -19,7 +19,7 @@
 
 #include "../fault/place.h"
 #include "run.h"
-#include "../../src/runtime/supervisor.h"
+#include "../../src/supervisor/supervisor.h"
 
 #define RUN(...)   run_command(r, (const char *const[]){HARK_COMMAND, "run", __VA_ARGS__, NULL})
 #define START(...) run_start(r, (const char *const[]){HARK_COMMAND, "run", __VA_ARGS__, NULL})

@@ -32,8 +32,8 @@
 #include <unistd.h>
 
 #include "hark/store.h"
-#include "../../src/runtime/board.h"
-#include "../../src/runtime/control.h"
+#include "../../src/control/board.h"
+#include "../../src/control/control.h"
 
 static struct hark_setup setup;
 static struct hark_board_slot *slot;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "run.h"
-#include "../../src/runtime/interval.h"
+#include "../../src/process/interval.h"
 
 static void near(double got, double expected, double error)
 {

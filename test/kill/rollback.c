@@ -19,8 +19,8 @@
 #include "hark/registry.h"
 #include "../fault/place.h"
 #include "run.h"
-#include "../../src/runtime/supervisor.h"
-#include "../../src/runtime/transports.h"
+#include "../../src/supervisor/supervisor.h"
+#include "../../src/control/transports.h"
 
 enum { LAPS = 20 };
 #define BEGIN_IN(ms) HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--interval", "1ms", "--json", json, "--option", \

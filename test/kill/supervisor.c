@@ -16,8 +16,8 @@
 
 #include "hark/registry.h"
 #include "run.h"
-#include "../../src/runtime/supervisor.h"
-#include "../../src/runtime/transports.h"
+#include "../../src/supervisor/supervisor.h"
+#include "../../src/control/transports.h"
 
 #define COORDINATED "run", "-n", "4", "--protocol", "coordinated"
 #define RUN(...) run_command(r, (const char *const[]){HARK_COMMAND, __VA_ARGS__, NULL})

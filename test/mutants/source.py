@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mutants of the sources: a line of driver, runtime, store or a transport is changed, and some test must notice.
+"""Mutants of the sources: a line of driver, processes, supervisor, store or a transport is changed, and some test must notice.
 
     source.py [-n COUNT] [-s SEED] [-j JOBS] [--trust] [--list] [--sample | --explained] [FILE[:LINE]...]
 
@@ -39,9 +39,9 @@ import changes
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
-FOLDERS = ('src/driver', 'src/runtime', 'src/store', 'transports/shm', 'transports/uv')
+FOLDERS = ('src/control', 'src/driver', 'src/process', 'src/store', 'src/supervisor', 'transports/shm', 'transports/uv')
 REASONS = ('equivalent', 'speed', 'safety', 'sanitizer')
-LIBRARIES = ('src/libhark.a', 'src/runtime/libhark_app.a', 'src/runtime/libhark_runtime.a')
+LIBRARIES = ('src/libhark.a', 'src/process/libhark_app.a', 'src/supervisor/libhark_supervisor.a')
 
 # Tests and about how many seconds each takes; a mutant may take several times as long. The order is that of KNOW.
 SECONDS = {
@@ -70,23 +70,25 @@ KNOW = (
     ('src/store/file', ('store_system faults', 'store')),
     ('transports/shm/', ('transport shm_ring', 'transport shm_sleep', 'transport shm', 'streams faults', *RUNS)),
     ('transports/uv/', ('transport uv unix', 'transport uv own', 'transport uv tcp', 'streams faults', *RUNS)),
-    ('src/runtime/', ('interval', 'clusters', 'output', 'match', 'service', 'runtime faults', *RUNS)),
-    ('src/runtime/match', ('match', 'what a replay puts off')),
-    ('src/runtime/collective', ('collectives',)),
-    ('src/runtime/observe', ('trace of runs',)),
-    ('src/runtime/output', ('output', 'output of runs')),
-    ('src/runtime/outlet', ('output of runs',)),
-    ('src/runtime/supervisor_output', ('output of runs',)),
-    ('src/runtime/supervisor_stall', ('stall',)),
-    ('src/runtime/supervisor_quiet', ('stall', 'supervisor')),
-    ('src/runtime/supervisor_signals', ('signals', 'environment', 'supervisor')),
-    ('src/runtime/supervisor_recluster', ('clusters that change',)),
-    ('src/runtime/supervisor_recover', ('rollback', 'faults', 'supervisor')),
-    ('src/runtime/supervisor_job', ('run_errors', 'environment')),
-    ('src/runtime/supervisor_spawn', ('run_errors', 'environment')),
-    ('src/runtime/rollback', ('rollback',)),
-    ('src/runtime/janitor', ('runtime faults', 'supervisor', 'environment')),
-    ('src/runtime/service', ('service', 'runtime faults')),
+    ('src/control/', ('interval', 'clusters', 'output', 'match', 'service', 'runtime faults', *RUNS)),
+    ('src/process/', ('interval', 'clusters', 'output', 'match', 'service', 'runtime faults', *RUNS)),
+    ('src/supervisor/', ('interval', 'clusters', 'output', 'match', 'service', 'runtime faults', *RUNS)),
+    ('src/process/match', ('match', 'what a replay puts off')),
+    ('src/process/collective', ('collectives',)),
+    ('src/process/observe', ('trace of runs',)),
+    ('src/supervisor/output', ('output', 'output of runs')),
+    ('src/supervisor/outlet', ('output of runs',)),
+    ('src/supervisor/streams', ('output of runs',)),
+    ('src/supervisor/stall', ('stall',)),
+    ('src/supervisor/quiet', ('stall', 'supervisor')),
+    ('src/supervisor/signals', ('signals', 'environment', 'supervisor')),
+    ('src/supervisor/recluster', ('clusters that change',)),
+    ('src/supervisor/recover', ('rollback', 'faults', 'supervisor')),
+    ('src/supervisor/job', ('run_errors', 'environment')),
+    ('src/supervisor/spawn', ('run_errors', 'environment')),
+    ('src/process/rollback', ('rollback',)),
+    ('src/supervisor/janitor', ('runtime faults', 'supervisor', 'environment')),
+    ('src/supervisor/service', ('service', 'runtime faults')),
 )
 
 # In a PID namespace all of a test ends with it. It sees a /tmp and a /dev/shm of its own: nothing is left there.

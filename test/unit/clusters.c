@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/runtime/clusters.h"
+#include "../../src/control/clusters.h"
 
 static void expect(uint32_t ranks, const char *text, const char *clusters)
 {

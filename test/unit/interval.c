@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/runtime/interval.h"
+#include "../../src/process/interval.h"
 
 static void near(double got, double expected, double error)
 {

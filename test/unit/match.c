@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "../../src/runtime/app_internal.h"
-#include "../../src/runtime/observe.h"
+#include "../../src/process/app_state.h"
+#include "../../src/process/observe.h"
 
 struct app hark_app;
 struct hark_process hark_process;

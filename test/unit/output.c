@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "../fault/place.h"
-#include "../../src/runtime/outlet.h"
-#include "../../src/runtime/output.h"
+#include "../../src/supervisor/outlet.h"
+#include "../../src/supervisor/output.h"
 
 struct screen {
     char text[200000];

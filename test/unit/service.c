@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "hark/registry.h"
-#include "../../src/runtime/service.h"
+#include "../../src/supervisor/service.h"
 #include "../fault/place.h"
 
 #define RANKS 6

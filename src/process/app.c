@@ -1,0 +1,362 @@
+/* The application's calls: joining and leaving, sending, checkpoints. Receiving: match.c; collectives: collective.c. */
+#include "app_state.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../driver/point.h"
+#include "interval.h"
+#include "observe.h"
+#include "rollback.h"
+
+struct app hark_app;
+#define P hark_process
+
+const char *hark_app_error(int status)
+{
+    switch (status) {
+    case HARK_A_OK: return "ok";
+    case HARK_A_EINIT: return "not between hark_init and hark_finalize";
+    case HARK_A_ERANK: return "no such rank";
+    case HARK_A_ETAG: return "tag out of its range";
+    case HARK_A_ETRUNCATE: return "the message is longer than the buffer";
+    case HARK_A_EARGUMENT: return "NULL where memory is needed, or an unknown type or operation";
+    case HARK_A_EPENDING: return "receives are posted and not completed";
+    case HARK_A_ELENGTH: return "the message is longer than the limit of a frame";
+    case HARK_A_EREGION: return "the image holds other regions than were protected";
+    default: return "unknown status";
+    }
+}
+
+/* ---- checkpoints: hooks ---------------------------------------------------------------------------------------- */
+
+static void on_resume(void *self)
+{
+    (void)self;
+    hark_app.inside = false;
+}
+
+/* Regions of an image: the application's, and one of ours. */
+#define OWN_REGION UINT64_MAX
+
+static int on_capture(void *self, uint64_t id, const struct hark_region **region, uint32_t *count)
+{
+    (void)self;
+    const void *pending;
+    uint32_t length;
+    fflush(NULL);
+    if (!hark_process_mark(id, &hark_app.own[0], &hark_app.own[1], &pending, &length)) return -1;
+    struct hark_region *r = realloc(hark_app.captured, (hark_app.region_count + 1) * sizeof *r);
+    if (r) hark_app.captured = r;
+    uint8_t *own = realloc(hark_app.own_captured, sizeof hark_app.own + length);
+    if (own) hark_app.own_captured = own;
+    if (r == NULL || own == NULL) {
+        hark_process_trouble("no memory for an image");
+        return -1;
+    }
+    if (hark_app.region_count) memcpy(r, hark_app.region, hark_app.region_count * sizeof *r);
+    memcpy(own, hark_app.own, sizeof hark_app.own);
+    if (length) memcpy(own + sizeof hark_app.own, pending, length);
+    r[hark_app.region_count] = (struct hark_region){OWN_REGION, own, sizeof hark_app.own + length};
+    *region = r;
+    *count = (uint32_t)hark_app.region_count + 1;
+    return 0;
+}
+
+static void on_committed(void *self, uint64_t id)
+{
+    (void)self;
+    (void)id;
+    hark_app.wanted = P.checkpoint = false;
+    hark_interval_committed(hark_process_now());
+}
+
+static void on_wanted(void *self)
+{
+    (void)self;
+    hark_app.wanted = true;
+}
+
+static void on_rollback(void *self, uint64_t id)
+{
+    (void)self;
+    (void)id; /* the step answers EGONE, and whoever called goes back: rollback.c */
+}
+
+static void on_recovered(void *self)
+{
+    (void)self;
+    atomic_store_explicit(&P.slot->recovered_ns, hark_process_now(), memory_order_relaxed);
+}
+
+/* ---- joining and leaving ------------------------------------------------------------------------------------------ */
+
+/* What SETUP says of checkpoints that are undone; to be freed. */
+static uint64_t *undone(uint32_t *count)
+{
+    const char *text = P.setup.again ? P.setup.again : "";
+    uint64_t *id = malloc((strlen(text) / 2 + 1) * sizeof *id);
+    *count = 0;
+    if (id == NULL) hark_process_fatal("rank %u: no memory for a restart", P.setup.rank);
+    for (char *end; *text; text = end + (*end == ',')) {
+        id[(*count)++] = strtoull(text, &end, 10);
+        if (end == text || (*end && *end != ','))
+            hark_process_fatal("rank %u: the supervisor's setup: again=%s is not a list of checkpoints", P.setup.rank, text);
+    }
+    return id;
+}
+
+static void restart(void)
+{
+    const struct hark_region *region;
+    uint32_t count;
+    struct hark_bytes kept = hark_rollback_kept();
+    hark_driver_kept(P.driver, kept);
+    uint64_t *again = undone(&count);
+    hark_driver_again(P.driver, again, count);
+    if (hark_driver_restart(P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
+        hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    free(again);
+    HARK_POINT("restarted", P.setup.rank);
+    hark_rollback_taken(kept);
+    const struct hark_region *own = NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (region[i].id == OWN_REGION && region[i].length >= sizeof hark_app.own) own = &region[i];
+    if (own) memcpy(hark_app.own, own->at, sizeof hark_app.own);
+    hark_app.saved = region;
+    hark_app.saved_count = count;
+    hark_app.catch_up = atomic_load_explicit(&P.slot->position, memory_order_relaxed);
+    if (hark_app.catch_up <= hark_app.own[3]) hark_app.catch_up = hark_app.own[3] + 1; /* it died before it had taken another */
+    atomic_store_explicit(&P.slot->restart_ns, hark_process_now(), memory_order_relaxed);
+    if (own) hark_process_hello(hark_app.own[0], hark_app.own[1], (const uint8_t *)own->at + sizeof hark_app.own,
+        (uint32_t)(own->length - sizeof hark_app.own));
+    else hark_process_hello(0, 0, NULL, 0);
+}
+
+void hark_app_waits(struct hark_waits *w)
+{
+    *w = (struct hark_waits){.what = hark_app.call ? hark_app.what : HARK_WAITS_NOT, .calls = hark_process_number("wave.calls") + hark_app.inside};
+    for (const struct hark_message *m = hark_app.first; m; m = m->next) {
+        if (m->ctx != CTX_POINT) continue; /* of a collective call: whoever has not come to it is named anyway */
+        if (w->untaken++ == 0) w->untaken_from = (int32_t)m->from, w->untaken_tag = m->tag;
+    }
+    if (hark_app.call == NULL) return;
+    snprintf(w->call, sizeof w->call, "%s", hark_app.collective ? hark_app.collective : hark_app.call);
+    if (hark_app.collective) w->what = HARK_WAITS_COLLECTIVE;
+    w->count = (uint32_t)hark_app.sought_count;
+    if (hark_app.sought) w->from = hark_app.sought->from, w->tag = hark_app.sought->tag;
+}
+
+int hark_init(void)
+{
+    struct hark_hooks hooks = {.place = hark_app_place, .unplace = hark_app_unplace, .handup = hark_app_handup, .resume = on_resume,
+        .capture = on_capture, .committed = on_committed, .rollback = on_rollback, .recovered = on_recovered,
+        .wanted = on_wanted, .combine = hark_app_combine};
+    if (hark_app.joined || hark_app.left) return HARK_A_EINIT;
+    hark_process_open(&hooks, false);
+    P.waits = hark_app_waits;
+    hark_app.joined = true;
+    hark_app.ready = P.setup.checkpoint == 0;
+    hark_interval_begin(hark_process_now());
+    if (P.setup.inc || P.setup.re) restart();
+    else hark_process_hello(0, 0, NULL, 0);
+    return HARK_A_OK;
+}
+
+int hark_finalize(void)
+{
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (hark_app.posted) return HARK_A_EPENDING;
+    fflush(NULL);
+    if (P.control >= 0) {
+        struct hark_control m;
+        hark_driver_quiet(P.driver); /* orphans that were not sent again never will be */
+        hark_control_begin(&m, HARK_C_FINISHED);
+        hark_process_say(&m);
+        HARK_POINT("finishing", P.setup.rank);
+        atomic_store_explicit(&P.slot->turn, P.slot->turn + 1, memory_order_relaxed);
+        while (!P.all_done) hark_app_wait("hark_finalize", HARK_WAITS_FINALIZE, NULL, 0);
+    }
+    hark_app.joined = hark_app.ready = false;
+    hark_app.left = true;
+    free(hark_app.region);
+    free(hark_app.captured);
+    free(hark_app.own_captured);
+    hark_process_close();
+    return HARK_A_OK;
+}
+
+int hark_rank(void)
+{
+    return hark_app.joined ? (int)P.setup.rank : -1;
+}
+
+int hark_size(void)
+{
+    return hark_app.joined ? (int)P.setup.ranks : -1;
+}
+
+/* ---- beginning again ------------------------------------------------------------------------------------------------ */
+
+/* Legal for a program that keeps nothing from one checkpoint to the next; most that do this have forgotten something. */
+static void note_empty_image(void)
+{
+    hark_process_note("rank %u begins its program again, and checkpoint %llu holds no memory of it: hark_protect names the variables that belong "
+                      "into checkpoints, hark_restarted gives them back", P.setup.rank, (unsigned long long)P.setup.checkpoint);
+}
+
+bool hark_app_unready(void)
+{
+    if (!hark_app.joined) return false;
+    if (hark_app.saved && hark_app.saved_count > 1)
+        hark_process_fatal("rank %u begins again from checkpoint %llu, and communicates before it has its protected memory back: call hark_restarted "
+                           "behind the hark_protect calls, and see that it returns no error", P.setup.rank,
+            (unsigned long long)P.setup.checkpoint);
+    if (hark_app.saved) note_empty_image();
+    hark_app.ready = true;
+    return true;
+}
+
+/* ---- sending ---------------------------------------------------------------------------------------------------------- */
+
+/* The log has a limit and can not spill. From half of it on, and again at each further eighth, the receiver that pins
+ * most is asked to checkpoint; at the limit this process waits until that has helped. */
+static void wait_for_log(size_t length)
+{
+    static unsigned asked_at;
+    unsigned share;
+    P.quiet = false;
+    while ((share = hark_driver_log_share(P.driver, length)) >= 50) {
+        uint32_t heaviest;
+        if (share >= asked_at && hark_driver_ask_checkpoint(P.driver, &heaviest) < 0)
+            hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+        if (share >= asked_at) asked_at = share + 12;
+        if (share <= 100) return;
+        if (P.quiet)
+            hark_process_fatal("rank %u: the payload log is full: %zu bytes more would go over its limit of %llu, and no "
+                               "receiver can checkpoint",
+                P.setup.rank, length, (unsigned long long)P.setup.log_limit);
+        hark_app_wait("hark_send", HARK_WAITS_ROOM, NULL, 0);
+    }
+    asked_at = 50;
+}
+
+/* What a send looks at first. */
+static inline int ready_to_send(const void *data, size_t length)
+{
+    if (data == NULL && length) return HARK_A_EARGUMENT;
+    if (length > P.payload_limit) return HARK_A_ELENGTH;
+    if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
+    if (P.setup.log_limit) wait_for_log(length);
+    return HARK_A_OK;
+}
+
+static inline void check_sent(int status)
+{
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+}
+
+static inline void count_traffic(int to, size_t length)
+{
+    if (P.traffic)
+        atomic_store_explicit(&P.traffic[to], atomic_load_explicit(&P.traffic[to], memory_order_relaxed) + length, memory_order_relaxed);
+}
+
+int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+{
+    if (!hark_app_ready()) return HARK_A_EINIT;
+    if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
+    if (tag < 0) return HARK_A_ETAG;
+    int status = ready_to_send(data, length);
+    if (status < 0) return status;
+    check_sent(hark_driver_send(P.driver, (uint32_t)to, ctx, tag, data, length));
+    count_traffic(to, length);
+    return HARK_A_OK;
+}
+
+int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag)
+{
+    int status = ready_to_send(data, length), me = (int)P.setup.rank, n = (int)P.setup.ranks;
+    if (status < 0) return status;
+    check_sent(hark_driver_multicast(P.driver, ctx, ctx, tag, data, length));
+    if (ctx == CTX_REDUCTION && me) count_traffic(me & (me - 1), length); /* to the parent in the tree */
+    for (int to = 1; ctx == CTX_MULTICAST && to < n; to++) count_traffic(to, length); /* who passes it on is the tree's affair */
+    return HARK_A_OK;
+}
+
+int hark_send(const void *data, size_t length, int to, int tag)
+{
+    return hark_app_send(data, length, to, 0, tag);
+}
+
+/* ---- checkpoints --------------------------------------------------------------------------------------------------------- */
+
+int hark_protect(uint64_t id, void *at, size_t length)
+{
+    size_t i = 0;
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (id == OWN_REGION || (at == NULL && length)) return HARK_A_EARGUMENT;
+    while (i < hark_app.region_count && hark_app.region[i].id != id) i++;
+    if (length == 0) {
+        if (i < hark_app.region_count) hark_app.region[i] = hark_app.region[--hark_app.region_count];
+        return HARK_A_OK;
+    }
+    if (i == hark_app.region_count) {
+        struct hark_region *r = realloc(hark_app.region, (i + 1) * sizeof *r);
+        if (r == NULL) hark_process_fatal("rank %u: no memory for a protected region", P.setup.rank);
+        hark_app.region = r;
+        hark_app.region_count++;
+    }
+    hark_app.region[i] = (struct hark_region){id, at, length};
+    return HARK_A_OK;
+}
+
+int hark_checkpoint(void)
+{
+    if (!hark_app_ready()) return HARK_A_EINIT;
+    if (hark_app.posted) return HARK_A_EPENDING;
+    hark_app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
+    hark_process_poll();
+    bool due = hark_app.wanted || P.checkpoint || hark_interval_over(hark_process_now());
+    hark_app.inside = true;
+    for (;;) {
+        int status = hark_driver_checkpoint(P.driver, due);
+        if (status < 0 && status != HARK_D_EGONE)
+            hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+        if (status == 0) break;
+        hark_app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
+    }
+    while (hark_app.inside) hark_app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
+    return HARK_A_OK;
+}
+
+int hark_restarted(uint64_t *restarted)
+{
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (restarted == NULL) return HARK_A_EARGUMENT;
+    *restarted = 0;
+    hark_app.ready = hark_app.ready || hark_app.saved == NULL;
+    if (hark_app.saved == NULL) return HARK_A_OK;
+    for (size_t i = 0; i < hark_app.region_count; i++) {
+        const struct hark_region *from = NULL;
+        for (uint32_t k = 0; k < hark_app.saved_count; k++)
+            if (hark_app.saved[k].id == hark_app.region[i].id) from = &hark_app.saved[k];
+        if (from == NULL || from->length != hark_app.region[i].length) return HARK_A_EREGION;
+    }
+    if (hark_app.saved_count != hark_app.region_count + 1) return HARK_A_EREGION;
+    for (size_t i = 0; i < hark_app.region_count; i++)
+        for (uint32_t k = 0; k < hark_app.saved_count; k++)
+            if (hark_app.saved[k].id == hark_app.region[i].id)
+                memcpy((void *)(uintptr_t)hark_app.region[i].at, hark_app.saved[k].at, hark_app.saved[k].length);
+    *restarted = P.setup.checkpoint;
+    hark_app.saved = NULL;
+    hark_app.ready = true;
+    if (hark_app.saved_count == 1) note_empty_image();
+    hark_driver_restarted(P.driver);
+    return HARK_A_OK;
+}

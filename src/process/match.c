@@ -1,0 +1,422 @@
+/* Receiving: posted receives, messages that nobody has taken yet, and the match between them.
+ *
+ * A match is a delivery, and so is made only inside wait and test, for the request asked about and, before it, for
+ * earlier requests that could take the same message. So what is delivered when depends on the program, not on
+ * when progress happens to be made.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app_state.h"
+#include "../driver/point.h"
+#include "observe.h"
+
+#define P hark_process
+
+static bool fits(const struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag)
+{
+    return r->ctx == ctx && (r->from == HARK_ANY_SOURCE || r->from == (int)from) &&
+           (r->tag == HARK_ANY_TAG || r->tag == tag);
+}
+
+static bool fits_message(const struct hark_request *r, const struct hark_message *m)
+{
+    return fits(r, m->from, m->ctx, m->tag);
+}
+
+static void post(struct hark_request *r)
+{
+    r->next = NULL;
+    r->previous = hark_app.posted_last;
+    if (hark_app.posted_last) hark_app.posted_last->next = r;
+    else hark_app.posted = r;
+    hark_app.posted_last = r;
+}
+
+static void unpost(struct hark_request *r)
+{
+    if (r->previous) r->previous->next = r->next;
+    else hark_app.posted = r->next;
+    if (r->next) r->next->previous = r->previous;
+    else hark_app.posted_last = r->previous;
+}
+
+static void queue(struct hark_message *m)
+{
+    m->next = NULL;
+    m->previous = hark_app.last;
+    if (hark_app.last) hark_app.last->next = m;
+    else hark_app.first = m;
+    hark_app.last = m;
+}
+
+static void unqueue(struct hark_message *m)
+{
+    if (m->previous) m->previous->next = m->next;
+    else hark_app.first = m->next;
+    if (m->next) m->next->previous = m->previous;
+    else hark_app.last = m->previous;
+}
+
+/* The delivery: false if the protocol says not now. m is still to be dropped. */
+static bool deliver(struct hark_request *r, struct hark_message *m)
+{
+    hark_app.delivering = true; /* the step may hand up others: they are not r's */
+    int status = hark_driver_deliver(P.driver, m);
+    hark_app.delivering = false;
+    if (status == 1) return false;
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    size_t n = m->length < r->room ? m->length : r->room;
+    if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
+    r->info = (struct hark_info){(int)m->from, m->tag, m->length};
+    r->status = m->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;
+    r->done = true;
+    r->reserved = false;
+    unpost(r);
+    hark_app.looks = 0;
+    if (r == hark_app.waiting) hark_driver_enough(P.driver);
+    if (P.trace) hark_observe_delivered(m);
+    atomic_store_explicit(&P.slot->position, ++hark_app.own[3], memory_order_relaxed);
+    if (hark_app.catch_up && hark_app.own[3] >= hark_app.catch_up) {
+        atomic_store_explicit(&P.slot->caught_up_ns, hark_process_now(), memory_order_relaxed);
+        hark_app.catch_up = 0;
+    }
+    HARK_POINT("delivered", P.setup.rank);
+    if (P.setup.kill_at && hark_driver_figures(P.driver)->deliveries == P.setup.kill_at) {
+        kill(getpid(), SIGKILL); /* asked for on the command line: to see recovery */
+        pause();
+    }
+    return true;
+}
+
+/* The first earlier posted request that could take m; r itself if there is none. r may be NULL: one that is not posted. */
+static struct hark_request *claimant(struct hark_request *r, const struct hark_message *m)
+{
+    for (struct hark_request *q = hark_app.posted; q != r; q = q->next)
+        if (!q->reserved && fits_message(q, m)) return q;
+    return r;
+}
+
+/* Is there a message for r that was handed up before, and is not delivered yet? */
+static bool waits(const struct hark_request *r)
+{
+    for (const struct hark_message *m = hark_app.first; m; m = m->next)
+        if (fits_message(r, m)) return true;
+    return false;
+}
+
+/* Completes r from what has been handed up, if that can be. A replay may put one off that a look saw, and others come before it. */
+static void take(struct hark_request *r)
+{
+    for (struct hark_message *m = hark_app.first; m && !r->done && !r->reserved;) {
+        if (!fits_message(r, m) || !deliver(claimant(r, m), m)) {
+            m = m->next;
+            continue;
+        }
+        unqueue(m);
+        hark_driver_drop(P.driver, m);
+        m = hark_app.first;
+    }
+}
+
+/* ---- hooks of the driver --------------------------------------------------------------------------------------- */
+
+/* Straight into the waiting receive's memory, if no other message and no other receive has a claim. */
+void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
+{
+    struct hark_request *r = hark_app.waiting;
+    (void)self;
+    if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room || !fits(r, from, ctx, tag)) return NULL;
+    if (waits(r)) return NULL;
+    for (const struct hark_request *q = hark_app.posted; q != r; q = q->next)
+        if (fits(q, from, ctx, tag)) return NULL;
+    r->reserved = true;
+    return r->data;
+}
+
+void hark_app_unplace(void *self, void *payload)
+{
+    (void)self;
+    for (struct hark_request *r = hark_app.posted; r; r = r->next)
+        if (r->reserved && r->data == payload) r->reserved = false;
+}
+
+/* Keeps a message that lies in memory which will not last. */
+static void keep(struct hark_message *m)
+{
+    if (m->placed) {
+        void *copy = malloc(m->length + 1);
+        if (copy == NULL) hark_process_fatal("rank %u: no memory for a message", P.setup.rank);
+        memcpy(copy, m->payload, m->length);
+        hark_app_unplace(NULL, m->payload);
+        m->payload = copy;
+        m->placed = false;
+    }
+    m = hark_driver_keep(P.driver, m);
+    if (m == NULL) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    queue(m);
+}
+
+void hark_app_handup(void *self, struct hark_message *m)
+{
+    struct hark_request *r = hark_app.waiting;
+    (void)self;
+    if (m->placed) { /* while it was written, what a recovery had held back may have been handed up: that is before it */
+        bool own = r && !hark_app.delivering && r->reserved && r->data == m->payload && !waits(r);
+        if (own && deliver(r, m)) hark_driver_drop(P.driver, m);
+        else keep(m);
+        return;
+    }
+    if (r == NULL || hark_app.delivering || r->done || r->reserved || !fits_message(r, m) || claimant(r, m) != r || waits(r)) {
+        keep(m);
+        return;
+    }
+    if (deliver(r, m)) hark_driver_drop(P.driver, m);
+    else keep(m);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static int valid(const void *data, size_t room, int from, int tag)
+{
+    if (!hark_app_ready()) return HARK_A_EINIT;
+    if (data == NULL && room) return HARK_A_EARGUMENT;
+    if (from != HARK_ANY_SOURCE && (from < 0 || from >= (int)P.setup.ranks)) return HARK_A_ERANK;
+    if (tag != HARK_ANY_TAG && tag < 0) return HARK_A_ETAG;
+    return HARK_A_OK;
+}
+
+/* Inside the application's call `call`. */
+static void complete(struct hark_request *r, const char *call)
+{
+    hark_app.waiting = r;
+    if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
+    for (take(r); !r->done; take(r)) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
+    hark_app.waiting = NULL;
+}
+
+int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info)
+{
+    struct hark_request r = {.data = data, .room = room, .from = from, .tag = tag, .ctx = ctx};
+    int status = valid(data, room, from, tag);
+    if (status < 0) return status;
+    post(&r);
+    complete(&r, "hark_recv");
+    if (info) *info = r.info;
+    return r.status;
+}
+
+int hark_recv(void *data, size_t room, int from, int tag, struct hark_info *info)
+{
+    return hark_app_recv(data, room, from, CTX_POINT, tag, info);
+}
+
+static struct hark_request *request_make(struct hark_request from)
+{
+    struct hark_request *r = malloc(sizeof *r);
+    if (r == NULL) hark_process_fatal("rank %u: no memory for a request", P.setup.rank);
+    *r = from;
+    return r;
+}
+
+int hark_isend(const void *data, size_t length, int to, int tag, struct hark_request **request)
+{
+    if (request == NULL) return HARK_A_EARGUMENT;
+    int status = hark_app_send(data, length, to, CTX_POINT, tag);
+    if (status < 0) return status;
+    *request = request_make((struct hark_request){.done = true});
+    return HARK_A_OK;
+}
+
+int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request **request)
+{
+    if (request == NULL) return HARK_A_EARGUMENT;
+    int status = valid(data, room, from, tag);
+    if (status < 0) return status;
+    *request = request_make((struct hark_request){.data = data, .room = room, .from = from, .tag = tag});
+    post(*request);
+    return HARK_A_OK;
+}
+
+/* The request is done: its results, and it is no more. */
+static int finish(struct hark_request **request, struct hark_info *info)
+{
+    struct hark_request *r = *request;
+    int status = r->status;
+    if (info) *info = r->info;
+    free(r);
+    *request = NULL;
+    return status;
+}
+
+static int wait_for(struct hark_request **request, struct hark_info *info, const char *call)
+{
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (request == NULL) return HARK_A_EARGUMENT;
+    if (*request == NULL) return HARK_A_OK;
+    if (!(*request)->done) complete(*request, call);
+    return finish(request, info);
+}
+
+int hark_wait(struct hark_request **request, struct hark_info *info)
+{
+    return wait_for(request, info, "hark_wait");
+}
+
+/* Nothing was found: may the application know? Protocols that repeat this choice may say: look again. */
+static bool missed(void)
+{
+    int status = hark_driver_miss(P.driver);
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    return status == 0;
+}
+
+int hark_test(struct hark_request **request, bool *done, struct hark_info *info)
+{
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (request == NULL || done == NULL) return HARK_A_EARGUMENT;
+    *done = true;
+    if (*request == NULL) return HARK_A_OK;
+    if (!(*request)->done) hark_process_poll();
+    for (;;) {
+        if (!(*request)->done) take(*request);
+        if ((*request)->done) return finish(request, info);
+        if (missed()) break;
+        hark_app_wait("hark_test", HARK_WAITS_MESSAGE, *request, 1);
+    }
+    *done = false;
+    return HARK_A_OK;
+}
+
+int hark_waitall(size_t count, struct hark_request *request[], struct hark_info info[])
+{
+    int worst = HARK_A_OK;
+    if (request == NULL && count) return HARK_A_EARGUMENT;
+    for (size_t i = 0; i < count; i++) {
+        int status = wait_for(&request[i], info ? &info[i] : NULL, "hark_waitall");
+        if (status < 0) worst = status;
+    }
+    return worst;
+}
+
+int hark_waitany(size_t count, struct hark_request *request[], int *index, struct hark_info *info)
+{
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (index == NULL || (request == NULL && count)) return HARK_A_EARGUMENT;
+    for (;;) {
+        const struct hark_request *any = NULL;
+        size_t open = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (request[i] == NULL) continue;
+            any = request[i];
+            open++;
+            if (!request[i]->done) take(request[i]);
+            if (!request[i]->done) continue;
+            *index = (int)i;
+            return finish(&request[i], info);
+        }
+        *index = -1;
+        if (any == NULL) return HARK_A_OK;
+        hark_app_wait("hark_waitany", open > 1 ? HARK_WAITS_ANY : HARK_WAITS_MESSAGE, any, open);
+    }
+}
+
+/* May the application see m? Protocols that repeat this choice may say: not this one now. */
+static bool seen(const struct hark_message *m)
+{
+    int status = hark_driver_look(P.driver, m);
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    return status == 0;
+}
+
+/* What the same look has seen: that it sees until something is taken, for what comes meanwhile is behind it. That is no new choice, so a
+ * program that waits by looking for several messages in turn has nothing more recorded. NULL: it has not looked, or not lately. */
+static const struct hark_message *seen_before(int from, int tag)
+{
+    for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
+        const struct seen *s = &hark_app.seen[i];
+        if (s->from == from && s->tag == tag && claimant(NULL, s->message) == NULL) return s->message;
+    }
+    return NULL;
+}
+
+/* Was x there before one of those from `first` to `end`: on its channel, or seen by a look that they fit too? */
+static bool precedes(const struct hark_message *x, const struct hark_message *first, const struct hark_message *end)
+{
+    for (const struct hark_message *y = first; y != end; y = y->next) {
+        if (x->from == y->from && x->ctx == y->ctx) return true;
+        for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
+            const struct hark_request r = {.from = hark_app.seen[i].from, .tag = hark_app.seen[i].tag};
+            if (hark_app.seen[i].message == x && fits_message(&r, y)) return true;
+        }
+    }
+    return false;
+}
+
+/* m was seen though `place` fits too: it was before that the first time, in whatever order a replay has handed them up; and with it what
+ * was before it. */
+static void put_before(struct hark_message *m, struct hark_message *place)
+{
+    struct hark_message *first = place, *previous;
+    for (struct hark_message *x = m; x != place; x = previous) {
+        previous = x->previous;
+        if (x != m && !precedes(x, first, place)) continue;
+        unqueue(x);
+        x->previous = first->previous;
+        x->next = first;
+        if (first->previous) first->previous->next = x;
+        else hark_app.first = x;
+        first->previous = x;
+        first = x;
+    }
+}
+
+/* The first message that a receive posted now would take: it is seen. NULL: there is none. */
+static const struct hark_message *see(int from, int tag)
+{
+    struct hark_request r = {.from = from, .tag = tag};
+    struct hark_message *put_off = NULL;
+    for (struct hark_message *m = hark_app.first; m; m = m->next) {
+        if (!fits_message(&r, m) || claimant(NULL, m)) continue;
+        if (!seen(m)) {
+            if (put_off == NULL) put_off = m;
+            continue;
+        }
+        if (put_off) put_before(m, put_off);
+        hark_app.seen[hark_app.looks++ % APP_SEEN] = (struct seen){from, tag, m};
+        return m;
+    }
+    return NULL;
+}
+
+static bool look(int from, int tag, struct hark_info *info)
+{
+    const struct hark_message *m = seen_before(from, tag);
+    if (m == NULL) m = see(from, tag);
+    if (m && info) *info = (struct hark_info){(int)m->from, m->tag, m->length};
+    return m != NULL;
+}
+
+int hark_probe(int from, int tag, struct hark_info *info)
+{
+    int status = valid(NULL, 0, from, tag);
+    if (status < 0) return status;
+    const struct hark_request sought = {.from = from, .tag = tag};
+    while (!look(from, tag, info)) hark_app_wait("hark_probe", HARK_WAITS_MESSAGE, &sought, 1);
+    return HARK_A_OK;
+}
+
+int hark_iprobe(int from, int tag, bool *found, struct hark_info *info)
+{
+    int status = found ? valid(NULL, 0, from, tag) : HARK_A_EARGUMENT;
+    if (status < 0) return status;
+    hark_process_poll();
+    const struct hark_request sought = {.from = from, .tag = tag};
+    while (!(*found = look(from, tag, info)) && !missed()) hark_app_wait("hark_iprobe", HARK_WAITS_MESSAGE, &sought, 1);
+    return HARK_A_OK;
+}

@@ -1,0 +1,62 @@
+/* checkpoint.c: checkpoints on demand: a signal asks for one, for which a batch system has warned, or a
+ * person wants it. */
+#include "internal.h"
+
+bool hark_sup_together(const struct supervisor *s, uint32_t a, uint32_t b)
+{
+    const struct hark_protocol *p = s->o->protocol;
+    if (p->rolls == HARK_ROLLS_LINE) return a == b;
+    if (p->rolls != HARK_ROLLS_GROUP || p->traits & HARK_TRAIT_WAVES || s->o->recluster) return true;
+    return s->o->clusters.of[a] == s->o->clusters.of[b];
+}
+
+void hark_sup_checkpoint_wanted(struct child *c)
+{
+    struct hark_control m;
+    if (!c->checkpoint_due || !c->hello) return;
+    hark_control_begin(&m, HARK_C_CHECKPOINT);
+    hark_control_end(&m);
+    hark_sup_tell(c, &m);
+    hark_control_free(&m);
+}
+
+void hark_sup_ask_checkpoint(struct supervisor *s)
+{
+    char name[24];
+    s->checkpoint_asked = true;
+    hark_sup_say("%s came: the program takes a checkpoint when it calls hark_checkpoint next",
+        hark_sup_signal_name(s->o->checkpoint_on, name));
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        s->child[r].checkpoint_due = true;
+        hark_sup_checkpoint_wanted(&s->child[r]);
+    }
+    hark_sup_checkpoint_done(s);
+}
+
+void hark_sup_checkpointed(struct supervisor *s, uint32_t rank)
+{
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (hark_sup_together(s, r, rank)) s->child[r].checkpoint_due = false;
+    hark_sup_checkpoint_done(s);
+}
+
+void hark_sup_checkpoint_done(struct supervisor *s)
+{
+    char name[24];
+    if (!s->checkpoint_asked || s->phase != RUNNING) return;
+    uint32_t finished = 0;
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        if (!s->child[r].finished && s->child[r].checkpoint_due) return;
+        finished += s->child[r].finished;
+    }
+    if (finished == s->o->ranks) return; /* too late: the job is done */
+    s->checkpoint_asked = false;
+    hark_sup_signal_name(s->o->checkpoint_on, name);
+    if (!s->o->then_stop) {
+        hark_sup_say("the checkpoint that %s asked for is taken; the run goes on", name);
+        return;
+    }
+    hark_sup_say(
+        "the checkpoint that %s asked for is taken; the run stops, and goes on from there with --resume", name);
+    hark_sup_end(s, HARK_RUN_AGAIN);
+}

@@ -1,0 +1,282 @@
+/* internal.h: what the parts of the supervisor share.
+ *
+ *   supervisor.c           the loop from start to end
+ *   supervisor_signals.c   what each signal does
+ *   supervisor_job.c       what a job has outside of its processes: directory, stores, board, janitor
+ *   supervisor_spawn.c     fork and exec
+ *   supervisor_link.c      the descriptors to a process: control socket and output
+ *   supervisor_output.c    what processes print, on its way out
+ *   supervisor_messages.c  what processes say, and what they are told
+ *   supervisor_recover.c   a death, and what follows
+ *   supervisor_rollback.c  those that go back though they live
+ *   supervisor_recluster.c clusters that change while the job runs
+ *   supervisor_quiet.c     looks at the board: nothing can move, planned kills of the recovery process
+ *   supervisor_stall.c     nothing moves: who waits where
+ *   supervisor_checkpoint.c  checkpoints on demand
+ *   supervisor_json.c      the figures
+ */
+#ifndef HARK_SUPERVISOR_INTERNAL_H
+#define HARK_SUPERVISOR_INTERNAL_H
+
+#include <stddef.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "../control/board.h"
+#include "../control/control.h"
+#include "janitor.h"
+#include "output.h"
+#include "service.h"
+#include "supervisor.h"
+#include "outlet.h"
+#include "../driver/point.h"
+#include "../view/trace.h"
+
+struct supervisor;
+struct child;
+
+enum link_kind { LINK_CONTROL, LINK_OUT, LINK_ERR, LINKS };
+
+/* One watched descriptor of one incarnation; outlives it until libuv lets go. */
+struct link {
+    uv_poll_t poll;
+    struct child *child;
+    int fd;
+    enum link_kind kind;
+    int events;
+    bool paused; /* not read from, until there is room for it */
+};
+
+struct stream { /* an output of a process, for hark_output */
+    struct child *child;
+    int kind; /* 0 stdout, 1 stderr */
+};
+
+struct child { /* a process of the job, over all its incarnations */
+    struct supervisor *s;
+    uint32_t rank; /* HARK_RECOVERY: the recovery process */
+    uint32_t inc;
+    pid_t pid; /* 0: not running */
+    pid_t program; /* as it says itself: behind a wrapper another one; 0: it has not said hello */
+    struct link *link[LINKS];
+    struct hark_output output[2];
+    struct stream stream[2];
+    uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond recall then */
+    bool mark_waits; /* it has said MARK, and is told MARKED when there is room for more output */
+    uint64_t mark;
+    uint8_t *in, *out; /* bytes of the control socket: read and not parsed, to be written */
+    size_t in_length, in_room, out_length, out_room;
+    char *address;       /* of this incarnation, once it has said hello */
+    uint64_t checkpoint; /* it began from */
+    uint64_t began;      /* hark_sup_progress() when it began */
+    uint64_t began_messages; /* what it had posted then */
+    uint64_t place_checkpoint, place; /* of its last death by itself: where it began, progress since */
+    uint64_t far_checkpoint, far;     /* the place that it has come to at most */
+    uint32_t no_further; /* deaths in a row that were no further than that */
+    uint32_t look_turn;  /* of its slot when it was last asked to look, or told QUIET */
+    uint32_t same_place; /* how many such deaths in a row */
+    char kind[24];       /* of its last death by itself: the signal's name */
+    bool hello, finished;
+    bool exited;   /* after the end of the job, as it should */
+    bool dead;     /* and to be restarted */
+    bool dying;    /* its last words are being read */
+    bool goes_back; /* with another one: its next incarnation is announced, and begins when it says AGAIN or is dead */
+    uint64_t answer_by; /* then it is killed (ns); 0: it has been */
+    int kept;           /* what AGAIN said, for its next SETUP; -1: nothing */
+    bool restarted; /* ever */
+    bool checkpoint_due; /* one was asked for by a signal, and none of it has been decided since */
+    bool waits_known;    /* it has said where it waits, since nothing moves */
+    struct hark_waits waits;
+    bool troubled;  /* it could not write an image, and its group has decided none since */
+};
+
+enum phase { RUNNING, FINISHING, ENDING };
+
+struct failure {
+    uint32_t rank;
+    uint64_t at; /* deliveries made; by the recovery process: frames received */
+    char kind[24];
+};
+
+struct recovery { /* times are CLOCK_MONOTONIC, ns; 0: not yet */
+    uint64_t died, announced, restarted, over, caught_up;
+    uint32_t re;       /* of the last announcement in it */
+    uint8_t *rolled;   /* of each rank: 1 if it went back */
+};
+
+struct supervisor {
+    const struct hark_run_options *o;
+    uint32_t count; /* of children: the ranks, and the recovery process if the protocol needs one */
+    struct child *child;
+    enum phase phase;
+    int exit;   /* status to end with, from ENDING on */
+    int signal; /* that was passed on; 0: none */
+    bool output_failed, record_failed, positions_failed;
+    bool noted; /* a NOTE was said */
+    char *advice;      /* of the options' advise, for the JSON */
+    bool figures_lost; /* no memory for some of them */
+    struct hark_outlet *outlet[2]; /* stdout, stderr; the same if these are */
+    uv_async_t moved; /* an outlet has moved something */
+    int positions;    /* descriptor of the positions that were shown, in the store that is kept; -1: none */
+    bool give_up;     /* who reads our output has had time enough */
+    bool finish_waits; /* all have finished, and not all that they printed is shown */
+
+    uv_loop_t loop;
+    uv_signal_t on_child;
+    struct hark_sup_signals *signals;
+    uv_timer_t look, grace, hunt;
+    bool hunt_on;
+    bool checkpoint_asked; /* by a signal, and not taken yet */
+
+    char job[41];
+    char directory[80];
+    char *store_path, *clusters_text, *identity;
+    char *spill_path; /* of this job, in the directory for spilled logs; NULL: none */
+    char *trace_path; /* absolute; NULL: none */
+    uint8_t key[32];
+    int lock;
+    struct hark_store *record, *images;
+    struct hark_service *service;
+    struct hark_janitor janitor;
+    struct hark_board *board;
+    int board_fd, store_fd;
+    bool store_gone; /* and said */
+    bool directory_made;
+    bool belongs; /* the store is of an earlier run */
+
+    struct hark_trace_writer *trace;
+    char **part; /* files of the trace */
+    uint32_t parts;
+
+    struct failure *failure;
+    struct recovery *recovery;
+    uint32_t failures, recoveries;
+    uint64_t started, ended, died; /* ns; died: first sign of deaths not announced yet */
+    uint64_t diverged, troubles;
+
+    uint64_t *sent, *lately; /* recluster: what each rank had sent to each when the last checkpoint was decided; and lately */
+    uint64_t ask_after; /* ns: when `better` is asked again */
+    char *reclusterings; /* for the JSON; NULL: none */
+    uint32_t *lowest;    /* of the cluster of each rank, as the trace has it; NULL: as at the beginning */
+
+    uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when (ns) */
+    uint64_t look_moves;  /* frames and progress when all were asked to look */
+    bool look_asked, quiet_said;
+    bool stall_said; /* who waits where, since nothing moves */
+    bool finished_before; /* the store is of a job that has finished: there is nothing to do */
+};
+
+/* supervisor.c */
+void hark_sup_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on stderr */
+void hark_sup_say_through(struct hark_outlet *w); /* NULL: straight to stderr again */
+void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone */
+void hark_sup_no_memory(struct supervisor *s, const char *what); /* a line, once, and the end with status 1 */
+void hark_sup_child_gone(struct supervisor *s);      /* looks whether all is over */
+void hark_sup_kill_all(struct supervisor *s);
+uint64_t hark_sup_now(void);
+struct hark_board_slot *hark_sup_slot(const struct child *c);
+/* Deliveries of all incarnations; of the recovery process: frames received. */
+uint64_t hark_sup_progress(const struct child *c);
+const char *hark_sup_name(const struct child *c, char name[32]); /* "rank 3" */
+
+/* supervisor_signals.c */
+bool hark_sup_signals_begin(struct supervisor *s); /* before anything is started: mask, and what is ignored; false after a line */
+void hark_sup_signals_open(struct supervisor *s);  /* handlers, in the loop */
+void hark_sup_signals_close(struct supervisor *s); /* before the loop is closed */
+void hark_sup_signals_end(struct supervisor *s);   /* all as it was */
+void hark_sup_signals_in_process(const struct supervisor *s); /* between fork and exec: as the program would have them without us */
+const char *hark_sup_signal_name(int number, char text[24]);
+uint64_t hark_sup_awake(void); /* as hark_sup_now(), less the time that we were stopped */
+
+/* supervisor_checkpoint.c */
+void hark_sup_ask_checkpoint(struct supervisor *s);
+void hark_sup_checkpoint_wanted(struct child *c); /* it has said hello: tells it */
+void hark_sup_checkpointed(struct supervisor *s, uint32_t rank); /* one of the group of `rank` was decided */
+void hark_sup_checkpoint_done(struct supervisor *s); /* is none missing any more? */
+bool hark_sup_together(const struct supervisor *s, uint32_t a, uint32_t b); /* do they checkpoint together? */
+
+/* supervisor_stall.c */
+#define HARK_SUP_STALL_NS UINT64_C(1000000000) /* so long nothing moves behind QUIET, then it is said */
+void hark_sup_waits(struct child *c, struct hark_control *m); /* its WAITS */
+/* Nothing has moved for `since_ns`: says it once. True: the run ends for it. */
+bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns);
+void hark_sup_say_waits(struct supervisor *s); /* who waits where */
+void hark_sup_moves(struct supervisor *s); /* something moves again */
+
+/* supervisor_job.c: 0, or the exit status after one line */
+int hark_sup_job_open(struct supervisor *s);
+void hark_sup_job_close(struct supervisor *s);
+/* The part file of an incarnation, remembered for the merge; NULL if nothing is traced. */
+const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc);
+/* Says once if the store's directory is not where it was. */
+void hark_sup_look_for_store(struct supervisor *s);
+void hark_sup_trace(struct supervisor *s, uint8_t kind, uint32_t rank, uint32_t inc, uint64_t id);
+void hark_sup_trace_failed(struct supervisor *s);
+int hark_sup_close_trace(struct supervisor *s); /* merges the parts: 0, or -1 after one line */
+
+/* supervisor_spawn.c: 0, or an errno */
+int hark_sup_spawn(struct child *c);
+void hark_sup_fresh(struct child *c); /* what was of its last incarnation is none of the next one's */
+uint64_t hark_sup_kill_at(const struct child *c); /* the next planned kill; 0: none */
+
+/* supervisor_link.c */
+int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or an errno */
+void hark_sup_unlink(struct child *c);                   /* closes all of them */
+/* Reads until there is nothing now; not all: or until there is no room for it. */
+void hark_sup_drain(struct child *c, enum link_kind kind, bool all);
+void hark_sup_resume_reading(struct child *c); /* what was paused */
+void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the caller's */
+
+/* supervisor_output.c */
+int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit status after one line */
+bool hark_sup_outlets_open(struct supervisor *s);  /* from then on nothing that is printed can block us */
+void hark_sup_outlets_close(struct supervisor *s); /* waits for readers, but not for ever after a signal */
+void hark_sup_output_prepare(struct child *c);     /* all zero before */
+bool hark_sup_full(struct supervisor *s, int kind); /* no more is to be read from pipes of this kind now */
+void hark_sup_room(struct supervisor *s);           /* there may be room: reads on, and answers marks */
+void hark_sup_marked(struct child *c);              /* answers its MARK */
+void hark_sup_ask(struct child *c);                 /* is the output that waits beyond recall? */
+void hark_sup_stable(struct child *c, uint64_t n);  /* its answer */
+bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not, more is on its way there */
+
+/* supervisor_messages.c */
+void hark_sup_take(struct child *c); /* what has come on the control socket */
+void hark_sup_setup(struct child *c);
+void hark_sup_announce(struct supervisor *s, struct child *only); /* the present FAILED, to all (only NULL) that are up */
+void hark_sup_try_finish(struct supervisor *s);
+void hark_sup_advise_diverged(const struct supervisor *s); /* what to do: a line */
+
+/* The store fails, for a process or (NULL) for us: said once, until it works again. */
+void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line);
+
+/* supervisor_recover.c */
+bool hark_sup_is_dead(const struct child *c); /* also when it is not reaped yet */
+void hark_sup_reap(struct child *c); /* if it is dead: takes its last words and sees what follows */
+void hark_sup_settle(struct supervisor *s); /* restarts what is dead, and tells those that go back with it */
+void hark_sup_recovered(struct supervisor *s); /* D may be empty now */
+void hark_sup_close_recovery(struct supervisor *s); /* its last figures */
+bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
+void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room); /* "0-2 5" */
+
+/* supervisor_rollback.c */
+void hark_sup_line(struct supervisor *s); /* the failure service has been told who goes back by the recovery line: so they do */
+void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells it, or it is killed */
+void hark_sup_again(struct child *c, struct hark_control *m); /* its AGAIN */
+void hark_sup_hurry(struct supervisor *s);                    /* looks for those that have not answered in time */
+
+/* supervisor_recluster.c */
+/* A checkpoint was decided, and has `changed` the clusters or not: should others be together from the next one on? */
+void hark_sup_recluster(struct supervisor *s, bool changed);
+void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the next clusters into force */
+/* Who is in another cluster than the trace says, because of that checkpoint or going back to it. */
+void hark_sup_trace_clusters(struct supervisor *s, uint64_t id);
+void hark_sup_tell_clusters(struct supervisor *s, struct child *only); /* the next ones, if there are any, to all (only NULL) that are up */
+
+/* supervisor_quiet.c */
+void hark_sup_look(uv_timer_t *timer);
+void hark_sup_hunt(struct supervisor *s); /* watches the recovery process while a kill of it is planned */
+
+/* supervisor_json.c: 0, or -1 after one line */
+int hark_sup_json(const struct supervisor *s);
+
+#endif

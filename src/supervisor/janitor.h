@@ -1,0 +1,38 @@
+/* janitor.h: who cleans up when the supervisor can not.
+ *
+ * A process of its own session that sleeps at the end of a pipe. If the supervisor ends without having dismissed
+ * it, it kills what the supervisor had started, writes what is known of the trace, sweeps the transport's leftovers and removes
+ * the job's directories.
+ */
+#ifndef HARK_SUPERVISOR_JANITOR_H
+#define HARK_SUPERVISOR_JANITOR_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct hark_janitor {
+    int pipe; /* to the janitor */
+    pid_t pid;
+};
+
+struct hark_janitor_job {
+    const char *name;      /* of the job */
+    const char *directory; /* of the job, absolute: removed with all that is in it */
+    const char *spill;     /* the same, of its spilled logs; NULL: none */
+    const char *trace;     /* absolute: file for the trace whose parts are `trace-*` in `directory`; NULL: none */
+    void (*sweep)(const char *job, const char *directory); /* the transport's */
+    int lock;              /* a descriptor to hold until all is clean, or -1 */
+};
+
+/* Starts it; to be called before there are threads. 0, or -1 with errno. */
+int hark_janitor_start(struct hark_janitor *j, const struct hark_janitor_job *job);
+/* A process was started, and has been reaped. */
+void hark_janitor_born(struct hark_janitor *j, pid_t pid);
+void hark_janitor_dead(struct hark_janitor *j, pid_t pid);
+/* All is clean: it ends. Returns when it has. */
+void hark_janitor_dismiss(struct hark_janitor *j);
+
+/* Removes a directory with all that is in it; what can not be removed stays. */
+void hark_remove_tree(const char *path);
+
+#endif

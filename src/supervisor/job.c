@@ -1,0 +1,355 @@
+/* job.c: what a job has outside of its processes. */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_MS 3000 /* so long the janitor of a killed run may hold its store */
+
+static int bad(const char *what, const char *name, const char *why)
+{
+    hark_sup_say("%s %s: %s", what, name, why);
+    return 2;
+}
+
+/* ---- the store --------------------------------------------------------------------------------------------- */
+
+/* The name of the job that a store belongs to; false: it has none, or none that can be read. */
+static bool job_of_store(const char *path, char job[41])
+{
+    char name[65], error[256];
+    uint32_t ranks;
+    if (hark_store_job(path, name, &ranks, error) != HARK_S_OK || strlen(name) > 40) return false;
+    snprintf(job, 41, "%.40s", name);
+    return true;
+}
+
+/* One run at a time: the lock is held until even the janitor is done. */
+static int lock_store(struct supervisor *s, const char *path)
+{
+    s->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->lock < 0) return bad("store", path, strerror(errno));
+    for (int waited = 0; flock(s->lock, LOCK_EX | LOCK_NB) < 0; waited += 50) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return bad("store", path, strerror(errno));
+        if (waited >= LOCK_MS) return bad("store", path, "another run is using it");
+        (void)poll(NULL, 0, 50); /* flock can not wait for a limited time */
+    }
+    return 0;
+}
+
+static int open_stores(struct supervisor *s, bool fresh)
+{
+    char error[256], *record = NULL;
+    int status = hark_store_open_directory(&s->images, s->store_path, s->job, s->o->ranks, fresh, error);
+    if (status == HARK_S_OK && asprintf(&record, "%s/service", s->store_path) < 0) record = NULL;
+    if (status == HARK_S_OK && record == NULL) snprintf(error, sizeof error, "no memory for the record of failures");
+    if (record) status = hark_store_open_directory(&s->record, record, s->job, 1, fresh, error);
+    free(record);
+    if (s->record) {
+        s->store_fd = open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (s->store_fd >= 0) return 0;
+        snprintf(error, sizeof error, "store %s: %s", s->store_path, strerror(errno));
+    }
+    hark_sup_say("%s", error);
+    return s->o->store ? 2 : 1;
+}
+
+void hark_sup_look_for_store(struct supervisor *s)
+{
+    struct stat named, ours;
+    if (s->store_gone || fstat(s->store_fd, &ours) < 0) return;
+    if (stat(s->store_path, &named) == 0 && named.st_dev == ours.st_dev && named.st_ino == ours.st_ino) return;
+    s->store_gone = true;
+    hark_sup_say("store %s: it is not there any more, removed or renamed; the run goes on with the checkpoints that it has",
+        s->store_path);
+}
+
+/* Finds and locks the store that is kept, and learns whose it is. */
+static int take_store(struct supervisor *s)
+{
+    char job[41];
+    s->store_path = realpath(s->o->store, NULL);
+    if (s->store_path == NULL && errno == ENOENT && mkdir(s->o->store, 0700) == 0)
+        s->store_path = realpath(s->o->store, NULL);
+    if (s->store_path == NULL) return bad("store", s->o->store, strerror(errno));
+    int status = lock_store(s, s->store_path);
+    if (status) return status;
+    s->belongs = job_of_store(s->store_path, job);
+    if (s->belongs && !s->o->resume)
+        return bad("store", s->o->store, "it holds a job already, expected a new one, or --resume");
+    /* Images and what they name belong to one job, over all its runs. */
+    if (s->belongs) memcpy(s->job, job, sizeof job);
+    return 0;
+}
+
+/* What must be the same when the job is resumed; options that are not given are not in it. */
+static char *identity(const struct supervisor *s)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *f = open_memstream(&text, &length);
+    if (f == NULL) return NULL;
+    fprintf(f, "protocol=%s%s%s%s", s->o->protocol->name, s->o->exact_gate ? " --exact-gate" : "",
+        s->o->camel ? " --camel" : s->o->recluster ? " --recluster" : "", s->o->team_lost ? " --team-lost" : "");
+    if (s->o->copies > 1 && s->o->protocol->unstable) fprintf(f, " --copies %" PRIu32, s->o->copies);
+    /* A program that is given by its path is the same one by another spelling of that. */
+    errno = 0;
+    char *path = strchr(s->o->program[0], '/') ? realpath(s->o->program[0], NULL) : NULL;
+    bool whole = path || errno != ENOMEM;
+    fprintf(f, "\nclusters=%s\nprogram=%s", s->clusters_text, path ? path : s->o->program[0]);
+    for (char *const *word = s->o->program + 1; *word; word++) fprintf(f, " %s", *word);
+    fputc('\n', f);
+    free(path);
+    if (fclose(f) == 0 && whole) return text;
+    free(text);
+    return NULL;
+}
+
+static int open_service(struct supervisor *s)
+{
+    char error[HARK_SERVICE_ERROR];
+    char *who = identity(s);
+    if (who == NULL) {
+        hark_sup_say("no memory for a job");
+        return 1;
+    }
+    struct hark_service_config config = {.protocol = s->o->protocol,
+        .clusters = &s->o->clusters,
+        .together = s->o->protocol->traits & HARK_TRAIT_WAVES || s->o->recluster,
+        .generations = s->o->generations,
+        .record = s->record,
+        .images = s->images,
+        .identity = who};
+    int status = hark_service_open(&s->service, &config, error);
+    s->identity = who;
+    if (status < 0) {
+        hark_sup_say("%s%s%s", s->o->store ? s->o->store : "", s->o->store ? ": " : "", error);
+        return s->o->store ? 2 : 1;
+    }
+    s->finished_before = hark_service_finished(s->service);
+    if (s->finished_before) hark_sup_say("store %s: the job in it has finished already; there is nothing to do", s->o->store);
+    return 0;
+}
+
+/* ---- directory, board, files ---------------------------------------------------------------------------------- */
+
+static int name_job(struct supervisor *s)
+{
+    const char *base = getenv("TMPDIR");
+    uint32_t random;
+    if (getrandom(&random, sizeof random, 0) != sizeof random || getrandom(s->key, sizeof s->key, 0) != sizeof s->key) {
+        hark_sup_say("no random numbers: %s", strerror(errno));
+        return 1;
+    }
+    /* Sockets lie in it, and a socket's path is short. */
+    if (base == NULL || base[0] != '/' || strlen(base) > 40) base = "/tmp";
+    snprintf(s->job, sizeof s->job, "hark-%d-%08x", (int)getpid(), random);
+    snprintf(s->directory, sizeof s->directory, "%s/%s", base, s->job);
+    return 0;
+}
+
+/* From here on somebody cleans up, whatever becomes of us. */
+static int make_directory(struct supervisor *s)
+{
+    struct hark_janitor_job job = {s->job, s->directory, s->spill_path, s->trace_path, s->o->transport->sweep, s->lock};
+    if (hark_janitor_start(&s->janitor, &job) < 0) {
+        hark_sup_say("cannot start the janitor: %s", strerror(errno));
+        return 1;
+    }
+    if (mkdir(s->directory, 0700) < 0) return bad("cannot make", s->directory, strerror(errno));
+    s->directory_made = true;
+    return 0;
+}
+
+static int make_board(struct supervisor *s)
+{
+    size_t bytes = hark_board_bytes(s->o->ranks, s->o->traffic);
+    s->board_fd = memfd_create("hark-board", MFD_CLOEXEC);
+    void *at = MAP_FAILED;
+    if (s->board_fd >= 0 && ftruncate(s->board_fd, (off_t)bytes) == 0)
+        at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->board_fd, 0);
+    if (at == MAP_FAILED) {
+        hark_sup_say("no shared memory for the figures of %u processes: %s", s->o->ranks, strerror(errno));
+        return 1;
+    }
+    s->board = at;
+    s->board->magic = HARK_BOARD_MAGIC;
+    s->board->ranks = s->o->ranks;
+    return 0;
+}
+
+/* Better now than at the end of a long run. What is there stays until then, what is not is not there yet. */
+static int check_writable(const char *what, const char *path)
+{
+    if (path == NULL) return 0;
+    int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = made >= 0 || errno != EEXIST ? made : open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno != ENXIO) return bad(what, path, strerror(errno)); /* ENXIO: a FIFO that nobody reads yet */
+    if (made >= 0) (void)unlink(path);
+    if (fd >= 0) close(fd);
+    return 0;
+}
+
+/* Each job has a directory of its own in it, which can be removed with all that is there. */
+static int open_spill(struct supervisor *s)
+{
+    const char *path = s->o->spill;
+    struct stat st;
+    if (path == NULL) return 0;
+    if (mkdir(path, 0700) < 0 && errno != EEXIST) return bad("spill directory", path, strerror(errno));
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) return bad("spill directory", path, "is no directory");
+    if (access(path, W_OK | X_OK) < 0) return bad("spill directory", path, strerror(errno));
+    char *whole = realpath(path, NULL);
+    if (whole == NULL || asprintf(&s->spill_path, "%s/%s", whole, s->job) < 0) s->spill_path = NULL;
+    free(whole);
+    if (s->spill_path == NULL) return bad("spill directory", path, strerror(errno));
+    hark_remove_tree(s->spill_path); /* of an earlier run of this job, whose janitor was killed too */
+    return mkdir(s->spill_path, 0700) == 0 ? 0 : bad("spill directory", s->spill_path, strerror(errno));
+}
+
+/* ---- trace ------------------------------------------------------------------------------------------------------ */
+
+const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc)
+{
+    char *path = NULL, who[16];
+    if (s->o->trace == NULL) return NULL;
+    snprintf(who, sizeof who, "%u", rank);
+    const char *name = rank == HARK_RECOVERY ? "r" : rank == HARK_TRACE_SUPERVISOR ? "s" : who;
+    char **more = realloc(s->part, (s->parts + 1) * sizeof *more);
+    if (more) s->part = more;
+    if (more == NULL || asprintf(&path, "%s/trace-%s.%u", s->directory, name, inc) < 0) return NULL;
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (strcmp(s->part[i], path) == 0) { /* an incarnation that did not come about: this is it now */
+            free(path);
+            return s->part[i];
+        }
+    s->part[s->parts++] = path;
+    return path;
+}
+
+/* As it is also from another working directory, the janitor's. */
+static int find_trace(struct supervisor *s)
+{
+    char *here = s->o->trace && s->o->trace[0] != '/' ? getcwd(NULL, 0) : NULL;
+    bool whole = s->o->trace == NULL || s->o->trace[0] == '/' || here;
+    if (whole && s->o->trace && asprintf(&s->trace_path, "%s%s%s", here ? here : "", here ? "/" : "", s->o->trace) < 0) s->trace_path = NULL;
+    free(here);
+    if (s->trace_path || s->o->trace == NULL) return 0;
+    hark_sup_say("no memory for a trace");
+    return 1;
+}
+
+static int open_trace(struct supervisor *s)
+{
+    char error[HARK_TRACE_ERROR];
+    struct hark_trace_job job = {s->o->ranks, s->o->protocol->name, s->o->transport->name, s->o->clusters.of};
+    const char *path = hark_sup_part(s, HARK_TRACE_SUPERVISOR, 0);
+    if (path) s->trace = hark_trace_open(path, &job, 0, error);
+    if (s->o->trace == NULL || s->trace) return 0;
+    hark_sup_say("%s", path ? error : "no memory for a trace");
+    return 1;
+}
+
+void hark_sup_trace(struct supervisor *s, uint8_t kind, uint32_t rank, uint32_t inc, uint64_t id)
+{
+    struct hark_trace_record r = {.time = hark_sup_now(), .rank = rank, .inc = inc, .kind = kind, .id = id};
+    if (s->trace) (void)hark_trace_add(s->trace, &r);
+}
+
+void hark_sup_trace_failed(struct supervisor *s)
+{
+    struct hark_trace_record r = {.time = hark_sup_now(),
+        .rank = HARK_TRACE_SUPERVISOR,
+        .kind = HARK_TRACE_FAILED,
+        .id = hark_service_re(s->service)};
+    uint32_t count = 0, written = 0, down[256];
+    if (s->trace == NULL) return;
+    for (uint32_t i = 0; i < s->o->ranks; i++) {
+        if (hark_service_is_down(s->service, i)) down[count++] = i;
+        if (count < sizeof down / sizeof down[0]) continue;
+        (void)hark_trace_add_failed(s->trace, &r, down, count);
+        written += count;
+        count = 0;
+    }
+    if (count || written == 0) (void)hark_trace_add_failed(s->trace, &r, down, count);
+}
+
+int hark_sup_close_trace(struct supervisor *s)
+{
+    char error[HARK_TRACE_ERROR];
+    int status = 0;
+    if (s->trace == NULL) return 0;
+    hark_trace_close(s->trace);
+    s->trace = NULL;
+    if (hark_trace_merge(s->o->trace, (const char *const *)s->part, s->parts, error) != HARK_TRACE_OK) {
+        hark_sup_say("cannot write the trace %s: %s", s->o->trace, error);
+        status = -1;
+    }
+    return status;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------------- */
+
+int hark_sup_job_open(struct supervisor *s)
+{
+    int status = check_writable("trace", s->o->trace);
+    if (status == 0) status = check_writable("figures", s->o->json);
+    if (status == 0) status = find_trace(s);
+    if (status == 0) status = name_job(s);
+    if (status == 0 && s->o->store) status = take_store(s);
+    if (status == 0) status = open_spill(s);
+    if (status == 0) status = make_directory(s);
+    if (status) return status;
+    s->clusters_text = hark_clusters_text(&s->o->clusters);
+    if (!s->o->store && asprintf(&s->store_path, "%s/store", s->directory) < 0) s->store_path = NULL;
+    if (s->store_path == NULL || s->clusters_text == NULL) {
+        hark_sup_say("no memory for a job");
+        return 1;
+    }
+    /* What an earlier run of this job may have left. */
+    s->o->transport->sweep(s->job, s->directory);
+    status = open_stores(s, !s->belongs);
+    if (status == 0) status = open_service(s);
+    if (status || s->finished_before) return status;
+    status = hark_sup_output_open(s, s->belongs);
+    if (status == 0) status = make_board(s);
+    if (status == 0) status = open_trace(s);
+    return status;
+}
+
+void hark_sup_job_close(struct supervisor *s)
+{
+    hark_trace_close(s->trace); /* of a job that did not begin */
+    for (uint32_t i = 0; i < s->parts; i++) free(s->part[i]);
+    free(s->part);
+    hark_service_close(s->service);
+    if (s->record) s->record->ops->close(s->record);
+    if (s->images) s->images->ops->close(s->images);
+    if (s->board) munmap(s->board, hark_board_bytes(s->o->ranks, s->o->traffic));
+    if (s->board_fd >= 0) close(s->board_fd);
+    if (s->positions >= 0) close(s->positions);
+    if (s->store_fd >= 0) close(s->store_fd);
+    if (s->directory_made) {
+        s->o->transport->sweep(s->job, s->directory);
+        hark_remove_tree(s->directory);
+    }
+    if (s->spill_path) hark_remove_tree(s->spill_path);
+    hark_janitor_dismiss(&s->janitor);
+    if (s->lock >= 0) close(s->lock);
+    free(s->store_path);
+    free(s->clusters_text);
+    free(s->identity);
+    free(s->spill_path);
+    free(s->trace_path);
+}

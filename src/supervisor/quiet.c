@@ -1,0 +1,133 @@
+/* quiet.c: looks at the board: can anything move? And planned kills of the recovery process. */
+#include "internal.h"
+
+#include <signal.h>
+
+#define SECOND         UINT64_C(1000000000)
+#define QUIET_NS       (SECOND / 5) /* so long nothing has moved, and no frame is on its way */
+#define QUIET_LOST_NS  (2 * SECOND) /* or: frames were lost with a process that died */
+#define HOPELESS_NS    (5 * SECOND) /* and so long still nothing after QUIET */
+#define HUNT_MS        1
+
+struct sums {
+    uint64_t out, in;   /* frames */
+    uint64_t stirring;  /* changes when anything does, be it only that a process woke and slept again */
+    uint64_t progress;  /* changes when an application or a recovery gets further */
+    uint64_t moves;     /* changes when a frame leaves or arrives, or with progress */
+};
+
+/* False: somebody is busy, starting or gone. */
+static bool add_up(const struct supervisor *s, struct sums *sum)
+{
+    *sum = (struct sums){.progress = hark_service_re(s->service)};
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct child *c = &s->child[i];
+        const struct hark_board_slot *slot = hark_sup_slot(c);
+        if (!c->pid || !c->hello) return false;
+        if (slot->state == HARK_B_BUSY && !c->finished) return false;
+        sum->out += slot->frames_out;
+        sum->in += slot->frames_in;
+        sum->stirring += slot->turn;
+        sum->progress += slot->messages + slot->deliveries + slot->replayed + slot->suppressed + slot->checkpoints;
+    }
+    /* Of numbers that only rise the sum changes with each. */
+    sum->moves = sum->out + sum->in + sum->progress;
+    sum->stirring += sum->moves;
+    return true;
+}
+
+static void tell_all(struct supervisor *s, uint8_t type)
+{
+    struct hark_control m;
+    hark_control_begin(&m, type);
+    hark_control_end(&m);
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->child[i].look_turn = hark_sup_slot(&s->child[i])->turn;
+        hark_sup_tell(&s->child[i], &m);
+    }
+    hark_control_free(&m);
+}
+
+/* One that is stopped, or gets no processor, looks asleep too. Who has been awake since it was asked, and sleeps again, has
+ * found nothing to do. */
+static bool all_looked(const struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (hark_sup_slot(&s->child[i])->turn == s->child[i].look_turn) return false;
+    return true;
+}
+
+static void say_quiet(struct supervisor *s, const struct sums *sum)
+{
+    s->quiet_said = true;
+    s->look_asked = false;
+    s->look_progress = sum->progress;
+    for (uint32_t i = 0; i < s->count; i++) s->child[i].waits_known = false;
+    tell_all(s, HARK_C_QUIET);
+}
+
+/* It has said so for `since` ns, and nothing has moved since then. */
+static void stand_still(struct supervisor *s, uint64_t since)
+{
+    if (hark_sup_stalled(s, since) || since < HOPELESS_NS || hark_service_down(s->service) == 0) return;
+    s->diverged++;
+    hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody sends again");
+    hark_sup_advise_diverged(s);
+    hark_sup_end(s, 1);
+}
+
+void hark_sup_look(uv_timer_t *timer)
+{
+    struct supervisor *s = timer->data;
+    struct sums sum;
+    uint64_t now = hark_sup_awake();
+    if (s->phase != RUNNING || s->signal) return;
+    hark_sup_look_for_store(s);
+    hark_sup_hurry(s);
+    bool still = add_up(s, &sum);
+    if (s->quiet_said && !still) {
+        s->look_since = now;
+    } else if (s->quiet_said && sum.progress == s->look_progress) {
+        /* That QUIET itself wakes everybody and sends frames is no progress. */
+        if (!all_looked(s)) s->look_since = now;
+        stand_still(s, now - s->look_since);
+    } else if (!still || s->quiet_said || sum.stirring != s->look_stirring) {
+        if (!still || sum.moves != s->look_moves) s->look_asked = false; /* not only that they were awake and looked */
+        if (s->quiet_said && still) hark_sup_moves(s);
+        s->quiet_said = false;
+        s->look_since = now;
+        s->look_stirring = still ? sum.stirring : 0;
+    } else if (now - s->look_since >= (sum.out == sum.in || s->look_asked ? QUIET_NS : QUIET_LOST_NS)) {
+        s->look_since = now;
+        if (s->look_asked && all_looked(s)) {
+            say_quiet(s, &sum);
+        } else if (!s->look_asked) {
+            s->look_asked = true;
+            s->look_moves = sum.moves;
+            tell_all(s, HARK_C_LOOK);
+        }
+    }
+}
+
+/* ---- planned kills of the recovery process: it counts frames, nobody else does ---------------------------------- */
+
+static void hunt(uv_timer_t *timer)
+{
+    struct supervisor *s = timer->data;
+    struct child *c = &s->child[s->o->ranks];
+    uint64_t got = hark_sup_progress(c);
+    if (s->phase != RUNNING || !c->pid || c->dead) return;
+    for (uint32_t i = 0; i < s->o->kills; i++) {
+        const struct hark_kill *k = &s->o->kill[i];
+        if (k->rank != HARK_RECOVERY || k->at > got || k->at <= c->began) continue;
+            kill(c->pid, SIGKILL);
+        return;
+    }
+}
+
+void hark_sup_hunt(struct supervisor *s)
+{
+    if (s->hunt_on || s->count == s->o->ranks) return;
+    for (uint32_t i = 0; i < s->o->kills; i++) s->hunt_on |= s->o->kill[i].rank == HARK_RECOVERY;
+    if (s->hunt_on) uv_timer_start(&s->hunt, hunt, HUNT_MS, HUNT_MS);
+}

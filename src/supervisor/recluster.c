@@ -1,0 +1,113 @@
+/* recluster.c: clusters that change while the job runs: hark run --recluster. Who should be together is for the options'
+ * `better` to say; when it is so is for a checkpoint of all. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hark_sup_tell_clusters(struct supervisor *s, struct child *only)
+{
+    struct hark_control m;
+    const uint32_t *next = hark_service_next(s->service);
+    if (next == NULL) return;
+    struct hark_clusters clusters = {s->o->ranks, 0, (uint32_t *)(uintptr_t)next};
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (next[r] >= clusters.count) clusters.count = next[r] + 1;
+    char *text = hark_clusters_text(&clusters);
+    hark_control_begin(&m, HARK_C_CLUSTERS);
+    if (text && strlen(text) <= UINT16_MAX) hark_control_puts(&m, text, strlen(text));
+    else m.bad = true;
+    hark_control_end(&m);
+    for (uint32_t i = 0; i < s->o->ranks; i++)
+        if (only ? only == &s->child[i] : s->child[i].hello) hark_sup_tell(&s->child[i], &m);
+    hark_control_free(&m);
+    free(text);
+}
+
+/* What was sent lately: since the checkpoint before, and half as much as that counted then. False: no memory. */
+static bool look_at_traffic(struct supervisor *s)
+{
+    const uint64_t n = s->o->ranks;
+    if (s->sent == NULL) s->sent = calloc(n * n, sizeof *s->sent);
+    if (s->lately == NULL) s->lately = calloc(n * n, sizeof *s->lately);
+    if (s->sent == NULL || s->lately == NULL) return false;
+    for (uint64_t i = 0; i < n * n; i++) {
+        uint64_t now = atomic_load_explicit(hark_board_traffic(s->board, (uint32_t)(i / n)) + i % n, memory_order_relaxed);
+        s->lately[i] = s->lately[i] / 2 + (now - s->sent[i]);
+        s->sent[i] = now;
+    }
+    return true;
+}
+
+void hark_sup_recluster(struct supervisor *s, bool changed)
+{
+    if (!s->o->recluster || s->phase != RUNNING) return;
+    bool known = look_at_traffic(s);
+    uint32_t *of = malloc(s->o->ranks * sizeof *of);
+    /* One after the other: of a map that has come into force just now, not all have heard. */
+    const uint64_t now = hark_sup_now();
+    const bool waits = changed || now < s->ask_after || hark_service_next(s->service) || hark_service_down(s->service);
+    if (!known || of == NULL) {
+        s->figures_lost = true;
+    } else if (!waits) {
+        bool better = s->o->better(s->o->self, s->lately, s->o->ranks, hark_service_clusters(s->service), of);
+        uint64_t then = hark_sup_now();
+        s->ask_after = then + (then - now) * 20; /* a twentieth of our time is enough for it */
+        if (better && hark_service_propose(s->service, of) == HARK_SERVICE_OK) {
+            HARK_POINT("proposed", HARK_TRACE_SUPERVISOR);
+            hark_sup_tell_clusters(s, NULL);
+        }
+    }
+    free(of);
+}
+
+void hark_sup_trace_clusters(struct supervisor *s, uint64_t id)
+{
+    struct hark_trace_job before = {.ranks = s->o->ranks, .cluster = s->o->clusters.of}, now = before;
+    if (s->trace == NULL || !s->o->recluster) return;
+    now.cluster = hark_service_clusters(s->service);
+    uint32_t *lowest = malloc(s->o->ranks * sizeof *lowest), *old = s->lowest ? s->lowest : malloc(s->o->ranks * sizeof *old);
+    bool known = lowest && old && hark_trace_lowest(&now, lowest) == HARK_TRACE_OK &&
+                 (old == s->lowest || hark_trace_lowest(&before, old) == HARK_TRACE_OK);
+    for (uint32_t r = 0; known && r < s->o->ranks; r++) {
+        struct hark_trace_record x = {.time = hark_sup_now(), .rank = r, .inc = hark_service_inc(s->service, r), .peer = lowest[r],
+            .kind = HARK_TRACE_CLUSTER, .id = id};
+        if (old[r] != lowest[r]) (void)hark_trace_add(s->trace, &x);
+    }
+    if (!known) s->figures_lost = true;
+    free(known ? old : lowest);
+    if (known) s->lowest = lowest;
+    else if (old != s->lowest) free(old);
+}
+
+void hark_sup_reclustered(struct supervisor *s, uint64_t id)
+{
+    const uint32_t *of = hark_service_clusters(s->service);
+    struct hark_clusters clusters = {s->o->ranks, 0, (uint32_t *)(uintptr_t)of};
+    char *more = NULL;
+    hark_sup_trace_clusters(s, id);
+    HARK_POINT("changed", HARK_TRACE_SUPERVISOR);
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (of[r] >= clusters.count) clusters.count = of[r] + 1;
+    char *text = hark_clusters_text(&clusters);
+    if (text) hark_sup_say("from checkpoint %llu on the clusters are %s", (unsigned long long)id, text);
+    size_t length;
+    FILE *f = text ? open_memstream(&more, &length) : NULL;
+    if (f) {
+        fprintf(f, "%s%s{\"checkpoint\": %llu, \"clusters\": [\"", s->reclusterings ? s->reclusterings : "",
+            s->reclusterings ? ", " : "", (unsigned long long)id);
+        for (const char *at = text; *at; at++)
+            if (*at == ';') fputs("\", \"", f);
+            else fputc(*at, f);
+        fputs("\"]}", f);
+    }
+    free(text);
+    if (f == NULL || fclose(f) != 0) {
+        s->figures_lost = true;
+        free(more);
+        return;
+    }
+    free(s->reclusterings);
+    s->reclusterings = more;
+}

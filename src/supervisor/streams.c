@@ -1,0 +1,247 @@
+/* streams.c: what processes print, on its way out: through an outlet each for stdout and stderr, so that a reader
+ * who does not read does not keep us from seeing deaths. While much waits, pipes of processes are not read, and those who
+ * print wait. But not during a recovery: one that is stuck in a write can not send again what others need. */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hark/parts/mem.h"
+
+#define FULL          (1u << 20)  /* bytes that wait for their reader */
+#define FULL_RECOVERY (64u << 20) /* the same during a recovery */
+#define PENDING_MOST  (4u << 20)  /* of one process: what an image takes */
+#define PATIENCE_MS   3000        /* for the reader, when a signal has ended the job */
+
+static uint32_t stream_number(const struct child *c, int kind)
+{
+    return c->rank == HARK_RECOVERY ? HARK_OUTLET_NO_STREAM : c->rank * 2 + (uint32_t)kind;
+}
+
+static void write_stream(void *self, const char *at, size_t length, uint64_t end)
+{
+    const struct stream *x = self;
+    struct supervisor *s = x->child->s;
+    if (hark_outlet_put(s->outlet[x->kind], stream_number(x->child, x->kind), end, at, length) || s->output_failed) return;
+    s->output_failed = true;
+    hark_sup_say("cannot write the output of the program: no memory");
+}
+
+void hark_sup_output_prepare(struct child *c)
+{
+    for (int k = 0; k < 2; k++) {
+        c->stream[k] = (struct stream){c, k};
+        c->output[k] = (struct hark_output){.write = write_stream, .self = &c->stream[k]};
+    }
+    /* Where a process goes back alone, its next execution follows determinants. What it printed after one that is lost
+     * with it would be of an execution that never was. Not so stderr: what it says of its end must be seen. */
+    c->output[0].gated = c->s->o->protocol->unstable && c->rank != HARK_RECOVERY;
+}
+
+/* ---- back-pressure --------------------------------------------------------------------------------------------- */
+
+bool hark_sup_full(struct supervisor *s, int kind)
+{
+    bool recovering = s->died || hark_service_down(s->service);
+    return hark_outlet_waiting(s->outlet[kind]) >= (recovering ? FULL_RECOVERY : FULL);
+}
+
+void hark_sup_room(struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        hark_sup_resume_reading(c);
+        if (c->mark_waits && !hark_sup_full(s, 0) && !hark_sup_full(s, 1)) hark_sup_marked(c);
+    }
+}
+
+static void on_moved(uv_async_t *handle)
+{
+    struct supervisor *s = handle->data;
+    int failed = hark_outlet_error(s->outlet[0]);
+    if (failed == 0) failed = hark_outlet_error(s->outlet[1]);
+    if (failed && !s->output_failed) {
+        s->output_failed = true;
+        hark_sup_say("cannot write the output of the program: %s", strerror(failed));
+    }
+    failed = hark_outlet_position_error(s->outlet[0]);
+    if (failed && !s->positions_failed) {
+        s->positions_failed = true;
+        hark_sup_say("store %s: cannot write output: %s; if it is resumed, lines may come again", s->o->store, strerror(failed));
+    }
+    if (s->finish_waits) hark_sup_try_finish(s);
+    if (s->ended == 0) hark_sup_room(s);
+    else if (!hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1])) uv_stop(&s->loop);
+}
+
+/* ---- output commit ---------------------------------------------------------------------------------------------- */
+
+/* What it has printed before it hears this was printed before it answers: if nothing is loose then, nothing of that ever
+ * comes back differently. */
+void hark_sup_ask(struct child *c)
+{
+    struct hark_output *o = &c->output[0];
+    struct hark_control m;
+    if (!o->gated || o->length == 0 || c->asked != c->answered || !c->hello || c->s->phase == ENDING) return;
+    if (o->next <= o->open) return;
+    c->asked++;
+    c->asked_position = o->next;
+    hark_control_begin(&m, HARK_C_ASK);
+    hark_control_put64(&m, c->asked);
+    hark_control_end(&m);
+    hark_sup_tell(c, &m);
+    hark_control_free(&m);
+}
+
+void hark_sup_stable(struct child *c, uint64_t n)
+{
+    if (n != c->asked || n == c->answered) return;
+    c->answered = n;
+    hark_output_open(&c->output[0], c->asked_position);
+    hark_sup_ask(c);
+    if (c->s->finish_waits) hark_sup_try_finish(c->s);
+}
+
+/* A job that is done is not resumed: what is not shown then is lost if we are killed. */
+bool hark_sup_shown(struct supervisor *s)
+{
+    bool gated = false;
+    for (uint32_t i = 0; i < s->o->ranks; i++) {
+        struct child *c = &s->child[i];
+        for (int k = 0; k < 2; k++) {
+            struct hark_output *o = &c->output[k];
+            hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true);
+            if (o->gated && o->length && o->next > o->open) gated = true; /* nothing held: it prints again what was shown */
+            else hark_output_end(o); /* also a last line that has no end */
+        }
+        hark_sup_ask(c);
+    }
+    return !gated && !hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1]);
+}
+
+/* ---- marks ------------------------------------------------------------------------------------------------------ */
+
+/* What a process has printed and nobody has been shown, up to where its present incarnation is. */
+static bool put_pending(const struct child *c, int k, struct hark_control *m)
+{
+    const struct hark_output *o = &c->output[k];
+    struct hark_outlet *w = c->s->outlet[k];
+    size_t queued = hark_outlet_copy(w, stream_number(c, k), NULL, 0);
+    if (queued + o->length > PENDING_MOST) return false;
+    char *text = malloc(queued + o->length + 1);
+    if (text == NULL) return false;
+    queued = hark_outlet_copy(w, stream_number(c, k), text, queued); /* less by now, if anything */
+    if (o->length) memcpy(text + queued, o->held, o->length);
+    uint64_t begin = o->shown - queued;
+    hark_control_put_bytes(m, text, o->next > begin ? (uint32_t)(o->next - begin) : 0);
+    free(text);
+    return true;
+}
+
+void hark_sup_marked(struct child *c)
+{
+    struct hark_control m, pending;
+    c->mark_waits = false;
+    for (int k = 0; k < 2; k++) hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true);
+    hark_control_begin(&pending, HARK_C_MARKED);
+    bool can = true;
+    /* Only a run that can be resumed needs to find it in an image: else we remember it. */
+    for (int k = 0; k < 2 && c->s->o->store; k++) can = can && put_pending(c, k, &pending);
+    can = can && !pending.bad;
+    hark_control_begin(&m, HARK_C_MARKED);
+    hark_control_put64(&m, c->mark);
+    for (int k = 0; k < 2; k++) hark_control_put64(&m, can ? c->output[k].next : UINT64_MAX);
+    if (can) hark_control_put_bytes(&m, pending.at + 8, (uint32_t)(pending.length - 8));
+    else hark_control_put_bytes(&m, NULL, 0);
+    hark_control_end(&m);
+    hark_sup_tell(c, &m);
+    hark_control_free(&m);
+    hark_control_free(&pending);
+}
+
+/* ---- positions that outlive us ------------------------------------------------------------------------------------ */
+
+int hark_sup_output_open(struct supervisor *s, bool belongs)
+{
+    size_t bytes = (size_t)s->o->ranks * 16;
+    if (s->o->store == NULL) return 0;
+    uint8_t *at = calloc(1, bytes);
+    s->positions = openat(s->store_fd, "output", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (at == NULL || s->positions < 0) {
+        hark_sup_say("store %s: output: %s", s->o->store, strerror(errno));
+        int status = at ? 2 : 1;
+        free(at);
+        return status;
+    }
+    ssize_t n = belongs ? pread(s->positions, at, bytes, 0) : 0;
+    if (belongs && n != (ssize_t)bytes) {
+        hark_sup_say("store %s: output: it does not say what was shown; lines may come again", s->o->store);
+        memset(at, 0, bytes);
+    }
+    int status = 0;
+    if (n != (ssize_t)bytes && pwrite(s->positions, at, bytes, 0) != (ssize_t)bytes) {
+        hark_sup_say("store %s: output: %s", s->o->store, strerror(errno));
+        status = 2;
+    }
+    for (uint32_t i = 0; i < s->o->ranks; i++)
+        for (uint32_t k = 0; k < 2; k++) s->child[i].output[k].shown = hark_get64(at + (i * 2 + k) * (size_t)8);
+    free(at);
+    return status;
+}
+
+/* ---- begin and end ------------------------------------------------------------------------------------------------ */
+
+static void wake(void *self)
+{
+    uv_async_send(self);
+}
+
+static bool same_file(int a, int b)
+{
+    struct stat x, y;
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+bool hark_sup_outlets_open(struct supervisor *s)
+{
+    int status = -uv_async_init(&s->loop, &s->moved, on_moved);
+    s->moved.data = s;
+    if (status == 0) status = hark_outlet_open(&s->outlet[0], STDOUT_FILENO, s->positions, wake, &s->moved);
+    s->outlet[1] = s->outlet[0]; /* one of both keeps their lines in order */
+    if (status == 0 && !same_file(STDOUT_FILENO, STDERR_FILENO))
+        status = hark_outlet_open(&s->outlet[1], STDERR_FILENO, s->positions, wake, &s->moved);
+    if (status) {
+        hark_sup_say("no thread for the output: %s", strerror(status));
+        if (s->outlet[0]) hark_outlet_close(s->outlet[0]);
+        return false;
+    }
+    hark_sup_say_through(s->outlet[1]);
+    return true;
+}
+
+static void lose_patience(uv_timer_t *timer)
+{
+    struct supervisor *s = timer->data;
+    s->give_up = true;
+    uv_stop(&s->loop);
+}
+
+void hark_sup_outlets_close(struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        for (int k = 0; k < 2; k++) hark_output_end(&s->child[i].output[k]);
+    uv_timer_stop(&s->look);
+    uv_timer_stop(&s->hunt);
+    uv_timer_stop(&s->grace);
+    if (s->signal) uv_timer_start(&s->grace, lose_patience, PATIENCE_MS, 0);
+    while (!s->give_up && (hark_outlet_waiting(s->outlet[0]) || hark_outlet_waiting(s->outlet[1])))
+        uv_run(&s->loop, UV_RUN_ONCE);
+    on_moved(&s->moved);
+    hark_sup_say_through(NULL);
+    if (s->outlet[1] != s->outlet[0]) hark_outlet_close(s->outlet[1]);
+    hark_outlet_close(s->outlet[0]);
+}
