@@ -12,6 +12,7 @@
 #include "hydee.h"
 #include "none.h"
 #include "sendet.h"
+#include "service.h"
 #include "team.h"
 
 #ifdef __cplusplus

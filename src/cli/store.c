@@ -75,7 +75,7 @@ static void one_rank(
     uint64_t id[IDS_MAX];
     int have = v->images->ops->list(v->images, rank, id, IDS_MAX);
     printf("  %-6" PRIu32, rank);
-    if (v->service) printf(" %-11" PRIu32, hark_service_inc(v->service, rank));
+    if (v->keeper) printf(" %-11" PRIu32, hark_service_incarnation(hark_keeper_core(v->keeper), rank));
     if (have <= 0) printf(" %s", have < 0 ? v->images->error : "none");
     if (json) fprintf(json, "%s\n    {\"rank\": %" PRIu32 ", \"checkpoints\": [", rank ? "," : "", rank);
     for (int i = 0; i < have && i < IDS_MAX; i++) {
@@ -101,7 +101,7 @@ static void head(const struct arguments *a, const struct hark_inventory *v, cons
 {
     static const char *const lines[] = {"protocol", "clusters", "program"};
     printf("%s: job %s of %" PRIu32 " processes, %s%s\n", a->path, v->job, v->ranks,
-        v->service == NULL ? "of which there is no record"
+        v->keeper == NULL ? "of which there is no record"
         : v->finished      ? "finished"
                            : "not finished",
         v->in_use ? ", in use by a run" : "");
@@ -116,39 +116,29 @@ static void head(const struct arguments *a, const struct hark_inventory *v, cons
 /* From where those go on that go back together; false: some can not. */
 static bool say_restart(const struct hark_inventory *v)
 {
-    uint8_t *unit = calloc(v->ranks, 1), *done = calloc(v->ranks, 1);
-    bool all = unit && done;
-    for (uint32_t r = 0; all && r < v->ranks; r++) {
-        uint64_t wave = 0;
-        if (done[r]) continue;
-        int status = hark_service_verify(v->service, r, &wave);
-        memset(unit, 0, v->ranks);
-        if (!hark_service_unit(v->service, r, unit)) unit[r] = 1;
+    const struct hark *core = hark_keeper_core(v->keeper);
+    uint32_t lost = UINT32_MAX; /* of those from there on nothing is known */
+    if (hark_keeper_resume(v->keeper, false) != HARK_KEEPER_OK) lost = v->lost;
+    for (uint32_t r = 0; r < v->ranks && r <= lost; r++) {
+        uint32_t first = 0;
+        while (first < r && !hark_service_mates(core, first, r)) first++;
+        if (first < r) continue;
+        const uint64_t from = hark_service_restart(core, r).checkpoint;
         printf("  rank %" PRIu32, r);
         for (uint32_t mate = r + 1; mate < v->ranks; mate++)
-            if (unit[mate]) printf(" %" PRIu32, mate);
-        for (uint32_t mate = r; mate < v->ranks; mate++)
-            done[mate] |= unit[mate];
-        if (status == HARK_SERVICE_ELOST)
-            printf(": can not go on, no checkpoint is whole\n");
-        else if (wave)
-            printf(": from checkpoint %" PRIu64 "%s\n", wave,
-                status == HARK_SERVICE_FELL_BACK ? ", a newer one is damaged" : "");
-        else
-            printf(": from the beginning%s\n",
-                status == HARK_SERVICE_FELL_BACK ? ", for its checkpoints are damaged" : "");
-        all = status != HARK_SERVICE_ELOST;
+            if (hark_service_mates(core, mate, r)) printf(" %" PRIu32, mate);
+        if (r == lost) puts(": can not go on, no checkpoint is whole");
+        else if (from) printf(": from checkpoint %" PRIu64 "%s\n", from, v->fell_back && v->fell_back[r] ? ", a newer one is damaged" : "");
+        else printf(": from the beginning%s\n", v->fell_back && v->fell_back[r] ? ", for its checkpoints are damaged" : "");
     }
-    free(unit);
-    free(done);
-    return all;
+    return lost == UINT32_MAX;
 }
 
 static int report(const struct arguments *a, struct hark_inventory *v, const char *error, FILE *json)
 {
-    struct figures sum = {.resumable = v->service && !v->finished};
+    struct figures sum = {.resumable = v->keeper && !v->finished};
     head(a, v, error);
-    printf("  RANK  %s CHECKPOINTS\n", v->service ? " INCARNATION" : "");
+    printf("  RANK  %s CHECKPOINTS\n", v->keeper ? " INCARNATION" : "");
     if (json)
         fprintf(json,
             "{\n  \"schema\": 1, \"command\": \"store\", \"job\": \"%s\", \"ranks\": %" PRIu32
@@ -169,7 +159,7 @@ static int report(const struct arguments *a, struct hark_inventory *v, const cha
     if (json && a->verify)
         fprintf(json, ", \"damaged\": %" PRIu64 ", \"resumable\": %s", sum.damaged, sum.resumable ? "true" : "false");
     if (json) fputs("\n}\n", json);
-    bool lost = v->service && !v->finished && !sum.resumable;
+    bool lost = v->keeper && !v->finished && !sum.resumable;
     return a->verify && (sum.damaged || *error || lost) ? 1 : 0;
 }
 
@@ -177,7 +167,7 @@ int hark_cli_store(int argc, char **argv)
 {
     struct arguments a = {0};
     struct hark_inventory v;
-    char error[HARK_SERVICE_ERROR];
+    char error[HARK_KEEPER_ERROR];
     int status = parse(&a, argc, argv);
     if (status) return status < 0 ? 0 : status;
     if (hark_inventory_open(&v, a.path, error) < 0) return hark_cli_bad("store", "%s", error);

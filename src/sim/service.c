@@ -1,5 +1,5 @@
 /* service.c: failures of simulated processes and the failure service: it notices a death, announces it, brings back
- * who went back, and answers what is asked of it (see ../supervisor/service.h). */
+ * who went back, and answers what is asked of it (see ../supervisor/keeper.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,7 @@
 #include "../control/control.h"
 #include "janitor.h"
 #include "output.h"
-#include "service.h"
+#include "keeper.h"
 #include "supervisor.h"
 #include "outlet.h"
 #include "../driver/point.h"
@@ -136,7 +136,7 @@ struct supervisor {
     uint8_t key[32];
     int lock;
     struct hark_store *record, *images;
-    struct hark_service *service;
+    struct hark_keeper *keeper;
     struct hark_janitor janitor;
     struct hark_board *board;
     int board_fd, store_fd;
@@ -166,6 +166,12 @@ struct supervisor {
     bool finished_before; /* the store is of a job that has finished: there is nothing to do */
 };
 
+/* The failure service, for what hark/service.h tells of it. */
+static inline const struct hark *core_of(const struct supervisor *s)
+{
+    return hark_keeper_core(s->keeper);
+}
+
 /* supervisor.c */
 void hark_sup_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on stderr */
 void hark_sup_say_through(struct hark_outlet *w); /* NULL: straight to stderr again */
@@ -179,7 +185,7 @@ struct hark_board_slot *hark_sup_slot(const struct child *c);
 uint64_t hark_sup_progress(const struct child *c);
 const char *hark_sup_name(const struct child *c, char name[32]); /* "rank 3" */
 
-/* supervisor_signals.c */
+/* signals.c */
 bool hark_sup_signals_begin(struct supervisor *s); /* before anything is started: mask, and what is ignored; false after a line */
 void hark_sup_signals_open(struct supervisor *s);  /* handlers, in the loop */
 void hark_sup_signals_close(struct supervisor *s); /* before the loop is closed */
@@ -188,14 +194,14 @@ void hark_sup_signals_in_process(const struct supervisor *s); /* between fork an
 const char *hark_sup_signal_name(int number, char text[24]);
 uint64_t hark_sup_awake(void); /* as hark_sup_now(), less the time that we were stopped */
 
-/* supervisor_checkpoint.c */
+/* checkpoint.c */
 void hark_sup_ask_checkpoint(struct supervisor *s);
 void hark_sup_checkpoint_wanted(struct child *c); /* it has said hello: tells it */
 void hark_sup_checkpointed(struct supervisor *s, uint32_t rank); /* one of the group of `rank` was decided */
 void hark_sup_checkpoint_done(struct supervisor *s); /* is none missing any more? */
 bool hark_sup_together(const struct supervisor *s, uint32_t a, uint32_t b); /* do they checkpoint together? */
 
-/* supervisor_stall.c */
+/* stall.c */
 #define HARK_SUP_STALL_NS UINT64_C(1000000000) /* so long nothing moves behind QUIET, then it is said */
 void hark_sup_waits(struct child *c, struct hark_control *m); /* its WAITS */
 /* Nothing has moved for `since_ns`: says it once. True: the run ends for it. */
@@ -219,7 +225,7 @@ int hark_sup_spawn(struct child *c);
 void hark_sup_fresh(struct child *c); /* what was of its last incarnation is none of the next one's */
 uint64_t hark_sup_kill_at(const struct child *c); /* the next planned kill; 0: none */
 
-/* supervisor_link.c */
+/* link.c */
 int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or an errno */
 void hark_sup_unlink(struct child *c);                   /* closes all of them */
 /* Reads until there is nothing now; not all: or until there is no room for it. */
@@ -227,7 +233,7 @@ void hark_sup_drain(struct child *c, enum link_kind kind, bool all);
 void hark_sup_resume_reading(struct child *c); /* what was paused */
 void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the caller's */
 
-/* supervisor_output.c */
+/* streams.c */
 int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit status after one line */
 bool hark_sup_outlets_open(struct supervisor *s);  /* from then on nothing that is printed can block us */
 void hark_sup_outlets_close(struct supervisor *s); /* waits for readers, but not for ever after a signal */
@@ -239,7 +245,7 @@ void hark_sup_ask(struct child *c);                 /* is the output that waits 
 void hark_sup_stable(struct child *c, uint64_t n);  /* its answer */
 bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not, more is on its way there */
 
-/* supervisor_messages.c */
+/* messages.c */
 void hark_sup_take(struct child *c); /* what has come on the control socket */
 void hark_sup_setup(struct child *c);
 void hark_sup_announce(struct supervisor *s, struct child *only); /* the present FAILED, to all (only NULL) that are up */
@@ -249,7 +255,7 @@ void hark_sup_advise_diverged(const struct supervisor *s); /* what to do: a line
 /* The store fails, for a process or (NULL) for us: said once, until it works again. */
 void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line);
 
-/* supervisor_recover.c */
+/* recover.c */
 bool hark_sup_is_dead(const struct child *c); /* also when it is not reaped yet */
 void hark_sup_reap(struct child *c); /* if it is dead: takes its last words and sees what follows */
 void hark_sup_settle(struct supervisor *s); /* restarts what is dead, and tells those that go back with it */
@@ -258,13 +264,15 @@ void hark_sup_close_recovery(struct supervisor *s); /* its last figures */
 bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
 void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room); /* "0-2 5" */
 
-/* supervisor_rollback.c */
+/* rollback.c */
+void hark_sup_fell_back(void *self, uint32_t rank, uint64_t wave, const char *why); /* of hark_keeper_config */
+void hark_sup_lost(void *self, uint32_t rank, const char *why);
 void hark_sup_line(struct supervisor *s); /* the failure service has been told who goes back by the recovery line: so they do */
 void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells it, or it is killed */
 void hark_sup_again(struct child *c, struct hark_control *m); /* its AGAIN */
 void hark_sup_hurry(struct supervisor *s);                    /* looks for those that have not answered in time */
 
-/* supervisor_recluster.c */
+/* recluster.c */
 /* A checkpoint was decided, and has `changed` the clusters or not: should others be together from the next one on? */
 void hark_sup_recluster(struct supervisor *s, bool changed);
 void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the next clusters into force */
@@ -272,7 +280,7 @@ void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint
 void hark_sup_trace_clusters(struct supervisor *s, uint64_t id);
 void hark_sup_tell_clusters(struct supervisor *s, struct child *only); /* the next ones, if there are any, to all (only NULL) that are up */
 
-/* supervisor_quiet.c */
+/* quiet.c */
 void hark_sup_look(uv_timer_t *timer);
 void hark_sup_hunt(struct supervisor *s); /* watches the recovery process while a kill of it is planned */
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "hark/registry.h"
-#include "service_record.h"
+#include "keeper_internal.h"
 
 char *hark_inventory_value(const struct hark_inventory *v, const char *name)
 {
@@ -30,39 +30,57 @@ static bool is_in_use(const char *path)
 }
 
 /* What the run was started with stands in its record. */
-static bool read_identity(struct hark_inventory *v, char error[HARK_SERVICE_ERROR])
+static bool read_identity(struct hark_inventory *v, char error[HARK_KEEPER_ERROR])
 {
     uint64_t id[4];
     int have = v->record->ops->list(v->record, 0, id, 4);
     for (int i = have < 4 ? have : 4; i > 0 && !v->identity; i--) {
-        v->identity = hark_service_identity(v->record, 0, id[i - 1]);
-        if (!v->identity) snprintf(error, HARK_SERVICE_ERROR, "%s", v->record->error);
+        v->identity = hark_keeper_identity(v->record, 0, id[i - 1]);
+        if (!v->identity) snprintf(error, HARK_KEEPER_ERROR, "%s", v->record->error);
     }
-    if (have <= 0) snprintf(error, HARK_SERVICE_ERROR, "there is no record of a run in it");
+    if (have <= 0) snprintf(error, HARK_KEEPER_ERROR, "there is no record of a run in it");
     return v->identity != NULL;
 }
 
+static void fell_back(void *self, uint32_t rank, uint64_t wave, const char *why)
+{
+    struct hark_inventory *v = self;
+    (void)wave;
+    (void)why;
+    if (v->fell_back) v->fell_back[rank] = 1;
+}
+
+static void lost(void *self, uint32_t rank, const char *why)
+{
+    (void)why;
+    ((struct hark_inventory *)self)->lost = rank;
+}
+
 /* The service as that run had it. */
-static void open_service(struct hark_inventory *v, char error[HARK_SERVICE_ERROR])
+static void open_service(struct hark_inventory *v, char error[HARK_KEEPER_ERROR])
 {
     char *protocol = hark_inventory_value(v, "protocol"), *clusters = hark_inventory_value(v, "clusters"), why[256];
     bool reclusters = protocol && strstr(protocol, " --recluster");
     if (protocol) protocol[strcspn(protocol, " ")] = 0;
     v->protocol = protocol ? hark_protocol_named(protocol) : NULL;
     if (v->protocol == NULL) {
-        snprintf(error, HARK_SERVICE_ERROR, "its record is of protocol %s, which this hark does not know",
+        snprintf(error, HARK_KEEPER_ERROR, "its record is of protocol %s, which this hark does not know",
             protocol ? protocol : "none");
     } else if (clusters == NULL || hark_clusters_parse(&v->clusters, v->ranks, clusters, "its record", why) < 0) {
-        snprintf(error, HARK_SERVICE_ERROR, "%s", clusters ? why : "its record has no clusters");
+        snprintf(error, HARK_KEEPER_ERROR, "%s", clusters ? why : "its record has no clusters");
     } else {
-        struct hark_service_config config = {.protocol = v->protocol,
+        struct hark_keeper_config config = {.protocol = v->protocol,
             .clusters = &v->clusters,
             .together = v->protocol->traits & HARK_TRAIT_WAVES || reclusters,
             .record = v->record,
             .images = v->images,
-            .identity = v->identity};
-        if (hark_service_open(&v->service, &config, error) == HARK_SERVICE_OK) {
-            v->finished = hark_service_finished(v->service);
+            .identity = v->identity,
+            .fell_back = fell_back,
+            .lost = lost,
+            .self = v};
+        v->fell_back = calloc(v->ranks, 1);
+        if (hark_keeper_open(&v->keeper, &config, error) == HARK_KEEPER_OK) {
+            v->finished = hark_service_finished(hark_keeper_core(v->keeper));
             error[0] = 0;
         }
     }
@@ -70,7 +88,7 @@ static void open_service(struct hark_inventory *v, char error[HARK_SERVICE_ERROR
     free(clusters);
 }
 
-int hark_inventory_open(struct hark_inventory *v, const char *path, char error[HARK_SERVICE_ERROR])
+int hark_inventory_open(struct hark_inventory *v, const char *path, char error[HARK_KEEPER_ERROR])
 {
     char *record = NULL, line[256];
     *v = (struct hark_inventory){0};
@@ -80,14 +98,14 @@ int hark_inventory_open(struct hark_inventory *v, const char *path, char error[H
     if (status == HARK_S_OK) status = hark_store_open_directory(&v->images, path, v->job, v->ranks, false, line);
     if (status == HARK_S_OK && asprintf(&record, "%s/service", path) < 0) record = NULL;
     if (status == HARK_S_OK && (record == NULL || access(record, F_OK) < 0)) {
-        snprintf(error, HARK_SERVICE_ERROR, "there is no record of a run in it");
+        snprintf(error, HARK_KEEPER_ERROR, "there is no record of a run in it");
         free(record);
         return 0;
     }
     if (status == HARK_S_OK) status = hark_store_open_directory(&v->record, record, v->job, 1, false, line);
     free(record);
     if (status != HARK_S_OK) {
-        snprintf(error, HARK_SERVICE_ERROR, "%s", line);
+        snprintf(error, HARK_KEEPER_ERROR, "%s", line);
         hark_inventory_close(v);
         return -1;
     }
@@ -97,7 +115,8 @@ int hark_inventory_open(struct hark_inventory *v, const char *path, char error[H
 
 void hark_inventory_close(struct hark_inventory *v)
 {
-    hark_service_close(v->service);
+    hark_keeper_close(v->keeper);
+    free(v->fell_back);
     hark_clusters_free(&v->clusters);
     if (v->record) v->record->ops->close(v->record);
     if (v->images) v->images->ops->close(v->images);

@@ -3,7 +3,7 @@
 #define HARK_SUPERVISOR_INVENTORY_H
 
 #include "../control/clusters.h"
-#include "service.h"
+#include "keeper.h"
 
 struct hark_inventory {
     char job[65];
@@ -13,14 +13,16 @@ struct hark_inventory {
     const struct hark_protocol *protocol; /* of the identity */
     struct hark_clusters clusters;
     struct hark_store *images, *record;
-    struct hark_service *service; /* as of the record; NULL: there is none */
+    struct hark_keeper *keeper; /* as of the record; NULL: there is none */
+    uint8_t *fell_back;         /* of each rank, when hark_keeper_resume() has been tried: to an older image than the newest */
+    uint32_t lost;              /* and whose images are all damaged */
     bool finished;
 };
 
 /* Opens the store in `path`; changes nothing in it, but that what crashed writers left is removed. 0, or -1 and one
  * line in error: there is no store, it is damaged, or its record is of a newer hark. Of a record that can not be read
- * the images can still be looked at: then 0, `service` is NULL, and the line is in error; else error is "". */
-int hark_inventory_open(struct hark_inventory *v, const char *path, char error[HARK_SERVICE_ERROR]);
+ * the images can still be looked at: then 0, `keeper` is NULL, and the line is in error; else error is "". */
+int hark_inventory_open(struct hark_inventory *v, const char *path, char error[HARK_KEEPER_ERROR]);
 void hark_inventory_close(struct hark_inventory *v);
 
 /* The value of a line of the identity, to be freed; NULL: there is none, or no memory. */

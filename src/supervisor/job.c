@@ -118,26 +118,29 @@ static char *identity(const struct supervisor *s)
 
 static int open_service(struct supervisor *s)
 {
-    char error[HARK_SERVICE_ERROR];
+    char error[HARK_KEEPER_ERROR];
     char *who = identity(s);
     if (who == NULL) {
         hark_sup_say("no memory for a job");
         return 1;
     }
-    struct hark_service_config config = {.protocol = s->o->protocol,
+    struct hark_keeper_config config = {.protocol = s->o->protocol,
         .clusters = &s->o->clusters,
         .together = s->o->protocol->traits & HARK_TRAIT_WAVES || s->o->recluster,
         .generations = s->o->generations,
         .record = s->record,
         .images = s->images,
-        .identity = who};
-    int status = hark_service_open(&s->service, &config, error);
+        .identity = who,
+        .fell_back = hark_sup_fell_back,
+        .lost = hark_sup_lost,
+        .self = s};
+    int status = hark_keeper_open(&s->keeper, &config, error);
     s->identity = who;
     if (status < 0) {
         hark_sup_say("%s%s%s", s->o->store ? s->o->store : "", s->o->store ? ": " : "", error);
         return s->o->store ? 2 : 1;
     }
-    s->finished_before = hark_service_finished(s->service);
+    s->finished_before = hark_service_finished(core_of(s));
     if (s->finished_before) hark_sup_say("store %s: the job in it has finished already; there is nothing to do", s->o->store);
     return 0;
 }
@@ -272,11 +275,11 @@ void hark_sup_trace_failed(struct supervisor *s)
     struct hark_trace_record r = {.time = hark_sup_now(),
         .rank = HARK_TRACE_SUPERVISOR,
         .kind = HARK_TRACE_FAILED,
-        .id = hark_service_re(s->service)};
+        .id = hark_service_epoch(core_of(s))};
     uint32_t count = 0, written = 0, down[256];
     if (s->trace == NULL) return;
     for (uint32_t i = 0; i < s->o->ranks; i++) {
-        if (hark_service_is_down(s->service, i)) down[count++] = i;
+        if (hark_service_is_down(core_of(s), i)) down[count++] = i;
         if (count < sizeof down / sizeof down[0]) continue;
         (void)hark_trace_add_failed(s->trace, &r, down, count);
         written += count;
@@ -333,7 +336,7 @@ void hark_sup_job_close(struct supervisor *s)
     hark_trace_close(s->trace); /* of a job that did not begin */
     for (uint32_t i = 0; i < s->parts; i++) free(s->part[i]);
     free(s->part);
-    hark_service_close(s->service);
+    hark_keeper_close(s->keeper);
     if (s->record) s->record->ops->close(s->record);
     if (s->images) s->images->ops->close(s->images);
     if (s->board) munmap(s->board, hark_board_bytes(s->o->ranks, s->o->traffic));

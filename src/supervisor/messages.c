@@ -12,7 +12,7 @@
 static char *undone(const struct child *c, bool *ok)
 {
     const uint64_t *id;
-    uint32_t n = c->rank == HARK_RECOVERY ? 0 : hark_service_undone(c->s->service, c->rank, &id);
+    uint32_t n = c->rank == HARK_RECOVERY ? 0 : hark_keeper_undone(c->s->keeper, c->rank, &id);
     char *text = n ? malloc((size_t)n * 21 + 1) : NULL;
     *ok = n == 0 || text;
     for (uint32_t i = 0, at = 0; text && i < n; i++) at += (uint32_t)sprintf(text + at, "%llu,", (unsigned long long)id[i]);
@@ -28,7 +28,7 @@ void hark_sup_setup(struct child *c)
     struct hark_setup setup = {.rank = c->rank,
         .ranks = o->ranks,
         .inc = c->inc,
-        .re = hark_service_re(s->service),
+        .re = hark_service_epoch(core_of(s)),
         .checkpoint = c->checkpoint,
         .job = s->job,
         .directory = s->directory,
@@ -74,7 +74,7 @@ void hark_sup_setup(struct child *c)
 void hark_sup_announce(struct supervisor *s, struct child *only)
 {
     struct hark_control m;
-    hark_service_announce(s->service, &m);
+    hark_keeper_announce(s->keeper, &m);
     for (uint32_t i = 0; i < s->count; i++)
         if (only ? only == &s->child[i] : s->child[i].hello) {
             hark_sup_tell(&s->child[i], &m);
@@ -107,14 +107,14 @@ static void tell_all(struct supervisor *s, uint16_t type)
 
 void hark_sup_try_finish(struct supervisor *s)
 {
-    if (s->phase != RUNNING || hark_service_down(s->service)) return;
+    if (s->phase != RUNNING || hark_service_down(core_of(s))) return;
     for (uint32_t i = 0; i < s->o->ranks; i++)
         if (!s->child[i].finished || s->child[i].goes_back || hark_sup_is_dead(&s->child[i])) return;
     /* After a signal they may have left before their work was done: the job is not, and can be resumed. */
     s->finish_waits = s->o->store && !s->signal && !hark_sup_shown(s);
     if (s->finish_waits) return;
     hark_sup_look_for_store(s);
-    if (!s->signal && hark_service_finish(s->service) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
+    if (!s->signal && hark_keeper_finish(s->keeper) < 0) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
     s->phase = FINISHING;
     HARK_POINT("finished", HARK_TRACE_SUPERVISOR);
     tell_all(s, HARK_C_ALL_DONE);
@@ -152,7 +152,7 @@ static void on_hello(struct child *c, struct hark_control *m)
         introduce(other, c);
         introduce(c, other);
     }
-    if (hark_service_re(s->service)) hark_sup_announce(s, c);
+    if (hark_service_epoch(core_of(s))) hark_sup_announce(s, c);
     hark_sup_ask(c); /* it may have printed before */
     hark_sup_tell_clusters(s, c);
     if (s->phase == FINISHING) { /* the recovery process of a very short job */
@@ -213,27 +213,27 @@ static void on_persist(struct child *c, struct hark_control *m)
     if (m->bad) return;
     bool map = m->next < m->length && hark_control_get32(m);
     HARK_POINT("fact", HARK_TRACE_SUPERVISOR);
-    int status = hark_service_fact(s->service, fact, peer, re, id, oldest, map);
+    int status = hark_keeper_fact(s->keeper, fact, peer, re, id, oldest, map);
     HARK_POINT("noted", HARK_TRACE_SUPERVISOR);
-    if (status == HARK_SERVICE_EDURABLE) hark_sup_trouble(s, NULL, hark_service_error(s->service));
-    if (status == HARK_SERVICE_OK && fact == HARK_FACT_WAVE) works_again(s, peer);
-    if (status == HARK_SERVICE_OK && map) hark_sup_reclustered(s, id);
+    if (status == HARK_KEEPER_EDURABLE) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
+    if (status == HARK_KEEPER_OK && fact == HARK_FACT_WAVE) works_again(s, peer);
+    if (status == HARK_KEEPER_OK && map) hark_sup_reclustered(s, id);
     struct hark_control answer;
     hark_control_begin(&answer, HARK_C_STORED);
     hark_control_put32(&answer, fact);
     hark_control_put64(&answer, id);
     /* The end of recovery holds without the record too: what is lost is only that a resumed run would know it. */
-    hark_control_put32(&answer, status == HARK_SERVICE_OK ||
-        (status == HARK_SERVICE_EDURABLE && fact == HARK_FACT_DONE));
+    hark_control_put32(&answer, status == HARK_KEEPER_OK ||
+        (status == HARK_KEEPER_EDURABLE && fact == HARK_FACT_DONE));
     hark_control_end(&answer);
     hark_sup_tell(c, &answer);
     hark_control_free(&answer);
-    if (status == HARK_SERVICE_OK && fact == HARK_FACT_WAVE) {
+    if (status == HARK_KEEPER_OK && fact == HARK_FACT_WAVE) {
         hark_sup_recluster(s, map);
         hark_sup_checkpointed(s, peer);
     }
-    if (fact == HARK_FACT_DONE && status != HARK_SERVICE_REFUSED) hark_sup_recovered(s);
-    if (fact == HARK_FACT_LINE && status != HARK_SERVICE_REFUSED) hark_sup_line(s);
+    if (fact == HARK_FACT_DONE && status != HARK_KEEPER_REFUSED) hark_sup_recovered(s);
+    if (fact == HARK_FACT_LINE && (status == HARK_KEEPER_OK || status == HARK_KEEPER_EDURABLE)) hark_sup_line(s);
 }
 
 static void on_mark(struct child *c, struct hark_control *m)

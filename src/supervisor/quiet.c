@@ -19,7 +19,7 @@ struct sums {
 /* False: somebody is busy, starting or gone. */
 static bool add_up(const struct supervisor *s, struct sums *sum)
 {
-    *sum = (struct sums){.progress = hark_service_re(s->service)};
+    *sum = (struct sums){.progress = hark_service_epoch(core_of(s))};
     for (uint32_t i = 0; i < s->count; i++) {
         const struct child *c = &s->child[i];
         const struct hark_board_slot *slot = hark_sup_slot(c);
@@ -69,7 +69,7 @@ static void say_quiet(struct supervisor *s, const struct sums *sum)
 /* It has said so for `since` ns, and nothing has moved since then. */
 static void stand_still(struct supervisor *s, uint64_t since)
 {
-    if (hark_sup_stalled(s, since) || since < HOPELESS_NS || hark_service_down(s->service) == 0) return;
+    if (hark_sup_stalled(s, since) || since < HOPELESS_NS || hark_service_down(core_of(s)) == 0) return;
     s->diverged++;
     hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody sends again");
     hark_sup_advise_diverged(s);

@@ -9,7 +9,7 @@
 void hark_sup_tell_clusters(struct supervisor *s, struct child *only)
 {
     struct hark_control m;
-    const uint32_t *next = hark_service_next(s->service);
+    const uint32_t *next = hark_keeper_next(s->keeper);
     if (next == NULL) return;
     struct hark_clusters clusters = {s->o->ranks, 0, (uint32_t *)(uintptr_t)next};
     for (uint32_t r = 0; r < s->o->ranks; r++)
@@ -47,14 +47,14 @@ void hark_sup_recluster(struct supervisor *s, bool changed)
     uint32_t *of = malloc(s->o->ranks * sizeof *of);
     /* One after the other: of a map that has come into force just now, not all have heard. */
     const uint64_t now = hark_sup_now();
-    const bool waits = changed || now < s->ask_after || hark_service_next(s->service) || hark_service_down(s->service);
+    const bool waits = changed || now < s->ask_after || hark_keeper_next(s->keeper) || hark_service_down(core_of(s));
     if (!known || of == NULL) {
         s->figures_lost = true;
     } else if (!waits) {
-        bool better = s->o->better(s->o->self, s->lately, s->o->ranks, hark_service_clusters(s->service), of);
+        bool better = s->o->better(s->o->self, s->lately, s->o->ranks, hark_keeper_clusters(s->keeper), of);
         uint64_t then = hark_sup_now();
         s->ask_after = then + (then - now) * 20; /* a twentieth of our time is enough for it */
-        if (better && hark_service_propose(s->service, of) == HARK_SERVICE_OK) {
+        if (better && hark_keeper_propose(s->keeper, of) == HARK_KEEPER_OK) {
             HARK_POINT("proposed", HARK_TRACE_SUPERVISOR);
             hark_sup_tell_clusters(s, NULL);
         }
@@ -66,12 +66,12 @@ void hark_sup_trace_clusters(struct supervisor *s, uint64_t id)
 {
     struct hark_trace_job before = {.ranks = s->o->ranks, .cluster = s->o->clusters.of}, now = before;
     if (s->trace == NULL || !s->o->recluster) return;
-    now.cluster = hark_service_clusters(s->service);
+    now.cluster = hark_keeper_clusters(s->keeper);
     uint32_t *lowest = malloc(s->o->ranks * sizeof *lowest), *old = s->lowest ? s->lowest : malloc(s->o->ranks * sizeof *old);
     bool known = lowest && old && hark_trace_lowest(&now, lowest) == HARK_TRACE_OK &&
                  (old == s->lowest || hark_trace_lowest(&before, old) == HARK_TRACE_OK);
     for (uint32_t r = 0; known && r < s->o->ranks; r++) {
-        struct hark_trace_record x = {.time = hark_sup_now(), .rank = r, .inc = hark_service_inc(s->service, r), .peer = lowest[r],
+        struct hark_trace_record x = {.time = hark_sup_now(), .rank = r, .inc = hark_service_incarnation(core_of(s), r), .peer = lowest[r],
             .kind = HARK_TRACE_CLUSTER, .id = id};
         if (old[r] != lowest[r]) (void)hark_trace_add(s->trace, &x);
     }
@@ -83,7 +83,7 @@ void hark_sup_trace_clusters(struct supervisor *s, uint64_t id)
 
 void hark_sup_reclustered(struct supervisor *s, uint64_t id)
 {
-    const uint32_t *of = hark_service_clusters(s->service);
+    const uint32_t *of = hark_keeper_clusters(s->keeper);
     struct hark_clusters clusters = {s->o->ranks, 0, (uint32_t *)(uintptr_t)of};
     char *more = NULL;
     hark_sup_trace_clusters(s, id);

@@ -118,7 +118,7 @@ static void killed(struct child *c, int sig)
     if (s->phase == FINISHING) { /* all have finished, durably: there is nothing that it could take with it */
         hark_sup_say("%s died (%s) after the end of the job, which is done", name, kind);
         c->exited = true;
-    } else if (c->rank != HARK_RECOVERY && s->o->protocol->rolls == 0) {
+    } else if (c->rank != HARK_RECOVERY && hark_service_rolls(core_of(s)) == 0) {
         hark_sup_say("%s died (%s) after %llu deliveries; protocol %s survives no failure", name, kind,
             (unsigned long long)hark_sup_progress(c), s->o->protocol->name);
         hark_sup_end(s, 1);
@@ -158,7 +158,7 @@ static bool restart(struct supervisor *s, struct child *c)
 {
     char name[32];
     if (s->phase != RUNNING) return false; /* no memory for what had to be told */
-    c->inc = hark_service_inc(s->service, c->rank);
+    c->inc = hark_service_incarnation(core_of(s), c->rank);
     int status = hark_sup_spawn(c);
     if (status == 0) return true;
     hark_sup_say("%s can not be started again: %s", hark_sup_name(c, name), strerror(status));
@@ -204,63 +204,54 @@ void hark_sup_reap(struct child *c)
 
 /* ---- bringing back --------------------------------------------------------------------------------------------- */
 
-static bool choose_one(struct supervisor *s, struct child *c)
+void hark_sup_fell_back(void *self, uint32_t rank, uint64_t wave, const char *why)
 {
-    char name[32];
-    uint64_t wave = 0;
-    int status = hark_service_verify(s->service, c->rank, &wave);
-    c->checkpoint = wave;
-    if (status == HARK_SERVICE_ELOST) {
-        hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s", hark_sup_name(c, name),
-            hark_service_error(s->service));
-        hark_sup_end(s, 1);
-        return false;
-    }
-    if (status == HARK_SERVICE_FELL_BACK)
-        hark_sup_say("%s; the older checkpoint %llu is used", hark_service_error(s->service), (unsigned long long)wave);
-    return true;
+    (void)self;
+    (void)rank;
+    hark_sup_say("%s; the older checkpoint %llu is used", why, (unsigned long long)wave);
 }
 
-/* Verifies what they go back to, once for each unit; behind a change of the clusters all are members. False after the last line:
- * nothing is left to go back to. */
-static bool choose(struct supervisor *s, uint8_t *member)
+void hark_sup_lost(void *self, uint32_t rank, const char *why)
 {
-    uint8_t *verified = calloc(s->o->ranks, 1), *unit = calloc(s->o->ranks, 1);
-    bool ok = verified && unit;
-    for (uint32_t r = 0; ok && r < s->o->ranks; r++) {
-        if (!member[r] || verified[r]) continue;
-        ok = choose_one(s, &s->child[r]);
-        memset(unit, 0, s->o->ranks);
-        hark_service_unit(s->service, r, unit);
-        for (uint32_t mate = r; mate < s->o->ranks; mate++) {
-            if (unit[mate] && member[mate]) s->child[mate].checkpoint = s->child[r].checkpoint;
-            verified[mate] |= unit[mate];
-        }
-    }
-    for (uint32_t r = 0; ok && hark_service_behind(s->service) && r < s->o->ranks; r++) { /* also those that were chosen before */
-        member[r] = 1;
-        s->child[r].checkpoint = hark_service_wave(s->service, r);
-    }
-    if (verified == NULL || unit == NULL) hark_sup_no_memory(s, "a recovery");
-    free(verified);
-    free(unit);
-    return ok;
+    struct supervisor *s = self;
+    char name[32];
+    hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s", hark_sup_name(&s->child[rank], name), why);
+    hark_sup_end(s, 1);
+}
+
+/* Those with member[r] != 0 go back to where the failure service says. */
+static void take_checkpoints(struct supervisor *s, const uint8_t *member)
+{
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (member[r]) s->child[r].checkpoint = hark_service_restart(core_of(s), r).checkpoint;
+}
+
+/* The failure service has chosen who goes back, and to where: member. False after the last line. */
+static bool chosen(struct supervisor *s, int status, uint8_t *member)
+{
+    if (status == HARK_KEEPER_EMEMORY) hark_sup_no_memory(s, "a recovery");
+    if (status != HARK_KEEPER_OK) return false;
+    for (uint32_t r = 0; r < s->o->ranks; r++) member[r] = hark_service_goes_back(core_of(s), r);
+    take_checkpoints(s, member);
+    return true;
 }
 
 /* Who goes back with it, for its line. */
 static void name_unit(const struct child *c, char text[256])
 {
     const struct supervisor *s = c->s;
+    const struct hark *core = core_of(s);
+    const uint32_t rolls = hark_service_rolls(core);
     char ranks[200] = "";
     uint8_t *unit = calloc(s->o->ranks, 1);
-    if (unit) hark_service_unit(s->service, c->rank, unit);
+    for (uint32_t r = 0; unit && r < s->o->ranks; r++) unit[r] = hark_service_mates(core, r, c->rank);
     if (unit) hark_sup_name_ranks(s, unit, ranks, sizeof ranks);
     free(unit);
-    if (s->o->protocol->rolls == HARK_ROLLS_ALL) snprintf(text, 256, "all ranks go back");
-    else if (s->o->protocol->rolls == HARK_ROLLS_PROCESS || s->o->protocol->rolls == HARK_ROLLS_LINE) snprintf(text, 256, "it goes back");
-    else if (hark_service_behind(s->service)) snprintf(text, 256, "all ranks go back, for the clusters have changed since then");
+    if (rolls == HARK_ROLLS_ALL) snprintf(text, 256, "all ranks go back");
+    else if (rolls != HARK_ROLLS_GROUP) snprintf(text, 256, "it goes back");
+    else if (hark_service_behind(core)) snprintf(text, 256, "all ranks go back, for the clusters have changed since then");
     else
-        snprintf(text, 256, "cluster %u (rank%s %s) goes back", hark_service_clusters(s->service)[c->rank],
+        snprintf(text, 256, "cluster %u (rank%s %s) goes back", hark_service_cluster(core, c->rank),
             strpbrk(ranks, " -") ? "s" : "", ranks);
 }
 
@@ -318,7 +309,7 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
     }
     r->announced = hark_sup_now();
     r->restarted = r->over = 0;
-    r->re = hark_service_re(s->service);
+    r->re = hark_service_epoch(core_of(s));
     for (uint32_t i = 0; i < s->o->ranks; i++) r->rolled[i] |= member[i];
 }
 
@@ -337,19 +328,20 @@ static void announce_back(struct supervisor *s, const uint8_t *member)
     hark_sup_hunt(s);
 }
 
-static void bring_back(struct supervisor *s, uint8_t *member)
+/* Those with dead[r] != 0 have died; `member` has room for who goes back. */
+static void bring_back(struct supervisor *s, const uint8_t *dead, uint8_t *member)
 {
     struct child *recovery = s->count > s->o->ranks ? &s->child[s->o->ranks] : NULL;
-    bool new_recovery = recovery && recovery->dead, over = hark_service_down(s->service) == 0, ranks = false;
-    for (uint32_t r = 0; r < s->o->ranks; r++) ranks |= member[r] != 0;
+    bool over = hark_service_down(core_of(s)) == 0, ranks = false;
     hark_sup_look_for_store(s);
-    if (!choose(s, member)) return;
+    if (!chosen(s, hark_keeper_choose(s->keeper, dead, recovery && recovery->dead), member)) return;
+    for (uint32_t r = 0; r < s->o->ranks; r++) ranks |= member[r] != 0;
     say_failures(s);
     HARK_POINT("chosen", HARK_TRACE_SUPERVISOR);
-    if (hark_service_fail(s->service, member, new_recovery) < 0) hark_sup_trouble(s, NULL, hark_service_error(s->service));
+    if (hark_keeper_commit(s->keeper) < 0) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
     HARK_POINT("durable", HARK_TRACE_SUPERVISOR);
     hark_sup_trace_failed(s);
-    hark_sup_trace_clusters(s, hark_service_wave(s->service, 0)); /* perhaps to before a change */
+    hark_sup_trace_clusters(s, hark_service_wave(core_of(s), 0, 0)); /* perhaps to before a change */
     if (ranks) note_recovery(s, member, over);
     s->died = 0;
     announce_back(s, member);
@@ -358,21 +350,15 @@ static void bring_back(struct supervisor *s, uint8_t *member)
 void hark_sup_line(struct supervisor *s)
 {
     char ranks[200] = "";
-    uint8_t *member = s->phase == RUNNING ? calloc(s->o->ranks, 1) : NULL;
-    if (member == NULL) {
-        if (s->phase == RUNNING) hark_sup_no_memory(s, "a recovery");
-        return;
-    }
-    for (uint32_t r = 0; r < s->o->ranks; r++) member[r] = hark_service_inc(s->service, r) != s->child[r].inc;
+    const uint8_t *member = hark_keeper_back(s->keeper);
+    if (s->phase != RUNNING) return;
+    take_checkpoints(s, member);
     hark_sup_name_ranks(s, member, ranks, sizeof ranks);
-    if (choose(s, member)) {
-        hark_sup_say("rank%s %s go%s back too, by the recovery line", strpbrk(ranks, " -") ? "s" : "", ranks,
-            strpbrk(ranks, " -") ? "" : "es");
-        hark_sup_trace_failed(s);
-        note_recovery(s, member, false);
-        announce_back(s, member);
-    }
-    free(member);
+    hark_sup_say("rank%s %s go%s back too, by the recovery line", strpbrk(ranks, " -") ? "s" : "", ranks,
+        strpbrk(ranks, " -") ? "" : "es");
+    hark_sup_trace_failed(s);
+    note_recovery(s, member, false);
+    announce_back(s, member);
 }
 
 void hark_sup_settle(struct supervisor *s)
@@ -387,23 +373,21 @@ void hark_sup_settle(struct supervisor *s)
             hark_sup_take(&s->child[i]);
         }
     if (s->phase != RUNNING) return;
-    uint8_t *member = calloc(s->o->ranks, 1);
-    if (member == NULL) {
+    uint8_t *dead = calloc(s->o->ranks, 2);
+    if (dead == NULL) {
         hark_sup_no_memory(s, "a recovery");
         return;
     }
-    for (uint32_t r = 0; r < s->o->ranks; r++)
-        if (s->child[r].dead && !member[r]) hark_service_unit(s->service, r, member);
-    hark_service_again(s->service, member);
-    bring_back(s, member);
-    free(member);
+    for (uint32_t r = 0; r < s->o->ranks; r++) dead[r] = s->child[r].dead;
+    bring_back(s, dead, dead + s->o->ranks);
+    free(dead);
 }
 
 void hark_sup_recovered(struct supervisor *s)
 {
     struct recovery *r = s->recoveries ? &s->recovery[s->recoveries - 1] : NULL;
     char ranks[200];
-    if (hark_service_down(s->service)) return;
+    if (hark_service_down(core_of(s))) return;
     if (r && r->over == 0) {
         r->over = hark_sup_now();
         hark_sup_name_ranks(s, r->rolled, ranks, sizeof ranks);
@@ -424,25 +408,24 @@ static bool resume(struct supervisor *s)
         hark_sup_no_memory(s, "a resumption");
         return false;
     }
-    memset(member, 1, s->o->ranks);
-    bool ok = choose(s, member);
-    if (ok && hark_service_fail(s->service, member, s->count > s->o->ranks) < 0) {
-        hark_sup_say("%s", hark_service_error(s->service));
+    bool ok = chosen(s, hark_keeper_resume(s->keeper, s->count > s->o->ranks), member);
+    free(member);
+    if (ok && hark_keeper_commit(s->keeper) < 0) {
+        hark_sup_say("%s", hark_keeper_error(s->keeper));
         hark_sup_end(s, 2);
         ok = false;
     }
-    free(member);
     if (ok) hark_sup_trace_failed(s);
-    if (ok) hark_sup_trace_clusters(s, hark_service_wave(s->service, 0));
+    if (ok) hark_sup_trace_clusters(s, hark_service_wave(core_of(s), 0, 0));
     return ok;
 }
 
 bool hark_sup_begin(struct supervisor *s)
 {
-    if (hark_service_resumed(s->service) && !resume(s)) return false;
+    if (hark_keeper_resumed(s->keeper) && !resume(s)) return false;
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *c = &s->child[i];
-        c->inc = hark_service_inc(s->service, c->rank);
+        c->inc = hark_service_incarnation(core_of(s), c->rank);
         int status = hark_sup_spawn(c);
         if (status == 0 && s->phase != RUNNING) return false; /* no memory for its setup */
         if (status == 0) continue;

@@ -72,7 +72,7 @@ void hark_sup_again(struct child *c, struct hark_control *m)
     }
     if (c->dying) return; /* before its next incarnation has begun: that is started */
     for (int k = 0; k < 2; k++) hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true); /* of the earlier incarnation */
-    c->inc = hark_service_inc(c->s->service, c->rank);
+    c->inc = hark_service_incarnation(core_of(c->s), c->rank);
     c->kept = kept;
     hark_sup_fresh(c);
     hark_control_begin(&go, HARK_C_GO);

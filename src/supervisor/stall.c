@@ -198,7 +198,7 @@ bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns)
     if (since_ns >= HARK_SUP_STALL_NS && !s->stall_said) {
         s->stall_said = true;
         hark_sup_say_waits(s);
-        if (!limit && hark_service_down(s->service) == 0)
+        if (!limit && hark_service_down(core_of(s)) == 0)
             hark_sup_say(
                 "  the program stands still by itself; Ctrl-C ends it, and --stall-limit T would after that time");
     }

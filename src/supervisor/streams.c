@@ -46,7 +46,7 @@ void hark_sup_output_prepare(struct child *c)
 
 bool hark_sup_full(struct supervisor *s, int kind)
 {
-    bool recovering = s->died || hark_service_down(s->service);
+    bool recovering = s->died || hark_service_down(core_of(s));
     return hark_outlet_waiting(s->outlet[kind]) >= (recovering ? FULL_RECOVERY : FULL);
 }
 

@@ -19,7 +19,7 @@
 #include "../../src/control/clusters.h"
 #include "../../src/control/control.h"
 #include "../../src/supervisor/output.h"
-#include "../../src/supervisor/service.h"
+#include "../../src/supervisor/keeper.h"
 
 #define MOST 400 /* no body here allocates so often */
 
@@ -134,23 +134,24 @@ static bool serve(void *argument)
     struct place *p = argument;
     struct hark_clusters clusters = {0};
     struct hark_store *record = NULL;
-    struct hark_service *s = NULL;
-    char path[300], error[HARK_SERVICE_ERROR] = "";
-    const uint8_t rolls[4] = {0, 1, 0, 0};
+    struct hark_keeper *s = NULL;
+    char path[300], error[HARK_KEEPER_ERROR] = "";
+    const uint8_t dead[4] = {0, 1, 0, 0};
     bool ok = false;
     snprintf(path, sizeof path, "%s/%u", p->path, p->turn++);
     if (hark_clusters_blocks(&clusters, 4, 2) == 0 &&
         hark_store_open_directory(&record, path, "job", 1, true, error) == HARK_S_OK) {
-        struct hark_service_config config = {.protocol = hark_protocol_named("hydee"), .clusters = &clusters,
+        struct hark_keeper_config config = {.protocol = hark_protocol_named("hydee"), .clusters = &clusters,
             .record = record, .identity = "a=b\n"};
-        int status = hark_service_open(&s, &config, error);
+        int status = hark_keeper_open(&s, &config, error);
         if (status < 0) assert_true(strlen(error) > 0);
-        ok = status == HARK_SERVICE_OK;
-        if (ok && hark_service_fact(s, HARK_FACT_WAVE, 0, 0, 1, 0, false) < 0)
-            ok = false, assert_true(strlen(hark_service_error(s)) > 0);
-        if (ok && hark_service_fail(s, rolls, true) < 0) ok = false, assert_true(strlen(hark_service_error(s)) > 0);
-        if (ok) assert_int_equal(hark_service_wave(s, 0), 1);
-        hark_service_close(s);
+        ok = status == HARK_KEEPER_OK;
+        if (ok && hark_keeper_fact(s, HARK_FACT_WAVE, 0, 0, 1, 0, false) < 0)
+            ok = false, assert_true(strlen(hark_keeper_error(s)) > 0);
+        if (ok && (hark_keeper_choose(s, dead, true) < 0 || hark_keeper_commit(s) < 0))
+            ok = false, assert_true(strlen(hark_keeper_error(s)) > 0);
+        if (ok) assert_int_equal(hark_service_wave(hark_keeper_core(s), 0, 0), 1);
+        hark_keeper_close(s);
     }
     if (record) record->ops->close(record);
     hark_clusters_free(&clusters);

@@ -13,7 +13,7 @@ compile() { # header, compiler, arguments...
   case $header in */hark/*.h) in="-I$include" ;; esac
   case $header in
     */hark/causal/*) whole=scmel ;;
-    */hark/hydee/*|*/hark/sendet/*|*/hark/recovery/*) whole=$(basename "$(dirname "$header")") ;;
+    */hark/hydee/*|*/hark/sendet/*|*/hark/recovery/*|*/hark/service/*) whole=$(basename "$(dirname "$header")") ;;
   esac
   file=$(mktemp "$PWD/XXXXXXXX")
   printf '#include "%s"\n' "$header" ${whole:+"$include/hark/$whole.h"} >"$file"

@@ -46,7 +46,7 @@ LIBRARIES = ('src/libhark.a', 'src/process/libhark_app.a', 'src/supervisor/libha
 # Tests and about how many seconds each takes; a mutant may take several times as long. The order is that of KNOW.
 SECONDS = {
     'driver': 0.1, 'stubs': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'reduction': 1.5, 'match': 0.4,
-    'log': 0.8, 'service': 2, 'inputs of fuzz frame': 1, 'transport shm_sleep': 0.1, 'transport shm_ring': 0.3,
+    'log': 0.8, 'keeper': 2, 'inputs of fuzz frame': 1, 'transport shm_sleep': 0.1, 'transport shm_ring': 0.3,
     'streams faults': 0.6, 'log faults': 2, 'store_system faults': 3, 'interval of runs': 1.3, 'trace of runs': 1.5,
     'mistakes under hydee': 0.2,
     'run_errors': 1.5, 'hark store': 1.6, 'signals': 2.5, 'what a replay puts off': 2.5, 'master and workers': 4,
@@ -70,9 +70,9 @@ KNOW = (
     ('src/store/file', ('store_system faults', 'store')),
     ('transports/shm/', ('transport shm_ring', 'transport shm_sleep', 'transport shm', 'streams faults', *RUNS)),
     ('transports/uv/', ('transport uv unix', 'transport uv own', 'transport uv tcp', 'streams faults', *RUNS)),
-    ('src/control/', ('interval', 'clusters', 'output', 'match', 'service', 'runtime faults', *RUNS)),
-    ('src/process/', ('interval', 'clusters', 'output', 'match', 'service', 'runtime faults', *RUNS)),
-    ('src/supervisor/', ('interval', 'clusters', 'output', 'match', 'service', 'runtime faults', *RUNS)),
+    ('src/control/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
+    ('src/process/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
+    ('src/supervisor/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
     ('src/process/match', ('match', 'what a replay puts off')),
     ('src/process/collective', ('collectives',)),
     ('src/process/observe', ('trace of runs',)),
@@ -88,7 +88,7 @@ KNOW = (
     ('src/supervisor/spawn', ('run_errors', 'environment')),
     ('src/process/rollback', ('rollback',)),
     ('src/supervisor/janitor', ('runtime faults', 'supervisor', 'environment')),
-    ('src/supervisor/service', ('service', 'runtime faults')),
+    ('src/supervisor/keeper', ('keeper', 'runtime faults')),
 )
 
 # In a PID namespace all of a test ends with it. It sees a /tmp and a /dev/shm of its own: nothing is left there.

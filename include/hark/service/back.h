@@ -1,0 +1,158 @@
+/* service/back.h: a death: who goes back, and to which images. A part of service.h. */
+#ifndef HARK_SERVICE_BACK_H
+#define HARK_SERVICE_BACK_H
+
+#include "state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+
+#if HARK_BODIES
+/* ---- who goes back, and to where ------------------------------------------------------------------------------------ */
+
+static inline void hark_service_emit(struct hark_service_effects *fx, uint32_t type, uint32_t rank, uint64_t id)
+{
+    const struct hark_service_effect x = {type, rank, id};
+    fx->at[fx->count++] = x;
+}
+
+static inline void hark_service_goes(struct hark_service *s, uint32_t rank)
+{
+    hark_service_row(s, rank)->flags |= HARK_SERVICE_GOES;
+}
+
+/* Is the image `id` of r needed when those of unit `s->unit` go back to it? Behind a change of the map all go back. */
+static inline bool hark_service_needs(const struct hark_service *s, uint32_t r, uint64_t id)
+{
+    return id < s->since || s->behind || hark_service_mates(&s->head, r, s->unit);
+}
+
+/* Others whose checkpoints are one with these need not fall back when these do: each has its own image of an older one. */
+static inline bool hark_service_apart(const struct hark_service *s)
+{
+    return s->rolls == HARK_ROLLS_PROCESS || s->together;
+}
+
+/* Behind a change of the map the one before is in force again. */
+static inline void hark_service_unmap(struct hark_service *s, uint64_t id)
+{
+    while (id < s->since) {
+        const uint32_t first = s->maps.count - s->ranks;
+        for (uint32_t r = s->ranks; r-- > 0;) {
+            const struct hark_service_map *m = (const struct hark_service_map *)hark_row_of(&s->head, &s->maps, first + r);
+            hark_service_row(s, r)->cluster = m->cluster;
+            if (r == 0) s->since = m->since;
+            hark_remove(&s->head, &s->maps, first + r);
+        }
+    }
+}
+
+/* A process alone, or those of its unit that go back with this change, go back to the wave that was found. */
+static inline void hark_service_from(struct hark_service *s, uint64_t id)
+{
+    const bool alone = !s->behind && (s->rolls == HARK_ROLLS_PROCESS || s->rolls == HARK_ROLLS_LINE);
+    for (uint32_t r = alone ? s->unit : 0; r < (alone ? s->unit + 1 : s->ranks); r++) {
+        if (s->behind) hark_service_row(s, r)->flags |= HARK_SERVICE_GOES;
+        else if (!hark_service_mates(&s->head, r, s->unit)) continue;
+        if (hark_service_goes_back(&s->head, r)) hark_service_row(s, r)->from = id;
+    }
+}
+
+/* It is known to which wave the unit goes back: s->found, its s->nth newest. */
+HARK_COLD void hark_service_chosen(struct hark_service *s, struct hark_service_effects *fx)
+{
+    if (s->nth) hark_service_emit(fx, HARK_SERVICE_FELL_BACK, s->unit, s->found);
+    if (s->found < s->since) s->behind = 1;
+    hark_service_unmap(s, s->found);
+    if (s->nth && (s->behind || !hark_service_apart(s)))
+        hark_service_forget(s, &s->waves, hark_service_at(s, s->unit)->leader, s->found + 1, UINT64_MAX);
+    hark_service_from(s, s->found);
+}
+
+/* Is this rank the one by which its unit is known: the lowest that goes back? */
+static inline bool hark_service_heads(const struct hark_service *s, uint32_t rank)
+{
+    if (!hark_service_goes_back(&s->head, rank)) return false;
+    if (s->change == HARK_SERVICE_FACT) return rank == s->peer;
+    if (s->rolls == HARK_ROLLS_GROUP && !s->together) return hark_service_at(s, rank)->leader == rank;
+    for (uint32_t r = 0; (s->rolls == HARK_ROLLS_GROUP || s->rolls == HARK_ROLLS_ALL) && r < rank; r++)
+        if (hark_service_goes_back(&s->head, r) && hark_service_mates(&s->head, r, rank)) return false;
+    return true;
+}
+
+HARK_COLD int hark_service_lost(struct hark_service *s, struct hark_service_effects *fx)
+{
+    hark_service_emit(fx, HARK_SERVICE_LOST, s->unit, 0);
+    for (uint32_t r = 0; r < s->ranks; r++) hark_service_row(s, r)->flags &= HARK_SERVICE_DOWN;
+    s->stage = HARK_SERVICE_IDLE;
+    return HARK_OK;
+}
+
+static inline void hark_service_record(struct hark_service *s, struct hark_service_effects *fx)
+{
+    s->stage = HARK_SERVICE_RECORDING;
+    hark_service_emit(fx, HARK_SERVICE_RECORD, 0, 0);
+}
+
+/* All that go back know to where: they are new incarnations, and in D. */
+HARK_COLD int hark_service_apply(struct hark_service *s, struct hark_service_effects *fx)
+{
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        struct hark_service_rank *x = hark_service_row(s, r);
+        if (!hark_service_goes_back(&s->head, r) || (s->change == HARK_SERVICE_FACT && r != s->peer)) continue;
+        x->inc++;
+        x->flags |= HARK_SERVICE_DOWN;
+    }
+    s->recovery_inc += s->recovery;
+    s->re += s->change != HARK_SERVICE_FACT || s->fact == HARK_FACT_LINE;
+    hark_service_record(s, fx);
+    return HARK_OK;
+}
+
+/* The next image to look at, or, when all units have theirs, what follows. */
+HARK_COLD int hark_service_look(struct hark_service *s, struct hark_service_effects *fx)
+{
+    for (; s->unit < s->ranks && !s->behind; s->unit++, s->mate = s->nth = 0) {
+        if (!hark_service_heads(s, s->unit)) continue;
+        if (fx->count + 3 > fx->room) {
+            s->stage = HARK_SERVICE_LOOKING;
+            return HARK_MORE;
+        }
+        s->found = hark_service_wave(&s->head, s->unit, s->nth);
+        while (s->mate < s->ranks && !hark_service_needs(s, s->mate, s->found)) s->mate++;
+        if (s->found && s->mate < s->ranks && !s->unverified) {
+            hark_service_emit(fx, HARK_SERVICE_VERIFY, s->mate, s->found);
+            s->stage = HARK_SERVICE_VERIFYING;
+            return HARK_OK;
+        }
+        if (s->found == 0 && s->nth && hark_service_decided(&s->head, s->unit) >= s->generations) return hark_service_lost(s, fx);
+        hark_service_chosen(s, fx);
+    }
+    return hark_service_apply(s, fx);
+}
+
+/* These ranks are dead: with each goes its unit, and where a line says who goes back all of a recovery that is not over (N-7). */
+HARK_COLD void hark_service_died(struct hark_service *s, const struct hark_service_event *e)
+{
+    const bool all = e->type == HARK_SERVICE_RESUMED;
+    for (uint32_t r = 0; r < s->ranks; r++)
+        if (all || (s->rolls == HARK_ROLLS_LINE && hark_service_is_down(&s->head, r))) hark_service_goes(s, r);
+    for (uint32_t i = 0; !all && i < e->u.died.count; i++) {
+        const uint32_t who = e->u.died.rank[i];
+        const bool alone = s->rolls == HARK_ROLLS_PROCESS || s->rolls == HARK_ROLLS_LINE;
+        if (hark_service_goes_back(&s->head, who)) continue;
+        for (uint32_t r = alone ? who : 0; r < (alone ? who + 1 : s->ranks); r++)
+            if (hark_service_mates(&s->head, r, who)) hark_service_goes(s, r);
+    }
+    s->recovery = e->u.died.recovery;
+    s->unit = s->mate = s->nth = s->behind = 0;
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif

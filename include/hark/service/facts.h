@@ -1,0 +1,130 @@
+/* service/facts.h: what processes have made durable: decisions, the recovery line, the end of recovery. A part of service.h. */
+#ifndef HARK_SERVICE_FACTS_H
+#define HARK_SERVICE_FACTS_H
+
+#include "back.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+
+#if HARK_BODIES
+/* ---- facts ------------------------------------------------------------------------------------------------------------ */
+
+HARK_COLD int hark_service_answer(struct hark_service *s, bool ok, struct hark_service_effects *fx)
+{
+    hark_service_emit(fx, HARK_SERVICE_ANSWER, 0, ok);
+    s->stage = HARK_SERVICE_IDLE;
+    return HARK_OK;
+}
+
+/* The next map is in force, as of wave `id`; room for the one before has been reserved. */
+static inline void hark_service_map(struct hark_service *s, uint64_t id)
+{
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        struct hark_service_map *m = (struct hark_service_map *)hark_insert(&s->head, &s->maps, s->maps.count);
+        m->until = id;
+        m->since = s->since;
+        m->rank = r;
+        m->cluster = hark_service_at(s, r)->cluster;
+        hark_service_row(s, r)->cluster = hark_service_at(s, r)->next;
+    }
+    s->since = id;
+    s->proposed = 0;
+}
+
+/* A wave is decided, when that is durable. */
+HARK_COLD int hark_service_decide(struct hark_service *s, struct hark_service_effects *fx)
+{
+    const uint32_t leader = hark_service_at(s, s->peer)->leader;
+    const uint64_t last = hark_service_wave(&s->head, s->peer, 0);
+    if (s->id <= last) return hark_service_answer(s, s->id && s->id == last && (!s->map || s->since == s->id), fx);
+    if (s->map && !s->proposed) return hark_service_answer(s, false, fx);
+    int status = hark_reserve(&s->head, &hark_service_shape, &s->waves, 1);
+    if (status >= 0) status = hark_reserve(&s->head, &hark_service_shape, &s->begun, 1);
+    if (status >= 0 && s->map) status = hark_reserve(&s->head, &hark_service_shape, &s->maps, s->ranks);
+    if (status < 0) return status;
+    hark_service_add(s, &s->waves, leader, s->id);
+    s->found = s->rolls == HARK_ROLLS_LINE && hark_service_add(s, &s->begun, s->peer, s->id);
+    if (s->map) hark_service_map(s, s->id);
+    hark_service_record(s, fx);
+    return HARK_OK;
+}
+
+/* Checkpoints, maps and epochs that nobody will go back to any more. */
+HARK_COLD void hark_service_trim(struct hark_service *s, uint32_t leader)
+{
+    while (hark_service_wave(&s->head, leader, s->generations)) {
+        const uint32_t first = hark_service_search(s, &s->waves, leader, 0);
+        hark_remove(&s->head, &s->waves, first);
+    }
+    const uint64_t oldest = hark_service_wave(&s->head, leader, s->generations - 1);
+    while (oldest && s->maps.count && ((const struct hark_service_map *)hark_row(&s->head, &s->maps, 0))->until <= oldest)
+        for (uint32_t r = 0; r < s->ranks; r++) hark_remove(&s->head, &s->maps, 0);
+}
+
+/* Is the decision durable? Then it is one; else it has not been made. */
+HARK_COLD int hark_service_decided_now(struct hark_service *s, bool ok, struct hark_service_effects *fx)
+{
+    const uint32_t leader = hark_service_at(s, s->peer)->leader;
+    if (!ok) {
+        hark_service_forget(s, &s->waves, leader, s->id, s->id + 1);
+        if (s->found) hark_service_forget(s, &s->begun, s->peer, s->id, s->id + 1);
+        if (s->map) hark_service_unmap(s, s->id - 1);
+        s->proposed |= s->map;
+        return hark_service_answer(s, false, fx);
+    }
+    if (hark_service_at(s, leader)->decided < s->generations) hark_service_row(s, leader)->decided++;
+    hark_service_trim(s, leader);
+    if (s->oldest) hark_service_forget(s, &s->begun, s->peer, 0, s->oldest);
+    return hark_service_answer(s, true, fx);
+}
+
+/* A rank goes back too, to its checkpoint s->id: what it decided later has not been, but is remembered (N-11). */
+HARK_COLD int hark_service_back(struct hark_service *s, struct hark_service_effects *fx)
+{
+    const uint32_t leader = hark_service_at(s, s->peer)->leader;
+    int status = hark_reserve(&s->head, &hark_service_shape, &s->waves, 1);
+    if (status < 0) return status;
+    hark_service_forget(s, &s->waves, leader, s->id + 1, UINT64_MAX);
+    if (s->id && !hark_service_wave(&s->head, s->peer, s->generations - 1)) hark_service_add(s, &s->waves, leader, s->id); /* older than those kept */
+    hark_service_goes(s, s->peer);
+    s->unit = s->mate = s->nth = s->behind = s->recovery = 0;
+    return hark_service_look(s, fx);
+}
+
+/* Recovery of s->peer, or of all, is over. What was undone has been done again, as far as anybody asks for it. */
+HARK_COLD int hark_service_done(struct hark_service *s, struct hark_service_effects *fx)
+{
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        if (s->peer != HARK_RECOVERY && s->peer != r) continue;
+        hark_service_row(s, r)->flags &= (uint32_t)~HARK_SERVICE_DOWN;
+        if (s->peer == HARK_RECOVERY && s->begun.count)
+            hark_service_forget(s, &s->begun, r, hark_service_wave(&s->head, r, 0) + 1, UINT64_MAX);
+    }
+    hark_service_record(s, fx);
+    return HARK_OK;
+}
+
+HARK_COLD int hark_service_fact(struct hark_service *s, const struct hark_service_event *e, struct hark_service_effects *fx)
+{
+    const bool line = e->u.fact.fact == HARK_FACT_BACK || e->u.fact.fact == HARK_FACT_LINE;
+    const bool somebody = e->u.fact.peer < s->ranks || (e->u.fact.fact == HARK_FACT_DONE && e->u.fact.peer == HARK_RECOVERY);
+    const bool known = e->u.fact.fact == HARK_FACT_WAVE || e->u.fact.fact == HARK_FACT_DONE || (line && s->rolls == HARK_ROLLS_LINE);
+    s->fact = e->u.fact.fact;
+    s->peer = e->u.fact.peer;
+    s->id = e->u.fact.id;
+    s->oldest = e->u.fact.oldest;
+    s->map = e->u.fact.map;
+    if (e->u.fact.re != s->re || !somebody || !known) return hark_service_answer(s, false, fx);
+    if (s->fact == HARK_FACT_WAVE) return hark_service_decide(s, fx);
+    return line ? hark_service_back(s, fx) : hark_service_done(s, fx);
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,432 @@
+/* service/state.h: events and effects of the failure service, what it remembers, and what others may ask it. service.h says how it goes. */
+#ifndef HARK_SERVICE_STATE_H
+#define HARK_SERVICE_STATE_H
+
+#include "../parts/mem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+
+#define HARK_KIND_SERVICE 32 /* of the block; it has no frames */
+#define HARK_SERVICE_GENERATIONS 8
+
+enum hark_service_event_type {
+    HARK_SERVICE_DIED = 1, HARK_SERVICE_VERIFIED, HARK_SERVICE_DURABLE, HARK_SERVICE_FACT, HARK_SERVICE_PROPOSED,
+    HARK_SERVICE_FINISHED, HARK_SERVICE_RESUMED, HARK_SERVICE_CONTINUE
+};
+
+struct hark_service_event {
+    uint32_t type;
+    union {
+        struct {
+            const uint32_t *rank; /* ascending; all that are known to be dead by now */
+            uint32_t count;
+            bool recovery;        /* and the recovery process */
+        } died;
+        struct {
+            bool whole;           /* the image that VERIFY named can be restarted from */
+        } verified;
+        struct {
+            bool ok;              /* false: it could not be written; a wave is then not decided, all else holds in memory */
+        } durable;
+        struct {
+            uint32_t fact, peer, re; /* as in PERSIST */
+            uint64_t id, oldest;     /* its u.id; of HARK_FACT_WAVE its `got`: the oldest checkpoint kept, 0: none yet */
+            bool map;                /* the wave brings the next map into force */
+        } fact;
+        struct {
+            const uint32_t *cluster; /* of each rank */
+        } proposed;
+    } u;
+};
+
+enum hark_service_effect_type {
+    HARK_SERVICE_VERIFY = 101, /* is image `id` of `rank` whole? */
+    HARK_SERVICE_FELL_BACK,    /* newer images of `rank`, or of those that go back with it, are damaged: it goes back to `id`, 0: the beginning */
+    HARK_SERVICE_LOST,         /* no image of those that go back with `rank` is whole, and the beginning is not kept: the job is over */
+    HARK_SERVICE_RECORD,       /* make hark_pack() durable */
+    HARK_SERVICE_ANSWER,       /* the process whose FACT it was gets STORED with ok = `id` */
+    HARK_SERVICE_ANNOUNCE,     /* every process that lives, and each that begins anew, gets FAILED: hark_service_failed() */
+    HARK_SERVICE_RESTART,      /* `rank` goes back: if it lives FAILED tells it so; if it is dead it is started again, see hark_service_restart() */
+    HARK_SERVICE_RESTART_RECOVERY /* the recovery process is started again */
+};
+
+struct hark_service_effect {
+    uint32_t type, rank;
+    uint64_t id;
+};
+
+struct hark_service_effects { /* where a step writes; the caller's. room: at least 4 */
+    struct hark_service_effect *at;
+    uint32_t count, room;
+};
+
+struct hark_service_config {
+    const struct hark_protocol *protocol;
+    uint32_t ranks;
+    const uint32_t *cluster; /* of each rank, a number below `ranks`, for protocols in which clusters go back together; NULL:
+                              * all are of one. Copied */
+    bool together;           /* HARK_WAVES_ALL: a checkpoint is of all processes, whoever goes back */
+    bool unverified;         /* all images count as whole: no VERIFY */
+    uint32_t generations;    /* checkpoints kept, 1 .. 8; 0 stands for 2 */
+};
+
+struct hark_service_restart { /* what RESTARTED of a rank says, beside its image */
+    uint32_t inc, re;
+    uint64_t checkpoint;
+    uint32_t undone; /* how many checkpoints hark_service_undone() lists */
+};
+
+/* FAILED as it is to be told now: `down` and `wave` have room for as many as there are ranks, `inc` for one more. */
+HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uint32_t *down, struct hark_incarnation *inc,
+    struct hark_decision *wave);
+/* From where `rank` (HARK_RECOVERY: no checkpoint) begins, if it is started now. */
+HARK_FN struct hark_service_restart hark_service_restart(const struct hark *p, uint32_t rank);
+/* RESTARTED.again: checkpoints of `rank` beyond its restart's that are undone, ascending; the first `room` of them. How many there are. */
+HARK_FN uint32_t hark_service_undone(const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room);
+
+HARK_FN uint32_t hark_service_epoch(const struct hark *p);
+HARK_FN uint32_t hark_service_incarnation(const struct hark *p, uint32_t rank); /* or HARK_RECOVERY */
+HARK_FN bool hark_service_is_down(const struct hark *p, uint32_t rank);
+HARK_FN uint32_t hark_service_down(const struct hark *p); /* how many ranks are in D */
+/* The lowest rank of those whose checkpoints are one with those of `rank`. */
+HARK_FN uint32_t hark_service_leader(const struct hark *p, uint32_t rank);
+/* The n-th newest decided checkpoint of its group that is kept, from 0; 0: there is none, or it is the beginning. */
+HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t n);
+/* How many were ever decided, counted up to the generations kept: while fewer were, the beginning is kept too. */
+HARK_FN uint32_t hark_service_decided(const struct hark *p, uint32_t rank);
+/* Do they go back together, by the map in force? */
+HARK_FN bool hark_service_mates(const struct hark *p, uint32_t a, uint32_t b);
+/* The wave that brought the map in force; 0: that of the configuration is. */
+HARK_FN uint64_t hark_service_mapped(const struct hark *p);
+HARK_FN uint32_t hark_service_cluster(const struct hark *p, uint32_t rank); /* by the map in force */
+HARK_FN uint32_t hark_service_next(const struct hark *p, uint32_t rank); /* by the map that is to come; UINT32_MAX: none is */
+/* Did the last failure go behind a change of the map? Then all went back. */
+HARK_FN bool hark_service_behind(const struct hark *p);
+/* Does this rank go back with the change that is being made? From the first VERIFY until its RESTART. */
+HARK_FN bool hark_service_goes_back(const struct hark *p, uint32_t rank);
+/* HARK_ROLLS_*: who goes back when a process dies; 0: no failure is survived. */
+HARK_FN uint32_t hark_service_rolls(const struct hark *p);
+HARK_FN bool hark_service_finished(const struct hark *p);
+HARK_FN bool hark_service_idle(const struct hark *p); /* no answer is awaited */
+
+struct hark_service_rank {
+    uint32_t inc, cluster, next, leader;
+    uint32_t flags, decided; /* decided: at a leader */
+    uint64_t from;           /* the checkpoint that it goes back to */
+};
+enum { HARK_SERVICE_DOWN = 1, HARK_SERVICE_GOES = 2 }; /* of a rank: in D; goes back with this change */
+
+struct hark_service_row { /* of `waves` by leader, of `begun` by rank; ascending */
+    uint32_t rank, pad;
+    uint64_t id;
+};
+
+struct hark_service_map { /* of `maps`: the cluster of a rank until wave `until` */
+    uint64_t until, since;
+    uint32_t rank, cluster;
+};
+
+struct hark_service {
+    struct hark head;
+    uint32_t ranks, rolls, together, unverified, generations;
+    uint32_t re, recovery_inc, finished, proposed;
+    uint64_t since; /* the wave that brought the map in force */
+    /* Of the change that is being made; no part of a record. */
+    uint32_t stage, change, telling; /* telling: the next rank to RESTART, + 1 */
+    uint32_t unit, mate, nth; /* VERIFY: whose unit, of whom, its nth newest wave */
+    uint32_t behind, recovery, fact, peer, map;
+    uint64_t id, oldest, found;
+    struct hark_table rank, waves, begun, maps;
+};
+
+#define HARK_V(m) HARK_FIELD(struct hark_service, m, "")
+static const struct hark_field hark_service_fields[] = {HARK_V(ranks), HARK_V(rolls), HARK_V(together),
+    HARK_V(generations), HARK_V(re), HARK_V(recovery_inc), HARK_V(finished), HARK_V(since)};
+static const struct hark_field hark_service_rank_fields[] = {HARK_FIELD(struct hark_service_rank, inc, "incMap"),
+    HARK_FIELD(struct hark_service_rank, cluster, "Cluster"),
+    HARK_FIELD(struct hark_service_rank, flags, "D"), HARK_FIELD(struct hark_service_rank, decided, ""),
+    HARK_FIELD(struct hark_service_rank, from, "ckptNo")};
+static const struct hark_field hark_service_row_fields[] = {HARK_FIELD(struct hark_service_row, rank, "j"),
+    HARK_FIELD(struct hark_service_row, id, "ckptNo")};
+static const struct hark_field hark_service_map_fields[] = {HARK_FIELD(struct hark_service_map, until, ""),
+    HARK_FIELD(struct hark_service_map, since, ""), HARK_FIELD(struct hark_service_map, rank, "j"),
+    HARK_FIELD(struct hark_service_map, cluster, "Cluster")};
+#define HARK_VT(member, row)                                                                                              \
+    {#member, "", (uint16_t)offsetof(struct hark_service, member), sizeof(struct hark_service_##row),                     \
+        HARK_COUNT(hark_service_##row##_fields), hark_service_##row##_fields}
+static const struct hark_rows hark_service_rows[] = {HARK_VT(rank, rank), HARK_VT(waves, row), HARK_VT(begun, row), HARK_VT(maps, map)};
+HARK_FN bool hark_service_accept(struct hark *p);
+static const struct hark_shape hark_service_shape = {"service", 1, HARK_COUNT(hark_service_fields), HARK_COUNT(hark_service_rows),
+    sizeof(struct hark_service), hark_service_fields, hark_service_rows, 0, NULL, 0, hark_service_accept};
+
+#if HARK_BODIES
+
+enum { HARK_SERVICE_IDLE = 0, HARK_SERVICE_LOOKING, HARK_SERVICE_VERIFYING, HARK_SERVICE_RECORDING, HARK_SERVICE_TELLING };
+
+static inline const struct hark_service *hark_service_of(const struct hark *p)
+{
+    return (const struct hark_service *)(const void *)p;
+}
+
+static inline const struct hark_service_rank *hark_service_at(const struct hark_service *s, uint32_t rank)
+{
+    return (const struct hark_service_rank *)hark_row_of(&s->head, &s->rank, rank);
+}
+
+static inline struct hark_service_rank *hark_service_row(struct hark_service *s, uint32_t rank)
+{
+    return (struct hark_service_rank *)hark_row(&s->head, &s->rank, rank);
+}
+
+/* ---- lists of checkpoints: `waves` and `begun` -------------------------------------------------------------------- */
+
+/* The first row of `rank` whose id is at least `id`. */
+static inline uint32_t hark_service_search(const struct hark_service *s, const struct hark_table *t, uint32_t rank, uint64_t id)
+{
+    uint32_t low = 0, high = t->count;
+    while (low < high) {
+        const uint32_t mid = (low + high) / 2;
+        const struct hark_service_row *x = (const struct hark_service_row *)hark_row_of(&s->head, t, mid);
+        if (x->rank < rank || (x->rank == rank && x->id < id)) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+static inline uint64_t hark_service_id(const struct hark_service *s, const struct hark_table *t, uint32_t i, uint32_t rank)
+{
+    if (i >= t->count) return 0;
+    const struct hark_service_row *x = (const struct hark_service_row *)hark_row_of(&s->head, t, i);
+    return x->rank == rank ? x->id : 0;
+}
+
+/* A row has been reserved. False: it is there already. */
+static inline bool hark_service_add(struct hark_service *s, struct hark_table *t, uint32_t rank, uint64_t id)
+{
+    const uint32_t i = hark_service_search(s, t, rank, id);
+    if (hark_service_id(s, t, i, rank) == id) return false;
+    struct hark_service_row *x = (struct hark_service_row *)hark_insert(&s->head, t, i);
+    x->rank = rank;
+    x->id = id;
+    return true;
+}
+
+/* Forgets those of `rank` from `first` on, before `end`. */
+static inline void hark_service_forget(struct hark_service *s, struct hark_table *t, uint32_t rank, uint64_t first, uint64_t end)
+{
+    const uint32_t i = hark_service_search(s, t, rank, first);
+    for (uint64_t id; (id = hark_service_id(s, t, i, rank)) != 0 && id < end;) hark_remove(&s->head, t, i);
+}
+
+/* ---- what others ask ----------------------------------------------------------------------------------------------- */
+
+HARK_FN uint32_t hark_service_epoch(const struct hark *p)
+{
+    return hark_service_of(p)->re;
+}
+
+HARK_FN uint32_t hark_service_incarnation(const struct hark *p, uint32_t rank)
+{
+    const struct hark_service *s = hark_service_of(p);
+    return rank == HARK_RECOVERY ? s->recovery_inc : rank < s->ranks ? hark_service_at(s, rank)->inc : 0;
+}
+
+HARK_FN bool hark_service_is_down(const struct hark *p, uint32_t rank)
+{
+    return hark_service_at(hark_service_of(p), rank)->flags & HARK_SERVICE_DOWN;
+}
+
+HARK_FN uint32_t hark_service_down(const struct hark *p)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < hark_service_of(p)->ranks; r++) n += hark_service_is_down(p, r);
+    return n;
+}
+
+HARK_FN uint32_t hark_service_leader(const struct hark *p, uint32_t rank)
+{
+    return hark_service_at(hark_service_of(p), rank)->leader;
+}
+
+HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t n)
+{
+    const struct hark_service *s = hark_service_of(p);
+    const uint32_t leader = hark_service_leader(p, rank), end = hark_service_search(s, &s->waves, leader, UINT64_MAX);
+    return n < end ? hark_service_id(s, &s->waves, end - 1 - n, leader) : 0;
+}
+
+HARK_FN uint32_t hark_service_decided(const struct hark *p, uint32_t rank)
+{
+    return hark_service_at(hark_service_of(p), hark_service_leader(p, rank))->decided;
+}
+
+HARK_FN bool hark_service_mates(const struct hark *p, uint32_t a, uint32_t b)
+{
+    const struct hark_service *s = hark_service_of(p);
+    switch (s->rolls) {
+    case HARK_ROLLS_GROUP: return hark_service_at(s, a)->cluster == hark_service_at(s, b)->cluster;
+    case HARK_ROLLS_ALL: return true;
+    default: return a == b;
+    }
+}
+
+HARK_FN uint64_t hark_service_mapped(const struct hark *p)
+{
+    return hark_service_of(p)->since;
+}
+
+HARK_FN uint32_t hark_service_cluster(const struct hark *p, uint32_t rank)
+{
+    return hark_service_at(hark_service_of(p), rank)->cluster;
+}
+
+HARK_FN uint32_t hark_service_next(const struct hark *p, uint32_t rank)
+{
+    return hark_service_of(p)->proposed ? hark_service_at(hark_service_of(p), rank)->next : UINT32_MAX;
+}
+
+HARK_FN bool hark_service_behind(const struct hark *p)
+{
+    return hark_service_of(p)->behind;
+}
+
+HARK_FN bool hark_service_goes_back(const struct hark *p, uint32_t rank)
+{
+    return hark_service_at(hark_service_of(p), rank)->flags & HARK_SERVICE_GOES;
+}
+
+HARK_FN uint32_t hark_service_rolls(const struct hark *p)
+{
+    return hark_service_of(p)->rolls;
+}
+
+HARK_FN bool hark_service_finished(const struct hark *p)
+{
+    return hark_service_of(p)->finished;
+}
+
+HARK_FN bool hark_service_idle(const struct hark *p)
+{
+    return hark_service_of(p)->stage == HARK_SERVICE_IDLE;
+}
+
+HARK_FN struct hark_service_restart hark_service_restart(const struct hark *p, uint32_t rank)
+{
+    const struct hark_service *s = hark_service_of(p);
+    struct hark_service_restart r = {hark_service_incarnation(p, rank), s->re, 0, 0};
+    if (rank >= s->ranks) return r;
+    r.checkpoint = hark_service_at(s, rank)->from;
+    r.undone = hark_service_undone(p, rank, NULL, 0);
+    return r;
+}
+
+HARK_FN uint32_t hark_service_undone(const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room)
+{
+    const struct hark_service *s = hark_service_of(p);
+    const uint32_t first = hark_service_search(s, &s->begun, rank, hark_service_wave(p, rank, 0) + 1);
+    uint32_t n = 0;
+    for (uint64_t x; (x = hark_service_id(s, &s->begun, first + n, rank)) != 0; n++)
+        if (n < room) id[n] = x;
+    return n;
+}
+
+HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uint32_t *down, struct hark_incarnation *inc,
+    struct hark_decision *wave)
+{
+    const struct hark_service *s = hark_service_of(p);
+    hark_zero(e, sizeof *e);
+    e->type = HARK_FAILED;
+    e->u.failed.re = s->re;
+    e->u.failed.down = down;
+    e->u.failed.inc = inc;
+    e->u.failed.wave = wave;
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        const struct hark_service_rank *x = hark_service_at(s, r);
+        if (x->flags & HARK_SERVICE_DOWN) down[e->u.failed.down_count++] = r;
+        const struct hark_incarnation own = {r, x->inc};
+        const struct hark_decision decision = {r, 0, x->leader == r ? hark_service_wave(p, r, 0) : 0};
+        if (x->inc) inc[e->u.failed.inc_count++] = own;
+        if (decision.wave) wave[e->u.failed.wave_count++] = decision;
+    }
+    const struct hark_incarnation recovery = {HARK_RECOVERY, s->recovery_inc};
+    if (s->recovery_inc) inc[e->u.failed.inc_count++] = recovery;
+}
+
+/* ---- init ------------------------------------------------------------------------------------------------------------ */
+
+HARK_FN uint64_t hark_service_size(const struct hark_service_config *c)
+{
+    if (c->protocol == NULL || c->ranks == 0 || c->ranks > HARK_RANKS_MAX || c->generations > HARK_SERVICE_GENERATIONS) return 0;
+    for (uint32_t r = 0; c->cluster && r < c->ranks; r++)
+        if (c->cluster[r] >= c->ranks) return 0;
+    return sizeof(struct hark_service) + (uint64_t)c->ranks * sizeof(struct hark_service_rank) + 1024;
+}
+
+/* The leaders of all. Clusters may be numbered anyhow: `next` of row c remembers the first rank of cluster c meanwhile. */
+static inline void hark_service_find_leaders(struct hark_service *s)
+{
+    const bool groups = s->rolls == HARK_ROLLS_GROUP && !s->together;
+    for (uint32_t r = 0; r < s->ranks; r++) hark_service_row(s, r)->next = UINT32_MAX;
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        struct hark_service_rank *first = hark_service_row(s, hark_service_at(s, r)->cluster);
+        if (first->next == UINT32_MAX) first->next = r;
+        hark_service_row(s, r)->leader = s->rolls == HARK_ROLLS_LINE ? r : groups ? first->next : 0;
+    }
+    for (uint32_t r = 0; r < s->ranks; r++) hark_service_row(s, r)->next = 0;
+}
+
+HARK_FN int hark_service_init(struct hark *p, uint64_t bytes, const struct hark_service_config *c)
+{
+    struct hark_service *s = (struct hark_service *)(void *)p;
+    if (hark_service_size(c) == 0) return HARK_EINVAL;
+    int status = hark_block_init(p, bytes, &hark_service_shape, HARK_KIND_SERVICE);
+    if (status >= 0) status = hark_reserve(p, &hark_service_shape, &s->rank, c->ranks);
+    if (status < 0) return status;
+    s->ranks = c->ranks;
+    s->rolls = c->protocol->rolls;
+    s->together = c->together;
+    s->unverified = c->unverified;
+    s->generations = c->generations ? c->generations : 2;
+    for (uint32_t r = 0; r < c->ranks; r++) {
+        struct hark_service_rank *x = (struct hark_service_rank *)hark_insert(p, &s->rank, r);
+        x->cluster = c->cluster ? c->cluster[r] : 0;
+    }
+    hark_service_find_leaders(s);
+    return HARK_OK;
+}
+
+HARK_FN bool hark_service_accept(struct hark *p)
+{
+    struct hark_service *s = (struct hark_service *)(void *)p;
+    if (s->ranks == 0 || s->rank.count != s->ranks || s->generations == 0 || s->generations > HARK_SERVICE_GENERATIONS) return false;
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        struct hark_service_rank *x = hark_service_row(s, r);
+        if (x->cluster >= s->ranks) return false;
+        x->flags &= HARK_SERVICE_DOWN;
+    }
+    hark_service_find_leaders(s);
+    for (uint32_t k = 0; k < 2; k++) {
+        const struct hark_table *t = k ? &s->begun : &s->waves;
+        for (uint32_t i = 0; i < t->count; i++) {
+            const struct hark_service_row *x = (const struct hark_service_row *)hark_row_of(p, t, i);
+            if (x->rank >= s->ranks || x->id == 0 || hark_service_search(s, t, x->rank, x->id) != i) return false;
+        }
+    }
+    if (s->maps.count % s->ranks) return false;
+    for (uint32_t i = 0; i < s->maps.count; i++) {
+        const struct hark_service_map *m = (const struct hark_service_map *)hark_row_of(p, &s->maps, i);
+        if (m->rank != i % s->ranks || m->until <= m->since || m->cluster >= s->ranks) return false;
+    }
+    s->stage = s->change = s->telling = s->unit = s->mate = s->nth = s->behind = s->recovery = s->proposed = 0;
+    return true;
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,119 @@
+/* keeper_record.c: the record of the failure service in a store: an image of two sections. STATE is hark_pack() of the core;
+ * IDENTITY lines NAME=VALUE. */
+#include "keeper_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STATE = 1, IDENTITY = 2 };
+
+int hark_keeper_write(struct hark_keeper *k)
+{
+    struct hark_store *store = k->config.record;
+    if (store == NULL) return HARK_KEEPER_OK;
+    const uint64_t length = hark_pack(k->core, &hark_service_shape, NULL, 0);
+    uint8_t *bytes = malloc(length);
+    if (bytes == NULL) {
+        snprintf(k->error, sizeof k->error, "the record of failures: no memory");
+        return HARK_KEEPER_EDURABLE;
+    }
+    (void)hark_pack(k->core, &hark_service_shape, bytes, length);
+    const char *identity = k->config.identity ? k->config.identity : "";
+    struct hark_section section[2] = {{.tag = STATE, .at = bytes, .length = length},
+        {.tag = IDENTITY, .at = identity, .length = strlen(identity)}};
+    int status = store->ops->write(store, k->config.key, k->record + 1, section, 2);
+    free(bytes);
+    if (status != HARK_S_OK) {
+        snprintf(k->error, sizeof k->error, "%s", store->error);
+        return HARK_KEEPER_EDURABLE;
+    }
+    k->record++;
+    if (k->record > 2) (void)store->ops->drop(store, k->config.key, k->record - 2);
+    return HARK_KEEPER_OK;
+}
+
+/* Finds the first line in which two identities differ, and says so. */
+static bool same_identity(struct hark_keeper *k, const char *theirs, size_t length)
+{
+    const char *ours = k->config.identity ? k->config.identity : "";
+    const char *end = theirs + length;
+    while (*ours || theirs < end) {
+        int a = (int)strcspn(ours, "\n");
+        const char *newline = theirs < end ? memchr(theirs, '\n', (size_t)(end - theirs)) : NULL;
+        int b = (int)((newline ? newline : end) - theirs);
+        if (a != b || memcmp(ours, theirs, (size_t)a) != 0) {
+            snprintf(k->error, sizeof k->error, "the store belongs to a job with %.*s, this one has %.*s",
+                b > 180 ? 180 : b, theirs, a > 180 ? 180 : a, ours);
+            return false;
+        }
+        ours += a + (ours[a] == '\n');
+        theirs += b + (newline != NULL);
+    }
+    return true;
+}
+
+/* The state of a record, if it is of a service like this one. HARK_KEEPER_OK, HARK_KEEPER_EDURABLE, HARK_KEEPER_EMEMORY. */
+static int unpack(struct hark_keeper *k, struct hark_bytes state)
+{
+    int status;
+    while ((status = hark_unpack(k->core, &hark_service_shape, state)) == HARK_EFULL)
+        if (!hark_keeper_grow(k)) return HARK_KEEPER_EMEMORY;
+    if (status < 0) return HARK_KEEPER_EDURABLE;
+    struct hark_service *s = (struct hark_service *)(void *)k->core;
+    const struct hark_keeper_config *c = &k->config;
+    s->generations = c->generations ? c->generations : 2; /* this job's own */
+    const bool same = s->ranks == c->clusters->ranks && s->rolls == c->protocol->rolls && (s->together != 0) == c->together;
+    return same ? HARK_KEEPER_OK : HARK_KEEPER_EDURABLE;
+}
+
+/* HARK_KEEPER_OK, HARK_KEEPER_EINVAL (of another job), HARK_KEEPER_EDURABLE (damaged), HARK_KEEPER_EMEMORY. */
+static int take(struct hark_keeper *k, uint64_t id)
+{
+    struct hark_store *store = k->config.record;
+    const struct hark_section *section;
+    uint32_t count;
+    void *handle;
+    if (store->ops->read(store, k->config.key, id, &section, &count, &handle) != HARK_S_OK) {
+        snprintf(k->error, sizeof k->error, "%s", store->error);
+        return HARK_KEEPER_EDURABLE;
+    }
+    int status = HARK_KEEPER_EDURABLE;
+    snprintf(k->error, sizeof k->error, "the record of failures is of another version");
+    if (count == 2 && section[0].tag == STATE && section[1].tag == IDENTITY) {
+        if (!same_identity(k, section[1].at, section[1].length)) status = HARK_KEEPER_EINVAL;
+        else status = unpack(k, (struct hark_bytes){section[0].at, (uint32_t)section[0].length});
+    }
+    store->ops->release(store, handle);
+    return status;
+}
+
+int hark_keeper_read(struct hark_keeper *k)
+{
+    uint64_t id[4];
+    int have = k->config.record->ops->list(k->config.record, k->config.key, id, 4);
+    if (have < 0) {
+        snprintf(k->error, sizeof k->error, "%s", k->config.record->error);
+        return HARK_KEEPER_EDURABLE;
+    }
+    if (have == 0) return HARK_KEEPER_OK;
+    int status = HARK_KEEPER_EDURABLE;
+    for (int i = have < 4 ? have : 4; i > 0 && status == HARK_KEEPER_EDURABLE; i--) status = take(k, id[i - 1]);
+    if (status < 0) return status;
+    k->record = id[(have < 4 ? have : 4) - 1]; /* a damaged newer one keeps its number */
+    k->resumed = true;
+    return HARK_KEEPER_OK;
+}
+
+char *hark_keeper_identity(struct hark_store *store, uint32_t key, uint64_t id)
+{
+    const struct hark_section *section;
+    uint32_t count;
+    void *handle;
+    char *text = NULL;
+    if (store->ops->read(store, key, id, &section, &count, &handle) != HARK_S_OK) return NULL;
+    snprintf(store->error, sizeof store->error, "the record of failures is of another version, or there is no memory for it");
+    if (count == 2 && section[1].tag == IDENTITY) text = strndup(section[1].at, section[1].length);
+    store->ops->release(store, handle);
+    return text;
+}
