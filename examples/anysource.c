@@ -1,13 +1,13 @@
-/* anysource.c: rank 0 gathers what the others send, from whomever it comes next, and its answer is always the same.
+/* anysource.c: rank 0 receives from the others in any order, and its answer is always the same.
  *
  *     hark run -n 8 -- ./anysource [ROUNDS]
  *     hark run -n 8 --clusters 4 --kill 0@900 --kill 5@300 -- ./anysource
  *
  * Shows: receives from HARK_ANY_SOURCE in a program that is nevertheless send-deterministic, as HydEE needs it.
- * In each round every worker sends a few pieces of work of differing lengths. The gatherer takes them in the order
- * in which they come, but adds each to a sum of its source, and combines the sums by rank only when
- * all are in: so what it sends then does not depend on that order. The round is the tag, so that no piece of
- * another round is taken. Workers also exchange among themselves, in a ring.
+ * In each round every worker sends a few pieces of work of different lengths. Rank 0 receives them in the order in
+ * which they come, but adds each to a sum of its sender. It combines the sums by rank only when all pieces are in; so
+ * what it then sends does not depend on the order. The tag is the round, so that rank 0 receives no piece of another
+ * round. Workers also exchange messages among themselves, in a ring.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -21,18 +21,18 @@ enum { TAG_LEFT = HARK_TAG_MAX - 2, TAG_RIGHT, TAG_VERDICT };
 struct work {
     int64_t rounds;
     int64_t round;   /* done */
-    size_t words;    /* of state: of a worker WORDS, of the gatherer a sum for each source and the pieces taken */
+    size_t words;    /* of state: a worker has WORDS, rank 0 a sum for each sender and the number of pieces */
     uint64_t *state;
 };
 
-/* Takes a while that depends on what is in it, so that pieces come in ever different orders. */
+/* Its time depends on its input, so that pieces come in ever different orders. */
 static uint64_t labour(uint64_t seed)
 {
     for (uint64_t i = 0, n = seed % 2000; i < n; i++) seed = mix(seed + i);
     return seed;
 }
 
-/* A piece is: how many of them its sender sends in this round; words. */
+/* A piece: the number of pieces that its sender sends in this round; words. */
 static void send_pieces(struct work *w)
 {
     uint64_t piece[WORDS + 1], pieces = 1 + mix(w->state[0]) % PIECES;

@@ -1,4 +1,4 @@
-/* cg.c: conjugate gradients with a Jacobi preconditioner, a block of rows a process.
+/* cg.c: conjugate gradients with a Jacobi preconditioner; each process has a block of rows.
  *
  *     hark run -n 8 -- ./cg [-g SIDE] [-t TOLERANCE] [-i ITERATIONS] [MATRIX.mtx]
  *     hark run -n 8 --clusters 4 --kill 3@500 --kill 6@900 -- ./cg
@@ -7,9 +7,9 @@
  * equation on a grid of SIDE x SIDE points. b is such that the solution is known: 1, 1.1, ... 1.9, 1, 1.1, ...
  *
  * Shows: what belongs into a checkpoint of an iterative solver (three vectors and a few numbers: struct progress
- * and the regions below) and what does not (the matrix and who talks to whom: every process finds them again by
- * itself, without a message). Messages before the loop are sent only when it does not begin from a checkpoint.
- * The one line of output holds a digest of every bit of the solution.
+ * and the regions below) and what does not (the matrix and the lists of neighbours: every process computes them again
+ * by itself, without a message). Messages before the loop are sent only if it does not begin from a checkpoint.
+ * The one line of output contains a digest of every bit of the solution.
  */
 #include <inttypes.h>
 #include <math.h>

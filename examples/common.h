@@ -1,4 +1,4 @@
-/* common.h: what the larger examples share: how they end when something is wrong, and digests. */
+/* common.h: shared by the larger examples: how they end on errors, and digests. */
 #ifndef HARK_EXAMPLES_COMMON_H
 #define HARK_EXAMPLES_COMMON_H
 
@@ -17,8 +17,8 @@
 #define EXAMPLE_FORMAT
 #endif
 
-/* A fault in the arguments or in an input file, which every process finds for itself: rank 0 says it, and its
- * end is the end of the job. Another speaks only if it is still there a while later: it was alone with it then. */
+/* An error in the arguments or in an input file, which every process finds by itself. Rank 0 prints it, and its end
+ * is the end of the job. Another process prints it only if it still runs a while later: then no other has found it. */
 EXAMPLE_FORMAT static _Noreturn void refuse(const char *format, ...)
 {
     va_list list;

@@ -1,15 +1,15 @@
-/* diverge.c: a program that is NOT send-deterministic, and so breaks what HydEE asks of it.
+/* diverge.c: a program that is NOT send-deterministic, and so violates the assumption of HydEE.
  *
  *     hark run -n 4 --clusters 4 --kill 0@100 -- ./diverge
  *     hark run -n 4 --clusters 4 --kill 0@100 -- ./diverge --other-channel
  *
- * Rank 0 hands out pieces of work and waits for each answer. What it sends depends on its process id, and so is
- * another when it runs again. The survivors have the messages of its first life, and no later ones can be made to
- * fit them. Such a run ends with one line that says so and status 1: never with a wrong answer, never hanging.
+ * Rank 0 hands out pieces of work and waits for each answer. Its messages depend on its process id, so they differ
+ * when it runs again. The survivors have the messages of its first execution, and the later ones do not fit them.
+ * Such a run ends with one line that says so and status 1: never with a wrong answer, and it never hangs.
  *   without an option  the contents differ: the digests of the channel do not agree
- *   --other-channel    contents are the same, but go to other ranks: what a survivor has, nobody sends again
- * Without a kill both runs are fine. With a kill of another rank, so is the second. Where all processes go back
- * together (--protocol coordinated) nobody remembers the first life, and the program may do as it likes.
+ *   --other-channel    the contents are the same, but go to other ranks: nobody sends again what a survivor has
+ * Without a kill both runs succeed. With a kill of another rank the second one does too. If all processes roll
+ * back together (--protocol coordinated), nobody remembers the first execution, and the program may do this.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 
 enum { PIECES = 300, TAG_PIECE = 1, TAG_END = 2 };
 
-/* What a program should not do: two lives of a process do not have this number in common. */
+/* A program should not do this: two incarnations of a process have different numbers. */
 static uint64_t whim(void)
 {
     return (uint64_t)getpid();

@@ -1,6 +1,7 @@
-/* embed.c: a runtime of one's own around HydEE: nothing of ours but headers; no library, no transport, no thread.
- * Run ./embed: three processes are structs, the network is a queue, a token goes round. Process 1 is lost with all it
- * knew, begins again, and hears what it had heard. `step` is the runtime: an event for the core, then its effects. */
+/* embed.c: a small runtime around HydEE. It uses only hark's headers: no library, no transport, no thread.
+ * Run ./embed: three processes are structs, the network is a queue, a token goes round. Process 1 is lost with its
+ * whole state, restarts, and gets its messages again. `step` is the runtime: it gives an event to the core and
+ * performs its effects. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ struct frame { uint32_t to, inc, length; uint64_t token; uint8_t header[HARK_FRA
 struct process {
     struct hark *core; uint32_t rank, inc;
     uint64_t sum, taken;               /* the application's */
-    uint64_t posted, log[RANKS][LAST]; /* payloads: the one posted now, and those retained, by receiver and ssn */
+    uint64_t posted, log[RANKS][LAST]; /* payloads: the one posted now, and the logged ones, by receiver and ssn */
 };
 static struct process process[RANKS + 1] = {{.rank = 0}, {.rank = 1}, {.rank = 2}, {.rank = HARK_RECOVERY}};
 static struct frame queue[QUEUE];
@@ -21,7 +22,7 @@ static unsigned first, used; /* of the queue */
 
 static void begin(struct process *p)
 {
-    struct hark_config config = {.me = p->rank, .ranks = RANKS, .flags = HARK_DIGEST}; /* each a cluster of its own */
+    struct hark_config config = {.me = p->rank, .ranks = RANKS, .flags = HARK_DIGEST}; /* each process is a cluster of its own */
     bool member = p->rank != HARK_RECOVERY;
     uint64_t bytes = (member ? hark_hydee_size : hark_recovery_size)(&config) + 16384; /* else: hark_wants, hark_grow */
     *p = (struct process){.core = realloc(p->core, bytes), .rank = p->rank, .inc = p->inc};
@@ -34,7 +35,7 @@ static void put(const struct frame *f)
     queue[(first + used++) % QUEUE] = *f;
 }
 
-/* Gives the core an event and performs the effects. May `f`, which has arrived, be delivered? */
+/* Gives the core an event and performs the effects. Returns: may `f`, which has arrived, be delivered? */
 static bool step(struct process *p, struct hark_event event, const struct frame *f)
 {
     struct hark_effect effect[HARK_EFFECTS_ROOM];
@@ -55,7 +56,7 @@ static bool step(struct process *p, struct hark_event event, const struct frame 
         if (x->type == HARK_SUPPRESS) printf("  process %u need not send token %" PRIu64 "\n", p->rank, p->posted);
         if (x->type == HARK_HANDUP) handed_up = true;
         if (x->type == HARK_HOLD) put(f); /* round again, which makes OFFER unnecessary */
-        if (x->type == HARK_PERSIST) decided = true, event.u.stored.id = x->u.id; /* by us, the failure service */
+        if (x->type == HARK_PERSIST) decided = true, event.u.stored.id = x->u.id; /* decided by this program, which is the failure service too */
         if (x->type == HARK_RECOVERED) printf("  process %u: recovered\n", p->rank);
     }
     if (status == HARK_MORE) handed_up |= step(p, (struct hark_event){.type = HARK_CONTINUE}, f);
@@ -87,7 +88,7 @@ int main(void)
         struct process *p = &process[f.to == HARK_RECOVERY ? RANKS : f.to];
         struct hark_event event = {HARK_ARRIVE, {.frame = {{f.header, f.length}, 8}}};
         first = (first + 1) % QUEUE, used--;
-        if (f.inc != p->inc || !step(p, event, &f)) continue; /* for one that is no more; or no message */
+        if (f.inc != p->inc || !step(p, event, &f)) continue; /* for a dead incarnation; or not a message */
         event.type = HARK_DELIVER, step(p, event, &f);
         p->sum += f.token, p->taken++;
         if (f.token < LAST) post(p, f.token + 1);

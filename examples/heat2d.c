@@ -1,12 +1,12 @@
-/* heat2d.c: heat on a square plate by explicit steps, the plate cut into a grid of blocks, a block a process.
+/* heat2d.c: heat on a square plate by explicit steps; the plate is cut into a grid of blocks, one for each process.
  *
  *     hark run -n 4 -- ./heat2d [SIDE [STEPS]]
  *     hark run -n 8 --clusters 4 --kill 3@500 --kill 6@900 -- ./heat2d
  *
  * Shows: a halo exchange with non-blocking calls, a checkpoint call each step, and what belongs into it: the
  * number of the step and the field, nothing else. Everything else is computed from rank and arguments.
- * The one line of output holds a digest of every bit of the field. It is the same on any number of processes,
- * lost or not.
+ * The one line of output contains a digest of every bit of the field. It is the same on any number of processes, with
+ * and without failures.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,17 +1,16 @@
-/* master.c: rank 0 hands out tasks to whoever is free, and takes the answers in the order in which they come.
+/* master.c: rank 0 gives tasks to free workers, and receives the answers in the order in which they come.
  *
  *     hark run -n 8 --protocol scmel -- ./master [ROUNDS]
  *     hark run -n 8 --protocol scmel --kill 0@300 --kill 5@40 -- ./master
  *
- * Shows: a master and its workers. Who gets which task depends on who is quicker, in every run anew, so what rank 0
- * sends does so too: the program is not send-deterministic. --protocol hydee and sendet are not for it, and say so
- * when a process dies (diverged); scmel, team and camel remember in which order messages were received, and repeat
- * that.
+ * Shows: a master and its workers. The faster worker gets the next task, so the messages of rank 0 differ from run
+ * to run: the program is not send-deterministic. Protocols hydee and sendet are not for it, and say so when a
+ * process dies (diverged). scmel, team and camel record the order in which messages were received, and repeat it.
  *
- * Where the checkpoint calls are: all processes have to make equally many. A master that made one after each task it
- * hands out, and workers after each that they have done, would soon stand still, each in a call of another number. So
- * tasks come in rounds: when all answers of a round are in, the master tells every worker so, and then each process
- * makes one call.
+ * Checkpoint calls: all processes must make equally many. Suppose the master made one after each task it hands
+ * out, and a worker one after each task it has done. They would soon stand still, each in a call of another
+ * number. So tasks come in rounds: when all answers of a round are in, the master tells every worker, and then
+ * each process makes one call.
  */
 #include <inttypes.h>
 #include <stdbool.h>

@@ -6,9 +6,10 @@
  *     if (status < 0) complain(m.error);
  *     matrix_market_close(&m);
  *
- * It takes `matrix coordinate`, real, integer or pattern (all ones), general or symmetric. Of a symmetric matrix both
- * halves are given, though the file has one. Entries come in the order of the file; one that is there twice
- * comes twice, and is meant to be added up. Every fault is one line: file, line, what was expected, what was found.
+ * It reads `matrix coordinate`, real, integer or pattern (all ones), general or symmetric. For a symmetric matrix
+ * it gives both halves, although the file has one. Entries come in the order of the file; an entry that occurs
+ * twice comes twice, and the values are to be added. Every error is one line: file, line, what was expected, what
+ * was found.
  */
 #ifndef HARK_EXAMPLES_MATRIX_MARKET_H
 #define HARK_EXAMPLES_MATRIX_MARKET_H
@@ -38,9 +39,9 @@ struct matrix_market {
     bool other_waits;
 };
 
-/* Reads as far as the sizes. `path` must last. 0, or -1 and m->error; then nothing is to be closed. */
+/* Reads up to the sizes. `path` must last. 0, or -1 and m->error; then nothing is to be closed. */
 int matrix_market_open(struct matrix_market *m, const char *path);
-/* 1 and *entry; 0 at the end, when the file has just as many entries as it says; or -1 and m->error. */
+/* 1 and *entry; 0 at the end, if the file has as many entries as it says; or -1 and m->error. */
 int matrix_market_next(struct matrix_market *m, struct matrix_entry *entry);
 void matrix_market_close(struct matrix_market *m);
 

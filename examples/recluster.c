@@ -1,8 +1,7 @@
-/* recluster.c: who belongs together, from the library: a runtime that has recorded what its processes send each other, and at a
- * checkpoint changes its clusters.
- * Run ./recluster [MATRIX.mtx[.gz] [K]] >clusters: it begins with K blocks of ranks; what comes out is a file for
- * hark run --clusters. Without a matrix: 64 processes in a grid that send ten times as much down their columns as along their
- * rows.
+/* recluster.c: uses the library of clusters. A runtime has recorded the traffic between its processes, and changes its
+ * clusters at a checkpoint. Run ./recluster [MATRIX.mtx[.gz] [K]] >clusters: it begins with K blocks of ranks, and
+ * writes a file for hark run --clusters. Without a matrix it uses 64 processes in a grid, which send ten times as
+ * much down their columns as along their rows.
  */
 #include <hark/cluster.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 
 enum { SIDE = 8 };
 
-/* A matrix needs no file: rows one behind the other, columns ascending in each. */
+/* A matrix needs no file: rows one after the other, with ascending columns. */
 static int grid(struct hark_matrix *m)
 {
     const uint32_t ranks = SIDE * SIDE;
@@ -50,14 +49,14 @@ static void cluster_file(const struct hark_partition *p)
     }
 }
 
-/* What an embedder does at a checkpoint, where all are and nothing is under way. */
+/* An embedder does this at a checkpoint of all processes, when no message is in flight. */
 static int recluster(const struct hark_matrix *m, uint32_t blocks)
 {
     struct hark_partition before = {.ranks = m->ranks, .clusters = blocks, .of = malloc(m->ranks * sizeof *before.of)};
     struct hark_partition anew = {0}, improved = {0};
     struct hark_partition_options o;
     char error[HARK_PARTITION_ERROR] = "no memory";
-    hark_partition_defaults(&o); /* alpha, beta: hark_cluster_daly has beta of one's own machine */
+    hark_partition_defaults(&o); /* alpha, beta: hark_cluster_daly computes beta for your machine */
     for (uint32_t rank = 0; before.of && rank < m->ranks; rank++)
         before.of[rank] = (uint32_t)((uint64_t)rank * blocks / m->ranks);
     int status = before.of ? hark_partition_measure(&before, m, &o.cost) : -1;

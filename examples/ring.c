@@ -1,10 +1,10 @@
 /* ring.c: the smallest program: a token goes round, every process adds its rank, rank 0 prints a line for each lap.
  *
  *     hark run -n 4 -- ./ring
- *     hark run -n 4 --kill 2@5 -- ./ring        the same lines, though rank 2 is lost after five laps
+ *     hark run -n 4 --kill 2@5 -- ./ring        the same lines, although rank 2 is lost after five laps
  *
- * What makes it survive: all that it must remember (lap, token) is protected, and a process that begins again from
- * a checkpoint goes on behind the hark_checkpoint call in which it was taken.
+ * It survives because its whole state (lap, token) is protected, and because a process that restarts from a checkpoint
+ * goes on after the hark_checkpoint call in which the checkpoint was taken.
  */
 #include <inttypes.h>
 #include <stdio.h>

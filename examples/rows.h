@@ -1,7 +1,7 @@
-/* rows.h: a square sparse matrix in blocks of rows, a block a process, and the exchange that its product needs.
+/* rows.h: a square sparse matrix in blocks of rows, one for each process, and the exchange that its product needs.
  *
- * Every process is given all entries, and keeps those of its own rows. From the others it sees which of
- * its elements of a vector they need: so who sends what to whom is known to all without a message.
+ * Every process gets all entries, and keeps those of its own rows. From the other entries it learns which of its
+ * elements of a vector other processes need. So all processes know who sends what to whom, without a message.
  */
 #ifndef HARK_EXAMPLES_ROWS_H
 #define HARK_EXAMPLES_ROWS_H
@@ -40,13 +40,13 @@ struct rows {
 
 /* Process `rank` of `size`, of a matrix of n x n. */
 void rows_begin(struct rows *a, uint32_t n, int rank, int size);
-/* The next entry, whosever it is. */
+/* Adds the next entry, of any process. */
 void rows_add(struct rows *a, const struct matrix_entry *entry);
-/* All have come. */
+/* All entries have come. */
 void rows_end(struct rows *a);
 void rows_free(struct rows *a);
 
-/* Fetches the ghosts of x (count own elements, then room for the ghosts) from those who have them. */
+/* Fetches the ghosts of x (count own elements, then room for the ghosts) from their owners. */
 void rows_exchange(struct rows *a, double *x);
 /* y = A x; the ghosts of x are there. */
 void rows_multiply(const struct rows *a, const double *x, double *y);

@@ -1,14 +1,14 @@
-/* transport.c: the smallest transport of one's own: UNIX datagrams in the job's directory.
+/* transport.c: a small transport: UNIX datagrams in the job's directory.
  *
  *     ./transport                two processes carry a few frames
  *
- * An end is a socket named JOB.RANK.INCARNATION, so that a frame can reach no other incarnation than the one it is
- * for, and nobody can lie about who sent it. A frame that is too long for a datagram goes in pieces, which the system
- * keeps in order. What is for somebody who is not there yet waits here in memory.
+ * An end is a socket named JOB.RANK.INCARNATION. So a frame can reach only the incarnation it is for, and the name
+ * proves the sender. A frame that is too long for a datagram goes in pieces, which the system keeps in order. A frame
+ * for a process that has not opened yet waits here in memory.
  *
- * Every transport must do what include/hark/transport.h promises, and test/transport tries it: a new one needs a
- * test file of a dozen lines like test/transport/fake_test.c, and its name in test/transport/meson.build. To be
- * used by `hark run` it needs its name in src/control/transports.c. Nothing else knows it.
+ * Every transport must keep the promises of include/hark/transport.h, and test/transport tests them. A new transport
+ * needs a test file of a dozen lines like test/transport/fake_test.c, and its name in test/transport/meson.build. For
+ * `hark run` it also needs its name in src/control/transports.c. No other file knows it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,12 +32,12 @@ struct piece { /* head of every datagram; bytes of the frame (header, then paylo
 };
 struct peer {
     uint32_t inc;        /* the newest known */
-    bool met;            /* something has reached it: if its socket is gone, so is it */
+    bool met;            /* something has reached it: if its socket is gone, the process is dead */
     uint32_t from;       /* the incarnation whose frame in pieces is coming, */
     struct piece coming; /* its lengths, and in `at` how much of it is here */
     uint8_t *header, *payload;
 };
-struct kept { /* a frame for somebody who has not opened yet */
+struct kept { /* a frame for a process that has not opened yet */
     struct kept *next;
     struct hark_outgoing frame;
     uint8_t bytes[];
@@ -48,7 +48,7 @@ struct end {
     char prefix[84], address[108]; /* DIRECTORY/JOB; the same with .RANK.INCARNATION: 108 is what the system allows */
     int fd;
     bool blocked; /* a frame was answered AGAIN: the system does not say when it can go on */
-    bool news;    /* a newer incarnation of somebody is known: half a frame of the older one may be here */
+    bool news;    /* a newer incarnation of a peer is known: half a frame of the older one may be here */
     struct kept *kept;
     struct peer *peer; /* ranks, and the recovery process */
     uint8_t piece[sizeof(struct piece) + PIECE];
@@ -134,7 +134,7 @@ static int datagram_peer(struct hark_transport *t, uint32_t rank, uint32_t inc, 
     return HARK_T_OK;
 }
 
-/* The next piece of the frame into a datagram: its length. */
+/* Writes the next piece of the frame into a datagram; returns its length. */
 static size_t pack(const struct hark_outgoing *f, uint64_t length, uint8_t *out)
 {
     struct piece piece = {f->header.length, 0, length, f->done};
@@ -152,7 +152,7 @@ static size_t pack(const struct hark_outgoing *f, uint64_t length, uint8_t *out)
     return n;
 }
 
-/* HARK_T_OK: all of it has left; AGAIN, EGONE, ESYSTEM; 2: nobody is there yet. */
+/* HARK_T_OK: all of it has left; AGAIN, EGONE, ESYSTEM; 2: the receiver has not opened yet. */
 static int push(struct end *e, struct hark_outgoing *f, uint64_t length)
 {
     struct peer *p = peer_of(e, f->to);
@@ -221,7 +221,7 @@ static int datagram_send(struct hark_transport *t, struct hark_outgoing *f)
     return status == 2 ? keep(e, f, length) : status;
 }
 
-/* Who sent a datagram, by the name its socket has: NULL if that is no end of this job. */
+/* The sender of a datagram, by the name of its socket; NULL if that is no end of this job. */
 static struct peer *sender_of(struct end *e, const struct sockaddr_un *name, struct hark_frame *frame)
 {
     size_t n = strlen(e->prefix);
@@ -232,7 +232,7 @@ static struct peer *sender_of(struct end *e, const struct sockaddr_un *name, str
     return peer_of(e, frame->from);
 }
 
-/* No more of the frame in pieces will come. */
+/* No more pieces of this frame will come. */
 static void give_up(struct end *e, struct peer *p, uint32_t rank)
 {
     const struct hark_frame frame = {rank, p->from, {p->header, p->coming.header}, p->coming.length};
@@ -272,7 +272,7 @@ static int gather(struct end *e, struct peer *p, struct hark_frame *frame, const
     return 1;
 }
 
-/* A datagram of n bytes has come: 1 if with it a frame is whole. */
+/* A datagram of n bytes has come. 1: a frame is now whole. */
 static int take(struct end *e, const struct sockaddr_un *name, size_t n)
 {
     struct hark_frame frame = {0};
@@ -341,7 +341,7 @@ static int datagram_wait(struct hark_transport *t, int milliseconds)
     return HARK_T_OK;
 }
 
-/* An empty datagram to oneself. If there is no room for it, there is enough to wake up for. */
+/* An empty datagram to itself. If there is no room for it, other datagrams will wake the process. */
 static void datagram_wake(struct hark_transport *t)
 {
     const struct end *e = (const struct end *)t;
