@@ -1,5 +1,5 @@
-/* recluster.c: uses the library of clusters. A runtime has recorded the traffic between its processes, and changes its
- * clusters at a checkpoint. Run ./recluster [MATRIX.mtx[.gz] [K]] >clusters: it begins with K blocks of ranks, and
+/* recluster.c: uses the library of clusters. A runtime has recorded the traffic between its processes, and changes
+ * its clusters at a checkpoint. Run ./recluster [MATRIX.mtx[.gz] [K]] >clusters: it begins with K blocks of ranks, and
  * writes a file for hark run --clusters. Without a matrix it uses 64 processes in a grid, which send ten times as
  * much down their columns as along their rows.
  */
