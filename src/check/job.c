@@ -1,6 +1,7 @@
 /* job.c: all that can happen to a job, and what it may not do. */
 #include <string.h>
 
+#include "hark/service.h"
 #include "job_parts.h"
 
 const struct service *job_service(const struct lab *lab, const struct job *job)
@@ -17,10 +18,9 @@ void job_service_set(struct lab *lab, struct job *job, const struct service *s)
 
 void job_first(struct lab *lab, struct job *job)
 {
-    struct service s = {0};
     memset(job, 0, sizeof *job);
     for (uint32_t i = 0; i < lab->who && !lab->failed; i++) job->at[i] = local_first(lab, i);
-    job_service_set(lab, job, &s);
+    if (!lab->failed) job_service_first(lab, job);
 }
 
 /* ---- frames on their way --------------------------------------------------------------------------------------------- */
@@ -171,32 +171,16 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
         r.inc = s->inc[step.who];
         r.announcement = s->said[s->re];
         r.checkpoint = step.who < lab->ranks ? job_restart_point(lab, job, step.who) : 0;
-        r.again = step.who < lab->ranks ? s->epochs[step.who] & ~job_calls_to(r.checkpoint) : 0;
+        r.again = step.who < lab->ranks ? s->again[step.who] : 0;
         part = intern_put(&lab->part, &r, sizeof r);
         if (part == 0) lab_starve(lab);
         return part;
     case STEP_STORED: return step.index;
     case STEP_CRASH:
         if (lab->scenario->fail[step.index].when != HARK_FAIL_DAMAGED) return 0;
-        return (uint32_t)s->wave[job_leader(lab, s, step.who)];
+        return (uint32_t)s->wave[s->leader[step.who]];
     default: return 0;
     }
-}
-
-/* All that go back by the line are known: like a failure of those that nobody has said so of yet. All of D begin together. */
-static void line(struct lab *lab, struct job *job, struct service *s)
-{
-    for (uint32_t i = 0; i < lab->ranks; i++)
-        if (s->down >> i & 1) s->back[i] = s->re + 1;
-    job_announce(lab, job, s);
-    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) job_net_clean(lab, job, i);
-}
-
-/* An epoch has begun; those before the oldest checkpoint that is kept do not count any more. */
-static void epoch_begins(struct service *s, const struct fact *f)
-{
-    s->epochs[f->peer] |= UINT64_C(1) << (f->id - 1);
-    if (f->oldest) s->epochs[f->peer] &= ~job_calls_to(f->oldest - 1);
 }
 
 /* A fact is durable, and true from then on. False: it is a checkpoint whose number is used. */
@@ -204,27 +188,23 @@ static bool answer(struct lab *lab, struct job *job, struct job_step step)
 {
     struct service s = *job_service(lab, job);
     local_open(lab, job->at[step.who]);
-    struct fact f = lab->at.fact[0];
+    const struct fact f = lab->at.fact[0];
     if (f.what == HARK_FACT_WAVE && f.id <= s.wave[f.peer]) return false;
-    if (f.what == HARK_FACT_WAVE) {
-        s.before[f.peer] = job_generations(lab) > 1 ? s.wave[f.peer] : 0;
-        s.wave[f.peer] = f.id;
-        if (f.maps) s.mapped = (uint32_t)f.id;
-        if (s.decided[f.peer] < job_generations(lab)) s.decided[f.peer]++;
-        if (lab->protocol->rolls == HARK_ROLLS_LINE) epoch_begins(&s, &f);
-    }
-    if (f.what == HARK_FACT_DONE) {
-        if (f.peer == HARK_RECOVERY) s.down = 0;
-        else s.down &= ~(1u << f.peer);
-        for (uint32_t i = 0; i < lab->ranks && s.down == 0; i++) s.epochs[i] &= job_calls_to(s.wave[i]);
-    }
-    if (f.what == HARK_FACT_BACK || f.what == HARK_FACT_LINE) {
-        s.wave[f.peer] = f.id;
-        s.before[f.peer] = 0;
-        job_go_back(&s, f.peer);
-    }
+    struct hark_service_event e = {.type = HARK_SERVICE_FACT};
+    e.u.fact.fact = f.what;
+    e.u.fact.peer = f.peer;
+    e.u.fact.re = f.re;
+    e.u.fact.id = f.id;
+    e.u.fact.oldest = f.oldest;
+    e.u.fact.map = f.maps;
+    const struct service_outcome out = job_service_event(lab, job, &s, &e);
+    if (!out.ok && !lab->failed) lab_fail(lab, "the failure service refuses a fact of this epoch");
+    if (lab->failed) return true;
+    if (f.what == HARK_FACT_BACK) s.back[f.peer] = s.re + 1;
+    for (uint32_t i = 0; f.what == HARK_FACT_LINE && i < lab->ranks; i++) /* like a failure; all of D begin together */
+        if (s.down >> i & 1) s.back[i] = s.re;
     job_service_set(lab, job, &s);
-    if (f.what == HARK_FACT_LINE) line(lab, job, &s);
+    if (out.announce) job_announce(lab, job, &s);
     return true;
 }
 
@@ -318,16 +298,19 @@ static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from
     return false;
 }
 
-/* With a whole cluster the others of it. */
-static void mates_crash(struct lab *lab, struct job *job, struct job_step step)
+/* With a whole cluster the others of it. Who is dead then, a bit each. */
+static uint32_t mates_crash(struct lab *lab, struct job *job, struct job_step step)
 {
-    if (lab->scenario->fail[step.index].when != HARK_FAIL_CLUSTER) return;
+    uint32_t dead = 1u << step.who;
+    if (lab->scenario->fail[step.index].when != HARK_FAIL_CLUSTER) return dead;
     for (uint32_t i = 0; i < lab->ranks && !lab->failed; i++) {
         if (i == step.who || !job_mates(lab, job_service(lab, job), i, step.who)) continue;
         if (!local_info(lab, job->at[i])->running) continue;
         job->at[i] = local_take(lab, job->at[i], STEP_CRASH, 0).local;
         lab->taken[lab->takes++] = lab->last;
+        dead |= 1u << i;
     }
+    return dead;
 }
 
 /* What reduction n comes to at a member of tree t by what is said now; 0: not all have said it. */
@@ -410,8 +393,7 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
         const struct frame *f = frame_of(lab, frame[k]);
         if (!is_lost(lab, job, f->to, f)) net_add(lab, job, f->to, frame[k]);
     }
-    if (step.what == STEP_CRASH) mates_crash(lab, job, step);
-    if (step.what == STEP_CRASH) job_crash(lab, job, step.who, argument != 0);
+    if (step.what == STEP_CRASH) job_crash(lab, job, mates_crash(lab, job, step));
     else if (step.what == STEP_STORED && step.index) count_failure(lab, job);
     else if (local_info(lab, out.local)->running != ran) job_net_clean(lab, job, step.who);
     if (lab->failed || out.violated) return out.violated;

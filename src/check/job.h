@@ -13,15 +13,19 @@ struct job {
     uint32_t at[JOB_WIDTH];
 };
 
-struct service { /* a part: the failure service */
-    uint32_t re, down, failures; /* failures: how many have happened */
+struct service { /* a part: the failure service, and what the search remembers beside it */
+    uint32_t core; /* its packed state, a part; from `re` to `decided` it says this: */
+    uint32_t re, down;
     uint32_t mapped; /* the wave that has brought the next map of clusters into force; 0: none */
     uint32_t inc[LOCAL_WHO];
-    uint32_t back[HARK_SCENARIO_RANKS]; /* ghost: the epoch in which each last went back */
-    uint64_t wave[HARK_SCENARIO_RANKS]; /* decided, by the lowest rank of the group */
+    uint64_t from[HARK_SCENARIO_RANKS]; /* the checkpoint that each goes back to, or last went back to */
+    uint64_t again[HARK_SCENARIO_RANKS]; /* LINE: undone checkpoints, by number: a bit each from 1 */
+    uint64_t wave[HARK_SCENARIO_RANKS]; /* decided, by leader */
     uint64_t before[HARK_SCENARIO_RANKS]; /* the one before, that is kept; 0: none, or the beginning */
-    uint64_t epochs[HARK_SCENARIO_RANKS]; /* LINE: calls at which they began, a bit each from 1; beyond `wave` they are undone */
+    uint8_t leader[HARK_SCENARIO_RANKS]; /* the lowest rank of those whose checkpoints are one */
     uint8_t decided[HARK_SCENARIO_RANKS]; /* how many were, up to the generations kept: then the beginning is none of them */
+    uint32_t failures; /* how many have happened */
+    uint32_t back[HARK_SCENARIO_RANKS]; /* the epoch in which each last went back */
     uint32_t said[LOCAL_ANNOUNCEMENTS]; /* announcements, parts, by epoch */
 };
 

@@ -1,6 +1,7 @@
-/* job_failure.c: who may fail now, who goes back with it, and to which image. */
+/* job_failure.c: who may fail now, and that it does. */
 #include <string.h>
 
+#include "hark/service.h"
 #include "job_parts.h"
 
 bool job_mates(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
@@ -9,36 +10,26 @@ bool job_mates(const struct lab *lab, const struct service *s, uint32_t a, uint3
     return of[a] == of[b];
 }
 
-/* Do they go back together? */
-static bool same_group(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
-{
-    if (lab->protocol->rolls == HARK_ROLLS_LINE) return a == b;
-    return lab->protocol->rolls != HARK_ROLLS_GROUP || job_mates(lab, s, a, b);
-}
-
 /* Are their checkpoints one? */
-static bool same_wave(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
+static bool same_wave(const struct service *s, uint32_t a, uint32_t b)
 {
-    return lab->together || same_group(lab, s, a, b);
+    return s->leader[a] == s->leader[b];
 }
 
-uint32_t job_leader(const struct lab *lab, const struct service *s, uint32_t rank)
+/* Do they go back together? */
+static bool mates(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
 {
-    uint32_t i = 0;
-    while (!same_wave(lab, s, i, rank)) i++;
-    return i;
-}
-
-/* Who goes back alone, or only with some of those whose checkpoints are one, may find its image damaged, and the others need not. */
-static bool alone(const struct lab *lab)
-{
-    return lab->protocol->rolls == HARK_ROLLS_PROCESS || lab->together;
+    switch (lab->protocol->rolls) {
+    case HARK_ROLLS_GROUP: return job_mates(lab, s, a, b);
+    case HARK_ROLLS_ALL: return true;
+    default: return a == b;
+    }
 }
 
 /* A wave of the group is decided that this process has not committed. */
 static bool decided(struct lab *lab, const struct job *job, uint32_t rank)
 {
-    uint64_t wave = job_service(lab, job)->wave[job_leader(lab, job_service(lab, job), rank)];
+    uint64_t wave = job_service(lab, job)->wave[job_service(lab, job)->leader[rank]];
     local_open(lab, job->at[rank]);
     for (uint32_t i = 0; i < lab->at.images; i++) {
         const struct image *m = intern_at(&lab->part, lab->at.image[i]);
@@ -50,7 +41,7 @@ static bool decided(struct lab *lab, const struct job *job, uint32_t rank)
 static bool in_wave(struct lab *lab, const struct job *job, uint32_t rank)
 {
     for (uint32_t i = 0; i < lab->ranks; i++)
-        if (same_wave(lab, job_service(lab, job), i, rank) && local_info(lab, job->at[i])->inside) return !decided(lab, job, rank);
+        if (same_wave(job_service(lab, job), i, rank) && local_info(lab, job->at[i])->inside) return !decided(lab, job, rank);
     return false;
 }
 
@@ -72,8 +63,7 @@ static bool all_have_image(struct lab *lab, const struct job *job, uint32_t who,
 {
     const struct service *s = job_service(lab, job);
     for (uint32_t i = 0; i < lab->ranks; i++) {
-        bool with = i == who || (lab->protocol->rolls != HARK_ROLLS_PROCESS && same_group(lab, s, i, who));
-        if (with && !has_image(lab, job, i, id)) return false;
+        if (mates(lab, s, i, who) && !has_image(lab, job, i, id)) return false;
     }
     return true;
 }
@@ -83,7 +73,7 @@ static bool all_have_image(struct lab *lab, const struct job *job, uint32_t who,
 static uint64_t before_of(struct lab *lab, const struct job *job, uint32_t who)
 {
     const struct service *s = job_service(lab, job);
-    uint32_t leader = job_leader(lab, s, who);
+    uint32_t leader = s->leader[who];
     uint64_t before = s->before[leader];
     bool all = s->mapped && s->mapped == s->wave[leader];
     if (before == 0 || !all_have_image(lab, job, who, before)) return 0;
@@ -97,20 +87,14 @@ static uint64_t before_of(struct lab *lab, const struct job *job, uint32_t who)
 static bool may_be_damaged(struct lab *lab, const struct job *job, uint32_t who)
 {
     const struct service *s = job_service(lab, job);
-    uint32_t leader = job_leader(lab, s, who);
+    uint32_t leader = s->leader[who];
     if (s->wave[leader] == 0 || !has_image(lab, job, who, s->wave[leader])) return false;
     return before_of(lab, job, who) || s->decided[leader] < job_generations(lab);
 }
 
-uint64_t job_calls_to(uint64_t id)
-{
-    return id < 64 ? (UINT64_C(1) << id) - 1 : UINT64_MAX;
-}
-
 uint64_t job_restart_point(struct lab *lab, const struct job *job, uint32_t who)
 {
-    uint64_t wave = job_service(lab, job)->wave[job_leader(lab, job_service(lab, job), who)];
-    return alone(lab) && wave && !all_have_image(lab, job, who, wave) ? before_of(lab, job, who) : wave;
+    return job_service(lab, job)->from[who];
 }
 
 static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8_t when)
@@ -145,7 +129,7 @@ uint32_t job_failures(struct lab *lab, const struct job *job, struct job_step *s
 
 void job_announce(struct lab *lab, struct job *job, struct service *s)
 {
-    struct announcement a = {.re = ++s->re, .down = s->down};
+    struct announcement a = {.re = s->re, .down = s->down};
     memcpy(a.inc, s->inc, sizeof a.inc);
     memcpy(a.wave, s->wave, sizeof a.wave);
     if (s->re >= LOCAL_ANNOUNCEMENTS) {
@@ -155,40 +139,21 @@ void job_announce(struct lab *lab, struct job *job, struct service *s)
     s->said[s->re] = intern_put(&lab->part, &a, sizeof a);
     if (s->said[s->re] == 0) lab_starve(lab);
     job_service_set(lab, job, s);
+    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) job_net_clean(lab, job, i);
 }
 
-void job_go_back(struct service *s, uint32_t rank)
-{
-    s->inc[rank]++;
-    s->down |= 1u << rank;
-    s->back[rank] = s->re + 1;
-}
-
-/* Does it go back when `who` fails? */
-static bool goes_with(const struct lab *lab, const struct service *s, uint32_t rank, uint32_t who)
-{
-    switch (lab->protocol->rolls) {
-    case HARK_ROLLS_LINE: return rank == who || s->down >> rank & 1; /* N-7 */
-    case HARK_ROLLS_GROUP:
-    case HARK_ROLLS_ALL: return who < lab->ranks && (rank == who || same_group(lab, s, rank, who));
-    default: return rank == who;
-    }
-}
-
-void job_crash(struct lab *lab, struct job *job, uint32_t who, bool damaged)
+void job_crash(struct lab *lab, struct job *job, uint32_t dead)
 {
     struct service s = *job_service(lab, job);
-    uint32_t leader = damaged ? job_leader(lab, &s, who) : 0;
-    bool unmapped = damaged && s.mapped && s.mapped == s.wave[leader]; /* behind the change of the map only all go back */
-    s.failures++;
-    if (damaged && (unmapped || !alone(lab))) {
-        s.wave[leader] = before_of(lab, job, who);
-        s.before[leader] = 0;
-    }
-    if (who == lab->ranks) s.inc[who]++;
+    struct hark_service_event e = {.type = HARK_SERVICE_DIED};
+    uint32_t rank[HARK_SCENARIO_RANKS];
     for (uint32_t i = 0; i < lab->ranks; i++)
-        if (unmapped || goes_with(lab, &s, i, who)) job_go_back(&s, i);
-    if (unmapped) s.mapped = 0;
-    job_announce(lab, job, &s);
-    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) job_net_clean(lab, job, i);
+        if (dead >> i & 1) rank[e.u.died.count++] = i;
+    e.u.died.rank = rank;
+    e.u.died.recovery = dead >> lab->ranks & 1;
+    s.failures++;
+    const struct service_outcome out = job_service_event(lab, job, &s, &e);
+    for (uint32_t i = 0; i < lab->ranks; i++)
+        if (out.back >> i & 1) s.back[i] = s.re;
+    if (!lab->failed) job_announce(lab, job, &s);
 }

@@ -1,0 +1,148 @@
+/* job_service.c: the failure service of a job: the core that ships (hark/service.h), stepped in the place of a runtime that verifies
+ * images and writes records at once. Its packed state is a part; struct service beside it is what is often asked of it. */
+#include <string.h>
+
+#include "hark/service.h"
+#include "job_parts.h"
+
+enum { BLOCK = 8192 };
+
+struct block { /* a core, unpacked while it is stepped */
+    uint64_t room[BLOCK / 8];
+};
+
+static struct hark *core_of(struct block *b)
+{
+    return (struct hark *)(void *)b->room;
+}
+
+/* Clusters, numbered by lowest rank. */
+static void clusters(const struct lab *lab, const uint8_t *from, uint32_t *of)
+{
+    for (uint32_t i = 0; i < lab->ranks; i++) {
+        of[i] = i;
+        for (uint32_t k = i; k-- > 0;)
+            if (from[k] == from[i]) of[i] = k;
+    }
+}
+
+static bool make(struct lab *lab, struct block *b)
+{
+    uint32_t of[HARK_SCENARIO_RANKS];
+    clusters(lab, lab->scenario->cluster, of);
+    const struct hark_service_config c = {.protocol = lab->protocol, .ranks = lab->ranks, .cluster = of, .together = lab->together,
+        .generations = job_generations(lab)};
+    if (hark_service_init(core_of(b), sizeof b->room, &c) == HARK_OK) return true;
+    lab_fail(lab, "the failure service needs a larger block than this search gives");
+    return false;
+}
+
+/* What is asked of it in every state. */
+static void look(struct lab *lab, const struct hark *p, struct service *s)
+{
+    s->re = hark_service_epoch(p);
+    s->mapped = (uint32_t)hark_service_mapped(p);
+    s->down = 0;
+    for (uint32_t i = 0; i < lab->ranks; i++) {
+        const struct hark_service_restart r = hark_service_restart(p, i);
+        uint64_t undone[64];
+        const uint32_t n = hark_service_undone(p, i, undone, 64);
+        s->down |= (uint32_t)hark_service_is_down(p, i) << i;
+        s->inc[i] = r.inc;
+        s->from[i] = r.checkpoint;
+        s->leader[i] = (uint8_t)hark_service_leader(p, i);
+        s->again[i] = 0;
+        for (uint32_t k = 0; k < n && k < 64; k++) s->again[i] |= UINT64_C(1) << (undone[k] - 1);
+        if (s->leader[i] != i) continue;
+        s->wave[i] = hark_service_wave(p, i, 0);
+        s->before[i] = hark_service_wave(p, i, 1);
+        s->decided[i] = (uint8_t)hark_service_decided(p, i);
+    }
+    if (lab->who > lab->ranks) s->inc[lab->ranks] = hark_service_incarnation(p, HARK_RECOVERY);
+}
+
+static void put(struct lab *lab, struct job *job, struct service *s, const struct block *b)
+{
+    uint8_t packed[BLOCK];
+    const struct hark *p = (const struct hark *)(const void *)b->room;
+    const uint64_t length = hark_pack(p, &hark_service_shape, packed, sizeof packed);
+    if (length > sizeof packed) lab_fail(lab, "the failure service needs a larger block than this search gives");
+    s->core = lab->failed ? 0 : intern_put(&lab->part, packed, (uint32_t)length);
+    if (s->core == 0) lab_starve(lab);
+    look(lab, p, s);
+    job_service_set(lab, job, s);
+}
+
+/* Who embeds the service proposes the next map, until it is in force: it is no part of a record. */
+static void propose(struct lab *lab, struct hark *p)
+{
+    uint32_t of[HARK_SCENARIO_RANKS];
+    struct hark_service_effect effect[4];
+    struct hark_service_effects fx = {effect, 0, 4};
+    struct hark_service_event e = {.type = HARK_SERVICE_PROPOSED};
+    if (!lab->regroups || hark_service_mapped(p) || hark_service_next(p, 0) != UINT32_MAX) return;
+    clusters(lab, lab->scenario->next, of);
+    e.u.proposed.cluster = of;
+    (void)hark_service_step(p, &e, &fx);
+}
+
+void job_service_first(struct lab *lab, struct job *job)
+{
+    struct service s = {0};
+    struct block b;
+    if (make(lab, &b)) put(lab, job, &s, &b);
+}
+
+static bool has_image(struct lab *lab, const struct job *job, uint32_t who, uint64_t id)
+{
+    local_open(lab, job->at[who]);
+    for (uint32_t i = 0; i < lab->at.images; i++)
+        if (((const struct image *)intern_at(&lab->part, lab->at.image[i]))->id == id) return true;
+    return false;
+}
+
+/* One effect; what the core is told in answer, if anything. */
+static void perform(struct lab *lab, const struct job *job, const struct hark_service_effect *x, struct hark_service_event *answer,
+    struct service_outcome *out)
+{
+    switch (x->type) {
+    case HARK_SERVICE_VERIFY:
+        answer->type = HARK_SERVICE_VERIFIED;
+        answer->u.verified.whole = has_image(lab, job, x->rank, x->id);
+        break;
+    case HARK_SERVICE_RECORD:
+        answer->type = HARK_SERVICE_DURABLE;
+        answer->u.durable.ok = true;
+        break;
+    case HARK_SERVICE_ANSWER: out->ok = x->id; break;
+    case HARK_SERVICE_ANNOUNCE: out->announce = true; break;
+    case HARK_SERVICE_RESTART: out->back |= 1u << x->rank; break;
+    case HARK_SERVICE_LOST: lab_fail(lab, "no image that a failure needs is whole"); break;
+    default: break;
+    }
+}
+
+struct service_outcome job_service_event(struct lab *lab, struct job *job, struct service *s, const struct hark_service_event *event)
+{
+    struct service_outcome out = {0};
+    struct hark_service_event e = *event;
+    struct block b;
+    const struct hark_bytes packed = {intern_at(&lab->part, s->core), intern_length(&lab->part, s->core)};
+    if (!make(lab, &b) || hark_unpack(core_of(&b), &hark_service_shape, packed) != HARK_OK) {
+        lab_fail(lab, "the failure service needs a larger block than this search gives");
+        return out;
+    }
+    propose(lab, core_of(&b));
+    while (e.type && !lab->failed) {
+        struct hark_service_effect effect[LOCAL_WHO + 4];
+        struct hark_service_effects fx = {effect, 0, HARK_COUNT(effect)};
+        struct hark_service_event answer = {0};
+        const int status = hark_service_step(core_of(&b), &e, &fx);
+        if (status < 0 || status == HARK_WAIT) lab_fail(lab, "the failure service refuses an event");
+        for (uint32_t i = 0; status >= 0 && i < fx.count; i++) perform(lab, job, &effect[i], &answer, &out);
+        if (status == HARK_MORE) answer.type = HARK_SERVICE_CONTINUE;
+        e = answer;
+    }
+    if (!lab->failed) put(lab, job, s, &b);
+    return out;
+}
