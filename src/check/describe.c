@@ -75,6 +75,11 @@ void describe_step(struct lab *lab, const struct job *job, struct job_step step,
     char who[16], what[DESCRIBE_BYTES - 20];
     what[0] = 0;
     name_of(lab, step.who, who);
+    if (step.what == STEP_SERVICE) {
+        if (step.index) snprintf(what, sizeof what, ", the fact of %s is durable and not answered", who);
+        snprintf(text, DESCRIBE_BYTES, "service fails%s", what);
+        return;
+    }
     switch (step.what) {
     case STEP_FRAME: arrival_text(lab, job, step, what, sizeof what); break;
     case STEP_APP: operation_text(lab, job, step, what, sizeof what); break;
@@ -178,7 +183,7 @@ uint16_t describe_take(struct lab *lab, struct job *job, struct job_step step, c
     text[0] = 0;
     lab->observe = observe;
     lab->observer = &t;
-    (void)local_make(lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
+    if (step.what != STEP_SERVICE) (void)local_make(lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
     lab->observe = NULL;
     return job_take(lab, job, step, &happened);
 }

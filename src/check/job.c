@@ -313,6 +313,18 @@ static uint32_t mates_crash(struct lab *lab, struct job *job, struct job_step st
     return dead;
 }
 
+/* The failure service is gone with all processes, perhaps when a fact was durable and nobody had been told; a new one goes on. */
+static uint16_t service_fails(struct lab *lab, struct job *job, struct job_step step)
+{
+    if (step.index && !answer(lab, job, step)) return VIOLATED_NUMBER;
+    for (uint32_t i = 0; i < lab->who && !lab->failed; i++) {
+        if (!local_info(lab, job->at[i])->running) continue;
+        job->at[i] = local_take(lab, job->at[i], STEP_CRASH, 0).local;
+        lab->taken[lab->takes++] = lab->last;
+    }
+    return lab->failed ? 0 : job_resume(lab, job);
+}
+
 /* What reduction n comes to at a member of tree t by what is said now; 0: not all have said it. */
 static uint64_t reduced(struct lab *lab, const struct job *job, uint32_t t, uint32_t who, uint32_t n)
 {
@@ -376,6 +388,10 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
     *happened = false;
     lab->takes = 0;
     if (lab->failed) return 0;
+    if (step.what == STEP_SERVICE) {
+        *happened = true;
+        return service_fails(lab, job, step);
+    }
     if (step.what == STEP_ANSWER && argument && !answer(lab, job, step)) {
         *happened = true;
         return VIOLATED_NUMBER;
@@ -393,10 +409,11 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
         const struct frame *f = frame_of(lab, frame[k]);
         if (!is_lost(lab, job, f->to, f)) net_add(lab, job, f->to, frame[k]);
     }
-    if (step.what == STEP_CRASH) job_crash(lab, job, mates_crash(lab, job, step));
+    uint16_t lost = 0;
+    if (step.what == STEP_CRASH) lost = job_crash(lab, job, mates_crash(lab, job, step));
     else if (step.what == STEP_STORED && step.index) count_failure(lab, job);
     else if (local_info(lab, out.local)->running != ran) job_net_clean(lab, job, step.who);
-    if (lab->failed || out.violated) return out.violated;
+    if (lab->failed || out.violated || lost) return out.violated ? out.violated : lost;
     if (out.taken) {
         const struct frame *f = frame_of(lab, out.taken);
         if (past_missing(lab, job, step.who, f, app_past(lab, before))) return VIOLATED_PAST;

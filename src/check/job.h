@@ -14,6 +14,7 @@ struct job {
 };
 
 struct service { /* a part: the failure service, and what the search remembers beside it */
+    uint32_t record; /* what is durable of it, a part; 0: it never fails in this scenario */
     uint32_t core; /* its packed state, a part; from `re` to `decided` it says this: */
     uint32_t re, down;
     uint32_t mapped; /* the wave that has brought the next map of clusters into force; 0: none */
@@ -31,7 +32,7 @@ struct service { /* a part: the failure service, and what the search remembers b
 
 struct job_step {
     uint8_t what; /* enum local_step */
-    uint8_t who;
+    uint8_t who;  /* SERVICE: whose fact it has made durable before and not answered, if index is not 0 */
     uint16_t index; /* FRAME: in the list; APP: whom a receive takes from; CRASH: which failure of the scenario; STORED: 1: failed */
 };
 

@@ -113,11 +113,27 @@ static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8
     }
 }
 
+/* It may be gone at any moment, and with each fact also when that is durable and has not been answered. */
+static uint32_t service_failures(struct lab *lab, const struct job *job, uint8_t when, struct job_step *step)
+{
+    const struct service s = *job_service(lab, job);
+    uint32_t n = 0;
+    if (when == HARK_FAIL_AFTER ? s.down != 0 : when == HARK_FAIL_DURING && s.down == 0) return 0;
+    step[n++] = (struct job_step){STEP_SERVICE, 0, 0};
+    for (uint32_t who = 0; who < lab->who; who++) {
+        if (!local_info(lab, job->at[who])->facts) continue;
+        local_open(lab, job->at[who]);
+        if (lab->at.fact[0].re == s.re) step[n++] = (struct job_step){STEP_SERVICE, (uint8_t)who, 1};
+    }
+    return n;
+}
+
 uint32_t job_failures(struct lab *lab, const struct job *job, struct job_step *step)
 {
     uint32_t n = 0, k = job_service(lab, job)->failures;
     if (k == lab->scenario->fails) return 0;
     struct hark_fail f = lab->scenario->fail[k];
+    if (f.rank == HARK_FAIL_SERVICE) return service_failures(lab, job, f.when, step);
     for (uint32_t who = 0; who < lab->who; who++) {
         bool meant = f.rank == HARK_FAIL_RECOVERY ? who == lab->ranks : f.rank < 0 ? who < lab->ranks : who == (uint32_t)f.rank;
         if (!meant || !may_fail(lab, job, who, f.when)) continue;
@@ -142,7 +158,27 @@ void job_announce(struct lab *lab, struct job *job, struct service *s)
     for (uint32_t i = 0; i < lab->who && !lab->failed; i++) job_net_clean(lab, job, i);
 }
 
-void job_crash(struct lab *lab, struct job *job, uint32_t dead)
+/* Those go back whom the service says, and everybody is told. */
+static uint16_t go_back(struct lab *lab, struct job *job, struct service *s, const struct hark_service_event *e)
+{
+    s->failures++;
+    const struct service_outcome out = job_service_event(lab, job, s, e);
+    if (out.lost) return VIOLATED_IMAGE;
+    for (uint32_t i = 0; i < lab->ranks; i++)
+        if (out.back >> i & 1) s->back[i] = s->re;
+    if (!lab->failed) job_announce(lab, job, s);
+    return 0;
+}
+
+uint16_t job_resume(struct lab *lab, struct job *job)
+{
+    struct service s = *job_service(lab, job);
+    struct hark_service_event e = {.type = HARK_SERVICE_RESUMED};
+    e.u.died.recovery = lab->who > lab->ranks;
+    return go_back(lab, job, &s, &e);
+}
+
+uint16_t job_crash(struct lab *lab, struct job *job, uint32_t dead)
 {
     struct service s = *job_service(lab, job);
     struct hark_service_event e = {.type = HARK_SERVICE_DIED};
@@ -151,9 +187,5 @@ void job_crash(struct lab *lab, struct job *job, uint32_t dead)
         if (dead >> i & 1) rank[e.u.died.count++] = i;
     e.u.died.rank = rank;
     e.u.died.recovery = dead >> lab->ranks & 1;
-    s.failures++;
-    const struct service_outcome out = job_service_event(lab, job, &s, &e);
-    for (uint32_t i = 0; i < lab->ranks; i++)
-        if (out.back >> i & 1) s.back[i] = s.re;
-    if (!lab->failed) job_announce(lab, job, &s);
+    return go_back(lab, job, &s, &e);
 }

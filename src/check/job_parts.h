@@ -13,6 +13,7 @@ void job_net_clean(struct lab *lab, struct job *job, uint32_t who);
 struct hark_service_event;
 struct service_outcome {
     bool ok, announce; /* a fact is durable; everybody is to be told of the service as it is */
+    bool lost;         /* no image that is needed is whole */
     uint32_t back;     /* ranks that go back, a bit each */
 };
 void job_service_first(struct lab *lab, struct job *job);
@@ -29,7 +30,9 @@ uint64_t job_restart_point(struct lab *lab, const struct job *job, uint32_t who)
 uint32_t job_failures(struct lab *lab, const struct job *job, struct job_step *step);
 /* Everybody is told of the service as it is, in a new epoch. */
 void job_announce(struct lab *lab, struct job *job, struct service *s);
-/* These processes are gone, a bit each; the recovery process is the last. */
-void job_crash(struct lab *lab, struct job *job, uint32_t dead);
+/* These processes are gone, a bit each; the recovery process is the last. The number of the violation that this is, or 0. */
+uint16_t job_crash(struct lab *lab, struct job *job, uint32_t dead);
+/* A new failure service goes on from the record of one that is gone; nobody lives. The same. */
+uint16_t job_resume(struct lab *lab, struct job *job);
 
 #endif

@@ -7,6 +7,8 @@
 
 enum { BLOCK = 8192 };
 
+static const char too_small[] = "the failure service needs a larger block than this search gives";
+
 struct block { /* a core, unpacked while it is stepped */
     uint64_t room[BLOCK / 8];
 };
@@ -33,7 +35,7 @@ static bool make(struct lab *lab, struct block *b)
     const struct hark_service_config c = {.protocol = lab->protocol, .ranks = lab->ranks, .cluster = of, .together = lab->together,
         .generations = job_generations(lab)};
     if (hark_service_init(core_of(b), sizeof b->room, &c) == HARK_OK) return true;
-    lab_fail(lab, "the failure service needs a larger block than this search gives");
+    lab_fail(lab, too_small);
     return false;
 }
 
@@ -61,16 +63,28 @@ static void look(struct lab *lab, const struct hark *p, struct service *s)
     if (lab->who > lab->ranks) s->inc[lab->ranks] = hark_service_incarnation(p, HARK_RECOVERY);
 }
 
+static uint32_t packed(struct lab *lab, const struct block *b)
+{
+    uint8_t bytes[BLOCK];
+    const uint64_t length = hark_pack((const struct hark *)(const void *)b->room, &hark_service_shape, bytes, sizeof bytes);
+    if (length > sizeof bytes) lab_fail(lab, too_small);
+    const uint32_t part = lab->failed ? 0 : intern_put(&lab->part, bytes, (uint32_t)length);
+    if (part == 0) lab_starve(lab);
+    return part;
+}
+
 static void put(struct lab *lab, struct job *job, struct service *s, const struct block *b)
 {
-    uint8_t packed[BLOCK];
-    const struct hark *p = (const struct hark *)(const void *)b->room;
-    const uint64_t length = hark_pack(p, &hark_service_shape, packed, sizeof packed);
-    if (length > sizeof packed) lab_fail(lab, "the failure service needs a larger block than this search gives");
-    s->core = lab->failed ? 0 : intern_put(&lab->part, packed, (uint32_t)length);
-    if (s->core == 0) lab_starve(lab);
-    look(lab, p, s);
+    s->core = packed(lab, b);
+    look(lab, (const struct hark *)(const void *)b->room, s);
     job_service_set(lab, job, s);
+}
+
+static bool may_fail(const struct lab *lab)
+{
+    for (uint32_t i = 0; i < lab->scenario->fails; i++)
+        if (lab->scenario->fail[i].rank == HARK_FAIL_SERVICE) return true;
+    return false;
 }
 
 /* Who embeds the service proposes the next map, until it is in force: it is no part of a record. */
@@ -90,7 +104,9 @@ void job_service_first(struct lab *lab, struct job *job)
 {
     struct service s = {0};
     struct block b;
-    if (make(lab, &b)) put(lab, job, &s, &b);
+    if (!make(lab, &b)) return;
+    if (may_fail(lab)) s.record = packed(lab, &b);
+    put(lab, job, &s, &b);
 }
 
 static bool has_image(struct lab *lab, const struct job *job, uint32_t who, uint64_t id)
@@ -117,7 +133,7 @@ static void perform(struct lab *lab, const struct job *job, const struct hark_se
     case HARK_SERVICE_ANSWER: out->ok = x->id; break;
     case HARK_SERVICE_ANNOUNCE: out->announce = true; break;
     case HARK_SERVICE_RESTART: out->back |= 1u << x->rank; break;
-    case HARK_SERVICE_LOST: lab_fail(lab, "no image that a failure needs is whole"); break;
+    case HARK_SERVICE_LOST: out->lost = true; break;
     default: break;
     }
 }
@@ -127,9 +143,10 @@ struct service_outcome job_service_event(struct lab *lab, struct job *job, struc
     struct service_outcome out = {0};
     struct hark_service_event e = *event;
     struct block b;
-    const struct hark_bytes packed = {intern_at(&lab->part, s->core), intern_length(&lab->part, s->core)};
-    if (!make(lab, &b) || hark_unpack(core_of(&b), &hark_service_shape, packed) != HARK_OK) {
-        lab_fail(lab, "the failure service needs a larger block than this search gives");
+    const uint32_t state = event->type == HARK_SERVICE_RESUMED ? s->record : s->core; /* one that goes on knows what is durable */
+    const struct hark_bytes bytes = {intern_at(&lab->part, state), intern_length(&lab->part, state)};
+    if (!make(lab, &b) || hark_unpack(core_of(&b), &hark_service_shape, bytes) != HARK_OK) {
+        lab_fail(lab, too_small);
         return out;
     }
     propose(lab, core_of(&b));
@@ -139,7 +156,10 @@ struct service_outcome job_service_event(struct lab *lab, struct job *job, struc
         struct hark_service_event answer = {0};
         const int status = hark_service_step(core_of(&b), &e, &fx);
         if (status < 0 || status == HARK_WAIT) lab_fail(lab, "the failure service refuses an event");
-        for (uint32_t i = 0; status >= 0 && i < fx.count; i++) perform(lab, job, &effect[i], &answer, &out);
+        for (uint32_t i = 0; status >= 0 && i < fx.count; i++) {
+            perform(lab, job, &effect[i], &answer, &out);
+            if (effect[i].type == HARK_SERVICE_RECORD && s->record) s->record = packed(lab, &b);
+        }
         if (status == HARK_MORE) answer.type = HARK_SERVICE_CONTINUE;
         e = answer;
     }

@@ -393,6 +393,7 @@ static void step(struct lab *lab, enum local_step what, uint32_t argument)
         (void)core_step(lab, &e, 0, NULL);
         break;
     case STEP_RESTART: restarted(lab, argument); break;
+    case STEP_SERVICE: break; /* of a job, made of the crashes of its processes */
     case STEP_CRASH:
         core_stop(lab);
         image_drop(lab, argument);

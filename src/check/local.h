@@ -104,7 +104,8 @@ enum local_step { /* what may happen to a process; the argument in brackets */
     STEP_ANSWER = 'p',  /* a PERSIST is answered [1: done, 0: refused] */
     STEP_IDLE = 'i',    /* the application waits */
     STEP_RESTART = 'r', /* [restart] */
-    STEP_CRASH = 'x'     /* [0, or the image that is damaged] */
+    STEP_CRASH = 'x',    /* [0, or the image that is damaged] */
+    STEP_SERVICE = 'S'   /* of a job: the failure service is gone, with all processes */
 };
 
 enum { LOCAL_POINTS_DEPEND = 255 }; /* on what tests find */

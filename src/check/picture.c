@@ -224,12 +224,17 @@ static void crashed(struct picture *p, const struct job *job, struct job_step st
     char text[32];
     bool happened;
     uint32_t damaged = job_argument(p->lab, job, step);
+    const bool all = step.what == STEP_SERVICE;
     snprintf(text, sizeof text, "image %u damaged", damaged);
     if (damaged) note(p, p->step, step.who, HARK_NOTE_STEP, text);
     (void)job_take(p->lab, &after, step, &happened);
     const struct service *s = job_service(p->lab, &after);
-    stays(p, step.who);
-    add(p, (struct hark_trace_record){0}, step.who, HARK_TRACE_KILL);
+    for (uint32_t i = all ? 0 : step.who; i < (all ? p->lab->who : step.who + 1u); i++) {
+        if (!local_info(p->lab, job->at[i])->running) continue;
+        p->inc = local_info(p->lab, job->at[i])->inc;
+        stays(p, i);
+        add(p, (struct hark_trace_record){0}, i, HARK_TRACE_KILL);
+    }
     p->inc = 0;
     for (uint32_t i = 0; i < p->lab->ranks; i++)
         if (s->down >> i & 1)
@@ -266,7 +271,7 @@ void picture_step(struct picture *p, const struct job *job, struct job_step step
     p->step++;
     p->inc = local_info(lab, job->at[step.who])->inc;
     p->last = step.who;
-    if (step.what == STEP_CRASH) {
+    if (step.what == STEP_CRASH || step.what == STEP_SERVICE) {
         crashed(p, job, step);
         return;
     }

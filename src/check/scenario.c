@@ -311,9 +311,10 @@ static int fails(struct hark_scenario_reader *r)
             HARK_SCENARIO_FAILS);
     if (word(r, "any")) fail->rank = -1;
     else if (word(r, "recovery")) fail->rank = HARK_FAIL_RECOVERY;
+    else if (word(r, "service")) fail->rank = HARK_FAIL_SERVICE;
     else if (character(r, 'p') && number(r, 0, HARK_SCENARIO_RANKS - 1, &rank) && (r->at == r->end || is_blank(*r->at)))
         fail->rank = (int8_t)rank;
-    else return unexpected(r, r->begin + at.column - 1, "p0 to p15, any or recovery");
+    else return unexpected(r, r->begin + at.column - 1, "p0 to p15, any, recovery or service");
     r->fail[r->s->fails++] = at;
     blanks(r);
     if (r->at == r->end) return 0;
@@ -321,7 +322,7 @@ static int fails(struct hark_scenario_reader *r)
     int which = one_of(r, when, "nested, during, wave, decided, damaged, store, cluster or the end of the line");
     if (which < 0) return -1;
     fail->when = (uint8_t)(HARK_FAIL_NESTED + which);
-    if (fail->rank == HARK_FAIL_RECOVERY && fail->when >= HARK_FAIL_WAVE)
+    if (fail->rank < -1 && fail->when >= HARK_FAIL_WAVE)
         return unexpected(r, word_at, "a process that takes checkpoints, or nested or during");
     return 0;
 }

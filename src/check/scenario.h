@@ -76,10 +76,10 @@ static inline uint32_t hark_op_tree(const struct hark_op *op)
 
 /* What may fail, one after the other: each once, at any moment, also a process that has finished. */
 struct hark_fail {
-    int8_t rank; /* -1: any process; HARK_FAIL_RECOVERY: the recovery process */
+    int8_t rank; /* -1: any process; HARK_FAIL_RECOVERY: the recovery process; HARK_FAIL_SERVICE: the failure service, and so all */
     uint8_t when; /* HARK_FAIL_* */
 };
-enum { HARK_FAIL_RECOVERY = -2 };
+enum { HARK_FAIL_RECOVERY = -2, HARK_FAIL_SERVICE = -3 };
 enum {
     HARK_FAIL_AFTER = 0, /* not before the recovery from earlier ones is over */
     HARK_FAIL_NESTED,    /* also during recovery from earlier ones */

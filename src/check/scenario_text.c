@@ -77,6 +77,7 @@ static void fails(FILE *f, const struct hark_fail *fail)
     static const char *const when[] = {"", " nested", " during", " wave", " decided", " damaged", " store", " cluster"};
     if (fail->rank == -1) fputs("fails any", f);
     else if (fail->rank == HARK_FAIL_RECOVERY) fputs("fails recovery", f);
+    else if (fail->rank == HARK_FAIL_SERVICE) fputs("fails service", f);
     else fprintf(f, "fails p%d", fail->rank);
     fprintf(f, "%s\n", when[fail->when]);
 }

@@ -133,10 +133,24 @@ HARK_COLD int hark_service_look(struct hark_service *s, struct hark_service_effe
     return hark_service_apply(s, fx);
 }
 
+/* Checkpoints, maps and epochs that nobody will go back to any more. */
+HARK_COLD void hark_service_trim(struct hark_service *s, uint32_t leader)
+{
+    while (hark_service_wave(&s->head, leader, s->generations)) {
+        const uint32_t first = hark_service_search(s, &s->waves, leader, 0);
+        hark_remove(&s->head, &s->waves, first);
+    }
+    const uint64_t oldest = hark_service_wave(&s->head, leader, s->generations - 1);
+    while (oldest && s->maps.count && ((const struct hark_service_map *)hark_row(&s->head, &s->maps, 0))->until <= oldest)
+        for (uint32_t r = 0; r < s->ranks; r++) hark_remove(&s->head, &s->maps, 0);
+}
+
 /* These ranks are dead: with each goes its unit, and where a line says who goes back all of a recovery that is not over (N-7). */
 HARK_COLD void hark_service_died(struct hark_service *s, const struct hark_service_event *e)
 {
     const bool all = e->type == HARK_SERVICE_RESUMED;
+    for (uint32_t r = 0; all && r < s->ranks; r++) /* a record is older than the trim that its decision brought */
+        if (hark_service_at(s, r)->leader == r) hark_service_trim(s, r);
     for (uint32_t r = 0; r < s->ranks; r++)
         if (all || (s->rolls == HARK_ROLLS_LINE && hark_service_is_down(&s->head, r))) hark_service_goes(s, r);
     for (uint32_t i = 0; !all && i < e->u.died.count; i++) {

@@ -47,21 +47,11 @@ HARK_COLD int hark_service_decide(struct hark_service *s, struct hark_service_ef
     if (status < 0) return status;
     hark_service_add(s, &s->waves, leader, s->id);
     s->found = s->rolls == HARK_ROLLS_LINE && hark_service_add(s, &s->begun, s->peer, s->id);
+    s->counted = hark_service_at(s, leader)->decided < s->generations;
+    hark_service_row(s, leader)->decided += s->counted;
     if (s->map) hark_service_map(s, s->id);
     hark_service_record(s, fx);
     return HARK_OK;
-}
-
-/* Checkpoints, maps and epochs that nobody will go back to any more. */
-HARK_COLD void hark_service_trim(struct hark_service *s, uint32_t leader)
-{
-    while (hark_service_wave(&s->head, leader, s->generations)) {
-        const uint32_t first = hark_service_search(s, &s->waves, leader, 0);
-        hark_remove(&s->head, &s->waves, first);
-    }
-    const uint64_t oldest = hark_service_wave(&s->head, leader, s->generations - 1);
-    while (oldest && s->maps.count && ((const struct hark_service_map *)hark_row(&s->head, &s->maps, 0))->until <= oldest)
-        for (uint32_t r = 0; r < s->ranks; r++) hark_remove(&s->head, &s->maps, 0);
 }
 
 /* Is the decision durable? Then it is one; else it has not been made. */
@@ -70,12 +60,12 @@ HARK_COLD int hark_service_decided_now(struct hark_service *s, bool ok, struct h
     const uint32_t leader = hark_service_at(s, s->peer)->leader;
     if (!ok) {
         hark_service_forget(s, &s->waves, leader, s->id, s->id + 1);
+        hark_service_row(s, leader)->decided -= s->counted;
         if (s->found) hark_service_forget(s, &s->begun, s->peer, s->id, s->id + 1);
         if (s->map) hark_service_unmap(s, s->id - 1);
         s->proposed |= s->map;
         return hark_service_answer(s, false, fx);
     }
-    if (hark_service_at(s, leader)->decided < s->generations) hark_service_row(s, leader)->decided++;
     hark_service_trim(s, leader);
     if (s->oldest) hark_service_forget(s, &s->begun, s->peer, 0, s->oldest);
     return hark_service_answer(s, true, fx);

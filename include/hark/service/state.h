@@ -137,7 +137,7 @@ struct hark_service {
     /* Of the change that is being made; no part of a record. */
     uint32_t stage, change, telling; /* telling: the next rank to RESTART, + 1 */
     uint32_t unit, mate, nth; /* VERIFY: whose unit, of whom, its nth newest wave */
-    uint32_t behind, recovery, fact, peer, map;
+    uint32_t behind, recovery, fact, peer, map, counted; /* counted: the decision in `decided` */
     uint64_t id, oldest, found;
     struct hark_table rank, waves, begun, maps;
 };
