@@ -38,6 +38,7 @@ HARK_FN int hark_camel_step(struct hark *p, const struct hark_event *event, stru
 HARK_FN int hark_camel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_camel_violated(const struct hark *p);
 HARK_FN const char *hark_camel_unrest(const struct hark *p);
+HARK_FN void hark_camel_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 /* What is remembered is what scmel.h remembers. */
 static const struct hark_shape hark_camel_shape = {"camel", HARK_SCMEL_IMAGE, HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows),
@@ -75,6 +76,11 @@ HARK_FN const char *hark_camel_violated(const struct hark *p)
 HARK_FN const char *hark_camel_unrest(const struct hark *p)
 {
     return hark_scmel_unrest(p);
+}
+
+HARK_FN void hark_camel_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+{
+    hark_scmel_describe(p, header, w);
 }
 #endif /* HARK_BODIES */
 

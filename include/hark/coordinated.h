@@ -40,6 +40,7 @@ HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event
 HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_coordinated_violated(const struct hark *p);
 HARK_FN const char *hark_coordinated_unrest(const struct hark *p);
+HARK_FN void hark_coordinated_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 HARK_FN bool hark_coordinated_accept(struct hark *p);
 
 #if HARK_BODIES
@@ -186,6 +187,13 @@ HARK_FN const char *hark_coordinated_unrest(const struct hark *p)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
     return s->ends.awaiting ? "the announcement of its restart has not come" : NULL;
+}
+
+HARK_FN void hark_coordinated_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+{
+    (void)p;
+    (void)header;
+    (void)w;
 }
 
 HARK_FN bool hark_coordinated_accept(struct hark *p)

@@ -320,6 +320,7 @@ struct hark_names { /* a run of payload names: name.ssn .. last */
 };
 
 struct hark_shape;
+struct hark_words;
 
 /* What else a protocol wants or can. */
 enum {
@@ -357,6 +358,9 @@ struct hark_protocol {
     const char *(*unrest)(const struct hark *p);
     /* How many determinants that this state depends on are not stable yet; NULL: there are never any. */
     uint64_t (*unstable)(const struct hark *p);
+    /* Writes what a frame carries beside its name or its number, in words (parts/words.h): ", phase 2". `p` is the core that sends it; of
+     * NULL, or of another protocol's core, as the recovery process is one, what only that knows is left out. Any header may be given. */
+    void (*describe)(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 };
 
 /* The words for a status, for messages: never NULL. */

@@ -24,6 +24,7 @@
 #ifndef HARK_HYDEE_H
 #define HARK_HYDEE_H
 
+#include "hydee/describe.h"
 #include "hydee/failure.h"
 #include "hydee/pump.h"
 #include "recovery.h"
@@ -40,6 +41,7 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
 HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_hydee_violated(const struct hark *p);
 HARK_FN const char *hark_hydee_unrest(const struct hark *p);
+HARK_FN void hark_hydee_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 #if HARK_BODIES
 

@@ -23,6 +23,7 @@ HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struc
 HARK_FN int hark_none_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_none_violated(const struct hark *p);
 HARK_FN const char *hark_none_unrest(const struct hark *p);
+HARK_FN void hark_none_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 HARK_FN bool hark_none_accept(struct hark *p);
 
 static const struct hark_field hark_none_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
@@ -110,6 +111,13 @@ HARK_FN const char *hark_none_unrest(const struct hark *p)
 {
     (void)p;
     return NULL;
+}
+
+HARK_FN void hark_none_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+{
+    (void)p;
+    (void)header;
+    (void)w;
 }
 
 HARK_FN bool hark_none_accept(struct hark *p)

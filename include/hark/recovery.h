@@ -36,6 +36,7 @@ HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, s
 HARK_FN int hark_recovery_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_recovery_violated(const struct hark *p);
 HARK_FN const char *hark_recovery_unrest(const struct hark *p);
+HARK_FN void hark_recovery_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 #if HARK_BODIES
 
@@ -304,6 +305,14 @@ HARK_FN const char *hark_recovery_unrest(const struct hark *p)
     const struct hark_recovery *s = (const struct hark_recovery *)(const void *)p;
     if (s->orphans.count) return "orphans are counted that nobody has sent again"; /* I11 */
     return s->stage != HARK_R_CALM && s->stage != HARK_R_DONE ? "recovery is not over here" : NULL;
+}
+
+/* Its frames are of the kind of its members, and theirs describes them. */
+HARK_FN void hark_recovery_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+{
+    (void)p;
+    (void)header;
+    (void)w;
 }
 
 /* RELEASE takes a row of the frontier for `change`, and those from `listing` on. A fan-out goes on by CONTINUE. */

@@ -49,7 +49,7 @@ HARK_FN bool hark_protocol_reduces(const struct hark_protocol *protocol, bool as
 #if HARK_BODIES
 #define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, traits, unstable)                                                \
     {#name, kind, rolls, recovery, traits, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
-        hark_##name##_names, hark_##name##_violated, hark_##name##_unrest, unstable},
+        hark_##name##_names, hark_##name##_violated, hark_##name##_unrest, unstable, hark_##name##_describe},
 
 #define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, traits, unstable)                                               \
     case kind: return hark_##name##_step(p, event, effects);

@@ -36,6 +36,7 @@
 #define HARK_SCMEL_H
 
 #include "causal/checkpoint.h"
+#include "causal/describe.h"
 #include "causal/recovery.h"
 
 #ifdef __cplusplus
@@ -49,6 +50,7 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
 HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_scmel_violated(const struct hark *p);
 HARK_FN const char *hark_scmel_unrest(const struct hark *p);
+HARK_FN void hark_scmel_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 /* See hark_unstable in registry.h. Before a recovery is over also those that are still to be replayed count. */
 HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 

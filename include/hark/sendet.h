@@ -35,6 +35,7 @@
 #define HARK_SENDET_H
 
 #include "recovery.h"
+#include "sendet/describe.h"
 #include "sendet/pump.h"
 
 #ifdef __cplusplus
@@ -48,6 +49,7 @@ HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, str
 HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_sendet_violated(const struct hark *p);
 HARK_FN const char *hark_sendet_unrest(const struct hark *p);
+HARK_FN void hark_sendet_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 #if HARK_BODIES
 

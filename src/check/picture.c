@@ -103,15 +103,11 @@ static void stays(struct picture *p, uint32_t who)
     }
 }
 
-/* hydee: what it posted before it knew that the receiver has it is not sent either; NOTIFY says so. */
-static void notified(struct picture *p, uint32_t who, const struct hark_effect *x)
+/* What it posted before it knew that the receiver has it is not sent either; some frames say so. */
+static void spared(struct picture *p, uint32_t who, const struct hark_names *run)
 {
-    const uint8_t *h = x->header.at, *body = h + HARK_WIRE_HEAD;
-    if (h[0] != HARK_KIND_HYDEE || h[1] != HARK_H_NOTIFY) return;
-    bool tree = x->peer != HARK_RECOVERY; /* then its receiver hears it */
-    uint64_t upto = hark_get64(tree ? body : body + 4);
-    struct hark_name m = {.peer = tree ? x->peer : hark_get32(body), .ctx = hark_get16(h + 2)};
-    for (m.ssn = 1; m.ssn <= upto && m.ssn <= HARK_SCENARIO_SSN; m.ssn++) {
+    struct hark_name m = run->name;
+    for (; m.ssn && m.ssn <= run->last && m.ssn <= HARK_SCENARIO_SSN; m.ssn++) {
         uint32_t *fate = fate_of(p, who, &m);
         if (*fate == 0 || *fate == PICTURE_GONE) continue;
         p->note[*fate - 1].until = p->step * STEP_NS;
@@ -124,7 +120,9 @@ static void notified(struct picture *p, uint32_t who, const struct hark_effect *
 static void observe_transmit(struct picture *p, uint32_t who, struct hark_trace_record m, const struct hark_effect *x)
 {
     bool waited = x->name.ssn && goes(p, fate_of(p, who, &x->name));
-    notified(p, who, x);
+    struct carries c;
+    carries(p->lab, x->header, &c);
+    spared(p, who, &c.spared);
     m.peer = x->peer == HARK_RECOVERY ? p->lab->ranks : x->peer;
     m.peer_inc = x->inc;
     m.flags = HARK_TRACE_PEER_INC;
@@ -132,7 +130,8 @@ static void observe_transmit(struct picture *p, uint32_t who, struct hark_trace_
     if (p->failed) return;
     p->trace.record[p->trace.count - 1].inc = hark_get32(x->header.at + 12); /* which it need not be (S-7) */
     struct hark_diagram_word *w = &p->word[p->trace.count - 1];
-    carries(p->lab, x->header, w->text, w->brief);
+    snprintf(w->text, sizeof w->text, "%s", c.text);
+    snprintf(w->brief, sizeof w->brief, "%s", c.brief);
 }
 
 static void observe(void *self, const struct hark_event *event, const struct hark_effect *x)
