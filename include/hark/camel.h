@@ -40,6 +40,14 @@ HARK_FN const char *hark_camel_violated(const struct hark *p);
 HARK_FN const char *hark_camel_unrest(const struct hark *p);
 HARK_FN void hark_camel_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
+static const struct hark_option hark_camel_options[] = {
+    {"copies", "K", "copies of a determinant",
+        "copies", NULL, NULL, 1, 8, 1, 0, HARK_SETS(copies), true},
+    HARK_OPTIONS_END};
+static const struct hark_manual hark_camel_manual = {HARK_FOR_PIECEWISE, NULL,
+    "and many of its messages are broadcasts and reductions",
+    NULL, NULL, hark_camel_options};
+
 /* What is remembered is what scmel.h remembers. */
 static const struct hark_shape hark_camel_shape = {"camel", HARK_SCMEL_IMAGE, HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows),
     sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool), hark_scmel_frames,

@@ -41,6 +41,11 @@ HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struc
 HARK_FN const char *hark_coordinated_violated(const struct hark *p);
 HARK_FN const char *hark_coordinated_unrest(const struct hark *p);
 HARK_FN void hark_coordinated_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+
+static const struct hark_option hark_coordinated_options[] = {HARK_OPTIONS_END};
+static const struct hark_manual hark_coordinated_manual = {HARK_FOR_ANY, "all processes go back",
+    NULL,
+    NULL, NULL, hark_coordinated_options};
 HARK_FN bool hark_coordinated_accept(struct hark *p);
 
 #if HARK_BODIES

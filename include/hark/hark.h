@@ -276,6 +276,11 @@ enum {
     HARK_FLAGS = HARK_DIGEST | HARK_EXACT_GATE | HARK_TEAM_LOST | HARK_WAVES_ALL /* no others */
 };
 
+enum { /* what an option asks of the embedder */
+    HARK_ASKS_GROUPS = 1, /* to give trees: collectives go to groups */
+    HARK_ASKS_REGROUP = 2 /* to give HARK_WAVES_ALL, and REGROUP when others should be together */
+};
+
 struct hark_tree { /* a group of processes, and the tree that messages to it travel along; see parts/group.h */
     uint16_t ctx;     /* its number, and the context of its messages: 1 .. */
     uint16_t reduces; /* 1: all members contribute, and the root gets the result; 0: the root sends to all */
@@ -298,6 +303,7 @@ struct hark_config {
                                    * init only. hydee: none that reduces; team, camel: none that reduces with more than one copy */
     uint32_t tree_count;
     uint64_t epoch;                 /* sendet: the first epoch; 0 stands for 1 */
+    uint32_t asks; /* HARK_ASKS_*: of the embedder, no core looks at it */
     uint32_t fan; /* hydee: reports go up a tree in which so many stand below each, 2 .. ; 0: all to the recovery process. Not
                    * with HARK_EXACT_GATE; all processes of a job alike */
 };
@@ -322,16 +328,43 @@ struct hark_names { /* a run of payload names: name.ssn .. last */
 struct hark_shape;
 struct hark_words;
 
+/* What users may ask of a protocol: see parts/options.h. */
+struct hark_option {
+    const char *name;    /* on a command line, behind --: "report-tree"; NULL: the end of a table */
+    const char *value;   /* what stands for its value in help, "K"; NULL: it takes none, and sets `bits` */
+    const char *help;    /* what it does, in a line */
+    const char *line;    /* how a line of a scenario begins that asks for it, "reports tree"; NULL: none does */
+    const char *without; /* the options that it cannot be combined with, by name, a blank between two; NULL: none */
+    const char *why;     /* and why not, if that needs words */
+    uint32_t least, most, usual; /* of its value; what is meant where nobody asks for it, which asks for nothing */
+    uint32_t bits;       /* of one without value */
+    uint16_t at;         /* the uint32_t of struct hark_config that it sets, as offset */
+    bool image;          /* images are of one way: who resumes a job asks for the same */
+};
+#define HARK_SETS(member) ((uint16_t)offsetof(struct hark_config, member))
+#define HARK_OPTIONS_END {NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, false}
+
+/* Programs that a protocol is for: any; those that do the same again when they receive the same in the same order; those
+ * that send the same again in whatever order they receive. 0: none that has to survive anything. */
+enum { HARK_FOR_ANY = 1, HARK_FOR_PIECEWISE, HARK_FOR_SENDS };
+struct hark_manual { /* what users are told of a protocol */
+    uint32_t programs; /* HARK_FOR_* */
+    const char *back;  /* who goes back: "only the lost process goes back"; of one with `when` it may be NULL */
+    const char *when;  /* what else is so of a program that it is better for: "many of its messages are broadcasts"; NULL: it is the
+                        * first to take among those for such programs */
+    const char *usage; /* behind its name where it is recommended: "--clusters K"; NULL: nothing */
+    const char *calls; /* which processes must call for checkpoints equally often: "those of a cluster"; NULL: all */
+    const struct hark_option *options; /* up to one without a name */
+};
+
 /* What else a protocol wants or can. */
 enum {
     HARK_TRAIT_KEEPS = 1, /* who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
-    HARK_TRAIT_GROUPS = 2, /* sends to groups, if it is given trees */
+    HARK_TRAIT_GROUPS = 2, /* sends to groups, if it is given trees; without an option that asks for them it always is */
     HARK_TRAIT_REDUCES = 4, /* and reduces along them */
     HARK_TRAIT_WAVES = 8, /* takes HARK_WAVES_ALL, and `hark run` always gives it that */
-    HARK_TRAIT_ALWAYS = 16, /* is for groups: users get them unasked */
-    HARK_TRAIT_REGROUPS = 32, /* with HARK_WAVES_ALL, takes HARK_REGROUP */
-    HARK_TRAIT_GATES = 64, /* recovery goes by phases; takes HARK_EXACT_GATE in their place, or reports by a tree (hark_config.fan) */
-    HARK_TRAIT_LOST = 128 /* takes HARK_TEAM_LOST */
+    HARK_TRAIT_USUAL = 16, /* the one that runs where none is named */
+    HARK_TRAIT_REGROUPS = 32 /* with HARK_WAVES_ALL, takes HARK_REGROUP */
 };
 /* Who goes back when a process fails. LINE: it alone, each process being a group of its own, and then whom the recovery
  * process names (HARK_FACT_BACK); and when another one fails before recovery is over, all of D again. */
@@ -343,6 +376,7 @@ struct hark_protocol {
     uint8_t rolls;     /* HARK_ROLLS_* */
     uint8_t recovery;  /* 1: needs a recovery process at HARK_RECOVERY */
     uint8_t traits;    /* HARK_TRAIT_* */
+    const struct hark_manual *manual;
     const struct hark_shape *shape; /* every field with the paper's name, for pack, unpack, inspect */
     /* Bytes that a block needs at first; it grows with peers met, never with ranks. 0: bad config. */
     uint64_t (*size)(const struct hark_config *config);

@@ -43,6 +43,20 @@ HARK_FN const char *hark_hydee_violated(const struct hark *p);
 HARK_FN const char *hark_hydee_unrest(const struct hark *p);
 HARK_FN void hark_hydee_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
+static const struct hark_option hark_hydee_options[] = {
+    {"exact-gate", NULL, "recovery waits by exact dependencies, for programs whose receives vary",
+        "gate exact", NULL, NULL, 0, 0, 0, HARK_EXACT_GATE, HARK_SETS(flags), true},
+    {"recluster", NULL, "who is in a cluster changes at checkpoints, by what is sent; checkpoints are of all processes",
+        NULL, "camel exact-gate", NULL, 0, 0, 0, HARK_ASKS_REGROUP, HARK_SETS(asks), true},
+    {"camel", NULL, "a broadcast is logged once, by rank 0, and passed on along a tree",
+        NULL, "exact-gate", NULL, 0, 0, 0, HARK_ASKS_GROUPS, HARK_SETS(asks), true},
+    {"report-tree", "K", "reports go up a tree with K processes below each",
+        "reports tree", "exact-gate", NULL, 2, 1024, 0, 0, HARK_SETS(fan), false},
+    HARK_OPTIONS_END};
+static const struct hark_manual hark_hydee_manual = {HARK_FOR_SENDS, "the cluster of the lost process goes back",
+    NULL,
+    NULL, "those of a cluster", hark_hydee_options};
+
 #if HARK_BODIES
 
 /* ---- Algorithm 1, with Algorithm 2 lines 11-20 ------------------------------------------------------------ */

@@ -24,6 +24,11 @@ HARK_FN int hark_none_names(const struct hark *p, uint64_t *cursor, struct hark_
 HARK_FN const char *hark_none_violated(const struct hark *p);
 HARK_FN const char *hark_none_unrest(const struct hark *p);
 HARK_FN void hark_none_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+
+static const struct hark_option hark_none_options[] = {HARK_OPTIONS_END};
+static const struct hark_manual hark_none_manual = {0, NULL,
+    NULL,
+    NULL, NULL, hark_none_options};
 HARK_FN bool hark_none_accept(struct hark *p);
 
 static const struct hark_field hark_none_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),

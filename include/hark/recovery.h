@@ -38,6 +38,11 @@ HARK_FN const char *hark_recovery_violated(const struct hark *p);
 HARK_FN const char *hark_recovery_unrest(const struct hark *p);
 HARK_FN void hark_recovery_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
+static const struct hark_option hark_recovery_options[] = {HARK_OPTIONS_END};
+static const struct hark_manual hark_recovery_manual = {0, NULL,
+    NULL,
+    NULL, NULL, hark_recovery_options};
+
 #if HARK_BODIES
 
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *c)

@@ -2,7 +2,8 @@
  *
  * A new protocol is one header on this floor and one line in HARK_PROTOCOLS: name, kind, who rolls back
  * (HARK_ROLLS_*), whether it needs the recovery process, what else (HARK_TRAIT_*), what tells how much is
- * unstable (NULL: nothing ever is).
+ * unstable (NULL: nothing ever is). Its header has all else: the functions of struct hark_protocol, and what users are told, its
+ * options among it (struct hark_manual).
  */
 #ifndef HARK_REGISTRY_H
 #define HARK_REGISTRY_H
@@ -11,6 +12,7 @@
 #include "coordinated.h"
 #include "hydee.h"
 #include "none.h"
+#include "parts/options.h"
 #include "sendet.h"
 #include "service.h"
 #include "team.h"
@@ -22,12 +24,11 @@ extern "C" {
 #define HARK_PROTOCOLS(X)                                                                                              \
     X(none, HARK_KIND_NONE, 0, 0, 0, NULL)                                                                             \
     X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL)                                                  \
-    X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_GROUP, 1, HARK_TRAIT_GROUPS | HARK_TRAIT_REGROUPS | HARK_TRAIT_GATES, NULL)   \
+    X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_GROUP, 1, HARK_TRAIT_GROUPS | HARK_TRAIT_REGROUPS | HARK_TRAIT_USUAL, NULL)   \
     X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable)                                           \
     X(team, HARK_KIND_TEAM, HARK_ROLLS_GROUP, 0,                                                                       \
-        HARK_TRAIT_KEEPS | HARK_TRAIT_WAVES | HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES | HARK_TRAIT_LOST, hark_scmel_unstable) \
-    X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0,                                                                   \
-        HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES | HARK_TRAIT_ALWAYS, hark_scmel_unstable)                               \
+        HARK_TRAIT_KEEPS | HARK_TRAIT_WAVES | HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, hark_scmel_unstable)             \
+    X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, hark_scmel_unstable)      \
     X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, 0, NULL)                                                           \
     X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL)
 
@@ -36,6 +37,14 @@ HARK_FN const struct hark_protocol *hark_protocol_at(unsigned i);
 /* By name or by kind; NULL if there is none. `recovery` is the recovery process of those that need one. */
 HARK_FN const struct hark_protocol *hark_protocol_named(const char *name);
 HARK_FN const struct hark_protocol *hark_protocol_of(const struct hark *p);
+/* The one that runs where none is named. */
+HARK_FN const struct hark_protocol *hark_protocol_usual(void);
+/* The first to take for programs of that kind, HARK_FOR_*; NULL: there is none. */
+HARK_FN const struct hark_protocol *hark_protocol_for(uint32_t programs);
+/* The i-th of the options that protocols have, each once, as the first that has it says; NULL behind the last. */
+HARK_FN const struct hark_option *hark_option_at(unsigned i);
+/* The protocol's own of that name; NULL: it has none. */
+HARK_FN const struct hark_option *hark_option_of(const struct hark_protocol *protocol, const struct hark_option *named);
 /* The uniform door, for those who do not hold the protocol: HARK_EINVAL for a block that is none. */
 HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 /* How many determinants that the state depends on, own ones and those of others, are not stable yet: fewer than the
@@ -48,7 +57,7 @@ HARK_FN bool hark_protocol_reduces(const struct hark_protocol *protocol, bool as
 
 #if HARK_BODIES
 #define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, traits, unstable)                                                \
-    {#name, kind, rolls, recovery, traits, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
+    {#name, kind, rolls, recovery, traits, &hark_##name##_manual, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
         hark_##name##_names, hark_##name##_violated, hark_##name##_unrest, unstable, hark_##name##_describe},
 
 #define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, traits, unstable)                                               \
@@ -85,9 +94,47 @@ HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct har
     return HARK_EINVAL;
 }
 
+HARK_FN const struct hark_protocol *hark_protocol_usual(void)
+{
+    for (unsigned i = 0; i < HARK_COUNT(hark_protocols); i++)
+        if (hark_protocols[i].traits & HARK_TRAIT_USUAL) return &hark_protocols[i];
+    return NULL;
+}
+
+HARK_FN const struct hark_protocol *hark_protocol_for(uint32_t programs)
+{
+    for (unsigned i = 0; i < HARK_COUNT(hark_protocols); i++) {
+        const struct hark_manual *m = hark_protocols[i].manual;
+        if (m->programs == programs && m->when == NULL) return &hark_protocols[i];
+    }
+    return NULL;
+}
+
+HARK_FN const struct hark_option *hark_option_of(const struct hark_protocol *protocol, const struct hark_option *named)
+{
+    uint32_t length = 0;
+    while (named->name[length]) length++;
+    return hark_option_named(protocol->manual->options, named->name, length);
+}
+
+HARK_FN const struct hark_option *hark_option_at(unsigned i)
+{
+    for (unsigned at = 0; at < HARK_COUNT(hark_protocols); at++)
+        for (const struct hark_option *o = hark_protocols[at].manual->options; o->name; o++) {
+            bool again = false;
+            for (unsigned k = 0; k < at && !again; k++) again = hark_option_of(&hark_protocols[k], o) != NULL;
+            if (!again && i-- == 0) return o;
+        }
+    return NULL;
+}
+
+/* Those that are for groups take no option that asks for them. */
 HARK_FN bool hark_protocol_groups(const struct hark_protocol *protocol, bool asked)
 {
-    return protocol->traits & HARK_TRAIT_GROUPS && (asked || protocol->traits & HARK_TRAIT_ALWAYS);
+    if (!(protocol->traits & HARK_TRAIT_GROUPS)) return false;
+    for (const struct hark_option *o = protocol->manual->options; o->name && !asked; o++)
+        if (o->at == offsetof(struct hark_config, asks) && o->bits & HARK_ASKS_GROUPS) return false;
+    return true;
 }
 
 HARK_FN bool hark_protocol_reduces(const struct hark_protocol *protocol, bool asked, uint32_t copies)

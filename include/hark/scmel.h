@@ -51,6 +51,14 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
 HARK_FN const char *hark_scmel_violated(const struct hark *p);
 HARK_FN const char *hark_scmel_unrest(const struct hark *p);
 HARK_FN void hark_scmel_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+
+static const struct hark_option hark_scmel_options[] = {
+    {"copies", "K", "copies of a determinant",
+        "copies", NULL, NULL, 1, 8, 1, 0, HARK_SETS(copies), true},
+    HARK_OPTIONS_END};
+static const struct hark_manual hark_scmel_manual = {HARK_FOR_PIECEWISE, "only the lost process goes back",
+    NULL,
+    NULL, NULL, hark_scmel_options};
 /* See hark_unstable in registry.h. Before a recovery is over also those that are still to be replayed count. */
 HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 

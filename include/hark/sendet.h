@@ -51,6 +51,11 @@ HARK_FN const char *hark_sendet_violated(const struct hark *p);
 HARK_FN const char *hark_sendet_unrest(const struct hark *p);
 HARK_FN void hark_sendet_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
+static const struct hark_option hark_sendet_options[] = {HARK_OPTIONS_END};
+static const struct hark_manual hark_sendet_manual = {HARK_FOR_SENDS, NULL,
+    "and its processes can not make equally many hark_checkpoint calls",
+    NULL, "none", hark_sendet_options};
+
 #if HARK_BODIES
 
 /* ---- the door --------------------------------------------------------------------------------------------------- */

@@ -50,6 +50,18 @@ HARK_FN const char *hark_team_violated(const struct hark *p);
 HARK_FN const char *hark_team_unrest(const struct hark *p);
 HARK_FN void hark_team_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
+static const struct hark_option hark_team_options[] = {
+    {"camel", NULL, "a broadcast is logged once, by rank 0, and passed on along a tree, and so is a reduction",
+        NULL, NULL, NULL, 0, 0, 0, HARK_ASKS_GROUPS, HARK_SETS(asks), true},
+    {"copies", "K", "copies of a determinant",
+        "copies", NULL, NULL, 1, 8, 1, 0, HARK_SETS(copies), true},
+    {"team-lost", NULL, "a whole team may be lost at once, not only one process of it",
+        "teams lost", "copies", "it is for one copy of each determinant", 0, 0, 0, HARK_TEAM_LOST, HARK_SETS(flags), true},
+    HARK_OPTIONS_END};
+static const struct hark_manual hark_team_manual = {HARK_FOR_PIECEWISE, NULL,
+    "and it sends much inside groups of processes",
+    "--clusters K", NULL, hark_team_options};
+
 /* What is remembered is what scmel.h remembers. */
 static const struct hark_shape hark_team_shape = {"team", HARK_SCMEL_IMAGE, HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows),
     sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool), hark_scmel_frames,

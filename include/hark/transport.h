@@ -82,6 +82,14 @@ struct hark_transport_config {
     struct hark_sink sink;
 };
 
+struct hark_transport_option { /* one that users may set */
+    const char *name; /* NULL: the end of a table */
+    uint32_t at;      /* its place in hark_transport_config.option */
+    uint64_t least, most;
+    bool power;       /* powers of two only */
+};
+#define HARK_TRANSPORT_OPTIONS_END {NULL, 0, 0, 0, false}
+
 struct hark_transport_figures {
     uint64_t frames_out, frames_in, bytes_out, bytes_in; /* payload and header bytes */
     uint64_t refused;    /* connections or frames dropped: wrong key, garbage, over the limit */
@@ -97,6 +105,7 @@ struct hark_transport { /* head of every transport's own struct */
 
 struct hark_transport_ops {
     const char *name;
+    const struct hark_transport_option *options; /* up to one without a name; NULL: none */
     /* Makes the end of one process. On failure *t is NULL and the reason is in error (if not NULL),
      * one line. The config and its strings are copied. HARK_T_EINVAL, HARK_T_ESYSTEM. */
     int (*open)(struct hark_transport **t, const struct hark_transport_config *config, char error[200]);

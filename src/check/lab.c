@@ -102,22 +102,50 @@ const char *lab_unreduced(const struct lab *lab)
     const struct hark_scenario *s = lab->scenario;
     const bool teams = lab->protocol->rolls == HARK_ROLLS_GROUP;
     if (!(lab->protocol->traits & HARK_TRAIT_REDUCES)) return "this protocol has no reductions: A and Q can not be searched";
-    if (s->exact_gate) return "A and Q: expected no line gate exact";
     if (!lab->groups) return "A and Q: expected a line waves all with this protocol";
-    if (s->copies > 1) return "A and Q: expected copies 1";
+    if (lab->options.copies > 1) return "A and Q: expected copies 1";
     if (teams && !in_teams(s)) return "A and Q: expected each team in one piece of the tree; from the team of the root, the root only above others";
     return NULL;
 }
 
-/* What the scenario asks for and the protocol has not: in words, or NULL. */
-static const char *refused(const struct hark_scenario *s, const struct hark_protocol *p)
+static bool in_clusters(const struct hark_protocol *p)
 {
-    bool clusters = p->rolls != HARK_ROLLS_PROCESS && p->rolls != HARK_ROLLS_LINE;
-    for (uint32_t i = 0; i < s->fails; i++)
-        if (s->fail[i].when == HARK_FAIL_CLUSTER && !clusters)
-            return "fails cluster: expected a protocol under which clusters go back, coordinated, hydee or team";
-    if (p->traits & HARK_TRAIT_LOST && s->team_lost && s->copies > 1) return "teams lost: expected copies 1";
-    return NULL;
+    return p->rolls != HARK_ROLLS_PROCESS && p->rolls != HARK_ROLLS_LINE;
+}
+
+/* What the scenario asks for and the protocol has not: false, and what. */
+static bool has_all(const struct hark_scenario *s, const struct hark_protocol *p, char error[HARK_SCENARIO_ERROR])
+{
+    const struct hark_protocol *other;
+    bool asked = false;
+    for (uint32_t i = 0; i < s->fails; i++) asked |= s->fail[i].when == HARK_FAIL_CLUSTER;
+    if (!asked || in_clusters(p)) return true;
+    int n = snprintf(error, HARK_SCENARIO_ERROR, "fails cluster: expected a protocol under which clusters go back");
+    for (unsigned i = 0; (other = hark_protocol_at(i)) != NULL; i++)
+        if (in_clusters(other) && other->manual->programs && n < HARK_SCENARIO_ERROR / 2)
+            n += snprintf(error + n, (size_t)(HARK_SCENARIO_ERROR - n), ", %s", other->name);
+    snprintf(error + n, (size_t)(HARK_SCENARIO_ERROR - n), " (protocol %s)", p->name);
+    return false;
+}
+
+/* Lines of the scenario that the protocol can not combine: false, and what. */
+static bool combined(const struct hark_scenario *s, const struct hark_protocol *p, char error[HARK_SCENARIO_ERROR])
+{
+    const struct hark_option *other, *o = hark_options_clash(p->manual->options, &s->core, &other);
+    char usual[16] = "";
+    if (o == NULL) return true;
+    if (other->value) snprintf(usual, sizeof usual, " %u", other->usual);
+    snprintf(error, HARK_SCENARIO_ERROR, "%s: expected %s%s%s (protocol %s)", o->line, other->value ? "" : "no ", other->line, usual, p->name);
+    return false;
+}
+
+/* Can the protocol do what the embedder would be asked for, with the options that there are? */
+static bool goes_with(const struct lab *lab, uint32_t asked)
+{
+    const struct hark_option *other;
+    struct hark_config c = lab->options;
+    c.asks |= asked;
+    return hark_options_clash(lab->protocol->manual->options, &c, &other) == NULL;
 }
 
 static int calls_between(const struct hark_op *op, int from, int to)
@@ -183,21 +211,19 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
             "names none, and neither does --protocol", name);
         return -1;
     }
-    const char *why = refused(s, lab->protocol);
-    if (why) {
-        snprintf(error, HARK_SCENARIO_ERROR, "%s (protocol %s)", why, name);
-        return -1;
-    }
+    if (!has_all(s, lab->protocol, error)) return -1;
+    if (!combined(s, lab->protocol, error)) return -1;
     lab->scenario = s;
+    hark_options_take(lab->protocol->manual->options, &s->core, &lab->options);
     lab->recovery = lab->protocol->recovery ? hark_protocol_named("recovery") : NULL;
     lab->ranks = s->ranks;
     lab->who = s->ranks + (lab->recovery != NULL);
     lab->history = s->content == HARK_CONTENT_HISTORY || (s->content == HARK_CONTENT_PROTOCOL && lab->protocol->unstable);
-    lab->groups = s->trees && hark_protocol_groups(lab->protocol, true) && !s->exact_gate &&
+    lab->groups = s->trees && hark_protocol_groups(lab->protocol, true) && goes_with(lab, HARK_ASKS_GROUPS) &&
                   (s->waves_all || !(lab->protocol->traits & HARK_TRAIT_WAVES));
     lab->reduces = lab_unreduced(lab) == NULL;
     lab->together = s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_REGROUPS);
-    lab->regroups = s->regroups && lab->together && lab->protocol->traits & HARK_TRAIT_REGROUPS && !lab->groups && !s->exact_gate;
+    lab->regroups = s->regroups && lab->together && lab->protocol->traits & HARK_TRAIT_REGROUPS && !lab->groups && goes_with(lab, HARK_ASKS_REGROUP);
     if (check_calls(lab, error) < 0) return -1;
     lab->core_bytes = BLOCK;
     lab->core = malloc(BLOCK);

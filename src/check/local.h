@@ -133,6 +133,7 @@ struct memo {
 struct lab {
     const struct hark_scenario *scenario;
     const struct hark_protocol *protocol, *recovery; /* recovery: NULL if the protocol needs none */
+    struct hark_config options; /* those of the scenario that the protocol has */
     uint32_t ranks, who; /* who: ranks, and one more with a recovery process */
     uint8_t points;      /* HARK_ROLLS_* of the protocol whose checkpoints these are to be, where there is none; 0: there is one */
     uint32_t barriers;   /* then: which calls are barriers of the group, hark_call_bit() of each */

@@ -60,11 +60,13 @@ void core_new(struct lab *lab, uint32_t who)
 {
     const struct hark_scenario *s = lab->scenario;
     struct hark_range group[HARK_SCENARIO_RANKS];
-    struct hark_config c = {.me = rank_of(lab, who), .ranks = lab->ranks, .group = group, .copies = s->copies,
-        .fan = lab->protocol->traits & HARK_TRAIT_GATES ? s->fan : 0,
-        .generations = s->generations, .epoch = who < lab->ranks ? s->epoch[who] : 0,
-        .flags = HARK_DIGEST | (s->exact_gate ? HARK_EXACT_GATE : 0) | (s->team_lost ? HARK_TEAM_LOST : 0) |
-                 (s->waves_all ? HARK_WAVES_ALL : 0)};
+    struct hark_config c = lab->options;
+    c.me = rank_of(lab, who);
+    c.ranks = lab->ranks;
+    c.group = group;
+    c.generations = s->generations;
+    c.epoch = who < lab->ranks ? s->epoch[who] : 0;
+    c.flags |= HARK_DIGEST | (s->waves_all ? HARK_WAVES_ALL : 0);
     for (uint32_t i = 0; who < lab->ranks && lab->protocol->rolls == HARK_ROLLS_GROUP && i < lab->ranks; i++)
         if (s->cluster[i] == s->cluster[who]) group[c.group_count++] = (struct hark_range){i, i};
     if (who < lab->ranks && lab->groups) add_trees(lab, &c);

@@ -228,9 +228,9 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
             }
     s->fifo = below(&m, 3) == 0;
     s->receives_nested = seed % 4 >= 2;
-    s->copies = (uint8_t)(1 + below(&m, 3));
-    if (s->copies >= s->ranks) s->copies = (uint8_t)(s->ranks - 1);
-    if (sums) s->copies = 1;
+    s->core.copies = 1 + below(&m, 3);
+    if (s->core.copies >= s->ranks) s->core.copies = s->ranks - 1;
+    if (sums) s->core.copies = 1;
     if (sums && below(&m, 2)) s->generations = 1; /* what an image has is soon trimmed */
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));

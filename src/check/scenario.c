@@ -12,11 +12,11 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, COPIES, GENERATIONS, EPOCHS, GATE, REPORTS, TEAMS, WAVES, RECEIVES, TREE,
-    TREE2, FAILS, EXPECT, SCHEDULE, PROGRAM, KEYWORDS
+    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, GENERATIONS, EPOCHS, WAVES, RECEIVES, TREE,
+    TREE2, FAILS, EXPECT, SCHEDULE, PROGRAM, OPTION /* the first of the protocols' */
 };
-static const char *const keywords[] = {"name", "about", "protocol", "clusters", "regroup", "network", "content", "copies",
-    "generations", "epochs", "gate", "reports", "teams", "waves", "receives", "tree", "tree2", "fails", "expect", "schedule"};
+static const char *const keywords[] = {"name", "about", "protocol", "clusters", "regroup", "network", "content",
+    "generations", "epochs", "waves", "receives", "tree", "tree2", "fails", "expect", "schedule"};
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
@@ -336,14 +336,20 @@ static int limited(struct hark_scenario_reader *r, uint8_t *to, const char *expe
     return 0;
 }
 
-static int reports(struct hark_scenario_reader *r)
+/* A line of an option: what is behind its keyword. */
+static int option(struct hark_scenario_reader *r, const struct hark_option *o)
 {
-    static const char *const shapes[] = {"tree", NULL};
-    uint32_t fan;
-    r->reports = place(r, r->at);
-    if (one_of(r, shapes, "tree") < 0) return -1;
-    if (!number(r, 2, HARK_SCENARIO_RANKS - 1, &fan)) return unexpected(r, r->at, "a number from 2 to 15");
-    r->s->fan = (uint8_t)fan;
+    const char *more = o->line + strcspn(o->line, " ");
+    const uint32_t most = o->most < HARK_SCENARIO_RANKS - 1 ? o->most : HARK_SCENARIO_RANKS - 1;
+    uint32_t value = 1;
+    more += strspn(more, " ");
+    if (*more && !word(r, more)) return unexpected(r, r->at, more);
+    if (o->value && !number(r, o->least, most, &value)) {
+        char expected[48];
+        snprintf(expected, sizeof expected, "a number from %u to %u", o->least, most);
+        return unexpected(r, r->at, expected);
+    }
+    hark_option_set(o, value, &r->s->core);
     blanks(r);
     return 0;
 }
@@ -365,11 +371,10 @@ static int epochs(struct hark_scenario_reader *r)
 /* ---- lines ------------------------------------------------------------------------------------------------------------ */
 
 /* What the keyword is about; r->at is behind it. */
-static int values(struct hark_scenario_reader *r, enum keyword k)
+static int values(struct hark_scenario_reader *r, unsigned k)
 {
     static const char *const networks[] = {"unordered", "fifo", NULL}, *const contents[] = {"fixed", "history", NULL};
-    static const char *const gates[] = {"exact", NULL}, *const teams[] = {"lost", NULL}, *const waves[] = {"all", NULL};
-    static const char *const receives[] = {"nested", NULL};
+    static const char *const waves[] = {"all", NULL}, *const receives[] = {"nested", NULL};
     struct hark_scenario *s = r->s;
     int which = 0;
     switch (k) {
@@ -387,40 +392,61 @@ static int values(struct hark_scenario_reader *r, enum keyword k)
         which = one_of(r, contents, "fixed or history");
         s->content = (uint8_t)(HARK_CONTENT_FIXED + which);
         return which;
-    case COPIES: return limited(r, &s->copies, "a number from 1 to 8");
     case GENERATIONS: return limited(r, &s->generations, "a number from 1 to 8");
     case EPOCHS: return epochs(r);
-    case GATE: s->exact_gate = true; return one_of(r, gates, "exact");
-    case REPORTS: return reports(r);
-    case TEAMS: s->team_lost = true; return one_of(r, teams, "lost");
     case WAVES: s->waves_all = true; return one_of(r, waves, "all");
     case RECEIVES: s->receives_nested = true; return one_of(r, receives, "nested");
     case TREE: return tree(r, 0);
     case TREE2: return tree(r, 1);
     case FAILS: return fails(r);
-    default: return 0;
+    default: return k >= OPTION ? option(r, hark_option_at(k - OPTION)) : 0;
     }
+}
+
+/* How long the keyword is with which the lines of an option begin; 0: there are none. */
+static size_t keyword_of(const struct hark_option *o)
+{
+    return o->line ? strcspn(o->line, " ") : 0;
+}
+
+/* What was expected where there is no keyword. */
+static int no_keyword(struct hark_scenario_reader *r, const char *at)
+{
+    char expected[512] = "";
+    size_t n = 0;
+    const struct hark_option *o;
+    for (int k = 0; k < FAILS; k++) n += (size_t)snprintf(expected + n, sizeof expected - n, "%s, ", keywords[k]);
+    for (unsigned i = 0; (o = hark_option_at(i)) != NULL && n + 64 < sizeof expected; i++)
+        if (o->line) n += (size_t)snprintf(expected + n, sizeof expected - n, "%.*s, ", (int)keyword_of(o), o->line);
+    snprintf(expected + n, sizeof expected - n, "p0:, fails, expect or schedule");
+    return unexpected(r, at, expected);
+}
+
+/* Is it the next word, of n bytes? Then it is read, but for one that is there already: -1 and the error. */
+static int this_keyword(struct hark_scenario_reader *r, int k, const char *name, size_t n)
+{
+    const char *begin = r->at;
+    if (n == 0 || (size_t)(r->end - begin) < n || memcmp(begin, name, n) != 0) return 0;
+    if (begin + n < r->end && !is_blank(begin[n])) return 0;
+    r->at = begin + n;
+    blanks(r);
+    if (k != FAILS && r->first[k])
+        return hark_scenario_wrong(r, place(r, begin), "found %.*s again, expected it once (it is in line %u)", (int)n, name, r->first[k]);
+    r->first[k] = r->line;
+    return 1;
 }
 
 /* The keyword at r->at, which moves behind it; of PROGRAM *rank. -1 and the error. */
 static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
 {
-    static const char expected[] = "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, "
-                                   "reports, teams, waves, receives, tree, tree2, p0:, fails, expect or schedule";
     const char *begin = r->at;
-    for (int k = 0; k < PROGRAM; k++) {
-        size_t n = strlen(keywords[k]);
-        if ((size_t)(r->end - begin) < n || memcmp(begin, keywords[k], n) != 0) continue;
-        if (begin + n < r->end && !is_blank(begin[n])) continue;
-        r->at = begin + n;
-        blanks(r);
-        if (k != FAILS && r->first[k])
-            return hark_scenario_wrong(r, place(r, begin), "found %s again, expected it once (it is in line %u)",
-                keywords[k], r->first[k]);
-        r->first[k] = r->line;
-        return k;
-    }
-    if (!character(r, 'p') || !digit(r)) return unexpected(r, begin, expected);
+    const struct hark_option *o;
+    int found = 0;
+    for (int k = 0; k < PROGRAM; k++)
+        if ((found = this_keyword(r, k, keywords[k], strlen(keywords[k]))) != 0) return found < 0 ? -1 : k;
+    for (int i = 0; OPTION + i < HARK_SCENARIO_KEYWORDS && (o = hark_option_at((unsigned)i)) != NULL; i++)
+        if ((found = this_keyword(r, OPTION + i, o->line, keyword_of(o))) != 0) return found < 0 ? -1 : OPTION + i;
+    if (!character(r, 'p') || !digit(r)) return no_keyword(r, begin);
     if (!number(r, 0, HARK_SCENARIO_RANKS - 1, rank))
         return unexpected(r, r->at, "a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
     if (!character(r, ':')) return unexpected(r, r->at, "a colon");
@@ -438,7 +464,7 @@ static int line(struct hark_scenario_reader *r)
     if (comment) r->end = comment;
     while (r->end > r->at && is_blank(r->end[-1])) r->end--;
     if (only_characters(r, k != ABOUT) < 0) return -1;
-    status = k == PROGRAM ? program(r, rank, begin) : values(r, (enum keyword)k);
+    status = k == PROGRAM ? program(r, rank, begin) : values(r, (unsigned)k);
     return status < 0 ? -1 : end_of_line(r);
 }
 

@@ -105,14 +105,11 @@ struct hark_scenario {
                                                               * a tree: 0 */
     uint8_t trees;                        /* that are given */
     bool fifo;                            /* frames from one process to another arrive in order */
-    bool team_lost;                       /* team: HARK_TEAM_LOST */
-    bool waves_all;                       /* team: HARK_WAVES_ALL */
+    bool waves_all;                       /* HARK_WAVES_ALL, of protocols that take it */
     bool receives_nested;                 /* a receive that waits takes a message in the midst of the OFFER that hands it up */
-    bool exact_gate;                      /* hydee: HARK_EXACT_GATE */
-    uint8_t fan;                          /* hydee: reports by a tree, so many below each; 0: none */
-    uint8_t copies;                       /* scmel, team: k; 0: its default */
+    struct hark_config core;              /* what lines of protocols' options set, of whichever protocol; nothing else */
     uint8_t generations;                  /* 0: the default */
-    uint8_t epoch[HARK_SCENARIO_RANKS];   /* sendet: the first epoch of each; 0: the default */
+    uint8_t epoch[HARK_SCENARIO_RANKS];   /* hark_config.epoch of each; 0: the default */
     uint8_t content;                      /* HARK_CONTENT_*: what messages say depends on the channel and its ssn alone, or on
                                            * all that was delivered before; else as the protocol's model has it */
     uint32_t fails;

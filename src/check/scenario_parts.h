@@ -4,6 +4,7 @@
 
 #include "scenario.h"
 
+enum { HARK_SCENARIO_KEYWORDS = 64 }; /* those of protocols' options among them */
 enum { HARK_OP_BARRIER = 255 /* =, until hark_scenario_check has written it out */ };
 
 struct hark_scenario_place {
@@ -16,12 +17,12 @@ struct hark_scenario_reader {
     char *error;
     const char *begin, *at, *end; /* the present line, what is read next, and behind its last character */
     uint32_t line;
-    uint32_t first[20];                   /* line of each keyword, 0: not met */
+    uint32_t first[HARK_SCENARIO_KEYWORDS]; /* line of each keyword, 0: not met */
     struct hark_scenario_place program[HARK_SCENARIO_RANKS]; /* the first pN: line of each rank */
     uint32_t ops[HARK_SCENARIO_RANKS];
     uint8_t part[HARK_SCENARIO_RANKS];    /* of a branch that is being read: 1, 2; 0: none */
     uint8_t fork[HARK_SCENARIO_RANKS];    /* index of its IF, then of its ELSE */
-    struct hark_scenario_place clusters, regroup, epochs, reports, tree[HARK_SCENARIO_TREES], cluster[HARK_SCENARIO_RANKS],
+    struct hark_scenario_place clusters, regroup, epochs, tree[HARK_SCENARIO_TREES], cluster[HARK_SCENARIO_RANKS],
         next[HARK_SCENARIO_RANKS], fail[HARK_SCENARIO_FAILS];
     uint32_t tree_length[HARK_SCENARIO_TREES], epochs_length;
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hark/registry.h"
 #include "scenario_parts.h"
 
 const char hark_op_letters[] = {' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M', 'B', 'A', 'Q', 'c', 'G', 'P', 'L', 0};
@@ -82,6 +83,17 @@ static void fails(FILE *f, const struct hark_fail *fail)
     fprintf(f, "%s\n", when[fail->when]);
 }
 
+static void options(FILE *f, const struct hark_scenario *s)
+{
+    const struct hark_option *o;
+    for (unsigned i = 0; (o = hark_option_at(i)) != NULL; i++) {
+        const uint32_t value = o->line ? hark_option_value(o, &s->core) : 0;
+        if (value) fputs(o->line, f);
+        if (value && o->value) fprintf(f, " %u", value);
+        if (value) fputc('\n', f);
+    }
+}
+
 static void write_text(FILE *f, const struct hark_scenario *s)
 {
     static const char *const contents[] = {"", "fixed", "history"};
@@ -92,13 +104,10 @@ static void write_text(FILE *f, const struct hark_scenario *s)
     if (s->regroups) clusters(f, s, "regroup", s->next);
     if (s->fifo) fputs("network fifo\n", f);
     if (s->content) fprintf(f, "content %s\n", contents[s->content]);
-    if (s->copies) fprintf(f, "copies %u\n", s->copies);
     if (s->generations) fprintf(f, "generations %u\n", s->generations);
     for (uint32_t rank = 0; s->epoch[0] && rank < s->ranks; rank++)
         fprintf(f, "%s%u%s", rank ? " " : "epochs ", s->epoch[rank], rank + 1 == s->ranks ? "\n" : "");
-    if (s->exact_gate) fputs("gate exact\n", f);
-    if (s->fan) fprintf(f, "reports tree %u\n", s->fan);
-    if (s->team_lost) fputs("teams lost\n", f);
+    options(f, s);
     if (s->waves_all) fputs("waves all\n", f);
     if (s->receives_nested) fputs("receives nested\n", f);
     tree(f, s);

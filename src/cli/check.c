@@ -1,17 +1,25 @@
 /* check.c: `hark check`: every interleaving of small programs, through the cores that ship. */
 #include "check.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../check/memory.h"
 #include "check_parts.h"
+#include "options.h"
 
 enum { JOBS = 64 };
 
 static const char usage[] = "usage: hark check [OPTION]... SCENARIO... | --random SEED:COUNT";
+
+/* Those that a scenario could ask for. */
+static bool knows(const struct hark_option *o)
+{
+    return o->line != NULL;
+}
+
+static const struct hark_cli_options check_options = {knows, HARK_SCENARIO_RANKS - 1};
 
 void hark_cli_check_help(void)
 {
@@ -21,8 +29,10 @@ void hark_cli_check_help(void)
         "  --protocol P       instead of the scenario's own\n"
         "  --failures F       any F processes fail, one after the other, also during recovery; instead of the "
         "scenario's own\n"
-        "  --report-tree K    hydee: reports go up a tree with K processes, 2 to 15, below each; not with the exact "
-        "gate\n"
+        "Of the protocol, beside what a scenario says and can be combined with it:\n");
+    hark_cli_options_help(&check_options, 21);
+    printf("%s",
+        "How it is searched:\n"
         "  --atomic           what protocols do by themselves (control frames, announcements, stores) happens at "
         "once\n"
         "  --reduce           of steps that commute only one order is gone through: fewer states, the same ends and "
@@ -56,65 +66,53 @@ static bool pair(const char *text, uint64_t *a, uint64_t *b, uint64_t alone)
 }
 
 /* 0: go on; 2: said why not; -1: help was asked for and given. */
-static int parse(int argc, char **argv, struct check_arguments *a)
+static int option(struct check_arguments *a, int c, char **argv)
 {
-    static const struct option options[] = {{"protocol", required_argument, NULL, 'p'},
-        {"failures", required_argument, NULL, 'f'}, {"report-tree", required_argument, NULL, 't'}, {"atomic", no_argument, NULL, 'a'},
-        {"reduce", no_argument, NULL, 'R'}, {"compare", no_argument, NULL, 'C'},
-        {"walks", required_argument, NULL, 'w'}, {"random", required_argument, NULL, 'r'},
-        {"jobs", required_argument, NULL, 'J'}, {"max-states", required_argument, NULL, 's'},
-        {"max-memory", required_argument, NULL, 'm'}, {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
-    int c;
-    optind = 0; /* start anew: the dispatcher has parsed options of its own */
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":ho:", options, NULL)) != -1) {
-        switch (c) {
-        case 'p': a->search.protocol = optarg; break;
-        case 'f':
-            a->own_failures = true;
-            if (!hark_cli_whole_number(optarg, HARK_SCENARIO_FAILS, &a->failures))
-                return bad("--failures: expected 0 to %d, found \"%s\"", HARK_SCENARIO_FAILS, optarg);
-            break;
-        case 't':
-            if (!hark_cli_whole_number(optarg, HARK_SCENARIO_RANKS - 1, &a->fan) || a->fan < 2)
-                return bad("--report-tree: expected 2 to %d, found \"%s\"", HARK_SCENARIO_RANKS - 1, optarg);
-            break;
-        case 'a': a->search.atomic = true; break;
-        case 'R': a->search.reduce = SEARCH_REDUCED; break;
-        case 'C': a->search.reduce = SEARCH_COMPARED; break;
-        case 'w':
-            if (!pair(optarg, &a->search.walks, &a->search.seed, 1) || a->search.walks == 0)
-                return bad("--walks: expected a number of walks, or that and :SEED, found \"%s\"", optarg);
-            break;
-        case 'r':
-            if (!pair(optarg, &a->random, &a->count, 0) || a->count == 0)
-                return bad("--random: expected SEED:COUNT, found \"%s\"", optarg);
-            break;
-        case 'J':
-            if (!hark_cli_whole_number(optarg, JOBS, &a->jobs) || a->jobs == 0)
-                return bad("--jobs: expected 1 to %d, found \"%s\"", JOBS, optarg);
-            break;
-        case 's':
-            if (!hark_cli_whole_number(optarg, UINT32_MAX - 2, &a->search.most_states) || a->search.most_states == 0)
-                return bad("--max-states: expected 1 to %u, found \"%s\"", UINT32_MAX - 2, optarg);
-            break;
-        case 'm':
-            a->own_memory = true;
-            if (!hark_cli_size(optarg, &a->search.most_bytes) || a->search.most_bytes == 0)
-                return bad("--max-memory: expected bytes such as 512M or 16G, found \"%s\"", optarg);
-            break;
-        case 'o': a->out = optarg; break;
-        case 'j': a->json = optarg; break;
-        case 'h': hark_cli_check_help(); return -1;
-        default: return hark_cli_refused("check", c, argv);
-        }
+    switch (c) {
+    case 'p': a->search.protocol = optarg; break;
+    case 'f':
+        a->own_failures = true;
+        if (!hark_cli_whole_number(optarg, HARK_SCENARIO_FAILS, &a->failures))
+            return bad("--failures: expected 0 to %d, found \"%s\"", HARK_SCENARIO_FAILS, optarg);
+        break;
+    case 'a': a->search.atomic = true; break;
+    case 'R': a->search.reduce = SEARCH_REDUCED; break;
+    case 'C': a->search.reduce = SEARCH_COMPARED; break;
+    case 'w':
+        if (!pair(optarg, &a->search.walks, &a->search.seed, 1) || a->search.walks == 0)
+            return bad("--walks: expected a number of walks, or that and :SEED, found \"%s\"", optarg);
+        break;
+    case 'r':
+        if (!pair(optarg, &a->random, &a->count, 0) || a->count == 0)
+            return bad("--random: expected SEED:COUNT, found \"%s\"", optarg);
+        break;
+    case 'J':
+        if (!hark_cli_whole_number(optarg, JOBS, &a->jobs) || a->jobs == 0)
+            return bad("--jobs: expected 1 to %d, found \"%s\"", JOBS, optarg);
+        break;
+    case 's':
+        if (!hark_cli_whole_number(optarg, UINT32_MAX - 2, &a->search.most_states) || a->search.most_states == 0)
+            return bad("--max-states: expected 1 to %u, found \"%s\"", UINT32_MAX - 2, optarg);
+        break;
+    case 'm':
+        a->own_memory = true;
+        if (!hark_cli_size(optarg, &a->search.most_bytes) || a->search.most_bytes == 0)
+            return bad("--max-memory: expected bytes such as 512M or 16G, found \"%s\"", optarg);
+        break;
+    case 'o': a->out = optarg; break;
+    case 'j': a->json = optarg; break;
+    case 'h': hark_cli_check_help(); return -1;
+    default: return c < HARK_CLI_OPTION ? hark_cli_refused("check", c, argv) : hark_cli_option("check", &check_options, c, optarg, &a->core);
     }
+    return 0;
+}
+
+/* What goes together. 0; 2: said what does not. */
+static int complete(struct check_arguments *a)
+{
     if (a->search.protocol && hark_protocol_named(a->search.protocol) == NULL)
         return bad("--protocol: no protocol is named \"%s\"", a->search.protocol);
     a->search.jobs = (uint32_t)a->jobs;
-    a->file = argv + optind;
-    a->files = argc - optind;
     if (a->search.reduce != SEARCH_WHOLE && (a->search.atomic || a->search.walks))
         return bad("--%s: expected without %s", a->search.reduce == SEARCH_REDUCED ? "reduce" : "compare",
             a->search.atomic ? "--atomic" : "--walks");
@@ -126,6 +124,27 @@ static int parse(int argc, char **argv, struct check_arguments *a)
     return a->files || a->count ? 0 : bad("%s", usage);
 }
 
+/* As `option`. */
+static int parse(int argc, char **argv, struct check_arguments *a)
+{
+    static const struct option options[] = {{"protocol", required_argument, NULL, 'p'},
+        {"failures", required_argument, NULL, 'f'}, {"atomic", no_argument, NULL, 'a'},
+        {"reduce", no_argument, NULL, 'R'}, {"compare", no_argument, NULL, 'C'},
+        {"walks", required_argument, NULL, 'w'}, {"random", required_argument, NULL, 'r'},
+        {"jobs", required_argument, NULL, 'J'}, {"max-states", required_argument, NULL, 's'},
+        {"max-memory", required_argument, NULL, 'm'}, {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    struct option *all = hark_cli_options_table(&check_options, options);
+    int c, status = all ? 0 : bad("no memory");
+    optind = 0; /* start anew: the dispatcher has parsed options of its own */
+    opterr = 0;
+    while (status == 0 && (c = getopt_long(argc, argv, ":ho:", all, NULL)) != -1) status = option(a, c, argv);
+    free(all);
+    a->file = argv + optind;
+    a->files = argc - optind;
+    return status ? status : complete(a);
+}
+
 int check_worse(int a, int b)
 {
     static const int rank[] = {[CHECK_FINE] = 0, [CHECK_NOT_WHOLE] = 1, [CHECK_VIOLATED] = 2, [CHECK_WRONG] = 3};
@@ -135,7 +154,13 @@ int check_worse(int a, int b)
 void check_plant(const struct check_arguments *a, struct hark_scenario *s)
 {
     const struct hark_protocol *p = hark_protocol_named(a->search.protocol ? a->search.protocol : s->protocol);
-    if (a->fan && p && p->traits & HARK_TRAIT_GATES && !s->exact_gate) s->fan = (uint8_t)a->fan;
+    for (const struct hark_option *o = p ? p->manual->options : NULL, *other; o && o->name; o++) {
+        struct hark_config both = s->core;
+        const uint32_t value = hark_option_value(o, &a->core);
+        if (value == 0) continue;
+        hark_option_set(o, value, &both);
+        if (hark_options_clash(p->manual->options, &both, &other) == NULL) s->core = both;
+    }
 }
 
 /* ---- one scenario

@@ -15,7 +15,7 @@ struct check_arguments {
     bool own_memory; /* --max-memory was given; else it is a part of what is available */
     uint64_t failures;
     bool own_failures; /* --failures was given */
-    uint64_t fan;      /* --report-tree */
+    struct hark_config core; /* options of protocols */
     uint64_t jobs;
     uint64_t random, count; /* --random SEED:COUNT */
     const char *out, *json;
@@ -28,7 +28,7 @@ struct check_arguments {
 
 /* Of two statuses the one that counts: bad usage or input, a violation, not searched whole. */
 int check_worse(int a, int b);
-/* --report-tree, where there is something to it. */
+/* Options of protocols, as far as the scenario's protocol has them and they go together with what it says itself. */
 void check_plant(const struct check_arguments *a, struct hark_scenario *s);
 
 /* check_stop.c: while they are caught, SIGINT and SIGTERM end a search at the next state, in all its processes; a

@@ -25,6 +25,12 @@ static void tally_add(struct tally *all, const struct tally *t)
     all->states += t->states;
 }
 
+/* Its receives vary, and the protocol brings it back by what it sends: then it waits by exact dependencies. */
+static bool waits_by_order(const struct hark_protocol *p, enum search_class class)
+{
+    return p->recovery && class == SEARCH_SD;
+}
+
 /* Only what the protocol claims for a program of this class. */
 static void claim(struct hark_scenario *s, const struct hark_protocol *p, enum search_class class)
 {
@@ -36,12 +42,12 @@ static void claim(struct hark_scenario *s, const struct hark_protocol *p, enum s
     for (uint32_t i = 0; i < s->fails; i++)
         if (s->fail[i].rank != HARK_FAIL_RECOVERY || p->recovery) s->fail[kept++] = s->fail[i];
     s->fails = kept;
-    for (uint32_t i = 0; p->unstable && s->copies < s->fails && i < s->fails; i++) { /* k at once, not more */
+    for (uint32_t i = 0; p->unstable && s->core.copies < s->fails && i < s->fails; i++) { /* k at once, not more */
         uint8_t *when = &s->fail[i].when;
         if (*when == HARK_FAIL_NESTED || (i > 0 && *when != HARK_FAIL_STORE)) *when = HARK_FAIL_AFTER;
     }
-    s->exact_gate = p->recovery && class == SEARCH_SD;
-    if (!s->exact_gate) return;
+    if (!waits_by_order(p, class)) return;
+    s->core.flags |= HARK_EXACT_GATE;
     /* One cluster each: the gate's dependencies are between clusters, and a program whose receives vary may need what
      * a mate does. */
     for (uint32_t i = 0; i < s->ranks; i++)
@@ -119,7 +125,11 @@ static int random_violated(
     speak(c);
     check_report(&c->a, s->name, s->protocol, r);
     printf("  again: hark check --protocol %s --random %llu:1", s->protocol, (unsigned long long)seed);
-    if (c->a.fan) printf(" --report-tree %llu", (unsigned long long)c->a.fan);
+    char options[200];
+    struct hark_words w;
+    hark_words_begin(&w, options, sizeof options);
+    hark_options_write(hark_protocol_named(s->protocol)->manual->options, &c->a.core, false, &w);
+    fputs(options, stdout);
     putchar('\n');
     int status = r->path && check_write_story(&c->a, s, r) ? 2 : 1;
     spoken(c);
@@ -170,7 +180,7 @@ static int random_result(const struct chance *c, uint64_t seed, const struct har
     t->limit += r->verdict == SEARCH_LIMIT;
     if (r->verdict == SEARCH_LIMIT) return CHECK_NOT_WHOLE;
     if (r->verdict != SEARCH_VIOLATED) return CHECK_FINE;
-    if (s->exact_gate && r->violated == VIOLATED_WAITS) {
+    if (s->core.flags & HARK_EXACT_GATE && r->violated == VIOLATED_WAITS) {
         t->deadlocks++; /* E25: no gate lets all of these live */
         return CHECK_FINE;
     }

@@ -1,33 +1,68 @@
 #include "protocols.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "hark/registry.h"
+
+enum { COLUMN = 72 }; /* where protocols are named */
+
+/* "scmel: only the lost process goes back", behind what is so of the program. */
+static void answer(const struct hark_protocol *p, const char *before)
+{
+    const struct hark_manual *m = p->manual;
+    const int n = m->when ? printf("     %s", m->when) : printf("%s", before);
+    printf("%*s%s%s%s%s%s\n", n < COLUMN ? COLUMN - n : 1, "", p->name, m->usage ? " " : "", m->usage ? m->usage : "", m->back ? ": " : "",
+        m->back ? m->back : "");
+}
+
+/* The protocols for such programs: first that which is the first to take. */
+static void answers(uint32_t programs, const char *before)
+{
+    const struct hark_protocol *first = hark_protocol_for(programs), *p;
+    if (first) answer(first, before);
+    for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL; i++)
+        if (p->manual->programs == programs && p != first) answer(p, "");
+}
+
+/* All that are for such programs: "hydee and sendet". */
+static void names(uint32_t programs, char *text, size_t room)
+{
+    const struct hark_protocol *p;
+    size_t n = 0;
+    *text = 0;
+    for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL && n < room; i++)
+        if (p->manual->programs == programs) n += (size_t)snprintf(text + n, room - n, "%s%s", n ? ", " : "", p->name);
+    char *last = strrchr(text, ',');
+    if (last && strlen(text) + 4 < room) {
+        memmove(last + 4, last + 1, strlen(last + 1) + 1);
+        memcpy(last, " and", 4);
+    }
+}
 
 /* docs/which-protocol.md has the same, with examples. */
 void hark_cli_protocols_help(void)
 {
-    fputs(
-        "Which --protocol does a program need? Take the first answer that is yes.\n\n"
-        "1. Does what it sends depend on a clock, on random numbers from outside, on its process number, or on "
-        "anything else than\n"
-        "   its arguments and what it has received?                              coordinated: all processes go back\n"
-        "2. Does what it sends depend on the order in which messages come, or on whether a look found one: a master "
-        "that gives\n"
-        "   the next task to whoever answers first, work stealing, a loop over hark_iprobe or hark_test?\n"
-        "                                                                        scmel: only the lost process goes "
-        "back\n"
-        "     and it sends much inside groups of processes                       team --clusters K\n"
-        "     and many of its messages are broadcasts and reductions             camel\n"
-        "3. Otherwise it is send-deterministic: whatever comes first, each process sends the same messages in the "
-        "same order on\n"
-        "   each channel. Most stencils, solvers and FFTs are, also with HARK_ANY_SOURCE, where all are received "
-        "before anything is\n"
-        "   sent.                                                                hydee: the cluster of the lost "
-        "process goes back\n"
-        "     and its processes can not make equally many hark_checkpoint calls  sendet\n\n"
-        "If you do not know: scmel is right for 2 and for 3. hydee and sendet notice when they are not (diverged), "
-        "and say so.\n"
-        "Under all but sendet the processes that take checkpoints together must call hark_checkpoint equally often: "
-        "those of a\n"
-        "cluster under hydee, else all.\n",
-        stdout);
+    char notice[200];
+    const struct hark_protocol *p;
+    fputs("Which --protocol does a program need? Take the first answer that is yes.\n\n"
+          "1. Does what it sends depend on a clock, on random numbers from outside, on its process number, or on "
+          "anything else than\n", stdout);
+    answers(HARK_FOR_ANY, "   its arguments and what it has received?");
+    fputs("2. Does what it sends depend on the order in which messages come, or on whether a look found one: a master "
+          "that gives\n"
+          "   the next task to whoever answers first, work stealing, a loop over hark_iprobe or hark_test?\n", stdout);
+    answers(HARK_FOR_PIECEWISE, "");
+    fputs("3. Otherwise it is send-deterministic: whatever comes first, each process sends the same messages in the "
+          "same order on\n"
+          "   each channel. Most stencils, solvers and FFTs are, also with HARK_ANY_SOURCE, where all are received "
+          "before anything is\n", stdout);
+    answers(HARK_FOR_SENDS, "   sent.");
+    names(HARK_FOR_SENDS, notice, sizeof notice);
+    printf("\nIf you do not know: %s is right for 2 and for 3. %s notice when they are not (diverged), and say so.\n"
+           "The processes that take checkpoints together must call hark_checkpoint equally often: all processes",
+        hark_protocol_for(HARK_FOR_PIECEWISE)->name, notice);
+    for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL; i++)
+        if (p->manual->calls) printf("; under %s %s", p->name, p->manual->calls);
+    puts(".");
 }

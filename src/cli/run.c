@@ -2,7 +2,6 @@
 #include "run.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,12 +14,11 @@
 #include "../supervisor/supervisor.h"
 #include "../control/transports.h"
 #include "advice.h"
+#include "options.h"
 #include "values.h"
-#include "ways.h"
 
 #define RANKS_MAX       65536u
 #define KILLS_MAX       10000u
-#define FAN_MAX         1024u
 #define CHAOS_SPAN      10u        /* random kills come within the first 2^10 deliveries, early ones more often */
 #define CLUSTER_FILE    (64u << 20) /* a larger one is none, bytes */
 #define OPTIONS_MAX     16
@@ -49,14 +47,25 @@ static int no_memory(const char *what)
     return 1; /* not the input's fault */
 }
 
+/* Those under which nothing goes back. */
+static bool survives_nothing(const struct hark_protocol *p, const void *what)
+{
+    (void)what;
+    return p->manual->programs == 0 && p->kind != HARK_KIND_RECOVERY;
+}
+
+static const struct hark_cli_options protocol_options = {NULL, 0};
+
 void hark_cli_run_help(void)
 {
-    fputs("usage: hark run [OPTION]... -- PROGRAM [ARG]...\n"
+    char none[64];
+    hark_cli_protocols_that(survives_nothing, NULL, none, sizeof none);
+    printf("usage: hark run [OPTION]... -- PROGRAM [ARG]...\n"
           "Runs PROGRAM as several processes that pass messages. A process that is lost is brought back,\n"
           "and only those go back that must.\n\n"
           "  -n N                    processes (8)\n"
-          "  --protocol P            how failures are survived (hydee); none: not at all\n"
-          "  --clusters FILE|K|auto  who goes back together: a file, K blocks, or as many as seem good\n"
+          "  --protocol P            how failures are survived (%s); %s: not at all\n", hark_protocol_usual()->name, none);
+    fputs("  --clusters FILE|K|auto  who goes back together: a file, K blocks, or as many as seem good\n"
           "                          (auto): then at the end it says who should be together, from what was sent\n"
           "                          (without: as many blocks; about the square root of N)\n"
           "  --transport T           what carries messages (shm)\n"
@@ -66,7 +75,6 @@ void hark_cli_run_help(void)
           "  --resume                go on with the job in DIR\n"
           "  --log-limit SIZE        all of a payload log in memory, a process: 64K, 16M, 2G; 0: no limit (0)\n"
           "  --spill DIR             where logs over their limit go\n"
-          "  --copies K              copies of a determinant, 1 to 8 (1)\n"
           "  --option NAME=VALUE     a limit or size of the transport, see the manual\n"
           "  --checkpoint-on SIGNAL  take a checkpoint when that signal comes: USR1, USR2, TERM, XCPU ...\n"
           "  --then-stop             with it and --store: then stop, with status 75, to be resumed\n"
@@ -76,13 +84,9 @@ void hark_cli_run_help(void)
           "  --chaos SEED[:COUNT]    kill COUNT times (1), where SEED says\n"
           "  --trace FILE            write what happened, for `hark trace`\n"
           "  --json FILE             write the figures\n"
-          "  --write-matrix FILE     write what processes sent to each other, for `hark partition` and `hark sim`\n"
-          "  --exact-gate            hydee: recovery waits by exact dependencies, for programs whose receives vary\n"
-          "  --recluster             hydee: who is in a cluster changes at checkpoints, by what is sent; checkpoints are of all processes\n"
-          "  --camel                 hydee, team: a broadcast is logged once, by rank 0, and passed on along a tree; team: reductions too\n"
-          "  --report-tree K         hydee: reports go up a tree with K processes, 2 to 1024, below each\n"
-          "  --team-lost             team: a whole team may be lost at once, not only one process of it\n"
-          "  --no-digest             do not compare what is sent again with what was sent\n"
+          "  --write-matrix FILE     write what processes sent to each other, for `hark partition` and `hark sim`\n", stdout);
+    hark_cli_options_help(&protocol_options, 26);
+    fputs("  --no-digest             do not compare what is sent again with what was sent\n"
           "  --verbose               say more\n"
           "Exit status: 0 done; 1 the program failed; 2 bad usage or input; 75 stopped by --then-stop, resume it;\n"
           "128 + n after signal n.\n",
@@ -181,23 +185,6 @@ static int log_limit(struct arguments *a, const char *text)
     return bad("--log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"%s\"", text);
 }
 
-static int copies(struct arguments *a, const char *text)
-{
-    uint64_t n;
-    if (!hark_cli_whole_number(text, 8, &n) || n == 0) return bad("--copies: expected 1 to 8, found \"%s\"", text);
-    a->o.copies = (uint32_t)n;
-    return 0;
-}
-
-static int report_tree(struct arguments *a, const char *text)
-{
-    uint64_t n;
-    if (!hark_cli_whole_number(text, FAN_MAX, &n) || n < 2)
-        return bad("--report-tree: expected 2 to %u, found \"%s\"", FAN_MAX, text);
-    a->o.report_tree = (uint32_t)n;
-    return 0;
-}
-
 static int add_option(struct arguments *a, const char *text)
 {
     if (a->option_count == OPTIONS_MAX) return bad("--option: expected at most %d of them", OPTIONS_MAX);
@@ -241,22 +228,22 @@ static int chaos(struct arguments *a, const char *text)
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
-enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, COPIES, OPTION, KILL, CHAOS, TRACE, JSON, MATRIX,
-    EXACT_GATE, CAMEL, RECLUSTER, REPORT_TREE, TEAM_LOST, NO_DIGEST, VERBOSE, CHECKPOINT_ON, THEN_STOP, GRACE, STALL_LIMIT };
+enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, OPTION, KILL, CHAOS, TRACE, JSON, MATRIX, NO_DIGEST,
+    VERBOSE, CHECKPOINT_ON, THEN_STOP, GRACE, STALL_LIMIT };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
     {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
     {"resume", 0, NULL, RESUME}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
-    {"copies", 1, NULL, COPIES}, {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
+    {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
     {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
-    {"exact-gate", 0, NULL, EXACT_GATE}, {"camel", 0, NULL, CAMEL}, {"recluster", 0, NULL, RECLUSTER}, {"report-tree", 1, NULL, REPORT_TREE},
     {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP}, {"grace", 1, NULL, GRACE},
-    {"stall-limit", 1, NULL, STALL_LIMIT}, {"team-lost", 0, NULL, TEAM_LOST}, {"no-digest", 0, NULL, NO_DIGEST},
+    {"stall-limit", 1, NULL, STALL_LIMIT}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
 static int option(struct arguments *a, int c, char *const *argv)
 {
+    if (c >= HARK_CLI_OPTION) return hark_cli_option("run", &protocol_options, c, optarg, &a->o.core);
     switch (c) {
     case 'n': return ranks(a, optarg);
     case PROTOCOL: return protocol(a, optarg);
@@ -267,18 +254,12 @@ static int option(struct arguments *a, int c, char *const *argv)
     case RESUME: a->o.resume = true; return 0;
     case LOG_LIMIT: return log_limit(a, optarg);
     case SPILL: a->o.spill = optarg; return 0;
-    case COPIES: return copies(a, optarg);
     case OPTION: return add_option(a, optarg);
     case KILL: return planned_kill(a, optarg);
     case CHAOS: return chaos(a, optarg);
     case TRACE: a->o.trace = optarg; return 0;
     case JSON: a->o.json = optarg; return 0;
     case MATRIX: a->advice.matrix = optarg; return 0;
-    case EXACT_GATE: a->o.exact_gate = true; return 0;
-    case CAMEL: a->o.camel = true; return 0;
-    case RECLUSTER: a->o.recluster = true; return 0;
-    case REPORT_TREE: return report_tree(a, optarg);
-    case TEAM_LOST: a->o.team_lost = true; return 0;
     case NO_DIGEST: a->o.digest = false; return 0;
     case CHECKPOINT_ON: return checkpoint_on(a, optarg);
     case THEN_STOP: a->o.then_stop = true; return 0;
@@ -292,13 +273,15 @@ static int option(struct arguments *a, int c, char *const *argv)
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-    int c, status = 0;
+    struct option *all = hark_cli_options_table(&protocol_options, options);
+    int c, status = all ? 0 : no_memory("options");
     optind = 0; /* start anew: the dispatcher may have parsed options of its own */
     opterr = 0;
     while (status == 0 && !a->help) {
-        if ((c = getopt_long(argc, argv, "+:n:h", options, NULL)) == -1) break;
+        if ((c = getopt_long(argc, argv, "+:n:h", all, NULL)) == -1) break;
         status = option(a, c, argv);
     }
+    free(all);
     a->program = argv + optind;
     return status;
 }
@@ -403,52 +386,45 @@ static int kills(struct arguments *a)
     return 0;
 }
 
-/* What --option can set. A transport has the meaning of its options in its header. */
-static const struct named_option {
-    const char *transport; /* NULL: all of them */
-    const char *name;
-    int index;             /* of the transport's options; -1: frame-limit, -2: answer-ms */
-    uint64_t least, most;
-    bool power;            /* of two */
-} named_options[] = {{NULL, "frame-limit", -1, 128u << 10, UINT64_C(1) << 30, false},
-    {NULL, "answer-ms", -2, 1, 3600000, false},
-    {"shm", "ring", 0, 256u << 10, 256u << 20, true}, {"shm", "spin", 1, 1, 100000, false},
-    {"uv", "handshake-ms", 0, 1, 3600000, false}, {"uv", "strangers", 1, 1, 65536, false},
-    {"uv", "window", 2, 256u << 10, 1u << 30, false}};
-
-static bool is_for(const struct named_option *x, const struct arguments *a)
-{
-    return x->transport == NULL || strcmp(x->transport, a->o.transport->name) == 0;
-}
+/* What --option can set of any transport; the others are the transport's own. */
+enum { FRAME_LIMIT, ANSWER_MS };
+static const struct hark_transport_option common_options[] = {{"frame-limit", FRAME_LIMIT, 128u << 10, UINT64_C(1) << 30, false},
+    {"answer-ms", ANSWER_MS, 1, 3600000, false}, HARK_TRANSPORT_OPTIONS_END};
 
 static int unknown_option(const struct arguments *a, const char *text)
 {
+    const struct hark_transport_option *const tables[] = {common_options, a->o.transport->options};
     char known[200] = "";
-    for (size_t i = 0; i < HARK_COUNT(named_options); i++) {
-        size_t at = strlen(known);
-        if (is_for(&named_options[i], a))
-            snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", named_options[i].name);
-    }
+    for (size_t i = 0; i < HARK_COUNT(tables); i++)
+        for (const struct hark_transport_option *x = tables[i]; x && x->name; x++) {
+            size_t at = strlen(known);
+            snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", x->name);
+        }
     return bad("--option: expected NAME=VALUE, NAME for transport %s one of %s, found \"%s\"", a->o.transport->name, known,
         text);
+}
+
+static const struct hark_transport_option *find_option(const struct hark_transport_option *x, const char *name, size_t length)
+{
+    for (; x && x->name; x++)
+        if (strlen(x->name) == length && memcmp(x->name, name, length) == 0) return x;
+    return NULL;
 }
 
 static int set_option(struct arguments *a, const char *text)
 {
     const char *value = strchr(text, '=');
-    const struct named_option *x = NULL;
     uint64_t n;
-    for (size_t i = 0; value && i < HARK_COUNT(named_options); i++) {
-        const struct named_option *y = &named_options[i];
-        if (is_for(y, a) && strlen(y->name) == (size_t)(value - text) && memcmp(y->name, text, strlen(y->name)) == 0) x = y;
-    }
+    const size_t length = value ? (size_t)(value - text) : 0;
+    const struct hark_transport_option *own = value ? find_option(a->o.transport->options, text, length) : NULL;
+    const struct hark_transport_option *x = value && !own ? find_option(common_options, text, length) : own;
     if (x == NULL) return unknown_option(a, text);
     if (!hark_cli_size(value + 1, &n) || n < x->least || n > x->most || (x->power && (n & (n - 1))))
         return bad("--option: %s: expected %s%" PRIu64 " to %" PRIu64 ", found \"%s\"", x->name,
             x->power ? "a power of two from " : "", x->least, x->most, value + 1);
-    if (x->index == -1) a->o.frame_limit = n;
-    else if (x->index == -2) a->o.answer_ms = (uint32_t)n;
-    else a->o.option[x->index] = n;
+    if (own) a->o.option[own->at] = n;
+    else if (x->at == FRAME_LIMIT) a->o.frame_limit = n;
+    else a->o.answer_ms = (uint32_t)n;
     return 0;
 }
 
@@ -456,10 +432,11 @@ static int set_option(struct arguments *a, const char *text)
 static int advise(struct arguments *a)
 {
     if (a->clusters && strcmp(a->clusters, "auto") == 0 && a->o.protocol->rolls == HARK_ROLLS_GROUP) a->advice.used = &a->o.clusters;
+    const bool regroups = a->o.core.asks & HARK_ASKS_REGROUP;
     a->advice.store = a->o.store;
     const struct hark_cli_file files[] = {{"--write-matrix", a->advice.matrix}, {NULL, NULL}};
     if (hark_cli_writable("run", files)) return 2;
-    a->o.traffic = a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json || a->o.recluster);
+    a->o.traffic = a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json || regroups);
     a->o.better = hark_cli_better;
     if (a->advice.matrix && !a->o.traffic)
         return bad("--write-matrix: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
@@ -469,10 +446,17 @@ static int advise(struct arguments *a)
     return 0;
 }
 
+/* The option that asks for it. */
+static const char *asker(uint32_t what)
+{
+    const struct hark_option *o;
+    for (unsigned i = 0; (o = hark_option_at(i)) != NULL; i++)
+        if (o->at == HARK_SETS(asks) && o->bits & what) return o->name;
+    return "?";
+}
+
 static int complete(struct arguments *a)
 {
-    const struct hark_cli_ways ways = {a->o.protocol, a->o.exact_gate, a->o.team_lost, a->o.camel, a->o.recluster, a->o.copies,
-        a->o.report_tree};
     if (*a->program == NULL || **a->program == 0)
         return bad("expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
     if (a->o.resume && !a->o.store) return bad("--resume needs --store DIR, the store of the job that is to go on");
@@ -481,9 +465,9 @@ static int complete(struct arguments *a)
     if (a->o.then_stop && !a->o.store) return bad("--then-stop needs --store DIR, or the checkpoint would be gone with the run");
     if (a->o.checkpoint_on && a->o.protocol->rolls == 0)
         return bad("--checkpoint-on cannot be used with --protocol %s, which takes no checkpoints", a->o.protocol->name);
-    if (hark_cli_ways("run", &ways)) return 2;
-    if (a->o.recluster && a->o.ranks > TRAFFIC_MAX)
-        return bad("--recluster: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
+    if (hark_cli_options_check("run", a->o.protocol, &a->o.core)) return 2;
+    if (a->o.core.asks & HARK_ASKS_REGROUP && a->o.ranks > TRAFFIC_MAX)
+        return bad("--%s: expected at most %u processes, found %u", asker(HARK_ASKS_REGROUP), TRAFFIC_MAX, a->o.ranks);
     if (a->o.transport == NULL) return bad("no transport was built in");
     a->o.program = a->program;
     int status = find_program(*a->program);
@@ -496,8 +480,8 @@ static int complete(struct arguments *a)
 
 int hark_cli_run(int argc, char **argv)
 {
-    struct arguments a = {.o = {.ranks = 8, .interval_ms = DEFAULT_MS, .copies = 1, .generations = 2, .digest = true, .grace_ms = DEFAULT_GRACE_MS}};
-    a.o.protocol = hark_protocol_named("hydee");
+    struct arguments a = {.o = {.ranks = 8, .interval_ms = DEFAULT_MS, .generations = 2, .digest = true, .grace_ms = DEFAULT_GRACE_MS}};
+    a.o.protocol = hark_protocol_usual();
     a.o.transport = hark_transport_at(0);
     int status = parse(&a, argc, argv);
     if (status == 0 && a.help) hark_cli_run_help();

@@ -2,15 +2,14 @@
 #include "sim.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../sim/sim.h"
+#include "options.h"
 #include "values.h"
-#include "ways.h"
 
 struct arguments {
     struct sim_options sim;
@@ -21,10 +20,18 @@ struct arguments {
 
 static const char usage[] = "usage: hark sim --pattern NAME|FILE [OPTION]...";
 
+/* Nobody decides there who should be together. */
+static bool knows(const struct hark_option *o)
+{
+    return o->at != HARK_SETS(asks) || !(o->bits & HARK_ASKS_REGROUP);
+}
+
+static const struct hark_cli_options protocol_options = {knows, 0};
+
 void hark_cli_sim_help(void)
 {
-    printf("%s\n%s", usage,
-        "Simulates many processes with the protocols' own cores; the same options come to the same figures.\n"
+    printf("%s\n", usage);
+    printf("Simulates many processes with the protocols' own cores; the same options come to the same figures.\n"
         "What is run\n"
         "  --pattern P           a pattern (below); a communication matrix *.mtx, *.mtx.gz: bytes, row = source,\n"
         "                        column = destination; or what hark run --trace wrote\n"
@@ -35,12 +42,13 @@ void hark_cli_sim_help(void)
         "  --degree D --cells C --atoms A --planes P   of patterns (4, 4, 300, 16; openatom: C is 16)\n"
         "  --away X,Y,Z          leanmd: how far the cells of a pair are apart at most (1,1,1)\n"
         "  --branches K          of trees: children that each has at most; 0: binomial trees (0)\n"
-        "  --protocol P          (hydee)\n"
+        "  --protocol P          (%s)\n"
         "  --clusters K|FILE     so many blocks of ranks, or a line of ranks and ranges for each (the square root of "
         "the ranks, rounded down)\n"
         "  --checkpoint-every N  iterations from one checkpoint that is due to the next; 0: none (5)\n"
-        "  --generations G       checkpoints kept (2);  --copies K  of a determinant, under causal protocols (1)\n"
-        "  --exact-gate, --camel, --team-lost, --report-tree K   as of hark run\n"
+        "  --generations G       checkpoints kept (2)\n", hark_protocol_usual()->name);
+    hark_cli_options_help(&protocol_options, 24);
+    printf("%s",
         "  --digest              what is sent again is compared with what was sent\n"
         "Failures\n"
         "  --fail RANK@I         RANK dies in iteration I (from 1), behind its computation; again and again\n"
@@ -199,9 +207,8 @@ static int parse(int argc, char **argv, struct arguments *a)
         {"planes", NUMBER, &p->planes, 1, 1000000}, {"away", AWAY, p->away, 0, 0},
         {"branches", NUMBER, &p->branches, 0, 255}, {"protocol", TEXT, &a->protocol, 0, 0},
         {"clusters", TEXT, &a->clusters, 0, 0}, {"checkpoint-every", NUMBER, &s->every, 0, 1000000000},
-        {"generations", NUMBER, &s->generations, 1, 8}, {"copies", NUMBER, &s->copies, 1, 8},
-        {"exact-gate", FLAG, &s->flags, 0, HARK_EXACT_GATE}, {"digest", FLAG, &s->flags, 0, HARK_DIGEST},
-        {"camel", FLAG, &s->camel, 0, 1}, {"team-lost", FLAG, &s->flags, 0, HARK_TEAM_LOST}, {"report-tree", NUMBER, &s->fan, 2, 1024},
+        {"generations", NUMBER, &s->generations, 1, 8},
+        {"digest", FLAG, &s->core.flags, 0, HARK_DIGEST},
         {"fail", FAIL, NULL, 0, 0}, {"mtbf", TIME, &s->mtbf, 0, 0},
         {"seed", SIZE, &s->seed, 0, UINT64_MAX}, {"latency", TIME, &s->latency, 0, 0},
         {"overhead", TIME, &s->overhead, 0, 0}, {"gap", TIME, &s->gap, 0, 0},
@@ -217,15 +224,18 @@ static int parse(int argc, char **argv, struct arguments *a)
     for (size_t i = 0; i < count; i++)
         options[i] = (struct option){table[i].name,
             table[i].what == FLAG || table[i].what == HELP ? no_argument : required_argument, NULL, (int)i + 256};
-    int c;
+    struct option *all = hark_cli_options_table(&protocol_options, options);
+    int c, status = all ? 0 : bad("no memory");
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+    while (status == 0 && (c = getopt_long(argc, argv, ":h", all, NULL)) != -1) {
         if (c == 'h') c = (int)count - 1 + 256;
-        if (c < 256) return hark_cli_refused("sim", c, argv);
-        int status = take(a, &table[c - 256], optarg);
-        if (status != 0) return status;
+        if (c < 256) status = hark_cli_refused("sim", c, argv);
+        else if (c >= HARK_CLI_OPTION) status = hark_cli_option("sim", &protocol_options, c, optarg, &s->core);
+        else status = take(a, &table[c - 256], optarg);
     }
+    free(all);
+    if (status != 0) return status;
     if (optind < argc) return bad("no argument is expected, found \"%s\"", argv[optind]);
     return p->name ? 0 : bad("%s", usage);
 }
@@ -283,13 +293,6 @@ static int check_writable(const struct arguments *a)
     const struct hark_cli_file file[] = {{"--json", a->json}, {"--csv", a->csv}, {"--plot", a->plot}, {"--write-matrix", a->matrix},
         {"--write-messages", a->messages}, {NULL, NULL}};
     return hark_cli_writable("sim", file);
-}
-
-static int check_ways(const struct sim_options *s)
-{
-    const struct hark_cli_ways ways = {s->protocol, .exact_gate = s->flags & HARK_EXACT_GATE, .team_lost = s->flags & HARK_TEAM_LOST,
-        .camel = s->camel, .copies = s->copies, .fan = s->fan};
-    return hark_cli_ways("sim", &ways);
 }
 
 /* Can these fail, under this protocol? */
@@ -359,7 +362,7 @@ static int with_pattern(struct arguments *a, const struct sim_pattern *p)
         int status = write_matrix(p, "--write-matrix", a->matrix, false);
         return status ? status : write_matrix(p, "--write-messages", a->messages, true);
     }
-    int status = check_ways(&a->sim);
+    int status = hark_cli_options_check("sim", a->sim.protocol, &a->sim.core);
     if (status == 0) status = check_failures(a, p->ranks);
     if (status == 0) status = clusters_of(a, p->ranks, &c);
     if (status == 0) status = simulate(a, p, &c);
@@ -369,11 +372,10 @@ static int with_pattern(struct arguments *a, const struct sim_pattern *p)
 
 int hark_cli_sim(int argc, char **argv)
 {
-    struct arguments a = {.protocol = "hydee",
+    struct arguments a = {.protocol = hark_protocol_usual()->name,
         .sim = {.iterations = 10,
             .every = 5,
             .generations = 2,
-            .copies = 1,
             .latency = 1000,
             .overhead = 200,
             .gap = 100,

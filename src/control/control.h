@@ -50,6 +50,7 @@ enum hark_control_type {
 };
 
 #define HARK_FRAME_LIMIT (UINT64_C(1) << 30) /* of every transport, if it is not told another, bytes */
+#define HARK_SETUP_OPTIONS 512 /* bytes of hark_setup.options at most */
 #define HARK_CONTROL_MAX (16u << 20) /* no message is longer, bytes */
 
 /* A message being made or read. Made ones own `at` (hark_control_free); reading past the end sets `bad`. */
@@ -113,6 +114,7 @@ struct hark_setup {
     char *directory;     /* of the job, for sockets, traces and spilled logs */
     char *store;         /* directory of the checkpoint store */
     char *protocol, *transport;
+    char *options;       /* of the protocol, as hark_options_write has them; NULL: none */
     char *clusters;      /* ranks of each cluster, as in a cluster file, separated by ';' */
     char *trace;         /* where this process writes its part of the trace; NULL: none */
     char *spill;         /* NULL: the log does not spill */
@@ -120,8 +122,7 @@ struct hark_setup {
     uint64_t log_limit;  /* bytes, 0: none */
     uint64_t interval_ms; /* between checkpoints; 0: only when asked; 1: at every call */
     uint64_t mtbf_ms;     /* of the job; not 0: interval_ms is only until the cost of a checkpoint is known */
-    uint32_t copies, generations, digest, exact_gate, team_lost, camel, report_tree;
-    uint32_t recluster;   /* 1: clusters change, so checkpoints are of all processes */
+    uint32_t generations, digest;
     uint32_t traffic;     /* 1: the board has rows for who sends how much to whom */
     uint64_t kill_at;    /* SIGKILL myself when I have made that many deliveries since the job began; 0: never */
     uint64_t frame_limit; /* bytes of header and payload; 0: HARK_FRAME_LIMIT */

@@ -221,6 +221,15 @@ static uint32_t *make_trees(struct hark_tree tree[2], struct hark_config *core, 
     return member;
 }
 
+/* Those of the job's protocol: a recovery process has none of its own, and is told of those of its members. */
+static void read_options(struct hark_config *core)
+{
+    const struct hark_protocol *members = hark_protocol_named(P.setup.protocol);
+    if (members == NULL) hark_process_fatal("no protocol is named %s", P.setup.protocol);
+    if (P.setup.options && hark_options_read(members->manual->options, P.setup.options, core) < 0)
+        hark_process_fatal("protocol %s does not know these options:%s", P.setup.protocol, P.setup.options);
+}
+
 static void driver_open(const struct hark_hooks *hooks, const struct hark_clusters *clusters, bool recovery)
 {
     char error[256];
@@ -234,18 +243,16 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     c.core.me = P.setup.rank;
     c.core.ranks = P.setup.ranks;
     c.core.generations = P.setup.generations;
-    c.core.copies = P.setup.copies;
-    c.core.fan = P.setup.report_tree;
-    c.core.flags = (P.setup.exact_gate ? HARK_EXACT_GATE : 0) | (P.setup.team_lost ? HARK_TEAM_LOST : 0);
+    read_options(&c.core);
     if (!recovery && P.protocol->rolls == HARK_ROLLS_GROUP) {
         /* Teams whose checkpoints are apart have the order of deliveries in between in memories only: all lost, none could go on. */
-        if (P.protocol->traits & HARK_TRAIT_WAVES || P.setup.recluster) c.core.flags |= HARK_WAVES_ALL;
+        if (P.protocol->traits & HARK_TRAIT_WAVES || c.core.asks & HARK_ASKS_REGROUP) c.core.flags |= HARK_WAVES_ALL;
         group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.group = group;
     }
-    P.groups = !recovery && hark_protocol_groups(P.protocol, P.setup.camel);
-    P.reduces = P.groups && hark_protocol_reduces(P.protocol, P.setup.camel, P.setup.copies);
+    P.groups = !recovery && hark_protocol_groups(P.protocol, c.core.asks & HARK_ASKS_GROUPS);
+    P.reduces = P.groups && hark_protocol_reduces(P.protocol, c.core.asks & HARK_ASKS_GROUPS, c.core.copies);
     if (P.groups) members = make_trees(tree, &c.core, P.protocol->rolls == HARK_ROLLS_GROUP ? clusters->of : NULL);
     opened = hark_transport_named(P.setup.transport);
     if (opened == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);

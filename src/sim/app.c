@@ -58,7 +58,7 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
     e.u.send.ctx = op->ctx;
     e.u.send.to = cast ? HARK_GROUP : HARK_PROCESS;
     e.u.send.length = op->length;
-    if (s->o->flags & HARK_DIGEST) e.u.send.digest = sim_mix(sim_mix(who, p->at.iteration), p->at.place) | 1;
+    if (s->o->core.flags & HARK_DIGEST) e.u.send.digest = sim_mix(sim_mix(who, p->at.iteration), p->at.place) | 1;
     s->posting = true;
     s->posted = (struct hark_name){e.u.send.peer, op->ctx, HARK_OUT, e.u.send.to, 0};
     s->posted_part = op->part;

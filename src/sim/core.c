@@ -218,12 +218,11 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
 void sim_core_new(struct sim *s, uint32_t who)
 {
     struct sim_process *p = &s->p[who];
-    struct hark_config c = {.me = who == s->ranks ? HARK_RECOVERY : who,
-        .ranks = s->ranks,
-        .flags = s->o->flags | (s->together ? HARK_WAVES_ALL : 0),
-        .generations = s->o->generations,
-        .copies = s->o->copies,
-        .fan = s->o->fan};
+    struct hark_config c = s->o->core;
+    c.me = who == s->ranks ? HARK_RECOVERY : who;
+    c.ranks = s->ranks;
+    c.generations = s->o->generations;
+    if (s->together) c.flags |= HARK_WAVES_ALL;
     if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_GROUP) {
         uint32_t g = s->o->clusters->of[who];
         c.group = s->range + s->cluster_range[g];

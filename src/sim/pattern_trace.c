@@ -82,7 +82,7 @@ static int64_t pair_up(const struct heard *post, uint64_t posts, const struct he
         while (k < posts && by_message(&post[k], m) < 0) k++;
         if (k == posts || by_message(&post[k], m) != 0) {
             snprintf(error, SIM_ERROR, "%s: rank %" PRIu32 " took message %" PRIu64 " of rank %" PRIu32 " (context %d): expected to find "
-                "its sending; messages to groups have none (--camel, camel)", path, m->to, m->ssn, m->from, m->ctx);
+                "its sending; messages to groups have none", path, m->to, m->ssn, m->from, m->ctx);
             return -1;
         }
         op[n++] = (struct recorded){m->from, post[k].at, {.kind = SIM_SEND, .ctx = m->ctx, .peer = m->to, .length = m->bytes}};

@@ -259,6 +259,7 @@ static void totals(struct sim *s)
 int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ERROR * 4])
 {
     struct sim *s = calloc(1, sizeof *s);
+    const bool grouped = o->core.asks & HARK_ASKS_GROUPS;
     (void)mallopt(M_TOP_PAD, HEAP_STEP); /* cores are malloc's; see core.c */
     *r = (struct sim_result){0};
     snprintf(error, SIM_ERROR * 4, "no memory");
@@ -273,9 +274,9 @@ int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ER
         .ask_in = o->ask,
         .defers = o->protocol->unstable == NULL};
     s->pattern = &s->program;
-    s->program.reduces = o->pattern->maker->group && hark_protocol_reduces(o->protocol, o->camel, o->copies);
-    s->program.groups = o->pattern->maker->group && hark_protocol_groups(o->protocol, o->camel);
-    s->together = o->camel && o->protocol->traits & HARK_TRAIT_WAVES;
+    s->program.reduces = o->pattern->maker->group && hark_protocol_reduces(o->protocol, grouped, o->core.copies);
+    s->program.groups = o->pattern->maker->group && hark_protocol_groups(o->protocol, grouped);
+    s->together = grouped && o->protocol->traits & HARK_TRAIT_WAVES;
     if (s->program.groups && s->program.contexts > UINT16_MAX)
         sim_fail(s, "%s has at most %u groups, %s has %llu", o->protocol->name, UINT16_MAX, o->pattern->maker->name,
             (unsigned long long)s->program.contexts);

@@ -22,10 +22,7 @@ struct sim_options {
     uint32_t
         every; /* each iteration ends with a checkpoint call, and every so many a checkpoint is due; 0: no calls */
     uint32_t generations;                          /* checkpoints kept; 0 stands for 2 */
-    uint32_t copies;                               /* of a determinant; 0 stands for 1 */
-    uint32_t camel;                                /* 1: multicasts are of groups also where the protocol does not insist */
-    uint32_t flags;                                /* HARK_DIGEST, HARK_EXACT_GATE, HARK_TEAM_LOST */
-    uint32_t fan;                                  /* hydee: reports by a tree, so many below each; 0: none */
+    struct hark_config core;                       /* what the protocol's options set, and HARK_DIGEST in its flags; no more of it */
     uint64_t latency, overhead, gap, gap_per_byte; /* LogGP's L, o, g in ns, G in ps a byte */
     uint64_t compute, jitter;                      /* ns an iteration; and up to so many more, by chance */
     uint64_t checkpoint, detect,

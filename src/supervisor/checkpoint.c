@@ -6,7 +6,7 @@ bool hark_sup_together(const struct supervisor *s, uint32_t a, uint32_t b)
 {
     const struct hark_protocol *p = s->o->protocol;
     if (p->rolls == HARK_ROLLS_LINE) return a == b;
-    if (p->rolls != HARK_ROLLS_GROUP || p->traits & HARK_TRAIT_WAVES || s->o->recluster) return true;
+    if (p->rolls != HARK_ROLLS_GROUP || p->traits & HARK_TRAIT_WAVES || hark_sup_regroups(s)) return true;
     return s->o->clusters.of[a] == s->o->clusters.of[b];
 }
 

@@ -273,6 +273,10 @@ void hark_sup_again(struct child *c, struct hark_control *m); /* its AGAIN */
 void hark_sup_hurry(struct supervisor *s);                    /* looks for those that have not answered in time */
 
 /* recluster.c */
+static inline bool hark_sup_regroups(const struct supervisor *s) /* do clusters change while it runs? */
+{
+    return s->o->core.asks & HARK_ASKS_REGROUP;
+}
 /* A checkpoint was decided, and has `changed` the clusters or not: should others be together from the next one on? */
 void hark_sup_recluster(struct supervisor *s, bool changed);
 void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the next clusters into force */

@@ -60,10 +60,13 @@ static void lost(void *self, uint32_t rank, const char *why)
 static void open_service(struct hark_inventory *v, char error[HARK_KEEPER_ERROR])
 {
     char *protocol = hark_inventory_value(v, "protocol"), *clusters = hark_inventory_value(v, "clusters"), why[256];
-    bool reclusters = protocol && strstr(protocol, " --recluster");
-    if (protocol) protocol[strcspn(protocol, " ")] = 0;
+    const char *options = protocol ? protocol + strcspn(protocol, " ") : "";
+    struct hark_config asked = {0};
+    if (protocol && *options) protocol[options++ - protocol] = 0;
     v->protocol = protocol ? hark_protocol_named(protocol) : NULL;
-    if (v->protocol == NULL) {
+    if (v->protocol && hark_options_read(v->protocol->manual->options, options, &asked) < 0) {
+        snprintf(error, HARK_KEEPER_ERROR, "its record is of protocol %s with %s, which this hark does not know", protocol, options);
+    } else if (v->protocol == NULL) {
         snprintf(error, HARK_KEEPER_ERROR, "its record is of protocol %s, which this hark does not know",
             protocol ? protocol : "none");
     } else if (clusters == NULL || hark_clusters_parse(&v->clusters, v->ranks, clusters, "its record", why) < 0) {
@@ -71,7 +74,7 @@ static void open_service(struct hark_inventory *v, char error[HARK_KEEPER_ERROR]
     } else {
         struct hark_keeper_config config = {.protocol = v->protocol,
             .clusters = &v->clusters,
-            .together = v->protocol->traits & HARK_TRAIT_WAVES || reclusters,
+            .together = v->protocol->traits & HARK_TRAIT_WAVES || asked.asks & HARK_ASKS_REGROUP,
             .record = v->record,
             .images = v->images,
             .identity = v->identity,

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hark/registry.h"
+
 #define LOCK_MS 3000 /* so long the janitor of a killed run may hold its store */
 
 static int bad(const char *what, const char *name, const char *why)
@@ -100,9 +102,11 @@ static char *identity(const struct supervisor *s)
     size_t length = 0;
     FILE *f = open_memstream(&text, &length);
     if (f == NULL) return NULL;
-    fprintf(f, "protocol=%s%s%s%s", s->o->protocol->name, s->o->exact_gate ? " --exact-gate" : "",
-        s->o->camel ? " --camel" : s->o->recluster ? " --recluster" : "", s->o->team_lost ? " --team-lost" : "");
-    if (s->o->copies > 1 && s->o->protocol->unstable) fprintf(f, " --copies %" PRIu32, s->o->copies);
+    char options[HARK_SETUP_OPTIONS];
+    struct hark_words w;
+    hark_words_begin(&w, options, sizeof options);
+    hark_options_write(s->o->protocol->manual->options, &s->o->core, true, &w);
+    fprintf(f, "protocol=%s%s", s->o->protocol->name, options);
     /* A program that is given by its path is the same one by another spelling of that. */
     errno = 0;
     char *path = strchr(s->o->program[0], '/') ? realpath(s->o->program[0], NULL) : NULL;
@@ -126,7 +130,7 @@ static int open_service(struct supervisor *s)
     }
     struct hark_keeper_config config = {.protocol = s->o->protocol,
         .clusters = &s->o->clusters,
-        .together = s->o->protocol->traits & HARK_TRAIT_WAVES || s->o->recluster,
+        .together = s->o->protocol->traits & HARK_TRAIT_WAVES || hark_sup_regroups(s),
         .generations = s->o->generations,
         .record = s->record,
         .images = s->images,

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hark/registry.h"
+
 #define SCHEMA 2
 
 static void put_rank(FILE *f, uint32_t rank)
@@ -134,6 +136,17 @@ static void put_traffic(FILE *f, const struct supervisor *s)
     fputs("],\n", f);
 }
 
+/* Of every protocol; 0: not asked for, or as it is by itself. */
+static void put_options(FILE *f, const struct hark_run_options *o)
+{
+    const struct hark_option *x;
+    for (unsigned i = 0; (x = hark_option_at(i)) != NULL; i++) {
+        fputs("  \"", f);
+        for (const char *c = x->name; *c; c++) fputc(*c == '-' ? '_' : *c, f);
+        fprintf(f, "\": %" PRIu32 ",\n", hark_option_value(x, &o->core));
+    }
+}
+
 int hark_sup_json(const struct supervisor *s)
 {
     FILE *f = s->figures_lost ? NULL : fopen(s->o->json, "we");
@@ -143,14 +156,15 @@ int hark_sup_json(const struct supervisor *s)
         hark_json_string(f, s->o->protocol->name);
         fputs(",\n  \"transport\": ", f);
         hark_json_string(f, s->o->transport->name);
-        fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n  \"report_tree\": %" PRIu32 ",\n", s->o->ranks, s->o->report_tree);
+        fprintf(f, ",\n  \"ranks\": %" PRIu32 ",\n", s->o->ranks);
+        put_options(f, s->o);
         put_clusters(f, s->clusters_text);
         put_totals(f, s);
         put_checkpoints(f, s);
         put_failures(f, s);
         put_recoveries(f, s);
         if (s->o->traffic) put_traffic(f, s);
-        if (s->o->recluster) fprintf(f, "  \"reclusterings\": [%s],\n", s->reclusterings ? s->reclusterings : "");
+        if (hark_sup_regroups(s)) fprintf(f, "  \"reclusterings\": [%s],\n", s->reclusterings ? s->reclusterings : "");
         if (s->advice) fprintf(f, "  \"advice\": %s,\n", s->advice);
         fprintf(f, "  \"diverged\": %" PRIu64 ",\n  \"troubles\": %" PRIu64 ",\n  \"elapsed_ms\": %.3f,\n  \"exit\": %d\n}\n",
             s->diverged, s->troubles, ms(s->started, s->ended), s->exit);

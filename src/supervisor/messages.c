@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hark/registry.h"
+
 /* ---- telling ----------------------------------------------------------------------------------------------- */
 
 /* As lines of SETUP have them; NULL: none, or no memory (*ok is false then). To be freed. */
@@ -25,6 +27,10 @@ void hark_sup_setup(struct child *c)
     char *again = undone(c, &ok);
     struct supervisor *s = c->s;
     const struct hark_run_options *o = s->o;
+    char options[HARK_SETUP_OPTIONS];
+    struct hark_words w;
+    hark_words_begin(&w, options, sizeof options);
+    hark_options_write(o->protocol->manual->options, &o->core, false, &w);
     struct hark_setup setup = {.rank = c->rank,
         .ranks = o->ranks,
         .inc = c->inc,
@@ -42,16 +48,11 @@ void hark_sup_setup(struct child *c)
         .log_limit = o->log_limit,
         .interval_ms = o->interval_ms,
         .mtbf_ms = o->mtbf_ms,
-        .copies = o->copies,
         .generations = o->generations,
         .frame_limit = o->frame_limit,
         .option = {o->option[0], o->option[1], o->option[2], o->option[3]},
         .digest = o->digest,
-        .exact_gate = o->exact_gate,
-        .camel = o->camel,
-        .recluster = o->recluster,
-        .team_lost = o->team_lost,
-        .report_tree = o->report_tree,
+        .options = options,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_kill_at(c),
         .traffic = s->o->traffic,
         .board = s->board_fd,
@@ -257,12 +258,12 @@ void hark_sup_advise_diverged(const struct supervisor *s)
     const struct hark_protocol *p = s->o->protocol;
     if (p->unstable)
         hark_sup_say("under %s a process must do the same again when it receives the same in the same order: nothing may depend on a clock, "
-                     "a process number or chance; a program that can not do without needs --protocol coordinated: see `hark help protocols`",
-            p->name);
+                     "a process number or chance; a program that can not do without needs --protocol %s: see `hark help protocols`",
+            p->name, hark_protocol_for(HARK_FOR_ANY)->name);
     else if (p->rolls != HARK_ROLLS_ALL)
         hark_sup_say("under %s a process that begins again must send the same, in whatever order messages come: is all that it needs protected "
                      "as it is when hark_checkpoint is called, the counter of a loop too? For a program in which that order matters use "
-                     "--protocol scmel: see `hark help protocols`", p->name);
+                     "--protocol %s: see `hark help protocols`", p->name, hark_protocol_for(HARK_FOR_PIECEWISE)->name);
 }
 
 /* DIVERGED, FATAL: one line, and the end. */

@@ -29,8 +29,8 @@ struct hark_run_options {
     uint64_t log_limit; /* bytes of payload log in memory, a process; 0: none */
     uint64_t interval_ms; /* between checkpoints; 0: none */
     uint64_t mtbf_ms;     /* mean time between failures; not 0: interval_ms is the first, the others by Daly's formula */
-    uint32_t copies, generations;
-    uint32_t report_tree; /* hydee: reports go up a tree, so many processes below each; 0: all to the recovery process */
+    uint32_t generations;
+    struct hark_config core; /* what the options of the protocol set; nothing else is looked at */
     uint32_t answer_ms;   /* so long a process that lives may take to go back, then it is killed; 0: 2000 */
     uint64_t grace_ms;    /* so long processes may take to end after a signal, then they are killed */
     uint64_t stall_limit_ms; /* so long nothing may move, then the run ends with status 1; 0: for ever */
@@ -38,15 +38,15 @@ struct hark_run_options {
     bool then_stop;       /* with `checkpoint_on`, and a store: the run ends when it is taken, with status HARK_RUN_AGAIN */
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
-    bool resume, digest, exact_gate, team_lost, camel, verbose;
-    bool recluster; /* with `traffic` and `better`, by a protocol with HARK_TRAIT_REGROUPS: clusters change at checkpoints */
+    bool resume, digest, verbose;
+    /* HARK_ASKS_REGROUP needs `traffic` and `better`, and a protocol with HARK_TRAIT_REGROUPS. */
     bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes of memory at most */
     const struct hark_kill *kill; /* any order */
     uint32_t kills;
     /* NULL, or with `traffic` told at the end of a job that ended well what the application of each rank i sent to each rank k,
      * bytes[i * ranks + k]: what was executed again counts again. Returns an object for the JSON, to be freed, or NULL. */
     char *(*advise)(void *self, const uint64_t *bytes, uint32_t ranks);
-    /* `recluster`: asked after each decided checkpoint with what was sent lately: are there clusters which are so much
+    /* With HARK_ASKS_REGROUP: asked after each decided checkpoint with what was sent lately: are there clusters which are so much
      * better than `now` that they are worth a change? Then of[rank], numbered by lowest rank. */
     bool (*better)(void *self, const uint64_t *bytes, uint32_t ranks, const uint32_t *now, uint32_t *of);
     void *self;

@@ -455,7 +455,7 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
         w->config.trees = tree;
         w->config.tree_count = w->protocol->traits & HARK_TRAIT_REDUCES ? 2 : 1;
     }
-    if (w->protocol->traits & HARK_TRAIT_GATES && (kind[which].flags | HARK_WAVES_ALL) == HARK_WAVES_ALL && how & 0x80) w->config.fan = 2;
+    if (hark_option_named(w->protocol->manual->options, "report-tree", 11) && (kind[which].flags | HARK_WAVES_ALL) == HARK_WAVES_ALL && how & 0x80) w->config.fan = 2;
     world_clusters(w->next, how / 3);
     if (w->protocol->rolls == HARK_ROLLS_GROUP && how % 3) {
         w->config.group_count = 1;

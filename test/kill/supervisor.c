@@ -44,7 +44,7 @@ static int supervise(void *argument)
     char error[256], json[300];
     snprintf(json, sizeof json, "%s/json", getenv("PLACE"));
     struct hark_run_options o = {.ranks = 4, .protocol = hark_protocol_named("hydee"),
-        .transport = hark_transport_named("shm"), .copies = 1, .generations = 2, .json = json, .answer_ms = answer_ms,
+        .transport = hark_transport_named("shm"), .generations = 2, .json = json, .answer_ms = answer_ms,
         .program = (char *const *)(uintptr_t)words, .recovery = (char *const *)(uintptr_t)recovery_words,
         .kill = planned, .kills = planned_count};
     if (hark_clusters_parse(&o.clusters, 4, "0;1;2 3", "clusters", error) < 0) return 98;

@@ -60,6 +60,9 @@ printf 'reports tree 2\np0: S1\np1: R0\nfails p0\n' >tree.hark
 for protocol in sendet hydee scmel; do expect 0 '' check --protocol $protocol tree.hark; done
 printf 'protocol team\ncopies 2\nteams lost\np0: S1\np1: R0\n' >copies.hark
 expect 2 '^hark check: copies: teams lost: expected copies 1 (protocol team)$' check copies.hark
+printf 'protocol hydee\ngate exact\nreports tree 2\np0: S1\np1: R0\n' >both.hark
+expect 2 '^hark check: both: reports tree: expected no gate exact (protocol hydee)$' check both.hark
+expect 0 '' check --protocol scmel both.hark
 # A multicast is drawn to where it is taken, and not for a message of its channel.
 printf 'protocol hydee\ntree r0\np0: M S1\np1: B R0\nschedule\np0 M\np1 gets APP 1 from p0\np0 S1\np1 B\np1 gets APP 1 from p0\np1 R0\n' >cast.hark
 expect 0 '' replay --svg cast.svg cast.hark

@@ -71,10 +71,8 @@ static void assert_same(const struct hark_scenario *a, const struct hark_scenari
     assert_memory_equal(a->parent, b->parent, sizeof a->parent);
     assert_int_equal(a->trees, b->trees);
     assert_int_equal(a->fifo, b->fifo);
-    assert_int_equal(a->exact_gate, b->exact_gate);
     assert_int_equal(a->receives_nested, b->receives_nested);
-    assert_int_equal(a->fan, b->fan);
-    assert_int_equal(a->copies, b->copies);
+    assert_memory_equal(&a->core, &b->core, sizeof a->core);
     assert_int_equal(a->generations, b->generations);
     assert_memory_equal(a->epoch, b->epoch, sizeof a->epoch);
     assert_int_equal(a->content, b->content);
@@ -179,9 +177,9 @@ static void every_keyword(void **state)
     assert_string_equal(s.protocol, "scmel");
     assert_string_equal(s.expect, "I5: lost # too");
     assert_int_equal(s.ranks, 16);
-    assert_true(s.fifo && s.exact_gate && s.receives_nested && s.trees == 2);
+    assert_true(s.fifo && s.core.flags & HARK_EXACT_GATE && s.receives_nested && s.trees == 2);
     assert_int_equal(s.content, HARK_CONTENT_HISTORY);
-    assert_int_equal(s.copies, 2);
+    assert_int_equal(s.core.copies, 2);
     assert_int_equal(s.generations, 8);
     assert_memory_equal(s.epoch, epochs, sizeof epochs);
     assert_memory_equal(s.parent[0], parents, sizeof parents);
@@ -209,7 +207,7 @@ static void what_is_left_out(void **state)
     good(&s, "p2:\np0:\np1: S2");
     assert_int_equal(s.ranks, 3);
     for (uint8_t rank = 0; rank < 3; rank++) assert_int_equal(s.cluster[rank], rank);
-    assert_true(!s.fifo && !s.exact_gate && !s.fan && !s.trees && !s.content && !s.copies && !s.generations && !s.fails);
+    assert_true(!s.fifo && !s.core.flags && !s.core.fan && !s.trees && !s.content && !s.core.copies && !s.generations && !s.fails);
     assert_true(!*s.name && !*s.about && !*s.protocol && !*s.expect && !s.schedule_lines);
     writes("p2:\np0:\np1: S2", "p0:\np1: S2\np2:\n");
     writes("network unordered\np0:\nschedule\n", "p0:\n");
@@ -318,7 +316,7 @@ static void barriers(void **state)
 /* ---- what is wrong, and where ---------------------------------------------------------------------------------------------- */
 
 #define KEYWORDS                                                                                                       \
-    "name, about, protocol, clusters, regroup, network, content, copies, generations, epochs, gate, reports, teams, waves, receives, tree, tree2, p0:, fails, expect or schedule"
+    "name, about, protocol, clusters, regroup, network, content, generations, epochs, waves, receives, tree, tree2, gate, reports, copies, teams, p0:, fails, expect or schedule"
 #define OPERATION "an operation (S R T W P L C c O M B A Q G = | ])"
 
 static void wrong_lines(void **state)
@@ -357,7 +355,6 @@ static void wrong_lines(void **state)
     bad("reports tree 1", "f:1:14: found '1', expected a number from 2 to 15");
     bad("reports tree 16", "f:1:14: found '16', expected a number from 2 to 15");
     bad("reports tree 2 3", "f:1:16: found '3', expected the end of the line");
-    bad("gate exact\nreports tree 2\np0:", "f:2:9: found a tree, expected none with gate exact");
     bad("copies", "f:1:7: found the end of the line, expected a number from 1 to 8");
     bad("copies 0", "f:1:8: found '0', expected a number from 1 to 8");
     bad("copies 9", "f:1:8: found '9', expected a number from 1 to 8");

@@ -376,7 +376,7 @@ static struct sim_options usual(
         .iterations = 8,
         .every = 2,
         .generations = 2,
-        .copies = hark_protocol_groups(protocol, false) ? 1 : 3, /* reductions are for one copy only */
+        .core = {.copies = hark_protocol_groups(protocol, false) ? 1 : 3}, /* reductions are for one copy only */
         .latency = 1000,
         .overhead = 200,
         .gap = 100,
