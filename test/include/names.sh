@@ -1,0 +1,30 @@
+#!/bin/bash
+# Protocols own their names and options: nothing in the sources, beside include/hark, names one of them or asks for its kind.
+# names.sh SOURCE
+source=$(readlink -f "$1")
+. "$(dirname "$0")/../shell.sh"
+
+protocols=$(sh "$source/include/protocols.sh" "$source/include/hark/registry.h" | grep -vx 'none\|recovery' | paste -sd'|') # none: a word of many things; who
+options=$(sed -n 's/^    {"\([a-z-]*\)", \(NULL\|"[A-Z]*"\), "..*/\1/p' "$source"/include/hark/*.h | sort -u | paste -sd'|') # recovers is a process
+kinds=$(tr '[:lower:]' '[:upper:]' <<<"$protocols")
+found() ( # where else than in comments, of files of the source
+  local pattern=$1; shift
+  cd "$source" && find "$@" -name '*.[ch]' -exec awk -v pattern="$pattern" '
+    FNR == 1 { inside = 0 }
+    { line = $0; if (inside) { if (!sub(/^.*\*\//, "", line)) next; inside = 0 }
+      gsub(/\/\*([^*]|\*[^\/])*\*\//, "", line); if (sub(/\/\*.*/, "", line)) inside = 1
+      if (line ~ pattern) print FILENAME ":" FNR ": " $0 }' {} +
+)
+
+holds 'there are protocols and options' [ "$(tr '|' '\n' <<<"$protocols|$options" | grep -c .)" -ge 10 ]
+# `hark balance` and `hark partition` have a strategy and a cost called team.
+is 'a protocol named' '' "$(found "\"($protocols)\"" src transports | grep -v '^src/cli/\(balance\|partition\)[a-z_]*\.c:.*"team"')"
+is 'a kind asked for' '' "$(found "HARK_KIND_($kinds)[^A-Z_]" src transports)"
+is 'an option named' '' "$(found "\"(--)?($options)[\" =]" src transports)"
+words=$(tr '|' '\n' <<<"$protocols" | grep -vx team | paste -sd'|') # teams are of PEs too
+is 'a text with its name' '' "$(found "\"[^\"]*[^a-z]($words)[^a-z\"][^\"]*\"" src transports)"
+# It finds what there is.
+printf '/* "%s" */ x = "%s"; /* a\n "%s" */\ny = "see --protocol %s: HARK_KIND_%s";\n' hydee hydee hydee scmel SCMEL >"$work/some.c"
+is 'what there is' '1 3 3' "$(for pattern in "\"($protocols)\"" "HARK_KIND_($kinds)[^A-Z_]" "\"[^\"]*[^a-z]($words)[^a-z\"][^\"]*\""; do
+  found "$pattern" "$work" | cut -d: -f2; done | paste -sd' ')"
+finish
