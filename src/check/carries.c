@@ -1,10 +1,12 @@
-/* carries.c: what a frame carries, as people read it: what is known of any frame, and behind it what its protocol says. */
+/* carries.c: what a frame carries, as people read it: what is known of any frame, and behind it what its protocol
+ * says. */
 #include "carries.h"
 
 #include <stdio.h>
 
 /* What goes along which context: see group_ctx(). */
-static const char *const contexts[] = {"", "multicasts", "reductions", "multicasts on tree 2", "reductions on tree 2"};
+static const char *const contexts[] = {
+    "", "multicasts", "reductions", "multicasts on tree 2", "reductions on tree 2"};
 
 /* Of a reduction: what a member contributes, the result that its root takes, or, between the root and the child that
  * keeps it, what all gave. */
@@ -37,8 +39,10 @@ void carries(const struct lab *lab, struct hark_bytes header, struct carries *c)
     w.contexts = HARK_COUNT(contexts);
     lab->protocol->describe(lab->core, header, &w);
     c->spared = w.spared;
-    if (app) snprintf(c->brief, CARRIES_BRIEF, "%llu", (unsigned long long)hark_get64(h + 24));
-    else snprintf(c->brief, CARRIES_BRIEF, "%s", name);
+    if (app)
+        snprintf(c->brief, CARRIES_BRIEF, "%llu", (unsigned long long)hark_get64(h + 24));
+    else
+        snprintf(c->brief, CARRIES_BRIEF, "%s", name);
     int n = app ? message(lab, c, h, w.whole) : snprintf(c->text, CARRIES_BYTES, "%s", name);
     if (n >= 0 && n < CARRIES_BYTES) snprintf(c->text + n, (size_t)(CARRIES_BYTES - n), "%s", more);
 }

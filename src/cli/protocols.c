@@ -12,8 +12,8 @@ static void answer(const struct hark_protocol *p, const char *before)
 {
     const struct hark_manual *m = p->manual;
     const int n = m->when ? printf("     %s", m->when) : printf("%s", before);
-    printf("%*s%s%s%s%s%s\n", n < COLUMN ? COLUMN - n : 1, "", p->name, m->usage ? " " : "", m->usage ? m->usage : "", m->back ? ": " : "",
-        m->back ? m->back : "");
+    printf("%*s%s%s%s%s%s\n", n < COLUMN ? COLUMN - n : 1, "", p->name, m->usage ? " " : "", m->usage ? m->usage : "",
+        m->back ? ": " : "", m->back ? m->back : "");
 }
 
 /* The protocols for such programs: first that which is the first to take. */
@@ -32,7 +32,8 @@ static void names(uint32_t programs, char *text, size_t room)
     size_t n = 0;
     *text = 0;
     for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL && n < room; i++)
-        if (p->manual->programs == programs) n += (size_t)snprintf(text + n, room - n, "%s%s", n ? ", " : "", p->name);
+        if (p->manual->programs == programs)
+            n += (size_t)snprintf(text + n, room - n, "%s%s", n ? ", " : "", p->name);
     char *last = strrchr(text, ',');
     if (last && strlen(text) + 4 < room) {
         memmove(last + 4, last + 1, strlen(last + 1) + 1);
@@ -47,16 +48,20 @@ void hark_cli_protocols_help(void)
     const struct hark_protocol *p;
     fputs("Which --protocol does a program need? Take the first answer that is yes.\n\n"
           "1. Does what it sends depend on a clock, on random numbers from outside, on its process number, or on "
-          "anything else than\n", stdout);
+          "anything else than\n",
+        stdout);
     answers(HARK_FOR_ANY, "   its arguments and what it has received?");
-    fputs("2. Does what it sends depend on the order in which messages come, or on whether a look found one: a master "
-          "that gives\n"
-          "   the next task to whoever answers first, work stealing, a loop over hark_iprobe or hark_test?\n", stdout);
+    fputs(
+        "2. Does what it sends depend on the order in which messages come, or on whether a look found one: a master "
+        "that gives\n"
+        "   the next task to whoever answers first, work stealing, a loop over hark_iprobe or hark_test?\n",
+        stdout);
     answers(HARK_FOR_PIECEWISE, "");
     fputs("3. Otherwise it is send-deterministic: whatever comes first, each process sends the same messages in the "
           "same order on\n"
           "   each channel. Most stencils, solvers and FFTs are, also with HARK_ANY_SOURCE, where all are received "
-          "before anything is\n", stdout);
+          "before anything is\n",
+        stdout);
     answers(HARK_FOR_SENDS, "   sent.");
     names(HARK_FOR_SENDS, notice, sizeof notice);
     printf("\nIf you do not know: %s is right for 2 and for 3. %s notice when they are not (diverged), and say so.\n"

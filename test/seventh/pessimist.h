@@ -1,9 +1,9 @@
 /* pessimist.h: pessimistic message logging, as somebody writes a protocol who only has the headers of hark.
  *
- * A message leaves when the determinant of every delivery before it is stable: k other processes hold it, and have said so. So none that
- * is lost has had any effect on others, there are no orphans, and messages take no determinants along. What waits is in the log. The
- * determinants, who holds them, and the replay are those of scmel.h; what differs is when a message leaves, and that determinants have
- * frames of their own.
+ * A message leaves when the determinant of every delivery before it is stable: k other processes hold it, and have
+ * said so. So none that is lost has had any effect on others, there are no orphans, and messages take no determinants
+ * along. What waits is in the log. The determinants, who holds them, and the replay are those of scmel.h; what
+ * differs is when a message leaves, and that determinants have frames of their own.
  *
  *   SEND, and what was put off             hark_pessimist_send, hark_pessimist_pump
  *   all else                               scmel.h
@@ -29,17 +29,16 @@ HARK_FN const char *hark_pessimist_unrest(const struct hark *p);
 HARK_FN void hark_pessimist_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 static const struct hark_option hark_pessimist_options[] = {
-    {"copies", "K", "copies of a determinant, before a message leaves",
-        "copies", NULL, NULL, 1, 8, 1, 0, HARK_SETS(copies), true},
+    {"copies", "K", "copies of a determinant, before a message leaves", "copies", NULL, NULL, 1, 8, 1, 0,
+        HARK_SETS(copies), true},
     HARK_OPTIONS_END};
 static const struct hark_manual hark_pessimist_manual = {HARK_FOR_PIECEWISE, NULL,
-    "and it sends little, and must not grow its messages",
-    NULL, NULL, hark_pessimist_options};
+    "and it sends little, and must not grow its messages", NULL, NULL, hark_pessimist_options};
 
 /* What is remembered is what scmel.h remembers. */
 static const struct hark_shape hark_pessimist_shape = {"pessimist", HARK_SCMEL_IMAGE, HARK_COUNT(hark_scmel_fields),
-    HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool),
-    hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
+    HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
+    offsetof(struct hark_scmel, pool), hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
 
 #if HARK_BODIES
 
@@ -78,7 +77,8 @@ static inline int hark_pessimist_send(struct hark_scmel *s, const struct hark_ev
     return HARK_OK;
 }
 
-/* What is put off stays so until all is stable; what is not goes to the next ranks, once at a time: they answer at once. */
+/* What is put off stays so until all is stable; what is not goes to the next ranks, once at a time: they answer at
+ * once. */
 static inline int hark_pessimist_pump(struct hark_scmel *s, struct hark_effects *fx)
 {
     const bool gate = s->late && !hark_pessimist_stable(s);

@@ -1,5 +1,5 @@
-/* causal/describe.h: what the frames of causal message logging carry, in words. What stands where is written in messages.h, recovery.h,
- * team.h and reduction.h, by hark_det_write and by hark_owed_write. */
+/* causal/describe.h: what the frames of causal message logging carry, in words. What stands where is written in
+ * messages.h, recovery.h, team.h and reduction.h, by hark_det_write and by hark_owed_write. */
 #ifndef HARK_CAUSAL_DESCRIBE_H
 #define HARK_CAUSAL_DESCRIBE_H
 
@@ -54,7 +54,8 @@ static inline void hark_scmel_describe_received(struct hark_words *w, const uint
 }
 
 /* DETS: determinants, and for each channel what its sender has sent and has of the other's. */
-static inline void hark_scmel_describe_collected(struct hark_words *w, const uint8_t *b, uint32_t length, uint32_t width)
+static inline void hark_scmel_describe_collected(
+    struct hark_words *w, const uint8_t *b, uint32_t length, uint32_t width)
 {
     const uint32_t sents = hark_get16(b + 4), count = hark_get16(b + 6);
     if (length < 8 + 24 * sents + count * width) return;
@@ -77,7 +78,8 @@ static inline void hark_scmel_describe_trim(struct hark_words *w, const uint8_t 
 }
 
 /* `width`: of a determinant; 0: not known. */
-static inline void hark_scmel_describe_control(struct hark_words *w, uint8_t type, const uint8_t *b, uint32_t length, uint32_t width)
+static inline void hark_scmel_describe_control(
+    struct hark_words *w, uint8_t type, const uint8_t *b, uint32_t length, uint32_t width)
 {
     switch (type) {
     case HARK_S_ACK: hark_scmel_describe_acks(w, b, length / HARK_ACK_BYTES); break;
@@ -112,8 +114,8 @@ static inline bool hark_scmel_goes_down(const struct hark_scmel *s, const struct
     return false;
 }
 
-static inline void hark_scmel_describe_message(const struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    struct hark_words *w)
+static inline void hark_scmel_describe_message(
+    const struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t length, struct hark_words *w)
 {
     if (length < HARK_SCMEL_HEADER - HARK_WIRE_HEAD) return;
     const uint32_t count = hark_get16(b), k = hark_get32(b + 4);
@@ -130,8 +132,10 @@ HARK_FN void hark_scmel_describe(const struct hark *p, struct hark_bytes header,
     const struct hark_scmel *s = p && p->kind == h.kind ? (const struct hark_scmel *)(const void *)p : NULL;
     const uint8_t *b = header.at + HARK_WIRE_HEAD;
     const uint32_t length = header.length - HARK_WIRE_HEAD;
-    if (h.type == HARK_APP) hark_scmel_describe_message(s, &h, b, length, w);
-    else hark_scmel_describe_control(w, h.type, b, length, s ? hark_det_bytes(s->k) : 0);
+    if (h.type == HARK_APP)
+        hark_scmel_describe_message(s, &h, b, length, w);
+    else
+        hark_scmel_describe_control(w, h.type, b, length, s ? hark_det_bytes(s->k) : 0);
 }
 #endif
 

@@ -1,4 +1,5 @@
-/* hydee/describe.h: what the frames of HydEE carry, in words. What stands where is written in pump.h, tree.h and recovery.h. */
+/* hydee/describe.h: what the frames of HydEE carry, in words. What stands where is written in pump.h, tree.h and
+ * recovery.h. */
 #ifndef HARK_HYDEE_DESCRIBE_H
 #define HARK_HYDEE_DESCRIBE_H
 
@@ -36,12 +37,15 @@ static inline void hark_hydee_describe_report(struct hark_words *w, const uint8_
 /* The highest phase below, of a tree. */
 static inline void hark_hydee_describe_up(struct hark_words *w, const uint8_t *b)
 {
-    if (hark_get64(b) == HARK_INFINITY) hark_words_add(w, " nothing");
-    else hark_words_number(w, " phase ", hark_get64(b));
+    if (hark_get64(b) == HARK_INFINITY)
+        hark_words_add(w, " nothing");
+    else
+        hark_words_number(w, " phase ", hark_get64(b));
 }
 
 /* To the recovery process NOTIFY names the channel; to the member of a tree it is about that which it goes along. */
-static inline void hark_hydee_describe_notify(struct hark_words *w, const struct hark_head *h, const uint8_t *b, uint32_t length)
+static inline void hark_hydee_describe_notify(
+    struct hark_words *w, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {
     const bool tree = length < 12;
     const uint32_t peer = tree ? h->dst : hark_get32(b);
@@ -54,7 +58,8 @@ static inline void hark_hydee_describe_notify(struct hark_words *w, const struct
     w->spared.last = upto;
 }
 
-static inline void hark_hydee_describe_control(struct hark_words *w, const struct hark_head *h, const uint8_t *b, uint32_t length)
+static inline void hark_hydee_describe_control(
+    struct hark_words *w, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {
     switch (h->type) {
     case HARK_H_POS:
@@ -83,8 +88,10 @@ HARK_FN void hark_hydee_describe(const struct hark *p, struct hark_bytes header,
     (void)p;
     if (hark_head_get(&h, header, HARK_KIND_HYDEE) < 0) return;
     const uint8_t *b = header.at + HARK_WIRE_HEAD;
-    if (h.type != HARK_APP) hark_hydee_describe_control(w, &h, b, header.length - HARK_WIRE_HEAD);
-    else if (header.length >= HARK_HYDEE_HEADER) hark_words_number(w, ", phase ", hark_get64(b));
+    if (h.type != HARK_APP)
+        hark_hydee_describe_control(w, &h, b, header.length - HARK_WIRE_HEAD);
+    else if (header.length >= HARK_HYDEE_HEADER)
+        hark_words_number(w, ", phase ", hark_get64(b));
 }
 #endif
 

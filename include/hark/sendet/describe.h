@@ -1,4 +1,5 @@
-/* sendet/describe.h: what the frames of sendet carry, in words. What stands where is written in channel.h, pump.h and report.h. */
+/* sendet/describe.h: what the frames of sendet carry, in words. What stands where is written in channel.h, pump.h and
+ * report.h. */
 #ifndef HARK_SENDET_DESCRIBE_H
 #define HARK_SENDET_DESCRIBE_H
 
