@@ -333,6 +333,39 @@ static void reopened_it_is_the_same(void **state)
     end(w);
 }
 
+/* A record says what is remembered, not in what order it came about: of one job the first checkpoints are long forgotten. */
+static void a_record_knows_no_history(void **state)
+{
+    (void)state;
+    struct hark *core[2];
+    uint8_t bytes[2][8192];
+    uint64_t length[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct hark_service_config c = {.protocol = hark_protocol_named("sendet"), .ranks = RANKS, .unverified = true};
+        struct hark_service_effect effect[4];
+        core[i] = malloc(1 << 16);
+        assert_non_null(core[i]);
+        assert_int_equal(hark_service_init(core[i], 1 << 16, &c), HARK_OK);
+        for (uint64_t id = i ? 28 : 1; id <= 30; id++) {
+            for (uint32_t r = 0; r < RANKS; r++) {
+                struct hark_service_effects fx = {effect, 0, 4};
+                struct hark_service_event e = {.type = HARK_SERVICE_FACT};
+                e.u.fact.fact = HARK_FACT_WAVE;
+                e.u.fact.peer = i ? RANKS - 1 - r : r;
+                e.u.fact.id = id;
+                e.u.fact.oldest = id > 28 ? 28 : 0;
+                assert_int_equal(hark_service_step(core[i], &e, &fx), HARK_OK);
+                e = (struct hark_service_event){.type = HARK_SERVICE_DURABLE, .u.durable.ok = true};
+                assert_int_equal(hark_service_step(core[i], &e, &fx), HARK_OK);
+            }
+        }
+        length[i] = hark_pack(core[i], &hark_service_shape, bytes[i], sizeof bytes[i]);
+        free(core[i]);
+    }
+    assert_int_equal(length[0], length[1]);
+    assert_memory_equal(bytes[0], bytes[1], length[0]);
+}
+
 static void the_announcement(void **state)
 {
     (void)state;
@@ -542,7 +575,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(units), cmocka_unit_test(nested_failures),
         cmocka_unit_test(the_line), cmocka_unit_test(what_is_undone),
-        cmocka_unit_test(an_epoch_that_is_not_durable),
+        cmocka_unit_test(an_epoch_that_is_not_durable), cmocka_unit_test(a_record_knows_no_history),
         cmocka_unit_test(refused_facts), cmocka_unit_test(reopened_it_is_the_same), cmocka_unit_test(the_announcement),
         cmocka_unit_test(a_damaged_record), cmocka_unit_test(of_another_job), cmocka_unit_test(a_damaged_image), cmocka_unit_test(checkpoints_of_all_together),
         cmocka_unit_test(clusters_that_change), cmocka_unit_test(behind_a_change_all_go_back),

@@ -38,7 +38,8 @@ static inline bool hark_service_apart(const struct hark_service *s)
 /* Behind a change of the map the one before is in force again. */
 static inline void hark_service_unmap(struct hark_service *s, uint64_t id)
 {
-    while (id < s->since) {
+    const uint64_t since = s->since;
+    while (id < s->since && s->maps.count) { /* in a record that was tampered with the maps may be fewer */
         const uint32_t first = s->maps.count - s->ranks;
         for (uint32_t r = s->ranks; r-- > 0;) {
             const struct hark_service_map *m = (const struct hark_service_map *)hark_row_of(&s->head, &s->maps, first + r);
@@ -47,16 +48,16 @@ static inline void hark_service_unmap(struct hark_service *s, uint64_t id)
             hark_remove(&s->head, &s->maps, first + r);
         }
     }
+    if (s->since != since) hark_service_find_firsts(s);
 }
 
-/* A process alone, or those of its unit that go back with this change, go back to the wave that was found. */
-static inline void hark_service_from(struct hark_service *s, uint64_t id)
+/* The rank by which its unit is known: the lowest of those that go back with it. */
+static inline uint32_t hark_service_head(const struct hark_service *s, uint32_t rank)
 {
-    const bool alone = !s->behind && (s->rolls == HARK_ROLLS_PROCESS || s->rolls == HARK_ROLLS_LINE);
-    for (uint32_t r = alone ? s->unit : 0; r < (alone ? s->unit + 1 : s->ranks); r++) {
-        if (s->behind) hark_service_row(s, r)->flags |= HARK_SERVICE_GOES;
-        else if (!hark_service_mates(&s->head, r, s->unit)) continue;
-        if (hark_service_goes_back(&s->head, r)) hark_service_row(s, r)->from = id;
+    switch (s->rolls) {
+    case HARK_ROLLS_GROUP: return hark_service_first(s, rank);
+    case HARK_ROLLS_ALL: return 0;
+    default: return rank;
     }
 }
 
@@ -67,19 +68,9 @@ HARK_COLD void hark_service_chosen(struct hark_service *s, struct hark_service_e
     if (s->found < s->since) s->behind = 1;
     hark_service_unmap(s, s->found);
     if (s->nth && (s->behind || !hark_service_apart(s)))
-        hark_service_forget(s, &s->waves, hark_service_at(s, s->unit)->leader, s->found + 1, UINT64_MAX);
-    hark_service_from(s, s->found);
-}
-
-/* Is this rank the one by which its unit is known: the lowest that goes back? */
-static inline bool hark_service_heads(const struct hark_service *s, uint32_t rank)
-{
-    if (!hark_service_goes_back(&s->head, rank)) return false;
-    if (s->change == HARK_SERVICE_FACT) return rank == s->peer;
-    if (s->rolls == HARK_ROLLS_GROUP && !s->together) return hark_service_at(s, rank)->leader == rank;
-    for (uint32_t r = 0; (s->rolls == HARK_ROLLS_GROUP || s->rolls == HARK_ROLLS_ALL) && r < rank; r++)
-        if (hark_service_goes_back(&s->head, r) && hark_service_mates(&s->head, r, rank)) return false;
-    return true;
+        hark_service_forget(s, hark_service_waves(s, s->unit), s->found + 1, UINT64_MAX);
+    hark_service_row(s, s->unit)->from = s->found; /* at its head; the others follow it when all is known */
+    for (uint32_t r = 0; s->behind && r < s->ranks; r++) hark_service_goes(s, r);
 }
 
 HARK_COLD int hark_service_lost(struct hark_service *s, struct hark_service_effects *fx)
@@ -88,6 +79,17 @@ HARK_COLD int hark_service_lost(struct hark_service *s, struct hark_service_effe
     for (uint32_t r = 0; r < s->ranks; r++) hark_service_row(s, r)->flags &= HARK_SERVICE_DOWN;
     s->stage = HARK_SERVICE_IDLE;
     return HARK_OK;
+}
+
+/* The ranks that the change may be about: all, or the one that a fact names. */
+static inline uint32_t hark_service_begins(const struct hark_service *s)
+{
+    return s->change == HARK_SERVICE_FACT && s->peer != HARK_RECOVERY ? s->peer : 0;
+}
+
+static inline uint32_t hark_service_ends(const struct hark_service *s)
+{
+    return s->change == HARK_SERVICE_FACT && s->peer != HARK_RECOVERY ? s->peer + 1 : s->ranks;
 }
 
 static inline void hark_service_record(struct hark_service *s, struct hark_service_effects *fx)
@@ -99,10 +101,12 @@ static inline void hark_service_record(struct hark_service *s, struct hark_servi
 /* All that go back know to where: they are new incarnations, and in D. */
 HARK_COLD int hark_service_apply(struct hark_service *s, struct hark_service_effects *fx)
 {
-    for (uint32_t r = 0; r < s->ranks; r++) {
+    for (uint32_t r = hark_service_begins(s); r < hark_service_ends(s); r++) {
         struct hark_service_rank *x = hark_service_row(s, r);
-        if (!hark_service_goes_back(&s->head, r) || (s->change == HARK_SERVICE_FACT && r != s->peer)) continue;
+        if (!hark_service_goes_back(&s->head, r)) continue;
+        x->from = s->behind ? s->found : hark_service_at(s, hark_service_head(s, r))->from;
         x->inc++;
+        s->down += !hark_service_is_down(&s->head, r);
         x->flags |= HARK_SERVICE_DOWN;
     }
     s->recovery_inc += s->recovery;
@@ -114,14 +118,14 @@ HARK_COLD int hark_service_apply(struct hark_service *s, struct hark_service_eff
 /* The next image to look at, or, when all units have theirs, what follows. */
 HARK_COLD int hark_service_look(struct hark_service *s, struct hark_service_effects *fx)
 {
-    for (; s->unit < s->ranks && !s->behind; s->unit++, s->mate = s->nth = 0) {
-        if (!hark_service_heads(s, s->unit)) continue;
+    for (; s->unit < hark_service_ends(s) && !s->behind; s->unit++, s->mate = s->nth = 0) {
+        if (!hark_service_goes_back(&s->head, s->unit) || hark_service_head(s, s->unit) != s->unit) continue;
         if (fx->count + 3 > fx->room) {
             s->stage = HARK_SERVICE_LOOKING;
             return HARK_MORE;
         }
         s->found = hark_service_wave(&s->head, s->unit, s->nth);
-        while (s->mate < s->ranks && !hark_service_needs(s, s->mate, s->found)) s->mate++;
+        while (!s->unverified && s->mate < s->ranks && !hark_service_needs(s, s->mate, s->found)) s->mate++;
         if (s->found && s->mate < s->ranks && !s->unverified) {
             hark_service_emit(fx, HARK_SERVICE_VERIFY, s->mate, s->found);
             s->stage = HARK_SERVICE_VERIFYING;
@@ -134,13 +138,10 @@ HARK_COLD int hark_service_look(struct hark_service *s, struct hark_service_effe
 }
 
 /* Checkpoints, maps and epochs that nobody will go back to any more. */
-HARK_COLD void hark_service_trim(struct hark_service *s, uint32_t leader)
+HARK_COLD void hark_service_trim(struct hark_service *s, struct hark_queue *waves)
 {
-    while (hark_service_wave(&s->head, leader, s->generations)) {
-        const uint32_t first = hark_service_search(s, &s->waves, leader, 0);
-        hark_remove(&s->head, &s->waves, first);
-    }
-    const uint64_t oldest = hark_service_wave(&s->head, leader, s->generations - 1);
+    while (waves->count > s->generations) hark_queue_pop(&s->head, &s->pool, waves);
+    const uint64_t oldest = hark_service_nth(s, waves, s->generations - 1);
     while (oldest && s->maps.count && ((const struct hark_service_map *)hark_row(&s->head, &s->maps, 0))->until <= oldest)
         for (uint32_t r = 0; r < s->ranks; r++) hark_remove(&s->head, &s->maps, 0);
 }
@@ -150,15 +151,11 @@ HARK_COLD void hark_service_died(struct hark_service *s, const struct hark_servi
 {
     const bool all = e->type == HARK_SERVICE_RESUMED;
     for (uint32_t r = 0; all && r < s->ranks; r++) /* a record is older than the trim that its decision brought */
-        if (hark_service_at(s, r)->leader == r) hark_service_trim(s, r);
-    for (uint32_t r = 0; r < s->ranks; r++)
-        if (all || (s->rolls == HARK_ROLLS_LINE && hark_service_is_down(&s->head, r))) hark_service_goes(s, r);
-    for (uint32_t i = 0; !all && i < e->u.died.count; i++) {
-        const uint32_t who = e->u.died.rank[i];
-        const bool alone = s->rolls == HARK_ROLLS_PROCESS || s->rolls == HARK_ROLLS_LINE;
-        if (hark_service_goes_back(&s->head, who)) continue;
-        for (uint32_t r = alone ? who : 0; r < (alone ? who + 1 : s->ranks); r++)
-            if (hark_service_mates(&s->head, r, who)) hark_service_goes(s, r);
+        hark_service_trim(s, &hark_service_row(s, r)->waves);
+    for (uint32_t i = 0; !all && i < e->u.died.count; i++) hark_service_goes(s, hark_service_head(s, e->u.died.rank[i]));
+    for (uint32_t r = 0; r < s->ranks; r++) {
+        const bool again = s->rolls == HARK_ROLLS_LINE && hark_service_is_down(&s->head, r);
+        if (all || again || hark_service_goes_back(&s->head, hark_service_head(s, r))) hark_service_goes(s, r);
     }
     s->recovery = e->u.died.recovery;
     s->unit = s->mate = s->nth = s->behind = 0;

@@ -30,6 +30,7 @@ static inline void hark_service_map(struct hark_service *s, uint64_t id)
         m->cluster = hark_service_at(s, r)->cluster;
         hark_service_row(s, r)->cluster = hark_service_at(s, r)->next;
     }
+    hark_service_find_firsts(s);
     s->since = id;
     s->proposed = 0;
 }
@@ -37,18 +38,17 @@ static inline void hark_service_map(struct hark_service *s, uint64_t id)
 /* A wave is decided, when that is durable. */
 HARK_COLD int hark_service_decide(struct hark_service *s, struct hark_service_effects *fx)
 {
-    const uint32_t leader = hark_service_at(s, s->peer)->leader;
     const uint64_t last = hark_service_wave(&s->head, s->peer, 0);
     if (s->id <= last) return hark_service_answer(s, s->id && s->id == last && (!s->map || s->since == s->id), fx);
     if (s->map && !s->proposed) return hark_service_answer(s, false, fx);
-    int status = hark_reserve(&s->head, &hark_service_shape, &s->waves, 1);
-    if (status >= 0) status = hark_reserve(&s->head, &hark_service_shape, &s->begun, 1);
+    int status = hark_pool_reserve(&s->head, &hark_service_shape, &s->pool, 2);
     if (status >= 0 && s->map) status = hark_reserve(&s->head, &hark_service_shape, &s->maps, s->ranks);
     if (status < 0) return status;
-    hark_service_add(s, &s->waves, leader, s->id);
-    s->found = s->rolls == HARK_ROLLS_LINE && hark_service_add(s, &s->begun, s->peer, s->id);
-    s->counted = hark_service_at(s, leader)->decided < s->generations;
-    hark_service_row(s, leader)->decided += s->counted;
+    (void)hark_service_add(s, hark_service_waves(s, s->peer), s->id);
+    s->found = s->rolls == HARK_ROLLS_LINE && hark_service_add(s, &hark_service_row(s, s->peer)->begun, s->id);
+    struct hark_service_rank *leader = hark_service_row(s, hark_service_leader(&s->head, s->peer));
+    s->counted = leader->decided < s->generations;
+    leader->decided += s->counted;
     if (s->map) hark_service_map(s, s->id);
     hark_service_record(s, fx);
     return HARK_OK;
@@ -57,41 +57,44 @@ HARK_COLD int hark_service_decide(struct hark_service *s, struct hark_service_ef
 /* Is the decision durable? Then it is one; else it has not been made. */
 HARK_COLD int hark_service_decided_now(struct hark_service *s, bool ok, struct hark_service_effects *fx)
 {
-    const uint32_t leader = hark_service_at(s, s->peer)->leader;
+    struct hark_service_rank *leader = hark_service_row(s, hark_service_leader(&s->head, s->peer));
+    struct hark_queue *begun = &hark_service_row(s, s->peer)->begun;
     if (!ok) {
-        hark_service_forget(s, &s->waves, leader, s->id, s->id + 1);
-        hark_service_row(s, leader)->decided -= s->counted;
-        if (s->found) hark_service_forget(s, &s->begun, s->peer, s->id, s->id + 1);
+        hark_service_forget(s, &leader->waves, s->id, s->id + 1);
+        leader->decided -= s->counted;
+        if (s->found) hark_service_forget(s, begun, s->id, s->id + 1);
         if (s->map) hark_service_unmap(s, s->id - 1);
         s->proposed |= s->map;
         return hark_service_answer(s, false, fx);
     }
-    hark_service_trim(s, leader);
-    if (s->oldest) hark_service_forget(s, &s->begun, s->peer, 0, s->oldest);
+    hark_service_trim(s, &leader->waves);
+    if (s->oldest) hark_service_forget(s, begun, 0, s->oldest);
     return hark_service_answer(s, true, fx);
 }
 
 /* A rank goes back too, to its checkpoint s->id: what it decided later has not been, but is remembered (N-11). */
 HARK_COLD int hark_service_back(struct hark_service *s, struct hark_service_effects *fx)
 {
-    const uint32_t leader = hark_service_at(s, s->peer)->leader;
-    int status = hark_reserve(&s->head, &hark_service_shape, &s->waves, 1);
+    int status = hark_pool_reserve(&s->head, &hark_service_shape, &s->pool, 1);
     if (status < 0) return status;
-    hark_service_forget(s, &s->waves, leader, s->id + 1, UINT64_MAX);
-    if (s->id && !hark_service_wave(&s->head, s->peer, s->generations - 1)) hark_service_add(s, &s->waves, leader, s->id); /* older than those kept */
+    struct hark_queue *waves = hark_service_waves(s, s->peer);
+    hark_service_forget(s, waves, s->id + 1, UINT64_MAX);
+    if (s->id && waves->count < s->generations) (void)hark_service_add(s, waves, s->id); /* older than those kept */
     hark_service_goes(s, s->peer);
-    s->unit = s->mate = s->nth = s->behind = s->recovery = 0;
+    s->unit = s->peer;
+    s->mate = s->nth = s->behind = s->recovery = 0;
     return hark_service_look(s, fx);
 }
 
 /* Recovery of s->peer, or of all, is over. What was undone has been done again, as far as anybody asks for it. */
 HARK_COLD int hark_service_done(struct hark_service *s, struct hark_service_effects *fx)
 {
-    for (uint32_t r = 0; r < s->ranks; r++) {
-        if (s->peer != HARK_RECOVERY && s->peer != r) continue;
-        hark_service_row(s, r)->flags &= (uint32_t)~HARK_SERVICE_DOWN;
-        if (s->peer == HARK_RECOVERY && s->begun.count)
-            hark_service_forget(s, &s->begun, r, hark_service_wave(&s->head, r, 0) + 1, UINT64_MAX);
+    for (uint32_t r = hark_service_begins(s); r < hark_service_ends(s); r++) {
+        struct hark_service_rank *x = hark_service_row(s, r);
+        s->down -= hark_service_is_down(&s->head, r);
+        x->flags &= (uint32_t)~HARK_SERVICE_DOWN;
+        if (s->peer == HARK_RECOVERY && x->begun.count)
+            hark_service_forget(s, &x->begun, hark_service_wave(&s->head, r, 0) + 1, UINT64_MAX);
     }
     hark_service_record(s, fx);
     return HARK_OK;

@@ -113,16 +113,14 @@ HARK_FN bool hark_service_finished(const struct hark *p);
 HARK_FN bool hark_service_idle(const struct hark *p); /* no answer is awaited */
 
 struct hark_service_rank {
-    uint32_t inc, cluster, next, leader;
+    uint32_t inc, cluster, next;
+    uint32_t first;          /* not of this rank, of the cluster with its number: the lowest rank in it */
     uint32_t flags, decided; /* decided: at a leader */
     uint64_t from;           /* the checkpoint that it goes back to */
+    struct hark_queue waves; /* at a leader: the decided checkpoints that are kept, ascending */
+    struct hark_queue begun; /* rolls by the line: where its epochs began, the undone ones too, ascending */
 };
 enum { HARK_SERVICE_DOWN = 1, HARK_SERVICE_GOES = 2 }; /* of a rank: in D; goes back with this change */
-
-struct hark_service_row { /* of `waves` by leader, of `begun` by rank; ascending */
-    uint32_t rank, pad;
-    uint64_t id;
-};
 
 struct hark_service_map { /* of `maps`: the cluster of a rank until wave `until` */
     uint64_t until, since;
@@ -134,12 +132,14 @@ struct hark_service {
     uint32_t ranks, rolls, together, unverified, generations;
     uint32_t re, recovery_inc, finished, proposed;
     uint64_t since; /* the wave that brought the map in force */
+    uint32_t down, pad; /* ranks in D; counted, no part of a record */
     /* Of the change that is being made; no part of a record. */
     uint32_t stage, change, telling; /* telling: the next rank to RESTART, + 1 */
     uint32_t unit, mate, nth; /* VERIFY: whose unit, of whom, its nth newest wave */
     uint32_t behind, recovery, fact, peer, map, counted; /* counted: the decision in `decided` */
     uint64_t id, oldest, found;
-    struct hark_table rank, waves, begun, maps;
+    struct hark_table rank, maps;
+    struct hark_pool pool;
 };
 
 #define HARK_V(m) HARK_FIELD(struct hark_service, m, "")
@@ -148,19 +148,19 @@ static const struct hark_field hark_service_fields[] = {HARK_V(ranks), HARK_V(ro
 static const struct hark_field hark_service_rank_fields[] = {HARK_FIELD(struct hark_service_rank, inc, "incMap"),
     HARK_FIELD(struct hark_service_rank, cluster, "Cluster"),
     HARK_FIELD(struct hark_service_rank, flags, "D"), HARK_FIELD(struct hark_service_rank, decided, ""),
-    HARK_FIELD(struct hark_service_rank, from, "ckptNo")};
-static const struct hark_field hark_service_row_fields[] = {HARK_FIELD(struct hark_service_row, rank, "j"),
-    HARK_FIELD(struct hark_service_row, id, "ckptNo")};
+    HARK_FIELD(struct hark_service_rank, from, "ckptNo"), HARK_FIELD_QUEUE(struct hark_service_rank, waves, ""),
+    HARK_FIELD_QUEUE(struct hark_service_rank, begun, "")};
 static const struct hark_field hark_service_map_fields[] = {HARK_FIELD(struct hark_service_map, until, ""),
     HARK_FIELD(struct hark_service_map, since, ""), HARK_FIELD(struct hark_service_map, rank, "j"),
     HARK_FIELD(struct hark_service_map, cluster, "Cluster")};
 #define HARK_VT(member, row)                                                                                              \
     {#member, "", (uint16_t)offsetof(struct hark_service, member), sizeof(struct hark_service_##row),                     \
         HARK_COUNT(hark_service_##row##_fields), hark_service_##row##_fields}
-static const struct hark_rows hark_service_rows[] = {HARK_VT(rank, rank), HARK_VT(waves, row), HARK_VT(begun, row), HARK_VT(maps, map)};
+static const struct hark_rows hark_service_rows[] = {HARK_VT(rank, rank), HARK_VT(maps, map),
+    {"pool", "", (uint16_t)offsetof(struct hark_service, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_service_accept(struct hark *p);
-static const struct hark_shape hark_service_shape = {"service", 1, HARK_COUNT(hark_service_fields), HARK_COUNT(hark_service_rows),
-    sizeof(struct hark_service), hark_service_fields, hark_service_rows, 0, NULL, 0, hark_service_accept};
+static const struct hark_shape hark_service_shape = {"service", 2, HARK_COUNT(hark_service_fields), HARK_COUNT(hark_service_rows),
+    sizeof(struct hark_service), hark_service_fields, hark_service_rows, offsetof(struct hark_service, pool), NULL, 0, hark_service_accept};
 
 #if HARK_BODIES
 
@@ -183,42 +183,57 @@ static inline struct hark_service_rank *hark_service_row(struct hark_service *s,
 
 /* ---- lists of checkpoints: `waves` and `begun` -------------------------------------------------------------------- */
 
-/* The first row of `rank` whose id is at least `id`. */
-static inline uint32_t hark_service_search(const struct hark_service *s, const struct hark_table *t, uint32_t rank, uint64_t id)
+/* The row at the place, and the place moves on; NULL at the end. */
+static inline uint64_t *hark_service_walk(struct hark_service *s, const struct hark_queue *q, struct hark_place *at)
 {
-    uint32_t low = 0, high = t->count;
-    while (low < high) {
-        const uint32_t mid = (low + high) / 2;
-        const struct hark_service_row *x = (const struct hark_service_row *)hark_row_of(&s->head, t, mid);
-        if (x->rank < rank || (x->rank == rank && x->id < id)) low = mid + 1;
-        else high = mid;
+    const struct hark_place here = *at;
+    if (hark_queue_next(&s->head, &s->pool, q, at) == NULL) return NULL;
+    return hark_chunk(&s->head, &s->pool, here.chunk)->word + here.slot * q->width;
+}
+
+/* Those of the group of `rank`. */
+static inline struct hark_queue *hark_service_waves(struct hark_service *s, uint32_t rank)
+{
+    return &hark_service_row(s, hark_service_leader(&s->head, rank))->waves;
+}
+
+/* The n-th newest, from 0; 0: there are not as many. */
+static inline uint64_t hark_service_nth(const struct hark_service *s, const struct hark_queue *q, uint32_t n)
+{
+    struct hark_place at = hark_queue_begin(q);
+    if (n >= q->count) return 0;
+    for (n = q->count - 1 - n; n; n--) (void)hark_queue_next(&s->head, &s->pool, q, &at);
+    return *hark_queue_next(&s->head, &s->pool, q, &at);
+}
+
+/* A chunk has been reserved. False: it is there already. */
+static inline bool hark_service_add(struct hark_service *s, struct hark_queue *q, uint64_t id)
+{
+    struct hark_place at = hark_queue_begin(q);
+    for (const uint64_t *x; (x = hark_queue_next(&s->head, &s->pool, q, &at)) != NULL;)
+        if (*x == id) return false;
+    (void)hark_queue_push(&s->head, &s->pool, q);
+    at = hark_queue_begin(q);
+    for (uint64_t *x; (x = hark_service_walk(s, q, &at)) != NULL;) { /* those above it move up by one */
+        const uint64_t was = *x;
+        if (was && was < id) continue;
+        *x = id;
+        id = was;
     }
-    return low;
-}
-
-static inline uint64_t hark_service_id(const struct hark_service *s, const struct hark_table *t, uint32_t i, uint32_t rank)
-{
-    if (i >= t->count) return 0;
-    const struct hark_service_row *x = (const struct hark_service_row *)hark_row_of(&s->head, t, i);
-    return x->rank == rank ? x->id : 0;
-}
-
-/* A row has been reserved. False: it is there already. */
-static inline bool hark_service_add(struct hark_service *s, struct hark_table *t, uint32_t rank, uint64_t id)
-{
-    const uint32_t i = hark_service_search(s, t, rank, id);
-    if (hark_service_id(s, t, i, rank) == id) return false;
-    struct hark_service_row *x = (struct hark_service_row *)hark_insert(&s->head, t, i);
-    x->rank = rank;
-    x->id = id;
     return true;
 }
 
-/* Forgets those of `rank` from `first` on, before `end`. */
-static inline void hark_service_forget(struct hark_service *s, struct hark_table *t, uint32_t rank, uint64_t first, uint64_t end)
+/* Forgets those from `first` on, before `end`. */
+static inline void hark_service_forget(struct hark_service *s, struct hark_queue *q, uint64_t first, uint64_t end)
 {
-    const uint32_t i = hark_service_search(s, t, rank, first);
-    for (uint64_t id; (id = hark_service_id(s, t, i, rank)) != 0 && id < end;) hark_remove(&s->head, t, i);
+    struct hark_place at = hark_queue_begin(q), to = at;
+    uint32_t kept = 0;
+    for (const uint64_t *x; (x = hark_queue_next(&s->head, &s->pool, q, &at)) != NULL;) {
+        if (*x >= first && *x < end) continue;
+        *hark_service_walk(s, q, &to) = *x;
+        kept++;
+    }
+    hark_queue_cut(&s->head, &s->pool, q, kept);
 }
 
 /* ---- what others ask ----------------------------------------------------------------------------------------------- */
@@ -241,21 +256,26 @@ HARK_FN bool hark_service_is_down(const struct hark *p, uint32_t rank)
 
 HARK_FN uint32_t hark_service_down(const struct hark *p)
 {
-    uint32_t n = 0;
-    for (uint32_t r = 0; r < hark_service_of(p)->ranks; r++) n += hark_service_is_down(p, r);
-    return n;
+    return hark_service_of(p)->down;
+}
+
+/* The lowest rank of its cluster. */
+static inline uint32_t hark_service_first(const struct hark_service *s, uint32_t rank)
+{
+    return hark_service_at(s, hark_service_at(s, rank)->cluster)->first;
 }
 
 HARK_FN uint32_t hark_service_leader(const struct hark *p, uint32_t rank)
 {
-    return hark_service_at(hark_service_of(p), rank)->leader;
+    const struct hark_service *s = hark_service_of(p);
+    if (s->rolls == HARK_ROLLS_LINE) return rank;
+    return s->rolls == HARK_ROLLS_GROUP && !s->together ? hark_service_first(s, rank) : 0;
 }
 
 HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t n)
 {
     const struct hark_service *s = hark_service_of(p);
-    const uint32_t leader = hark_service_leader(p, rank), end = hark_service_search(s, &s->waves, leader, UINT64_MAX);
-    return n < end ? hark_service_id(s, &s->waves, end - 1 - n, leader) : 0;
+    return hark_service_nth(s, &hark_service_at(s, hark_service_leader(p, rank))->waves, n);
 }
 
 HARK_FN uint32_t hark_service_decided(const struct hark *p, uint32_t rank)
@@ -326,10 +346,15 @@ HARK_FN struct hark_service_restart hark_service_restart(const struct hark *p, u
 HARK_FN uint32_t hark_service_undone(const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room)
 {
     const struct hark_service *s = hark_service_of(p);
-    const uint32_t first = hark_service_search(s, &s->begun, rank, hark_service_wave(p, rank, 0) + 1);
+    const struct hark_queue *q = &hark_service_at(s, rank)->begun;
+    const uint64_t wave = hark_service_wave(p, rank, 0);
+    struct hark_place at = hark_queue_begin(q);
     uint32_t n = 0;
-    for (uint64_t x; (x = hark_service_id(s, &s->begun, first + n, rank)) != 0; n++)
-        if (n < room) id[n] = x;
+    for (const uint64_t *x; (x = hark_queue_next(p, &s->pool, q, &at)) != NULL;) {
+        if (*x <= wave) continue;
+        if (n < room) id[n] = *x;
+        n++;
+    }
     return n;
 }
 
@@ -347,7 +372,7 @@ HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uin
         const struct hark_service_rank *x = hark_service_at(s, r);
         if (x->flags & HARK_SERVICE_DOWN) down[e->u.failed.down_count++] = r;
         const struct hark_incarnation own = {r, x->inc};
-        const struct hark_decision decision = {r, 0, x->leader == r ? hark_service_wave(p, r, 0) : 0};
+        const struct hark_decision decision = {r, 0, hark_service_leader(p, r) == r ? hark_service_nth(s, &x->waves, 0) : 0};
         if (x->inc) inc[e->u.failed.inc_count++] = own;
         if (decision.wave) wave[e->u.failed.wave_count++] = decision;
     }
@@ -365,17 +390,10 @@ HARK_FN uint64_t hark_service_size(const struct hark_service_config *c)
     return sizeof(struct hark_service) + (uint64_t)c->ranks * sizeof(struct hark_service_rank) + 1024;
 }
 
-/* The leaders of all. Clusters may be numbered anyhow: `next` of row c remembers the first rank of cluster c meanwhile. */
-static inline void hark_service_find_leaders(struct hark_service *s)
+/* The lowest rank of each cluster; clusters may be numbered anyhow. */
+static inline void hark_service_find_firsts(struct hark_service *s)
 {
-    const bool groups = s->rolls == HARK_ROLLS_GROUP && !s->together;
-    for (uint32_t r = 0; r < s->ranks; r++) hark_service_row(s, r)->next = UINT32_MAX;
-    for (uint32_t r = 0; r < s->ranks; r++) {
-        struct hark_service_rank *first = hark_service_row(s, hark_service_at(s, r)->cluster);
-        if (first->next == UINT32_MAX) first->next = r;
-        hark_service_row(s, r)->leader = s->rolls == HARK_ROLLS_LINE ? r : groups ? first->next : 0;
-    }
-    for (uint32_t r = 0; r < s->ranks; r++) hark_service_row(s, r)->next = 0;
+    for (uint32_t r = s->ranks; r-- > 0;) hark_service_row(s, hark_service_at(s, r)->cluster)->first = r;
 }
 
 HARK_FN int hark_service_init(struct hark *p, uint64_t bytes, const struct hark_service_config *c)
@@ -393,9 +411,21 @@ HARK_FN int hark_service_init(struct hark *p, uint64_t bytes, const struct hark_
     for (uint32_t r = 0; r < c->ranks; r++) {
         struct hark_service_rank *x = (struct hark_service_rank *)hark_insert(p, &s->rank, r);
         x->cluster = c->cluster ? c->cluster[r] : 0;
+        x->waves.width = x->begun.width = 1;
     }
-    hark_service_find_leaders(s);
+    hark_service_find_firsts(s);
     return HARK_OK;
+}
+
+/* Can it be a list of checkpoints? */
+static inline bool hark_service_ascends(const struct hark_service *s, const struct hark_queue *q)
+{
+    struct hark_place at = hark_queue_begin(q);
+    uint64_t last = 0;
+    if (q->width != 1) return false;
+    for (const uint64_t *x; (x = hark_queue_next(&s->head, &s->pool, q, &at)) != NULL; last = *x)
+        if (*x <= last) return false;
+    return true;
 }
 
 HARK_FN bool hark_service_accept(struct hark *p)
@@ -404,17 +434,11 @@ HARK_FN bool hark_service_accept(struct hark *p)
     if (s->ranks == 0 || s->rank.count != s->ranks || s->generations == 0 || s->generations > HARK_SERVICE_GENERATIONS) return false;
     for (uint32_t r = 0; r < s->ranks; r++) {
         struct hark_service_rank *x = hark_service_row(s, r);
-        if (x->cluster >= s->ranks) return false;
+        if (x->cluster >= s->ranks || !hark_service_ascends(s, &x->waves) || !hark_service_ascends(s, &x->begun)) return false;
         x->flags &= HARK_SERVICE_DOWN;
+        s->down += x->flags;
     }
-    hark_service_find_leaders(s);
-    for (uint32_t k = 0; k < 2; k++) {
-        const struct hark_table *t = k ? &s->begun : &s->waves;
-        for (uint32_t i = 0; i < t->count; i++) {
-            const struct hark_service_row *x = (const struct hark_service_row *)hark_row_of(p, t, i);
-            if (x->rank >= s->ranks || x->id == 0 || hark_service_search(s, t, x->rank, x->id) != i) return false;
-        }
-    }
+    hark_service_find_firsts(s);
     if (s->maps.count % s->ranks) return false;
     for (uint32_t i = 0; i < s->maps.count; i++) {
         const struct hark_service_map *m = (const struct hark_service_map *)hark_row_of(p, &s->maps, i);
