@@ -155,7 +155,7 @@ void sim_check_ends(struct sim *s)
             sim_fail(s, "I4: process %u has not delivered what its program receives without failures", i);
         s->r->digest = sim_mix(s->r->digest, end.meant);
     }
-    if (s->down_count && !s->failed)
-        sim_fail(s, "recovery never ends: %u processes still count as down", s->down_count);
+    if (hark_service_down(s->service) && !s->failed)
+        sim_fail(s, "recovery never ends: %u processes still count as down", hark_service_down(s->service));
     counts_free(&c);
 }

@@ -2,8 +2,8 @@
 #ifndef HARK_SIM_PARTS_H
 #define HARK_SIM_PARTS_H
 
-#include "../control/epochs.h"
 #include "arena.h"
+#include "hark/service.h"
 #include "queue.h"
 #include "sim.h"
 
@@ -91,7 +91,6 @@ struct sim_process { /* what every message passes is in the first two lines of t
     struct sim_list held;
 
     uint32_t control; /* frames that it got */
-    uint32_t group;   /* number of its group */
     struct sim_image *images; /* newest first */
     uint8_t *kept;            /* the packed core that was told to go back, until its successor is told */
     uint64_t store_id;
@@ -120,7 +119,7 @@ enum sim_what {
 
 struct sim_fact {
     uint64_t id, oldest;
-    uint32_t who, inc, what, peer, re, next;
+    uint32_t who, inc, what, peer, re, next; /* inc: of who asked; what: HARK_FACT_* */
 };
 
 struct sim {
@@ -162,22 +161,19 @@ struct sim {
     struct hark_range *range;
     uint32_t *cluster_range; /* first range of each cluster, and one more */
     bool together;         /* checkpoints are of all processes though clusters go back */
-    uint32_t *leader;      /* lowest rank of each group */
-    uint32_t groups;
     /* Scratch: the trees of a core that is made; members, then parents, of each. */
     struct hark_tree *tree;
     uint32_t *tree_rank;
-    /* The failure service. */
-    uint32_t re, down_count, recovery_inc, detecting;
-    uint32_t *inc;
-    uint8_t *down, *dead; /* dead: and not announced yet */
-    uint64_t *wave;       /* of each group */
-    struct hark_epochs *epochs; /* of each process, where a recovery line says who goes back */
-    uint64_t died;        /* the first death that is not announced */
+    struct hark *service;  /* the failure service's core; and what it has announced */
     struct hark_event announcement;
-    uint32_t *down_list;
-    struct hark_incarnation *inc_list;
-    struct hark_decision *wave_list;
+    uint32_t *down;
+    struct hark_incarnation *inc;
+    struct hark_decision *wave;
+    uint64_t *undone; /* for RESTARTED */
+    uint32_t undone_room;
+    uint8_t *dead; /* and not announced yet */
+    uint32_t detecting;
+    uint64_t died; /* the first death that is not announced */
     uint32_t restarts; /* under way */
     uint32_t back;     /* that the recovery line names, so far */
     struct sim_fact *fact;

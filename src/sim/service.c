@@ -1,5 +1,5 @@
-/* service.c: failures of simulated processes and the failure service: it notices a death, announces it, brings back
- * who went back, and answers what is asked of it (see ../supervisor/keeper.h). */
+/* service.c: failures of simulated processes, and what surrounds the failure service (hark/service.h): it takes time to notice a
+ * death, to answer, and to bring back who went back; whatever is recorded is durable at once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,31 +8,31 @@
 
 bool sim_service_open(struct sim *s)
 {
-    uint32_t n = s->ranks;
-    s->inc = calloc(n, sizeof *s->inc);
-    s->down = calloc(n, 1);
-    s->dead = calloc((size_t)n + 1, 1);
-    s->wave = calloc(s->groups, sizeof *s->wave);
-    s->epochs = calloc(n, sizeof *s->epochs);
+    const size_t n = s->ranks;
+    const struct hark_service_config c = {.protocol = s->protocol, .ranks = s->ranks, .cluster = s->o->clusters->of,
+        .together = s->together, .unverified = true, .generations = s->o->generations};
+    const uint64_t bytes = hark_service_size(&c);
+    s->service = bytes ? malloc(bytes) : NULL;
+    s->down = malloc(n * sizeof *s->down);
+    s->inc = malloc((n + 1) * sizeof *s->inc);
+    s->wave = malloc(n * sizeof *s->wave);
+    s->dead = calloc(n + 1, 1);
     s->r->happened = calloc((size_t)s->o->fails + 1, 1);
     s->free_fact = SIM_NONE;
     s->chance = s->o->seed;
-    return s->inc && s->down && s->dead && s->wave && s->epochs && s->r->happened;
+    if (!s->service || !s->down || !s->inc || !s->wave || !s->dead || !s->r->happened) return false;
+    return hark_service_init(s->service, bytes, &c) == HARK_OK;
 }
 
 void sim_service_close(struct sim *s)
 {
-    free(s->inc);
+    free(s->service);
     free(s->down);
-    free(s->dead);
+    free(s->inc);
     free(s->wave);
-    for (uint32_t r = 0; s->epochs && r < s->ranks; r++)
-        free(s->epochs[r].id);
-    free(s->epochs);
+    free(s->undone);
+    free(s->dead);
     free(s->fact);
-    free(s->down_list);
-    free(s->inc_list);
-    free(s->wave_list);
 }
 
 /* ---- dying ------------------------------------------------------------------------------------------------------- */
@@ -163,21 +163,12 @@ void sim_chance(struct sim *s)
         return;
     }
     const uint32_t failures = s->r->failures;
-    if (!s->protocol->unstable || (s->detecting == 0 && s->down_count == 0)) sim_crash(s, who);
+    if (!s->protocol->unstable || (s->detecting == 0 && hark_service_down(s->service) == 0)) sim_crash(s, who);
     s->in_vain += s->r->failures - failures;
     sim_chance_next(s);
 }
 
 /* ---- announcing -------------------------------------------------------------------------------------------------- */
-
-static void unit(struct sim *s, uint32_t who, uint8_t *rolls)
-{
-    if (who == s->ranks) return;
-    for (uint32_t r = 0; r < s->ranks; r++)
-        if (r == who || s->protocol->rolls == HARK_ROLLS_ALL ||
-            (s->protocol->rolls == HARK_ROLLS_GROUP && s->o->clusters->of[r] == s->o->clusters->of[who]))
-            rolls[r] = 1;
-}
 
 /* The record of a recovery; that of the one before goes on if it is not over: failures nest. `ranks`: that go back, which a death
  * has as its consequence or the line that was found then. */
@@ -197,56 +188,11 @@ static void note_recovery(struct sim *s, uint32_t ranks, bool over, bool death)
     if (r->recoveries == 0) return;
     struct sim_recovery *now = &r->recovery[r->recoveries - 1];
     if (!s->traffic) return;
-    now->re = s->re;
+    now->re = hark_service_epoch(s->service);
     now->ranks += ranks;
     if (death) now->announced = s->now;
     now->restarted = now->over = SIM_NEVER;
     if (ranks) now->caught_up = SIM_NEVER;
-}
-
-static bool lists(struct sim *s)
-{
-    uint32_t incs = s->recovery_inc != 0, waves = 0;
-    s->down_count = 0;
-    for (uint32_t r = 0; r < s->ranks; r++) {
-        s->down_count += s->down[r];
-        incs += s->inc[r] != 0;
-    }
-    for (uint32_t g = 0; g < s->groups; g++)
-        waves += s->wave[g] != 0;
-    free(s->down_list);
-    free(s->inc_list);
-    free(s->wave_list);
-    s->down_list = malloc(((size_t)s->down_count + 1) * sizeof *s->down_list);
-    s->inc_list = malloc(((size_t)incs + 1) * sizeof *s->inc_list);
-    s->wave_list = malloc(((size_t)waves + 1) * sizeof *s->wave_list);
-    if (!s->down_list || !s->inc_list || !s->wave_list) {
-        sim_no_memory(s);
-        return false;
-    }
-    s->announcement = (struct hark_event){.type = HARK_FAILED};
-    s->announcement.u.failed.inc_count = incs;
-    s->announcement.u.failed.wave_count = waves;
-    s->announcement.u.failed.down_count = s->down_count;
-    return true;
-}
-
-/* What FAILED says now. */
-static void announcement(struct sim *s)
-{
-    if (!lists(s)) return;
-    uint32_t d = 0, k = 0, w = 0;
-    for (uint32_t r = 0; r < s->ranks; r++) {
-        if (s->down[r]) s->down_list[d++] = r;
-        if (s->inc[r]) s->inc_list[k++] = (struct hark_incarnation){r, s->inc[r]};
-    }
-    if (s->recovery_inc) s->inc_list[k++] = (struct hark_incarnation){HARK_RECOVERY, s->recovery_inc};
-    for (uint32_t g = 0; g < s->groups; g++) /* by lowest rank, as groups are numbered */
-        if (s->wave[g]) s->wave_list[w++] = (struct hark_decision){s->leader[g], 0, s->wave[g]};
-    s->announcement.u.failed.re = s->re;
-    s->announcement.u.failed.down = s->down_list;
-    s->announcement.u.failed.inc = s->inc_list;
-    s->announcement.u.failed.wave = s->wave_list;
 }
 
 static void announce(struct sim *s)
@@ -260,36 +206,123 @@ static void announce(struct sim *s)
     }
 }
 
+/* How many go back with the deaths that are recorded now. By a line those that go back once more are counted already (N-7). */
+static uint32_t go_back(const struct sim *s)
+{
+    const bool line = hark_service_rolls(s->service) == HARK_ROLLS_LINE;
+    uint32_t ranks = 0;
+    for (uint32_t r = 0; r < s->ranks; r++)
+        ranks += line ? s->dead[r] : hark_service_goes_back(s->service, r);
+    return ranks;
+}
+
+/* ---- the core ---------------------------------------------------------------------------------------------------- */
+
+static bool grow_service(struct sim *s)
+{
+    const uint64_t bytes = hark_wants(s->service, NULL);
+    struct hark *more = realloc(s->service, bytes);
+    if (more == NULL) {
+        sim_no_memory(s);
+        return false;
+    }
+    s->service = more;
+    return hark_grow(more, bytes) == HARK_OK;
+}
+
+/* Why the core changes. */
+struct cause {
+    const struct sim_fact *fact; /* NULL: processes have died */
+    bool over;                   /* nobody was down before */
+    uint32_t ranks;              /* that go back with the dead ones */
+};
+
+static void answered(struct sim *s, struct cause *c, bool ok)
+{
+    const struct sim_fact *f = c->fact;
+    struct hark_event e = {.type = HARK_STORED};
+    e.u.stored.of = HARK_PERSIST;
+    e.u.stored.ok = ok;
+    e.u.stored.id = f->id;
+    if (!c->over && hark_service_down(s->service) == 0) {
+        if (s->r->recoveries) s->r->recovery[s->r->recoveries - 1].over = s->now;
+        s->traffic = false;
+    }
+    sim_take_late(s, f->who);
+    s->clock = s->now;
+    (void)sim_step(s, f->who, &e, SIM_NONE);
+    if (ok && (f->what == HARK_FACT_BACK || f->what == HARK_FACT_LINE)) s->back++;
+}
+
+static void announced(struct sim *s, struct cause *c)
+{
+    note_recovery(s, c->fact ? s->back : c->ranks, !c->fact && c->over, !c->fact);
+    if (c->fact) s->back = 0;
+    hark_service_failed(s->service, &s->announcement, s->down, s->inc, s->wave);
+    if (!s->failed) announce(s);
+}
+
+/* A living process rolls back by itself, by what was announced; a dead one is started again. */
+static void restart_dead(struct sim *s, uint32_t who)
+{
+    if (s->dead[who]) restart_later(s, who);
+    s->dead[who] = 0;
+}
+
+static void perform(struct sim *s, const struct hark_service_effect *x, struct cause *c, struct hark_service_event *answer)
+{
+    switch (x->type) {
+    case HARK_SERVICE_RECORD:
+        if (c->fact == NULL) c->ranks = go_back(s);
+        answer->type = HARK_SERVICE_DURABLE;
+        answer->u.durable.ok = true;
+        break;
+    case HARK_SERVICE_ANSWER: answered(s, c, x->id != 0); break;
+    case HARK_SERVICE_ANNOUNCE: announced(s, c); break;
+    case HARK_SERVICE_RESTART:
+        if (c->fact == NULL) restart_dead(s, x->rank); /* else: one that has just died is started when that is noticed */
+        break;
+    default: break; /* the recovery process: last, see sim_detect() */
+    }
+}
+
+static void change(struct sim *s, struct hark_service_event e, struct cause *c)
+{
+    struct hark_service_effect effect[64];
+    while (e.type && !s->failed) {
+        struct hark_service_effects fx = {effect, 0, HARK_COUNT(effect)};
+        struct hark_service_event answer = {0};
+        const int status = hark_service_step(s->service, &e, &fx);
+        if (status == HARK_EFULL && grow_service(s)) continue;
+        if (status != HARK_OK && status != HARK_MORE) {
+            sim_fail(s, "the failure service refused an event: %s", hark_status_text(status));
+            return;
+        }
+        for (uint32_t i = 0; i < fx.count; i++) perform(s, &effect[i], c, &answer);
+        if (status == HARK_MORE) answer.type = HARK_SERVICE_CONTINUE;
+        e = answer;
+    }
+}
+
 /* A death is noticed: of all that have died by now. */
 void sim_detect(struct sim *s)
 {
     if (s->detecting == 0) return; /* with one before */
-    uint8_t *rolls = calloc(s->ranks, 1);
-    if (rolls == NULL) {
+    struct hark_service_event e = {.type = HARK_SERVICE_DIED};
+    struct cause c = {NULL, hark_service_down(s->service) == 0, 0};
+    uint32_t *rank = malloc(s->ranks * sizeof *rank);
+    if (rank == NULL) {
         sim_no_memory(s);
         return;
     }
-    bool over = s->down_count == 0;
-    for (uint32_t i = 0; i < s->who; i++)
-        if (s->dead[i] && (i == s->ranks || !rolls[i])) unit(s, i, rolls);
-    uint32_t ranks = 0; /* those that went back with a recovery line and are not through go back once more (N-7) */
-    for (uint32_t r = 0; r < s->ranks; r++) {
-        bool again = s->protocol->rolls == HARK_ROLLS_LINE && s->down[r];
-        ranks += rolls[r];
-        s->inc[r] += rolls[r] || again;
-        s->down[r] |= rolls[r];
-    }
-    s->recovery_inc += s->who > s->ranks && s->dead[s->ranks];
-    s->re++;
+    for (uint32_t r = 0; r < s->ranks; r++)
+        if (s->dead[r]) rank[e.u.died.count++] = r;
+    e.u.died.rank = rank;
+    e.u.died.recovery = s->dead[s->ranks];
     s->detecting = 0;
-    note_recovery(s, ranks, over, true);
-    free(rolls);
-    announcement(s);
-    if (!s->failed) announce(s);
-    for (uint32_t i = 0; i < s->who; i++) {
-        if (s->dead[i]) restart_later(s, i);
-        s->dead[i] = 0;
-    }
+    change(s, e, &c);
+    free(rank);
+    restart_dead(s, s->ranks);
     sim_sample_now(s);
 }
 
@@ -308,12 +341,20 @@ static void note_lost(struct sim *s, const struct sim_process *p, const struct s
     if (lost > r->lost_most) r->lost_most = lost;
 }
 
-static void undone(const struct sim *s, uint32_t who, struct hark_event *e)
+/* RESTARTED.again. */
+static void undone(struct sim *s, uint32_t who, uint32_t count, struct hark_event *e)
 {
-    const struct hark_epochs *began = &s->epochs[who];
-    uint32_t first = hark_epochs_beyond(began, s->wave[s->p[who].group]);
-    e->u.restarted.again = began->id ? began->id + first : NULL;
-    e->u.restarted.again_count = began->count - first;
+    if (count > s->undone_room) {
+        uint64_t *more = realloc(s->undone, count * sizeof *more);
+        if (more == NULL) {
+            sim_no_memory(s);
+            return;
+        }
+        s->undone = more;
+        s->undone_room = count;
+    }
+    e->u.restarted.again = s->undone;
+    e->u.restarted.again_count = hark_service_undone(s->service, who, s->undone, s->undone_room);
 }
 
 void sim_restart(struct sim *s, uint32_t who)
@@ -322,26 +363,24 @@ void sim_restart(struct sim *s, uint32_t who)
     struct hark_event e = {.type = HARK_RESTARTED};
     const struct sim_image *m = NULL;
     bool member = who < s->ranks;
-    p->inc = member ? s->inc[who] : s->recovery_inc;
+    const struct hark_service_restart from = hark_service_restart(s->service, member ? who : HARK_RECOVERY);
+    p->inc = from.inc;
     p->restarting = 0;
     sim_core_new(s, who);
     if (s->failed) return;
     e.u.restarted.inc = p->inc;
-    e.u.restarted.re = s->re;
+    e.u.restarted.re = from.re;
     e.u.restarted.kept = (struct hark_bytes){p->kept, p->kept_length};
-    if (member) undone(s, who, &e);
-    if (member && s->wave[p->group]) {
-        e.u.restarted.checkpoint = s->wave[p->group];
-        sim_image_drop_beyond(s, who, s->wave[p->group]);
-        m = sim_image(s, who, s->wave[p->group]);
+    if (from.undone) undone(s, who, from.undone, &e);
+    e.u.restarted.checkpoint = from.checkpoint;
+    if (member) sim_image_drop_beyond(s, who, from.checkpoint);
+    if (from.checkpoint) {
+        m = sim_image(s, who, from.checkpoint);
         if (m == NULL) {
-            sim_fail(
-                s, "I9: the decided image %llu of process %u is gone", (unsigned long long)s->wave[p->group], who);
+            sim_fail(s, "I9: the decided image %llu of process %u is gone", (unsigned long long)from.checkpoint, who);
             return;
         }
         e.u.restarted.image = (struct hark_bytes){m->core, m->core_length};
-    } else if (member) {
-        sim_image_drop_beyond(s, who, 0);
     }
     if (member) note_lost(s, p, m);
     if (m) {
@@ -393,84 +432,22 @@ void sim_persist(struct sim *s, uint32_t who, const struct hark_effect *x)
     sim_put(s, s->clock + s->o->service, SIM_WHAT(EVENT_ANSWER, f, who));
 }
 
-static void over(struct sim *s)
-{
-    if (s->r->recoveries) s->r->recovery[s->r->recoveries - 1].over = s->now;
-    s->traffic = false;
-}
-
-/* One more that goes back, by the recovery line; with the last all are told. */
-static void send_back(struct sim *s, const struct sim_fact *f)
-{
-    s->wave[s->p[f->peer].group] = f->id;
-    s->inc[f->peer]++;
-    s->down_count += !s->down[f->peer];
-    s->down[f->peer] = 1;
-    s->back++;
-    if (f->what != HARK_FACT_LINE) return;
-    s->re++;
-    note_recovery(s, s->back, false, false);
-    s->back = 0;
-    announcement(s);
-    if (!s->failed) announce(s);
-    sim_sample_now(s);
-}
-
-static bool decide_wave(struct sim *s, const struct sim_fact *f)
-{
-    uint64_t *wave = &s->wave[s->p[f->peer].group];
-    if (f->id < *wave) return false;
-    if (s->protocol->rolls == HARK_ROLLS_LINE) {
-        if (hark_epochs_begin(&s->epochs[f->peer], f->id) < 0) {
-            sim_no_memory(s);
-            return false;
-        }
-        hark_epochs_trim(&s->epochs[f->peer], f->oldest);
-    }
-    *wave = f->id;
-    return true;
-}
-
-/* What has been undone is done again, as far as anybody asks for it. */
-static void forget_undone(struct sim *s)
-{
-    for (uint32_t r = 0; s->protocol->rolls == HARK_ROLLS_LINE && r < s->ranks; r++)
-        hark_epochs_cut(&s->epochs[r], s->wave[s->p[r].group]);
-}
-
-/* True: it is durable. */
-static bool decide(struct sim *s, const struct sim_fact *f)
-{
-    if (f->re != s->re) return false;
-    if (f->what == HARK_FACT_WAVE) return decide_wave(s, f);
-    if (f->what == HARK_FACT_BACK || f->what == HARK_FACT_LINE) return s->protocol->rolls == HARK_ROLLS_LINE;
-    uint32_t were = s->down_count;
-    if (f->peer == HARK_RECOVERY) {
-        memset(s->down, 0, s->ranks);
-        s->down_count = 0;
-        forget_undone(s);
-    } else {
-        s->down_count -= s->down[f->peer];
-        s->down[f->peer] = 0;
-    }
-    if (were && s->down_count == 0) over(s);
-    return true;
-}
-
 void sim_answer(struct sim *s, uint32_t number)
 {
-    struct sim_fact f = s->fact[number];
-    struct sim_process *p = &s->p[f.who];
+    const struct sim_fact f = s->fact[number];
+    const struct sim_process *p = &s->p[f.who];
     s->fact[number].next = s->free_fact;
     s->free_fact = number;
     if (p->state == STATE_DOWN || p->inc != f.inc) return;
-    struct hark_event e = {.type = HARK_STORED};
-    e.u.stored.of = HARK_PERSIST;
-    e.u.stored.ok = decide(s, &f);
-    e.u.stored.id = f.id;
-    sim_take_late(s, f.who);
-    s->clock = s->now;
-    (void)sim_step(s, f.who, &e, SIM_NONE);
-    if (e.u.stored.ok && (f.what == HARK_FACT_BACK || f.what == HARK_FACT_LINE)) send_back(s, &f);
+    struct hark_service_event e = {.type = HARK_SERVICE_FACT};
+    struct cause c = {&f, hark_service_down(s->service) == 0, 0};
+    const uint32_t re = hark_service_epoch(s->service);
+    e.u.fact.fact = f.what;
+    e.u.fact.peer = f.peer;
+    e.u.fact.re = f.re;
+    e.u.fact.id = f.id;
+    e.u.fact.oldest = f.oldest;
+    change(s, e, &c);
+    if (hark_service_epoch(s->service) != re) sim_sample_now(s);
     if (f.who < s->ranks) sim_go(s, f.who);
 }

@@ -42,24 +42,6 @@ static bool make_ranges(struct sim *s)
     return true;
 }
 
-static bool make_groups(struct sim *s)
-{
-    const struct hark_clusters *c = s->o->clusters;
-    bool clusters = s->protocol->rolls == HARK_ROLLS_GROUP, alone = s->protocol->rolls == HARK_ROLLS_LINE;
-    bool apart = clusters && !s->together;
-    s->groups = apart ? c->count : alone ? s->ranks : 1;
-    s->leader = malloc(s->groups * sizeof *s->leader);
-    if (!s->leader || (clusters && !make_ranges(s))) return false;
-    memset(s->leader, 0xff, s->groups * sizeof *s->leader);
-    for (uint32_t r = 0; r < s->ranks; r++) {
-        uint32_t g = s->p[r].group = apart ? c->of[r] : alone ? r : 0;
-        if (s->leader[g] == UINT32_MAX) s->leader[g] = r;
-    }
-    for (uint32_t g = 0; g < s->groups; g++)
-        s->p[s->leader[g]].due = 1;
-    return true;
-}
-
 /* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
 static bool make(struct sim *s)
@@ -67,7 +49,8 @@ static bool make(struct sim *s)
     uint64_t bytes = s->who * sizeof *s->p;
     s->p = sim_arena_take(&s->arena, &bytes);
     if (s->p) memset(s->p, 0, s->who * sizeof *s->p);
-    if (s->p == NULL || !make_groups(s) || !sim_service_open(s)) return false;
+    if (s->p == NULL || !sim_service_open(s)) return false;
+    if (s->protocol->rolls == HARK_ROLLS_GROUP && !make_ranges(s)) return false;
     s->fx = (struct hark_effects){.at = s->effects,
         .room = sizeof s->effects / sizeof s->effects[0],
         .bytes = s->bytes,
@@ -76,6 +59,7 @@ static bool make(struct sim *s)
         struct sim_process *p = &s->p[i];
         p->inbox = p->held = p->late = (struct sim_list){SIM_NONE, SIM_NONE};
         p->state = i < s->ranks ? STATE_READY : STATE_SERVES;
+        p->due = i < s->ranks && hark_service_leader(s->service, i) == i;
         sim_core_new(s, i);
     }
     for (uint32_t i = 0; i < s->o->fails; i++) {
@@ -95,7 +79,6 @@ static void unmake(struct sim *s)
     free(s->tree_rank);
     free(s->range);
     free(s->cluster_range);
-    free(s->leader);
     sim_service_close(s);
     sim_queue_free(&s->queue);
     sim_arena_free(&s->arena);
