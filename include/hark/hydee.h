@@ -7,12 +7,12 @@
  *   1: 5-9    Sending message              hark_hydee_send (recovery included: 2: 11-20)       here
  *   1: 10-18  Upon receiving               hark_hydee_arrive (RPP), _deliver (phase, date)     here
  *   1: 19-21  Upon checkpoint              hark_member_checkpoint, hark_hydee_captured         parts/wave.h, hydee/checkpoint.h
- *   2: 4-10   Upon failure, LastDate       hark_hydee_rollback, _failed, _pos                  hydee/failure.h
+ *   2: 4-10   Upon failure, LastDate       hark_hydee_rollback, _failed, _pos; hark_pos_take   hydee/failure.h, parts/positions.h
  *   3: 6-19   Upon failure elsewhere       the same: every process plays both roles (E9)       hydee/failure.h
  *   3: 22-24  NotifySendLog                hark_hydee_release, hark_hydee_replay               ..., hydee/pump.h
- *   III.E     Garbage collection           hark_hydee_gc, hark_hydee_trim                      hydee/checkpoint.h
+ *   III.E     Garbage collection           hark_hydee_gc, _trim; hark_gc_mark, hark_gc_pump    hydee/checkpoint.h, parts/positions.h
  *
- * Read on in this order: hydee/state.h, hydee/channel.h, Algorithm 1 below, hydee/checkpoint.h, hydee/failure.h,
+ * Read on in this order: parts/positions.h, hydee/state.h, hydee/channel.h, Algorithm 1 below, hydee/checkpoint.h, hydee/failure.h,
  * hydee/pump.h, the door at the end of this file. Extensions: the exact gate (E24), recovery/past.h; reports by a tree, hydee/tree.h;
  * multicasts, hydee/cast.h; clusters that change, hydee/regroup.h.
  *
@@ -81,24 +81,24 @@ HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event 
     uint64_t ssn = ++c->channel.sent, phase = s->phase, number = 0; /* fixed now, whenever it leaves */
     s->date++;                                                                                     /* Alg. 1 l. 6 */
     if (flags & HARK_DIGEST)
-        c->sent_digest = hark_digest_mix(c->sent_digest, ssn, event->u.send.length, event->u.send.digest);
+        c->pos.sent_digest = hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
     if (!hark_hydee_inter(c)) { /* never logged, never gated: the freezing wave covers it */
-        c->tx = ssn;
-        if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->sent_digest, s->past.posts, &s->past.now, fx);
-        else hark_hydee_transmit(s, c, ssn, phase, c->sent_digest, fx);
+        c->pos.tx = ssn;
+        if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->pos.sent_digest, s->past.posts, &s->past.now, fx);
+        else hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
         return HARK_OK;
     }
     if (exact) number = hark_past_post(p, &s->pool, &s->past);
-    if (ssn <= c->orph) {
+    if (ssn <= c->pos.orph) {
         phase = hark_hydee_suppress(s, c, ssn, fx);
-    } else if ((exact ? hark_hydee_may(s, phase, number) : phase <= s->rel) && c->tx + 1 == ssn) {
-        c->tx = ssn; /* behind pending replays it would have queued (E13) */
-        if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->sent_digest, number, &s->past.now, fx);
-        else hark_hydee_transmit(s, c, ssn, phase, c->sent_digest, fx);
+    } else if ((exact ? hark_hydee_may(s, phase, number) : phase <= s->rel) && c->pos.tx + 1 == ssn) {
+        c->pos.tx = ssn; /* behind pending replays it would have queued (E13) */
+        if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->pos.sent_digest, number, &s->past.now, fx);
+        else hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
     }
     hark_runs_add(p, &s->pool, &c->log, ssn, phase);                                            /* Alg. 1 l. 7-8 */
     if (exact) hark_runs_add(p, &s->pool, &c->index, ssn, number - ssn);
-    if (flags & HARK_DIGEST) *hark_queue_push(p, &s->pool, &c->digests) = c->sent_digest;
+    if (flags & HARK_DIGEST) *hark_queue_push(p, &s->pool, &c->pos.digests) = c->pos.sent_digest;
     hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, ssn);
     return HARK_OK;
 }
@@ -140,7 +140,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
         if (length != HARK_HYDEE_HEADER - HARK_WIRE_HEAD)
             hark_runs_add(p, &s->pool, &c->rpp_index, h->ssn, hark_get64(b + 16) - h->ssn);
     }
-    c->recv_digest = hark_get64(b + 8);
+    c->pos.recv_digest = hark_get64(b + 8);
     hark_wave_arrived(&s->wave, &c->channel, fx);
     hark_offer_gap(&c->channel, fx);
     if (s->casts.count && h->ctx) hark_hydee_pass_on(s, h, b);
@@ -311,8 +311,8 @@ HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark
     for (uint64_t channel = *cursor >> 40; !(*cursor >> 63) && channel < s->ends.channels.count; channel++) {
         const struct hark_hydee_channel *c =
             (const struct hark_hydee_channel *)hark_row_of(p, &s->ends.channels, (uint32_t)channel);
-        if (!hark_hydee_inter(c) || c->first > c->channel.sent || c->channel.flags & HARK_HYDEE_CAST) continue;
-        run->name = hark_name_of(HARK_OUT, &c->channel, c->first);
+        if (!hark_hydee_inter(c) || c->pos.first > c->channel.sent || c->channel.flags & HARK_HYDEE_CAST) continue;
+        run->name = hark_name_of(HARK_OUT, &c->channel, c->pos.first);
         run->last = c->channel.sent;
         *cursor = (channel + 1) << 40;
         return 1;
@@ -337,9 +337,9 @@ HARK_FN const char *hark_hydee_violated(const struct hark *p)
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_hydee_channel *c = (const struct hark_hydee_channel *)hark_row_of(p, &s->ends.channels, i);
         if (!hark_hydee_inter(c)) continue;
-        if (c->tx > c->channel.sent) return "more was transmitted than posted";
-        if (!s->recovering && c->tx != c->channel.sent) return "a message is delayed though no recovery runs";
-        if (c->first > c->channel.sent + 1) return "the log begins behind its end";
+        if (c->pos.tx > c->channel.sent) return "more was transmitted than posted";
+        if (!s->recovering && c->pos.tx != c->channel.sent) return "a message is delayed though no recovery runs";
+        if (c->pos.first > c->channel.sent + 1) return "the log begins behind its end";
     }
     return hark_wave_violated(p, &s->ends, &s->wave);
 }

@@ -12,9 +12,9 @@
  *     a later epoch than sent, else SPE
  *   Checkpoint: Epoch++, Phase++           hark_sendet_captured                                sendet/checkpoint.h
  *   Re-execution: at the same calls        hark_sendet_again                                   sendet/checkpoint.h
- *   Garbage collection                     hark_sendet_min, _gc                                sendet/checkpoint.h
+ *   Garbage collection                     hark_sendet_min, _gc; hark_gc_mark, hark_gc_pump    sendet/checkpoint.h, parts/positions.h
  *   Failure: who goes back                 hark_sendet_failed, hark_line_solve                 sendet/failure.h, recovery/line.h
- *   Positions, phases in order             hark_sendet_pos, _orph, _release                    sendet/failure.h
+ *   Positions, phases in order             hark_sendet_pos, _orph, _release; hark_pos_take     sendet/failure.h, parts/positions.h
  *
  * A process checkpoints alone: a wave of a group of one. The epoch is the number of its checkpoints. Every message is kept by
  * its sender (NonAck) until the receiver's epoch is known; then it is logged, or forgotten and only counted in SPE.
@@ -92,7 +92,7 @@ static inline bool hark_sendet_length_ok(const struct hark_sendet *s, const stru
     if (h->src == HARK_RECOVERY)
         return h->type == HARK_H_RECDONE ? length == 0 : (h->type == HARK_H_RELEASE || h->type == HARK_H_MIN) && length == 8;
     switch (h->type) {
-    case HARK_H_POS: return length >= 8 && hark_get32(b) <= HARK_SENDET_CTX_MAX && length == 8 + 40 * hark_get32(b);
+    case HARK_H_POS: return hark_pos_length_ok(&hark_sendet_exchange, b, length);
     case HARK_H_ORPH: return length >= 8 && (length - 8) % 40 == 0;
     case HARK_H_ACK: return length >= 24 && length % 24 == 0;
     case HARK_H_GC: return length == 16;
@@ -192,8 +192,8 @@ HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct har
     for (uint64_t channel = *cursor >> 40; !(*cursor >> 63) && channel < s->ends.channels.count; channel++) {
         const struct hark_sendet_channel *c =
             (const struct hark_sendet_channel *)hark_row_of(p, &s->ends.channels, (uint32_t)channel);
-        if (!hark_sendet_inter(c) || c->first > c->channel.sent) continue;
-        run->name = hark_name_of(HARK_OUT, &c->channel, c->first); /* NonAck too (U-1) */
+        if (!hark_sendet_inter(c) || c->pos.first > c->channel.sent) continue;
+        run->name = hark_name_of(HARK_OUT, &c->channel, c->pos.first); /* NonAck too (U-1) */
         run->last = c->channel.sent;
         *cursor = (channel + 1) << 40;
         return 1;
@@ -208,10 +208,10 @@ HARK_FN const char *hark_sendet_violated(const struct hark *p)
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)hark_row_of(p, &s->ends.channels, i);
         if (!hark_sendet_inter(c)) continue;
-        if (c->tx > c->channel.sent) return "more was transmitted than posted";
+        if (c->pos.tx > c->channel.sent) return "more was transmitted than posted";
         if (c->acked > c->channel.sent) return "more was acknowledged than posted";
-        if (!s->recovering && c->tx != c->channel.sent) return "a message is delayed though no recovery runs";
-        if (c->first > c->acked + 1) return "a message is forgotten that is not acknowledged";
+        if (!s->recovering && c->pos.tx != c->channel.sent) return "a message is delayed though no recovery runs";
+        if (c->pos.first > c->acked + 1) return "a message is forgotten that is not acknowledged";
     }
     if (s->images.count == 0) return "no image is left";
     return hark_wave_violated(p, &s->ends, &s->wave);
@@ -235,12 +235,11 @@ HARK_FN bool hark_sendet_accept(struct hark *p)
     if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks)) return false;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (c->tx > c->channel.sent || c->acked > c->channel.sent || c->first == 0 || c->first > c->acked + 1) return false;
-        if (!hark_trail_ok(&c->log) || !hark_trail_ok(&c->rpp) || !hark_trail_ok(&c->recorded) || c->digests.width != 1)
+        if (c->pos.tx > c->channel.sent || c->acked > c->channel.sent || c->pos.first == 0 || c->pos.first > c->acked + 1) return false;
+        if (!hark_trail_ok(&c->log) || !hark_trail_ok(&c->rpp) || !hark_trail_ok(&c->recorded) || c->pos.digests.width != 1)
             return false;
-        if (i >= HARK_SENDET_CTX_MAX && hark_sendet_at(s, i - HARK_SENDET_CTX_MAX)->channel.peer == c->channel.peer) return false;
     }
-    return true;
+    return hark_contexts_ok(p, &s->ends, &hark_sendet_exchange);
 }
 #endif /* HARK_BODIES */
 

@@ -397,12 +397,12 @@ static void test_violated_hydee(void **state)
     struct hark_hydee *s = (struct hark_hydee *)(void *)core;
     post(0, 0);
     struct hark_hydee_channel *c = hark_hydee_at(s, 0);
-    says(protocol->violated, &c->tx, 2, "more was transmitted than posted");
-    says(protocol->violated, &c->tx, 0, "a message is delayed though no recovery runs");
-    says(protocol->violated, &c->first, 3, "the log begins behind its end");
-    says(protocol->violated, &c->first, 2, NULL); /* all trimmed */
+    says(protocol->violated, &c->pos.tx, 2, "more was transmitted than posted");
+    says(protocol->violated, &c->pos.tx, 0, "a message is delayed though no recovery runs");
+    says(protocol->violated, &c->pos.first, 3, "the log begins behind its end");
+    says(protocol->violated, &c->pos.first, 2, NULL); /* all trimmed */
     s->recovering = 1;
-    says(protocol->violated, &c->tx, 0, NULL);
+    says(protocol->violated, &c->pos.tx, 0, NULL);
     s->recovering = 0;
     says32(protocol->unrest, &s->recovering, 1, "recovery is not over here");
 }

@@ -100,7 +100,7 @@ static void along_the_tree(void **state)
     for (uint32_t i = S; i < N; i++) { /* what crosses clusters is known with its phase, at both ends */
         const struct hark_hydee_channel *c = hark_hydee_find(of(&j, R), i, CTX), *d = hark_hydee_find(of(&j, i), R, CTX);
         assert_int_equal(c->channel.sent, 2);
-        assert_int_equal(c->tx, 2);
+        assert_int_equal(c->pos.tx, 2);
         assert_int_equal(c->log.count, i >= U);
         assert_int_equal(d->rpp.count, i >= U);
         take(&j, i);
@@ -231,7 +231,7 @@ static void again(void **state)
     struct hark_hydee_channel *c = hark_hydee_find(of(&j, R), U, CTX), *d = hark_hydee_find(of(&j, R), V, CTX);
     assert_int_equal(hark_queue_first(j.core[R], &of(&j, R)->pool, &c->log)[1], 9);
     assert_int_equal(hark_queue_first(j.core[R], &of(&j, R)->pool, &d->log)[1], 1);
-    assert_int_equal(c->digests.count, 1);
+    assert_int_equal(c->pos.digests.count, 1);
     end(&j);
 }
 

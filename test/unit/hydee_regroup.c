@@ -126,7 +126,7 @@ static void joined(void **state)
         assert_int_equal(j->protocol->names(j->core[i], &cursor, &run), 0);
         for (uint32_t k = 0; k < of(j, i)->ends.channels.count; k++) {
             const struct hark_hydee_channel *c = hark_hydee_at(of(j, i), k);
-            assert_int_equal(c->log.count + c->rpp.count + c->digests.count + c->recorded.count, 0);
+            assert_int_equal(c->log.count + c->rpp.count + c->pos.digests.count + c->recorded.count, 0);
         }
     }
     pass(j, 0, 2);

@@ -300,7 +300,7 @@ static void test_many_fragments(void **state)
     const struct hark_hydee_channel *c = hark_hydee_find((struct hark_hydee *)(void *)j->core[0], 1, 0);
     assert_non_null(c);
     assert_int_equal(c->recorded.count, FRAGMENTS);
-    assert_false(c->channel.flags & HARK_HYDEE_ORPH_WAIT);
+    assert_false(c->channel.flags & HARK_ORPH_WAIT);
 
     for (uint64_t i = 0; i < FRAGMENTS; i++) {
         uint64_t last = i + 1 == FRAGMENTS ? (uint64_t)(FRAGMENTS & UINT16_MAX) << 16 | 1 : 0;

@@ -121,20 +121,20 @@ static inline void hark_hydee_cast_one(struct hark_hydee *s, const struct hark_h
     struct hark_hydee_channel *c = hark_hydee_find(s, b->rank, (uint16_t)b->ctx);
     uint64_t ssn = ++c->channel.sent, phase = s->phase;
     bool direct = b->child || (hark_hydee_inter(c) ? s->recovering : !b->mates);
-    if (s->flags & HARK_DIGEST) c->sent_digest = hark_digest_mix(c->sent_digest, ssn, s->cast_length, s->cast_digest);
+    if (s->flags & HARK_DIGEST) c->pos.sent_digest = hark_digest_mix(c->pos.sent_digest, ssn, s->cast_length, s->cast_digest);
     if (!hark_hydee_inter(c)) {
-        c->tx = ssn;
-        if (direct) hark_hydee_transmit(s, c, ssn, phase, c->sent_digest, fx);
+        c->pos.tx = ssn;
+        if (direct) hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
         return;
     }
-    if (ssn <= c->orph) {
+    if (ssn <= c->pos.orph) {
         phase = hark_hydee_suppress(s, c, ssn, fx);
-    } else if (phase <= s->rel && c->tx + 1 == ssn) {
-        c->tx = ssn;
-        if (direct) hark_hydee_transmit(s, c, ssn, phase, c->sent_digest, fx);
+    } else if (phase <= s->rel && c->pos.tx + 1 == ssn) {
+        c->pos.tx = ssn;
+        if (direct) hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
     }
     hark_runs_add(&s->head, &s->pool, &c->log, ssn, phase);
-    if (s->flags & HARK_DIGEST) *hark_queue_push(&s->head, &s->pool, &c->digests) = c->sent_digest;
+    if (s->flags & HARK_DIGEST) *hark_queue_push(&s->head, &s->pool, &c->pos.digests) = c->pos.sent_digest;
 }
 
 static inline int hark_hydee_pump_cast(struct hark_hydee *s, struct hark_effects *fx)
@@ -157,7 +157,7 @@ static inline void hark_hydee_cast_trim(struct hark_hydee *s, uint16_t ctx, stru
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_hydee_branch *b = hark_hydee_branch(s, i);
         const struct hark_hydee_channel *c = b->ctx == ctx ? hark_hydee_find(s, b->rank, ctx) : NULL;
-        if (c && hark_hydee_inter(c) && c->first < first) first = c->first;
+        if (c && hark_hydee_inter(c) && c->pos.first < first) first = c->pos.first;
     }
     if (first <= g->first) return;
     g->first = first;

@@ -55,45 +55,23 @@ static inline struct hark_hydee_channel *hark_hydee_find(struct hark_hydee *s, u
     return (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
 }
 
-/* NULL: the pair uses HARK_HYDEE_CTX_MAX contexts already. A POS with more would not fit into the effects. */
+/* NULL: the pair uses HARK_HYDEE_CTX_MAX contexts already. */
 HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
-    uint32_t last = hark_channel_search(&s->head, &s->ends, peer, 0) + HARK_HYDEE_CTX_MAX - 1;
-    if (last < s->ends.channels.count && hark_hydee_at(s, last)->channel.peer == peer) return NULL;
+    if (hark_contexts_full(&s->head, &s->ends, &hark_hydee_exchange, peer)) return NULL;
     struct hark_hydee_channel *c =
         (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
     if (hark_ranges_hold(&s->head, hark_hydee_cluster(s), peer)) c->channel.flags |= HARK_HYDEE_MATE;
-    c->theirs = HARK_INFINITY;
-    c->first = 1;
+    hark_positions_begin(&c->pos);
     c->log.width = c->rpp.width = c->recorded.width = c->index.width = c->rpp_index.width = 2;
-    c->digests.width = 1;
     return c;
 }
 
 /* The row of (peer, ctx), made if it is new; NULL: see hark_hydee_add. */
-static inline struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+HARK_HOT struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
     struct hark_hydee_channel *c = hark_hydee_find(s, peer, ctx);
     return c ? c : hark_hydee_add(s, peer, ctx);
-}
-
-static inline struct hark_hydee_pair *hark_hydee_pair(struct hark_hydee *s, uint32_t rank)
-{
-    uint32_t i = 0;
-    while (i < s->pairs.count && ((struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i))->rank < rank) i++;
-    struct hark_hydee_pair *x = i < s->pairs.count ? (struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i) : NULL;
-    if (x && x->rank == rank) return x;
-    x = (struct hark_hydee_pair *)hark_insert(&s->head, &s->pairs, i);
-    x->rank = rank;
-    return x;
-}
-
-/* Are the answers to all my POS in? */
-static inline bool hark_hydee_answered(struct hark_hydee *s)
-{
-    for (uint32_t i = 0; i < s->pairs.count; i++)
-        if (!(((struct hark_hydee_pair *)hark_row(&s->head, &s->pairs, i))->flags & HARK_HYDEE_POS_GOT)) return false;
-    return true;
 }
 
 /* What is sent on a channel: of multicasts there is one for all of them. */
@@ -137,32 +115,6 @@ HARK_COLD struct hark_effect *hark_hydee_transmit_exact(struct hark_hydee *s, co
     return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER + length, fx);
 }
 
-static inline void hark_hydee_diverged(const struct hark_hydee_channel *c, uint64_t expected, uint64_t got,
-    struct hark_effects *fx)
-{
-    struct hark_effect *x = hark_emit(fx, HARK_DIVERGED);
-    x->name = hark_name_of(HARK_OUT, &c->channel, c->base + 1);
-    x->u.last = c->orph;
-    x->expected = expected;
-    x->got = got;
-}
-
-/* The running digest after ssn, from the log; 0 if it is not known. */
-static inline uint64_t hark_hydee_digest_at(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn)
-{
-    if (ssn < c->first || ssn - c->first >= c->digests.count) return 0;
-    return *hark_queue_seek(&s->head, &s->pool, &c->digests, (uint32_t)(ssn - c->first));
-}
-
-/* At the last orphan: was the same sent as before? A POS may find more that were not than there is room to say. */
-static inline void hark_hydee_compare(struct hark_hydee *s, const struct hark_hydee_channel *c, uint64_t got,
-    struct hark_effects *fx)
-{
-    if (!(s->flags & HARK_DIGEST) || c->orph_digest == 0 || got == 0 || got == c->orph_digest) return;
-    if (!hark_effects_fit(fx, 1, 0)) return;
-    hark_hydee_diverged(c, c->orph_digest, got, fx);
-}
-
 /* ---- may it leave? --------------------------------------------------------------------------------------------------- */
 
 /* An orphan is sent again: nothing is transmitted, and the recovery process hears of it (Alg. 2 l. 14-15).
@@ -173,13 +125,13 @@ HARK_COLD uint64_t hark_hydee_suppress(struct hark_hydee *s, struct hark_hydee_c
     uint64_t phase = s->phase, first, last, recorded;
     struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->recorded, ssn, ssn);
     if (hark_runs_next(&s->head, &s->pool, &c->recorded, &r, &first, &last, &recorded)) phase = recorded;
-    c->tx = ssn;
-    c->channel.flags |= HARK_HYDEE_NOTIFY;
+    c->pos.tx = ssn;
+    c->channel.flags |= HARK_NOTIFY_DUE;
     s->busy = 1;
     struct hark_effect *x = hark_emit(fx, HARK_SUPPRESS);
     x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
     x->u.phase = phase;
-    if (ssn == c->orph) hark_hydee_compare(s, c, c->sent_digest, fx);
+    if (ssn == c->pos.orph && s->flags & HARK_DIGEST) hark_digest_compare(&c->channel, &c->pos, c->pos.sent_digest, fx);
     return phase;
 }
 

@@ -17,27 +17,11 @@ HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_inter(c) && !hark_hydee_parts(s, c)) continue;
-        struct hark_hydee_position *x =
-            (struct hark_hydee_position *)hark_insert(&s->head, &s->positions, s->positions.count);
-        x->id = s->wave.wave;
-        x->peer = c->channel.peer;
-        x->ctx = c->channel.ctx;
-        x->sent = c->channel.sent;
-        x->recv = c->channel.recv;
+        hark_position_add(&s->head, &s->positions, s->wave.wave, &c->channel, c->channel.sent);
     }
 }
 
 /* ---- garbage collection, III.E, by checkpoint-time positions and only after COMMIT (E3) ----------------------- */
-
-static inline struct hark_hydee_position *hark_hydee_position_of(struct hark_hydee *s, uint64_t id, uint32_t peer,
-    uint16_t ctx)
-{
-    for (uint32_t i = 0; i < s->positions.count; i++) {
-        struct hark_hydee_position *x = (struct hark_hydee_position *)hark_row(&s->head, &s->positions, i);
-        if (x->id == id && x->peer == peer && x->ctx == ctx) return x;
-    }
-    return NULL;
-}
 
 /* After a wave is over: positions of images that are gone go, and if one was committed and as many
  * generations are kept as there should be, every peer hears the positions of the oldest. */
@@ -48,16 +32,11 @@ HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
     uint64_t newest =
         w->kept.count ? ((const struct hark_image *)hark_row_of(&s->head, &w->kept, w->kept.count - 1))->id : 0;
     for (uint32_t i = s->positions.count; i-- > 0;) {
-        const struct hark_hydee_position *x = (const struct hark_hydee_position *)hark_row(&s->head, &s->positions, i);
+        const struct hark_position *x = (const struct hark_position *)hark_row(&s->head, &s->positions, i);
         if (x->id < oldest || x->id > newest) hark_remove(&s->head, &s->positions, i);
     }
     if (!committed || w->kept.count < w->generations) return;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!hark_hydee_position_of(s, oldest, c->channel.peer, c->channel.ctx)) continue;
-        c->channel.flags |= HARK_HYDEE_GC;
-        s->busy = 1;
-    }
+    if (hark_gc_mark(&s->head, &s->ends, &s->positions, oldest)) s->busy = 1;
 }
 
 /* Exact gate: the lowest number in the log, or of all that I have posted. */
@@ -82,11 +61,11 @@ static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *
     hark_runs_trim(&s->head, &s->pool, &c->rpp, sent, c->channel.recv);
     hark_runs_trim(&s->head, &s->pool, &c->rpp_index, sent, c->channel.recv);
     if (recv > c->channel.sent) recv = c->channel.sent;
-    if (recv < c->first) return HARK_OK;
+    if (recv < c->pos.first) return HARK_OK;
     hark_runs_trim(&s->head, &s->pool, &c->log, recv, c->channel.sent);
     hark_runs_trim(&s->head, &s->pool, &c->index, recv, c->channel.sent);
-    for (; c->first <= recv && c->digests.count; c->first++) hark_queue_pop(&s->head, &s->pool, &c->digests);
-    c->first = recv + 1;
+    for (; c->pos.first <= recv && c->pos.digests.count; c->pos.first++) hark_queue_pop(&s->head, &s->pool, &c->pos.digests);
+    c->pos.first = recv + 1;
     if (s->flags & HARK_EXACT_GATE) hark_past_trim(&s->head, &s->pool, &s->past, hark_hydee_oldest(s));
     if (c->channel.flags & HARK_HYDEE_CAST) hark_hydee_cast_trim(s, c->channel.ctx, fx);
     else hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, recv);
@@ -107,9 +86,9 @@ static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark
 
 static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)
 {
-    return c->tx <= c->channel.sent && c->first > 0 && c->first <= c->channel.sent + 1 && c->log.width == 2 &&
+    return c->pos.tx <= c->channel.sent && c->pos.first > 0 && c->pos.first <= c->channel.sent + 1 && c->log.width == 2 &&
            c->rpp.width == 2 && c->recorded.width == 2 && c->index.width == 2 && c->rpp_index.width == 2 &&
-           c->digests.width == 1;
+           c->pos.digests.width == 1;
 }
 
 /* Numbers of the log are looked up by steps and found or not; what steps have no answer to is looked for here. */
@@ -135,9 +114,8 @@ HARK_FN bool hark_hydee_accept(struct hark *p)
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_channel_ok(c)) return false;
         if (c->channel.flags & HARK_HYDEE_CAST && hark_hydee_cast(s, c->channel.ctx) == NULL) return false;
-        if (i >= HARK_HYDEE_CTX_MAX && hark_hydee_at(s, i - HARK_HYDEE_CTX_MAX)->channel.peer == c->channel.peer) return false;
     }
-    return true;
+    return hark_contexts_ok(p, &s->ends, &hark_hydee_exchange);
 }
 /* ---- frames ------------------------------------------------------------------------------------------------------------- */
 
@@ -155,8 +133,7 @@ static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct
     case HARK_APP:
         return exact && length >= HARK_HYDEE_HEADER - HARK_WIRE_HEAD &&
                hark_past_valid(b + 16, length - 16, s->ends.ranks);
-    case HARK_H_POS:
-        return length >= 8 && hark_get32(b) <= HARK_HYDEE_CTX_MAX && length == 8 + 32 * hark_get32(b);
+    case HARK_H_POS: return hark_pos_length_ok(&hark_hydee_exchange, b, length);
     case HARK_H_ORPH: return length >= 8 && (length - 8) % 24 == 0;
     case HARK_H_GC: return length == 16;
     default: return hark_wave_length_ok(h->type, length);

@@ -54,67 +54,46 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_inter(c)) continue;
-        c->channel.flags &= (uint16_t) ~(HARK_HYDEE_NOTIFY | HARK_HYDEE_ORPH_DUE | HARK_HYDEE_ORPH_WAIT);
-        c->base = c->channel.sent;
-        c->orph = c->orph_digest = c->orph_at = 0;
-        c->theirs = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an orphan */
-        c->orph_in = c->orph_out = 0;
+        hark_positions_clear(&c->channel, &c->pos, c->channel.sent);
         hark_queue_clear(p, &s->pool, &c->recorded);
         bool cast = (c->channel.flags & HARK_HYDEE_CAST) != 0; /* who died may have had it to pass on */
         if (mine || cast || hark_is_down(p, e, c->channel.peer))
-            hark_hydee_pair(s, c->channel.peer)->flags = HARK_HYDEE_POS_DUE;
+            hark_pair(&s->head, &s->pairs, c->channel.peer)->flags = HARK_POS_DUE;
     }
     return HARK_OK;
 }
 
 /* What j's POS says of one context. */
-static inline void hark_hydee_pos_channel(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t their_sent,
-    uint64_t their_recv, uint64_t digest, struct hark_effects *fx)
+static inline void hark_hydee_pos_channel(struct hark_hydee *s, struct hark_hydee_channel *c, const uint8_t *b,
+    struct hark_effects *fx)
 {
+    struct hark_positions *o = &c->pos;
+    struct hark_said said = hark_pos_said(&hark_hydee_exchange, b, c->channel.ctx);
     uint64_t sent = c->channel.sent;
-    c->orph = their_recv;
-    c->orph_digest = digest;
-    c->theirs = their_sent;
-    c->tx = their_recv < sent ? their_recv : sent; /* replay: recv_j < ssn <= sent (E2, E4) */
-    if (their_recv > c->base) {
-        c->channel.flags |= HARK_HYDEE_ORPH_WAIT;
-        if (sent > c->base) c->channel.flags |= HARK_HYDEE_NOTIFY; /* posted before this POS came */
-        if (sent >= their_recv) hark_hydee_compare(s, c, hark_hydee_digest_at(s, c, their_recv), fx);
+    hark_pos_channel(&c->channel, o, &said);
+    if (said.recv > o->base) {
+        c->channel.flags |= HARK_ORPH_WAIT;
+        if (sent > o->base) c->channel.flags |= HARK_NOTIFY_DUE; /* posted before this POS came */
+        if (sent >= said.recv && s->flags & HARK_DIGEST)
+            hark_digest_compare(&c->channel, o, hark_digest_at(&s->head, &s->pool, o, said.recv), fx);
     }
-    if (their_sent < c->channel.recv) { /* orphans j -> i */
-        c->channel.flags |= HARK_HYDEE_ORPH_DUE;
-        c->orph_at = their_sent + 1;
-    }
+    if (said.sent < c->channel.recv) hark_orph_ask(&c->channel, o, said.sent + 1); /* orphans j -> i */
 }
 
-/* POS from j: u32 contexts, u32 0, then {ctx u16, 0 u16, 0 u32, sent u64, recv u64, digest u64}; LastDate and
- * Rollback of the paper in one, in both directions.                        Alg. 2 l. 9-10, Alg. 3 l. 7-14, 20-21 */
+/* POS from j: LastDate and Rollback of the paper in one, in both directions.
+ *                                                                           Alg. 2 l. 9-10, Alg. 3 l. 7-14, 20-21 */
 static inline int hark_hydee_pos(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
 {
-    uint32_t n = hark_get32(b), first = hark_channel_search(&s->head, &s->ends, h->src, 0), all = n;
-    for (uint32_t i = first; i < s->ends.channels.count && hark_hydee_at(s, i)->channel.peer == h->src; i++) {
-        all++;
-        for (uint32_t k = 0; k < n; k++)
-            if (hark_get16(b + 8 + 32 * k) == hark_hydee_at(s, i)->channel.ctx) all--;
+    const struct hark_exchange *x = &hark_hydee_exchange;
+    int status;
+    if (!hark_pos_take(&s->head, &s->ends, x, &s->pairs, h, b, &status, fx)) return status;
+    for (uint32_t i = 0; i < hark_get32(b); i++) hark_hydee_channel(s, h->src, hark_pos_ctx(x, b, i));
+    for (uint32_t i = hark_channel_search(&s->head, &s->ends, h->src, 0); i < s->ends.channels.count; i++) {
+        if (hark_hydee_at(s, i)->channel.peer != h->src) break;
+        hark_hydee_pos_channel(s, hark_hydee_at(s, i), b, fx);
     }
-    if (all > HARK_HYDEE_CTX_MAX) return HARK_EFRAME;
-    struct hark_hydee_pair *pair = hark_hydee_pair(s, h->src);
-    if (pair->flags & HARK_HYDEE_POS_GOT) return hark_fate(fx, HARK_DISCARD);
-    pair->flags |= HARK_HYDEE_POS_GOT;
-    if (!(pair->flags & HARK_HYDEE_POS_SENT)) pair->flags |= HARK_HYDEE_POS_DUE; /* v2: who knows none answers */
     s->busy = 1;
-    for (uint32_t i = 0; i < n; i++) hark_hydee_channel(s, h->src, hark_get16(b + 8 + 32 * i));
-    for (uint32_t i = first; i < s->ends.channels.count; i++) {
-        struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        const uint8_t *row = NULL;
-        if (c->channel.peer != h->src) break;
-        for (uint32_t k = 0; k < n; k++)
-            if (hark_get16(b + 8 + 32 * k) == c->channel.ctx) row = b + 8 + 32 * k;
-        if (row) hark_hydee_pos_channel(s, c, hark_get64(row + 8), hark_get64(row + 16), hark_get64(row + 24), fx);
-        else hark_hydee_pos_channel(s, c, 0, 0, 0, fx);
-    }
-    s->ends.offer = 1; /* an ORPH may have overtaken it */
     return HARK_OK;
 }
 
@@ -126,9 +105,9 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
     struct hark *p = &s->head;
     struct hark_hydee_channel *c = (struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->ends, h->src, h->ctx);
     if (c && !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (!(hark_hydee_pair(s, h->src)->flags & HARK_HYDEE_POS_GOT)) return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS */
+    if (!(hark_pair(&s->head, &s->pairs, h->src)->flags & HARK_POS_GOT)) return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS */
     if (c == NULL) return hark_fate(fx, HARK_DISCARD);
-    if (hark_get32(b) >> 16 != (uint16_t)c->orph_in) return hark_fate(fx, HARK_HOLD); /* or another fragment */
+    if (hark_get32(b) >> 16 != (uint16_t)c->pos.orph_in) return hark_fate(fx, HARK_HOLD); /* or another fragment */
     for (uint32_t at = 8; at < length; at += 24) {
         uint64_t first = hark_get64(b + at), last = hark_get64(b + at + 8), phase = hark_get64(b + at + 16);
         if (first == 0 || first > last) continue;
@@ -139,8 +118,8 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
         row[0] = first;
         row[1] = phase;
     }
-    c->orph_in++;
-    if (hark_get32(b) & 1) c->channel.flags &= (uint16_t)~HARK_HYDEE_ORPH_WAIT;
+    c->pos.orph_in++;
+    if (hark_get32(b) & 1) c->channel.flags &= (uint16_t)~HARK_ORPH_WAIT;
     s->busy = s->ends.offer = 1;
     return HARK_OK;
 }
@@ -169,9 +148,7 @@ static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *
     hark_empty(&s->head, &s->ends.down);
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        c->orph = c->base = c->orph_digest = c->orph_at = 0;
-        c->theirs = HARK_INFINITY;
-        c->orph_in = c->orph_out = 0;
+        hark_positions_clear(&c->channel, &c->pos, 0);
         hark_queue_clear(&s->head, &s->pool, &c->recorded);
     }
     s->ends.offer = 1; /* the next wave's ASK may have been held */
@@ -184,8 +161,8 @@ static inline int hark_hydee_quiet(struct hark_hydee *s, struct hark_effects *fx
 {
     for (uint32_t i = 0; i < s->ends.channels.count && s->recovering; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!hark_hydee_inter(c) || c->channel.sent >= c->orph || !hark_effects_fit(fx, 1, 0)) continue;
-        hark_hydee_diverged(c, 0, 0, fx);
+        if (!hark_hydee_inter(c) || c->channel.sent >= c->pos.orph || !hark_effects_fit(fx, 1, 0)) continue;
+        hark_diverged(&c->channel, &c->pos, 0, 0, fx);
         fx->at[fx->count - 1].name.ssn = c->channel.sent + 1;
     }
     return HARK_OK;

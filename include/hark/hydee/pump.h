@@ -14,27 +14,7 @@ HARK_NAMESAKES_BEGIN
 
 static inline int hark_hydee_pump_pos(struct hark_hydee *s, struct hark_effects *fx)
 {
-    struct hark *p = &s->head;
-    for (uint32_t i = 0; i < s->pairs.count; i++) {
-        struct hark_hydee_pair *pair = (struct hark_hydee_pair *)hark_row(p, &s->pairs, i);
-        if (!(pair->flags & HARK_HYDEE_POS_DUE)) continue;
-        uint32_t first = hark_channel_search(p, &s->ends, pair->rank, 0), n = 0;
-        while (first + n < s->ends.channels.count && hark_hydee_at(s, first + n)->channel.peer == pair->rank) n++;
-        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8 + 32 * n)) return HARK_MORE;
-        uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_POS, pair->rank, 8 + 32 * n);
-        hark_put32(b, n);
-        hark_put32(b + 4, 0);
-        for (uint32_t k = 0; k < n; k++) {
-            struct hark_hydee_channel *c = hark_hydee_at(s, first + k);
-            uint8_t *row = b + 8 + 32 * k;
-            hark_put64(row, c->channel.ctx);
-            hark_put64(row + 8, c->base);
-            hark_put64(row + 16, c->channel.recv);
-            hark_put64(row + 24, c->recv_digest);
-        }
-        pair->flags = (pair->flags & ~(uint32_t)HARK_HYDEE_POS_DUE) | HARK_HYDEE_POS_SENT;
-    }
-    return HARK_OK;
+    return hark_pos_pump(&s->head, &s->ends, &hark_hydee_exchange, &s->pairs, fx);
 }
 
 /* Orphans j -> i, to j, so that its log keeps their recorded phases. */
@@ -43,9 +23,9 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
     struct hark *p = &s->head;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!(c->channel.flags & HARK_HYDEE_ORPH_DUE)) continue;
-        struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, c->orph_at, c->channel.recv);
-        while (c->channel.flags & HARK_HYDEE_ORPH_DUE) {
+        if (!(c->channel.flags & HARK_ORPH_DUE)) continue;
+        struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, c->pos.orph_at, c->channel.recv);
+        while (c->channel.flags & HARK_ORPH_DUE) {
             uint64_t first, last, phase;
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
             uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_ORPH, c->channel.peer, 8);
@@ -58,13 +38,13 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
                 at += 24;
             }
             bool end = r.from > r.end || r.row == NULL; /* NULL: j has made me forget them, and asks all the same */
-            c->orph_at = r.from;
+            c->pos.orph_at = r.from;
             hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-            hark_put32(b, c->orph_out++ << 16 | end);
+            hark_put32(b, c->pos.orph_out++ << 16 | end);
             hark_put32(b + 4, 0);
             fx->used += at - 8;
             fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
-            if (end) c->channel.flags &= (uint16_t)~HARK_HYDEE_ORPH_DUE;
+            if (end) c->channel.flags &= (uint16_t)~HARK_ORPH_DUE;
         }
     }
     return HARK_OK;
@@ -76,7 +56,7 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
     struct hark *p = &s->head;
     bool exact = (s->flags & HARK_EXACT_GATE) != 0;
     uint32_t row = exact ? 40 : 32;
-    if (!s->recovering || s->reported || !hark_hydee_answered(s)) return HARK_OK;
+    if (!s->recovering || s->reported || !hark_pairs_answered(&s->head, &s->pairs)) return HARK_OK;
     while (!s->reported) {
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_REPORT, HARK_RECOVERY, 8);
@@ -84,8 +64,8 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
         for (; s->report_channel < s->ends.channels.count; s->report_channel++, s->report_at = 0) {
             struct hark_hydee_channel *c = hark_hydee_at(s, s->report_channel);
             uint64_t first, last, phase, number, until = 0, index = 0;
-            if (!hark_hydee_inter(c) || c->theirs >= c->channel.recv) continue;
-            uint64_t from = s->report_at > c->theirs ? s->report_at : c->theirs + 1;
+            if (!hark_hydee_inter(c) || c->pos.theirs >= c->channel.recv) continue;
+            uint64_t from = s->report_at > c->pos.theirs ? s->report_at : c->pos.theirs + 1;
             if (from > c->channel.recv) continue;
             struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, from, c->channel.recv);
             struct hark_runs n = hark_runs_begin(p, &s->pool, &c->rpp_index, from, c->channel.recv);
@@ -121,14 +101,14 @@ static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effec
     bool tree = s->tree.fan != 0;
     for (uint32_t i = 0; i < s->ends.channels.count && (s->rel > 0 || tree); i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!(c->channel.flags & HARK_HYDEE_NOTIFY)) continue;
+        if (!(c->channel.flags & HARK_NOTIFY_DUE)) continue;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 12)) return HARK_MORE;
         uint32_t to = tree ? c->channel.peer : HARK_RECOVERY, at = tree ? 0 : 4;
         uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_NOTIFY, to, at + 8);
         hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
         if (!tree) hark_put32(b, c->channel.peer);
-        hark_put64(b + at, c->channel.sent < c->orph ? c->channel.sent : c->orph);
-        c->channel.flags &= (uint16_t)~HARK_HYDEE_NOTIFY;
+        hark_put64(b + at, c->channel.sent < c->pos.orph ? c->channel.sent : c->pos.orph);
+        c->channel.flags &= (uint16_t)~HARK_NOTIFY_DUE;
     }
     return HARK_OK;
 }
@@ -138,13 +118,13 @@ static inline int hark_hydee_replay(struct hark_hydee *s, struct hark_hydee_chan
 {
     struct hark *p = &s->head;
     uint64_t first, last, phase;
-    struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->tx + 1, c->channel.sent);
+    struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->pos.tx + 1, c->channel.sent);
     while (hark_runs_next(p, &s->pool, &c->log, &r, &first, &last, &phase)) {
         for (uint64_t ssn = first; ssn <= last; ssn++) {
             if (!hark_hydee_may(s, phase, HARK_INFINITY)) return HARK_OK;
             if (!hark_effects_fit(fx, 1, HARK_HYDEE_HEADER)) return HARK_MORE;
-            hark_hydee_transmit(s, c, ssn, phase, hark_hydee_digest_at(s, c, ssn), fx)->replay = 1;
-            c->tx = ssn;
+            hark_hydee_transmit(s, c, ssn, phase, hark_digest_at(&s->head, &s->pool, &c->pos, ssn), fx)->replay = 1;
+            c->pos.tx = ssn;
         }
     }
     return HARK_OK;
@@ -174,17 +154,17 @@ static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effe
         struct hark_hydee_logged next = {NULL, 0, HARK_INFINITY};
         for (uint32_t i = 0; i < s->ends.channels.count; i++) {
             struct hark_hydee_channel *c = hark_hydee_at(s, i);
-            if (!hark_hydee_inter(c) || c->tx >= c->channel.sent) continue;
-            struct hark_hydee_logged x = hark_hydee_logged(s, c, c->tx + 1);
+            if (!hark_hydee_inter(c) || c->pos.tx >= c->channel.sent) continue;
+            struct hark_hydee_logged x = hark_hydee_logged(s, c, c->pos.tx + 1);
             if (x.phase == 0) continue; /* it is not there: no message is of that phase */
             if (hark_hydee_may(s, x.phase, x.number) && (next.channel == NULL || x.number < next.number)) next = x;
         }
         if (next.channel == NULL) return HARK_OK;
         if (!hark_effects_fit(fx, 1, HARK_PAST_HEADER_MAX)) return HARK_MORE;
-        uint64_t ssn = next.channel->tx + 1, digest = hark_hydee_digest_at(s, next.channel, ssn);
+        uint64_t ssn = next.channel->pos.tx + 1, digest = hark_digest_at(&s->head, &s->pool, &next.channel->pos, ssn);
         hark_past_go(&s->head, &s->pool, &s->past, next.number);
         hark_hydee_transmit_exact(s, next.channel, ssn, next.phase, digest, next.number, &s->past.at, fx)->replay = 1;
-        next.channel->tx = ssn;
+        next.channel->pos.tx = ssn;
     }
 }
 
@@ -195,7 +175,7 @@ static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effec
     if (s->flags & HARK_EXACT_GATE) return s->rel > 0 ? hark_hydee_replay_exact(s, fx) : HARK_OK;
     for (uint32_t i = 0; i < s->ends.channels.count && s->rel > 0 && status == HARK_OK; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (hark_hydee_inter(c) && c->tx < c->channel.sent) status = hark_hydee_replay(s, c, fx);
+        if (hark_hydee_inter(c) && c->pos.tx < c->channel.sent) status = hark_hydee_replay(s, c, fx);
     }
     return status;
 }
@@ -216,19 +196,7 @@ static inline int hark_hydee_pump_free(struct hark_hydee *s, struct hark_effects
 static inline int hark_hydee_pump_gc(struct hark_hydee *s, struct hark_effects *fx)
 {
     uint64_t oldest = s->wave.kept.count ? ((struct hark_image *)hark_row(&s->head, &s->wave.kept, 0))->id : 0;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!(c->channel.flags & HARK_HYDEE_GC)) continue;
-        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
-        c->channel.flags &= (uint16_t)~HARK_HYDEE_GC;
-        const struct hark_hydee_position *x = hark_hydee_position_of(s, oldest, c->channel.peer, c->channel.ctx);
-        if (x == NULL) continue;
-        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_GC, c->channel.peer, 16);
-        hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-        hark_put64(b, x->recv);
-        hark_put64(b + 8, x->sent);
-    }
-    return HARK_OK;
+    return hark_gc_pump(&s->head, &s->ends, &s->positions, oldest, fx);
 }
 
 /* DRAINED: everything is released, sent, and known; only then may D shrink (v4). */
@@ -238,7 +206,7 @@ static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effe
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_inter(c)) continue;
-        if (c->tx < c->channel.sent || (c->channel.flags & HARK_HYDEE_ORPH_WAIT)) return HARK_OK;
+        if (c->pos.tx < c->channel.sent || (c->channel.flags & HARK_ORPH_WAIT)) return HARK_OK;
     }
     if (s->tree.fan && !hark_hydee_below_drained(s)) return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD)) return HARK_MORE;

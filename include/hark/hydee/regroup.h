@@ -54,15 +54,15 @@ static inline bool hark_hydee_parts(struct hark_hydee *s, const struct hark_hyde
 static inline void hark_hydee_rewire(struct hark_hydee *s, struct hark_hydee_channel *c, bool mate)
 {
     struct hark *p = &s->head;
-    if (mate && c->first <= c->channel.sent) c->channel.flags |= HARK_HYDEE_FREE;
+    if (mate && c->pos.first <= c->channel.sent) c->channel.flags |= HARK_HYDEE_FREE;
     hark_queue_clear(p, &s->pool, &c->log);
-    hark_queue_clear(p, &s->pool, &c->digests);
+    hark_queue_clear(p, &s->pool, &c->pos.digests);
     hark_queue_clear(p, &s->pool, &c->rpp);
     hark_queue_clear(p, &s->pool, &c->recorded);
-    c->first = c->channel.sent + 1;
-    c->channel.flags = (uint16_t)(mate ? (c->channel.flags | HARK_HYDEE_MATE) & ~HARK_HYDEE_GC : c->channel.flags & ~HARK_HYDEE_MATE);
+    c->pos.first = c->channel.sent + 1;
+    c->channel.flags = (uint16_t)(mate ? (c->channel.flags | HARK_HYDEE_MATE) & ~HARK_GC_DUE : c->channel.flags & ~HARK_HYDEE_MATE);
     for (uint32_t i = s->positions.count; mate && i-- > 0;) {
-        const struct hark_hydee_position *x = (const struct hark_hydee_position *)hark_row(p, &s->positions, i);
+        const struct hark_position *x = (const struct hark_position *)hark_row(p, &s->positions, i);
         if (x->peer == c->channel.peer && x->ctx == c->channel.ctx) hark_remove(p, &s->positions, i);
     }
 }

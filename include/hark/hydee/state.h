@@ -4,6 +4,7 @@
 
 #include "../parts/group.h"
 #include "../parts/member.h"
+#include "../parts/positions.h"
 #include "../parts/rpp.h"
 #include "../recovery/past.h"
 #include "../recovery/state.h"
@@ -18,47 +19,21 @@ extern "C" {
 #define HARK_HYDEE_DIRECT UINT32_MAX /* in place of the epoch: a multicast that the tree does not carry */
 
 enum {
-    HARK_HYDEE_NOTIFY = HARK_OWN_FLAGS,           /* a NOTIFY for this channel is due */
-    HARK_HYDEE_ORPH_DUE = HARK_OWN_FLAGS << 1,    /* ORPH for this channel is to be sent */
-    HARK_HYDEE_ORPH_WAIT = HARK_OWN_FLAGS << 2,   /* ORPH for this channel is to come */
-    HARK_HYDEE_GC = HARK_OWN_FLAGS << 3,          /* a GC notice for this channel is due */
-    HARK_HYDEE_CAST = HARK_OWN_FLAGS << 4,        /* from the root of a group to a member */
-    HARK_HYDEE_MATE = HARK_OWN_FLAGS << 5,        /* the peer is of my own cluster */
-    HARK_HYDEE_FREE = HARK_OWN_FLAGS << 6         /* what is logged for it is needed no more, and to be trimmed */
+    HARK_HYDEE_CAST = HARK_POSITIONS_FLAGS,         /* from the root of a group to a member */
+    HARK_HYDEE_MATE = HARK_POSITIONS_FLAGS << 1,       /* the peer is of my own cluster */
+    HARK_HYDEE_FREE = HARK_POSITIONS_FLAGS << 2       /* what is logged for it is needed no more, and to be trimmed */
 };
-enum { HARK_HYDEE_POS_DUE = 1, HARK_HYDEE_POS_SENT = 2, HARK_HYDEE_POS_GOT = 4 };
 
 struct hark_hydee_channel { /* with P_j on one context; first what every message looks at */
     struct hark_channel channel; /* sent, recv: instead of Date (E5) */
-    uint64_t tx;                 /* transmitted or suppressed up to here: pend[j] is tx+1 .. sent */
-    uint64_t orph;               /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
-    uint64_t sent_digest, recv_digest;
-    struct hark_queue log;       /* phases of Logs[j] */
+    struct hark_queue log;       /* phases of Logs[j], which is pos.first .. sent */
     struct hark_queue rpp;       /* RPP[j] */
-    uint64_t first;              /* Logs[j] is first .. sent */
-    uint64_t base;               /* sent when this recovery epoch began: what my POS says */
-    uint64_t theirs;             /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
-    uint64_t orph_digest;        /* j's digest at orph */
-    uint64_t orph_at;            /* next orphan of j's to tell it */
-    uint32_t orph_out;           /* fragments of ORPH sent */
-    uint32_t orph_in;            /* fragments of ORPH expected - come */
-    struct hark_queue digests;   /* of Logs[j], running */
+    struct hark_positions pos;
     struct hark_queue recorded;  /* phases of own orphans not yet re-sent, {first ssn, phase} */
     struct hark_queue index;     /* exact gate: of Logs[j], {first ssn, number - ssn} */
     struct hark_queue rpp_index; /* exact gate: of RPP[j], the same */
 };
-
-struct hark_hydee_pair { /* a peer with whom positions are exchanged in this epoch */
-    uint32_t rank;
-    uint32_t flags;
-};
-
-struct hark_hydee_position { /* of a channel at a kept image */
-    uint64_t id;
-    uint32_t peer;
-    uint16_t ctx, pad;
-    uint64_t sent, recv;
-};
+HARK_STATIC_ASSERT(offsetof(struct hark_hydee_channel, pos.first) == 128, "a message looks at two cache lines of a row");
 
 struct hark_hydee_below { /* a process that stands below me in the tree of reports */
     uint32_t rank;
@@ -126,19 +101,13 @@ static const struct hark_field hark_hydee_fields[] = {HARK_ENDS_FIELDS(struct ha
     HARK_HF(recovering, ""), HARK_HF(reported, ""), HARK_HF(drained, ""), HARK_HF(flags, ""), HARK_HF(plain, ""), HARK_HF(gone, ""), HARK_HF(groups, ""), HARK_HF(together, ""), HARK_HF(in_force, ""), HARK_HF(wave.map, ""), HARK_HF(wave.lead_map, ""),
     HARK_PAST_FIELDS(struct hark_hydee), HARK_HF(tree.fan, ""), HARK_HF(tree.mine, ""), HARK_HF(tree.said, "")};
 static const struct hark_field hark_hydee_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_hydee_channel),
-    HARK_HC(tx, "pend"), HARK_HC(first, "Logs"), HARK_HC(base, "sent"), HARK_HC(orph, "OrphanDate"), HARK_HC(theirs, ""),
-    HARK_HC(orph_digest, ""), HARK_HC(sent_digest, ""), HARK_HC(recv_digest, ""), HARK_HC(orph_at, ""),
-    HARK_HC(orph_out, ""), HARK_HC(orph_in, ""), HARK_FIELD_QUEUE(struct hark_hydee_channel, log, "Logs.phase"),
-    HARK_FIELD_QUEUE(struct hark_hydee_channel, digests, "Logs.digest"),
+    HARK_HC(pos.tx, "pend"), HARK_HC(pos.first, "Logs"), HARK_HC(pos.base, "sent"), HARK_HC(pos.orph, "OrphanDate"),
+    HARK_POSITIONS_FIELDS(struct hark_hydee_channel), HARK_FIELD_QUEUE(struct hark_hydee_channel, log, "Logs.phase"),
+    HARK_FIELD_QUEUE(struct hark_hydee_channel, pos.digests, "Logs.digest"),
     HARK_FIELD_QUEUE(struct hark_hydee_channel, rpp, "RPP"),
     HARK_FIELD_QUEUE(struct hark_hydee_channel, recorded, "recPh"),
     HARK_FIELD_QUEUE(struct hark_hydee_channel, index, "Logs.V"),
     HARK_FIELD_QUEUE(struct hark_hydee_channel, rpp_index, "RPP.V")};
-static const struct hark_field hark_hydee_pair_fields[] = {
-    HARK_FIELD(struct hark_hydee_pair, rank, "j"), HARK_FIELD(struct hark_hydee_pair, flags, "POS")};
-static const struct hark_field hark_hydee_position_fields[] = {HARK_FIELD(struct hark_hydee_position, id, "ckptNo"),
-    HARK_FIELD(struct hark_hydee_position, peer, "j"), HARK_FIELD(struct hark_hydee_position, ctx, "ctx"),
-    HARK_FIELD(struct hark_hydee_position, sent, "sent"), HARK_FIELD(struct hark_hydee_position, recv, "recv")};
 static const struct hark_field hark_hydee_below_fields[] = {HARK_FIELD(struct hark_hydee_below, rank, "j"),
     HARK_FIELD(struct hark_hydee_below, drained, "DRAINED"), HARK_FIELD(struct hark_hydee_below, phase, "UP")};
 #define HARK_HG(m, s) HARK_FIELD(struct hark_hydee_cast, m, s)
@@ -151,10 +120,8 @@ static const struct hark_rows hark_hydee_rows[] = {HARK_ENDS_TABLES(struct hark_
     HARK_WAVE_TABLES(struct hark_hydee),
     {"map0", "Cluster", (uint16_t)offsetof(struct hark_hydee, map[0]), sizeof(struct hark_range), 2, hark_range_fields},
     {"map1", "Cluster", (uint16_t)offsetof(struct hark_hydee, map[1]), sizeof(struct hark_range), 2, hark_range_fields},
-    {"pairs", "", (uint16_t)offsetof(struct hark_hydee, pairs), sizeof(struct hark_hydee_pair), 2,
-        hark_hydee_pair_fields},
-    {"positions", "", (uint16_t)offsetof(struct hark_hydee, positions), sizeof(struct hark_hydee_position), 5,
-        hark_hydee_position_fields},
+    HARK_PAIRS_TABLE(struct hark_hydee),
+    HARK_IMAGE_POSITIONS_TABLE(struct hark_hydee),
     HARK_PAST_TABLES(struct hark_hydee),
     {"below", "", (uint16_t)offsetof(struct hark_hydee, tree.below), sizeof(struct hark_hydee_below), 3, hark_hydee_below_fields},
     {"groups", "", (uint16_t)offsetof(struct hark_hydee, casts), sizeof(struct hark_hydee_cast), 5, hark_hydee_cast_fields},
@@ -167,6 +134,7 @@ HARK_FN bool hark_hydee_accept(struct hark *p);
 static const struct hark_shape hark_hydee_shape = {"hydee", 6, HARK_COUNT(hark_hydee_fields),
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
     offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_hydee_accept};
+static const struct hark_exchange hark_hydee_exchange = {offsetof(struct hark_hydee_channel, pos), 0, HARK_HYDEE_CTX_MAX};
 
 #ifdef __cplusplus
 }

@@ -65,7 +65,7 @@ static inline uint32_t hark_hydee_tree_runs(struct hark_hydee *s, uint32_t peer)
     uint32_t runs = 0;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (hark_hydee_inter(c) && (c->theirs != HARK_INFINITY || c->channel.peer == peer)) runs += c->rpp.count;
+        if (hark_hydee_inter(c) && (c->pos.theirs != HARK_INFINITY || c->channel.peer == peer)) runs += c->rpp.count;
     }
     return runs;
 }
@@ -83,10 +83,10 @@ static inline int hark_hydee_tree_room(struct hark_hydee *s, uint32_t peer)
 /* Those of the channel's orphans up to `upto` are sent again; infinite `theirs`: it has none. */
 static inline void hark_hydee_sent_again(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t upto)
 {
-    uint64_t first, last, phase, end = c->orph_at ? c->orph_at - 1 : 0;
-    if (upto <= c->theirs) return;
-    struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->theirs + 1, end);
-    c->theirs = upto;
+    uint64_t first, last, phase, end = c->pos.orph_at ? c->pos.orph_at - 1 : 0;
+    if (upto <= c->pos.theirs) return;
+    struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->pos.theirs + 1, end);
+    c->pos.theirs = upto;
     while (s->tree.waits.ready && hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase) &&
            last <= upto)
         hark_phases_take(&s->head, &s->tree.waits, phase);
@@ -99,7 +99,7 @@ static inline int hark_hydee_notified(struct hark_hydee *s, const struct hark_he
 {
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
     if (!s->recovering || c == NULL || !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (!(hark_hydee_pair(s, h->src)->flags & HARK_HYDEE_POS_GOT)) return hark_fate(fx, HARK_HOLD);
+    if (!(hark_pair(&s->head, &s->pairs, h->src)->flags & HARK_POS_GOT)) return hark_fate(fx, HARK_HOLD);
     hark_hydee_sent_again(s, c, hark_get64(b));
     s->tree.stale = s->busy = 1;
     return HARK_OK;
@@ -150,8 +150,8 @@ static inline bool hark_hydee_waits(struct hark_hydee *s)
     if (hark_hydee_tree_runs(s, HARK_RECOVERY) > s->tree.waits.rows.room) return false;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!hark_hydee_inter(c) || c->theirs == HARK_INFINITY || c->orph_at == 0) continue;
-        struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->theirs + 1, c->orph_at - 1);
+        if (!hark_hydee_inter(c) || c->pos.theirs == HARK_INFINITY || c->pos.orph_at == 0) continue;
+        struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->pos.theirs + 1, c->pos.orph_at - 1);
         while (hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase))
             hark_phases_add(&s->head, &s->tree.waits, phase);
     }
@@ -176,7 +176,7 @@ static inline int hark_hydee_pump_up(struct hark_hydee *s, struct hark_effects *
 {
     if (!s->recovering) return HARK_OK;
     if (!s->reported) {
-        if (!hark_hydee_answered(s)) return HARK_OK;
+        if (!hark_pairs_answered(&s->head, &s->pairs)) return HARK_OK;
         s->reported = s->tree.stale = 1;
     }
     if (s->tree.stale) {

@@ -114,7 +114,7 @@ HARK_HOT uint64_t *hark_queue_push(struct hark *p, struct hark_pool *pool, struc
     return hark_chunk(p, pool, q->tail)->word + q->fill++ * q->width;
 }
 
-static inline uint64_t *hark_queue_last(struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
+HARK_HOT uint64_t *hark_queue_last(struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
 {
     if (q->count == 0) return NULL;
     return hark_chunk(p, pool, q->tail)->word + (q->fill - 1) * q->width;

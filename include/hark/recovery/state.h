@@ -2,6 +2,7 @@
 #ifndef HARK_RECOVERY_STATE_H
 #define HARK_RECOVERY_STATE_H
 
+#include "../parts/frames.h"
 #include "line.h"
 #include "past.h"
 #include "phases.h"
@@ -13,13 +14,6 @@ extern "C" {
 #define HARK_KIND_HYDEE 3
 #define HARK_KIND_RECOVERY 4 /* of the block; its frames are those of the members */
 #define HARK_KIND_SENDET 8
-
-enum { /* control frames between members and the recovery process, and among members */
-    HARK_H_POS = 16, HARK_H_ORPH, HARK_H_REPORT, HARK_H_RELEASE, HARK_H_NOTIFY, HARK_H_DRAINED, HARK_H_RECDONE,
-    HARK_H_GC, HARK_H_ACK, HARK_H_EPOCH, HARK_H_MIN, HARK_H_UP
-};
-static const char *const hark_hydee_frames[] = {"POS", "ORPH", "REPORT", "RELEASE", "NOTIFY", "DRAINED", "RECDONE", "GC", "ACK",
-    "EPOCH", "MIN", "UP"};
 
 #define HARK_R_EXACT 2u /* in the control word of a REPORT: its rows have numbers, for the exact gate */
 

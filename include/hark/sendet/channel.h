@@ -42,18 +42,14 @@ static inline struct hark_sendet_channel *hark_sendet_find(struct hark_sendet *s
     return (struct hark_sendet_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
 }
 
-/* The row of (peer, ctx), made if it is new. NULL: the pair uses HARK_SENDET_CTX_MAX contexts already. A POS with more would
- * not fit into the effects. */
+/* The row of (peer, ctx), made if it is new. NULL: the pair uses HARK_SENDET_CTX_MAX contexts already. */
 static inline struct hark_sendet_channel *hark_sendet_channel(struct hark_sendet *s, uint32_t peer, uint16_t ctx)
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, peer, ctx);
     if (c) return c;
-    uint32_t last = hark_channel_search(&s->head, &s->ends, peer, 0) + HARK_SENDET_CTX_MAX - 1;
-    if (last < s->ends.channels.count && hark_sendet_at(s, last)->channel.peer == peer) return NULL;
+    if (hark_contexts_full(&s->head, &s->ends, &hark_sendet_exchange, peer)) return NULL;
     c = (struct hark_sendet_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
-    c->theirs = HARK_INFINITY;
-    c->first = 1;
-    c->digests.width = 1;
+    hark_positions_begin(&c->pos);
     hark_trail_begin(&c->log);
     hark_trail_begin(&c->rpp);
     hark_trail_begin(&c->recorded);
@@ -99,7 +95,7 @@ static inline void hark_sendet_forget(struct hark_sendet *s, struct hark_sendet_
     struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    uint64_t from = c->first;
+    uint64_t from = c->pos.first;
     if (safe > c->acked) safe = c->acked;
     if (safe >= from) from = safe + 1;
     while (from <= c->acked) {
@@ -107,10 +103,10 @@ static inline void hark_sendet_forget(struct hark_sendet *s, struct hark_sendet_
         if (m.recv > m.sent) break; /* logged */
         from = m.last + 1;
     }
-    if (from == c->first) return;
+    if (from == c->pos.first) return;
     hark_trail_trim(p, &s->pool, &c->log, from - 1, c->channel.sent, c->acked);
-    for (; c->first < from && c->digests.count; c->first++) hark_queue_pop(p, &s->pool, &c->digests);
-    c->first = from;
+    for (; c->pos.first < from && c->pos.digests.count; c->pos.first++) hark_queue_pop(p, &s->pool, &c->pos.digests);
+    c->pos.first = from;
     hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, from - 1);
 }
 
@@ -139,15 +135,6 @@ static inline struct hark_effect *hark_sendet_transmit(struct hark_sendet *s, st
     return x;
 }
 
-static inline void hark_sendet_diverged(const struct hark_sendet_channel *c, uint64_t expected, uint64_t got,
-    struct hark_effects *fx)
-{
-    struct hark_effect *x = hark_emit(fx, HARK_DIVERGED);
-    x->name = hark_name_of(HARK_OUT, &c->channel, c->base + 1);
-    x->u.last = c->orph;
-    x->expected = expected;
-    x->got = got;
-}
 #endif /* HARK_BODIES */
 
 HARK_NAMESAKES_END

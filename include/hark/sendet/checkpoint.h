@@ -51,13 +51,7 @@ HARK_COLD void hark_sendet_captured(struct hark_sendet *s)
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         const struct hark_sendet_channel *c = hark_sendet_at(s, i);
         if (!hark_sendet_inter(c)) continue;
-        struct hark_sendet_position *x =
-            (struct hark_sendet_position *)hark_insert(p, &s->positions, s->positions.count);
-        x->id = s->wave.wave;
-        x->peer = c->channel.peer;
-        x->ctx = c->channel.ctx;
-        x->first = c->first;
-        x->recv = c->channel.recv;
+        hark_position_add(p, &s->positions, s->wave.wave, &c->channel, c->pos.first);
     }
 }
 
@@ -66,7 +60,7 @@ static inline void hark_sendet_forget_image(struct hark_sendet *s, uint32_t k)
     uint64_t id = ((const struct hark_sendet_image *)hark_row(&s->head, &s->images, k))->id;
     hark_remove(&s->head, &s->images, k);
     for (uint32_t i = s->positions.count; i-- > 0;)
-        if (((const struct hark_sendet_position *)hark_row(&s->head, &s->positions, i))->id == id)
+        if (((const struct hark_position *)hark_row(&s->head, &s->positions, i))->id == id)
             hark_remove(&s->head, &s->positions, i);
     for (uint32_t i = s->wave.kept.count; i-- > 0;)
         if (((const struct hark_image *)hark_row(&s->head, &s->wave.kept, i))->id == id)
@@ -97,16 +91,6 @@ static inline uint64_t hark_sendet_oldest(const struct hark_sendet *s)
     return ((const struct hark_sendet_image *)hark_row_of(&s->head, &s->images, i))->epoch;
 }
 
-static inline struct hark_sendet_position *hark_sendet_position_of(struct hark_sendet *s, uint64_t id, uint32_t peer,
-    uint16_t ctx)
-{
-    for (uint32_t i = 0; i < s->positions.count; i++) {
-        struct hark_sendet_position *x = (struct hark_sendet_position *)hark_row(&s->head, &s->positions, i);
-        if (x->id == id && x->peer == peer && x->ctx == ctx) return x;
-    }
-    return NULL;
-}
-
 /* MIN: E, from the recovery process. Images of earlier epochs go (hark_sendet_pump_drop), and what was counted for them. */
 static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
 {
@@ -115,16 +99,6 @@ static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
         hark_remove(&s->head, &s->spe, 0);
     s->busy = 1;
     return HARK_OK;
-}
-
-/* An image goes, and peers are to hear what the now oldest has. */
-static inline void hark_sendet_notices(struct hark_sendet *s)
-{
-    uint64_t oldest = ((const struct hark_sendet_image *)hark_row(&s->head, &s->images, 0))->id;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (hark_sendet_position_of(s, oldest, c->channel.peer, c->channel.ctx)) c->channel.flags |= HARK_SENDET_GC;
-    }
 }
 
 /* GC from j: {recv u64, first u64} of j's oldest kept image. Log entries go by what that has received, not by epochs: what is

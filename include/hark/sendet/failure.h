@@ -10,27 +10,6 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-static inline struct hark_sendet_pair *hark_sendet_pair(struct hark_sendet *s, uint32_t rank)
-{
-    uint32_t i = 0;
-    while (i < s->pairs.count && ((struct hark_sendet_pair *)hark_row(&s->head, &s->pairs, i))->rank < rank) i++;
-    struct hark_sendet_pair *x = i < s->pairs.count ? (struct hark_sendet_pair *)hark_row(&s->head, &s->pairs, i) : NULL;
-    if (x && x->rank == rank) return x;
-    x = (struct hark_sendet_pair *)hark_insert(&s->head, &s->pairs, i);
-    x->rank = rank;
-    return x;
-}
-
-/* What the last recovery epoch worked out for this channel. */
-static inline void hark_sendet_clear(struct hark_sendet *s, struct hark_sendet_channel *c)
-{
-    c->channel.flags &= (uint16_t) ~(HARK_SENDET_NOTIFY | HARK_SENDET_ORPH_DUE | HARK_SENDET_ORPH_WAIT);
-    c->orph = c->orph_digest = c->orph_at = 0;
-    c->theirs = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an orphan */
-    c->orph_in = c->orph_out = 0;
-    hark_trail_clear(&s->head, &s->pool, &c->recorded);
-}
-
 /* What RESTARTED says of epochs that are undone: ascending, beyond the image. */
 static inline bool hark_sendet_again_valid(const struct hark_event *event)
 {
@@ -65,7 +44,7 @@ HARK_COLD int hark_sendet_restarted(struct hark_sendet *s, const struct hark_eve
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         c->channel.flags &= HARK_INTRA;
         if (!hark_sendet_inter(c)) continue;
-        c->acked = c->first - 1; /* how j received it may have been undone meanwhile, and done otherwise (N-2, N-10) */
+        c->acked = c->pos.first - 1; /* how j received it may have been undone meanwhile, and done otherwise (N-2, N-10) */
         hark_queue_clear(&s->head, &s->pool, &c->log.recv);
     }
     return HARK_OK;
@@ -91,62 +70,45 @@ HARK_COLD int hark_sendet_failed(struct hark_sendet *s, const struct hark_event 
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         if (!hark_sendet_inter(c)) continue;
-        hark_sendet_clear(s, c);
-        c->base = c->channel.sent;
+        hark_positions_clear(&c->channel, &c->pos, c->channel.sent);
+        hark_trail_clear(p, &s->pool, &c->recorded);
         if (s->mine || hark_is_down(p, e, c->channel.peer))
-            hark_sendet_pair(s, c->channel.peer)->flags = HARK_SENDET_POS_DUE;
+            hark_pair(&s->head, &s->pairs, c->channel.peer)->flags = HARK_POS_DUE;
     }
     return HARK_OK;
 }
 
-/* What j's POS says of one context: sent, recv, acked, digest (u64 each); NULL: it does not know of it. */
-static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const uint8_t *row)
+/* What j's POS says of one context: also how much of what j has sent me it knows to be acknowledged. */
+static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const uint8_t *b)
 {
-    uint64_t sent = row ? hark_get64(row) : 0, recv = row ? hark_get64(row + 8) : 0;
-    c->theirs = sent;
-    c->orph = recv;
-    c->orph_digest = row ? hark_get64(row + 24) : 0;
-    c->tx = recv < c->channel.sent ? recv : c->channel.sent;
-    if (recv > c->acked) c->channel.flags |= HARK_SENDET_ORPH_WAIT;
-    if ((row ? hark_get64(row + 16) : 0) < c->channel.recv) { /* orphans, and what a restored image holds (N-2) */
-        c->channel.flags |= HARK_SENDET_ORPH_DUE;
-        c->orph_at = (row ? hark_get64(row + 16) : 0) + 1;
-    }
+    struct hark_said said = hark_pos_said(&hark_sendet_exchange, b, c->channel.ctx);
+    hark_pos_channel(&c->channel, &c->pos, &said);
+    if (said.recv > c->acked) c->channel.flags |= HARK_ORPH_WAIT;
+    if (said.also < c->channel.recv) /* orphans, and what a restored image holds (N-2) */
+        hark_orph_ask(&c->channel, &c->pos, said.also + 1);
     c->told = c->channel.recv;
 }
 
-/* POS from j: u32 contexts, u32 0, then {ctx u16, 0 u16, 0 u32, sent u64, recv u64, acked u64, digest u64}. */
+/* POS from j, in both directions. */
 static inline int hark_sendet_pos(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
 {
-    uint32_t n = hark_get32(b), first = hark_channel_search(&s->head, &s->ends, h->src, 0), all = n;
-    for (uint32_t i = first; i < s->ends.channels.count && hark_sendet_at(s, i)->channel.peer == h->src; i++) {
-        all++;
-        for (uint32_t k = 0; k < n; k++)
-            if (hark_get16(b + 8 + 40 * k) == hark_sendet_at(s, i)->channel.ctx) all--;
+    const struct hark_exchange *x = &hark_sendet_exchange;
+    int status;
+    if (!hark_pos_take(&s->head, &s->ends, x, &s->pairs, h, b, &status, fx)) return status;
+    for (uint32_t i = 0; i < hark_get32(b); i++) hark_sendet_channel(s, h->src, hark_pos_ctx(x, b, i));
+    for (uint32_t i = hark_channel_search(&s->head, &s->ends, h->src, 0); i < s->ends.channels.count; i++) {
+        if (hark_sendet_at(s, i)->channel.peer != h->src) break;
+        hark_sendet_pos_channel(hark_sendet_at(s, i), b);
     }
-    if (all > HARK_SENDET_CTX_MAX) return HARK_EFRAME;
-    struct hark_sendet_pair *pair = hark_sendet_pair(s, h->src);
-    if (pair->flags & HARK_SENDET_POS_GOT) return hark_fate(fx, HARK_DISCARD);
-    pair->flags |= HARK_SENDET_POS_GOT;
-    if (!(pair->flags & HARK_SENDET_POS_SENT)) pair->flags |= HARK_SENDET_POS_DUE; /* v2: who knows none answers */
-    for (uint32_t i = 0; i < n; i++) hark_sendet_channel(s, h->src, hark_get16(b + 8 + 40 * i));
-    for (uint32_t i = first; i < s->ends.channels.count; i++) {
-        struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        const uint8_t *row = NULL;
-        if (c->channel.peer != h->src) break;
-        for (uint32_t k = 0; k < n; k++)
-            if (hark_get16(b + 8 + 40 * k) == c->channel.ctx) row = b + 16 + 40 * k;
-        hark_sendet_pos_channel(c, row);
-    }
-    s->busy = s->ends.offer = 1; /* an ORPH may have overtaken it */
+    s->busy = 1;
     return HARK_OK;
 }
 
 static inline bool hark_sendet_waits(struct hark_sendet *s)
 {
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
-        if (hark_sendet_at(s, i)->channel.flags & HARK_SENDET_ORPH_WAIT) return true;
+        if (hark_sendet_at(s, i)->channel.flags & HARK_ORPH_WAIT) return true;
     return false;
 }
 
@@ -158,9 +120,9 @@ static inline void hark_sendet_go_on(struct hark_sendet *s)
     if (!s->frozen || s->rel == 0 || hark_sendet_waits(s)) return;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (!hark_sendet_inter(c) || c->theirs == HARK_INFINITY || c->acked <= c->tx) continue;
-        c->acked = c->tx;
-        hark_runs_cut(&s->head, &s->pool, &c->log.recv, c->tx);
+        if (!hark_sendet_inter(c) || c->pos.theirs == HARK_INFINITY || c->acked <= c->pos.tx) continue;
+        c->acked = c->pos.tx;
+        hark_runs_cut(&s->head, &s->pool, &c->log.recv, c->pos.tx);
     }
     s->frozen = 0;
     s->busy = s->ends.offer = 1;
@@ -187,13 +149,13 @@ static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
     if (c == NULL || !hark_sendet_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (!(hark_sendet_pair(s, h->src)->flags & HARK_SENDET_POS_GOT) || hark_get32(b) >> 16 != (uint16_t)c->orph_in)
+    if (!(hark_pair(&s->head, &s->pairs, h->src)->flags & HARK_POS_GOT) || hark_get32(b) >> 16 != (uint16_t)c->pos.orph_in)
         return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS, or another fragment */
     for (uint32_t at = 8; at < length; at += 40) hark_sendet_orph_run(s, c, b + at);
-    c->orph_in++;
+    c->pos.orph_in++;
     if (hark_get32(b) & 1) {
-        hark_sendet_acked(s, c, c->tx, HARK_INFINITY); /* of what is missing j knows nothing any more */
-        c->channel.flags &= (uint16_t)~HARK_SENDET_ORPH_WAIT;
+        hark_sendet_acked(s, c, c->pos.tx, HARK_INFINITY); /* of what is missing j knows nothing any more */
+        c->channel.flags &= (uint16_t)~HARK_ORPH_WAIT;
     }
     hark_sendet_forget(s, c, 0, fx);
     hark_sendet_go_on(s);
@@ -220,8 +182,9 @@ static inline int hark_sendet_recdone(struct hark_sendet *s, struct hark_effects
     hark_empty(&s->head, &s->again);
     hark_empty(&s->head, &s->ends.down);
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        hark_sendet_clear(s, hark_sendet_at(s, i));
-        hark_sendet_at(s, i)->base = 0;
+        struct hark_sendet_channel *c = hark_sendet_at(s, i);
+        hark_positions_clear(&c->channel, &c->pos, 0);
+        hark_trail_clear(&s->head, &s->pool, &c->recorded);
     }
     s->ends.offer = 1;
     hark_emit(fx, HARK_RECOVERED);
@@ -233,8 +196,8 @@ static inline int hark_sendet_quiet(struct hark_sendet *s, struct hark_effects *
 {
     for (uint32_t i = 0; i < s->ends.channels.count && s->recovering && !s->frozen; i++) {
         const struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (!hark_sendet_inter(c) || c->channel.sent >= c->orph || !hark_effects_fit(fx, 1, 0)) continue;
-        hark_sendet_diverged(c, 0, 0, fx);
+        if (!hark_sendet_inter(c) || c->channel.sent >= c->pos.orph || !hark_effects_fit(fx, 1, 0)) continue;
+        hark_diverged(&c->channel, &c->pos, 0, 0, fx);
         fx->at[fx->count - 1].name.ssn = c->channel.sent + 1;
     }
     return HARK_OK;

@@ -15,7 +15,7 @@ static inline bool hark_sendet_may(const struct hark_sendet *s, const struct har
     uint64_t phase)
 {
     if (s->rel == HARK_INFINITY) return true;
-    return s->mine && ssn > c->base ? phase <= s->rel : phase < s->rel;
+    return s->mine && ssn > c->pos.base ? phase <= s->rel : phase < s->rel;
 }
 
 /* An orphan is sent again: nothing is transmitted, and it counts as when its receiver recorded it: phase, epoch, and the
@@ -27,14 +27,13 @@ HARK_COLD struct hark_mark hark_sendet_suppress(struct hark_sendet *s, struct ha
     if (m.phase == 0) m.phase = s->phase;
     if (m.sent == 0) m.sent = s->epoch;
     if (m.recv == 0) m.recv = HARK_INFINITY; /* its receiver has forgotten it: to be safe it is logged */
-    c->tx = ssn;
-    c->channel.flags |= HARK_SENDET_NOTIFY;
+    c->pos.tx = ssn;
+    c->channel.flags |= HARK_NOTIFY_DUE;
     s->busy = 1;
     struct hark_effect *x = hark_emit(fx, HARK_SUPPRESS);
     x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
     x->u.phase = m.phase;
-    bool compare = (s->flags & HARK_DIGEST) && c->orph_digest && ssn == c->orph;
-    if (compare && c->sent_digest != c->orph_digest) hark_sendet_diverged(c, c->orph_digest, c->sent_digest, fx);
+    if (ssn == c->pos.orph && s->flags & HARK_DIGEST) hark_digest_compare(&c->channel, &c->pos, c->pos.sent_digest, fx);
     return m;
 }
 
@@ -53,20 +52,20 @@ static inline int hark_sendet_send(struct hark_sendet *s, const struct hark_even
     struct hark_mark m = {0, 0, s->phase, s->epoch, 0};
     uint64_t ssn = ++c->channel.sent;
     if (s->flags & HARK_DIGEST)
-        c->sent_digest = hark_digest_mix(c->sent_digest, ssn, event->u.send.length, event->u.send.digest);
+        c->pos.sent_digest = hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
     if (!hark_sendet_inter(c)) {
-        c->tx = ssn;
-        hark_sendet_transmit(s, c, ssn, m.phase, m.sent, c->sent_digest, fx);
+        c->pos.tx = ssn;
+        hark_sendet_transmit(s, c, ssn, m.phase, m.sent, c->pos.sent_digest, fx);
         return HARK_OK;
     }
-    if (ssn <= c->orph) {
+    if (ssn <= c->pos.orph) {
         m = hark_sendet_suppress(s, c, ssn, fx);
-    } else if (c->tx + 1 == ssn && hark_sendet_may(s, c, ssn, m.phase)) {
-        c->tx = ssn;
-        hark_sendet_transmit(s, c, ssn, m.phase, m.sent, c->sent_digest, fx);
+    } else if (c->pos.tx + 1 == ssn && hark_sendet_may(s, c, ssn, m.phase)) {
+        c->pos.tx = ssn;
+        hark_sendet_transmit(s, c, ssn, m.phase, m.sent, c->pos.sent_digest, fx);
     }
     hark_trail_add(p, &s->pool, &c->log, ssn, m.phase, m.sent, 0);
-    if (s->flags & HARK_DIGEST) *hark_queue_push(p, &s->pool, &c->digests) = c->sent_digest;
+    if (s->flags & HARK_DIGEST) *hark_queue_push(p, &s->pool, &c->pos.digests) = c->pos.sent_digest;
     hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, ssn);
     if (m.recv) {
         hark_sendet_acked(s, c, ssn, m.recv);
@@ -110,7 +109,7 @@ static inline int hark_sendet_arrive(struct hark_sendet *s, const struct hark_he
     hark_accept(p, &s->ends, &c->channel, h, fx);
     if (fx->at[fx->count - 1].type != HARK_HANDUP) return HARK_OK;
     fx->at[fx->count - 1].fact = hark_get64(b + 16) < s->epoch; /* the sender is going to log it */
-    c->recv_digest = hark_get64(b + 8);
+    c->pos.recv_digest = hark_get64(b + 8);
     if (hark_sendet_inter(c)) {
         hark_trail_add(p, &s->pool, &c->rpp, h->ssn, hark_get64(b), hark_get64(b + 16), s->epoch);
         hark_sendet_acked(s, c, hark_get64(b + 32), hark_get64(b + 40));

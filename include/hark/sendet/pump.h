@@ -15,28 +15,7 @@ extern "C" {
 
 static inline int hark_sendet_pump_pos(struct hark_sendet *s, struct hark_effects *fx)
 {
-    struct hark *p = &s->head;
-    for (uint32_t i = 0; i < s->pairs.count; i++) {
-        struct hark_sendet_pair *pair = (struct hark_sendet_pair *)hark_row(p, &s->pairs, i);
-        if (!(pair->flags & HARK_SENDET_POS_DUE)) continue;
-        uint32_t first = hark_channel_search(p, &s->ends, pair->rank, 0), n = 0;
-        while (first + n < s->ends.channels.count && hark_sendet_at(s, first + n)->channel.peer == pair->rank) n++;
-        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8 + 40 * n)) return HARK_MORE;
-        uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_POS, pair->rank, 8 + 40 * n);
-        hark_put32(b, n);
-        hark_put32(b + 4, 0);
-        for (uint32_t k = 0; k < n; k++) {
-            const struct hark_sendet_channel *c = hark_sendet_at(s, first + k);
-            uint8_t *row = b + 8 + 40 * k;
-            hark_put64(row, c->channel.ctx);
-            hark_put64(row + 8, c->base);
-            hark_put64(row + 16, c->channel.recv);
-            hark_put64(row + 24, c->acked);
-            hark_put64(row + 32, c->recv_digest);
-        }
-        pair->flags = (pair->flags & ~(uint32_t)HARK_SENDET_POS_DUE) | HARK_SENDET_POS_SENT;
-    }
-    return HARK_OK;
+    return hark_pos_pump(&s->head, &s->ends, &hark_sendet_exchange, &s->pairs, fx);
 }
 
 /* What I have of j's messages and j does not know that I have, to j. */
@@ -45,13 +24,13 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
     struct hark *p = &s->head;
     for (uint32_t i = 0; i < s->ends.channels.count; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        while (c->channel.flags & HARK_SENDET_ORPH_DUE) {
+        while (c->channel.flags & HARK_ORPH_DUE) {
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
             uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_ORPH, c->channel.peer, 8);
             uint32_t at = 8;
-            for (; at + 40 <= HARK_FRAGMENT - HARK_WIRE_HEAD && c->orph_at <= c->channel.recv;) {
-                struct hark_mark m = hark_trail_at(p, &s->pool, &c->rpp, c->orph_at, c->channel.recv);
-                c->orph_at = m.last + 1;
+            for (; at + 40 <= HARK_FRAGMENT - HARK_WIRE_HEAD && c->pos.orph_at <= c->channel.recv;) {
+                struct hark_mark m = hark_trail_at(p, &s->pool, &c->rpp, c->pos.orph_at, c->channel.recv);
+                c->pos.orph_at = m.last + 1;
                 if (m.phase == 0) continue; /* j has made me forget them, and asks all the same */
                 hark_put64(b + at, m.first);
                 hark_put64(b + at + 8, m.last);
@@ -60,13 +39,13 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
                 hark_put64(b + at + 32, m.recv);
                 at += 40;
             }
-            bool end = c->orph_at > c->channel.recv;
+            bool end = c->pos.orph_at > c->channel.recv;
             hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-            hark_put32(b, c->orph_out++ << 16 | end);
+            hark_put32(b, c->pos.orph_out++ << 16 | end);
             hark_put32(b + 4, 0);
             fx->used += at - 8;
             fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
-            if (end) c->channel.flags &= (uint16_t)~HARK_SENDET_ORPH_DUE;
+            if (end) c->channel.flags &= (uint16_t)~HARK_ORPH_DUE;
         }
     }
     return HARK_OK;
@@ -77,13 +56,13 @@ static inline int hark_sendet_pump_notify(struct hark_sendet *s, struct hark_eff
 {
     for (uint32_t i = 0; i < s->ends.channels.count && !s->frozen; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (!(c->channel.flags & HARK_SENDET_NOTIFY)) continue;
+        if (!(c->channel.flags & HARK_NOTIFY_DUE)) continue;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 12)) return HARK_MORE;
         uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_NOTIFY, HARK_RECOVERY, 12);
         hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
         hark_put32(b, c->channel.peer);
-        hark_put64(b + 4, c->channel.sent < c->orph ? c->channel.sent : c->orph);
-        c->channel.flags &= (uint16_t)~HARK_SENDET_NOTIFY;
+        hark_put64(b + 4, c->channel.sent < c->pos.orph ? c->channel.sent : c->pos.orph);
+        c->channel.flags &= (uint16_t)~HARK_NOTIFY_DUE;
     }
     return HARK_OK;
 }
@@ -92,16 +71,14 @@ static inline int hark_sendet_pump_notify(struct hark_sendet *s, struct hark_eff
 static inline int hark_sendet_replay(struct hark_sendet *s, struct hark_sendet_channel *c, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    while (c->tx < c->channel.sent) {
-        struct hark_mark m = hark_trail_at(p, &s->pool, &c->log, c->tx + 1, c->channel.sent);
+    while (c->pos.tx < c->channel.sent) {
+        struct hark_mark m = hark_trail_at(p, &s->pool, &c->log, c->pos.tx + 1, c->channel.sent);
         for (uint64_t ssn = m.first; ssn <= m.last; ssn++) {
             if (!hark_sendet_may(s, c, ssn, m.phase)) return HARK_OK;
             if (!hark_effects_fit(fx, 1, HARK_SENDET_HEADER)) return HARK_MORE;
-            uint64_t at = ssn - c->first;
-            bool known = ssn >= c->first && at < c->digests.count;
-            uint64_t digest = known ? *hark_queue_seek(p, &s->pool, &c->digests, (uint32_t)at) : 0;
+            uint64_t digest = hark_digest_at(p, &s->pool, &c->pos, ssn);
             hark_sendet_transmit(s, c, ssn, m.phase, m.sent, digest, fx)->replay = 1;
-            c->tx = ssn;
+            c->pos.tx = ssn;
         }
     }
     return HARK_OK;
@@ -155,7 +132,12 @@ static inline int hark_sendet_pump_epoch(struct hark_sendet *s, struct hark_effe
     return HARK_OK;
 }
 
-/* Images of epochs below E. */
+static inline uint64_t hark_sendet_oldest_image(struct hark_sendet *s)
+{
+    return ((const struct hark_sendet_image *)hark_row(&s->head, &s->images, 0))->id;
+}
+
+/* Images of epochs below E; peers are to hear what the now oldest has. */
 static inline int hark_sendet_pump_drop(struct hark_sendet *s, struct hark_effects *fx)
 {
     bool any = false;
@@ -167,26 +149,13 @@ static inline int hark_sendet_pump_drop(struct hark_sendet *s, struct hark_effec
         hark_sendet_forget_image(s, 0);
         any = true;
     }
-    if (any) hark_sendet_notices(s);
+    if (any) hark_gc_mark(&s->head, &s->ends, &s->positions, hark_sendet_oldest_image(s));
     return HARK_OK;
 }
 
 static inline int hark_sendet_pump_gc(struct hark_sendet *s, struct hark_effects *fx)
 {
-    uint64_t oldest = ((struct hark_sendet_image *)hark_row(&s->head, &s->images, 0))->id;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (!(c->channel.flags & HARK_SENDET_GC)) continue;
-        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
-        c->channel.flags &= (uint16_t)~HARK_SENDET_GC;
-        const struct hark_sendet_position *x = hark_sendet_position_of(s, oldest, c->channel.peer, c->channel.ctx);
-        if (x == NULL) continue;
-        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_GC, c->channel.peer, 16);
-        hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-        hark_put64(b, x->recv);
-        hark_put64(b + 8, x->first);
-    }
-    return HARK_OK;
+    return hark_gc_pump(&s->head, &s->ends, &s->positions, hark_sendet_oldest_image(s), fx);
 }
 
 /* DRAINED: everything is released and sent; only then may D shrink (v4). */
@@ -194,7 +163,7 @@ static inline int hark_sendet_pump_drained(struct hark_sendet *s, struct hark_ef
 {
     if (!s->recovering || s->drained || s->rel != HARK_INFINITY) return HARK_OK;
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
-        if (hark_sendet_at(s, i)->tx < hark_sendet_at(s, i)->channel.sent) return HARK_OK;
+        if (hark_sendet_at(s, i)->pos.tx < hark_sendet_at(s, i)->channel.sent) return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD)) return HARK_MORE;
     s->drained = 1;
     hark_emit_control(&s->head, &s->ends, fx, HARK_H_DRAINED, HARK_RECOVERY, 0);

@@ -36,8 +36,8 @@ static inline bool hark_sendet_report_channel(struct hark_sendet *s, bool orphan
 {
     for (; s->report_row < s->ends.channels.count; s->report_row++, s->report_at = 0) {
         struct hark_sendet_channel *c = hark_sendet_at(s, s->report_row);
-        uint64_t from = (orphans ? c->theirs : c->acked) + 1, end = orphans ? c->channel.recv : c->channel.sent;
-        if (!hark_sendet_inter(c) || (orphans && c->theirs == HARK_INFINITY)) continue;
+        uint64_t from = (orphans ? c->pos.theirs : c->acked) + 1, end = orphans ? c->channel.recv : c->channel.sent;
+        if (!hark_sendet_inter(c) || (orphans && c->pos.theirs == HARK_INFINITY)) continue;
         if (from < s->report_at) from = s->report_at;
         if (from > end) continue;
         struct hark_mark m = hark_trail_at(&s->head, &s->pool, orphans ? &c->rpp : &c->log, from, end);
@@ -54,7 +54,7 @@ static inline bool hark_sendet_report_row(struct hark_sendet *s, uint8_t *b)
     uint32_t i = s->report_row;
     struct hark *p = &s->head;
     const struct hark_sendet_image *image;
-    const struct hark_sendet_position *at;
+    const struct hark_position *at;
     const struct hark_sendet_spe *x;
     switch (s->report_list) {
     case 0:
@@ -66,7 +66,7 @@ static inline bool hark_sendet_report_row(struct hark_sendet *s, uint8_t *b)
         return hark_sendet_row(b, 0, 0, HARK_L_IMAGE, image->epoch, image->id, 0);
     case 2:
         if (i >= s->positions.count) return false;
-        at = (const struct hark_sendet_position *)hark_row(p, &s->positions, s->report_row++);
+        at = (const struct hark_position *)hark_row(p, &s->positions, s->report_row++);
         return hark_sendet_row(b, at->peer, at->ctx, HARK_L_RECV, hark_sendet_image_epoch(s, at->id), at->recv, 0);
     case 3:
         if (i >= s->spe.count) return false;
@@ -80,9 +80,7 @@ static inline bool hark_sendet_report_row(struct hark_sendet *s, uint8_t *b)
 static inline bool hark_sendet_may_report(struct hark_sendet *s)
 {
     if (!s->recovering || s->reported) return false;
-    for (uint32_t i = 0; i < s->pairs.count; i++)
-        if (!(((struct hark_sendet_pair *)hark_row(&s->head, &s->pairs, i))->flags & HARK_SENDET_POS_GOT)) return false;
-    return !hark_sendet_waits(s);
+    return hark_pairs_answered(&s->head, &s->pairs) && !hark_sendet_waits(s);
 }
 
 static inline int hark_sendet_pump_report(struct hark_sendet *s, struct hark_effects *fx)

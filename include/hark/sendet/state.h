@@ -3,6 +3,7 @@
 #define HARK_SENDET_STATE_H
 
 #include "../parts/member.h"
+#include "../parts/positions.h"
 #include "../recovery/state.h"
 #include "trail.h"
 
@@ -14,37 +15,14 @@ extern "C" {
                                  * last, in which epoch: u64 each */
 #define HARK_SENDET_CTX_MAX 100 /* contexts that one pair of processes may use */
 
-enum {
-    HARK_SENDET_NOTIFY = HARK_OWN_FLAGS,         /* a NOTIFY for this channel is due */
-    HARK_SENDET_ORPH_DUE = HARK_OWN_FLAGS << 1,  /* ORPH for this channel is to be sent */
-    HARK_SENDET_ORPH_WAIT = HARK_OWN_FLAGS << 2, /* ORPH for this channel is to come */
-    HARK_SENDET_GC = HARK_OWN_FLAGS << 3         /* a GC notice for this channel is due */
-};
-enum { HARK_SENDET_POS_DUE = 1, HARK_SENDET_POS_SENT = 2, HARK_SENDET_POS_GOT = 4 };
-
 struct hark_sendet_channel { /* with P_j on one context */
     struct hark_channel channel; /* sent, recv: numbers of messages are needed after all (U-5) */
-    uint64_t tx;     /* transmitted or suppressed up to here */
-    uint64_t first;  /* first .. sent are retained: Logs, NonAck, and what lies between */
-    uint64_t acked;  /* of them, up to here in which epoch they were received is known; NonAck is acked+1 .. sent */
-    uint64_t told;   /* I have told j the epochs of its messages up to here */
-    uint64_t base;   /* sent when this recovery epoch began: what my POS says */
-    uint64_t orph;   /* the highest that j already has; 0: none known */
-    uint64_t theirs; /* sent in j's POS: beyond it, what I have are orphans; infinite: no POS */
-    uint64_t orph_digest; /* j's digest at orph */
-    uint64_t sent_digest, recv_digest;
-    uint64_t orph_at;  /* next message of j's to tell it of */
-    uint32_t orph_out; /* fragments of ORPH sent */
-    uint32_t orph_in;  /* fragments of ORPH that came */
+    struct hark_positions pos;   /* pos.first .. sent are retained: Logs, NonAck, and what lies between */
+    uint64_t acked; /* of them, up to here in which epoch they were received is known; NonAck is acked+1 .. sent */
+    uint64_t told;  /* I have told j the epochs of its messages up to here */
     struct hark_trail log;      /* first .. sent */
     struct hark_trail rpp;      /* RPP[j] */
     struct hark_trail recorded; /* of own orphans: as their receiver has recorded them */
-    struct hark_queue digests;  /* of first .. sent, running */
-};
-
-struct hark_sendet_pair { /* a peer with whom positions are exchanged in this epoch */
-    uint32_t rank;
-    uint32_t flags;
 };
 
 struct hark_sendet_spe { /* SPE[epoch][j] */
@@ -55,13 +33,6 @@ struct hark_sendet_spe { /* SPE[epoch][j] */
 
 struct hark_sendet_image { /* a kept image; id 0: the beginning */
     uint64_t id, epoch;
-};
-
-struct hark_sendet_position { /* of a channel at a kept image */
-    uint64_t id;
-    uint32_t peer;
-    uint16_t ctx, pad;
-    uint64_t first, recv;
 };
 
 struct hark_sendet {
@@ -99,27 +70,21 @@ static const struct hark_field hark_sendet_fields[] = {HARK_ENDS_FIELDS(struct h
     HARK_SDF(generations, "g"), HARK_SDF(flags, ""), HARK_SDF(taken, ""), HARK_SDF(recovering, ""), HARK_SDF(frozen, ""),
     HARK_SDF(mine, "Status"), HARK_SDF(reported, ""), HARK_SDF(drained, ""), HARK_SDF(epoch_due, ""), HARK_SDF(gone, "")};
 static const struct hark_field hark_sendet_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_sendet_channel),
-    HARK_SDC(tx, ""), HARK_SDC(first, "Logs"), HARK_SDC(acked, "NonAck"), HARK_SDC(told, ""), HARK_SDC(base, ""), HARK_SDC(orph, ""),
-    HARK_SDC(theirs, ""), HARK_SDC(orph_digest, ""), HARK_SDC(sent_digest, ""), HARK_SDC(recv_digest, ""), HARK_SDC(orph_at, ""),
-    HARK_SDC(orph_out, ""), HARK_SDC(orph_in, ""), HARK_FIELD_TRAIL(struct hark_sendet_channel, log, "Logs"),
-    HARK_FIELD_TRAIL(struct hark_sendet_channel, rpp, "RPP"),
+    HARK_SDC(pos.tx, ""), HARK_SDC(pos.first, "Logs"), HARK_SDC(acked, "NonAck"), HARK_SDC(told, ""), HARK_SDC(pos.base, ""),
+    HARK_SDC(pos.orph, ""), HARK_POSITIONS_FIELDS(struct hark_sendet_channel),
+    HARK_FIELD_TRAIL(struct hark_sendet_channel, log, "Logs"), HARK_FIELD_TRAIL(struct hark_sendet_channel, rpp, "RPP"),
     HARK_FIELD_TRAIL(struct hark_sendet_channel, recorded, "orphans"),
-    HARK_FIELD_QUEUE(struct hark_sendet_channel, digests, "Logs.digest")};
-static const struct hark_field hark_sendet_pair_fields[] = {
-    HARK_FIELD(struct hark_sendet_pair, rank, "j"), HARK_FIELD(struct hark_sendet_pair, flags, "POS")};
+    HARK_FIELD_QUEUE(struct hark_sendet_channel, pos.digests, "Logs.digest")};
 static const struct hark_field hark_sendet_spe_fields[] = {HARK_FIELD(struct hark_sendet_spe, epoch, "e"),
     HARK_FIELD(struct hark_sendet_spe, peer, "j"), HARK_FIELD(struct hark_sendet_spe, latest, "epochRecv")};
 static const struct hark_field hark_sendet_image_fields[] = {
     HARK_FIELD(struct hark_sendet_image, id, "ckptNo"), HARK_FIELD(struct hark_sendet_image, epoch, "Epoch")};
-static const struct hark_field hark_sendet_position_fields[] = {HARK_FIELD(struct hark_sendet_position, id, "ckptNo"),
-    HARK_FIELD(struct hark_sendet_position, peer, "j"), HARK_FIELD(struct hark_sendet_position, ctx, "ctx"),
-    HARK_FIELD(struct hark_sendet_position, first, "Logs"), HARK_FIELD(struct hark_sendet_position, recv, "recv")};
 #define HARK_ST(member, symbol, row)                                                                                   \
     {#member, symbol, (uint16_t)offsetof(struct hark_sendet, member), sizeof(struct hark_sendet_##row),                \
         HARK_COUNT(hark_sendet_##row##_fields), hark_sendet_##row##_fields}
 static const struct hark_rows hark_sendet_rows[] = {HARK_ENDS_TABLES(struct hark_sendet),
-    HARK_WAVE_TABLES(struct hark_sendet), HARK_ST(pairs, "", pair), HARK_ST(spe, "SPE", spe), HARK_ST(images, "", image),
-    HARK_ST(positions, "", position),
+    HARK_WAVE_TABLES(struct hark_sendet), HARK_PAIRS_TABLE(struct hark_sendet), HARK_ST(spe, "SPE", spe), HARK_ST(images, "", image),
+    HARK_IMAGE_POSITIONS_TABLE(struct hark_sendet),
     {"again", "ckptNo", (uint16_t)offsetof(struct hark_sendet, again), sizeof(struct hark_image), 1, hark_image_fields},
     {"channels", "", (uint16_t)offsetof(struct hark_sendet, ends.channels), sizeof(struct hark_sendet_channel),
         HARK_COUNT(hark_sendet_channel_fields), hark_sendet_channel_fields},
@@ -128,6 +93,8 @@ HARK_FN bool hark_sendet_accept(struct hark *p);
 static const struct hark_shape hark_sendet_shape = {"sendet", 3, HARK_COUNT(hark_sendet_fields),
     HARK_COUNT(hark_sendet_rows), sizeof(struct hark_sendet), hark_sendet_fields, hark_sendet_rows,
     offsetof(struct hark_sendet, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_sendet_accept};
+static const struct hark_exchange hark_sendet_exchange = {offsetof(struct hark_sendet_channel, pos),
+    offsetof(struct hark_sendet_channel, acked), HARK_SENDET_CTX_MAX};
 
 #ifdef __cplusplus
 }

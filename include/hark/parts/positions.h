@@ -1,0 +1,358 @@
+/* parts/positions.h: what the two ends of a channel tell each other after a failure, for protocols that replay by
+ * positions.
+ *
+ * HydEE (IPDPS 2012, Algorithms 2 and 3) and its forerunner without the domino effect (IPDPS 2011) recover alike. Upon
+ * FAILED each process forgets what the last recovery epoch worked out, and sends POS on every channel with an end in D:
+ * how much it has sent, and how much has arrived. By the answer it knows what to replay, and what the peer already has:
+ * its orphans.
+ *
+ * A row of channels begins with struct hark_channel and has a struct hark_positions somewhere; where, and what else
+ * differs between the protocols, struct hark_exchange says. Phases, epochs, logs and gates are the protocol's own.
+ */
+#ifndef HARK_PARTS_POSITIONS_H
+#define HARK_PARTS_POSITIONS_H
+
+#include "channel.h"
+#include "frames.h"
+#include "queue.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HARK_NAMESAKES_BEGIN
+
+enum { /* flags of a channel */
+    HARK_NOTIFY_DUE = HARK_OWN_FLAGS,         /* a NOTIFY for this channel is due */
+    HARK_ORPH_DUE = HARK_OWN_FLAGS << 1,      /* ORPH for this channel is to be sent */
+    HARK_ORPH_WAIT = HARK_OWN_FLAGS << 2,     /* ORPH for this channel is to come */
+    HARK_GC_DUE = HARK_OWN_FLAGS << 3,        /* a GC notice for this channel is due */
+    HARK_POSITIONS_FLAGS = HARK_OWN_FLAGS << 4 /* the protocol's own begin here */
+};
+enum { HARK_POS_DUE = 1, HARK_POS_SENT = 2, HARK_POS_GOT = 4 }; /* flags of a pair */
+
+struct hark_positions { /* of a channel with P_j; first what every message looks at */
+    uint64_t tx;   /* transmitted or suppressed up to here: pend[j] is tx+1 .. sent */
+    uint64_t orph; /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
+    uint64_t sent_digest, recv_digest;
+    uint64_t first;       /* first .. sent are retained */
+    uint64_t base;        /* sent when this recovery epoch began: what my POS says */
+    uint64_t theirs;      /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
+    uint64_t orph_digest; /* j's digest at orph */
+    uint64_t orph_at;     /* next message of j's to tell it of */
+    uint32_t orph_out;    /* fragments of ORPH sent */
+    uint32_t orph_in;     /* fragments of ORPH that came */
+    struct hark_queue digests; /* of first .. sent, running */
+};
+
+struct hark_pair { /* a peer with whom positions are exchanged in this epoch */
+    uint32_t rank;
+    uint32_t flags;
+};
+
+struct hark_position { /* of a channel at a kept image: what a GC notice tells */
+    uint64_t id;
+    uint32_t peer;
+    uint16_t ctx, pad;
+    uint64_t own;  /* of my messages to the peer: hydee: the last one sent; sendet: the first one retained */
+    uint64_t recv; /* of the peer's */
+};
+
+struct hark_exchange { /* what differs between the protocols that exchange positions */
+    uint16_t at;       /* where in a row of channels struct hark_positions stands */
+    uint16_t also;     /* ... and one more number, u64, that POS says; 0: none */
+    uint32_t contexts; /* that one pair of processes may use: a POS with more would not fit into the effects */
+};
+
+/* All that have no name in a paper. */
+#define HARK_POSITIONS_FIELDS(type)                                                                                    \
+    HARK_FIELD(type, pos.theirs, ""), HARK_FIELD(type, pos.orph_digest, ""), HARK_FIELD(type, pos.sent_digest, ""),    \
+        HARK_FIELD(type, pos.recv_digest, ""), HARK_FIELD(type, pos.orph_at, ""), HARK_FIELD(type, pos.orph_out, ""),  \
+        HARK_FIELD(type, pos.orph_in, "")
+
+static const struct hark_field hark_pair_fields[] = {
+    HARK_FIELD(struct hark_pair, rank, "j"), HARK_FIELD(struct hark_pair, flags, "POS")};
+
+#define HARK_PAIRS_TABLE(type)                                                                                         \
+    {"pairs", "", (uint16_t)offsetof(type, pairs), sizeof(struct hark_pair), 2, hark_pair_fields}
+
+static const struct hark_field hark_position_fields[] = {HARK_FIELD(struct hark_position, id, "ckptNo"),
+    HARK_FIELD(struct hark_position, peer, "j"), HARK_FIELD(struct hark_position, ctx, "ctx"),
+    HARK_FIELD(struct hark_position, own, ""), HARK_FIELD(struct hark_position, recv, "recv")};
+#define HARK_IMAGE_POSITIONS_TABLE(type)                                                                               \
+    {"positions", "", (uint16_t)offsetof(type, positions), sizeof(struct hark_position), 5, hark_position_fields}
+
+#if HARK_BODIES
+
+/* ---- channels ------------------------------------------------------------------------------------------------------ */
+
+static inline struct hark_positions *hark_positions(const struct hark_exchange *x, struct hark_channel *c)
+{
+    return (struct hark_positions *)(void *)((uint8_t *)c + x->at);
+}
+
+/* Of a new channel. */
+static inline void hark_positions_begin(struct hark_positions *o)
+{
+    o->theirs = HARK_INFINITY;
+    o->first = 1;
+    o->digests.width = 1;
+}
+
+/* Does the pair use as many contexts as it may? */
+static inline bool hark_contexts_full(struct hark *p, struct hark_ends *e, const struct hark_exchange *x, uint32_t peer)
+{
+    uint32_t last = hark_channel_search(p, e, peer, 0) + x->contexts - 1;
+    return last < e->channels.count && hark_channel_at(p, e, last)->peer == peer;
+}
+
+/* Of an unpacked state: has none of the pairs more? */
+static inline bool hark_contexts_ok(struct hark *p, struct hark_ends *e, const struct hark_exchange *x)
+{
+    for (uint32_t i = x->contexts; i < e->channels.count; i++)
+        if (hark_channel_at(p, e, i - x->contexts)->peer == hark_channel_at(p, e, i)->peer) return false;
+    return true;
+}
+
+/* Forgets what the last recovery epoch worked out for this channel (E11); its protocol forgets what ORPH recorded. */
+static inline void hark_positions_clear(struct hark_channel *c, struct hark_positions *o, uint64_t base)
+{
+    c->flags &= (uint16_t) ~(HARK_NOTIFY_DUE | HARK_ORPH_DUE | HARK_ORPH_WAIT);
+    o->base = base;
+    o->orph = o->orph_digest = o->orph_at = 0;
+    o->theirs = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an orphan */
+    o->orph_in = o->orph_out = 0;
+}
+
+/* ---- digests ------------------------------------------------------------------------------------------------------- */
+
+static inline void hark_diverged(const struct hark_channel *c, const struct hark_positions *o, uint64_t expected,
+    uint64_t got, struct hark_effects *fx)
+{
+    struct hark_effect *x = hark_emit(fx, HARK_DIVERGED);
+    x->name = hark_name_of(HARK_OUT, c, o->base + 1);
+    x->u.last = o->orph;
+    x->expected = expected;
+    x->got = got;
+}
+
+/* The running digest after ssn, from the log; 0 if it is not known. */
+static inline uint64_t hark_digest_at(struct hark *p, const struct hark_pool *pool, struct hark_positions *o, uint64_t ssn)
+{
+    if (ssn < o->first || ssn - o->first >= o->digests.count) return 0;
+    return *hark_queue_seek(p, pool, &o->digests, (uint32_t)(ssn - o->first));
+}
+
+/* At the last orphan: was the same sent as before? A POS may find more that were not than there is room to say. */
+static inline void hark_digest_compare(const struct hark_channel *c, const struct hark_positions *o, uint64_t got,
+    struct hark_effects *fx)
+{
+    if (o->orph_digest == 0 || got == 0 || got == o->orph_digest || !hark_effects_fit(fx, 1, 0)) return;
+    hark_diverged(c, o, o->orph_digest, got, fx);
+}
+
+/* ---- POS ----------------------------------------------------------------------------------------------------------- */
+
+/* The row of this peer, made if it is new; one has been reserved. */
+static inline struct hark_pair *hark_pair(struct hark *p, struct hark_table *pairs, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < pairs->count && ((struct hark_pair *)hark_row(p, pairs, i))->rank < rank) i++;
+    struct hark_pair *pair = i < pairs->count ? (struct hark_pair *)hark_row(p, pairs, i) : NULL;
+    if (pair && pair->rank == rank) return pair;
+    pair = (struct hark_pair *)hark_insert(p, pairs, i);
+    pair->rank = rank;
+    return pair;
+}
+
+/* Are the answers to all my POS in? */
+static inline bool hark_pairs_answered(const struct hark *p, const struct hark_table *pairs)
+{
+    for (uint32_t i = 0; i < pairs->count; i++)
+        if (!(((const struct hark_pair *)hark_row_of(p, pairs, i))->flags & HARK_POS_GOT)) return false;
+    return true;
+}
+
+/* POS: u32 contexts, u32 0, then {ctx u16, 0 u16, 0 u32, sent u64, recv u64, perhaps one more u64, digest u64}. */
+static inline uint32_t hark_pos_width(const struct hark_exchange *x)
+{
+    return x->also ? 40 : 32;
+}
+
+static inline bool hark_pos_length_ok(const struct hark_exchange *x, const uint8_t *b, uint32_t length)
+{
+    return length >= 8 && hark_get32(b) <= x->contexts && length == 8 + hark_pos_width(x) * hark_get32(b);
+}
+
+/* The context of row i. */
+static inline uint16_t hark_pos_ctx(const struct hark_exchange *x, const uint8_t *b, uint32_t i)
+{
+    return hark_get16(b + 8 + hark_pos_width(x) * i);
+}
+
+/* The row of a context; NULL: j does not know of it. */
+static inline const uint8_t *hark_pos_row(const struct hark_exchange *x, const uint8_t *b, uint16_t ctx)
+{
+    const uint8_t *row = NULL;
+    for (uint32_t i = 0; i < hark_get32(b); i++)
+        if (hark_pos_ctx(x, b, i) == ctx) row = b + 8 + hark_pos_width(x) * i;
+    return row;
+}
+
+struct hark_said { /* by j's POS, of one context: what j has sent, what of mine arrived, j's digest there */
+    uint64_t sent, recv, also, digest;
+};
+
+static inline struct hark_said hark_pos_said(const struct hark_exchange *x, const uint8_t *b, uint16_t ctx)
+{
+    struct hark_said said = {0, 0, 0, 0};
+    const uint8_t *row = hark_pos_row(x, b, ctx);
+    if (row == NULL) return said;
+    said.sent = hark_get64(row + 8);
+    said.recv = hark_get64(row + 16);
+    if (x->also) said.also = hark_get64(row + 24);
+    said.digest = hark_get64(row + hark_pos_width(x) - 8);
+    return said;
+}
+
+/* How many contexts would the pair use with those of this POS? */
+static inline uint32_t hark_pos_contexts(struct hark *p, struct hark_ends *e, const struct hark_exchange *x, uint32_t peer,
+    const uint8_t *b)
+{
+    uint32_t all = hark_get32(b);
+    for (uint32_t i = hark_channel_search(p, e, peer, 0); i < e->channels.count; i++) {
+        const struct hark_channel *c = hark_channel_at(p, e, i);
+        if (c->peer != peer) break;
+        all++;
+        for (uint32_t k = 0; k < hark_get32(b); k++)
+            if (hark_pos_ctx(x, b, k) == c->ctx) all--;
+    }
+    return all;
+}
+
+/* POS from j: is it to be taken? Then it counts as got, and mine is due if it has not been sent. False: *status is what the
+ * step returns. */
+static inline bool hark_pos_take(struct hark *p, struct hark_ends *e, const struct hark_exchange *x,
+    struct hark_table *pairs, const struct hark_head *h, const uint8_t *b, int *status, struct hark_effects *fx)
+{
+    *status = HARK_EFRAME;
+    if (hark_pos_contexts(p, e, x, h->src, b) > x->contexts) return false;
+    struct hark_pair *pair = hark_pair(p, pairs, h->src);
+    *status = HARK_OK;
+    if (pair->flags & HARK_POS_GOT) {
+        hark_fate(fx, HARK_DISCARD);
+        return false;
+    }
+    pair->flags |= HARK_POS_GOT;
+    if (!(pair->flags & HARK_POS_SENT)) pair->flags |= HARK_POS_DUE; /* v2: who knows none answers */
+    e->offer = 1; /* an ORPH may have overtaken it */
+    return true;
+}
+
+/* What every protocol does with what POS says of a channel. */
+static inline void hark_pos_channel(const struct hark_channel *c, struct hark_positions *o, const struct hark_said *said)
+{
+    o->theirs = said->sent;
+    o->orph = said->recv;
+    o->orph_digest = said->digest;
+    o->tx = said->recv < c->sent ? said->recv : c->sent; /* replay: recv_j < ssn <= sent (E2, E4) */
+}
+
+/* j is to hear which of its messages I have, from this one on. */
+static inline void hark_orph_ask(struct hark_channel *c, struct hark_positions *o, uint64_t from)
+{
+    c->flags |= HARK_ORPH_DUE;
+    o->orph_at = from;
+}
+
+static inline void hark_pos_write(const struct hark_exchange *x, struct hark_channel *c, uint8_t *row)
+{
+    const struct hark_positions *o = hark_positions(x, c);
+    hark_put64(row, c->ctx);
+    hark_put64(row + 8, o->base);
+    hark_put64(row + 16, c->recv);
+    if (x->also) hark_put64(row + 24, *(const uint64_t *)(const void *)((const uint8_t *)c + x->also));
+    hark_put64(row + hark_pos_width(x) - 8, o->recv_digest);
+}
+
+/* All POS that are due. HARK_MORE: the effects are full. */
+static inline int hark_pos_pump(struct hark *p, struct hark_ends *e, const struct hark_exchange *x,
+    struct hark_table *pairs, struct hark_effects *fx)
+{
+    const uint32_t width = hark_pos_width(x);
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        struct hark_pair *pair = (struct hark_pair *)hark_row(p, pairs, i);
+        if (!(pair->flags & HARK_POS_DUE)) continue;
+        uint32_t first = hark_channel_search(p, e, pair->rank, 0), n = 0;
+        while (first + n < e->channels.count && hark_channel_at(p, e, first + n)->peer == pair->rank) n++;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8 + width * n)) return HARK_MORE;
+        uint8_t *b = hark_emit_control(p, e, fx, HARK_H_POS, pair->rank, 8 + width * n);
+        hark_put32(b, n);
+        hark_put32(b + 4, 0);
+        for (uint32_t k = 0; k < n; k++) hark_pos_write(x, hark_channel_at(p, e, first + k), b + 8 + width * k);
+        pair->flags = (pair->flags & ~(uint32_t)HARK_POS_DUE) | HARK_POS_SENT;
+    }
+    return HARK_OK;
+}
+
+/* ---- garbage collection, by positions of images (E3) --------------------------------------------------------------- */
+
+/* Remembers where a channel stands at the image `id`; a row has been reserved. */
+static inline void hark_position_add(struct hark *p, struct hark_table *t, uint64_t id, const struct hark_channel *c,
+    uint64_t own)
+{
+    struct hark_position *x = (struct hark_position *)hark_insert(p, t, t->count);
+    x->id = id;
+    x->peer = c->peer;
+    x->ctx = c->ctx;
+    x->own = own;
+    x->recv = c->recv;
+}
+
+static inline const struct hark_position *hark_position_of(const struct hark *p, const struct hark_table *t, uint64_t id,
+    const struct hark_channel *c)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct hark_position *x = (const struct hark_position *)hark_row_of(p, t, i);
+        if (x->id == id && x->peer == c->peer && x->ctx == c->ctx) return x;
+    }
+    return NULL;
+}
+
+/* `oldest` is now the oldest image: each peer whose channel it has is to be told. False: none. */
+static inline bool hark_gc_mark(struct hark *p, struct hark_ends *e, const struct hark_table *t, uint64_t oldest)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        struct hark_channel *c = hark_channel_at(p, e, i);
+        if (hark_position_of(p, t, oldest, c) == NULL) continue;
+        c->flags |= HARK_GC_DUE;
+        any = true;
+    }
+    return any;
+}
+
+/* All GC notices that are due: {recv u64, own u64} of the oldest image. */
+static inline int hark_gc_pump(struct hark *p, struct hark_ends *e, const struct hark_table *t, uint64_t oldest,
+    struct hark_effects *fx)
+{
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        struct hark_channel *c = hark_channel_at(p, e, i);
+        if (!(c->flags & HARK_GC_DUE)) continue;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
+        c->flags &= (uint16_t)~HARK_GC_DUE;
+        const struct hark_position *x = hark_position_of(p, t, oldest, c);
+        if (x == NULL) continue;
+        uint8_t *b = hark_emit_control(p, e, fx, HARK_H_GC, c->peer, 16);
+        hark_put16(b - HARK_WIRE_HEAD + 2, c->ctx);
+        hark_put64(b, x->recv);
+        hark_put64(b + 8, x->own);
+    }
+    return HARK_OK;
+}
+#endif /* HARK_BODIES */
+
+HARK_NAMESAKES_END
+#ifdef __cplusplus
+}
+#endif
+#endif
