@@ -8,6 +8,7 @@
  *   1: 10-18  Upon receiving               hark_hydee_arrive (RPP), _deliver (phase, date)     here
  *   1: 19-21  Upon checkpoint              hark_member_checkpoint, hark_hydee_captured         parts/wave.h, hydee/checkpoint.h
  *   2: 4-10   Upon failure, LastDate       hark_hydee_rollback, _failed, _pos; hark_pos_take   hydee/failure.h, parts/positions.h
+ *   2: 14-15  An orphan is sent again      hark_hydee_suppress, hark_notify_pump               hydee/channel.h, parts/positions.h
  *   3: 6-19   Upon failure elsewhere       the same: every process plays both roles (E9)       hydee/failure.h
  *   3: 22-24  NotifySendLog                hark_hydee_release, hark_hydee_replay               ..., hydee/pump.h
  *   III.E     Garbage collection           hark_hydee_gc, _trim; hark_gc_mark, hark_gc_pump    hydee/checkpoint.h, parts/positions.h
@@ -264,7 +265,7 @@ HARK_COLD int hark_hydee_other(struct hark_hydee *s, const struct hark_event *ev
         return hark_member_checkpoint(p, &hark_hydee_shape, &s->ends, &s->wave, event, s->recovering != 0, fx);
     case HARK_FAILED: return hark_hydee_failed(s, event, fx);
     case HARK_RESTARTED: return hark_hydee_rollback(s, event, fx);
-    case HARK_QUIET: return hark_hydee_quiet(s, fx);
+    case HARK_QUIET: return s->recovering ? hark_positions_quiet(p, &s->ends, &hark_hydee_exchange, fx) : HARK_OK;
     case HARK_REGROUP: return hark_hydee_regroup(s, event);
     case HARK_MISS: /* send-deterministic programs may look as they like */
     case HARK_LOOK:
@@ -308,15 +309,7 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
 HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_hydee *s = (const struct hark_hydee *)(const void *)p;
-    for (uint64_t channel = *cursor >> 40; !(*cursor >> 63) && channel < s->ends.channels.count; channel++) {
-        const struct hark_hydee_channel *c =
-            (const struct hark_hydee_channel *)hark_row_of(p, &s->ends.channels, (uint32_t)channel);
-        if (!hark_hydee_inter(c) || c->pos.first > c->channel.sent || c->channel.flags & HARK_HYDEE_CAST) continue;
-        run->name = hark_name_of(HARK_OUT, &c->channel, c->pos.first);
-        run->last = c->channel.sent;
-        *cursor = (channel + 1) << 40;
-        return 1;
-    }
+    if (hark_logged_names(p, &s->ends, &hark_hydee_exchange, HARK_HYDEE_MATE | HARK_HYDEE_CAST, cursor, run)) return 1;
     const uint64_t channels = s->ends.channels.count;
     if (!(*cursor >> 63) && *cursor >> 40 < channels) *cursor = channels << 40;
     for (uint64_t i = *cursor >> 40; !(*cursor >> 63) && i - channels < s->casts.count; i++) {

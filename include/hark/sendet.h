@@ -151,7 +151,9 @@ HARK_COLD int hark_sendet_other(struct hark_sendet *s, const struct hark_event *
     case HARK_STORED: return hark_sendet_checkpoint(s, event, fx);
     case HARK_FAILED: return hark_sendet_failed(s, event, fx);
     case HARK_RESTARTED: return hark_sendet_restarted(s, event, fx);
-    case HARK_QUIET: return hark_sendet_quiet(s, fx);
+    case HARK_QUIET:
+        if (!s->recovering || s->frozen) return HARK_OK;
+        return hark_positions_quiet(&s->head, &s->ends, &hark_sendet_exchange, fx);
     case HARK_IDLE: s->ack_due = s->busy = 1; return HARK_OK;
     case HARK_MISS: /* send-deterministic programs may look as they like */
     case HARK_LOOK:
@@ -189,15 +191,7 @@ HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, str
 HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
-    for (uint64_t channel = *cursor >> 40; !(*cursor >> 63) && channel < s->ends.channels.count; channel++) {
-        const struct hark_sendet_channel *c =
-            (const struct hark_sendet_channel *)hark_row_of(p, &s->ends.channels, (uint32_t)channel);
-        if (!hark_sendet_inter(c) || c->pos.first > c->channel.sent) continue;
-        run->name = hark_name_of(HARK_OUT, &c->channel, c->pos.first); /* NonAck too (U-1) */
-        run->last = c->channel.sent;
-        *cursor = (channel + 1) << 40;
-        return 1;
-    }
+    if (hark_logged_names(p, &s->ends, &hark_sendet_exchange, HARK_INTRA, cursor, run)) return 1; /* NonAck too (U-1) */
     if (!(*cursor >> 63)) *cursor = UINT64_C(1) << 63;
     return hark_member_names(p, &s->ends, cursor, run);
 }

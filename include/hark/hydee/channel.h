@@ -1,4 +1,4 @@
-/* hydee/channel.h: rows of channels and pairs, headers of messages, running digests. A part of hydee.h. */
+/* hydee/channel.h: rows of channels, headers of messages, what may leave. A part of hydee.h. */
 #ifndef HARK_HYDEE_CHANNEL_H
 #define HARK_HYDEE_CHANNEL_H
 
@@ -50,7 +50,7 @@ static inline int hark_hydee_reserve_positions(struct hark_hydee *s)
     return hark_reserve(&s->head, &hark_hydee_shape, &s->positions, s->ends.channels.count + 1);
 }
 
-static inline struct hark_hydee_channel *hark_hydee_find(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+HARK_HOT struct hark_hydee_channel *hark_hydee_find(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
     return (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
 }
@@ -125,13 +125,8 @@ HARK_COLD uint64_t hark_hydee_suppress(struct hark_hydee *s, struct hark_hydee_c
     uint64_t phase = s->phase, first, last, recorded;
     struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->recorded, ssn, ssn);
     if (hark_runs_next(&s->head, &s->pool, &c->recorded, &r, &first, &last, &recorded)) phase = recorded;
-    c->pos.tx = ssn;
-    c->channel.flags |= HARK_NOTIFY_DUE;
+    hark_suppress(&c->channel, &c->pos, ssn, phase, (s->flags & HARK_DIGEST) != 0, fx);
     s->busy = 1;
-    struct hark_effect *x = hark_emit(fx, HARK_SUPPRESS);
-    x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
-    x->u.phase = phase;
-    if (ssn == c->pos.orph && s->flags & HARK_DIGEST) hark_digest_compare(&c->channel, &c->pos, c->pos.sent_digest, fx);
     return phase;
 }
 

@@ -105,9 +105,8 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
     struct hark *p = &s->head;
     struct hark_hydee_channel *c = (struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->ends, h->src, h->ctx);
     if (c && !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (!(hark_pair(&s->head, &s->pairs, h->src)->flags & HARK_POS_GOT)) return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS */
+    if (hark_orph_early(p, &s->pairs, c ? &c->pos : NULL, h->src, b)) return hark_fate(fx, HARK_HOLD);
     if (c == NULL) return hark_fate(fx, HARK_DISCARD);
-    if (hark_get32(b) >> 16 != (uint16_t)c->pos.orph_in) return hark_fate(fx, HARK_HOLD); /* or another fragment */
     for (uint32_t at = 8; at < length; at += 24) {
         uint64_t first = hark_get64(b + at), last = hark_get64(b + at + 8), phase = hark_get64(b + at + 16);
         if (first == 0 || first > last) continue;
@@ -118,8 +117,7 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
         row[0] = first;
         row[1] = phase;
     }
-    c->pos.orph_in++;
-    if (hark_get32(b) & 1) c->channel.flags &= (uint16_t)~HARK_ORPH_WAIT;
+    hark_orph_took(&c->channel, &c->pos, b);
     s->busy = s->ends.offer = 1;
     return HARK_OK;
 }
@@ -156,17 +154,6 @@ static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *
     return HARK_OK;
 }
 
-/* QUIET: orphans that nobody will send again are a divergence, not a hang. */
-static inline int hark_hydee_quiet(struct hark_hydee *s, struct hark_effects *fx)
-{
-    for (uint32_t i = 0; i < s->ends.channels.count && s->recovering; i++) {
-        struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!hark_hydee_inter(c) || c->channel.sent >= c->pos.orph || !hark_effects_fit(fx, 1, 0)) continue;
-        hark_diverged(&c->channel, &c->pos, 0, 0, fx);
-        fx->at[fx->count - 1].name.ssn = c->channel.sent + 1;
-    }
-    return HARK_OK;
-}
 #endif /* HARK_BODIES */
 
 #ifdef __cplusplus

@@ -39,12 +39,7 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
             }
             bool end = r.from > r.end || r.row == NULL; /* NULL: j has made me forget them, and asks all the same */
             c->pos.orph_at = r.from;
-            hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-            hark_put32(b, c->pos.orph_out++ << 16 | end);
-            hark_put32(b + 4, 0);
-            fx->used += at - 8;
-            fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
-            if (end) c->channel.flags &= (uint16_t)~HARK_ORPH_DUE;
+            hark_orph_end(&c->channel, &c->pos, b, at, end, fx);
         }
     }
     return HARK_OK;
@@ -86,10 +81,7 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
         }
         s->report_out++;
         s->reported = s->report_channel >= s->ends.channels.count;
-        hark_put32(b, (s->reported ? s->report_out << 16 | 1 : 0) | (exact ? HARK_R_EXACT : 0));
-        hark_put32(b + 4, 0);
-        fx->used += at - 8;
-        fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
+        hark_fragment_end(b, at, (s->reported ? s->report_out << 16 | 1 : 0) | (exact ? HARK_R_EXACT : 0), fx);
     }
     return HARK_OK;
 }
@@ -99,18 +91,8 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
 static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effects *fx)
 {
     bool tree = s->tree.fan != 0;
-    for (uint32_t i = 0; i < s->ends.channels.count && (s->rel > 0 || tree); i++) {
-        struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!(c->channel.flags & HARK_NOTIFY_DUE)) continue;
-        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 12)) return HARK_MORE;
-        uint32_t to = tree ? c->channel.peer : HARK_RECOVERY, at = tree ? 0 : 4;
-        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_NOTIFY, to, at + 8);
-        hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-        if (!tree) hark_put32(b, c->channel.peer);
-        hark_put64(b + at, c->channel.sent < c->pos.orph ? c->channel.sent : c->pos.orph);
-        c->channel.flags &= (uint16_t)~HARK_NOTIFY_DUE;
-    }
-    return HARK_OK;
+    if (s->rel == 0 && !tree) return HARK_OK;
+    return hark_notify_pump(&s->head, &s->ends, &hark_hydee_exchange, tree, fx);
 }
 
 /* What may leave of channel c, ssn ascending; each once (E12). */

@@ -134,7 +134,8 @@ HARK_FN bool hark_hydee_accept(struct hark *p);
 static const struct hark_shape hark_hydee_shape = {"hydee", 6, HARK_COUNT(hark_hydee_fields),
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
     offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_hydee_accept};
-static const struct hark_exchange hark_hydee_exchange = {offsetof(struct hark_hydee_channel, pos), 0, HARK_HYDEE_CTX_MAX};
+static const struct hark_exchange hark_hydee_exchange = {offsetof(struct hark_hydee_channel, pos), 0, HARK_HYDEE_MATE,
+    HARK_HYDEE_CTX_MAX};
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
 /* parts/positions.h: what the two ends of a channel tell each other after a failure, for protocols that replay by
  * positions.
  *
- * HydEE (IPDPS 2012, Algorithms 2 and 3) and its forerunner without the domino effect (IPDPS 2011) recover alike. Upon
- * FAILED each process forgets what the last recovery epoch worked out, and sends POS on every channel with an end in D:
- * how much it has sent, and how much has arrived. By the answer it knows what to replay, and what the peer already has:
- * its orphans.
+ * HydEE (IPDPS 2012, Algorithms 2 and 3) and its forerunner without the domino effect (IPDPS 2011) recover alike.
+ * Upon FAILED each process forgets what the last recovery epoch worked out, and sends POS on every channel with an
+ * end in D: how much it has sent, and how much has arrived. By the answer it knows what to replay, and what the peer
+ * already has: its orphans.
  *
  * A row of channels begins with struct hark_channel and has a struct hark_positions somewhere; where, and what else
  * differs between the protocols, struct hark_exchange says. Phases, epochs, logs and gates are the protocol's own.
@@ -22,25 +22,25 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 
 enum { /* flags of a channel */
-    HARK_NOTIFY_DUE = HARK_OWN_FLAGS,         /* a NOTIFY for this channel is due */
-    HARK_ORPH_DUE = HARK_OWN_FLAGS << 1,      /* ORPH for this channel is to be sent */
-    HARK_ORPH_WAIT = HARK_OWN_FLAGS << 2,     /* ORPH for this channel is to come */
-    HARK_GC_DUE = HARK_OWN_FLAGS << 3,        /* a GC notice for this channel is due */
+    HARK_NOTIFY_DUE = HARK_OWN_FLAGS,          /* a NOTIFY for this channel is due */
+    HARK_ORPH_DUE = HARK_OWN_FLAGS << 1,       /* ORPH for this channel is to be sent */
+    HARK_ORPH_WAIT = HARK_OWN_FLAGS << 2,      /* ORPH for this channel is to come */
+    HARK_GC_DUE = HARK_OWN_FLAGS << 3,         /* a GC notice for this channel is due */
     HARK_POSITIONS_FLAGS = HARK_OWN_FLAGS << 4 /* the protocol's own begin here */
 };
 enum { HARK_POS_DUE = 1, HARK_POS_SENT = 2, HARK_POS_GOT = 4 }; /* flags of a pair */
 
 struct hark_positions { /* of a channel with P_j; first what every message looks at */
-    uint64_t tx;   /* transmitted or suppressed up to here: pend[j] is tx+1 .. sent */
-    uint64_t orph; /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
+    uint64_t tx;        /* transmitted or suppressed up to here: pend[j] is tx+1 .. sent */
+    uint64_t orph;      /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
     uint64_t sent_digest, recv_digest;
-    uint64_t first;       /* first .. sent are retained */
-    uint64_t base;        /* sent when this recovery epoch began: what my POS says */
-    uint64_t theirs;      /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
-    uint64_t orph_digest; /* j's digest at orph */
-    uint64_t orph_at;     /* next message of j's to tell it of */
-    uint32_t orph_out;    /* fragments of ORPH sent */
-    uint32_t orph_in;     /* fragments of ORPH that came */
+    uint64_t first;            /* first .. sent are retained */
+    uint64_t base;             /* sent when this recovery epoch began: what my POS says */
+    uint64_t theirs;           /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
+    uint64_t orph_digest;      /* j's digest at orph */
+    uint64_t orph_at;          /* next message of j's to tell it of */
+    uint32_t orph_out;         /* fragments of ORPH sent */
+    uint32_t orph_in;          /* fragments of ORPH that came */
     struct hark_queue digests; /* of first .. sent, running */
 };
 
@@ -60,34 +60,40 @@ struct hark_position { /* of a channel at a kept image: what a GC notice tells *
 struct hark_exchange { /* what differs between the protocols that exchange positions */
     uint16_t at;       /* where in a row of channels struct hark_positions stands */
     uint16_t also;     /* ... and one more number, u64, that POS says; 0: none */
+    uint16_t inside;   /* flag of a channel whose ends go back together: it has no log */
     uint32_t contexts; /* that one pair of processes may use: a POS with more would not fit into the effects */
 };
 
 /* All that have no name in a paper. */
-#define HARK_POSITIONS_FIELDS(type)                                                                                    \
-    HARK_FIELD(type, pos.theirs, ""), HARK_FIELD(type, pos.orph_digest, ""), HARK_FIELD(type, pos.sent_digest, ""),    \
-        HARK_FIELD(type, pos.recv_digest, ""), HARK_FIELD(type, pos.orph_at, ""), HARK_FIELD(type, pos.orph_out, ""),  \
-        HARK_FIELD(type, pos.orph_in, "")
+#define HARK_POSITIONS_FIELDS(type)                                                                                  \
+    HARK_FIELD(type, pos.theirs, ""), HARK_FIELD(type, pos.orph_digest, ""), HARK_FIELD(type, pos.sent_digest, ""),  \
+        HARK_FIELD(type, pos.recv_digest, ""), HARK_FIELD(type, pos.orph_at, ""),                                    \
+        HARK_FIELD(type, pos.orph_out, ""), HARK_FIELD(type, pos.orph_in, "")
 
 static const struct hark_field hark_pair_fields[] = {
     HARK_FIELD(struct hark_pair, rank, "j"), HARK_FIELD(struct hark_pair, flags, "POS")};
 
-#define HARK_PAIRS_TABLE(type)                                                                                         \
-    {"pairs", "", (uint16_t)offsetof(type, pairs), sizeof(struct hark_pair), 2, hark_pair_fields}
+#define HARK_PAIRS_TABLE(type)                                                                                       \
+    {                                                                                                                \
+        "pairs", "", (uint16_t)offsetof(type, pairs), sizeof(struct hark_pair), 2, hark_pair_fields                  \
+    }
 
 static const struct hark_field hark_position_fields[] = {HARK_FIELD(struct hark_position, id, "ckptNo"),
     HARK_FIELD(struct hark_position, peer, "j"), HARK_FIELD(struct hark_position, ctx, "ctx"),
     HARK_FIELD(struct hark_position, own, ""), HARK_FIELD(struct hark_position, recv, "recv")};
-#define HARK_IMAGE_POSITIONS_TABLE(type)                                                                               \
-    {"positions", "", (uint16_t)offsetof(type, positions), sizeof(struct hark_position), 5, hark_position_fields}
+#define HARK_IMAGE_POSITIONS_TABLE(type)                                                                             \
+    {                                                                                                                \
+        "positions", "", (uint16_t)offsetof(type, positions), sizeof(struct hark_position), 5, hark_position_fields  \
+    }
 
 #if HARK_BODIES
 
-/* ---- channels ------------------------------------------------------------------------------------------------------ */
+/* ---- channels ------------------------------------------------------------------------------------------- */
 
-static inline struct hark_positions *hark_positions(const struct hark_exchange *x, struct hark_channel *c)
+static inline const struct hark_positions *hark_positions_of(
+    const struct hark_exchange *x, const struct hark_channel *c)
 {
-    return (struct hark_positions *)(void *)((uint8_t *)c + x->at);
+    return (const struct hark_positions *)(const void *)((const uint8_t *)c + x->at);
 }
 
 /* Of a new channel. */
@@ -99,7 +105,8 @@ static inline void hark_positions_begin(struct hark_positions *o)
 }
 
 /* Does the pair use as many contexts as it may? */
-static inline bool hark_contexts_full(struct hark *p, struct hark_ends *e, const struct hark_exchange *x, uint32_t peer)
+static inline bool hark_contexts_full(
+    struct hark *p, struct hark_ends *e, const struct hark_exchange *x, uint32_t peer)
 {
     uint32_t last = hark_channel_search(p, e, peer, 0) + x->contexts - 1;
     return last < e->channels.count && hark_channel_at(p, e, last)->peer == peer;
@@ -123,7 +130,23 @@ static inline void hark_positions_clear(struct hark_channel *c, struct hark_posi
     o->orph_in = o->orph_out = 0;
 }
 
-/* ---- digests ------------------------------------------------------------------------------------------------------- */
+/* What the log of each channel holds, one run a call; channels with one of the flags `but` are left out. */
+static inline int hark_logged_names(const struct hark *p, const struct hark_ends *e, const struct hark_exchange *x,
+    uint16_t but, uint64_t *cursor, struct hark_names *run)
+{
+    for (uint64_t i = *cursor >> 40; !(*cursor >> 63) && i < e->channels.count; i++) {
+        const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, (uint32_t)i);
+        const struct hark_positions *o = hark_positions_of(x, c);
+        if (c->flags & but || o->first > c->sent) continue;
+        run->name = hark_name_of(HARK_OUT, c, o->first);
+        run->last = c->sent;
+        *cursor = (i + 1) << 40;
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- digests -------------------------------------------------------------------------------------------- */
 
 static inline void hark_diverged(const struct hark_channel *c, const struct hark_positions *o, uint64_t expected,
     uint64_t got, struct hark_effects *fx)
@@ -136,27 +159,29 @@ static inline void hark_diverged(const struct hark_channel *c, const struct hark
 }
 
 /* The running digest after ssn, from the log; 0 if it is not known. */
-static inline uint64_t hark_digest_at(struct hark *p, const struct hark_pool *pool, struct hark_positions *o, uint64_t ssn)
+static inline uint64_t hark_digest_at(
+    struct hark *p, const struct hark_pool *pool, struct hark_positions *o, uint64_t ssn)
 {
     if (ssn < o->first || ssn - o->first >= o->digests.count) return 0;
     return *hark_queue_seek(p, pool, &o->digests, (uint32_t)(ssn - o->first));
 }
 
 /* At the last orphan: was the same sent as before? A POS may find more that were not than there is room to say. */
-static inline void hark_digest_compare(const struct hark_channel *c, const struct hark_positions *o, uint64_t got,
-    struct hark_effects *fx)
+static inline void hark_digest_compare(
+    const struct hark_channel *c, const struct hark_positions *o, uint64_t got, struct hark_effects *fx)
 {
     if (o->orph_digest == 0 || got == 0 || got == o->orph_digest || !hark_effects_fit(fx, 1, 0)) return;
     hark_diverged(c, o, o->orph_digest, got, fx);
 }
 
-/* ---- POS ----------------------------------------------------------------------------------------------------------- */
+/* ---- POS ------------------------------------------------------------------------------------------------ */
 
 /* The row of this peer, made if it is new; one has been reserved. */
 static inline struct hark_pair *hark_pair(struct hark *p, struct hark_table *pairs, uint32_t rank)
 {
     uint32_t i = 0;
-    while (i < pairs->count && ((struct hark_pair *)hark_row(p, pairs, i))->rank < rank) i++;
+    while (i < pairs->count && ((struct hark_pair *)hark_row(p, pairs, i))->rank < rank)
+        i++;
     struct hark_pair *pair = i < pairs->count ? (struct hark_pair *)hark_row(p, pairs, i) : NULL;
     if (pair && pair->rank == rank) return pair;
     pair = (struct hark_pair *)hark_insert(p, pairs, i);
@@ -215,8 +240,8 @@ static inline struct hark_said hark_pos_said(const struct hark_exchange *x, cons
 }
 
 /* How many contexts would the pair use with those of this POS? */
-static inline uint32_t hark_pos_contexts(struct hark *p, struct hark_ends *e, const struct hark_exchange *x, uint32_t peer,
-    const uint8_t *b)
+static inline uint32_t hark_pos_contexts(
+    struct hark *p, struct hark_ends *e, const struct hark_exchange *x, uint32_t peer, const uint8_t *b)
 {
     uint32_t all = hark_get32(b);
     for (uint32_t i = hark_channel_search(p, e, peer, 0); i < e->channels.count; i++) {
@@ -229,8 +254,8 @@ static inline uint32_t hark_pos_contexts(struct hark *p, struct hark_ends *e, co
     return all;
 }
 
-/* POS from j: is it to be taken? Then it counts as got, and mine is due if it has not been sent. False: *status is what the
- * step returns. */
+/* POS from j: is it to be taken? Then it counts as got, and mine is due if it has not been sent. False: *status is
+ * what the step returns. */
 static inline bool hark_pos_take(struct hark *p, struct hark_ends *e, const struct hark_exchange *x,
     struct hark_table *pairs, const struct hark_head *h, const uint8_t *b, int *status, struct hark_effects *fx)
 {
@@ -249,7 +274,8 @@ static inline bool hark_pos_take(struct hark *p, struct hark_ends *e, const stru
 }
 
 /* What every protocol does with what POS says of a channel. */
-static inline void hark_pos_channel(const struct hark_channel *c, struct hark_positions *o, const struct hark_said *said)
+static inline void hark_pos_channel(
+    const struct hark_channel *c, struct hark_positions *o, const struct hark_said *said)
 {
     o->theirs = said->sent;
     o->orph = said->recv;
@@ -264,9 +290,9 @@ static inline void hark_orph_ask(struct hark_channel *c, struct hark_positions *
     o->orph_at = from;
 }
 
-static inline void hark_pos_write(const struct hark_exchange *x, struct hark_channel *c, uint8_t *row)
+static inline void hark_pos_write(const struct hark_exchange *x, const struct hark_channel *c, uint8_t *row)
 {
-    const struct hark_positions *o = hark_positions(x, c);
+    const struct hark_positions *o = hark_positions_of(x, c);
     hark_put64(row, c->ctx);
     hark_put64(row + 8, o->base);
     hark_put64(row + 16, c->recv);
@@ -283,22 +309,107 @@ static inline int hark_pos_pump(struct hark *p, struct hark_ends *e, const struc
         struct hark_pair *pair = (struct hark_pair *)hark_row(p, pairs, i);
         if (!(pair->flags & HARK_POS_DUE)) continue;
         uint32_t first = hark_channel_search(p, e, pair->rank, 0), n = 0;
-        while (first + n < e->channels.count && hark_channel_at(p, e, first + n)->peer == pair->rank) n++;
+        while (first + n < e->channels.count && hark_channel_at(p, e, first + n)->peer == pair->rank)
+            n++;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8 + width * n)) return HARK_MORE;
         uint8_t *b = hark_emit_control(p, e, fx, HARK_H_POS, pair->rank, 8 + width * n);
         hark_put32(b, n);
         hark_put32(b + 4, 0);
-        for (uint32_t k = 0; k < n; k++) hark_pos_write(x, hark_channel_at(p, e, first + k), b + 8 + width * k);
+        for (uint32_t k = 0; k < n; k++)
+            hark_pos_write(x, hark_channel_at(p, e, first + k), b + 8 + width * k);
         pair->flags = (pair->flags & ~(uint32_t)HARK_POS_DUE) | HARK_POS_SENT;
     }
     return HARK_OK;
 }
 
-/* ---- garbage collection, by positions of images (E3) --------------------------------------------------------------- */
+/* ---- orphans -------------------------------------------------------------------------------------------- */
+
+/* The end of a frame of one of several fragments, of which `at` bytes are written behind the head. */
+static inline void hark_fragment_end(uint8_t *b, uint32_t at, uint32_t word, struct hark_effects *fx)
+{
+    hark_put32(b, word);
+    hark_put32(b + 4, 0);
+    fx->used += at - 8;
+    fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
+}
+
+/* ORPH: u32 (fragment << 16 | last), u32 0, then the protocol's rows. */
+static inline void hark_orph_end(
+    struct hark_channel *c, struct hark_positions *o, uint8_t *b, uint32_t at, bool last, struct hark_effects *fx)
+{
+    hark_put16(b - HARK_WIRE_HEAD + 2, c->ctx);
+    hark_fragment_end(b, at, o->orph_out++ << 16 | last, fx);
+    if (last) c->flags &= (uint16_t)~HARK_ORPH_DUE;
+}
+
+/* ORPH from j: has it overtaken j's POS, or another fragment? Without a channel `o` is NULL. */
+static inline bool hark_orph_early(
+    struct hark *p, struct hark_table *pairs, const struct hark_positions *o, uint32_t src, const uint8_t *b)
+{
+    if (!(hark_pair(p, pairs, src)->flags & HARK_POS_GOT)) return true;
+    return o && hark_get32(b) >> 16 != (uint16_t)o->orph_in;
+}
+
+/* A fragment of ORPH has been taken: true if it was the last one. */
+static inline bool hark_orph_took(struct hark_channel *c, struct hark_positions *o, const uint8_t *b)
+{
+    o->orph_in++;
+    if (!(hark_get32(b) & 1)) return false;
+    c->flags &= (uint16_t)~HARK_ORPH_WAIT;
+    return true;
+}
+
+/* An orphan is sent again: nothing is transmitted, and who waits for it is to be told. */
+static inline void hark_suppress(struct hark_channel *c, struct hark_positions *o, uint64_t ssn, uint64_t phase,
+    bool compare, struct hark_effects *fx)
+{
+    o->tx = ssn;
+    c->flags |= HARK_NOTIFY_DUE;
+    struct hark_effect *x = hark_emit(fx, HARK_SUPPRESS);
+    x->name = hark_name_of(HARK_OUT, c, ssn);
+    x->u.phase = phase;
+    if (ssn == o->orph && compare) hark_digest_compare(c, o, o->sent_digest, fx);
+}
+
+/* All NOTIFY that are due, of orphans that were sent again, up to an ssn u64: to who has them, or to the recovery
+ * process, and then the receiver's rank u32 stands before it. */
+static inline int hark_notify_pump(
+    struct hark *p, struct hark_ends *e, const struct hark_exchange *x, bool to_peer, struct hark_effects *fx)
+{
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        struct hark_channel *c = hark_channel_at(p, e, i);
+        const struct hark_positions *o = hark_positions_of(x, c);
+        if (!(c->flags & HARK_NOTIFY_DUE)) continue;
+        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 12)) return HARK_MORE;
+        uint32_t to = to_peer ? c->peer : HARK_RECOVERY, at = to_peer ? 0 : 4;
+        uint8_t *b = hark_emit_control(p, e, fx, HARK_H_NOTIFY, to, at + 8);
+        hark_put16(b - HARK_WIRE_HEAD + 2, c->ctx);
+        if (!to_peer) hark_put32(b, c->peer);
+        hark_put64(b + at, c->sent < o->orph ? c->sent : o->orph);
+        c->flags &= (uint16_t)~HARK_NOTIFY_DUE;
+    }
+    return HARK_OK;
+}
+
+/* QUIET while recovery runs: orphans that nobody will send again are a divergence, not a hang. */
+static inline int hark_positions_quiet(
+    struct hark *p, struct hark_ends *e, const struct hark_exchange *x, struct hark_effects *fx)
+{
+    for (uint32_t i = 0; i < e->channels.count; i++) {
+        const struct hark_channel *c = hark_channel_at(p, e, i);
+        const struct hark_positions *o = hark_positions_of(x, c);
+        if (c->flags & x->inside || c->sent >= o->orph || !hark_effects_fit(fx, 1, 0)) continue;
+        hark_diverged(c, o, 0, 0, fx);
+        fx->at[fx->count - 1].name.ssn = c->sent + 1;
+    }
+    return HARK_OK;
+}
+
+/* ---- garbage collection, by positions of images (E3) ---------------------------------------------------- */
 
 /* Remembers where a channel stands at the image `id`; a row has been reserved. */
-static inline void hark_position_add(struct hark *p, struct hark_table *t, uint64_t id, const struct hark_channel *c,
-    uint64_t own)
+static inline void hark_position_add(
+    struct hark *p, struct hark_table *t, uint64_t id, const struct hark_channel *c, uint64_t own)
 {
     struct hark_position *x = (struct hark_position *)hark_insert(p, t, t->count);
     x->id = id;
@@ -308,8 +419,8 @@ static inline void hark_position_add(struct hark *p, struct hark_table *t, uint6
     x->recv = c->recv;
 }
 
-static inline const struct hark_position *hark_position_of(const struct hark *p, const struct hark_table *t, uint64_t id,
-    const struct hark_channel *c)
+static inline const struct hark_position *hark_position_of(
+    const struct hark *p, const struct hark_table *t, uint64_t id, const struct hark_channel *c)
 {
     for (uint32_t i = 0; i < t->count; i++) {
         const struct hark_position *x = (const struct hark_position *)hark_row_of(p, t, i);
@@ -332,8 +443,8 @@ static inline bool hark_gc_mark(struct hark *p, struct hark_ends *e, const struc
 }
 
 /* All GC notices that are due: {recv u64, own u64} of the oldest image. */
-static inline int hark_gc_pump(struct hark *p, struct hark_ends *e, const struct hark_table *t, uint64_t oldest,
-    struct hark_effects *fx)
+static inline int hark_gc_pump(
+    struct hark *p, struct hark_ends *e, const struct hark_table *t, uint64_t oldest, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_channel *c = hark_channel_at(p, e, i);

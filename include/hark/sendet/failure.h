@@ -149,14 +149,10 @@ static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
     if (c == NULL || !hark_sendet_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (!(hark_pair(&s->head, &s->pairs, h->src)->flags & HARK_POS_GOT) || hark_get32(b) >> 16 != (uint16_t)c->pos.orph_in)
-        return hark_fate(fx, HARK_HOLD); /* it has overtaken j's POS, or another fragment */
+    if (hark_orph_early(&s->head, &s->pairs, &c->pos, h->src, b)) return hark_fate(fx, HARK_HOLD);
     for (uint32_t at = 8; at < length; at += 40) hark_sendet_orph_run(s, c, b + at);
-    c->pos.orph_in++;
-    if (hark_get32(b) & 1) {
+    if (hark_orph_took(&c->channel, &c->pos, b))
         hark_sendet_acked(s, c, c->pos.tx, HARK_INFINITY); /* of what is missing j knows nothing any more */
-        c->channel.flags &= (uint16_t)~HARK_ORPH_WAIT;
-    }
     hark_sendet_forget(s, c, 0, fx);
     hark_sendet_go_on(s);
     s->busy = s->ends.offer = 1;
@@ -191,17 +187,6 @@ static inline int hark_sendet_recdone(struct hark_sendet *s, struct hark_effects
     return HARK_OK;
 }
 
-/* QUIET: orphans that nobody will send again are a divergence, not a hang. */
-static inline int hark_sendet_quiet(struct hark_sendet *s, struct hark_effects *fx)
-{
-    for (uint32_t i = 0; i < s->ends.channels.count && s->recovering && !s->frozen; i++) {
-        const struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (!hark_sendet_inter(c) || c->channel.sent >= c->pos.orph || !hark_effects_fit(fx, 1, 0)) continue;
-        hark_diverged(&c->channel, &c->pos, 0, 0, fx);
-        fx->at[fx->count - 1].name.ssn = c->channel.sent + 1;
-    }
-    return HARK_OK;
-}
 #endif /* HARK_BODIES */
 
 HARK_NAMESAKES_END

@@ -27,13 +27,8 @@ HARK_COLD struct hark_mark hark_sendet_suppress(struct hark_sendet *s, struct ha
     if (m.phase == 0) m.phase = s->phase;
     if (m.sent == 0) m.sent = s->epoch;
     if (m.recv == 0) m.recv = HARK_INFINITY; /* its receiver has forgotten it: to be safe it is logged */
-    c->pos.tx = ssn;
-    c->channel.flags |= HARK_NOTIFY_DUE;
+    hark_suppress(&c->channel, &c->pos, ssn, m.phase, (s->flags & HARK_DIGEST) != 0, fx);
     s->busy = 1;
-    struct hark_effect *x = hark_emit(fx, HARK_SUPPRESS);
-    x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
-    x->u.phase = m.phase;
-    if (ssn == c->pos.orph && s->flags & HARK_DIGEST) hark_digest_compare(&c->channel, &c->pos, c->pos.sent_digest, fx);
     return m;
 }
 

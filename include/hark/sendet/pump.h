@@ -39,13 +39,7 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
                 hark_put64(b + at + 32, m.recv);
                 at += 40;
             }
-            bool end = c->pos.orph_at > c->channel.recv;
-            hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-            hark_put32(b, c->pos.orph_out++ << 16 | end);
-            hark_put32(b + 4, 0);
-            fx->used += at - 8;
-            fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
-            if (end) c->channel.flags &= (uint16_t)~HARK_ORPH_DUE;
+            hark_orph_end(&c->channel, &c->pos, b, at, c->pos.orph_at > c->channel.recv, fx);
         }
     }
     return HARK_OK;
@@ -54,17 +48,7 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
 /* Orphans that were sent again, to the recovery process. */
 static inline int hark_sendet_pump_notify(struct hark_sendet *s, struct hark_effects *fx)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count && !s->frozen; i++) {
-        struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (!(c->channel.flags & HARK_NOTIFY_DUE)) continue;
-        if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 12)) return HARK_MORE;
-        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_NOTIFY, HARK_RECOVERY, 12);
-        hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-        hark_put32(b, c->channel.peer);
-        hark_put64(b + 4, c->channel.sent < c->pos.orph ? c->channel.sent : c->pos.orph);
-        c->channel.flags &= (uint16_t)~HARK_NOTIFY_DUE;
-    }
-    return HARK_OK;
+    return s->frozen ? HARK_OK : hark_notify_pump(&s->head, &s->ends, &hark_sendet_exchange, false, fx);
 }
 
 /* What may leave of channel c, ssn ascending: replays of Logs and NonAck, and sends that were delayed. */

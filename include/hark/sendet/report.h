@@ -101,10 +101,7 @@ static inline int hark_sendet_pump_report(struct hark_sendet *s, struct hark_eff
         }
         s->report_out++;
         s->reported = s->report_list == 6;
-        hark_put32(b, s->reported ? s->report_out << 16 | 1 : 0);
-        hark_put32(b + 4, 0);
-        fx->used += at - 8;
-        fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
+        hark_fragment_end(b, at, s->reported ? s->report_out << 16 | 1 : 0, fx);
     }
     return HARK_OK;
 }

@@ -94,7 +94,7 @@ static const struct hark_shape hark_sendet_shape = {"sendet", 3, HARK_COUNT(hark
     HARK_COUNT(hark_sendet_rows), sizeof(struct hark_sendet), hark_sendet_fields, hark_sendet_rows,
     offsetof(struct hark_sendet, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_sendet_accept};
 static const struct hark_exchange hark_sendet_exchange = {offsetof(struct hark_sendet_channel, pos),
-    offsetof(struct hark_sendet_channel, acked), HARK_SENDET_CTX_MAX};
+    offsetof(struct hark_sendet_channel, acked), HARK_INTRA, HARK_SENDET_CTX_MAX};
 
 #ifdef __cplusplus
 }
