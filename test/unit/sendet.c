@@ -290,6 +290,23 @@ static void test_stands_still(void **state)
     free(p);
 }
 
+/* Orphans of a context that is not known yet, and of which the peer's POS will tell: they wait for that (v18). */
+static void test_orphans_overtake(void **state)
+{
+    struct hark *p = core(1);
+    (void)state;
+    assert_int_equal(post(p, 1, 0), HARK_OK);
+    failed(p, 1);
+    for (int got = 0; got < 2; got++) {
+        assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 1, 7, 0, WORDS((uint64_t)1, 1, 1, 1, 1, 1)), HARK_OK);
+        assert_int_equal(count(HARK_HOLD, 0), !got);
+        assert_int_equal(count(HARK_DISCARD, 0), 0);
+        assert_int_equal(count(HARK_TRANSMIT, HARK_H_REPORT), got);
+        if (!got) assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_POS, 1, 1, 0, 0, WORDS(1, 7, 0, 1, 0, 0)), HARK_OK);
+    }
+    free(p);
+}
+
 /* What is replayed waits for its acknowledgement again: it may be received in another epoch now (N-3). */
 static void test_replayed(void **state)
 {
@@ -491,7 +508,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_acknowledged), cmocka_unit_test(test_latest), cmocka_unit_test(test_phases),
         cmocka_unit_test(test_two_epochs), cmocka_unit_test(test_log_goes), cmocka_unit_test(test_stands_still),
-        cmocka_unit_test(test_replayed), cmocka_unit_test(test_goes_back), cmocka_unit_test(test_diverges),
+        cmocka_unit_test(test_orphans_overtake), cmocka_unit_test(test_replayed), cmocka_unit_test(test_goes_back), cmocka_unit_test(test_diverges),
         cmocka_unit_test(test_lengths), cmocka_unit_test(test_oldest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
