@@ -411,13 +411,13 @@ static void wrong_trees(void **state)
 static void wrong_failures(void **state)
 {
     (void)state;
-    bad("fails", "f:1:6: found the end of the line, expected p0 to p15, any or recovery");
-    bad("fails 1", "f:1:7: found '1', expected p0 to p15, any or recovery");
-    bad("fails p", "f:1:7: found 'p', expected p0 to p15, any or recovery");
-    bad("fails p16", "f:1:7: found 'p16', expected p0 to p15, any or recovery");
-    bad("fails p1x", "f:1:7: found 'p1x', expected p0 to p15, any or recovery");
-    bad("fails p1, p2", "f:1:7: found 'p1,', expected p0 to p15, any or recovery");
-    bad("fails anyone", "f:1:7: found 'anyone', expected p0 to p15, any or recovery");
+    bad("fails", "f:1:6: found the end of the line, expected p0 to p15, any, recovery or service");
+    bad("fails 1", "f:1:7: found '1', expected p0 to p15, any, recovery or service");
+    bad("fails p", "f:1:7: found 'p', expected p0 to p15, any, recovery or service");
+    bad("fails p16", "f:1:7: found 'p16', expected p0 to p15, any, recovery or service");
+    bad("fails p1x", "f:1:7: found 'p1x', expected p0 to p15, any, recovery or service");
+    bad("fails p1, p2", "f:1:7: found 'p1,', expected p0 to p15, any, recovery or service");
+    bad("fails anyone", "f:1:7: found 'anyone', expected p0 to p15, any, recovery or service");
     bad("fails p1 p2", "f:1:10: found 'p2', expected nested, during, wave, decided, damaged, store, cluster or the end of the line");
     bad("fails p1 nested wave", "f:1:17: found 'wave', expected the end of the line");
     bad("fails recovery  wave", "f:1:17: found 'wave', expected a process that takes checkpoints, or nested or during");
