@@ -1,13 +1,13 @@
 /* embed.c: a small runtime around HydEE. It uses only hark's headers: no library, no transport, no thread.
  * Run ./embed: three processes are structs, the network is a queue, a token goes round. Process 1 is lost with its
- * whole state, restarts, and gets its messages again. `step` is the runtime: it gives an event to the core and
- * performs its effects. */
+ * whole state, restarts, and gets its messages again. `step` is the runtime: it gives an event to the core of a
+ * process and performs its effects. `change` does the same for the core of the failure service, which knows who
+ * goes back. checkpoints.c adds checkpoints. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "hark/hydee.h"
-#include "hark/recovery.h"
+#include "hark/registry.h"
 
 enum { RANKS = 3, LAST = 30, LOST = 1, LOST_AFTER = 5, QUEUE = 64 };
 struct frame { uint32_t to, inc, length; uint64_t token; uint8_t header[HARK_FRAGMENT]; };
@@ -17,16 +17,19 @@ struct process {
     uint64_t posted, log[RANKS][LAST]; /* payloads: the one posted now, and the logged ones, by receiver and ssn */
 };
 static struct process process[RANKS + 1] = {{.rank = 0}, {.rank = 1}, {.rank = 2}, {.rank = HARK_RECOVERY}};
+static struct hark *service; /* the failure service */
 static struct frame queue[QUEUE];
 static unsigned first, used; /* of the queue */
+
+static void change(struct hark_service_event event, struct process *asks);
 
 static void begin(struct process *p)
 {
     struct hark_config config = {.me = p->rank, .ranks = RANKS, .flags = HARK_DIGEST}; /* each process is a cluster of its own */
-    bool member = p->rank != HARK_RECOVERY;
-    uint64_t bytes = (member ? hark_hydee_size : hark_recovery_size)(&config) + 16384; /* else: hark_wants, hark_grow */
-    *p = (struct process){.core = realloc(p->core, bytes), .rank = p->rank, .inc = p->inc};
-    if (p->core == NULL || (member ? hark_hydee_init : hark_recovery_init)(p->core, bytes, &config) < 0) abort();
+    const struct hark_protocol *protocol = hark_protocol_named(p->rank == HARK_RECOVERY ? "recovery" : "hydee");
+    uint64_t bytes = protocol->size(&config) + 16384; /* else: hark_wants, hark_grow */
+    *p = (struct process){.core = realloc(p->core, bytes), .rank = p->rank, .inc = hark_service_incarnation(service, p->rank)};
+    if (p->core == NULL || protocol->init(p->core, bytes, &config) < 0) abort();
 }
 
 static void put(const struct frame *f)
@@ -35,15 +38,21 @@ static void put(const struct frame *f)
     queue[(first + used++) % QUEUE] = *f;
 }
 
+static void expect(int status)
+{
+    if (status < 0) exit((fprintf(stderr, "embed: %s\n", hark_status_text(status)), 1));
+}
+
 /* Gives the core an event and performs the effects. Returns: may `f`, which has arrived, be delivered? */
 static bool step(struct process *p, struct hark_event event, const struct frame *f)
 {
     struct hark_effect effect[HARK_EFFECTS_ROOM];
     uint8_t bytes[HARK_EFFECTS_BYTES];
     struct hark_effects fx = {.at = effect, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
-    int status = (p->rank == HARK_RECOVERY ? hark_recovery_step : hark_hydee_step)(p->core, &event, &fx);
-    bool handed_up = false, decided = false;
-    if (status < 0) exit((fprintf(stderr, "embed: %s\n", hark_status_text(status)), 1));
+    struct hark_service_event fact = {0};
+    int status = hark_step(p->core, &event, &fx);
+    bool handed_up = false;
+    expect(status);
     for (struct hark_effect *x = effect; x < effect + fx.count; x++) {
         struct frame out = {.to = x->peer, .inc = x->inc, .length = x->header.length, .token = p->posted};
         if (x->type == HARK_TRANSMIT) {
@@ -56,12 +65,42 @@ static bool step(struct process *p, struct hark_event event, const struct frame 
         if (x->type == HARK_SUPPRESS) printf("  process %u need not send token %" PRIu64 "\n", p->rank, p->posted);
         if (x->type == HARK_HANDUP) handed_up = true;
         if (x->type == HARK_HOLD) put(f); /* round again, which makes OFFER unnecessary */
-        if (x->type == HARK_PERSIST) decided = true, event.u.stored.id = x->u.id; /* decided by this program, which is the failure service too */
+        if (x->type == HARK_PERSIST)
+            fact = (struct hark_service_event){HARK_SERVICE_FACT, {.fact = {x->fact, x->peer, x->re, x->u.id, x->got, x->expected}}};
         if (x->type == HARK_RECOVERED) printf("  process %u: recovered\n", p->rank);
     }
     if (status == HARK_MORE) handed_up |= step(p, (struct hark_event){.type = HARK_CONTINUE}, f);
-    if (decided) step(p, (struct hark_event){HARK_STORED, {.stored = {HARK_PERSIST, 1, event.u.stored.id}}}, f);
+    if (fact.type) change(fact, p);
     return handed_up;
+}
+
+/* Gives the failure service an event and performs the effects. `asks`: the process whose FACT it is. */
+static void change(struct hark_service_event event, struct process *asks)
+{
+    struct hark_service_effect effect[8 + RANKS];
+    struct hark_service_effects fx = {.at = effect, .room = 8 + RANKS};
+    struct hark_event failed, stored = {HARK_STORED, {.stored = {.of = HARK_PERSIST, .id = event.u.fact.id}}};
+    uint32_t down[RANKS];
+    struct hark_incarnation inc[RANKS + 1];
+    struct hark_decision wave[RANKS];
+    expect(hark_service_step(service, &event, &fx));
+    if (effect[0].type == HARK_SERVICE_RECORD) { /* nothing is kept of it: this service never dies */
+        event = (struct hark_service_event){HARK_SERVICE_DURABLE, {.durable = {true}}};
+        expect(hark_service_step(service, &event, &fx));
+    }
+    hark_service_failed(service, &failed, down, inc, wave);
+    for (struct hark_service_effect *x = effect; x < effect + fx.count; x++) {
+        if (x->type == HARK_SERVICE_ANSWER) stored.u.stored.ok = x->id != 0, step(asks, stored, NULL);
+        for (int i = 0; x->type == HARK_SERVICE_ANNOUNCE && i <= RANKS; i++)
+            if (process[i].inc == hark_service_incarnation(service, process[i].rank)) step(&process[i], failed, NULL);
+        if (x->type == HARK_SERVICE_RESTART) {
+            struct process *p = &process[x->rank];
+            struct hark_service_restart r = hark_service_restart(service, x->rank);
+            begin(p);
+            step(p, (struct hark_event){HARK_RESTARTED, {.restarted = {.re = r.re, .inc = r.inc}}}, NULL);
+            step(p, failed, NULL);
+        }
+    }
 }
 
 static void post(struct process *p, uint64_t token)
@@ -70,18 +109,12 @@ static void post(struct process *p, uint64_t token)
     p->posted = token, step(p, event, NULL);
 }
 
-static void lose(struct process *p)
-{
-    struct hark_incarnation inc = {p->rank, ++p->inc};
-    printf("process %u is lost when it has taken %" PRIu64 " tokens\n", p->rank, p->taken);
-    begin(p);
-    step(p, (struct hark_event){HARK_RESTARTED, {.restarted = {.re = 1, .inc = p->inc}}}, NULL);
-    for (int i = 0; i <= RANKS; i++)
-        step(&process[i], (struct hark_event){HARK_FAILED, {.failed = {1, 1, &p->rank, &inc, NULL, 1, 0}}}, NULL);
-}
-
 int main(void)
 {
+    const uint32_t cluster[RANKS] = {0, 1, 2}, lost = LOST;
+    const struct hark_service_config config = {.protocol = hark_protocol_named("hydee"), .ranks = RANKS, .cluster = cluster};
+    service = malloc(hark_service_size(&config));
+    if (service == NULL || hark_service_init(service, hark_service_size(&config), &config) < 0) abort();
     for (int i = 0; i <= RANKS; i++) begin(&process[i]);
     for (post(&process[0], 1); used;) {
         struct frame f = queue[first];
@@ -92,7 +125,9 @@ int main(void)
         event.type = HARK_DELIVER, step(p, event, &f);
         p->sum += f.token, p->taken++;
         if (f.token < LAST) post(p, f.token + 1);
-        if (p->rank == LOST && p->inc == 0 && p->taken == LOST_AFTER) lose(p);
+        if (p->rank != LOST || p->inc != 0 || p->taken != LOST_AFTER) continue;
+        printf("process %u is lost when it has taken %" PRIu64 " tokens\n", p->rank, p->taken);
+        change((struct hark_service_event){HARK_SERVICE_DIED, {.died = {&lost, 1, false}}}, NULL);
     }
     for (int i = 0; i < RANKS; i++)
         printf("process %d: %" PRIu64 " tokens, sum %" PRIu64 "\n", i, process[i].taken, process[i].sum);
