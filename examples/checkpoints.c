@@ -7,10 +7,10 @@
  *   PERSIST   is a FACT for the failure service: when its record is written the checkpoint is decided; then STORED
  *   DROP      an image that nobody goes back to any more
  *
- * Process 2 is lost: its cluster goes back to checkpoint 2, from which `restart` makes new incarnations. Then process 0
- * is lost, and the newest image of its cluster is damaged. The failure service asks (VERIFY), and both go back to
- * checkpoint 1. They need messages that process 3 had sent before checkpoint 2: those were in its log, thus in its
- * image. The answer is that of a run in which nothing happens. */
+ * Process 2 is lost: its cluster goes back to checkpoint 2, from which `restart` makes new incarnations. Then process
+ * 0 is lost, with its newest image. The failure service asks (VERIFY), and its cluster goes back to checkpoint 1. It
+ * needs messages that process 3 had sent before checkpoint 2: those were in its log, thus in its image. The answer is
+ * that of a run in which nothing happens. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "hark/registry.h"
 
 enum { RANKS = 4, STEPS = 16, EVERY = 4, IMAGES = 4, QUEUE = 64, INBOX = 8 };
-static const struct { uint32_t rank, step, damaged; } loss[] = {{2, 10, RANKS}, {0, 11, 1}}; /* RANKS: no image is */
+static const struct { uint32_t rank, step; bool image; } loss[] = {{2, 10, false}, {0, 11, true}}; /* its image too */
 static const uint32_t cluster[RANKS] = {0, 0, 1, 1};
 static const struct hark_range group[2] = {{0, 1}, {2, 3}};
 
@@ -82,11 +82,12 @@ static void begin(struct process *p, uint32_t rank)
     const bool member = rank != HARK_RECOVERY;
     const struct hark_config config = {.me = rank, .ranks = RANKS, .flags = HARK_DIGEST,
         .group = member ? &group[cluster[rank]] : NULL, .group_count = member};
-    const uint64_t bytes = (member ? hark_hydee_size : hark_recovery_size)(&config) + 16384; /* else: hark_wants, hark_grow */
-    *p = (struct process){.core = realloc(p->core, bytes), .rank = rank, .inc = hark_service_incarnation(service, rank),
-        .app = {.x = rank}};
+    const struct hark_protocol *protocol = hark_protocol_named(member ? "hydee" : "recovery");
+    const uint64_t bytes = protocol->size(&config) + 16384; /* else: hark_wants, hark_grow */
+    *p = (struct process){.core = realloc(p->core, bytes), .rank = rank, .app = {.x = rank}};
+    p->inc = hark_service_incarnation(service, rank);
     if (p->core == NULL) abort();
-    expect((member ? hark_hydee_init : hark_recovery_init)(p->core, bytes, &config));
+    expect(protocol->init(p->core, bytes, &config));
 }
 
 /* Gives the core an event and performs the effects. `f`: the frame that arrives. */
@@ -100,32 +101,29 @@ static void step(struct process *p, struct hark_event event, const struct frame 
     const int status = hark_step(p->core, &event, &fx);
     expect(status);
     for (const struct hark_effect *x = effect; x < effect + fx.count; x++) {
-        uint64_t *logged = x->name.peer < RANKS && x->name.ssn <= STEPS ? &p->have.log[x->name.peer][x->name.ssn] : NULL;
+        uint64_t *log = x->name.peer < RANKS ? p->have.log[x->name.peer] : NULL; /* of that receiver */
         struct frame out = {p->rank, x->peer, x->inc, x->header.length, x->name.ssn, p->app.x, {0}};
-        switch (x->type) {
-        case HARK_TRANSMIT:
-            if (x->replay) out.value = *logged;
+        if (x->type == HARK_TRANSMIT) {
+            if (x->replay) out.value = log[x->name.ssn];
             memcpy(out.header, x->header.at, x->header.length);
             put(out);
-            break;
-        case HARK_RETAIN: *logged = p->app.x; break;
-        case HARK_HANDUP:
-            if (p->have.arrived == INBOX) abort();
-            p->have.inbox[p->have.arrived++] = *f;
-            break;
-        case HARK_HOLD: put(*f); break; /* round again, which makes OFFER unnecessary */
-        case HARK_CAPTURE:
+        }
+        if (x->type == HARK_RETAIN) log[x->name.ssn] = p->app.x;
+        if (x->type == HARK_HANDUP && p->have.arrived == INBOX) abort();
+        if (x->type == HARK_HANDUP) p->have.inbox[p->have.arrived++] = *f;
+        if (x->type == HARK_HOLD) put(*f); /* round again, which makes OFFER unnecessary */
+        if (x->type == HARK_CAPTURE) {
             capture(p, x->u.id);
             stored = (struct hark_event){HARK_STORED, {.stored = {HARK_CAPTURE, 1, x->u.id}}};
-            break;
-        case HARK_PERSIST:
-            fact = (struct hark_service_event){HARK_SERVICE_FACT, {.fact = {x->fact, x->peer, x->re, x->u.id, x->got, x->expected}}};
-            break;
-        case HARK_COMMIT: printf("  process %u has committed checkpoint %" PRIu64 "\n", p->rank, x->u.id); break;
-        case HARK_DROP: image(p->rank, x->u.id)->id = 0; break;
-        case HARK_RESUME: p->app.at = SENDS, p->app.step++; break;
-        default: break;
         }
+        if (x->type == HARK_PERSIST) {
+            fact.type = HARK_SERVICE_FACT;
+            fact.u.fact.fact = x->fact, fact.u.fact.peer = x->peer, fact.u.fact.re = x->re;
+            fact.u.fact.id = x->u.id, fact.u.fact.oldest = x->got;
+        }
+        if (x->type == HARK_COMMIT) printf("  process %u has committed checkpoint %" PRIu64 "\n", p->rank, x->u.id);
+        if (x->type == HARK_DROP) image(p->rank, x->u.id)->id = 0;
+        if (x->type == HARK_RESUME) p->app.at = SENDS, p->app.step++;
     }
     if (status == HARK_MORE) step(p, (struct hark_event){.type = HARK_CONTINUE}, f);
     if (stored.type) step(p, stored, NULL);
@@ -151,10 +149,10 @@ static void restart(uint32_t rank, struct hark_event failed)
     }
     step(p, event, NULL);
     step(p, failed, NULL);
-    for (uint32_t i = 0; m && i < m->have.arrived; i++) m->have.inbox[i].inc = r.inc, put(m->have.inbox[i]); /* once more */
+    for (uint32_t i = 0; m && i < m->have.arrived; i++) m->have.inbox[i].inc = r.inc, put(m->have.inbox[i]);
 }
 
-/* Gives the failure service an event, performs the effects, and gives it the answer that they ask for. `asks`: whose FACT it is. */
+/* Gives the failure service an event, performs the effects, gives it the answer to them. `asks`: whose FACT it is. */
 static void change(struct hark_service_event event, struct process *asks)
 {
     struct hark_event failed, stored = {HARK_STORED, {.stored = {.of = HARK_PERSIST, .id = event.u.fact.id}}};
@@ -168,40 +166,33 @@ static void change(struct hark_service_event event, struct process *asks)
         event = (struct hark_service_event){0};
         hark_service_failed(service, &failed, down, inc, wave);
         for (const struct hark_service_effect *x = effect; x < effect + fx.count; x++) {
-            switch (x->type) {
-            case HARK_SERVICE_VERIFY:
-                event = (struct hark_service_event){HARK_SERVICE_VERIFIED, {.verified = {image(x->rank, x->id)->length > 0}}};
-                break;
-            case HARK_SERVICE_FELL_BACK: printf("  a newer image than %" PRIu64 " is damaged\n", x->id); break;
-            case HARK_SERVICE_LOST: exit(1); /* none is whole */
-            case HARK_SERVICE_RECORD:
-                if (hark_pack(service, &hark_service_shape, record, sizeof record) > sizeof record) abort();
-                event = (struct hark_service_event){HARK_SERVICE_DURABLE, {.durable = {true}}};
-                break;
-            case HARK_SERVICE_ANSWER: stored.u.stored.ok = x->id != 0, step(asks, stored, NULL); break;
-            case HARK_SERVICE_ANNOUNCE: /* those that go back are told when they begin anew */
-                for (int i = 0; i <= RANKS; i++)
-                    if (process[i].inc == hark_service_incarnation(service, process[i].rank)) step(&process[i], failed, NULL);
-                break;
-            case HARK_SERVICE_RESTART: restart(x->rank, failed); break;
-            default: break; /* RESTART_RECOVERY: here the recovery process never dies */
+            if (x->type == HARK_SERVICE_VERIFY) {
+                event.type = HARK_SERVICE_VERIFIED;
+                event.u.verified.whole = image(x->rank, x->id)->length > 0;
             }
+            if (x->type == HARK_SERVICE_RECORD) {
+                event.type = HARK_SERVICE_DURABLE;
+                event.u.durable.ok = hark_pack(service, &hark_service_shape, record, sizeof record) <= sizeof record;
+            }
+            if (x->type == HARK_SERVICE_FELL_BACK) printf("  a newer image than %" PRIu64 " is damaged\n", x->id);
+            if (x->type == HARK_SERVICE_LOST) exit(1); /* none is whole */
+            if (x->type == HARK_SERVICE_ANSWER) stored.u.stored.ok = x->id != 0, step(asks, stored, NULL);
+            for (struct process *p = process; x->type == HARK_SERVICE_ANNOUNCE && p <= &process[RANKS]; p++)
+                if (p->inc == hark_service_incarnation(service, p->rank)) step(p, failed, NULL); /* else: RESTART */
+            if (x->type == HARK_SERVICE_RESTART) restart(x->rank, failed);
         }
     }
 }
 
-/* Takes the message from the left, if it has been handed up. */
+/* Takes the next message, if one has been handed up: all are from the left neighbour, in order. */
 static bool receive(struct process *p)
 {
-    for (uint32_t i = 0; i < p->have.arrived; i++) {
-        const struct frame f = p->have.inbox[i];
-        if (f.from != (p->rank + RANKS - 1) % RANKS) continue;
-        memmove(&p->have.inbox[i], &p->have.inbox[i + 1], (--p->have.arrived - i) * sizeof f);
-        step(p, (struct hark_event){HARK_DELIVER, {.frame = {{f.header, f.length}, 8}}}, NULL);
-        p->app.x = p->app.x * 31 + f.value;
-        return true;
-    }
-    return false;
+    const struct frame f = p->have.inbox[0];
+    if (p->have.arrived == 0) return false;
+    memmove(p->have.inbox, p->have.inbox + 1, --p->have.arrived * sizeof f);
+    step(p, (struct hark_event){HARK_DELIVER, {.frame = {{f.header, f.length}, 8}}}, NULL);
+    p->app.x = p->app.x * 31 + f.value;
+    return true;
 }
 
 /* Goes on as far as it can. */
@@ -218,9 +209,9 @@ static void run(struct process *p)
 /* All processes from beginning to end, with so many losses; `answer`: what each has at the end. */
 static void job(uint32_t losses, uint64_t answer[RANKS])
 {
-    const struct hark_service_config config = {.protocol = hark_protocol_named("hydee"), .ranks = RANKS, .cluster = cluster};
+    const struct hark_service_config config = {hark_protocol_named("hydee"), RANKS, cluster, .generations = 2};
     const uint64_t bytes = hark_service_size(&config) + 4096;
-    uint32_t lost = 0, d;
+    uint32_t lost = 0;
     memset(disk, 0, sizeof disk);
     service = realloc(service, bytes);
     if (service == NULL) abort();
@@ -234,10 +225,11 @@ static void job(uint32_t losses, uint64_t answer[RANKS])
         struct process *p = &process[f.to == HARK_RECOVERY ? RANKS : f.to];
         first = (first + 1) % QUEUE, used--;
         if (f.inc == p->inc) step(p, (struct hark_event){HARK_ARRIVE, {.frame = {{f.header, f.length}, 8}}}, &f);
-        if (lost == losses || process[loss[lost].rank].app.step < loss[lost].step) continue;
-        printf("process %u is lost in step %u\n", loss[lost].rank, loss[lost].step);
-        if ((d = loss[lost].damaged) < RANKS) image(d, hark_service_wave(service, d, 0))->length = 0;
-        change((struct hark_service_event){HARK_SERVICE_DIED, {.died = {&loss[lost++].rank, 1, false}}}, NULL);
+        const uint32_t rank = loss[lost % 2].rank;
+        if (lost == losses || process[rank].app.step < loss[lost].step) continue;
+        printf("process %u is lost in step %u\n", rank, loss[lost].step);
+        if (loss[lost++].image) image(rank, hark_service_wave(service, rank, 0))->length = 0;
+        change((struct hark_service_event){HARK_SERVICE_DIED, {.died = {&rank, 1, false}}}, NULL);
     }
     for (int i = 0; i < RANKS; i++) answer[i] = process[i].app.x;
 }

@@ -25,10 +25,11 @@ static void change(struct hark_service_event event, struct process *asks);
 
 static void begin(struct process *p)
 {
-    struct hark_config config = {.me = p->rank, .ranks = RANKS, .flags = HARK_DIGEST}; /* each process is a cluster of its own */
+    struct hark_config config = {.me = p->rank, .ranks = RANKS, .flags = HARK_DIGEST}; /* each a cluster of its own */
     const struct hark_protocol *protocol = hark_protocol_named(p->rank == HARK_RECOVERY ? "recovery" : "hydee");
     uint64_t bytes = protocol->size(&config) + 16384; /* else: hark_wants, hark_grow */
-    *p = (struct process){.core = realloc(p->core, bytes), .rank = p->rank, .inc = hark_service_incarnation(service, p->rank)};
+    uint32_t inc = hark_service_incarnation(service, p->rank);
+    *p = (struct process){.core = realloc(p->core, bytes), .rank = p->rank, .inc = inc};
     if (p->core == NULL || protocol->init(p->core, bytes, &config) < 0) abort();
 }
 
@@ -66,7 +67,7 @@ static bool step(struct process *p, struct hark_event event, const struct frame 
         if (x->type == HARK_HANDUP) handed_up = true;
         if (x->type == HARK_HOLD) put(f); /* round again, which makes OFFER unnecessary */
         if (x->type == HARK_PERSIST)
-            fact = (struct hark_service_event){HARK_SERVICE_FACT, {.fact = {x->fact, x->peer, x->re, x->u.id, x->got, x->expected}}};
+            fact = (struct hark_service_event){HARK_SERVICE_FACT, {.fact = {x->fact, x->peer, x->re, x->u.id, 0, 0}}};
         if (x->type == HARK_RECOVERED) printf("  process %u: recovered\n", p->rank);
     }
     if (status == HARK_MORE) handed_up |= step(p, (struct hark_event){.type = HARK_CONTINUE}, f);
@@ -91,8 +92,8 @@ static void change(struct hark_service_event event, struct process *asks)
     hark_service_failed(service, &failed, down, inc, wave);
     for (struct hark_service_effect *x = effect; x < effect + fx.count; x++) {
         if (x->type == HARK_SERVICE_ANSWER) stored.u.stored.ok = x->id != 0, step(asks, stored, NULL);
-        for (int i = 0; x->type == HARK_SERVICE_ANNOUNCE && i <= RANKS; i++)
-            if (process[i].inc == hark_service_incarnation(service, process[i].rank)) step(&process[i], failed, NULL);
+        for (struct process *p = process; x->type == HARK_SERVICE_ANNOUNCE && p <= &process[RANKS]; p++)
+            if (p->inc == hark_service_incarnation(service, p->rank)) step(p, failed, NULL); /* else: RESTART */
         if (x->type == HARK_SERVICE_RESTART) {
             struct process *p = &process[x->rank];
             struct hark_service_restart r = hark_service_restart(service, x->rank);
@@ -112,7 +113,7 @@ static void post(struct process *p, uint64_t token)
 int main(void)
 {
     const uint32_t cluster[RANKS] = {0, 1, 2}, lost = LOST;
-    const struct hark_service_config config = {.protocol = hark_protocol_named("hydee"), .ranks = RANKS, .cluster = cluster};
+    const struct hark_service_config config = {hark_protocol_named("hydee"), RANKS, cluster, .generations = 2};
     service = malloc(hark_service_size(&config));
     if (service == NULL || hark_service_init(service, hark_service_size(&config), &config) < 0) abort();
     for (int i = 0; i <= RANKS; i++) begin(&process[i]);
