@@ -7,7 +7,7 @@
  *
  *   event                                 what comes of it, in this order
  *   DIED: these ranks are dead            VERIFY images, one at a time; RECORD; then ANNOUNCE, and RESTART for each rank that goes back
- *   VERIFIED: answers VERIFY              the next VERIFY, or FELL_BACK, or LOST (then nothing has changed), or RECORD
+ *   VERIFIED: answers VERIFY              the next VERIFY, or FELL_BACK, or LOST (then nobody goes back), or RECORD
  *   DURABLE: answers RECORD               ANSWER to a fact; ANNOUNCE and RESTARTs
  *   FACT: PERSIST of a process            VERIFY if a rank goes back by the line; RECORD, or ANSWER if it is refused
  *   PROPOSED: the next map of clusters    none: it is in force with the first wave whose fact says so
