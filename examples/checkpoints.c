@@ -90,6 +90,15 @@ static void begin(struct process *p, uint32_t rank)
     expect(protocol->init(p->core, bytes, &config));
 }
 
+/* A frame leaves; what is sent again comes from the log. */
+static void transmit(const struct process *p, const struct hark_transmit *x)
+{
+    struct frame out = {p->rank, x->peer, x->inc, x->header.length, x->name.ssn, p->app.x, {0}};
+    if (x->replay) out.value = p->have.log[x->name.peer][x->name.ssn];
+    memcpy(out.header, x->header.at, x->header.length);
+    put(out);
+}
+
 /* Gives the core an event and performs the effects. `f`: the frame that arrives. */
 static void step(struct process *p, struct hark_event event, const struct frame *f)
 {
@@ -101,29 +110,26 @@ static void step(struct process *p, struct hark_event event, const struct frame 
     const int status = hark_step(p->core, &event, &fx);
     expect(status);
     for (const struct hark_effect *x = effect; x < effect + fx.count; x++) {
-        uint64_t *log = x->name.peer < RANKS ? p->have.log[x->name.peer] : NULL; /* of that receiver */
-        struct frame out = {p->rank, x->peer, x->inc, x->header.length, x->name.ssn, p->app.x, {0}};
-        if (x->type == HARK_TRANSMIT) {
-            if (x->replay) out.value = log[x->name.ssn];
-            memcpy(out.header, x->header.at, x->header.length);
-            put(out);
+        switch (x->type) {
+        case HARK_TRANSMIT: transmit(p, &x->u.transmit); break;
+        case HARK_RETAIN: p->have.log[x->u.retain.name.peer][x->u.retain.name.ssn] = p->app.x; break;
+        case HARK_HANDUP:
+            if (p->have.arrived == INBOX) abort();
+            p->have.inbox[p->have.arrived++] = *f;
+            break;
+        case HARK_HOLD: put(*f); break; /* round again, which makes OFFER unnecessary */
+        case HARK_CAPTURE:
+            capture(p, x->u.checkpoint.id);
+            stored = (struct hark_event){HARK_STORED, {.stored = {HARK_CAPTURE, 1, x->u.checkpoint.id}}};
+            break;
+        case HARK_PERSIST: fact = (struct hark_service_event){HARK_SERVICE_FACT, {.fact = x->u.persist}}; break;
+        case HARK_COMMIT:
+            printf("  process %u has committed checkpoint %" PRIu64 "\n", p->rank, x->u.checkpoint.id);
+            break;
+        case HARK_DROP: image(p->rank, x->u.checkpoint.id)->id = 0; break;
+        case HARK_RESUME: p->app.at = SENDS, p->app.step++; break;
+        default: break; /* TRIM: this log is never full */
         }
-        if (x->type == HARK_RETAIN) log[x->name.ssn] = p->app.x;
-        if (x->type == HARK_HANDUP && p->have.arrived == INBOX) abort();
-        if (x->type == HARK_HANDUP) p->have.inbox[p->have.arrived++] = *f;
-        if (x->type == HARK_HOLD) put(*f); /* round again, which makes OFFER unnecessary */
-        if (x->type == HARK_CAPTURE) {
-            capture(p, x->u.id);
-            stored = (struct hark_event){HARK_STORED, {.stored = {HARK_CAPTURE, 1, x->u.id}}};
-        }
-        if (x->type == HARK_PERSIST) {
-            fact.type = HARK_SERVICE_FACT;
-            fact.u.fact.fact = x->fact, fact.u.fact.peer = x->peer, fact.u.fact.re = x->re;
-            fact.u.fact.id = x->u.id, fact.u.fact.oldest = x->got;
-        }
-        if (x->type == HARK_COMMIT) printf("  process %u has committed checkpoint %" PRIu64 "\n", p->rank, x->u.id);
-        if (x->type == HARK_DROP) image(p->rank, x->u.id)->id = 0;
-        if (x->type == HARK_RESUME) p->app.at = SENDS, p->app.step++;
     }
     if (status == HARK_MORE) step(p, (struct hark_event){.type = HARK_CONTINUE}, f);
     if (stored.type) step(p, stored, NULL);

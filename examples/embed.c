@@ -44,6 +44,18 @@ static void expect(int status)
     if (status < 0) exit((fprintf(stderr, "embed: %s\n", hark_status_text(status)), 1));
 }
 
+/* A frame leaves; what is sent again comes from the log. */
+static void transmit(const struct process *p, const struct hark_transmit *x)
+{
+    struct frame out = {.to = x->peer, .inc = x->inc, .length = x->header.length, .token = p->posted};
+    if (x->replay) {
+        out.token = p->log[x->name.peer][x->name.ssn];
+        printf("  process %u tells %u again: token %" PRIu64 "\n", p->rank, x->peer, out.token);
+    }
+    memcpy(out.header, x->header.at, x->header.length);
+    put(&out);
+}
+
 /* Gives the core an event and performs the effects. Returns: may `f`, which has arrived, be delivered? */
 static bool step(struct process *p, struct hark_event event, const struct frame *f)
 {
@@ -54,21 +66,17 @@ static bool step(struct process *p, struct hark_event event, const struct frame 
     int status = hark_step(p->core, &event, &fx);
     bool handed_up = false;
     expect(status);
-    for (struct hark_effect *x = effect; x < effect + fx.count; x++) {
-        struct frame out = {.to = x->peer, .inc = x->inc, .length = x->header.length, .token = p->posted};
-        if (x->type == HARK_TRANSMIT) {
-            if (x->replay) out.token = p->log[x->name.peer][x->name.ssn];
-            if (x->replay) printf("  process %u tells %u again: token %" PRIu64 "\n", p->rank, x->peer, out.token);
-            memcpy(out.header, x->header.at, x->header.length);
-            put(&out);
+    for (const struct hark_effect *x = effect; x < effect + fx.count; x++) {
+        switch (x->type) {
+        case HARK_TRANSMIT: transmit(p, &x->u.transmit); break;
+        case HARK_RETAIN: p->log[x->u.retain.name.peer][x->u.retain.name.ssn] = p->posted; break;
+        case HARK_SUPPRESS: printf("  process %u need not send token %" PRIu64 "\n", p->rank, p->posted); break;
+        case HARK_HANDUP: handed_up = true; break;
+        case HARK_HOLD: put(f); break; /* round again, which makes OFFER unnecessary */
+        case HARK_PERSIST: fact = (struct hark_service_event){HARK_SERVICE_FACT, {.fact = x->u.persist}}; break;
+        case HARK_RECOVERED: printf("  process %u: recovered\n", p->rank); break;
+        default: break;
         }
-        if (x->type == HARK_RETAIN) p->log[x->name.peer][x->name.ssn] = p->posted;
-        if (x->type == HARK_SUPPRESS) printf("  process %u need not send token %" PRIu64 "\n", p->rank, p->posted);
-        if (x->type == HARK_HANDUP) handed_up = true;
-        if (x->type == HARK_HOLD) put(f); /* round again, which makes OFFER unnecessary */
-        if (x->type == HARK_PERSIST)
-            fact = (struct hark_service_event){HARK_SERVICE_FACT, {.fact = {x->fact, x->peer, x->re, x->u.id, 0, 0}}};
-        if (x->type == HARK_RECOVERED) printf("  process %u: recovered\n", p->rank);
     }
     if (status == HARK_MORE) handed_up |= step(p, (struct hark_event){.type = HARK_CONTINUE}, f);
     if (fact.type) change(fact, p);

@@ -106,9 +106,9 @@ static inline int hark_coordinated_arrive(struct hark_coordinated *s, const stru
     if (status >= 0 && h.type == HARK_APP && s->ends.waiting.count)
         status = hark_waited(p, &hark_coordinated_shape, &s->ends, &h, &waited);
     if (status < 0) return status;
-    if (waited) return hark_fate(fx, HARK_HANDUP);
+    if (waited) return hark_emit_verdict(fx, HARK_HANDUP);
     int age = hark_age(p, &s->ends, &h);
-    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     if (h.type != HARK_APP)
         return hark_wave_frame(p, &s->ends, &s->wave, &h, event->u.frame.header.at + HARK_WIRE_HEAD, length, false, fx);
     if (!hark_ranges_hold(p, &s->ends.group, h.src)) return HARK_EFRAME;
@@ -129,11 +129,7 @@ static inline int hark_coordinated_failed(struct hark_coordinated *s, const stru
     int status = hark_member_failed(&s->head, &hark_coordinated_shape, e, &s->wave, event, &s->gone, &taken, fx);
     if (!taken) return status;
     if (hark_is_down(&s->head, e, e->me)) { /* the whole group restarts from one wave: nothing is left to do */
-        struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
-        x->fact = HARK_FACT_DONE;
-        x->peer = e->me;
-        x->re = e->re;
-        x->u.id = e->re;
+        hark_emit_done(fx, e->me, e->re);
     }
     hark_emit(fx, HARK_RECOVERED);
     return HARK_OK;

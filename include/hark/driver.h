@@ -76,14 +76,14 @@ struct hark_hooks {
     void (*resume)(void *self);                      /* RESUME */
     int (*capture)(void *self, uint64_t id, const struct hark_region **region, uint32_t *count); /* < 0: fails */
     void (*committed)(void *self, uint64_t id);
-    void (*persist)(void *self, const struct hark_effect *fact); /* answer with hark_driver_stored */
+    void (*persist)(void *self, const struct hark_fact *fact); /* answer with hark_driver_stored */
     /* ROLLBACK: this process is to become a new incarnation from checkpoint `id`. hark_driver_snapshot() still works, all
      * else answers HARK_D_EGONE. */
     void (*rollback)(void *self, uint64_t id);
     /* COMBINE: into = into and part, of `length` bytes each; `tag` is that of the contribution `into` began with. In the order
      * that the protocol says, which is the same again after a failure. May be NULL for protocols without reductions. */
     void (*combine)(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
-    void (*diverged)(void *self, const struct hark_effect *what);
+    void (*diverged)(void *self, const struct hark_divergence *what);
     void (*recovered)(void *self);
     void (*trouble)(void *self, const char *line);   /* reported, and the run goes on */
     void (*wanted)(void *self);                      /* a peer asks for a checkpoint (its log is full) */

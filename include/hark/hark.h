@@ -218,7 +218,7 @@ enum hark_effect_type {
     HARK_COMMIT,         /* checkpoint `id` is now a recovery point */
     HARK_DROP,           /* forget checkpoint `id` */
     HARK_RESUME,         /* the application may leave its checkpoint call */
-    HARK_COMBINE,        /* combine these contributions, which the log has, in this order, then COMBINED: see u.into */
+    HARK_COMBINE,        /* combine these contributions, which the log has, in this order: HARK_COMBINE_* */
     HARK_ROLLBACK,       /* become a new incarnation from checkpoint `id` */
     HARK_SUPPRESS,       /* for traces: a re-execution whose message the receiver already has */
     HARK_DIVERGED,       /* the re-execution did not send what was sent before */
@@ -227,30 +227,73 @@ enum hark_effect_type {
 
 /* Facts that PERSIST hands to the failure service; it refuses those of an older `re`. */
 enum {
-    HARK_FACT_WAVE = 1, /* group `peer` commits checkpoint wave `id` */
-    HARK_FACT_DONE = 2, /* recovery of rank `peer` is over (HARK_RECOVERY: of all): out of D */
-    HARK_FACT_BACK = 3, /* rank `peer` goes back to its checkpoint `id` too, by the recovery line: into D, and `id` is what FAILED says of it */
+    HARK_FACT_WAVE = 1, /* the group of `rank` commits checkpoint wave `id` */
+    HARK_FACT_DONE = 2, /* recovery of `rank` is over (HARK_RECOVERY: of all): out of D */
+    HARK_FACT_BACK = 3, /* `rank` goes back to its checkpoint `id` too, by the recovery line: into D, and `id` is what FAILED says of it */
     HARK_FACT_LINE = 4  /* the same, and it is the last: a new announcement */
+};
+
+struct hark_transmit { /* a frame that leaves: header, and the payload named if any */
+    uint32_t peer;            /* a rank, or HARK_RECOVERY */
+    uint32_t inc;             /* the incarnation meant */
+    struct hark_name name;    /* the payload; ssn 0: there is none */
+    struct hark_bytes header; /* at most HARK_HEADER_MAX bytes */
+    uint64_t phase;           /* for traces */
+    uint32_t determinants;    /* how many go along, for figures */
+    bool replay;              /* from the log, for the second time or late */
+};
+
+struct hark_fact { /* what the failure service is told */
+    uint32_t kind;    /* HARK_FACT_* */
+    uint32_t rank;    /* of a wave: the group, by its lowest rank; of the others as above */
+    uint32_t re;      /* the recovery epoch it belongs to */
+    uint32_t new_map; /* of a wave: 1: it brings the next map of clusters into force */
+    uint64_t id;      /* of a wave: its number; BACK, LINE: the checkpoint; DONE: re */
+    uint64_t oldest;  /* of a wave: the oldest checkpoint that is kept; 0: none yet */
+};
+
+struct hark_divergence { /* a re-execution that did not send what was sent before */
+    struct hark_name name;  /* messages name.ssn .. last */
+    uint64_t last;
+    uint64_t expected, got; /* digests, of what was sent before and now; both 0: the range was not sent again */
+};
+
+/* What a COMBINE is in its run of several: the operands in order, then one RESULT or REPLY. */
+enum {
+    HARK_COMBINE_OPERAND = 0, /* `name` is the next operand */
+    HARK_COMBINE_RESULT = 1,  /* combine all operands since the last result, keep it as `name`; operands that came in (HARK_IN, of a
+                               * process) are used up */
+    HARK_COMBINE_REPLY = 2    /* the same, then give COMBINED */
 };
 
 struct hark_effect {
     uint32_t type;
-    uint32_t peer;         /* TRANSMIT, OFFER: address; PERSIST: group or rank */
-    uint32_t inc;          /* TRANSMIT: the incarnation meant */
-    uint32_t re;           /* PERSIST: the epoch this fact belongs to */
-    struct hark_name name; /* TRANSMIT (ssn 0: no payload), RETAIN, TRIM, SUPPRESS, DIVERGED, COMBINE, OFFER (ssn 0: all of the peer) */
-    struct hark_bytes header; /* TRANSMIT: at most HARK_HEADER_MAX bytes */
     union {
-        uint64_t id;      /* CAPTURE, COMMIT, DROP, ROLLBACK: checkpoint; PERSIST: wave, checkpoint (BACK, LINE), or re */
-        uint64_t last;    /* DIVERGED: the range is name.ssn .. last */
-        uint64_t phase;   /* TRANSMIT, SUPPRESS: for traces */
-        uint64_t into;    /* COMBINE: 0, `name` is one part more; else the name of the result of all since the last one: what came in
-                           * (HARK_IN, of a process) is used up; 2: then COMBINED is to be given */
+        struct hark_transmit transmit;
+        struct {
+            bool logged; /* sendet: its sender is going to log it; for figures */
+        } handup;
+        struct {
+            uint32_t peer;         /* a rank; HARK_RECOVERY: all */
+            struct hark_name name; /* ssn 0: all of the peer's; else this message alone is asked for */
+        } offer;
+        struct {
+            struct hark_name name;
+        } retain, trim;
+        struct hark_fact persist;
+        struct {
+            uint64_t id;
+        } checkpoint; /* CAPTURE, COMMIT, DROP, ROLLBACK */
+        struct {
+            struct hark_name name;
+            uint32_t part; /* HARK_COMBINE_* */
+        } combine;
+        struct {
+            struct hark_name name;
+            uint64_t phase;
+        } suppress;
+        struct hark_divergence diverged;
     } u;
-    uint64_t expected, got; /* DIVERGED: the two digests (0, 0: nobody re-sent the range); PERSIST of a wave: got: the
-                             * oldest checkpoint that is kept, 0: none yet; expected: 1: it brings the next map into force */
-    uint32_t fact;          /* PERSIST: HARK_FACT_*; TRANSMIT: determinants that go along, for figures */
-    uint32_t replay;        /* TRANSMIT: 1 if from the log, for the second time or late */
 };
 
 /* Where a step writes. The caller owns all of it and sets at, room, bytes, bytes_room, spare once. */

@@ -100,7 +100,7 @@ HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event 
     hark_runs_add(p, &s->pool, &c->log, ssn, phase);                                            /* Alg. 1 l. 7-8 */
     if (exact) hark_runs_add(p, &s->pool, &c->index, ssn, number - ssn);
     if (flags & HARK_DIGEST) *hark_queue_push(p, &s->pool, &c->pos.digests) = c->pos.sent_digest;
-    hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, ssn);
+    hark_emit_retain(fx, hark_name_of(HARK_OUT, &c->channel, ssn));
     return HARK_OK;
 }
 
@@ -123,12 +123,12 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     bool waited = false;
     int status = s->ends.waiting.count ? hark_waited(p, &hark_hydee_shape, &s->ends, h, &waited) : HARK_OK;
     if (status < 0) return status;
-    if (waited) return hark_fate(fx, HARK_HANDUP);
+    if (waited) return hark_emit_verdict(fx, HARK_HANDUP);
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
     if (c) hark_queue_fetch(p, &s->pool, &c->rpp);
-    if (s->wave.map == HARK_W_MAP_NOW && s->wave.mode >= HARK_W_CAPTURED) return hark_fate(fx, HARK_HOLD); /* its sender may be ahead */
+    if (s->wave.map == HARK_W_MAP_NOW && s->wave.mode >= HARK_W_CAPTURED) return hark_emit_verdict(fx, HARK_HOLD); /* its sender may be ahead */
     int age = hark_age_by(&s->ends, h, c ? c->channel.inc : hark_inc_of(p, &s->ends, h->src));
-    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     status = hark_hydee_reserve(s, 1, 2);
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
     if (status < 0) return status;
@@ -220,7 +220,7 @@ HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h
 {
     struct hark *p = &s->head;
     int age = hark_age(p, &s->ends, h);
-    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_hydee_room(s, h, length);
     if (status < 0) return status;
     switch (h->type) {

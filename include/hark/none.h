@@ -84,7 +84,7 @@ HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struc
         if (hark_head_get(&h, event->u.frame.header, HARK_KIND_NONE) < 0 || h.type != HARK_APP ||
             event->u.frame.header.length != HARK_WIRE_HEAD || !hark_head_valid(&s->ends, &h))
             return HARK_EFRAME;
-        return event->type == HARK_ARRIVE ? hark_fate(fx, HARK_HANDUP) : HARK_OK;
+        return event->type == HARK_ARRIVE ? hark_emit_verdict(fx, HARK_HANDUP) : HARK_OK;
     case HARK_CHECKPOINT_POINT: hark_emit(fx, HARK_RESUME); return HARK_OK;
     case HARK_STORED: return hark_stored_valid(event) ? HARK_OK : HARK_EINVAL;
     case HARK_FAILED:

@@ -108,11 +108,8 @@ static inline void hark_recovery_back(struct hark_recovery *s, struct hark_effec
     struct hark_back *x = hark_line_next(&s->head, &s->line, &more);
     if (x == NULL) return;
     x->goes = 2;
-    struct hark_effect *e = hark_emit(fx, HARK_PERSIST);
-    e->fact = more ? HARK_FACT_BACK : HARK_FACT_LINE;
-    e->peer = x->rank;
-    e->re = s->re;
-    e->u.id = x->id;
+    struct hark_fact fact = {more ? HARK_FACT_BACK : HARK_FACT_LINE, x->rank, s->re, 0, x->id, 0};
+    hark_emit_fact(fx, fact);
 }
 
 /* All have reported: is D all that goes back? Then what precedes every orphan may go. */
@@ -133,7 +130,7 @@ static inline void hark_recovery_reported(struct hark_recovery *s, struct hark_e
 /* A row of a REPORT: {src u32, ctx u16, what u16, first u64, last u64, phase u64}; what 0: an orphan, else a fact. */
 static inline void hark_recovery_row(struct hark_recovery *s, uint32_t from, const uint8_t *b, bool number)
 {
-    struct hark_fact f = {from, hark_get32(b), hark_get16(b + 6), hark_get16(b + 4), 0, hark_get64(b + 8), hark_get64(b + 16)};
+    struct hark_line_row f = {from, hark_get32(b), hark_get16(b + 6), hark_get16(b + 4), 0, hark_get64(b + 8), hark_get64(b + 16)};
     struct hark_orphan o = {f.epoch, f.value, hark_get64(b + 24), number ? hark_get64(b + 32) : 0};
     if (f.what) hark_line_add(&s->head, &s->line, &f);
     else hark_recovery_add(s, f.peer, from, f.ctx, &o);
@@ -146,7 +143,7 @@ static inline int hark_recovery_report(struct hark_recovery *s, const struct har
 {
     struct hark *p = &s->head;
     uint32_t control = hark_get32(b), i = 0, width = control & HARK_R_EXACT ? 40 : 32;
-    if (s->stage != HARK_R_COLLECTING || hark_ranges_hold(p, &s->reported, h->src)) return hark_fate(fx, HARK_DISCARD);
+    if (s->stage != HARK_R_COLLECTING || hark_ranges_hold(p, &s->reported, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
     for (uint32_t at = 8; at < length; at += width) hark_recovery_row(s, h->src, b + at, width > 32);
     s->exact |= width > 32;
     while (i < s->partial.count && ((struct hark_partial *)hark_row(p, &s->partial, i))->rank < h->src) i++;
@@ -179,7 +176,7 @@ static inline int hark_recovery_epoch(struct hark_recovery *s, const struct hark
 static inline int hark_recovery_notify(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
     struct hark_effects *fx)
 {
-    if (s->stage != HARK_R_RELEASING) return hark_fate(fx, HARK_DISCARD);
+    if (s->stage != HARK_R_RELEASING) return hark_emit_verdict(fx, HARK_DISCARD);
     hark_recovery_phases(s);
     hark_recovery_take(s, h->src, hark_get32(b), h->ctx, hark_get64(b + 4));
     bool moved = s->exact && hark_recovery_frontier_of(s, h->src);
@@ -190,14 +187,10 @@ static inline int hark_recovery_notify(struct hark_recovery *s, const struct har
 
 static inline int hark_recovery_drained(struct hark_recovery *s, struct hark_effects *fx)
 {
-    if (s->stage != HARK_R_DRAINING) return hark_fate(fx, HARK_DISCARD);
+    if (s->stage != HARK_R_DRAINING) return hark_emit_verdict(fx, HARK_DISCARD);
     if (++s->drained < hark_recovery_ends(s)) return HARK_OK;
     s->stage = HARK_R_DONE;
-    struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
-    x->fact = HARK_FACT_DONE;
-    x->peer = HARK_RECOVERY;
-    x->re = s->re;
-    x->u.id = s->re;
+    hark_emit_done(fx, HARK_RECOVERY, s->re);
     return HARK_OK;
 }
 
@@ -212,7 +205,7 @@ static inline int hark_recovery_arrive(struct hark_recovery *s, const struct har
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     if (!hark_recovery_frame_ok(s, &h, b, length)) return HARK_EFRAME;
-    if (h.re != s->re) return hark_fate(fx, h.re < s->re ? HARK_DISCARD : HARK_HOLD);
+    if (h.re != s->re) return hark_emit_verdict(fx, h.re < s->re ? HARK_DISCARD : HARK_HOLD);
     int status = hark_recovery_room(s, length / 32);
     if (status >= 0 && s->stage == HARK_R_COLLECTING) /* the frontier is still empty */
         status = hark_reserve(p, &hark_recovery_shape, &s->frontier, s->orphans.count + length / 32);
@@ -246,7 +239,7 @@ static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effect
     if (!s->offer) return HARK_OK;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
     s->offer = 0;
-    hark_emit(fx, HARK_OFFER)->peer = HARK_RECOVERY;
+    hark_emit_offer(fx, HARK_RECOVERY);
     return HARK_OK;
 }
 

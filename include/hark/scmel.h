@@ -175,7 +175,7 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
     if (!hark_scmel_message_ok(s, h, b, length, &dets)) return HARK_EFRAME;
     int age = hark_age_by(&s->ends, h, hark_inc_of(&s->head, &s->ends, h->src));
     if (age == HARK_OLDER) return hark_scmel_older(s, h, fx);
-    if (age == HARK_NEWER) return hark_fate(fx, HARK_HOLD);
+    if (age == HARK_NEWER) return hark_emit_verdict(fx, HARK_HOLD);
     int status = hark_scmel_room(s, 1, dets);
     if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.waiting, 1);
     const bool passes = s->branches.count && h->ctx && hark_scmel_is_multicast(s, h);
@@ -203,7 +203,7 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     if (h->type == HARK_S_ACK || h->type == HARK_S_SPREAD || h->type == HARK_S_TRIM ||
         h->type == HARK_S_RACK) as_app.type = HARK_APP;
     int age = hark_age(p, &s->ends, &as_app);
-    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_scmel_room(s, h->type == HARK_S_DETS ? hark_get16(b + 4) + 1u : 1, dets);
     if (status >= 0 && h->type >= HARK_S_ACK) status = hark_reserve(p, &hark_scmel_shape, &s->pairs, 1);
     if (status >= 0 && h->type < HARK_S_ACK)

@@ -118,7 +118,7 @@ HARK_COLD int hark_sendet_control(struct hark_sendet *s, const struct hark_head 
     struct hark_head as_app = *h;
     if (h->type == HARK_H_ACK) as_app.type = HARK_APP; /* it belongs to messages, not to a recovery */
     int age = hark_age(&s->head, &s->ends, &as_app);
-    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_sendet_room(s, h, length);
     if (status < 0) return status;
     switch (h->type) {

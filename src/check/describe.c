@@ -136,13 +136,26 @@ static void say(struct transcript *t, const char *format, ...)
     if (t->length >= TRANSCRIPT_BYTES) t->length = TRANSCRIPT_BYTES - 1;
 }
 
-static void say_transmit(struct transcript *t, const struct hark_effect *x)
+static void say_transmit(struct transcript *t, const struct hark_transmit *x)
 {
     char to[16];
     name_of(t->lab, x->peer == HARK_RECOVERY ? t->lab->ranks : x->peer, to);
     say(t, " %s", type_of(t->lab, x->header.at[1]));
     if (x->name.ssn) say(t, " %llu", (unsigned long long)x->name.ssn);
     say(t, " to %s%s", to, x->replay ? " again" : "");
+}
+
+static void say_message(struct transcript *t, const struct hark_name *name)
+{
+    say(t, " %llu %s %s%u", (unsigned long long)name->ssn, name->way == HARK_IN ? "from" : "to",
+        name->to == HARK_GROUP ? "group " : "p", name->peer);
+}
+
+static void say_fact(struct transcript *t, const struct hark_fact *fact)
+{
+    if (fact->kind == HARK_FACT_BACK || fact->kind == HARK_FACT_LINE)
+        say(t, " p%u back to %llu%s", fact->rank, (unsigned long long)fact->id, fact->kind == HARK_FACT_LINE ? ", all" : "");
+    else say(t, " %s %llu", fact->kind == HARK_FACT_WAVE ? "wave" : "done", (unsigned long long)fact->id);
 }
 
 static void observe(void *self, const struct hark_event *event, const struct hark_effect *x)
@@ -156,22 +169,15 @@ static void observe(void *self, const struct hark_event *event, const struct har
     bool first = t->length == 0 || t->text[t->length - 1] == ':';
     say(t, "%s%s", t->length == 0 ? "" : first ? " " : ", ", hark_event_text(x->type));
     switch (x->type) {
-    case HARK_TRANSMIT: say_transmit(t, x); break;
-    case HARK_RETAIN:
-    case HARK_TRIM:
-    case HARK_SUPPRESS:
-        say(t, " %llu %s %s%u", (unsigned long long)x->name.ssn, x->name.way == HARK_IN ? "from" : "to",
-            x->name.to == HARK_GROUP ? "group " : "p", x->name.peer);
-        break;
-    case HARK_PERSIST:
-        if (x->fact == HARK_FACT_BACK || x->fact == HARK_FACT_LINE)
-            say(t, " p%u back to %llu%s", x->peer, (unsigned long long)x->u.id, x->fact == HARK_FACT_LINE ? ", all" : "");
-        else say(t, " %s %llu", x->fact == HARK_FACT_WAVE ? "wave" : "done", (unsigned long long)x->u.id);
-        break;
+    case HARK_TRANSMIT: say_transmit(t, &x->u.transmit); break;
+    case HARK_RETAIN: say_message(t, &x->u.retain.name); break;
+    case HARK_TRIM: say_message(t, &x->u.trim.name); break;
+    case HARK_SUPPRESS: say_message(t, &x->u.suppress.name); break;
+    case HARK_PERSIST: say_fact(t, &x->u.persist); break;
     case HARK_CAPTURE:
     case HARK_COMMIT:
     case HARK_DROP:
-    case HARK_ROLLBACK: say(t, " %llu", (unsigned long long)x->u.id); break;
+    case HARK_ROLLBACK: say(t, " %llu", (unsigned long long)x->u.checkpoint.id); break;
     default: break;
     }
 }

@@ -157,7 +157,7 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
 {
     const struct service *s = job_service(lab, job);
     struct restart r = {0};
-    struct fact f;
+    struct hark_fact f;
     uint32_t part;
     switch (step.what) {
     case STEP_FRAME: return job_frame(lab, job, step.who, step.index);
@@ -188,20 +188,14 @@ static bool answer(struct lab *lab, struct job *job, struct job_step step)
 {
     struct service s = *job_service(lab, job);
     local_open(lab, job->at[step.who]);
-    const struct fact f = lab->at.fact[0];
-    if (f.what == HARK_FACT_WAVE && f.id <= s.wave[f.peer]) return false;
-    struct hark_service_event e = {.type = HARK_SERVICE_FACT};
-    e.u.fact.fact = f.what;
-    e.u.fact.peer = f.peer;
-    e.u.fact.re = f.re;
-    e.u.fact.id = f.id;
-    e.u.fact.oldest = f.oldest;
-    e.u.fact.map = f.maps;
+    const struct hark_fact f = lab->at.fact[0];
+    if (f.kind == HARK_FACT_WAVE && f.id <= s.wave[f.rank]) return false;
+    struct hark_service_event e = {.type = HARK_SERVICE_FACT, .u.fact = f};
     const struct service_outcome out = job_service_event(lab, job, &s, &e);
     if (!out.ok && !lab->failed) lab_fail(lab, "the failure service refuses a fact of this epoch");
     if (lab->failed) return true;
-    if (f.what == HARK_FACT_BACK) s.back[f.peer] = s.re + 1;
-    for (uint32_t i = 0; f.what == HARK_FACT_LINE && i < lab->ranks; i++) /* like a failure; all of D begin together */
+    if (f.kind == HARK_FACT_BACK) s.back[f.rank] = s.re + 1;
+    for (uint32_t i = 0; f.kind == HARK_FACT_LINE && i < lab->ranks; i++) /* like a failure; all of D begin together */
         if (s.down >> i & 1) s.back[i] = s.re;
     job_service_set(lab, job, &s);
     if (out.announce) job_announce(lab, job, &s);

@@ -372,7 +372,7 @@ static void stored(struct lab *lab, uint32_t of, bool ok, uint64_t id)
 static void answered(struct lab *lab, bool ok)
 {
     struct local *l = &lab->at;
-    struct fact f = l->fact[0];
+    struct hark_fact f = l->fact[0];
     l->facts--;
     memmove(&l->fact[0], &l->fact[1], l->facts * sizeof f);
     stored(lab, HARK_PERSIST, ok, f.id);

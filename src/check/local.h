@@ -29,11 +29,6 @@ struct payload { /* a part: of the log */
     uint64_t ssn, past, said;
 };
 
-struct fact { /* asked of the failure service */
-    uint64_t id, oldest;
-    uint32_t what, peer, re, maps; /* maps: 1: of a wave that brings the next map of clusters into force */
-};
-
 struct announcement { /* a part: what FAILED says */
     uint32_t re, down; /* ranks, a bit each */
     uint32_t inc[LOCAL_WHO];
@@ -76,7 +71,7 @@ struct local {
     uint32_t storing;
     uint32_t inboxes, helds, payloads, images, facts, shown;
     uint32_t kept; /* part: the packed core that was told to go back, until its successor is told; 0: none */
-    struct fact fact[LOCAL_FACTS];    /* to be answered, in the order they were asked */
+    struct hark_fact fact[LOCAL_FACTS];    /* to be answered, in the order they were asked */
     uint64_t show[LOCAL_SHOWN];       /* what has left the job: history + 1 */
     uint32_t inbox[LOCAL_FRAMES];     /* frames handed up, by sender and ssn */
     uint32_t held[LOCAL_FRAMES];      /* frames, oldest first */

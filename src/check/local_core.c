@@ -170,9 +170,11 @@ static void twin_check(struct lab *lab, const struct hark_event *e, int status)
     if (mine.count != fx->count || mine.used != fx->used) lab_violate(lab, VIOLATED_TWIN_STEP);
     for (uint32_t i = 0; i < mine.count && i < fx->count; i++) {
         struct hark_effect a = mine.at[i], b = fx->at[i];
-        if (a.header.length != b.header.length || (a.header.length && memcmp(a.header.at, b.header.at, a.header.length)))
-            lab_violate(lab, VIOLATED_TWIN_STEP);
-        a.header.at = b.header.at = NULL;
+        if (a.type == HARK_TRANSMIT && b.type == HARK_TRANSMIT) {
+            struct hark_bytes *h = &a.u.transmit.header, *g = &b.u.transmit.header;
+            if (h->length != g->length || memcmp(h->at, g->at, h->length) != 0) lab_violate(lab, VIOLATED_TWIN_STEP);
+            h->at = g->at = NULL;
+        }
         if (memcmp(&a, &b, sizeof a) != 0) lab_violate(lab, VIOLATED_TWIN_STEP);
     }
     uint64_t n = hark_pack(lab->core, protocol->shape, one, sizeof one);
@@ -184,8 +186,9 @@ static bool spared(const struct hark_effects *fx)
 {
     static const uint8_t untouched[SPARE] = {0xa5, 0xa5, 0xa5, 0xa5};
     for (uint32_t i = 0; i < fx->count; i++) {
-        struct hark_bytes h = fx->at[i].header;
-        if (h.length && memcmp(h.at + h.length, untouched, SPARE) != 0) return false;
+        if (fx->at[i].type != HARK_TRANSMIT) continue;
+        struct hark_bytes h = fx->at[i].u.transmit.header;
+        if (memcmp(h.at + h.length, untouched, SPARE) != 0) return false;
     }
     return true;
 }
@@ -247,7 +250,7 @@ static const struct payload *payload_find(const struct lab *lab, const struct ha
     return NULL;
 }
 
-static void transmit(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
+static void transmit(struct lab *lab, const struct hark_transmit *x, uint32_t frame, const struct payload *posted)
 {
     static union {
         struct frame frame;
@@ -291,13 +294,13 @@ static void forget(struct lab *lab, const struct hark_name *name)
         if (payload_is(lab, intern_at(&lab->part, l->payload[i]), name, name->ssn)) l->payload[i] = l->payload[--l->payloads];
 }
 
-static void retain(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
+static void retain(struct lab *lab, const struct hark_name *name, uint32_t frame, const struct payload *posted)
 {
-    if (posted == NULL && frame && (x->name.to == HARK_GROUP || x->name.way == HARK_IN)) { /* what all gave, or a contribution */
+    if (posted == NULL && frame && (name->to == HARK_GROUP || name->way == HARK_IN)) { /* what all gave, or a contribution */
         const struct frame *f = frame_of(lab, frame);
-        forget(lab, &x->name);
-        keep(lab, &(struct payload){payload_to(lab, &x->name), payload_ctx(&x->name), x->name.ssn, f->past, f->said});
-    } else if (posted == NULL || !payload_is(lab, posted, &x->name, x->name.ssn)) {
+        forget(lab, name);
+        keep(lab, &(struct payload){payload_to(lab, name), payload_ctx(name), name->ssn, f->past, f->said});
+    } else if (posted == NULL || !payload_is(lab, posted, name, name->ssn)) {
         lab_violate(lab, VIOLATED_RETAIN);
     } else {
         keep(lab, posted);
@@ -305,32 +308,32 @@ static void retain(struct lab *lab, const struct hark_effect *x, uint32_t frame,
 }
 
 /* One part more, or the result. One part alone is the result as it is. */
-static void combine(struct lab *lab, const struct hark_effect *x)
+static void combine(struct lab *lab, const struct hark_name *name, uint32_t part)
 {
-    if (x->u.into) {
-        struct payload p = {payload_to(lab, &x->name), payload_ctx(&x->name), x->name.ssn, lab->combined_past, lab->combined};
-        forget(lab, &x->name);
+    if (part != HARK_COMBINE_OPERAND) {
+        struct payload p = {payload_to(lab, name), payload_ctx(name), name->ssn, lab->combined_past, lab->combined};
+        forget(lab, name);
         keep(lab, &p);
         lab->parts = 0;
-        if (x->u.into == 2) lab->answer = x->name;
+        if (part == HARK_COMBINE_REPLY) lab->answer = *name;
         return;
     }
-    const struct payload *p = payload_find(lab, &x->name, x->name.ssn);
+    const struct payload *p = payload_find(lab, name, name->ssn);
     if (p == NULL) {
         lab_violate(lab, VIOLATED_LOG);
         return;
     }
     lab->combined = lab->parts ? app_combined(lab->combined, p->said) : p->said;
     lab->combined_past = lab->parts++ ? lab->combined_past | p->past : p->past;
-    if (x->name.way == HARK_IN && x->name.to == HARK_PROCESS) forget(lab, &x->name);
+    if (name->way == HARK_IN && name->to == HARK_PROCESS) forget(lab, name);
 }
 
-static void trim(struct lab *lab, const struct hark_effect *x)
+static void trim(struct lab *lab, const struct hark_name *name)
 {
     struct local *l = &lab->at;
     for (uint32_t i = l->payloads; i-- > 0;) {
         const struct payload *p = intern_at(&lab->part, l->payload[i]);
-        if (p->peer == payload_to(lab, &x->name) && p->ctx == payload_ctx(&x->name) && p->ssn <= x->name.ssn) l->payload[i] = l->payload[--l->payloads];
+        if (p->peer == payload_to(lab, name) && p->ctx == payload_ctx(name) && p->ssn <= name->ssn) l->payload[i] = l->payload[--l->payloads];
     }
 }
 
@@ -419,15 +422,23 @@ static bool handed_before(const struct lab *lab, const struct frame *f)
     return false;
 }
 
+static void ask_again(struct lab *lab, uint32_t peer, const struct hark_name *name)
+{
+    if (lab->offer == 0) lab->offered = *name;
+    else if (memcmp(&lab->offered, name, sizeof lab->offered) != 0) lab->offered.ssn = 0;
+    if (peer == HARK_RECOVERY || (lab->offer && lab->offer != peer + 1)) lab->offer = HARK_RECOVERY;
+    else lab->offer = peer + 1;
+}
+
 static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
 {
     struct local *l = &lab->at;
     if (lab->observe) lab->observe(lab->observer, NULL, x);
     switch (x->type) {
-    case HARK_TRANSMIT: transmit(lab, x, frame, posted); break;
-    case HARK_RETAIN: retain(lab, x, frame, posted); break;
-    case HARK_COMBINE: combine(lab, x); break;
-    case HARK_TRIM: trim(lab, x); break;
+    case HARK_TRANSMIT: transmit(lab, &x->u.transmit, frame, posted); break;
+    case HARK_RETAIN: retain(lab, &x->u.retain.name, frame, posted); break;
+    case HARK_COMBINE: combine(lab, &x->u.combine.name, x->u.combine.part); break;
+    case HARK_TRIM: trim(lab, &x->u.trim.name); break;
     case HARK_HANDUP:
         if ((lab->protocol->unstable || lab->scenario->fifo) && handed_before(lab, frame_of(lab, frame))) lab_violate(lab, VIOLATED_ORDER);
         if (room(lab, l->inboxes, LOCAL_FRAMES)) l->inbox[l->inboxes++] = frame;
@@ -435,20 +446,14 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
     case HARK_HOLD:
         hold(lab, frame);
         break;
-    case HARK_OFFER:
-        if (lab->offer == 0) lab->offered = x->name;
-        else if (memcmp(&lab->offered, &x->name, sizeof lab->offered) != 0) lab->offered.ssn = 0;
-        if (x->peer == HARK_RECOVERY || (lab->offer && lab->offer != x->peer + 1)) lab->offer = HARK_RECOVERY;
-        else lab->offer = x->peer + 1;
-        break;
+    case HARK_OFFER: ask_again(lab, x->u.offer.peer, &x->u.offer.name); break;
     case HARK_PERSIST:
         if (room(lab, l->facts, LOCAL_FACTS))
-            l->fact[l->facts++] = (struct fact){x->u.id, x->fact == HARK_FACT_WAVE ? x->got : 0, x->fact, x->peer, x->re,
-                x->fact == HARK_FACT_WAVE && x->expected};
+            l->fact[l->facts++] = x->u.persist;
         break;
-    case HARK_CAPTURE: capture(lab, x->u.id); break;
-    case HARK_COMMIT: commit(lab, x->u.id); break;
-    case HARK_DROP: drop(lab, x->u.id); break;
+    case HARK_CAPTURE: capture(lab, x->u.checkpoint.id); break;
+    case HARK_COMMIT: commit(lab, x->u.checkpoint.id); break;
+    case HARK_DROP: drop(lab, x->u.checkpoint.id); break;
     case HARK_RESUME:
         l->app.inside = 0;
         app_go_on(lab);

@@ -116,9 +116,15 @@ static void spared(struct picture *p, uint32_t who, const struct hark_names *run
     }
 }
 
-/* What waited, for its phase or for others, is not sent again when it goes. */
-static void observe_transmit(struct picture *p, uint32_t who, struct hark_trace_record m, const struct hark_effect *x)
+static struct hark_trace_record record_of(const struct hark_name *name, uint64_t phase)
 {
+    return (struct hark_trace_record){.peer = name->peer, .ctx = name->ctx, .ssn = name->ssn, .phase = phase};
+}
+
+/* What waited, for its phase or for others, is not sent again when it goes. */
+static void observe_transmit(struct picture *p, uint32_t who, const struct hark_transmit *x)
+{
+    struct hark_trace_record m = record_of(&x->name, x->phase);
     bool waited = x->name.ssn && goes(p, fate_of(p, who, &x->name));
     struct carries c;
     carries(p->lab, x->header, &c);
@@ -134,6 +140,20 @@ static void observe_transmit(struct picture *p, uint32_t who, struct hark_trace_
     snprintf(w->brief, sizeof w->brief, "%s", c.brief);
 }
 
+/* A contribution, or what all gave, is taken where it arrives. */
+static void observe_retain(struct picture *p, uint32_t who, const struct hark_name *name)
+{
+    if (name->way == HARK_IN) {
+        p->arrived.phase = phase_now(p->lab);
+        if (p->arrived.ssn) add(p, p->arrived, who, HARK_TRACE_DELIVER);
+        return;
+    }
+    struct hark_trace_record m = record_of(name, phase_now(p->lab));
+    m.flags = HARK_TRACE_LOGGED;
+    posted(p, who, fate_of(p, who, name));
+    add(p, m, who, HARK_TRACE_SEND);
+}
+
 static void observe(void *self, const struct hark_event *event, const struct hark_effect *x)
 {
     struct picture *p = self;
@@ -142,24 +162,13 @@ static void observe(void *self, const struct hark_event *event, const struct har
         observe_arrival(p, event);
         return;
     }
-    struct hark_trace_record r = {.id = x->u.id};
-    struct hark_trace_record m = {.peer = x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn, .phase = x->u.phase};
+    struct hark_trace_record r = {0};
     switch (x->type) {
-    case HARK_TRANSMIT: observe_transmit(p, who, m, x); break;
-    case HARK_RETAIN:
-        if (x->name.way == HARK_IN) { /* a contribution, or what all gave: it is taken where it arrives */
-            p->arrived.phase = phase_now(p->lab);
-            if (p->arrived.ssn) add(p, p->arrived, who, HARK_TRACE_DELIVER);
-            break;
-        }
-        m.flags = HARK_TRACE_LOGGED;
-        m.phase = phase_now(p->lab);
-        posted(p, who, fate_of(p, who, &x->name));
-        add(p, m, who, HARK_TRACE_SEND);
-        break;
+    case HARK_TRANSMIT: observe_transmit(p, who, &x->u.transmit); break;
+    case HARK_RETAIN: observe_retain(p, who, &x->u.retain.name); break;
     case HARK_SUPPRESS:
-        (void)goes(p, fate_of(p, who, &x->name));
-        add(p, m, who, HARK_TRACE_SUPPRESS);
+        (void)goes(p, fate_of(p, who, &x->u.suppress.name));
+        add(p, record_of(&x->u.suppress.name, x->u.suppress.phase), who, HARK_TRACE_SUPPRESS);
         break;
     case HARK_HOLD:
     case HARK_HANDUP:

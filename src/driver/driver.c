@@ -27,16 +27,16 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
     case HARK_COMMIT:
         HARK_POINT("commit", d->me);
         driver_count(&d->figures->checkpoints, 1);
-        if (d->hooks.committed) d->hooks.committed(d->hooks.self, x->u.id);
+        if (d->hooks.committed) d->hooks.committed(d->hooks.self, x->u.checkpoint.id);
         HARK_POINT("committed", d->me);
         return HARK_D_OK;
     case HARK_DROP:
-        if (d->store && d->store->ops->drop(d->store, d->me, x->u.id) < 0)
+        if (d->store && d->store->ops->drop(d->store, d->me, x->u.checkpoint.id) < 0)
             d->hooks.trouble(d->hooks.self, d->store->error);
         return HARK_D_OK;
     default: /* TRIM */
-        if (d->waiting_count && (status = hark_driver_trimmed(d, &x->name)) < 0) return status;
-        hark_driver_log_trim(d, &x->name);
+        if (d->waiting_count && (status = hark_driver_trimmed(d, &x->u.trim.name)) < 0) return status;
+        hark_driver_log_trim(d, &x->u.trim.name);
         hark_driver_log_figures(d);
         return HARK_D_OK;
     }
@@ -52,29 +52,29 @@ static inline int perform(struct hark_driver *d, const struct hark_effect *x, st
 {
     if (__builtin_expect(d->hooks.observe != NULL, 0)) d->hooks.observe(d->hooks.self, NULL, x);
     switch (x->type) {
-    case HARK_TRANSMIT: return hark_driver_transmit(d, x, subject);
-    case HARK_RETAIN: return subject->retained ? HARK_D_OK : hark_driver_retain(d, x, subject);
+    case HARK_TRANSMIT: return hark_driver_transmit(d, &x->u.transmit, subject);
+    case HARK_RETAIN: return subject->retained ? HARK_D_OK : hark_driver_retain(d, &x->u.retain.name, subject);
     case HARK_HANDUP: /* the owner may take it at once, which is a step: when this one's effects are done */
         subject->handup = true;
         return HARK_D_OK;
     case HARK_HOLD: hark_driver_hold(d, subject); return HARK_D_OK;
     case HARK_DISCARD: hark_driver_discard(d, subject); return HARK_D_OK;
-    case HARK_OFFER: hark_driver_ask(d, x); return HARK_D_OK;
+    case HARK_OFFER: hark_driver_ask(d, x->u.offer.peer, &x->u.offer.name); return HARK_D_OK;
     case HARK_TRIM:
     case HARK_COMMIT:
     case HARK_DROP: return perform_store(d, x);
     case HARK_CAPTURE:
         if (subject->handup) handup_now(d, subject); /* it belongs into the image */
-        return hark_driver_capture(d, x->u.id);
-    case HARK_PERSIST: d->hooks.persist(d->hooks.self, x); return HARK_D_OK;
+        return hark_driver_capture(d, x->u.checkpoint.id);
+    case HARK_PERSIST: d->hooks.persist(d->hooks.self, &x->u.persist); return HARK_D_OK;
     case HARK_RESUME: d->hooks.resume(d->hooks.self); return HARK_D_OK;
     case HARK_SUPPRESS: driver_count(&d->figures->suppressed, 1); return HARK_D_OK;
-    case HARK_DIVERGED: d->hooks.diverged(d->hooks.self, x); return HARK_D_OK;
+    case HARK_DIVERGED: d->hooks.diverged(d->hooks.self, &x->u.diverged); return HARK_D_OK;
     case HARK_RECOVERED: d->hooks.recovered(d->hooks.self); return HARK_D_OK;
-    case HARK_COMBINE: return hark_driver_combine(d, x);
+    case HARK_COMBINE: return hark_driver_combine(d, &x->u.combine.name, x->u.combine.part);
     case HARK_ROLLBACK:
         d->gone = true;
-        d->hooks.rollback(d->hooks.self, x->u.id);
+        d->hooks.rollback(d->hooks.self, x->u.checkpoint.id);
         return HARK_D_EGONE;
     default: return hark_driver_fail(d, HARK_D_ECORE, "the core", "an effect that this driver does not know");
     }
@@ -342,7 +342,7 @@ int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank)
         *rank = HARK_RECOVERY;
         return HARK_D_OK;
     }
-    struct hark_effect x = {.type = HARK_TRANSMIT, .peer = *rank, .inc = d->inc[*rank], .header = {header, sizeof header}};
+    struct hark_transmit x = {.peer = *rank, .inc = d->inc[*rank], .header = {header, sizeof header}};
     struct subject none = {0};
     return hark_driver_transmit(d, &x, &none);
 }
@@ -373,8 +373,8 @@ static inline int post(struct hark_driver *d, const struct hark_event *event, st
     if (status != HARK_OK || n == 0 || n > 2 || x->type != HARK_TRANSMIT || (n == 2 && x[1].type != HARK_RETAIN))
         return hark_driver_effects(d, status, event, subject);
     subject->next = n == 2 ? x + 1 : NULL;
-    status = hark_driver_transmit(d, x, subject);
-    return status < 0 || n == 1 || subject->retained ? status : hark_driver_retain(d, x + 1, subject);
+    status = hark_driver_transmit(d, &x->u.transmit, subject);
+    return status < 0 || n == 1 || subject->retained ? status : hark_driver_retain(d, &x[1].u.retain.name, subject);
 }
 
 static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,

@@ -152,7 +152,7 @@ uint32_t hark_driver_log_peer(const struct hark_name *name, bool made);
 int hark_driver_log_entry(
     struct hark_driver *d, const struct hark_name *name, uint32_t *peer, const void **at, uint64_t *length);
 void hark_driver_log_trim(struct hark_driver *d, const struct hark_name *name);
-int hark_driver_combine(struct hark_driver *d, const struct hark_effect *x);
+int hark_driver_combine(struct hark_driver *d, const struct hark_name *name, uint32_t part);
 int hark_driver_combined(struct hark_driver *d);
 
 /* The rest of a step whose core answered `status`: performs its effects, gives CONTINUE, the event again in a larger
@@ -162,14 +162,14 @@ int hark_driver_aftermath(struct hark_driver *d);
 int hark_driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 int hark_driver_fail(struct hark_driver *d, int status, const char *what, const char *why);
 
-int hark_driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject);
+int hark_driver_transmit(struct hark_driver *d, const struct hark_transmit *x, struct subject *subject);
 int hark_driver_flush(struct hark_driver *d);
 void hark_driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc);
 /* The SEND whose frames count down `left` has failed: they are for nobody. */
 void hark_driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left);
 void hark_driver_outgoing_free(struct hark_driver *d);
 
-int hark_driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject);
+int hark_driver_retain(struct hark_driver *d, const struct hark_name *name, const struct subject *subject);
 /* Where the log has it, without the envelope. */
 int hark_driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part);
 /* As hark_driver_retain, but the payload itself is still to be copied to *at. */
@@ -210,7 +210,7 @@ void hark_driver_up_remove(struct hark_driver *d, struct hark_message *m);
 void hark_driver_held_free(struct hark_driver *d, struct held *h);
 void hark_driver_held_pass(struct hark_driver *d, struct held *h);
 void hark_driver_held_close(struct hark_driver *d);
-void hark_driver_ask(struct hark_driver *d, const struct hark_effect *x);
+void hark_driver_ask(struct hark_driver *d, uint32_t peer, const struct hark_name *name);
 int hark_driver_offer(struct hark_driver *d);
 int hark_driver_self(struct hark_driver *d);
 int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,

@@ -166,15 +166,15 @@ int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint
 /* ---- OFFER ------------------------------------------------------------------------------------------------------- */
 
 /* It is done when the step's effects are. What asks for that meanwhile is for those too that are being given now: it is next. */
-void hark_driver_ask(struct hark_driver *d, const struct hark_effect *x)
+void hark_driver_ask(struct hark_driver *d, uint32_t peer, const struct hark_name *name)
 {
     struct offer *o = &d->offer;
     if (!o->due) {
-        *o = (struct offer){true, x->peer, x->name};
+        *o = (struct offer){true, peer, *name};
         return;
     }
-    if (o->peer != x->peer) o->peer = HARK_RECOVERY;
-    if (o->message.peer != x->name.peer || o->message.ctx != x->name.ctx || o->message.ssn != x->name.ssn)
+    if (o->peer != peer) o->peer = HARK_RECOVERY;
+    if (o->message.peer != name->peer || o->message.ctx != name->ctx || o->message.ssn != name->ssn)
         o->message.ssn = 0;
 }
 

@@ -20,17 +20,17 @@ static int log_failed(struct hark_driver *d, int status)
     return hark_driver_fail(d, what, "payload log", hark_log_error(d->log));
 }
 
-int hark_driver_retain(struct hark_driver *d, const struct hark_effect *x, const struct subject *subject)
+int hark_driver_retain(struct hark_driver *d, const struct hark_name *name, const struct subject *subject)
 {
     uint8_t envelope[ENVELOPE] = {0};
     bool arrived = subject->held || subject->frame; /* a contribution, or what all gave */
     const void *payload = subject->held ? subject->held->payload : subject->frame ? subject->arrived : subject->payload;
     struct hark_log_part part[2] = {{payload, subject->length}, {envelope, sizeof envelope}};
     hark_put32(envelope, (uint32_t)subject->tag);
-    int status = hark_log_retain(d->log, hark_driver_log_peer(&x->name, arrived), x->name.ctx, x->name.ssn, part, 2);
+    int status = hark_log_retain(d->log, hark_driver_log_peer(name, arrived), name->ctx, name->ssn, part, 2);
     if (status < 0) return log_failed(d, status);
     hark_driver_log_figures(d);
-    if (d->waiting_count) hark_driver_from_log(d, &x->name);
+    if (d->waiting_count) hark_driver_from_log(d, name);
     return HARK_D_OK;
 }
 

@@ -113,7 +113,7 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
     return HARK_D_OK;
 }
 
-static int to_myself(struct hark_driver *d, const struct hark_effect *x, int32_t tag, const struct hark_part *part)
+static int to_myself(struct hark_driver *d, const struct hark_transmit *x, int32_t tag, const struct hark_part *part)
 {
     struct held *h = malloc(sizeof *h + x->header.length);
     void *copy = malloc(part->length + 1);
@@ -132,26 +132,32 @@ static int to_myself(struct hark_driver *d, const struct hark_effect *x, int32_t
     return HARK_D_OK;
 }
 
+/* Of the same channel the same message? */
+static bool is_same(const struct hark_name *a, const struct hark_name *b)
+{
+    return a->peer == b->peer && a->ctx == b->ctx && a->ssn == b->ssn;
+}
+
 /* Let the transport put it into the log, and the receiver take it from there? It is one copy less. But a payload of
  * one piece is with the receiver sooner when it goes through the transport, and the log is written meanwhile: so only
  * for a receiver that does not wait for it, or for long ones, which both ends copy piece by piece. */
-static bool better_kept(const struct hark_driver *d, const struct hark_effect *x, const struct subject *s)
+static bool better_kept(const struct hark_driver *d, const struct hark_transmit *x, const struct subject *s)
 {
     return d->lends && s->length >= LENT_PAYLOAD && s->next && s->next->type == HARK_RETAIN &&
-           s->next->name.peer == x->name.peer && s->next->name.ctx == x->name.ctx && s->next->name.ssn == x->name.ssn &&
+           is_same(&s->next->u.retain.name, &x->name) &&
            (s->length >= PIECES_PAYLOAD || d->transport->ops->behind(d->transport, x->peer));
 }
 
 /* Does the log lose it with the next effect? */
-static bool trimmed_next(const struct hark_effect *x, const struct hark_effect *next)
+static bool trimmed_next(const struct hark_transmit *x, const struct hark_effect *next)
 {
-    return next && next->type == HARK_TRIM && next->name.to == x->name.to && next->name.way == x->name.way &&
-           next->name.peer == x->name.peer && next->name.ctx == x->name.ctx && next->name.ssn == x->name.ssn;
+    return next && next->type == HARK_TRIM && next->u.trim.name.to == x->name.to && next->u.trim.name.way == x->name.way &&
+           is_same(&next->u.trim.name, &x->name);
 }
 
 /* What a member of a group contributed, or what all gave, may go from the log as soon as others are known to have it, whoever of them that
  * is, and what waited in it may go at once: it is never lent, nor when it is sent again. */
-static enum payload_from source_of(const struct hark_effect *x, const struct subject *subject)
+static enum payload_from source_of(const struct hark_transmit *x, const struct subject *subject)
 {
     bool group = x->name.to == HARK_GROUP;
     if (x->name.way == HARK_IN) return group ? FROM_MADE : FROM_ARRIVED;
@@ -160,7 +166,7 @@ static enum payload_from source_of(const struct hark_effect *x, const struct sub
     return x->replay ? FROM_LOG : FROM_CALLER;
 }
 
-int hark_driver_transmit(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
+int hark_driver_transmit(struct hark_driver *d, const struct hark_transmit *x, struct subject *subject)
 {
     struct hark_outgoing f = {.to = x->peer, .inc = x->inc, .header = x->header};
     enum payload_from from = FROM_NOTHING;
@@ -195,7 +201,7 @@ int hark_driver_transmit(struct hark_driver *d, const struct hark_effect *x, str
         hark_put64(envelope, (uint32_t)tag);
         f.header.length += ENVELOPE;
         driver_count(&d->figures->piggyback_bytes, x->header.length - HARK_WIRE_HEAD);
-        if (x->fact) driver_count(&d->figures->determinants_piggybacked, x->fact);
+        if (x->determinants) driver_count(&d->figures->determinants_piggybacked, x->determinants);
     } else {
         HARK_POINT("control", d->me);
     }

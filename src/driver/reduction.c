@@ -63,28 +63,28 @@ static int add(struct hark_driver *d, const struct hark_name *name)
 }
 
 /* All parts are there. */
-static int finish(struct hark_driver *d, const struct hark_effect *x)
+static int finish(struct hark_driver *d, const struct hark_name *name, uint32_t part)
 {
     struct sum *s = &d->sum;
-    struct hark_log_part part = {s->at, s->length};
+    struct hark_log_part sum = {s->at, s->length};
     if (s->parts == 0) return hark_driver_fail(d, HARK_D_ECORE, "COMBINE", "nothing");
     s->parts = 0;
-    int status = hark_log_retain(d->log, hark_driver_log_peer(&x->name, true), x->name.ctx, x->name.ssn, &part, 1);
+    int status = hark_log_retain(d->log, hark_driver_log_peer(name, true), name->ctx, name->ssn, &sum, 1);
     if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "payload log", hark_log_error(d->log));
-    if (x->name.way == HARK_OUT)
-        hark_log_trim(d->log, hark_driver_log_peer(&x->name, false), x->name.ctx, x->name.ssn);
+    if (name->way == HARK_OUT)
+        hark_log_trim(d->log, hark_driver_log_peer(name, false), name->ctx, name->ssn);
     hark_driver_log_figures(d);
-    if (x->u.into != 2) return HARK_D_OK;
+    if (part != HARK_COMBINE_REPLY) return HARK_D_OK;
     d->combined = true;
-    d->sum.answer = x->name;
+    d->sum.answer = *name;
     return HARK_D_OK;
 }
 
-int hark_driver_combine(struct hark_driver *d, const struct hark_effect *x)
+int hark_driver_combine(struct hark_driver *d, const struct hark_name *name, uint32_t part)
 {
     if (d->hooks.combine == NULL)
         return hark_driver_fail(d, HARK_D_ECORE, "the core", "COMBINE, and the owner can not");
-    return x->u.into ? finish(d, x) : add(d, &x->name);
+    return part != HARK_COMBINE_OPERAND ? finish(d, name, part) : add(d, name);
 }
 
 int hark_driver_combined(struct hark_driver *d)

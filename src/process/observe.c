@@ -42,40 +42,47 @@ static void observe_event(const struct hark_event *e)
 }
 
 /* Of the payload. What is not in the log is posted now, or passed on as it came. */
-static uint64_t bytes_of(const struct hark_effect *x)
+static uint64_t bytes_of(const struct hark_name *name)
 {
     uint64_t bytes;
-    if (x->name.ssn == 0) return 0;
-    if (hark_driver_logged(P.driver, &x->name, &bytes)) return bytes;
-    return x->name.way == HARK_IN ? arrived.bytes : posted.bytes;
+    if (name->ssn == 0) return 0;
+    if (hark_driver_logged(P.driver, name, &bytes)) return bytes;
+    return name->way == HARK_IN ? arrived.bytes : posted.bytes;
 }
 
-static void observe_message(const struct hark_effect *x)
+/* What was logged of a group, or passed on, is not recorded: each TRANSMIT says who it goes to, and what is passed on is another's. */
+static void observe_transmit(const struct hark_transmit *x)
 {
-    bool group = x->name.to == HARK_GROUP;
-    struct hark_trace_record r = {.peer = group ? x->peer : x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn, .phase = x->u.phase};
-    if (x->name.way == HARK_IN && !group) return; /* passed on, or kept for a reduction: it is another's */
-    if (P.trace) r.bytes = bytes_of(x);
-    switch (x->type) {
-    case HARK_TRANSMIT:
-        if (x->name.ssn == 0) return;
-        r.peer_inc = x->inc;
-        r.flags = HARK_TRACE_PEER_INC;
-        record(&r, x->replay ? HARK_TRACE_REPLAY : HARK_TRACE_TRANSMIT);
-        break;
-    case HARK_RETAIN:
-        if (group) return; /* who it goes to is with each TRANSMIT */
-        r.flags = HARK_TRACE_LOGGED;
-        r.phase = phase_now();
-        record(&r, HARK_TRACE_SEND);
-        break;
-    case HARK_SUPPRESS: record(&r, HARK_TRACE_SUPPRESS); break;
-    default:
-        r.id = x->u.last;
-        r.phase = 0;
-        record(&r, HARK_TRACE_DIVERGED);
-        break;
-    }
+    const bool group = x->name.to == HARK_GROUP;
+    struct hark_trace_record r = {.peer = group ? x->peer : x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn,
+        .phase = x->phase, .peer_inc = x->inc, .flags = HARK_TRACE_PEER_INC};
+    if (x->name.ssn == 0 || (x->name.way == HARK_IN && !group)) return;
+    if (P.trace) r.bytes = bytes_of(&x->name);
+    record(&r, x->replay ? HARK_TRACE_REPLAY : HARK_TRACE_TRANSMIT);
+}
+
+static void observe_retain(const struct hark_name *name)
+{
+    struct hark_trace_record r = {.peer = name->peer, .ctx = name->ctx, .ssn = name->ssn, .phase = phase_now(),
+        .flags = HARK_TRACE_LOGGED};
+    if (name->way == HARK_IN || name->to == HARK_GROUP) return;
+    if (P.trace) r.bytes = bytes_of(name);
+    record(&r, HARK_TRACE_SEND);
+}
+
+static void observe_suppress(const struct hark_name *name, uint64_t phase)
+{
+    struct hark_trace_record r = {.peer = name->peer, .ctx = name->ctx, .ssn = name->ssn, .phase = phase};
+    if (P.trace) r.bytes = bytes_of(name);
+    record(&r, HARK_TRACE_SUPPRESS);
+}
+
+static void observe_divergence(const struct hark_divergence *x)
+{
+    struct hark_trace_record r = {.peer = x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn, .id = x->last};
+    if (x->name.way == HARK_IN) return;
+    if (P.trace) r.bytes = bytes_of(&x->name);
+    record(&r, HARK_TRACE_DIVERGED);
 }
 
 void hark_observe(void *self, const struct hark_event *event, const struct hark_effect *effect)
@@ -87,10 +94,10 @@ void hark_observe(void *self, const struct hark_event *event, const struct hark_
         return;
     }
     switch (effect->type) {
-    case HARK_TRANSMIT:
-    case HARK_RETAIN:
-    case HARK_SUPPRESS:
-    case HARK_DIVERGED: observe_message(effect); break;
+    case HARK_TRANSMIT: observe_transmit(&effect->u.transmit); break;
+    case HARK_RETAIN: observe_retain(&effect->u.retain.name); break;
+    case HARK_SUPPRESS: observe_suppress(&effect->u.suppress.name, effect->u.suppress.phase); break;
+    case HARK_DIVERGED: observe_divergence(&effect->u.diverged); break;
     case HARK_HANDUP:
         r = arrived;
         record(&r, HARK_TRACE_ARRIVE);
@@ -100,17 +107,17 @@ void hark_observe(void *self, const struct hark_event *event, const struct hark_
         if (r.ssn) record(&r, HARK_TRACE_DISCARD);
         break;
     case HARK_CAPTURE:
-        r.id = effect->u.id;
+        r.id = effect->u.checkpoint.id;
         r.phase = phase_now();
         record(&r, HARK_TRACE_CHECKPOINT);
         break;
     case HARK_COMMIT:
-        r.id = effect->u.id;
+        r.id = effect->u.checkpoint.id;
         record(&r, HARK_TRACE_COMMIT);
         break;
     case HARK_RECOVERED: record(&r, HARK_TRACE_RECOVERED); break;
     case HARK_ROLLBACK:
-        r.id = effect->u.id;
+        r.id = effect->u.checkpoint.id;
         record(&r, HARK_TRACE_ROLLBACK);
         break;
     default: break;

@@ -25,23 +25,23 @@
 
 /* ---- hooks that are the same for all --------------------------------------------------------------------------------- */
 
-static void persist(void *self, const struct hark_effect *x)
+static void persist(void *self, const struct hark_fact *fact)
 {
     struct hark_control m;
     (void)self;
     hark_control_begin(&m, HARK_C_PERSIST);
-    hark_control_put32(&m, x->fact);
-    hark_control_put32(&m, x->peer);
-    hark_control_put32(&m, x->re);
-    hark_control_put64(&m, x->u.id);
-    hark_control_put64(&m, x->fact == HARK_FACT_WAVE ? x->got : 0);
-    hark_control_put32(&m, x->fact == HARK_FACT_WAVE && x->expected);
+    hark_control_put32(&m, fact->kind);
+    hark_control_put32(&m, fact->rank);
+    hark_control_put32(&m, fact->re);
+    hark_control_put64(&m, fact->id);
+    hark_control_put64(&m, fact->oldest);
+    hark_control_put32(&m, fact->new_map);
     HARK_POINT("persist", P.setup.rank);
     hark_process_say(&m);
     HARK_POINT("persisted", P.setup.rank);
 }
 
-static void diverged(void *self, const struct hark_effect *x)
+static void diverged(void *self, const struct hark_divergence *x)
 {
     char line[300];
     struct hark_control m;
@@ -57,12 +57,12 @@ static void diverged(void *self, const struct hark_effect *x)
         snprintf(line, sizeof line,
             "rank %u diverged: its re-execution does not send messages %llu..%llu to rank %u (context %u), which it sent "
             "before the failure",
-            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->u.last, x->name.peer, x->name.ctx);
+            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->last, x->name.peer, x->name.ctx);
     else
         snprintf(line, sizeof line,
             "rank %u diverged: messages %llu..%llu to rank %u (context %u) differ from those sent before the failure: "
             "digest expected %016llx, got %016llx",
-            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->u.last, x->name.peer, x->name.ctx,
+            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->last, x->name.peer, x->name.ctx,
             (unsigned long long)x->expected, (unsigned long long)x->got);
     hark_control_begin(&m, HARK_C_DIVERGED);
     hark_control_puts(&m, line, strlen(line));

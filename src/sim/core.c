@@ -266,12 +266,12 @@ void sim_core_new(struct sim *s, uint32_t who)
 
 /* ---- effects ----------------------------------------------------------------------------------------------------- */
 
-static void count_frame(struct sim *s, const struct hark_effect *x)
+static void count_frame(struct sim *s, const struct hark_transmit *x)
 {
     struct sim_result *r = s->r;
     if (x->header.at[1] == HARK_APP) {
         r->piggyback_bytes += x->header.length - HARK_WIRE_HEAD;
-        r->determinants_piggybacked += x->fact;
+        r->determinants_piggybacked += x->determinants;
         r->replayed += x->replay;
         if (x->replay && r->recoveries) r->recovery[r->recoveries - 1].replayed++;
         return;
@@ -288,7 +288,7 @@ static inline bool is_posted(const struct sim *s, const struct hark_name *name)
 }
 
 /* The length of what has just arrived, and goes on from here. */
-static uint64_t passed_on(struct sim *s, uint32_t who, const struct hark_effect *x, uint32_t in)
+static uint64_t passed_on(struct sim *s, uint32_t who, const struct hark_transmit *x, uint32_t in)
 {
     const struct sim_frame *f = in == SIM_NONE ? NULL : sim_frame(s, in);
     if (f && sim_is_of(s, f, x->name.peer, x->name.ctx) && sim_ssn(f) == x->name.ssn) return f->length;
@@ -298,7 +298,7 @@ static uint64_t passed_on(struct sim *s, uint32_t who, const struct hark_effect 
 }
 
 /* `in`: the frame that arrives, or SIM_NONE. */
-static inline void transmit(struct sim *s, uint32_t who, const struct hark_effect *x, uint32_t in)
+static inline void transmit(struct sim *s, uint32_t who, const struct hark_transmit *x, uint32_t in)
 {
     struct sim_process *p = &s->p[who];
     const struct sim_options *o = s->o;
@@ -369,63 +369,63 @@ static void log_made(struct sim *s, struct sim_process *p, const struct hark_nam
 }
 
 /* `in`: the frame that arrives: a contribution, or what all gave; or SIM_NONE. */
-static void retain(struct sim *s, uint32_t who, const struct hark_effect *x, uint32_t in)
+static void retain(struct sim *s, uint32_t who, const struct hark_name *name, uint32_t in)
 {
     struct sim_process *p = &s->p[who];
-    struct hark_name key = sim_log_key(&x->name, false);
-    if (in != SIM_NONE && x->name.to == HARK_GROUP) {
-        log_made(s, p, &x->name, sim_frame(s, in)->length);
-    } else if (in != SIM_NONE && x->name.way == HARK_IN) {
+    struct hark_name key = sim_log_key(name, false);
+    if (in != SIM_NONE && name->to == HARK_GROUP) {
+        log_made(s, p, name, sim_frame(s, in)->length);
+    } else if (in != SIM_NONE && name->way == HARK_IN) {
         (void)log_more(s, p, &key, sim_frame(s, in)->length);
-    } else if (!s->posting || !is_posted(s, &x->name)) {
+    } else if (!s->posting || !is_posted(s, name)) {
         sim_fail(s, "process %u retains what was not posted now", who);
     } else if (log_more(s, p, &key, s->posted_length) && s->protocol->rolls != HARK_ROLLS_LINE) {
         sim_count_logged(s, s->posted_part, s->posted_length);
     }
 }
 
-static void combine(struct sim *s, uint32_t who, const struct hark_effect *x)
+static void combine(struct sim *s, uint32_t who, const struct hark_name *name, uint32_t part)
 {
     struct sim_process *p = &s->p[who];
     uint64_t length;
-    if (x->u.into) {
-        log_made(s, p, &x->name, s->sum);
+    if (part != HARK_COMBINE_OPERAND) {
+        log_made(s, p, name, s->sum);
         s->sum = 0;
-        if (x->u.into == 2) s->answer = x->name;
-    } else if (!sim_log_entry(&p->log, &x->name, x->name.ssn, &length)) {
+        if (part == HARK_COMBINE_REPLY) s->answer = *name;
+    } else if (!sim_log_entry(&p->log, name, name->ssn, &length)) {
         sim_fail(s, "I9: process %u combines contribution %llu of %u, which its log does not hold", who,
-            (unsigned long long)x->name.ssn, x->name.peer);
+            (unsigned long long)name->ssn, name->peer);
     } else {
         if (length > s->sum) s->sum = length;
-        if (x->name.to == HARK_PROCESS) {
-            struct hark_name key = sim_log_key(&x->name, false);
+        if (name->to == HARK_PROCESS) {
+            struct hark_name key = sim_log_key(name, false);
             log_less(s, p, &key); /* used up */
         }
     }
 }
 
-static void trim(struct sim *s, uint32_t who, const struct hark_effect *x)
+static void trim(struct sim *s, uint32_t who, const struct hark_name *name)
 {
-    struct hark_name posted = sim_log_key(&x->name, false), made = sim_log_key(&x->name, true);
+    struct hark_name posted = sim_log_key(name, false), made = sim_log_key(name, true);
     log_less(s, &s->p[who], &posted);
-    if (x->name.to == HARK_GROUP) log_less(s, &s->p[who], &made);
+    if (name->to == HARK_GROUP) log_less(s, &s->p[who], &made);
 }
 
 static void perform_rare(struct sim *s, uint32_t who, const struct hark_effect *x)
 {
     struct sim_process *p = &s->p[who];
     switch (x->type) {
-    case HARK_TRIM: trim(s, who, x); break;
-    case HARK_COMBINE: combine(s, who, x); break;
+    case HARK_TRIM: trim(s, who, &x->u.trim.name); break;
+    case HARK_COMBINE: combine(s, who, &x->u.combine.name, x->u.combine.part); break;
     case HARK_OFFER:
-        if (p->offer == 0) p->offered = x->name;
-        else if (memcmp(&p->offered, &x->name, sizeof p->offered) != 0) p->offered.ssn = 0;
-        p->offer = x->peer == HARK_RECOVERY || (p->offer && p->offer != x->peer + 1) ? SIM_NONE : x->peer + 1;
+        if (p->offer == 0) p->offered = x->u.offer.name;
+        else if (memcmp(&p->offered, &x->u.offer.name, sizeof p->offered) != 0) p->offered.ssn = 0;
+        p->offer = x->u.offer.peer == HARK_RECOVERY || (p->offer && p->offer != x->u.offer.peer + 1) ? SIM_NONE : x->u.offer.peer + 1;
         break;
-    case HARK_PERSIST: sim_persist(s, who, x); break;
-    case HARK_CAPTURE: sim_capture(s, who, x->u.id); break;
+    case HARK_PERSIST: sim_persist(s, who, &x->u.persist); break;
+    case HARK_CAPTURE: sim_capture(s, who, x->u.checkpoint.id); break;
     case HARK_COMMIT: s->r->checkpoints++; break;
-    case HARK_DROP: sim_image_drop(s, who, x->u.id); break;
+    case HARK_DROP: sim_image_drop(s, who, x->u.checkpoint.id); break;
     case HARK_RESUME:
         if (p->state == STATE_CALL) p->state = STATE_READY;
         break;
@@ -443,10 +443,10 @@ static inline void perform(struct sim *s, uint32_t who, const struct hark_effect
 {
     struct sim_process *p = &s->p[who];
     switch (x->type) {
-    case HARK_TRANSMIT: transmit(s, who, x, frame); break;
+    case HARK_TRANSMIT: transmit(s, who, &x->u.transmit, frame); break;
     case HARK_HANDUP:
         sim_list_add(s, &p->inbox, frame);
-        if (x->fact) sim_frame(s, frame)->logged = 1;
+        if (x->u.handup.logged) sim_frame(s, frame)->logged = 1;
         if (sim_wants(s, p, sim_frame(s, frame))) p->state = STATE_READY;
         break;
     case HARK_HOLD: sim_list_add(s, &p->held, frame); break;
@@ -454,7 +454,7 @@ static inline void perform(struct sim *s, uint32_t who, const struct hark_effect
         s->r->discarded++;
         sim_frame_give(s, frame);
         break;
-    case HARK_RETAIN: retain(s, who, x, frame); break;
+    case HARK_RETAIN: retain(s, who, &x->u.retain.name, frame); break;
     default: perform_rare(s, who, x);
     }
 }

@@ -118,8 +118,8 @@ enum sim_what {
 #define SIM_WHAT(kind, number, who) ((uint64_t)(kind) << 60 | ((uint64_t)(number)&0xfffffff) << 32 | (who))
 
 struct sim_fact {
-    uint64_t id, oldest;
-    uint32_t who, inc, what, peer, re, next; /* inc: of who asked; what: HARK_FACT_* */
+    struct hark_fact fact;
+    uint32_t who, inc, next; /* inc: of who asked */
 };
 
 struct sim {
@@ -305,7 +305,7 @@ void sim_service_close(struct sim *s);
 void sim_crash(struct sim *s, uint32_t who);
 void sim_detect(struct sim *s);
 void sim_restart(struct sim *s, uint32_t who);
-void sim_persist(struct sim *s, uint32_t who, const struct hark_effect *x);
+void sim_persist(struct sim *s, uint32_t who, const struct hark_fact *fact);
 void sim_answer(struct sim *s, uint32_t fact);
 void sim_rolled_back(struct sim *s, uint32_t who);
 bool sim_failing(struct sim *s, uint32_t who, uint64_t at);

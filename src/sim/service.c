@@ -243,7 +243,7 @@ static void answered(struct sim *s, struct cause *c, bool ok)
     struct hark_event e = {.type = HARK_STORED};
     e.u.stored.of = HARK_PERSIST;
     e.u.stored.ok = ok;
-    e.u.stored.id = f->id;
+    e.u.stored.id = f->fact.id;
     if (!c->over && hark_service_down(s->service) == 0) {
         if (s->r->recoveries) s->r->recovery[s->r->recoveries - 1].over = s->now;
         s->traffic = false;
@@ -251,7 +251,7 @@ static void answered(struct sim *s, struct cause *c, bool ok)
     sim_take_late(s, f->who);
     s->clock = s->now;
     (void)sim_step(s, f->who, &e, SIM_NONE);
-    if (ok && (f->what == HARK_FACT_BACK || f->what == HARK_FACT_LINE)) s->back++;
+    if (ok && (f->fact.kind == HARK_FACT_BACK || f->fact.kind == HARK_FACT_LINE)) s->back++;
 }
 
 static void announced(struct sim *s, struct cause *c)
@@ -411,7 +411,7 @@ void sim_caught_up(struct sim *s, uint32_t who)
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
-void sim_persist(struct sim *s, uint32_t who, const struct hark_effect *x)
+void sim_persist(struct sim *s, uint32_t who, const struct hark_fact *fact)
 {
     if (s->free_fact == SIM_NONE) {
         uint32_t room = s->facts ? s->facts * 2 : 64;
@@ -428,7 +428,7 @@ void sim_persist(struct sim *s, uint32_t who, const struct hark_effect *x)
     }
     uint32_t f = s->free_fact;
     s->free_fact = s->fact[f].next;
-    s->fact[f] = (struct sim_fact){x->u.id, x->got, who, s->p[who].inc, x->fact, x->peer, x->re, 0};
+    s->fact[f] = (struct sim_fact){*fact, who, s->p[who].inc, 0};
     sim_put(s, s->clock + s->o->service, SIM_WHAT(EVENT_ANSWER, f, who));
 }
 
@@ -439,14 +439,9 @@ void sim_answer(struct sim *s, uint32_t number)
     s->fact[number].next = s->free_fact;
     s->free_fact = number;
     if (p->state == STATE_DOWN || p->inc != f.inc) return;
-    struct hark_service_event e = {.type = HARK_SERVICE_FACT};
+    struct hark_service_event e = {.type = HARK_SERVICE_FACT, .u.fact = f.fact};
     struct cause c = {&f, hark_service_down(s->service) == 0, 0};
     const uint32_t re = hark_service_epoch(s->service);
-    e.u.fact.fact = f.what;
-    e.u.fact.peer = f.peer;
-    e.u.fact.re = f.re;
-    e.u.fact.id = f.id;
-    e.u.fact.oldest = f.oldest;
     change(s, e, &c);
     if (hark_service_epoch(s->service) != re) sim_sample_now(s);
     if (f.who < s->ranks) sim_go(s, f.who);

@@ -172,16 +172,10 @@ static int change(struct hark_keeper *k, const struct hark_service_event *e)
     return status < 0 ? status : k->answer;
 }
 
-int hark_keeper_fact(struct hark_keeper *k, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id, uint64_t oldest, bool map)
+int hark_keeper_fact(struct hark_keeper *k, const struct hark_fact *fact)
 {
-    struct hark_service_event e = {.type = HARK_SERVICE_FACT};
-    e.u.fact.fact = fact;
-    e.u.fact.peer = peer;
-    e.u.fact.re = re;
-    e.u.fact.id = id;
-    e.u.fact.oldest = oldest;
-    e.u.fact.map = map;
-    if (fact == HARK_FACT_LINE) memset(k->back, 0, ranks_of(k));
+    struct hark_service_event e = {.type = HARK_SERVICE_FACT, .u.fact = *fact};
+    if (fact->kind == HARK_FACT_LINE) memset(k->back, 0, ranks_of(k));
     return change(k, &e);
 }
 

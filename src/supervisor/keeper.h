@@ -71,7 +71,7 @@ const uint8_t *hark_keeper_back(const struct hark_keeper *k);
 /* A fact from a process (PERSIST), to be answered by STORED with ok = (status == HARK_KEEPER_OK); the arguments are those of
  * HARK_SERVICE_FACT. After HARK_FACT_LINE `re` is another, and it is for the supervisor to announce it.
  * HARK_KEEPER_REFUSED; HARK_KEEPER_EDURABLE: a wave is then not decided, all else holds in memory; HARK_KEEPER_ELOST; HARK_KEEPER_EMEMORY. */
-int hark_keeper_fact(struct hark_keeper *k, uint32_t fact, uint32_t peer, uint32_t re, uint64_t id, uint64_t oldest, bool map);
+int hark_keeper_fact(struct hark_keeper *k, const struct hark_fact *fact);
 /* Takes a copy of the next map. HARK_KEEPER_OK; HARK_KEEPER_REFUSED: another one is to come, or the waves are not of all. It is
  * not durable before it is in force. */
 int hark_keeper_propose(struct hark_keeper *k, const uint32_t *of);

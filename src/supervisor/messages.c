@@ -209,32 +209,36 @@ static void works_again(struct supervisor *s, uint32_t rank)
 static void on_persist(struct child *c, struct hark_control *m)
 {
     struct supervisor *s = c->s;
-    uint32_t fact = hark_control_get32(m), peer = hark_control_get32(m), re = hark_control_get32(m);
-    uint64_t id = hark_control_get64(m), oldest = hark_control_get64(m);
+    struct hark_fact fact = {.kind = hark_control_get32(m)};
+    fact.rank = hark_control_get32(m);
+    fact.re = hark_control_get32(m);
+    fact.id = hark_control_get64(m);
+    fact.oldest = hark_control_get64(m);
     if (m->bad) return;
-    bool map = m->next < m->length && hark_control_get32(m);
+    fact.new_map = m->next < m->length && hark_control_get32(m);
     HARK_POINT("fact", HARK_TRACE_SUPERVISOR);
-    int status = hark_keeper_fact(s->keeper, fact, peer, re, id, oldest, map);
+    int status = hark_keeper_fact(s->keeper, &fact);
     HARK_POINT("noted", HARK_TRACE_SUPERVISOR);
+    const bool decided = status == HARK_KEEPER_OK && fact.kind == HARK_FACT_WAVE;
     if (status == HARK_KEEPER_EDURABLE) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
-    if (status == HARK_KEEPER_OK && fact == HARK_FACT_WAVE) works_again(s, peer);
-    if (status == HARK_KEEPER_OK && map) hark_sup_reclustered(s, id);
+    if (decided) works_again(s, fact.rank);
+    if (decided && fact.new_map) hark_sup_reclustered(s, fact.id);
     struct hark_control answer;
     hark_control_begin(&answer, HARK_C_STORED);
-    hark_control_put32(&answer, fact);
-    hark_control_put64(&answer, id);
+    hark_control_put32(&answer, fact.kind);
+    hark_control_put64(&answer, fact.id);
     /* The end of recovery holds without the record too: what is lost is only that a resumed run would know it. */
     hark_control_put32(&answer, status == HARK_KEEPER_OK ||
-        (status == HARK_KEEPER_EDURABLE && fact == HARK_FACT_DONE));
+        (status == HARK_KEEPER_EDURABLE && fact.kind == HARK_FACT_DONE));
     hark_control_end(&answer);
     hark_sup_tell(c, &answer);
     hark_control_free(&answer);
-    if (status == HARK_KEEPER_OK && fact == HARK_FACT_WAVE) {
-        hark_sup_recluster(s, map);
-        hark_sup_checkpointed(s, peer);
+    if (decided) {
+        hark_sup_recluster(s, fact.new_map);
+        hark_sup_checkpointed(s, fact.rank);
     }
-    if (fact == HARK_FACT_DONE && status != HARK_KEEPER_REFUSED) hark_sup_recovered(s);
-    if (fact == HARK_FACT_LINE && (status == HARK_KEEPER_OK || status == HARK_KEEPER_EDURABLE)) hark_sup_line(s);
+    if (fact.kind == HARK_FACT_DONE && status != HARK_KEEPER_REFUSED) hark_sup_recovered(s);
+    if (fact.kind == HARK_FACT_LINE && (status == HARK_KEEPER_OK || status == HARK_KEEPER_EDURABLE)) hark_sup_line(s);
 }
 
 static void on_mark(struct child *c, struct hark_control *m)

@@ -146,7 +146,7 @@ static bool serve(void *argument)
         int status = hark_keeper_open(&s, &config, error);
         if (status < 0) assert_true(strlen(error) > 0);
         ok = status == HARK_KEEPER_OK;
-        if (ok && hark_keeper_fact(s, HARK_FACT_WAVE, 0, 0, 1, 0, false) < 0)
+        if (ok && hark_keeper_fact(s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}) < 0)
             ok = false, assert_true(strlen(hark_keeper_error(s)) > 0);
         if (ok && (hark_keeper_choose(s, dead, true) < 0 || hark_keeper_commit(s) < 0))
             ok = false, assert_true(strlen(hark_keeper_error(s)) > 0);
@@ -185,7 +185,8 @@ static void take(void *self, struct hark_message *m)
 }
 static void nothing(void *self) { (void)self; }
 static void nothing_id(void *self, uint64_t id) { (void)self; (void)id; }
-static void nothing_effect(void *self, const struct hark_effect *x) { (void)self; (void)x; }
+static void nothing_fact(void *self, const struct hark_fact *x) { (void)self; (void)x; }
+static void no_divergence(void *self, const struct hark_divergence *x) { (void)self; (void)x; }
 static void nothing_line(void *self, const char *line) { (void)self; (void)line; }
 
 static const char *protocol;
@@ -197,8 +198,8 @@ static int open_driver(struct owner *o, uint32_t me, struct hark_fake *network)
     struct hark_range group = {alone ? me : 0, alone ? me : 1};
     struct hark_driver_config c = {.protocol = p, .digest = true,
         .core = {.me = me, .ranks = 2, .generations = 2, .copies = 1, .group = &group, .group_count = 1},
-        .hooks = {.self = o, .handup = take, .resume = nothing, .committed = nothing_id, .persist = nothing_effect,
-            .rollback = nothing_id, .diverged = nothing_effect, .recovered = nothing, .trouble = nothing_line}};
+        .hooks = {.self = o, .handup = take, .resume = nothing, .committed = nothing_id, .persist = nothing_fact,
+            .rollback = nothing_id, .diverged = no_divergence, .recovered = nothing, .trouble = nothing_line}};
     char error[256] = "";
     c.transport = &hark_fake_transport;
     c.transport_config = (struct hark_transport_config){.job = "job", .me = me, .ranks = 2};
@@ -299,18 +300,18 @@ static int node_capture(void *self, uint64_t id, const struct hark_region **regi
     *count = 1;
     return 0;
 }
-static void node_persist(void *self, const struct hark_effect *fact)
+static void node_persist(void *self, const struct hark_fact *fact)
 {
     struct node *n = self;
     struct world *w = n->w;
     assert_true(w->asks < 16);
     w->asked[w->asks].node = (uint32_t)(n - w->node);
-    w->asked[w->asks].fact = fact->fact;
-    w->asked[w->asks++].id = fact->u.id;
-    if (fact->fact != HARK_FACT_WAVE) return;
+    w->asked[w->asks].fact = fact->kind;
+    w->asked[w->asks++].id = fact->id;
+    if (fact->kind != HARK_FACT_WAVE) return;
     bool alone = hark_protocol_named(protocol)->rolls == HARK_ROLLS_GROUP;
     for (uint32_t i = 0; i < BOTH; i++)
-        if (!alone || i == fact->peer) w->wave[i] = fact->u.id;
+        if (!alone || i == fact->rank) w->wave[i] = fact->id;
 }
 static void node_trouble(void *self, const char *line)
 {
@@ -336,7 +337,7 @@ static int node_open(struct world *w, uint32_t i)
         .core = {.me = n->rank, .ranks = BOTH, .generations = 2, .copies = 1, .group = &group,
             .group_count = p->rolls == HARK_ROLLS_GROUP},
         .hooks = {.self = n, .handup = node_handup, .resume = node_resume, .capture = node_capture, .committed = nothing_id,
-            .persist = node_persist, .rollback = nothing_id, .diverged = nothing_effect, .recovered = node_recovered,
+            .persist = node_persist, .rollback = nothing_id, .diverged = no_divergence, .recovered = node_recovered,
             .trouble = node_trouble, .observe = node_observe}};
     char error[256] = "";
     if (w->spill[0]) c.log = (struct hark_log_config){.limit = 1, .spill = w->spill, .rank = n->rank, .inc = n->inc};

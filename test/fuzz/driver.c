@@ -88,8 +88,8 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
 }
 static void on_id(void *self, uint64_t id) { (void)self, (void)id; }
 static void on_rollback(void *self, uint64_t id) { (void)self; rolled = id + 1; }
-static void on_effect(void *self, const struct hark_effect *x) { (void)self, (void)x; }
-static void on_persist(void *self, const struct hark_effect *x) { (void)self; wave = true, fact = x->fact, fact_id = x->u.id; }
+static void on_divergence(void *self, const struct hark_divergence *x) { (void)self, (void)x; }
+static void on_persist(void *self, const struct hark_fact *x) { (void)self; wave = true, fact = x->kind, fact_id = x->id; }
 static int on_waiting(void *self) { (void)self; return HARK_D_EINVAL; } /* a send that must wait is given up */
 static void on_trouble(void *self, const char *line) { (void)self, (void)line; }
 
@@ -136,7 +136,7 @@ static struct hark_driver *open_driver(uint8_t which)
         .transport = &end_ops, .store = &store.head, .digest = (which & 4) != 0};
     config.core.flags = which & 8 ? HARK_EXACT_GATE : 0;
     config.hooks = (struct hark_hooks){.handup = on_handup, .resume = on_nothing, .capture = on_capture, .committed = on_id,
-        .persist = on_persist, .rollback = on_rollback, .diverged = on_effect, .recovered = on_nothing, .trouble = on_trouble, .waiting = on_waiting,
+        .persist = on_persist, .rollback = on_rollback, .diverged = on_divergence, .recovered = on_nothing, .trouble = on_trouble, .waiting = on_waiting,
         .wanted = on_nothing};
     struct hark_driver *d;
     char error[256];

@@ -39,8 +39,8 @@ struct world_image {
 };
 
 struct world_fact {
-    uint32_t who, of, fact, peer, re, maps; /* maps: the wave brings the next clusters into force */
-    uint64_t id;
+    uint32_t who, of;      /* of: HARK_CAPTURE or HARK_PERSIST */
+    struct hark_fact fact; /* of a CAPTURE its `id` alone */
 };
 
 struct world_combined { /* what a COMBINE asked for, until it is told */
@@ -166,15 +166,16 @@ static inline void world_effects_ok(const struct world_core *x, const struct har
     for (uint32_t i = 0; i < fx->count; i++) {
         const struct hark_effect *e = &fx->at[i];
         if (e->type < HARK_TRANSMIT || e->type > HARK_RECOVERED) finding("%s: effect %u is none", name, e->type);
-        if ((e->type == HARK_ROLLBACK || (e->type == HARK_OFFER && e->peer == HARK_RECOVERY)) && i + 1 < fx->count)
+        if ((e->type == HARK_ROLLBACK || (e->type == HARK_OFFER && e->u.offer.peer == HARK_RECOVERY)) && i + 1 < fx->count)
             finding("%s: %s is not the last", name, hark_event_text(e->type));
         if (e->type != HARK_TRANSMIT) continue;
+        const struct hark_bytes h = e->u.transmit.header;
         const uint8_t *end = fx->bytes + fx->used;
-        if (e->header.at < fx->bytes || e->header.at > end || e->header.length < HARK_WIRE_HEAD ||
-            e->header.length > HARK_HEADER_MAX || (uint64_t)(end - e->header.at) < e->header.length + fx->spare)
+        if (h.at < fx->bytes || h.at > end || h.length < HARK_WIRE_HEAD ||
+            h.length > HARK_HEADER_MAX || (uint64_t)(end - h.at) < h.length + fx->spare)
             finding("%s: a header outside of its room", name);
         for (uint32_t k = 0; k < fx->spare; k++)
-            if (e->header.at[e->header.length + k] != 0xa5) finding("%s: bytes behind a header were written", name);
+            if (h.at[h.length + k] != 0xa5) finding("%s: bytes behind a header were written", name);
     }
     for (size_t i = fx->bytes_room; i < sizeof world_bytes; i++)
         if (world_bytes[i] != 0xa5) finding("%s: bytes behind the room were written", name);
@@ -257,14 +258,25 @@ static inline void world_capture(struct world *w, uint32_t who, uint64_t id)
         if (run.name.ssn == 0 || run.last < run.name.ssn) finding("%s: names an empty run", w->protocol->name);
 }
 
+static inline void world_transmit(struct world *w, const struct hark_transmit *x)
+{
+    world_frame_add(w->flight, &w->flights, x->peer < WORLD_RANKS ? x->peer : WORLD_RANKS, x->header.at, x->header.length);
+}
+
+/* STORED is owed for it. */
+static inline void world_ask(struct world *w, struct world_fact f)
+{
+    if (w->facts == WORLD_FACTS) memmove(w->fact, w->fact + 1, sizeof w->fact[0] * --w->facts);
+    w->fact[w->facts++] = f;
+}
+
 static inline void world_perform(struct world *w, uint32_t who, const struct hark_event *e, const struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < fx->count; i++) {
         const struct hark_effect *x = &fx->at[i];
-        struct world_fact f = {who, x->type, x->fact, x->peer, x->re, x->type == HARK_PERSIST && x->expected, x->u.id};
         switch (x->type) {
         case HARK_TRANSMIT:
-            world_frame_add(w->flight, &w->flights, x->peer < WORLD_RANKS ? x->peer : WORLD_RANKS, x->header.at, x->header.length);
+            world_transmit(w, &x->u.transmit);
             break;
         case HARK_HANDUP:
         case HARK_HOLD:
@@ -272,15 +284,15 @@ static inline void world_perform(struct world *w, uint32_t who, const struct har
             world_frame_add(x->type == HARK_HOLD ? w->flight : w->up, x->type == HARK_HOLD ? &w->flights : &w->ups, who,
                 e->u.frame.header.at, e->u.frame.header.length);
             break;
-        case HARK_CAPTURE: world_capture(w, who, x->u.id); /* fall through */
-        case HARK_PERSIST:
-            if (w->facts == WORLD_FACTS) memmove(w->fact, w->fact + 1, sizeof w->fact[0] * --w->facts);
-            w->fact[w->facts++] = f;
+        case HARK_CAPTURE:
+            world_capture(w, who, x->u.checkpoint.id);
+            world_ask(w, (struct world_fact){who, HARK_CAPTURE, {.id = x->u.checkpoint.id}});
             break;
+        case HARK_PERSIST: world_ask(w, (struct world_fact){who, HARK_PERSIST, x->u.persist}); break;
         case HARK_COMBINE:
-            if (x->u.into != 2) break;
+            if (x->u.combine.part != HARK_COMBINE_REPLY) break;
             if (w->combines == WORLD_COMBINED) finding("%s: combines more than there are groups", w->protocol->name);
-            w->combined[w->combines++] = (struct world_combined){who, x->name};
+            w->combined[w->combines++] = (struct world_combined){who, x->u.combine.name};
             break;
         case HARK_ROLLBACK: w->core[who].gone = true; break;
         default: break;
@@ -392,14 +404,14 @@ static inline void world_stored(struct world *w, uint32_t i, bool ok)
     struct world_fact f = w->fact[i];
     struct hark_event e = {.type = HARK_STORED};
     memmove(w->fact + i, w->fact + i + 1, sizeof f * (--w->facts - i));
-    if (f.of == HARK_PERSIST && f.re != w->re) ok = false;
-    if (ok && f.of == HARK_PERSIST && f.fact == HARK_FACT_WAVE && f.peer < WORLD_RANKS) w->decided[f.peer] = f.id;
-    if (ok && f.maps) w->mapped = f.id;
-    for (uint32_t r = 0; ok && f.of == HARK_PERSIST && f.fact == HARK_FACT_DONE && r < WORLD_RANKS; r++)
-        if (f.peer == HARK_RECOVERY || f.peer == r) w->down[r] = false;
+    if (f.of == HARK_PERSIST && f.fact.re != w->re) ok = false;
+    if (ok && f.of == HARK_PERSIST && f.fact.kind == HARK_FACT_WAVE && f.fact.rank < WORLD_RANKS) w->decided[f.fact.rank] = f.fact.id;
+    if (ok && f.fact.new_map) w->mapped = f.fact.id;
+    for (uint32_t r = 0; ok && f.of == HARK_PERSIST && f.fact.kind == HARK_FACT_DONE && r < WORLD_RANKS; r++)
+        if (f.fact.rank == HARK_RECOVERY || f.fact.rank == r) w->down[r] = false;
     e.u.stored.of = f.of;
     e.u.stored.ok = ok;
-    e.u.stored.id = f.id;
+    e.u.stored.id = f.fact.id;
     world_step(w, f.who, &e);
 }
 

@@ -25,7 +25,7 @@ int main(void)
     send.u.send.length = 8;
     if (a == NULL || b == NULL || hark_step(a, &send, &fx) != HARK_OK || fx.count != 2) return 1;
     if (at[0].type != HARK_TRANSMIT || at[1].type != HARK_RETAIN) return 1;
-    arrive.u.frame.header = at[0].header;
+    arrive.u.frame.header = at[0].u.transmit.header;
     if (hark_step(b, &arrive, &fx) != HARK_OK || fx.count != 1 || at[0].type != HARK_HANDUP) return 1;
     free(a);
     free(b);

@@ -46,18 +46,19 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
     case HARK_TRANSMIT: {
         struct wire *w = &j->wire[j->tail++ % WIRE];
         assert_true(j->tail - j->head < WIRE);
-        w->to = x->peer == HARK_RECOVERY ? RP : x->peer;
-        w->length = x->header.length;
-        memcpy(w->header, x->header.at, w->length);
-        if (x->name.ssn && x->replay) j->replayed[j->replays++] = who * 10 + x->peer;
+        const struct hark_transmit *t = &x->u.transmit;
+        w->to = t->peer == HARK_RECOVERY ? RP : t->peer;
+        w->length = t->header.length;
+        memcpy(w->header, t->header.at, w->length);
+        if (t->name.ssn && t->replay) j->replayed[j->replays++] = who * 10 + t->peer;
         break;
     }
-    case HARK_SUPPRESS: j->suppressed[j->suppressions++] = who * 10 + x->name.peer; break;
+    case HARK_SUPPRESS: j->suppressed[j->suppressions++] = who * 10 + x->u.suppress.name.peer; break;
     case HARK_HANDUP: j->inbox[who][j->inboxes[who]++] = *frame; break;
     case HARK_PERSIST:
         stored.u.stored.of = HARK_PERSIST;
         stored.u.stored.ok = 1;
-        stored.u.stored.id = x->u.id;
+        stored.u.stored.id = x->u.persist.id;
         j->done = 1;
         step(j, who, stored, NULL);
         break;
@@ -86,7 +87,8 @@ static void step(struct job *j, uint32_t who, struct hark_event e, const struct 
         memcpy(mine, effects, sizeof mine);
         memcpy(headers, bytes, sizeof bytes);
         for (uint32_t i = 0; i < n; i++) {
-            if (mine[i].header.at) mine[i].header.at = headers + (mine[i].header.at - bytes);
+            struct hark_bytes *h = &mine[i].u.transmit.header;
+            if (mine[i].type == HARK_TRANSMIT) h->at = headers + (h->at - bytes);
             perform(j, who, &mine[i], frame);
         }
         if (status == HARK_OK) return;

@@ -80,19 +80,19 @@ static void trim(struct job *j, uint32_t who, const struct hark_name *name)
     }
 }
 
-static void combine(struct job *j, uint32_t who, const struct hark_effect *x)
+static void combine(struct job *j, uint32_t who, const struct hark_name *name, uint32_t part)
 {
-    if (x->u.into) {
-        keep(j, who, &x->name, j->sum[who]);
+    if (part != HARK_COMBINE_OPERAND) {
+        keep(j, who, name, j->sum[who]);
         j->sum[who][0] = 0;
-        if (x->u.into == 2) j->answer[who] = x->name;
+        if (part == HARK_COMBINE_REPLY) j->answer[who] = *name;
         return;
     }
-    const struct entry *part = entry(j, who, &x->name);
-    assert_non_null(part);
-    assert_true(strlen(j->sum[who]) + strlen(part->text) < JOB_TEXT);
-    strcat(j->sum[who], part->text);
-    if (x->name.way == HARK_IN && x->name.to == HARK_PROCESS) trim(j, who, &x->name);
+    const struct entry *operand = entry(j, who, name);
+    assert_non_null(operand);
+    assert_true(strlen(j->sum[who]) + strlen(operand->text) < JOB_TEXT);
+    strcat(j->sum[who], operand->text);
+    if (name->way == HARK_IN && name->to == HARK_PROCESS) trim(j, who, name);
 }
 
 /* ---- effects ------------------------------------------------------------------------------------------------------ */
@@ -117,7 +117,7 @@ static void offer(struct job *j, uint32_t who)
 }
 
 /* The payload is the one in the log, or that of the event, `text`. */
-static void transmit(struct job *j, uint32_t who, const struct hark_effect *x, const char *text)
+static void transmit(struct job *j, uint32_t who, const struct hark_transmit *x, const char *text)
 {
     const struct entry *e = entry(j, who, &x->name);
     assert_true(j->wires < JOB_WIRE);
@@ -130,7 +130,7 @@ static void transmit(struct job *j, uint32_t who, const struct hark_effect *x, c
     assert_non_null(text);
     memcpy(w->text, text, strlen(text) + 1);
     j->sent[who][x->peer]++;
-    j->carried[who][x->peer] += x->fact;
+    j->carried[who][x->peer] += x->determinants;
 }
 
 static void persist(struct job *j, uint32_t who, uint64_t id)
@@ -145,13 +145,13 @@ static void persist(struct job *j, uint32_t who, uint64_t id)
 static void perform(struct job *j, uint32_t who, const struct hark_effect *x, const struct wire *frame, const char *text)
 {
     switch (x->type) {
-    case HARK_TRANSMIT: transmit(j, who, x, text); break;
+    case HARK_TRANSMIT: transmit(j, who, &x->u.transmit, text); break;
     case HARK_RETAIN:
         j->retained[who]++;
-        keep(j, who, &x->name, text);
+        keep(j, who, &x->u.retain.name, text);
         break;
-    case HARK_TRIM: trim(j, who, &x->name); break;
-    case HARK_COMBINE: combine(j, who, x); break;
+    case HARK_TRIM: trim(j, who, &x->u.trim.name); break;
+    case HARK_COMBINE: combine(j, who, &x->u.combine.name, x->u.combine.part); break;
     case HARK_DISCARD: j->discarded[who] += frame->header[1] == HARK_APP; break;
     case HARK_RECOVERED: j->recovered++; break;
     case HARK_ROLLBACK: j->back[who] = true; break;
@@ -164,7 +164,7 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
         j->held[who][j->helds[who]++] = *frame;
         break;
     case HARK_OFFER: offer(j, who); break;
-    case HARK_PERSIST: persist(j, who, x->u.id); break;
+    case HARK_PERSIST: persist(j, who, x->u.persist.id); break;
     default: break;
     }
 }

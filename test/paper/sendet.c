@@ -20,7 +20,7 @@ static union {
     uint64_t room[4096];
 } block;
 
-static const struct hark_fact example[] = {
+static const struct hark_line_row example[] = {
     {0, 0, HARK_L_EPOCH, 0, 0, 2, 2}, {1, 0, HARK_L_EPOCH, 0, 0, 1, 1}, {2, 0, HARK_L_EPOCH, 0, 0, 3, 2},
     {0, 0, HARK_L_IMAGE, 0, 0, 1, 0}, {0, 0, HARK_L_IMAGE, 0, 0, 2, 1}, {1, 0, HARK_L_IMAGE, 0, 0, 1, 0},
     {2, 0, HARK_L_IMAGE, 0, 0, 1, 0}, {2, 0, HARK_L_IMAGE, 0, 0, 2, 1}, {2, 0, HARK_L_IMAGE, 0, 0, 3, 2},
@@ -37,7 +37,7 @@ static struct hark_recovery *begin(void)
     return s;
 }
 
-static void add(struct hark_recovery *s, struct hark_fact f)
+static void add(struct hark_recovery *s, struct hark_line_row f)
 {
     hark_line_add(&s->head, &s->line, &f);
 }
@@ -98,9 +98,9 @@ static void it_is_a_fixed_point(void **state)
 {
     (void)state;
     struct hark_recovery *s = begin();
-    add(s, (struct hark_fact){0, 0, HARK_L_EPOCH, 0, 0, 1, 1});
-    add(s, (struct hark_fact){1, 0, HARK_L_EPOCH, 0, 0, 1, 1});
-    add(s, (struct hark_fact){2, 0, HARK_L_EPOCH, 0, 0, 2, 1});
+    add(s, (struct hark_line_row){0, 0, HARK_L_EPOCH, 0, 0, 1, 1});
+    add(s, (struct hark_line_row){1, 0, HARK_L_EPOCH, 0, 0, 1, 1});
+    add(s, (struct hark_line_row){2, 0, HARK_L_EPOCH, 0, 0, 2, 1});
     assert_false(line(s, 7, (const uint64_t[3]){1, 1, 2}));
 }
 
@@ -112,11 +112,11 @@ static void not_acknowledged(void **state)
     for (uint64_t received = 0; received < 2; received++)
         for (uint64_t epoch = 1; epoch <= 2; epoch++) {
             struct hark_recovery *s = begin();
-            add(s, (struct hark_fact){0, 0, HARK_L_EPOCH, 0, 0, 2, 1});
-            add(s, (struct hark_fact){1, 0, HARK_L_EPOCH, 0, 0, 2, 1});
-            add(s, (struct hark_fact){2, 0, HARK_L_EPOCH, 0, 0, 2, 1});
-            add(s, (struct hark_fact){1, 0, HARK_L_RECV, 0, 0, 2, received});
-            add(s, (struct hark_fact){0, 1, HARK_L_NONACK, 0, 0, epoch, 1});
+            add(s, (struct hark_line_row){0, 0, HARK_L_EPOCH, 0, 0, 2, 1});
+            add(s, (struct hark_line_row){1, 0, HARK_L_EPOCH, 0, 0, 2, 1});
+            add(s, (struct hark_line_row){2, 0, HARK_L_EPOCH, 0, 0, 2, 1});
+            add(s, (struct hark_line_row){1, 0, HARK_L_RECV, 0, 0, 2, received});
+            add(s, (struct hark_line_row){0, 1, HARK_L_NONACK, 0, 0, epoch, 1});
             bool back = epoch == 2 && received == 0;
             assert_int_equal(line(s, 2, (const uint64_t[3]){back ? 2 : 0, 2, 0}), back);
         }

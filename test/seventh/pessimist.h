@@ -73,7 +73,7 @@ static inline int hark_pessimist_send(struct hark_scmel *s, const struct hark_ev
     struct hark_scmel_channel *c = hark_scmel_channel(s, peer, event->u.send.ctx);
     c->channel.sent++;
     s->late = s->busy = 1;
-    hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, c->channel.sent);
+    hark_emit_retain(fx, hark_name_of(HARK_OUT, &c->channel, c->channel.sent));
     return HARK_OK;
 }
 

@@ -124,10 +124,13 @@ static void mix(struct job *j, uint64_t word)
 
 static void note(struct job *j, uint32_t who, const struct hark_effect *x)
 {
-    const uint64_t words[] = {who, x->type, x->peer, x->inc, x->re, x->name.peer, x->name.ctx, x->name.ssn, x->u.id, x->fact,
-        x->replay};
+    struct hark_effect same = *x;
+    uint64_t words[sizeof same / 8];
+    if (x->type == HARK_TRANSMIT) same.u.transmit.header.at = NULL;
+    memcpy(words, &same, sizeof words);
+    mix(j, who);
     for (unsigned i = 0; i < HARK_COUNT(words); i++) mix(j, words[i]);
-    for (uint32_t i = 0; x->type == HARK_TRANSMIT && i < x->header.length; i++) mix(j, x->header.at[i]);
+    for (uint32_t i = 0; x->type == HARK_TRANSMIT && i < x->u.transmit.header.length; i++) mix(j, x->u.transmit.header.at[i]);
 }
 
 static void capture(struct job *j, uint32_t who, uint64_t id)
@@ -176,20 +179,21 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
     note(j, who, x);
     switch (x->type) {
     case HARK_TRANSMIT:
-        j->fragments[x->header.at[1]]++;
-        struct frame *f = frame_new(x->peer == HARK_RECOVERY ? j->ranks : x->peer, x->header.at, x->header.length);
+        j->fragments[x->u.transmit.header.at[1]]++;
+        struct frame *f = frame_new(x->u.transmit.peer == HARK_RECOVERY ? j->ranks : x->u.transmit.peer,
+            x->u.transmit.header.at, x->u.transmit.header.length);
         if (j->turned) f->next = j->flight, j->flight = f;
         else frame_append(&j->flight, f);
         break;
     case HARK_HANDUP: frame_append(&p->inbox, frame_new(who, frame->header, frame->length)); break;
     case HARK_HOLD: frame_append(&p->held, frame_new(who, frame->header, frame->length)); break;
-    case HARK_OFFER: offer(j, who, x->peer); break;
-    case HARK_CAPTURE: capture(j, who, x->u.id); /* fall through */
+    case HARK_OFFER: offer(j, who, x->u.offer.peer); break;
+    case HARK_CAPTURE: capture(j, who, x->u.checkpoint.id); /* fall through */
     case HARK_PERSIST:
         assert_true(todo->count < HARK_COUNT(todo->stored));
         todo->stored[todo->count++] = *x;
         break;
-    case HARK_DROP: drop(p, x->u.id); break;
+    case HARK_DROP: drop(p, x->u.checkpoint.id); break;
     case HARK_RESUME:
         assert_true(p->inside);
         p->inside = false;
@@ -227,14 +231,15 @@ static int step(struct job *j, uint32_t who, const struct hark_event *event, con
     for (uint32_t i = 0; i < todo.count; i++) {
         const struct hark_effect *x = &todo.stored[i];
         struct hark_event stored = {.type = HARK_STORED};
-        if (x->type == HARK_PERSIST && x->fact == HARK_FACT_WAVE) j->decided[x->peer] = x->u.id;
+        const struct hark_fact fact = x->type == HARK_PERSIST ? x->u.persist : (struct hark_fact){.id = x->u.checkpoint.id};
+        if (fact.kind == HARK_FACT_WAVE) j->decided[fact.rank] = fact.id;
         stored.u.stored.of = x->type;
         stored.u.stored.ok = 1;
-        stored.u.stored.id = x->u.id;
-        bool line = x->type == HARK_PERSIST && x->fact == HARK_FACT_LINE;
-        if (line || (x->type == HARK_PERSIST && x->fact == HARK_FACT_BACK)) {
-            assert_int_equal(x->u.id, j->decided[x->peer]);
-            goes_back(j, x->peer);
+        stored.u.stored.id = fact.id;
+        bool line = fact.kind == HARK_FACT_LINE;
+        if (line || fact.kind == HARK_FACT_BACK) {
+            assert_int_equal(fact.id, j->decided[fact.rank]);
+            goes_back(j, fact.rank);
         }
         assert_true(step(j, who, &stored, NULL) >= 0);
         if (line) announce(j);

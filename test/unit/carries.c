@@ -49,10 +49,10 @@ static void observe(void *self, const struct hark_event *event, const struct har
     char from[16] = "r", to[16] = "r";
     struct carries c;
     if (event || x->type != HARK_TRANSMIT) return;
-    cut_short(h->lab, x->header);
-    carries(h->lab, x->header, &c);
+    cut_short(h->lab, x->u.transmit.header);
+    carries(h->lab, x->u.transmit.header, &c);
     if (h->lab->who_now < h->lab->ranks) snprintf(from, sizeof from, "%u", h->lab->who_now);
-    if (x->peer != HARK_RECOVERY) snprintf(to, sizeof to, "%u", x->peer);
+    if (x->u.transmit.peer != HARK_RECOVERY) snprintf(to, sizeof to, "%u", x->u.transmit.peer);
     h->length += (size_t)snprintf(h->text + h->length, TEXT - h->length, "%s>%s: %s\n", from, to, c.text);
     assert_true(h->length < TEXT);
 }

@@ -341,7 +341,7 @@ static void test_none(void **state)
     begin("none");
     post(0, 0);
     assert_int_equal(effect[0].type, HARK_TRANSMIT);
-    assert_int_equal(effect[0].name.ssn, 1);
+    assert_int_equal(effect[0].u.transmit.name.ssn, 1);
     arrives(1, NULL, 0);
     assert_int_equal(effect[0].type, HARK_HANDUP);
     assert_int_equal(protocol->names(core, &cursor, &run), 0);

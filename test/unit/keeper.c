@@ -184,9 +184,9 @@ static void nested_failures(void **state)
     assert_int_equal(hark_service_incarnation(hark_keeper_core(w->s), HARK_RECOVERY), 1);
     die(w, "......", true, "......");
     expect_down(w, "xxx.x.");
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_DONE, 1, 4, 4, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, 1, 4, 0, 4, 0}), HARK_KEEPER_OK);
     expect_down(w, "x.x.x.");
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 4, 0, 4, 0}), HARK_KEEPER_OK);
     assert_int_equal(hark_service_down(hark_keeper_core(w->s)), 0);
     end(w);
 }
@@ -207,23 +207,23 @@ static void what_is_undone(void **state)
     w->config.images = NULL;
     reopen(w);
     for (uint64_t id = 2; id <= 40; id += 2)
-        assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0, false), HARK_KEEPER_OK);
+        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, id, 0}), HARK_KEEPER_OK);
     fails(w, "....x.", false);
     expect_undone(w, 0, NULL, 0);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_LINE, 0, 1, 36, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 0, 1, 0, 36, 0}), HARK_KEEPER_OK);
     expect_undone(w, 0, (uint64_t[]){38, 40}, 2);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 2, 38, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 2, 0, 38, 0}), HARK_KEEPER_OK);
     expect_undone(w, 0, (uint64_t[]){40}, 1);
     fails(w, "x...x.", false); /* all again */
     reopen(w);
     expect_undone(w, 0, (uint64_t[]){40}, 1);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_LINE, 0, 3, 34, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 0, 3, 0, 34, 0}), HARK_KEEPER_OK);
     expect_undone(w, 0, (uint64_t[]){36, 38, 40}, 3);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 4, 36, 34, false), HARK_KEEPER_OK);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 4, 4, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 4, 0, 36, 34}), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 4, 0, 4, 0}), HARK_KEEPER_OK);
     expect_undone(w, 0, NULL, 0);
     fails(w, "....x.", false);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_LINE, 0, 5, 0, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 0, 5, 0, 0, 0}), HARK_KEEPER_OK);
     expect_undone(w, 0, (uint64_t[]){34, 36}, 2); /* no others: 34 was the oldest that was kept */
     end(w);
 }
@@ -239,9 +239,9 @@ static void an_epoch_that_is_not_durable(void **state)
     const struct hark_store_ops *ops = w->record->ops;
     struct hark_store_ops broken = *ops;
     broken.write = no_write;
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
     w->record->ops = &broken;
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 1, false), HARK_KEEPER_EDURABLE);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 2, 1}), HARK_KEEPER_EDURABLE);
     expect_undone(w, 0, NULL, 0);
     w->record->ops = ops;
     end(w);
@@ -257,13 +257,13 @@ static void the_line(void **state)
     reopen(w);
     expect_unit(w, 4, "....x.");
     for (uint64_t id = 1; id <= 3; id++)
-        for (uint32_t r = 1; r <= 2; r++) assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, r, 0, id, 0, false), HARK_KEEPER_OK);
+        for (uint32_t r = 1; r <= 2; r++) assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, r, 0, 0, id, 0}), HARK_KEEPER_OK);
     fails(w, "....x.", false);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_BACK, RANKS, 1, 1, 0, false), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_BACK, 1, 0, 2, 0, false), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_BACK, 1, 1, 2, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_BACK, RANKS, 1, 0, 1, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_BACK, 1, 0, 0, 2, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_BACK, 1, 1, 0, 2, 0}), HARK_KEEPER_OK);
     assert_int_equal(hark_service_epoch(hark_keeper_core(w->s)), 1);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_LINE, 2, 1, 1, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 2, 1, 0, 1, 0}), HARK_KEEPER_OK);
     assert_int_equal(hark_service_epoch(hark_keeper_core(w->s)), 2);
     for (int again = 0; again < 2; again++) {
         expect_down(w, ".xx.x.");
@@ -274,12 +274,12 @@ static void the_line(void **state)
     }
     expect_undone(w, 1, (uint64_t[]){3}, 1);
     expect_undone(w, 2, (uint64_t[]){2, 3}, 2);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 1, 2, 3, 0, false), HARK_KEEPER_OK); /* its number is free again */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 1, 2, 0, 3, 0}), HARK_KEEPER_OK); /* its number is free again */
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 1, 0), 3);
     die(w, ".....x", false, ".xx.xx");
     end(w);
     w = begin("hydee");
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_LINE, 1, 0, 0, 0, false), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 1, 0, 0, 0, 0}), HARK_KEEPER_REFUSED);
     fails(w, "xx....", false);
     die(w, "....x.", false, "..x.x.");
     end(w);
@@ -290,17 +290,17 @@ static void refused_facts(void **state)
     (void)state;
     struct world *w = begin("hydee");
     fails(w, "xx....", false);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 2, 0, 1, 0, false), HARK_KEEPER_REFUSED); /* of an older re */
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 0, 0, 0, false), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 2, 2, 0, false), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 4, 1, 1, 0, false), HARK_KEEPER_OK); /* any member names it */
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, RANKS, 1, 1, 0, false), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_DONE, RANKS, 1, 1, 0, false), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, 77, 0, 1, 1, 0, false), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 1, 0, 0, false), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 1, 7, 0, false), HARK_KEEPER_OK);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 1, 7, 0, false), HARK_KEEPER_OK); /* said twice */
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 1, 6, 0, false), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, 0, 0, 1, 0}), HARK_KEEPER_REFUSED); /* of an older re */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 0, 0, 0, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 2, 0, 2, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 4, 1, 0, 1, 0}), HARK_KEEPER_OK); /* any member names it */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, RANKS, 1, 0, 1, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, RANKS, 1, 0, 1, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){77, 0, 1, 0, 1, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 0, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 7, 0}), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 7, 0}), HARK_KEEPER_OK); /* said twice */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 6, 0}), HARK_KEEPER_REFUSED);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 1, 0), 7);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 2, 0), 1);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 5, 0), 0);
@@ -315,7 +315,7 @@ static void reopened_it_is_the_same(void **state)
     struct hark_control before, after;
     fails(w, "xx....", true);
     for (uint64_t wave = 1; wave < 6; wave++)
-        assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 2, 1, wave, 0, false), HARK_KEEPER_OK);
+        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, 1, 0, wave, 0}), HARK_KEEPER_OK);
     fails(w, "...x.x", false);
     hark_keeper_announce(w->s, &before);
     reopen(w);
@@ -350,8 +350,8 @@ static void a_record_knows_no_history(void **state)
             for (uint32_t r = 0; r < RANKS; r++) {
                 struct hark_service_effects fx = {effect, 0, 4};
                 struct hark_service_event e = {.type = HARK_SERVICE_FACT};
-                e.u.fact.fact = HARK_FACT_WAVE;
-                e.u.fact.peer = i ? RANKS - 1 - r : r;
+                e.u.fact.kind = HARK_FACT_WAVE;
+                e.u.fact.rank = i ? RANKS - 1 - r : r;
                 e.u.fact.id = id;
                 e.u.fact.oldest = id > 28 ? 28 : 0;
                 assert_int_equal(hark_service_step(core[i], &e, &fx), HARK_OK);
@@ -371,8 +371,8 @@ static void the_announcement(void **state)
     (void)state;
     struct world *w = begin("hydee");
     struct hark_control m, r;
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 2, 0, 9, 0, false), HARK_KEEPER_OK);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 1, 0, 8, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, 0, 0, 9, 0}), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 1, 0, 0, 8, 0}), HARK_KEEPER_OK);
     fails(w, "...x.x", true);
     hark_keeper_announce(w->s, &m);
     assert_int_equal(hark_control_parse(&r, m.at, m.length), m.length);
@@ -424,7 +424,7 @@ static void a_damaged_image(void **state)
     dies(w, 2, 0, false);
     for (uint64_t id = 1; id <= 3; id++) {
         image(w, "..x.x.", id);
-        assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 2, hark_service_epoch(hark_keeper_core(w->s)), id, 0, false), HARK_KEEPER_OK);
+        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, hark_service_epoch(hark_keeper_core(w->s)), 0, id, 0}), HARK_KEEPER_OK);
     }
     dies(w, 4, 3, false);
     damage(w, "images/r4/3");
@@ -444,7 +444,7 @@ static void checkpoints_of_all_together(void **state)
     struct world *w = begin_as("team", true);
     for (uint64_t id = 1; id <= 2; id++) {
         image(w, "xxxxxx", id);
-        assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0, false), HARK_KEEPER_OK);
+        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, id, 0}), HARK_KEEPER_OK);
     }
     for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_service_wave(hark_keeper_core(w->s), r, 0), 2);
     damage(w, "images/r4/2");
@@ -467,18 +467,18 @@ static void clusters_that_change(void **state)
     w->config.images = NULL;
     reopen(w);
     broken.write = no_write;
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, true), HARK_KEEPER_REFUSED); /* to what? */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 1, 0}), HARK_KEEPER_REFUSED); /* to what? */
     assert_int_equal(hark_keeper_propose(w->s, pairs), HARK_KEEPER_OK);
     assert_int_equal(hark_keeper_propose(w->s, one), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_KEEPER_OK); /* not all knew it */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK); /* not all knew it */
     expect_unit(w, 4, "..x.x.");
     w->record->ops = &broken;
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0, true), HARK_KEEPER_EDURABLE);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 2, 0}), HARK_KEEPER_EDURABLE);
     expect_unit(w, 4, "..x.x.");
     assert_memory_equal(hark_keeper_next(w->s), pairs, sizeof pairs);
     w->record->ops = ops;
     for (int twice = 0; twice < 2; twice++) {
-        assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0, true), HARK_KEEPER_OK);
+        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 2, 0}), HARK_KEEPER_OK);
         expect_unit(w, 4, ".x..x.");
         assert_null(hark_keeper_next(w->s));
     }
@@ -487,7 +487,7 @@ static void clusters_that_change(void **state)
     assert_memory_equal(hark_keeper_clusters(w->s), pairs, sizeof pairs);
     for (uint64_t id = 3; id <= 40; id++) { /* as many as one likes: those that no checkpoint goes by are forgotten */
         assert_int_equal(hark_keeper_propose(w->s, id % 2 ? one : pairs), HARK_KEEPER_OK);
-        assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, id, 0, true), HARK_KEEPER_OK);
+        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, id, 0}), HARK_KEEPER_OK);
         expect_unit(w, 4, id % 2 ? "xxxxxx" : ".x..x.");
     }
     reopen(w);
@@ -507,10 +507,10 @@ static void behind_a_change_all_go_back(void **state)
         struct world *w = begin_as("hydee", true);
         uint64_t first = initial ? 0 : 1;
         if (first) image(w, "xxxxxx", 1);
-        if (first) assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_KEEPER_OK);
+        if (first) assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
         assert_int_equal(hark_keeper_propose(w->s, pairs), HARK_KEEPER_OK);
         image(w, "xxxxxx", 2);
-        assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0, true), HARK_KEEPER_OK);
+        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 2, 0}), HARK_KEEPER_OK);
         expect_unit(w, 4, ".x..x.");
         damage(w, "images/r4/2");
         die(w, "..x...", false, "..x..x"); /* whose own are whole */
@@ -531,12 +531,12 @@ static void the_initial_state_counts_as_an_image(void **state)
     (void)state;
     struct world *w = begin("hydee");
     image(w, "xx....", 1);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
     damage(w, "images/r1/1");
     dies(w, 0, 0, true);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 0, 0), 0);
     image(w, "xx....", 2);
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 1, 2, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 2, 0}), HARK_KEEPER_OK);
     damage(w, "images/r0/2");
     is_lost(w, 0); /* two were committed: it may be trimmed */
     end(w);
@@ -557,15 +557,15 @@ static void what_is_not_durable(void **state)
     struct hark_store_ops broken = *ops;
     const uint8_t member[RANKS] = {1, 1};
     broken.write = no_write;
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 1, 0, false), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
     w->record->ops = &broken;
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_WAVE, 0, 0, 2, 0, false), HARK_KEEPER_EDURABLE);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 2, 0}), HARK_KEEPER_EDURABLE);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 0, 0), 1); /* not decided */
     assert_string_equal(hark_keeper_error(w->s), "disk full");
     assert_int_equal(hark_keeper_choose(w->s, member, false), HARK_KEEPER_OK);
     assert_int_equal(hark_keeper_commit(w->s), HARK_KEEPER_EDURABLE);
     assert_int_equal(hark_service_epoch(hark_keeper_core(w->s)), 1); /* but this has happened */
-    assert_int_equal(hark_keeper_fact(w->s, HARK_FACT_DONE, HARK_RECOVERY, 1, 1, 0, false), HARK_KEEPER_EDURABLE);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 1, 0, 1, 0}), HARK_KEEPER_EDURABLE);
     assert_int_equal(hark_service_down(hark_keeper_core(w->s)), 0);
     w->record->ops = ops;
     end(w);

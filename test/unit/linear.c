@@ -91,8 +91,8 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
     struct hark_event stored = {.type = HARK_STORED};
     switch (x->type) {
     case HARK_TRANSMIT:
-        put(&j->wire, x->peer == HARK_RECOVERY ? RP : x->peer, x->header.at, x->header.length);
-        j->replayed += x->replay;
+        put(&j->wire, x->u.transmit.peer == HARK_RECOVERY ? RP : x->u.transmit.peer, x->u.transmit.header.at, x->u.transmit.header.length);
+        j->replayed += x->u.transmit.replay;
         break;
     case HARK_SUPPRESS: j->suppressed++; break;
     case HARK_HANDUP: put(&j->inbox[who], who, frame->header, frame->length); break;
@@ -100,7 +100,7 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
     case HARK_PERSIST:
         stored.u.stored.of = HARK_PERSIST;
         stored.u.stored.ok = 1;
-        stored.u.stored.id = x->u.id;
+        stored.u.stored.id = x->u.persist.id;
         step(j, who, stored, NULL);
         break;
     case HARK_HOLD:

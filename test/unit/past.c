@@ -52,8 +52,8 @@ static const uint8_t *post(struct hark_hydee *s, uint32_t to, uint32_t *length)
     e.u.send.peer = to;
     e.u.send.length = 8;
     assert_int_equal(hark_hydee_step(&s->head, &e, &fx), HARK_OK);
-    *length = fx.at[0].header.length;
-    return fx.at[0].type == HARK_TRANSMIT ? fx.at[0].header.at : NULL;
+    *length = fx.at[0].u.transmit.header.length;
+    return fx.at[0].type == HARK_TRANSMIT ? fx.at[0].u.transmit.header.at : NULL;
 }
 
 static void test_wire(void **state)
@@ -240,9 +240,9 @@ static void test_partly_notified(void **state)
         assert_int_equal(hark_recovery_step(&s->head, &e, &fx), HARK_OK);
     }
     assert_int_equal(fx.count, 2); /* RELEASE to both, with the whole frontier */
-    assert_int_equal(hark_get64(fx.at[1].header.at + 32), 4);
-    assert_int_equal(hark_get32(fx.at[1].header.at + 40), 1 << 16 | 1);
-    assert_int_equal(hark_get64(fx.at[1].header.at + 56), 11);
+    assert_int_equal(hark_get64(fx.at[1].u.transmit.header.at + 32), 4);
+    assert_int_equal(hark_get32(fx.at[1].u.transmit.header.at + 40), 1 << 16 | 1);
+    assert_int_equal(hark_get64(fx.at[1].u.transmit.header.at + 56), 11);
     struct hark_head h = {HARK_KIND_HYDEE, HARK_H_NOTIFY, 0, 0, HARK_RECOVERY, 1, 0, 1, 0};
     hark_head_put(b, &h);
     hark_put32(b + 32, 1);
@@ -250,9 +250,9 @@ static void test_partly_notified(void **state)
     e.u.frame.header = (struct hark_bytes){b, HARK_WIRE_HEAD + 12};
     assert_int_equal(hark_recovery_step(&s->head, &e, &fx), HARK_OK);
     assert_int_equal(fx.count, 2); /* the phase is the same, the frontier is not */
-    assert_int_equal(hark_get64(fx.at[1].header.at + 32), 4);
-    assert_int_equal(hark_get32(fx.at[1].header.at + 40), 1 << 16);
-    assert_int_equal(hark_get64(fx.at[1].header.at + 56), 13);
+    assert_int_equal(hark_get64(fx.at[1].u.transmit.header.at + 32), 4);
+    assert_int_equal(hark_get32(fx.at[1].u.transmit.header.at + 40), 1 << 16);
+    assert_int_equal(hark_get64(fx.at[1].u.transmit.header.at + 56), 13);
     free(s);
 }
 

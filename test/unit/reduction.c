@@ -25,7 +25,7 @@ struct process {
     struct hark_message *first, *last;
     struct hark_region region[2];
     bool called, resumed, gone;
-    struct hark_effect fact;
+    struct hark_fact fact;
     bool asked;
 };
 
@@ -138,12 +138,12 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     return 0;
 }
 
-static void on_persist(void *self, const struct hark_effect *fact)
+static void on_persist(void *self, const struct hark_fact *fact)
 {
     struct process *p = self;
     p->fact = *fact;
     p->asked = true;
-    if (fact->fact == HARK_FACT_WAVE) job.wave = fact->u.id;
+    if (fact->kind == HARK_FACT_WAVE) job.wave = fact->id;
 }
 
 static void on_nothing(void *self)
@@ -171,7 +171,7 @@ static void poll_all(const struct process *but)
         if (hark_driver_poll(p->driver) < 0) fail_msg("%s", hark_driver_error(p->driver));
         if (!p->asked) continue;
         p->asked = false;
-        assert_true(hark_driver_stored(p->driver, p->fact.fact, p->fact.u.id, true) >= 0);
+        assert_true(hark_driver_stored(p->driver, p->fact.kind, p->fact.id, true) >= 0);
     }
 }
 

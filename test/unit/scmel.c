@@ -189,8 +189,8 @@ static uint32_t transmitted(uint8_t type, uint8_t *frame, uint32_t *length)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < fx.count; i++) {
-        if (effects[i].type != HARK_TRANSMIT || effects[i].header.at[1] != type) continue;
-        if (frame) memcpy(frame, effects[i].header.at, *length = effects[i].header.length);
+        if (effects[i].type != HARK_TRANSMIT || effects[i].u.transmit.header.at[1] != type) continue;
+        if (frame) memcpy(frame, effects[i].u.transmit.header.at, *length = effects[i].u.transmit.header.length);
         n++;
     }
     return n;
@@ -287,8 +287,8 @@ static void test_spread(void **state)
         assert_int_equal(fx.count, 2);
         assert_int_equal(effects[0].type, HARK_RETAIN);
         assert_int_equal(effects[1].type, HARK_TRANSMIT);
-        assert_int_equal(effects[1].header.at[1], HARK_S_SPREAD);
-        assert_int_equal(effects[1].peer, 1);
+        assert_int_equal(effects[1].u.transmit.header.at[1], HARK_S_SPREAD);
+        assert_int_equal(effects[1].u.transmit.peer, 1);
         uint32_t left = 0;
         for (uint32_t j = 1; j <= k; j++) {
             struct hark_head h = {HARK_KIND_SCMEL, HARK_S_ACK, 0, j, 0, 0, 0, 0, 0};
@@ -418,7 +418,7 @@ static void test_fragments(void **state)
     for (;;) {
         for (uint32_t i = 0; i < fx.count; i++)
             if (effects[i].type == HARK_TRANSMIT)
-                memcpy(frame[n], effects[i].header.at, length[n] = effects[i].header.length), n++;
+                memcpy(frame[n], effects[i].u.transmit.header.at, length[n] = effects[i].u.transmit.header.length), n++;
         if (status != HARK_MORE) break;
         status = step(x, (struct hark_event){.type = HARK_CONTINUE});
     }
@@ -468,7 +468,7 @@ static void test_unstable(void **state)
         step(y, idle);
         assert_int_equal(transmitted(HARK_S_SPREAD, NULL, NULL), k);
         for (uint32_t i = 0; i < fx.count; i++, frames++)
-            memcpy(frame[i], effects[i].header.at, length[i] = effects[i].header.length);
+            memcpy(frame[i], effects[i].u.transmit.header.at, length[i] = effects[i].u.transmit.header.length);
         step(y, idle);
         assert_int_equal(fx.count, 0); /* it is under way */
         give(x, HARK_ARRIVE, frame[0], length[0]);
@@ -667,7 +667,7 @@ static void test_gap(void **state)
     assert_int_equal(again(y, HARK_ARRIVE, 1, 2), HARK_HOLD); /* not the first */
     again(y, HARK_DELIVER, 1, 1);
     assert_int_equal(effects[fx.count - 1].type, HARK_OFFER); /* of all: any may be the second */
-    assert_int_equal(effects[fx.count - 1].peer, HARK_RECOVERY);
+    assert_int_equal(effects[fx.count - 1].u.offer.peer, HARK_RECOVERY);
     assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HANDUP);
     assert_int_equal(take(y, 2, 1), HARK_WAIT); /* it stays the third */
     assert_int_equal(again(y, HARK_ARRIVE, 1, 2), HARK_HANDUP);
@@ -698,7 +698,7 @@ static void test_look_again(void **state)
     assert_int_equal(take(y, 2, 2), HARK_WAIT);
     step(y, quiet);
     assert_int_equal(effects[0].type, HARK_DIVERGED);
-    assert_int_equal(effects[0].name.ssn, 2);
+    assert_int_equal(effects[0].u.offer.name.ssn, 2);
     assert_int_equal(look_at(y, 2, 2), HARK_OK);
     assert_int_equal(step(y, miss), HARK_WAIT);
     assert_int_equal(look_at(y, 2, 2), HARK_OK);
@@ -728,7 +728,7 @@ static void test_look_offers(void **state)
     assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HOLD);
     assert_int_equal(take(y, 1, 1), HARK_OK);
     assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
-    assert_int_equal(effects[fx.count - 1].peer, 2);
+    assert_int_equal(effects[fx.count - 1].u.offer.peer, 2);
     assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HANDUP);
     assert_int_equal(again(y, HARK_ARRIVE, 2, 2), HARK_HANDUP);
     assert_int_equal(look_at(y, 2, 2), HARK_OK);
@@ -754,8 +754,8 @@ static void test_behind(void **state)
     assert_int_equal(again(y, HARK_ARRIVE, 1, 4), HARK_HOLD);
     assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HANDUP);
     assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
-    assert_int_equal(effects[fx.count - 1].peer, 1);
-    assert_int_equal(effects[fx.count - 1].name.ssn, 3); /* the next that waits: 2 has been taken */
+    assert_int_equal(effects[fx.count - 1].u.offer.peer, 1);
+    assert_int_equal(effects[fx.count - 1].u.offer.name.ssn, 3); /* the next that waits: 2 has been taken */
     assert_int_equal(again(y, HARK_ARRIVE, 1, 4), HARK_HOLD);
     assert_int_equal(again(y, HARK_ARRIVE, 1, 3), HARK_HANDUP);
     assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
@@ -785,9 +785,9 @@ static void test_ahead(void **state)
         if (i + 1 == MANY) break;
         assert_int_equal(fx.count, 1);
         assert_int_equal(effects[0].type, HARK_OFFER);
-        assert_int_equal(effects[0].peer, 1);
-        assert_int_equal(effects[0].name.peer, 1);
-        assert_int_equal(effects[0].name.ssn, known[i + 1].ssn);
+        assert_int_equal(effects[0].u.offer.peer, 1);
+        assert_int_equal(effects[0].u.offer.name.peer, 1);
+        assert_int_equal(effects[0].u.offer.name.ssn, known[i + 1].ssn);
         assert_int_equal(again(y, HARK_ARRIVE, 1, known[i + 1].ssn), HARK_HANDUP);
         assert_int_equal(fx.count, 1);
     }
@@ -835,10 +835,10 @@ static void test_divergence(void **state)
     step(y, quiet);
     assert_int_equal(fx.count, 1);
     assert_int_equal(effects[0].type, HARK_DIVERGED);
-    assert_int_equal(effects[0].name.way, HARK_IN);
-    assert_int_equal(effects[0].name.peer, 1);
-    assert_int_equal(effects[0].name.ssn, 1);
-    assert_int_equal(effects[0].u.last, 1);
+    assert_int_equal(effects[0].u.diverged.name.way, HARK_IN);
+    assert_int_equal(effects[0].u.diverged.name.peer, 1);
+    assert_int_equal(effects[0].u.diverged.name.ssn, 1);
+    assert_int_equal(effects[0].u.diverged.last, 1);
     again(y, HARK_DELIVER, 1, 1);
     step(y, quiet);
     assert_int_equal(fx.count, 0);
@@ -849,7 +849,7 @@ static void test_divergence(void **state)
     step(y, quiet);
     assert_int_equal(fx.count, 1);
     assert_int_equal(effects[0].type, HARK_DIVERGED);
-    assert_int_equal(effects[0].name.ssn, 0);
+    assert_int_equal(effects[0].u.diverged.name.ssn, 0);
     step(y, (struct hark_event){.type = HARK_MISS});
     step(y, quiet);
     assert_int_equal(fx.count, 0);

@@ -58,7 +58,7 @@ static int post(struct hark *p, uint32_t to, uint16_t ctx)
 static uint32_t count(uint32_t type, uint8_t frame)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < fx.count; i++) n += effects[i].type == type && (type != HARK_TRANSMIT || effects[i].header.at[1] == frame);
+    for (uint32_t i = 0; i < fx.count; i++) n += effects[i].type == type && (type != HARK_TRANSMIT || effects[i].u.transmit.header.at[1] == frame);
     return n;
 }
 
@@ -66,7 +66,7 @@ static uint32_t count(uint32_t type, uint8_t frame)
 static const uint8_t *sent(uint8_t frame)
 {
     for (uint32_t i = 0; i < fx.count; i++)
-        if (effects[i].type == HARK_TRANSMIT && effects[i].header.at[1] == frame) return effects[i].header.at + HARK_WIRE_HEAD;
+        if (effects[i].type == HARK_TRANSMIT && effects[i].u.transmit.header.at[1] == frame) return effects[i].u.transmit.header.at + HARK_WIRE_HEAD;
     fail_msg("no frame of type %u goes out", frame);
     return NULL;
 }
@@ -113,7 +113,7 @@ static uint64_t checkpoint(struct hark *p)
         while (k < fx.count && effects[k].type != HARK_CAPTURE && effects[k].type != HARK_PERSIST) k++;
         assert_true(k < fx.count);
         stored.u.stored.of = effects[k].type;
-        id = stored.u.stored.id = effects[k].u.id;
+        id = stored.u.stored.id = effects[k].type == HARK_CAPTURE ? effects[k].u.checkpoint.id : effects[k].u.persist.id;
         assert_int_equal(step(p, stored), HARK_OK);
     }
     assert_int_equal(count(HARK_COMMIT, 0), 1);
@@ -398,12 +398,12 @@ static void test_diverges(void **state)
         for (uint32_t i = 0; i < fx.count; i++) {
             const struct hark_effect *x = &effects[i];
             if (x->type != HARK_DIVERGED) continue;
-            assert_int_equal(x->name.peer, 1);
-            assert_int_equal(x->name.way, HARK_OUT);
-            assert_int_equal(x->name.ssn, second == 5 ? 2 : 1); /* not sent; of all that were sent again */
-            assert_int_equal(x->u.last, 2);
-            assert_int_equal(x->expected, second == 5 ? 0 : of_both);
-            assert_true((x->got == 0) == (second == 5));
+            assert_int_equal(x->u.diverged.name.peer, 1);
+            assert_int_equal(x->u.diverged.name.way, HARK_OUT);
+            assert_int_equal(x->u.diverged.name.ssn, second == 5 ? 2 : 1); /* not sent; of all that were sent again */
+            assert_int_equal(x->u.diverged.last, 2);
+            assert_int_equal(x->u.diverged.expected, second == 5 ? 0 : of_both);
+            assert_true((x->u.diverged.got == 0) == (second == 5));
         }
         if (second > 5) {
             assert_int_equal(plain(p, HARK_QUIET), HARK_OK);

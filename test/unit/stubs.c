@@ -50,7 +50,7 @@ static void to_child(struct stub *s, struct hark_effects *fx, uint32_t child, co
 {
     struct hark_head h = {KIND_STUB, HARK_APP, CTX, s->ends.me, child, 0, 0, 0, name->ssn};
     uint8_t *body;
-    struct hark_effect *e = hark_emit_frame(fx, &h, HARK_WIRE_HEAD, &body);
+    struct hark_transmit *e = hark_emit_frame(fx, &h, HARK_WIRE_HEAD, &body);
     e->name = *name;
     e->replay = replay;
 }
@@ -66,13 +66,13 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
         name.ssn = ++s->number;
         to_child(s, fx, 1, &name, false);
         to_child(s, fx, 2, &name, false);
-        hark_emit(fx, HARK_RETAIN)->name = name;
+        hark_emit_retain(fx, name);
         return HARK_OK;
     case HARK_FAILED:
         for (uint32_t i = 0; i < event->u.failed.down_count; i++)
             if (event->u.failed.down[i] == s->ends.me) { /* on the recovery line, not failed */
                 s->line = s->number;
-                hark_emit_id(fx, HARK_ROLLBACK, 1);
+                hark_emit_checkpoint(fx, HARK_ROLLBACK, 1);
                 return HARK_OK;
             }
         to_child(s, fx, 3, &name, true); /* a grandchild whose parent is gone */
@@ -92,24 +92,22 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
         if (hark_head_get(&h, event->u.frame.header, KIND_STUB) < 0) return HARK_EFRAME;
         if (h.type == TOLD) { /* the receivers have it, by way of others too: so far the log may go */
             name.ssn = h.ssn;
-            hark_emit(fx, HARK_TRIM)->name = name;
+            hark_emit_trim(fx, name);
             return HARK_OK;
         }
         if (h.type == TURN) { /* one after the other; the next is of the same sender, or of anybody */
-            if (h.ssn != s->turn + 1) return hark_fate(fx, HARK_HOLD);
+            if (h.ssn != s->turn + 1) return hark_emit_verdict(fx, HARK_HOLD);
             s->turn++;
-            hark_emit(fx, HARK_OFFER)->peer = h.ssn % 2 ? h.src : HARK_RECOVERY;
+            hark_emit_offer(fx, h.ssn % 2 ? h.src : HARK_RECOVERY);
             return HARK_OK;
         }
         if (h.ctx == NAMED) { /* the last comes first */
             s->given++;
-            if (s->turn && h.ssn != s->turn - 1) return hark_fate(fx, HARK_HOLD);
+            if (s->turn && h.ssn != s->turn - 1) return hark_emit_verdict(fx, HARK_HOLD);
             s->turn = h.ssn;
             hark_emit(fx, HARK_DISCARD);
             if (h.ssn == 1) return HARK_OK;
-            struct hark_effect *x = hark_emit(fx, HARK_OFFER);
-            x->peer = h.src;
-            x->name = hark_name_in(h.src, NAMED, h.ssn - 1);
+            hark_emit_offer(fx, h.src)->u.offer.name = hark_name_in(h.src, NAMED, h.ssn - 1);
             return HARK_OK;
         }
         name = (struct hark_name){h.src, CTX, HARK_IN, HARK_PROCESS, h.ssn};
@@ -118,15 +116,13 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
         return HARK_OK;
     }
     case HARK_QUIET: { /* twice its own, as its result */
-        hark_emit(fx, HARK_COMBINE)->name = name;
-        hark_emit(fx, HARK_COMBINE)->name = name;
-        struct hark_effect *x = hark_emit(fx, HARK_COMBINE);
-        x->name = name;
-        x->u.into = 2;
+        hark_emit_combine(fx, name, HARK_COMBINE_OPERAND);
+        hark_emit_combine(fx, name, HARK_COMBINE_OPERAND);
+        hark_emit_combine(fx, name, HARK_COMBINE_REPLY);
         return HARK_OK;
     }
     case HARK_COMBINED:
-        hark_emit(fx, HARK_TRIM)->name = event->u.combined.name; /* the result has come: this entry alone may go */
+        hark_emit_trim(fx, event->u.combined.name); /* the result has come: this entry alone may go */
         return HARK_OK;
     default: return HARK_OK;
     }

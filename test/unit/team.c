@@ -71,7 +71,7 @@ static uint32_t count(uint32_t type, uint8_t frame, uint32_t to)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < fx.count; i++)
-        n += effects[i].type == type && (type != HARK_TRANSMIT || (effects[i].header.at[1] == frame && effects[i].peer == to));
+        n += effects[i].type == type && (type != HARK_TRANSMIT || (effects[i].u.transmit.header.at[1] == frame && effects[i].u.transmit.peer == to));
     return n;
 }
 
@@ -182,9 +182,10 @@ static void test_waits(void **state)
     wait_for_determinants(p, 1);
     for (uint32_t i = 0; i < 4; i++) { /* each, and at once behind it that it may go from the log */
         assert_int_equal(effects[i].type, i % 2 ? HARK_TRIM : HARK_TRANSMIT);
-        assert_int_equal(effects[i].name.way, HARK_OUT);
-        assert_int_equal(effects[i].name.peer, 1);
-        assert_int_equal(effects[i].name.ssn, i / 2 + 1);
+        const struct hark_name name = i % 2 ? effects[i].u.trim.name : effects[i].u.transmit.name;
+        assert_int_equal(name.way, HARK_OUT);
+        assert_int_equal(name.peer, 1);
+        assert_int_equal(name.ssn, i / 2 + 1);
     }
     assert_int_equal(post(p, 1), HARK_OK);
     assert_int_equal(count(HARK_TRANSMIT, HARK_APP, 1), 1);
@@ -221,8 +222,8 @@ static void test_trim(void **state)
     assert_int_equal(trim(p, 1, 7, 2, 32), HARK_OK);
     assert_int_equal(fx.count, 1);
     assert_int_equal(effects[0].type, HARK_TRIM);
-    assert_int_equal(effects[0].name.peer, 2);
-    assert_int_equal(effects[0].name.ssn, 2);
+    assert_int_equal(effects[0].u.trim.name.peer, 2);
+    assert_int_equal(effects[0].u.trim.name.ssn, 2);
     assert_int_equal(trim(p, 1, 7, 2, 32), HARK_OK); /* the same again */
     assert_int_equal(fx.count, 0);
     free(p);
@@ -261,7 +262,7 @@ static void checkpoint(struct hark *p)
         while (k < fx.count && effects[k].type != HARK_CAPTURE && effects[k].type != HARK_PERSIST) k++;
         assert_true(k < fx.count);
         stored.u.stored.of = effects[k].type;
-        stored.u.stored.id = effects[k].u.id;
+        stored.u.stored.id = effects[k].type == HARK_CAPTURE ? effects[k].u.checkpoint.id : effects[k].u.persist.id;
         assert_int_equal(step(p, stored), HARK_OK);
     }
     assert_int_equal(count(HARK_COMMIT, 0, 0), 1);

@@ -70,38 +70,40 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
 {
     struct frame *f = &j->frame[j->frames];
     switch (x->type) {
-    case HARK_TRANSMIT:
+    case HARK_TRANSMIT: {
+        const struct hark_transmit *t = &x->u.transmit;
         assert_true(j->frames++ < FRAMES);
-        j->sent += x->name.ssn != 0;
-        j->carried += x->fact != 0;
-        *f = (struct frame){.from = who, .to = x->peer, .length = x->header.length, .determinants = x->fact, .replay = x->replay != 0,
-            .name = x->name};
-        memcpy(f->header, x->header.at, f->length);
+        j->sent += t->name.ssn != 0;
+        j->carried += t->determinants != 0;
+        *f = (struct frame){.from = who, .to = t->peer, .length = t->header.length, .determinants = t->determinants,
+            .replay = t->replay, .name = t->name};
+        memcpy(f->header, t->header.at, f->length);
         break;
+    }
     case HARK_RETAIN:
         j->retained++;
-        j->kept = x->name;
+        j->kept = x->u.retain.name;
         break;
     case HARK_TRIM:
         j->trimmed++;
-        j->gone = x->name;
+        j->gone = x->u.trim.name;
         break;
     case HARK_COMBINE:
-        if (!x->u.into) j->parts[who]++;
-        else if (x->u.into == 2) {
+        if (x->u.combine.part == HARK_COMBINE_OPERAND) j->parts[who]++;
+        if (x->u.combine.part == HARK_COMBINE_REPLY) {
             assert_int_equal(j->answer[who].ssn, 0); /* an embedder keeps one */
-            j->answer[who] = x->name;
+            j->answer[who] = x->u.combine.name;
         }
         if (j->parts[who] > j->most_parts) j->most_parts = j->parts[who];
-        if (x->u.into) j->parts[who] = 0;
+        if (x->u.combine.part != HARK_COMBINE_OPERAND) j->parts[who] = 0;
         break;
     case HARK_HANDUP:
         j->up[who] = *arrived;
         j->handed_up++;
         break;
     case HARK_SUPPRESS: j->suppressed++; break;
-    case HARK_CAPTURE: j->capture[who] = x->u.id; break;
-    case HARK_PERSIST: j->persist[who] = x->u.id; break;
+    case HARK_CAPTURE: j->capture[who] = x->u.checkpoint.id; break;
+    case HARK_PERSIST: j->persist[who] = x->u.persist.id; break;
     default: break;
     }
 }
@@ -213,9 +215,9 @@ static uint32_t fan_out(const char *protocol, bool between)
         struct hark_event e = to_group(CTX);
         assert_int_equal(p->init(core, BLOCK, &c), HARK_OK);
         if (me) {
-            memcpy(first, effects[1].header.at, effects[1].header.length);
+            memcpy(first, effects[1].u.transmit.header.at, effects[1].u.transmit.header.length);
             e = (struct hark_event){.type = HARK_ARRIVE};
-            e.u.frame.header = (struct hark_bytes){first, effects[1].header.length};
+            e.u.frame.header = (struct hark_bytes){first, effects[1].u.transmit.header.length};
         }
         memset(copies, 0, sizeof copies);
         batches = 0;
@@ -224,8 +226,8 @@ static uint32_t fan_out(const char *protocol, bool between)
             assert_true(status >= 0);
             for (uint32_t i = 0; i < fx.count; i++) {
                 if (i == 0 && batches == 0) assert_int_equal(effects[i].type, me ? HARK_HANDUP : HARK_RETAIN);
-                else copies[effects[i].peer]++;
-                if (effects[i].type == HARK_TRANSMIT) assert_false(effects[i].replay); /* it is at hand still */
+                else copies[effects[i].u.transmit.peer]++;
+                if (effects[i].type == HARK_TRANSMIT) assert_false(effects[i].u.transmit.replay); /* it is at hand still */
             }
             batches++;
             e = (struct hark_event){.type = HARK_CONTINUE};

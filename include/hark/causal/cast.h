@@ -107,7 +107,7 @@ static inline int hark_scmel_multicast(struct hark_scmel *s, const struct hark_e
         if (c->tx < ssn) s->late = s->busy = 1;                                                              /* l. 8 */
     }
     if (goes) g->first = ssn + 1;
-    else hark_emit(fx, HARK_RETAIN)->name = hark_name_of_group(ctx, ssn);                                  /* l. 7 */
+    else hark_emit_retain(fx, hark_name_of_group(ctx, ssn));                                  /* l. 7 */
     s->posting = ctx;
     return HARK_OK;
 }
@@ -124,11 +124,11 @@ static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effe
         uint8_t *b;
         h.dst = to->rank;
         h.dst_inc = hark_inc_of(&s->head, &s->ends, to->rank);
-        struct hark_effect *x = hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + bytes, &b);
+        struct hark_transmit *x = hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + bytes, &b);
         hark_put32(b, s->along_dets); /* and no acknowledgements */
         hark_put32(b + 4, s->k);
         if (bytes) hark_copy(b + 8, hark_row(&s->head, &s->along, 0), bytes);
-        x->fact = s->along_dets;
+        x->determinants = s->along_dets;
         x->name = hark_name_in(h.src, h.ctx, h.ssn);
     }
     s->forward = s->along_dets = 0;

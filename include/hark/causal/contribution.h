@@ -134,7 +134,7 @@ static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_cast 
 {
     struct hark_name name = hark_name_of_group((uint16_t)g->ctx, n);
     name.way = HARK_IN;
-    hark_emit(fx, HARK_RETAIN)->name = name;
+    hark_emit_retain(fx, name);
     if (c->done < n) c->done = n; /* used up as it comes, in order: nothing is beyond */
     g->keeps = 1;
     g->kept = n;
@@ -152,7 +152,7 @@ static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_cast 
 HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
-    if (h->src != g->root) hark_emit(fx, HARK_RETAIN)->name = hark_name_in(h->src, h->ctx, h->ssn);
+    if (h->src != g->root) hark_emit_retain(fx, hark_name_in(h->src, h->ctx, h->ssn));
     else hark_scmel_keep(s, g, hark_channel_find(&s->head, &s->ends, h->src, h->ctx), h->ssn, fx);
     s->combine = s->busy = 1;
 }

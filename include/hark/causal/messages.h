@@ -116,12 +116,12 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
         acks = hark_owed_write(&s->head, &s->owed, c->channel.peer, b + n * hark_det_bytes(s->k), HARK_SCMEL_ACKS);
         c->carried = s->told = s->rsn;
     }
-    struct hark_effect *x =
+    struct hark_transmit *x =
         hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + n * hark_det_bytes(s->k) + acks * HARK_ACK_BYTES, &b);
     hark_put16(b, (uint16_t)n);
     hark_put16(b + 2, (uint16_t)(acks | hark_scmel_whole(s, c, ssn)));
     hark_put32(b + 4, s->k);
-    x->fact = n;
+    x->determinants = n;
     x->name = hark_scmel_name(s, c, ssn);
     c->channel.flags &= (uint16_t)~HARK_SCMEL_WENT;
     c->tx = ssn;
@@ -155,7 +155,7 @@ static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event 
     bool late = c->tx + 1 != ssn || hark_scmel_closed(s, peer) || !hark_scmel_transmit(s, c, ssn, fx);
     if (late) s->late = 1;
     else if (hark_scmel_unlogged(c)) return HARK_OK;
-    hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, ssn);                             /* l. 7 */
+    hark_emit_retain(fx, hark_name_of(HARK_OUT, &c->channel, ssn));                             /* l. 7 */
     return HARK_OK;
 }
 
@@ -307,11 +307,7 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
     s->mode = HARK_SCMEL_NORMAL;
     s->told = s->rsn; /* others may hold what has been replayed: a run of looks among it does not grow */
     s->persisting = s->ends.offer = 1;
-    struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
-    x->fact = HARK_FACT_DONE;
-    x->peer = s->ends.me;
-    x->re = s->ends.re;
-    x->u.id = s->ends.re;
+    hark_emit_done(fx, s->ends.me, s->ends.re);
 }
 
 /* An arrived message that is here already: held for its turn, or a duplicate. Contributions are not handed up. */
@@ -320,11 +316,11 @@ HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, 
     bool found;
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.waiting, 1);
     if (status < 0) return status;
-    if (s->casts.count && h->ctx && hark_scmel_contributes(s, h)) return hark_fate(fx, HARK_DISCARD);
+    if (s->casts.count && h->ctx && hark_scmel_contributes(s, h)) return hark_emit_verdict(fx, HARK_DISCARD);
     hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
     struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
-    if (!found || c == NULL) return hark_fate(fx, HARK_DISCARD);
-    if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_fate(fx, HARK_HOLD);
+    if (!found || c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
+    if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_emit_verdict(fx, HARK_HOLD);
     hark_arrived_take(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);
     hark_emit(fx, HARK_HANDUP);
     /* The next of its channel may have been passed over because this one came before it.                  erratum v27 */
@@ -363,7 +359,7 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
     if (h->ssn <= c->channel.recv) return hark_scmel_again(s, h, fx);
     if (h->ssn > c->channel.recv + 1) {
         c->channel.flags |= HARK_GAP;
-        return hark_fate(fx, HARK_HOLD);
+        return hark_emit_verdict(fx, HARK_HOLD);
     }
     c->channel.recv++;
     if (c->accepted != h->src_inc) {
@@ -394,7 +390,7 @@ HARK_COLD int hark_scmel_older(struct hark_scmel *s, const struct hark_head *h, 
     const struct hark_scmel_channel *c =
         (const struct hark_scmel_channel *)(const void *)hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
     if (c == NULL || (h->ssn >= c->from ? h->src_inc != c->accepted : h->src_inc >= c->accepted))
-        return hark_fate(fx, HARK_DISCARD);
+        return hark_emit_verdict(fx, HARK_DISCARD);
     return hark_scmel_again(s, h, fx);
 }
 

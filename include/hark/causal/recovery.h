@@ -57,7 +57,7 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     if (event->u.failed.re <= e->re) return HARK_OK;
     if (hark_failed_mine(e, event) > e->inc) {
         s->gone = 1;
-        hark_emit_id(fx, HARK_ROLLBACK, hark_failed_wave(event, hark_wave_leader(p, e)));
+        hark_emit_checkpoint(fx, HARK_ROLLBACK, hark_failed_wave(event, hark_wave_leader(p, e)));
         return HARK_OK;
     }
     int status = hark_failed_reserve(p, &hark_scmel_shape, e, event);
@@ -124,10 +124,10 @@ HARK_COLD int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, c
 {
     struct hark_scmel_pair *pair = hark_scmel_pair(s, h->src, true);
     uint32_t fragment = hark_get32(b), sents = hark_get16(b + 4), dets = hark_get16(b + 6);
-    if (s->mode != HARK_SCMEL_COLLECT || fragment >> 1 < pair->next) return hark_fate(fx, HARK_DISCARD);
+    if (s->mode != HARK_SCMEL_COLLECT || fragment >> 1 < pair->next) return hark_emit_verdict(fx, HARK_DISCARD);
     if (fragment >> 1 > pair->next) {
         pair->flags |= HARK_SCMEL_HELD;
-        return hark_fate(fx, HARK_HOLD);
+        return hark_emit_verdict(fx, HARK_HOLD);
     }
     b += 8;
     for (uint32_t i = 0; i < sents; i++, b += 24) hark_scmel_theirs(s, h->src, b);
@@ -148,7 +148,7 @@ HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, 
     struct hark_effects *fx)
 {
     uint32_t n = hark_get32(b);
-    if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_fate(fx, HARK_DISCARD);
+    if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
     hark_scmel_pair(s, h->src, true)->flags |= HARK_SCMEL_READY;
     for (uint32_t i = hark_channel_search(&s->head, &s->ends, h->src, 0); i < s->ends.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
@@ -171,7 +171,7 @@ HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, 
  * posted at its failure, and nothing beyond that has been transmitted yet. */
 HARK_COLD int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
-    if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_fate(fx, HARK_DISCARD);
+    if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.down, 1);
     if (status < 0) return status;
     hark_ranges_remove(&s->head, &s->ends.down, h->src);
@@ -203,13 +203,13 @@ HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
     for (uint32_t i = 0; i < s->ends.channels.count; i++)
         if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->theirs) return HARK_OK;
     const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
-    struct hark_effect *x = hark_emit(fx, HARK_DIVERGED);
+    struct hark_divergence *what = &hark_emit(fx, HARK_DIVERGED)->u.diverged;
     if (row && (uint32_t)row[2] != HARK_DET_MISS) {
-        x->name.peer = (uint32_t)row[2];
-        x->name.ctx = (uint16_t)(row[2] >> 32);
-        x->name.ssn = x->u.last = hark_det_ssn(row);
+        what->name.peer = (uint32_t)row[2];
+        what->name.ctx = (uint16_t)(row[2] >> 32);
+        what->name.ssn = what->last = hark_det_ssn(row);
     }
-    x->name.way = HARK_IN;
+    what->name.way = HARK_IN;
     return HARK_OK;
 }
 
@@ -323,10 +323,10 @@ static inline void hark_scmel_needs_no_log(struct hark_scmel *s, struct hark_scm
         struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
         if (g->first > c->tx) return;
         g->first = c->tx + 1;
-        hark_emit(fx, HARK_TRIM)->name = hark_name_of_group(c->channel.ctx, c->tx);
+        hark_emit_trim(fx, hark_name_of_group(c->channel.ctx, c->tx));
     } else if (mate && !cast) {
         c->first = c->tx + 1;
-        hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->tx);
+        hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, c->tx));
     }
 }
 
@@ -352,7 +352,7 @@ static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects
             if (c->tx >= c->channel.sent) break;
             if (!hark_effects_fit(fx, 2, HARK_FRAGMENT)) return HARK_MORE;
             go = hark_scmel_transmit(s, c, c->tx + 1, fx);
-            if (go && !hark_scmel_posting(s, c)) fx->at[fx->count - 1].replay = 1;
+            if (go && !hark_scmel_posting(s, c)) fx->at[fx->count - 1].u.transmit.replay = true;
             if (go) hark_scmel_needs_no_log(s, c, fx);
         }
         if (c->tx < c->channel.sent) late = 1;
@@ -437,16 +437,16 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         c->channel.flags &= (uint16_t)~HARK_SCMEL_TRIM;
         bool child = hark_scmel_from_child(s, &c->channel);
-        hark_emit(fx, HARK_TRIM)->name = hark_name_of(child ? HARK_IN : HARK_OUT, &c->channel, child ? c->channel.done : c->first - 1);
+        hark_emit_trim(fx, hark_name_of(child ? HARK_IN : HARK_OUT, &c->channel, child ? c->channel.done : c->first - 1));
     }
     for (uint32_t i = 0; i < s->casts.count; i++) {
         struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
         if (g->trim && !hark_effects_fit(fx, 2, 0)) return HARK_MORE;
-        if (g->trim & HARK_SCMEL_TRIM_OWN) hark_emit(fx, HARK_TRIM)->name = hark_name_of_group((uint16_t)g->ctx, g->first - 1);
+        if (g->trim & HARK_SCMEL_TRIM_OWN) hark_emit_trim(fx, hark_name_of_group((uint16_t)g->ctx, g->first - 1));
         if (g->trim & HARK_SCMEL_TRIM_ALL) {
-            struct hark_name *name = &hark_emit(fx, HARK_TRIM)->name;
-            *name = hark_name_of_group((uint16_t)g->ctx, g->agg - 1);
-            name->way = HARK_IN;
+            struct hark_name whole = hark_name_of_group((uint16_t)g->ctx, g->agg - 1);
+            whole.way = HARK_IN;
+            hark_emit_trim(fx, whole);
         }
         g->trim = 0;
     }
@@ -474,9 +474,9 @@ HARK_COLD int hark_scmel_pump(struct hark_scmel *s, struct hark_effects *fx)
     status = hark_wave_pump(&s->head, &s->ends, &s->wave, fx);
     if (status != HARK_OK || (!s->ends.offer && !s->offer_peer)) return status;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
-    struct hark_effect *x = hark_emit(fx, HARK_OFFER);
-    x->peer = s->ends.offer ? HARK_RECOVERY : s->offer_peer - 1;
-    if (!s->ends.offer && s->offer_ssn) x->name = hark_name_in(x->peer, (uint16_t)s->offer_ctx, s->offer_ssn);
+    const uint32_t peer = s->ends.offer ? HARK_RECOVERY : s->offer_peer - 1;
+    struct hark_effect *x = hark_emit_offer(fx, peer);
+    if (!s->ends.offer && s->offer_ssn) x->u.offer.name = hark_name_in(peer, (uint16_t)s->offer_ctx, s->offer_ssn);
     s->ends.offer = s->offer_peer = s->offer_ctx = 0;
     s->offer_ssn = 0;
     return HARK_OK;

@@ -39,7 +39,7 @@ static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_
     if (s->mode == HARK_SCMEL_COLLECT) return HARK_WAIT;
     if (!hark_scmel_given_back(s, g)) return HARK_WAIT;
     if (++g->made <= g->sent) return HARK_OK; /* complete already */
-    hark_emit(fx, HARK_RETAIN)->name = hark_name_of_group((uint16_t)g->ctx, g->made);
+    hark_emit_retain(fx, hark_name_of_group((uint16_t)g->ctx, g->made));
     s->combine = s->busy = 1;
     return HARK_OK;
 }
@@ -84,31 +84,25 @@ static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cas
     all.way = HARK_IN;
     g->combining = n;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
-    if (!s->combine_next && !root) hark_emit(fx, HARK_COMBINE)->name = own;
+    if (!s->combine_next && !root) hark_emit_combine(fx, own, HARK_COMBINE_OPERAND);
     if (!s->combine_next) s->combine_next = 1;
     for (; !given && s->combine_next <= s->branches.count; s->combine_next++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, s->combine_next - 1);
         if (!hark_scmel_is_child(g, b)) continue;
         struct hark_channel *c = hark_channel_find(&s->head, &s->ends, b->rank, (uint16_t)g->ctx);
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
-        hark_emit(fx, HARK_COMBINE)->name = hark_name_in(b->rank, (uint16_t)g->ctx, n);
+        hark_emit_combine(fx, hark_name_in(b->rank, (uint16_t)g->ctx, n), HARK_COMBINE_OPERAND);
         if (c->done < n) c->done = n; /* they are used up in order: nothing is beyond */
     }
     if (!hark_effects_fit(fx, 4, 0)) return HARK_MORE;
     if (root) {
         bool alone = hark_scmel_alone(s, g);
-        if (alone) hark_emit(fx, HARK_COMBINE)->name = own;
-        if (!given) {
-            struct hark_effect *x = hark_emit(fx, HARK_COMBINE);
-            x->name = all;
-            x->u.into = 1;
-        }
-        if (!alone) hark_emit(fx, HARK_COMBINE)->name = own;
-        hark_emit(fx, HARK_COMBINE)->name = all;
+        if (alone) hark_emit_combine(fx, own, HARK_COMBINE_OPERAND);
+        if (!given) hark_emit_combine(fx, all, HARK_COMBINE_RESULT);
+        if (!alone) hark_emit_combine(fx, own, HARK_COMBINE_OPERAND);
+        hark_emit_combine(fx, all, HARK_COMBINE_OPERAND);
     }
-    struct hark_effect *x = hark_emit(fx, HARK_COMBINE);
-    x->name = own;
-    x->u.into = 2;
+    hark_emit_combine(fx, own, HARK_COMBINE_REPLY);
     s->combine_next = 0;
     return HARK_OK;
 }
@@ -222,13 +216,13 @@ HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *
 {
     struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
     struct hark_name name = hark_name_of_group(h->ctx, h->ssn);
-    if (h->ssn <= g->whole) return hark_fate(fx, HARK_DISCARD);
+    if (h->ssn <= g->whole) return hark_emit_verdict(fx, HARK_DISCARD);
     if (h->ssn > g->whole + 1) {
         c->channel.flags |= HARK_GAP;
-        return hark_fate(fx, HARK_HOLD);
+        return hark_emit_verdict(fx, HARK_HOLD);
     }
     name.way = HARK_IN;
-    hark_emit(fx, HARK_RETAIN)->name = name;
+    hark_emit_retain(fx, name);
     g->whole = h->ssn;
     g->rack = 1;
     if (c->accepted != h->src_inc) {

@@ -110,7 +110,7 @@ HARK_COLD int hark_hydee_multicast(struct hark_hydee *s, const struct hark_event
     s->cast_length = event->u.send.length;
     s->cast_digest = event->u.send.digest;
     s->busy = 1;
-    if (g->logged) hark_emit(fx, HARK_RETAIN)->name = hark_name_of_group((uint16_t)g->ctx, g->sent + 1);
+    if (g->logged) hark_emit_retain(fx, hark_name_of_group((uint16_t)g->ctx, g->sent + 1));
     g->sent++;
     return HARK_OK;
 }
@@ -161,7 +161,7 @@ static inline void hark_hydee_cast_trim(struct hark_hydee *s, uint16_t ctx, stru
     }
     if (first <= g->first) return;
     g->first = first;
-    hark_emit(fx, HARK_TRIM)->name = hark_name_of_group(ctx, first - 1);
+    hark_emit_trim(fx, hark_name_of_group(ctx, first - 1));
 }
 
 /* ---- who passes it on ----------------------------------------------------------------------------------------------- */
@@ -192,10 +192,10 @@ static inline int hark_hydee_pump_pass(struct hark_hydee *s, struct hark_effects
         uint8_t *b;
         h.dst = to->rank;
         h.dst_inc = hark_inc_of(&s->head, &s->ends, to->rank);
-        struct hark_effect *x = hark_emit_frame(fx, &h, HARK_HYDEE_HEADER, &b);
+        struct hark_transmit *x = hark_emit_frame(fx, &h, HARK_HYDEE_HEADER, &b);
         hark_put64(b, s->passes_phase);
         hark_put64(b + 8, s->passes_digest);
-        x->u.phase = s->passes_phase;
+        x->phase = s->passes_phase;
         x->name = hark_name_in(h.src, h.ctx, h.ssn);
     }
     s->pass = 0;

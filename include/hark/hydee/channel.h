@@ -84,28 +84,28 @@ static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *
 /* ---- headers and digests ------------------------------------------------------------------------------------------ */
 
 /* The header of message ssn, `length` bytes; of the exact gate's part it writes nothing. */
-static inline struct hark_effect *hark_hydee_transmit_as(struct hark_hydee *s, const struct hark_hydee_channel *c,
+static inline struct hark_transmit *hark_hydee_transmit_as(struct hark_hydee *s, const struct hark_hydee_channel *c,
     uint64_t ssn, uint64_t phase, uint64_t digest, uint32_t length, struct hark_effects *fx)
 {
     uint8_t *b;
     struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
         c->channel.inc, c->channel.flags & HARK_HYDEE_CAST && s->recovering ? HARK_HYDEE_DIRECT : s->ends.re, ssn};
-    struct hark_effect *x = hark_emit_frame(fx, &h, length, &b);
+    struct hark_transmit *x = hark_emit_frame(fx, &h, length, &b);
     hark_put64(b, phase);
     hark_put64(b + 8, digest);
     x->name = hark_hydee_name(c, ssn);
-    x->u.phase = phase;
+    x->phase = phase;
     return x;
 }
 
-static inline struct hark_effect *hark_hydee_transmit(struct hark_hydee *s, const struct hark_hydee_channel *c,
+static inline struct hark_transmit *hark_hydee_transmit(struct hark_hydee *s, const struct hark_hydee_channel *c,
     uint64_t ssn, uint64_t phase, uint64_t digest, struct hark_effects *fx)
 {
     return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER, fx);
 }
 
 /* The same with V of table `t`; there is room for HARK_PAST_HEADER_MAX bytes. */
-HARK_COLD struct hark_effect *hark_hydee_transmit_exact(struct hark_hydee *s, const struct hark_hydee_channel *c,
+HARK_COLD struct hark_transmit *hark_hydee_transmit_exact(struct hark_hydee *s, const struct hark_hydee_channel *c,
     uint64_t ssn, uint64_t phase, uint64_t digest, uint64_t number, const struct hark_table *t, struct hark_effects *fx)
 {
     /* Inside a cluster `number` is that of the last message between clusters: this one is of the time before the next. */

@@ -56,7 +56,7 @@ static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *
 {
     struct hark_hydee_channel *c =
         (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
-    if (c == NULL || !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
+    if (c == NULL || !hark_hydee_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
     uint64_t recv = hark_get64(b), sent = hark_get64(b + 8);
     hark_runs_trim(&s->head, &s->pool, &c->rpp, sent, c->channel.recv);
     hark_runs_trim(&s->head, &s->pool, &c->rpp_index, sent, c->channel.recv);
@@ -68,7 +68,7 @@ static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *
     c->pos.first = recv + 1;
     if (s->flags & HARK_EXACT_GATE) hark_past_trim(&s->head, &s->pool, &s->past, hark_hydee_oldest(s));
     if (c->channel.flags & HARK_HYDEE_CAST) hark_hydee_cast_trim(s, c->channel.ctx, fx);
-    else hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, recv);
+    else hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, recv));
     return HARK_OK;
 }
 

@@ -104,9 +104,9 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
 {
     struct hark *p = &s->head;
     struct hark_hydee_channel *c = (struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->ends, h->src, h->ctx);
-    if (c && !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (hark_orph_early(p, &s->pairs, c ? &c->pos : NULL, h->src, b)) return hark_fate(fx, HARK_HOLD);
-    if (c == NULL) return hark_fate(fx, HARK_DISCARD);
+    if (c && !hark_hydee_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
+    if (hark_orph_early(p, &s->pairs, c ? &c->pos : NULL, h->src, b)) return hark_emit_verdict(fx, HARK_HOLD);
+    if (c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
     for (uint32_t at = 8; at < length; at += 24) {
         uint64_t first = hark_get64(b + at), last = hark_get64(b + at + 8), phase = hark_get64(b + at + 16);
         if (first == 0 || first > last) continue;

@@ -105,7 +105,7 @@ static inline int hark_hydee_replay(struct hark_hydee *s, struct hark_hydee_chan
         for (uint64_t ssn = first; ssn <= last; ssn++) {
             if (!hark_hydee_may(s, phase, HARK_INFINITY)) return HARK_OK;
             if (!hark_effects_fit(fx, 1, HARK_HYDEE_HEADER)) return HARK_MORE;
-            hark_hydee_transmit(s, c, ssn, phase, hark_digest_at(&s->head, &s->pool, &c->pos, ssn), fx)->replay = 1;
+            hark_hydee_transmit(s, c, ssn, phase, hark_digest_at(&s->head, &s->pool, &c->pos, ssn), fx)->replay = true;
             c->pos.tx = ssn;
         }
     }
@@ -145,7 +145,7 @@ static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effe
         if (!hark_effects_fit(fx, 1, HARK_PAST_HEADER_MAX)) return HARK_MORE;
         uint64_t ssn = next.channel->pos.tx + 1, digest = hark_digest_at(&s->head, &s->pool, &next.channel->pos, ssn);
         hark_past_go(&s->head, &s->pool, &s->past, next.number);
-        hark_hydee_transmit_exact(s, next.channel, ssn, next.phase, digest, next.number, &s->past.at, fx)->replay = 1;
+        hark_hydee_transmit_exact(s, next.channel, ssn, next.phase, digest, next.number, &s->past.at, fx)->replay = true;
         next.channel->pos.tx = ssn;
     }
 }
@@ -170,7 +170,7 @@ static inline int hark_hydee_pump_free(struct hark_hydee *s, struct hark_effects
         if (!(c->channel.flags & HARK_HYDEE_FREE)) continue;
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         c->channel.flags &= (uint16_t)~HARK_HYDEE_FREE;
-        hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, c->channel.sent);
+        hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, c->channel.sent));
     }
     return HARK_OK;
 }

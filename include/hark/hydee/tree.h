@@ -98,8 +98,8 @@ static inline int hark_hydee_notified(struct hark_hydee *s, const struct hark_he
     struct hark_effects *fx)
 {
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
-    if (!s->recovering || c == NULL || !hark_hydee_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (!(hark_pair(&s->head, &s->pairs, h->src)->flags & HARK_POS_GOT)) return hark_fate(fx, HARK_HOLD);
+    if (!s->recovering || c == NULL || !hark_hydee_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
+    if (!(hark_pair(&s->head, &s->pairs, h->src)->flags & HARK_POS_GOT)) return hark_emit_verdict(fx, HARK_HOLD);
     hark_hydee_sent_again(s, c, hark_get64(b));
     s->tree.stale = s->busy = 1;
     return HARK_OK;
@@ -111,7 +111,7 @@ static inline int hark_hydee_up(struct hark_hydee *s, const struct hark_head *h,
     struct hark *p = &s->head;
     struct hark_table *t = &s->tree.below;
     uint32_t i = 0;
-    if (!s->recovering) return hark_fate(fx, HARK_DISCARD);
+    if (!s->recovering) return hark_emit_verdict(fx, HARK_DISCARD);
     while (i < t->count && ((struct hark_hydee_below *)hark_row(p, t, i))->rank < h->src) i++;
     struct hark_hydee_below *x = i < t->count ? (struct hark_hydee_below *)hark_row(p, t, i) : NULL;
     if (x == NULL || x->rank != h->src) {

@@ -467,7 +467,7 @@ static inline int hark_offer_all(struct hark_ends *e, struct hark_effects *fx)
     if (!e->offer) return HARK_OK;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
     e->offer = 0;
-    hark_emit(fx, HARK_OFFER)->peer = HARK_RECOVERY;
+    hark_emit_offer(fx, HARK_RECOVERY);
     return HARK_OK;
 }
 

@@ -39,13 +39,49 @@ HARK_HOT struct hark_effect *hark_emit(struct hark_effects *fx, uint32_t type)
     return e;
 }
 
-static inline void hark_emit_id(struct hark_effects *fx, uint32_t type, uint64_t id)
+static inline void hark_emit_checkpoint(struct hark_effects *fx, uint32_t type, uint64_t id)
 {
-    hark_emit(fx, type)->u.id = id;
+    hark_emit(fx, type)->u.checkpoint.id = id;
+}
+
+static inline void hark_emit_retain(struct hark_effects *fx, struct hark_name name)
+{
+    hark_emit(fx, HARK_RETAIN)->u.retain.name = name;
+}
+
+static inline void hark_emit_trim(struct hark_effects *fx, struct hark_name name)
+{
+    hark_emit(fx, HARK_TRIM)->u.trim.name = name;
+}
+
+static inline void hark_emit_combine(struct hark_effects *fx, struct hark_name name, uint32_t part)
+{
+    struct hark_effect *x = hark_emit(fx, HARK_COMBINE);
+    x->u.combine.name = name;
+    x->u.combine.part = part;
+}
+
+static inline struct hark_effect *hark_emit_offer(struct hark_effects *fx, uint32_t peer)
+{
+    struct hark_effect *x = hark_emit(fx, HARK_OFFER);
+    x->u.offer.peer = peer;
+    return x;
+}
+
+static inline void hark_emit_fact(struct hark_effects *fx, struct hark_fact fact)
+{
+    hark_emit(fx, HARK_PERSIST)->u.persist = fact;
+}
+
+/* Recovery of `rank` is over. */
+static inline void hark_emit_done(struct hark_effects *fx, uint32_t rank, uint32_t re)
+{
+    struct hark_fact fact = {HARK_FACT_DONE, rank, re, 0, re, 0};
+    hark_emit_fact(fx, fact);
 }
 
 /* TRANSMIT with a header of `length` bytes; the common part is written, the rest is the caller's. */
-HARK_HOT struct hark_effect *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
+HARK_HOT struct hark_transmit *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
     uint8_t **body)
 {
     if (fx->bytes_room - fx->used < length + fx->spare) HARK_TRAP();
@@ -53,22 +89,22 @@ HARK_HOT struct hark_effect *hark_emit_frame(struct hark_effects *fx, const stru
     fx->used += length + fx->spare;
     hark_head_put(b, h);
     *body = b + HARK_WIRE_HEAD;
-    struct hark_effect *e = hark_emit(fx, HARK_TRANSMIT);
-    e->peer = h->dst;
-    e->inc = h->dst_inc;
-    e->header.at = b;
-    e->header.length = length;
-    return e;
+    struct hark_transmit *x = &hark_emit(fx, HARK_TRANSMIT)->u.transmit;
+    x->peer = h->dst;
+    x->inc = h->dst_inc;
+    x->header.at = b;
+    x->header.length = length;
+    return x;
 }
 
-/* The fate of an arrived frame: one effect, and nothing else happened. */
 /* STORED: of what may it speak? */
 static inline bool hark_stored_valid(const struct hark_event *event)
 {
     return event->u.stored.of == HARK_CAPTURE || event->u.stored.of == HARK_PERSIST;
 }
 
-static inline int hark_fate(struct hark_effects *fx, uint32_t type)
+/* HOLD, HANDUP or DISCARD: the whole effect of a frame that arrived. */
+static inline int hark_emit_verdict(struct hark_effects *fx, uint32_t type)
 {
     hark_emit(fx, type);
     return HARK_OK;

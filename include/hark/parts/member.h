@@ -72,10 +72,10 @@ static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape
 HARK_HOT int hark_accept(struct hark *p, struct hark_ends *e, struct hark_channel *c, const struct hark_head *h,
     struct hark_effects *fx)
 {
-    if (h->ssn <= c->recv) return hark_fate(fx, HARK_DISCARD); /* instead of Date: E5 */
+    if (h->ssn <= c->recv) return hark_emit_verdict(fx, HARK_DISCARD); /* instead of Date: E5 */
     if (h->ssn > c->recv + 1) {
         c->flags |= HARK_GAP;
-        return hark_fate(fx, HARK_HOLD);
+        return hark_emit_verdict(fx, HARK_HOLD);
     }
     c->recv++;
     hark_emit(fx, HARK_HANDUP);
@@ -89,7 +89,7 @@ static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *f
 {
     if (!(c->flags & HARK_GAP)) return;
     c->flags = (uint16_t)(c->flags & ~HARK_GAP);
-    hark_emit(fx, HARK_OFFER)->peer = c->peer;
+    hark_emit_offer(fx, c->peer);
 }
 
 /* DELIVER by positions: of a message that has arrived, once. *channel is its row.                    Alg. 1 l. 10, 18 */
@@ -136,7 +136,7 @@ static inline int hark_member_failed(struct hark *p, const struct hark_shape *sh
     if (event->u.failed.re <= e->re) return HARK_OK;
     if (hark_failed_mine(e, event) > e->inc) {
         *gone = 1;
-        hark_emit_id(fx, HARK_ROLLBACK, hark_failed_wave(event, hark_wave_leader(p, e)));
+        hark_emit_checkpoint(fx, HARK_ROLLBACK, hark_failed_wave(event, hark_wave_leader(p, e)));
         return HARK_OK;
     }
     int status = hark_failed_reserve(p, shape, e, event);

@@ -151,11 +151,8 @@ static inline int hark_logged_names(const struct hark *p, const struct hark_ends
 static inline void hark_diverged(const struct hark_channel *c, const struct hark_positions *o, uint64_t expected,
     uint64_t got, struct hark_effects *fx)
 {
-    struct hark_effect *x = hark_emit(fx, HARK_DIVERGED);
-    x->name = hark_name_of(HARK_OUT, c, o->base + 1);
-    x->u.last = o->orph;
-    x->expected = expected;
-    x->got = got;
+    struct hark_divergence what = {hark_name_of(HARK_OUT, c, o->base + 1), o->orph, expected, got};
+    hark_emit(fx, HARK_DIVERGED)->u.diverged = what;
 }
 
 /* The running digest after ssn, from the log; 0 if it is not known. */
@@ -264,7 +261,7 @@ static inline bool hark_pos_take(struct hark *p, struct hark_ends *e, const stru
     struct hark_pair *pair = hark_pair(p, pairs, h->src);
     *status = HARK_OK;
     if (pair->flags & HARK_POS_GOT) {
-        hark_fate(fx, HARK_DISCARD);
+        hark_emit_verdict(fx, HARK_DISCARD);
         return false;
     }
     pair->flags |= HARK_POS_GOT;
@@ -330,7 +327,7 @@ static inline void hark_fragment_end(uint8_t *b, uint32_t at, uint32_t word, str
     hark_put32(b, word);
     hark_put32(b + 4, 0);
     fx->used += at - 8;
-    fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
+    fx->at[fx->count - 1].u.transmit.header.length = HARK_WIRE_HEAD + at;
 }
 
 /* ORPH: u32 (fragment << 16 | last), u32 0, then the protocol's rows. */
@@ -366,8 +363,8 @@ static inline void hark_suppress(struct hark_channel *c, struct hark_positions *
     o->tx = ssn;
     c->flags |= HARK_NOTIFY_DUE;
     struct hark_effect *x = hark_emit(fx, HARK_SUPPRESS);
-    x->name = hark_name_of(HARK_OUT, c, ssn);
-    x->u.phase = phase;
+    x->u.suppress.name = hark_name_of(HARK_OUT, c, ssn);
+    x->u.suppress.phase = phase;
     if (ssn == o->orph && compare) hark_digest_compare(c, o, o->sent_digest, fx);
 }
 
@@ -400,7 +397,7 @@ static inline int hark_positions_quiet(
         const struct hark_positions *o = hark_positions_of(x, c);
         if (c->flags & x->inside || c->sent >= o->orph || !hark_effects_fit(fx, 1, 0)) continue;
         hark_diverged(c, o, 0, 0, fx);
-        fx->at[fx->count - 1].name.ssn = c->sent + 1;
+        fx->at[fx->count - 1].u.diverged.name.ssn = c->sent + 1;
     }
     return HARK_OK;
 }

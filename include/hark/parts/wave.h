@@ -108,7 +108,7 @@ static inline void hark_wave_restarted(struct hark *p, struct hark_ends *e, stru
     ((struct hark_image *)hark_insert(p, &w->kept, w->kept.count))->id = id;
     for (; w->kept.count > generations; hark_remove(p, &w->kept, 0))
         if (fx->count < 8) /* more generations no image has that is one */
-            hark_emit_id(fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
+            hark_emit_checkpoint(fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
 }
 
 /* After recv of a channel has grown. */
@@ -126,7 +126,7 @@ static inline int hark_wave_mark(struct hark *p, struct hark_ends *e, struct har
 {
     uint64_t wave = hark_get64(b), sent = hark_get64(b + 8);
     bool made;
-    if (wave < w->mark_wave) return hark_fate(fx, HARK_DISCARD);
+    if (wave < w->mark_wave) return hark_emit_verdict(fx, HARK_DISCARD);
     if (wave > w->mark_wave) { /* it may come before PREPARE */
         w->mark_wave = wave;
         w->marks = 0;
@@ -190,7 +190,7 @@ static inline int hark_wave_lead_frame(struct hark *p, struct hark_ends *e, stru
     else if (h->type == HARK_W_READY && w->lead == HARK_W_STORING && hark_get64(b) == w->lead_wave)
         hark_wave_lead_ready(p, e, w, hark_get32(b + 8) != 0, fx);
     else
-        return hark_fate(fx, HARK_DISCARD);
+        return hark_emit_verdict(fx, HARK_DISCARD);
     return HARK_OK;
 }
 
@@ -213,7 +213,7 @@ static inline int hark_wave_frame(struct hark *p, struct hark_ends *e, struct ha
     if (!hark_ranges_hold(p, &e->group, h->src) || h->src == e->me) return HARK_EFRAME;
     if (h->type == HARK_W_MARK) return hark_wave_mark(p, e, w, h, b, fx);
     if (h->type == HARK_W_WISH && leader) {
-        if (w->lead || quiet || w->mode != HARK_W_RUN || hark_get64(b) != w->wave) return hark_fate(fx, HARK_DISCARD);
+        if (w->lead || quiet || w->mode != HARK_W_RUN || hark_get64(b) != w->wave) return hark_emit_verdict(fx, HARK_DISCARD);
         hark_wave_lead_start(p, e, w, fx);
         return HARK_OK;
     }
@@ -221,24 +221,24 @@ static inline int hark_wave_frame(struct hark *p, struct hark_ends *e, struct ha
     if (!from_leader) return HARK_EFRAME;
     switch (h->type) {
     case HARK_W_ASK:
-        if (quiet || w->mode != HARK_W_RUN) return hark_fate(fx, HARK_HOLD);
+        if (quiet || w->mode != HARK_W_RUN) return hark_emit_verdict(fx, HARK_HOLD);
         hark_wave_answer(p, e, w, h->src, fx);
         break;
     case HARK_W_PREPARE:
-        if (w->mode != HARK_W_ANSWERED) return hark_fate(fx, HARK_DISCARD);
+        if (w->mode != HARK_W_ANSWERED) return hark_emit_verdict(fx, HARK_DISCARD);
         if (hark_get32(b + 16) && w->map == HARK_W_NO_MAP) return HARK_EFRAME; /* I did not say that I know it */
         hark_wave_prepare(p, e, w, hark_get64(b), hark_get64(b + 8), hark_get32(b + 16) != 0, fx);
         break;
     case HARK_W_EXPECT:
-        if (w->mode != HARK_W_IS_FROZEN || hark_get64(b) != w->wave) return hark_fate(fx, HARK_DISCARD);
+        if (w->mode != HARK_W_IS_FROZEN || hark_get64(b) != w->wave) return hark_emit_verdict(fx, HARK_DISCARD);
         hark_wave_expect(w, hark_get32(b + 8), fx);
         break;
     case HARK_W_COMMIT:
-        if (w->mode != HARK_W_IS_READY || hark_get64(b) != w->wave) return hark_fate(fx, HARK_DISCARD);
+        if (w->mode != HARK_W_IS_READY || hark_get64(b) != w->wave) return hark_emit_verdict(fx, HARK_DISCARD);
         hark_wave_commit(p, e, w, fx);
         break;
     case HARK_W_ABORT:
-        if (hark_get64(b) != w->wave) return hark_fate(fx, HARK_DISCARD);
+        if (hark_get64(b) != w->wave) return hark_emit_verdict(fx, HARK_DISCARD);
         hark_wave_abort(e, w, fx);
         break;
     default: return HARK_EFRAME;

@@ -49,11 +49,11 @@ static inline void hark_wave_over(struct hark_ends *e, struct hark_wave *w, stru
 /* The image is a recovery point; the oldest beyond the generations kept is forgotten.               Alg. 1 l. 21 */
 static inline void hark_wave_commit(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
 {
-    hark_emit_id(fx, HARK_COMMIT, w->wave);
+    hark_emit_checkpoint(fx, HARK_COMMIT, w->wave);
     if (w->map == HARK_W_MAP_NOW) w->map = HARK_W_MAP_TAKEN;
     ((struct hark_image *)hark_insert(p, &w->kept, w->kept.count))->id = w->wave;
     if (w->kept.count > w->generations) {
-        hark_emit_id(fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
+        hark_emit_checkpoint(fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
         hark_remove(p, &w->kept, 0);
     }
     hark_wave_over(e, w, fx);
@@ -63,7 +63,7 @@ static inline void hark_wave_commit(struct hark *p, struct hark_ends *e, struct 
 static inline void hark_wave_abort(struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->mode == HARK_W_RUN) return;
-    if (w->mode >= HARK_W_CAPTURED) hark_emit_id(fx, HARK_DROP, w->wave);
+    if (w->mode >= HARK_W_CAPTURED) hark_emit_checkpoint(fx, HARK_DROP, w->wave);
     hark_wave_over(e, w, fx);
 }
 
@@ -80,7 +80,7 @@ static inline void hark_wave_try_capture(struct hark_wave *w, struct hark_effect
 {
     if (w->mode != HARK_W_IS_FROZEN || w->expected != w->marks + 1 || w->owed) return;
     w->mode = HARK_W_CAPTURED;
-    hark_emit_id(fx, HARK_CAPTURE, w->wave);
+    hark_emit_checkpoint(fx, HARK_CAPTURE, w->wave);
 }
 
 static inline void hark_wave_expect_add(struct hark *p, struct hark_wave *w, uint32_t rank)
@@ -209,13 +209,9 @@ static inline void hark_wave_lead_ready(struct hark *p, struct hark_ends *e, str
     }
     if (++w->got < hark_wave_size(p, e)) return;
     w->lead = HARK_W_DECIDING;
-    struct hark_effect *x = hark_emit(fx, HARK_PERSIST);
-    x->fact = HARK_FACT_WAVE;
-    x->peer = hark_wave_leader(p, e);
-    x->re = e->re;
-    x->u.id = w->wave;
-    x->expected = w->map == HARK_W_MAP_NOW;
-    x->got = w->kept.count ? ((struct hark_image *)hark_row(p, &w->kept, 0))->id : 0;
+    struct hark_fact fact = {HARK_FACT_WAVE, hark_wave_leader(p, e), e->re, w->map == HARK_W_MAP_NOW, w->wave, 0};
+    if (w->kept.count) fact.oldest = ((struct hark_image *)hark_row(p, &w->kept, 0))->id;
+    hark_emit_fact(fx, fact);
 }
 #endif /* HARK_BODIES */
 

@@ -72,7 +72,7 @@ static inline bool hark_recovery_release(struct hark_recovery *s, uint8_t *b, st
         hark_put64(b + 24 + 16 * i, x->number);
     }
     fx->used += 8 + 16 * rows;
-    fx->at[fx->count - 1].header.length += 8 + 16 * rows;
+    fx->at[fx->count - 1].u.transmit.header.length += 8 + 16 * rows;
     s->listing = control ? 0 : s->listing + rows;
     return control != 0;
 }

@@ -27,7 +27,7 @@ enum { /* what a fact says of process `src`; in rows of a REPORT, where 0 is an 
     HARK_L_NONACK     /* epoch: of sends to `peer` on `ctx`; value: the last of them, not acknowledged */
 };
 
-struct hark_fact { /* a row of `facts` */
+struct hark_line_row { /* a row of `facts` */
     uint32_t src, peer;
     uint16_t what, ctx;
     uint32_t pad;
@@ -51,26 +51,26 @@ struct hark_line {
     uint64_t min; /* of `oldest` over all processes, as it was said last */
 };
 
-static const struct hark_field hark_fact_fields[] = {HARK_FIELD(struct hark_fact, src, "i"),
-    HARK_FIELD(struct hark_fact, peer, "j"), HARK_FIELD(struct hark_fact, what, ""), HARK_FIELD(struct hark_fact, ctx, "ctx"),
-    HARK_FIELD(struct hark_fact, epoch, "e"), HARK_FIELD(struct hark_fact, value, "")};
+static const struct hark_field hark_line_row_fields[] = {HARK_FIELD(struct hark_line_row, src, "i"),
+    HARK_FIELD(struct hark_line_row, peer, "j"), HARK_FIELD(struct hark_line_row, what, ""), HARK_FIELD(struct hark_line_row, ctx, "ctx"),
+    HARK_FIELD(struct hark_line_row, epoch, "e"), HARK_FIELD(struct hark_line_row, value, "")};
 static const struct hark_field hark_back_fields[] = {HARK_FIELD(struct hark_back, rank, "i"),
     HARK_FIELD(struct hark_back, goes, ""), HARK_FIELD(struct hark_back, epoch, "Epoch"),
     HARK_FIELD(struct hark_back, oldest, ""), HARK_FIELD(struct hark_back, rl, "RL"), HARK_FIELD(struct hark_back, id, "ckptNo")};
 
 #define HARK_LINE_FIELDS(type) HARK_FIELD(type, line.low, ""), HARK_FIELD(type, line.min, "E")
 #define HARK_LINE_TABLES(type)                                                                                         \
-    {"facts", "SPE", (uint16_t)offsetof(type, line.facts), sizeof(struct hark_fact), 6, hark_fact_fields},             \
+    {"facts", "SPE", (uint16_t)offsetof(type, line.facts), sizeof(struct hark_line_row), 6, hark_line_row_fields},             \
         {"line", "RL", (uint16_t)offsetof(type, line.line), sizeof(struct hark_back), 6, hark_back_fields}
 
 #if HARK_BODIES
 
-static inline const struct hark_fact *hark_fact_at(const struct hark *p, const struct hark_line *l, uint32_t i)
+static inline const struct hark_line_row *hark_line_row_at(const struct hark *p, const struct hark_line *l, uint32_t i)
 {
-    return (const struct hark_fact *)hark_row_of(p, &l->facts, i);
+    return (const struct hark_line_row *)hark_row_of(p, &l->facts, i);
 }
 
-static inline bool hark_fact_before(const struct hark_fact *a, const struct hark_fact *b)
+static inline bool hark_line_row_before(const struct hark_line_row *a, const struct hark_line_row *b)
 {
     if (a->src != b->src) return a->src < b->src;
     if (a->what != b->what) return a->what < b->what;
@@ -109,15 +109,15 @@ static inline void hark_line_epoch(struct hark *p, struct hark_line *l, uint32_t
 }
 
 /* In one order, whatever that of arrival; a row of each table has been reserved. */
-static inline void hark_line_add(struct hark *p, struct hark_line *l, const struct hark_fact *f)
+static inline void hark_line_add(struct hark *p, struct hark_line *l, const struct hark_line_row *f)
 {
     uint32_t i = l->facts.count;
     if (f->what == HARK_L_EPOCH) {
         hark_line_epoch(p, l, f->src, f->epoch, f->value);
         return;
     }
-    while (i > 0 && hark_fact_before(f, hark_fact_at(p, l, i - 1))) i--;
-    *(struct hark_fact *)hark_insert(p, &l->facts, i) = *f;
+    while (i > 0 && hark_line_row_before(f, hark_line_row_at(p, l, i - 1))) i--;
+    *(struct hark_line_row *)hark_insert(p, &l->facts, i) = *f;
 }
 
 /* E: no line will ever need an image of an earlier epoch. 0: not all have said theirs. */
@@ -136,7 +136,7 @@ static inline uint64_t hark_line_received(const struct hark *p, const struct har
     uint32_t peer, uint16_t ctx)
 {
     for (uint32_t i = 0; i < l->facts.count; i++) {
-        const struct hark_fact *f = hark_fact_at(p, l, i);
+        const struct hark_line_row *f = hark_line_row_at(p, l, i);
         if (f->src == rank && f->what == HARK_L_RECV && f->peer == peer && f->ctx == ctx && f->epoch == epoch)
             return f->value;
     }
@@ -144,7 +144,7 @@ static inline uint64_t hark_line_received(const struct hark *p, const struct har
 }
 
 /* One fact: does it send its process further back? */
-static inline bool hark_line_step(struct hark *p, struct hark_line *l, const struct hark_fact *f)
+static inline bool hark_line_step(struct hark *p, struct hark_line *l, const struct hark_line_row *f)
 {
     struct hark_back *i = hark_back_of(p, l, f->src), *j = hark_back_of(p, l, f->peer);
     if (i == NULL || j == NULL || j->rl == HARK_INFINITY || f->epoch >= i->rl) return false;
@@ -164,7 +164,7 @@ static inline uint64_t hark_line_image(const struct hark *p, const struct hark_l
 {
     uint64_t id = 0;
     for (uint32_t i = 0; i < l->facts.count; i++) { /* by epoch */
-        const struct hark_fact *f = hark_fact_at(p, l, i);
+        const struct hark_line_row *f = hark_line_row_at(p, l, i);
         if (f->src == rank && f->what == HARK_L_IMAGE && f->epoch <= epoch) id = f->value;
     }
     return id;
@@ -182,7 +182,7 @@ HARK_COLD bool hark_line_solve(struct hark *p, struct hark_line *l, const struct
     }
     while (moved) {
         moved = false;
-        for (uint32_t i = 0; i < l->facts.count; i++) moved |= hark_line_step(p, l, hark_fact_at(p, l, i));
+        for (uint32_t i = 0; i < l->facts.count; i++) moved |= hark_line_step(p, l, hark_line_row_at(p, l, i));
     }
     for (uint32_t i = 0; i < l->line.count; i++) {
         struct hark_back *x = (struct hark_back *)hark_row(p, &l->line, i);

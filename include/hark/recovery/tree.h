@@ -21,7 +21,7 @@ static inline uint32_t hark_recovery_ends(const struct hark_recovery *s)
 static inline int hark_recovery_up(struct hark_recovery *s, const uint8_t *b, struct hark_effects *fx)
 {
     bool open = s->stage == HARK_R_COLLECTING || s->stage == HARK_R_RELEASING;
-    if (!open || hark_get64(b) <= s->rel) return hark_fate(fx, HARK_DISCARD); /* one that has overtaken it said more */
+    if (!open || hark_get64(b) <= s->rel) return hark_emit_verdict(fx, HARK_DISCARD); /* one that has overtaken it said more */
     s->rel = hark_get64(b);
     s->stage = s->rel == HARK_INFINITY ? HARK_R_DRAINING : HARK_R_RELEASING;
     hark_recovery_tell(s, HARK_H_RELEASE);

@@ -107,20 +107,20 @@ static inline void hark_sendet_forget(struct hark_sendet *s, struct hark_sendet_
     hark_trail_trim(p, &s->pool, &c->log, from - 1, c->channel.sent, c->acked);
     for (; c->pos.first < from && c->pos.digests.count; c->pos.first++) hark_queue_pop(p, &s->pool, &c->pos.digests);
     c->pos.first = from;
-    hark_emit(fx, HARK_TRIM)->name = hark_name_of(HARK_OUT, &c->channel, from - 1);
+    hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, from - 1));
 }
 
 /* ---- headers and digests ------------------------------------------------------------------------------------------ */
 
 /* The header of message ssn. It carries what of j's messages arrived in one epoch: an acknowledgement never crosses a
  * checkpoint of its sender (N-5). */
-static inline struct hark_effect *hark_sendet_transmit(struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t ssn,
+static inline struct hark_transmit *hark_sendet_transmit(struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t ssn,
     uint64_t phase, uint64_t epoch, uint64_t digest, struct hark_effects *fx)
 {
     uint8_t *b;
     struct hark_head h = {HARK_KIND_SENDET, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
         c->channel.inc, s->ends.re, ssn};
-    struct hark_effect *x = hark_emit_frame(fx, &h, HARK_SENDET_HEADER, &b);
+    struct hark_transmit *x = hark_emit_frame(fx, &h, HARK_SENDET_HEADER, &b);
     uint64_t first = c->told + 1, last = c->channel.recv, received = 0;
     if (first <= last && hark_sendet_inter(c)) received = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, first, &last);
     hark_put64(b, phase);
@@ -131,7 +131,7 @@ static inline struct hark_effect *hark_sendet_transmit(struct hark_sendet *s, st
     hark_put64(b + 40, received);
     if (received) c->told = last;
     x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
-    x->u.phase = phase;
+    x->phase = phase;
     return x;
 }
 

@@ -107,7 +107,7 @@ static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
 static inline int hark_sendet_gc(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
-    if (c == NULL || !hark_sendet_inter(c)) return hark_fate(fx, HARK_DISCARD);
+    if (c == NULL || !hark_sendet_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
     uint64_t upto = hark_get64(b + 8) ? hark_get64(b + 8) - 1 : 0;
     if (upto > c->channel.done) upto = c->channel.done;
     if (upto > c->told) upto = c->told;

@@ -148,9 +148,9 @@ static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head
     struct hark_effects *fx)
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
-    if (c && !hark_sendet_inter(c)) return hark_fate(fx, HARK_DISCARD);
-    if (hark_orph_early(&s->head, &s->pairs, c ? &c->pos : NULL, h->src, b)) return hark_fate(fx, HARK_HOLD);
-    if (c == NULL) return hark_fate(fx, HARK_DISCARD);
+    if (c && !hark_sendet_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
+    if (hark_orph_early(&s->head, &s->pairs, c ? &c->pos : NULL, h->src, b)) return hark_emit_verdict(fx, HARK_HOLD);
+    if (c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
     for (uint32_t at = 8; at < length; at += 40) hark_sendet_orph_run(s, c, b + at);
     if (hark_orph_took(&c->channel, &c->pos, b))
         hark_sendet_acked(s, c, c->pos.tx, HARK_INFINITY); /* of what is missing j knows nothing any more */

@@ -61,7 +61,7 @@ static inline int hark_sendet_send(struct hark_sendet *s, const struct hark_even
     }
     hark_trail_add(p, &s->pool, &c->log, ssn, m.phase, m.sent, 0);
     if (s->flags & HARK_DIGEST) *hark_queue_push(p, &s->pool, &c->pos.digests) = c->pos.sent_digest;
-    hark_emit(fx, HARK_RETAIN)->name = hark_name_of(HARK_OUT, &c->channel, ssn);
+    hark_emit_retain(fx, hark_name_of(HARK_OUT, &c->channel, ssn));
     if (m.recv) {
         hark_sendet_acked(s, c, ssn, m.recv);
         hark_sendet_forget(s, c, 0, fx);
@@ -84,13 +84,13 @@ static inline int hark_sendet_arrive(struct hark_sendet *s, const struct hark_he
     bool waited = false;
     int status = s->ends.waiting.count ? hark_waited(p, &hark_sendet_shape, &s->ends, h, &waited) : HARK_OK;
     if (status < 0) return status;
-    if (waited) return hark_fate(fx, HARK_HANDUP);
+    if (waited) return hark_emit_verdict(fx, HARK_HANDUP);
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
     int age = hark_age_by(&s->ends, h, c ? c->channel.inc : hark_inc_of(p, &s->ends, h->src));
-    if (age != HARK_CURRENT) return hark_fate(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     if (hark_get64(b + 32) > (c ? c->channel.sent : 0)) return HARK_EFRAME;
     /* Between an image and its decision it is not known in which epoch this is. */
-    if (s->frozen || s->wave.mode >= HARK_W_CAPTURED) return hark_fate(fx, HARK_HOLD);
+    if (s->frozen || s->wave.mode >= HARK_W_CAPTURED) return hark_emit_verdict(fx, HARK_HOLD);
     status = hark_sendet_reserve(s, 1, HARK_TRAIL_CHUNKS + 1);
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->spe, c ? c->log.sent.count + 1 : 1);
     if (status >= 0) status = hark_sendet_reserve_image(s);
@@ -99,11 +99,11 @@ static inline int hark_sendet_arrive(struct hark_sendet *s, const struct hark_he
     if (c == NULL) return HARK_EFRAME;
     if (h->ssn > c->channel.recv && hark_sendet_ahead(c, b + 24)) {
         c->channel.flags |= HARK_GAP;
-        return hark_fate(fx, HARK_HOLD);
+        return hark_emit_verdict(fx, HARK_HOLD);
     }
     hark_accept(p, &s->ends, &c->channel, h, fx);
     if (fx->at[fx->count - 1].type != HARK_HANDUP) return HARK_OK;
-    fx->at[fx->count - 1].fact = hark_get64(b + 16) < s->epoch; /* the sender is going to log it */
+    fx->at[fx->count - 1].u.handup.logged = hark_get64(b + 16) < s->epoch;
     c->pos.recv_digest = hark_get64(b + 8);
     if (hark_sendet_inter(c)) {
         hark_trail_add(p, &s->pool, &c->rpp, h->ssn, hark_get64(b), hark_get64(b + 16), s->epoch);
@@ -121,10 +121,10 @@ static inline int hark_sendet_acks(struct hark_sendet *s, const struct hark_head
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
     if (c == NULL || !hark_sendet_inter(c) || hark_get64(b + length - 16) > c->channel.sent) return HARK_EFRAME;
-    if (s->frozen) return hark_fate(fx, HARK_HOLD);
+    if (s->frozen) return hark_emit_verdict(fx, HARK_HOLD);
     if (hark_sendet_ahead(c, b)) {
         c->channel.flags |= HARK_GAP;
-        return hark_fate(fx, HARK_HOLD);
+        return hark_emit_verdict(fx, HARK_HOLD);
     }
     for (uint32_t at = 0; at < length; at += 24) {
         uint64_t last = hark_get64(b + at + 8);

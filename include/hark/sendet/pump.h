@@ -61,7 +61,7 @@ static inline int hark_sendet_replay(struct hark_sendet *s, struct hark_sendet_c
             if (!hark_sendet_may(s, c, ssn, m.phase)) return HARK_OK;
             if (!hark_effects_fit(fx, 1, HARK_SENDET_HEADER)) return HARK_MORE;
             uint64_t digest = hark_digest_at(p, &s->pool, &c->pos, ssn);
-            hark_sendet_transmit(s, c, ssn, m.phase, m.sent, digest, fx)->replay = 1;
+            hark_sendet_transmit(s, c, ssn, m.phase, m.sent, digest, fx)->replay = true;
             c->pos.tx = ssn;
         }
     }
@@ -97,7 +97,7 @@ static inline int hark_sendet_pump_ack(struct hark_sendet *s, struct hark_effect
                 c->told = last;
             }
             fx->used += at;
-            fx->at[fx->count - 1].header.length = HARK_WIRE_HEAD + at;
+            fx->at[fx->count - 1].u.transmit.header.length = HARK_WIRE_HEAD + at;
         }
     }
     s->ack_due = 0;
@@ -129,7 +129,7 @@ static inline int hark_sendet_pump_drop(struct hark_sendet *s, struct hark_effec
         struct hark_sendet_image *x = (struct hark_sendet_image *)hark_row(&s->head, &s->images, 0);
         if (s->images.count <= s->generations || s->taken || x->epoch >= s->min) break;
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
-        if (x->id) hark_emit_id(fx, HARK_DROP, x->id);
+        if (x->id) hark_emit_checkpoint(fx, HARK_DROP, x->id);
         hark_sendet_forget_image(s, 0);
         any = true;
     }

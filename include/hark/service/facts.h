@@ -102,14 +102,14 @@ HARK_COLD int hark_service_done(struct hark_service *s, struct hark_service_effe
 
 HARK_COLD int hark_service_fact(struct hark_service *s, const struct hark_service_event *e, struct hark_service_effects *fx)
 {
-    const bool line = e->u.fact.fact == HARK_FACT_BACK || e->u.fact.fact == HARK_FACT_LINE;
-    const bool somebody = e->u.fact.peer < s->ranks || (e->u.fact.fact == HARK_FACT_DONE && e->u.fact.peer == HARK_RECOVERY);
-    const bool known = e->u.fact.fact == HARK_FACT_WAVE || e->u.fact.fact == HARK_FACT_DONE || (line && s->rolls == HARK_ROLLS_LINE);
-    s->fact = e->u.fact.fact;
-    s->peer = e->u.fact.peer;
+    const bool line = e->u.fact.kind == HARK_FACT_BACK || e->u.fact.kind == HARK_FACT_LINE;
+    const bool somebody = e->u.fact.rank < s->ranks || (e->u.fact.kind == HARK_FACT_DONE && e->u.fact.rank == HARK_RECOVERY);
+    const bool known = e->u.fact.kind == HARK_FACT_WAVE || e->u.fact.kind == HARK_FACT_DONE || (line && s->rolls == HARK_ROLLS_LINE);
+    s->fact = e->u.fact.kind;
+    s->peer = e->u.fact.rank;
     s->id = e->u.fact.id;
     s->oldest = e->u.fact.oldest;
-    s->map = e->u.fact.map;
+    s->map = e->u.fact.new_map;
     if (e->u.fact.re != s->re || !somebody || !known) return hark_service_answer(s, false, fx);
     if (s->fact == HARK_FACT_WAVE) return hark_service_decide(s, fx);
     return line ? hark_service_back(s, fx) : hark_service_done(s, fx);

@@ -31,11 +31,7 @@ struct hark_service_event {
         struct {
             bool ok;              /* false: it could not be written; a wave is then not decided, all else holds in memory */
         } durable;
-        struct {
-            uint32_t fact, peer, re; /* as in PERSIST */
-            uint64_t id, oldest;     /* its u.id; of HARK_FACT_WAVE its `got`: the oldest checkpoint kept, 0: none yet */
-            bool map;                /* the wave brings the next map into force */
-        } fact;
+        struct hark_fact fact;    /* as in PERSIST */
         struct {
             const uint32_t *cluster; /* of each rank */
         } proposed;
