@@ -244,16 +244,17 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     c.core.ranks = P.setup.ranks;
     c.core.generations = P.setup.generations;
     read_options(&c.core);
-    if (!recovery && P.protocol->rolls == HARK_ROLLS_GROUP) {
+    const bool by_cluster = !recovery && hark_service_by_cluster(P.protocol);
+    if (by_cluster) {
         /* Teams whose checkpoints are apart have the order of deliveries in between in memories only: all lost, none could go on. */
-        if (P.protocol->traits & HARK_TRAIT_WAVES || c.core.asks & HARK_ASKS_REGROUP) c.core.flags |= HARK_WAVES_ALL;
+        if (hark_service_waves_all(P.protocol, c.core.asks)) c.core.flags |= HARK_WAVES_ALL;
         group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.group = group;
     }
     P.groups = !recovery && hark_protocol_groups(P.protocol, c.core.asks & HARK_ASKS_GROUPS);
     P.reduces = P.groups && hark_protocol_reduces(P.protocol, c.core.asks & HARK_ASKS_GROUPS, c.core.copies);
-    if (P.groups) members = make_trees(tree, &c.core, P.protocol->rolls == HARK_ROLLS_GROUP ? clusters->of : NULL);
+    if (P.groups) members = make_trees(tree, &c.core, by_cluster ? clusters->of : NULL);
     opened = hark_transport_named(P.setup.transport);
     if (opened == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);
     struct hark_transport_ops ops = *opened;

@@ -2,14 +2,6 @@
  * person wants it. */
 #include "internal.h"
 
-bool hark_sup_together(const struct supervisor *s, uint32_t a, uint32_t b)
-{
-    const struct hark_protocol *p = s->o->protocol;
-    if (p->rolls == HARK_ROLLS_LINE) return a == b;
-    if (p->rolls != HARK_ROLLS_GROUP || p->traits & HARK_TRAIT_WAVES || hark_sup_regroups(s)) return true;
-    return s->o->clusters.of[a] == s->o->clusters.of[b];
-}
-
 void hark_sup_checkpoint_wanted(struct child *c)
 {
     struct hark_control m;
@@ -36,7 +28,7 @@ void hark_sup_ask_checkpoint(struct supervisor *s)
 void hark_sup_checkpointed(struct supervisor *s, uint32_t rank)
 {
     for (uint32_t r = 0; r < s->o->ranks; r++)
-        if (hark_sup_together(s, r, rank)) s->child[r].checkpoint_due = false;
+        if (hark_service_same_wave(core_of(s), r, rank)) s->child[r].checkpoint_due = false;
     hark_sup_checkpoint_done(s);
 }
 

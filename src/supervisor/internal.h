@@ -199,7 +199,6 @@ void hark_sup_ask_checkpoint(struct supervisor *s);
 void hark_sup_checkpoint_wanted(struct child *c); /* it has said hello: tells it */
 void hark_sup_checkpointed(struct supervisor *s, uint32_t rank); /* one of the group of `rank` was decided */
 void hark_sup_checkpoint_done(struct supervisor *s); /* is none missing any more? */
-bool hark_sup_together(const struct supervisor *s, uint32_t a, uint32_t b); /* do they checkpoint together? */
 
 /* stall.c */
 #define HARK_SUP_STALL_NS UINT64_C(1000000000) /* so long nothing moves behind QUIET, then it is said */

@@ -74,7 +74,7 @@ static void open_service(struct hark_inventory *v, char error[HARK_KEEPER_ERROR]
     } else {
         struct hark_keeper_config config = {.protocol = v->protocol,
             .clusters = &v->clusters,
-            .together = v->protocol->traits & HARK_TRAIT_WAVES || asked.asks & HARK_ASKS_REGROUP,
+            .together = hark_service_waves_all(v->protocol, asked.asks),
             .record = v->record,
             .images = v->images,
             .identity = v->identity,

@@ -230,18 +230,22 @@ void hark_keeper_announce(const struct hark_keeper *k, struct hark_control *m)
 
 static int make_core(struct hark_keeper *k, char error[HARK_KEEPER_ERROR])
 {
-    const struct hark_service_config c = {.protocol = k->config.protocol, .ranks = ranks_of(k), .cluster = k->config.clusters->of,
-        .together = k->config.together, .generations = k->config.generations};
+    k->service = (struct hark_service_config){.protocol = k->config.protocol,
+        .ranks = ranks_of(k),
+        .cluster = k->config.clusters->of,
+        .together = k->config.together,
+        .generations = k->config.generations};
     if (k->config.generations > HARK_SERVICE_GENERATIONS) {
         snprintf(error, HARK_KEEPER_ERROR, "expected 1 to %d generations", HARK_SERVICE_GENERATIONS);
         return HARK_KEEPER_EINVAL;
     }
-    const uint64_t bytes = hark_service_size(&c);
+    const uint64_t bytes = hark_service_size(&k->service);
     k->core = bytes ? malloc(bytes) : NULL;
     k->back = calloc(ranks_of(k), 1);
     k->of = calloc(ranks_of(k), sizeof *k->of);
     if (bytes && (k->core == NULL || k->back == NULL || k->of == NULL)) return HARK_KEEPER_EMEMORY;
-    return bytes && hark_service_init(k->core, bytes, &c) == HARK_OK ? HARK_KEEPER_OK : HARK_KEEPER_EINVAL;
+    const bool made = bytes && hark_service_init(k->core, bytes, &k->service) == HARK_OK;
+    return made ? HARK_KEEPER_OK : HARK_KEEPER_EINVAL;
 }
 
 int hark_keeper_open(struct hark_keeper **out, const struct hark_keeper_config *config, char error[HARK_KEEPER_ERROR])

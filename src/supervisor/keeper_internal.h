@@ -6,6 +6,7 @@
 
 struct hark_keeper {
     struct hark_keeper_config config;
+    struct hark_service_config service; /* of the core */
     struct hark *core;
     uint64_t record;       /* id of the last record written or read */
     uint8_t *back;         /* of each rank: it went back with the last change */

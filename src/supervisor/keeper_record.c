@@ -61,10 +61,8 @@ static int unpack(struct hark_keeper *k, struct hark_bytes state)
         if (!hark_keeper_grow(k)) return HARK_KEEPER_EMEMORY;
     if (status < 0) return HARK_KEEPER_EDURABLE;
     struct hark_service *s = (struct hark_service *)(void *)k->core;
-    const struct hark_keeper_config *c = &k->config;
-    s->generations = c->generations ? c->generations : 2; /* this job's own */
-    const bool same = s->ranks == c->clusters->ranks && s->rolls == c->protocol->rolls && (s->together != 0) == c->together;
-    return same ? HARK_KEEPER_OK : HARK_KEEPER_EDURABLE;
+    s->generations = k->config.generations ? k->config.generations : 2; /* this job's own */
+    return hark_service_is_of(k->core, &k->service) ? HARK_KEEPER_OK : HARK_KEEPER_EDURABLE;
 }
 
 /* HARK_KEEPER_OK, HARK_KEEPER_EINVAL (of another job), HARK_KEEPER_EDURABLE (damaged), HARK_KEEPER_EMEMORY. */

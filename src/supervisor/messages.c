@@ -203,7 +203,7 @@ static void works_again(struct supervisor *s, uint32_t rank)
 {
     s->record_failed = false;
     for (uint32_t r = 0; r < s->o->ranks; r++)
-        if (hark_sup_together(s, r, rank)) s->child[r].troubled = false;
+        if (hark_service_same_wave(core_of(s), r, rank)) s->child[r].troubled = false;
 }
 
 static void on_persist(struct child *c, struct hark_control *m)
@@ -264,7 +264,7 @@ void hark_sup_advise_diverged(const struct supervisor *s)
         hark_sup_say("under %s a process must do the same again when it receives the same in the same order: nothing may depend on a clock, "
                      "a process number or chance; a program that can not do without needs --protocol %s: see `hark help protocols`",
             p->name, hark_protocol_for(HARK_FOR_ANY)->name);
-    else if (p->rolls != HARK_ROLLS_ALL)
+    else if (!hark_service_by_all(p))
         hark_sup_say("under %s a process that begins again must send the same, in whatever order messages come: is all that it needs protected "
                      "as it is when hark_checkpoint is called, the counter of a loop too? For a program in which that order matters use "
                      "--protocol %s: see `hark help protocols`", p->name, hark_protocol_for(HARK_FOR_PIECEWISE)->name);

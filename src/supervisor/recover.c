@@ -118,7 +118,7 @@ static void killed(struct child *c, int sig)
     if (s->phase == FINISHING) { /* all have finished, durably: there is nothing that it could take with it */
         hark_sup_say("%s died (%s) after the end of the job, which is done", name, kind);
         c->exited = true;
-    } else if (c->rank != HARK_RECOVERY && hark_service_rolls(core_of(s)) == 0) {
+    } else if (c->rank != HARK_RECOVERY && !hark_service_survives(s->o->protocol)) {
         hark_sup_say("%s died (%s) after %llu deliveries; protocol %s survives no failure", name, kind,
             (unsigned long long)hark_sup_progress(c), s->o->protocol->name);
         hark_sup_end(s, 1);
@@ -241,14 +241,13 @@ static void name_unit(const struct child *c, char text[256])
 {
     const struct supervisor *s = c->s;
     const struct hark *core = core_of(s);
-    const uint32_t rolls = hark_service_rolls(core);
     char ranks[200] = "";
     uint8_t *unit = calloc(s->o->ranks, 1);
     for (uint32_t r = 0; unit && r < s->o->ranks; r++) unit[r] = hark_service_mates(core, r, c->rank);
     if (unit) hark_sup_name_ranks(s, unit, ranks, sizeof ranks);
     free(unit);
-    if (rolls == HARK_ROLLS_ALL) snprintf(text, 256, "all ranks go back");
-    else if (rolls != HARK_ROLLS_GROUP) snprintf(text, 256, "it goes back");
+    if (hark_service_by_all(s->o->protocol)) snprintf(text, 256, "all ranks go back");
+    else if (!hark_service_by_cluster(s->o->protocol)) snprintf(text, 256, "it goes back");
     else if (hark_service_behind(core)) snprintf(text, 256, "all ranks go back, for the clusters have changed since then");
     else
         snprintf(text, 256, "cluster %u (rank%s %s) goes back", hark_service_cluster(core, c->rank),

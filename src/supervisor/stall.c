@@ -132,13 +132,15 @@ static bool advise_checkpoints(const struct supervisor *s, uint8_t *member)
         if (!s->child[r].waits_known || w->what != HARK_WAITS_CHECKPOINT) continue;
         for (uint32_t other = 0; other < s->o->ranks; other++) {
             const struct child *o = &s->child[other];
-            if (!o->waits_known || o->waits.calls == w->calls || !hark_sup_together(s, r, other)) continue;
+            if (!o->waits_known || o->waits.calls == w->calls) continue;
+            if (!hark_service_same_wave(core_of(s), r, other)) continue;
             char ours[200], theirs[200];
             for (int k = 0; k < 2; k++) {
                 uint64_t calls = k ? o->waits.calls : w->calls;
                 for (uint32_t i = 0; i < s->o->ranks; i++)
                     member[i] =
-                        s->child[i].waits_known && hark_sup_together(s, r, i) && s->child[i].waits.calls == calls;
+                        s->child[i].waits_known && hark_service_same_wave(core_of(s), r, i) &&
+                        s->child[i].waits.calls == calls;
                 hark_sup_name_ranks(s, member, k ? theirs : ours, sizeof ours);
             }
             bool one = strpbrk(ours, " -") == NULL, other_one = strpbrk(theirs, " -") == NULL;
@@ -147,9 +149,9 @@ static bool advise_checkpoints(const struct supervisor *s, uint8_t *member)
                          "must call it equally often; see hark-run(1), CHECKPOINTS",
                 one ? "" : "s", ours, one ? "s" : "ve", w->calls, plural(w->calls), other_one ? "" : "s", theirs,
                 o->waits.calls, plural(o->waits.calls), s->o->protocol->name,
-                s->o->protocol->rolls == HARK_ROLLS_GROUP && !hark_sup_together(s, 0, s->o->ranks - 1)
-                    ? "the processes of a cluster"
-                    : "all processes");
+                hark_service_same_wave(core_of(s), 0, s->o->ranks - 1)
+                    ? "all processes"
+                    : "the processes of a cluster");
             return true;
         }
     }

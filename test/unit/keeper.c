@@ -167,6 +167,51 @@ static void units(void **state)
     end(w);
 }
 
+/* Those whose checkpoints are one with that of `rank`. */
+static void expect_wave(const char *protocol, bool together, uint32_t rank, const char *members)
+{
+    struct world *w = begin_as(protocol, together);
+    for (uint32_t r = 0; r < RANKS; r++)
+        assert_int_equal(hark_service_same_wave(hark_keeper_core(w->s), r, rank),
+            members[r] == 'x');
+    end(w);
+}
+
+static void checkpoints_that_are_one(void **state)
+{
+    (void)state;
+    expect_wave("hydee", false, 4, "..x.x.");
+    expect_wave("hydee", true, 4, "xxxxxx");
+    expect_wave("team", true, 4, "xxxxxx");
+    expect_wave("coordinated", false, 4, "xxxxxx");
+    expect_wave("scmel", false, 4, "xxxxxx");
+    expect_wave("sendet", false, 4, "....x.");
+}
+
+/* c: a unit is a cluster; a: the whole job; l: the recovery line says who else goes back;
+ * s: the job survives a failure; w: waves are of all. */
+static void expect_asks(const char *name, const char *asks)
+{
+    const struct hark_protocol *protocol = hark_protocol_named(name);
+    assert_int_equal(hark_service_by_cluster(protocol), strchr(asks, 'c') != NULL);
+    assert_int_equal(hark_service_by_all(protocol), strchr(asks, 'a') != NULL);
+    assert_int_equal(hark_service_by_line(protocol), strchr(asks, 'l') != NULL);
+    assert_int_equal(hark_service_survives(protocol), strchr(asks, 's') != NULL);
+    assert_int_equal(hark_service_waves_all(protocol, 0), strchr(asks, 'w') != NULL);
+}
+
+static void what_protocols_ask(void **state)
+{
+    (void)state;
+    expect_asks("none", "");
+    expect_asks("coordinated", "as");
+    expect_asks("hydee", "cs");
+    expect_asks("team", "csw");
+    expect_asks("scmel", "s");
+    expect_asks("sendet", "ls");
+    assert_true(hark_service_waves_all(hark_protocol_named("hydee"), HARK_ASKS_REGROUP));
+}
+
 static void nested_failures(void **state)
 {
     (void)state;
@@ -573,7 +618,9 @@ static void what_is_not_durable(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(units), cmocka_unit_test(nested_failures),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(units),
+        cmocka_unit_test(checkpoints_that_are_one), cmocka_unit_test(what_protocols_ask),
+        cmocka_unit_test(nested_failures),
         cmocka_unit_test(the_line), cmocka_unit_test(what_is_undone),
         cmocka_unit_test(an_epoch_that_is_not_durable), cmocka_unit_test(a_record_knows_no_history),
         cmocka_unit_test(refused_facts), cmocka_unit_test(reopened_it_is_the_same), cmocka_unit_test(the_announcement),

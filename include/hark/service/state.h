@@ -75,6 +75,20 @@ struct hark_service_restart { /* what RESTARTED of a rank says, beside its image
     uint32_t undone; /* how many checkpoints hark_service_undone() lists */
 };
 
+/* What a protocol asks of the service, before there is one. A unit: the ranks that go back together
+ * as soon as one of them has died. */
+/* False: the first failure ends the job. */
+HARK_FN bool hark_service_survives(const struct hark_protocol *protocol);
+/* A unit is a cluster. Other protocols do not look at clusters. */
+HARK_FN bool hark_service_by_cluster(const struct hark_protocol *protocol);
+/* A unit is the whole job. */
+HARK_FN bool hark_service_by_all(const struct hark_protocol *protocol);
+/* A unit is one rank, with checkpoints of its own; the recovery line names others that go back. */
+HARK_FN bool hark_service_by_line(const struct hark_protocol *protocol);
+/* Users ask for `asks` (HARK_ASKS_*): are waves of all processes? Then `together` of the config
+ * is true, and a protocol by cluster is given HARK_WAVES_ALL. */
+HARK_FN bool hark_service_waves_all(const struct hark_protocol *protocol, uint32_t asks);
+
 /* FAILED as it is to be told now: `down` and `wave` have room for as many as there are ranks, `inc` for one more. */
 HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uint32_t *down, struct hark_incarnation *inc,
     struct hark_decision *wave);
@@ -89,6 +103,8 @@ HARK_FN bool hark_service_is_down(const struct hark *p, uint32_t rank);
 HARK_FN uint32_t hark_service_down(const struct hark *p); /* how many ranks are in D */
 /* The lowest rank of those whose checkpoints are one with those of `rank`. */
 HARK_FN uint32_t hark_service_leader(const struct hark *p, uint32_t rank);
+/* Are their checkpoints one? */
+HARK_FN bool hark_service_same_wave(const struct hark *p, uint32_t a, uint32_t b);
 /* The n-th newest decided checkpoint of its group that is kept, from 0; 0: there is none, or it is the beginning. */
 HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t n);
 /* How many were ever decided, counted up to the generations kept: while fewer were, the beginning is kept too. */
@@ -106,6 +122,9 @@ HARK_FN bool hark_service_goes_back(const struct hark *p, uint32_t rank);
 /* HARK_ROLLS_*: who goes back when a process dies; 0: no failure is survived. */
 HARK_FN uint32_t hark_service_rolls(const struct hark *p);
 HARK_FN bool hark_service_finished(const struct hark *p);
+/* Was the record from which this service was unpacked written by one so configured? Clusters
+ * are not compared: they may have changed since then. */
+HARK_FN bool hark_service_is_of(const struct hark *p, const struct hark_service_config *config);
 HARK_FN bool hark_service_idle(const struct hark *p); /* no answer is awaited */
 
 struct hark_service_rank {
@@ -232,6 +251,33 @@ static inline void hark_service_forget(struct hark_service *s, struct hark_queue
     hark_queue_cut(&s->head, &s->pool, q, kept);
 }
 
+/* ---- what a protocol asks of the service ----------------------------------------------------- */
+
+HARK_FN bool hark_service_survives(const struct hark_protocol *protocol)
+{
+    return protocol->rolls != 0;
+}
+
+HARK_FN bool hark_service_by_cluster(const struct hark_protocol *protocol)
+{
+    return protocol->rolls == HARK_ROLLS_GROUP;
+}
+
+HARK_FN bool hark_service_by_all(const struct hark_protocol *protocol)
+{
+    return protocol->rolls == HARK_ROLLS_ALL;
+}
+
+HARK_FN bool hark_service_by_line(const struct hark_protocol *protocol)
+{
+    return protocol->rolls == HARK_ROLLS_LINE;
+}
+
+HARK_FN bool hark_service_waves_all(const struct hark_protocol *protocol, uint32_t asks)
+{
+    return protocol->traits & HARK_TRAIT_WAVES || asks & HARK_ASKS_REGROUP;
+}
+
 /* ---- what others ask ----------------------------------------------------------------------------------------------- */
 
 HARK_FN uint32_t hark_service_epoch(const struct hark *p)
@@ -266,6 +312,11 @@ HARK_FN uint32_t hark_service_leader(const struct hark *p, uint32_t rank)
     const struct hark_service *s = hark_service_of(p);
     if (s->rolls == HARK_ROLLS_LINE) return rank;
     return s->rolls == HARK_ROLLS_GROUP && !s->together ? hark_service_first(s, rank) : 0;
+}
+
+HARK_FN bool hark_service_same_wave(const struct hark *p, uint32_t a, uint32_t b)
+{
+    return hark_service_leader(p, a) == hark_service_leader(p, b);
 }
 
 HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t n)
@@ -322,6 +373,13 @@ HARK_FN uint32_t hark_service_rolls(const struct hark *p)
 HARK_FN bool hark_service_finished(const struct hark *p)
 {
     return hark_service_of(p)->finished;
+}
+
+HARK_FN bool hark_service_is_of(const struct hark *p, const struct hark_service_config *c)
+{
+    const struct hark_service *s = hark_service_of(p);
+    if (s->ranks != c->ranks || s->rolls != c->protocol->rolls) return false;
+    return (s->together != 0) == c->together;
 }
 
 HARK_FN bool hark_service_idle(const struct hark *p)
