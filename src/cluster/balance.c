@@ -136,27 +136,6 @@ static void set_limit(struct balance *w)
     if (w->limit < w->load[w->order[0]]) w->limit = w->load[w->order[0]];
 }
 
-void hark_balance_sums(struct balance *w)
-{
-    memset(w->sum, 0, w->pes * sizeof *w->sum);
-    for (uint32_t i = 0; i < w->objects; i++)
-        w->sum[w->pe[i]] += w->load[i];
-}
-
-void hark_balance_by_team(const struct balance *w, const uint32_t *team, uint32_t *object, uint32_t *first)
-{
-    memset(first, 0, ((size_t)w->teams + 1) * sizeof *first);
-    for (uint32_t i = 0; i < w->objects; i++)
-        first[team[i] + 1]++;
-    for (uint32_t t = 0; t < w->teams; t++)
-        first[t + 1] += first[t];
-    for (uint32_t i = 0; i < w->objects; i++)
-        object[first[team[w->order[i]]]++] = w->order[i];
-    for (uint32_t t = w->teams; t > 0; t--)
-        first[t] = first[t - 1];
-    first[0] = 0;
-}
-
 /* ---- a strategy -------------------------------------------------------------------------------------------------- */
 
 static void work_free(struct balance *w)

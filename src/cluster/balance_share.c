@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+void hark_balance_sums(struct balance *w)
+{
+    memset(w->sum, 0, w->pes * sizeof *w->sum);
+    for (uint32_t i = 0; i < w->objects; i++)
+        w->sum[w->pe[i]] += w->load[i];
+}
+
 /* ---- a heap of PEs: the least loaded first ----------------------------------------------------------------------- */
 
 static bool below(const struct balance *w, uint32_t p, uint32_t q)

@@ -10,6 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+void hark_balance_by_team(const struct balance *w, const uint32_t *team, uint32_t *object, uint32_t *first)
+{
+    memset(first, 0, ((size_t)w->teams + 1) * sizeof *first);
+    for (uint32_t i = 0; i < w->objects; i++)
+        first[team[i] + 1]++;
+    for (uint32_t t = 0; t < w->teams; t++)
+        first[t + 1] += first[t];
+    for (uint32_t i = 0; i < w->objects; i++)
+        object[first[team[w->order[i]]]++] = w->order[i];
+    for (uint32_t t = w->teams; t > 0; t--)
+        first[t] = first[t - 1];
+    first[0] = 0;
+}
+
 /* Step 1: "partition this graph's vertices to minimize the weights on the edges across partitions and produce partitions
  * with approximately equal sums of vertex weights". */
 int hark_balance_cut(const struct balance *w, uint32_t slack, uint64_t seed, uint32_t *team)
