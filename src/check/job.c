@@ -4,18 +4,6 @@
 #include "hark/service.h"
 #include "job_parts.h"
 
-const struct service *job_service(const struct lab *lab, const struct job *job)
-{
-    return intern_at(&lab->part, job->at[2 * lab->who]);
-}
-
-void job_service_set(struct lab *lab, struct job *job, const struct service *s)
-{
-    uint32_t part = intern_put(&lab->part, s, sizeof *s);
-    if (part == 0) lab_starve(lab);
-    job->at[2 * lab->who] = part;
-}
-
 void job_first(struct lab *lab, struct job *job)
 {
     memset(job, 0, sizeof *job);
@@ -23,61 +11,7 @@ void job_first(struct lab *lab, struct job *job)
     if (!lab->failed) job_service_first(lab, job);
 }
 
-/* ---- frames on their way --------------------------------------------------------------------------------------------- */
-
-uint32_t job_frame(const struct lab *lab, const struct job *job, uint32_t who, uint32_t k)
-{
-    uint32_t part = job->at[lab->who + who];
-    return k * 4 < intern_length(&lab->part, part) ? ((const uint32_t *)intern_at(&lab->part, part))[k] : 0;
-}
-
-static uint32_t net_read(const struct lab *lab, uint32_t part, uint32_t list[LOCAL_FRAMES])
-{
-    uint32_t n = intern_length(&lab->part, part) / 4;
-    if (n) memcpy(list, intern_at(&lab->part, part), n * sizeof list[0]);
-    return n;
-}
-
-static uint32_t net_write(struct lab *lab, const uint32_t *list, uint32_t n)
-{
-    uint32_t part = n ? intern_put(&lab->part, list, n * (uint32_t)sizeof list[0]) : 0;
-    if (n && part == 0) lab_starve(lab);
-    return part;
-}
-
-static void net_add(struct lab *lab, struct job *job, uint32_t who, uint32_t frame)
-{
-    uint32_t list[LOCAL_FRAMES + 1], n = net_read(lab, job->at[lab->who + who], list), at = n;
-    if (n == LOCAL_FRAMES) {
-        lab_fail(lab, "more frames on their way to one process than this search has room for");
-        return;
-    }
-    for (; at > 0 && frame_before(lab, frame, list[at - 1]); at--) list[at] = list[at - 1];
-    list[at] = frame;
-    job->at[lab->who + who] = net_write(lab, list, n + 1);
-}
-
-static void net_remove(struct lab *lab, struct job *job, uint32_t who, uint32_t index)
-{
-    uint32_t list[LOCAL_FRAMES], n = net_read(lab, job->at[lab->who + who], list);
-    for (uint32_t k = index + 1; k < n; k++) list[k - 1] = list[k];
-    job->at[lab->who + who] = net_write(lab, list, n - 1);
-}
-
-/* Nobody will ever take it: it is for an incarnation that is gone. Transports drop such frames. */
-static bool is_lost(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f)
-{
-    const struct local_info *i = local_info(lab, job->at[who]);
-    return f->to_inc < job_service(lab, job)->inc[who] && (!i->running || i->inc > f->to_inc);
-}
-
-void job_net_clean(struct lab *lab, struct job *job, uint32_t who)
-{
-    uint32_t list[LOCAL_FRAMES], n = net_read(lab, job->at[lab->who + who], list), kept = 0;
-    for (uint32_t k = 0; k < n; k++)
-        if (!is_lost(lab, job, who, frame_of(lab, list[k]))) list[kept++] = list[k];
-    if (kept < n) job->at[lab->who + who] = net_write(lab, list, kept);
-}
+/* ---- which frames may arrive ----------------------------------------------------------------------------------------- */
 
 static bool other_channel(const struct frame *a, const struct frame *b)
 {
@@ -133,7 +67,7 @@ uint32_t job_steps(struct lab *lab, const struct job *job, struct job_step step[
             step[n++] = (struct job_step){STEP_RESTART, w, 0};
             continue;
         }
-        uint32_t frames = net_read(lab, job->at[lab->who + who], list);
+        uint32_t frames = job_net_read(lab, job->at[lab->who + who], list);
         for (uint32_t k = 0; k < frames; k++)
             if (may_arrive(lab, list, k, i->inc)) step[n++] = (struct job_step){STEP_FRAME, w, (uint16_t)k};
         if (i->seen < re) step[n++] = (struct job_step){STEP_TOLD, w, 0};
@@ -390,7 +324,7 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
         *happened = true;
         return VIOLATED_NUMBER;
     }
-    if (step.what == STEP_FRAME) net_remove(lab, job, step.who, step.index);
+    if (step.what == STEP_FRAME) job_net_remove(lab, job, step.who, step.index);
     struct outcome out = local_take(lab, job->at[step.who], (enum local_step)step.what, argument);
     lab->taken[0] = lab->last;
     lab->takes = 1;
@@ -401,7 +335,7 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
     const uint32_t *frame = out.frames ? intern_at(&lab->part, out.frames) : NULL;
     for (uint32_t k = 0; k * 4 < intern_length(&lab->part, out.frames) && !lab->failed; k++) {
         const struct frame *f = frame_of(lab, frame[k]);
-        if (!is_lost(lab, job, f->to, f)) net_add(lab, job, f->to, frame[k]);
+        if (!job_net_loses(lab, job, f->to, f)) job_net_add(lab, job, f->to, frame[k]);
     }
     uint16_t lost = 0;
     if (step.what == STEP_CRASH) lost = job_crash(lab, job, mates_crash(lab, job, step));

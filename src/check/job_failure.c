@@ -53,11 +53,6 @@ static bool has_image(struct lab *lab, const struct job *job, uint32_t who, uint
     return false;
 }
 
-uint8_t job_generations(const struct lab *lab)
-{
-    return lab->scenario->generations ? lab->scenario->generations : 2;
-}
-
 /* Have all their images of this wave that go back to it when `who` does? */
 static bool all_have_image(struct lab *lab, const struct job *job, uint32_t who, uint64_t id)
 {

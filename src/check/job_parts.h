@@ -4,12 +4,19 @@
 
 #include "job.h"
 
-/* job.c */
-void job_service_set(struct lab *lab, struct job *job, const struct service *s);
-/* What is on its way to `who` and nobody will take is lost. */
+/* job_net.c */
+/* The list of frames that `part` is; how many. */
+uint32_t job_net_read(const struct lab *lab, uint32_t part, uint32_t list[LOCAL_FRAMES]);
+void job_net_add(struct lab *lab, struct job *job, uint32_t who, uint32_t frame);
+void job_net_remove(struct lab *lab, struct job *job, uint32_t who, uint32_t index);
+/* Nobody will ever take it: it is for an incarnation that is gone. Transports drop such frames. */
+bool job_net_loses(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f);
+/* All such frames on their way to `who` are dropped. */
 void job_net_clean(struct lab *lab, struct job *job, uint32_t who);
 
 /* job_service.c */
+void job_service_set(struct lab *lab, struct job *job, const struct service *s);
+uint8_t job_generations(const struct lab *lab);
 struct hark_service_event;
 struct service_outcome {
     bool ok, announce; /* a fact is durable; everybody is to be told of the service as it is */
@@ -23,7 +30,6 @@ struct service_outcome job_service_event(struct lab *lab, struct job *job, struc
 /* job_failure.c */
 /* Are they of one cluster, by the map that is in force? */
 bool job_mates(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b);
-uint8_t job_generations(const struct lab *lab);
 /* The image that a process goes back to: the decided one or, if that is damaged, the one before; 0: the beginning. */
 uint64_t job_restart_point(struct lab *lab, const struct job *job, uint32_t who);
 /* The failures that may happen now; how many. */

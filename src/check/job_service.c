@@ -7,6 +7,23 @@
 
 enum { BLOCK = 8192 };
 
+const struct service *job_service(const struct lab *lab, const struct job *job)
+{
+    return intern_at(&lab->part, job->at[2 * lab->who]);
+}
+
+void job_service_set(struct lab *lab, struct job *job, const struct service *s)
+{
+    uint32_t part = intern_put(&lab->part, s, sizeof *s);
+    if (part == 0) lab_starve(lab);
+    job->at[2 * lab->who] = part;
+}
+
+uint8_t job_generations(const struct lab *lab)
+{
+    return lab->scenario->generations ? lab->scenario->generations : 2;
+}
+
 static const char too_small[] = "the failure service needs a larger block than this search gives";
 
 struct block { /* a core, unpacked while it is stepped */

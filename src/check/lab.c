@@ -1,35 +1,9 @@
-/* lab.c: what all steps of a search share; steps that are remembered. */
+/* lab.c: what all steps of a search share is made; steps of a process, and those that are remembered. */
 #include "local.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *lab_violation(uint16_t number)
-{
-#define LAB_TEXT(name, text) text,
-    static const char *const texts[] = {LAB_VIOLATIONS(LAB_TEXT)};
-    return number < VIOLATIONS ? texts[number] : "?";
-}
-
-/* Of one step the first violation counts. */
-void lab_violate(struct lab *lab, enum lab_violated what)
-{
-    if (lab->out.violated == 0) lab->out.violated = (uint16_t)what;
-}
-
-void lab_fail(struct lab *lab, const char *why)
-{
-    if (lab->failed) return;
-    lab->failed = true;
-    snprintf(lab->why, sizeof lab->why, "%s", why);
-}
-
-void lab_starve(struct lab *lab)
-{
-    if (!lab->failed) lab->starved = true;
-    lab_fail(lab, "no memory");
-}
 
 /* Counts the sends, each of which has a bit in the sets of causes, and the longest channel. Of a branch the longer part counts. */
 static void count(struct lab *lab)
@@ -58,54 +32,6 @@ static bool in_any_order(const struct hark_scenario *s)
         for (const struct hark_op *op = s->op[who]; op->type; op++)
             if ((op->type == HARK_OP_RECEIVE && op->peer < 0) || op->type == HARK_OP_TEST || op->type == HARK_OP_IF) return true;
     return false;
-}
-
-uint64_t sends_from(const struct lab *lab, uint32_t who, uint32_t n)
-{
-    uint32_t first = lab->first_send[who] + n, behind = who + 1 < lab->ranks ? lab->first_send[who + 1] : HARK_SCENARIO_SENDS;
-    return first < behind ? UINT64_MAX >> (64 - (behind - first)) << first : 0;
-}
-
-uint64_t last_send(const struct lab *lab, uint32_t who, uint64_t set)
-{
-    set &= sends_from(lab, who, 0);
-    while (set & (set - 1)) set &= set - 1;
-    return set;
-}
-
-static bool in_teams(const struct hark_scenario *s)
-{
-    uint32_t member[HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_RANKS], of[HARK_SCENARIO_RANKS];
-    for (uint32_t i = 0; i < s->ranks; i++) of[i] = s->cluster[i];
-    for (uint32_t t = 0; t < s->trees; t++) {
-        struct hark_tree tree = lab_tree(s, t, member, parent);
-        if (!hark_tree_in_teams(&tree, of)) return false;
-    }
-    return true;
-}
-
-struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *member, uint32_t *parent)
-{
-    struct hark_tree tree = {.ctx = group_ctx(t, false), .member = member, .parent = parent};
-    for (uint32_t i = 0; i < s->ranks; i++) {
-        int8_t above = s->parent[t][i];
-        if (above == -2) continue;
-        if (above == -1) tree.root = i;
-        member[tree.count] = i;
-        parent[tree.count++] = above == -1 ? i : (uint32_t)above;
-    }
-    return tree;
-}
-
-const char *lab_unreduced(const struct lab *lab)
-{
-    const struct hark_scenario *s = lab->scenario;
-    const bool teams = lab->protocol->rolls == HARK_ROLLS_GROUP;
-    if (!(lab->protocol->traits & HARK_TRAIT_REDUCES)) return "this protocol has no reductions: A and Q can not be searched";
-    if (!lab->groups) return "A and Q: expected a line waves all with this protocol";
-    if (lab->options.copies > 1) return "A and Q: expected copies 1";
-    if (teams && !in_teams(s)) return "A and Q: expected each team in one piece of the tree; from the team of the root, the root only above others";
-    return NULL;
 }
 
 static bool in_clusters(const struct hark_protocol *p)
@@ -289,7 +215,7 @@ static void told(struct lab *lab, uint32_t part)
     for (uint32_t i = 0; i < lab->who; i++)
         if (a->inc[i]) inc[e.u.failed.inc_count++] = (struct hark_incarnation){i == lab->ranks ? HARK_RECOVERY : i, a->inc[i]};
     lab->at.seen = a->re;
-    (void)core_step(lab, &e, 0, NULL);
+    (void)local_event(lab, &e, 0, NULL);
 }
 
 /* From an image: what had arrived is held, for the core to ask for; nobody need have sent it again (I7). */
@@ -356,7 +282,7 @@ static void restarted(struct lab *lab, uint32_t part)
     }
     if (l->kept) e.u.restarted.kept = (struct hark_bytes){intern_at(&lab->part, l->kept), intern_length(&lab->part, l->kept)};
     l->kept = 0;
-    (void)core_step(lab, &e, 0, NULL);
+    (void)local_event(lab, &e, 0, NULL);
     told(lab, r->announcement);
 }
 
@@ -366,7 +292,7 @@ static void stored(struct lab *lab, uint32_t of, bool ok, uint64_t id)
     e.u.stored.of = of;
     e.u.stored.ok = ok;
     e.u.stored.id = id;
-    (void)core_step(lab, &e, 0, NULL);
+    (void)local_event(lab, &e, 0, NULL);
 }
 
 static void answered(struct lab *lab, bool ok)
@@ -403,7 +329,7 @@ static void step(struct lab *lab, enum local_step what, uint32_t argument)
     case STEP_FRAME:
         f = frame_of(lab, argument);
         e.u.frame.header = (struct hark_bytes){f->header, f->length};
-        (void)core_step(lab, &e, argument, NULL);
+        (void)local_event(lab, &e, argument, NULL);
         break;
     case STEP_APP: app_step(lab, argument); break;
     case STEP_TOLD: told(lab, argument); break;
@@ -416,7 +342,7 @@ static void step(struct lab *lab, enum local_step what, uint32_t argument)
     case STEP_ANSWER: answered(lab, argument != 0); break;
     case STEP_IDLE:
         e = idle_event(lab);
-        (void)core_step(lab, &e, 0, NULL);
+        (void)local_event(lab, &e, 0, NULL);
         break;
     case STEP_RESTART: restarted(lab, argument); break;
     case STEP_SERVICE: break; /* of a job, made of the crashes of its processes */

@@ -232,11 +232,13 @@ void local_open_core(struct lab *lab, uint32_t local);
 #define LAB_VIOLATION(name, text) VIOLATED_##name,
 enum lab_violated { LAB_VIOLATIONS(LAB_VIOLATION) VIOLATIONS };
 
+/* violation.c. Of one step the first violation counts. */
 void lab_violate(struct lab *lab, enum lab_violated what);
 void lab_fail(struct lab *lab, const char *why);
 /* There is no memory for what is to be kept. */
 void lab_starve(struct lab *lab);
-/* local_core.c: one event to the core, and its effects. HARK_OK, HARK_WAIT, or negative (a violation has been noted). */
+/* local_core.c: one event to the core, and its effects but for OFFER. HARK_OK, HARK_WAIT, or negative (a violation has been
+ * noted). */
 int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
 void core_new(struct lab *lab, uint32_t who);
 void core_stop(struct lab *lab);
@@ -244,15 +246,26 @@ void core_stop(struct lab *lab);
 void core_traps(void);
 /* Packs the core into lab->at. */
 void core_keep(struct lab *lab);
-/* local_app.c */
+/* The frame is held, behind those that come before it. */
+void core_hold(struct lab *lab, uint32_t frame);
+/* local_app.c: core_step(), then what it offers is given again, and an application that waits takes of it. */
+int local_event(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
 void app_step(struct lab *lab, uint32_t from);
+/* local_place.c: the operation it is at. */
+const struct hark_op *app_op(const struct lab *lab);
 void app_go_on(struct lab *lab);
+/* It goes on at operation `pc`; behind the first part of a branch that is behind the second. */
+void app_go_to(struct lab *lab, uint32_t pc);
+/* Where in the inbox the first message from `peer` is, or message `only` if that is not 0; or -1. */
+int app_first(const struct lab *lab, uint32_t peer, uint8_t only);
+/* A history, and what has come to it. */
+uint64_t app_history(uint64_t history, uint64_t a, uint64_t b, uint64_t c);
+/* What two contributions, or agglomerates, make. */
+uint64_t app_combined(uint64_t a, uint64_t b);
 /* With a message of which senders the next operation can be made: struct local_info. */
 uint32_t app_can(struct lab *lab);
 /* Is it at an operation that waits for a message and takes it? */
 bool app_waits(struct lab *lab);
-/* It waits, and what has been handed up may be what for: takes it. True if so. */
-bool app_take_nested(struct lab *lab);
 /* local_pack.c: a local as bytes and back. */
 uint32_t local_close(struct lab *lab);
 uint32_t app_put(struct lab *lab, const struct app *app);
@@ -261,12 +274,10 @@ void app_get(struct lab *lab, struct app *app, uint32_t part);
  * 0: nothing yet. */
 uint32_t app_sends(const struct lab *lab, uint32_t local);
 uint64_t app_past(const struct lab *lab, uint32_t local);
-/* The sends of process `who` from its n-th, counted from 0, as bits. */
+/* program.c. The sends of process `who` from its n-th, counted from 0, as bits. */
 uint64_t sends_from(const struct lab *lab, uint32_t who, uint32_t n);
 /* The last send of process `who` that is in the set, as a set of that one, or 0. */
 uint64_t last_send(const struct lab *lab, uint32_t who, uint64_t set);
-/* What two contributions, or agglomerates, make. */
-uint64_t app_combined(uint64_t a, uint64_t b);
 uint64_t app_heard(const struct lab *lab, uint32_t local, uint32_t from, uint32_t ssn);
 uint64_t app_told(const struct lab *lab, uint32_t local, uint32_t to, uint32_t ssn);
 /* Part: all that was delivered and sent, and what it said. */

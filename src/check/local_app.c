@@ -1,49 +1,49 @@
-/* local_app.c: the application: a program's operations, one a step. */
+/* local_app.c: the application: a program's operations, one a step; and events to its core with what they offer again, for a
+ * receive that waits may take of that within the step. */
 #include "local.h"
 
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+static bool take_nested(struct lab *lab);
 
-static const struct hark_op *next_op(const struct lab *lab)
+/* Is it held for a later OFFER than this one? */
+static bool passed_over(const struct lab *lab, const struct frame *f, uint32_t peer, const struct hark_name *message)
 {
-    return &lab->scenario->op[lab->who_now][lab->at.app.pc];
+    if (peer != HARK_RECOVERY && frame_src(lab, f) + 1 != peer) return true;
+    return message->ssn && (f->header[1] != HARK_APP || hark_get16(f->header + 2) != message->ctx || hark_get64(f->header + 24) != message->ssn);
 }
 
-/* The application goes on at operation `pc`; behind the first part of a branch that is behind the second. */
-static void go_to(struct lab *lab, uint32_t pc)
+/* Held frames again, oldest first. What asks for that meanwhile waits for the next round: held frames are never passed over. */
+static void offer(struct lab *lab)
 {
-    const struct hark_op *op = lab->scenario->op[lab->who_now];
-    while (op[pc].type == HARK_OP_ELSE) pc = op[pc].to;
-    lab->at.app.pc = (uint16_t)pc;
-}
-
-void app_go_on(struct lab *lab)
-{
-    go_to(lab, lab->at.app.pc + 1u);
-}
-
-/* Where in the inbox the first message from `peer` is, or message `only` if that is not 0; or -1. */
-static int inbox_first(const struct lab *lab, uint32_t peer, uint8_t only)
-{
-    for (uint32_t i = 0; i < lab->at.inboxes; i++) { /* by sender and ssn */
-        const struct frame *f = frame_of(lab, lab->at.inbox[i]);
-        if (frame_source(lab, f) == peer && (only == 0 || frame_ssn(f) == only)) return (int)i;
+    struct local *l = &lab->at;
+    lab->offering = true;
+    if (lab->waits && lab->running && take_nested(lab)) lab->waits = false; /* what the step itself has handed up */
+    while (lab->offer && !lab->failed) {
+        uint32_t held[LOCAL_FRAMES], count = l->helds, peer = lab->offer;
+        const struct hark_name message = lab->offered;
+        memcpy(held, l->held, count * sizeof held[0]);
+        l->helds = lab->offer = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            const struct frame *f = frame_of(lab, held[i]);
+            struct hark_event e = {.type = HARK_ARRIVE};
+            e.u.frame.header = (struct hark_bytes){f->header, f->length};
+            if (passed_over(lab, f, peer, &message)) {
+                core_hold(lab, held[i]);
+            } else if (lab->running) {
+                (void)core_step(lab, &e, held[i], NULL);
+                if (lab->waits && lab->running && !lab->failed && take_nested(lab)) lab->waits = false;
+            }
+        }
     }
-    return -1;
+    lab->offering = false;
 }
 
-static uint64_t history_after(uint64_t history, uint64_t a, uint64_t b, uint64_t c)
+int local_event(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted)
 {
-    uint64_t x[4] = {history, a, b, c};
-    uint64_t h = XXH3_64bits(x, sizeof x);
-    return h ? h : 1;
-}
-
-uint64_t app_combined(uint64_t a, uint64_t b)
-{
-    return history_after(a, b, 1, 2);
+    const int status = core_step(lab, event, frame, posted);
+    if (status >= 0 && lab->offer && !lab->offering && lab->running) offer(lab);
+    return status;
 }
 
 /* The message at `index` of the inbox is delivered. False: the core says not now. */
@@ -58,7 +58,7 @@ static bool take(struct lab *lab, uint32_t index)
     struct hark_event e = {.type = HARK_DELIVER};
     e.u.frame.header = (struct hark_bytes){f->header, f->length};
     lab->taking = part;
-    const int status = core_step(lab, &e, 0, NULL);
+    const int status = local_event(lab, &e, 0, NULL);
     lab->taking = 0;
     if (status != HARK_OK) return false;
     for (uint32_t i = 0; i < l->inboxes; i++) {
@@ -68,11 +68,11 @@ static bool take(struct lab *lab, uint32_t index)
         break;
     }
     uint32_t got = a->got[from], bit = UINT32_C(1) << ssn;
-    bool named = next_op(lab)->ssn != 0;
+    bool named = app_op(lab)->ssn != 0;
     if (got & bit || (!named && got != bit - 2 && ssn > 1 && !(got & bit >> 1))) lab_violate(lab, VIOLATED_ORDER);
     a->got[from] = got | bit;
     if (lab->history) {
-        a->history = history_after(a->history, from, ssn, f->said);
+        a->history = app_history(a->history, from, ssn, f->said);
         a->heard[from][ssn - 1] = f->said;
     }
     a->past |= f->past;
@@ -91,7 +91,7 @@ static bool post_to(struct lab *lab, struct payload p)
     e.u.send.ctx = (uint16_t)p.ctx;
     e.u.send.length = 8;
     e.u.send.digest = p.said;
-    return core_step(lab, &e, 0, &p) == HARK_OK;
+    return local_event(lab, &e, 0, &p) == HARK_OK;
 }
 
 /* A multicast is a message to each where the protocol knows of no groups. */
@@ -116,7 +116,7 @@ static void post(struct lab *lab, uint32_t peer)
     struct app *a = &lab->at.app, before = *a;
     uint64_t bit = UINT64_C(1) << (lab->first_send[lab->who_now] + a->sends);
     struct payload p = {.peer = peer, .ssn = (uint64_t)a->sent[peer] + 1, .past = a->past | bit};
-    p.said = lab->history ? history_after(a->history, lab->who_now, peer, p.ssn) : (lab->who_now + 1) * 10000 + peer * 100 + p.ssn;
+    p.said = lab->history ? app_history(a->history, lab->who_now, peer, p.ssn) : (lab->who_now + 1) * 10000 + peer * 100 + p.ssn;
     a->past = p.past;
     a->took_by[a->sends++] = a->took;
     a->sent[peer]++;
@@ -138,8 +138,8 @@ static bool see(struct lab *lab, uint32_t index)
     struct hark_event e = {.type = HARK_LOOK};
     e.u.frame.header = (struct hark_bytes){f->header, f->length};
     lab->out.saw = lab->at.inbox[index];
-    if (core_step(lab, &e, 0, NULL) != HARK_OK) return false;
-    if (lab->history) a->history = history_after(a->history, UINT64_MAX, frame_source(lab, f) + 1, frame_ssn(f));
+    if (local_event(lab, &e, 0, NULL) != HARK_OK) return false;
+    if (lab->history) a->history = app_history(a->history, UINT64_MAX, frame_source(lab, f) + 1, frame_ssn(f));
     app_go_on(lab);
     return true;
 }
@@ -149,16 +149,16 @@ static void look(struct lab *lab, const struct hark_op *op, uint32_t from)
 {
     struct app *a = &lab->at.app;
     struct hark_event e = {.type = HARK_MISS};
-    int index = from < lab->ranks ? inbox_first(lab, from, op->ssn) : -1;
+    int index = from < lab->ranks ? app_first(lab, from, op->ssn) : -1;
     bool found = index >= 0 && (op->type == HARK_OP_LOOK ? see(lab, (uint32_t)index) : take(lab, (uint32_t)index));
     if (found) return;
     lab->out.saw = 0;
-    if (core_step(lab, &e, 0, NULL) != HARK_OK) {
+    if (local_event(lab, &e, 0, NULL) != HARK_OK) {
         lab->out.happened = 0;
     } else {
-        if (lab->history) a->history = history_after(a->history, UINT64_MAX, 0, 0);
+        if (lab->history) a->history = app_history(a->history, UINT64_MAX, 0, 0);
         if (op->type == HARK_OP_TEST) a->open |= 1u << op->peer;
-        if (op->type == HARK_OP_IF) go_to(lab, op->to);
+        if (op->type == HARK_OP_IF) app_go_to(lab, op->to);
         else app_go_on(lab);
     }
 }
@@ -187,13 +187,13 @@ static void told(struct lab *lab)
     struct hark_event e = {.type = HARK_REGROUP, .u.regroup.group = group};
     for (uint32_t i = 0; i < lab->ranks; i++)
         if (s->next[i] == s->next[lab->who_now]) group[e.u.regroup.group_count++] = (struct hark_range){i, i};
-    if (lab->regroups && core_step(lab, &e, 0, NULL) != HARK_OK) lab->out.happened = 0;
+    if (lab->regroups && local_event(lab, &e, 0, NULL) != HARK_OK) lab->out.happened = 0;
     else app_go_on(lab);
 }
 
 void app_step(struct lab *lab, uint32_t from)
 {
-    const struct hark_op *op = next_op(lab);
+    const struct hark_op *op = app_op(lab);
     struct app *a = &lab->at.app;
     struct hark_event e = {.type = HARK_CHECKPOINT_POINT, .u.point.due = op->type == HARK_OP_CHECKPOINT};
     int index;
@@ -202,21 +202,21 @@ void app_step(struct lab *lab, uint32_t from)
     case HARK_OP_MULTICAST:
     case HARK_OP_TAKE:
         if (op->type == HARK_OP_MULTICAST) post(lab, group_source(lab, hark_op_tree(op), false));
-        else lab->out.happened = take(lab, (uint32_t)inbox_first(lab, group_source(lab, hark_op_tree(op), false), 0));
+        else lab->out.happened = take(lab, (uint32_t)app_first(lab, group_source(lab, hark_op_tree(op), false), 0));
         break;
     case HARK_OP_RECEIVE:
-        index = inbox_first(lab, from, op->ssn);
+        index = app_first(lab, from, op->ssn);
         lab->out.happened = index >= 0 && take(lab, (uint32_t)index);
         break;
     case HARK_OP_TEST:
     case HARK_OP_IF: look(lab, op, (uint32_t)op->peer); break;
     case HARK_OP_LOOK: look(lab, op, from); break;
     case HARK_OP_PROBE:
-        index = inbox_first(lab, from, op->ssn);
+        index = app_first(lab, from, op->ssn);
         lab->out.happened = index >= 0 && see(lab, (uint32_t)index);
         break;
     case HARK_OP_WAIT:
-        index = inbox_first(lab, (uint32_t)op->peer, op->ssn);
+        index = app_first(lab, (uint32_t)op->peer, op->ssn);
         if (!(a->open >> op->peer & 1)) {
             app_go_on(lab);
         } else {
@@ -227,26 +227,19 @@ void app_step(struct lab *lab, uint32_t from)
     case HARK_OP_CHECKPOINT:
     case HARK_OP_CALL:
         a->inside = 1;
-        if (core_step(lab, &e, 0, NULL) == HARK_OK) break;
+        if (local_event(lab, &e, 0, NULL) == HARK_OK) break;
         a->inside = 0;
         lab->out.happened = 0;
         break;
     case HARK_OP_OUTPUT: show(lab); break;
     case HARK_OP_CONTRIBUTE: post(lab, group_source(lab, hark_op_tree(op), true)); break;
     case HARK_OP_TOLD: told(lab); break;
-    default: lab->out.happened = take(lab, (uint32_t)inbox_first(lab, group_source(lab, hark_op_tree(op), true), 0)); break;
+    default: lab->out.happened = take(lab, (uint32_t)app_first(lab, group_source(lab, hark_op_tree(op), true), 0)); break;
     }
 }
 
-bool app_waits(struct lab *lab)
-{
-    const struct hark_op *op = next_op(lab);
-    if (lab->at.app.inside) return false;
-    if (op->type == HARK_OP_WAIT) return lab->at.app.open >> op->peer & 1;
-    return op->type == HARK_OP_RECEIVE || op->type == HARK_OP_TAKE || op->type == HARK_OP_RESULT;
-}
-
-bool app_take_nested(struct lab *lab)
+/* It waits, and what has been handed up may be what for: takes it. True if so. */
+static bool take_nested(struct lab *lab)
 {
     const uint8_t happened = lab->out.happened;
     uint32_t from = app_can(lab);
@@ -259,27 +252,4 @@ bool app_take_nested(struct lab *lab)
     }
     lab->out.happened = happened;
     return taken;
-}
-
-uint32_t app_can(struct lab *lab)
-{
-    const struct local *l = &lab->at;
-    const struct hark_op *op = next_op(lab);
-    uint32_t from = 0;
-    if (l->app.inside || op->type == HARK_OP_END) return 0;
-    switch (op->type) {
-    case HARK_OP_RECEIVE:
-    case HARK_OP_PROBE:
-    case HARK_OP_LOOK:
-        for (uint32_t i = 0; i < lab->ranks; i++)
-            if ((op->peer < 0 || op->peer == (int)i) && inbox_first(lab, i, op->ssn) >= 0) from |= 1u << i;
-        if (from == 0 && op->type == HARK_OP_LOOK) return op->peer < 0 ? 1u << lab->ranks : 1u << op->peer;
-        return from;
-    case HARK_OP_TAKE: return inbox_first(lab, group_source(lab, hark_op_tree(op), false), 0) >= 0;
-    case HARK_OP_RESULT: return inbox_first(lab, group_source(lab, hark_op_tree(op), true), 0) >= 0;
-    case HARK_OP_WAIT: return !(l->app.open >> op->peer & 1) || inbox_first(lab, (uint32_t)op->peer, op->ssn) >= 0;
-    case HARK_OP_OUTPUT:
-        return l->app.shown < l->shown || lab->protocol->unstable == NULL || lab->protocol->unstable(lab->core) == 0;
-    default: return 1;
-    }
 }

@@ -213,7 +213,7 @@ bool frame_before(const struct lab *lab, uint32_t new, uint32_t old)
 
 /* Those of other senders and, without `fifo`, all could have come in another order: behind the event that lets them in, one by
  * one. So one order is enough, and that of a search is by content. */
-static void hold(struct lab *lab, uint32_t frame)
+void core_hold(struct lab *lab, uint32_t frame)
 {
     struct local *l = &lab->at;
     if (!room(lab, l->helds, LOCAL_FRAMES)) return;
@@ -444,7 +444,7 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
         if (room(lab, l->inboxes, LOCAL_FRAMES)) l->inbox[l->inboxes++] = frame;
         break;
     case HARK_HOLD:
-        hold(lab, frame);
+        core_hold(lab, frame);
         break;
     case HARK_OFFER: ask_again(lab, x->u.offer.peer, &x->u.offer.name); break;
     case HARK_PERSIST:
@@ -465,39 +465,6 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
     case HARK_DIVERGED: lab_violate(lab, lab->history ? VIOLATED_OTHERWISE : VIOLATED_DIVERGED); break;
     default: break;
     }
-}
-
-/* Is it held for a later OFFER than this one? */
-static bool passed_over(const struct lab *lab, const struct frame *f, uint32_t peer, const struct hark_name *message)
-{
-    if (peer != HARK_RECOVERY && frame_src(lab, f) + 1 != peer) return true;
-    return message->ssn && (f->header[1] != HARK_APP || hark_get16(f->header + 2) != message->ctx || hark_get64(f->header + 24) != message->ssn);
-}
-
-/* Held frames again, oldest first. What asks for that meanwhile waits for the next round: held frames are never passed over. */
-static void offer(struct lab *lab)
-{
-    struct local *l = &lab->at;
-    lab->offering = true;
-    if (lab->waits && lab->running && app_take_nested(lab)) lab->waits = false; /* what the step itself has handed up */
-    while (lab->offer && !lab->failed) {
-        uint32_t held[LOCAL_FRAMES], count = l->helds, peer = lab->offer;
-        const struct hark_name message = lab->offered;
-        memcpy(held, l->held, count * sizeof held[0]);
-        l->helds = lab->offer = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            const struct frame *f = frame_of(lab, held[i]);
-            struct hark_event e = {.type = HARK_ARRIVE};
-            e.u.frame.header = (struct hark_bytes){f->header, f->length};
-            if (passed_over(lab, f, peer, &message)) {
-                hold(lab, held[i]);
-            } else if (lab->running) {
-                (void)core_step(lab, &e, held[i], NULL);
-                if (lab->waits && lab->running && !lab->failed && app_take_nested(lab)) lab->waits = false;
-            }
-        }
-    }
-    lab->offering = false;
 }
 
 /* A core that traps has found a broken invariant of its own: no more than a violation here. It allocates nothing and holds
@@ -569,7 +536,6 @@ int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, c
         lab->answer.ssn = 0;
         (void)core_step(lab, &combined, 0, NULL);
     }
-    if (outer && status >= 0 && lab->offer && !lab->offering && lab->running) offer(lab);
     depth--;
     return status == HARK_MORE ? HARK_OK : status;
 }

@@ -1,6 +1,5 @@
 /* scenario.c: reads the text of a scenario, a line at a time. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +18,6 @@ static const char *const keywords[] = {"name", "about", "protocol", "clusters", 
     "generations", "epochs", "waves", "receives", "tree", "tree2", "fails", "expect", "schedule"};
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
-
-int hark_scenario_wrong(struct hark_scenario_reader *r, struct hark_scenario_place at, const char *format, ...)
-{
-    va_list list;
-    int n = snprintf(r->error, HARK_SCENARIO_ERROR, "%.90s:%u:%u: ", r->name, at.line, at.column);
-    va_start(list, format);
-    vsnprintf(r->error + n, HARK_SCENARIO_ERROR - (size_t)n, format, list);
-    va_end(list);
-    return -1;
-}
 
 static struct hark_scenario_place place(const struct hark_scenario_reader *r, const char *at)
 {
@@ -159,16 +148,6 @@ static int operation_peer(struct hark_scenario_reader *r, struct hark_op *op)
     if (!number(r, 1, HARK_SCENARIO_SSN, &ssn))
         return unexpected(r, r->at, "a message of the channel, from 1 to 16 (HARK_SCENARIO_SSN)");
     op->ssn = (uint8_t)ssn;
-    return 0;
-}
-
-int hark_scenario_op(struct hark_scenario_reader *r, uint32_t rank, struct hark_op op)
-{
-    struct hark_scenario_place at = {op.line, op.column};
-    if (r->ops[rank] == HARK_SCENARIO_OPS)
-        return hark_scenario_wrong(r, at, "p%u has more operations, expected at most %d (HARK_SCENARIO_OPS)", rank,
-            HARK_SCENARIO_OPS);
-    r->s->op[rank][r->ops[rank]++] = op;
     return 0;
 }
 

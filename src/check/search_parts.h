@@ -6,7 +6,7 @@
 #include "search.h"
 #include "states.h"
 
-enum { FOUND_MANY = 16 };
+enum { FOUND_MANY = 16, OFTEN = 255 /* a mask of numbers of states */ };
 
 struct exploration {
     struct lab lab;
@@ -43,6 +43,8 @@ static inline struct job state_job(const struct exploration *x, uint64_t i)
     return job;
 }
 
+/* It begins, or begins again: the first state is there. */
+void begin_search(struct exploration *x);
 /* With atomic control: what happens at once, the first step that is no application's, no application message's and no
  * failure. False: nothing does. */
 bool at_once(struct lab *lab, const struct job *job, struct job_step *next);
@@ -55,6 +57,8 @@ uint16_t take_step(struct exploration *x, struct job *job, struct job_step step,
 /* Everything that can happen in state i. Where that leads is found, and not added yet. */
 void expand(struct exploration *x, uint64_t i);
 void add_found(struct exploration *x);
+/* The result's path is that to state `i`, and one step more if there is one. */
+void path_to(struct exploration *x, uint64_t i, const struct job_step *last);
 /* What was searched rests on steps that were found not to commute, and it is time to begin again; *noticed begins as 0. */
 bool in_vain(struct exploration *x, uint64_t *noticed);
 uint64_t states_of(const struct exploration *x);

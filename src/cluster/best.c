@@ -1,4 +1,4 @@
-/* best.c: clusters where time does not matter: those that fast.c finds, and those that are made better from cuts by each
+/* best.c: clusters where time does not matter: the best of what fast.c finds, and of what is refined from cuts by each
  * backend, and from blocks, into many numbers of parts. */
 #include <errno.h>
 #include <stdlib.h>
