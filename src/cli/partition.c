@@ -41,7 +41,7 @@ void hark_cli_partition_help(void)
         "  --nodes FILE          ranks that stay together: a line of ranks and ranges for each node\n"
         "  --improve FILE        clusters there are, to be made better; how many ranks change is said\n"
         "What is written\n"
-        "  -o FILE               the clusters, as `hark run --clusters` reads them (else to the terminal)\n"
+        "  -o, --output FILE     the clusters, as `hark run --clusters` reads them (else to the terminal)\n"
         "  --json FILE           the figures;  --svg FILE  the matrix with the clusters outlined\n"
         "  --sweep               also what clusters of given numbers cost; --plot FILE.svg draws that\n"
         "Exit status: 0; 2 bad usage or input.\n");
