@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../check/describe.h"
+#include "../check/dialogue.h"
 #include "../check/picture.h"
 #include "check.h"
 #include "values.h"
@@ -13,7 +14,7 @@
 struct arguments {
     const char *file, *protocol, *svg;
     uint64_t step;   /* 0: to the end */
-    bool states, quiet;
+    bool states, quiet, story;
 };
 
 static const char usage[] = "usage: hark replay [OPTION]... SCENARIO";
@@ -25,6 +26,7 @@ void hark_cli_replay_help(void)
         "  --protocol P  instead of the scenario's own\n"
         "  --step K      only the first K steps, then the state of every process, with the paper's names\n"
         "  --state       that after every step, of the process that made it\n"
+        "  --story       as a dialogue: which process says what to which other, and why\n"
         "  --svg FILE    draw the schedule as a space-time diagram\n"
         "  --quiet       only what differs from the transcript\n"
         "Exit status: 0 as the transcript and `expect` say; 1 otherwise; 2 bad usage or input.\n");
@@ -35,7 +37,7 @@ void hark_cli_replay_help(void)
 static int parse(int argc, char **argv, struct arguments *a)
 {
     static const struct option options[] = {{"protocol", required_argument, NULL, 'p'}, {"step", required_argument, NULL, 's'},
-        {"state", no_argument, NULL, 'S'}, {"quiet", no_argument, NULL, 'q'}, {"svg", required_argument, NULL, 'g'}, {"help", no_argument, NULL, 'h'},
+        {"state", no_argument, NULL, 'S'}, {"quiet", no_argument, NULL, 'q'}, {"story", no_argument, NULL, 'y'}, {"svg", required_argument, NULL, 'g'}, {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0}};
     int c;
     optind = 0;
@@ -49,6 +51,7 @@ static int parse(int argc, char **argv, struct arguments *a)
             break;
         case 'S': a->states = true; break;
         case 'q': a->quiet = true; break;
+        case 'y': a->story = true; break;
         case 'g': a->svg = optarg; break;
         case 'h': hark_cli_replay_help(); return -1;
         default: return hark_cli_refused("replay", c, argv);
@@ -140,6 +143,7 @@ static bool word_of_verdict(const char *expect)
 static int replay(const struct arguments *a, const struct hark_scenario *s, struct lab *lab)
 {
     struct picture picture;
+    struct dialogue dialogue;
     struct job job;
     uint64_t made = 0;
     uint16_t violated = 0;
@@ -147,6 +151,7 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
     int status = 0;
     job_first(lab, &job);
     picture_begin(&picture, lab, &job);
+    if (a->story) dialogue_begin(&dialogue, lab, stdout);
     for (uint32_t k = 0; k < s->schedule_lines && !lab->failed && (a->step == 0 || made < a->step); k++) {
         const struct hark_schedule_line *line = &s->schedule[k];
         const struct hark_schedule_line *golden = k + 1 < s->schedule_lines ? line + 1 : NULL;
@@ -161,8 +166,9 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
             return 1;
         }
         if (a->svg) picture_step(&picture, &job, step);
+        if (a->story) dialogue_step(&dialogue, &job, step);
         violated = describe_take(lab, &job, step, transcript);
-        if (!a->quiet) printf("%4llu  %s\n      %s\n", (unsigned long long)made, line->text, transcript);
+        if (!a->quiet && !a->story) printf("%4llu  %s\n      %s\n", (unsigned long long)made, line->text, transcript);
         if (golden && golden->transcript && strcmp(golden->text, transcript) != 0) {
             (void)bad("%s:%u: step %llu, \"%s\": expected \"%s\", found \"%s\"", a->file, golden->line, (unsigned long long)made,
                 line->text, golden->text, transcript);
@@ -174,7 +180,8 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
     if (a->step)
         for (uint32_t who = 0; who < lab->who && !lab->failed; who++) show_state(lab, &job, who);
     else if (status == 0 && !violated && !lab->failed) violated = end_of(lab, &job), over = true;
-    if (violated) printf("violated: %s\n", lab_violation(violated));
+    if (a->story && !lab->failed) dialogue_end(&dialogue, violated, over && job_over(lab, &job));
+    else if (violated) printf("violated: %s\n", lab_violation(violated));
     bool missed = over && !violated && s->expect[0] && !word_of_verdict(s->expect);
     if (missed) printf("not violated: expected %s\n", s->expect);
     if (missed) status = 1;

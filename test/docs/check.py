@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-DOCUMENTS = ["*.md", "docs/*.md", "docs/protocols/*.md", "docs/man/*.[15]", "bench/*.md", "bench/papers/*.md"]
+DOCUMENTS = ["*.md", "test/scenario/golden/*.md", "docs/*.md", "docs/protocols/*.md", "docs/man/*.[15]", "bench/*.md", "bench/papers/*.md"]
 SOURCES = ["include", "src", "transports", "examples", "test", "bench", "packaging"]
 FOLDERS = SOURCES + ["docs"]
 COMMANDS = ["run", "store", "check", "replay", "sim", "partition", "balance", "trace"]
@@ -193,8 +193,9 @@ class Check:
             self.need(m.group(0) in self.options, name, number, "no command has %s" % m.group(0))
 
     def manual(self, name, text):
-        """Options of the command that the page is of: all, and no others."""
-        command = re.sub(r"^hark-|\.\d$", "", os.path.basename(name))
+        """Options of the commands that the page is of: all, and no others."""
+        of = re.search(r"^\.SH NAME\n(.*?) \\-", text, re.M)
+        commands = re.findall(r"hark-(\w+)", of.group(1) if of else "")
         described = set()
         for number, line in of_manual(text):
             self.files(name, number, line)
@@ -203,8 +204,9 @@ class Check:
                 described.add(option)
                 if option not in FOREIGN_OPTIONS:
                     self.need(option in self.options, name, number, "no command has %s" % option)
-        for option in self.helps.get(command, ()):
-            self.need(option in described, name, 1, "%s, an option of hark %s, is not described" % (option, command))
+        for command in commands:
+            for option in sorted(self.helps.get(command, ())):
+                self.need(option in described, name, 1, "%s, an option of hark %s, is not described" % (option, command))
 
     def document(self, name):
         text = self.tree.text(name)
@@ -254,7 +256,7 @@ SEEDED = {
     "docs/option.md": "`hark run\n--none 1 -- x`\n",
     "docs/any.md": "`--none`\n",
     "docs/place.md": "`other` (`src/a.c`)\n",
-    "docs/man/hark-run.1": ".TH HARK-RUN 1\n.B \\-\\-none\n",
+    "docs/man/hark-run.1": ".TH HARK-RUN 1\n.SH NAME\nhark-run \\- runs\n.B \\-\\-none\n",
 }
 FOUND = [
     "docs/anchor.md:1: the link (good.md#three) leads to no heading of docs/good.md",
@@ -263,7 +265,7 @@ FOUND = [
     "docs/identifier.md:1: no source has hark_b",
     "docs/link.md:2: the link (gone.md) leads to no file",
     "docs/man/hark-run.1:1: --kill, an option of hark run, is not described",
-    "docs/man/hark-run.1:2: no command has --none",
+    "docs/man/hark-run.1:4: no command has --none",
     "docs/option.md:1: hark run has no --none",
     "docs/place.md:1: src/a.c does not have other",
     "docs/short.md:1: there is no file b.c",

@@ -183,7 +183,14 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
         HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_scmel_accept(struct hark *p);
-static const char *const hark_scmel_frames[] = {"ACK", "SPREAD", "DETS", "READY", "DONE", "TRIM", "RACK"};
+static const struct hark_frame_kind hark_scmel_frames[] = {
+    {"ACK", "I keep these determinants for you"},
+    {"SPREAD", "keep these determinants for me"},
+    {"DETS", "I kept these determinants of yours, and this is where our messages stand"},
+    {"READY", "I know in which order to receive: send me again what I lack"},
+    {"DONE", "my recovery is over"},
+    {"TRIM", "I do not need your messages up to this one again"},
+    {"RACK", "reductions up to this one are safe: forget what you gave"}};
 static const struct hark_shape hark_scmel_shape = {"scmel", HARK_SCMEL_IMAGE, HARK_COUNT(hark_scmel_fields),
     HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
     offsetof(struct hark_scmel, pool), hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};

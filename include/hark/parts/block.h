@@ -42,6 +42,11 @@ struct hark_rows {
     const struct hark_field *field;
 };
 
+struct hark_frame_kind {
+    const char *name;
+    const char *says; /* what its sender says with it to its receiver, for people; NULL: its name says it */
+};
+
 struct hark_shape {
     const char *name;
     uint16_t version; /* of the packed form */
@@ -50,7 +55,7 @@ struct hark_shape {
     const struct hark_field *field;
     const struct hark_rows *rows;
     uint32_t pool; /* offset of the struct hark_pool, 0 if there is none */
-    const char *const *frames; /* names of the protocol's own frames, from type 16 on */
+    const struct hark_frame_kind *frames; /* the protocol's own, from type 16 on */
     uint32_t frame_count;
     /* Of what hark_unpack has read: can it be a state, so that no event finds it broken? May set what is not packed. NULL:
      * any can. */
