@@ -73,7 +73,7 @@ static void shorten(struct carries *c)
     if (end && end + 6 < c->text + sizeof c->text) memcpy(end, "; ...", 6);
 }
 
-static void transmitted(struct dialogue *d, const struct hark_effect *x)
+static void transmitted(struct dialogue *d, const struct hark_transmit *x)
 {
     const uint8_t type = x->header.at[1];
     const uint32_t ctx = hark_get16(x->header.at + 2);
@@ -99,11 +99,11 @@ static void name_text(const struct hark_name *n, bool run, char text[WHAT_BYTES]
     else snprintf(text, WHAT_BYTES, "%s %llu%s", kind, ssn, peer);
 }
 
-static void about_payload(struct dialogue *d, const struct hark_effect *x)
+static void about_payload(struct dialogue *d, uint32_t type, const struct hark_name *name)
 {
     char what[WHAT_BYTES];
-    name_text(&x->name, x->type == HARK_TRIM, what);
-    switch (x->type) {
+    name_text(name, type == HARK_TRIM, what);
+    switch (type) {
     case HARK_RETAIN: line(d, "keeps %s in its log.", what); break;
     case HARK_TRIM: line(d, "deletes from its log %s: nobody needs them again.", what); break;
     case HARK_SUPPRESS:
@@ -114,12 +114,13 @@ static void about_payload(struct dialogue *d, const struct hark_effect *x)
     }
 }
 
-static void asked(struct dialogue *d, uint32_t fact, uint32_t peer, unsigned long long id)
+static void asked(struct dialogue *d, const struct hark_fact *fact)
 {
     char of[NAME_BYTES];
-    const char *name = name_of(d->lab, peer, of);
-    const bool all = peer == HARK_RECOVERY;
-    switch (fact) {
+    const char *name = name_of(d->lab, fact->rank, of);
+    const bool all = fact->rank == HARK_RECOVERY;
+    const unsigned long long id = fact->id;
+    switch (fact->kind) {
     case HARK_FACT_WAVE: line(d, "-> failure service: record that checkpoint %llu of %s is decided", id, name); break;
     case HARK_FACT_DONE: line(d, "-> failure service: record that recovery%s%s is over", all ? "" : " of ", all ? "" : name); break;
     default: line(d, "-> failure service: %s must go back to checkpoint %llu too", name, id); break;
@@ -157,11 +158,11 @@ static void observe(void *self, const struct hark_event *e, const struct hark_ef
         return;
     }
     switch (x->type) {
-    case HARK_TRANSMIT: transmitted(d, x); break;
+    case HARK_TRANSMIT: transmitted(d, &x->u.transmit); break;
     case HARK_HANDUP: line(d, "gives it to its application, which may receive it."); break;
     case HARK_HOLD: line(d, "holds it: its time has not come."); break;
     case HARK_DISCARD: line(d, "drops it: it is a duplicate, or from before a failure."); break;
-    case HARK_PERSIST: asked(d, x->fact, x->peer, x->u.id); break;
+    case HARK_PERSIST: asked(d, &x->u.persist); break;
     case HARK_RESUME: line(d, "lets its application go on behind the checkpoint call."); break;
     case HARK_RECOVERED: line(d, "is done with this recovery."); break;
     case HARK_OFFER:
@@ -169,8 +170,11 @@ static void observe(void *self, const struct hark_event *e, const struct hark_ef
     case HARK_CAPTURE:
     case HARK_COMMIT:
     case HARK_DROP:
-    case HARK_ROLLBACK: about_checkpoint(d, x->type, x->u.id); break;
-    default: about_payload(d, x); break;
+    case HARK_ROLLBACK: about_checkpoint(d, x->type, x->u.checkpoint.id); break;
+    case HARK_RETAIN: about_payload(d, x->type, &x->u.retain.name); break;
+    case HARK_TRIM: about_payload(d, x->type, &x->u.trim.name); break;
+    case HARK_SUPPRESS: about_payload(d, x->type, &x->u.suppress.name); break;
+    default: about_payload(d, x->type, &x->u.diverged.name); break;
     }
 }
 
