@@ -22,9 +22,9 @@ struct end {
 static void make_small(struct end *e, const char *name, uint32_t me, uint32_t ranks)
 {
     struct hark_range mine = {me, me};
-    struct hark_config c = {.me = me, .ranks = ranks, .group = &mine, .group_count = 1};
+    struct hark_config c = {.me = me, .ranks = ranks, .cluster = &mine, .cluster_count = 1};
     e->protocol = hark_protocol_named(name);
-    if (e->protocol->rolls != HARK_ROLLS_GROUP) c.group_count = 0;
+    if (e->protocol->rolls != HARK_ROLLS_CLUSTER) c.cluster_count = 0;
     e->bytes_of_state = e->protocol->size(&c);
     e->core = malloc(e->bytes_of_state);
     if (e->core == NULL || e->protocol->init(e->core, e->bytes_of_state, &c) != HARK_OK) exit(1);
@@ -36,9 +36,9 @@ static void make(struct end *e, const char *name, uint32_t me, bool together, ui
 {
     enum { BYTES = 64 << 20 };
     struct hark_range all = {0, PEERS - 1}, mine = {me, me};
-    struct hark_config c = {.me = me, .ranks = PEERS, .group = together ? &all : &mine, .group_count = 1, .flags = flags};
+    struct hark_config c = {.me = me, .ranks = PEERS, .cluster = together ? &all : &mine, .cluster_count = 1, .flags = flags};
     e->protocol = hark_protocol_named(name);
-    if (e->protocol->rolls != HARK_ROLLS_GROUP) c.group_count = 0;
+    if (e->protocol->rolls != HARK_ROLLS_CLUSTER) c.cluster_count = 0;
     if (e->core == NULL) {
         e->core = aligned_alloc(64, BYTES);
         if (e->core == NULL) exit(1);
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     printf("%-12s %9s %12s %12s %10u %10u %10u\n", "", "", "", "", ranks[0], ranks[1], ranks[2]);
     for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL; i++) {
         if (p->kind == HARK_KIND_RECOVERY) continue;
-        bool group = p->rolls == HARK_ROLLS_GROUP;
+        bool group = p->rolls == HARK_ROLLS_CLUSTER;
         double plain = measure(p->name, false, 0), digest = group ? measure(p->name, false, HARK_DIGEST) : plain;
         double inside = group ? measure(p->name, true, 0) : plain;
         printf("%-12s %9.1f %12.1f %12.1f", p->name, plain, digest, inside);

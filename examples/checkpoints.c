@@ -81,7 +81,7 @@ static void begin(struct process *p, uint32_t rank)
 {
     const bool member = rank != HARK_RECOVERY;
     const struct hark_config config = {.me = rank, .ranks = RANKS, .flags = HARK_DIGEST,
-        .group = member ? &group[cluster[rank]] : NULL, .group_count = member};
+        .cluster = member ? &group[cluster[rank]] : NULL, .cluster_count = member};
     const struct hark_protocol *protocol = hark_protocol_named(member ? "hydee" : "recovery");
     const uint64_t bytes = protocol->size(&config) + 16384; /* else: hark_wants, hark_grow */
     *p = (struct process){.core = realloc(p->core, bytes), .rank = rank, .app = {.x = rank}};

@@ -16,7 +16,7 @@
  *   30-39  ReceiveMsgAck                   hark_scmel_known_done
  *
  * With more than one copy of determinants all that is loose at the root goes along with a multicast, and is passed on with it; the paper
- * has one copy. Where this differs from the printed pseudocode stands where it does so, most of it at the heads of causal/cast.h and of
+ * has one copy. Where this differs from the printed pseudocode stands where it does so, most of it at the heads of causal/multicast.h and of
  * causal/reduction.h; docs/errata.md has all of it (C-1 to C-16).
  */
 #ifndef HARK_CAMEL_H

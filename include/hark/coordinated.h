@@ -27,7 +27,7 @@ struct hark_coordinated_row {
 /* The state of the protocol `coordinated`: positions and waves. */
 struct hark_coordinated {
     struct hark head;
-    struct hark_ends ends;
+    struct hark_endpoint endpoint;
     struct hark_wave wave;
     uint32_t gone; /* 1: rolled back, nothing is legal any more */
     uint32_t pad;
@@ -51,10 +51,10 @@ HARK_FN bool hark_coordinated_accept(struct hark *p);
 #if HARK_BODIES
 
 static const struct hark_field hark_coordinated_row_fields[] = {HARK_CHANNEL_FIELDS(struct hark_coordinated_row)};
-static const struct hark_field hark_coordinated_fields[] = {HARK_ENDS_FIELDS(struct hark_coordinated),
+static const struct hark_field hark_coordinated_fields[] = {HARK_ENDPOINT_FIELDS(struct hark_coordinated),
     HARK_WAVE_FIELDS(struct hark_coordinated), HARK_FIELD(struct hark_coordinated, gone, "")};
-static const struct hark_rows hark_coordinated_rows[] = {HARK_ENDS_TABLES(struct hark_coordinated),
-    {"channels", "", (uint16_t)offsetof(struct hark_coordinated, ends.channels), sizeof(struct hark_coordinated_row),
+static const struct hark_rows hark_coordinated_rows[] = {HARK_ENDPOINT_TABLES(struct hark_coordinated),
+    {"channels", "", (uint16_t)offsetof(struct hark_coordinated, endpoint.channels), sizeof(struct hark_coordinated_row),
         HARK_COUNT(hark_coordinated_row_fields), hark_coordinated_row_fields},
     HARK_WAVE_TABLES(struct hark_coordinated)};
 static const struct hark_shape hark_coordinated_shape = {"coordinated", 2, HARK_COUNT(hark_coordinated_fields),
@@ -69,7 +69,7 @@ HARK_FN uint64_t hark_coordinated_size(const struct hark_config *c)
 HARK_FN int hark_coordinated_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
-    return hark_member_init(p, bytes, &hark_coordinated_shape, HARK_KIND_COORDINATED, &s->ends, &s->wave, c, true);
+    return hark_member_init(p, bytes, &hark_coordinated_shape, HARK_KIND_COORDINATED, &s->endpoint, &s->wave, c, true);
 }
 
 static inline int hark_coordinated_send(struct hark_coordinated *s, const struct hark_event *event,
@@ -77,15 +77,15 @@ static inline int hark_coordinated_send(struct hark_coordinated *s, const struct
 {
     struct hark *p = &s->head;
     bool made;
-    if (event->u.send.to != HARK_PROCESS || !hark_ranges_hold(p, &s->ends.group, event->u.send.peer))
+    if (event->u.send.to != HARK_PROCESS || !hark_ranges_hold(p, &s->endpoint.cluster, event->u.send.peer))
         return HARK_EINVAL;
-    if (s->wave.at) return HARK_ESTATE; /* in its checkpoint call */
-    int status = hark_reserve(p, &hark_coordinated_shape, &s->ends.channels, 1);
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* in its checkpoint call */
+    int status = hark_reserve(p, &hark_coordinated_shape, &s->endpoint.channels, 1);
     if (status < 0) return status;
-    struct hark_channel *c = hark_channel_make(p, &s->ends, event->u.send.peer, event->u.send.ctx, &made);
+    struct hark_channel *c = hark_channel_make(p, &s->endpoint, event->u.send.peer, event->u.send.ctx, &made);
     c->sent++;
-    struct hark_head h = {HARK_KIND_COORDINATED, HARK_APP, c->ctx, s->ends.me, c->peer, s->ends.inc, c->inc,
-        s->ends.re, c->sent};
+    struct hark_head h = {HARK_KIND_COORDINATED, HARK_APP, c->ctx, s->endpoint.me, c->peer, s->endpoint.inc, c->inc,
+        s->endpoint.re, c->sent};
     uint8_t *body;
     hark_emit_frame(fx, &h, HARK_WIRE_HEAD, &body)->name = hark_name_of(HARK_OUT, c, c->sent);
     return HARK_OK;
@@ -98,22 +98,22 @@ static inline int hark_coordinated_arrive(struct hark_coordinated *s, const stru
     struct hark_head h;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
     bool made;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_COORDINATED) < 0 || !hark_head_valid(&s->ends, &h))
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_COORDINATED) < 0 || !hark_head_valid(&s->endpoint, &h))
         return HARK_EFRAME;
     if (h.type == HARK_APP ? length != 0 : !hark_wave_length_ok(h.type, length)) return HARK_EFRAME;
-    int status = hark_wave_reserve(p, &hark_coordinated_shape, &s->ends, &s->wave, length);
+    int status = hark_wave_reserve(p, &hark_coordinated_shape, &s->endpoint, &s->wave, length);
     bool waited = false;
-    if (status >= 0 && h.type == HARK_APP && s->ends.waiting.count)
-        status = hark_waited(p, &hark_coordinated_shape, &s->ends, &h, &waited);
+    if (status >= 0 && h.type == HARK_APP && s->endpoint.waiting.count)
+        status = hark_waited(p, &hark_coordinated_shape, &s->endpoint, &h, &waited);
     if (status < 0) return status;
     if (waited) return hark_emit_verdict(fx, HARK_HANDUP);
-    int age = hark_age(p, &s->ends, &h);
+    int age = hark_frame_freshness(p, &s->endpoint, &h);
     if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     if (h.type != HARK_APP)
-        return hark_wave_frame(p, &s->ends, &s->wave, &h, event->u.frame.header.at + HARK_WIRE_HEAD, length, false, fx);
-    if (!hark_ranges_hold(p, &s->ends.group, h.src)) return HARK_EFRAME;
-    struct hark_channel *c = hark_channel_make(p, &s->ends, h.src, h.ctx, &made);
-    status = hark_accept(p, &s->ends, c, &h, fx);
+        return hark_wave_frame(p, &s->endpoint, &s->wave, &h, event->u.frame.header.at + HARK_WIRE_HEAD, length, false, fx);
+    if (!hark_ranges_hold(p, &s->endpoint.cluster, h.src)) return HARK_EFRAME;
+    struct hark_channel *c = hark_channel_make(p, &s->endpoint, h.src, h.ctx, &made);
+    status = hark_accept(p, &s->endpoint, c, &h, fx);
     if (fx->at[fx->count - 1].type == HARK_HANDUP) {
         hark_wave_arrived(&s->wave, c, fx);
         hark_offer_gap(c, fx);
@@ -124,7 +124,7 @@ static inline int hark_coordinated_arrive(struct hark_coordinated *s, const stru
 static inline int hark_coordinated_failed(struct hark_coordinated *s, const struct hark_event *event,
     struct hark_effects *fx)
 {
-    struct hark_ends *e = &s->ends;
+    struct hark_endpoint *e = &s->endpoint;
     bool taken;
     int status = hark_member_failed(&s->head, &hark_coordinated_shape, e, &s->wave, event, &s->gone, &taken, fx);
     if (!taken) return status;
@@ -142,12 +142,12 @@ static inline int hark_coordinated_dispatch(struct hark_coordinated *s, const st
     switch (event->type) {
     case HARK_SEND: return hark_coordinated_send(s, event, fx);
     case HARK_ARRIVE: return hark_coordinated_arrive(s, event, fx);
-    case HARK_DELIVER: return hark_deliver_plain(p, &hark_coordinated_shape, &s->ends, event);
+    case HARK_DELIVER: return hark_deliver_plain(p, &hark_coordinated_shape, &s->endpoint, event);
     case HARK_CHECKPOINT_POINT:
     case HARK_STORED:
-        return hark_member_checkpoint(p, &hark_coordinated_shape, &s->ends, &s->wave, event, false, fx);
+        return hark_member_checkpoint(p, &hark_coordinated_shape, &s->endpoint, &s->wave, event, false, fx);
     case HARK_FAILED: return hark_coordinated_failed(s, event, fx);
-    case HARK_RESTARTED: return hark_member_restart(p, &hark_coordinated_shape, &s->ends, &s->wave, event, fx);
+    case HARK_RESTARTED: return hark_member_restart(p, &hark_coordinated_shape, &s->endpoint, &s->wave, event, fx);
     case HARK_MISS:
     case HARK_LOOK:
     case HARK_IDLE:
@@ -160,14 +160,14 @@ static inline int hark_coordinated_dispatch(struct hark_coordinated *s, const st
 HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
-    int status = hark_step_begin(p, &s->ends, event, fx, s->gone);
+    int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
     if (status != HARK_OK) return status;
     status = hark_coordinated_dispatch(s, event, fx);
     if (status < 0 || s->gone) return status;
     p->more = 0;
-    if (hark_step_rests(&s->ends, &s->wave)) return HARK_OK;
-    status = hark_wave_pump(p, &s->ends, &s->wave, fx);
-    if (status == HARK_OK) status = hark_offer_all(&s->ends, fx);
+    if (hark_step_rests(&s->endpoint, &s->wave)) return HARK_OK;
+    status = hark_wave_pump(p, &s->endpoint, &s->wave, fx);
+    if (status == HARK_OK) status = hark_offer_all(&s->endpoint, fx);
     p->more = status == HARK_MORE;
     return status;
 }
@@ -175,19 +175,19 @@ HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event
 HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
-    return hark_member_names(p, &s->ends, cursor, run);
+    return hark_member_names(p, &s->endpoint, cursor, run);
 }
 
 HARK_FN const char *hark_coordinated_violated(const struct hark *p)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
-    return hark_wave_violated(p, &s->ends, &s->wave);
+    return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
 HARK_FN const char *hark_coordinated_unrest(const struct hark *p)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
-    return s->ends.awaiting ? "the announcement of its restart has not come" : NULL;
+    return s->endpoint.awaiting ? "the announcement of its restart has not come" : NULL;
 }
 
 HARK_FN void hark_coordinated_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
@@ -200,7 +200,7 @@ HARK_FN void hark_coordinated_describe(const struct hark *p, struct hark_bytes h
 HARK_FN bool hark_coordinated_accept(struct hark *p)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
-    return hark_ends_ok(p, &s->ends) && hark_wave_ok(p, &s->ends, &s->wave);
+    return hark_ends_ok(p, &s->endpoint) && hark_wave_ok(p, &s->endpoint, &s->wave);
 }
 #endif /* HARK_BODIES */
 

@@ -101,8 +101,8 @@ struct hark_incarnation {
     uint32_t inc; /* 0 at the start, assigned by the failure service, never by an image */
 };
 
-struct hark_decision { /* the last checkpoint wave of a group that was decided to commit */
-    uint32_t group;    /* named by its lowest rank */
+struct hark_decision { /* the last checkpoint wave of a cluster that was decided to commit */
+    uint32_t cluster;  /* named by its lowest rank */
     uint32_t pad;
     uint64_t wave;
 };
@@ -166,8 +166,8 @@ struct hark_event {
             bool stable; /* output waits for hark_unstable() to be 0: what it takes goes out now */
         } idle;
         struct {
-            const struct hark_range *group; /* my cluster in it: ascending, disjoint, containing me */
-            uint32_t group_count;
+            const struct hark_range *cluster; /* mine in it: ascending, disjoint, containing me */
+            uint32_t cluster_count;
         } regroup;
         struct {
             uint32_t of; /* HARK_CAPTURE or HARK_PERSIST */
@@ -183,7 +183,7 @@ struct hark_event {
             uint32_t down_count;  /* D: ranks that roll back, cumulative until recovery is over, ascending */
             const uint32_t *down;
             const struct hark_incarnation *inc; /* every incarnation that is not 0, by rank ascending */
-            const struct hark_decision *wave;   /* of every group that decided one, by group ascending */
+            const struct hark_decision *wave;   /* of every cluster that decided one, by cluster ascending */
             uint32_t inc_count, wave_count;
         } failed;
         struct {
@@ -324,7 +324,7 @@ enum { /* what an option asks of the embedder */
     HARK_ASKS_REGROUP = 2 /* to give HARK_WAVES_ALL, and REGROUP when others should be together */
 };
 
-struct hark_tree { /* a group of processes, and the tree that messages to it travel along; see parts/group.h */
+struct hark_group { /* a group of processes, and the tree that messages to it travel along; see parts/group.h */
     uint16_t ctx;     /* its number, and the context of its messages: 1 .. */
     uint16_t reduces; /* 1: all members contribute, and the root gets the result; 0: the root sends to all */
     uint32_t root;
@@ -336,15 +336,15 @@ struct hark_tree { /* a group of processes, and the tree that messages to it tra
 struct hark_config {
     uint32_t me;    /* rank of this process, or HARK_RECOVERY */
     uint32_t ranks; /* processes of the job, 1 .. HARK_RANKS_MAX */
-    const struct hark_range *group; /* my cluster (team, group): ascending, disjoint, containing me */
-    uint32_t group_count;           /* 0: the protocol's default (coordinated, scmel, camel: all; hydee, team:
+    const struct hark_range *cluster; /* mine (team, group of processes that go back together): ascending, disjoint, containing me */
+    uint32_t cluster_count;           /* 0: the protocol's default (coordinated, scmel, camel: all; hydee, team:
                                      * alone); sendet is alone always */
     uint32_t generations;           /* checkpoints kept, 1 .. 8; 0 stands for 2 */
     uint32_t copies;                /* scmel, team, camel: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
     uint32_t flags;
-    const struct hark_tree *trees; /* camel, hydee, team with HARK_WAVES_ALL: the groups, by ctx ascending, the same everywhere; read by
+    const struct hark_group *groups; /* camel, hydee, team with HARK_WAVES_ALL: the groups, by ctx ascending, the same everywhere; read by
                                    * init only. hydee: none that reduces; team, camel: none that reduces with more than one copy */
-    uint32_t tree_count;
+    uint32_t group_count;
     uint64_t epoch;                 /* sendet: the first epoch; 0 stands for 1 */
     uint32_t asks; /* HARK_ASKS_*: of the embedder, no core looks at it */
     uint32_t fan; /* hydee: reports go up a tree in which so many stand below each, 2 .. ; 0: all to the recovery process. Not
@@ -402,7 +402,7 @@ struct hark_manual { /* what users are told of a protocol */
 
 /* What else a protocol wants or can. */
 enum {
-    HARK_TRAIT_KEEPS = 1, /* who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
+    HARK_TRAIT_WANTS_OLD_CORE = 1, /* who goes back though it lives wants to know what its earlier core did: RESTARTED.kept */
     HARK_TRAIT_GROUPS = 2, /* sends to groups, if it is given trees; without an option that asks for them it always is */
     HARK_TRAIT_REDUCES = 4, /* and reduces along them */
     HARK_TRAIT_WAVES = 8, /* takes HARK_WAVES_ALL, and `hark run` always gives it that */
@@ -411,7 +411,7 @@ enum {
 };
 /* Who goes back when a process fails. LINE: it alone, each process being a group of its own, and then whom the recovery
  * process names (HARK_FACT_BACK); and when another one fails before recovery is over, all of D again. */
-enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_GROUP = 2, HARK_ROLLS_ALL = 3, HARK_ROLLS_LINE = 4 };
+enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_CLUSTER = 2, HARK_ROLLS_ALL = 3, HARK_ROLLS_LINE = 4 };
 
 struct hark_protocol {
     const char *name;

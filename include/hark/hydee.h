@@ -15,7 +15,7 @@
  *
  * Read on in this order: parts/positions.h, hydee/state.h, hydee/channel.h, Algorithm 1 below, hydee/checkpoint.h, hydee/failure.h,
  * hydee/pump.h, the door at the end of this file. Extensions: the exact gate (E24), recovery/past.h; reports by a tree, hydee/tree.h;
- * multicasts, hydee/cast.h; clusters that change, hydee/regroup.h.
+ * multicasts, hydee/multicast.h; clusters that change, hydee/regroup.h.
  *
  * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel, not
  * by Date (E5); positions are exchanged in both directions on every channel with an end in D (E2, E4, E9);
@@ -70,9 +70,9 @@ HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event 
     bool exact = (flags & HARK_EXACT_GATE) != 0;
     uint32_t peer = event->u.send.peer;
     if (event->u.send.to != HARK_PROCESS) return hark_hydee_multicast(s, event, fx);
-    if (peer >= s->ends.ranks) return HARK_EINVAL;
-    if (event->u.send.ctx && s->casts.count && hark_hydee_cast(s, event->u.send.ctx)) return HARK_EINVAL; /* that is a group's */
-    if (s->wave.at) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+    if (peer >= s->endpoint.ranks) return HARK_EINVAL;
+    if (event->u.send.ctx && s->groups.count && hark_hydee_group(s, event->u.send.ctx)) return HARK_EINVAL; /* that is a group's */
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
     int status = hark_hydee_reserve(s, 1, exact ? 3 + hark_past_post_needs(&s->past) : 2);
     if (status >= 0 && exact) status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
     if (status < 0) return status;
@@ -84,16 +84,16 @@ HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event 
     if (flags & HARK_DIGEST)
         c->pos.sent_digest = hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
     if (!hark_hydee_inter(c)) { /* never logged, never gated: the freezing wave covers it */
-        c->pos.tx = ssn;
+        c->pos.transmitted = ssn;
         if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->pos.sent_digest, s->past.posts, &s->past.now, fx);
         else hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
         return HARK_OK;
     }
     if (exact) number = hark_past_post(p, &s->pool, &s->past);
-    if (ssn <= c->pos.orph) {
+    if (ssn <= c->pos.last_orphan) {
         phase = hark_hydee_suppress(s, c, ssn, fx);
-    } else if ((exact ? hark_hydee_may(s, phase, number) : phase <= s->rel) && c->pos.tx + 1 == ssn) {
-        c->pos.tx = ssn; /* behind pending replays it would have queued (E13) */
+    } else if ((exact ? hark_hydee_phase_released(s, phase, number) : phase <= s->released_phase) && c->pos.transmitted + 1 == ssn) {
+        c->pos.transmitted = ssn; /* behind pending replays it would have queued (E13) */
         if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->pos.sent_digest, number, &s->past.now, fx);
         else hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
     }
@@ -121,20 +121,20 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
 {
     struct hark *p = &s->head;
     bool waited = false;
-    int status = s->ends.waiting.count ? hark_waited(p, &hark_hydee_shape, &s->ends, h, &waited) : HARK_OK;
+    int status = s->endpoint.waiting.count ? hark_waited(p, &hark_hydee_shape, &s->endpoint, h, &waited) : HARK_OK;
     if (status < 0) return status;
     if (waited) return hark_emit_verdict(fx, HARK_HANDUP);
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
     if (c) hark_queue_fetch(p, &s->pool, &c->rpp);
     if (s->wave.map == HARK_W_MAP_NOW && s->wave.mode >= HARK_W_CAPTURED) return hark_emit_verdict(fx, HARK_HOLD); /* its sender may be ahead */
-    int age = hark_age_by(&s->ends, h, c ? c->channel.inc : hark_inc_of(p, &s->ends, h->src));
+    int age = hark_age_by(&s->endpoint, h, c ? c->channel.inc : hark_inc_of(p, &s->endpoint, h->src));
     if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     status = hark_hydee_reserve(s, 1, 2);
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
     if (status < 0) return status;
     c = hark_hydee_channel(s, h->src, h->ctx); /* rows may have moved */
     if (c == NULL) return HARK_EFRAME;
-    hark_accept(p, &s->ends, &c->channel, h, fx);
+    hark_accept(p, &s->endpoint, &c->channel, h, fx);
     if (fx->at[fx->count - 1].type != HARK_HANDUP) return HARK_OK;
     if (hark_hydee_inter(c)) {
         hark_runs_add(p, &s->pool, &c->rpp, h->ssn, hark_get64(b));                                 /* l. 13-14 */
@@ -144,7 +144,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     c->pos.recv_digest = hark_get64(b + 8);
     hark_wave_arrived(&s->wave, &c->channel, fx);
     hark_offer_gap(&c->channel, fx);
-    if (s->casts.count && h->ctx) hark_hydee_pass_on(s, h, b);
+    if (s->groups.count && h->ctx) hark_hydee_pass_on(s, h, b);
     return HARK_OK;
 }
 
@@ -153,7 +153,7 @@ HARK_COLD int hark_hydee_deliver_room(struct hark_hydee *s, struct hark_bytes he
 {
     const uint8_t *b = header.at;
     if (!(s->flags & HARK_EXACT_GATE) || header.length < HARK_HYDEE_HEADER || b == NULL) return HARK_EFRAME;
-    if (!hark_past_valid(b + HARK_HYDEE_HEADER, header.length - HARK_HYDEE_HEADER, s->ends.ranks)) return HARK_EFRAME;
+    if (!hark_past_valid(b + HARK_HYDEE_HEADER, header.length - HARK_HYDEE_HEADER, s->endpoint.ranks)) return HARK_EFRAME;
     uint32_t entries = hark_get32(b + HARK_HYDEE_HEADER + 8);
     return hark_past_reserve(&s->head, &hark_hydee_shape, &s->past, entries == HARK_PAST_UNKNOWN ? 1 : entries + 1);
 }
@@ -162,19 +162,19 @@ HARK_COLD int hark_hydee_deliver_room(struct hark_hydee *s, struct hark_bytes he
 static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_event *event)
 {
     struct hark_bytes header = event->u.frame.header;
-    bool exact = header.length != s->plain;
+    bool exact = header.length != s->fixed_header_bytes;
     int status = exact ? hark_hydee_deliver_room(s, header) : HARK_OK;
     if (status < 0) return status;
-    if (s->wave.at) return HARK_ESTATE;
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE;
     struct hark_channel *c;
-    status = hark_deliver_position(&s->head, &hark_hydee_shape, &s->ends, event, &c);
+    status = hark_deliver_position(&s->head, &hark_hydee_shape, &s->endpoint, event, &c);
     if (status < 0) return status;
     uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD);
     if (!(c->flags & HARK_HYDEE_MATE)) phase++;                                                      /* l. 12 */
     if (phase > s->phase) s->phase = phase;                                                      /* l. 12, 16 */
     s->date++;                                                                                       /* l. 17 */
     if (exact)
-        hark_past_deliver(&s->head, &s->past, s->ends.me, c->peer, header.at + HARK_HYDEE_HEADER,
+        hark_past_deliver(&s->head, &s->past, s->endpoint.me, c->peer, header.at + HARK_HYDEE_HEADER,
             header.length - HARK_HYDEE_HEADER);
     return HARK_OK;
 }
@@ -185,10 +185,10 @@ HARK_FN uint64_t hark_hydee_size(const struct hark_config *c)
 {
     if (c->fan == 1 || (c->fan && c->flags & HARK_EXACT_GATE) || !hark_config_valid(c)) return 0;
     uint64_t groups = 0;
-    for (uint32_t i = 0; i < c->tree_count; i++)
-        groups += sizeof(struct hark_hydee_cast) + (uint64_t)c->trees[i].count *
+    for (uint32_t i = 0; i < c->group_count; i++)
+        groups += sizeof(struct hark_hydee_group) + (uint64_t)c->groups[i].count *
                   (sizeof(struct hark_hydee_branch) + sizeof(struct hark_hydee_channel));
-    groups += (c->group_count + 1) * sizeof(struct hark_range);
+    groups += (c->cluster_count + 1) * sizeof(struct hark_range);
     return hark_member_size(c, sizeof(struct hark_hydee) + 2 * groups, 4096);
 }
 
@@ -197,21 +197,21 @@ HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_co
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
     if (hark_hydee_size(c) == 0) return HARK_EINVAL;
     struct hark_config waves = *c;
-    if (c->flags & HARK_WAVES_ALL) waves.group_count = 0;
-    int status = hark_member_init(p, bytes, &hark_hydee_shape, HARK_KIND_HYDEE, &s->ends, &s->wave, &waves, c->flags & HARK_WAVES_ALL);
+    if (c->flags & HARK_WAVES_ALL) waves.cluster_count = 0;
+    int status = hark_member_init(p, bytes, &hark_hydee_shape, HARK_KIND_HYDEE, &s->endpoint, &s->wave, &waves, c->flags & HARK_WAVES_ALL);
     if (status >= 0) status = hark_group_init(p, &hark_hydee_shape, hark_hydee_cluster(s), c, false);
     if (status < 0) return status;
-    s->together = (c->flags & HARK_WAVES_ALL) != 0;
+    s->waves_all = (c->flags & HARK_WAVES_ALL) != 0;
     s->flags = c->flags & (HARK_DIGEST | HARK_EXACT_GATE);
-    s->plain = c->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER;
+    s->fixed_header_bytes = c->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER;
     s->tree.fan = c->fan;
     s->past.history.width = 3;
     s->past.blind = HARK_INFINITY;
     s->phase = 1;
-    s->rel = HARK_INFINITY;
-    if (c->tree_count && s->flags & HARK_EXACT_GATE) return HARK_EINVAL;
+    s->released_phase = HARK_INFINITY;
+    if (c->group_count && s->flags & HARK_EXACT_GATE) return HARK_EINVAL;
     status = hark_hydee_groups(s, c);
-    s->groups = s->casts.count;
+    s->groups_configured = s->groups.count;
     return status;
 }
 
@@ -219,7 +219,7 @@ HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h
     struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    int age = hark_age(p, &s->ends, h);
+    int age = hark_frame_freshness(p, &s->endpoint, h);
     if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_hydee_room(s, h, length);
     if (status < 0) return status;
@@ -233,26 +233,26 @@ HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h
     case HARK_H_DRAINED: return hark_hydee_up(s, h, b, fx);
     case HARK_H_GC: return hark_hydee_trim(s, h, b, fx);
     case HARK_W_MARK:
-        if (hark_ranges_hold(p, &s->ends.group, h->src) && !hark_hydee_channel(s, h->src, h->ctx)) return HARK_EFRAME;
+        if (hark_ranges_hold(p, &s->endpoint.cluster, h->src) && !hark_hydee_channel(s, h->src, h->ctx)) return HARK_EFRAME;
         /* fall through */
-    default: return hark_wave_frame(p, &s->ends, &s->wave, h, b, length, s->recovering != 0, fx);
+    default: return hark_wave_frame(p, &s->endpoint, &s->wave, h, b, length, s->recovering != 0, fx);
     }
 }
 
 static inline int hark_hydee_frame(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_head h;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_HYDEE) < 0 || !hark_head_valid(&s->ends, &h))
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_HYDEE) < 0 || !hark_head_valid(&s->endpoint, &h))
         return HARK_EFRAME;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
-    bool plain = h.type == HARK_APP && length + HARK_WIRE_HEAD == s->plain;
+    bool plain = h.type == HARK_APP && length + HARK_WIRE_HEAD == s->fixed_header_bytes;
     if (!plain && !hark_hydee_length_ok(s, &h, b, length)) return HARK_EFRAME;
     return h.type == HARK_APP ? hark_hydee_arrive(s, &h, b, length, fx) : hark_hydee_control(s, &h, b, length, fx);
 }
 
 /* All events but those of a message. */
-HARK_COLD int hark_hydee_other(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD int hark_hydee_step_rare(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     int status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
@@ -262,10 +262,10 @@ HARK_COLD int hark_hydee_other(struct hark_hydee *s, const struct hark_event *ev
     case HARK_STORED:
         status = hark_hydee_reserve_positions(s);
         if (status < 0) return status;
-        return hark_member_checkpoint(p, &hark_hydee_shape, &s->ends, &s->wave, event, s->recovering != 0, fx);
+        return hark_member_checkpoint(p, &hark_hydee_shape, &s->endpoint, &s->wave, event, s->recovering != 0, fx);
     case HARK_FAILED: return hark_hydee_failed(s, event, fx);
     case HARK_RESTARTED: return hark_hydee_rollback(s, event, fx);
-    case HARK_QUIET: return s->recovering ? hark_positions_quiet(p, &s->ends, &hark_hydee_exchange, fx) : HARK_OK;
+    case HARK_QUIET: return s->recovering ? hark_positions_quiet(p, &s->endpoint, &hark_hydee_exchange, fx) : HARK_OK;
     case HARK_REGROUP: return hark_hydee_regroup(s, event);
     case HARK_MISS: /* send-deterministic programs may look as they like */
     case HARK_LOOK:
@@ -284,14 +284,14 @@ static inline uint64_t hark_hydee_newest(const struct hark_hydee *s)
 HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
-    int status = hark_step_begin(p, &s->ends, event, fx, s->gone);
+    int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
     if (status != HARK_OK) return status;
     uint32_t mode = s->wave.mode;
     uint64_t newest = mode == HARK_W_RUN ? 0 : hark_hydee_newest(s);
     if (event->type == HARK_SEND) status = hark_hydee_send(s, event, fx);
     else if (event->type == HARK_ARRIVE) status = hark_hydee_frame(s, event, fx);
     else if (event->type == HARK_DELIVER) status = hark_hydee_deliver(s, event);
-    else status = hark_hydee_other(s, event, fx);
+    else status = hark_hydee_step_rare(s, event, fx);
     if (status < 0 || s->gone) return status;
     if (s->wave.mode != mode) {
         if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_hydee_captured(s);
@@ -299,7 +299,7 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
         if (s->wave.mode == HARK_W_RUN) hark_hydee_gc(s, newest != hark_hydee_newest(s));
     }
     p->more = 0;
-    if (!s->busy && hark_step_rests(&s->ends, &s->wave)) return HARK_OK;
+    if (!s->busy && hark_step_rests(&s->endpoint, &s->wave)) return HARK_OK;
     status = hark_hydee_pump(s, fx);
     p->more = status == HARK_MORE;
     return status;
@@ -309,11 +309,11 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
 HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_hydee *s = (const struct hark_hydee *)(const void *)p;
-    if (hark_logged_names(p, &s->ends, &hark_hydee_exchange, HARK_HYDEE_MATE | HARK_HYDEE_CAST, cursor, run)) return 1;
-    const uint64_t channels = s->ends.channels.count;
+    if (hark_logged_names(p, &s->endpoint, &hark_hydee_exchange, HARK_HYDEE_MATE | HARK_HYDEE_GROUP, cursor, run)) return 1;
+    const uint64_t channels = s->endpoint.channels.count;
     if (!(*cursor >> 63) && *cursor >> 40 < channels) *cursor = channels << 40;
-    for (uint64_t i = *cursor >> 40; !(*cursor >> 63) && i - channels < s->casts.count; i++) {
-        const struct hark_hydee_cast *g = (const struct hark_hydee_cast *)hark_row_of(p, &s->casts, (uint32_t)(i - channels));
+    for (uint64_t i = *cursor >> 40; !(*cursor >> 63) && i - channels < s->groups.count; i++) {
+        const struct hark_hydee_group *g = (const struct hark_hydee_group *)hark_row_of(p, &s->groups, (uint32_t)(i - channels));
         *cursor = (i + 1) << 40;
         if (!g->logged || g->first > g->sent) continue;
         run->name = hark_name_of_group((uint16_t)g->ctx, g->first);
@@ -321,20 +321,20 @@ HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark
         return 1;
     }
     if (!(*cursor >> 63)) *cursor = UINT64_C(1) << 63;
-    return hark_member_names(p, &s->ends, cursor, run);
+    return hark_member_names(p, &s->endpoint, cursor, run);
 }
 
 HARK_FN const char *hark_hydee_violated(const struct hark *p)
 {
     const struct hark_hydee *s = (const struct hark_hydee *)(const void *)p;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        const struct hark_hydee_channel *c = (const struct hark_hydee_channel *)hark_row_of(p, &s->ends.channels, i);
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
+        const struct hark_hydee_channel *c = (const struct hark_hydee_channel *)hark_row_of(p, &s->endpoint.channels, i);
         if (!hark_hydee_inter(c)) continue;
-        if (c->pos.tx > c->channel.sent) return "more was transmitted than posted";
-        if (!s->recovering && c->pos.tx != c->channel.sent) return "a message is delayed though no recovery runs";
+        if (c->pos.transmitted > c->channel.sent) return "more was transmitted than posted";
+        if (!s->recovering && c->pos.transmitted != c->channel.sent) return "a message is delayed though no recovery runs";
         if (c->pos.first > c->channel.sent + 1) return "the log begins behind its end";
     }
-    return hark_wave_violated(p, &s->ends, &s->wave);
+    return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
 HARK_FN const char *hark_hydee_unrest(const struct hark *p)

@@ -13,7 +13,7 @@ extern "C" {
 
 struct hark_none {
     struct hark head;
-    struct hark_ends ends;
+    struct hark_endpoint endpoint;
 };
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
@@ -33,9 +33,9 @@ HARK_FN bool hark_none_accept(struct hark *p);
 
 static const struct hark_field hark_none_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
     HARK_FIELD(struct hark_channel, ctx, "ctx"), HARK_FIELD(struct hark_channel, sent, "sent")};
-static const struct hark_field hark_none_fields[] = {HARK_ENDS_FIELDS(struct hark_none)};
+static const struct hark_field hark_none_fields[] = {HARK_ENDPOINT_FIELDS(struct hark_none)};
 static const struct hark_rows hark_none_rows[] = {
-    {"channels", "", (uint16_t)offsetof(struct hark_none, ends.channels), sizeof(struct hark_channel),
+    {"channels", "", (uint16_t)offsetof(struct hark_none, endpoint.channels), sizeof(struct hark_channel),
         HARK_COUNT(hark_none_channel_fields), hark_none_channel_fields}};
 static const struct hark_shape hark_none_shape = {"none", 1, HARK_COUNT(hark_none_fields),
     HARK_COUNT(hark_none_rows), sizeof(struct hark_none), hark_none_fields, hark_none_rows, 0, NULL, 0,
@@ -54,19 +54,19 @@ HARK_FN int hark_none_init(struct hark *p, uint64_t bytes, const struct hark_con
     if (!hark_config_valid(c)) return HARK_EINVAL;
     int status = hark_block_init(p, bytes, &hark_none_shape, HARK_KIND_NONE);
     if (status < 0) return status;
-    s->ends.me = c->me;
-    s->ends.ranks = c->ranks;
+    s->endpoint.me = c->me;
+    s->endpoint.ranks = c->ranks;
     return HARK_OK;
 }
 
 static inline int hark_none_send(struct hark_none *s, const struct hark_event *event, struct hark_effects *fx)
 {
     bool made;
-    if (event->u.send.to != HARK_PROCESS || event->u.send.peer >= s->ends.ranks) return HARK_EINVAL;
-    int status = hark_reserve(&s->head, &hark_none_shape, &s->ends.channels, 1);
+    if (event->u.send.to != HARK_PROCESS || event->u.send.peer >= s->endpoint.ranks) return HARK_EINVAL;
+    int status = hark_reserve(&s->head, &hark_none_shape, &s->endpoint.channels, 1);
     if (status < 0) return status;
-    struct hark_channel *c = hark_channel_make(&s->head, &s->ends, event->u.send.peer, event->u.send.ctx, &made);
-    struct hark_head h = {HARK_KIND_NONE, HARK_APP, c->ctx, s->ends.me, c->peer, 0, 0, 0, ++c->sent};
+    struct hark_channel *c = hark_channel_make(&s->head, &s->endpoint, event->u.send.peer, event->u.send.ctx, &made);
+    struct hark_head h = {HARK_KIND_NONE, HARK_APP, c->ctx, s->endpoint.me, c->peer, 0, 0, 0, ++c->sent};
     uint8_t *body;
     hark_emit_frame(fx, &h, HARK_WIRE_HEAD, &body)->name = hark_name_of(HARK_OUT, c, c->sent);
     return HARK_OK;
@@ -82,7 +82,7 @@ HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struc
     case HARK_ARRIVE:
     case HARK_DELIVER:
         if (hark_head_get(&h, event->u.frame.header, HARK_KIND_NONE) < 0 || h.type != HARK_APP ||
-            event->u.frame.header.length != HARK_WIRE_HEAD || !hark_head_valid(&s->ends, &h))
+            event->u.frame.header.length != HARK_WIRE_HEAD || !hark_head_valid(&s->endpoint, &h))
             return HARK_EFRAME;
         return event->type == HARK_ARRIVE ? hark_emit_verdict(fx, HARK_HANDUP) : HARK_OK;
     case HARK_CHECKPOINT_POINT: hark_emit(fx, HARK_RESUME); return HARK_OK;
@@ -127,7 +127,7 @@ HARK_FN void hark_none_describe(const struct hark *p, struct hark_bytes header, 
 
 HARK_FN bool hark_none_accept(struct hark *p)
 {
-    return hark_ends_ok(p, &((const struct hark_none *)(const void *)p)->ends);
+    return hark_ends_ok(p, &((const struct hark_none *)(const void *)p)->endpoint);
 }
 #endif
 

@@ -61,7 +61,7 @@ HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark
     s->me = HARK_RECOVERY;
     s->ranks = c->ranks;
     s->fan = c->fan;
-    s->rel = HARK_INFINITY;
+    s->released_phase = HARK_INFINITY;
     return HARK_OK;
 }
 
@@ -71,8 +71,8 @@ static inline void hark_recovery_notify_phase(struct hark_recovery *s, bool move
 {
     if (s->stage != HARK_R_RELEASING) return;
     uint64_t rel = hark_phases_least(&s->head, &s->phases);
-    if (rel <= s->rel && !moved) return;
-    s->rel = rel > s->rel ? rel : s->rel;
+    if (rel <= s->released_phase && !moved) return;
+    s->released_phase = rel > s->released_phase ? rel : s->released_phase;
     if (rel == HARK_INFINITY) s->stage = HARK_R_DRAINING;
     hark_recovery_tell(s, HARK_H_RELEASE);
 }
@@ -95,8 +95,8 @@ static inline int hark_recovery_failed(struct hark_recovery *s, const struct har
     s->exact = s->change = s->listing = 0;
     s->re = event->u.failed.re;
     s->stage = HARK_R_COLLECTING;
-    s->rel = 0;
-    s->drained = s->tell = s->told = 0;
+    s->released_phase = 0;
+    s->drained = s->fanout = s->fanout_sent = 0;
     s->offer = 1;
     return HARK_OK;
 }
@@ -225,16 +225,16 @@ static inline int hark_recovery_arrive(struct hark_recovery *s, const struct har
 /* RELEASE, RECDONE or MIN to all, in batches; by a tree to rank 0. */
 static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effects *fx)
 {
-    while (s->tell) {
-        uint32_t length = s->tell == HARK_H_RECDONE ? 0 : 8;
+    while (s->fanout) {
+        uint32_t length = s->fanout == HARK_H_RECDONE ? 0 : 8;
         if (!hark_effects_fit(fx, 1, s->exact ? HARK_FRAGMENT : HARK_WIRE_HEAD + 8)) return HARK_MORE;
-        struct hark_head h = {(uint8_t)s->member, (uint8_t)s->tell, 0, HARK_RECOVERY, s->told,
-            hark_recovery_inc(s, HARK_RECOVERY), hark_recovery_inc(s, s->told), s->re, 0};
+        struct hark_head h = {(uint8_t)s->member, (uint8_t)s->fanout, 0, HARK_RECOVERY, s->fanout_sent,
+            hark_recovery_inc(s, HARK_RECOVERY), hark_recovery_inc(s, s->fanout_sent), s->re, 0};
         uint8_t *b;
         hark_emit_frame(fx, &h, HARK_WIRE_HEAD + length, &b);
-        bool last = s->tell != HARK_H_RELEASE || hark_recovery_release(s, b, fx);
-        if (s->tell == HARK_H_MIN) hark_put64(b, s->line.min);
-        if (last && ++s->told == hark_recovery_ends(s)) s->tell = s->told = s->change = 0;
+        bool last = s->fanout != HARK_H_RELEASE || hark_recovery_release(s, b, fx);
+        if (s->fanout == HARK_H_MIN) hark_put64(b, s->line.min);
+        if (last && ++s->fanout_sent == hark_recovery_ends(s)) s->fanout = s->fanout_sent = s->change = 0;
     }
     if (!s->offer) return HARK_OK;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
@@ -292,7 +292,7 @@ HARK_FN const char *hark_recovery_violated(const struct hark *p)
         for (const uint64_t *row; (row = hark_queue_next(p, &s->pool, runs, &at)) != NULL;) {
             const struct hark_orphan *o = (const struct hark_orphan *)(const void *)row;
             if (o->first > o->last) return "an empty range of orphans";
-            if (s->stage == HARK_R_RELEASING && o->phase < s->rel) return "an orphan below the released phase";
+            if (s->stage == HARK_R_RELEASING && o->phase < s->released_phase) return "an orphan below the released phase";
         }
     }
     return NULL;
@@ -324,10 +324,10 @@ HARK_FN bool hark_recovery_accept(struct hark *p)
     if (s->listing > s->frontier.count) return false;
     uint32_t k = s->change ? hark_entry_search(p, &s->frontier, s->change - 1) : 0;
     if (s->change && (k == s->frontier.count || hark_entry_at(p, &s->frontier, k)->rank != s->change - 1)) return false;
-    p->more = s->tell != 0;
-    if (s->tell == 0) return s->told == 0;
-    return s->told < hark_recovery_ends(s) &&
-           (s->tell == HARK_H_RELEASE || s->tell == HARK_H_RECDONE || s->tell == HARK_H_MIN);
+    p->more = s->fanout != 0;
+    if (s->fanout == 0) return s->fanout_sent == 0;
+    return s->fanout_sent < hark_recovery_ends(s) &&
+           (s->fanout == HARK_H_RELEASE || s->fanout == HARK_H_RECDONE || s->fanout == HARK_H_MIN);
 }
 #endif /* HARK_BODIES */
 

@@ -24,10 +24,10 @@ extern "C" {
 #define HARK_PROTOCOLS(X)                                                                                              \
     X(none, HARK_KIND_NONE, 0, 0, 0, NULL)                                                                             \
     X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL)                                                  \
-    X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_GROUP, 1, HARK_TRAIT_GROUPS | HARK_TRAIT_REGROUPS | HARK_TRAIT_USUAL, NULL)   \
+    X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_CLUSTER, 1, HARK_TRAIT_GROUPS | HARK_TRAIT_REGROUPS | HARK_TRAIT_USUAL, NULL)   \
     X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable)                                           \
-    X(team, HARK_KIND_TEAM, HARK_ROLLS_GROUP, 0,                                                                       \
-        HARK_TRAIT_KEEPS | HARK_TRAIT_WAVES | HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, hark_scmel_unstable)             \
+    X(team, HARK_KIND_TEAM, HARK_ROLLS_CLUSTER, 0,                                                                       \
+        HARK_TRAIT_WANTS_OLD_CORE | HARK_TRAIT_WAVES | HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, hark_scmel_unstable)             \
     X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, hark_scmel_unstable)      \
     X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, 0, NULL)                                                           \
     X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL)

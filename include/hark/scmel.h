@@ -9,7 +9,7 @@
  *   Algorithm 1, lines                     function
  *   1-9    SendMsg                         hark_scmel_send, hark_scmel_transmit
  *   10-18  ReceiveMsg                      hark_scmel_message (determinants, 15-16), hark_scmel_arrive (order, 11-12),
- *                                          hark_scmel_deliver, hark_scmel_chosen (rsn, 13-14)
+ *                                          hark_scmel_deliver, hark_scmel_record_choice (rsn, 13-14)
  *   19-21  ReceiveDetAck                   hark_scmel_acks
  *   22-27  Checkpoint                      parts/wave.h, hark_scmel_captured, hark_scmel_commit
  *   28-43  Failure                         hark_scmel_failed, hark_scmel_pump_dets; second half hark_scmel_ready
@@ -67,10 +67,10 @@ HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 HARK_FN uint64_t hark_scmel_size(const struct hark_config *c)
 {
     if (!hark_config_valid(c)) return 0;
-    uint64_t bytes = sizeof(struct hark_scmel) + 2 * (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + 4096;
-    for (uint32_t i = 0; i < c->tree_count; i++)
-        bytes += 2 * (sizeof(struct hark_scmel_cast) + (uint64_t)c->trees[i].count *
-                 (sizeof(struct hark_scmel_branch) + (c->trees[i].reduces ? sizeof(struct hark_scmel_channel) : 0)));
+    uint64_t bytes = sizeof(struct hark_scmel) + 2 * (uint64_t)(c->cluster_count + 4) * sizeof(struct hark_range) + 4096;
+    for (uint32_t i = 0; i < c->group_count; i++)
+        bytes += 2 * (sizeof(struct hark_scmel_group) + (uint64_t)c->groups[i].count *
+                 (sizeof(struct hark_scmel_branch) + (c->groups[i].reduces ? sizeof(struct hark_scmel_channel) : 0)));
     return bytes;
 }
 
@@ -81,17 +81,17 @@ static inline int hark_scmel_begin(struct hark *p, uint64_t bytes, uint16_t kind
     if (!hark_config_valid(c)) return HARK_EINVAL;
     int status = hark_block_init(p, bytes, &hark_scmel_shape, kind);
     if (status < 0) return status;
-    s->ends.me = c->me;
-    s->ends.ranks = c->ranks;
+    s->endpoint.me = c->me;
+    s->endpoint.ranks = c->ranks;
     s->wave.generations = c->generations ? c->generations : 2;
     s->teams = teams;
-    s->apart = teams && !(c->flags & HARK_WAVES_ALL);
+    s->team_checkpoints_alone = teams && !(c->flags & HARK_WAVES_ALL);
     struct hark_config everybody = *c;
-    if (teams && !s->apart) everybody.group_count = 0;
-    status = hark_group_init(p, &hark_scmel_shape, &s->ends.group, &everybody, !s->apart);
+    if (teams && !s->team_checkpoints_alone) everybody.cluster_count = 0;
+    status = hark_group_init(p, &hark_scmel_shape, &s->endpoint.cluster, &everybody, !s->team_checkpoints_alone);
     if (status >= 0 && teams) status = hark_group_init(p, &hark_scmel_shape, &s->team, c, false);
     if (status < 0) return status;
-    uint32_t mates = (uint32_t)hark_ranges_size(p, teams ? &s->team : &s->ends.group);
+    uint32_t mates = (uint32_t)hark_ranges_size(p, teams ? &s->team : &s->endpoint.cluster);
     uint32_t others = c->ranks - (teams == HARK_SCMEL_TEAM_LOST ? mates : 1); /* more than there are cannot hold a copy */
     s->k = c->copies ? c->copies : 1;
     if (s->k > others) s->k = others;
@@ -109,7 +109,7 @@ static inline bool hark_scmel_dets_ok(struct hark_scmel *s, const uint8_t *b, ui
 {
     struct hark_det x;
     for (; n > 0; n--, b += hark_det_bytes(s->k))
-        if (!hark_det_read(&x, b, s->ends.ranks, s->k)) return false;
+        if (!hark_det_read(&x, b, s->endpoint.ranks, s->k)) return false;
     return true;
 }
 
@@ -119,7 +119,7 @@ static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark
 {
     if (length < 8 || hark_get32(b + 4) != s->k || !hark_scmel_belongs(s, h)) return false;
     *dets = hark_get16(b);
-    if (h->src == s->ends.me && length != 8) return false;
+    if (h->src == s->endpoint.me && length != 8) return false;
     return length == 8 + *dets * hark_det_bytes(s->k) + (hark_get16(b + 2) & ~HARK_SCMEL_WHOLE) * HARK_ACK_BYTES &&
            hark_scmel_dets_ok(s, b + 8, *dets);
 }
@@ -130,7 +130,7 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
 {
     uint32_t bytes = hark_det_bytes(s->k), sents;
     *dets = 0;
-    if (h->src == s->ends.me) return false;
+    if (h->src == s->endpoint.me) return false;
     switch (h->type) {
     case HARK_S_ACK: return length % HARK_ACK_BYTES == 0;
     case HARK_S_SPREAD:
@@ -145,7 +145,7 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
     case HARK_S_READY:
         return length >= 8 && hark_get32(b) <= HARK_SCMEL_CTX_MAX && length == 8 + 16 * hark_get32(b);
     case HARK_S_DONE: return length == 0;
-    case HARK_S_TRIM: return s->apart && length >= 16 && hark_get64(b) <= HARK_SCMEL_CTX_MAX && length == 16 + 16 * hark_get64(b);
+    case HARK_S_TRIM: return s->team_checkpoints_alone && length >= 16 && hark_get64(b) <= HARK_SCMEL_CTX_MAX && length == 16 + 16 * hark_get64(b);
     case HARK_S_RACK: return length == 16 && hark_scmel_rack_ok(s, h, b);
     default: return hark_wave_length_ok(h->type, length);
     }
@@ -156,12 +156,12 @@ static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint3
 {
     struct hark *p = &s->head;
     const struct hark_shape *shape = &hark_scmel_shape;
-    int status = hark_reserve(p, shape, &s->ends.channels, channels);
+    int status = hark_reserve(p, shape, &s->endpoint.channels, channels);
     if (status >= 0 && dets) status = hark_pool_reserve(p, shape, &s->pool, dets);
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->logs, dets);
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->owed, dets);
     if (status >= 0 && s->wave.mode != HARK_W_RUN)
-        status = hark_reserve(p, shape, &s->positions, s->ends.channels.count + channels + s->logs.count + dets + 2 * s->casts.count + 1);
+        status = hark_reserve(p, shape, &s->positions, s->endpoint.channels.count + channels + s->logs.count + dets + 2 * s->groups.count + 1);
     return status;
 }
 
@@ -173,11 +173,11 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
 {
     uint32_t dets;
     if (!hark_scmel_message_ok(s, h, b, length, &dets)) return HARK_EFRAME;
-    int age = hark_age_by(&s->ends, h, hark_inc_of(&s->head, &s->ends, h->src));
+    int age = hark_age_by(&s->endpoint, h, hark_inc_of(&s->head, &s->endpoint, h->src));
     if (age == HARK_OLDER) return hark_scmel_older(s, h, fx);
     if (age == HARK_NEWER) return hark_emit_verdict(fx, HARK_HOLD);
     int status = hark_scmel_room(s, 1, dets);
-    if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.waiting, 1);
+    if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.waiting, 1);
     const bool passes = s->branches.count && h->ctx && hark_scmel_is_multicast(s, h);
     if (status >= 0 && passes && dets && hark_scmel_forwards(s))
         status = hark_reserve(&s->head, &hark_scmel_shape, &s->along, hark_scmel_along_rows(dets * hark_det_bytes(s->k)));
@@ -202,12 +202,12 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     if (!hark_scmel_control_ok(s, h, b, length, &dets)) return HARK_EFRAME;
     if (h->type == HARK_S_ACK || h->type == HARK_S_SPREAD || h->type == HARK_S_TRIM ||
         h->type == HARK_S_RACK) as_app.type = HARK_APP;
-    int age = hark_age(p, &s->ends, &as_app);
+    int age = hark_frame_freshness(p, &s->endpoint, &as_app);
     if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_scmel_room(s, h->type == HARK_S_DETS ? hark_get16(b + 4) + 1u : 1, dets);
     if (status >= 0 && h->type >= HARK_S_ACK) status = hark_reserve(p, &hark_scmel_shape, &s->pairs, 1);
     if (status >= 0 && h->type < HARK_S_ACK)
-        status = hark_wave_reserve(p, &hark_scmel_shape, &s->ends, &s->wave, length);
+        status = hark_wave_reserve(p, &hark_scmel_shape, &s->endpoint, &s->wave, length);
     if (status < 0) return status;
     switch (h->type) {
     case HARK_S_ACK: hark_scmel_acks(s, h, b, length / HARK_ACK_BYTES); return HARK_OK;
@@ -216,11 +216,11 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     case HARK_S_READY: return hark_scmel_ready(s, h, b, fx);
     case HARK_S_DONE: return hark_scmel_done(s, h, fx);
     case HARK_S_TRIM: return hark_scmel_trim(s, h, b);
-    case HARK_S_RACK: hark_scmel_known_done(s, hark_scmel_cast(s, hark_get16(b)), hark_get64(b + 8), fx); return HARK_OK;
+    case HARK_S_RACK: hark_scmel_known_done(s, hark_scmel_group(s, hark_get16(b)), hark_get64(b + 8), fx); return HARK_OK;
     case HARK_W_MARK:
-        if (hark_ranges_hold(p, &s->ends.group, h->src)) hark_scmel_channel(s, h->src, h->ctx);
+        if (hark_ranges_hold(p, &s->endpoint.cluster, h->src)) hark_scmel_channel(s, h->src, h->ctx);
         /* fall through */
-    default: return hark_wave_frame(p, &s->ends, &s->wave, h, b, length, s->recovering != 0, fx);
+    default: return hark_wave_frame(p, &s->endpoint, &s->wave, h, b, length, s->recovering != 0, fx);
     }
 }
 
@@ -228,7 +228,7 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
 static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_head h;
-    if (hark_head_get(&h, event->u.frame.header, s->head.kind) < 0 || !hark_head_valid(&s->ends, &h) ||
+    if (hark_head_get(&h, event->u.frame.header, s->head.kind) < 0 || !hark_head_valid(&s->endpoint, &h) ||
         h.src == HARK_RECOVERY)
         return HARK_EFRAME;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
@@ -243,7 +243,7 @@ static inline bool hark_scmel_image_fits(const struct hark_scmel *s, const struc
     if (event->u.restarted.checkpoint == 0 || event->u.restarted.image.at == NULL) return true;
     hark_zero(&was, sizeof was);
     bool whole = hark_unpack_fixed(&hark_scmel_shape, event->u.restarted.image, &was);
-    return !whole || (was.k == s->k && was.apart == s->apart && was.teams == s->teams);
+    return !whole || (was.k == s->k && was.team_checkpoints_alone == s->team_checkpoints_alone && was.teams == s->teams);
 }
 
 /* Y restarts from an image. Of its determinants it knows the order, not who still holds them. */
@@ -254,22 +254,22 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     struct hark_scmel *kept;
     uint64_t earlier;
     if (!hark_scmel_image_fits(s, event)) return HARK_EIMAGE;
-    for (uint32_t i = 0; i < s->casts.count; i++)
-        if (((const struct hark_scmel_cast *)hark_row(p, &s->casts, i))->made) return HARK_ESTATE; /* see hark_restart_used */
+    for (uint32_t i = 0; i < s->groups.count; i++)
+        if (((const struct hark_scmel_group *)hark_row(p, &s->groups, i))->made) return HARK_ESTATE; /* see hark_restart_used */
     const struct hark_bytes nothing = {NULL, 0};
     int status = hark_scmel_earlier(s, s->teams ? event->u.restarted.kept : nothing, &kept, &earlier);
     if (status < 0) return status;
-    status = hark_restart_take(p, &hark_scmel_shape, &s->ends, &s->wave, event);
+    status = hark_restart_take(p, &hark_scmel_shape, &s->endpoint, &s->wave, event);
     if (status == HARK_EFULL) p->want += earlier * 2;
     p->bytes += earlier;
     if (status < 0) return status;
     if (kept) hark_scmel_inherit(s, kept);
-    hark_restart_wait(p, &s->ends);
-    hark_wave_restarted(p, &s->ends, &s->wave, event->u.restarted.checkpoint, generations, fx);
+    hark_restart_wait(p, &s->endpoint);
+    hark_wave_restarted(p, &s->endpoint, &s->wave, event->u.restarted.checkpoint, generations, fx);
     s->mode = HARK_SCMEL_COLLECT;
     s->recovering = 1;
-    s->late = s->fresh = s->persisting = s->got = s->awaited = 0;
-    s->told = s->rsn;
+    s->late = s->fresh = s->persisting = s->determinants_from = s->awaited = 0;
+    s->published_rsn = s->rsn;
     hark_dets_release_all(p, &s->pool, &s->own);
     for (uint32_t i = 0; i < s->logs.count; i++) {
         hark_dets_release_all(p, &s->pool, &hark_scmel_log_at(s, i)->dets);
@@ -278,17 +278,17 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     hark_empty(p, &s->owed);
     hark_empty(p, &s->pairs);
     s->combine = s->combine_at = s->combine_next = 0;
-    for (uint32_t i = 0; i < s->casts.count; i++) {
-        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(p, &s->casts, i);
-        g->combining = g->rack = g->tell = 0;
+    for (uint32_t i = 0; i < s->groups.count; i++) {
+        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(p, &s->groups, i);
+        g->combining = g->rack_due = g->report_due = 0;
     }
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        c->channel.flags &= (int)HARK_INTRA | HARK_SCMEL_CAST | HARK_SCMEL_MATE;
-        c->tx = c->channel.sent;
-        if (c->channel.flags & HARK_SCMEL_CAST && c->channel.peer != s->ends.me) c->tx = 0;
-        else if (s->apart && !(c->channel.flags & HARK_SCMEL_MATE)) c->tx = c->first - 1;
-        if (c->tx < c->channel.sent) s->late = s->busy = 1;
+        c->channel.flags &= (int)HARK_INTRA | HARK_SCMEL_GROUP | HARK_SCMEL_MATE;
+        c->transmitted = c->channel.sent;
+        if (c->channel.flags & HARK_SCMEL_GROUP && c->channel.peer != s->endpoint.me) c->transmitted = 0;
+        else if (s->team_checkpoints_alone && !(c->channel.flags & HARK_SCMEL_MATE)) c->transmitted = c->first - 1;
+        if (c->transmitted < c->channel.sent) s->late = s->busy = 1;
     }
     return HARK_OK;
 }
@@ -297,15 +297,15 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
 HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
+    if (event->type == HARK_CHECKPOINT_POINT && s->wave.in_checkpoint_call) return HARK_ESTATE;
     if (event->type == HARK_STORED && !hark_stored_valid(event)) return HARK_EINVAL;
-    int status = hark_wave_reserve(p, &hark_scmel_shape, &s->ends, &s->wave, 0);
+    int status = hark_wave_reserve(p, &hark_scmel_shape, &s->endpoint, &s->wave, 0);
     if (status >= 0)
-        status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->ends.channels.count + s->logs.count + 2 * s->casts.count + 1);
-    if (status >= 0) status = hark_reserve(p, &hark_scmel_shape, &s->ends.down, 1);
+        status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->endpoint.channels.count + s->logs.count + 2 * s->groups.count + 1);
+    if (status >= 0) status = hark_reserve(p, &hark_scmel_shape, &s->endpoint.down, 1);
     if (status < 0) return status;
     if (event->type == HARK_STORED) hark_scmel_stored(s, event, fx);
-    else hark_wave_point(p, &s->ends, &s->wave, event->u.point.due, s->recovering != 0, fx);
+    else hark_wave_point(p, &s->endpoint, &s->wave, event->u.point.due, s->recovering != 0, fx);
     return HARK_OK;
 }
 
@@ -341,7 +341,7 @@ static inline uint64_t hark_scmel_newest(struct hark_scmel *s)
 HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
-    int status = hark_step_begin(p, &s->ends, event, fx, s->gone);
+    int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
     if (status != HARK_OK) return status;
     uint32_t mode = s->wave.mode;
     uint64_t newest = mode == HARK_W_RUN ? 0 : hark_scmel_newest(s);
@@ -350,12 +350,12 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
     if (s->wave.mode != mode) {
         if (mode < HARK_W_IS_FROZEN && s->wave.mode >= HARK_W_IS_FROZEN) hark_scmel_frozen(s);
         if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_scmel_captured(s);
-        if (s->wave.mode != HARK_W_CAPTURED && s->casts.count) s->combine = s->busy = 1;
+        if (s->wave.mode != HARK_W_CAPTURED && s->groups.count) s->combine = s->busy = 1;
         bool committed = s->wave.mode == HARK_W_RUN && newest != hark_scmel_newest(s);
         if (s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, committed);
-        if (committed && s->apart && s->wave.kept.count == s->wave.generations) hark_scmel_tell(s);
+        if (committed && s->team_checkpoints_alone && s->wave.kept.count == s->wave.generations) hark_scmel_tell(s);
     }
-    bool rests = (s->busy | s->offer_peer) == 0 && hark_step_rests(&s->ends, &s->wave);
+    bool rests = (s->busy | s->offer_peer) == 0 && hark_step_rests(&s->endpoint, &s->wave);
     status = rests ? HARK_OK : hark_scmel_pump(s, fx);
     p->more = status == HARK_MORE;
     if (status != HARK_MORE) s->posting = 0;
@@ -369,35 +369,35 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
     uint32_t stage = (uint32_t)(*cursor >> 63), channel = (uint32_t)(*cursor >> 40) & 0x7fffff;
     uint64_t ssn = *cursor & ((UINT64_C(1) << 40) - 1);
     int found = 0;
-    for (; stage == 0 && channel < s->ends.channels.count && !found; channel++) {
+    for (; stage == 0 && channel < s->endpoint.channels.count && !found; channel++) {
         const struct hark_scmel_channel *c =
-            (const struct hark_scmel_channel *)hark_row_of(p, &s->ends.channels, channel);
-        if (c->first > c->channel.sent || c->channel.flags & HARK_SCMEL_CAST) continue;
+            (const struct hark_scmel_channel *)hark_row_of(p, &s->endpoint.channels, channel);
+        if (c->first > c->channel.sent || c->channel.flags & HARK_SCMEL_GROUP) continue;
         run->name = hark_name_of(HARK_OUT, &c->channel, c->first);
         run->last = c->channel.sent;
         found = 1;
     }
-    for (; stage == 0 && channel - s->ends.channels.count < s->casts.count && !found; channel++) {
-        const struct hark_scmel_cast *g =
-            (const struct hark_scmel_cast *)hark_row_of(p, &s->casts, channel - s->ends.channels.count);
+    for (; stage == 0 && channel - s->endpoint.channels.count < s->groups.count && !found; channel++) {
+        const struct hark_scmel_group *g =
+            (const struct hark_scmel_group *)hark_row_of(p, &s->groups, channel - s->endpoint.channels.count);
         run->name = hark_name_of_group((uint16_t)g->ctx, g->first);
         run->last = g->reduces && g->made > g->sent ? g->made : g->sent;
         found = g->first <= run->last;
     }
-    const uint32_t groups = s->ends.channels.count + s->casts.count;
-    for (; stage == 0 && channel >= groups && channel - groups < s->casts.count && !found; channel++) {
-        const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row_of(p, &s->casts, channel - groups);
-        if (!g->reduces || (g->root != s->ends.me && !g->keeps)) continue;
-        run->name = hark_name_of_group((uint16_t)g->ctx, g->agg);
+    const uint32_t groups = s->endpoint.channels.count + s->groups.count;
+    for (; stage == 0 && channel >= groups && channel - groups < s->groups.count && !found; channel++) {
+        const struct hark_scmel_group *g = (const struct hark_scmel_group *)hark_row_of(p, &s->groups, channel - groups);
+        if (!g->reduces || (g->root != s->endpoint.me && !g->keeps)) continue;
+        run->name = hark_name_of_group((uint16_t)g->ctx, g->whole_first);
         run->name.way = HARK_IN;
-        run->last = g->root == s->ends.me ? g->whole : g->kept;
-        found = g->agg <= run->last;
+        run->last = g->root == s->endpoint.me ? g->whole_root : g->whole_keeper;
+        found = g->whole_first <= run->last;
     }
     if (!found && stage == 0) {
         stage = 1;
         channel = 0;
     }
-    if (!found) found = hark_names_undelivered(p, &s->ends, &channel, &ssn, run);
+    if (!found) found = hark_names_undelivered(p, &s->endpoint, &channel, &ssn, run);
     *cursor = (uint64_t)stage << 63 | (uint64_t)channel << 40 | ssn;
     return found;
 }
@@ -425,16 +425,16 @@ HARK_FN const char *hark_scmel_violated(const struct hark *p)
         if (!hark_scmel_list_ok(p, &s->pool, &log->dets)) return "detLog is out of order, or miscounted";
     }
     if (s->mode == HARK_SCMEL_NORMAL && s->own.top > s->rsn) return "a determinant lies in the future";
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        const struct hark_scmel_channel *c = (const struct hark_scmel_channel *)hark_row_of(p, &s->ends.channels, i);
-        if (c->tx > c->channel.sent && !(c->channel.flags & HARK_SCMEL_CAST)) return "more was transmitted than posted";
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
+        const struct hark_scmel_channel *c = (const struct hark_scmel_channel *)hark_row_of(p, &s->endpoint.channels, i);
+        if (c->transmitted > c->channel.sent && !(c->channel.flags & HARK_SCMEL_GROUP)) return "more was transmitted than posted";
         if (c->first > c->channel.sent + 1) return "the log begins behind its end";
         if (!p->more && hark_owed_count(p, &s->owed, c->channel.peer) >= HARK_SCMEL_OWED)
             return "I10: too many acknowledgements are owed";
-        if (!s->late && c->tx < c->channel.sent) return "a message is put off and nobody will send it";
+        if (!s->late && c->transmitted < c->channel.sent) return "a message is put off and nobody will send it";
         if (!p->more && c->channel.flags & HARK_SCMEL_AHEAD) return "determinants should have gone ahead";
     }
-    return hark_wave_violated(p, &s->ends, &s->wave);
+    return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
 /* I10: what has travelled is known to be stored. */
@@ -443,9 +443,9 @@ HARK_FN const char *hark_scmel_unrest(const struct hark *p)
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
     struct hark_place at = hark_queue_begin(&s->own.rows);
     uint64_t carried = 0;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        const struct hark_scmel_channel *c = (const struct hark_scmel_channel *)hark_row_of(p, &s->ends.channels, i);
-        if (c->carried > carried && hark_scmel_counts(s, c->channel.peer)) carried = c->carried;
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
+        const struct hark_scmel_channel *c = (const struct hark_scmel_channel *)hark_row_of(p, &s->endpoint.channels, i);
+        if (c->carried > carried && hark_scmel_is_valid_holder(s, c->channel.peer)) carried = c->carried;
     }
     for (const uint64_t *row; (row = hark_queue_next(p, &s->pool, &s->own.rows, &at)) != NULL;)
         if (row[0] <= carried && hark_det_holders(&s->own, row) == 0) return "detBuf never drains";
@@ -453,17 +453,17 @@ HARK_FN const char *hark_scmel_unrest(const struct hark *p)
 }
 
 /* A group of an image: could it be one? */
-HARK_COLD bool hark_scmel_cast_ok(struct hark_scmel *s, const struct hark_scmel_cast *g)
+HARK_COLD bool hark_scmel_group_ok(struct hark_scmel *s, const struct hark_scmel_group *g)
 {
-    const bool root = g->root == s->ends.me;
-    if (g->ctx > UINT16_MAX || g->root >= s->ends.ranks || g->parent >= s->ends.ranks || root != (g->parent == s->ends.me)) return false;
-    if (g->first == 0 || g->agg == 0 || (g->sent | g->done | g->whole | g->kept) >> HARK_SSN_BITS) return false;
-    if (!g->reduces) return !(g->whole | g->kept | g->combining | g->keeps);
-    if ((!root && g->whole) || (g->keeps && (root || g->parent != g->root))) return false; /* a child of the root keeps */
-    if (hark_channel_find(&s->head, &s->ends, g->parent, (uint16_t)g->ctx) == NULL) return false;
+    const bool root = g->root == s->endpoint.me;
+    if (g->ctx > UINT16_MAX || g->root >= s->endpoint.ranks || g->parent >= s->endpoint.ranks || root != (g->parent == s->endpoint.me)) return false;
+    if (g->first == 0 || g->whole_first == 0 || (g->sent | g->done | g->whole_root | g->whole_keeper) >> HARK_SSN_BITS) return false;
+    if (!g->reduces) return !(g->whole_root | g->whole_keeper | g->combining | g->keeps);
+    if ((!root && g->whole_root) || (g->keeps && (root || g->parent != g->root))) return false; /* a child of the root keeps */
+    if (hark_channel_find(&s->head, &s->endpoint, g->parent, (uint16_t)g->ctx) == NULL) return false;
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
-        if (hark_scmel_is_child(g, b) && hark_channel_find(&s->head, &s->ends, b->rank, b->ctx & UINT16_MAX) == NULL) return false;
+        if (hark_scmel_is_child(g, b) && hark_channel_find(&s->head, &s->endpoint, b->rank, b->ctx & UINT16_MAX) == NULL) return false;
     }
     return true;
 }
@@ -471,36 +471,36 @@ HARK_COLD bool hark_scmel_cast_ok(struct hark_scmel *s, const struct hark_scmel_
 HARK_FN bool hark_scmel_accept(struct hark *p)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
-    if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave) || s->along.count) return false;
+    if (!hark_ends_ok(p, &s->endpoint) || !hark_wave_ok(p, &s->endpoint, &s->wave) || s->along.count) return false;
     if (s->teams > HARK_SCMEL_TEAM_LOST || (s->teams != HARK_SCMEL_ALONE) != (p->kind == HARK_KIND_TEAM)) return false;
-    if (s->apart > (s->teams != HARK_SCMEL_ALONE) || (s->team.count != 0) != (s->teams != HARK_SCMEL_ALONE)) return false;
-    if (s->teams && (!hark_ranges_ok(p, &s->team, s->ends.ranks) || !hark_ranges_hold(p, &s->team, s->ends.me))) return false;
-    if (s->k > HARK_DET_HOLDERS || s->k >= s->ends.ranks || !hark_dets_ok(&s->own, s->k)) return false;
+    if (s->team_checkpoints_alone > (s->teams != HARK_SCMEL_ALONE) || (s->team.count != 0) != (s->teams != HARK_SCMEL_ALONE)) return false;
+    if (s->teams && (!hark_ranges_ok(p, &s->team, s->endpoint.ranks) || !hark_ranges_hold(p, &s->team, s->endpoint.me))) return false;
+    if (s->k > HARK_DET_HOLDERS || s->k >= s->endpoint.ranks || !hark_dets_ok(&s->own, s->k)) return false;
     if (!hark_scmel_list_ok(p, &s->pool, &s->own)) return false;
-    if (s->k == 0 && s->ends.ranks > 1 && s->teams != HARK_SCMEL_TEAM_LOST) return false;
-    if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_rows_ascend(p, &s->logs, s->ends.ranks)) return false;
+    if (s->k == 0 && s->endpoint.ranks > 1 && s->teams != HARK_SCMEL_TEAM_LOST) return false;
+    if (!hark_rows_ascend(p, &s->pairs, s->endpoint.ranks) || !hark_rows_ascend(p, &s->logs, s->endpoint.ranks)) return false;
     for (uint32_t i = 0; i < s->logs.count; i++) {
         const struct hark_scmel_log *log = hark_scmel_log_at(s, i);
-        if (!hark_dets_ok(&log->dets, hark_scmel_besides(s, log->rank)) || !hark_scmel_list_ok(p, &s->pool, &log->dets)) return false;
+        if (!hark_dets_ok(&log->dets, hark_scmel_copies_needed(s, log->rank)) || !hark_scmel_list_ok(p, &s->pool, &log->dets)) return false;
     }
     for (uint32_t i = 0; i < s->owed.count; i++) {
         const struct hark_owed *o = (const struct hark_owed *)hark_row(p, &s->owed, i);
-        if (o->peer >= s->ends.ranks || o->creator >= s->ends.ranks || o->first > o->last) return false;
+        if (o->peer >= s->endpoint.ranks || o->creator >= s->endpoint.ranks || o->first > o->last) return false;
     }
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if ((c->tx > c->channel.sent && !(c->channel.flags & HARK_SCMEL_CAST)) || c->first == 0 || c->first > c->channel.sent + 1) return false;
-        if (c->channel.flags & HARK_SCMEL_CAST && hark_scmel_cast(s, c->channel.ctx) == NULL) return false;
-        if (c->channel.peer == s->ends.me && !(c->channel.flags & HARK_SCMEL_CAST) && c->tx != c->channel.sent) return false; /* never put off */
-        if ((c->tx | c->theirs) >> HARK_SSN_BITS) return false;
+        if ((c->transmitted > c->channel.sent && !(c->channel.flags & HARK_SCMEL_GROUP)) || c->first == 0 || c->first > c->channel.sent + 1) return false;
+        if (c->channel.flags & HARK_SCMEL_GROUP && hark_scmel_group(s, c->channel.ctx) == NULL) return false;
+        if (c->channel.peer == s->endpoint.me && !(c->channel.flags & HARK_SCMEL_GROUP) && c->transmitted != c->channel.sent) return false; /* never put off */
+        if ((c->transmitted | c->peer_sent) >> HARK_SSN_BITS) return false;
     }
-    for (uint32_t i = 0, ctx = 0; i < s->casts.count; i++) {
-        const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(p, &s->casts, i);
-        if (g->ctx <= ctx || !hark_scmel_cast_ok(s, g)) return false;
+    for (uint32_t i = 0, ctx = 0; i < s->groups.count; i++) {
+        const struct hark_scmel_group *g = (const struct hark_scmel_group *)hark_row(p, &s->groups, i);
+        if (g->ctx <= ctx || !hark_scmel_group_ok(s, g)) return false;
         ctx = g->ctx;
     }
     for (uint32_t i = 0; i < s->branches.count; i++)
-        if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >= s->ends.ranks) return false;
+        if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >= s->endpoint.ranks) return false;
     return true;
 }
 #endif /* HARK_BODIES */

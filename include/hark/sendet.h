@@ -69,9 +69,9 @@ HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_c
 {
     struct hark_sendet *s = (struct hark_sendet *)(void *)p;
     struct hark_config alone = *c; /* whatever groups there are: no two checkpoint together */
-    alone.group_count = 0;
+    alone.cluster_count = 0;
     if (!hark_config_valid(c)) return HARK_EINVAL;
-    int status = hark_member_init(p, bytes, &hark_sendet_shape, HARK_KIND_SENDET, &s->ends, &s->wave, &alone, false);
+    int status = hark_member_init(p, bytes, &hark_sendet_shape, HARK_KIND_SENDET, &s->endpoint, &s->wave, &alone, false);
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->images, 1);
     if (status < 0) return status;
     s->generations = s->wave.generations;
@@ -79,7 +79,7 @@ HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_c
     s->flags = c->flags & HARK_DIGEST;
     s->epoch = c->epoch ? c->epoch : 1;
     s->phase = 1;
-    s->rel = HARK_INFINITY;
+    s->released_phase = HARK_INFINITY;
     ((struct hark_sendet_image *)hark_insert(p, &s->images, 0))->epoch = s->epoch;
     return HARK_OK;
 }
@@ -88,7 +88,7 @@ static inline bool hark_sendet_length_ok(const struct hark_sendet *s, const stru
     uint32_t length)
 {
     if (h->type == HARK_APP) return length == HARK_SENDET_HEADER - HARK_WIRE_HEAD;
-    if (h->src == s->ends.me) return false;
+    if (h->src == s->endpoint.me) return false;
     if (h->src == HARK_RECOVERY)
         return h->type == HARK_H_RECDONE ? length == 0 : (h->type == HARK_H_RELEASE || h->type == HARK_H_MIN) && length == 8;
     switch (h->type) {
@@ -117,7 +117,7 @@ HARK_COLD int hark_sendet_control(struct hark_sendet *s, const struct hark_head 
 {
     struct hark_head as_app = *h;
     if (h->type == HARK_H_ACK) as_app.type = HARK_APP; /* it belongs to messages, not to a recovery */
-    int age = hark_age(&s->head, &s->ends, &as_app);
+    int age = hark_frame_freshness(&s->head, &s->endpoint, &as_app);
     if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_sendet_room(s, h, length);
     if (status < 0) return status;
@@ -135,7 +135,7 @@ HARK_COLD int hark_sendet_control(struct hark_sendet *s, const struct hark_head 
 static inline int hark_sendet_frame(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_head h;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SENDET) < 0 || !hark_head_valid(&s->ends, &h))
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SENDET) < 0 || !hark_head_valid(&s->endpoint, &h))
         return HARK_EFRAME;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
@@ -153,7 +153,7 @@ HARK_COLD int hark_sendet_other(struct hark_sendet *s, const struct hark_event *
     case HARK_RESTARTED: return hark_sendet_restarted(s, event, fx);
     case HARK_QUIET:
         if (!s->recovering || s->frozen) return HARK_OK;
-        return hark_positions_quiet(&s->head, &s->ends, &hark_sendet_exchange, fx);
+        return hark_positions_quiet(&s->head, &s->endpoint, &hark_sendet_exchange, fx);
     case HARK_IDLE: s->ack_due = s->busy = 1; return HARK_OK;
     case HARK_MISS: /* send-deterministic programs may look as they like */
     case HARK_LOOK:
@@ -167,7 +167,7 @@ HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, str
     struct hark_sendet *s = (struct hark_sendet *)(void *)p;
     bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
                event->type == HARK_LOOK || event->type == HARK_CHECKPOINT_POINT;
-    int status = hark_step_begin(p, &s->ends, event, fx, s->gone);
+    int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
     if (status != HARK_OK) return status;
     if (s->frozen && app) return HARK_WAIT; /* from the report to the line nothing moves (N-9) */
     uint32_t mode = s->wave.mode, kept = s->wave.kept.count;
@@ -181,7 +181,7 @@ HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, str
         if (s->wave.mode == HARK_W_RUN) hark_sendet_over(s, s->wave.kept.count > kept);
     }
     p->more = 0;
-    if (!s->busy && hark_step_rests(&s->ends, &s->wave)) return HARK_OK;
+    if (!s->busy && hark_step_rests(&s->endpoint, &s->wave)) return HARK_OK;
     status = hark_sendet_pump(s, fx);
     p->more = status == HARK_MORE;
     return status;
@@ -191,32 +191,32 @@ HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, str
 HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
-    if (hark_logged_names(p, &s->ends, &hark_sendet_exchange, HARK_INTRA, cursor, run)) return 1; /* NonAck too (U-1) */
+    if (hark_logged_names(p, &s->endpoint, &hark_sendet_exchange, HARK_INTRA, cursor, run)) return 1; /* NonAck too (U-1) */
     if (!(*cursor >> 63)) *cursor = UINT64_C(1) << 63;
-    return hark_member_names(p, &s->ends, cursor, run);
+    return hark_member_names(p, &s->endpoint, cursor, run);
 }
 
 HARK_FN const char *hark_sendet_violated(const struct hark *p)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)hark_row_of(p, &s->ends.channels, i);
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
+        const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)hark_row_of(p, &s->endpoint.channels, i);
         if (!hark_sendet_inter(c)) continue;
-        if (c->pos.tx > c->channel.sent) return "more was transmitted than posted";
+        if (c->pos.transmitted > c->channel.sent) return "more was transmitted than posted";
         if (c->acked > c->channel.sent) return "more was acknowledged than posted";
-        if (!s->recovering && c->pos.tx != c->channel.sent) return "a message is delayed though no recovery runs";
+        if (!s->recovering && c->pos.transmitted != c->channel.sent) return "a message is delayed though no recovery runs";
         if (c->pos.first > c->acked + 1) return "a message is forgotten that is not acknowledged";
     }
     if (s->images.count == 0) return "no image is left";
-    return hark_wave_violated(p, &s->ends, &s->wave);
+    return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
 /* I10: what is acknowledged is forgotten or logged, in the end all (U-3). */
 HARK_FN const char *hark_sendet_unrest(const struct hark *p)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
-        const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)hark_row_of(p, &s->ends.channels, i);
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
+        const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)hark_row_of(p, &s->endpoint.channels, i);
         if (hark_sendet_inter(c) && c->acked < c->channel.sent) return "NonAck never drains";
     }
     return s->recovering ? "recovery is not over here" : NULL;
@@ -225,15 +225,15 @@ HARK_FN const char *hark_sendet_unrest(const struct hark *p)
 HARK_FN bool hark_sendet_accept(struct hark *p)
 {
     struct hark_sendet *s = (struct hark_sendet *)(void *)p;
-    if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave) || s->images.count == 0) return false;
-    if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks)) return false;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    if (!hark_ends_ok(p, &s->endpoint) || !hark_wave_ok(p, &s->endpoint, &s->wave) || s->images.count == 0) return false;
+    if (!hark_rows_ascend(p, &s->pairs, s->endpoint.ranks)) return false;
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (c->pos.tx > c->channel.sent || c->acked > c->channel.sent || c->pos.first == 0 || c->pos.first > c->acked + 1) return false;
+        if (c->pos.transmitted > c->channel.sent || c->acked > c->channel.sent || c->pos.first == 0 || c->pos.first > c->acked + 1) return false;
         if (!hark_trail_ok(&c->log) || !hark_trail_ok(&c->rpp) || !hark_trail_ok(&c->recorded) || c->pos.digests.width != 1)
             return false;
     }
-    return hark_contexts_ok(p, &s->ends, &hark_sendet_exchange);
+    return hark_contexts_ok(p, &s->endpoint, &hark_sendet_exchange);
 }
 #endif /* HARK_BODIES */
 

@@ -80,7 +80,7 @@ static inline bool hark_service_ranks_ok(const struct hark_service *s, const uin
 
 HARK_COLD int hark_service_propose(struct hark_service *s, const uint32_t *cluster)
 {
-    if (s->proposed || !s->together || s->rolls != HARK_ROLLS_GROUP) return HARK_EINVAL;
+    if (s->proposed || !s->waves_all || s->rolls != HARK_ROLLS_CLUSTER) return HARK_EINVAL;
     for (uint32_t r = 0; r < s->ranks; r++)
         if (cluster[r] >= s->ranks) return HARK_EINVAL;
     for (uint32_t r = 0; r < s->ranks; r++) hark_service_row(s, r)->next = cluster[r];

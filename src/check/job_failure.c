@@ -20,7 +20,7 @@ static bool same_wave(const struct service *s, uint32_t a, uint32_t b)
 static bool mates(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
 {
     switch (lab->protocol->rolls) {
-    case HARK_ROLLS_GROUP: return job_mates(lab, s, a, b);
+    case HARK_ROLLS_CLUSTER: return job_mates(lab, s, a, b);
     case HARK_ROLLS_ALL: return true;
     default: return a == b;
     }

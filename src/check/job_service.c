@@ -49,7 +49,7 @@ static bool make(struct lab *lab, struct block *b)
 {
     uint32_t of[HARK_SCENARIO_RANKS];
     clusters(lab, lab->scenario->cluster, of);
-    const struct hark_service_config c = {.protocol = lab->protocol, .ranks = lab->ranks, .cluster = of, .together = lab->together,
+    const struct hark_service_config c = {.protocol = lab->protocol, .ranks = lab->ranks, .cluster = of, .waves_all = lab->waves_all,
         .generations = job_generations(lab)};
     if (hark_service_init(core_of(b), sizeof b->room, &c) == HARK_OK) return true;
     lab_fail(lab, too_small);

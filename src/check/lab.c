@@ -105,7 +105,7 @@ static int calls_of(const struct hark_op *op, int at)
 static int check_calls(const struct lab *lab, char error[HARK_SCENARIO_ERROR])
 {
     const struct hark_scenario *s = lab->scenario;
-    const bool clusters = lab->protocol->rolls == HARK_ROLLS_GROUP && !lab->together;
+    const bool clusters = lab->protocol->rolls == HARK_ROLLS_CLUSTER && !lab->waves_all;
     if (lab->protocol->rolls == 0 || lab->protocol->rolls == HARK_ROLLS_LINE) return 0;
     for (uint32_t a = 0; a < s->ranks; a++) {
         for (uint32_t b = 0; b < a; b++) {
@@ -148,8 +148,8 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     lab->groups = s->trees && hark_protocol_groups(lab->protocol, true) && goes_with(lab, HARK_ASKS_GROUPS) &&
                   (s->waves_all || !(lab->protocol->traits & HARK_TRAIT_WAVES));
     lab->reduces = lab_unreduced(lab) == NULL;
-    lab->together = s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_REGROUPS);
-    lab->regroups = s->regroups && lab->together && lab->protocol->traits & HARK_TRAIT_REGROUPS && !lab->groups && goes_with(lab, HARK_ASKS_REGROUP);
+    lab->waves_all = s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_REGROUPS);
+    lab->regroups = s->regroups && lab->waves_all && lab->protocol->traits & HARK_TRAIT_REGROUPS && !lab->groups && goes_with(lab, HARK_ASKS_REGROUP);
     if (check_calls(lab, error) < 0) return -1;
     lab->core_bytes = BLOCK;
     lab->core = malloc(BLOCK);

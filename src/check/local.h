@@ -136,7 +136,7 @@ struct lab {
     bool by_channel;     /* `fifo` is within a channel, and among control frames */
     bool groups;         /* there is a tree, and the protocol sends along it */
     bool reduces;        /* and reduces */
-    bool together;       /* checkpoints are of all processes, though fewer go back */
+    bool waves_all;       /* checkpoints are of all processes, though fewer go back */
     bool regroups;       /* and clusters may change at one */
     bool wild;           /* what comes first may be another message each time, and I7 is looked at */
     uint32_t most_ssn;   /* of any channel */
@@ -183,7 +183,7 @@ void lab_close(struct lab *lab);
 void lab_freeze(struct lab *copy, const struct lab *lab);
 const char *lab_violation(uint16_t number);
 /* Tree t of the scenario; the arrays are as long as there are ranks. */
-struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *member, uint32_t *parent);
+struct hark_group lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *member, uint32_t *parent);
 /* Why A and Q can not be searched; NULL: they can. */
 const char *lab_unreduced(const struct lab *lab);
 uint64_t lab_bytes(const struct lab *lab);

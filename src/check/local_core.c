@@ -44,15 +44,15 @@ static uint32_t pack(struct lab *lab)
 static void add_trees(const struct lab *lab, struct hark_config *c)
 {
     static uint32_t member[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS];
-    static struct hark_tree all[2 * HARK_SCENARIO_TREES];
-    c->trees = all;
+    static struct hark_group all[2 * HARK_SCENARIO_TREES];
+    c->groups = all;
     for (uint32_t t = 0; t < lab->scenario->trees; t++) {
-        const struct hark_tree tree = lab_tree(lab->scenario, t, member[t], parent[t]);
-        all[c->tree_count++] = tree;
+        const struct hark_group tree = lab_tree(lab->scenario, t, member[t], parent[t]);
+        all[c->group_count++] = tree;
         if (!lab->reduces) continue;
-        all[c->tree_count] = tree;
-        all[c->tree_count].ctx = group_ctx(t, true);
-        all[c->tree_count++].reduces = 1;
+        all[c->group_count] = tree;
+        all[c->group_count].ctx = group_ctx(t, true);
+        all[c->group_count++].reduces = 1;
     }
 }
 
@@ -63,12 +63,12 @@ void core_new(struct lab *lab, uint32_t who)
     struct hark_config c = lab->options;
     c.me = rank_of(lab, who);
     c.ranks = lab->ranks;
-    c.group = group;
+    c.cluster = group;
     c.generations = s->generations;
     c.epoch = who < lab->ranks ? s->epoch[who] : 0;
     c.flags |= HARK_DIGEST | (s->waves_all ? HARK_WAVES_ALL : 0);
-    for (uint32_t i = 0; who < lab->ranks && lab->protocol->rolls == HARK_ROLLS_GROUP && i < lab->ranks; i++)
-        if (s->cluster[i] == s->cluster[who]) group[c.group_count++] = (struct hark_range){i, i};
+    for (uint32_t i = 0; who < lab->ranks && lab->protocol->rolls == HARK_ROLLS_CLUSTER && i < lab->ranks; i++)
+        if (s->cluster[i] == s->cluster[who]) group[c.cluster_count++] = (struct hark_range){i, i};
     if (who < lab->ranks && lab->groups) add_trees(lab, &c);
     memset(lab->core, 0, lab->core_bytes);
     if (protocol_of(lab, who)->init(lab->core, lab->core_bytes, &c) != HARK_OK)
@@ -459,7 +459,7 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
         app_go_on(lab);
         break;
     case HARK_ROLLBACK:
-        l->kept = lab->protocol->traits & HARK_TRAIT_KEEPS ? pack(lab) : 0;
+        l->kept = lab->protocol->traits & HARK_TRAIT_WANTS_OLD_CORE ? pack(lab) : 0;
         core_stop(lab);
         break;
     case HARK_DIVERGED: lab_violate(lab, lab->history ? VIOLATED_OTHERWISE : VIOLATED_DIVERGED); break;

@@ -19,15 +19,15 @@ static bool in_teams(const struct hark_scenario *s)
     uint32_t member[HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_RANKS], of[HARK_SCENARIO_RANKS];
     for (uint32_t i = 0; i < s->ranks; i++) of[i] = s->cluster[i];
     for (uint32_t t = 0; t < s->trees; t++) {
-        struct hark_tree tree = lab_tree(s, t, member, parent);
+        struct hark_group tree = lab_tree(s, t, member, parent);
         if (!hark_tree_in_teams(&tree, of)) return false;
     }
     return true;
 }
 
-struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *member, uint32_t *parent)
+struct hark_group lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *member, uint32_t *parent)
 {
-    struct hark_tree tree = {.ctx = group_ctx(t, false), .member = member, .parent = parent};
+    struct hark_group tree = {.ctx = group_ctx(t, false), .member = member, .parent = parent};
     for (uint32_t i = 0; i < s->ranks; i++) {
         int8_t above = s->parent[t][i];
         if (above == -2) continue;
@@ -41,7 +41,7 @@ struct hark_tree lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *m
 const char *lab_unreduced(const struct lab *lab)
 {
     const struct hark_scenario *s = lab->scenario;
-    const bool teams = lab->protocol->rolls == HARK_ROLLS_GROUP;
+    const bool teams = lab->protocol->rolls == HARK_ROLLS_CLUSTER;
     if (!(lab->protocol->traits & HARK_TRAIT_REDUCES)) return "this protocol has no reductions: A and Q can not be searched";
     if (!lab->groups) return "A and Q: expected a line waves all with this protocol";
     if (lab->options.copies > 1) return "A and Q: expected copies 1";

@@ -204,7 +204,7 @@ struct search_result search_classify(const struct hark_scenario *s, const struct
     calm.fifo = true; /* nobody puts messages in order there: see run(), it is that of each channel */
     /* The same content as under the protocol, so that ends can be compared. */
     calm.content = lab.history ? HARK_CONTENT_HISTORY : HARK_CONTENT_FIXED;
-    uint8_t points = lab.protocol->rolls && !lab.together ? lab.protocol->rolls : HARK_ROLLS_ALL;
+    uint8_t points = lab.protocol->rolls && !lab.waves_all ? lab.protocol->rolls : HARK_ROLLS_ALL;
     lab_close(&lab);
     r.class = SEARCH_DETERMINISTIC;
     const bool needs = reduces(s);

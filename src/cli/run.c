@@ -431,7 +431,7 @@ static int set_option(struct arguments *a, const char *text)
 /* The file is tried at once: better now than at the end of a long run. */
 static int advise(struct arguments *a)
 {
-    if (a->clusters && strcmp(a->clusters, "auto") == 0 && a->o.protocol->rolls == HARK_ROLLS_GROUP) a->advice.used = &a->o.clusters;
+    if (a->clusters && strcmp(a->clusters, "auto") == 0 && a->o.protocol->rolls == HARK_ROLLS_CLUSTER) a->advice.used = &a->o.clusters;
     const bool regroups = a->o.core.asks & HARK_ASKS_REGROUP;
     a->advice.store = a->o.store;
     const struct hark_cli_file files[] = {{"--write-matrix", a->advice.matrix}, {NULL, NULL}};

@@ -332,7 +332,7 @@ static int simulate(struct arguments *a, const struct sim_pattern *p, const stru
 {
     struct sim_result r;
     char error[SIM_ERROR * 4];
-    bool groups = a->sim.protocol->rolls == HARK_ROLLS_GROUP || a->sim.protocol->rolls == HARK_ROLLS_LINE;
+    bool groups = a->sim.protocol->rolls == HARK_ROLLS_CLUSTER || a->sim.protocol->rolls == HARK_ROLLS_LINE;
     struct sim_words w = {a->sim.protocol->name, a->pattern.name, p->ranks, groups ? c->count : 1, &a->sim};
     a->sim.pattern = p;
     a->sim.clusters = c;

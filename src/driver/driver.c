@@ -237,7 +237,7 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     d->store = c->store;
     d->hooks = c->hooks;
     d->digest = c->digest;
-    d->groups = c->core.tree_count > 0;
+    d->groups = c->core.group_count > 0;
     d->me = c->core.me;
     d->ranks = c->core.ranks;
     d->log_limit = c->log.limit;
@@ -496,8 +496,8 @@ int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
 int hark_driver_regroup(struct hark_driver *d, const struct hark_range *group, uint32_t count)
 {
     struct hark_event e = {.type = HARK_REGROUP};
-    e.u.regroup.group = group;
-    e.u.regroup.group_count = count;
+    e.u.regroup.cluster = group;
+    e.u.regroup.cluster_count = count;
     return driver_step_bare(d, &e);
 }
 

@@ -205,19 +205,19 @@ static int open_transport(struct hark_transport **t, const struct hark_transport
 
 /* Where the protocol knows groups there are two, of all processes, along a binomial tree from rank 0. To be freed. A reduction always
  * has that tree, or its result would depend on the protocol; where the teams are not pieces of it, it goes by messages. */
-static uint32_t *make_trees(struct hark_tree tree[2], struct hark_config *core, const uint32_t *of)
+static uint32_t *make_trees(struct hark_group tree[2], struct hark_config *core, const uint32_t *of)
 {
     uint32_t n = core->ranks, *member = malloc(2 * (size_t)n * sizeof *member), *parent = member + n;
     if (member == NULL) hark_process_fatal("%s: no memory for a tree of processes", P.name);
     for (uint32_t i = 0; i < n; i++) member[i] = i;
     hark_tree_binomial(member, n, 0, parent);
-    tree[0] = (struct hark_tree){.ctx = HARK_PROCESS_MULTICAST, .member = member, .parent = parent, .count = n};
+    tree[0] = (struct hark_group){.ctx = HARK_PROCESS_MULTICAST, .member = member, .parent = parent, .count = n};
     tree[1] = tree[0];
     tree[1].ctx = HARK_PROCESS_REDUCTION;
     tree[1].reduces = 1;
     P.reduces = P.reduces && (of == NULL || hark_tree_in_teams(&tree[1], of));
-    core->trees = tree;
-    core->tree_count = 1 + P.reduces;
+    core->groups = tree;
+    core->group_count = 1 + P.reduces;
     return member;
 }
 
@@ -235,7 +235,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     char error[256];
     struct hark_driver_config c = {.hooks = *hooks, .digest = P.setup.digest != 0};
     struct hark_range *group = NULL;
-    struct hark_tree tree[2];
+    struct hark_group tree[2];
     uint32_t *members = NULL;
     P.protocol = hark_protocol_named(recovery ? "recovery" : P.setup.protocol);
     if (P.protocol == NULL) hark_process_fatal("no protocol is named %s", P.setup.protocol);
@@ -248,9 +248,9 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     if (by_cluster) {
         /* Teams whose checkpoints are apart have the order of deliveries in between in memories only: all lost, none could go on. */
         if (hark_service_waves_all(P.protocol, c.core.asks)) c.core.flags |= HARK_WAVES_ALL;
-        group = hark_clusters_group(clusters, P.setup.rank, &c.core.group_count);
+        group = hark_clusters_group(clusters, P.setup.rank, &c.core.cluster_count);
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
-        c.core.group = group;
+        c.core.cluster = group;
     }
     P.groups = !recovery && hark_protocol_groups(P.protocol, c.core.asks & HARK_ASKS_GROUPS);
     P.reduces = P.groups && hark_protocol_reduces(P.protocol, c.core.asks & HARK_ASKS_GROUPS, c.core.copies);

@@ -215,7 +215,7 @@ static int on_failed(struct hark_control *c)
     n = hark_control_get32(c);
     struct hark_decision *wave = calloc((size_t)n + 1, sizeof *wave);
     for (uint32_t i = 0; i < n && wave && !c->bad; i++) {
-        wave[i].group = hark_control_get32(c);
+        wave[i].cluster = hark_control_get32(c);
         wave[i].wave = hark_control_get64(c);
     }
     e.u.failed.wave_count = n;

@@ -176,7 +176,7 @@ static int compare_teams(const void *a, const void *b)
 }
 
 /* Each team is one piece of the tree. */
-static void by_teams(const uint32_t *of, struct hark_tree *t, uint32_t *parent)
+static void by_teams(const uint32_t *of, struct hark_group *t, uint32_t *parent)
 {
     uint32_t *member = parent - t->count;
     team_of = of;
@@ -194,24 +194,24 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
         trees++;
         ranks += n;
     }
-    struct hark_tree *tree = realloc(s->tree, ((size_t)trees + 1) * sizeof *tree);
+    struct hark_group *tree = realloc(s->tree, ((size_t)trees + 1) * sizeof *tree);
     if (tree) s->tree = tree;
     uint32_t *rank = realloc(s->tree_rank, ((size_t)ranks + 1) * 2 * sizeof *rank);
     if (rank) s->tree_rank = rank;
     if (tree == NULL || rank == NULL) return false;
     for (uint32_t i = 0; i < trees; i++, rank += 2 * (size_t)n) {
         n = p->maker->group(p, who, i, &ctx, rank, UINT32_MAX);
-        tree[i] = (struct hark_tree){.ctx = ctx, .reduces = ctx > p->casts, .root = rank[0], .member = rank, .parent = rank + n,
+        tree[i] = (struct hark_group){.ctx = ctx, .reduces = ctx > p->casts, .root = rank[0], .member = rank, .parent = rank + n,
             .count = n};
-        if (s->protocol->rolls == HARK_ROLLS_GROUP && s->pattern->reduces)
+        if (s->protocol->rolls == HARK_ROLLS_CLUSTER && s->pattern->reduces)
             by_teams(s->o->clusters->of, &tree[i], rank + n);
         else if (s->pattern->branches)
             (void)hark_tree_kary(rank, n, rank[0], s->pattern->branches, rank + n);
         else
             (void)hark_tree_binomial(rank, n, rank[0], rank + n);
     }
-    c->trees = tree;
-    c->tree_count = trees;
+    c->groups = tree;
+    c->group_count = trees;
     return true;
 }
 
@@ -222,11 +222,11 @@ void sim_core_new(struct sim *s, uint32_t who)
     c.me = who == s->ranks ? HARK_RECOVERY : who;
     c.ranks = s->ranks;
     c.generations = s->o->generations;
-    if (s->together) c.flags |= HARK_WAVES_ALL;
-    if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_GROUP) {
+    if (s->waves_all) c.flags |= HARK_WAVES_ALL;
+    if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_CLUSTER) {
         uint32_t g = s->o->clusters->of[who];
-        c.group = s->range + s->cluster_range[g];
-        c.group_count = s->cluster_range[g + 1] - s->cluster_range[g];
+        c.cluster = s->range + s->cluster_range[g];
+        c.cluster_count = s->cluster_range[g + 1] - s->cluster_range[g];
     }
     if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_LINE) /* farther apart than a run is long (U-8) */
         c.epoch = 1 + (uint64_t)s->o->clusters->of[who] * ((uint64_t)s->o->iterations + 2);
@@ -430,7 +430,7 @@ static void perform_rare(struct sim *s, uint32_t who, const struct hark_effect *
         if (p->state == STATE_CALL) p->state = STATE_READY;
         break;
     case HARK_ROLLBACK:
-        if (sim_protocol(s, who)->traits & HARK_TRAIT_KEEPS) sim_keep(s, p);
+        if (sim_protocol(s, who)->traits & HARK_TRAIT_WANTS_OLD_CORE) sim_keep(s, p);
         sim_rolled_back(s, who);
         break;
     case HARK_SUPPRESS: s->r->suppressed++; break;

@@ -160,9 +160,9 @@ struct sim {
     /* Who goes back together, as ranges; the groups that checkpoint together. */
     struct hark_range *range;
     uint32_t *cluster_range; /* first range of each cluster, and one more */
-    bool together;         /* checkpoints are of all processes though clusters go back */
+    bool waves_all;         /* checkpoints are of all processes though clusters go back */
     /* Scratch: the trees of a core that is made; members, then parents, of each. */
-    struct hark_tree *tree;
+    struct hark_group *tree;
     uint32_t *tree_rank;
     struct hark *service;  /* the failure service's core; and what it has announced */
     struct hark_event announcement;

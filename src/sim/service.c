@@ -10,7 +10,7 @@ bool sim_service_open(struct sim *s)
 {
     const size_t n = s->ranks;
     const struct hark_service_config c = {.protocol = s->protocol, .ranks = s->ranks, .cluster = s->o->clusters->of,
-        .together = s->together, .unverified = true, .generations = s->o->generations};
+        .waves_all = s->waves_all, .unverified = true, .generations = s->o->generations};
     const uint64_t bytes = hark_service_size(&c);
     s->service = bytes ? malloc(bytes) : NULL;
     s->down = malloc(n * sizeof *s->down);

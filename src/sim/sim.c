@@ -50,7 +50,7 @@ static bool make(struct sim *s)
     s->p = sim_arena_take(&s->arena, &bytes);
     if (s->p) memset(s->p, 0, s->who * sizeof *s->p);
     if (s->p == NULL || !sim_service_open(s)) return false;
-    if (s->protocol->rolls == HARK_ROLLS_GROUP && !make_ranges(s)) return false;
+    if (s->protocol->rolls == HARK_ROLLS_CLUSTER && !make_ranges(s)) return false;
     s->fx = (struct hark_effects){.at = s->effects,
         .room = sizeof s->effects / sizeof s->effects[0],
         .bytes = s->bytes,
@@ -259,7 +259,7 @@ int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ER
     s->pattern = &s->program;
     s->program.reduces = o->pattern->maker->group && hark_protocol_reduces(o->protocol, grouped, o->core.copies);
     s->program.groups = o->pattern->maker->group && hark_protocol_groups(o->protocol, grouped);
-    s->together = grouped && o->protocol->traits & HARK_TRAIT_WAVES;
+    s->waves_all = grouped && o->protocol->traits & HARK_TRAIT_WAVES;
     if (s->program.groups && s->program.contexts > UINT16_MAX)
         sim_fail(s, "%s has at most %u groups, %s has %llu", o->protocol->name, UINT16_MAX, o->pattern->maker->name,
             (unsigned long long)s->program.contexts);

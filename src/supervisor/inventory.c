@@ -74,7 +74,7 @@ static void open_service(struct hark_inventory *v, char error[HARK_KEEPER_ERROR]
     } else {
         struct hark_keeper_config config = {.protocol = v->protocol,
             .clusters = &v->clusters,
-            .together = hark_service_waves_all(v->protocol, asked.asks),
+            .waves_all = hark_service_waves_all(v->protocol, asked.asks),
             .record = v->record,
             .images = v->images,
             .identity = v->identity,

@@ -130,7 +130,7 @@ static int open_service(struct supervisor *s)
     }
     struct hark_keeper_config config = {.protocol = s->o->protocol,
         .clusters = &s->o->clusters,
-        .together = hark_service_waves_all(s->o->protocol, s->o->core.asks),
+        .waves_all = hark_service_waves_all(s->o->protocol, s->o->core.asks),
         .generations = s->o->generations,
         .record = s->record,
         .images = s->images,

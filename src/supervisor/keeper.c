@@ -233,7 +233,7 @@ static int make_core(struct hark_keeper *k, char error[HARK_KEEPER_ERROR])
     k->service = (struct hark_service_config){.protocol = k->config.protocol,
         .ranks = ranks_of(k),
         .cluster = k->config.clusters->of,
-        .together = k->config.together,
+        .waves_all = k->config.waves_all,
         .generations = k->config.generations};
     if (k->config.generations > HARK_SERVICE_GENERATIONS) {
         snprintf(error, HARK_KEEPER_ERROR, "expected 1 to %d generations", HARK_SERVICE_GENERATIONS);

@@ -27,7 +27,7 @@ enum hark_keeper_status {
 struct hark_keeper_config {
     const struct hark_protocol *protocol;
     const struct hark_clusters *clusters; /* at the beginning */
-    bool together;                        /* checkpoints are of all processes, whoever goes back: HARK_WAVES_ALL */
+    bool waves_all;                        /* checkpoints are of all processes, whoever goes back: HARK_WAVES_ALL */
     uint32_t generations;                 /* images kept of each process, 1 .. 8; 0 stands for 2 */
     struct hark_store *record;            /* where its state is kept, two records at a time; NULL: nowhere */
     uint32_t key;                         /* the rank under which `record` keeps it */

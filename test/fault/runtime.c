@@ -194,10 +194,10 @@ static const char *protocol;
 static int open_driver(struct owner *o, uint32_t me, struct hark_fake *network)
 {
     const struct hark_protocol *p = hark_protocol_named(protocol);
-    bool alone = p->rolls == HARK_ROLLS_GROUP; /* each a cluster: then messages are logged */
+    bool alone = p->rolls == HARK_ROLLS_CLUSTER; /* each a cluster: then messages are logged */
     struct hark_range group = {alone ? me : 0, alone ? me : 1};
     struct hark_driver_config c = {.protocol = p, .digest = true,
-        .core = {.me = me, .ranks = 2, .generations = 2, .copies = 1, .group = &group, .group_count = 1},
+        .core = {.me = me, .ranks = 2, .generations = 2, .copies = 1, .cluster = &group, .cluster_count = 1},
         .hooks = {.self = o, .handup = take, .resume = nothing, .committed = nothing_id, .persist = nothing_fact,
             .rollback = nothing_id, .diverged = no_divergence, .recovered = nothing, .trouble = nothing_line}};
     char error[256] = "";
@@ -309,7 +309,7 @@ static void node_persist(void *self, const struct hark_fact *fact)
     w->asked[w->asks].fact = fact->kind;
     w->asked[w->asks++].id = fact->id;
     if (fact->kind != HARK_FACT_WAVE) return;
-    bool alone = hark_protocol_named(protocol)->rolls == HARK_ROLLS_GROUP;
+    bool alone = hark_protocol_named(protocol)->rolls == HARK_ROLLS_CLUSTER;
     for (uint32_t i = 0; i < BOTH; i++)
         if (!alone || i == fact->rank) w->wave[i] = fact->id;
 }
@@ -334,8 +334,8 @@ static int node_open(struct world *w, uint32_t i)
     const struct hark_protocol *p = hark_protocol_named(recovery ? "recovery" : protocol);
     struct hark_range group = {i, i};
     struct hark_driver_config c = {.protocol = p, .digest = true, .store = recovery ? NULL : w->store,
-        .core = {.me = n->rank, .ranks = BOTH, .generations = 2, .copies = 1, .group = &group,
-            .group_count = p->rolls == HARK_ROLLS_GROUP},
+        .core = {.me = n->rank, .ranks = BOTH, .generations = 2, .copies = 1, .cluster = &group,
+            .cluster_count = p->rolls == HARK_ROLLS_CLUSTER},
         .hooks = {.self = n, .handup = node_handup, .resume = node_resume, .capture = node_capture, .committed = nothing_id,
             .persist = node_persist, .rollback = nothing_id, .diverged = no_divergence, .recovered = node_recovered,
             .trouble = node_trouble, .observe = node_observe}};
@@ -467,8 +467,8 @@ static int announce(struct world *w, const bool dead[BOTH])
 {
     uint32_t down[BOTH];
     struct hark_incarnation inc[BOTH];
-    bool alone = hark_protocol_named(protocol)->rolls == HARK_ROLLS_GROUP;
-    struct hark_decision wave[BOTH] = {{.group = 0, .wave = w->wave[0]}, {.group = 1, .wave = w->wave[1]}};
+    bool alone = hark_protocol_named(protocol)->rolls == HARK_ROLLS_CLUSTER;
+    struct hark_decision wave[BOTH] = {{.cluster = 0, .wave = w->wave[0]}, {.cluster = 1, .wave = w->wave[1]}};
     struct hark_event e = {.type = HARK_FAILED};
     int status = HARK_D_OK;
     for (uint32_t i = 0; i < BOTH; i++) {

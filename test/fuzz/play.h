@@ -132,10 +132,10 @@ static inline void play_regroup(struct world *w, uint32_t who)
 {
     struct hark_range r[2] = {{0, 0}, {0, 0}};
     struct hark_event e = {.type = HARK_REGROUP};
-    e.u.regroup.group_count = choose(&w->c) % (HARK_COUNT(r) + 1);
-    for (uint32_t i = 0; i < e.u.regroup.group_count; i++) r[i].first = play_rank(&w->c), r[i].last = play_rank(&w->c);
-    struct hark_range *own = exactly(r, e.u.regroup.group_count * sizeof *r);
-    e.u.regroup.group = own;
+    e.u.regroup.cluster_count = choose(&w->c) % (HARK_COUNT(r) + 1);
+    for (uint32_t i = 0; i < e.u.regroup.cluster_count; i++) r[i].first = play_rank(&w->c), r[i].last = play_rank(&w->c);
+    struct hark_range *own = exactly(r, e.u.regroup.cluster_count * sizeof *r);
+    e.u.regroup.cluster = own;
     world_step(w, who, &e);
     free(own);
 }
@@ -223,9 +223,9 @@ static inline void play_send(struct world *w, uint32_t who, uint8_t what)
     e.u.send.ctx = to / WORLD_RANKS % 2;
     e.u.send.length = what;
     e.u.send.digest = choose(&w->c);
-    if (w->config.tree_count && to & 0x80) {
+    if (w->config.group_count && to & 0x80) {
         e.u.send.to = HARK_GROUP;
-        e.u.send.peer = e.u.send.ctx = (uint16_t)(1 + to % w->config.tree_count);
+        e.u.send.peer = e.u.send.ctx = (uint16_t)(1 + to % w->config.group_count);
         if (to & 0x40) who = 0; /* the root */
     }
     uint32_t times = what < 0xf8 ? 1 : choose(&w->c) & 0x80 ? 130 : 20; /* then on so many contexts */

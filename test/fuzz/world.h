@@ -336,7 +336,7 @@ static inline struct hark_config world_config(const struct world *w, uint32_t wh
 {
     struct hark_config config = w->config;
     config.me = who < WORLD_RANKS ? who : HARK_RECOVERY;
-    if (who < WORLD_RANKS && w->config.group_count) config.group = &w->group[who];
+    if (who < WORLD_RANKS && w->config.cluster_count) config.cluster = &w->group[who];
     return config;
 }
 
@@ -344,7 +344,7 @@ static inline struct hark_config world_config(const struct world *w, uint32_t wh
 static inline uint32_t world_leader(const struct world *w, uint32_t who)
 {
     if (w->mapped && who < WORLD_RANKS) return w->next[who].first;
-    return w->config.group_count ? world_config(w, who).group->first : w->protocol->rolls == HARK_ROLLS_ALL ||
+    return w->config.cluster_count ? world_config(w, who).cluster->first : w->protocol->rolls == HARK_ROLLS_ALL ||
         w->protocol->rolls == HARK_ROLLS_PROCESS ? 0 : who;
 }
 
@@ -387,7 +387,7 @@ static inline void world_fail(struct world *w, uint32_t who)
     w->re++;
     for (uint32_t i = 0; i < WORLD_RANKS; i++) {
         bool back = i == who || (who < WORLD_RANKS && (w->protocol->rolls == HARK_ROLLS_ALL ||
-            (w->protocol->rolls == HARK_ROLLS_GROUP && world_leader(w, i) == world_leader(w, who))));
+            (w->protocol->rolls == HARK_ROLLS_CLUSTER && world_leader(w, i) == world_leader(w, who))));
         if (!back) continue;
         w->down[i] = true;
         w->inc[i]++;
@@ -420,8 +420,8 @@ static inline void world_regroup(struct world *w, uint32_t who)
 {
     struct hark_event e = {.type = HARK_REGROUP};
     if (who >= WORLD_RANKS) return;
-    e.u.regroup.group = &w->next[who];
-    e.u.regroup.group_count = 1;
+    e.u.regroup.cluster = &w->next[who];
+    e.u.regroup.cluster_count = 1;
     world_step(w, who, &e);
 }
 
@@ -456,7 +456,7 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
         {"team", 1, HARK_WAVES_ALL}, {"team", 1, HARK_TEAM_LOST | HARK_WAVES_ALL},
         /* the latest */ {"hydee", 0, HARK_WAVES_ALL}, {"hydee", 0, HARK_WAVES_ALL | HARK_DIGEST}};
     static const uint32_t member[] = {0, 1, 2}, above[] = {0, 0, 1};
-    static const struct hark_tree tree[] = {{1, 0, 0, member, above, 3}, {2, 1, 0, member, above, 3}};
+    static const struct hark_group tree[] = {{1, 0, 0, member, above, 3}, {2, 1, 0, member, above, 3}};
     enum { LATEST = 2, LATE = 6, EARLY = HARK_COUNT(kind) - LATE - LATEST }; /* late: came when inputs were kept already */
     const bool latest = (which & 0xf0) == 0xd0, late = (which & 0xf0) == 0xc0;
     which = (uint8_t)(latest ? EARLY + LATE + which % LATEST : late ? EARLY + which % LATE : which % EARLY);
@@ -464,16 +464,16 @@ static inline void world_open(struct world *w, uint8_t which, uint8_t how)
     w->config = (struct hark_config){.ranks = WORLD_RANKS, .generations = 1 + (how >> 4) % 2, .copies = kind[which].copies,
         .flags = kind[which].flags};
     if (late && w->protocol->traits & HARK_TRAIT_GROUPS) {
-        w->config.trees = tree;
-        w->config.tree_count = w->protocol->traits & HARK_TRAIT_REDUCES ? 2 : 1;
+        w->config.groups = tree;
+        w->config.group_count = w->protocol->traits & HARK_TRAIT_REDUCES ? 2 : 1;
     }
     if (hark_option_named(w->protocol->manual->options, "report-tree", 11) && (kind[which].flags | HARK_WAVES_ALL) == HARK_WAVES_ALL && how & 0x80) w->config.fan = 2;
     world_clusters(w->next, how / 3);
-    if (w->protocol->rolls == HARK_ROLLS_GROUP && how % 3) {
-        w->config.group_count = 1;
+    if (w->protocol->rolls == HARK_ROLLS_CLUSTER && how % 3) {
+        w->config.cluster_count = 1;
         world_clusters(w->group, how);
         const uint32_t of[WORLD_RANKS] = {0, how % 3 != 1, 1};
-        if (w->config.tree_count == 2 && !hark_tree_in_teams(&tree[1], of)) w->config.tree_count = 1;
+        if (w->config.group_count == 2 && !hark_tree_in_teams(&tree[1], of)) w->config.group_count = 1;
     }
     for (uint32_t i = 0; i < world_processes(w); i++) world_new(w, i);
 }

@@ -9,7 +9,7 @@
 static struct hark *make(uint32_t me)
 {
     struct hark_range mine = {me, me};
-    struct hark_config c = {.me = me, .ranks = 2, .group = &mine, .group_count = 1};
+    struct hark_config c = {.me = me, .ranks = 2, .cluster = &mine, .cluster_count = 1};
     struct hark *p = calloc(1, 1 << 20);
     return p && hark_hydee_init(p, 1 << 20, &c) == HARK_OK ? p : NULL;
 }

@@ -22,13 +22,13 @@ static void note(const struct hark *p, struct hark_bytes kept)
         (hark_block_init(&earlier->head, sizeof room, &hark_coordinated_shape, HARK_KIND_COORDINATED) < 0 ||
             hark_unpack(&earlier->head, &hark_coordinated_shape, kept) < 0))
         abort();
-    for (uint32_t i = 0; i < earlier->ends.channels.count; i++)
-        sent += ((struct hark_channel *)hark_row(&earlier->head, &earlier->ends.channels, i))->sent;
-    snprintf(path, sizeof path, "%s/kept.%" PRIu32, getenv("PLACE"), s->ends.me);
+    for (uint32_t i = 0; i < earlier->endpoint.channels.count; i++)
+        sent += ((struct hark_channel *)hark_row(&earlier->head, &earlier->endpoint.channels, i))->sent;
+    snprintf(path, sizeof path, "%s/kept.%" PRIu32, getenv("PLACE"), s->endpoint.me);
     FILE *f = fopen(path, "ae");
     if (f == NULL) abort();
     if (kept.length)
-        fprintf(f, "inc %" PRIu32 " gone %" PRIu32 " sent %" PRIu64 "\n", earlier->ends.inc, earlier->gone, sent);
+        fprintf(f, "inc %" PRIu32 " gone %" PRIu32 " sent %" PRIu64 "\n", earlier->endpoint.inc, earlier->gone, sent);
     else fputs("nothing\n", f);
     fclose(f);
 }

@@ -77,7 +77,7 @@ fails() {
   local dir=$1 name=$2 extra=; shift 2
   local sources=("$top/test/unit/$name.c")
   case $name in
-  past|exhaustive|scmel|team|team_cast|camel|sendet) ;;
+  past|exhaustive|scmel|team|team_multicast|camel|sendet) ;;
   linear) extra=-finstrument-functions ;;
   paper-*) sources=("$top/test/paper/${name#paper-}.c") ;;
   search|search_gate) sources+=("$top/test/unit/world.c") ;;
@@ -137,7 +137,7 @@ one() {
     done
   done
   if [ -z "$caught" ]; then
-    for f in past exhaustive linear scmel team team_cast camel sendet paper-{scmel,camel,hydee,teams} $SLOW; do
+    for f in past exhaustive linear scmel team team_multicast camel sendet paper-{scmel,camel,hydee,teams} $SLOW; do
       if fails "$dir" $f $(field "$name" cflags); then caught=test:$f steps=- what=; break; fi
     done
   fi

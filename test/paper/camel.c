@@ -12,15 +12,15 @@ static const uint32_t member[N] = {R, S, T, U, V, W, X, Y, Z}, figure[N] = {R, R
 /* A job on a tree in which who is nearer to the root has a lower rank; parent[R] is R. */
 static struct job *begin(const char *protocol, const uint32_t *parent, uint32_t n)
 {
-    static struct hark_tree tree[2]; /* a restart reads it again */
+    static struct hark_group tree[2]; /* a restart reads it again */
     struct job *j = job_new(protocol, n);
-    tree[0] = (struct hark_tree){.ctx = CAST, .root = R, .member = member, .parent = parent, .count = n};
+    tree[0] = (struct hark_group){.ctx = CAST, .root = R, .member = member, .parent = parent, .count = n};
     tree[1] = tree[0];
     tree[1].ctx = UP;
     tree[1].reduces = 1;
     for (uint32_t i = 0; i < n; i++) {
-        j->config[i].trees = tree;
-        j->config[i].tree_count = 2;
+        j->config[i].groups = tree;
+        j->config[i].group_count = 2;
         core_make(j, i);
     }
     return j;
@@ -33,7 +33,7 @@ static bool camel(const struct job *j)
 
 static uint32_t parent_of(const struct job *j, uint32_t who)
 {
-    return j->config[who].trees->parent[who];
+    return j->config[who].groups->parent[who];
 }
 
 static bool is_child(const struct job *j, uint32_t who, uint32_t of)

@@ -112,8 +112,8 @@ static void make(struct job *j, uint32_t i)
     struct hark_config c = {.me = i == RP ? HARK_RECOVERY : i, .ranks = N, .flags = HARK_DIGEST};
     uint64_t bytes;
     if (i != RP) {
-        c.group = &group_of[i];
-        c.group_count = 1;
+        c.cluster = &group_of[i];
+        c.cluster_count = 1;
     }
     bytes = i == RP ? hark_recovery_size(&c) : hark_hydee_size(&c);
     free(j->core[i]);
@@ -176,7 +176,7 @@ static void release(struct job *j)
 
 static uint64_t phase_sent(struct job *j, uint32_t from, uint32_t to)
 {
-    struct hark_channel *c = hark_channel_find(j->core[from], &at(j, from)->ends, to, 0);
+    struct hark_channel *c = hark_channel_find(j->core[from], &at(j, from)->endpoint, to, 0);
     struct hark_hydee_channel *h = (struct hark_hydee_channel *)(void *)c;
     uint64_t first, last, phase = 0;
     assert_non_null(c);
@@ -188,7 +188,7 @@ static uint64_t phase_sent(struct job *j, uint32_t from, uint32_t to)
 static uint64_t phase_received(struct job *j, uint32_t who, uint32_t from)
 {
     struct hark_hydee_channel *h =
-        (struct hark_hydee_channel *)(void *)hark_channel_find(j->core[who], &at(j, who)->ends, from, 0);
+        (struct hark_hydee_channel *)(void *)hark_channel_find(j->core[who], &at(j, who)->endpoint, from, 0);
     uint64_t first, last, phase = 0;
     struct hark_runs r = hark_runs_begin(j->core[who], &at(j, who)->pool, &h->rpp, 1, 1);
     assert_true(hark_runs_next(j->core[who], &at(j, who)->pool, &h->rpp, &r, &first, &last, &phase));
@@ -260,7 +260,7 @@ static void lose(struct job *j, uint32_t re, const uint32_t *down, uint32_t coun
 
 static uint64_t released(struct job *j)
 {
-    return ((struct hark_recovery *)(void *)j->core[RP])->rel;
+    return ((struct hark_recovery *)(void *)j->core[RP])->released_phase;
 }
 
 /* "After the failure and the rollback of the processes of Cluster2, the message m7 which phase is 3 cannot be sent until
@@ -312,7 +312,7 @@ static void test_cluster3_fails(void **state)
     send(j, 7, 4);
     assert_int_equal(j->suppressions, 1);
     assert_int_equal(j->suppressed[0], 74);
-    assert_int_equal(at(j, 4)->ends.inc, 0);
+    assert_int_equal(at(j, 4)->endpoint.inc, 0);
     assert_true(released(j) == HARK_INFINITY);
     assert_int_equal(j->done, 1);
     release(j);

@@ -15,8 +15,8 @@ static struct job *job_make(bool teams, uint32_t flags)
     struct job *j = job_new("team", N);
     for (uint32_t i = 0; i < N; i++) {
         j->config[i].flags = flags;
-        j->config[i].group = &team;
-        j->config[i].group_count = teams && i != C;
+        j->config[i].cluster = &team;
+        j->config[i].cluster_count = teams && i != C;
         core_make(j, i);
     }
     return j;
@@ -26,7 +26,7 @@ static struct job *job_make(bool teams, uint32_t flags)
 static void crash_team(struct job *j, uint32_t rank, uint32_t also)
 {
     static uint8_t kept[KEPT];
-    const bool teams = j->config[rank].group_count != 0;
+    const bool teams = j->config[rank].cluster_count != 0;
     uint32_t down[N], count = 0;
     for (uint32_t i = 0; i < N; i++)
         if (i == rank || i == also || (teams && i != C)) down[count++] = i;
@@ -79,7 +79,7 @@ static uint32_t dlog(struct job *j, uint32_t who, uint32_t creator)
 static uint64_t mlog(struct job *j, uint32_t from, uint32_t to)
 {
     const struct hark_scmel_channel *c =
-        (const struct hark_scmel_channel *)(const void *)hark_channel_find(j->core[from], &at(j, from)->ends, to, 0);
+        (const struct hark_scmel_channel *)(const void *)hark_channel_find(j->core[from], &at(j, from)->endpoint, to, 0);
     return c ? c->channel.sent + 1 - c->first : 0;
 }
 

@@ -49,14 +49,14 @@ HARK_FN uint64_t hark_pessimist_size(const struct hark_config *c)
 
 HARK_FN int hark_pessimist_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
-    return c->tree_count ? HARK_EINVAL : hark_scmel_begin(p, bytes, HARK_KIND_PESSIMIST, c, HARK_SCMEL_ALONE);
+    return c->group_count ? HARK_EINVAL : hark_scmel_begin(p, bytes, HARK_KIND_PESSIMIST, c, HARK_SCMEL_ALONE);
 }
 
 /* May a message leave? */
 static inline bool hark_pessimist_stable(struct hark_scmel *s)
 {
 #ifdef HARK_PESSIMIST_BROKEN /* for the test: it believes that others hold what it has told nobody */
-    hark_dets_hold(&s->head, &s->pool, &s->own, 1, s->rsn, (s->ends.me + 1) % s->ends.ranks);
+    hark_dets_hold(&s->head, &s->pool, &s->own, 1, s->rsn, (s->endpoint.me + 1) % s->endpoint.ranks);
 #endif
     return hark_scmel_unstable(&s->head) == 0;
 }
@@ -65,10 +65,10 @@ static inline bool hark_pessimist_stable(struct hark_scmel *s)
 static inline int hark_pessimist_send(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     const uint32_t peer = event->u.send.peer;
-    if (event->u.send.to != HARK_PROCESS || peer >= s->ends.ranks) return HARK_EINVAL;
-    if (peer == s->ends.me || hark_pessimist_stable(s)) return hark_scmel_send(s, event, fx);
-    if (s->wave.at) return HARK_ESTATE;
-    int status = hark_reserve(&s->head, &hark_pessimist_shape, &s->ends.channels, 1);
+    if (event->u.send.to != HARK_PROCESS || peer >= s->endpoint.ranks) return HARK_EINVAL;
+    if (peer == s->endpoint.me || hark_pessimist_stable(s)) return hark_scmel_send(s, event, fx);
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE;
+    int status = hark_reserve(&s->head, &hark_pessimist_shape, &s->endpoint.channels, 1);
     if (status < 0) return status;
     struct hark_scmel_channel *c = hark_scmel_channel(s, peer, event->u.send.ctx);
     c->channel.sent++;
@@ -93,7 +93,7 @@ static inline int hark_pessimist_pump(struct hark_scmel *s, struct hark_effects 
 HARK_FN int hark_pessimist_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
-    int status = hark_step_begin(p, &s->ends, event, fx, s->gone);
+    int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
     if (status != HARK_OK) return status;
     const uint32_t mode = s->wave.mode;
     const uint64_t newest = mode == HARK_W_RUN ? 0 : hark_scmel_newest(s);

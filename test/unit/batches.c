@@ -260,8 +260,8 @@ static void begin(struct job *j, uint32_t who)
     } else if (who < j->ranks && j->cluster) {
         uint32_t end = leader(j, who) + j->cluster;
         p->group = (struct hark_range){leader(j, who), (end < j->ranks ? end : j->ranks) - 1};
-        p->config.group = &p->group;
-        p->config.group_count = 1;
+        p->config.cluster = &p->group;
+        p->config.cluster_count = 1;
     }
     uint64_t room = p->protocol->size(&p->config);
     free(p->core);

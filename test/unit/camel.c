@@ -1,12 +1,12 @@
-/* camel.h, group.h, causal/cast.h: trees, reductions in a row, fan-outs in batches, and what is refused. Who keeps what, and what goes where
+/* camel.h, group.h, causal/multicast.h: trees, reductions in a row, fan-outs in batches, and what is refused. Who keeps what, and what goes where
  * after failures, is in test/paper/camel.c; failures are searched: test/scenario/camel-*.hark. */
 #include "trees.h"
 
 enum { UP = 2 };
 
-static const struct hark_tree both[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
+static const struct hark_group both[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
     {.ctx = UP, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N}};
-static const struct hark_config with_both = {.trees = both, .tree_count = 2, .copies = 1};
+static const struct hark_config with_both = {.groups = both, .group_count = 2, .copies = 1};
 
 static void point(struct job *j, uint32_t who, bool due)
 {
@@ -19,9 +19,9 @@ static void point(struct job *j, uint32_t who, bool due)
 /* What arrives while the root stands still is combined when it goes on, of two groups one after the other. */
 static void two_at_once(void **state)
 {
-    static const struct hark_tree reductions[] = {{.ctx = CTX, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N},
+    static const struct hark_group reductions[] = {{.ctx = CTX, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N},
         {.ctx = UP, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N}};
-    const struct hark_config twice = {.trees = reductions, .tree_count = 2, .copies = 1};
+    const struct hark_config twice = {.groups = reductions, .group_count = 2, .copies = 1};
     struct job j;
     struct hark_event failed = {.type = HARK_STORED};
     (void)state;
@@ -134,14 +134,14 @@ static void refused(void **state)
 
 static void bad_trees(void **state)
 {
-    struct hark_config c = {.me = R, .ranks = N, .trees = both, .tree_count = 2, .copies = 2};
+    struct hark_config c = {.me = R, .ranks = N, .groups = both, .group_count = 2, .copies = 2};
     struct hark *p = malloc(BLOCK);
     (void)state;
     refuse_bad_trees("camel");
     assert_int_equal(hark_camel_init(p, BLOCK, &c), HARK_EINVAL); /* a reduction has one copy of what is complete */
-    c.tree_count = 1;
+    c.group_count = 1;
     assert_int_equal(hark_camel_init(p, BLOCK, &c), HARK_OK);
-    c.tree_count = 2;
+    c.group_count = 2;
     c.copies = 1;
     assert_int_equal(hark_camel_init(p, BLOCK, &c), HARK_OK);
     free(p);
@@ -204,7 +204,7 @@ static void trees_of_teams(void **state)
     for (uint32_t k = 0; k < HARK_COUNT(letters); k++) {
         for (uint32_t root = 0; root < N; root++) {
             uint32_t team[N], above[N], enter[256] = {0};
-            struct hark_tree t = {.ctx = 1, .root = root, .member = member, .parent = above, .count = N};
+            struct hark_group t = {.ctx = 1, .root = root, .member = member, .parent = above, .count = N};
             for (uint32_t i = 0; i < N; i++) team[i] = (uint8_t)letters[k][i];
             assert_int_equal(hark_tree_teams(member, N, root, team, above), HARK_OK);
             for (uint32_t i = 0; i < N; i++) {
@@ -228,19 +228,19 @@ static void trees_of_teams(void **state)
 }
 
 /* An image in which one field of a group of `who` is another, or a channel is missing, is none. */
-static int unpacked(struct job *j, uint32_t who, const struct hark_scmel_cast *changed, bool channels)
+static int unpacked(struct job *j, uint32_t who, const struct hark_scmel_group *changed, bool channels)
 {
     static uint8_t image[1 << 14], after[1 << 14];
     struct hark *p = j->core[who];
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
-    struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(p, &s->casts, 1), was = *g;
+    struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(p, &s->groups, 1), was = *g;
     const struct hark_shape *shape = hark_protocol_named("camel")->shape;
     struct hark_scmel_channel row = *hark_scmel_at(s, 0);
     *g = *changed;
-    if (!channels) hark_remove(p, &s->ends.channels, 0);
+    if (!channels) hark_remove(p, &s->endpoint.channels, 0);
     uint64_t n = hark_pack(p, shape, image, sizeof image), length;
-    if (!channels) *(struct hark_scmel_channel *)hark_insert(p, &s->ends.channels, 0) = row;
-    *(struct hark_scmel_cast *)hark_row(p, &s->casts, 1) = was; /* tables may have moved */
+    if (!channels) *(struct hark_scmel_channel *)hark_insert(p, &s->endpoint.channels, 0) = row;
+    *(struct hark_scmel_group *)hark_row(p, &s->groups, 1) = was; /* tables may have moved */
     int status = hark_unpack(p, shape, (struct hark_bytes){image, (uint32_t)n});
     length = hark_pack(p, shape, after, sizeof after);
     if (status == HARK_OK) assert_memory_equal(after, image, length);
@@ -250,11 +250,11 @@ static int unpacked(struct job *j, uint32_t who, const struct hark_scmel_cast *c
 static void groups_of_images(void **state)
 {
     struct job j;
-    struct hark_scmel_cast true_one[N], g;
+    struct hark_scmel_group true_one[N], g;
     (void)state;
     begin(&j, "camel", &with_both, NULL);
     for (uint32_t i = 0; i < N; i++) {
-        true_one[i] = *hark_scmel_cast((struct hark_scmel *)(void *)j.core[i], UP);
+        true_one[i] = *hark_scmel_group((struct hark_scmel *)(void *)j.core[i], UP);
         assert_int_equal(unpacked(&j, i, &true_one[i], true), HARK_OK);
     }
 #define WRONG(who, field, value) \
@@ -272,13 +272,13 @@ static void groups_of_images(void **state)
     WRONG(S, parent, Z);
     WRONG(R, parent, S);
     WRONG(S, first, 0);
-    WRONG(S, agg, 0);
+    WRONG(S, whole_first, 0);
     WRONG(S, done, UINT64_MAX);
-    WRONG(S, whole, 1);
+    WRONG(S, whole_root, 1);
     WRONG(R, keeps, 1);
     WRONG(U, keeps, 1);
     g = true_one[R];
-    g.whole = g.kept = 1;
+    g.whole_root = g.whole_keeper = 1;
     assert_int_equal(unpacked(&j, R, &g, true), HARK_OK);
     g.reduces = 0;
     assert_int_equal(unpacked(&j, R, &g, true), HARK_EIMAGE);

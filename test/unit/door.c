@@ -110,7 +110,7 @@ static void test_configurations(void **state)
         c.generations = 8, c.copies = 9;
         taken(&c, false);
         c = config();
-        c.tree_count = 1; /* and none is given */
+        c.group_count = 1; /* and none is given */
         taken(&c, false);
     }
 }
@@ -137,13 +137,13 @@ static void test_groups(void **state)
     for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) {
         struct hark_config c = config();
         if (is_recovery()) continue;
-        c.group_count = 2;
+        c.cluster_count = 2;
         taken(&c, false); /* nowhere */
         for (unsigned k = 0; k < HARK_COUNT(group); k++) {
-            c.group = group[k].range;
+            c.cluster = group[k].range;
             if (protocol->rolls != HARK_ROLLS_PROCESS || !group[k].ok) taken(&c, group[k].ok);
         }
-        c.group = (struct hark_range[]){{0, 2}, {3, 3}}; /* all: what those take that go back alone */
+        c.cluster = (struct hark_range[]){{0, 2}, {3, 3}}; /* all: what those take that go back alone */
         taken(&c, true);
     }
 }
@@ -156,7 +156,7 @@ static void test_blocks(void **state)
     for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) {
         struct hark_range all = {0, 3};
         struct hark_config c = config();
-        if (!is_recovery()) c.group = &all, c.group_count = 1;
+        if (!is_recovery()) c.cluster = &all, c.cluster_count = 1;
         assert_int_equal(protocol->init(core, BLOCK, &c), HARK_OK);
         uint64_t n = hark_pack(core, protocol->shape, large, sizeof large), room = 0;
         while (protocol->init(core, room, &c) == HARK_EFULL) room += 8;
@@ -380,14 +380,14 @@ static void test_violated_waves(void **state)
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)core;
     post(0, 0);
     arrives(1, NULL, 0);
-    struct hark_channel *c = hark_channel_at(core, &s->ends, 0);
+    struct hark_channel *c = hark_channel_at(core, &s->endpoint, 0);
     says(protocol->violated, &c->done, 2, "a message was delivered that has not arrived");
     says(protocol->violated, &c->done, 1, NULL);
     says32(protocol->violated, &s->wave.owed, 1, "the count of channels that owe messages is wrong");
     assert_int_equal(hark_reserve(core, protocol->shape, &s->wave.kept, 3), HARK_OK);
     for (uint32_t i = 0; i < 2; i++) ((struct hark_image *)hark_insert(core, &s->wave.kept, i))->id = i + 1;
     says32(protocol->violated, &s->wave.generations, 1, "more images kept than generations");
-    says32(protocol->unrest, &s->ends.awaiting, 1, "the announcement of its restart has not come");
+    says32(protocol->unrest, &s->endpoint.awaiting, 1, "the announcement of its restart has not come");
 }
 
 static void test_violated_hydee(void **state)
@@ -397,12 +397,12 @@ static void test_violated_hydee(void **state)
     struct hark_hydee *s = (struct hark_hydee *)(void *)core;
     post(0, 0);
     struct hark_hydee_channel *c = hark_hydee_at(s, 0);
-    says(protocol->violated, &c->pos.tx, 2, "more was transmitted than posted");
-    says(protocol->violated, &c->pos.tx, 0, "a message is delayed though no recovery runs");
+    says(protocol->violated, &c->pos.transmitted, 2, "more was transmitted than posted");
+    says(protocol->violated, &c->pos.transmitted, 0, "a message is delayed though no recovery runs");
     says(protocol->violated, &c->pos.first, 3, "the log begins behind its end");
     says(protocol->violated, &c->pos.first, 2, NULL); /* all trimmed */
     s->recovering = 1;
-    says(protocol->violated, &c->pos.tx, 0, NULL);
+    says(protocol->violated, &c->pos.transmitted, 0, NULL);
     s->recovering = 0;
     says32(protocol->unrest, &s->recovering, 1, "recovery is not over here");
 }
@@ -415,11 +415,11 @@ static void test_violated_recovery(void **state)
     assert_int_equal(hark_recovery_room(s, 1), HARK_OK);
     hark_recovery_add(s, 0, 1, 0, &(struct hark_orphan){5, 5, 3, 0});
     struct hark_orphan *o = hark_orphans_first(s, 0);
-    s->rel = 2;
+    s->released_phase = 2;
     says(protocol->violated, &o->first, 6, "an empty range of orphans");
     s->stage = HARK_R_RELEASING;
     says(protocol->violated, &o->phase, 1, "an orphan below the released phase");
-    says(protocol->violated, &s->rel, 3, NULL);
+    says(protocol->violated, &s->released_phase, 3, NULL);
     s->stage = HARK_R_DRAINING;
     assert_string_equal(protocol->violated(core), "released without end while orphans remain");
     assert_string_equal(protocol->unrest(core), "orphans are counted that nobody has sent again");
@@ -443,9 +443,9 @@ static void test_violated_scmel(void **state)
     }
     struct hark_scmel_channel *c = hark_scmel_at(s, 0);
     uint64_t *row = hark_dets_find(core, &s->pool, &s->own, 2);
-    says(protocol->violated, &c->tx, 2, "more was transmitted than posted");
+    says(protocol->violated, &c->transmitted, 2, "more was transmitted than posted");
     says(protocol->violated, &c->first, 3, "the log begins behind its end");
-    says(protocol->violated, &c->tx, 0, "a message is put off and nobody will send it");
+    says(protocol->violated, &c->transmitted, 0, "a message is put off and nobody will send it");
     says(protocol->violated, &s->rsn, 1, "a determinant lies in the future");
     says(protocol->violated, &row[0], 1, "rsnMap is out of order, or its loose rows are miscounted");
     says(protocol->violated, &s->own.top, 3, "rsnMap is out of order, or its loose rows are miscounted");

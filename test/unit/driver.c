@@ -16,9 +16,9 @@ static struct hark_driver *driver_with(
     struct hark_range mine = {0, 0};
     struct hark_driver_config c = {.protocol = hark_protocol_named(protocol), .transport = ops, .hooks = hooks};
     c.core.ranks = 2;
-    if (c.protocol->rolls == HARK_ROLLS_GROUP) {
-        c.core.group = &mine;
-        c.core.group_count = 1;
+    if (c.protocol->rolls == HARK_ROLLS_CLUSTER) {
+        c.core.cluster = &mine;
+        c.core.cluster_count = 1;
     }
     memset(&script, 0, sizeof script);
     script.head.ops = ops;

@@ -21,7 +21,7 @@ struct box {
 };
 static const struct hark_field none[1] = {HARK_FIELD(struct hark_range, first, "")};
 static struct hark_rows rows[4] = {{"table", "", offsetof(struct box, table), 0, 1, none},
-    {"lives", "", offsetof(struct box, lives), sizeof(struct hark_life), 3, hark_life_fields},
+    {"lives", "", offsetof(struct box, lives), sizeof(struct hark_inc_range), 3, hark_inc_range_fields},
     HARK_PHASES_TABLE(struct box, phases),
     {"pool", "", offsetof(struct box, pool), sizeof(struct hark_chunk), 0, NULL}};
 static const struct hark_shape shape = {"box", 1, 0, 4, sizeof(struct box), none, rows, offsetof(struct box, pool),
@@ -128,8 +128,8 @@ static void test_failed(void **state)
         hark_failed_tables(p, &box->table, &box->lives, &e);
         holds(set, RANKS);
         for (uint32_t r = 0, w = word / 32; r <= RANKS; r++, w /= 3)
-            assert_int_equal(hark_life_of(p, &box->lives, r < RANKS ? r : HARK_RECOVERY), w % 3);
-        assert_int_equal(hark_life_of(p, &box->lives, RANKS), 0);
+            assert_int_equal(hark_inc_range_of(p, &box->lives, r < RANKS ? r : HARK_RECOVERY), w % 3);
+        assert_int_equal(hark_inc_range_of(p, &box->lives, RANKS), 0);
         assert_int_equal(box->lives.count, ends); /* neighbours of one incarnation are one row */
         assert_true(hark_lives_ok(p, &box->lives));
     }

@@ -185,7 +185,7 @@ static void test_self_that_waits(void)
     static uint8_t image[8192];
     struct hark_scmel *s = (struct hark_scmel *)(void *)core;
     assert_int_equal(post(0, 0, 5), HARK_OK);
-    hark_scmel_at(s, 0)->tx = 0;
+    hark_scmel_at(s, 0)->transmitted = 0;
     s->late = 1;
     uint64_t n = hark_pack(core, protocol->shape, image, sizeof image);
     begin("scmel", 0, 0);
@@ -196,15 +196,15 @@ static void test_images(void **state)
 {
     (void)state;
     begin("coordinated", 0, 0);
-    assert_int_equal(unpack_with("ends.ranks", 0), HARK_EIMAGE);
-    assert_int_equal(unpack_with("ends.me", 9), HARK_EIMAGE);
-    assert_int_equal(unpack_with("wave.tell", HARK_W_END), HARK_EIMAGE);
+    assert_int_equal(unpack_with("endpoint.ranks", 0), HARK_EIMAGE);
+    assert_int_equal(unpack_with("endpoint.me", 9), HARK_EIMAGE);
+    assert_int_equal(unpack_with("wave.fanout", HARK_W_END), HARK_EIMAGE);
     assert_int_equal(unpack_with("wave.listing", 200), HARK_EIMAGE);
-    assert_int_equal(unpack_with("wave.tell", HARK_W_COMMIT), HARK_OK);
+    assert_int_equal(unpack_with("wave.fanout", HARK_W_COMMIT), HARK_OK);
     struct hark_event point = {.type = HARK_CHECKPOINT_POINT};
     assert_int_equal(give(&point), HARK_ESTATE); /* the fan-out first */
     begin("hydee", 0, 0);
-    assert_int_equal(unpack_with("plain", 40), HARK_EIMAGE);
+    assert_int_equal(unpack_with("fixed_header_bytes", 40), HARK_EIMAGE);
     begin("scmel", 0, 0);
     assert_int_equal(unpack_with("k", 3), HARK_EIMAGE);
     assert_int_equal(unpack_with("k", 1), HARK_EIMAGE);
@@ -216,16 +216,16 @@ static void test_images(void **state)
     assert_int_equal(unpack_with("teams", HARK_SCMEL_TEAM_LOST + 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("own.loose", 1), HARK_EIMAGE);
     begin("recovery", HARK_RECOVERY, 0);
-    assert_int_equal(unpack_with("told", 1), HARK_EIMAGE);
+    assert_int_equal(unpack_with("fanout_sent", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("listing", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("change", 1), HARK_EIMAGE);
     assert_int_equal(unpack_with("me", 0), HARK_EIMAGE);
     assert_int_equal(unpack_with("ranks", 0), HARK_EIMAGE);
-    assert_int_equal(unpack_with("tell", HARK_H_POS), HARK_EIMAGE);
-    assert_int_equal(unpack_with("tell", HARK_H_RECDONE), HARK_OK);
-    assert_int_equal(unpack_with("told", 3), HARK_EIMAGE); /* it has told all */
-    assert_int_equal(unpack_with("tell", HARK_H_RELEASE), HARK_OK);
-    assert_int_equal(unpack_with("told", 2), HARK_OK);
+    assert_int_equal(unpack_with("fanout", HARK_H_POS), HARK_EIMAGE);
+    assert_int_equal(unpack_with("fanout", HARK_H_RECDONE), HARK_OK);
+    assert_int_equal(unpack_with("fanout_sent", 3), HARK_EIMAGE); /* it has told all */
+    assert_int_equal(unpack_with("fanout", HARK_H_RELEASE), HARK_OK);
+    assert_int_equal(unpack_with("fanout_sent", 2), HARK_OK);
     struct hark_event go_on = {.type = HARK_CONTINUE};
     assert_int_equal(give(&go_on), HARK_OK);
     assert_int_equal(count[HARK_TRANSMIT], 1); /* the last */
@@ -285,7 +285,7 @@ static void test_waves_that_are_over(void **state)
 static void test_out_of_place(void **state)
 {
     struct hark_range pair = {0, 1};
-    struct hark_config config = {.me = 0, .ranks = 3, .group = &pair, .group_count = 1};
+    struct hark_config config = {.me = 0, .ranks = 3, .cluster = &pair, .cluster_count = 1};
     (void)state;
     begin("coordinated", 0, 0);
     assert_int_equal(protocol->init(core, BLOCK, &config), HARK_OK);

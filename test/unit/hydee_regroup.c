@@ -15,8 +15,8 @@ static struct job *begin(uint32_t flags)
 {
     struct job *j = job_new("hydee", N);
     for (uint32_t i = 0; i < N; i++) {
-        j->config[i].group = i < 2 ? &low : &high;
-        j->config[i].group_count = 1;
+        j->config[i].cluster = i < 2 ? &low : &high;
+        j->config[i].cluster_count = 1;
         j->config[i].flags = flags;
         core_make(j, i);
     }
@@ -29,8 +29,8 @@ static int tell(struct job *j, uint32_t who, const struct hark_range *group, uin
     uint8_t bytes[HARK_EFFECTS_BYTES];
     struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
     struct hark_event e = {.type = HARK_REGROUP};
-    e.u.regroup.group = group;
-    e.u.regroup.group_count = count;
+    e.u.regroup.cluster = group;
+    e.u.regroup.cluster_count = count;
     int status = hark_step(j->core[who], &e, &fx);
     if (status >= 0) assert_int_equal(fx.count, 0);
     return status;
@@ -73,7 +73,7 @@ static void refused(void **state)
 {
     const struct hark_range backwards = {1, 0}, beyond = {0, N}, twice[2] = {{0, 1}, {1, 1}};
     const uint32_t member[2] = {0, 1}, parent[2] = {0, 0};
-    const struct hark_tree tree = {.ctx = 1, .member = member, .parent = parent, .count = 2};
+    const struct hark_group tree = {.ctx = 1, .member = member, .parent = parent, .count = 2};
     (void)state;
     struct job *j = begin(HARK_WAVES_ALL);
     assert_int_equal(tell(j, 0, &all, 0), HARK_EINVAL);
@@ -94,8 +94,8 @@ static void refused(void **state)
     }
     j = job_new("hydee", N);
     j->config[0].flags = HARK_WAVES_ALL;
-    j->config[0].trees = &tree;
-    j->config[0].tree_count = 1;
+    j->config[0].groups = &tree;
+    j->config[0].group_count = 1;
     core_make(j, 0);
     assert_int_equal(tell(j, 0, &all, 1), HARK_EINVAL);
     job_free(j);
@@ -124,7 +124,7 @@ static void joined(void **state)
         assert_int_equal(j->logs[i], 0);
         assert_int_equal(of(j, i)->positions.count, 0);
         assert_int_equal(j->protocol->names(j->core[i], &cursor, &run), 0);
-        for (uint32_t k = 0; k < of(j, i)->ends.channels.count; k++) {
+        for (uint32_t k = 0; k < of(j, i)->endpoint.channels.count; k++) {
             const struct hark_hydee_channel *c = hark_hydee_at(of(j, i), k);
             assert_int_equal(c->log.count + c->rpp.count + c->pos.digests.count + c->recorded.count, 0);
         }

@@ -58,7 +58,7 @@ static struct world *begin_as(const char *protocol, bool together)
     snprintf(path, sizeof path, "%s/record", w->place);
     assert_int_equal(hark_store_open_directory(&w->record, path, "job", 1, true, w->error), HARK_S_OK);
     w->config = (struct hark_keeper_config){.protocol = hark_protocol_named(protocol), .clusters = &w->clusters,
-        .together = together, .record = w->record, .images = w->images, .identity = "protocol=p\nprogram=a b\n",
+        .waves_all = together, .record = w->record, .images = w->images, .identity = "protocol=p\nprogram=a b\n",
         .fell_back = on_fell_back, .self = w};
     open_service(w);
     assert_false(hark_keeper_resumed(w->s));

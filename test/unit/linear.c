@@ -210,8 +210,8 @@ static void begin(struct job *j, uint32_t flags, uint32_t fan)
     for (uint32_t i = 0; i <= RP; i++) {
         j->config[i] = (struct hark_config){.ranks = N, .flags = flags, .fan = fan};
         j->config[i].me = i == RP ? HARK_RECOVERY : i;
-        j->config[i].group = i == RP ? NULL : &mine[i];
-        j->config[i].group_count = i != RP;
+        j->config[i].cluster = i == RP ? NULL : &mine[i];
+        j->config[i].cluster_count = i != RP;
         make(j, i);
     }
 }

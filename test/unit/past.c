@@ -17,8 +17,8 @@ static struct hark_effects fx = {.at = effects, .room = 64, .bytes = bytes, .byt
 static struct hark_hydee *member(uint32_t me)
 {
     struct hark_range pair = {RANKS - 3, RANKS - 2}; /* one cluster of two, all others are alone */
-    struct hark_config c = {.me = me, .ranks = RANKS, .flags = HARK_EXACT_GATE | HARK_DIGEST, .group = &pair};
-    c.group_count = me >= pair.first && me <= pair.last;
+    struct hark_config c = {.me = me, .ranks = RANKS, .flags = HARK_EXACT_GATE | HARK_DIGEST, .cluster = &pair};
+    c.cluster_count = me >= pair.first && me <= pair.last;
     struct hark_hydee *s = calloc(1, BYTES);
     assert_int_equal(hark_hydee_init(&s->head, BYTES, &c), HARK_OK);
     return s;
@@ -29,7 +29,7 @@ static int take(struct hark_hydee *s, uint32_t src, uint64_t ssn, uint64_t numbe
 {
     static struct hark_hydee *from;
     uint8_t header[HARK_PAST_HEADER_MAX];
-    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, 0, src, s->ends.me, 0, 0, 0, ssn};
+    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, 0, src, s->endpoint.me, 0, 0, 0, ssn};
     from = member(src);
     assert_int_equal(hark_past_reserve(&from->head, &hark_hydee_shape, &from->past, n), HARK_OK);
     for (uint32_t i = 0; i < n; i++) hark_past_learn(&from->head, &from->past, src, i, each);
@@ -105,7 +105,7 @@ static void test_limit(void **state)
     for (uint32_t part = 0; part < 4; part++) {
         hark_past_reserve(&s->head, &hark_hydee_shape, &s->past, 900);
         for (uint32_t i = 0; i < 900; i++)
-            hark_past_learn(&s->head, &s->past, s->ends.me, part * 900 + i, UINT64_C(1) << 40);
+            hark_past_learn(&s->head, &s->past, s->endpoint.me, part * 900 + i, UINT64_C(1) << 40);
     }
     const uint8_t *b = post(s, RANKS - 2, &length);
     assert_non_null(b);
@@ -130,9 +130,9 @@ static void test_limit(void **state)
     const uint8_t none[8] = {1, 0, 1, 0, 0, 0, 0, 0};
     hark_past_release(&r->head, &r->pool, &r->past, none, 8); /* no orphans at all */
     assert_int_equal(r->past.open, 2);                        /* still: number 2 waits by phase */
-    r->rel = 0;
-    assert_true(hark_hydee_may(r, 1, 1));
-    assert_false(hark_hydee_may(r, 1, 2));
+    r->released_phase = 0;
+    assert_true(hark_hydee_phase_released(r, 1, 1));
+    assert_false(hark_hydee_phase_released(r, 1, 2));
     free(s);
     free(r);
 }

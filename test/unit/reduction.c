@@ -15,7 +15,7 @@
 enum { N = 5, UP = 7, ROUNDS = 6, MOST = 40000, ROUNDS_MOST = 200000 };
 
 static const uint32_t member[N] = {0, 1, 2, 3, 4}, parent[N] = {0, 0, 0, 2, 2};
-static const struct hark_tree tree = {.ctx = UP, .reduces = 1, .root = 0, .member = member, .parent = parent, .count = N};
+static const struct hark_group tree = {.ctx = UP, .reduces = 1, .root = 0, .member = member, .parent = parent, .count = N};
 
 struct process {
     struct hark_driver *driver;
@@ -192,7 +192,7 @@ static void open_one(struct process *p)
 {
     char error[256];
     struct hark_driver_config c = {.protocol = hark_protocol_named("camel"), .transport = job.transport, .store = p->store};
-    c.core = (struct hark_config){.me = p->rank, .ranks = N, .trees = &tree, .tree_count = 1};
+    c.core = (struct hark_config){.me = p->rank, .ranks = N, .groups = &tree, .group_count = 1};
     c.hooks = (struct hark_hooks){.self = p, .combine = on_combine, .handup = on_handup, .resume = on_resume, .capture = on_capture,
         .persist = on_persist, .recovered = on_nothing, .trouble = on_trouble, .waiting = on_waiting,
         .rollback = on_rollback};

@@ -493,7 +493,7 @@ static void test_unstable(void **state)
 static void test_arguments(void **state)
 {
     struct hark_range some = {0, 1};
-    struct hark_config c = {.me = 0, .ranks = 3, .group = &some, .group_count = 1};
+    struct hark_config c = {.me = 0, .ranks = 3, .cluster = &some, .cluster_count = 1};
     struct hark *p = malloc(1 << 16);
     uint8_t b[64] = {0};
     struct hark_head h = {HARK_KIND_SCMEL, HARK_APP, 0, 1, 0, 0, 0, 0, 1};
@@ -778,10 +778,10 @@ static void test_ahead(void **state)
     answer(y, 2, 0, NULL, 0);
     for (uint64_t ssn = 1; ssn <= MANY; ssn++)
         assert_int_equal(again(y, HARK_ARRIVE, 1, ssn), ssn == 2 ? HARK_HANDUP : HARK_HOLD);
-    assert_int_equal(s->ends.waiting.count, 2);
+    assert_int_equal(s->endpoint.waiting.count, 2);
     for (uint32_t i = 0; i < MANY; i++) {
         assert_int_equal(take(y, 1, known[i].ssn), HARK_OK);
-        assert_true(s->ends.waiting.count <= 2);
+        assert_true(s->endpoint.waiting.count <= 2);
         if (i + 1 == MANY) break;
         assert_int_equal(fx.count, 1);
         assert_int_equal(effects[0].type, HARK_OFFER);
@@ -792,7 +792,7 @@ static void test_ahead(void **state)
         assert_int_equal(fx.count, 1);
     }
     assert_int_equal(s->mode, HARK_SCMEL_NORMAL);
-    assert_int_equal(s->ends.waiting.count, 0);
+    assert_int_equal(s->endpoint.waiting.count, 0);
     free(y);
 }
 

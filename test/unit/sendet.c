@@ -75,7 +75,7 @@ static const uint8_t *sent(uint8_t frame)
 static int frame(struct hark *p, uint32_t type, uint8_t what, uint32_t src, uint32_t src_inc, uint16_t ctx, uint64_t ssn, const uint64_t *word,
     uint32_t words)
 {
-    struct hark_head h = {HARK_KIND_SENDET, what, ctx, src, 0, src_inc, of(p)->ends.inc, of(p)->ends.re, ssn};
+    struct hark_head h = {HARK_KIND_SENDET, what, ctx, src, 0, src_inc, of(p)->endpoint.inc, of(p)->endpoint.re, ssn};
     struct hark_event e = {.type = type};
     uint8_t b[HARK_WIRE_HEAD + 100] = {0};
     hark_head_put(b, &h);

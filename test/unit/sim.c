@@ -406,12 +406,12 @@ static uint32_t by_chance; /* failures */
 static void with_failures(const struct hark_protocol *protocol, const char *name, uint32_t ranks)
 {
     const struct sim_fail fails[] = {{2, 3}, {5, 3}, {2, 6}, {0, 0}, {HARK_RECOVERY, 3}};
-    uint32_t rolled[] = {[HARK_ROLLS_PROCESS] = 1, [HARK_ROLLS_GROUP] = 0, [HARK_ROLLS_ALL] = ranks};
+    uint32_t rolled[] = {[HARK_ROLLS_PROCESS] = 1, [HARK_ROLLS_CLUSTER] = 0, [HARK_ROLLS_ALL] = ranks};
     struct sim_pattern p = open_pattern(name, ranks);
     struct hark_clusters c;
     assert_int_equal(hark_clusters_blocks(&c, ranks, 3), 0);
     for (uint32_t r = 0; r < ranks; r++)
-        rolled[HARK_ROLLS_GROUP] += c.of[r] == c.of[2];
+        rolled[HARK_ROLLS_CLUSTER] += c.of[r] == c.of[2];
     struct sim_options o = usual(protocol, &p, &c);
     struct sim_result calm = run(&o), again = run(&o);
     assert_int_equal(calm.messages - calm.contributions + calm.results, calm.wanted); /* of a reduction only the result is taken */

@@ -15,7 +15,7 @@ enum { GROUP = 7, CTX = 3, NAMED = 4, TOLD = 16, TURN = 17 }; /* NAMED: a contex
 
 struct stub {
     struct hark head;
-    struct hark_ends ends;
+    struct hark_endpoint endpoint;
     uint64_t number; /* of the last message to the group */
     uint64_t line;   /* where it was when it was told to go back */
     uint64_t turn;   /* frames that have had their turn */
@@ -24,9 +24,9 @@ struct stub {
 
 static const struct hark_field stub_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
     HARK_FIELD(struct hark_channel, ctx, "ctx"), HARK_FIELD(struct hark_channel, sent, "sent")};
-static const struct hark_field stub_fields[] = {HARK_ENDS_FIELDS(struct stub), HARK_FIELD(struct stub, number, "n"),
+static const struct hark_field stub_fields[] = {HARK_ENDPOINT_FIELDS(struct stub), HARK_FIELD(struct stub, number, "n"),
     HARK_FIELD(struct stub, line, "RL"), HARK_FIELD(struct stub, turn, "turn")};
-static const struct hark_rows stub_rows[] = {{"channels", "", (uint16_t)offsetof(struct stub, ends.channels),
+static const struct hark_rows stub_rows[] = {{"channels", "", (uint16_t)offsetof(struct stub, endpoint.channels),
     sizeof(struct hark_channel), HARK_COUNT(stub_channel_fields), stub_channel_fields}};
 static const struct hark_shape stub_shape = {"stub", 1, HARK_COUNT(stub_fields), HARK_COUNT(stub_rows), sizeof(struct stub),
     stub_fields, stub_rows, 0, NULL, 0, NULL};
@@ -41,14 +41,14 @@ static int stub_init(struct hark *p, uint64_t bytes, const struct hark_config *c
     struct stub *s = (struct stub *)(void *)p;
     int status = hark_block_init(p, bytes, &stub_shape, KIND_STUB);
     if (status < 0) return status;
-    s->ends.me = c->me;
-    s->ends.ranks = c->ranks;
+    s->endpoint.me = c->me;
+    s->endpoint.ranks = c->ranks;
     return HARK_OK;
 }
 
 static void to_child(struct stub *s, struct hark_effects *fx, uint32_t child, const struct hark_name *name, bool replay)
 {
-    struct hark_head h = {KIND_STUB, HARK_APP, CTX, s->ends.me, child, 0, 0, 0, name->ssn};
+    struct hark_head h = {KIND_STUB, HARK_APP, CTX, s->endpoint.me, child, 0, 0, 0, name->ssn};
     uint8_t *body;
     struct hark_transmit *e = hark_emit_frame(fx, &h, HARK_WIRE_HEAD, &body);
     e->name = *name;
@@ -70,7 +70,7 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
         return HARK_OK;
     case HARK_FAILED:
         for (uint32_t i = 0; i < event->u.failed.down_count; i++)
-            if (event->u.failed.down[i] == s->ends.me) { /* on the recovery line, not failed */
+            if (event->u.failed.down[i] == s->endpoint.me) { /* on the recovery line, not failed */
                 s->line = s->number;
                 hark_emit_checkpoint(fx, HARK_ROLLBACK, 1);
                 return HARK_OK;
@@ -165,10 +165,10 @@ static struct hark_driver *open_driver(void)
     struct hark_driver *d;
     struct hark_driver_config c = {.protocol = &stub, .transport = &plain, .hooks = {.rollback = on_rollback, .combine = on_combine, .handup = on_handup}};
     static const uint32_t alone = 0;
-    const struct hark_tree tree = {.ctx = CTX, .root = 0, .member = &alone, .parent = &alone, .count = 1};
+    const struct hark_group tree = {.ctx = CTX, .root = 0, .member = &alone, .parent = &alone, .count = 1};
     c.core.ranks = 8;
-    c.core.trees = &tree; /* so messages are passed on */
-    c.core.tree_count = 1;
+    c.core.groups = &tree; /* so messages are passed on */
+    c.core.group_count = 1;
     memset(&script, 0, sizeof script);
     script.head.ops = &plain;
     rolled_to = 0;

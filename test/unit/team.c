@@ -22,7 +22,7 @@ static struct hark_scmel *of(struct hark *p)
 static struct hark *core_of(uint32_t me, uint32_t mates, uint32_t copies, uint32_t generations, uint64_t room)
 {
     struct hark_range team = {0, mates - 1};
-    struct hark_config c = {.me = me, .ranks = 4, .group = &team, .group_count = 1, .copies = copies, .generations = generations};
+    struct hark_config c = {.me = me, .ranks = 4, .cluster = &team, .cluster_count = 1, .copies = copies, .generations = generations};
     struct hark *p = calloc(1, room);
     assert_int_equal(hark_team_init(p, room, &c), HARK_OK);
     return p;
@@ -57,7 +57,7 @@ static int give(struct hark *p, uint32_t type, const uint8_t *header, uint32_t l
 /* A message without determinants comes from `src` and is taken. */
 static void message(struct hark *p, uint32_t src, uint64_t ssn)
 {
-    struct hark_head h = {HARK_KIND_TEAM, HARK_APP, 0, src, of(p)->ends.me, 0, 0, 0, ssn};
+    struct hark_head h = {HARK_KIND_TEAM, HARK_APP, 0, src, of(p)->endpoint.me, 0, 0, 0, ssn};
     uint8_t b[HARK_SCMEL_HEADER] = {0};
     hark_head_put(b, &h);
     hark_put32(b + HARK_WIRE_HEAD + 4, of(p)->k);
@@ -111,7 +111,7 @@ static void check_same(const struct hark *p, uint8_t *before, uint64_t length)
 static void test_configurations(void **state)
 {
     struct hark_range team = {0, 1};
-    struct hark_config c = {.me = 0, .ranks = 4, .group = &team, .group_count = 1};
+    struct hark_config c = {.me = 0, .ranks = 4, .cluster = &team, .cluster_count = 1};
     struct hark *p = calloc(1, BLOCK);
     (void)state;
     c.copies = 2;
@@ -126,7 +126,7 @@ static void test_configurations(void **state)
     c.me = 3;
     team.last = 2; /* another's team */
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_EINVAL);
-    c.group_count = 0; /* a team of its own */
+    c.cluster_count = 0; /* a team of its own */
     c.flags = 0;
     c.copies = 8;
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_OK);
@@ -285,7 +285,7 @@ static void test_told_widely(void **state)
         checkpoint(p);
         assert_int_equal(count(HARK_TRANSMIT, HARK_S_TRIM, 1), 1);
         assert_int_equal(count(HARK_TRANSMIT, HARK_S_TRIM, 2), 1);
-        assert_int_equal(of(p)->low, i);
+        assert_int_equal(of(p)->oldest_image_rsn, i);
     }
     checkpoint(p);
     assert_int_equal(count(HARK_TRANSMIT, HARK_S_TRIM, 1), 0);
@@ -371,7 +371,7 @@ static void test_foreign(void **state)
 /* An image of a process whose determinants have to be elsewhere, of another number of copies or of other waves, though it is a state. */
 static void test_image_of_another_kind(void **state)
 {
-    const struct hark_config c = {.me = 0, .ranks = 4, .group = &(struct hark_range){0, 1}, .group_count = 1, .generations = 1};
+    const struct hark_config c = {.me = 0, .ranks = 4, .cluster = &(struct hark_range){0, 1}, .cluster_count = 1, .generations = 1};
     struct hark_config other[] = {c, c, c};
     (void)state;
     other[0].flags = HARK_TEAM_LOST;
@@ -426,7 +426,7 @@ static void test_small_block(void **state)
     (void)state;
     for (uint32_t i = 0; i < 49; i++) {
         struct hark *old = lived(0, 1, many[i % 7]), *newer = lived(0, 1, many[i / 7]), *large = core();
-        struct hark_config c = {.me = 0, .ranks = 4, .group = &(struct hark_range){0, 1}, .group_count = 1, .generations = 1};
+        struct hark_config c = {.me = 0, .ranks = 4, .cluster = &(struct hark_range){0, 1}, .cluster_count = 1, .generations = 1};
         uint64_t room = hark_team_size(&c), n, m;
         uint8_t *image = packed(old, &n), *kept = packed(newer, &m);
         struct hark *p = core_of(0, 2, 1, 1, room);

@@ -17,7 +17,7 @@
 enum { R, S, T, U, V, W, X, Y, Z, N, FRAMES = 64, BLOCK = 1 << 16, CTX = 1 };
 
 static const uint32_t member[N] = {R, S, T, U, V, W, X, Y, Z}, parent[N] = {R, R, R, S, S, T, T, X, X};
-static const struct hark_tree figure = {.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N};
+static const struct hark_group figure = {.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N};
 
 struct frame {
     uint32_t from, to, length, determinants;
@@ -49,8 +49,8 @@ static void begin(struct job *j, const char *protocol, const struct hark_config 
         c.me = i;
         c.ranks = N;
         for (uint32_t k = 0; cluster && k < N; k++)
-            if (cluster[k] == cluster[i]) mate[c.group_count++] = (struct hark_range){k, k};
-        if (cluster) c.group = mate;
+            if (cluster[k] == cluster[i]) mate[c.cluster_count++] = (struct hark_range){k, k};
+        if (cluster) c.cluster = mate;
         assert_true(p->size(&c) > 0 && p->size(&c) <= BLOCK);
         j->core[i] = malloc(BLOCK);
         assert_int_equal(p->init(j->core[i], p->size(&c), &c), HARK_OK);
@@ -177,7 +177,7 @@ static uint64_t named(const struct job *j, uint32_t who, bool come)
 static void refuse_bad_trees(const char *protocol)
 {
     static const uint32_t other[N] = {S, S, R, S, S, T, T, X, X}, far[N] = {R, R, R, S, S, T, T, X, N}, beyond[N] = {R, S, T, U, V, W, X, Y, N};
-    const struct hark_tree wrong[][2] = {{{.ctx = 0, .root = R, .member = member, .parent = parent, .count = N}},
+    const struct hark_group wrong[][2] = {{{.ctx = 0, .root = R, .member = member, .parent = parent, .count = N}},
         {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = 0}},
         {{.ctx = CTX, .root = R, .member = member, .parent = other, .count = N}}, /* the root is not its own parent */
         {{.ctx = CTX, .root = R, .member = member, .parent = far, .count = N}},   /* a rank that there is not, above another */
@@ -187,10 +187,10 @@ static void refuse_bad_trees(const char *protocol)
     const struct hark_protocol *p = hark_protocol_named(protocol);
     struct hark *core = malloc(BLOCK);
     for (uint32_t i = 0; i < HARK_COUNT(wrong); i++) {
-        struct hark_config c = {.me = R, .ranks = N, .trees = wrong[i], .tree_count = 1 + (wrong[i][1].count != 0)};
+        struct hark_config c = {.me = R, .ranks = N, .groups = wrong[i], .group_count = 1 + (wrong[i][1].count != 0)};
         assert_int_equal(p->init(core, BLOCK, &c), HARK_EINVAL);
     }
-    struct hark_config c = {.me = R, .ranks = N, .trees = &figure, .tree_count = 1};
+    struct hark_config c = {.me = R, .ranks = N, .groups = &figure, .group_count = 1};
     assert_int_equal(p->init(core, BLOCK, &c), HARK_OK);
     free(core);
 }
@@ -204,14 +204,14 @@ static uint32_t fan_out(const char *protocol, bool between)
     static struct hark_effect effects[HARK_EFFECTS_ROOM];
     static uint8_t bytes[HARK_EFFECTS_BYTES], first[HARK_EFFECTS_BYTES];
     struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = HARK_EFFECTS_BYTES};
-    const struct hark_tree tree = {.ctx = CTX, .root = 0, .member = of, .parent = above, .count = MANY};
+    const struct hark_group tree = {.ctx = CTX, .root = 0, .member = of, .parent = above, .count = MANY};
     const struct hark_protocol *p = hark_protocol_named(protocol);
     struct hark *core = malloc(BLOCK);
     int status = HARK_MORE;
     for (uint32_t i = 0; i < MANY; i++) of[i] = i;
     for (uint32_t i = 2; i < MANY; i++) above[i] = between;
     for (uint32_t me = 0; me <= between; me++) {
-        struct hark_config c = {.me = me, .ranks = MANY, .trees = &tree, .tree_count = 1};
+        struct hark_config c = {.me = me, .ranks = MANY, .groups = &tree, .group_count = 1};
         struct hark_event e = to_group(CTX);
         assert_int_equal(p->init(core, BLOCK, &c), HARK_OK);
         if (me) {

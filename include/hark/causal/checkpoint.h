@@ -26,24 +26,24 @@ static inline void hark_scmel_remember(struct hark_scmel *s, uint32_t peer, uint
  * back to the image would not find the rest of it under its own rsn. */
 HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
 {
-    s->told = s->rsn;
-    hark_scmel_remember(s, s->ends.me, 0, HARK_SCMEL_RSN, s->rsn);
+    s->published_rsn = s->rsn;
+    hark_scmel_remember(s, s->endpoint.me, 0, HARK_SCMEL_RSN, s->rsn);
     for (uint32_t i = 0; i < s->logs.count; i++) {
         const struct hark_scmel_log *log = hark_scmel_log_at(s, i);
-        if (log->dets.top && (!s->apart || hark_scmel_mate(s, log->rank)))
+        if (log->dets.top && (!s->team_checkpoints_alone || hark_scmel_mate(s, log->rank)))
             hark_scmel_remember(s, log->rank, 0, HARK_SCMEL_RSN, log->dets.top);
     }
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if (s->apart && !(c->channel.flags & HARK_SCMEL_MATE))
+        if (s->team_checkpoints_alone && !(c->channel.flags & HARK_SCMEL_MATE))
             hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_RECV, c->channel.recv);
-        else if (c->channel.peer != s->ends.me && c->channel.sent && !(c->channel.flags & HARK_SCMEL_CAST))
+        else if (c->channel.peer != s->endpoint.me && c->channel.sent && !(c->channel.flags & HARK_SCMEL_GROUP))
             hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_SENT, c->channel.sent);
     }
-    for (uint32_t i = 0; i < s->casts.count; i++) {
-        const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
-        if (g->sent && !g->reduces) hark_scmel_remember(s, s->ends.me, (uint16_t)g->ctx, HARK_SCMEL_CASTS, g->sent);
-        if (g->kept && g->keeps) hark_scmel_remember(s, s->ends.me, (uint16_t)g->ctx, HARK_SCMEL_KEPT, g->kept);
+    for (uint32_t i = 0; i < s->groups.count; i++) {
+        const struct hark_scmel_group *g = (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i);
+        if (g->sent && !g->reduces) hark_scmel_remember(s, s->endpoint.me, (uint16_t)g->ctx, HARK_SCMEL_GROUPS, g->sent);
+        if (g->whole_keeper && g->keeps) hark_scmel_remember(s, s->endpoint.me, (uint16_t)g->ctx, HARK_SCMEL_KEPT, g->whole_keeper);
     }
 }
 
@@ -51,9 +51,9 @@ HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
  * before: my parent's image may be without it, so it stays in the log (v17). The root waits: its result would be under way. */
 HARK_COLD void hark_scmel_frozen(struct hark_scmel *s)
 {
-    for (uint32_t i = 0; i < s->casts.count; i++) {
-        const struct hark_scmel_cast *g = (const struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
-        if (g->sent && g->reduces) hark_scmel_remember(s, s->ends.me, (uint16_t)g->ctx, HARK_SCMEL_CASTS, g->sent);
+    for (uint32_t i = 0; i < s->groups.count; i++) {
+        const struct hark_scmel_group *g = (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i);
+        if (g->sent && g->reduces) hark_scmel_remember(s, s->endpoint.me, (uint16_t)g->ctx, HARK_SCMEL_GROUPS, g->sent);
     }
 }
 
@@ -70,25 +70,25 @@ HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
         const struct hark_scmel_position x = *(const struct hark_scmel_position *)hark_row(p, &s->positions, i);
         if (x.id < oldest || x.id > newest) hark_remove(p, &s->positions, i);
         if (!committed || x.id != oldest) continue;
-        if (x.what == HARK_SCMEL_CASTS || x.what == HARK_SCMEL_KEPT) {
-            struct hark_scmel_cast *g = hark_scmel_cast(s, x.ctx);
-            bool all = x.what == HARK_SCMEL_KEPT || (g && g->reduces && g->root == s->ends.me);
-            uint64_t *first = g == NULL ? NULL : all ? &g->agg : &g->first;
+        if (x.what == HARK_SCMEL_GROUPS || x.what == HARK_SCMEL_KEPT) {
+            struct hark_scmel_group *g = hark_scmel_group(s, x.ctx);
+            bool all = x.what == HARK_SCMEL_KEPT || (g && g->reduces && g->root == s->endpoint.me);
+            uint64_t *first = g == NULL ? NULL : all ? &g->whole_first : &g->first;
             if (first == NULL || *first > x.at) continue;
             *first = x.at + 1;
             g->trim |= all ? HARK_SCMEL_TRIM_ALL : HARK_SCMEL_TRIM_OWN;
             s->busy = 1;
         } else if (x.what != HARK_SCMEL_RSN) {
             struct hark_scmel_channel *c =
-                (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->ends, x.peer, x.ctx);
+                (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->endpoint, x.peer, x.ctx);
             if (c && x.what == HARK_SCMEL_RECV) c->kept = x.at;
             if (c == NULL || x.what != HARK_SCMEL_SENT || c->first > x.at || x.at > c->channel.sent) continue;
             c->first = x.at + 1;
             c->channel.flags |= HARK_SCMEL_TRIM;
             s->busy = 1;
-        } else if (x.peer == s->ends.me) {
+        } else if (x.peer == s->endpoint.me) {
             hark_dets_trim(p, &s->pool, &s->own, x.at);
-            s->low = x.at;
+            s->oldest_image_rsn = x.at;
         } else if (hark_scmel_log(s, x.peer, false)) {
             hark_dets_trim(p, &s->pool, &hark_scmel_log(s, x.peer, false)->dets, x.at);
         }

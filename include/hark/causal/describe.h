@@ -4,7 +4,7 @@
 #define HARK_CAUSAL_DESCRIBE_H
 
 #include "../parts/words.h"
-#include "cast.h"
+#include "multicast.h"
 #include "state.h"
 
 #ifdef __cplusplus
@@ -107,7 +107,7 @@ static inline void hark_scmel_describe_control(
 /* Does the sender, the root of a reduction, give it to a child of its own? */
 static inline bool hark_scmel_goes_down(const struct hark_scmel *s, const struct hark_head *h)
 {
-    for (uint32_t i = 0; h->src == s->ends.me && i < s->branches.count; i++) {
+    for (uint32_t i = 0; h->src == s->endpoint.me && i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = (const struct hark_scmel_branch *)hark_row_of(&s->head, &s->branches, i);
         if (b->ctx == h->ctx && b->child && b->rank == h->dst) return true;
     }

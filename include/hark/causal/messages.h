@@ -25,7 +25,7 @@ static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_
         if (w->list > 1) log = hark_scmel_log_at(s, w->list - 2);
         if (w->list != 1 && (log == NULL || (w->list && log->rank == to))) continue;
         *d = w->list == 1 ? &s->own : &log->dets;
-        *creator = w->list == 1 ? s->ends.me : log->rank;
+        *creator = w->list == 1 ? s->endpoint.me : log->rank;
         if (!w->open) w->at = w->list ? hark_dets_loose(p, &s->pool, *d) : hark_queue_begin(&(*d)->rows);
         w->open = 1;
         for (const uint64_t *row; (row = hark_dets_next(p, &s->pool, *d, &w->at)) != NULL;) {
@@ -55,7 +55,7 @@ static inline bool hark_scmel_carry_list(struct hark_scmel *s, struct hark_dets 
     for (const uint64_t *row; (row = hark_dets_next(&s->head, &s->pool, d, &at)) != NULL && row[0] <= last;) {
         if (row[0] <= carried || !hark_dets_goes(d, row, to)) continue;
         if ((*n + 1) * bytes > room) return false;
-        if (b) hark_det_write(b + *n * bytes, d, row, creator, s->ends.me, s->k);
+        if (b) hark_det_write(b + *n * bytes, d, row, creator, s->endpoint.me, s->k);
         ++*n;
     }
     return true;
@@ -66,7 +66,7 @@ static inline bool hark_scmel_carry(struct hark_scmel *s, uint32_t to, uint64_t 
     uint32_t *n)
 {
     *n = 0;
-    if (!hark_scmel_carry_list(s, &s->own, s->ends.me, to, carried, s->rsn, b, room, n)) return false;
+    if (!hark_scmel_carry_list(s, &s->own, s->endpoint.me, to, carried, s->rsn, b, room, n)) return false;
     for (uint32_t i = 0; hark_scmel_forwards(s) && i < s->logs.count; i++) {
         struct hark_scmel_log *log = hark_scmel_log_at(s, i);
         if (log->rank == to) continue;
@@ -86,9 +86,9 @@ static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t c
 
 /* What is loose does not fit. It goes ahead to the receiver; where that has to pass it on, so that the receiver's having it is not
  * enough, to the next ranks. */
-HARK_COLD bool hark_scmel_goes_ahead(struct hark_scmel *s, struct hark_scmel_channel *c, bool all)
+HARK_COLD bool hark_scmel_spread_ahead(struct hark_scmel *s, struct hark_scmel_channel *c, bool all)
 {
-    all = all || !hark_scmel_counts(s, c->channel.peer); /* its having it would not make it any fewer (v23) */
+    all = all || !hark_scmel_is_valid_holder(s, c->channel.peer); /* its having it would not make it any fewer (v23) */
     if (all && !s->awaited) s->spread = 1;
     else if (!all && !(c->channel.flags & HARK_SCMEL_WENT)) c->channel.flags |= HARK_SCMEL_AHEAD;
     s->busy = 1;
@@ -102,19 +102,19 @@ HARK_COLD bool hark_scmel_goes_ahead(struct hark_scmel *s, struct hark_scmel_cha
 static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn,
     struct hark_effects *fx)
 {
-    struct hark_head h = {(uint8_t)s->head.kind, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
-        c->channel.inc, s->ends.re, ssn};
+    struct hark_head h = {(uint8_t)s->head.kind, HARK_APP, c->channel.ctx, s->endpoint.me, c->channel.peer, s->endpoint.inc,
+        c->channel.inc, s->endpoint.re, ssn};
     uint8_t *b = fx->bytes + fx->used + HARK_SCMEL_HEADER;
     uint32_t n = 0, acks = 0;
-    if (c->channel.peer != s->ends.me) {
-        const bool cast = c->channel.flags & HARK_SCMEL_CAST, passed_on = cast && hark_scmel_is_passed_on(s, c);
+    if (c->channel.peer != s->endpoint.me) {
+        const bool cast = c->channel.flags & HARK_SCMEL_GROUP, passed_on = cast && hark_scmel_is_passed_on(s, c);
         const bool all = passed_on && hark_scmel_forwards(s);
         const uint32_t to = all ? HARK_SCMEL_NOBODY : c->channel.peer;
         const uint64_t carried = all || (cast && !passed_on) ? 0 : c->carried;
-        if (!hark_scmel_fits(s, to, carried)) return hark_scmel_goes_ahead(s, c, all);
+        if (!hark_scmel_fits(s, to, carried)) return hark_scmel_spread_ahead(s, c, all);
         hark_scmel_carry(s, to, carried, b, HARK_SCMEL_ROOM, &n);
         acks = hark_owed_write(&s->head, &s->owed, c->channel.peer, b + n * hark_det_bytes(s->k), HARK_SCMEL_ACKS);
-        c->carried = s->told = s->rsn;
+        c->carried = s->published_rsn = s->rsn;
     }
     struct hark_transmit *x =
         hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + n * hark_det_bytes(s->k) + acks * HARK_ACK_BYTES, &b);
@@ -124,7 +124,7 @@ static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_c
     x->determinants = n;
     x->name = hark_scmel_name(s, c, ssn);
     c->channel.flags &= (uint16_t)~HARK_SCMEL_WENT;
-    c->tx = ssn;
+    c->transmitted = ssn;
     return true;
 }
 
@@ -140,19 +140,19 @@ static inline bool hark_scmel_unlogged(struct hark_scmel_channel *c)
 static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     uint32_t peer = event->u.send.peer;
-    if (event->u.send.to != HARK_PROCESS || peer >= s->ends.ranks) return HARK_EINVAL;
-    if (s->casts.count && event->u.send.ctx && hark_scmel_cast(s, event->u.send.ctx)) return HARK_EINVAL; /* that is a group's */
-    if (s->wave.at) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
-    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, 1);
+    if (event->u.send.to != HARK_PROCESS || peer >= s->endpoint.ranks) return HARK_EINVAL;
+    if (s->groups.count && event->u.send.ctx && hark_scmel_group(s, event->u.send.ctx)) return HARK_EINVAL; /* that is a group's */
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.channels, 1);
     if (status < 0) return status;
     struct hark_scmel_channel *c = hark_scmel_channel(s, peer, event->u.send.ctx);
     uint64_t ssn = ++c->channel.sent;                                                                        /* l. 4 */
-    if (peer == s->ends.me) { /* lost with me and sent again by re-execution */
+    if (peer == s->endpoint.me) { /* lost with me and sent again by re-execution */
         c->first = ssn + 1;
         hark_scmel_transmit(s, c, ssn, fx);
         return HARK_OK;
     }
-    bool late = c->tx + 1 != ssn || hark_scmel_closed(s, peer) || !hark_scmel_transmit(s, c, ssn, fx);
+    bool late = c->transmitted + 1 != ssn || hark_scmel_sends_gated(s, peer) || !hark_scmel_transmit(s, c, ssn, fx);
     if (late) s->late = 1;
     else if (hark_scmel_unlogged(c)) return HARK_OK;
     hark_emit_retain(fx, hark_name_of(HARK_OUT, &c->channel, ssn));                             /* l. 7 */
@@ -162,11 +162,11 @@ static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event 
 /* ReceiveDetAck: {creator u32, count u32, first rsn u64} each; the acker is a holder.                      l. 19-21 */
 static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n)
 {
-    for (uint32_t left = hark_scmel_counts(s, h->src) ? n : 0; left > 0; left--, b += HARK_ACK_BYTES) {
+    for (uint32_t left = hark_scmel_is_valid_holder(s, h->src) ? n : 0; left > 0; left--, b += HARK_ACK_BYTES) {
         uint32_t creator = hark_get32(b);
         uint64_t first = hark_get64(b + 8), last = first + hark_get32(b + 4) - 1;
         struct hark_dets *d = &s->own;
-        if (creator != s->ends.me) {
+        if (creator != s->endpoint.me) {
             struct hark_scmel_log *log = creator == h->src ? NULL : hark_scmel_log(s, creator, false);
             if (log == NULL) continue;
             d = &log->dets;
@@ -174,8 +174,8 @@ static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head 
         hark_dets_hold(&s->head, &s->pool, d, first, last, h->src);
     }
     if (n && s->awaited) s->awaited--; /* or to something else: then it is too early */
-    for (uint32_t i = n && s->late ? hark_channel_search(&s->head, &s->ends, h->src, 0) : UINT32_MAX;
-         i < s->ends.channels.count && hark_scmel_at(s, i)->channel.peer == h->src; i++)
+    for (uint32_t i = n && s->late ? hark_channel_search(&s->head, &s->endpoint, h->src, 0) : UINT32_MAX;
+         i < s->endpoint.channels.count && hark_scmel_at(s, i)->channel.peer == h->src; i++)
         hark_scmel_at(s, i)->channel.flags &= (uint16_t)~HARK_SCMEL_WENT; /* they may fit now; if not, again */
     if (s->late) s->busy = 1;
 }
@@ -192,7 +192,7 @@ static inline void hark_scmel_grown(struct hark_scmel *s)
 {
     if (!hark_scmel_many(s, s->fresh) || s->awaited) return;
     s->fresh = 0;
-    if (!hark_scmel_many(s, hark_scmel_unstable(&s->head)) || s->ends.ranks < 2) return;
+    if (!hark_scmel_many(s, hark_scmel_unstable(&s->head)) || s->endpoint.ranks < 2) return;
     s->spread = s->busy = 1;
 }
 
@@ -204,16 +204,16 @@ static inline void hark_scmel_absorb(struct hark_scmel *s, const struct hark_hea
     bool forced)
 {
     struct hark *p = &s->head;
-    bool made = false, mine = x->creator == s->ends.me;
+    bool made = false, mine = x->creator == s->endpoint.me;
     struct hark_scmel_log *log = mine ? NULL : hark_scmel_log(s, x->creator, true);
     struct hark_dets *d = mine ? &s->own : &log->dets;
     uint64_t end = x->rsn + hark_det_run(hark_det_channel(x->src, x->ctx), x->ssn) - 1, *row;
     if (mine && (h->type != HARK_S_DETS || end <= s->rsn)) row = hark_dets_find(p, &s->pool, d, x->rsn);
     else row = hark_dets_put(p, &s->pool, d, x, &made);
     if (row == NULL || row[0] != x->rsn || !hark_det_is(row, x->src, x->ctx, x->ssn)) return;
-    if (h->src != x->creator && hark_scmel_counts(s, h->src)) hark_det_hold(d, row, h->src);
-    for (uint32_t i = 0; i < x->holders && h->re >= s->ends.re; i++)
-        if (x->holder[i] != s->ends.me && x->holder[i] != x->creator) hark_det_hold(d, row, x->holder[i]);
+    if (h->src != x->creator && hark_scmel_is_valid_holder(s, h->src)) hark_det_hold(d, row, h->src);
+    for (uint32_t i = 0; i < x->holders && h->re >= s->endpoint.re; i++)
+        if (x->holder[i] != s->endpoint.me && x->holder[i] != x->creator) hark_det_hold(d, row, x->holder[i]);
     if (mine) return;
     if (made && hark_det_loose(d, row)) s->fresh++;
     if (made || forced || h->src != x->creator || end > log->acked)
@@ -228,7 +228,7 @@ static inline void hark_scmel_absorb_all(struct hark_scmel *s, const struct hark
     struct hark_det x;
     if (n == 0) return;
     for (; n > 0; n--, b += hark_det_bytes(s->k))
-        if (hark_det_read(&x, b, s->ends.ranks, s->k)) hark_scmel_absorb(s, h, &x, forced);
+        if (hark_det_read(&x, b, s->endpoint.ranks, s->k)) hark_scmel_absorb(s, h, &x, forced);
     if (forced || hark_owed_count(&s->head, &s->owed, h->src) >= HARK_SCMEL_OWED) {
         s->ack_peer = h->src + 1;
         s->busy = 1;
@@ -258,7 +258,7 @@ HARK_COLD bool hark_scmel_choice(struct hark_scmel *s, uint32_t look, uint32_t s
 /* Does a message of the channel wait that is before this one? */
 HARK_COLD bool hark_scmel_waits_below(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
-    const uint64_t first = hark_arrived_from(&s->head, &s->ends.waiting, src, ctx, 1);
+    const uint64_t first = hark_arrived_from(&s->head, &s->endpoint.waiting, src, ctx, 1);
     return first && first < ssn;
 }
 
@@ -266,7 +266,7 @@ HARK_COLD bool hark_scmel_waits_below(struct hark_scmel *s, uint32_t src, uint16
  * OFFER, some of the channel has been passed over already (v27). */
 static inline bool hark_scmel_in_order(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
-    return s->ends.waiting.count == 0 || !hark_scmel_waits_below(s, src, ctx, ssn);
+    return s->endpoint.waiting.count == 0 || !hark_scmel_waits_below(s, src, ctx, ssn);
 }
 
 /* May this arrived message be handed up? In replay only if it is the next choice to take it, whatever else of its channel waits (v7); or to
@@ -288,7 +288,7 @@ static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t 
 /* OFFER, when this step's other effects are out: of one message, or (ssn 0) of all that one process sent. */
 static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
-    if (s->offer_peer && s->offer_peer != peer + 1) s->ends.offer = 1;
+    if (s->offer_peer && s->offer_peer != peer + 1) s->endpoint.offer = 1;
     if (s->offer_peer && (s->offer_ctx != ctx || s->offer_ssn != ssn)) ssn = 0;
     s->offer_peer = peer + 1;
     s->offer_ctx = ctx;
@@ -300,31 +300,31 @@ static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer, uint16_
 HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top > s->rsn) return;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++)
-        if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->theirs) return;
-    for (uint32_t i = 0; i < s->casts.count; i++)
-        if (!hark_scmel_given_back(s, (const struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i))) return;
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
+        if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->peer_sent) return;
+    for (uint32_t i = 0; i < s->groups.count; i++)
+        if (!hark_scmel_given_back(s, (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i))) return;
     s->mode = HARK_SCMEL_NORMAL;
-    s->told = s->rsn; /* others may hold what has been replayed: a run of looks among it does not grow */
-    s->persisting = s->ends.offer = 1;
-    hark_emit_done(fx, s->ends.me, s->ends.re);
+    s->published_rsn = s->rsn; /* others may hold what has been replayed: a run of looks among it does not grow */
+    s->persisting = s->endpoint.offer = 1;
+    hark_emit_done(fx, s->endpoint.me, s->endpoint.re);
 }
 
 /* An arrived message that is here already: held for its turn, or a duplicate. Contributions are not handed up. */
 HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     bool found;
-    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.waiting, 1);
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.waiting, 1);
     if (status < 0) return status;
-    if (s->casts.count && h->ctx && hark_scmel_contributes(s, h)) return hark_emit_verdict(fx, HARK_DISCARD);
-    hark_arrived_search(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn, &found);
-    struct hark_channel *c = hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
+    if (s->groups.count && h->ctx && hark_scmel_contributes(s, h)) return hark_emit_verdict(fx, HARK_DISCARD);
+    hark_arrived_search(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn, &found);
+    struct hark_channel *c = hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx);
     if (!found || c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
     if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_emit_verdict(fx, HARK_HOLD);
-    hark_arrived_take(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);
+    hark_arrived_take(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn);
     hark_emit(fx, HARK_HANDUP);
     /* The next of its channel may have been passed over because this one came before it.                  erratum v27 */
-    const uint64_t next = hark_arrived_from(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn + 1);
+    const uint64_t next = hark_arrived_from(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn + 1);
     if (next && hark_scmel_turn(s, h->src, h->ctx, next)) hark_scmel_offer(s, h->src, h->ctx, next);
     return HARK_OK;
 }
@@ -332,8 +332,8 @@ HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, 
 /* Is it a multicast? It is of the root, whoever brought it. */
 static inline bool hark_scmel_is_multicast(struct hark_scmel *s, const struct hark_head *h)
 {
-    const struct hark_scmel_cast *g = s->branches.count && h->ctx ? hark_scmel_cast(s, h->ctx) : NULL;
-    return g && !g->reduces && g->root == h->src && g->root != s->ends.me;
+    const struct hark_scmel_group *g = s->branches.count && h->ctx ? hark_scmel_group(s, h->ctx) : NULL;
+    return g && !g->reduces && g->root == h->src && g->root != s->endpoint.me;
 }
 
 /* It has been accepted: those below me get it, with the determinants that the root sent along where one copy of those is not
@@ -342,14 +342,14 @@ HARK_COLD void hark_scmel_pass_on(struct hark_scmel *s, const struct hark_head *
 {
     const uint32_t bytes = hark_det_bytes(s->k);
     s->passes = *h;
-    s->passes.re = s->ends.re;
+    s->passes.re = s->endpoint.re;
     s->forward = s->busy = 1;
-    s->along_dets = hark_scmel_forwards(s) ? n : 0;
-    if (s->along_dets == 0) return;
+    s->forwarded_determinants = hark_scmel_forwards(s) ? n : 0;
+    if (s->forwarded_determinants == 0) return;
     for (uint32_t i = 0; i < hark_scmel_along_rows(n * bytes); i++) hark_insert(&s->head, &s->along, i);
     uint8_t *b = (uint8_t *)hark_row(&s->head, &s->along, 0);
     hark_copy(b, dets, n * bytes);
-    for (uint32_t i = 0; h->re < s->ends.re && i < n; i++) hark_zero(b + i * bytes + 28, bytes - 28);
+    for (uint32_t i = 0; h->re < s->endpoint.re && i < n; i++) hark_zero(b + i * bytes + 28, bytes - 28);
 }
 
 /* ReceiveMsg, when its determinants have been taken: OutOfOrder.                                        l. 11-12, 17 */
@@ -366,12 +366,12 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
         c->accepted = h->src_inc;
         c->from = h->ssn;
     }
-    if (s->casts.count && h->ctx && hark_scmel_contributes(s, h)) {
+    if (s->groups.count && h->ctx && hark_scmel_contributes(s, h)) {
         hark_scmel_contributed(s, h, fx);
     } else if (hark_scmel_turn(s, h->src, h->ctx, h->ssn)) {
         hark_emit(fx, HARK_HANDUP);
     } else {
-        hark_arrived_add(&s->head, &s->ends.waiting, h->src, h->ctx, h->ssn);
+        hark_arrived_add(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn);
         hark_emit(fx, HARK_HOLD);
     }
     hark_wave_arrived(&s->wave, &c->channel, fx);
@@ -388,7 +388,7 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
 HARK_COLD int hark_scmel_older(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     const struct hark_scmel_channel *c =
-        (const struct hark_scmel_channel *)(const void *)hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
+        (const struct hark_scmel_channel *)(const void *)hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx);
     if (c == NULL || (h->ssn >= c->from ? h->src_inc != c->accepted : h->src_inc >= c->accepted))
         return hark_emit_verdict(fx, HARK_DISCARD);
     return hark_scmel_again(s, h, fx);
@@ -403,23 +403,23 @@ HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
     if (s->own.top <= s->rsn) return;
     const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
     if (row == NULL) {
-        s->ends.offer |= s->ends.waiting.count > 0;
+        s->endpoint.offer |= s->endpoint.waiting.count > 0;
     } else if ((uint32_t)row[2] != HARK_DET_MISS) {
         const uint16_t ctx = (uint16_t)(row[2] >> 32);
         const uint64_t ssn = hark_det_ssn(row), from = hark_det_is_look(row[2]) ? 1 : ssn;
-        const uint64_t next = hark_arrived_from(&s->head, &s->ends.waiting, (uint32_t)row[2], ctx, from);
+        const uint64_t next = hark_arrived_from(&s->head, &s->endpoint.waiting, (uint32_t)row[2], ctx, from);
         if (next && next <= ssn) hark_scmel_offer(s, (uint32_t)row[2], ctx, next);
     }
 }
 
 /* A choice gets the next rsn and its determinant; in replay it has that already, or takes one that is left over. */
-static inline void hark_scmel_chosen(struct hark_scmel *s, uint64_t channel, uint64_t ssn, struct hark_effects *fx)
+static inline void hark_scmel_record_choice(struct hark_scmel *s, uint64_t channel, uint64_t ssn, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     if (++s->rsn > s->own.top) {
         hark_dets_append_one(p, &s->pool, &s->own, s->rsn, ssn, channel);
     } else {
-        struct hark_det x = {s->ends.me, (uint32_t)channel, (uint32_t)(channel >> 32), 0, ssn, s->rsn, {0}};
+        struct hark_det x = {s->endpoint.me, (uint32_t)channel, (uint32_t)(channel >> 32), 0, ssn, s->rsn, {0}};
         bool made;
         hark_dets_put(p, &s->pool, &s->own, &x, &made);
         hark_scmel_next(s, fx);
@@ -433,11 +433,11 @@ HARK_HOT int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *ev
     struct hark_channel **c)
 {
     struct hark *p = &s->head;
-    struct hark_ends *e = &s->ends;
+    struct hark_endpoint *e = &s->endpoint;
     bool waits;
     if (hark_head_get(h, event->u.frame.header, p->kind) < 0 || h->type != HARK_APP) return HARK_EFRAME;
     if (event->u.frame.header.length < HARK_SCMEL_HEADER) return HARK_EFRAME;
-    if (s->wave.at) return HARK_ESTATE;
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE;
     int status = hark_reserve(p, &hark_scmel_shape, &e->beyond, 1);
     if (status >= 0) status = hark_pool_reserve(p, &hark_scmel_shape, &s->pool, 1);
     if (status < 0) return status;
@@ -456,15 +456,15 @@ static inline int hark_scmel_deliver(struct hark_scmel *s, const struct hark_eve
     struct hark_channel *c;
     int status = hark_scmel_handed(s, event, 0, &h, &c);
     if (status != HARK_OK) return status;
-    hark_deliver_mark(&s->head, &s->ends, c, h.ssn);
-    hark_scmel_chosen(s, hark_det_channel(h.src, h.ctx), h.ssn, fx);
+    hark_deliver_mark(&s->head, &s->endpoint, c, h.ssn);
+    hark_scmel_record_choice(s, hark_det_channel(h.src, h.ctx), h.ssn, fx);
     return HARK_OK;
 }
 
 /* A look goes on what the last one saw, or did not see, and nobody was told of that: they are one row. */
-static inline bool hark_scmel_goes_on(struct hark_scmel *s, uint64_t channel, uint64_t ssn)
+static inline bool hark_scmel_extend_look_run(struct hark_scmel *s, uint64_t channel, uint64_t ssn)
 {
-    if (s->mode != HARK_SCMEL_NORMAL || s->own.top != s->rsn || s->rsn <= s->told) return false;
+    if (s->mode != HARK_SCMEL_NORMAL || s->own.top != s->rsn || s->rsn <= s->published_rsn) return false;
     uint64_t *last = hark_queue_last(&s->head, &s->pool, &s->own.rows);
     if (last == NULL || last[2] != channel || (ssn && hark_det_ssn(last) != ssn) || !hark_det_extend(last)) return false;
     s->own.top = ++s->rsn;
@@ -479,7 +479,7 @@ HARK_COLD int hark_scmel_look(struct hark_scmel *s, const struct hark_event *eve
     int status = hark_scmel_handed(s, event, HARK_DET_LOOK, &h, &c);
     if (status != HARK_OK) return status;
     const uint64_t channel = hark_det_channel(h.src, h.ctx | HARK_DET_LOOK);
-    if (!hark_scmel_goes_on(s, channel, h.ssn)) hark_scmel_chosen(s, channel, h.ssn, fx);
+    if (!hark_scmel_extend_look_run(s, channel, h.ssn)) hark_scmel_record_choice(s, channel, h.ssn, fx);
     return HARK_OK;
 }
 
@@ -487,7 +487,7 @@ HARK_COLD int hark_scmel_look(struct hark_scmel *s, const struct hark_event *eve
 HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    if (s->wave.at) return HARK_ESTATE;
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE;
     int status = hark_pool_reserve(p, &hark_scmel_shape, &s->pool, 1);
     if (status < 0) return status;
     if (s->mode != HARK_SCMEL_NORMAL) {
@@ -495,7 +495,7 @@ HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
         const uint64_t *row = hark_dets_find(p, &s->pool, &s->own, s->rsn + 1);
         if (row && (uint32_t)row[2] != HARK_DET_MISS) return HARK_WAIT; /* it found something */
     }
-    if (!hark_scmel_goes_on(s, HARK_DET_MISSED, 0)) hark_scmel_chosen(s, HARK_DET_MISSED, 1, fx);
+    if (!hark_scmel_extend_look_run(s, HARK_DET_MISSED, 0)) hark_scmel_record_choice(s, HARK_DET_MISSED, 1, fx);
     return HARK_OK;
 }
 #endif /* HARK_BODIES */

@@ -27,23 +27,23 @@ static inline void hark_scmel_lost(struct hark_scmel *s, uint32_t rank)
 /* DETS of all have come: Y knows its order, and asks for its messages.                              l. 48-49, S-6 */
 static inline void hark_scmel_collected(struct hark_scmel *s, struct hark_effects *fx)
 {
-    if (s->mode != HARK_SCMEL_COLLECT || s->got + 1 < s->ends.ranks) return;
+    if (s->mode != HARK_SCMEL_COLLECT || s->determinants_from + 1 < s->endpoint.ranks) return;
     s->mode = HARK_SCMEL_REPLAY;
-    hark_scmel_cast_collected(s);
+    hark_scmel_group_collected(s);
     hark_scmel_reductions_collected(s, fx);
-    s->ready = s->ends.ranks > 1;
-    s->busy = s->ends.offer = 1;
+    s->ready = s->endpoint.ranks > 1;
+    s->busy = s->endpoint.offer = 1;
     hark_scmel_try_normal(s, fx);
 }
 
 static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effects *fx)
 {
-    if (!s->recovering || s->ends.down.count) return;
+    if (!s->recovering || s->endpoint.down.count) return;
     s->recovering = 0;
     hark_empty(&s->head, &s->pairs);
     s->fresh = (uint32_t)hark_scmel_unstable(&s->head);
     hark_scmel_grown(s);
-    s->ends.offer = s->busy = 1; /* the next wave's ASK may have been held */
+    s->endpoint.offer = s->busy = 1; /* the next wave's ASK may have been held */
     hark_emit(fx, HARK_RECOVERED);
 }
 
@@ -52,7 +52,7 @@ static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effect
 HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    struct hark_ends *e = &s->ends;
+    struct hark_endpoint *e = &s->endpoint;
     if (!hark_failed_valid(e->ranks, event)) return HARK_EINVAL;
     if (event->u.failed.re <= e->re) return HARK_OK;
     if (hark_failed_mine(e, event) > e->inc) {
@@ -71,9 +71,9 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     hark_wave_failed(p, e, &s->wave, event, fx);
     hark_failed_take(p, e, event);
     hark_empty(p, &s->pairs);
-    s->got = s->persisting = s->awaited = 0;
+    s->determinants_from = s->persisting = s->awaited = 0;
     s->recovering = s->busy = 1;
-    s->widely = s->wave.generations;
+    s->trim_broadcasts_left = s->wave.generations;
     for (uint32_t i = 0; i < event->u.failed.down_count; i++) {
         uint32_t rank = event->u.failed.down[i];
         if (rank != e->me) hark_scmel_pair(s, rank, true)->flags = HARK_SCMEL_DUE;
@@ -81,9 +81,9 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     }
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        c->carried = c->theirs = 0; /* carried: to be safe; with DETS at once no program shows the need */
+        c->carried = c->peer_sent = 0; /* carried: to be safe; with DETS at once no program shows the need */
         c->channel.flags &= (uint16_t)~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
-        if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer)) c->tx = c->channel.sent; /* READY will say (v15) */
+        if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer)) c->transmitted = c->channel.sent; /* READY will say (v15) */
     }
     hark_scmel_collected(s, fx);
     hark_scmel_recovered(s, fx);
@@ -100,21 +100,21 @@ static inline bool hark_scmel_sents_ok(const uint8_t *b, uint32_t n)
 
 /* What `rank` has sent to me and has received. Of what was posted before my image it may lack the end, which then comes from
  * the log that the image has (E4).                                                                                  */
-static inline void hark_scmel_theirs(struct hark_scmel *s, uint32_t rank, const uint8_t *b)
+static inline void hark_scmel_read_positions(struct hark_scmel *s, uint32_t rank, const uint8_t *b)
 {
     struct hark_scmel_channel *c = hark_scmel_channel(s, rank, hark_get16(b));
     uint64_t recv = hark_get64(b + 16);
-    struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
-    c->theirs = hark_get64(b + 8);
-    if (g && g->reduces && g->root != s->ends.me && rank == g->parent) { /* how many are complete; the keeper is given them back */
+    struct hark_scmel_group *g = c->channel.ctx ? hark_scmel_group(s, c->channel.ctx) : NULL;
+    c->peer_sent = hark_get64(b + 8);
+    if (g && g->reduces && g->root != s->endpoint.me && rank == g->parent) { /* how many are complete; the keeper is given them back */
         if (hark_get32(b) & HARK_SCMEL_KEEPS && rank == g->root) g->keeps = 1;
-        if (g->done < c->theirs) g->done = c->theirs;
-        if (!g->keeps) c->theirs = 0;
+        if (g->done < c->peer_sent) g->done = c->peer_sent;
+        if (!g->keeps) c->peer_sent = 0;
     }
     if (g && hark_scmel_is_keeper(s, g, rank)) hark_scmel_known_kept(s, g, recv);
-    if (g && g->root == s->ends.me) c->channel.flags |= HARK_SCMEL_CAST; /* of which it may have more than I have sent by now */
+    if (g && g->root == s->endpoint.me) c->channel.flags |= HARK_SCMEL_GROUP; /* of which it may have more than I have sent by now */
     else if (recv > c->channel.sent) recv = c->channel.sent;
-    if (c->tx < recv) c->tx = recv;
+    if (c->transmitted < recv) c->transmitted = recv;
 }
 
 /* ReceiveDets: u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64, recv u64} each; the determinants.
@@ -130,13 +130,13 @@ HARK_COLD int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, c
         return hark_emit_verdict(fx, HARK_HOLD);
     }
     b += 8;
-    for (uint32_t i = 0; i < sents; i++, b += 24) hark_scmel_theirs(s, h->src, b);
+    for (uint32_t i = 0; i < sents; i++, b += 24) hark_scmel_read_positions(s, h->src, b);
     hark_scmel_absorb_all(s, h, b, dets, true);
     pair->next++;
     if (pair->flags & HARK_SCMEL_HELD) hark_scmel_offer(s, h->src, 0, 0);
     pair->flags &= ~(uint32_t)HARK_SCMEL_HELD;
     if (!(fragment & 1)) return HARK_OK;
-    s->got++;
+    s->determinants_from++;
     pair->flags |= HARK_SCMEL_KNOWN;
     s->late = s->busy = 1;
     hark_scmel_collected(s, fx);
@@ -148,20 +148,20 @@ HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, 
     struct hark_effects *fx)
 {
     uint32_t n = hark_get32(b);
-    if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
+    if (!hark_is_down(&s->head, &s->endpoint, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
     hark_scmel_pair(s, h->src, true)->flags |= HARK_SCMEL_READY;
-    for (uint32_t i = hark_channel_search(&s->head, &s->ends, h->src, 0); i < s->ends.channels.count; i++) {
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, h->src, 0); i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         uint64_t recv = 0;
         if (c->channel.peer != h->src) break;
         for (uint32_t k = 0; k < n; k++)
             if (hark_get16(b + 8 + 16 * k) == c->channel.ctx) recv = hark_get64(b + 16 + 16 * k);
-        struct hark_scmel_cast *g = c->channel.flags & HARK_SCMEL_CAST ? hark_scmel_cast(s, c->channel.ctx) : NULL;
+        struct hark_scmel_group *g = c->channel.flags & HARK_SCMEL_GROUP ? hark_scmel_group(s, c->channel.ctx) : NULL;
         if (g && hark_scmel_is_keeper(s, g, h->src)) hark_scmel_known_kept(s, g, recv);
         uint64_t first = hark_scmel_first(s, c);
         if (recv + 1 < first) recv = first - 1;
-        bool again = g && g->root == s->ends.me; /* I went back too (v20) */
-        c->tx = again || recv < c->channel.sent ? recv : c->channel.sent;
+        bool again = g && g->root == s->endpoint.me; /* I went back too (v20) */
+        c->transmitted = again || recv < c->channel.sent ? recv : c->channel.sent;
     }
     s->late = s->busy = 1;
     return HARK_OK;
@@ -171,10 +171,10 @@ HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, 
  * posted at its failure, and nothing beyond that has been transmitted yet. */
 HARK_COLD int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
-    if (!hark_is_down(&s->head, &s->ends, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
-    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.down, 1);
+    if (!hark_is_down(&s->head, &s->endpoint, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.down, 1);
     if (status < 0) return status;
-    hark_ranges_remove(&s->head, &s->ends.down, h->src);
+    hark_ranges_remove(&s->head, &s->endpoint.down, h->src);
     s->busy = 1; /* what was put off for Y may go */
     hark_scmel_recovered(s, fx);
     return HARK_OK;
@@ -183,14 +183,14 @@ HARK_COLD int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, s
 /* My own DONE is durable. */
 HARK_COLD void hark_scmel_stored(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    if (!s->persisting || event->u.stored.of != HARK_PERSIST || event->u.stored.id != s->ends.re) {
-        hark_wave_stored(&s->head, &s->ends, &s->wave, event, fx);
+    if (!s->persisting || event->u.stored.of != HARK_PERSIST || event->u.stored.id != s->endpoint.re) {
+        hark_wave_stored(&s->head, &s->endpoint, &s->wave, event, fx);
         return;
     }
     s->persisting = 0;
     if (!event->u.stored.ok) return; /* a newer epoch is about to be announced */
-    hark_ranges_remove(&s->head, &s->ends.down, s->ends.me);
-    s->done = s->ends.ranks > 1;
+    hark_ranges_remove(&s->head, &s->endpoint.down, s->endpoint.me);
+    s->done = s->endpoint.ranks > 1;
     s->busy = 1;
     hark_scmel_recovered(s, fx);
 }
@@ -200,8 +200,8 @@ HARK_COLD void hark_scmel_stored(struct hark_scmel *s, const struct hark_event *
 HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top <= s->rsn) return HARK_OK;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++)
-        if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->theirs) return HARK_OK;
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
+        if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->peer_sent) return HARK_OK;
     const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
     struct hark_divergence *what = &hark_emit(fx, HARK_DIVERGED)->u.diverged;
     if (row && (uint32_t)row[2] != HARK_DET_MISS) {
@@ -217,9 +217,9 @@ HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 
 /* Of a channel: what it is, and what I have sent; to a child in a reduction, how many are complete and kept; to the keeper all that are
  * complete. */
-static inline void hark_scmel_told(struct hark_scmel *s, const struct hark_scmel_channel *c, uint8_t *b)
+static inline void hark_scmel_write_positions(struct hark_scmel *s, const struct hark_scmel_channel *c, uint8_t *b)
 {
-    const struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
+    const struct hark_scmel_group *g = c->channel.ctx ? hark_scmel_group(s, c->channel.ctx) : NULL;
     bool below = g && g->reduces && c->channel.peer != g->parent, keeper = below && hark_scmel_is_keeper(s, g, c->channel.peer);
     hark_put64(b, c->channel.ctx | (keeper ? HARK_SCMEL_KEEPS : 0));
     hark_put64(b + 8, below && !keeper ? hark_scmel_done_below(s, g) : c->channel.sent);
@@ -233,21 +233,21 @@ static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effec
     uint8_t *b = fx->bytes + fx->used + HARK_WIRE_HEAD;
     struct hark_dets *d;
     bool end = false;
-    uint32_t first = hark_channel_search(p, &s->ends, to, 0);
-    for (; first + s->walk_sent < s->ends.channels.count && at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD; at += 24) {
+    uint32_t first = hark_channel_search(p, &s->endpoint, to, 0);
+    for (; first + s->walk_sent < s->endpoint.channels.count && at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD; at += 24) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, first + s->walk_sent);
         if (c->channel.peer != to) break;
-        hark_scmel_told(s, c, b + at);
+        hark_scmel_write_positions(s, c, b + at);
         hark_put64(b + at + 16, c->channel.recv);
         s->walk_sent++;
         sents++;
     }
     while (!end && at + bytes <= HARK_FRAGMENT - HARK_WIRE_HEAD) {
         const uint64_t *row = hark_scmel_walk(s, &s->walk, to, &d, &creator);
-        if (row) hark_det_write(b + at, d, row, creator, s->ends.me, s->k), at += bytes, dets++;
+        if (row) hark_det_write(b + at, d, row, creator, s->endpoint.me, s->k), at += bytes, dets++;
         else end = true;
     }
-    b = hark_emit_control(p, &s->ends, fx, HARK_S_DETS, to, at);
+    b = hark_emit_control(p, &s->endpoint, fx, HARK_S_DETS, to, at);
     hark_put32(b, s->fragment++ << 1 | end);
     hark_put16(b + 4, (uint16_t)sents);
     hark_put16(b + 6, (uint16_t)dets);
@@ -270,7 +270,7 @@ static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects
             hark_scmel_dets_frame(s, fx);
         }
         pair->flags &= ~(uint32_t)HARK_SCMEL_DUE;
-        s->told = s->rsn;
+        s->published_rsn = s->rsn;
     }
     return HARK_OK;
 }
@@ -279,21 +279,21 @@ static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects
 static inline int hark_scmel_pump_all(struct hark_scmel *s, uint8_t type, uint32_t *next, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    for (; *next && *next <= s->ends.ranks; ++*next) {
-        uint32_t to = *next - 1, first = hark_channel_search(p, &s->ends, to, 0), n = 0;
-        if (to == s->ends.me) continue;
-        while (type == HARK_S_READY && n < HARK_SCMEL_CTX_MAX && first + n < s->ends.channels.count &&
+    for (; *next && *next <= s->endpoint.ranks; ++*next) {
+        uint32_t to = *next - 1, first = hark_channel_search(p, &s->endpoint, to, 0), n = 0;
+        if (to == s->endpoint.me) continue;
+        while (type == HARK_S_READY && n < HARK_SCMEL_CTX_MAX && first + n < s->endpoint.channels.count &&
                hark_scmel_at(s, first + n)->channel.peer == to)
             n++;
         uint32_t length = type == HARK_S_READY ? 8 + 16 * n : 0;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + length)) return HARK_MORE;
-        uint8_t *b = hark_emit_control(p, &s->ends, fx, type, to, length);
+        uint8_t *b = hark_emit_control(p, &s->endpoint, fx, type, to, length);
         if (length) hark_put64(b, n);
         for (uint32_t i = 0; i < n; i++) {
             const struct hark_scmel_channel *c = hark_scmel_at(s, first + i);
-            const struct hark_scmel_cast *g = c->channel.ctx ? hark_scmel_cast(s, c->channel.ctx) : NULL;
+            const struct hark_scmel_group *g = c->channel.ctx ? hark_scmel_group(s, c->channel.ctx) : NULL;
             hark_put64(b + 8 + 16 * i, c->channel.ctx);
-            hark_put64(b + 16 + 16 * i, g && hark_scmel_is_keeper(s, g, to) ? g->whole : c->channel.recv);
+            hark_put64(b + 16 + 16 * i, g && hark_scmel_is_keeper(s, g, to) ? g->whole_root : c->channel.recv);
         }
     }
     *next = 0;
@@ -304,12 +304,12 @@ static inline int hark_scmel_pump_all(struct hark_scmel *s, uint8_t type, uint32
  * root to all. But what I contributed while images are taken my parent's may lack (v17). */
 static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
-    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
-    if (g->reduces) return c->channel.peer == g->parent && g->root != s->ends.me && s->wave.mode < HARK_W_IS_FROZEN;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    const struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
+    if (g->reduces) return c->channel.peer == g->parent && g->root != s->endpoint.me && s->wave.mode < HARK_W_IS_FROZEN;
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *other = hark_scmel_at(s, i);
-        if (other->channel.ctx != c->channel.ctx || !(other->channel.flags & HARK_SCMEL_CAST)) continue;
-        if (!(other->channel.flags & HARK_SCMEL_MATE) || other->tx < g->sent) return false;
+        if (other->channel.ctx != c->channel.ctx || !(other->channel.flags & HARK_SCMEL_GROUP)) continue;
+        if (!(other->channel.flags & HARK_SCMEL_MATE) || other->transmitted < g->sent) return false;
     }
     return true;
 }
@@ -318,44 +318,44 @@ static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct ha
  * members of a team, a message whose determinants had to go ahead. Nobody will ask for it again. */
 static inline void hark_scmel_needs_no_log(struct hark_scmel *s, struct hark_scmel_channel *c, struct hark_effects *fx)
 {
-    const bool cast = (c->channel.flags & HARK_SCMEL_CAST) != 0, mate = (c->channel.flags & HARK_SCMEL_MATE) != 0;
-    if (c->channel.peer == s->ends.me || (cast && mate && hark_scmel_stays_inside(s, c))) {
-        struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
-        if (g->first > c->tx) return;
-        g->first = c->tx + 1;
-        hark_emit_trim(fx, hark_name_of_group(c->channel.ctx, c->tx));
+    const bool cast = (c->channel.flags & HARK_SCMEL_GROUP) != 0, mate = (c->channel.flags & HARK_SCMEL_MATE) != 0;
+    if (c->channel.peer == s->endpoint.me || (cast && mate && hark_scmel_stays_inside(s, c))) {
+        struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
+        if (g->first > c->transmitted) return;
+        g->first = c->transmitted + 1;
+        hark_emit_trim(fx, hark_name_of_group(c->channel.ctx, c->transmitted));
     } else if (mate && !cast) {
-        c->first = c->tx + 1;
-        hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, c->tx));
+        c->first = c->transmitted + 1;
+        hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, c->transmitted));
     }
 }
 
 /* Is what has just gone out the multicast that this step posts? */
 static inline bool hark_scmel_posting(const struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
-    return s->posting && s->posting == c->channel.ctx && c->channel.flags & HARK_SCMEL_CAST && c->tx == c->channel.sent;
+    return s->posting && s->posting == c->channel.ctx && c->channel.flags & HARK_SCMEL_GROUP && c->transmitted == c->channel.sent;
 }
 
 /* Replays, and what was put off: in each channel, ssn ascending.                                            l. 38-42 */
 static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects *fx)
 {
     uint32_t late = 0;
-    for (uint32_t i = 0; s->late && i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; s->late && i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if (c->tx >= c->channel.sent) { /* perhaps because the peer says that it has it all: nothing is on its way for it (v21) */
+        if (c->transmitted >= c->channel.sent) { /* perhaps because the peer says that it has it all: nothing is on its way for it (v21) */
             c->channel.flags &= (uint16_t)~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
             continue;
         }
-        bool go = !hark_scmel_closed(s, c->channel.peer) && !hark_scmel_unknown(s, c);
-        while (go && c->tx < c->channel.sent) {
+        bool go = !hark_scmel_sends_gated(s, c->channel.peer) && !hark_scmel_unknown(s, c);
+        while (go && c->transmitted < c->channel.sent) {
             hark_scmel_pass_over(s, c);
-            if (c->tx >= c->channel.sent) break;
+            if (c->transmitted >= c->channel.sent) break;
             if (!hark_effects_fit(fx, 2, HARK_FRAGMENT)) return HARK_MORE;
-            go = hark_scmel_transmit(s, c, c->tx + 1, fx);
+            go = hark_scmel_transmit(s, c, c->transmitted + 1, fx);
             if (go && !hark_scmel_posting(s, c)) fx->at[fx->count - 1].u.transmit.replay = true;
             if (go) hark_scmel_needs_no_log(s, c, fx);
         }
-        if (c->tx < c->channel.sent) late = 1;
+        if (c->transmitted < c->channel.sent) late = 1;
     }
     s->late = late;
     return HARK_OK;
@@ -369,7 +369,7 @@ static inline int hark_scmel_pump_acks(struct hark_scmel *s, struct hark_effects
         uint32_t to = s->ack_peer - 1;
         if (s->ack_all) to = s->owed.count ? ((const struct hark_owed *)hark_row(&s->head, &s->owed, 0))->peer : 0;
         uint32_t n = hark_owed_write(&s->head, &s->owed, to, fx->bytes + fx->used + HARK_WIRE_HEAD, most);
-        if (n) hark_emit_control(&s->head, &s->ends, fx, HARK_S_ACK, to, n * HARK_ACK_BYTES);
+        if (n) hark_emit_control(&s->head, &s->endpoint, fx, HARK_S_ACK, to, n * HARK_ACK_BYTES);
         else s->ack_all = s->ack_peer = 0;
     }
     return HARK_OK;
@@ -385,10 +385,10 @@ static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struc
     uint32_t creator, n = 0;
     struct hark_dets *d;
     for (const uint64_t *row; n < most && (row = hark_scmel_walk(s, &w, to, &d, &creator)) != NULL; n++)
-        hark_det_write(b + n * bytes, d, row, creator, s->ends.me, s->k);
+        hark_det_write(b + n * bytes, d, row, creator, s->endpoint.me, s->k);
     if (n == 0) return;
-    hark_emit_control(&s->head, &s->ends, fx, HARK_S_SPREAD, to, n * bytes);
-    s->told = s->rsn;
+    hark_emit_control(&s->head, &s->endpoint, fx, HARK_S_SPREAD, to, n * bytes);
+    s->published_rsn = s->rsn;
     s->awaited++;
 }
 
@@ -396,7 +396,7 @@ static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struc
  * each answer lets all its channels send again: of two channels the SPREADs double with each answer (v22). */
 static inline bool hark_scmel_went(struct hark_scmel *s, uint32_t to)
 {
-    for (uint32_t i = hark_channel_search(&s->head, &s->ends, to, 0); i < s->ends.channels.count; i++) {
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, to, 0); i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (c->channel.peer != to) break;
         if (c->channel.flags & HARK_SCMEL_WENT) return true;
@@ -409,17 +409,17 @@ static inline bool hark_scmel_went(struct hark_scmel *s, uint32_t to)
 static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effects *fx)
 {
     uint32_t targets = 0;
-    for (uint32_t i = 0; s->late && i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; s->late && i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (!(c->channel.flags & HARK_SCMEL_AHEAD)) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         if (!hark_scmel_went(s, c->channel.peer)) hark_scmel_spread_to(s, c->channel.peer, fx);
         c->channel.flags = (uint16_t)((c->channel.flags & ~HARK_SCMEL_AHEAD) | HARK_SCMEL_WENT);
     }
-    for (uint32_t step = 1; s->spread && step < s->ends.ranks && targets < s->k; step++) {
-        uint32_t to = (uint32_t)(((uint64_t)s->ends.me + step) % s->ends.ranks);
-        if (!hark_scmel_counts(s, to) || hark_scmel_closed(s, to)) continue;
-        s->widely = s->wave.generations;
+    for (uint32_t step = 1; s->spread && step < s->endpoint.ranks && targets < s->k; step++) {
+        uint32_t to = (uint32_t)(((uint64_t)s->endpoint.me + step) % s->endpoint.ranks);
+        if (!hark_scmel_is_valid_holder(s, to) || hark_scmel_sends_gated(s, to)) continue;
+        s->trim_broadcasts_left = s->wave.generations;
         if (++targets < s->spread) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         hark_scmel_spread_to(s, to, fx);
@@ -431,7 +431,7 @@ static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effec
 
 static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects *fx)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (!(c->channel.flags & HARK_SCMEL_TRIM)) continue;
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
@@ -439,12 +439,12 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
         bool child = hark_scmel_from_child(s, &c->channel);
         hark_emit_trim(fx, hark_name_of(child ? HARK_IN : HARK_OUT, &c->channel, child ? c->channel.done : c->first - 1));
     }
-    for (uint32_t i = 0; i < s->casts.count; i++) {
-        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
+    for (uint32_t i = 0; i < s->groups.count; i++) {
+        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(&s->head, &s->groups, i);
         if (g->trim && !hark_effects_fit(fx, 2, 0)) return HARK_MORE;
         if (g->trim & HARK_SCMEL_TRIM_OWN) hark_emit_trim(fx, hark_name_of_group((uint16_t)g->ctx, g->first - 1));
         if (g->trim & HARK_SCMEL_TRIM_ALL) {
-            struct hark_name whole = hark_name_of_group((uint16_t)g->ctx, g->agg - 1);
+            struct hark_name whole = hark_name_of_group((uint16_t)g->ctx, g->whole_first - 1);
             whole.way = HARK_IN;
             hark_emit_trim(fx, whole);
         }
@@ -471,13 +471,13 @@ HARK_COLD int hark_scmel_pump(struct hark_scmel *s, struct hark_effects *fx)
         if (status != HARK_OK) return status;
         s->busy = 0;
     }
-    status = hark_wave_pump(&s->head, &s->ends, &s->wave, fx);
-    if (status != HARK_OK || (!s->ends.offer && !s->offer_peer)) return status;
+    status = hark_wave_pump(&s->head, &s->endpoint, &s->wave, fx);
+    if (status != HARK_OK || (!s->endpoint.offer && !s->offer_peer)) return status;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
-    const uint32_t peer = s->ends.offer ? HARK_RECOVERY : s->offer_peer - 1;
+    const uint32_t peer = s->endpoint.offer ? HARK_RECOVERY : s->offer_peer - 1;
     struct hark_effect *x = hark_emit_offer(fx, peer);
-    if (!s->ends.offer && s->offer_ssn) x->u.offer.name = hark_name_in(peer, (uint16_t)s->offer_ctx, s->offer_ssn);
-    s->ends.offer = s->offer_peer = s->offer_ctx = 0;
+    if (!s->endpoint.offer && s->offer_ssn) x->u.offer.name = hark_name_in(peer, (uint16_t)s->offer_ctx, s->offer_ssn);
+    s->endpoint.offer = s->offer_peer = s->offer_ctx = 0;
     s->offer_ssn = 0;
     return HARK_OK;
 }

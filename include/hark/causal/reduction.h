@@ -24,7 +24,7 @@
 #ifndef HARK_CAUSAL_REDUCTION_H
 #define HARK_CAUSAL_REDUCTION_H
 
-#include "cast.h"
+#include "multicast.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,9 +33,9 @@ extern "C" {
 #if HARK_BODIES
 
 /* SendReductionMsg. Who goes back waits until it knows which are complete; the root and the keeper until they have them.   l. 21-27 */
-static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_cast *g, struct hark_effects *fx)
+static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_group *g, struct hark_effects *fx)
 {
-    if (s->wave.at) return HARK_ESTATE;
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE;
     if (s->mode == HARK_SCMEL_COLLECT) return HARK_WAIT;
     if (!hark_scmel_given_back(s, g)) return HARK_WAIT;
     if (++g->made <= g->sent) return HARK_OK; /* complete already */
@@ -47,40 +47,40 @@ static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_
 /* To a group: the root's multicast, or a contribution. */
 static inline int hark_scmel_group_send(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    struct hark_scmel_cast *g = event->u.send.peer <= UINT16_MAX ? hark_scmel_cast(s, (uint16_t)event->u.send.peer) : NULL;
+    struct hark_scmel_group *g = event->u.send.peer <= UINT16_MAX ? hark_scmel_group(s, (uint16_t)event->u.send.peer) : NULL;
     if (g == NULL || !g->reduces || event->u.send.ctx != g->ctx) return hark_scmel_multicast(s, event, fx);
     return hark_scmel_contribute(s, g, fx);
 }
 
 /* ReductionReady: have all children contributed to the next one, and I?                                     Alg. 3 l. 9 */
-static inline bool hark_scmel_ready_to_combine(struct hark_scmel *s, const struct hark_scmel_cast *g)
+static inline bool hark_scmel_ready_to_combine(struct hark_scmel *s, const struct hark_scmel_group *g)
 {
     if (g->combining || g->made <= g->sent || s->mode == HARK_SCMEL_COLLECT || !hark_scmel_given_back(s, g)) return false;
-    if (s->wave.mode == HARK_W_CAPTURED || (g->root == s->ends.me && s->wave.mode >= HARK_W_IS_FROZEN)) return false;
-    for (uint32_t i = 0; g->whole <= g->sent && i < s->branches.count; i++) {
+    if (s->wave.mode == HARK_W_CAPTURED || (g->root == s->endpoint.me && s->wave.mode >= HARK_W_IS_FROZEN)) return false;
+    for (uint32_t i = 0; g->whole_root <= g->sent && i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
         if (!hark_scmel_is_child(g, b)) continue;
-        const struct hark_channel *c = hark_channel_find(&s->head, &s->ends, b->rank, (uint16_t)g->ctx);
+        const struct hark_channel *c = hark_channel_find(&s->head, &s->endpoint, b->rank, (uint16_t)g->ctx);
         if (c == NULL || c->recv <= g->sent) return false;
     }
     return true;
 }
 
 /* Is the root the only member? */
-static inline bool hark_scmel_alone(struct hark_scmel *s, const struct hark_scmel_cast *g)
+static inline bool hark_scmel_alone(struct hark_scmel *s, const struct hark_scmel_group *g)
 {
     for (uint32_t i = 0; i < s->branches.count; i++)
         if (hark_scmel_is_child(g, hark_scmel_branch(s, i))) return false;
-    return g->root == s->ends.me;
+    return g->root == s->endpoint.me;
 }
 
 /* Agglomerate: parts in the order of the tree, mine first; the root's last, over what its children gave.          Alg. 3 l. 10 */
-static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cast *g, struct hark_effects *fx)
+static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_group *g, struct hark_effects *fx)
 {
-    bool root = g->root == s->ends.me;
+    bool root = g->root == s->endpoint.me;
     uint64_t n = g->sent + 1;
     struct hark_name own = hark_name_of_group((uint16_t)g->ctx, n), all = own;
-    const bool given = root && g->whole >= n;
+    const bool given = root && g->whole_root >= n;
     all.way = HARK_IN;
     g->combining = n;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
@@ -89,7 +89,7 @@ static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_cas
     for (; !given && s->combine_next <= s->branches.count; s->combine_next++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, s->combine_next - 1);
         if (!hark_scmel_is_child(g, b)) continue;
-        struct hark_channel *c = hark_channel_find(&s->head, &s->ends, b->rank, (uint16_t)g->ctx);
+        struct hark_channel *c = hark_channel_find(&s->head, &s->endpoint, b->rank, (uint16_t)g->ctx);
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         hark_emit_combine(fx, hark_name_in(b->rank, (uint16_t)g->ctx, n), HARK_COMBINE_OPERAND);
         if (c->done < n) c->done = n; /* they are used up in order: nothing is beyond */
@@ -111,8 +111,8 @@ static inline int hark_scmel_pump_combine(struct hark_scmel *s, struct hark_effe
 {
     if (!s->combine) return HARK_OK;
     if (!s->combine_at) s->combine_at = 1;
-    for (; s->combine_at <= s->casts.count; s->combine_at++) {
-        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, s->combine_at - 1);
+    for (; s->combine_at <= s->groups.count; s->combine_at++) {
+        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(&s->head, &s->groups, s->combine_at - 1);
         if (!s->combine_next && (!g->reduces || !hark_scmel_ready_to_combine(s, g))) continue;
         if (hark_scmel_combine(s, g, fx) == HARK_MORE) return HARK_MORE;
         break; /* one answer at a time: COMBINED looks for the next */
@@ -122,43 +122,43 @@ static inline int hark_scmel_pump_combine(struct hark_scmel *s, struct hark_effe
 }
 
 /* The root has everything: the result goes to myself, and what all gave to the keeper, if it has not given it to me. */
-static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n)
+static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
     uint16_t ctx = (uint16_t)g->ctx;
     const struct hark_scmel_branch *keeper = hark_scmel_keeper(s, g);
-    struct hark_scmel_channel *self = hark_scmel_channel(s, s->ends.me, ctx);
-    self->channel.flags |= HARK_SCMEL_CAST;
+    struct hark_scmel_channel *self = hark_scmel_channel(s, s->endpoint.me, ctx);
+    self->channel.flags |= HARK_SCMEL_GROUP;
     self->channel.sent = n;
     g->done = n;
-    if (g->whole < n) g->whole = n;
+    if (g->whole_root < n) g->whole_root = n;
     if (keeper) {
         struct hark_scmel_channel *c = hark_scmel_channel(s, keeper->rank, ctx);
-        c->channel.flags |= HARK_SCMEL_CAST;
+        c->channel.flags |= HARK_SCMEL_GROUP;
         if (c->channel.sent < n) c->channel.sent = n;
     } else { /* nobody will give it to me */
-        g->kept = n;
-        g->agg = n + 1;
+        g->whole_keeper = n;
+        g->whole_first = n + 1;
         g->trim |= HARK_SCMEL_TRIM_ALL;
     }
-    if (g->kept >= n) g->rack = 1;
+    if (g->whole_keeper >= n) g->rack_due = 1;
 }
 
 /* COMBINED: up with it, or it is the result.                                                            Alg. 3 l. 11-20 */
 static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     const struct hark_name *name = &event->u.combined.name;
-    struct hark_scmel_cast *g = name->to == HARK_GROUP ? hark_scmel_cast(s, name->ctx) : NULL;
+    struct hark_scmel_group *g = name->to == HARK_GROUP ? hark_scmel_group(s, name->ctx) : NULL;
     if (g == NULL || g->combining == 0 || name->ssn != g->combining) return HARK_EINVAL;
     uint64_t n = g->combining;
     g->combining = 0;
     g->sent = n;
-    if (g->root == s->ends.me) {
+    if (g->root == s->endpoint.me) {
         hark_scmel_complete(s, g, n);
     } else {
         struct hark_scmel_channel *up = hark_scmel_channel(s, g->parent, (uint16_t)g->ctx);
-        up->channel.flags |= HARK_SCMEL_CAST;
+        up->channel.flags |= HARK_SCMEL_GROUP;
         up->channel.sent = n;
-        if (g->done >= n) g->rack = 1;
+        if (g->done >= n) g->rack_due = 1;
         if (g->first > n) g->trim |= HARK_SCMEL_TRIM_OWN; /* complete while it was being combined */
     }
     s->combine = s->late = s->busy = 1;
@@ -170,29 +170,29 @@ static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_ev
 /* Is it well-formed? From my parent, or from the keeper to the root. u64 ctx, u64 n */
 static inline bool hark_scmel_rack_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
-    const struct hark_scmel_cast *g = hark_get64(b) <= UINT16_MAX ? hark_scmel_cast(s, hark_get16(b)) : NULL;
+    const struct hark_scmel_group *g = hark_get64(b) <= UINT16_MAX ? hark_scmel_group(s, hark_get16(b)) : NULL;
     if (g == NULL || !g->reduces || hark_get64(b + 8) >> HARK_SSN_BITS) return false;
-    return g->root == s->ends.me ? hark_scmel_is_keeper(s, g, h->src) : g->parent == h->src;
+    return g->root == s->endpoint.me ? hark_scmel_is_keeper(s, g, h->src) : g->parent == h->src;
 }
 
 /* The keeper has what all gave up to n: the others may forget what they gave. */
-static inline void hark_scmel_known_kept(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n)
+static inline void hark_scmel_known_kept(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
-    if (g->kept >= n) return;
-    g->kept = n;
-    g->rack = s->busy = 1;
+    if (g->whole_keeper >= n) return;
+    g->whole_keeper = n;
+    g->rack_due = s->busy = 1;
 }
 
 /* Reductions up to n are complete, and kept: what they need of my log is not.                               Alg. 3 l. 30-39 */
-static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel_cast *g, uint64_t n, struct hark_effects *fx)
+static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n, struct hark_effects *fx)
 {
-    if (g->root == s->ends.me) {
+    if (g->root == s->endpoint.me) {
         hark_scmel_known_kept(s, g, n);
         return;
     }
     if (g->keeps) return; /* I know better */
     if (n > g->done) g->done = n;
-    g->rack = s->busy = 1;
+    g->rack_due = s->busy = 1;
     if (g->first <= n) {
         bool behind = g->sent < n; /* I went back, and my earlier self had contributed */
         hark_scmel_skip(s, g, n);
@@ -206,7 +206,7 @@ static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel
 /* Is it from the keeper to me, who went back: what all gave? */
 static inline bool hark_scmel_is_whole(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
-    const struct hark_scmel_cast *g = hark_get16(b + 2) & HARK_SCMEL_WHOLE && h->ctx ? hark_scmel_cast(s, h->ctx) : NULL;
+    const struct hark_scmel_group *g = hark_get16(b + 2) & HARK_SCMEL_WHOLE && h->ctx ? hark_scmel_group(s, h->ctx) : NULL;
     return g && hark_scmel_is_keeper(s, g, h->src);
 }
 
@@ -214,24 +214,24 @@ static inline bool hark_scmel_is_whole(struct hark_scmel *s, const struct hark_h
  * so it counts from what I completed, not from what I received.                                                  erratum C-12 */
 HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *c, const struct hark_head *h, struct hark_effects *fx)
 {
-    struct hark_scmel_cast *g = hark_scmel_cast(s, h->ctx);
+    struct hark_scmel_group *g = hark_scmel_group(s, h->ctx);
     struct hark_name name = hark_name_of_group(h->ctx, h->ssn);
-    if (h->ssn <= g->whole) return hark_emit_verdict(fx, HARK_DISCARD);
-    if (h->ssn > g->whole + 1) {
+    if (h->ssn <= g->whole_root) return hark_emit_verdict(fx, HARK_DISCARD);
+    if (h->ssn > g->whole_root + 1) {
         c->channel.flags |= HARK_GAP;
         return hark_emit_verdict(fx, HARK_HOLD);
     }
     name.way = HARK_IN;
     hark_emit_retain(fx, name);
-    g->whole = h->ssn;
-    g->rack = 1;
+    g->whole_root = h->ssn;
+    g->rack_due = 1;
     if (c->accepted != h->src_inc) {
         c->accepted = h->src_inc;
         c->from = h->ssn;
     }
-    c->channel.flags |= HARK_SCMEL_CAST;
+    c->channel.flags |= HARK_SCMEL_GROUP;
     if (c->channel.sent < h->ssn) c->channel.sent = h->ssn; /* what it gave me it has */
-    if (c->tx < h->ssn) c->tx = h->ssn;
+    if (c->transmitted < h->ssn) c->transmitted = h->ssn;
     c->channel.flags |= HARK_GAP; /* what is held behind it, or behind others' contributions, is next */
     hark_scmel_children_at(s, g, h->ssn, fx);
     s->combine = s->busy = 1;
@@ -242,17 +242,17 @@ HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *
 /* A root or a keeper goes back, and what it was to give the other is lost: only what the other has is sure to be complete. */
 static inline void hark_scmel_kept_lost(struct hark_scmel *s, uint32_t rank)
 {
-    for (uint32_t k = 0; k < s->casts.count; k++) {
-        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
-        if (g->keeps && g->root == rank && g->done > g->kept) g->done = g->kept;
-        if (hark_scmel_is_keeper(s, g, rank) && g->kept > g->whole) g->kept = g->whole;
+    for (uint32_t k = 0; k < s->groups.count; k++) {
+        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(&s->head, &s->groups, k);
+        if (g->keeps && g->root == rank && g->done > g->whole_keeper) g->done = g->whole_keeper;
+        if (hark_scmel_is_keeper(s, g, rank) && g->whole_keeper > g->whole_root) g->whole_keeper = g->whole_root;
     }
-    if (s->casts.count) s->combine = s->busy = 1; /* nobody gives back any more what was waited for */
+    if (s->groups.count) s->combine = s->busy = 1; /* nobody gives back any more what was waited for */
 }
 
-static inline void hark_scmel_rack(struct hark_scmel *s, const struct hark_scmel_cast *g, uint32_t to, struct hark_effects *fx)
+static inline void hark_scmel_rack(struct hark_scmel *s, const struct hark_scmel_group *g, uint32_t to, struct hark_effects *fx)
 {
-    uint8_t *body = hark_emit_control(&s->head, &s->ends, fx, HARK_S_RACK, to, 16);
+    uint8_t *body = hark_emit_control(&s->head, &s->endpoint, fx, HARK_S_RACK, to, 16);
     hark_put64(body, g->ctx);
     hark_put64(body + 8, hark_scmel_done_below(s, g));
 }
@@ -260,19 +260,19 @@ static inline void hark_scmel_rack(struct hark_scmel *s, const struct hark_scmel
 /* SendMsgAckToChildren; but the keeper tells the root. u64 ctx, u64 n.                                      Alg. 3 l. 25-29 */
 static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects *fx)
 {
-    for (uint32_t k = 0; k < s->casts.count; k++) {
-        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
-        for (; g->rack && g->rack <= s->branches.count; g->rack++) {
-            const struct hark_scmel_branch *b = hark_scmel_branch(s, g->rack - 1);
+    for (uint32_t k = 0; k < s->groups.count; k++) {
+        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(&s->head, &s->groups, k);
+        for (; g->rack_due && g->rack_due <= s->branches.count; g->rack_due++) {
+            const struct hark_scmel_branch *b = hark_scmel_branch(s, g->rack_due - 1);
             if (!hark_scmel_is_child(g, b) || hark_scmel_is_keeper(s, g, b->rank)) continue;
             if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
             hark_scmel_rack(s, g, b->rank, fx);
         }
-        g->rack = 0;
-        if (!g->tell) continue;
+        g->rack_due = 0;
+        if (!g->report_due) continue;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
         hark_scmel_rack(s, g, g->root, fx);
-        g->tell = 0;
+        g->report_due = 0;
     }
     return HARK_OK;
 }
@@ -280,11 +280,11 @@ static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects
 /* All have said what they know: what is complete needs nothing of me, but of the keeper (C-10, C-12). */
 static inline void hark_scmel_reductions_collected(struct hark_scmel *s, struct hark_effects *fx)
 {
-    for (uint32_t k = 0; k < s->casts.count; k++) {
-        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, k);
+    for (uint32_t k = 0; k < s->groups.count; k++) {
+        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(&s->head, &s->groups, k);
         if (!g->reduces) continue;
-        g->rack = hark_scmel_done_below(s, g) != 0;
-        if (g->root == s->ends.me) continue;
+        g->rack_due = hark_scmel_done_below(s, g) != 0;
+        if (g->root == s->endpoint.me) continue;
         uint64_t done = g->done;
         hark_scmel_children_at(s, g, done, fx);
         if (!g->keeps) {
@@ -294,7 +294,7 @@ static inline void hark_scmel_reductions_collected(struct hark_scmel *s, struct 
         }
         s->combine = s->busy = 1;
     }
-    if (s->casts.count) s->combine = s->busy = 1;
+    if (s->groups.count) s->combine = s->busy = 1;
 }
 #endif /* HARK_BODIES */
 

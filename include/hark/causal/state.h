@@ -40,15 +40,15 @@ enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL
 enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be told what it may trim;
         * it is the root's channel to a member of a group, and what is sent on it is a multicast; the peer is of my team */
     HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
-    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_CAST = HARK_OWN_FLAGS << 4, HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5
+    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_GROUP = HARK_OWN_FLAGS << 4, HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5
 };
-enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2, HARK_SCMEL_CASTS = 3, HARK_SCMEL_KEPT = 4 }; /* what a position is about */
+enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2, HARK_SCMEL_GROUPS = 3, HARK_SCMEL_KEPT = 4 }; /* what a position is about */
 
 struct hark_scmel_channel {
     struct hark_channel channel;
-    uint64_t tx;      /* transmitted up to here; tx+1 .. sent are put off */
+    uint64_t transmitted; /* up to here; transmitted+1 .. sent are put off */
     uint64_t first;   /* msgLog of j is first .. sent */
-    uint64_t theirs;  /* sent_j[i], as j's DETS says */
+    uint64_t peer_sent; /* sent_j[i], as j's DETS says */
     uint64_t carried; /* own loose determinants up to here went out on this channel */
     uint64_t from;    /* the first ssn that arrived from incarnation `accepted` of j */
     uint64_t kept;    /* recv at the oldest image kept, for what j is told */
@@ -73,20 +73,20 @@ struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, 
     uint64_t at;
 };
 
-struct hark_scmel_cast { /* a group that I belong to */
+struct hark_scmel_group { /* a group that I belong to */
     uint32_t ctx, root, parent;
     uint32_t trim;  /* TRIM is due: HARK_SCMEL_TRIM_OWN, HARK_SCMEL_TRIM_ALL */
     uint64_t sent;  /* ssn of the last multicast, at the root */
     uint64_t first; /* msgLog is first .. sent */
     uint64_t again; /* the most that a member had when the root went back: up to there the tree does not carry them */
-    uint32_t reduces, rack; /* a reduction; RACK is due to my children */
+    uint32_t reduces, rack_due; /* a reduction; RACK is due to my children */
     uint64_t made;  /* redNo: own contributions */
     uint64_t done;  /* reductions known to be complete */
-    uint64_t agg;   /* what all gave is in the log from here on: at the root up to `whole`, at the keeper up to `kept` */
-    uint64_t whole; /* the root's */
-    uint64_t kept;  /* what the keeper has, as I know */
+    uint64_t whole_first;  /* what all gave is in the log from here on: at the root up to `whole_root`, at the keeper up to `whole_keeper` */
+    uint64_t whole_root;   /* what the root has */
+    uint64_t whole_keeper; /* what the keeper has, as I know */
     uint64_t combining; /* 0, or the reduction whose COMBINED is awaited */
-    uint32_t keeps, tell; /* I am the keeper; the root is to be told what I have */
+    uint32_t keeps, report_due; /* I am the keeper; the root is to be told what I have */
 };
 
 struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children */
@@ -105,14 +105,15 @@ struct hark_scmel_walk { /* through what goes to one process: list 0 its own, 1 
 
 struct hark_scmel {
     struct hark head;
-    struct hark_ends ends;
+    struct hark_endpoint endpoint;
     struct hark_wave wave;
     uint32_t k;     /* copies wanted */
-    uint32_t apart; /* a team's checkpoints are its own: those outside are told what may go */
+    uint32_t team_checkpoints_alone; /* a team's checkpoints are its own: those outside are told what may go */
     uint32_t mode; /* normal, collect: DETS are awaited; replay */
     uint64_t rsn;  /* deliveries and looks since the job began */
-    uint64_t told; /* no own determinant beyond it has left this process */
-    uint32_t recovering, got; /* D is not empty; DETS complete, of how many processes */
+    uint64_t published_rsn; /* no own determinant beyond it has left this process */
+    uint32_t recovering;         /* D is not empty */
+    uint32_t determinants_from;  /* DETS are complete, of how many processes */
     uint32_t persisting;      /* DONE of this epoch is being made durable */
     uint32_t fresh;           /* rows that became loose since the last SPREAD to the next ranks */
     uint32_t late;            /* some message may be put off */
@@ -125,30 +126,31 @@ struct hark_scmel {
     struct hark_scmel_walk walk;
     uint32_t awaited;         /* answers to SPREADs */
     uint32_t teams;           /* HARK_SCMEL_ALONE, ... */
-    uint32_t widely;          /* others than receivers may hold own determinants: so many times all are told what may go */
-    uint32_t telling, tell;   /* what may go is being told: to peers; to all, next rank + 1 */
-    uint64_t low;             /* rsn at the oldest image kept */
+    uint32_t trim_broadcasts_left; /* others than receivers may hold own determinants: TRIM goes to all this many more times */
+    uint32_t trim_peers_due;  /* TRIM is being sent to the peers marked HARK_SCMEL_TELL */
+    uint32_t trim_all_next;   /* TRIM is being sent to all: next rank + 1 */
+    uint64_t oldest_image_rsn; /* rsn at the oldest image kept */
     uint32_t forward;         /* a multicast is being passed on: next branch + 1 */
-    uint32_t along_dets;      /* scratch: how many determinants go along with it */
+    uint32_t forwarded_determinants; /* scratch: how many go along with it */
     uint32_t posting;         /* scratch: ctx of the multicast that this step posts */
     uint32_t combine;         /* reductions may be complete here; the group whose COMBINE is going out, + 1; its next branch, + 1 */
     uint32_t combine_at, combine_next;
     struct hark_head passes;  /* scratch: what is passed on */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
-    struct hark_table pairs, positions, owed, logs, casts, branches;
+    struct hark_table pairs, positions, owed, logs, groups, branches;
     struct hark_table along;  /* determinants, as on the wire, that go along with what is passed on; empty between steps */
     struct hark_table team; /* hark_range: who goes back with me */
 };
 
 #define HARK_SF(m, s) HARK_FIELD(struct hark_scmel, m, s)
 #define HARK_SC(m, s) HARK_FIELD(struct hark_scmel_channel, m, s)
-static const struct hark_field hark_scmel_fields[] = {HARK_ENDS_FIELDS(struct hark_scmel), HARK_SF(k, "k"), HARK_SF(apart, ""),
-    HARK_WAVE_FIELDS(struct hark_scmel), HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(told, ""),
-    HARK_SF(recovering, ""), HARK_SF(got, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(awaited, ""), HARK_SF(late, ""),
-    HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(widely, ""), HARK_SF(low, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
+static const struct hark_field hark_scmel_fields[] = {HARK_ENDPOINT_FIELDS(struct hark_scmel), HARK_SF(k, "k"), HARK_SF(team_checkpoints_alone, ""),
+    HARK_WAVE_FIELDS(struct hark_scmel), HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(published_rsn, ""),
+    HARK_SF(recovering, ""), HARK_SF(determinants_from, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(awaited, ""), HARK_SF(late, ""),
+    HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(trim_broadcasts_left, ""), HARK_SF(oldest_image_rsn, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
 static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_scmel_channel),
-    HARK_SC(tx, ""), HARK_SC(first, "msgLog"), HARK_SC(theirs, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
+    HARK_SC(transmitted, ""), HARK_SC(first, "msgLog"), HARK_SC(peer_sent, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
     HARK_SC(kept, ""), HARK_SC(accepted, "incMap")};
 static const struct hark_field hark_scmel_log_fields[] = {HARK_FIELD(struct hark_scmel_log, rank, "recver"),
     HARK_FIELD(struct hark_scmel_log, acked, ""), HARK_DETS_FIELDS(struct hark_scmel_log, dets, "detLog")};
@@ -157,15 +159,15 @@ static const struct hark_field hark_scmel_pair_fields[] = {HARK_FIELD(struct har
 static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct hark_scmel_position, id, "ckptNo"),
     HARK_FIELD(struct hark_scmel_position, peer, "j"), HARK_FIELD(struct hark_scmel_position, ctx, "ctx"),
     HARK_FIELD(struct hark_scmel_position, what, ""), HARK_FIELD(struct hark_scmel_position, at, "")};
-#define HARK_SG(m, s) HARK_FIELD(struct hark_scmel_cast, m, s)
+#define HARK_SG(m, s) HARK_FIELD(struct hark_scmel_group, m, s)
 #define HARK_SB(m, s) HARK_FIELD(struct hark_scmel_branch, m, s)
-static const struct hark_field hark_scmel_cast_fields[] = {HARK_SG(ctx, "group"), HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"),
-    HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, ""), HARK_SG(reduces, ""), HARK_SG(rack, ""),
-    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(agg, ""), HARK_SG(whole, ""),
-    HARK_SG(kept, ""), HARK_SG(combining, ""), HARK_SG(keeps, ""), HARK_SG(tell, "")};
+static const struct hark_field hark_scmel_group_fields[] = {HARK_SG(ctx, "group"), HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"),
+    HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, ""), HARK_SG(reduces, ""), HARK_SG(rack_due, ""),
+    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(whole_first, ""), HARK_SG(whole_root, ""),
+    HARK_SG(whole_keeper, ""), HARK_SG(combining, ""), HARK_SG(keeps, ""), HARK_SG(report_due, "")};
 static const struct hark_field hark_scmel_branch_fields[] = {HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
 static const struct hark_field hark_scmel_along_fields[] = {HARK_FIELD(struct hark_scmel_along, bytes, "dets")};
-static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_scmel),
+static const struct hark_rows hark_scmel_rows[] = {HARK_ENDPOINT_TABLES(struct hark_scmel),
     HARK_WAVE_TABLES(struct hark_scmel),
     {"pairs", "", (uint16_t)offsetof(struct hark_scmel, pairs), sizeof(struct hark_scmel_pair), 3,
         hark_scmel_pair_fields},
@@ -174,12 +176,12 @@ static const struct hark_rows hark_scmel_rows[] = {HARK_ENDS_TABLES(struct hark_
     {"owed", "", (uint16_t)offsetof(struct hark_scmel, owed), sizeof(struct hark_owed), 4, hark_owed_fields},
     {"logs", "detLog", (uint16_t)offsetof(struct hark_scmel, logs), sizeof(struct hark_scmel_log),
         HARK_COUNT(hark_scmel_log_fields), hark_scmel_log_fields},
-    {"groups", "", (uint16_t)offsetof(struct hark_scmel, casts), sizeof(struct hark_scmel_cast), HARK_COUNT(hark_scmel_cast_fields),
-        hark_scmel_cast_fields},
+    {"groups", "", (uint16_t)offsetof(struct hark_scmel, groups), sizeof(struct hark_scmel_group), HARK_COUNT(hark_scmel_group_fields),
+        hark_scmel_group_fields},
     {"branches", "", (uint16_t)offsetof(struct hark_scmel, branches), sizeof(struct hark_scmel_branch), 3, hark_scmel_branch_fields},
     {"along", "", (uint16_t)offsetof(struct hark_scmel, along), sizeof(struct hark_scmel_along), 1, hark_scmel_along_fields},
     {"team", "Team", (uint16_t)offsetof(struct hark_scmel, team), sizeof(struct hark_range), 2, hark_range_fields},
-    {"channels", "", (uint16_t)offsetof(struct hark_scmel, ends.channels), sizeof(struct hark_scmel_channel),
+    {"channels", "", (uint16_t)offsetof(struct hark_scmel, endpoint.channels), sizeof(struct hark_scmel_channel),
         HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
     {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
 HARK_FN bool hark_scmel_accept(struct hark *p);
@@ -200,7 +202,7 @@ HARK_STATIC_ASSERT(sizeof(struct hark_scmel) % 8 == 0, "tables begin aligned");
 
 static inline struct hark_scmel_channel *hark_scmel_at(struct hark_scmel *s, uint32_t i)
 {
-    return (struct hark_scmel_channel *)hark_row(&s->head, &s->ends.channels, i);
+    return (struct hark_scmel_channel *)hark_row(&s->head, &s->endpoint.channels, i);
 }
 
 static inline struct hark_scmel_log *hark_scmel_log_at(struct hark_scmel *s, uint32_t i)
@@ -209,10 +211,10 @@ static inline struct hark_scmel_log *hark_scmel_log_at(struct hark_scmel *s, uin
 }
 
 /* The group of that context; NULL: there is none, or I do not belong to it. */
-static inline struct hark_scmel_cast *hark_scmel_cast(struct hark_scmel *s, uint16_t ctx)
+static inline struct hark_scmel_group *hark_scmel_group(struct hark_scmel *s, uint16_t ctx)
 {
-    for (uint32_t i = 0; i < s->casts.count; i++) {
-        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_row(&s->head, &s->casts, i);
+    for (uint32_t i = 0; i < s->groups.count; i++) {
+        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(&s->head, &s->groups, i);
         if (g->ctx == ctx) return g;
     }
     return NULL;
@@ -226,25 +228,25 @@ static inline uint32_t hark_scmel_along_rows(uint32_t bytes)
 /* Is it the root's channel to one who may have to pass on what comes on it? */
 static inline bool hark_scmel_is_passed_on(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
-    return c->channel.flags & HARK_SCMEL_CAST && !hark_scmel_cast(s, c->channel.ctx)->reduces;
+    return c->channel.flags & HARK_SCMEL_GROUP && !hark_scmel_group(s, c->channel.ctx)->reduces;
 }
 
 /* The first message of a channel that is in the log. */
 static inline uint64_t hark_scmel_first(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
-    if (!(c->channel.flags & HARK_SCMEL_CAST)) return c->first;
-    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
-    return g->reduces && (g->root == s->ends.me || g->agg <= g->kept) ? g->agg : g->first;
+    if (!(c->channel.flags & HARK_SCMEL_GROUP)) return c->first;
+    const struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
+    return g->reduces && (g->root == s->endpoint.me || g->whole_first <= g->whole_keeper) ? g->whole_first : g->first;
 }
 
 /* What is sent on a channel: of multicasts there is one for all of them, and of agglomerates. Between the root of a reduction and the
  * keeper it is what all children of the root gave, where both have it. */
 static inline struct hark_name hark_scmel_name(struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
-    if (!(c->channel.flags & HARK_SCMEL_CAST)) return hark_name_of(HARK_OUT, &c->channel, ssn);
-    const struct hark_scmel_cast *g = hark_scmel_cast(s, c->channel.ctx);
+    if (!(c->channel.flags & HARK_SCMEL_GROUP)) return hark_name_of(HARK_OUT, &c->channel, ssn);
+    const struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
     struct hark_name n = hark_name_of_group(c->channel.ctx, ssn);
-    if (g->reduces && g->root == s->ends.me ? c->channel.peer != s->ends.me : g->keeps && ssn <= g->kept) n.way = HARK_IN;
+    if (g->reduces && g->root == s->endpoint.me ? c->channel.peer != s->endpoint.me : g->keeps && ssn <= g->whole_keeper) n.way = HARK_IN;
     return n;
 }
 
@@ -258,7 +260,7 @@ static inline struct hark_scmel_channel *hark_scmel_channel(struct hark_scmel *s
 {
     bool made;
     struct hark_scmel_channel *c =
-        (struct hark_scmel_channel *)(void *)hark_channel_make(&s->head, &s->ends, peer, ctx, &made);
+        (struct hark_scmel_channel *)(void *)hark_channel_make(&s->head, &s->endpoint, peer, ctx, &made);
     if (made) c->first = 1;
     if (made && hark_scmel_mate(s, peer)) c->channel.flags |= HARK_SCMEL_MATE;
     return c;
@@ -278,7 +280,7 @@ static inline void *hark_scmel_ranked(struct hark *p, const struct hark_table *t
 }
 
 /* Does a copy at `rank` outlast what I may be lost with?                                                      4.1, T-a */
-static inline bool hark_scmel_counts(const struct hark_scmel *s, uint32_t rank)
+static inline bool hark_scmel_is_valid_holder(const struct hark_scmel *s, uint32_t rank)
 {
     return s->teams != HARK_SCMEL_TEAM_LOST || !hark_scmel_mate(s, rank);
 }
@@ -290,7 +292,7 @@ static inline bool hark_scmel_forwards(const struct hark_scmel *s)
 }
 
 /* How many holders besides me a determinant of `creator` needs. */
-static inline uint32_t hark_scmel_besides(const struct hark_scmel *s, uint32_t creator)
+static inline uint32_t hark_scmel_copies_needed(const struct hark_scmel *s, uint32_t creator)
 {
     if (s->teams == HARK_SCMEL_TEAM_LOST && hark_scmel_mate(s, creator)) return s->k;
     return s->k ? s->k - 1 : 0;
@@ -303,7 +305,7 @@ static inline struct hark_scmel_log *hark_scmel_log(struct hark_scmel *s, uint32
     if (log || !make) return log;
     log = (struct hark_scmel_log *)hark_insert(&s->head, &s->logs, i);
     log->rank = rank;
-    hark_dets_init(&log->dets, hark_scmel_besides(s, rank));
+    hark_dets_init(&log->dets, hark_scmel_copies_needed(s, rank));
     return log;
 }
 
@@ -318,10 +320,10 @@ static inline struct hark_scmel_pair *hark_scmel_pair(struct hark_scmel *s, uint
 }
 
 /* Has `rank` gone back and not yet said from where it needs its messages? */
-static inline bool hark_scmel_closed(struct hark_scmel *s, uint32_t rank)
+static inline bool hark_scmel_sends_gated(struct hark_scmel *s, uint32_t rank)
 {
-    if (s->ends.down.count == 0 || !hark_is_down(&s->head, &s->ends, rank)) return false;
-    if (rank == s->ends.me || hark_scmel_mate(s, rank)) return false; /* where I go on, it does */
+    if (s->endpoint.down.count == 0 || !hark_is_down(&s->head, &s->endpoint, rank)) return false;
+    if (rank == s->endpoint.me || hark_scmel_mate(s, rank)) return false; /* where I go on, it does */
     struct hark_scmel_pair *x = hark_scmel_pair(s, rank, false);
     return x == NULL || !(x->flags & HARK_SCMEL_READY);
 }
@@ -330,8 +332,8 @@ static inline bool hark_scmel_closed(struct hark_scmel *s, uint32_t rank)
  * contributed while it was taken (v17). */
 static inline bool hark_scmel_unknown(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
-    if (s->mode != HARK_SCMEL_COLLECT || c->channel.peer == s->ends.me) return false;
-    if (c->channel.flags & HARK_SCMEL_MATE && !(c->channel.flags & HARK_SCMEL_CAST)) return false;
+    if (s->mode != HARK_SCMEL_COLLECT || c->channel.peer == s->endpoint.me) return false;
+    if (c->channel.flags & HARK_SCMEL_MATE && !(c->channel.flags & HARK_SCMEL_GROUP)) return false;
     struct hark_scmel_pair *x = hark_scmel_pair(s, c->channel.peer, false);
     return x == NULL || !(x->flags & HARK_SCMEL_KNOWN);
 }

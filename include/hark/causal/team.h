@@ -39,7 +39,7 @@ HARK_COLD int hark_scmel_earlier(struct hark_scmel *s, struct hark_bytes in, str
     hark_block_init(made, own, shape, p->kind);
     hark_unpack_all(made, shape, r, chunks);
     *kept = (struct hark_scmel *)(void *)made;
-    bool mine = (*kept)->ends.me == s->ends.me && (*kept)->ends.ranks == s->ends.ranks && (*kept)->k == s->k;
+    bool mine = (*kept)->endpoint.me == s->endpoint.me && (*kept)->endpoint.ranks == s->endpoint.ranks && (*kept)->k == s->k;
     if (!mine || !hark_scmel_accept(made)) return HARK_EIMAGE;
     p->bytes -= *bytes;
     return HARK_OK;
@@ -65,7 +65,7 @@ HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel 
         if (hark_reserve(&s->head, &hark_scmel_shape, &s->logs, 1) < 0) HARK_TRAP();
         hark_scmel_inherit_list(s, &hark_scmel_log(s, from->rank, true)->dets, kept, &from->dets);
     }
-    s->widely = s->wave.generations;
+    s->trim_broadcasts_left = s->wave.generations;
 }
 
 /* ---- what may go: TRIM(beta, recv vector, rsn) ---------------------------------------------------------------------------- */
@@ -73,11 +73,11 @@ HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel 
 /* As many images are kept as there should be: what those outside keep for older ones may go. */
 HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count; i++)
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
         if (!(hark_scmel_at(s, i)->channel.flags & HARK_SCMEL_MATE)) hark_scmel_at(s, i)->channel.flags |= HARK_SCMEL_TELL;
-    s->tell = s->widely || hark_scmel_forwards(s);
-    if (s->widely) s->widely--;
-    s->telling = s->busy = 1;
+    s->trim_all_next = s->trim_broadcasts_left || hark_scmel_forwards(s);
+    if (s->trim_broadcasts_left) s->trim_broadcasts_left--;
+    s->trim_peers_due = s->busy = 1;
 }
 
 /* To one process, of as many of its channels as fit. */
@@ -85,7 +85,7 @@ static inline void hark_scmel_tell_one(struct hark_scmel *s, uint32_t to, struct
 {
     uint32_t n = 0, length = 16;
     uint8_t *b = fx->bytes + fx->used + HARK_WIRE_HEAD;
-    for (uint32_t i = hark_channel_search(&s->head, &s->ends, to, 0); i < s->ends.channels.count; i++) {
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, to, 0); i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (c->channel.peer != to || n == HARK_SCMEL_CTX_MAX) break;
         if (!(c->channel.flags & HARK_SCMEL_TELL)) continue;
@@ -95,28 +95,28 @@ static inline void hark_scmel_tell_one(struct hark_scmel *s, uint32_t to, struct
         length += 16;
         n++;
     }
-    b = hark_emit_control(&s->head, &s->ends, fx, HARK_S_TRIM, to, length);
+    b = hark_emit_control(&s->head, &s->endpoint, fx, HARK_S_TRIM, to, length);
     hark_put64(b, n);
-    hark_put64(b + 8, s->low);
+    hark_put64(b + 8, s->oldest_image_rsn);
 }
 
 /* To those outside that messages came from or went to, or, if others may hold determinants, to all outside. */
 static inline int hark_scmel_pump_tell(struct hark_scmel *s, struct hark_effects *fx)
 {
-    for (uint32_t i = 0; s->telling && i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; s->trim_peers_due && i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (!(c->channel.flags & HARK_SCMEL_TELL)) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         hark_scmel_tell_one(s, c->channel.peer, fx);
     }
-    s->telling = 0;
-    for (; s->tell && s->tell <= s->ends.ranks; s->tell++) {
-        uint32_t to = s->tell - 1, i = hark_channel_search(&s->head, &s->ends, to, 0);
-        if (hark_scmel_mate(s, to) || (i < s->ends.channels.count && hark_scmel_at(s, i)->channel.peer == to)) continue;
+    s->trim_peers_due = 0;
+    for (; s->trim_all_next && s->trim_all_next <= s->endpoint.ranks; s->trim_all_next++) {
+        uint32_t to = s->trim_all_next - 1, i = hark_channel_search(&s->head, &s->endpoint, to, 0);
+        if (hark_scmel_mate(s, to) || (i < s->endpoint.channels.count && hark_scmel_at(s, i)->channel.peer == to)) continue;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
         hark_scmel_tell_one(s, to, fx);
     }
-    s->tell = 0;
+    s->trim_all_next = 0;
     return HARK_OK;
 }
 
@@ -128,11 +128,11 @@ HARK_COLD int hark_scmel_trim(struct hark_scmel *s, const struct hark_head *h, c
     for (uint64_t n = hark_get64(b); n > 0; n--) {
         b += 16;
         struct hark_scmel_channel *c =
-            (struct hark_scmel_channel *)(void *)hark_channel_find(&s->head, &s->ends, h->src, hark_get16(b));
+            (struct hark_scmel_channel *)(void *)hark_channel_find(&s->head, &s->endpoint, h->src, hark_get16(b));
         uint64_t recv = hark_get64(b + 8);
         if (c == NULL || recv < c->first || recv > c->channel.sent) continue;
         c->first = recv + 1;
-        if (c->tx < recv) c->tx = recv;
+        if (c->transmitted < recv) c->transmitted = recv;
         c->channel.flags |= HARK_SCMEL_TRIM;
         s->busy = 1;
     }

@@ -28,7 +28,7 @@ static inline struct hark_table *hark_hydee_next(struct hark_hydee *s)
 
 static inline struct hark_hydee_channel *hark_hydee_at(struct hark_hydee *s, uint32_t i)
 {
-    return (struct hark_hydee_channel *)hark_row(&s->head, &s->ends.channels, i);
+    return (struct hark_hydee_channel *)hark_row(&s->head, &s->endpoint.channels, i);
 }
 
 static inline bool hark_hydee_inter(const struct hark_hydee_channel *c)
@@ -39,7 +39,7 @@ static inline bool hark_hydee_inter(const struct hark_hydee_channel *c)
 /* Room for new channels and for new chunks of their queues. */
 static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, uint32_t chunks)
 {
-    int status = hark_reserve(&s->head, &hark_hydee_shape, &s->ends.channels, channels);
+    int status = hark_reserve(&s->head, &hark_hydee_shape, &s->endpoint.channels, channels);
     if (status >= 0) status = hark_pool_reserve(&s->head, &hark_hydee_shape, &s->pool, chunks);
     return status;
 }
@@ -47,20 +47,20 @@ static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, ui
 /* Room for hark_hydee_captured: a wave may end in this step, and the step may have made a channel. */
 static inline int hark_hydee_reserve_positions(struct hark_hydee *s)
 {
-    return hark_reserve(&s->head, &hark_hydee_shape, &s->positions, s->ends.channels.count + 1);
+    return hark_reserve(&s->head, &hark_hydee_shape, &s->positions, s->endpoint.channels.count + 1);
 }
 
 HARK_HOT struct hark_hydee_channel *hark_hydee_find(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
-    return (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
+    return (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->endpoint, peer, ctx);
 }
 
 /* NULL: the pair uses HARK_HYDEE_CTX_MAX contexts already. */
 HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
-    if (hark_contexts_full(&s->head, &s->ends, &hark_hydee_exchange, peer)) return NULL;
+    if (hark_contexts_full(&s->head, &s->endpoint, &hark_hydee_exchange, peer)) return NULL;
     struct hark_hydee_channel *c =
-        (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
+        (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->endpoint, peer, ctx);
     if (hark_ranges_hold(&s->head, hark_hydee_cluster(s), peer)) c->channel.flags |= HARK_HYDEE_MATE;
     hark_positions_begin(&c->pos);
     c->log.width = c->rpp.width = c->recorded.width = c->index.width = c->rpp_index.width = 2;
@@ -77,7 +77,7 @@ HARK_HOT struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s, uin
 /* What is sent on a channel: of multicasts there is one for all of them. */
 static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *c, uint64_t ssn)
 {
-    if (!(c->channel.flags & HARK_HYDEE_CAST)) return hark_name_of(HARK_OUT, &c->channel, ssn);
+    if (!(c->channel.flags & HARK_HYDEE_GROUP)) return hark_name_of(HARK_OUT, &c->channel, ssn);
     return hark_name_of_group(c->channel.ctx, ssn);
 }
 
@@ -88,8 +88,8 @@ static inline struct hark_transmit *hark_hydee_transmit_as(struct hark_hydee *s,
     uint64_t ssn, uint64_t phase, uint64_t digest, uint32_t length, struct hark_effects *fx)
 {
     uint8_t *b;
-    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
-        c->channel.inc, c->channel.flags & HARK_HYDEE_CAST && s->recovering ? HARK_HYDEE_DIRECT : s->ends.re, ssn};
+    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->endpoint.me, c->channel.peer, s->endpoint.inc,
+        c->channel.inc, c->channel.flags & HARK_HYDEE_GROUP && s->recovering ? HARK_HYDEE_DIRECT : s->endpoint.re, ssn};
     struct hark_transmit *x = hark_emit_frame(fx, &h, length, &b);
     hark_put64(b, phase);
     hark_put64(b + 8, digest);
@@ -131,9 +131,9 @@ HARK_COLD uint64_t hark_hydee_suppress(struct hark_hydee *s, struct hark_hydee_c
 }
 
 /* May a message of this phase and number leave now? */
-static inline bool hark_hydee_may(const struct hark_hydee *s, uint64_t phase, uint64_t number)
+static inline bool hark_hydee_phase_released(const struct hark_hydee *s, uint64_t phase, uint64_t number)
 {
-    return phase <= s->rel || number < s->past.open;
+    return phase <= s->released_phase || number < s->past.open;
 }
 #endif /* HARK_BODIES */
 

@@ -2,7 +2,7 @@
 #ifndef HARK_HYDEE_CHECKPOINT_H
 #define HARK_HYDEE_CHECKPOINT_H
 
-#include "cast.h"
+#include "multicast.h"
 #include "regroup.h"
 #include "tree.h"
 
@@ -14,9 +14,9 @@ extern "C" {
 /* Upon checkpoint: remembers the positions of this image, for the notices after later commits.  Alg. 1 l. 19-21 */
 HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!hark_hydee_inter(c) && !hark_hydee_parts(s, c)) continue;
+        if (!hark_hydee_inter(c) && !hark_hydee_becomes_intercluster(s, c)) continue;
         hark_position_add(&s->head, &s->positions, s->wave.wave, &c->channel, c->channel.sent);
     }
 }
@@ -36,14 +36,14 @@ HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
         if (x->id < oldest || x->id > newest) hark_remove(&s->head, &s->positions, i);
     }
     if (!committed || w->kept.count < w->generations) return;
-    if (hark_gc_mark(&s->head, &s->ends, &s->positions, oldest)) s->busy = 1;
+    if (hark_gc_mark(&s->head, &s->endpoint, &s->positions, oldest)) s->busy = 1;
 }
 
 /* Exact gate: the lowest number in the log, or of all that I have posted. */
 HARK_COLD uint64_t hark_hydee_oldest(struct hark_hydee *s)
 {
     uint64_t oldest = s->past.posts;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const uint64_t *run = hark_queue_first(&s->head, &s->pool, &hark_hydee_at(s, i)->index);
         if (run && run[0] + run[1] < oldest) oldest = run[0] + run[1];
     }
@@ -55,7 +55,7 @@ static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *
     struct hark_effects *fx)
 {
     struct hark_hydee_channel *c =
-        (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->ends, h->src, h->ctx);
+        (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx);
     if (c == NULL || !hark_hydee_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
     uint64_t recv = hark_get64(b), sent = hark_get64(b + 8);
     hark_runs_trim(&s->head, &s->pool, &c->rpp, sent, c->channel.recv);
@@ -67,7 +67,7 @@ static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *
     for (; c->pos.first <= recv && c->pos.digests.count; c->pos.first++) hark_queue_pop(&s->head, &s->pool, &c->pos.digests);
     c->pos.first = recv + 1;
     if (s->flags & HARK_EXACT_GATE) hark_past_trim(&s->head, &s->pool, &s->past, hark_hydee_oldest(s));
-    if (c->channel.flags & HARK_HYDEE_CAST) hark_hydee_cast_trim(s, c->channel.ctx, fx);
+    if (c->channel.flags & HARK_HYDEE_GROUP) hark_hydee_group_trim(s, c->channel.ctx, fx);
     else hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, recv));
     return HARK_OK;
 }
@@ -81,12 +81,12 @@ static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark
     if (event->u.restarted.checkpoint == 0 || event->u.restarted.image.at == NULL) return true;
     hark_zero(&was, sizeof was);
     bool whole = hark_unpack_fixed(&hark_hydee_shape, event->u.restarted.image, &was);
-    return !whole || (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 && was.groups == s->groups && was.together == s->together);
+    return !whole || (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 && was.groups_configured == s->groups_configured && was.waves_all == s->waves_all);
 }
 
 static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)
 {
-    return c->pos.tx <= c->channel.sent && c->pos.first > 0 && c->pos.first <= c->channel.sent + 1 && c->log.width == 2 &&
+    return c->pos.transmitted <= c->channel.sent && c->pos.first > 0 && c->pos.first <= c->channel.sent + 1 && c->log.width == 2 &&
            c->rpp.width == 2 && c->recorded.width == 2 && c->index.width == 2 && c->rpp_index.width == 2 &&
            c->pos.digests.width == 1;
 }
@@ -95,27 +95,27 @@ static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)
 HARK_FN bool hark_hydee_accept(struct hark *p)
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
-    if (!hark_ends_ok(p, &s->ends) || !hark_wave_ok(p, &s->ends, &s->wave)) return false;
-    if (s->plain != (s->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER)) return false;
-    if (s->tree.fan == 1 || !hark_rows_ascend(p, &s->tree.below, s->ends.ranks)) return false;
-    if (!hark_rows_ascend(p, &s->pairs, s->ends.ranks) || !hark_past_ok(p, &s->pool, &s->past, s->ends.ranks)) return false;
-    if (s->groups != s->casts.count || !hark_hydee_maps_ok(s)) return false;
-    for (uint32_t i = 0; i < s->casts.count; i++) {
-        const struct hark_hydee_cast *g = (const struct hark_hydee_cast *)hark_row(p, &s->casts, i);
-        if (g->root >= s->ends.ranks || g->first == 0 || g->first > g->sent + 1) return false;
+    if (!hark_ends_ok(p, &s->endpoint) || !hark_wave_ok(p, &s->endpoint, &s->wave)) return false;
+    if (s->fixed_header_bytes != (s->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER)) return false;
+    if (s->tree.fan == 1 || !hark_rows_ascend(p, &s->tree.below, s->endpoint.ranks)) return false;
+    if (!hark_rows_ascend(p, &s->pairs, s->endpoint.ranks) || !hark_past_ok(p, &s->pool, &s->past, s->endpoint.ranks)) return false;
+    if (s->groups_configured != s->groups.count || !hark_hydee_maps_ok(s)) return false;
+    for (uint32_t i = 0; i < s->groups.count; i++) {
+        const struct hark_hydee_group *g = (const struct hark_hydee_group *)hark_row(p, &s->groups, i);
+        if (g->root >= s->endpoint.ranks || g->first == 0 || g->first > g->sent + 1) return false;
     }
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_hydee_branch *b = hark_hydee_branch(s, i);
-        const struct hark_hydee_cast *g = b->ctx <= UINT16_MAX ? hark_hydee_cast(s, (uint16_t)b->ctx) : NULL;
-        if (b->rank >= s->ends.ranks || g == NULL) return false;
-        if (g->root == s->ends.me && hark_hydee_find(s, b->rank, (uint16_t)b->ctx) == NULL) return false;
+        const struct hark_hydee_group *g = b->ctx <= UINT16_MAX ? hark_hydee_group(s, (uint16_t)b->ctx) : NULL;
+        if (b->rank >= s->endpoint.ranks || g == NULL) return false;
+        if (g->root == s->endpoint.me && hark_hydee_find(s, b->rank, (uint16_t)b->ctx) == NULL) return false;
     }
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_channel_ok(c)) return false;
-        if (c->channel.flags & HARK_HYDEE_CAST && hark_hydee_cast(s, c->channel.ctx) == NULL) return false;
+        if (c->channel.flags & HARK_HYDEE_GROUP && hark_hydee_group(s, c->channel.ctx) == NULL) return false;
     }
-    return hark_contexts_ok(p, &s->ends, &hark_hydee_exchange);
+    return hark_contexts_ok(p, &s->endpoint, &hark_hydee_exchange);
 }
 /* ---- frames ------------------------------------------------------------------------------------------------------------- */
 
@@ -123,7 +123,7 @@ static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct
     uint32_t length)
 {
     bool exact = (s->flags & HARK_EXACT_GATE) != 0;
-    if (h->type != HARK_APP && h->src == s->ends.me) return false;
+    if (h->type != HARK_APP && h->src == s->endpoint.me) return false;
     bool of_tree = (h->type >= HARK_H_RELEASE && h->type <= HARK_H_RECDONE) || h->type == HARK_H_UP;
     if (s->tree.fan && (of_tree || h->src == HARK_RECOVERY)) return hark_hydee_tree_ok(s, h, length);
     if (h->src == HARK_RECOVERY) /* it has no channels */
@@ -132,7 +132,7 @@ static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct
     switch (h->type) {
     case HARK_APP:
         return exact && length >= HARK_HYDEE_HEADER - HARK_WIRE_HEAD &&
-               hark_past_valid(b + 16, length - 16, s->ends.ranks);
+               hark_past_valid(b + 16, length - 16, s->endpoint.ranks);
     case HARK_H_POS: return hark_pos_length_ok(&hark_hydee_exchange, b, length);
     case HARK_H_ORPH: return length >= 8 && (length - 8) % 24 == 0;
     case HARK_H_GC: return length == 16;
@@ -147,13 +147,13 @@ static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *
     uint32_t chunks = 2, channels = h->type == HARK_H_POS ? length / 32 + 1 : 1;
     if (h->type == HARK_H_ORPH) {
         const struct hark_hydee_channel *c =
-            (const struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->ends, h->src, h->ctx);
+            (const struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->endpoint, h->src, h->ctx);
         chunks += length / 24 + (c ? hark_runs_write_needs(&c->log) : 0);
     }
     int status = hark_hydee_reserve(s, channels, chunks);
     if (status >= 0 && h->type >= HARK_H_POS) status = hark_reserve(p, &hark_hydee_shape, &s->pairs, 1);
     if (status >= 0 && h->type < HARK_H_POS)
-        status = hark_wave_reserve(p, &hark_hydee_shape, &s->ends, &s->wave, length);
+        status = hark_wave_reserve(p, &hark_hydee_shape, &s->endpoint, &s->wave, length);
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
     if (status >= 0 && s->tree.fan) status = hark_hydee_tree_room(s, h->src);
     if (status >= 0 && h->type == HARK_H_RELEASE)

@@ -18,15 +18,15 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
     struct hark *p = &s->head;
     uint32_t flags = s->flags, fan = s->tree.fan;
     if (!hark_hydee_image_fits(s, event)) return HARK_EIMAGE;
-    int status = hark_member_restart(p, &hark_hydee_shape, &s->ends, &s->wave, event, fx);
+    int status = hark_member_restart(p, &hark_hydee_shape, &s->endpoint, &s->wave, event, fx);
     if (status < 0) return status;
     s->flags = flags;
     s->tree.fan = fan;
     s->recovering = 1;
-    s->rel = 0;
+    s->released_phase = 0;
     hark_past_close(p, &s->past);
-    for (uint32_t i = 0; i < s->ends.channels.count; i++)
-        hark_hydee_at(s, i)->channel.flags &= (int)HARK_INTRA | HARK_HYDEE_MATE | HARK_HYDEE_CAST;
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
+        hark_hydee_at(s, i)->channel.flags &= (int)HARK_INTRA | HARK_HYDEE_MATE | HARK_HYDEE_GROUP;
     hark_hydee_regrouped(s);
     return HARK_OK;
 }
@@ -36,7 +36,7 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
 static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    struct hark_ends *e = &s->ends;
+    struct hark_endpoint *e = &s->endpoint;
     bool taken;
     int status = hark_reserve(p, &hark_hydee_shape, &s->pairs, e->channels.count);
     if (status < 0) return status;
@@ -46,7 +46,7 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
     hark_empty(p, &s->pairs);
     hark_past_close(p, &s->past);
     s->recovering = s->busy = 1;
-    s->rel = 0;
+    s->released_phase = 0;
     s->reported = s->drained = s->report_out = s->report_channel = 0;
     s->report_at = 0;
     hark_hydee_tree_clear(s);
@@ -56,7 +56,7 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
         if (!hark_hydee_inter(c)) continue;
         hark_positions_clear(&c->channel, &c->pos, c->channel.sent);
         hark_queue_clear(p, &s->pool, &c->recorded);
-        bool cast = (c->channel.flags & HARK_HYDEE_CAST) != 0; /* who died may have had it to pass on */
+        bool cast = (c->channel.flags & HARK_HYDEE_GROUP) != 0; /* who died may have had it to pass on */
         if (mine || cast || hark_is_down(p, e, c->channel.peer))
             hark_pair(&s->head, &s->pairs, c->channel.peer)->flags = HARK_POS_DUE;
     }
@@ -71,9 +71,9 @@ static inline void hark_hydee_pos_channel(struct hark_hydee *s, struct hark_hyde
     struct hark_said said = hark_pos_said(&hark_hydee_exchange, b, c->channel.ctx);
     uint64_t sent = c->channel.sent;
     hark_pos_channel(&c->channel, o, &said);
-    if (said.recv > o->base) {
+    if (said.recv > o->sent_at_failure) {
         c->channel.flags |= HARK_ORPH_WAIT;
-        if (sent > o->base) c->channel.flags |= HARK_NOTIFY_DUE; /* posted before this POS came */
+        if (sent > o->sent_at_failure) c->channel.flags |= HARK_NOTIFY_DUE; /* posted before this POS came */
         if (sent >= said.recv && s->flags & HARK_DIGEST)
             hark_digest_compare(&c->channel, o, hark_digest_at(&s->head, &s->pool, o, said.recv), fx);
     }
@@ -87,9 +87,9 @@ static inline int hark_hydee_pos(struct hark_hydee *s, const struct hark_head *h
 {
     const struct hark_exchange *x = &hark_hydee_exchange;
     int status;
-    if (!hark_pos_take(&s->head, &s->ends, x, &s->pairs, h, b, &status, fx)) return status;
+    if (!hark_pos_take(&s->head, &s->endpoint, x, &s->pairs, h, b, &status, fx)) return status;
     for (uint32_t i = 0; i < hark_get32(b); i++) hark_hydee_channel(s, h->src, hark_pos_ctx(x, b, i));
-    for (uint32_t i = hark_channel_search(&s->head, &s->ends, h->src, 0); i < s->ends.channels.count; i++) {
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, h->src, 0); i < s->endpoint.channels.count; i++) {
         if (hark_hydee_at(s, i)->channel.peer != h->src) break;
         hark_hydee_pos_channel(s, hark_hydee_at(s, i), b, fx);
     }
@@ -103,7 +103,7 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
     struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    struct hark_hydee_channel *c = (struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->ends, h->src, h->ctx);
+    struct hark_hydee_channel *c = (struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->endpoint, h->src, h->ctx);
     if (c && !hark_hydee_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
     if (hark_orph_early(p, &s->pairs, c ? &c->pos : NULL, h->src, b)) return hark_emit_verdict(fx, HARK_HOLD);
     if (c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
@@ -118,7 +118,7 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
         row[1] = phase;
     }
     hark_orph_took(&c->channel, &c->pos, b);
-    s->busy = s->ends.offer = 1;
+    s->busy = s->endpoint.offer = 1;
     return HARK_OK;
 }
 
@@ -126,8 +126,8 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
 static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uint32_t length)
 {
     uint64_t rel = hark_get64(b);
-    if (rel > s->rel && s->tree.fan) s->tree.tell = HARK_H_RELEASE;
-    if (rel > s->rel) s->rel = rel;
+    if (rel > s->released_phase && s->tree.fan) s->tree.fanout = HARK_H_RELEASE;
+    if (rel > s->released_phase) s->released_phase = rel;
     if (length > 8) hark_past_release(&s->head, &s->pool, &s->past, b + 8, length - 8);
     s->busy = 1;
     return HARK_OK;
@@ -136,20 +136,20 @@ static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uin
 /* RECDONE: failure-free functions again.                                              Alg. 2 l. 22, Alg. 3 l. 19 */
 static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *fx)
 {
-    if (s->recovering && s->tree.fan) s->tree.tell = HARK_H_RECDONE;
-    if (s->tree.tell) s->busy = 1;
+    if (s->recovering && s->tree.fan) s->tree.fanout = HARK_H_RECDONE;
+    if (s->tree.fanout) s->busy = 1;
     s->recovering = 0;
-    s->rel = HARK_INFINITY;
+    s->released_phase = HARK_INFINITY;
     hark_hydee_tree_clear(s);
     hark_past_close(&s->head, &s->past);
     hark_empty(&s->head, &s->pairs);
-    hark_empty(&s->head, &s->ends.down);
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    hark_empty(&s->head, &s->endpoint.down);
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         hark_positions_clear(&c->channel, &c->pos, 0);
         hark_queue_clear(&s->head, &s->pool, &c->recorded);
     }
-    s->ends.offer = 1; /* the next wave's ASK may have been held */
+    s->endpoint.offer = 1; /* the next wave's ASK may have been held */
     hark_emit(fx, HARK_RECOVERED);
     return HARK_OK;
 }

@@ -14,21 +14,21 @@ HARK_NAMESAKES_BEGIN
 
 static inline int hark_hydee_pump_pos(struct hark_hydee *s, struct hark_effects *fx)
 {
-    return hark_pos_pump(&s->head, &s->ends, &hark_hydee_exchange, &s->pairs, fx);
+    return hark_pos_pump(&s->head, &s->endpoint, &hark_hydee_exchange, &s->pairs, fx);
 }
 
 /* Orphans j -> i, to j, so that its log keeps their recorded phases. */
 static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!(c->channel.flags & HARK_ORPH_DUE)) continue;
-        struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, c->pos.orph_at, c->channel.recv);
+        struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, c->pos.orphan_next, c->channel.recv);
         while (c->channel.flags & HARK_ORPH_DUE) {
             uint64_t first, last, phase;
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
-            uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_ORPH, c->channel.peer, 8);
+            uint8_t *b = hark_emit_control(p, &s->endpoint, fx, HARK_H_ORPH, c->channel.peer, 8);
             uint32_t at = 8;
             while (at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
                    hark_runs_next(p, &s->pool, &c->rpp, &r, &first, &last, &phase)) {
@@ -38,7 +38,7 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
                 at += 24;
             }
             bool end = r.from > r.end || r.row == NULL; /* NULL: j has made me forget them, and asks all the same */
-            c->pos.orph_at = r.from;
+            c->pos.orphan_next = r.from;
             hark_orph_end(&c->channel, &c->pos, b, at, end, fx);
         }
     }
@@ -54,13 +54,13 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
     if (!s->recovering || s->reported || !hark_pairs_answered(&s->head, &s->pairs)) return HARK_OK;
     while (!s->reported) {
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
-        uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_REPORT, HARK_RECOVERY, 8);
+        uint8_t *b = hark_emit_control(p, &s->endpoint, fx, HARK_H_REPORT, HARK_RECOVERY, 8);
         uint32_t at = 8;
-        for (; s->report_channel < s->ends.channels.count; s->report_channel++, s->report_at = 0) {
+        for (; s->report_channel < s->endpoint.channels.count; s->report_channel++, s->report_at = 0) {
             struct hark_hydee_channel *c = hark_hydee_at(s, s->report_channel);
             uint64_t first, last, phase, number, until = 0, index = 0;
-            if (!hark_hydee_inter(c) || c->pos.theirs >= c->channel.recv) continue;
-            uint64_t from = s->report_at > c->pos.theirs ? s->report_at : c->pos.theirs + 1;
+            if (!hark_hydee_inter(c) || c->pos.peer_sent >= c->channel.recv) continue;
+            uint64_t from = s->report_at > c->pos.peer_sent ? s->report_at : c->pos.peer_sent + 1;
             if (from > c->channel.recv) continue;
             struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, from, c->channel.recv);
             struct hark_runs n = hark_runs_begin(p, &s->pool, &c->rpp_index, from, c->channel.recv);
@@ -80,7 +80,7 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
             if (r.row && r.from <= r.end) break; /* without a row they were forgotten, by j's own GC */
         }
         s->report_out++;
-        s->reported = s->report_channel >= s->ends.channels.count;
+        s->reported = s->report_channel >= s->endpoint.channels.count;
         hark_fragment_end(b, at, (s->reported ? s->report_out << 16 | 1 : 0) | (exact ? HARK_R_EXACT : 0), fx);
     }
     return HARK_OK;
@@ -91,8 +91,8 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
 static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effects *fx)
 {
     bool tree = s->tree.fan != 0;
-    if (s->rel == 0 && !tree) return HARK_OK;
-    return hark_notify_pump(&s->head, &s->ends, &hark_hydee_exchange, tree, fx);
+    if (s->released_phase == 0 && !tree) return HARK_OK;
+    return hark_notify_pump(&s->head, &s->endpoint, &hark_hydee_exchange, tree, fx);
 }
 
 /* What may leave of channel c, ssn ascending; each once (E12). */
@@ -100,13 +100,13 @@ static inline int hark_hydee_replay(struct hark_hydee *s, struct hark_hydee_chan
 {
     struct hark *p = &s->head;
     uint64_t first, last, phase;
-    struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->pos.tx + 1, c->channel.sent);
+    struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->pos.transmitted + 1, c->channel.sent);
     while (hark_runs_next(p, &s->pool, &c->log, &r, &first, &last, &phase)) {
         for (uint64_t ssn = first; ssn <= last; ssn++) {
-            if (!hark_hydee_may(s, phase, HARK_INFINITY)) return HARK_OK;
+            if (!hark_hydee_phase_released(s, phase, HARK_INFINITY)) return HARK_OK;
             if (!hark_effects_fit(fx, 1, HARK_HYDEE_HEADER)) return HARK_MORE;
             hark_hydee_transmit(s, c, ssn, phase, hark_digest_at(&s->head, &s->pool, &c->pos, ssn), fx)->replay = true;
-            c->pos.tx = ssn;
+            c->pos.transmitted = ssn;
         }
     }
     return HARK_OK;
@@ -134,19 +134,19 @@ static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effe
 {
     for (;;) {
         struct hark_hydee_logged next = {NULL, 0, HARK_INFINITY};
-        for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+        for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
             struct hark_hydee_channel *c = hark_hydee_at(s, i);
-            if (!hark_hydee_inter(c) || c->pos.tx >= c->channel.sent) continue;
-            struct hark_hydee_logged x = hark_hydee_logged(s, c, c->pos.tx + 1);
+            if (!hark_hydee_inter(c) || c->pos.transmitted >= c->channel.sent) continue;
+            struct hark_hydee_logged x = hark_hydee_logged(s, c, c->pos.transmitted + 1);
             if (x.phase == 0) continue; /* it is not there: no message is of that phase */
-            if (hark_hydee_may(s, x.phase, x.number) && (next.channel == NULL || x.number < next.number)) next = x;
+            if (hark_hydee_phase_released(s, x.phase, x.number) && (next.channel == NULL || x.number < next.number)) next = x;
         }
         if (next.channel == NULL) return HARK_OK;
         if (!hark_effects_fit(fx, 1, HARK_PAST_HEADER_MAX)) return HARK_MORE;
-        uint64_t ssn = next.channel->pos.tx + 1, digest = hark_digest_at(&s->head, &s->pool, &next.channel->pos, ssn);
+        uint64_t ssn = next.channel->pos.transmitted + 1, digest = hark_digest_at(&s->head, &s->pool, &next.channel->pos, ssn);
         hark_past_go(&s->head, &s->pool, &s->past, next.number);
         hark_hydee_transmit_exact(s, next.channel, ssn, next.phase, digest, next.number, &s->past.at, fx)->replay = true;
-        next.channel->pos.tx = ssn;
+        next.channel->pos.transmitted = ssn;
     }
 }
 
@@ -154,10 +154,10 @@ static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effe
 static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
 {
     int status = HARK_OK;
-    if (s->flags & HARK_EXACT_GATE) return s->rel > 0 ? hark_hydee_replay_exact(s, fx) : HARK_OK;
-    for (uint32_t i = 0; i < s->ends.channels.count && s->rel > 0 && status == HARK_OK; i++) {
+    if (s->flags & HARK_EXACT_GATE) return s->released_phase > 0 ? hark_hydee_replay_exact(s, fx) : HARK_OK;
+    for (uint32_t i = 0; i < s->endpoint.channels.count && s->released_phase > 0 && status == HARK_OK; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (hark_hydee_inter(c) && c->pos.tx < c->channel.sent) status = hark_hydee_replay(s, c, fx);
+        if (hark_hydee_inter(c) && c->pos.transmitted < c->channel.sent) status = hark_hydee_replay(s, c, fx);
     }
     return status;
 }
@@ -165,7 +165,7 @@ static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effec
 /* Logs that a new map of clusters has made needless. */
 static inline int hark_hydee_pump_free(struct hark_hydee *s, struct hark_effects *fx)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!(c->channel.flags & HARK_HYDEE_FREE)) continue;
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
@@ -178,29 +178,29 @@ static inline int hark_hydee_pump_free(struct hark_hydee *s, struct hark_effects
 static inline int hark_hydee_pump_gc(struct hark_hydee *s, struct hark_effects *fx)
 {
     uint64_t oldest = s->wave.kept.count ? ((struct hark_image *)hark_row(&s->head, &s->wave.kept, 0))->id : 0;
-    return hark_gc_pump(&s->head, &s->ends, &s->positions, oldest, fx);
+    return hark_gc_pump(&s->head, &s->endpoint, &s->positions, oldest, fx);
 }
 
 /* DRAINED: everything is released, sent, and known; only then may D shrink (v4). */
 static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effects *fx)
 {
-    if (!s->recovering || s->drained || s->rel != HARK_INFINITY) return HARK_OK;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    if (!s->recovering || s->drained || s->released_phase != HARK_INFINITY) return HARK_OK;
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_inter(c)) continue;
-        if (c->pos.tx < c->channel.sent || (c->channel.flags & HARK_ORPH_WAIT)) return HARK_OK;
+        if (c->pos.transmitted < c->channel.sent || (c->channel.flags & HARK_ORPH_WAIT)) return HARK_OK;
     }
     if (s->tree.fan && !hark_hydee_below_drained(s)) return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD)) return HARK_MORE;
     s->drained = 1;
-    hark_emit_control(&s->head, &s->ends, fx, HARK_H_DRAINED, s->tree.fan ? hark_hydee_above(s) : HARK_RECOVERY, 0);
+    hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_DRAINED, s->tree.fan ? hark_hydee_above(s) : HARK_RECOVERY, 0);
     return HARK_OK;
 }
 
 HARK_COLD int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (s->busy) {
-        int status = hark_hydee_pump_cast(s, fx);
+        int status = hark_hydee_pump_multicast(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_pass(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_tell(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_pos(s, fx);
@@ -214,8 +214,8 @@ HARK_COLD int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
         if (status != HARK_OK) return status;
         s->busy = 0;
     }
-    int status = hark_wave_pump(&s->head, &s->ends, &s->wave, fx);
-    return status == HARK_OK ? hark_offer_all(&s->ends, fx) : status;
+    int status = hark_wave_pump(&s->head, &s->endpoint, &s->wave, fx);
+    return status == HARK_OK ? hark_offer_all(&s->endpoint, fx) : status;
 }
 #endif /* HARK_BODIES */
 

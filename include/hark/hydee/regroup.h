@@ -22,15 +22,15 @@ extern "C" {
 /* REGROUP. HARK_EINVAL: no such ranges, or this configuration takes none; HARK_ESTATE: another map is to come. */
 HARK_COLD int hark_hydee_regroup(struct hark_hydee *s, const struct hark_event *event)
 {
-    const struct hark_range *r = event->u.regroup.group;
-    const uint32_t n = event->u.regroup.group_count;
+    const struct hark_range *r = event->u.regroup.cluster;
+    const uint32_t n = event->u.regroup.cluster_count;
     struct hark_config c;
     hark_zero(&c, sizeof c);
-    c.me = s->ends.me;
-    c.ranks = s->ends.ranks;
-    c.group = r;
-    c.group_count = n;
-    if (!s->together || s->groups || s->flags & HARK_EXACT_GATE || n == 0 || !hark_config_valid(&c)) return HARK_EINVAL;
+    c.me = s->endpoint.me;
+    c.ranks = s->endpoint.ranks;
+    c.cluster = r;
+    c.cluster_count = n;
+    if (!s->waves_all || s->groups_configured || s->flags & HARK_EXACT_GATE || n == 0 || !hark_config_valid(&c)) return HARK_EINVAL;
     if (s->wave.map != HARK_W_NO_MAP) {
         bool same = hark_hydee_next(s)->count == n;
         for (uint32_t i = 0; same && i < n; i++) {
@@ -45,7 +45,7 @@ HARK_COLD int hark_hydee_regroup(struct hark_hydee *s, const struct hark_event *
 }
 
 /* Is it a channel inside my cluster that the present wave puts between two? */
-static inline bool hark_hydee_parts(struct hark_hydee *s, const struct hark_hydee_channel *c)
+static inline bool hark_hydee_becomes_intercluster(struct hark_hydee *s, const struct hark_hydee_channel *c)
 {
     return s->wave.map == HARK_W_MAP_NOW && !hark_hydee_inter(c) && !hark_ranges_hold(&s->head, hark_hydee_next(s), c->channel.peer);
 }
@@ -72,7 +72,7 @@ HARK_COLD void hark_hydee_regrouped(struct hark_hydee *s)
 {
     if (s->wave.map == HARK_W_NO_MAP) hark_empty(&s->head, hark_hydee_next(s)); /* an image's, which is to be told again */
     if (s->wave.map != HARK_W_MAP_TAKEN) return;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         bool mate = hark_ranges_hold(&s->head, hark_hydee_next(s), c->channel.peer);
         if (mate == hark_hydee_inter(c)) hark_hydee_rewire(s, c, mate);
@@ -87,11 +87,11 @@ HARK_COLD void hark_hydee_regrouped(struct hark_hydee *s)
 static inline bool hark_hydee_maps_ok(struct hark_hydee *s)
 {
     const struct hark *p = &s->head;
-    const uint32_t me = s->ends.me, ranks = s->ends.ranks;
+    const uint32_t me = s->endpoint.me, ranks = s->endpoint.ranks;
     if (s->in_force > 1 || !hark_ranges_ok(p, hark_hydee_cluster(s), ranks) || !hark_ranges_hold(p, hark_hydee_cluster(s), me)) return false;
     if (s->wave.map > HARK_W_MAP_NOW || (s->wave.map != HARK_W_NO_MAP) != (hark_hydee_next(s)->count != 0)) return false;
     if (hark_hydee_next(s)->count == 0) return true;
-    return s->together && !s->groups && hark_ranges_ok(p, hark_hydee_next(s), ranks) && hark_ranges_hold(p, hark_hydee_next(s), me);
+    return s->waves_all && !s->groups_configured && hark_ranges_ok(p, hark_hydee_next(s), ranks) && hark_ranges_hold(p, hark_hydee_next(s), me);
 }
 #endif /* HARK_BODIES */
 

@@ -23,20 +23,20 @@ HARK_NAMESAKES_BEGIN
 
 static inline uint32_t hark_hydee_above(const struct hark_hydee *s)
 {
-    return s->ends.me ? (s->ends.me - 1) / s->tree.fan : HARK_RECOVERY;
+    return s->endpoint.me ? (s->endpoint.me - 1) / s->tree.fan : HARK_RECOVERY;
 }
 
 static inline bool hark_hydee_is_below(const struct hark_hydee *s, uint32_t rank)
 {
-    return rank > 0 && rank < s->ends.ranks && (rank - 1) / s->tree.fan == s->ends.me;
+    return rank > 0 && rank < s->endpoint.ranks && (rank - 1) / s->tree.fan == s->endpoint.me;
 }
 
 /* How many stand directly below me. */
 static inline uint32_t hark_hydee_below(const struct hark_hydee *s)
 {
-    uint64_t first = (uint64_t)s->tree.fan * s->ends.me + 1;
-    if (first >= s->ends.ranks) return 0;
-    return s->ends.ranks - first < s->tree.fan ? (uint32_t)(s->ends.ranks - first) : s->tree.fan;
+    uint64_t first = (uint64_t)s->tree.fan * s->endpoint.me + 1;
+    if (first >= s->endpoint.ranks) return 0;
+    return s->endpoint.ranks - first < s->tree.fan ? (uint32_t)(s->endpoint.ranks - first) : s->tree.fan;
 }
 
 /* A frame of the tree: does it come from where it may, as long as it is? */
@@ -47,14 +47,14 @@ static inline bool hark_hydee_tree_ok(const struct hark_hydee *s, const struct h
     case HARK_H_RECDONE: return h->src == hark_hydee_above(s) && length == 0;
     case HARK_H_UP: return hark_hydee_is_below(s, h->src) && length == 8;
     case HARK_H_DRAINED: return hark_hydee_is_below(s, h->src) && length == 0;
-    default: return h->type == HARK_H_NOTIFY && h->src < s->ends.ranks && length == 8;
+    default: return h->type == HARK_H_NOTIFY && h->src < s->endpoint.ranks && length == 8;
     }
 }
 
 /* Everything of the tree is of one epoch (E11). */
 static inline void hark_hydee_tree_clear(struct hark_hydee *s)
 {
-    s->tree.mine = s->tree.said = 0;
+    s->tree.least_phase = s->tree.last_up = 0;
     hark_empty(&s->head, &s->tree.below);
     hark_phases_clear(&s->head, &s->tree.waits);
 }
@@ -63,9 +63,9 @@ static inline void hark_hydee_tree_clear(struct hark_hydee *s)
 static inline uint32_t hark_hydee_tree_runs(struct hark_hydee *s, uint32_t peer)
 {
     uint32_t runs = 0;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (hark_hydee_inter(c) && (c->pos.theirs != HARK_INFINITY || c->channel.peer == peer)) runs += c->rpp.count;
+        if (hark_hydee_inter(c) && (c->pos.peer_sent != HARK_INFINITY || c->channel.peer == peer)) runs += c->rpp.count;
     }
     return runs;
 }
@@ -83,10 +83,10 @@ static inline int hark_hydee_tree_room(struct hark_hydee *s, uint32_t peer)
 /* Those of the channel's orphans up to `upto` are sent again; infinite `theirs`: it has none. */
 static inline void hark_hydee_sent_again(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t upto)
 {
-    uint64_t first, last, phase, end = c->pos.orph_at ? c->pos.orph_at - 1 : 0;
-    if (upto <= c->pos.theirs) return;
-    struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->pos.theirs + 1, end);
-    c->pos.theirs = upto;
+    uint64_t first, last, phase, end = c->pos.orphan_next ? c->pos.orphan_next - 1 : 0;
+    if (upto <= c->pos.peer_sent) return;
+    struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->pos.peer_sent + 1, end);
+    c->pos.peer_sent = upto;
     while (s->tree.waits.ready && hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase) &&
            last <= upto)
         hark_phases_take(&s->head, &s->tree.waits, phase);
@@ -129,14 +129,14 @@ static inline int hark_hydee_up(struct hark_hydee *s, const struct hark_head *h,
 /* RELEASE or RECDONE, to all below me. */
 static inline int hark_hydee_pump_tell(struct hark_hydee *s, struct hark_effects *fx)
 {
-    uint32_t below = s->tree.tell ? hark_hydee_below(s) : 0;
-    for (; s->tree.told < below; s->tree.told++) {
-        uint32_t to = s->tree.fan * s->ends.me + 1 + s->tree.told, length = s->tree.tell == HARK_H_RELEASE ? 8 : 0;
+    uint32_t below = s->tree.fanout ? hark_hydee_below(s) : 0;
+    for (; s->tree.fanout_sent < below; s->tree.fanout_sent++) {
+        uint32_t to = s->tree.fan * s->endpoint.me + 1 + s->tree.fanout_sent, length = s->tree.fanout == HARK_H_RELEASE ? 8 : 0;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8)) return HARK_MORE;
-        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, (uint8_t)s->tree.tell, to, length);
-        if (length) hark_put64(b, s->rel);
+        uint8_t *b = hark_emit_control(&s->head, &s->endpoint, fx, (uint8_t)s->tree.fanout, to, length);
+        if (length) hark_put64(b, s->released_phase);
     }
-    s->tree.tell = s->tree.told = 0;
+    s->tree.fanout = s->tree.fanout_sent = 0;
     return HARK_OK;
 }
 
@@ -148,10 +148,10 @@ static inline bool hark_hydee_waits(struct hark_hydee *s)
     uint64_t first, last, phase;
     if (s->tree.waits.ready) return true;
     if (hark_hydee_tree_runs(s, HARK_RECOVERY) > s->tree.waits.rows.room) return false;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!hark_hydee_inter(c) || c->pos.theirs == HARK_INFINITY || c->pos.orph_at == 0) continue;
-        struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->pos.theirs + 1, c->pos.orph_at - 1);
+        if (!hark_hydee_inter(c) || c->pos.peer_sent == HARK_INFINITY || c->pos.orphan_next == 0) continue;
+        struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->pos.peer_sent + 1, c->pos.orphan_next - 1);
         while (hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase))
             hark_phases_add(&s->head, &s->tree.waits, phase);
     }
@@ -162,7 +162,7 @@ static inline bool hark_hydee_waits(struct hark_hydee *s)
 /* Of my whole subtree; 0: not all of it is known. */
 static inline uint64_t hark_hydee_least(const struct hark_hydee *s)
 {
-    uint64_t least = s->tree.mine;
+    uint64_t least = s->tree.least_phase;
     if (s->tree.below.count < hark_hydee_below(s)) return 0;
     for (uint32_t i = 0; i < s->tree.below.count; i++) {
         const struct hark_hydee_below *x = (const struct hark_hydee_below *)hark_row_of(&s->head, &s->tree.below, i);
@@ -181,14 +181,14 @@ static inline int hark_hydee_pump_up(struct hark_hydee *s, struct hark_effects *
     }
     if (s->tree.stale) {
         if (!hark_hydee_waits(s)) return HARK_OK;
-        s->tree.mine = hark_phases_least(&s->head, &s->tree.waits);
+        s->tree.least_phase = hark_phases_least(&s->head, &s->tree.waits);
     }
     s->tree.stale = 0;
     uint64_t least = hark_hydee_least(s);
-    if (least <= s->tree.said) return HARK_OK;
+    if (least <= s->tree.last_up) return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8)) return HARK_MORE;
-    hark_put64(hark_emit_control(&s->head, &s->ends, fx, HARK_H_UP, hark_hydee_above(s), 8), least);
-    s->tree.said = least;
+    hark_put64(hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_UP, hark_hydee_above(s), 8), least);
+    s->tree.last_up = least;
     return HARK_OK;
 }
 

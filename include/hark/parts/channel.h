@@ -48,36 +48,36 @@ struct hark_arrived { /* a row of `waiting` and of `beyond`: a run of messages o
 
 #define HARK_HINT_BITS 5
 
-struct hark_ends {
+struct hark_endpoint {
     uint32_t me, ranks;
     uint32_t inc; /* my incarnation */
     uint32_t re;  /* the recovery epoch of the last FAILED */
     uint32_t offer; /* 1: OFFER all when this step's other effects are out */
     uint32_t awaiting; /* 1: restarted, and the FAILED that explains it has not come: the application waits */
     uint8_t hint[1 << HARK_HINT_BITS]; /* scratch: where channels used lately stand (mod 256), by hark_hint_of */
-    struct hark_table group;    /* hark_range: my cluster */
-    struct hark_table incs;     /* hark_life: all that are not 0 */
+    struct hark_table cluster;  /* hark_range: mine */
+    struct hark_table incs;     /* hark_inc_range: all that are not 0 */
     struct hark_table down;     /* hark_range: D, who rolls back in this recovery */
     struct hark_table channels; /* rows that begin with struct hark_channel */
     struct hark_table waiting;  /* hark_arrived: arrived and not handed up */
     struct hark_table beyond;   /* hark_arrived: delivered beyond `done` */
 };
 
-#define HARK_ENDS_FIELDS(type)                                                                                         \
-    HARK_FIELD(type, ends.me, "i"), HARK_FIELD(type, ends.ranks, "n"), HARK_FIELD(type, ends.inc, "inc"),              \
-        HARK_FIELD(type, ends.re, "re"), HARK_FIELD(type, ends.offer, ""), HARK_FIELD(type, ends.awaiting, "")
+#define HARK_ENDPOINT_FIELDS(type)                                                                                         \
+    HARK_FIELD(type, endpoint.me, "i"), HARK_FIELD(type, endpoint.ranks, "n"), HARK_FIELD(type, endpoint.inc, "inc"),              \
+        HARK_FIELD(type, endpoint.re, "re"), HARK_FIELD(type, endpoint.offer, ""), HARK_FIELD(type, endpoint.awaiting, "")
 
 static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_arrived, peer, "j"),
     HARK_FIELD(struct hark_arrived, ctx, "ctx"), HARK_FIELD(struct hark_arrived, ssn, "ssn"),
     HARK_FIELD(struct hark_arrived, last, "")};
 
-/* The tables of hark_ends, but for the channels, whose rows are the protocol's. */
-#define HARK_ENDS_TABLES(type)                                                                                         \
-    {"group", "Cluster", (uint16_t)offsetof(type, ends.group), sizeof(struct hark_range), 2, hark_range_fields},       \
-        {"incarnations", "incMap", (uint16_t)offsetof(type, ends.incs), sizeof(struct hark_life), 3, hark_life_fields}, \
-        {"down", "D", (uint16_t)offsetof(type, ends.down), sizeof(struct hark_range), 2, hark_range_fields},           \
-        {"waiting", "", (uint16_t)offsetof(type, ends.waiting), sizeof(struct hark_arrived), 4, hark_arrived_fields},  \
-        {"beyond", "", (uint16_t)offsetof(type, ends.beyond), sizeof(struct hark_arrived), 4, hark_arrived_fields}
+/* The tables of hark_endpoint, but for the channels, whose rows are the protocol's. */
+#define HARK_ENDPOINT_TABLES(type)                                                                                         \
+    {"group", "Cluster", (uint16_t)offsetof(type, endpoint.cluster), sizeof(struct hark_range), 2, hark_range_fields},       \
+        {"incarnations", "incMap", (uint16_t)offsetof(type, endpoint.incs), sizeof(struct hark_inc_range), 3, hark_inc_range_fields}, \
+        {"down", "D", (uint16_t)offsetof(type, endpoint.down), sizeof(struct hark_range), 2, hark_range_fields},           \
+        {"waiting", "", (uint16_t)offsetof(type, endpoint.waiting), sizeof(struct hark_arrived), 4, hark_arrived_fields},  \
+        {"beyond", "", (uint16_t)offsetof(type, endpoint.beyond), sizeof(struct hark_arrived), 4, hark_arrived_fields}
 
 #if HARK_BODIES
 
@@ -87,12 +87,12 @@ static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_a
 static inline int hark_group_init(struct hark *p, const struct hark_shape *s, struct hark_table *t,
     const struct hark_config *c, bool all)
 {
-    uint32_t rows = c->group_count ? c->group_count : 1;
+    uint32_t rows = c->cluster_count ? c->cluster_count : 1;
     int status = hark_reserve(p, s, t, rows);
     if (status < 0) return status;
     for (uint32_t i = 0; i < rows; i++) {
         struct hark_range *r = (struct hark_range *)hark_insert(p, t, i);
-        if (c->group_count) *r = c->group[i];
+        if (c->cluster_count) *r = c->cluster[i];
         else if (all) r->last = c->ranks - 1;
         else r->first = r->last = c->me;
     }
@@ -103,37 +103,37 @@ static inline int hark_group_init(struct hark *p, const struct hark_shape *s, st
 static inline bool hark_config_valid(const struct hark_config *c)
 {
     if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX || c->me >= c->ranks) return false;
-    if (c->generations > 8 || c->copies > 8 || (c->group_count && c->group == NULL)) return false;
-    if ((c->tree_count && c->trees == NULL) || c->flags & ~(uint32_t)HARK_FLAGS) return false;
-    bool mine = c->group_count == 0;
-    for (uint32_t i = 0; i < c->group_count; i++) {
-        if (c->group[i].first > c->group[i].last || c->group[i].last >= c->ranks) return false;
-        if (i && c->group[i].first <= c->group[i - 1].last) return false;
-        if (c->me >= c->group[i].first && c->me <= c->group[i].last) mine = true;
+    if (c->generations > 8 || c->copies > 8 || (c->cluster_count && c->cluster == NULL)) return false;
+    if ((c->group_count && c->groups == NULL) || c->flags & ~(uint32_t)HARK_FLAGS) return false;
+    bool mine = c->cluster_count == 0;
+    for (uint32_t i = 0; i < c->cluster_count; i++) {
+        if (c->cluster[i].first > c->cluster[i].last || c->cluster[i].last >= c->ranks) return false;
+        if (i && c->cluster[i].first <= c->cluster[i - 1].last) return false;
+        if (c->me >= c->cluster[i].first && c->me <= c->cluster[i].last) mine = true;
     }
     return mine;
 }
 
-static inline bool hark_is_down(const struct hark *p, const struct hark_ends *e, uint32_t rank)
+static inline bool hark_is_down(const struct hark *p, const struct hark_endpoint *e, uint32_t rank)
 {
     return hark_ranges_hold(p, &e->down, rank);
 }
 
 /* The incarnation of any process, met or not. */
-static inline uint32_t hark_inc_of(const struct hark *p, const struct hark_ends *e, uint32_t rank)
+static inline uint32_t hark_inc_of(const struct hark *p, const struct hark_endpoint *e, uint32_t rank)
 {
-    return rank == e->me ? e->inc : hark_life_of(p, &e->incs, rank);
+    return rank == e->me ? e->inc : hark_inc_range_of(p, &e->incs, rank);
 }
 
 /* ---- channels -------------------------------------------------------------------------------------- */
 
-static inline struct hark_channel *hark_channel_at(struct hark *p, struct hark_ends *e, uint32_t i)
+static inline struct hark_channel *hark_channel_at(struct hark *p, struct hark_endpoint *e, uint32_t i)
 {
     return (struct hark_channel *)hark_row(p, &e->channels, i);
 }
 
 /* Index of the first row that is not before (peer, ctx). */
-static inline uint32_t hark_channel_search(const struct hark *p, const struct hark_ends *e, uint32_t peer, uint16_t ctx)
+static inline uint32_t hark_channel_search(const struct hark *p, const struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t low = 0, high = e->channels.count;
     while (low < high) {
@@ -151,7 +151,7 @@ static inline uint32_t hark_hint_of(uint32_t peer, uint16_t ctx)
     return ((peer + ctx) * 2654435769u) >> (32 - HARK_HINT_BITS);
 }
 
-HARK_COLD struct hark_channel *hark_channel_find_far(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
+HARK_COLD struct hark_channel *hark_channel_find_far(struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t i = hark_channel_search(p, e, peer, ctx);
     if (i == e->channels.count) return NULL;
@@ -162,7 +162,7 @@ HARK_COLD struct hark_channel *hark_channel_find_far(struct hark *p, struct hark
 }
 
 /* The row of (peer, ctx), or NULL. */
-HARK_HOT struct hark_channel *hark_channel_find(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
+HARK_HOT struct hark_channel *hark_channel_find(struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t i = e->hint[hark_hint_of(peer, ctx)];
     if (i < e->channels.count) {
@@ -173,20 +173,20 @@ HARK_HOT struct hark_channel *hark_channel_find(struct hark *p, struct hark_ends
 }
 
 /* A row for a channel that has none. */
-HARK_COLD struct hark_channel *hark_channel_add(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx)
+HARK_COLD struct hark_channel *hark_channel_add(struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t i = hark_channel_search(p, e, peer, ctx);
     struct hark_channel *c = (struct hark_channel *)hark_insert(p, &e->channels, i);
     c->peer = peer;
     c->ctx = ctx;
     c->inc = hark_inc_of(p, e, peer);
-    if (hark_ranges_hold(p, &e->group, peer)) c->flags = HARK_INTRA;
+    if (hark_ranges_hold(p, &e->cluster, peer)) c->flags = HARK_INTRA;
     e->hint[hark_hint_of(peer, ctx)] = (uint8_t)i;
     return c;
 }
 
 /* The row of (peer, ctx), made if it is new: *made says so. A row has been reserved. */
-HARK_HOT struct hark_channel *hark_channel_make(struct hark *p, struct hark_ends *e, uint32_t peer, uint16_t ctx,
+HARK_HOT struct hark_channel *hark_channel_make(struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx,
     bool *made)
 {
     struct hark_channel *c = hark_channel_find(p, e, peer, ctx);
@@ -282,7 +282,7 @@ static inline bool hark_arrived_take(struct hark *p, struct hark_table *t, uint3
 }
 
 /* An arrival: was it here already, from an image, and waits to be handed up? Then it is out of `waiting`. HARK_EFULL. */
-HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct hark_ends *e, const struct hark_head *h,
+HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e, const struct hark_head *h,
     bool *waited)
 {
     int status = hark_reserve(p, shape, &e->waiting, 1);
@@ -291,7 +291,7 @@ HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct
 }
 
 /* Was message ssn of the channel delivered? */
-static inline bool hark_delivered(const struct hark *p, const struct hark_ends *e, const struct hark_channel *c,
+static inline bool hark_delivered(const struct hark *p, const struct hark_endpoint *e, const struct hark_channel *c,
     uint64_t ssn)
 {
     bool found;
@@ -302,7 +302,7 @@ static inline bool hark_delivered(const struct hark *p, const struct hark_ends *
 }
 
 /* Marks it delivered; a row of `beyond` has been reserved. */
-static inline void hark_deliver_mark(struct hark *p, struct hark_ends *e, struct hark_channel *c, uint64_t ssn)
+static inline void hark_deliver_mark(struct hark *p, struct hark_endpoint *e, struct hark_channel *c, uint64_t ssn)
 {
     if (ssn != c->done + 1) {
         hark_arrived_add(p, &e->beyond, c->peer, c->ctx, ssn);
@@ -318,7 +318,7 @@ static inline void hark_deliver_mark(struct hark *p, struct hark_ends *e, struct
 }
 
 /* The first run of messages beyond ssn *upto that arrived on the channel and were not delivered; *upto is then its last. */
-static inline bool hark_undelivered_run(const struct hark *p, const struct hark_ends *e, const struct hark_channel *c,
+static inline bool hark_undelivered_run(const struct hark *p, const struct hark_endpoint *e, const struct hark_channel *c,
     uint64_t *upto, uint64_t *first)
 {
     bool found;
@@ -338,14 +338,14 @@ static inline bool hark_undelivered_run(const struct hark *p, const struct hark_
 enum { HARK_CURRENT = 0, HARK_OLDER = 1, HARK_NEWER = 2 };
 
 /* Of an application message, if its sender's incarnation is `known`. */
-static inline int hark_age_by(const struct hark_ends *e, const struct hark_head *h, uint32_t known)
+static inline int hark_age_by(const struct hark_endpoint *e, const struct hark_head *h, uint32_t known)
 {
     if (h->src_inc < known || h->dst_inc < e->inc) return HARK_OLDER;
     if (h->src_inc > known || h->dst_inc > e->inc) return HARK_NEWER;
     return HARK_CURRENT;
 }
 
-static inline int hark_age(const struct hark *p, const struct hark_ends *e, const struct hark_head *h)
+static inline int hark_frame_freshness(const struct hark *p, const struct hark_endpoint *e, const struct hark_head *h)
 {
     if (h->type != HARK_APP && h->re != e->re) return h->re < e->re ? HARK_OLDER : HARK_NEWER;
     if (h->src == HARK_RECOVERY) return HARK_CURRENT;
@@ -353,7 +353,7 @@ static inline int hark_age(const struct hark *p, const struct hark_ends *e, cons
 }
 
 /* Is it addressed to me, from a process that exists, on a channel's terms? */
-static inline bool hark_head_valid(const struct hark_ends *e, const struct hark_head *h)
+static inline bool hark_head_valid(const struct hark_endpoint *e, const struct hark_head *h)
 {
     if (h->dst != e->me) return false;
     if (h->type == HARK_APP) return h->src < e->ranks && h->ssn > 0;
@@ -363,14 +363,14 @@ static inline bool hark_head_valid(const struct hark_ends *e, const struct hark_
 /* ---- FAILED ------------------------------------------------------------------------------------------ */
 
 /* Room for what hark_failed_take writes. */
-static inline int hark_failed_reserve(struct hark *p, const struct hark_shape *s, struct hark_ends *e,
+static inline int hark_failed_reserve(struct hark *p, const struct hark_shape *s, struct hark_endpoint *e,
     const struct hark_event *event)
 {
     return hark_failed_room(p, s, &e->down, &e->incs, event);
 }
 
 /* Takes over epoch, D and incarnations. Mine is not raised here: that is a rollback. */
-static inline void hark_failed_take(struct hark *p, struct hark_ends *e, const struct hark_event *event)
+static inline void hark_failed_take(struct hark *p, struct hark_endpoint *e, const struct hark_event *event)
 {
     e->re = event->u.failed.re;
     hark_failed_tables(p, &e->down, &e->incs, event);
@@ -384,7 +384,7 @@ static inline void hark_failed_take(struct hark *p, struct hark_ends *e, const s
 }
 
 /* My incarnation in the announcement, 0 if it is not named. */
-static inline uint32_t hark_failed_mine(const struct hark_ends *e, const struct hark_event *event)
+static inline uint32_t hark_failed_mine(const struct hark_endpoint *e, const struct hark_event *event)
 {
     for (uint32_t i = 0; i < event->u.failed.inc_count; i++)
         if (event->u.failed.inc[i].rank == e->me) return event->u.failed.inc[i].inc;
@@ -395,7 +395,7 @@ static inline uint32_t hark_failed_mine(const struct hark_ends *e, const struct 
 static inline uint64_t hark_failed_wave(const struct hark_event *event, uint32_t group)
 {
     for (uint32_t i = 0; i < event->u.failed.wave_count; i++)
-        if (event->u.failed.wave[i].group == group) return event->u.failed.wave[i].wave;
+        if (event->u.failed.wave[i].cluster == group) return event->u.failed.wave[i].wave;
     return 0;
 }
 
@@ -414,11 +414,11 @@ static inline bool hark_rows_ascend(const struct hark *p, const struct hark_tabl
 }
 
 /* Of an unpacked state: what every step relies on. No channel has more messages than `names` can count. */
-static inline bool hark_ends_ok(const struct hark *p, const struct hark_ends *e)
+static inline bool hark_ends_ok(const struct hark *p, const struct hark_endpoint *e)
 {
     const struct hark_channel *before = NULL;
     if (e->me >= e->ranks || e->ranks > HARK_RANKS_MAX) return false;
-    if (!hark_ranges_ok(p, &e->group, e->ranks) || !hark_ranges_ok(p, &e->down, e->ranks)) return false;
+    if (!hark_ranges_ok(p, &e->cluster, e->ranks) || !hark_ranges_ok(p, &e->down, e->ranks)) return false;
     if (!hark_lives_ok(p, &e->incs)) return false;
     for (uint32_t i = 0; i < e->channels.count; i++) {
         const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, i);
@@ -432,7 +432,7 @@ static inline bool hark_ends_ok(const struct hark *p, const struct hark_ends *e)
 /* ---- effects of a channel ------------------------------------------------------------------------------ */
 
 /* A control frame to `to` with `length` bytes behind the common part. */
-HARK_COLD uint8_t *hark_emit_control(struct hark *p, struct hark_ends *e, struct hark_effects *fx, uint8_t type,
+HARK_COLD uint8_t *hark_emit_control(struct hark *p, struct hark_endpoint *e, struct hark_effects *fx, uint8_t type,
     uint32_t to, uint32_t length)
 {
     struct hark_head h = {(uint8_t)p->kind, type, 0, e->me, to, e->inc, hark_inc_of(p, e, to), e->re, 0};
@@ -462,7 +462,7 @@ static inline struct hark_name hark_name_of_group(uint16_t ctx, uint64_t ssn)
 }
 
 /* The OFFER that was put off, last of all. */
-static inline int hark_offer_all(struct hark_ends *e, struct hark_effects *fx)
+static inline int hark_offer_all(struct hark_endpoint *e, struct hark_effects *fx)
 {
     if (!e->offer) return HARK_OK;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
@@ -472,7 +472,7 @@ static inline int hark_offer_all(struct hark_ends *e, struct hark_effects *fx)
 }
 
 /* Runs of arrived and undelivered names of a channel, for `names`: one at a time beyond ssn *upto. */
-static inline bool hark_undelivered(const struct hark *p, const struct hark_ends *e, const struct hark_channel *c,
+static inline bool hark_undelivered(const struct hark *p, const struct hark_endpoint *e, const struct hark_channel *c,
     uint64_t *upto, struct hark_names *run)
 {
     uint64_t first;

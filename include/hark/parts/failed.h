@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-struct hark_life { /* a row of `incs`: all from first to last are in incarnation inc */
+struct hark_inc_range { /* a row of `incs`: all from first to last are in incarnation inc */
     uint32_t first, last, inc, pad;
 };
 
-static const struct hark_field hark_life_fields[] = {HARK_FIELD(struct hark_life, first, "j"),
-    HARK_FIELD(struct hark_life, last, "j"), HARK_FIELD(struct hark_life, inc, "inc")};
+static const struct hark_field hark_inc_range_fields[] = {HARK_FIELD(struct hark_inc_range, first, "j"),
+    HARK_FIELD(struct hark_inc_range, last, "j"), HARK_FIELD(struct hark_inc_range, inc, "inc")};
 
 #if HARK_BODIES
 
@@ -36,7 +36,7 @@ static inline bool hark_failed_valid(uint32_t ranks, const struct hark_event *ev
     }
     for (uint32_t i = 0; i < event->u.failed.wave_count; i++) {
         const struct hark_decision *x = &event->u.failed.wave[i];
-        if (x->group >= ranks || (i && x->group <= x[-1].group)) return false;
+        if (x->cluster >= ranks || (i && x->cluster <= x[-1].cluster)) return false;
     }
     return true;
 }
@@ -80,7 +80,7 @@ static inline void hark_failed_tables(struct hark *p, struct hark_table *down, s
     hark_empty(p, incs);
     for (uint32_t i = 0; i < event->u.failed.inc_count; i++) {
         bool joins = hark_life_joins(event, i);
-        struct hark_life *x = (struct hark_life *)(joins ? hark_row(p, incs, incs->count - 1) : hark_insert(p, incs, incs->count));
+        struct hark_inc_range *x = (struct hark_inc_range *)(joins ? hark_row(p, incs, incs->count - 1) : hark_insert(p, incs, incs->count));
         x->last = event->u.failed.inc[i].rank;
         x->inc = event->u.failed.inc[i].inc;
         if (!joins) x->first = x->last;
@@ -88,12 +88,12 @@ static inline void hark_failed_tables(struct hark *p, struct hark_table *down, s
 }
 
 /* The incarnation of a rank, 0 if none is said. */
-static inline uint32_t hark_life_of(const struct hark *p, const struct hark_table *incs, uint32_t rank)
+static inline uint32_t hark_inc_range_of(const struct hark *p, const struct hark_table *incs, uint32_t rank)
 {
     uint32_t low = 0, high = incs->count;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
-        const struct hark_life *x = (const struct hark_life *)hark_row_of(p, incs, mid);
+        const struct hark_inc_range *x = (const struct hark_inc_range *)hark_row_of(p, incs, mid);
         if (rank < x->first) high = mid;
         else if (rank > x->last) low = mid + 1;
         else return x->inc;
@@ -106,7 +106,7 @@ static inline bool hark_lives_ok(const struct hark *p, const struct hark_table *
 {
     uint64_t next = 0;
     for (uint32_t i = 0; i < incs->count; i++) {
-        const struct hark_life *x = (const struct hark_life *)hark_row_of(p, incs, i);
+        const struct hark_inc_range *x = (const struct hark_inc_range *)hark_row_of(p, incs, i);
         if (x->first < next || x->last < x->first) return false;
         next = (uint64_t)x->last + 1;
     }

@@ -1,6 +1,6 @@
 /* parts/group.h: groups of processes and the trees that messages to them travel along.
  *
- * A group is named by its context. Its tree is given to the core by hark_config.trees: the functions here make the usual ones.
+ * A group is named by its context. Its tree is given to the core by hark_config.groups: the functions here make the usual ones.
  * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015, section 3: rootMap,
  * parentMap, childrenMap.
  */
@@ -23,12 +23,12 @@ HARK_FN int hark_tree_kary(const uint32_t *member, uint32_t count, uint32_t root
  * others below it. HARK_EINVAL: no root. */
 HARK_FN int hark_tree_teams(const uint32_t *member, uint32_t count, uint32_t root, const uint32_t *of, uint32_t *parent);
 /* Is each team one piece of it, and are others below a member of the root's team below the root only? Then it may reduce under `team`. */
-HARK_FN bool hark_tree_in_teams(const struct hark_tree *tree, const uint32_t *of);
+HARK_FN bool hark_tree_in_teams(const struct hark_group *tree, const uint32_t *of);
 
 #if HARK_BODIES
 
 /* Is it a tree: of ranks that there are, in which only the root is its own parent? Cycles are not looked for. */
-static inline bool hark_tree_valid(const struct hark_tree *t, uint32_t ranks)
+static inline bool hark_tree_valid(const struct hark_group *t, uint32_t ranks)
 {
     if (t->ctx == 0 || t->count == 0) return false;
     for (uint32_t m = 0; m < t->count; m++) {
@@ -97,7 +97,7 @@ HARK_FN int hark_tree_teams(const uint32_t *member, uint32_t count, uint32_t roo
     return HARK_OK;
 }
 
-HARK_FN bool hark_tree_in_teams(const struct hark_tree *t, const uint32_t *of)
+HARK_FN bool hark_tree_in_teams(const struct hark_group *t, const uint32_t *of)
 {
     for (uint32_t i = 0; i < t->count; i++) {
         uint32_t rank = t->member[i], above = t->parent[i], team = of[rank];

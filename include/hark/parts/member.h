@@ -16,12 +16,12 @@ extern "C" {
 /* Bytes of a new member: `fixed`, its cluster, and `more` for the first peers. 0: bad config. */
 static inline uint64_t hark_member_size(const struct hark_config *c, uint64_t fixed, uint64_t more)
 {
-    return hark_config_valid(c) ? fixed + (uint64_t)(c->group_count + 4) * sizeof(struct hark_range) + more : 0;
+    return hark_config_valid(c) ? fixed + (uint64_t)(c->cluster_count + 4) * sizeof(struct hark_range) + more : 0;
 }
 
 /* The initial state of what all have; `all`: a config without group means everyone. HARK_EINVAL, HARK_EFULL. */
 static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct hark_shape *shape, uint16_t kind,
-    struct hark_ends *e, struct hark_wave *w, const struct hark_config *c, bool all)
+    struct hark_endpoint *e, struct hark_wave *w, const struct hark_config *c, bool all)
 {
     if (!hark_config_valid(c)) return HARK_EINVAL;
     int status = hark_block_init(p, bytes, shape, kind);
@@ -29,14 +29,14 @@ static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct 
     e->me = c->me;
     e->ranks = c->ranks;
     w->generations = c->generations ? c->generations : 2;
-    return hark_group_init(p, shape, &e->group, c, all);
+    return hark_group_init(p, shape, &e->cluster, c, all);
 }
 
 /* ---- a step --------------------------------------------------------------------------------------------------- */
 
 /* The frame of every step: nothing but CONTINUE after MORE, room for the effects; and an application that
  * has been restarted waits for the FAILED that explains it. */
-HARK_HOT int hark_step_begin(struct hark *p, const struct hark_ends *e, const struct hark_event *event,
+HARK_HOT int hark_step_begin(struct hark *p, const struct hark_endpoint *e, const struct hark_event *event,
     struct hark_effects *fx, uint32_t gone)
 {
     if (gone || (p->more != 0) != (event->type == HARK_CONTINUE)) return HARK_ESTATE;
@@ -48,16 +48,16 @@ HARK_HOT int hark_step_begin(struct hark *p, const struct hark_ends *e, const st
 }
 
 /* The end of most steps: neither wave nor OFFER has anything to send. */
-static inline bool hark_step_rests(const struct hark_ends *e, const struct hark_wave *w)
+static inline bool hark_step_rests(const struct hark_endpoint *e, const struct hark_wave *w)
 {
-    return (w->tell | w->marking | w->listing | e->offer) == 0;
+    return (w->fanout | w->marking | w->listing | e->offer) == 0;
 }
 
 /* CHECKPOINT_POINT and STORED: `quiet`: no wave may start.                                      Alg. 1 l. 19-21 */
-static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
     struct hark_wave *w, const struct hark_event *event, bool quiet, struct hark_effects *fx)
 {
-    if (event->type == HARK_CHECKPOINT_POINT && w->at) return HARK_ESTATE;
+    if (event->type == HARK_CHECKPOINT_POINT && w->in_checkpoint_call) return HARK_ESTATE;
     if (event->type == HARK_STORED && !hark_stored_valid(event)) return HARK_EINVAL;
     int status = hark_wave_reserve(p, shape, e, w, 0);
     if (status < 0) return status;
@@ -69,7 +69,7 @@ static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape
 /* ---- messages: Algorithm 1 lines 10-18 --------------------------------------------------------------------------- */
 
 /* The accept rule of every protocol here: exactly once and in ssn order, on any network. */
-HARK_HOT int hark_accept(struct hark *p, struct hark_ends *e, struct hark_channel *c, const struct hark_head *h,
+HARK_HOT int hark_accept(struct hark *p, struct hark_endpoint *e, struct hark_channel *c, const struct hark_head *h,
     struct hark_effects *fx)
 {
     if (h->ssn <= c->recv) return hark_emit_verdict(fx, HARK_DISCARD); /* instead of Date: E5 */
@@ -93,7 +93,7 @@ static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *f
 }
 
 /* DELIVER by positions: of a message that has arrived, once. *channel is its row.                    Alg. 1 l. 10, 18 */
-static inline int hark_deliver_position(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+static inline int hark_deliver_position(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
     const struct hark_event *event, struct hark_channel **channel)
 {
     struct hark_head h;
@@ -108,7 +108,7 @@ static inline int hark_deliver_position(struct hark *p, const struct hark_shape 
 }
 
 /* DELIVER, for protocols to which only the positions matter. */
-static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
     const struct hark_event *event)
 {
     struct hark_channel *c;
@@ -128,7 +128,7 @@ static inline uint64_t hark_digest_mix(uint64_t running, uint64_t ssn, uint64_t 
 /* FAILED, for whoever rolls back when its incarnation says so: takes over epoch, D and incarnations, ends the wave.
  * *taken is false if that is all: an old announcement, or *gone: a ROLLBACK to the decided wave.
  *                                                                                    Alg. 2 l. 4, Alg. 3 l. 6 (E19) */
-static inline int hark_member_failed(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+static inline int hark_member_failed(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
     struct hark_wave *w, const struct hark_event *event, uint32_t *gone, bool *taken, struct hark_effects *fx)
 {
     *taken = false;
@@ -151,7 +151,7 @@ static inline int hark_member_failed(struct hark *p, const struct hark_shape *sh
 /* How many runs of arrived and undelivered messages a checked image can name: one more of each channel than it has rows of
  * `beyond`. */
 static inline uint64_t hark_restart_undelivered(struct hark *p, const struct hark_shape *shape,
-    const struct hark_ends *e, struct hark_bytes image)
+    const struct hark_endpoint *e, struct hark_bytes image)
 {
     struct hark_reader r = {image.at, image.length, 0, false};
     union {
@@ -175,7 +175,7 @@ static inline uint64_t hark_restart_undelivered(struct hark *p, const struct har
 }
 
 /* Has anything been sent or received, or a checkpoint been kept? Then it is no new incarnation. */
-static inline bool hark_restart_used(struct hark *p, struct hark_ends *e, const struct hark_wave *w)
+static inline bool hark_restart_used(struct hark *p, struct hark_endpoint *e, const struct hark_wave *w)
 {
     for (uint32_t i = 0; i < e->channels.count; i++)
         if (hark_channel_at(p, e, i)->sent || hark_channel_at(p, e, i)->recv) return true;
@@ -184,7 +184,7 @@ static inline bool hark_restart_used(struct hark *p, struct hark_ends *e, const 
 
 /* RESTARTED: unpacks the image into the fresh block. Room for what the event adds is there when it returns:
  * rows of `waiting`, and one of `kept`. */
-static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
     struct hark_wave *w, const struct hark_event *event)
 {
     struct hark_bytes image = event->u.restarted.image;
@@ -221,7 +221,7 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
     return HARK_OK;
 }
 
-static inline void hark_restart_wait(struct hark *p, struct hark_ends *e)
+static inline void hark_restart_wait(struct hark *p, struct hark_endpoint *e)
 {
     hark_empty(p, &e->waiting);
     for (uint32_t i = 0; i < e->channels.count; i++) {
@@ -239,7 +239,7 @@ static inline void hark_restart_wait(struct hark *p, struct hark_ends *e)
 }
 
 /* RESTARTED, all of it that is the same everywhere. Sends wait for the FAILED that explains it.       Alg. 2 l. 4-5 */
-static inline int hark_member_restart(struct hark *p, const struct hark_shape *shape, struct hark_ends *e,
+static inline int hark_member_restart(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
     struct hark_wave *w, const struct hark_event *event, struct hark_effects *fx)
 {
     uint32_t generations = w->generations;
@@ -253,7 +253,7 @@ static inline int hark_member_restart(struct hark *p, const struct hark_shape *s
 /* ---- what belongs into an image ----------------------------------------------------------------------------------- */
 
 /* The undelivered of all channels, one run a call: of channel *channel those up to *ssn have been named. */
-static inline int hark_names_undelivered(const struct hark *p, const struct hark_ends *e, uint32_t *channel,
+static inline int hark_names_undelivered(const struct hark *p, const struct hark_endpoint *e, uint32_t *channel,
     uint64_t *ssn, struct hark_names *run)
 {
     for (; *channel < e->channels.count; (*channel)++, *ssn = 0)
@@ -263,7 +263,7 @@ static inline int hark_names_undelivered(const struct hark *p, const struct hark
 }
 
 /* The same by a cursor of 63 bits: 23 of the channel, 40 of the ssn; its highest bit is the protocol's. */
-static inline int hark_member_names(const struct hark *p, const struct hark_ends *e, uint64_t *cursor,
+static inline int hark_member_names(const struct hark *p, const struct hark_endpoint *e, uint64_t *cursor,
     struct hark_names *run)
 {
     uint32_t channel = (uint32_t)(*cursor >> 40) & 0x7fffff;

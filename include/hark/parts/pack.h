@@ -58,7 +58,7 @@ static inline uint64_t hark_number(const void *base, const struct hark_field *f)
 
 #if HARK_BODIES
 
-static inline const struct hark_frame_kind *hark_frame_kind(const struct hark_shape *s, uint8_t type)
+static inline const struct hark_frame_kind *hark_frame_kind_of(const struct hark_shape *s, uint8_t type)
 {
     /* From 1 on the types of parts/wave.h. */
     static const struct hark_frame_kind unknown = {"?", NULL}, common[] = {
@@ -79,12 +79,12 @@ static inline const struct hark_frame_kind *hark_frame_kind(const struct hark_sh
 
 HARK_FN const char *hark_frame_text(const struct hark_shape *s, uint8_t type)
 {
-    return hark_frame_kind(s, type)->name;
+    return hark_frame_kind_of(s, type)->name;
 }
 
 HARK_FN const char *hark_frame_says(const struct hark_shape *s, uint8_t type)
 {
-    return hark_frame_kind(s, type)->says;
+    return hark_frame_kind_of(s, type)->says;
 }
 
 HARK_FN uint64_t hark_wants(const struct hark *p, const struct hark_event *event)

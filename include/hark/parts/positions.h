@@ -31,14 +31,14 @@ enum { /* flags of a channel */
 enum { HARK_POS_DUE = 1, HARK_POS_SENT = 2, HARK_POS_GOT = 4 }; /* flags of a pair */
 
 struct hark_positions { /* of a channel with P_j; first what every message looks at */
-    uint64_t tx;        /* transmitted or suppressed up to here: pend[j] is tx+1 .. sent */
-    uint64_t orph;      /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
+    uint64_t transmitted; /* or suppressed, up to here: pend[j] is transmitted+1 .. sent */
+    uint64_t last_orphan; /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
     uint64_t sent_digest, recv_digest;
     uint64_t first;            /* first .. sent are retained */
-    uint64_t base;             /* sent when this recovery epoch began: what my POS says */
-    uint64_t theirs;           /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
-    uint64_t orph_digest;      /* j's digest at orph */
-    uint64_t orph_at;          /* next message of j's to tell it of */
+    uint64_t sent_at_failure;  /* sent when this recovery epoch began: what my POS says */
+    uint64_t peer_sent;        /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
+    uint64_t orph_digest;      /* j's digest at last_orphan */
+    uint64_t orphan_next;      /* next message of j's to tell it of */
     uint32_t orph_out;         /* fragments of ORPH sent */
     uint32_t orph_in;          /* fragments of ORPH that came */
     struct hark_queue digests; /* of first .. sent, running */
@@ -66,8 +66,8 @@ struct hark_exchange { /* what differs between the protocols that exchange posit
 
 /* All that have no name in a paper. */
 #define HARK_POSITIONS_FIELDS(type)                                                                                  \
-    HARK_FIELD(type, pos.theirs, ""), HARK_FIELD(type, pos.orph_digest, ""), HARK_FIELD(type, pos.sent_digest, ""),  \
-        HARK_FIELD(type, pos.recv_digest, ""), HARK_FIELD(type, pos.orph_at, ""),                                    \
+    HARK_FIELD(type, pos.peer_sent, ""), HARK_FIELD(type, pos.orph_digest, ""), HARK_FIELD(type, pos.sent_digest, ""),  \
+        HARK_FIELD(type, pos.recv_digest, ""), HARK_FIELD(type, pos.orphan_next, ""),                                    \
         HARK_FIELD(type, pos.orph_out, ""), HARK_FIELD(type, pos.orph_in, "")
 
 static const struct hark_field hark_pair_fields[] = {
@@ -99,21 +99,21 @@ static inline const struct hark_positions *hark_positions_of(
 /* Of a new channel. */
 static inline void hark_positions_begin(struct hark_positions *o)
 {
-    o->theirs = HARK_INFINITY;
+    o->peer_sent = HARK_INFINITY;
     o->first = 1;
     o->digests.width = 1;
 }
 
 /* Does the pair use as many contexts as it may? */
 static inline bool hark_contexts_full(
-    struct hark *p, struct hark_ends *e, const struct hark_exchange *x, uint32_t peer)
+    struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x, uint32_t peer)
 {
     uint32_t last = hark_channel_search(p, e, peer, 0) + x->contexts - 1;
     return last < e->channels.count && hark_channel_at(p, e, last)->peer == peer;
 }
 
 /* Of an unpacked state: has none of the pairs more? */
-static inline bool hark_contexts_ok(struct hark *p, struct hark_ends *e, const struct hark_exchange *x)
+static inline bool hark_contexts_ok(struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x)
 {
     for (uint32_t i = x->contexts; i < e->channels.count; i++)
         if (hark_channel_at(p, e, i - x->contexts)->peer == hark_channel_at(p, e, i)->peer) return false;
@@ -124,14 +124,14 @@ static inline bool hark_contexts_ok(struct hark *p, struct hark_ends *e, const s
 static inline void hark_positions_clear(struct hark_channel *c, struct hark_positions *o, uint64_t base)
 {
     c->flags &= (uint16_t) ~(HARK_NOTIFY_DUE | HARK_ORPH_DUE | HARK_ORPH_WAIT);
-    o->base = base;
-    o->orph = o->orph_digest = o->orph_at = 0;
-    o->theirs = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an orphan */
+    o->sent_at_failure = base;
+    o->last_orphan = o->orph_digest = o->orphan_next = 0;
+    o->peer_sent = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an orphan */
     o->orph_in = o->orph_out = 0;
 }
 
 /* What the log of each channel holds, one run a call; channels with one of the flags `but` are left out. */
-static inline int hark_logged_names(const struct hark *p, const struct hark_ends *e, const struct hark_exchange *x,
+static inline int hark_logged_names(const struct hark *p, const struct hark_endpoint *e, const struct hark_exchange *x,
     uint16_t but, uint64_t *cursor, struct hark_names *run)
 {
     for (uint64_t i = *cursor >> 40; !(*cursor >> 63) && i < e->channels.count; i++) {
@@ -151,7 +151,7 @@ static inline int hark_logged_names(const struct hark *p, const struct hark_ends
 static inline void hark_diverged(const struct hark_channel *c, const struct hark_positions *o, uint64_t expected,
     uint64_t got, struct hark_effects *fx)
 {
-    struct hark_divergence what = {hark_name_of(HARK_OUT, c, o->base + 1), o->orph, expected, got};
+    struct hark_divergence what = {hark_name_of(HARK_OUT, c, o->sent_at_failure + 1), o->last_orphan, expected, got};
     hark_emit(fx, HARK_DIVERGED)->u.diverged = what;
 }
 
@@ -238,7 +238,7 @@ static inline struct hark_said hark_pos_said(const struct hark_exchange *x, cons
 
 /* How many contexts would the pair use with those of this POS? */
 static inline uint32_t hark_pos_contexts(
-    struct hark *p, struct hark_ends *e, const struct hark_exchange *x, uint32_t peer, const uint8_t *b)
+    struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x, uint32_t peer, const uint8_t *b)
 {
     uint32_t all = hark_get32(b);
     for (uint32_t i = hark_channel_search(p, e, peer, 0); i < e->channels.count; i++) {
@@ -253,7 +253,7 @@ static inline uint32_t hark_pos_contexts(
 
 /* POS from j: is it to be taken? Then it counts as got, and mine is due if it has not been sent. False: *status is
  * what the step returns. */
-static inline bool hark_pos_take(struct hark *p, struct hark_ends *e, const struct hark_exchange *x,
+static inline bool hark_pos_take(struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x,
     struct hark_table *pairs, const struct hark_head *h, const uint8_t *b, int *status, struct hark_effects *fx)
 {
     *status = HARK_EFRAME;
@@ -274,31 +274,31 @@ static inline bool hark_pos_take(struct hark *p, struct hark_ends *e, const stru
 static inline void hark_pos_channel(
     const struct hark_channel *c, struct hark_positions *o, const struct hark_said *said)
 {
-    o->theirs = said->sent;
-    o->orph = said->recv;
+    o->peer_sent = said->sent;
+    o->last_orphan = said->recv;
     o->orph_digest = said->digest;
-    o->tx = said->recv < c->sent ? said->recv : c->sent; /* replay: recv_j < ssn <= sent (E2, E4) */
+    o->transmitted = said->recv < c->sent ? said->recv : c->sent; /* replay: recv_j < ssn <= sent (E2, E4) */
 }
 
 /* j is to hear which of its messages I have, from this one on. */
 static inline void hark_orph_ask(struct hark_channel *c, struct hark_positions *o, uint64_t from)
 {
     c->flags |= HARK_ORPH_DUE;
-    o->orph_at = from;
+    o->orphan_next = from;
 }
 
 static inline void hark_pos_write(const struct hark_exchange *x, const struct hark_channel *c, uint8_t *row)
 {
     const struct hark_positions *o = hark_positions_of(x, c);
     hark_put64(row, c->ctx);
-    hark_put64(row + 8, o->base);
+    hark_put64(row + 8, o->sent_at_failure);
     hark_put64(row + 16, c->recv);
     if (x->also) hark_put64(row + 24, *(const uint64_t *)(const void *)((const uint8_t *)c + x->also));
     hark_put64(row + hark_pos_width(x) - 8, o->recv_digest);
 }
 
 /* All POS that are due. HARK_MORE: the effects are full. */
-static inline int hark_pos_pump(struct hark *p, struct hark_ends *e, const struct hark_exchange *x,
+static inline int hark_pos_pump(struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x,
     struct hark_table *pairs, struct hark_effects *fx)
 {
     const uint32_t width = hark_pos_width(x);
@@ -360,18 +360,18 @@ static inline bool hark_orph_took(struct hark_channel *c, struct hark_positions 
 static inline void hark_suppress(struct hark_channel *c, struct hark_positions *o, uint64_t ssn, uint64_t phase,
     bool compare, struct hark_effects *fx)
 {
-    o->tx = ssn;
+    o->transmitted = ssn;
     c->flags |= HARK_NOTIFY_DUE;
     struct hark_effect *x = hark_emit(fx, HARK_SUPPRESS);
     x->u.suppress.name = hark_name_of(HARK_OUT, c, ssn);
     x->u.suppress.phase = phase;
-    if (ssn == o->orph && compare) hark_digest_compare(c, o, o->sent_digest, fx);
+    if (ssn == o->last_orphan && compare) hark_digest_compare(c, o, o->sent_digest, fx);
 }
 
 /* All NOTIFY that are due, of orphans that were sent again, up to an ssn u64: to who has them, or to the recovery
  * process, and then the receiver's rank u32 stands before it. */
 static inline int hark_notify_pump(
-    struct hark *p, struct hark_ends *e, const struct hark_exchange *x, bool to_peer, struct hark_effects *fx)
+    struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x, bool to_peer, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_channel *c = hark_channel_at(p, e, i);
@@ -382,7 +382,7 @@ static inline int hark_notify_pump(
         uint8_t *b = hark_emit_control(p, e, fx, HARK_H_NOTIFY, to, at + 8);
         hark_put16(b - HARK_WIRE_HEAD + 2, c->ctx);
         if (!to_peer) hark_put32(b, c->peer);
-        hark_put64(b + at, c->sent < o->orph ? c->sent : o->orph);
+        hark_put64(b + at, c->sent < o->last_orphan ? c->sent : o->last_orphan);
         c->flags &= (uint16_t)~HARK_NOTIFY_DUE;
     }
     return HARK_OK;
@@ -390,12 +390,12 @@ static inline int hark_notify_pump(
 
 /* QUIET while recovery runs: orphans that nobody will send again are a divergence, not a hang. */
 static inline int hark_positions_quiet(
-    struct hark *p, struct hark_ends *e, const struct hark_exchange *x, struct hark_effects *fx)
+    struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < e->channels.count; i++) {
         const struct hark_channel *c = hark_channel_at(p, e, i);
         const struct hark_positions *o = hark_positions_of(x, c);
-        if (c->flags & x->inside || c->sent >= o->orph || !hark_effects_fit(fx, 1, 0)) continue;
+        if (c->flags & x->inside || c->sent >= o->last_orphan || !hark_effects_fit(fx, 1, 0)) continue;
         hark_diverged(c, o, 0, 0, fx);
         fx->at[fx->count - 1].u.diverged.name.ssn = c->sent + 1;
     }
@@ -427,7 +427,7 @@ static inline const struct hark_position *hark_position_of(
 }
 
 /* `oldest` is now the oldest image: each peer whose channel it has is to be told. False: none. */
-static inline bool hark_gc_mark(struct hark *p, struct hark_ends *e, const struct hark_table *t, uint64_t oldest)
+static inline bool hark_gc_mark(struct hark *p, struct hark_endpoint *e, const struct hark_table *t, uint64_t oldest)
 {
     bool any = false;
     for (uint32_t i = 0; i < e->channels.count; i++) {
@@ -441,7 +441,7 @@ static inline bool hark_gc_mark(struct hark *p, struct hark_ends *e, const struc
 
 /* All GC notices that are due: {recv u64, own u64} of the oldest image. */
 static inline int hark_gc_pump(
-    struct hark *p, struct hark_ends *e, const struct hark_table *t, uint64_t oldest, struct hark_effects *fx)
+    struct hark *p, struct hark_endpoint *e, const struct hark_table *t, uint64_t oldest, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_channel *c = hark_channel_at(p, e, i);

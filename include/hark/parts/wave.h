@@ -33,10 +33,10 @@ extern "C" {
 /* ---- events that concern waves ------------------------------------------------------------------------ */
 
 /* CHECKPOINT_POINT. `quiet`: no wave may start (between FAILED and RECOVERED: E21).                 Alg. 1 l. 19 */
-static inline void hark_wave_point(struct hark *p, struct hark_ends *e, struct hark_wave *w, bool due, bool quiet,
+static inline void hark_wave_point(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, bool due, bool quiet,
     struct hark_effects *fx)
 {
-    w->at = 1;
+    w->in_checkpoint_call = 1;
     if (w->mode == HARK_W_RUN && due && !quiet) {
         if (hark_wave_leader(p, e) == e->me) {
             hark_wave_lead_start(p, e, w, fx);
@@ -50,13 +50,13 @@ static inline void hark_wave_point(struct hark *p, struct hark_ends *e, struct h
 }
 
 /* STORED: the image is on stable storage, or the decision is, or is not.                            Alg. 1 l. 21 */
-static inline void hark_wave_stored(struct hark *p, struct hark_ends *e, struct hark_wave *w,
+static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_event *event, struct hark_effects *fx)
 {
     bool ok = event->u.stored.ok != 0;
     if (event->u.stored.of == HARK_CAPTURE && w->mode == HARK_W_CAPTURED && event->u.stored.id == w->wave) {
         w->mode = HARK_W_IS_READY;
-        if (w->lead) {
+        if (w->lead_stage) {
             hark_wave_lead_ready(p, e, w, ok, fx);
         } else {
             uint8_t *b = hark_emit_control(p, e, fx, HARK_W_READY, hark_wave_leader(p, e), 12);
@@ -64,24 +64,24 @@ static inline void hark_wave_stored(struct hark *p, struct hark_ends *e, struct 
             hark_put32(b + 8, ok);
         }
     }
-    if (event->u.stored.of == HARK_PERSIST && w->lead == HARK_W_DECIDING && event->u.stored.id == w->wave) {
+    if (event->u.stored.of == HARK_PERSIST && w->lead_stage == HARK_W_DECIDING && event->u.stored.id == w->wave) {
         if (!ok) {
             hark_wave_lead_abort(p, e, w, fx);
             return;
         }
-        w->lead = HARK_W_IDLE;
+        w->lead_stage = HARK_W_IDLE;
         hark_wave_tell(p, e, w, HARK_W_COMMIT);
         hark_wave_commit(p, e, w, fx);
     }
 }
 
 /* FAILED: an undecided wave aborts, a decided one commits: its decision is durable.                  Alg. 2 l. 4 */
-static inline void hark_wave_failed(struct hark *p, struct hark_ends *e, struct hark_wave *w,
+static inline void hark_wave_failed(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_event *event, struct hark_effects *fx)
 {
     uint64_t decided = hark_failed_wave(event, hark_wave_leader(p, e));
-    w->lead = HARK_W_IDLE;
-    w->tell = 0;
+    w->lead_stage = HARK_W_IDLE;
+    w->fanout = 0;
     if (w->mode >= HARK_W_CAPTURED && decided >= w->wave) hark_wave_commit(p, e, w, fx);
     else hark_wave_abort(e, w, fx);
     if (decided > w->wave) w->wave = decided; /* all may have gone back behind it: its number is used */
@@ -92,14 +92,14 @@ static inline void hark_wave_failed(struct hark *p, struct hark_ends *e, struct 
 
 /* A new incarnation from checkpoint `id`, whose image has just been unpacked: the n-th call is passed. The image was taken
  * before its own commit, so what that forgot is forgotten again.                                    Alg. 2 l. 5 */
-static inline void hark_wave_restarted(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint64_t id,
+static inline void hark_wave_restarted(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint64_t id,
     uint32_t generations, struct hark_effects *fx)
 {
     w->generations = generations; /* of the configuration, not of the image */
     w->map = w->map == HARK_W_MAP_NOW ? HARK_W_MAP_TAKEN : HARK_W_NO_MAP; /* what was only known is told anew */
     if (id == 0) return;
     w->calls = w->target;
-    w->at = w->mode = w->lead = w->tell = w->expected = w->marks = w->owed = 0;
+    w->in_checkpoint_call = w->mode = w->lead_stage = w->fanout = w->expected = w->marks = w->owed = 0;
     w->marking = w->listing = w->fragment = 0;
     for (uint32_t i = 0; i < e->channels.count; i++)
         hark_channel_at(p, e, i)->flags &= (uint16_t)~HARK_OWED;
@@ -121,7 +121,7 @@ static inline void hark_wave_arrived(struct hark_wave *w, struct hark_channel *c
 }
 
 /* MARK: how many messages of a channel belong before the cut. HARK_OK, or the frame is old: DISCARD. */
-static inline int hark_wave_mark(struct hark *p, struct hark_ends *e, struct hark_wave *w, const struct hark_head *h,
+static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, const struct hark_head *h,
     const uint8_t *b, struct hark_effects *fx)
 {
     uint64_t wave = hark_get64(b), sent = hark_get64(b + 8);
@@ -139,14 +139,14 @@ static inline int hark_wave_mark(struct hark *p, struct hark_ends *e, struct har
 }
 
 /* FROZEN, at the leader. HARK_OK. */
-static inline int hark_wave_frozen(struct hark *p, struct hark_ends *e, struct hark_wave *w, const uint8_t *b,
+static inline int hark_wave_frozen(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, const uint8_t *b,
     uint32_t length, struct hark_effects *fx)
 {
     /* Fragments need no order: all but the last of a member carry only ranks. */
     for (uint32_t at = 12; at + 4 <= length; at += 4) hark_wave_expect_add(p, w, hark_get32(b + at));
     w->fragment += hark_get32(b + 8) >> 16; /* the last one says how many there were; */
     w->fragment--;                          /* each one that came counts one of them */
-    if (hark_get32(b + 8) & 1) w->got++;
+    if (hark_get32(b + 8) & 1) w->answers++;
     hark_wave_lead_frozen(p, e, w, fx);
     return HARK_OK;
 }
@@ -170,7 +170,7 @@ static inline bool hark_wave_length_ok(uint8_t type, uint32_t length)
 }
 
 /* Rows that a wave's frame may add; before anything moves. */
-static inline int hark_wave_reserve(struct hark *p, const struct hark_shape *s, struct hark_ends *e,
+static inline int hark_wave_reserve(struct hark *p, const struct hark_shape *s, struct hark_endpoint *e,
     struct hark_wave *w, uint32_t length)
 {
     int status = hark_reserve(p, s, &w->kept, 1);
@@ -180,21 +180,21 @@ static inline int hark_wave_reserve(struct hark *p, const struct hark_shape *s, 
 }
 
 /* The leader's side of a frame, and then the members'. Age and length have been looked at. */
-static inline int hark_wave_lead_frame(struct hark *p, struct hark_ends *e, struct hark_wave *w,
+static inline int hark_wave_lead_frame(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_head *h, const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
-    if (h->type == HARK_W_COUNT && w->lead == HARK_W_ASKING)
+    if (h->type == HARK_W_COUNT && w->lead_stage == HARK_W_ASKING)
         hark_wave_lead_count(p, e, w, hark_get64(b), hark_get64(b + 8), hark_get32(b + 16) != 0, fx);
-    else if (h->type == HARK_W_FROZEN && w->lead == HARK_W_FREEZING && hark_get64(b) == w->lead_wave)
+    else if (h->type == HARK_W_FROZEN && w->lead_stage == HARK_W_FREEZING && hark_get64(b) == w->lead_wave)
         return hark_wave_frozen(p, e, w, b, length, fx);
-    else if (h->type == HARK_W_READY && w->lead == HARK_W_STORING && hark_get64(b) == w->lead_wave)
+    else if (h->type == HARK_W_READY && w->lead_stage == HARK_W_STORING && hark_get64(b) == w->lead_wave)
         hark_wave_lead_ready(p, e, w, hark_get32(b + 8) != 0, fx);
     else
         return hark_emit_verdict(fx, HARK_DISCARD);
     return HARK_OK;
 }
 
-static inline void hark_wave_answer(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint32_t leader,
+static inline void hark_wave_answer(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint32_t leader,
     struct hark_effects *fx)
 {
     uint8_t *b = hark_emit_control(p, e, fx, HARK_W_COUNT, leader, 20);
@@ -206,14 +206,14 @@ static inline void hark_wave_answer(struct hark *p, struct hark_ends *e, struct 
 
 /* A frame of a wave; age, length and room have been looked at. `quiet`: recovery is not over here, so ASK waits.
  * HARK_OK, or HARK_EFRAME if it is not for me.                                                      Alg. 1 l. 20 */
-static inline int hark_wave_frame(struct hark *p, struct hark_ends *e, struct hark_wave *w, const struct hark_head *h,
+static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, const struct hark_head *h,
     const uint8_t *b, uint32_t length, bool quiet, struct hark_effects *fx)
 {
     bool leader = hark_wave_leader(p, e) == e->me, from_leader = hark_wave_leader(p, e) == h->src;
-    if (!hark_ranges_hold(p, &e->group, h->src) || h->src == e->me) return HARK_EFRAME;
+    if (!hark_ranges_hold(p, &e->cluster, h->src) || h->src == e->me) return HARK_EFRAME;
     if (h->type == HARK_W_MARK) return hark_wave_mark(p, e, w, h, b, fx);
     if (h->type == HARK_W_WISH && leader) {
-        if (w->lead || quiet || w->mode != HARK_W_RUN || hark_get64(b) != w->wave) return hark_emit_verdict(fx, HARK_DISCARD);
+        if (w->lead_stage || quiet || w->mode != HARK_W_RUN || hark_get64(b) != w->wave) return hark_emit_verdict(fx, HARK_DISCARD);
         hark_wave_lead_start(p, e, w, fx);
         return HARK_OK;
     }
@@ -247,21 +247,21 @@ static inline int hark_wave_frame(struct hark *p, struct hark_ends *e, struct ha
 }
 
 /* One frame of the fan-out `tell`. */
-static inline void hark_wave_tell_one(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint32_t rank,
+static inline void hark_wave_tell_one(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint32_t rank,
     struct hark_effects *fx)
 {
-    uint32_t length = w->tell == HARK_W_ASK ? 0 : w->tell == HARK_W_PREPARE ? 20 : w->tell == HARK_W_EXPECT ? 12 : 8;
-    uint8_t *b = hark_emit_control(p, e, fx, (uint8_t)w->tell, rank, length);
+    uint32_t length = w->fanout == HARK_W_ASK ? 0 : w->fanout == HARK_W_PREPARE ? 20 : w->fanout == HARK_W_EXPECT ? 12 : 8;
+    uint8_t *b = hark_emit_control(p, e, fx, (uint8_t)w->fanout, rank, length);
     if (length) hark_put64(b, w->lead_wave);
-    if (w->tell == HARK_W_PREPARE) {
+    if (w->fanout == HARK_W_PREPARE) {
         hark_put64(b + 8, w->lead_n);
         hark_put32(b + 16, w->map == HARK_W_MAP_NOW);
     }
-    if (w->tell == HARK_W_EXPECT) hark_put32(b + 8, hark_wave_expect_of(p, w, rank));
+    if (w->fanout == HARK_W_EXPECT) hark_put32(b + 8, hark_wave_expect_of(p, w, rank));
 }
 
 /* FROZEN in fragments: wave u64, u32 (fragments << 16 | last), ranks u32 each. */
-static inline int hark_wave_list(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+static inline int hark_wave_list(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     const uint32_t most = (HARK_FRAGMENT - HARK_WIRE_HEAD - 12) / 4;
     while (w->listing) {
@@ -288,13 +288,13 @@ static inline int hark_wave_list(struct hark *p, struct hark_ends *e, struct har
 }
 
 /* What the wave still has to send; HARK_MORE when the effects are full. */
-static inline int hark_wave_pump(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+static inline int hark_wave_pump(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
-    while (w->tell) {
-        uint32_t rank = hark_ranges_at(p, &e->group, w->told + 1); /* the leader is the lowest */
+    while (w->fanout) {
+        uint32_t rank = hark_ranges_at(p, &e->cluster, w->fanout_sent + 1); /* the leader is the lowest */
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 20)) return HARK_MORE;
         hark_wave_tell_one(p, e, w, rank, fx);
-        if (++w->told + 1 == hark_wave_size(p, e)) w->tell = w->told = 0;
+        if (++w->fanout_sent + 1 == hark_wave_size(p, e)) w->fanout = w->fanout_sent = 0;
     }
     while (w->marking) {
         uint32_t i = w->marking - 1;
@@ -316,15 +316,15 @@ static inline int hark_wave_pump(struct hark *p, struct hark_ends *e, struct har
 }
 
 /* Of an unpacked state; hark_ends_ok has been asked. A fan-out that was under way goes on by CONTINUE. */
-static inline bool hark_wave_ok(struct hark *p, const struct hark_ends *e, const struct hark_wave *w)
+static inline bool hark_wave_ok(struct hark *p, const struct hark_endpoint *e, const struct hark_wave *w)
 {
-    if (!hark_ranges_hold(p, &e->group, e->me) || w->listing > e->channels.count + 1) return false;
-    if (w->tell == 0) return true;
+    if (!hark_ranges_hold(p, &e->cluster, e->me) || w->listing > e->channels.count + 1) return false;
+    if (w->fanout == 0) return true;
     p->more = 1;
-    return w->tell < HARK_W_END && w->told + 1 < hark_wave_size(p, e);
+    return w->fanout < HARK_W_END && w->fanout_sent + 1 < hark_wave_size(p, e);
 }
 
-static inline const char *hark_wave_violated(const struct hark *p, const struct hark_ends *e,
+static inline const char *hark_wave_violated(const struct hark *p, const struct hark_endpoint *e,
     const struct hark_wave *w)
 {
     uint32_t owed = 0;

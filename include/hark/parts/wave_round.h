@@ -10,44 +10,44 @@ extern "C" {
 
 #if HARK_BODIES
 
-static inline uint32_t hark_wave_leader(const struct hark *p, const struct hark_ends *e)
+static inline uint32_t hark_wave_leader(const struct hark *p, const struct hark_endpoint *e)
 {
-    return ((const struct hark_range *)hark_row_of(p, &e->group, 0))->first;
+    return ((const struct hark_range *)hark_row_of(p, &e->cluster, 0))->first;
 }
 
-static inline uint32_t hark_wave_size(const struct hark *p, const struct hark_ends *e)
+static inline uint32_t hark_wave_size(const struct hark *p, const struct hark_endpoint *e)
 {
-    return hark_ranges_size(p, &e->group);
+    return hark_ranges_size(p, &e->cluster);
 }
 
 /* A frame of this type is to go to all other members. */
-static inline void hark_wave_tell(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint32_t type)
+static inline void hark_wave_tell(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint32_t type)
 {
-    if (w->tell) HARK_TRAP(); /* a fan-out is complete before the next event */
-    if (hark_wave_size(p, e) > 1) w->tell = type;
-    w->told = 0;
+    if (w->fanout) HARK_TRAP(); /* a fan-out is complete before the next event */
+    if (hark_wave_size(p, e) > 1) w->fanout = type;
+    w->fanout_sent = 0;
 }
 
 /* Leaves the present call. */
 static inline void hark_wave_pass(struct hark_wave *w, struct hark_effects *fx)
 {
     w->calls++;
-    w->at = 0;
+    w->in_checkpoint_call = 0;
     hark_emit(fx, HARK_RESUME);
 }
 
-static inline void hark_wave_over(struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+static inline void hark_wave_over(struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     w->mode = HARK_W_RUN;
     w->marking = w->listing = w->fragment = 0;
     w->expected = 0;
     if (w->map == HARK_W_MAP_NOW) w->map = HARK_W_MAP_KNOWN;
-    if (w->at) hark_wave_pass(w, fx);
+    if (w->in_checkpoint_call) hark_wave_pass(w, fx);
     e->offer = 1; /* the next ASK may have been held */
 }
 
 /* The image is a recovery point; the oldest beyond the generations kept is forgotten.               Alg. 1 l. 21 */
-static inline void hark_wave_commit(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+static inline void hark_wave_commit(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     hark_emit_checkpoint(fx, HARK_COMMIT, w->wave);
     if (w->map == HARK_W_MAP_NOW) w->map = HARK_W_MAP_TAKEN;
@@ -60,17 +60,17 @@ static inline void hark_wave_commit(struct hark *p, struct hark_ends *e, struct 
 }
 
 /* As if the wave had not been; the application goes on. */
-static inline void hark_wave_abort(struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+static inline void hark_wave_abort(struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->mode == HARK_W_RUN) return;
     if (w->mode >= HARK_W_CAPTURED) hark_emit_checkpoint(fx, HARK_DROP, w->wave);
     hark_wave_over(e, w, fx);
 }
 
-static inline void hark_wave_lead_abort(struct hark *p, struct hark_ends *e, struct hark_wave *w,
+static inline void hark_wave_lead_abort(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     struct hark_effects *fx)
 {
-    w->lead = HARK_W_IDLE;
+    w->lead_stage = HARK_W_IDLE;
     hark_wave_tell(p, e, w, HARK_W_ABORT);
     hark_wave_abort(e, w, fx);
 }
@@ -107,18 +107,18 @@ static inline void hark_wave_expect(struct hark_wave *w, uint32_t count, struct 
     hark_wave_try_capture(w, fx);
 }
 
-static inline void hark_wave_lead_frozen(struct hark *p, struct hark_ends *e, struct hark_wave *w,
+static inline void hark_wave_lead_frozen(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     struct hark_effects *fx)
 {
-    if (w->got < hark_wave_size(p, e) || w->fragment != 0) return;
-    w->lead = HARK_W_STORING;
-    w->got = 0;
+    if (w->answers < hark_wave_size(p, e) || w->fragment != 0) return;
+    w->lead_stage = HARK_W_STORING;
+    w->answers = 0;
     hark_wave_tell(p, e, w, HARK_W_EXPECT);
     hark_wave_expect(w, hark_wave_expect_of(p, w, e->me), fx);
 }
 
 /* Does a MARK go out on this channel? A message to myself is waited for without one. */
-static inline bool hark_wave_marks(const struct hark_ends *e, const struct hark_channel *c)
+static inline bool hark_wave_marks(const struct hark_endpoint *e, const struct hark_channel *c)
 {
     return (c->flags & HARK_INTRA) && c->sent > 0 && c->peer != e->me;
 }
@@ -133,17 +133,17 @@ static inline void hark_wave_owe(struct hark_wave *w, struct hark_channel *c, ui
 }
 
 /* The n-th call: nothing is sent from here to COMMIT or ABORT.                                      Alg. 1 l. 20 */
-static inline void hark_wave_freeze(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+static inline void hark_wave_freeze(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     w->mode = HARK_W_IS_FROZEN;
     w->marking = 1;
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_channel *c = hark_channel_at(p, e, i);
         if (c->peer == e->me) hark_wave_owe(w, c, c->sent);
-        if (w->lead && hark_wave_marks(e, c)) hark_wave_expect_add(p, w, c->peer);
+        if (w->lead_stage && hark_wave_marks(e, c)) hark_wave_expect_add(p, w, c->peer);
     }
-    if (w->lead) {
-        w->got++;
+    if (w->lead_stage) {
+        w->answers++;
         hark_wave_lead_frozen(p, e, w, fx);
     } else {
         w->listing = 1;
@@ -151,13 +151,13 @@ static inline void hark_wave_freeze(struct hark *p, struct hark_ends *e, struct 
 }
 
 /* The application is inside a call, and the wave's number of the call is known. */
-static inline void hark_wave_reach(struct hark *p, struct hark_ends *e, struct hark_wave *w, struct hark_effects *fx)
+static inline void hark_wave_reach(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->calls + 1 == w->target) hark_wave_freeze(p, e, w, fx);
     else hark_wave_pass(w, fx);
 }
 
-static inline void hark_wave_prepare(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint64_t wave,
+static inline void hark_wave_prepare(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint64_t wave,
     uint64_t n, bool map, struct hark_effects *fx)
 {
     if (map) w->map = HARK_W_MAP_NOW;
@@ -169,18 +169,18 @@ static inline void hark_wave_prepare(struct hark *p, struct hark_ends *e, struct
         w->mark_wave = wave;
         w->marks = 0;
     }
-    if (w->at) hark_wave_reach(p, e, w, fx);
+    if (w->in_checkpoint_call) hark_wave_reach(p, e, w, fx);
 }
 
-static inline void hark_wave_lead_count(struct hark *p, struct hark_ends *e, struct hark_wave *w, uint64_t calls,
+static inline void hark_wave_lead_count(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint64_t calls,
     uint64_t wave, bool map, struct hark_effects *fx)
 {
     if (calls > w->lead_n) w->lead_n = calls;
     w->lead_map += map;
     if (wave > w->lead_wave) w->lead_wave = wave;
-    if (++w->got < hark_wave_size(p, e)) return;
-    w->lead = HARK_W_FREEZING;
-    w->got = 0;
+    if (++w->answers < hark_wave_size(p, e)) return;
+    w->lead_stage = HARK_W_FREEZING;
+    w->answers = 0;
     hark_empty(p, &w->expect);
     w->lead_wave++; /* fresh: nobody alive has seen it */
     w->lead_n++;
@@ -188,11 +188,11 @@ static inline void hark_wave_lead_count(struct hark *p, struct hark_ends *e, str
     hark_wave_prepare(p, e, w, w->lead_wave, w->lead_n, w->lead_map == hark_wave_size(p, e), fx);
 }
 
-static inline void hark_wave_lead_start(struct hark *p, struct hark_ends *e, struct hark_wave *w,
+static inline void hark_wave_lead_start(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     struct hark_effects *fx)
 {
-    w->lead = HARK_W_ASKING;
-    w->got = 0;
+    w->lead_stage = HARK_W_ASKING;
+    w->answers = 0;
     w->lead_n = w->lead_wave = 0;
     w->lead_map = 0;
     w->mode = HARK_W_ANSWERED;
@@ -200,15 +200,15 @@ static inline void hark_wave_lead_start(struct hark *p, struct hark_ends *e, str
     hark_wave_lead_count(p, e, w, w->calls, w->wave, w->map != HARK_W_NO_MAP, fx);
 }
 
-static inline void hark_wave_lead_ready(struct hark *p, struct hark_ends *e, struct hark_wave *w, bool ok,
+static inline void hark_wave_lead_ready(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, bool ok,
     struct hark_effects *fx)
 {
     if (!ok) {
         hark_wave_lead_abort(p, e, w, fx);
         return;
     }
-    if (++w->got < hark_wave_size(p, e)) return;
-    w->lead = HARK_W_DECIDING;
+    if (++w->answers < hark_wave_size(p, e)) return;
+    w->lead_stage = HARK_W_DECIDING;
     struct hark_fact fact = {HARK_FACT_WAVE, hark_wave_leader(p, e), e->re, w->map == HARK_W_MAP_NOW, w->wave, 0};
     if (w->kept.count) fact.oldest = ((struct hark_image *)hark_row(p, &w->kept, 0))->id;
     hark_emit_fact(fx, fact);

@@ -31,13 +31,16 @@ struct hark_wave {
     uint64_t wave;      /* highest number seen */
     uint64_t mark_wave; /* what `marks` counts */
     uint64_t lead_n, lead_wave; /* the leader's maxima over COUNT */
-    uint32_t mode, at;  /* HARK_W_RUN..; 1: the application is inside a call */
+    uint32_t mode;      /* HARK_W_RUN.. */
+    uint32_t in_checkpoint_call; /* 1: the application is inside a call */
     uint32_t expected;  /* MARKs to come, + 1; 0: not told yet */
     uint32_t marks;     /* MARKs that came */
     uint32_t owed;      /* channels on which more is to arrive */
     uint32_t generations;
-    uint32_t lead, got; /* the leader's stage, and answers in it */
-    uint32_t tell, told; /* a frame being sent to all members; how many have it */
+    uint32_t lead_stage; /* of the leader: HARK_W_IDLE.. */
+    uint32_t answers;    /* ... in this stage */
+    uint32_t fanout;     /* a frame on its way to all members: its type; 0: none */
+    uint32_t fanout_sent; /* how many have it */
     uint32_t marking, listing, fragment; /* freeze: next channel to MARK + 1, to list in FROZEN + 1 */
     uint32_t map;       /* HARK_W_NO_MAP.. */
     uint32_t lead_map;  /* at the leader: how many know the next map */
@@ -53,10 +56,10 @@ static const struct hark_field hark_expect_fields[] = {
 #define HARK_WAVE_FIELDS(type)                                                                                         \
     HARK_FIELD(type, wave.calls, ""), HARK_FIELD(type, wave.target, "n"), HARK_FIELD(type, wave.wave, "wave"),         \
         HARK_FIELD(type, wave.mark_wave, ""), HARK_FIELD(type, wave.lead_n, ""), HARK_FIELD(type, wave.lead_wave, ""), \
-        HARK_FIELD(type, wave.mode, "mode"), HARK_FIELD(type, wave.at, ""), HARK_FIELD(type, wave.expected, ""),       \
+        HARK_FIELD(type, wave.mode, "mode"), HARK_FIELD(type, wave.in_checkpoint_call, ""), HARK_FIELD(type, wave.expected, ""),       \
         HARK_FIELD(type, wave.marks, "mark"), HARK_FIELD(type, wave.owed, ""),                                         \
-        HARK_FIELD(type, wave.generations, "g"), HARK_FIELD(type, wave.lead, ""), HARK_FIELD(type, wave.got, "ready"), \
-        HARK_FIELD(type, wave.tell, ""), HARK_FIELD(type, wave.told, ""), HARK_FIELD(type, wave.marking, ""),          \
+        HARK_FIELD(type, wave.generations, "g"), HARK_FIELD(type, wave.lead_stage, ""), HARK_FIELD(type, wave.answers, "ready"), \
+        HARK_FIELD(type, wave.fanout, ""), HARK_FIELD(type, wave.fanout_sent, ""), HARK_FIELD(type, wave.marking, ""),          \
         HARK_FIELD(type, wave.listing, ""), HARK_FIELD(type, wave.fragment, "")
 
 #define HARK_WAVE_TABLES(type)                                                                                         \

@@ -61,7 +61,7 @@ static inline uint32_t hark_recovery_part(struct hark_recovery *s, uint32_t *fro
 static inline bool hark_recovery_release(struct hark_recovery *s, uint8_t *b, struct hark_effects *fx)
 {
     uint32_t from = 0, control = 0, rows = s->exact ? hark_recovery_part(s, &from, &control) : 0;
-    hark_put64(b, s->rel);
+    hark_put64(b, s->released_phase);
     if (!s->exact) return true;
     hark_put32(b + 8, control);
     hark_put32(b + 12, 0);

@@ -45,9 +45,9 @@ struct hark_recovery {
     uint32_t ranks; /* n */
     uint32_t re;
     uint32_t stage; /* HARK_R_* */
-    uint64_t rel;   /* the phase up to which sends are released */
+    uint64_t released_phase; /* the phase up to which sends are released */
     uint32_t offer;
-    uint32_t tell, told; /* a frame being sent to all; how many have it */
+    uint32_t fanout, fanout_sent; /* a frame being sent to all; how many have it */
     uint32_t drained;
     uint32_t exact;      /* 1: the members have the exact gate (recovery/past.h) */
     uint32_t change;     /* RELEASE tells the frontier of process change - 1; 0: of all */
@@ -56,7 +56,7 @@ struct hark_recovery {
     uint32_t fan;        /* reports come by a tree (recovery/tree.h); 0: from all */
     struct hark_line line; /* sendet */
     struct hark_table down; /* hark_range: D */
-    struct hark_table incs; /* hark_life */
+    struct hark_table incs; /* hark_inc_range */
     struct hark_table reported; /* hark_range */
     struct hark_table partial;
     struct hark_table orphans; /* hark_orphans, ascending by (src, dst, ctx) */
@@ -75,14 +75,14 @@ static const struct hark_field hark_partial_fields[] = {HARK_FIELD(struct hark_p
     HARK_FIELD(struct hark_partial, missing, ""), HARK_FIELD(struct hark_partial, last, "")};
 static const struct hark_field hark_recovery_fields[] = {HARK_FIELD(struct hark_recovery, me, ""),
     HARK_FIELD(struct hark_recovery, ranks, "n"), HARK_FIELD(struct hark_recovery, re, "re"),
-    HARK_FIELD(struct hark_recovery, stage, ""), HARK_FIELD(struct hark_recovery, rel, "rel"),
-    HARK_FIELD(struct hark_recovery, offer, ""), HARK_FIELD(struct hark_recovery, tell, ""),
-    HARK_FIELD(struct hark_recovery, told, ""), HARK_FIELD(struct hark_recovery, drained, "DRAINED"),
+    HARK_FIELD(struct hark_recovery, stage, ""), HARK_FIELD(struct hark_recovery, released_phase, "rel"),
+    HARK_FIELD(struct hark_recovery, offer, ""), HARK_FIELD(struct hark_recovery, fanout, ""),
+    HARK_FIELD(struct hark_recovery, fanout_sent, ""), HARK_FIELD(struct hark_recovery, drained, "DRAINED"),
     HARK_FIELD(struct hark_recovery, exact, ""), HARK_FIELD(struct hark_recovery, change, ""),
     HARK_FIELD(struct hark_recovery, listing, ""), HARK_FIELD(struct hark_recovery, member, ""),
     HARK_FIELD(struct hark_recovery, fan, ""), HARK_LINE_FIELDS(struct hark_recovery)};
 static const struct hark_rows hark_recovery_rows[] = {
-    {"incarnations", "", (uint16_t)offsetof(struct hark_recovery, incs), sizeof(struct hark_life), 3, hark_life_fields},
+    {"incarnations", "", (uint16_t)offsetof(struct hark_recovery, incs), sizeof(struct hark_inc_range), 3, hark_inc_range_fields},
     {"reported", "", (uint16_t)offsetof(struct hark_recovery, reported), sizeof(struct hark_range), 2,
         hark_range_fields},
     {"partial", "", (uint16_t)offsetof(struct hark_recovery, partial), sizeof(struct hark_partial), 3,
@@ -105,9 +105,9 @@ static const struct hark_shape hark_recovery_shape = {"recovery", 6, HARK_COUNT(
 /* A frame of this type is to go to all members. */
 static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
 {
-    if (s->tell && s->told) HARK_TRAP(); /* a fan-out is complete before the next event */
-    s->tell = type;
-    s->told = 0;
+    if (s->fanout && s->fanout_sent) HARK_TRAP(); /* a fan-out is complete before the next event */
+    s->fanout = type;
+    s->fanout_sent = 0;
 }
 #endif /* HARK_BODIES */
 

@@ -21,9 +21,9 @@ static inline uint32_t hark_recovery_ends(const struct hark_recovery *s)
 static inline int hark_recovery_up(struct hark_recovery *s, const uint8_t *b, struct hark_effects *fx)
 {
     bool open = s->stage == HARK_R_COLLECTING || s->stage == HARK_R_RELEASING;
-    if (!open || hark_get64(b) <= s->rel) return hark_emit_verdict(fx, HARK_DISCARD); /* one that has overtaken it said more */
-    s->rel = hark_get64(b);
-    s->stage = s->rel == HARK_INFINITY ? HARK_R_DRAINING : HARK_R_RELEASING;
+    if (!open || hark_get64(b) <= s->released_phase) return hark_emit_verdict(fx, HARK_DISCARD); /* one that has overtaken it said more */
+    s->released_phase = hark_get64(b);
+    s->stage = s->released_phase == HARK_INFINITY ? HARK_R_DRAINING : HARK_R_RELEASING;
     hark_recovery_tell(s, HARK_H_RELEASE);
     return HARK_OK;
 }
@@ -41,7 +41,7 @@ static inline bool hark_recovery_frame_ok(const struct hark_recovery *s, const s
 
 static inline uint32_t hark_recovery_inc(const struct hark_recovery *s, uint32_t rank)
 {
-    return hark_life_of(&s->head, &s->incs, rank);
+    return hark_inc_range_of(&s->head, &s->incs, rank);
 }
 #endif /* HARK_BODIES */
 

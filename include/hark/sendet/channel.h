@@ -14,7 +14,7 @@ HARK_NAMESAKES_BEGIN
 
 static inline struct hark_sendet_channel *hark_sendet_at(struct hark_sendet *s, uint32_t i)
 {
-    return (struct hark_sendet_channel *)hark_row(&s->head, &s->ends.channels, i);
+    return (struct hark_sendet_channel *)hark_row(&s->head, &s->endpoint.channels, i);
 }
 
 /* Messages to oneself are covered by the image: they are waited for before it is taken. */
@@ -25,7 +25,7 @@ static inline bool hark_sendet_inter(const struct hark_sendet_channel *c)
 
 static inline int hark_sendet_reserve(struct hark_sendet *s, uint32_t channels, uint32_t chunks)
 {
-    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->ends.channels, channels);
+    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->endpoint.channels, channels);
     if (status >= 0) status = hark_pool_reserve(&s->head, &hark_sendet_shape, &s->pool, chunks);
     return status;
 }
@@ -33,13 +33,13 @@ static inline int hark_sendet_reserve(struct hark_sendet *s, uint32_t channels, 
 /* Room for hark_sendet_captured: an image may be taken in this step, and the step may have made a channel. */
 static inline int hark_sendet_reserve_image(struct hark_sendet *s)
 {
-    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->positions, s->ends.channels.count + 1);
+    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->positions, s->endpoint.channels.count + 1);
     return status >= 0 ? hark_reserve(&s->head, &hark_sendet_shape, &s->images, 1) : status;
 }
 
 static inline struct hark_sendet_channel *hark_sendet_find(struct hark_sendet *s, uint32_t peer, uint16_t ctx)
 {
-    return (struct hark_sendet_channel *)(void *)hark_channel_find(&s->head, &s->ends, peer, ctx);
+    return (struct hark_sendet_channel *)(void *)hark_channel_find(&s->head, &s->endpoint, peer, ctx);
 }
 
 /* The row of (peer, ctx), made if it is new. NULL: the pair uses HARK_SENDET_CTX_MAX contexts already. */
@@ -47,8 +47,8 @@ static inline struct hark_sendet_channel *hark_sendet_channel(struct hark_sendet
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, peer, ctx);
     if (c) return c;
-    if (hark_contexts_full(&s->head, &s->ends, &hark_sendet_exchange, peer)) return NULL;
-    c = (struct hark_sendet_channel *)(void *)hark_channel_add(&s->head, &s->ends, peer, ctx);
+    if (hark_contexts_full(&s->head, &s->endpoint, &hark_sendet_exchange, peer)) return NULL;
+    c = (struct hark_sendet_channel *)(void *)hark_channel_add(&s->head, &s->endpoint, peer, ctx);
     hark_positions_begin(&c->pos);
     hark_trail_begin(&c->log);
     hark_trail_begin(&c->rpp);
@@ -118,10 +118,10 @@ static inline struct hark_transmit *hark_sendet_transmit(struct hark_sendet *s, 
     uint64_t phase, uint64_t epoch, uint64_t digest, struct hark_effects *fx)
 {
     uint8_t *b;
-    struct hark_head h = {HARK_KIND_SENDET, HARK_APP, c->channel.ctx, s->ends.me, c->channel.peer, s->ends.inc,
-        c->channel.inc, s->ends.re, ssn};
+    struct hark_head h = {HARK_KIND_SENDET, HARK_APP, c->channel.ctx, s->endpoint.me, c->channel.peer, s->endpoint.inc,
+        c->channel.inc, s->endpoint.re, ssn};
     struct hark_transmit *x = hark_emit_frame(fx, &h, HARK_SENDET_HEADER, &b);
-    uint64_t first = c->told + 1, last = c->channel.recv, received = 0;
+    uint64_t first = c->acks_sent + 1, last = c->channel.recv, received = 0;
     if (first <= last && hark_sendet_inter(c)) received = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, first, &last);
     hark_put64(b, phase);
     hark_put64(b + 8, digest);
@@ -129,7 +129,7 @@ static inline struct hark_transmit *hark_sendet_transmit(struct hark_sendet *s, 
     hark_put64(b + 24, received ? first : 0);
     hark_put64(b + 32, received ? last : 0);
     hark_put64(b + 40, received);
-    if (received) c->told = last;
+    if (received) c->acks_sent = last;
     x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
     x->phase = phase;
     return x;

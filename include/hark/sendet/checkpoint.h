@@ -22,18 +22,18 @@ static inline bool hark_sendet_again(const struct hark_sendet *s, uint64_t call)
 static inline int hark_sendet_checkpoint(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    if (event->type == HARK_CHECKPOINT_POINT && s->wave.at) return HARK_ESTATE;
+    if (event->type == HARK_CHECKPOINT_POINT && s->wave.in_checkpoint_call) return HARK_ESTATE;
     if (event->type == HARK_STORED && !hark_stored_valid(event)) return HARK_EINVAL;
     int status = hark_sendet_reserve_image(s);
-    if (status >= 0) status = hark_wave_reserve(p, &hark_sendet_shape, &s->ends, &s->wave, 0);
+    if (status >= 0) status = hark_wave_reserve(p, &hark_sendet_shape, &s->endpoint, &s->wave, 0);
     if (status < 0) return status;
     if (event->type == HARK_STORED) {
-        hark_wave_stored(p, &s->ends, &s->wave, event, fx);
+        hark_wave_stored(p, &s->endpoint, &s->wave, event, fx);
         return HARK_OK;
     }
     bool again = hark_sendet_again(s, s->wave.calls + 1);
     if (s->wave.mode == HARK_W_RUN) s->wave.wave = s->wave.calls;
-    hark_wave_point(p, &s->ends, &s->wave, event->u.point.due || again, s->recovering && !again, fx);
+    hark_wave_point(p, &s->endpoint, &s->wave, event->u.point.due || again, s->recovering && !again, fx);
     return HARK_OK;
 }
 
@@ -48,7 +48,7 @@ HARK_COLD void hark_sendet_captured(struct hark_sendet *s)
     struct hark_sendet_image *image = (struct hark_sendet_image *)hark_insert(p, &s->images, s->images.count);
     image->id = s->wave.wave;
     image->epoch = s->epoch;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_sendet_channel *c = hark_sendet_at(s, i);
         if (!hark_sendet_inter(c)) continue;
         hark_position_add(p, &s->positions, s->wave.wave, &c->channel, c->pos.first);
@@ -94,8 +94,8 @@ static inline uint64_t hark_sendet_oldest(const struct hark_sendet *s)
 /* MIN: E, from the recovery process. Images of earlier epochs go (hark_sendet_pump_drop), and what was counted for them. */
 static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
 {
-    if (hark_get64(b) > s->min) s->min = hark_get64(b);
-    while (s->spe.count && ((const struct hark_sendet_spe *)hark_row(&s->head, &s->spe, 0))->epoch < s->min)
+    if (hark_get64(b) > s->oldest_epoch) s->oldest_epoch = hark_get64(b);
+    while (s->spe.count && ((const struct hark_sendet_spe *)hark_row(&s->head, &s->spe, 0))->epoch < s->oldest_epoch)
         hark_remove(&s->head, &s->spe, 0);
     s->busy = 1;
     return HARK_OK;
@@ -110,7 +110,7 @@ static inline int hark_sendet_gc(struct hark_sendet *s, const struct hark_head *
     if (c == NULL || !hark_sendet_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
     uint64_t upto = hark_get64(b + 8) ? hark_get64(b + 8) - 1 : 0;
     if (upto > c->channel.done) upto = c->channel.done;
-    if (upto > c->told) upto = c->told;
+    if (upto > c->acks_sent) upto = c->acks_sent;
     hark_trail_trim(&s->head, &s->pool, &c->rpp, upto, c->channel.recv, c->channel.recv);
     hark_sendet_forget(s, c, hark_get64(b), fx);
     return HARK_OK;

@@ -32,15 +32,15 @@ HARK_COLD int hark_sendet_restarted(struct hark_sendet *s, const struct hark_eve
     uint32_t flags = s->flags, generations = s->generations;
     if (!hark_sendet_again_valid(event)) return HARK_EINVAL;
     int status = hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count);
-    if (status >= 0) status = hark_member_restart(&s->head, &hark_sendet_shape, &s->ends, &s->wave, event, fx);
+    if (status >= 0) status = hark_member_restart(&s->head, &hark_sendet_shape, &s->endpoint, &s->wave, event, fx);
     if (status < 0) return status;
     hark_sendet_again_take(s, event);
     s->flags = flags;
     s->generations = generations;
     s->recovering = s->frozen = 1;
-    s->rel = 0;
+    s->released_phase = 0;
     s->taken = s->epoch_due = s->gone = 0;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         c->channel.flags &= HARK_INTRA;
         if (!hark_sendet_inter(c)) continue;
@@ -54,7 +54,7 @@ HARK_COLD int hark_sendet_restarted(struct hark_sendet *s, const struct hark_eve
 HARK_COLD int hark_sendet_failed(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    struct hark_ends *e = &s->ends;
+    struct hark_endpoint *e = &s->endpoint;
     bool taken;
     int status = hark_reserve(p, &hark_sendet_shape, &s->pairs, e->channels.count);
     if (status >= 0) status = hark_sendet_reserve_image(s);
@@ -63,16 +63,16 @@ HARK_COLD int hark_sendet_failed(struct hark_sendet *s, const struct hark_event 
     if (!taken) return status;
     hark_empty(p, &s->pairs);
     s->recovering = s->frozen = s->busy = 1;
-    s->rel = 0;
+    s->released_phase = 0;
     s->reported = s->drained = s->report_list = s->report_row = s->report_out = s->ack_due = 0;
     s->report_at = 0;
-    s->mine = hark_is_down(p, e, e->me);
+    s->is_down = hark_is_down(p, e, e->me);
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         if (!hark_sendet_inter(c)) continue;
         hark_positions_clear(&c->channel, &c->pos, c->channel.sent);
         hark_trail_clear(p, &s->pool, &c->recorded);
-        if (s->mine || hark_is_down(p, e, c->channel.peer))
+        if (s->is_down || hark_is_down(p, e, c->channel.peer))
             hark_pair(&s->head, &s->pairs, c->channel.peer)->flags = HARK_POS_DUE;
     }
     return HARK_OK;
@@ -86,7 +86,7 @@ static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const 
     if (said.recv > c->acked) c->channel.flags |= HARK_ORPH_WAIT;
     if (said.also < c->channel.recv) /* orphans, and what a restored image holds (N-2) */
         hark_orph_ask(&c->channel, &c->pos, said.also + 1);
-    c->told = c->channel.recv;
+    c->acks_sent = c->channel.recv;
 }
 
 /* POS from j, in both directions. */
@@ -95,9 +95,9 @@ static inline int hark_sendet_pos(struct hark_sendet *s, const struct hark_head 
 {
     const struct hark_exchange *x = &hark_sendet_exchange;
     int status;
-    if (!hark_pos_take(&s->head, &s->ends, x, &s->pairs, h, b, &status, fx)) return status;
+    if (!hark_pos_take(&s->head, &s->endpoint, x, &s->pairs, h, b, &status, fx)) return status;
     for (uint32_t i = 0; i < hark_get32(b); i++) hark_sendet_channel(s, h->src, hark_pos_ctx(x, b, i));
-    for (uint32_t i = hark_channel_search(&s->head, &s->ends, h->src, 0); i < s->ends.channels.count; i++) {
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, h->src, 0); i < s->endpoint.channels.count; i++) {
         if (hark_sendet_at(s, i)->channel.peer != h->src) break;
         hark_sendet_pos_channel(hark_sendet_at(s, i), b);
     }
@@ -107,7 +107,7 @@ static inline int hark_sendet_pos(struct hark_sendet *s, const struct hark_head 
 
 static inline bool hark_sendet_waits(struct hark_sendet *s)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count; i++)
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
         if (hark_sendet_at(s, i)->channel.flags & HARK_ORPH_WAIT) return true;
     return false;
 }
@@ -117,15 +117,15 @@ static inline bool hark_sendet_waits(struct hark_sendet *s)
  * acknowledged any more (N-3). */
 static inline void hark_sendet_go_on(struct hark_sendet *s)
 {
-    if (!s->frozen || s->rel == 0 || hark_sendet_waits(s)) return;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    if (!s->frozen || s->released_phase == 0 || hark_sendet_waits(s)) return;
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (!hark_sendet_inter(c) || c->pos.theirs == HARK_INFINITY || c->acked <= c->pos.tx) continue;
-        c->acked = c->pos.tx;
-        hark_runs_cut(&s->head, &s->pool, &c->log.recv, c->pos.tx);
+        if (!hark_sendet_inter(c) || c->pos.peer_sent == HARK_INFINITY || c->acked <= c->pos.transmitted) continue;
+        c->acked = c->pos.transmitted;
+        hark_runs_cut(&s->head, &s->pool, &c->log.recv, c->pos.transmitted);
     }
     s->frozen = 0;
-    s->busy = s->ends.offer = 1;
+    s->busy = s->endpoint.offer = 1;
 }
 
 /* One run of an ORPH: of what was posted it is an acknowledgement; the others are orphans, to be posted again. */
@@ -153,10 +153,10 @@ static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head
     if (c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
     for (uint32_t at = 8; at < length; at += 40) hark_sendet_orph_run(s, c, b + at);
     if (hark_orph_took(&c->channel, &c->pos, b))
-        hark_sendet_acked(s, c, c->pos.tx, HARK_INFINITY); /* of what is missing j knows nothing any more */
+        hark_sendet_acked(s, c, c->pos.transmitted, HARK_INFINITY); /* of what is missing j knows nothing any more */
     hark_sendet_forget(s, c, 0, fx);
     hark_sendet_go_on(s);
-    s->busy = s->ends.offer = 1;
+    s->busy = s->endpoint.offer = 1;
     return HARK_OK;
 }
 
@@ -164,7 +164,7 @@ static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head
 static inline int hark_sendet_release(struct hark_sendet *s, const uint8_t *b)
 {
     uint64_t rel = hark_get64(b);
-    if (rel > s->rel) s->rel = rel;
+    if (rel > s->released_phase) s->released_phase = rel;
     hark_sendet_go_on(s);
     s->busy = 1;
     return HARK_OK;
@@ -173,17 +173,17 @@ static inline int hark_sendet_release(struct hark_sendet *s, const uint8_t *b)
 /* RECDONE: failure-free rules again. */
 static inline int hark_sendet_recdone(struct hark_sendet *s, struct hark_effects *fx)
 {
-    s->recovering = s->frozen = s->mine = 0;
-    s->rel = HARK_INFINITY;
+    s->recovering = s->frozen = s->is_down = 0;
+    s->released_phase = HARK_INFINITY;
     hark_empty(&s->head, &s->pairs);
     hark_empty(&s->head, &s->again);
-    hark_empty(&s->head, &s->ends.down);
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    hark_empty(&s->head, &s->endpoint.down);
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         hark_positions_clear(&c->channel, &c->pos, 0);
         hark_trail_clear(&s->head, &s->pool, &c->recorded);
     }
-    s->ends.offer = 1;
+    s->endpoint.offer = 1;
     hark_emit(fx, HARK_RECOVERED);
     return HARK_OK;
 }

@@ -14,8 +14,8 @@ extern "C" {
 static inline bool hark_sendet_may(const struct hark_sendet *s, const struct hark_sendet_channel *c, uint64_t ssn,
     uint64_t phase)
 {
-    if (s->rel == HARK_INFINITY) return true;
-    return s->mine && ssn > c->pos.base ? phase <= s->rel : phase < s->rel;
+    if (s->released_phase == HARK_INFINITY) return true;
+    return s->is_down && ssn > c->pos.sent_at_failure ? phase <= s->released_phase : phase < s->released_phase;
 }
 
 /* An orphan is sent again: nothing is transmitted, and it counts as when its receiver recorded it: phase, epoch, and the
@@ -37,8 +37,8 @@ static inline int hark_sendet_send(struct hark_sendet *s, const struct hark_even
 {
     struct hark *p = &s->head;
     uint32_t peer = event->u.send.peer;
-    if (event->u.send.to != HARK_PROCESS || peer >= s->ends.ranks) return HARK_EINVAL;
-    if (s->wave.at) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+    if (event->u.send.to != HARK_PROCESS || peer >= s->endpoint.ranks) return HARK_EINVAL;
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
     int status = hark_sendet_reserve(s, 1, HARK_TRAIL_CHUNKS + 1);
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->spe, 1);
     if (status < 0) return status;
@@ -49,14 +49,14 @@ static inline int hark_sendet_send(struct hark_sendet *s, const struct hark_even
     if (s->flags & HARK_DIGEST)
         c->pos.sent_digest = hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
     if (!hark_sendet_inter(c)) {
-        c->pos.tx = ssn;
+        c->pos.transmitted = ssn;
         hark_sendet_transmit(s, c, ssn, m.phase, m.sent, c->pos.sent_digest, fx);
         return HARK_OK;
     }
-    if (ssn <= c->pos.orph) {
+    if (ssn <= c->pos.last_orphan) {
         m = hark_sendet_suppress(s, c, ssn, fx);
-    } else if (c->pos.tx + 1 == ssn && hark_sendet_may(s, c, ssn, m.phase)) {
-        c->pos.tx = ssn;
+    } else if (c->pos.transmitted + 1 == ssn && hark_sendet_may(s, c, ssn, m.phase)) {
+        c->pos.transmitted = ssn;
         hark_sendet_transmit(s, c, ssn, m.phase, m.sent, c->pos.sent_digest, fx);
     }
     hark_trail_add(p, &s->pool, &c->log, ssn, m.phase, m.sent, 0);
@@ -82,11 +82,11 @@ static inline int hark_sendet_arrive(struct hark_sendet *s, const struct hark_he
 {
     struct hark *p = &s->head;
     bool waited = false;
-    int status = s->ends.waiting.count ? hark_waited(p, &hark_sendet_shape, &s->ends, h, &waited) : HARK_OK;
+    int status = s->endpoint.waiting.count ? hark_waited(p, &hark_sendet_shape, &s->endpoint, h, &waited) : HARK_OK;
     if (status < 0) return status;
     if (waited) return hark_emit_verdict(fx, HARK_HANDUP);
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
-    int age = hark_age_by(&s->ends, h, c ? c->channel.inc : hark_inc_of(p, &s->ends, h->src));
+    int age = hark_age_by(&s->endpoint, h, c ? c->channel.inc : hark_inc_of(p, &s->endpoint, h->src));
     if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     if (hark_get64(b + 32) > (c ? c->channel.sent : 0)) return HARK_EFRAME;
     /* Between an image and its decision it is not known in which epoch this is. */
@@ -101,7 +101,7 @@ static inline int hark_sendet_arrive(struct hark_sendet *s, const struct hark_he
         c->channel.flags |= HARK_GAP;
         return hark_emit_verdict(fx, HARK_HOLD);
     }
-    hark_accept(p, &s->ends, &c->channel, h, fx);
+    hark_accept(p, &s->endpoint, &c->channel, h, fx);
     if (fx->at[fx->count - 1].type != HARK_HANDUP) return HARK_OK;
     fx->at[fx->count - 1].u.handup.logged = hark_get64(b + 16) < s->epoch;
     c->pos.recv_digest = hark_get64(b + 8);
@@ -142,8 +142,8 @@ static inline int hark_sendet_deliver(struct hark_sendet *s, const struct hark_e
     struct hark_bytes header = event->u.frame.header;
     struct hark_channel *channel;
     if (header.length != HARK_SENDET_HEADER || header.at == NULL) return HARK_EFRAME;
-    if (s->wave.at) return HARK_ESTATE;
-    int status = hark_deliver_position(&s->head, &hark_sendet_shape, &s->ends, event, &channel);
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE;
+    int status = hark_deliver_position(&s->head, &hark_sendet_shape, &s->endpoint, event, &channel);
     if (status < 0) return status;
     const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)(const void *)channel;
     uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD), sent = hark_get64(header.at + HARK_WIRE_HEAD + 16);

@@ -15,22 +15,22 @@ extern "C" {
 
 static inline int hark_sendet_pump_pos(struct hark_sendet *s, struct hark_effects *fx)
 {
-    return hark_pos_pump(&s->head, &s->ends, &hark_sendet_exchange, &s->pairs, fx);
+    return hark_pos_pump(&s->head, &s->endpoint, &hark_sendet_exchange, &s->pairs, fx);
 }
 
 /* What I have of j's messages and j does not know that I have, to j. */
 static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         while (c->channel.flags & HARK_ORPH_DUE) {
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
-            uint8_t *b = hark_emit_control(p, &s->ends, fx, HARK_H_ORPH, c->channel.peer, 8);
+            uint8_t *b = hark_emit_control(p, &s->endpoint, fx, HARK_H_ORPH, c->channel.peer, 8);
             uint32_t at = 8;
-            for (; at + 40 <= HARK_FRAGMENT - HARK_WIRE_HEAD && c->pos.orph_at <= c->channel.recv;) {
-                struct hark_mark m = hark_trail_at(p, &s->pool, &c->rpp, c->pos.orph_at, c->channel.recv);
-                c->pos.orph_at = m.last + 1;
+            for (; at + 40 <= HARK_FRAGMENT - HARK_WIRE_HEAD && c->pos.orphan_next <= c->channel.recv;) {
+                struct hark_mark m = hark_trail_at(p, &s->pool, &c->rpp, c->pos.orphan_next, c->channel.recv);
+                c->pos.orphan_next = m.last + 1;
                 if (m.phase == 0) continue; /* j has made me forget them, and asks all the same */
                 hark_put64(b + at, m.first);
                 hark_put64(b + at + 8, m.last);
@@ -39,7 +39,7 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
                 hark_put64(b + at + 32, m.recv);
                 at += 40;
             }
-            hark_orph_end(&c->channel, &c->pos, b, at, c->pos.orph_at > c->channel.recv, fx);
+            hark_orph_end(&c->channel, &c->pos, b, at, c->pos.orphan_next > c->channel.recv, fx);
         }
     }
     return HARK_OK;
@@ -48,21 +48,21 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
 /* Orphans that were sent again, to the recovery process. */
 static inline int hark_sendet_pump_notify(struct hark_sendet *s, struct hark_effects *fx)
 {
-    return s->frozen ? HARK_OK : hark_notify_pump(&s->head, &s->ends, &hark_sendet_exchange, false, fx);
+    return s->frozen ? HARK_OK : hark_notify_pump(&s->head, &s->endpoint, &hark_sendet_exchange, false, fx);
 }
 
 /* What may leave of channel c, ssn ascending: replays of Logs and NonAck, and sends that were delayed. */
 static inline int hark_sendet_replay(struct hark_sendet *s, struct hark_sendet_channel *c, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    while (c->pos.tx < c->channel.sent) {
-        struct hark_mark m = hark_trail_at(p, &s->pool, &c->log, c->pos.tx + 1, c->channel.sent);
+    while (c->pos.transmitted < c->channel.sent) {
+        struct hark_mark m = hark_trail_at(p, &s->pool, &c->log, c->pos.transmitted + 1, c->channel.sent);
         for (uint64_t ssn = m.first; ssn <= m.last; ssn++) {
             if (!hark_sendet_may(s, c, ssn, m.phase)) return HARK_OK;
             if (!hark_effects_fit(fx, 1, HARK_SENDET_HEADER)) return HARK_MORE;
             uint64_t digest = hark_digest_at(p, &s->pool, &c->pos, ssn);
             hark_sendet_transmit(s, c, ssn, m.phase, m.sent, digest, fx)->replay = true;
-            c->pos.tx = ssn;
+            c->pos.transmitted = ssn;
         }
     }
     return HARK_OK;
@@ -71,7 +71,7 @@ static inline int hark_sendet_replay(struct hark_sendet *s, struct hark_sendet_c
 static inline int hark_sendet_pump_replay(struct hark_sendet *s, struct hark_effects *fx)
 {
     int status = HARK_OK;
-    for (uint32_t i = 0; i < s->ends.channels.count && !s->frozen && status == HARK_OK; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count && !s->frozen && status == HARK_OK; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         if (hark_sendet_inter(c)) status = hark_sendet_replay(s, c, fx);
     }
@@ -81,20 +81,20 @@ static inline int hark_sendet_pump_replay(struct hark_sendet *s, struct hark_eff
 /* ACK of all that no message has acknowledged, a run for each of my epochs (N-5). */
 static inline int hark_sendet_pump_ack(struct hark_sendet *s, struct hark_effects *fx)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count && s->ack_due && !s->frozen; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count && s->ack_due && !s->frozen; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        while (hark_sendet_inter(c) && c->told < c->channel.recv) {
+        while (hark_sendet_inter(c) && c->acks_sent < c->channel.recv) {
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
-            uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_ACK, c->channel.peer, 0);
+            uint8_t *b = hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_ACK, c->channel.peer, 0);
             uint32_t at = 0;
             hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-            for (; at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD && c->told < c->channel.recv; at += 24) {
+            for (; at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD && c->acks_sent < c->channel.recv; at += 24) {
                 uint64_t last = c->channel.recv;
-                uint64_t epoch = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, c->told + 1, &last);
-                hark_put64(b + at, c->told + 1);
+                uint64_t epoch = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, c->acks_sent + 1, &last);
+                hark_put64(b + at, c->acks_sent + 1);
                 hark_put64(b + at + 8, last);
                 hark_put64(b + at + 16, epoch);
-                c->told = last;
+                c->acks_sent = last;
             }
             fx->used += at;
             fx->at[fx->count - 1].u.transmit.header.length = HARK_WIRE_HEAD + at;
@@ -109,7 +109,7 @@ static inline int hark_sendet_pump_epoch(struct hark_sendet *s, struct hark_effe
 {
     if (!s->epoch_due) return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
-    uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_EPOCH, HARK_RECOVERY, 16);
+    uint8_t *b = hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_EPOCH, HARK_RECOVERY, 16);
     hark_put64(b, s->epoch);
     hark_put64(b + 8, hark_sendet_oldest(s));
     s->epoch_due = 0;
@@ -127,30 +127,30 @@ static inline int hark_sendet_pump_drop(struct hark_sendet *s, struct hark_effec
     bool any = false;
     for (;;) {
         struct hark_sendet_image *x = (struct hark_sendet_image *)hark_row(&s->head, &s->images, 0);
-        if (s->images.count <= s->generations || s->taken || x->epoch >= s->min) break;
+        if (s->images.count <= s->generations || s->taken || x->epoch >= s->oldest_epoch) break;
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         if (x->id) hark_emit_checkpoint(fx, HARK_DROP, x->id);
         hark_sendet_forget_image(s, 0);
         any = true;
     }
-    if (any) hark_gc_mark(&s->head, &s->ends, &s->positions, hark_sendet_oldest_image(s));
+    if (any) hark_gc_mark(&s->head, &s->endpoint, &s->positions, hark_sendet_oldest_image(s));
     return HARK_OK;
 }
 
 static inline int hark_sendet_pump_gc(struct hark_sendet *s, struct hark_effects *fx)
 {
-    return hark_gc_pump(&s->head, &s->ends, &s->positions, hark_sendet_oldest_image(s), fx);
+    return hark_gc_pump(&s->head, &s->endpoint, &s->positions, hark_sendet_oldest_image(s), fx);
 }
 
 /* DRAINED: everything is released and sent; only then may D shrink (v4). */
 static inline int hark_sendet_pump_drained(struct hark_sendet *s, struct hark_effects *fx)
 {
-    if (!s->recovering || s->drained || s->rel != HARK_INFINITY) return HARK_OK;
-    for (uint32_t i = 0; i < s->ends.channels.count; i++)
-        if (hark_sendet_at(s, i)->pos.tx < hark_sendet_at(s, i)->channel.sent) return HARK_OK;
+    if (!s->recovering || s->drained || s->released_phase != HARK_INFINITY) return HARK_OK;
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
+        if (hark_sendet_at(s, i)->pos.transmitted < hark_sendet_at(s, i)->channel.sent) return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD)) return HARK_MORE;
     s->drained = 1;
-    hark_emit_control(&s->head, &s->ends, fx, HARK_H_DRAINED, HARK_RECOVERY, 0);
+    hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_DRAINED, HARK_RECOVERY, 0);
     return HARK_OK;
 }
 
@@ -164,8 +164,8 @@ HARK_COLD int hark_sendet_pump(struct hark_sendet *s, struct hark_effects *fx)
         if (status != HARK_OK) return status;
     }
     s->busy = 0;
-    int status = hark_wave_pump(&s->head, &s->ends, &s->wave, fx);
-    return status == HARK_OK ? hark_offer_all(&s->ends, fx) : status;
+    int status = hark_wave_pump(&s->head, &s->endpoint, &s->wave, fx);
+    return status == HARK_OK ? hark_offer_all(&s->endpoint, fx) : status;
 }
 #endif /* HARK_BODIES */
 

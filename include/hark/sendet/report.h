@@ -34,10 +34,10 @@ static inline uint64_t hark_sendet_image_epoch(const struct hark_sendet *s, uint
 /* The next row of the list about channels: NonAck by the epoch of its sends, or orphans by their recorded phases. */
 static inline bool hark_sendet_report_channel(struct hark_sendet *s, bool orphans, uint8_t *b)
 {
-    for (; s->report_row < s->ends.channels.count; s->report_row++, s->report_at = 0) {
+    for (; s->report_row < s->endpoint.channels.count; s->report_row++, s->report_at = 0) {
         struct hark_sendet_channel *c = hark_sendet_at(s, s->report_row);
-        uint64_t from = (orphans ? c->pos.theirs : c->acked) + 1, end = orphans ? c->channel.recv : c->channel.sent;
-        if (!hark_sendet_inter(c) || (orphans && c->pos.theirs == HARK_INFINITY)) continue;
+        uint64_t from = (orphans ? c->pos.peer_sent : c->acked) + 1, end = orphans ? c->channel.recv : c->channel.sent;
+        if (!hark_sendet_inter(c) || (orphans && c->pos.peer_sent == HARK_INFINITY)) continue;
         if (from < s->report_at) from = s->report_at;
         if (from > end) continue;
         struct hark_mark m = hark_trail_at(&s->head, &s->pool, orphans ? &c->rpp : &c->log, from, end);
@@ -88,7 +88,7 @@ static inline int hark_sendet_pump_report(struct hark_sendet *s, struct hark_eff
     if (!hark_sendet_may_report(s)) return HARK_OK;
     while (!s->reported) {
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
-        uint8_t *b = hark_emit_control(&s->head, &s->ends, fx, HARK_H_REPORT, HARK_RECOVERY, 8);
+        uint8_t *b = hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_REPORT, HARK_RECOVERY, 8);
         uint32_t at = 8;
         while (s->report_list < 6 && at + 32 <= HARK_FRAGMENT - HARK_WIRE_HEAD) {
             if (hark_sendet_report_row(s, b + at)) {

@@ -32,7 +32,7 @@ static inline bool hark_service_needs(const struct hark_service *s, uint32_t r, 
 /* Others whose checkpoints are one with these need not fall back when these do: each has its own image of an older one. */
 static inline bool hark_service_apart(const struct hark_service *s)
 {
-    return s->rolls == HARK_ROLLS_PROCESS || s->together;
+    return s->rolls == HARK_ROLLS_PROCESS || s->waves_all;
 }
 
 /* Behind a change of the map the one before is in force again. */
@@ -55,7 +55,7 @@ static inline void hark_service_unmap(struct hark_service *s, uint64_t id)
 static inline uint32_t hark_service_head(const struct hark_service *s, uint32_t rank)
 {
     switch (s->rolls) {
-    case HARK_ROLLS_GROUP: return hark_service_first(s, rank);
+    case HARK_ROLLS_CLUSTER: return hark_service_first(s, rank);
     case HARK_ROLLS_ALL: return 0;
     default: return rank;
     }

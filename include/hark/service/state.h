@@ -64,7 +64,7 @@ struct hark_service_config {
     uint32_t ranks;
     const uint32_t *cluster; /* of each rank, a number below `ranks`, for protocols in which clusters go back together; NULL:
                               * all are of one. Copied */
-    bool together;           /* HARK_WAVES_ALL: a checkpoint is of all processes, whoever goes back */
+    bool waves_all;          /* HARK_WAVES_ALL: a checkpoint is of all processes, whoever goes back */
     bool unverified;         /* all images count as whole: no VERIFY */
     uint32_t generations;    /* checkpoints kept, 1 .. 8; 0 stands for 2 */
 };
@@ -85,7 +85,7 @@ HARK_FN bool hark_service_by_cluster(const struct hark_protocol *protocol);
 HARK_FN bool hark_service_by_all(const struct hark_protocol *protocol);
 /* A unit is one rank, with checkpoints of its own; the recovery line names others that go back. */
 HARK_FN bool hark_service_by_line(const struct hark_protocol *protocol);
-/* Users ask for `asks` (HARK_ASKS_*): are waves of all processes? Then `together` of the config
+/* Users ask for `asks` (HARK_ASKS_*): are waves of all processes? Then `waves_all` of the config
  * is true, and a protocol by cluster is given HARK_WAVES_ALL. */
 HARK_FN bool hark_service_waves_all(const struct hark_protocol *protocol, uint32_t asks);
 
@@ -144,7 +144,7 @@ struct hark_service_map { /* of `maps`: the cluster of a rank until wave `until`
 
 struct hark_service {
     struct hark head;
-    uint32_t ranks, rolls, together, unverified, generations;
+    uint32_t ranks, rolls, waves_all, unverified, generations;
     uint32_t re, recovery_inc, finished, proposed;
     uint64_t since; /* the wave that brought the map in force */
     uint32_t down, pad; /* ranks in D; counted, no part of a record */
@@ -158,7 +158,7 @@ struct hark_service {
 };
 
 #define HARK_V(m) HARK_FIELD(struct hark_service, m, "")
-static const struct hark_field hark_service_fields[] = {HARK_V(ranks), HARK_V(rolls), HARK_V(together),
+static const struct hark_field hark_service_fields[] = {HARK_V(ranks), HARK_V(rolls), HARK_V(waves_all),
     HARK_V(generations), HARK_V(re), HARK_V(recovery_inc), HARK_V(finished), HARK_V(since)};
 static const struct hark_field hark_service_rank_fields[] = {HARK_FIELD(struct hark_service_rank, inc, "incMap"),
     HARK_FIELD(struct hark_service_rank, cluster, "Cluster"),
@@ -260,7 +260,7 @@ HARK_FN bool hark_service_survives(const struct hark_protocol *protocol)
 
 HARK_FN bool hark_service_by_cluster(const struct hark_protocol *protocol)
 {
-    return protocol->rolls == HARK_ROLLS_GROUP;
+    return protocol->rolls == HARK_ROLLS_CLUSTER;
 }
 
 HARK_FN bool hark_service_by_all(const struct hark_protocol *protocol)
@@ -311,7 +311,7 @@ HARK_FN uint32_t hark_service_leader(const struct hark *p, uint32_t rank)
 {
     const struct hark_service *s = hark_service_of(p);
     if (s->rolls == HARK_ROLLS_LINE) return rank;
-    return s->rolls == HARK_ROLLS_GROUP && !s->together ? hark_service_first(s, rank) : 0;
+    return s->rolls == HARK_ROLLS_CLUSTER && !s->waves_all ? hark_service_first(s, rank) : 0;
 }
 
 HARK_FN bool hark_service_same_wave(const struct hark *p, uint32_t a, uint32_t b)
@@ -334,7 +334,7 @@ HARK_FN bool hark_service_mates(const struct hark *p, uint32_t a, uint32_t b)
 {
     const struct hark_service *s = hark_service_of(p);
     switch (s->rolls) {
-    case HARK_ROLLS_GROUP: return hark_service_at(s, a)->cluster == hark_service_at(s, b)->cluster;
+    case HARK_ROLLS_CLUSTER: return hark_service_at(s, a)->cluster == hark_service_at(s, b)->cluster;
     case HARK_ROLLS_ALL: return true;
     default: return a == b;
     }
@@ -379,7 +379,7 @@ HARK_FN bool hark_service_is_of(const struct hark *p, const struct hark_service_
 {
     const struct hark_service *s = hark_service_of(p);
     if (s->ranks != c->ranks || s->rolls != c->protocol->rolls) return false;
-    return (s->together != 0) == c->together;
+    return (s->waves_all != 0) == c->waves_all;
 }
 
 HARK_FN bool hark_service_idle(const struct hark *p)
@@ -459,7 +459,7 @@ HARK_FN int hark_service_init(struct hark *p, uint64_t bytes, const struct hark_
     if (status < 0) return status;
     s->ranks = c->ranks;
     s->rolls = c->protocol->rolls;
-    s->together = c->together;
+    s->waves_all = c->waves_all;
     s->unverified = c->unverified;
     s->generations = c->generations ? c->generations : 2;
     for (uint32_t r = 0; r < c->ranks; r++) {

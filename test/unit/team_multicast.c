@@ -1,13 +1,13 @@
-/* causal/cast.h, causal/reduction.h under teams, and with more copies: what stays in whose log, what goes along, and what is refused.
+/* causal/multicast.h, causal/reduction.h under teams, and with more copies: what stays in whose log, what goes along, and what is refused.
  * Failures are searched: test/scenario/team-cast*.hark, team-reduce*.hark, camel-k2*.hark. */
 #include "trees.h"
 
 enum { UP = 2 };
 
-static const struct hark_tree both[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
+static const struct hark_group both[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
     {.ctx = UP, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N}};
-static const struct hark_config together = {.trees = both, .tree_count = 2, .copies = 1, .flags = HARK_WAVES_ALL};
-static const struct hark_config two_copies = {.trees = both, .tree_count = 1, .copies = 2};
+static const struct hark_config together = {.groups = both, .group_count = 2, .copies = 1, .flags = HARK_WAVES_ALL};
+static const struct hark_config two_copies = {.groups = both, .group_count = 1, .copies = 2};
 
 /* R with S, U and V; T with X, Y and Z; and W below T. */
 static const char mixed[] = "aabaacbbb", one[] = "aaaaaaaaa", alone[] = "abcdefghi";
@@ -117,7 +117,7 @@ static void one_loose(struct job *j, const char *protocol, const struct hark_con
 /* To all it goes along, also where the one in between has it already. */
 static void goes_along(void **state)
 {
-    const struct hark_config lost = {.trees = both, .tree_count = 1, .flags = HARK_WAVES_ALL | HARK_TEAM_LOST};
+    const struct hark_config lost = {.groups = both, .group_count = 1, .flags = HARK_WAVES_ALL | HARK_TEAM_LOST};
     (void)state;
     for (uint32_t way = 0; way < 2; way++) {
         struct job j;
@@ -221,22 +221,22 @@ static void refused(void **state)
             struct hark_config c = together;
             c.me = bad[i].by;
             c.ranks = N;
-            c.group = mate;
-            c.tree_count = 1 + way;
+            c.cluster = mate;
+            c.group_count = 1 + way;
             for (uint32_t k = 0; k < N; k++)
-                if (bad[i].teams[k] == bad[i].teams[c.me]) mate[c.group_count++] = (struct hark_range){k, k};
+                if (bad[i].teams[k] == bad[i].teams[c.me]) mate[c.cluster_count++] = (struct hark_range){k, k};
             assert_int_equal(hark_team_init(p, BLOCK, &c), way ? HARK_EINVAL : HARK_OK); /* a multicast goes along any tree */
         }
     }
-    struct hark_config c = {.me = R, .ranks = N, .trees = both, .tree_count = 2, .flags = HARK_WAVES_ALL};
+    struct hark_config c = {.me = R, .ranks = N, .groups = both, .group_count = 2, .flags = HARK_WAVES_ALL};
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_OK);
     c.copies = 2;
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_EINVAL);
-    c.tree_count = 1;
+    c.group_count = 1;
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_OK);
     c.flags = 0;
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_EINVAL);
-    c.tree_count = 0;
+    c.group_count = 0;
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_OK);
     free(p);
 }

@@ -1,4 +1,4 @@
-/* causal/cast.h: multicasts, lines 1-20 of CAMEL's Algorithm 2: the root logs one copy, and others pass it on.
+/* causal/multicast.h: multicasts, lines 1-20 of CAMEL's Algorithm 2: the root logs one copy, and others pass it on.
  *
  * A multicast is a message on a channel from the root to each member, of the group's context: the same number on all of them, and one
  * payload, under the group's name. So positions, replay, marks and DETS are those of channels; what differs is who transmits.
@@ -12,8 +12,8 @@
  * on what it has delivered (C-6). Copies of an earlier incarnation of the root are dropped
  * as soon as its failure is known (C-3).
  */
-#ifndef HARK_CAUSAL_CAST_H
-#define HARK_CAUSAL_CAST_H
+#ifndef HARK_CAUSAL_MULTICAST_H
+#define HARK_CAUSAL_MULTICAST_H
 
 #include "../parts/group.h"
 #include "messages.h"
@@ -25,18 +25,18 @@ extern "C" {
 #if HARK_BODIES
 
 /* The channels of a reduction are there from the beginning: what is heard of it later never has to make one. */
-static inline int hark_scmel_reduction_channels(struct hark_scmel *s, const struct hark_tree *t, uint32_t parent)
+static inline int hark_scmel_reduction_channels(struct hark_scmel *s, const struct hark_group *t, uint32_t parent)
 {
-    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, t->count);
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.channels, t->count);
     if (status < 0) return status;
     for (uint32_t m = 0; m < t->count; m++)
-        if (t->member[m] == parent || t->parent[m] == s->ends.me) hark_scmel_channel(s, t->member[m], t->ctx);
+        if (t->member[m] == parent || t->parent[m] == s->endpoint.me) hark_scmel_channel(s, t->member[m], t->ctx);
     return HARK_OK;
 }
 
 /* May it reduce? What is complete is with what goes back with the root, and with those who contribute to that from outside: so these are
  * below the root itself, and whatever goes back together is one piece of the tree. Each looks at its own team.        8.3 */
-static inline bool hark_scmel_may_reduce(const struct hark_scmel *s, const struct hark_tree *t)
+static inline bool hark_scmel_may_reduce(const struct hark_scmel *s, const struct hark_group *t)
 {
     uint32_t pieces = 0;
     if (s->k > 1) return false;
@@ -51,26 +51,26 @@ static inline bool hark_scmel_may_reduce(const struct hark_scmel *s, const struc
 /* Takes over the trees of the configuration; HARK_EINVAL if one is none. */
 static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_config *c)
 {
-    if (c->tree_count && s->apart) return HARK_EINVAL; /* what lies before a member's image would have to be known to be needed no more */
-    for (uint32_t i = 0; i < c->tree_count; i++) {
-        const struct hark_tree *t = &c->trees[i];
-        uint32_t branches = t->count - 1, mine = hark_tree_root(t->member, t->count, s->ends.me);
-        if (!hark_tree_valid(t, c->ranks) || (i && t->ctx <= c->trees[i - 1].ctx)) return HARK_EINVAL;
+    if (c->group_count && s->team_checkpoints_alone) return HARK_EINVAL; /* what lies before a member's image would have to be known to be needed no more */
+    for (uint32_t i = 0; i < c->group_count; i++) {
+        const struct hark_group *t = &c->groups[i];
+        uint32_t branches = t->count - 1, mine = hark_tree_root(t->member, t->count, s->endpoint.me);
+        if (!hark_tree_valid(t, c->ranks) || (i && t->ctx <= c->groups[i - 1].ctx)) return HARK_EINVAL;
         if (t->reduces && !hark_scmel_may_reduce(s, t)) return HARK_EINVAL;
         if (mine == t->count) continue;
-        int status = hark_reserve(&s->head, &hark_scmel_shape, &s->casts, 1);
+        int status = hark_reserve(&s->head, &hark_scmel_shape, &s->groups, 1);
         if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->branches, branches);
         if (status < 0) return status;
-        struct hark_scmel_cast *g = (struct hark_scmel_cast *)hark_insert(&s->head, &s->casts, s->casts.count);
+        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_insert(&s->head, &s->groups, s->groups.count);
         g->ctx = t->ctx;
         g->reduces = t->reduces != 0;
-        g->agg = 1;
+        g->whole_first = 1;
         g->root = t->root;
         g->parent = t->parent[mine];
         g->first = 1;
         for (uint32_t m = 0; m < t->count; m++) {
-            bool child = t->parent[m] == s->ends.me;
-            if (t->member[m] == s->ends.me || (!child && t->root != s->ends.me)) continue;
+            bool child = t->parent[m] == s->endpoint.me;
+            if (t->member[m] == s->endpoint.me || (!child && t->root != s->endpoint.me)) continue;
             struct hark_scmel_branch *b = (struct hark_scmel_branch *)hark_insert(&s->head, &s->branches, s->branches.count);
             b->ctx = t->ctx;
             b->rank = t->member[m];
@@ -84,12 +84,12 @@ static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_confi
 /* SendMulticastMsg. The root's: another sends to the root, or has a tree of its own (C-7).                          l. 1-9 */
 static inline int hark_scmel_multicast(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    struct hark_scmel_cast *g = event->u.send.peer <= UINT16_MAX ? hark_scmel_cast(s, (uint16_t)event->u.send.peer) : NULL;
-    if (g == NULL || g->reduces || g->root != s->ends.me || event->u.send.ctx != g->ctx) return HARK_EINVAL;
-    if (s->wave.at) return HARK_ESTATE;
-    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->ends.channels, s->branches.count);
+    struct hark_scmel_group *g = event->u.send.peer <= UINT16_MAX ? hark_scmel_group(s, (uint16_t)event->u.send.peer) : NULL;
+    if (g == NULL || g->reduces || g->root != s->endpoint.me || event->u.send.ctx != g->ctx) return HARK_EINVAL;
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE;
+    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.channels, s->branches.count);
     if (status < 0) return status;
-    g = hark_scmel_cast(s, (uint16_t)event->u.send.peer); /* tables may have moved */
+    g = hark_scmel_group(s, (uint16_t)event->u.send.peer); /* tables may have moved */
     uint64_t ssn = ++g->sent, again = g->again;                                                              /* l. 4 */
     uint16_t ctx = (uint16_t)g->ctx;
     /* Among team-mates what goes at once needs no log: see hark_scmel_unlogged. */
@@ -98,13 +98,13 @@ static inline int hark_scmel_multicast(struct hark_scmel *s, const struct hark_e
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
         if (b->ctx != ctx) continue;
         struct hark_scmel_channel *c = hark_scmel_channel(s, b->rank, ctx);
-        c->channel.flags |= HARK_SCMEL_CAST;
+        c->channel.flags |= HARK_SCMEL_GROUP;
         c->channel.sent = ssn;
         /* Who passes it on may not know a new incarnation yet; and what the tree has had is not known while DETS are collected. */
-        bool tree = !b->child && ssn > again && s->mode != HARK_SCMEL_COLLECT && !hark_scmel_closed(s, b->rank);
-        goes = goes && c->channel.flags & HARK_SCMEL_MATE && c->tx + 1 == ssn;
-        if (tree && c->tx + 1 == ssn) c->tx = ssn;
-        if (c->tx < ssn) s->late = s->busy = 1;                                                              /* l. 8 */
+        bool tree = !b->child && ssn > again && s->mode != HARK_SCMEL_COLLECT && !hark_scmel_sends_gated(s, b->rank);
+        goes = goes && c->channel.flags & HARK_SCMEL_MATE && c->transmitted + 1 == ssn;
+        if (tree && c->transmitted + 1 == ssn) c->transmitted = ssn;
+        if (c->transmitted < ssn) s->late = s->busy = 1;                                                              /* l. 8 */
     }
     if (goes) g->first = ssn + 1;
     else hark_emit_retain(fx, hark_name_of_group(ctx, ssn));                                  /* l. 7 */
@@ -120,29 +120,29 @@ static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effe
         if (to->ctx != s->passes.ctx) continue;
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         struct hark_head h = s->passes;
-        uint32_t bytes = s->along_dets * hark_det_bytes(s->k);
+        uint32_t bytes = s->forwarded_determinants * hark_det_bytes(s->k);
         uint8_t *b;
         h.dst = to->rank;
-        h.dst_inc = hark_inc_of(&s->head, &s->ends, to->rank);
+        h.dst_inc = hark_inc_of(&s->head, &s->endpoint, to->rank);
         struct hark_transmit *x = hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + bytes, &b);
-        hark_put32(b, s->along_dets); /* and no acknowledgements */
+        hark_put32(b, s->forwarded_determinants); /* and no acknowledgements */
         hark_put32(b + 4, s->k);
         if (bytes) hark_copy(b + 8, hark_row(&s->head, &s->along, 0), bytes);
-        x->determinants = s->along_dets;
+        x->determinants = s->forwarded_determinants;
         x->name = hark_name_in(h.src, h.ctx, h.ssn);
     }
-    s->forward = s->along_dets = 0;
+    s->forward = s->forwarded_determinants = 0;
     if (s->along.count) hark_empty(&s->head, &s->along);
     return HARK_OK;
 }
 
 /* The root has gone back, and knows what all have: up to the most that anybody has, it sends directly what one lacks (C-4). */
-static inline void hark_scmel_cast_collected(struct hark_scmel *s)
+static inline void hark_scmel_group_collected(struct hark_scmel *s)
 {
-    for (uint32_t i = 0; i < s->ends.channels.count; i++) {
+    for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        struct hark_scmel_cast *g = c->channel.flags & HARK_SCMEL_CAST ? hark_scmel_cast(s, c->channel.ctx) : NULL;
-        if (g && !g->reduces && g->again < c->tx) g->again = c->tx;
+        struct hark_scmel_group *g = c->channel.flags & HARK_SCMEL_GROUP ? hark_scmel_group(s, c->channel.ctx) : NULL;
+        if (g && !g->reduces && g->again < c->transmitted) g->again = c->transmitted;
     }
 }
 #endif /* HARK_BODIES */

@@ -1,9 +1,9 @@
-/* hydee/cast.h: multicasts under HydEE, core by core: to whom the root sends and what it keeps of it, who passes on what to whom,
+/* hydee/multicast.h: multicasts under HydEE, core by core: to whom the root sends and what it keeps of it, who passes on what to whom,
  * what is refused. What failures bring about is searched: test/scenario/hydee-cast*.hark. */
 #include "trees.h"
 
-static const struct hark_config with_figure = {.trees = &figure, .tree_count = 1};
-static const struct hark_config with_digest = {.trees = &figure, .tree_count = 1, .flags = HARK_DIGEST};
+static const struct hark_config with_figure = {.groups = &figure, .group_count = 1};
+static const struct hark_config with_digest = {.groups = &figure, .group_count = 1, .flags = HARK_DIGEST};
 
 static struct hark_hydee *of(struct job *j, uint32_t who)
 {
@@ -37,7 +37,7 @@ static const char *under_way(const struct job *j)
 /* A control frame in the present epoch: words of 8 bytes behind its head. */
 static void control(struct job *j, uint32_t who, uint8_t type, uint16_t ctx, uint32_t src, const uint64_t *word, uint32_t words)
 {
-    const struct hark_ends *e = &of(j, who)->ends;
+    const struct hark_endpoint *e = &of(j, who)->endpoint;
     struct hark_head h = {HARK_KIND_HYDEE, type, ctx, src, who, 0, e->inc, e->re, 0};
     struct frame f = {.to = who, .length = HARK_WIRE_HEAD + 8 * words};
     hark_head_put(f.header, &h);
@@ -60,7 +60,7 @@ static void failed(struct job *j, uint32_t who, uint32_t down)
 /* A message of the group's context to T as it comes from there in this epoch; what T sends then is what is under way. */
 static void to_t_from(struct job *j, uint32_t from, uint64_t ssn, uint32_t re)
 {
-    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, CTX, from, T, 0, of(j, T)->ends.inc, re, ssn};
+    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, CTX, from, T, 0, of(j, T)->endpoint.inc, re, ssn};
     struct frame f = {.from = from, .to = T, .length = HARK_HYDEE_HEADER};
     hark_head_put(f.header, &h);
     hark_put64(f.header + HARK_WIRE_HEAD, 70 + ssn);     /* its phase */
@@ -100,7 +100,7 @@ static void along_the_tree(void **state)
     for (uint32_t i = S; i < N; i++) { /* what crosses clusters is known with its phase, at both ends */
         const struct hark_hydee_channel *c = hark_hydee_find(of(&j, R), i, CTX), *d = hark_hydee_find(of(&j, i), R, CTX);
         assert_int_equal(c->channel.sent, 2);
-        assert_int_equal(c->pos.tx, 2);
+        assert_int_equal(c->pos.transmitted, 2);
         assert_int_equal(c->log.count, i >= U);
         assert_int_equal(d->rpp.count, i >= U);
         take(&j, i);
@@ -346,7 +346,7 @@ static void in_batches(void **state)
 static void bad_trees(void **state)
 {
     enum { MANY = HARK_HYDEE_CTX_MAX + 1 };
-    struct hark_tree tree[MANY];
+    struct hark_group tree[MANY];
     struct hark *p = malloc(1 << 20);
     (void)state;
     refuse_bad_trees("hydee");
@@ -355,13 +355,13 @@ static void bad_trees(void **state)
         tree[i].ctx = (uint16_t)(1 + i);
     }
     for (uint32_t me = R; me < N; me++) {
-        struct hark_config c = {.me = me, .ranks = N, .trees = tree, .tree_count = MANY - 1};
+        struct hark_config c = {.me = me, .ranks = N, .groups = tree, .group_count = MANY - 1};
         const struct hark_config none = {.me = me, .ranks = N};
         assert_int_equal(hark_hydee_init(p, hark_hydee_size(&c), &c), HARK_OK);
         assert_int_equal(hark_hydee_init(p, hark_hydee_size(&none), &c), HARK_EFULL);
-        c.tree_count = MANY;
+        c.group_count = MANY;
         assert_int_equal(hark_hydee_init(p, hark_hydee_size(&c), &c), me == R ? HARK_EINVAL : HARK_OK);
-        c.tree_count = 1;
+        c.group_count = 1;
         c.flags = HARK_EXACT_GATE;
         assert_int_equal(hark_hydee_init(p, hark_hydee_size(&c), &c), HARK_EINVAL);
         c.flags = HARK_DIGEST;
@@ -398,8 +398,8 @@ static void bad_groups(void **state)
     assert_int_equal(j.retained, 1);
     assert_int_equal(j.kept.ssn, 1);
     end(&j);
-    const struct hark_tree pair = {.ctx = CTX, .root = R, .member = member, .parent = parent, .count = 2};
-    const struct hark_config with_pair = {.trees = &pair, .tree_count = 1}, with_none = {.tree_count = 0};
+    const struct hark_group pair = {.ctx = CTX, .root = R, .member = member, .parent = parent, .count = 2};
+    const struct hark_config with_pair = {.groups = &pair, .group_count = 1}, with_none = {.group_count = 0};
     begin(&j, "hydee", &with_pair, NULL);
     refused(&j, T, to_group(CTX), HARK_EINVAL);
     assert_int_equal(multicast(&j, R, CTX), HARK_OK);
@@ -444,7 +444,7 @@ static void not_now(void **state)
 
 /* ---- images ------------------------------------------------------------------------------------------------------------- */
 
-static const struct hark_tree two[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
+static const struct hark_group two[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
     {.ctx = CTX + 1, .root = R, .member = member, .parent = parent, .count = N}};
 
 static struct hark_event from_image(const struct job *j, uint32_t who)
@@ -464,7 +464,7 @@ static void other_groups(void **state)
     (void)state;
     for (uint32_t was = 0; was < 3; was++)
         for (uint32_t is = 0; is < 3; is++) {
-            const struct hark_config before = {.trees = two, .tree_count = was}, now = {.trees = two, .tree_count = is};
+            const struct hark_config before = {.groups = two, .group_count = was}, now = {.groups = two, .group_count = is};
             struct job j, k;
             begin(&j, "hydee", &before, "aaabbbccc");
             begin(&k, "hydee", &now, "aaabbbccc");
@@ -498,13 +498,13 @@ static void damaged(void **state)
         assert_int_equal(step(&j, R, e, NULL), HARK_OK);
         struct hark *p = j.core[who];
         struct hark_hydee *s = of(&j, who);
-        struct hark_hydee_cast *g = hark_hydee_cast(s, CTX);
+        struct hark_hydee_group *g = hark_hydee_group(s, CTX);
         struct hark_hydee_branch *last = hark_hydee_branch(s, s->branches.count - 1);
         switch (what) {
         case 1: /* fewer groups than it says itself */
-            hark_empty(p, &s->casts);
+            hark_empty(p, &s->groups);
             hark_empty(p, &s->branches);
-            for (uint32_t i = 0; i < s->ends.channels.count; i++) hark_hydee_at(s, i)->channel.flags &= HARK_INTRA;
+            for (uint32_t i = 0; i < s->endpoint.channels.count; i++) hark_hydee_at(s, i)->channel.flags &= HARK_INTRA;
             break;
         case 2: g->root = N; break;
         case 3: g->first = 0; break;
@@ -512,8 +512,8 @@ static void damaged(void **state)
         case 5: last->rank = N; break;
         case 6: last->ctx = CTX + 1; break;
         case 7: last->ctx = CTX + 0x10000; break;
-        case 8: hark_remove(p, &s->ends.channels, s->ends.channels.count - 1); break; /* none to Z */
-        case 9: hark_hydee_find(s, S, 0)->channel.flags |= HARK_HYDEE_CAST; break;    /* of no group */
+        case 8: hark_remove(p, &s->endpoint.channels, s->endpoint.channels.count - 1); break; /* none to Z */
+        case 9: hark_hydee_find(s, S, 0)->channel.flags |= HARK_HYDEE_GROUP; break;    /* of no group */
         default: break;
         }
         if (what) refused(&k, who, from_image(&j, who), HARK_EIMAGE);
@@ -530,5 +530,5 @@ int main(void)
         cmocka_unit_test(passes_on), cmocka_unit_test(goes_no_further), cmocka_unit_test(nothing_to_pass_on), cmocka_unit_test(in_batches),
         cmocka_unit_test(bad_trees), cmocka_unit_test(bad_groups), cmocka_unit_test(not_now), cmocka_unit_test(other_groups),
         cmocka_unit_test(damaged)};
-    return cmocka_run_group_tests_name("hydee_cast", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("hydee_multicast", tests, NULL, NULL);
 }
