@@ -61,16 +61,6 @@ const uint32_t *hark_keeper_next(struct hark_keeper *k)
 
 /* ---- steps, and their effects on the disk --------------------------------------------------------------------------- */
 
-bool hark_keeper_grow(struct hark_keeper *k)
-{
-    const uint64_t bytes = hark_wants(k->core, NULL);
-    struct hark *more = realloc(k->core, bytes);
-    if (more == NULL) return false;
-    k->core = more;
-    (void)hark_grow(more, bytes);
-    return true;
-}
-
 static bool is_whole(struct hark_keeper *k, uint32_t rank, uint64_t id)
 {
     struct hark_store *images = k->config.images;

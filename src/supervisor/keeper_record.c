@@ -8,6 +8,16 @@
 
 enum { STATE = 1, IDENTITY = 2 };
 
+bool hark_keeper_grow(struct hark_keeper *k)
+{
+    const uint64_t bytes = hark_wants(k->core, NULL);
+    struct hark *more = realloc(k->core, bytes);
+    if (more == NULL) return false;
+    k->core = more;
+    (void)hark_grow(more, bytes);
+    return true;
+}
+
 int hark_keeper_write(struct hark_keeper *k)
 {
     struct hark_store *store = k->config.record;
