@@ -1,19 +1,37 @@
-/* internal.h: what the parts of the supervisor share.
+/* internal.h: what the parts of the supervisor share: the state of a job, and who calls whom.
  *
- *   supervisor.c           the loop from start to end
- *   supervisor_signals.c   what each signal does
- *   supervisor_job.c       what a job has outside of its processes: directory, stores, board, janitor
- *   supervisor_spawn.c     fork and exec
- *   supervisor_link.c      the descriptors to a process: control socket and output
- *   supervisor_output.c    what processes print, on its way out
- *   supervisor_messages.c  what processes say, and what they are told
- *   supervisor_recover.c   a death, and what follows
- *   supervisor_rollback.c  those that go back though they live
- *   supervisor_recluster.c clusters that change while the job runs
- *   supervisor_quiet.c     looks at the board: nothing can move, planned kills of the recovery process
- *   supervisor_stall.c     nothing moves: who waits where
- *   supervisor_checkpoint.c  checkpoints on demand
- *   supervisor_json.c      the figures
+ * An event (a message of a process, a death, a signal, a timer, room in an outlet) changes the state, and notes
+ * what is due: `heard_due`, `deaths_due`, `finish_due`. At the end of each turn of the loop one place looks at what
+ * is due and does it: end_turn() in supervisor.c. So a file calls only files on floors below its own.
+ * test/include/floors.sh reads the floors here:
+ *
+ *   15  supervisor.c     the loop from start to end, and the end of its turns
+ *   14  signals.c        what each signal does
+ *       quiet.c          looks at the board: can anything move?
+ *       json.c           the figures
+ *   13  death.c          a death: what it means, and what follows
+ *   12  messages.c       what processes say
+ *   11  recover.c        bringing back: after a death, by the recovery line, from a store
+ *   10  rollback.c       those that go back though they live
+ *    9  spawn.c          fork and exec
+ *    8  tell.c           what processes are told
+ *       trouble.c        a store that fails; a program that its protocol does not suit
+ *       inventory.c      what is in a store, for `hark store`
+ *    7  job.c            what a job has outside of its processes: directory, stores, board, trace
+ *    6  streams.c        what processes print, on its way out
+ *       recluster.c      clusters that change while the job runs
+ *       checkpoint.c     checkpoints on demand
+ *       stall.c          nothing moves: who waits where
+ *    5  link.c           the descriptors to a process: control socket and output
+ *    4  end.c            the end of a job, wished for or not
+ *       dispositions.c   what signals are to us and to the processes
+ *       planned_kill.c   kills that were asked for
+ *    3  say.c            lines on stderr, the names in them, how far things are
+ *    2  keeper.c         the failure service, with a disk
+ *    1  keeper_record.c  its record
+ *       janitor.c        cleans up when we are killed
+ *       outlet.c         writes without blocking us
+ *       output.c         what one process prints, over its incarnations
  */
 #ifndef HARK_SUPERVISOR_INTERNAL_H
 #define HARK_SUPERVISOR_INTERNAL_H
@@ -59,6 +77,7 @@ struct child { /* a process of the job, over all its incarnations */
     pid_t pid; /* 0: not running */
     pid_t program; /* as it says itself: behind a wrapper another one; 0: it has not said hello */
     struct link *link[LINKS];
+    uint32_t heard; /* a bit for each link: something has come on it in this turn */
     struct hark_output output[2];
     struct stream stream[2];
     uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond recall then */
@@ -92,6 +111,8 @@ struct child { /* a process of the job, over all its incarnations */
 
 enum phase { RUNNING, FINISHING, ENDING };
 
+#define HARK_SUP_SIGNALS 14 /* that do something: signals.c */
+
 struct failure {
     uint32_t rank;
     uint64_t at; /* deliveries made; by the recovery process: frames received */
@@ -124,8 +145,13 @@ struct supervisor {
     uv_loop_t loop;
     uv_signal_t on_child;
     struct hark_sup_signals *signals;
-    uv_timer_t look, grace, hunt;
-    bool hunt_on;
+    uv_signal_t on_signal[HARK_SUP_SIGNALS];
+    uv_timer_t quiescence, grace, planned_kill;
+    bool kill_watched;
+    uv_prepare_t turn; /* its end */
+    bool heard_due;  /* `heard` of some: their messages are to be taken */
+    bool deaths_due; /* a process has died, or left its control socket: they are to be reaped */
+    bool finish_due; /* one more reason for the end of the job to wait is gone */
     bool checkpoint_asked; /* by a signal, and not taken yet */
 
     char job[41];
@@ -172,27 +198,69 @@ static inline const struct hark *core_of(const struct supervisor *s)
     return hark_keeper_core(s->keeper);
 }
 
-/* supervisor.c */
+/* say.c */
 void hark_sup_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on stderr */
 void hark_sup_say_through(struct hark_outlet *w); /* NULL: straight to stderr again */
-void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone */
-void hark_sup_no_memory(struct supervisor *s, const char *what); /* a line, once, and the end with status 1 */
-void hark_sup_child_gone(struct supervisor *s);      /* looks whether all is over */
-void hark_sup_kill_all(struct supervisor *s);
+const char *hark_sup_name(const struct child *c, char name[32]); /* "rank 3" */
+void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room); /* "0-2 5" */
+const char *hark_sup_signal_name(int number, char text[24]);
 uint64_t hark_sup_now(void);
 struct hark_board_slot *hark_sup_slot(const struct child *c);
 /* Deliveries of all incarnations; of the recovery process: frames received. */
 uint64_t hark_sup_progress(const struct child *c);
-const char *hark_sup_name(const struct child *c, char name[32]); /* "rank 3" */
 
-/* signals.c */
+/* end.c */
+void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone */
+void hark_sup_no_memory(struct supervisor *s, const char *what); /* a line, once, and the end with status 1 */
+void hark_sup_child_gone(struct supervisor *s);      /* looks whether all is over */
+void hark_sup_kill_all(struct supervisor *s);
+
+/* dispositions.c */
 bool hark_sup_signals_begin(struct supervisor *s); /* before anything is started: mask, and what is ignored; false after a line */
-void hark_sup_signals_open(struct supervisor *s);  /* handlers, in the loop */
-void hark_sup_signals_close(struct supervisor *s); /* before the loop is closed */
 void hark_sup_signals_end(struct supervisor *s);   /* all as it was */
 void hark_sup_signals_in_process(const struct supervisor *s); /* between fork and exec: as the program would have them without us */
-const char *hark_sup_signal_name(int number, char text[24]);
+bool hark_sup_signal_ignored(const struct supervisor *s, int number); /* was it, when we began? */
+/* To the processes and to those that they have started; also to the recovery process? */
+void hark_sup_signal_groups(const struct supervisor *s, int number, bool recovery);
+void hark_sup_stops_begin(struct supervisor *s); /* from then on processes are stopped with us */
+void hark_sup_stops_end(struct supervisor *s);
 uint64_t hark_sup_awake(void); /* as hark_sup_now(), less the time that we were stopped */
+
+/* planned_kill.c */
+uint64_t hark_sup_next_kill(const struct child *c); /* progress at the next one; 0: none */
+void hark_sup_watch_planned_kill(struct supervisor *s); /* of the recovery process, if any */
+
+/* link.c */
+int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or an errno */
+void hark_sup_unlink(struct child *c);                   /* closes all of them */
+/* Reads until there is nothing now; not all: or until there is no room for it. */
+void hark_sup_drain(struct child *c, enum link_kind kind, bool all);
+bool hark_sup_full(struct supervisor *s, int kind); /* no more is to be read from pipes of this kind now */
+void hark_sup_resume_reading(struct child *c); /* what was paused */
+void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the caller's */
+
+/* streams.c */
+int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit status after one line */
+bool hark_sup_outlets_open(struct supervisor *s);  /* from then on nothing that is printed can block us */
+void hark_sup_outlets_close(struct supervisor *s); /* waits for readers, but not for ever after a signal */
+void hark_sup_output_prepare(struct child *c);     /* all zero before */
+void hark_sup_room(struct supervisor *s);           /* there may be room: reads on, and answers marks */
+void hark_sup_marked(struct child *c);              /* answers its MARK */
+void hark_sup_ask(struct child *c);                 /* is the output that waits beyond recall? */
+void hark_sup_stable(struct child *c, uint64_t n);  /* its answer */
+bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not, more is on its way there */
+
+/* recluster.c */
+static inline bool hark_sup_regroups(const struct supervisor *s) /* do clusters change while it runs? */
+{
+    return s->o->core.asks & HARK_ASKS_REGROUP;
+}
+/* A checkpoint was decided, and has `changed` the clusters or not: should others be together from the next one on? */
+void hark_sup_recluster(struct supervisor *s, bool changed);
+void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the next clusters into force */
+/* Who is in another cluster than the trace says, because of that checkpoint or going back to it. */
+void hark_sup_trace_clusters(struct supervisor *s, uint64_t id);
+void hark_sup_tell_clusters(struct supervisor *s, struct child *only); /* the next ones, if there are any, to all (only NULL) that are up */
 
 /* checkpoint.c */
 void hark_sup_ask_checkpoint(struct supervisor *s);
@@ -208,7 +276,7 @@ bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns);
 void hark_sup_say_waits(struct supervisor *s); /* who waits where */
 void hark_sup_moves(struct supervisor *s); /* something moves again */
 
-/* supervisor_job.c: 0, or the exit status after one line */
+/* job.c: 0, or the exit status after one line */
 int hark_sup_job_open(struct supervisor *s);
 void hark_sup_job_close(struct supervisor *s);
 /* The part file of an incarnation, remembered for the merge; NULL if nothing is traced. */
@@ -219,75 +287,55 @@ void hark_sup_trace(struct supervisor *s, uint8_t kind, uint32_t rank, uint32_t 
 void hark_sup_trace_failed(struct supervisor *s);
 int hark_sup_close_trace(struct supervisor *s); /* merges the parts: 0, or -1 after one line */
 
-/* supervisor_spawn.c: 0, or an errno */
+/* tell.c */
+void hark_sup_setup(struct child *c);
+void hark_sup_announce(struct supervisor *s, struct child *only); /* the present FAILED, to all (only NULL) that are up */
+void hark_sup_introduce(const struct child *who, struct child *to); /* PEER */
+/* A message without contents, to all that are up. */
+void hark_sup_tell_all(struct supervisor *s, uint16_t type);
+
+/* trouble.c */
+/* The store fails, for a process or (NULL) for us: said once, until it works again. */
+void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line);
+/* A wave of the group of `rank` was decided: images are written again, and so is the record. */
+void hark_sup_works_again(struct supervisor *s, uint32_t rank);
+void hark_sup_advise_diverged(const struct supervisor *s); /* what to do: a line */
+
+/* spawn.c: 0, or an errno */
 int hark_sup_spawn(struct child *c);
 void hark_sup_fresh(struct child *c); /* what was of its last incarnation is none of the next one's */
-uint64_t hark_sup_kill_at(const struct child *c); /* the next planned kill; 0: none */
+bool hark_sup_is_dead(const struct child *c); /* also when it is not reaped yet */
 
-/* link.c */
-int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or an errno */
-void hark_sup_unlink(struct child *c);                   /* closes all of them */
-/* Reads until there is nothing now; not all: or until there is no room for it. */
-void hark_sup_drain(struct child *c, enum link_kind kind, bool all);
-void hark_sup_resume_reading(struct child *c); /* what was paused */
-void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the caller's */
+/* rollback.c */
+void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells it, or it is killed */
+void hark_sup_on_rollback_request(struct child *c, struct hark_control *m); /* its AGAIN */
+void hark_sup_hurry(struct supervisor *s);                    /* looks for those that have not answered in time */
 
-/* streams.c */
-int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit status after one line */
-bool hark_sup_outlets_open(struct supervisor *s);  /* from then on nothing that is printed can block us */
-void hark_sup_outlets_close(struct supervisor *s); /* waits for readers, but not for ever after a signal */
-void hark_sup_output_prepare(struct child *c);     /* all zero before */
-bool hark_sup_full(struct supervisor *s, int kind); /* no more is to be read from pipes of this kind now */
-void hark_sup_room(struct supervisor *s);           /* there may be room: reads on, and answers marks */
-void hark_sup_marked(struct child *c);              /* answers its MARK */
-void hark_sup_ask(struct child *c);                 /* is the output that waits beyond recall? */
-void hark_sup_stable(struct child *c, uint64_t n);  /* its answer */
-bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not, more is on its way there */
+/* recover.c */
+bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
+/* Starts the next incarnation of a dead process; false after a line. */
+bool hark_sup_restart(struct supervisor *s, struct child *c);
+/* Those with dead[r] != 0 have died; `member` has room for who goes back. */
+void hark_sup_bring_back(struct supervisor *s, const uint8_t *dead, uint8_t *member);
+/* The failure service has been told who goes back by the recovery line: so they do. */
+void hark_sup_on_recovery_line(struct supervisor *s);
+void hark_sup_recovered(struct supervisor *s); /* D may be empty now */
+void hark_sup_close_recovery(struct supervisor *s); /* its last figures */
+const char *hark_sup_back_to(const struct child *c, char text[64]); /* "checkpoint 3" */
 
 /* messages.c */
 void hark_sup_take(struct child *c); /* what has come on the control socket */
-void hark_sup_setup(struct child *c);
-void hark_sup_announce(struct supervisor *s, struct child *only); /* the present FAILED, to all (only NULL) that are up */
-void hark_sup_try_finish(struct supervisor *s);
-void hark_sup_advise_diverged(const struct supervisor *s); /* what to do: a line */
 
-/* The store fails, for a process or (NULL) for us: said once, until it works again. */
-void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line);
-
-/* recover.c */
-bool hark_sup_is_dead(const struct child *c); /* also when it is not reaped yet */
+/* death.c */
 void hark_sup_reap(struct child *c); /* if it is dead: takes its last words and sees what follows */
-void hark_sup_settle(struct supervisor *s); /* restarts what is dead, and tells those that go back with it */
-void hark_sup_recovered(struct supervisor *s); /* D may be empty now */
-void hark_sup_close_recovery(struct supervisor *s); /* its last figures */
-bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
-void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room); /* "0-2 5" */
-
-/* rollback.c */
-void hark_sup_fell_back(void *self, uint32_t rank, uint64_t wave, const char *why); /* of hark_keeper_config */
-void hark_sup_lost(void *self, uint32_t rank, const char *why);
-void hark_sup_line(struct supervisor *s); /* the failure service has been told who goes back by the recovery line: so they do */
-void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells it, or it is killed */
-void hark_sup_again(struct child *c, struct hark_control *m); /* its AGAIN */
-void hark_sup_hurry(struct supervisor *s);                    /* looks for those that have not answered in time */
-
-/* recluster.c */
-static inline bool hark_sup_regroups(const struct supervisor *s) /* do clusters change while it runs? */
-{
-    return s->o->core.asks & HARK_ASKS_REGROUP;
-}
-/* A checkpoint was decided, and has `changed` the clusters or not: should others be together from the next one on? */
-void hark_sup_recluster(struct supervisor *s, bool changed);
-void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the next clusters into force */
-/* Who is in another cluster than the trace says, because of that checkpoint or going back to it. */
-void hark_sup_trace_clusters(struct supervisor *s, uint64_t id);
-void hark_sup_tell_clusters(struct supervisor *s, struct child *only); /* the next ones, if there are any, to all (only NULL) that are up */
 
 /* quiet.c */
-void hark_sup_look(uv_timer_t *timer);
-void hark_sup_hunt(struct supervisor *s); /* watches the recovery process while a kill of it is planned */
+void hark_sup_check_quiescence(uv_timer_t *timer);
 
-/* supervisor_json.c: 0, or -1 after one line */
+/* signals.c */
+void hark_sup_signals_open(struct supervisor *s); /* handlers, in the loop */
+
+/* json.c: 0, or -1 after one line */
 int hark_sup_json(const struct supervisor *s);
 
 #endif

@@ -120,6 +120,21 @@ static char *identity(const struct supervisor *s)
     return NULL;
 }
 
+static void fell_back(void *self, uint32_t rank, uint64_t wave, const char *why)
+{
+    (void)self;
+    (void)rank;
+    hark_sup_say("%s; the older checkpoint %llu is used", why, (unsigned long long)wave);
+}
+
+static void lost(void *self, uint32_t rank, const char *why)
+{
+    struct supervisor *s = self;
+    char name[32];
+    hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s", hark_sup_name(&s->child[rank], name), why);
+    hark_sup_end(s, 1);
+}
+
 static int open_service(struct supervisor *s)
 {
     char error[HARK_KEEPER_ERROR];
@@ -135,8 +150,8 @@ static int open_service(struct supervisor *s)
         .record = s->record,
         .images = s->images,
         .identity = who,
-        .fell_back = hark_sup_fell_back,
-        .lost = hark_sup_lost,
+        .fell_back = fell_back,
+        .lost = lost,
         .self = s};
     int status = hark_keeper_open(&s->keeper, &config, error);
     s->identity = who;

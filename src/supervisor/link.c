@@ -8,6 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define FULL          (1u << 20)  /* bytes that wait for their reader */
+#define FULL_RECOVERY (64u << 20) /* the same during a recovery */
+
 static void on_poll(uv_poll_t *poll, int status, int events);
 
 static void listen_for(struct link *l, int events)
@@ -58,6 +61,7 @@ void hark_sup_unlink(struct child *c)
 {
     for (int kind = 0; kind < LINKS; kind++) unlink_one(c, (enum link_kind)kind);
     c->in_length = c->out_length = 0;
+    c->heard = 0;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------- */
@@ -70,6 +74,12 @@ static bool grow(uint8_t **at, size_t *room, size_t needed)
     *at = more;
     *room = needed * 2;
     return true;
+}
+
+bool hark_sup_full(struct supervisor *s, int kind)
+{
+    bool recovering = s->died || hark_service_down(core_of(s));
+    return hark_outlet_waiting(s->outlet[kind]) >= (recovering ? FULL_RECOVERY : FULL);
 }
 
 /* Takes `length` bytes that the process said or printed. */
@@ -165,11 +175,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (c == NULL) return;
     if (status < 0 || (events & (UV_READABLE | UV_DISCONNECT))) {
         hark_sup_drain(c, l->kind, false);
-        if (l->kind == LINK_OUT) hark_sup_ask(c);
-        if (l->kind == LINK_CONTROL) {
-            hark_sup_take(c);
-            if (c->link[LINK_CONTROL] == l && l->events == 0) hark_sup_reap(c); /* its end is closed: is it dead? */
-        }
+        c->heard |= 1u << l->kind;
+        c->s->heard_due = true;
         return;
     }
     if (events & UV_WRITABLE) push_rest(c);

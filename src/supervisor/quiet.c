@@ -1,13 +1,10 @@
-/* quiet.c: looks at the board: can anything move? And planned kills of the recovery process. */
+/* quiet.c: looks at the board: can anything move? */
 #include "internal.h"
-
-#include <signal.h>
 
 #define SECOND         UINT64_C(1000000000)
 #define QUIET_NS       (SECOND / 5) /* so long nothing has moved, and no frame is on its way */
 #define QUIET_LOST_NS  (2 * SECOND) /* or: frames were lost with a process that died */
 #define HOPELESS_NS    (5 * SECOND) /* and so long still nothing after QUIET */
-#define HUNT_MS        1
 
 struct sums {
     uint64_t out, in;   /* frames */
@@ -76,7 +73,7 @@ static void stand_still(struct supervisor *s, uint64_t since)
     hark_sup_end(s, 1);
 }
 
-void hark_sup_look(uv_timer_t *timer)
+void hark_sup_check_quiescence(uv_timer_t *timer)
 {
     struct supervisor *s = timer->data;
     struct sums sum;
@@ -107,27 +104,4 @@ void hark_sup_look(uv_timer_t *timer)
             tell_all(s, HARK_C_LOOK);
         }
     }
-}
-
-/* ---- planned kills of the recovery process: it counts frames, nobody else does ---------------------------------- */
-
-static void hunt(uv_timer_t *timer)
-{
-    struct supervisor *s = timer->data;
-    struct child *c = &s->child[s->o->ranks];
-    uint64_t got = hark_sup_progress(c);
-    if (s->phase != RUNNING || !c->pid || c->dead) return;
-    for (uint32_t i = 0; i < s->o->kills; i++) {
-        const struct hark_kill *k = &s->o->kill[i];
-        if (k->rank != HARK_RECOVERY || k->at > got || k->at <= c->began) continue;
-            kill(c->pid, SIGKILL);
-        return;
-    }
-}
-
-void hark_sup_hunt(struct supervisor *s)
-{
-    if (s->hunt_on || s->count == s->o->ranks) return;
-    for (uint32_t i = 0; i < s->o->kills; i++) s->hunt_on |= s->o->kill[i].rank == HARK_RECOVERY;
-    if (s->hunt_on) uv_timer_start(&s->hunt, hunt, HUNT_MS, HUNT_MS);
 }

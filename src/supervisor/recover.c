@@ -1,160 +1,19 @@
-/* recover.c: a death, and what follows. */
+/* recover.c: bringing back: after a death, by the recovery line, and at the start from a store. */
 #include "internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define SAME_PLACE 5  /* deaths in a row at the same place after which it is the program's fault */
-#define NO_FURTHER 20 /* deaths in a row anywhere, without having got further than ever before */
-
-void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room)
-{
-    size_t at = 0;
-    for (uint32_t r = 0; r < s->o->ranks; r++) {
-        if (!member[r]) continue;
-        uint32_t first = r;
-        while (r + 1 < s->o->ranks && member[r + 1]) r++;
-        int n = snprintf(text + at, room - at, first == r ? "%s%u" : "%s%u-%u", at ? " " : "", first, r);
-        if (n < 0 || (size_t)n >= room - at) {
-            snprintf(text + room - 4, 4, "...");
-            return;
-        }
-        at += (size_t)n;
-    }
-}
-
-static const char *back_to(const struct child *c, char text[64])
+const char *hark_sup_back_to(const struct child *c, char text[64])
 {
     if (c->checkpoint) snprintf(text, 64, "checkpoint %llu", (unsigned long long)c->checkpoint);
     else snprintf(text, 64, "the beginning");
     return text;
 }
 
-/* ---- sorting a death ------------------------------------------------------------------------------------------ */
-
-static void note_failure(struct child *c, const char *kind)
-{
-    struct supervisor *s = c->s;
-    snprintf(c->kind, sizeof c->kind, "%s", kind);
-    struct failure *more = realloc(s->failure, (s->failures + 1) * sizeof *more);
-    if (more == NULL) {
-        s->figures_lost = true;
-        return;
-    }
-    s->failure = more;
-    struct failure *f = &more[s->failures++];
-    f->rank = c->rank;
-    f->at = hark_sup_progress(c);
-    snprintf(f->kind, sizeof f->kind, "%s", kind);
-}
-
-/* Does it die again and again without getting further? The reason, or NULL. A place is where the incarnation began, and how much
- * it has received and sent since. Planned kills do not count. */
-static const char *hopeless(struct child *c, char text[96])
-{
-    uint64_t now = hark_sup_progress(c), place = now - c->began + hark_sup_slot(c)->messages - c->began_messages;
-    for (uint32_t i = 0; i < c->s->o->kills; i++) {
-        const struct hark_kill *k = &c->s->o->kill[i];
-        if (k->rank == c->rank && k->at > c->began && k->at <= now) return NULL;
-    }
-    bool same = c->same_place && c->place_checkpoint == c->checkpoint && c->place == place;
-    bool further = c->no_further == 0 || c->checkpoint > c->far_checkpoint || (c->checkpoint == c->far_checkpoint && place > c->far);
-    c->same_place = same ? c->same_place + 1 : 1;
-    c->no_further = further ? 1 : c->no_further + 1;
-    c->place_checkpoint = c->checkpoint;
-    c->place = place;
-    if (further) c->far_checkpoint = c->checkpoint, c->far = place;
-    if (c->same_place >= SAME_PLACE) snprintf(text, 96, "%d times in a row at the same place", SAME_PLACE);
-    else if (c->no_further >= NO_FURTHER) snprintf(text, 96, "%d times in a row without getting further", NO_FURTHER);
-    else return NULL;
-    return text;
-}
-
-/* It ended by itself: never a failure to recover from. */
-static void exited(struct child *c, int status)
-{
-    struct supervisor *s = c->s;
-    char name[32];
-    hark_sup_name(c, name);
-    if (status == 0 && s->phase == FINISHING) {
-        c->exited = true;
-        return;
-    }
-    if (s->signal) { /* it was told to end */
-        hark_sup_end(s, 128 + s->signal);
-        return;
-    }
-    if (status)
-        hark_sup_say("%s exited with status %d", name, status);
-    else if (c->address)
-        hark_sup_say("%s exited without hark_finalize", name);
-    else
-        hark_sup_say("%s exited without hark_init: %s is not a program of hark", name, s->o->program[0]);
-    hark_sup_end(s, 1);
-}
-
-static void killed(struct child *c, int sig)
-{
-    struct supervisor *s = c->s;
-    char name[32], kind[24], back[64], hopeless_text[96];
-    const char *why;
-    hark_sup_name(c, name);
-    hark_sup_signal_name(sig, kind);
-    if (s->signal) { /* of the signal that was passed on, most likely: no failure */
-        hark_sup_end(s, 128 + s->signal);
-        return;
-    }
-    if (s->phase == FINISHING && c->rank == HARK_RECOVERY) {
-        c->exited = true;
-        return;
-    }
-    note_failure(c, kind);
-    hark_sup_trace(s, HARK_TRACE_KILL, c->rank, c->inc, 0);
-    if (s->phase == FINISHING) { /* all have finished, durably: there is nothing that it could take with it */
-        hark_sup_say("%s died (%s) after the end of the job, which is done", name, kind);
-        c->exited = true;
-    } else if (c->rank != HARK_RECOVERY && !hark_service_survives(s->o->protocol)) {
-        hark_sup_say("%s died (%s) after %llu deliveries; protocol %s survives no failure", name, kind,
-            (unsigned long long)hark_sup_progress(c), s->o->protocol->name);
-        hark_sup_end(s, 1);
-    } else if ((why = hopeless(c, hopeless_text)) != NULL) {
-        hark_sup_say("%s died (%s) %s, %llu deliveries after %s", name, kind, why,
-            (unsigned long long)(hark_sup_progress(c) - c->began), back_to(c, back));
-        hark_sup_end(s, 1);
-    } else {
-        c->dead = true;
-        if (s->died == 0) s->died = hark_sup_now();
-    }
-}
-
-/* Reads what it left, kills what it started, forgets it; its wait status. */
-static int bury(struct child *c)
-{
-    int status = 0;
-    c->dying = true;
-    (void)kill(-c->pid, SIGKILL); /* not reaped yet, so that its group can be nobody else's */
-    for (int kind = 0; kind < LINKS; kind++) hark_sup_drain(c, (enum link_kind)kind, true);
-    hark_sup_take(c);
-    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {}
-    hark_janitor_dead(&c->s->janitor, c->pid);
-    hark_sup_unlink(c);
-    c->pid = 0;
-    c->hello = c->dying = false;
-    return status;
-}
-
-bool hark_sup_is_dead(const struct child *c)
-{
-    siginfo_t info = {.si_pid = 0};
-    return c->pid == 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
-}
-
-static bool restart(struct supervisor *s, struct child *c)
+bool hark_sup_restart(struct supervisor *s, struct child *c)
 {
     char name[32];
     if (s->phase != RUNNING) return false; /* no memory for what had to be told */
@@ -164,59 +23,6 @@ static bool restart(struct supervisor *s, struct child *c)
     hark_sup_say("%s can not be started again: %s", hark_sup_name(c, name), strerror(status));
     hark_sup_end(s, 1);
     return false;
-}
-
-/* A shell or another wrapper ends with 128 + n when signal n has ended the program in it, which had joined and not finished. */
-static bool by_signal_within(const struct child *c, int status)
-{
-    return c->s->phase == RUNNING && c->address && !c->finished && status > 128 && status - 128 < NSIG;
-}
-
-void hark_sup_reap(struct child *c)
-{
-    struct supervisor *s = c->s;
-    if (c->pid == 0) return;
-    if (!hark_sup_is_dead(c)) {
-        /* It has closed its control socket. If it is not about to die anyway (which this does not change any
-         * more), it has left the job. */
-        if (s->phase == RUNNING && c->link[LINK_CONTROL] && c->link[LINK_CONTROL]->events == 0)
-            kill(c->pid, SIGKILL);
-        return;
-    }
-    int status = bury(c);
-    if (s->phase == ENDING) {
-        hark_sup_child_gone(s);
-        return;
-    }
-    if (c->goes_back && s->signal) {
-        hark_sup_end(s, 128 + s->signal);
-    } else if (c->goes_back) {
-        (void)restart(s, c);
-    } else if (WIFEXITED(status) && !by_signal_within(c, WEXITSTATUS(status))) {
-        exited(c, WEXITSTATUS(status));
-    } else {
-        killed(c, WIFEXITED(status) ? WEXITSTATUS(status) - 128 : WTERMSIG(status));
-    }
-    if (s->phase == RUNNING) hark_sup_settle(s);
-    else hark_sup_child_gone(s);
-    hark_sup_room(s); /* for all that recovery needs there is */
-}
-
-/* ---- bringing back --------------------------------------------------------------------------------------------- */
-
-void hark_sup_fell_back(void *self, uint32_t rank, uint64_t wave, const char *why)
-{
-    (void)self;
-    (void)rank;
-    hark_sup_say("%s; the older checkpoint %llu is used", why, (unsigned long long)wave);
-}
-
-void hark_sup_lost(void *self, uint32_t rank, const char *why)
-{
-    struct supervisor *s = self;
-    char name[32];
-    hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s", hark_sup_name(&s->child[rank], name), why);
-    hark_sup_end(s, 1);
 }
 
 /* Those with member[r] != 0 go back to where the failure service says. */
@@ -266,7 +72,7 @@ static void say_failures(struct supervisor *s)
             continue;
         }
         name_unit(c, unit);
-        back_to(c, back);
+        hark_sup_back_to(c, back);
         hark_sup_say("%s died (%s) after %llu deliveries; %s to %s", name, c->kind,
             (unsigned long long)hark_sup_progress(c), unit, back);
     }
@@ -322,13 +128,13 @@ static void announce_back(struct supervisor *s, const uint8_t *member)
     hark_sup_announce(s, NULL);
     HARK_POINT("announced", HARK_TRACE_SUPERVISOR);
     for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].dead && !restart(s, &s->child[i])) return;
+        if (s->child[i].dead && !hark_sup_restart(s, &s->child[i])) return;
     HARK_POINT("spawned", HARK_TRACE_SUPERVISOR);
-    hark_sup_hunt(s);
+    hark_sup_watch_planned_kill(s);
 }
 
 /* Those with dead[r] != 0 have died; `member` has room for who goes back. */
-static void bring_back(struct supervisor *s, const uint8_t *dead, uint8_t *member)
+void hark_sup_bring_back(struct supervisor *s, const uint8_t *dead, uint8_t *member)
 {
     struct child *recovery = s->count > s->o->ranks ? &s->child[s->o->ranks] : NULL;
     bool over = hark_service_down(core_of(s)) == 0, ranks = false;
@@ -346,7 +152,7 @@ static void bring_back(struct supervisor *s, const uint8_t *dead, uint8_t *membe
     announce_back(s, member);
 }
 
-void hark_sup_line(struct supervisor *s)
+void hark_sup_on_recovery_line(struct supervisor *s)
 {
     char ranks[200] = "";
     const uint8_t *member = hark_keeper_back(s->keeper);
@@ -358,28 +164,6 @@ void hark_sup_line(struct supervisor *s)
     hark_sup_trace_failed(s);
     note_recovery(s, member, false);
     announce_back(s, member);
-}
-
-void hark_sup_settle(struct supervisor *s)
-{
-    bool any = false;
-    if (s->phase != RUNNING) return;
-    for (uint32_t i = 0; i < s->count; i++) any |= s->child[i].dead;
-    if (!any) return;
-    for (uint32_t i = 0; i < s->count; i++) /* who has said hello is up, also if that lies here unread */
-        if (s->child[i].pid && !s->child[i].hello && !s->child[i].goes_back) {
-            hark_sup_drain(&s->child[i], LINK_CONTROL, true);
-            hark_sup_take(&s->child[i]);
-        }
-    if (s->phase != RUNNING) return;
-    uint8_t *dead = calloc(s->o->ranks, 2);
-    if (dead == NULL) {
-        hark_sup_no_memory(s, "a recovery");
-        return;
-    }
-    for (uint32_t r = 0; r < s->o->ranks; r++) dead[r] = s->child[r].dead;
-    bring_back(s, dead, dead + s->o->ranks);
-    free(dead);
 }
 
 void hark_sup_recovered(struct supervisor *s)
@@ -394,7 +178,7 @@ void hark_sup_recovered(struct supervisor *s)
         hark_sup_say("recovered in %.1f ms: rank%s %s went back", (double)(r->over - r->died) / 1e6,
             strpbrk(ranks, " -") ? "s" : "", ranks);
     }
-    hark_sup_try_finish(s);
+    s->finish_due = true;
 }
 
 /* ---- the first start -------------------------------------------------------------------------------------------- */
@@ -433,6 +217,6 @@ bool hark_sup_begin(struct supervisor *s)
         hark_sup_end(s, 2);
         return false;
     }
-    hark_sup_hunt(s);
+    hark_sup_watch_planned_kill(s);
     return true;
 }

@@ -50,7 +50,7 @@ static void could_not(struct child *c, const char *why, size_t length)
     kill(c->pid, SIGKILL);
 }
 
-void hark_sup_again(struct child *c, struct hark_control *m)
+void hark_sup_on_rollback_request(struct child *c, struct hark_control *m)
 {
     struct hark_control go;
     char name[32];

@@ -1,13 +1,11 @@
 /* signals.c: what each signal to `hark run` does. hark-run(1), SIGNALS, is this table in words. */
 #include "internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,47 +26,9 @@ static const struct row {
     {SIGVTALRM, SAY_AND_END}, {SIGPROF, SAY_AND_END}, {SIGPOLL, SAY_AND_END}, {SIGPWR, SAY_AND_END},
     {SIGSTKFLT, SAY_AND_END}};
 #define ROWS (sizeof table / sizeof table[0])
-
-/* libuv's handlers run in the loop. Those that stop us do not wait for it: a SIGCONT that came meanwhile would be
- * lost. */
-static const int stopping[] = {SIGTSTP, SIGTTIN, SIGTTOU};
-#define STOPPING (sizeof stopping / sizeof stopping[0])
-
-struct hark_sup_signals {
-    uv_signal_t handle[ROWS];
-    struct sigaction stopping_before[STOPPING], pipe_before, limit_before;
-    sigset_t mask_before;
-    sigset_t ignored; /* when we began: they stay ignored, here and in the processes */
-};
-
-/* For the handlers of signals that stop: what they touch is read and written by single instructions. */
-static struct supervisor *volatile stopped;
-static _Atomic uint64_t stopped_ns;
-
-const char *hark_sup_signal_name(int number, char text[24])
-{
-    const char *name = sigabbrev_np(number);
-    if (name)
-        snprintf(text, 24, "SIG%s", name);
-    else
-        snprintf(text, 24, "signal %d", number);
-    return text;
-}
-
-/* A time that stands still while we are stopped. */
-uint64_t hark_sup_awake(void)
-{
-    return hark_sup_now() - atomic_load_explicit(&stopped_ns, memory_order_relaxed);
-}
+HARK_STATIC_ASSERT(ROWS == HARK_SUP_SIGNALS, "each has a handle");
 
 /* ---- to the processes --------------------------------------------------------------------------- */
-
-/* To the process and to those that it has started, as a terminal would: behind a wrapper is the program. */
-static void to_groups(const struct supervisor *s, int number, bool recovery)
-{
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].pid && (recovery || s->child[i].rank != HARK_RECOVERY)) (void)kill(-s->child[i].pid, number);
-}
 
 /* The bit of `number` in a mask of /proc/PID/status. */
 static bool in_mask(const char *text, const char *name, int number)
@@ -136,9 +96,9 @@ static void begin_to_end(struct supervisor *s, int number, int passed_on)
         return;
     }
     s->signal = number;
-    to_groups(s, passed_on, false);
+    hark_sup_signal_groups(s, passed_on, false);
     if (s->phase != ENDING) uv_timer_start(&s->grace, grace_is_over, s->o->grace_ms, 0);
-    hark_sup_try_finish(s); /* all may have finished already, and wait for their output */
+    s->finish_due = true; /* all may have finished already, and wait for their output */
 }
 
 static void act(struct supervisor *s, const struct row *row)
@@ -155,14 +115,14 @@ static void act(struct supervisor *s, const struct row *row)
         end_now(s);
         break;
     case PASS: pass(s, row->number); break;
-    case CONTINUE: to_groups(s, SIGCONT, true); break;
+    case CONTINUE: hark_sup_signal_groups(s, SIGCONT, true); break;
     }
 }
 
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct supervisor *s = handle->data;
-    const struct row *row = &table[handle - s->signals->handle];
+    const struct row *row = &table[handle - s->on_signal];
     bool ends = row->action != PASS && row->action != CONTINUE,
          checkpoint = number == s->o->checkpoint_on && s->phase == RUNNING;
     if (s->ended && ends) { /* only its output is left, and nobody reads that */
@@ -176,93 +136,17 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
-/* ---- stopping: a terminal's Ctrl-Z, a batch system's suspend ------------------------------------ */
-
-static void on_stop(int number)
-{
-    int saved = errno;
-    const struct supervisor *s = stopped;
-    uint64_t began = hark_sup_now();
-    (void)number;
-    if (s) to_groups(s, SIGSTOP, true);
-    (void)raise(SIGSTOP);
-    atomic_fetch_add_explicit(&stopped_ns, hark_sup_now() - began, memory_order_relaxed);
-    if (s) to_groups(s, SIGCONT, true);
-    errno = saved;
-}
-
 /* ---- begin and end ------------------------------------------------------------------------------ */
-
-static bool ignored(const struct supervisor *s, int number)
-{
-    return sigismember(&s->signals->ignored, number) == 1;
-}
-
-bool hark_sup_signals_begin(struct supervisor *s)
-{
-    const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct sigaction now;
-    sigset_t none;
-    s->signals = calloc(1, sizeof *s->signals);
-    if (s->signals == NULL) {
-        hark_sup_say("no memory for a run");
-        return false;
-    }
-    sigemptyset(&s->signals->ignored);
-    for (int n = 1; n < NSIG; n++)
-        if (sigaction(n, NULL, &now) == 0 && now.sa_handler == SIG_IGN) sigaddset(&s->signals->ignored, n);
-    sigemptyset(&none); /* whoever started us may have blocked some */
-    pthread_sigmask(SIG_SETMASK, &none, &s->signals->mask_before);
-    sigaction(SIGPIPE, &ignore, &s->signals->pipe_before);
-    sigaction(SIGXFSZ, &ignore, &s->signals->limit_before); /* a write over the limit fails, and says so */
-    return true;
-}
 
 void hark_sup_signals_open(struct supervisor *s)
 {
-    const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
     for (size_t i = 0; i < ROWS; i++) {
-        uv_signal_t *handle = &s->signals->handle[i];
+        uv_signal_t *handle = &s->on_signal[i];
         uv_signal_init(&s->loop, handle);
         handle->data = s;
-        if (!ignored(s, table[i].number) || table[i].number == s->o->checkpoint_on)
+        if (!hark_sup_signal_ignored(s, table[i].number) || table[i].number == s->o->checkpoint_on)
             uv_signal_start(handle, on_signal, table[i].number);
     }
-    stopped = s;
-    for (size_t i = 0; i < STOPPING; i++)
-        if (!ignored(s, stopping[i])) sigaction(stopping[i], &stop, &s->signals->stopping_before[i]);
-}
-
-void hark_sup_signals_close(struct supervisor *s)
-{
-    for (size_t i = 0; i < STOPPING; i++)
-        if (!ignored(s, stopping[i])) sigaction(stopping[i], &s->signals->stopping_before[i], NULL);
-    stopped = NULL;
-}
-
-void hark_sup_signals_end(struct supervisor *s)
-{
-    if (s->signals == NULL) return;
-    sigaction(SIGPIPE, &s->signals->pipe_before, NULL);
-    sigaction(SIGXFSZ, &s->signals->limit_before, NULL);
-    pthread_sigmask(SIG_SETMASK, &s->signals->mask_before, NULL);
-    free(s->signals);
-    s->signals = NULL;
-}
-
-void hark_sup_signals_in_process(const struct supervisor *s)
-{
-    struct sigaction now;
-    sigset_t none;
-    for (int n = 1; n < NSIG; n++) {
-        if (sigaction(n, NULL, &now) < 0) continue;
-        if (ignored(s, n))
-            signal(n, SIG_IGN);
-        else if (now.sa_handler != SIG_DFL)
-            signal(n, SIG_DFL);
-    }
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 int hark_sup_signal_number(const char *text)

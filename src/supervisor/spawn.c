@@ -1,4 +1,4 @@
-/* spawn.c: fork and exec of one process. */
+/* spawn.c: fork and exec of one process, and whether it still is there. */
 #include "internal.h"
 
 #include <errno.h>
@@ -37,16 +37,6 @@ static int make_pipes(struct pipes *p)
     close_pair(p->err);
     close_pair(p->trouble);
     return saved;
-}
-
-uint64_t hark_sup_kill_at(const struct child *c)
-{
-    const struct hark_run_options *o = c->s->o;
-    uint64_t done = hark_sup_progress(c), next = 0;
-    for (uint32_t i = 0; i < o->kills; i++)
-        if (o->kill[i].rank == c->rank && o->kill[i].at > done && (next == 0 || o->kill[i].at < next))
-            next = o->kill[i].at;
-    return next;
 }
 
 /* ---- in the new process, between fork and exec -------------------------------------------------------------- */
@@ -159,4 +149,10 @@ int hark_sup_spawn(struct child *c)
     close_pair(p.err);
     close_pair(p.trouble);
     return status;
+}
+
+bool hark_sup_is_dead(const struct child *c)
+{
+    siginfo_t info = {.si_pid = 0};
+    return c->pid == 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
 }

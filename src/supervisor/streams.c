@@ -12,8 +12,6 @@
 
 #include "hark/parts/mem.h"
 
-#define FULL          (1u << 20)  /* bytes that wait for their reader */
-#define FULL_RECOVERY (64u << 20) /* the same during a recovery */
 #define PENDING_MOST  (4u << 20)  /* of one process: what an image takes */
 #define PATIENCE_MS   3000        /* for the reader, when a signal has ended the job */
 
@@ -44,12 +42,6 @@ void hark_sup_output_prepare(struct child *c)
 
 /* ---- back-pressure --------------------------------------------------------------------------------------------- */
 
-bool hark_sup_full(struct supervisor *s, int kind)
-{
-    bool recovering = s->died || hark_service_down(core_of(s));
-    return hark_outlet_waiting(s->outlet[kind]) >= (recovering ? FULL_RECOVERY : FULL);
-}
-
 void hark_sup_room(struct supervisor *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -73,7 +65,7 @@ static void on_moved(uv_async_t *handle)
         s->positions_failed = true;
         hark_sup_say("store %s: cannot write output: %s; if it is resumed, lines may come again", s->o->store, strerror(failed));
     }
-    if (s->finish_waits) hark_sup_try_finish(s);
+    if (s->finish_waits) s->finish_due = true;
     if (s->ended == 0) hark_sup_room(s);
     else if (!hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1])) uv_stop(&s->loop);
 }
@@ -103,7 +95,7 @@ void hark_sup_stable(struct child *c, uint64_t n)
     c->answered = n;
     hark_output_open(&c->output[0], c->asked_position);
     hark_sup_ask(c);
-    if (c->s->finish_waits) hark_sup_try_finish(c->s);
+    if (c->s->finish_waits) c->s->finish_due = true;
 }
 
 /* A job that is done is not resumed: what is not shown then is lost if we are killed. */
@@ -234,8 +226,9 @@ void hark_sup_outlets_close(struct supervisor *s)
 {
     for (uint32_t i = 0; i < s->count; i++)
         for (int k = 0; k < 2; k++) hark_output_end(&s->child[i].output[k]);
-    uv_timer_stop(&s->look);
-    uv_timer_stop(&s->hunt);
+    uv_prepare_stop(&s->turn);
+    uv_timer_stop(&s->quiescence);
+    uv_timer_stop(&s->planned_kill);
     uv_timer_stop(&s->grace);
     if (s->signal) uv_timer_start(&s->grace, lose_patience, PATIENCE_MS, 0);
     while (!s->give_up && (hark_outlet_waiting(s->outlet[0]) || hark_outlet_waiting(s->outlet[1])))

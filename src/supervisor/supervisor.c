@@ -3,131 +3,70 @@
 #include "internal.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#define LOOK_MS  100
-#define GRACE_MS 3000 /* for processes to end after a signal, and for the recovery process after all others */
+#define LOOK_MS 100
 
-static struct hark_outlet *errors; /* while there is one, lines go through it: between those of processes */
-
-void hark_sup_say_through(struct hark_outlet *w)
-{
-    errors = w;
-}
-
-void hark_sup_say(const char *format, ...)
-{
-    char line[1024] = "hark: ";
-    va_list list;
-    va_start(list, format);
-    int n = vsnprintf(line + 6, sizeof line - 7, format, list);
-    va_end(list);
-    if (n < 0) return;
-    for (char *c = line; *c; c++)
-        if (*c == '\n') *c = ' '; /* one line stays one line */
-    size_t length = strlen(line);
-    line[length++] = '\n';
-    if (errors == NULL || !hark_outlet_put(errors, HARK_OUTLET_NO_STREAM, 0, line, length))
-        fprintf(stderr, "%.*s", (int)length, line);
-}
-
-uint64_t hark_sup_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-struct hark_board_slot *hark_sup_slot(const struct child *c)
-{
-    return &c->s->board->slot[c->rank == HARK_RECOVERY ? c->s->o->ranks : c->rank];
-}
-
-uint64_t hark_sup_progress(const struct child *c)
-{
-    const struct hark_board_slot *slot = hark_sup_slot(c);
-    return c->rank == HARK_RECOVERY ? slot->frames_in : slot->deliveries;
-}
-
-const char *hark_sup_name(const struct child *c, char name[32])
-{
-    if (c->rank == HARK_RECOVERY) snprintf(name, 32, "the recovery process");
-    else snprintf(name, 32, "rank %u", c->rank);
-    return name;
-}
-
-/* ---- ending ------------------------------------------------------------------------------------------------- */
-
-/* The recovery process knows nothing that is worth waiting for when all others have ended. */
-static void stop_if_gone(struct supervisor *s)
-{
-    const struct child *left = NULL;
-    for (uint32_t i = 0; i < s->count; i++) {
-        if (s->child[i].pid == 0) continue;
-        left = &s->child[i];
-        if (left->rank != HARK_RECOVERY) return;
-    }
-    if (left == NULL) uv_stop(&s->loop);
-    else if (s->phase == ENDING) kill(left->pid, SIGKILL);
-}
-
-void hark_sup_kill_all(struct supervisor *s)
-{
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].pid) kill(s->child[i].pid, SIGKILL);
-}
-
-static void grace_is_over(uv_timer_t *timer)
-{
-    hark_sup_kill_all(timer->data);
-}
-
-/* Less than a signal gives: there is one already that has ended. */
-static void give_grace(struct supervisor *s)
-{
-    bool on = uv_is_active((uv_handle_t *)&s->grace);
-    if (!on || uv_timer_get_due_in(&s->grace) > GRACE_MS) uv_timer_start(&s->grace, grace_is_over, GRACE_MS, GRACE_MS);
-}
-
-void hark_sup_end(struct supervisor *s, int status)
-{
-    if (s->phase != ENDING) {
-        s->phase = ENDING;
-        s->exit = status;
-        if (s->signal) give_grace(s); /* they have been told to end themselves */
-        else hark_sup_kill_all(s);
-    }
-    stop_if_gone(s);
-}
-
-void hark_sup_no_memory(struct supervisor *s, const char *what)
-{
-    if (s->phase != ENDING) hark_sup_say("no memory for %s", what);
-    hark_sup_end(s, 1);
-}
-
-void hark_sup_child_gone(struct supervisor *s)
-{
-    if (s->phase == FINISHING) {
-        for (uint32_t i = 0; i < s->o->ranks; i++)
-            if (s->child[i].pid) return;
-        give_grace(s); /* only the recovery process may be left */
-    }
-    stop_if_gone(s);
-}
+/* ---- a turn of the loop: what happens is noted; at the end of the turn is done what is due ------------ */
 
 static void on_child(uv_signal_t *handle, int number)
 {
-    struct supervisor *s = handle->data;
     (void)number;
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].pid && hark_sup_is_dead(&s->child[i])) hark_sup_reap(&s->child[i]);
+    ((struct supervisor *)handle->data)->deaths_due = true;
+}
+
+/* What processes have said and printed. */
+static void hear(struct supervisor *s)
+{
+    s->heard_due = false;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        const uint32_t heard = c->heard;
+        c->heard = 0;
+        if (heard & 1u << LINK_OUT) hark_sup_ask(c);
+        if (!(heard & 1u << LINK_CONTROL)) continue;
+        hark_sup_take(c);
+        const struct link *l = c->link[LINK_CONTROL];
+        if (l && l->events == 0) s->deaths_due = true; /* its end is closed: is it dead? */
+    }
+}
+
+static void reap_all(struct supervisor *s)
+{
+    s->deaths_due = false;
+    for (uint32_t i = 0; i < s->count; i++) hark_sup_reap(&s->child[i]);
+}
+
+/* If all processes have finished, and nothing can take that back: the job is done, and they are told. */
+static void finish_if_done(struct supervisor *s)
+{
+    s->finish_due = false;
+    if (s->phase != RUNNING || hark_service_down(core_of(s))) return;
+    for (uint32_t i = 0; i < s->o->ranks; i++)
+        if (!s->child[i].finished || s->child[i].goes_back || hark_sup_is_dead(&s->child[i])) return;
+    /* After a signal they may have left before their work was done: the job is not, and can be resumed. */
+    s->finish_waits = s->o->store && !s->signal && !hark_sup_shown(s);
+    if (s->finish_waits) return;
+    hark_sup_look_for_store(s);
+    if (!s->signal && hark_keeper_finish(s->keeper) < 0) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
+    s->phase = FINISHING;
+    HARK_POINT("finished", HARK_TRACE_SUPERVISOR);
+    hark_sup_tell_all(s, HARK_C_ALL_DONE);
+}
+
+/* Messages come first: with them a process may have said that it has finished, before it is seen dead. */
+static void end_turn(uv_prepare_t *handle)
+{
+    struct supervisor *s = handle->data;
+    while (s->heard_due || s->finish_due || s->deaths_due) {
+        if (s->heard_due) hear(s);
+        if (s->finish_due) finish_if_done(s);
+        if (s->deaths_due) reap_all(s);
+    }
 }
 
 /* ---- from start to end --------------------------------------------------------------------------------------- */
@@ -155,13 +94,17 @@ static bool open_loop(struct supervisor *s)
     uv_signal_init(&s->loop, &s->on_child);
     s->on_child.data = s;
     uv_signal_start(&s->on_child, on_child, SIGCHLD);
+    uv_prepare_init(&s->loop, &s->turn); /* the last before the loop waits for events again */
+    s->turn.data = s;
+    uv_prepare_start(&s->turn, end_turn);
     hark_sup_signals_open(s);
-    uv_timer_t *timer[] = {&s->look, &s->grace, &s->hunt};
+    hark_sup_stops_begin(s);
+    uv_timer_t *timer[] = {&s->quiescence, &s->grace, &s->planned_kill};
     for (size_t i = 0; i < sizeof timer / sizeof timer[0]; i++) {
         uv_timer_init(&s->loop, timer[i]);
         timer[i]->data = s;
     }
-    uv_timer_start(&s->look, hark_sup_look, LOOK_MS, LOOK_MS);
+    uv_timer_start(&s->quiescence, hark_sup_check_quiescence, LOOK_MS, LOOK_MS);
     return true;
 }
 
@@ -173,7 +116,7 @@ static void close_one(uv_handle_t *handle, void *unused)
 
 static void close_loop(struct supervisor *s)
 {
-    hark_sup_signals_close(s);
+    hark_sup_stops_end(s);
     uv_walk(&s->loop, close_one, NULL);
     while (uv_run(&s->loop, UV_RUN_DEFAULT) != 0) {} /* an earlier uv_stop() ends one of them */
     uv_loop_close(&s->loop);

@@ -1,0 +1,41 @@
+/* trouble.c: a store that fails, for a process or for us; a program that its protocol does not suit. */
+#include "internal.h"
+
+#include "hark/registry.h"
+
+static bool is_troubled(const struct supervisor *s)
+{
+    bool any = s->record_failed;
+    for (uint32_t i = 0; i < s->count; i++) any |= s->child[i].troubled;
+    return any;
+}
+
+void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line)
+{
+    s->troubles++;
+    hark_sup_look_for_store(s);
+    if (!is_troubled(s) && !s->store_gone) hark_sup_say("%s; the run goes on with the checkpoints that it has", line);
+    if (whose) whose->troubled = true;
+    else s->record_failed = true;
+}
+
+/* A wave of the group of `rank` was decided: its members' images are written again, and so is the record. */
+void hark_sup_works_again(struct supervisor *s, uint32_t rank)
+{
+    s->record_failed = false;
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (hark_service_same_wave(core_of(s), r, rank)) s->child[r].troubled = false;
+}
+
+void hark_sup_advise_diverged(const struct supervisor *s)
+{
+    const struct hark_protocol *p = s->o->protocol;
+    if (p->unstable)
+        hark_sup_say("under %s a process must do the same again when it receives the same in the same order: nothing may depend on a clock, "
+                     "a process number or chance; a program that can not do without needs --protocol %s: see `hark help protocols`",
+            p->name, hark_protocol_for(HARK_FOR_ANY)->name);
+    else if (!hark_service_by_all(p))
+        hark_sup_say("under %s a process that begins again must send the same, in whatever order messages come: is all that it needs protected "
+                     "as it is when hark_checkpoint is called, the counter of a loop too? For a program in which that order matters use "
+                     "--protocol %s: see `hark help protocols`", p->name, hark_protocol_for(HARK_FOR_PIECEWISE)->name);
+}
