@@ -388,8 +388,8 @@ struct hark_option {
 #define HARK_OPTIONS_END {NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, false}
 
 /* Programs that a protocol is for: any; those that do the same again when they receive the same in the same order; those
- * that send the same again in whatever order they receive. 0: none that has to survive anything. */
-enum { HARK_FOR_ANY = 1, HARK_FOR_PIECEWISE, HARK_FOR_SENDS };
+ * that send the same again in whatever order they receive. NOTHING: none that has to survive anything. */
+enum { HARK_FOR_NOTHING = 0, HARK_FOR_ANY, HARK_FOR_PIECEWISE, HARK_FOR_SENDS };
 struct hark_manual { /* what users are told of a protocol */
     uint32_t programs; /* HARK_FOR_* */
     const char *back;  /* who goes back: "only the lost process goes back"; of one with `when` it may be NULL */

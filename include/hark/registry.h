@@ -41,6 +41,10 @@ HARK_FN const struct hark_protocol *hark_protocol_of(const struct hark *p);
 HARK_FN const struct hark_protocol *hark_protocol_usual(void);
 /* The first to take for programs of that kind, HARK_FOR_*; NULL: there is none. */
 HARK_FN const struct hark_protocol *hark_protocol_for(uint32_t programs);
+/* What runs at HARK_RECOVERY, for those that need a recovery process. */
+HARK_FN const struct hark_protocol *hark_protocol_recovery(void);
+/* Does it run programs? False: it is the recovery process of others. */
+HARK_FN bool hark_protocol_runs(const struct hark_protocol *protocol);
 /* The i-th of the options that protocols have, each once, as the first that has it says; NULL behind the last. */
 HARK_FN const struct hark_option *hark_option_at(unsigned i);
 /* The protocol's own of that name; NULL: it has none. */
@@ -108,6 +112,16 @@ HARK_FN const struct hark_protocol *hark_protocol_for(uint32_t programs)
         if (m->programs == programs && m->when == NULL) return &hark_protocols[i];
     }
     return NULL;
+}
+
+HARK_FN const struct hark_protocol *hark_protocol_recovery(void)
+{
+    return hark_protocol_named(hark_recovery_shape.name);
+}
+
+HARK_FN bool hark_protocol_runs(const struct hark_protocol *protocol)
+{
+    return protocol->kind != HARK_KIND_RECOVERY;
 }
 
 HARK_FN const struct hark_option *hark_option_of(const struct hark_protocol *protocol, const struct hark_option *named)

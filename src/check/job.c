@@ -47,7 +47,7 @@ static bool point_open(struct lab *lab, const struct job *job, uint32_t who)
     if (mine.points == LOCAL_POINTS_DEPEND || !(lab->barriers & hark_call_bit(mine.reached - 1u))) return true;
     for (uint32_t i = 0; i < lab->ranks; i++) {
         const struct local_info *mate = local_info(lab, job->at[i]);
-        if (lab->points == HARK_ROLLS_CLUSTER && lab->scenario->cluster[i] != lab->scenario->cluster[who]) continue;
+        if (lab->points == LAB_POINTS_CLUSTER && lab->scenario->cluster[i] != lab->scenario->cluster[who]) continue;
         if (mate->points != mine.points) return true;
         open = open && mate->reached >= mine.reached;
     }

@@ -19,11 +19,8 @@ static bool same_wave(const struct service *s, uint32_t a, uint32_t b)
 /* Do they go back together? */
 static bool mates(const struct lab *lab, const struct service *s, uint32_t a, uint32_t b)
 {
-    switch (lab->protocol->rolls) {
-    case HARK_ROLLS_CLUSTER: return job_mates(lab, s, a, b);
-    case HARK_ROLLS_ALL: return true;
-    default: return a == b;
-    }
+    if (hark_service_by_cluster(lab->protocol)) return job_mates(lab, s, a, b);
+    return a == b || hark_service_by_all(lab->protocol);
 }
 
 /* A wave of the group is decided that this process has not committed. */

@@ -36,7 +36,7 @@ static bool in_any_order(const struct hark_scenario *s)
 
 static bool in_clusters(const struct hark_protocol *p)
 {
-    return p->rolls != HARK_ROLLS_PROCESS && p->rolls != HARK_ROLLS_LINE;
+    return hark_service_by_cluster(p) || hark_service_by_all(p) || !hark_service_survives(p);
 }
 
 /* What the scenario asks for and the protocol has not: false, and what. */
@@ -105,8 +105,8 @@ static int calls_of(const struct hark_op *op, int at)
 static int check_calls(const struct lab *lab, char error[HARK_SCENARIO_ERROR])
 {
     const struct hark_scenario *s = lab->scenario;
-    const bool clusters = lab->protocol->rolls == HARK_ROLLS_CLUSTER && !lab->waves_all;
-    if (lab->protocol->rolls == 0 || lab->protocol->rolls == HARK_ROLLS_LINE) return 0;
+    const bool clusters = hark_service_by_cluster(lab->protocol) && !lab->waves_all;
+    if (!hark_service_survives(lab->protocol) || hark_service_by_line(lab->protocol)) return 0;
     for (uint32_t a = 0; a < s->ranks; a++) {
         for (uint32_t b = 0; b < a; b++) {
             int of_a = calls_of(s->op[a], HARK_SCENARIO_OPS), of_b = calls_of(s->op[b], HARK_SCENARIO_OPS);
@@ -131,7 +131,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     core_traps();
     const char *name = protocol ? protocol : s->protocol;
     lab->protocol = name[0] ? hark_protocol_named(name) : NULL;
-    if (lab->protocol == NULL || strcmp(name, "recovery") == 0) {
+    if (lab->protocol == NULL || !hark_protocol_runs(lab->protocol)) {
         lab->protocol = NULL;
         snprintf(error, HARK_SCENARIO_ERROR, name[0] ? "no protocol is named %s" : "no protocol is named: the scenario "
             "names none, and neither does --protocol", name);
@@ -141,7 +141,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     if (!combined(s, lab->protocol, error)) return -1;
     lab->scenario = s;
     hark_options_take(lab->protocol->manual->options, &s->core, &lab->options);
-    lab->recovery = lab->protocol->recovery ? hark_protocol_named("recovery") : NULL;
+    lab->recovery = lab->protocol->recovery ? hark_protocol_recovery() : NULL;
     lab->ranks = s->ranks;
     lab->who = s->ranks + (lab->recovery != NULL);
     lab->history = s->content == HARK_CONTENT_HISTORY || (s->content == HARK_CONTENT_PROTOCOL && lab->protocol->unstable);

@@ -125,12 +125,14 @@ struct memo {
     struct outcome outcome;
 };
 
+enum { LAB_POINTS_CLUSTER = 1, LAB_POINTS_ALL = 2 }; /* those of a cluster; those of all processes */
+
 struct lab {
     const struct hark_scenario *scenario;
     const struct hark_protocol *protocol, *recovery; /* recovery: NULL if the protocol needs none */
     struct hark_config options; /* those of the scenario that the protocol has */
     uint32_t ranks, who; /* who: ranks, and one more with a recovery process */
-    uint8_t points;      /* HARK_ROLLS_* of the protocol whose checkpoints these are to be, where there is none; 0: there is one */
+    uint8_t points;      /* LAB_POINTS_*: where there is no protocol, whose checkpoints are one; 0: there is one */
     uint32_t barriers;   /* then: which calls are barriers of the group, hark_call_bit() of each */
     bool history;        /* content */
     bool by_channel;     /* `fifo` is within a channel, and among control frames */

@@ -67,7 +67,8 @@ void core_new(struct lab *lab, uint32_t who)
     c.generations = s->generations;
     c.epoch = who < lab->ranks ? s->epoch[who] : 0;
     c.flags |= HARK_DIGEST | (s->waves_all ? HARK_WAVES_ALL : 0);
-    for (uint32_t i = 0; who < lab->ranks && lab->protocol->rolls == HARK_ROLLS_CLUSTER && i < lab->ranks; i++)
+    const bool by_cluster = who < lab->ranks && hark_service_by_cluster(lab->protocol);
+    for (uint32_t i = 0; by_cluster && i < lab->ranks; i++)
         if (s->cluster[i] == s->cluster[who]) group[c.cluster_count++] = (struct hark_range){i, i};
     if (who < lab->ranks && lab->groups) add_trees(lab, &c);
     memset(lab->core, 0, lab->core_bytes);

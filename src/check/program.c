@@ -41,7 +41,7 @@ struct hark_group lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *
 const char *lab_unreduced(const struct lab *lab)
 {
     const struct hark_scenario *s = lab->scenario;
-    const bool teams = lab->protocol->rolls == HARK_ROLLS_CLUSTER;
+    const bool teams = hark_service_by_cluster(lab->protocol);
     if (!(lab->protocol->traits & HARK_TRAIT_REDUCES)) return "this protocol has no reductions: A and Q can not be searched";
     if (!lab->groups) return "A and Q: expected a line waves all with this protocol";
     if (lab->options.copies > 1) return "A and Q: expected copies 1";

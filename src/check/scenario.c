@@ -215,7 +215,7 @@ static int protocol(struct hark_scenario_reader *r)
     for (unsigned i = 0; hark_protocol_at(i); i++) {
         const struct hark_protocol *p = hark_protocol_at(i);
         size_t n = strlen(expected);
-        if (p->kind == HARK_KIND_RECOVERY) continue;
+        if (!hark_protocol_runs(p)) continue;
         if (word(r, p->name)) {
             snprintf(r->s->protocol, sizeof r->s->protocol, "%s", p->name);
             return 0;

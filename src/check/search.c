@@ -204,14 +204,16 @@ struct search_result search_classify(const struct hark_scenario *s, const struct
     calm.fifo = true; /* nobody puts messages in order there: see run(), it is that of each channel */
     /* The same content as under the protocol, so that ends can be compared. */
     calm.content = lab.history ? HARK_CONTENT_HISTORY : HARK_CONTENT_FIXED;
-    uint8_t points = lab.protocol->rolls && !lab.waves_all ? lab.protocol->rolls : HARK_ROLLS_ALL;
+    const bool clusters = hark_service_by_cluster(lab.protocol) && !lab.waves_all;
+    const uint8_t points = clusters ? LAB_POINTS_CLUSTER : LAB_POINTS_ALL;
     lab_close(&lab);
     r.class = SEARCH_DETERMINISTIC;
     const bool needs = reduces(s);
+    const char *bare = hark_protocol_for(HARK_FOR_NOTHING)->name;
     for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK; barriers++) {
         struct search_result one = {.class = r.class, .due = barriers};
         if (needs) collected(search_due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, &one);
-        else run(&calm, "none", &quiet, outcomes, points, barriers, &one);
+        else run(&calm, bare, &quiet, outcomes, points, barriers, &one);
         free(r.path);
         r = one;
     }

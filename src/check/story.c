@@ -17,7 +17,7 @@ int search_story(const struct hark_scenario *s, const struct search_options *opt
 {
     char error[HARK_SCENARIO_ERROR];
     const bool unfinished = result->verdict == SEARCH_UNFINISHED, itself = unfinished && result->needs;
-    const char *protocol = unfinished && !itself ? "none" : options->protocol;
+    const char *protocol = unfinished && !itself ? hark_protocol_for(HARK_FOR_NOTHING)->name : options->protocol;
     struct lab lab;
     struct job job;
     struct job_step next;

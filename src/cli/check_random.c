@@ -35,7 +35,7 @@ static bool waits_by_order(const struct hark_protocol *p, enum search_class clas
 static void claim(struct hark_scenario *s, const struct hark_protocol *p, enum search_class class)
 {
     uint32_t kept = 0;
-    if (p->rolls == 0) { /* no failures, and the order of messages is the network's */
+    if (!hark_service_survives(p)) { /* no failures, and the order of messages is the network's */
         s->fails = 0;
         s->fifo = true;
     }

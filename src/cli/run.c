@@ -51,7 +51,7 @@ static int no_memory(const char *what)
 static bool survives_nothing(const struct hark_protocol *p, const void *what)
 {
     (void)what;
-    return p->manual->programs == 0 && p->kind != HARK_KIND_RECOVERY;
+    return p->manual->programs == HARK_FOR_NOTHING && hark_protocol_runs(p);
 }
 
 static const struct hark_cli_options protocol_options = {NULL, 0};
@@ -108,10 +108,10 @@ static int protocol(struct arguments *a, const char *text)
 {
     char known[200] = "";
     a->o.protocol = hark_protocol_named(text);
-    if (a->o.protocol && a->o.protocol->kind != HARK_KIND_RECOVERY) return 0;
+    if (a->o.protocol && hark_protocol_runs(a->o.protocol)) return 0;
     for (unsigned i = 0; hark_protocol_at(i); i++) {
         size_t at = strlen(known);
-        if (hark_protocol_at(i)->kind == HARK_KIND_RECOVERY) continue;
+        if (!hark_protocol_runs(hark_protocol_at(i))) continue;
         snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", hark_protocol_at(i)->name);
     }
     return bad("--protocol: expected one of %s, found \"%s\"", known, text);
@@ -348,7 +348,7 @@ static int clusters(struct arguments *a)
     const char *end;
     if (a->clusters == NULL || strcmp(a->clusters, "auto") == 0) {
         while (count * count < a->o.ranks) count++; /* as many clusters as each has members, about */
-        if (a->o.protocol->rolls == HARK_ROLLS_LINE) count = a->o.ranks; /* each checkpoints alone */
+        if (hark_service_by_line(a->o.protocol)) count = a->o.ranks; /* each checkpoints alone */
     } else if (hark_cli_number(a->clusters, UINT64_MAX, &count, &end) && *end == 0) {
         if (count == 0 || count > a->o.ranks)
             return bad("--clusters: expected 1 to %u clusters of %u processes, found %s", a->o.ranks, a->o.ranks, a->clusters);
@@ -431,7 +431,8 @@ static int set_option(struct arguments *a, const char *text)
 /* The file is tried at once: better now than at the end of a long run. */
 static int advise(struct arguments *a)
 {
-    if (a->clusters && strcmp(a->clusters, "auto") == 0 && a->o.protocol->rolls == HARK_ROLLS_CLUSTER) a->advice.used = &a->o.clusters;
+    const bool found = a->clusters && strcmp(a->clusters, "auto") == 0;
+    if (found && hark_service_by_cluster(a->o.protocol)) a->advice.used = &a->o.clusters;
     const bool regroups = a->o.core.asks & HARK_ASKS_REGROUP;
     a->advice.store = a->o.store;
     const struct hark_cli_file files[] = {{"--write-matrix", a->advice.matrix}, {NULL, NULL}};
@@ -463,7 +464,7 @@ static int complete(struct arguments *a)
     if (a->o.spill && !a->o.log_limit) return bad("--spill needs --log-limit SIZE, over which the log spills");
     if (a->o.then_stop && !a->o.checkpoint_on) return bad("--then-stop needs --checkpoint-on SIGNAL");
     if (a->o.then_stop && !a->o.store) return bad("--then-stop needs --store DIR, or the checkpoint would be gone with the run");
-    if (a->o.checkpoint_on && a->o.protocol->rolls == 0)
+    if (a->o.checkpoint_on && !hark_service_survives(a->o.protocol))
         return bad("--checkpoint-on cannot be used with --protocol %s, which takes no checkpoints", a->o.protocol->name);
     if (hark_cli_options_check("run", a->o.protocol, &a->o.core)) return 2;
     if (a->o.core.asks & HARK_ASKS_REGROUP && a->o.ranks > TRAFFIC_MAX)

@@ -299,7 +299,7 @@ static int check_writable(const struct arguments *a)
 static int check_failures(const struct arguments *a, uint32_t ranks)
 {
     const struct sim_options *s = &a->sim;
-    if ((s->fails || s->mtbf) && s->protocol->rolls == 0)
+    if ((s->fails || s->mtbf) && !hark_service_survives(s->protocol))
         return bad("%s: protocol %s survives no failure", s->fails ? "--fail" : "--mtbf", s->protocol->name);
     for (uint32_t i = 0; i < s->fails; i++) {
         const struct sim_fail *f = &s->fail[i];
@@ -332,7 +332,8 @@ static int simulate(struct arguments *a, const struct sim_pattern *p, const stru
 {
     struct sim_result r;
     char error[SIM_ERROR * 4];
-    bool groups = a->sim.protocol->rolls == HARK_ROLLS_CLUSTER || a->sim.protocol->rolls == HARK_ROLLS_LINE;
+    const struct hark_protocol *protocol = a->sim.protocol;
+    bool groups = hark_service_by_cluster(protocol) || hark_service_by_line(protocol);
     struct sim_words w = {a->sim.protocol->name, a->pattern.name, p->ranks, groups ? c->count : 1, &a->sim};
     a->sim.pattern = p;
     a->sim.clusters = c;
@@ -392,7 +393,7 @@ int hark_cli_sim(int argc, char **argv)
     int status = parse(argc, argv, &a);
     if (status == 0) {
         a.sim.protocol = hark_protocol_named(a.protocol);
-        if (a.sim.protocol == NULL || strcmp(a.protocol, "recovery") == 0)
+        if (a.sim.protocol == NULL || !hark_protocol_runs(a.sim.protocol))
             status = bad("--protocol: no protocol is named \"%s\"", a.protocol);
     }
     if (status == 0) status = check_writable(&a);

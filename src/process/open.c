@@ -100,8 +100,13 @@ static void setup_alone(void)
     note_other_launcher();
     char name[40];
     snprintf(name, sizeof name, "alone-%d", (int)getpid());
-    P.setup = (struct hark_setup){.ranks = 1, .job = strdup(name), .protocol = strdup("none"), .transport = strdup("shm"), .board = -1,
-        .store_fd = -1, .kept = -1};
+    P.setup = (struct hark_setup){.ranks = 1,
+        .job = strdup(name),
+        .protocol = strdup(hark_protocol_for(HARK_FOR_NOTHING)->name),
+        .transport = strdup("shm"),
+        .board = -1,
+        .store_fd = -1,
+        .kept = -1};
     if (!P.setup.job || !P.setup.protocol || !P.setup.transport) hark_process_fatal("no memory for a job of one");
 }
 
@@ -237,7 +242,7 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     struct hark_range *group = NULL;
     struct hark_group tree[2];
     uint32_t *members = NULL;
-    P.protocol = hark_protocol_named(recovery ? "recovery" : P.setup.protocol);
+    P.protocol = recovery ? hark_protocol_recovery() : hark_protocol_named(P.setup.protocol);
     if (P.protocol == NULL) hark_process_fatal("no protocol is named %s", P.setup.protocol);
     c.protocol = P.protocol;
     c.core.me = P.setup.rank;

@@ -203,7 +203,7 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
         n = p->maker->group(p, who, i, &ctx, rank, UINT32_MAX);
         tree[i] = (struct hark_group){.ctx = ctx, .reduces = ctx > p->casts, .root = rank[0], .member = rank, .parent = rank + n,
             .count = n};
-        if (s->protocol->rolls == HARK_ROLLS_CLUSTER && s->pattern->reduces)
+        if (hark_service_by_cluster(s->protocol) && s->pattern->reduces)
             by_teams(s->o->clusters->of, &tree[i], rank + n);
         else if (s->pattern->branches)
             (void)hark_tree_kary(rank, n, rank[0], s->pattern->branches, rank + n);
@@ -223,12 +223,12 @@ void sim_core_new(struct sim *s, uint32_t who)
     c.ranks = s->ranks;
     c.generations = s->o->generations;
     if (s->waves_all) c.flags |= HARK_WAVES_ALL;
-    if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_CLUSTER) {
+    if (who < s->ranks && hark_service_by_cluster(s->protocol)) {
         uint32_t g = s->o->clusters->of[who];
         c.cluster = s->range + s->cluster_range[g];
         c.cluster_count = s->cluster_range[g + 1] - s->cluster_range[g];
     }
-    if (who < s->ranks && s->protocol->rolls == HARK_ROLLS_LINE) /* farther apart than a run is long (U-8) */
+    if (who < s->ranks && hark_service_by_line(s->protocol)) /* farther apart than a run is long (U-8) */
         c.epoch = 1 + (uint64_t)s->o->clusters->of[who] * ((uint64_t)s->o->iterations + 2);
     if (who < s->ranks && s->pattern->groups && !add_trees(s, who, &c)) {
         sim_no_memory(s);
@@ -379,7 +379,8 @@ static void retain(struct sim *s, uint32_t who, const struct hark_name *name, ui
         (void)log_more(s, p, &key, sim_frame(s, in)->length);
     } else if (!s->posting || !is_posted(s, name)) {
         sim_fail(s, "process %u retains what was not posted now", who);
-    } else if (log_more(s, p, &key, s->posted_length) && s->protocol->rolls != HARK_ROLLS_LINE) {
+    } else if (log_more(s, p, &key, s->posted_length) && !hark_service_by_line(s->protocol)) {
+        /* By the line every message is retained; its receiver says which ones are logged. */
         sim_count_logged(s, s->posted_part, s->posted_length);
     }
 }

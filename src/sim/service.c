@@ -209,7 +209,7 @@ static void announce(struct sim *s)
 /* How many go back with the deaths that are recorded now. By a line those that go back once more are counted already (N-7). */
 static uint32_t go_back(const struct sim *s)
 {
-    const bool line = hark_service_rolls(s->service) == HARK_ROLLS_LINE;
+    const bool line = hark_service_by_line(s->protocol);
     uint32_t ranks = 0;
     for (uint32_t r = 0; r < s->ranks; r++)
         ranks += line ? s->dead[r] : hark_service_goes_back(s->service, r);

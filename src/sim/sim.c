@@ -50,7 +50,7 @@ static bool make(struct sim *s)
     s->p = sim_arena_take(&s->arena, &bytes);
     if (s->p) memset(s->p, 0, s->who * sizeof *s->p);
     if (s->p == NULL || !sim_service_open(s)) return false;
-    if (s->protocol->rolls == HARK_ROLLS_CLUSTER && !make_ranges(s)) return false;
+    if (hark_service_by_cluster(s->protocol) && !make_ranges(s)) return false;
     s->fx = (struct hark_effects){.at = s->effects,
         .room = sizeof s->effects / sizeof s->effects[0],
         .bytes = s->bytes,
@@ -206,7 +206,7 @@ static void loop(struct sim *s)
     struct sim_event e;
     for (uint32_t i = 0; i < s->ranks && !s->failed; i++)
         sim_go(s, i);
-    if (s->o->mtbf && s->protocol->rolls) sim_chance_next(s);
+    if (s->o->mtbf && hark_service_survives(s->protocol)) sim_chance_next(s);
     while (!s->failed && sim_queue_take(&s->queue, &e)) {
         s->now = e.time;
         look_ahead(s);
@@ -264,7 +264,7 @@ int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ER
         sim_fail(s, "%s has at most %u groups, %s has %llu", o->protocol->name, UINT16_MAX, o->pattern->maker->name,
             (unsigned long long)s->program.contexts);
     s->heap_end = (uintptr_t)sbrk(0);
-    s->recovery = o->protocol->recovery ? hark_protocol_named("recovery") : NULL;
+    s->recovery = o->protocol->recovery ? hark_protocol_recovery() : NULL;
     s->who = s->ranks + (s->recovery != NULL);
     s->sample_step = (uint64_t)s->ranks * o->iterations / 256 + 1;
     double began = seconds();
