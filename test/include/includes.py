@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Floors hold: each file includes only its own floor and those below (table in CONTRIBUTING.md).
 
-floors.py SOURCE prints a line for each include that breaks a rule: the file, the line and the rule.
+includes.py SOURCE prints a line for each include that breaks a rule: the file, the line and the rule.
 Then it puts wrong includes into copies of the source; each must be found, so that it cannot rot."""
 import collections
 import os
@@ -79,7 +79,7 @@ class Tree:
         """The rules that are broken, a sentence each."""
         for file in sorted(self.includes):
             if self.floor(file) is None:
-                yield f'{file}:1: the file belongs to no floor: name it in test/include/floors.py'
+                yield f'{file}:1: the file belongs to no floor: name it in test/include/includes.py'
                 continue
             for line, mark, path in self.includes[file]:
                 why = self.wrong(file, mark, path)
@@ -106,7 +106,7 @@ class Tree:
         a, b = self.room(file), self.room(path)
         if a and b and a != b and a not in LISTS and (a, b) not in ARROWS:
             return (f'includes {path}, but {a} does not include the room of {b}: '
-                    'such arrows are listed in test/include/floors.py')
+                    'such arrows are listed in test/include/includes.py')
         return None
 
     def circles(self):
