@@ -147,7 +147,7 @@ static inline void driver_set(uint64_t *figure, uint64_t value)
 #define LOG_MADE 0xc0000000u
 #define LOG_ALL 0xa0000000u
 #define LOG_CHILD 0x90000000u
-/* reduction.c */
+/* payload_log.c */
 uint32_t hark_driver_log_peer(const struct hark_name *name, bool made);
 int hark_driver_log_entry(
     struct hark_driver *d, const struct hark_name *name, uint32_t *peer, const void **at, uint64_t *length);
@@ -178,7 +178,12 @@ void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name);
 int hark_driver_trimmed(struct hark_driver *d, const struct hark_name *name);
 void hark_driver_log_figures(struct hark_driver *d);
 int hark_driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
+/* image.c */
 int hark_driver_capture(struct hark_driver *d, uint64_t id);
+/* Image `id`: its log and its arrived messages are taken; the core's part, which RESTARTED tells, and d->image_region are in it
+ * until it is closed. */
+int hark_driver_image_read(struct hark_driver *d, uint64_t id, struct hark_event *restarted, uint32_t *regions);
+void hark_driver_image_close(struct hark_driver *d);
 
 struct hark_sink hark_driver_sink(struct hark_driver *d);
 void hark_driver_handup(struct hark_driver *d, struct subject *subject);

@@ -1,4 +1,4 @@
-/* What the log keeps, and what goes into images. */
+/* Images: what goes into them, and what is read of them. */
 #include "driver_internal.h"
 
 #include <stdio.h>
@@ -13,45 +13,6 @@
 enum { IMAGE_CORE = 1, IMAGE_LOG = 2, IMAGE_ARRIVED = 3, IMAGE_REGION = 4, IMAGE_BYTES = 5 };
 
 #define LONG_ENTRY 4096u /* written to the store from where the log has it */
-
-static int log_failed(struct hark_driver *d, int status)
-{
-    int what = status == HARK_L_EFULL ? HARK_D_ELOG : HARK_D_ESYSTEM;
-    return hark_driver_fail(d, what, "payload log", hark_log_error(d->log));
-}
-
-int hark_driver_retain(struct hark_driver *d, const struct hark_name *name, const struct subject *subject)
-{
-    uint8_t envelope[ENVELOPE] = {0};
-    bool arrived = subject->held || subject->frame; /* a contribution, or what all gave */
-    const void *payload = subject->held ? subject->held->payload : subject->frame ? subject->arrived : subject->payload;
-    struct hark_log_part part[2] = {{payload, subject->length}, {envelope, sizeof envelope}};
-    hark_put32(envelope, (uint32_t)subject->tag);
-    int status = hark_log_retain(d->log, hark_driver_log_peer(name, arrived), name->ctx, name->ssn, part, 2);
-    if (status < 0) return log_failed(d, status);
-    hark_driver_log_figures(d);
-    if (d->waiting_count) hark_driver_from_log(d, name);
-    return HARK_D_OK;
-}
-
-int hark_driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at)
-{
-    int status = hark_log_reserve(
-        d->log, hark_driver_log_peer(name, false), name->ctx, name->ssn, subject->length + ENVELOPE, at);
-    if (status < 0) return log_failed(d, status);
-    hark_put32((uint8_t *)*at + subject->length, (uint32_t)subject->tag);
-    hark_put32((uint8_t *)*at + subject->length + 4, 0);
-    subject->retained = true;
-    hark_driver_log_figures(d);
-    return HARK_D_OK;
-}
-
-void hark_driver_log_figures(struct hark_driver *d)
-{
-    uint64_t bytes = hark_log_bytes(d->log);
-    driver_set(&d->figures->log_bytes, bytes);
-    if (bytes > d->figures->log_bytes_peak) driver_set(&d->figures->log_bytes_peak, bytes);
-}
 
 struct buffer {
     uint8_t *at;
@@ -290,7 +251,7 @@ int hark_driver_capture(struct hark_driver *d, uint64_t id)
     return hark_driver_later(d, &e, &none);
 }
 
-/* ---- restart ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
 
 /* `next`: the section behind, for an entry that is cut in; or NULL. */
 static int take_log(struct hark_driver *d, const uint8_t *at, uint64_t left, const struct hark_section *next)
@@ -346,49 +307,22 @@ static int take_section(struct hark_driver *d, const struct hark_section *s, con
     }
 }
 
-int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_t inc,
-    const struct hark_region **region, uint32_t *count)
+int hark_driver_image_read(struct hark_driver *d, uint64_t id, struct hark_event *restarted, uint32_t *regions)
 {
-    struct hark_event e = {.type = HARK_RESTARTED};
-    struct subject none = {0};
     const struct hark_section *section = NULL;
     uint32_t sections = 0;
     int status = HARK_D_OK;
-    *region = NULL;
-    *count = 0;
-    e.u.restarted.checkpoint = id;
-    e.u.restarted.re = re;
-    e.u.restarted.inc = inc;
-    e.u.restarted.kept = d->kept;
-    e.u.restarted.again = d->again;
-    e.u.restarted.again_count = d->again_count;
-    if (id) {
-        if (d->store == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "there is no store");
-        if (d->store->ops->read(d->store, d->me, id, &section, &sections, &d->image) < 0)
-            return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", d->store->error);
-        d->image_region = calloc(sections + 1, sizeof *d->image_region);
-        if (d->image_region == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
-    }
-    for (uint32_t i = 0; i < sections && status >= 0; i++) 
-        status = take_section(d, &section[i], i + 1 < sections ? &section[i + 1] : NULL, &e, count);
-    if (status >= 0) status = driver_step(d, &e, &none);
-    *region = d->image_region;
-    hark_driver_log_figures(d);
+    if (d->store == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "there is no store");
+    if (d->store->ops->read(d->store, d->me, id, &section, &sections, &d->image) < 0)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", d->store->error);
+    d->image_region = calloc(sections + 1, sizeof *d->image_region);
+    if (d->image_region == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
+    for (uint32_t i = 0; i < sections && status >= 0; i++)
+        status = take_section(d, &section[i], i + 1 < sections ? &section[i + 1] : NULL, restarted, regions);
     return status;
 }
 
-void hark_driver_again(struct hark_driver *d, const uint64_t *id, uint32_t count)
-{
-    d->again = id;
-    d->again_count = count;
-}
-
-void hark_driver_kept(struct hark_driver *d, struct hark_bytes kept)
-{
-    d->kept = kept;
-}
-
-void hark_driver_restarted(struct hark_driver *d)
+void hark_driver_image_close(struct hark_driver *d)
 {
     if (d->image) d->store->ops->release(d->store, d->image);
     free(d->image_region);

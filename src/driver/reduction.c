@@ -4,34 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is combined of a group takes the place of the process's own contribution; what all gave has one of its own. */
-uint32_t hark_driver_log_peer(const struct hark_name *name, bool made)
-{
-    if (name->to == HARK_PROCESS) return name->way == HARK_IN ? name->peer | LOG_CHILD : name->peer;
-    if (name->way == HARK_IN) return name->peer | LOG_ALL;
-    return name->peer | (made ? LOG_MADE : LOG_GROUP);
-}
-
-/* The log's entry, envelope included; HARK_L_*. */
-int hark_driver_log_entry(
-    struct hark_driver *d, const struct hark_name *name, uint32_t *peer, const void **at, uint64_t *length)
-{
-    int status = HARK_L_ENONE;
-    if (name->to == HARK_GROUP && name->way == HARK_OUT) {
-        *peer = hark_driver_log_peer(name, true);
-        status = hark_log_get(d->log, *peer, name->ctx, name->ssn, at, length);
-    }
-    if (status != HARK_L_ENONE) return status;
-    *peer = hark_driver_log_peer(name, false);
-    return hark_log_get(d->log, *peer, name->ctx, name->ssn, at, length);
-}
-
-void hark_driver_log_trim(struct hark_driver *d, const struct hark_name *name)
-{
-    hark_log_trim(d->log, hark_driver_log_peer(name, false), name->ctx, name->ssn);
-    if (name->to == HARK_GROUP) hark_log_trim(d->log, hark_driver_log_peer(name, true), name->ctx, name->ssn);
-}
-
 /* One part more. */
 static int add(struct hark_driver *d, const struct hark_name *name)
 {

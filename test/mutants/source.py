@@ -63,6 +63,7 @@ RUNS = ('mistakes under hydee', 'interval of runs', 'trace of runs', 'run_errors
 KNOW = (
     ('src/driver/', ('driver', 'stubs', 'inputs of fuzz frame', 'reduction', 'log', *RUNS)),
     ('src/driver/reduction', ('reduction', 'collectives')),
+    ('src/driver/payload_log', ('reduction', 'collectives')),
     ('src/store/', ('log', 'log faults', 'store_system faults', 'streams faults', 'hark store', 'store',
                     'runtime faults', *RUNS)),
     ('src/store/directory', ('store_system faults', 'store')),
