@@ -1,9 +1,5 @@
 // The same headers from C++17, header-only.
-#include "hark/hydee.h"
-#include "hark/registry.h"
-#include "hark/driver.h"
-#include "hark/app.h"
-#include "hark/balance.h"
+#include "hark_headers.h"
 
 extern "C" const struct hark_protocol *cpp_protocol(const char *name);
 extern "C" const struct hark_protocol *cpp_protocol(const char *name)

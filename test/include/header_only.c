@@ -1,11 +1,6 @@
-/* Every header alone, twice, in any order; header-only. */
-#include "hark/registry.h"
-#include "hark/registry.h"
-#include "hark/hydee.h"
-#include "hark/parts/mem.h"
-#include "hark/driver.h"
-#include "hark/app.h"
-#include "hark/balance.h"
+/* Every header, twice; header-only. */
+#include "hark_headers.h"
+#include "hark_headers.h"
 
 const struct hark_protocol *header_only_protocol(const char *name);
 const struct hark_protocol *header_only_protocol(const char *name)

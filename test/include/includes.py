@@ -2,7 +2,9 @@
 """Floors hold: each file includes only its own floor and those below (table in CONTRIBUTING.md).
 
 includes.py SOURCE prints a line for each include that breaks a rule: the file, the line and the rule.
-Then it puts wrong includes into copies of the source; each must be found, so that it cannot rot."""
+Then it puts wrong includes into copies of the source; each must be found, so that it cannot rot.
+includes.py SOURCE FLOOR OUT DEPFILE writes a header that includes all headers of include/hark up to
+that floor: tests of headers need no list of their own."""
 import collections
 import os
 import re
@@ -171,7 +173,20 @@ def seeded(source, file, include):
         return list(Tree(copy).broken())
 
 
+def write_headers(source, floor, out, depfile):
+    tree = Tree(source)
+    headers = [file for file in sorted(tree.includes)
+               if file.startswith(TOP) and (tree.floor(file) or 0) <= floor]
+    with open(out, 'w', encoding='utf-8') as to:
+        to.writelines(f'#include "{os.path.relpath(header, "include")}"\n' for header in headers)
+    folders = {os.path.join(source, os.path.dirname(file)) for file in tree.includes}  # a new file
+    with open(depfile, 'w', encoding='utf-8') as to:
+        to.write(f'{out}: {" ".join(sorted(folders))}\n')
+
+
 def main():
+    if len(sys.argv) > 2:
+        return write_headers(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])
     passed, wrong = 1, list(Tree(sys.argv[1]).broken())
     if wrong:
         passed = 0

@@ -1,6 +1,6 @@
 /* Declarations only, the bodies from libhark; mixed in one program with a header-only part and one in C++. */
 #define HARK_LINK
-#include "hark/registry.h"
+#include "hark_headers.h"
 
 #include <stdio.h>
 #include <string.h>

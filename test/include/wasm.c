@@ -1,5 +1,5 @@
 /* Floors 1 and 2 as they run in a browser: freestanding, no library, wasm32. */
-#include "hark/registry.h"
+#include "hark_floors_1_2.h"
 
 static union {
     struct hark head;
@@ -34,7 +34,8 @@ void *memmove(void *to, const void *from, unsigned long n)
     return to;
 }
 
-/* Effects of a first send under `protocol`: 2 for hydee (TRANSMIT, RETAIN). */
+/* Effects of a first send under `protocol`: 2 for hydee (TRANSMIT, RETAIN). 0: it runs no programs; -1: there are no more
+ * protocols; less: it fails. */
 __attribute__((export_name("first_send"))) int first_send(int protocol);
 int first_send(int protocol)
 {
@@ -43,6 +44,8 @@ int first_send(int protocol)
     struct hark_event e = {.type = HARK_SEND};
     const struct hark_protocol *p = hark_protocol_at((unsigned)protocol);
     e.u.send.peer = 1;
-    if (p == 0 || p->init(&block.head, sizeof block, &c) != HARK_OK) return -1;
-    return p->step(&block.head, &e, &fx) == HARK_OK ? (int)fx.count : -2;
+    if (p == 0) return -1;
+    if (!hark_protocol_runs(p)) return 0;
+    if (p->init(&block.head, sizeof block, &c) != HARK_OK) return -2;
+    return p->step(&block.head, &e, &fx) == HARK_OK ? (int)fx.count : -3;
 }
