@@ -254,6 +254,41 @@ static void a_signal_and_nobody_reads(void **state)
     assert_int_equal(r->status, 128 + SIGTERM);
 }
 
+/* Does it sleep? Then it has done what there was to do. */
+static bool sleeps(pid_t pid)
+{
+    char path[64], line[200] = "", *name;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f == NULL) fail();
+    if (fgets(line, sizeof line, f) == NULL) line[0] = 0;
+    fclose(f);
+    name = strrchr(line, ')');
+    return name && name[1] && name[2] == 'S';
+}
+
+/* With a store the job is done when all is shown. All processes have finished, ignore the signal and wait for that;
+ * it makes the end of the job wait no longer, and they are told. */
+static void a_signal_when_only_output_is_left(void **state)
+{
+    struct run *r = *state;
+    char store[600];
+    snprintf(store, sizeof store, "%s/store", r->place);
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated", "--store", store, "--grace",
+        "1d", "--verbose", "--", HARK_OBEDIENT, "ignore=15", "0:system=seq 40000", "make=up", NULL};
+    int out = start(r, argv);
+    run_wait_for(r, "up.0");
+    run_wait_for(r, "up.1");
+    const pid_t pid[] = {pid_of(r, "rank 0"), pid_of(r, "rank 1"), r->pid};
+    for (int still = 0; still < 20; (void)poll(NULL, 0, 5)) /* too early, it would be the end all the same */
+        still = sleeps(pid[0]) && sleeps(pid[1]) && sleeps(pid[2]) ? still + 1 : 0;
+    kill(r->pid, SIGTERM);
+    run_end(r);
+    close(out);
+    assert_int_equal(r->status, 128 + SIGTERM);
+    assert_null(strstr(r->err, "killed"));
+}
+
 static void the_reader_goes_away(void **state)
 {
     struct run *r = *state;
@@ -361,7 +396,8 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(a_reader_who_does_not_read), TEST(memory_is_bounded),
-        TEST(a_signal_and_nobody_reads), TEST(the_reader_goes_away), TEST(killed_and_resumed), TEST(what_is_shown_was),
+        TEST(a_signal_and_nobody_reads), TEST(a_signal_when_only_output_is_left),
+        TEST(the_reader_goes_away), TEST(killed_and_resumed), TEST(what_is_shown_was),
         TEST(what_is_stable_is_shown)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
