@@ -15,6 +15,7 @@ check:
 	@BUILD=$(BUILD) .ci/check
 bench: all
 	ninja -C $(BUILD) bench/pingpong bench/bench-core bench/bench-log bench/shm_raw bench/uv_raw bench/floor
+	@bench/machine.sh
 	$(BUILD)/bench/bench-core $(BUILD)/bench/core.json
 	bench/bench.sh $(BUILD) $(ROUNDS)
 	bench/sim.sh $(BUILD) $(or $(ROUNDS),5) $(MOST)
@@ -34,16 +35,19 @@ bench-papers: all
 	bench/papers/teams-balance.sh $(BUILD)/src/cli/hark $(BUILD)/bench/objects $(BUILD)/lbtest.svg
 bench-partition: all
 	ninja -C $(BUILD) bench/bench-partition
+	@bench/machine.sh
 	$(BUILD)/bench/bench-partition $(or $(DATA),test/data/patterns)
 coverage:
 	@BUILD=$(BUILD) .ci/coverage
 fuzz: setup
 	test/fuzz/fuzz.sh $(BUILD)-fuzz $(or $(T),600) $(NAMES)
 kill-matrix: all
+	@bench/machine.sh
 	test/kill/all.sh $(abspath $(BUILD)) $(or $(SEEDS),20) $(or $(JOBS),2)
 verify: all
-	test/scenario/verify/verify.sh $(BUILD)/src/cli/hark $(or $(MEMORY),8G) | tee $(BUILD)/verification.md
+	(bench/machine.sh; echo; test/scenario/verify/verify.sh $(BUILD)/src/cli/hark $(or $(MEMORY),8G)) | tee $(BUILD)/verification.md
 verify-large: all
+	@bench/machine.sh
 	test/scenario/verify/pairs.sh $(BUILD)/src/cli/hark test/scenario/verify/wa-2.hark $(or $(MEMORY),12G) $(or $(JOBS),2)
 	$(BUILD)/src/cli/hark check --max-memory 16G test/scenario/verify/bound-fig4-1.hark
 soak: all

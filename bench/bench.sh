@@ -15,6 +15,7 @@ mkdir -p "$out"
 store=$(mktemp -d -p /dev/shm hark-bench-XXXXXX 2>/dev/null || mktemp -d)
 trap 'rm -rf "$store"' EXIT
 MIB=1048576
+machine=$("$here/machine.sh") # its load is that before the rounds
 
 row() { # on, what, size, name, then the command: one figure, or none
   local on=$1 what=$2 size=$3 name=$4 ns; shift 4
@@ -95,6 +96,7 @@ for ((i = 1; i <= rounds; i++)); do
   round
 done
 [ -t 2 ] && printf '\r' >&2
+echo "$machine"
 table
 [ -n "$mpis" ] || echo "no MPI is installed: no rows of it"
 [ -s "$errors" ] && echo "what was said meanwhile: $errors"

@@ -4,6 +4,7 @@
 # from the death until it has delivered again what it had before, medians of the rounds, which are interleaved.
 # recovery-messages.sh BUILD [ROUNDS [MOST]]
 set -u
+"$(dirname "$0")/machine.sh"
 hark=$(readlink -f "$1")/src/cli/hark program=$(readlink -f "$1")/bench/roundtrips rounds=${2:-3} most=${3:-1000000}
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT

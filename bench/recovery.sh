@@ -3,6 +3,7 @@
 # recovery process, and with reports up trees. stencil2d in clusters of 64 ranks; a process in the middle dies in its third iteration, behind
 # no checkpoint, so every control frame is one of its recovery. The same figures on every machine. recovery.sh BUILD [MOST [FILE.svg]]
 set -u
+"$(dirname "$0")/machine.sh"
 hark=$(readlink -f "$1")/src/cli/hark most=${2:-1048576} svg=${3:-}
 [ -z "$svg" ] || svg=$(realpath -m "$svg")
 work=$(mktemp -d) || exit 2

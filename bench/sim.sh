@@ -3,6 +3,7 @@
 # hydee with the usual ones as well. Rounds are interleaved, each figure is the median of its rounds; the largest jobs run once.
 # sim.sh BUILD [ROUNDS [MOST]]
 set -u
+"$(dirname "$0")/machine.sh"
 hark=$(readlink -f "$1")/src/cli/hark rounds=${2:-5} most=${3:-1048576}
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT

@@ -1,4 +1,5 @@
-# What the scripts of this folder share: a run of hark sim, and its shares. The script sets `hark`.
+# What the scripts of this folder share: date, commit and machine; a run of hark sim, and its shares. The script sets `hark`.
+"$(dirname "$0")/../machine.sh"
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 

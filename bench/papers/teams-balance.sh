@@ -2,6 +2,7 @@
 # The team load balancer's experiments: BT-MZ, LBTest, Table II. teams-balance.sh HARK OBJECTS [PICTURE.svg]: of LBTest. What
 # differs: README.md.
 set -u
+"$(dirname "$0")/../machine.sh"
 hark=$(readlink -f "$1") objects=$(readlink -f "$2") picture=${3:+$(realpath "$3")}
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT

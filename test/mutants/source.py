@@ -388,7 +388,9 @@ class Campaign:
             if verdict == 'caught':
                 catchers[test] += 1
         verdicts = ('caught', 'explained', 'survived')
-        print('\n| | tried | ' + ' | '.join(verdicts) + ' |\n|-|' + '-:|' * 4)
+        machine = subprocess.run([TOP / 'bench' / 'machine.sh'], stdout=subprocess.PIPE, text=True, check=False)
+        print('\n' + machine.stdout)
+        print('| | tried | ' + ' | '.join(verdicts) + ' |\n|-|' + '-:|' * 4)
         for folder, n in (*columns.items(), ('all', sum(columns.values(), collections.Counter()))):
             print(f'| `{folder}` | {sum(n[v] for v in verdicts)} | ' + ' | '.join(str(n[v]) for v in verdicts) + ' |')
         print('\ncaught by: ' + ', '.join(f'{t} {n}' for t, n in catchers.most_common()))
