@@ -23,24 +23,23 @@ static const char usage[] = "usage: hark balance LOADS.csv COMM.mtx --pes N --te
 void hark_cli_balance_help(void)
 {
     printf("%s\n%s", usage,
-        "Which processing element (PE) each object is to run on, so that all have as much to do and little is sent "
-        "between\n"
-        "teams of PEs, which is what is logged (hark run --protocol team).\n"
-        "  LOADS.csv             a line for each object: its load, a whole number (ns, us); or several, of one time "
-        "after\n"
-        "                        the other: then it is balanced again and again by what was measured last\n"
-        "  COMM.mtx              what objects send each other, bytes: Matrix Market, plain or *.gz\n"
+        "Places objects on processing elements (PEs), so that loads are equal and little is sent between teams of PEs:\n"
+        "messages between teams are logged (hark run --protocol team).\n"
+        "  LOADS.csv             a line for each object: its load, a whole number (ns, us); or several columns, loads "
+        "over\n"
+        "                        time: then hark rebalances after each, by the latest\n"
+        "  COMM.mtx              bytes that objects send each other: Matrix Market, plain or *.gz\n"
         "  --pes N --teams K     PE p is in team p / (N / K); K divides N\n"
         "  --strategy S          none, greedy, refine, team, team+ (team)\n"
-        "  --backend B           that cuts the graph into teams: builtin, scotch, metis, metis-recursive (builtin)\n"
-        "  --slack PERCENT       of the mean load that a PE (refine, team+) or a team (team) may have beyond it, to "
-        "one\n"
-        "                        decimal (1)\n"
-        "  --move-bytes SIZE     team+: moving an object costs as much as so many bytes that are logged (0)\n"
-        "  --map FILE            where the objects are: a line for each, its PE (contiguous blocks)\n"
-        "  --every N             with several columns of loads: balanced after each N of them (1)\n"
-        "  --seed S              of the cut (1)\n"
-        "  -o FILE               the map: a line for each object, its PE\n"
+        "  --backend B           what cuts the graph into teams: builtin, scotch, metis, metis-recursive (builtin)\n"
+        "  --slack PERCENT       load above the mean that a PE (refine, team+) or a team (team) may have, in per cent "
+        "of the\n"
+        "                        mean, to one decimal (1)\n"
+        "  --move-bytes SIZE     team+: moving an object costs as much as logging SIZE bytes (0)\n"
+        "  --map FILE            the present PE of each object, a line each (contiguous blocks)\n"
+        "  --every N             with several columns of loads: rebalance after every N columns (1)\n"
+        "  --seed S              seed of the cut (1)\n"
+        "  -o FILE               the new PE of each object, a line each\n"
         "  --json FILE, --csv FILE, --plot FILE.svg   the figures; a line for each column; a picture of the loads "
         "over them\n"
         "Exit status: 0; 1 no memory; 2 bad usage or input.\n");
@@ -163,7 +162,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     if (argc - optind != 2) return bad("%s", usage);
     a->loads = argv[optind];
     a->matrix = argv[optind + 1];
-    if (a->b.pes == 0 || a->b.teams == 0) return bad("expected --pes and --teams");
+    if (a->b.pes == 0 || a->b.teams == 0) return bad("--pes and --teams are required");
     if (a->b.teams > a->b.pes)
         return bad("--teams: expected 1 to %u, as there are PEs, found %u", a->b.pes, a->b.teams);
     if (a->b.pes % a->b.teams)

@@ -24,30 +24,30 @@ static const struct hark_cli_options check_options = {knows, HARK_SCENARIO_RANKS
 void hark_cli_check_help(void)
 {
     printf("%s\n%s", usage,
-        "Explores every interleaving of small programs and failures through the protocols' own code; see "
+        "Searches every interleaving of small programs and their failures with the protocols' own code; see "
         "hark-scenario(5).\n"
         "  --protocol P       instead of the scenario's own\n"
         "  --failures F       any F processes fail, one after the other, also during recovery; instead of the "
         "scenario's own\n"
-        "Of the protocol, beside what a scenario says and can be combined with it:\n");
+        "Options of the protocol, in addition to those of the scenario:\n");
     hark_cli_options_help(&check_options, 21);
     printf("%s",
         "How it is searched:\n"
-        "  --atomic           what protocols do by themselves (control frames, announcements, stores) happens at "
-        "once\n"
-        "  --reduce           of steps that commute only one order is gone through: fewer states, the same ends and "
-        "verdict; a\n"
-        "                     violation that is found need not be shortest\n"
-        "  --compare          that, and everything, and do they come to the same?\n"
-        "  --walks N[:SEED]   instead of everything, N walks by chance, each to the end\n"
-        "  --random SEED:N    no scenario, but N programs made by chance, each with failures that the protocol "
-        "claims to\n"
-        "                     survive for its class; it needs --protocol\n"
-        "  --jobs N           with so many threads; walks, and programs made by chance, with so many processes (1)\n"
-        "  --max-states N     stop after about so many states\n"
+        "  --atomic           everything that protocols do by themselves (control frames, announcements, stores) "
+        "happens at once\n"
+        "  --reduce           try only one order of steps that commute: fewer states, the same ends and verdict; a "
+        "violation\n"
+        "                     need not be a shortest one\n"
+        "  --compare          search reduced and whole, and compare the ends\n"
+        "  --walks N[:SEED]   N random walks to the end, instead of a whole search\n"
+        "  --random SEED:N    N random programs instead of scenarios, each with failures that the protocol claims to "
+        "survive;\n"
+        "                     needs --protocol\n"
+        "  --jobs N           N threads; for walks and random programs N processes (1)\n"
+        "  --max-states N     stop after about N states\n"
         "  --max-memory SIZE  stop at about this much memory: 512M, 16G; without it, at three quarters of what is "
         "available here\n"
-        "  -o FILE            where a violation goes, as a scenario with its schedule (NAME-violation.hark)\n"
+        "  -o FILE            the file for a violation: a scenario with its schedule (NAME-violation.hark)\n"
         "  --json FILE        write the figures\n"
         "SIGINT (Ctrl-C) and SIGTERM end a search with its figures so far.\n"
         "Exit status: 0 as expected, or nothing found; 1 a violation; 2 bad usage or input; 3 nothing found, but not "
@@ -114,13 +114,13 @@ static int complete(struct check_arguments *a)
         return bad("--protocol: no protocol is named \"%s\"", a->search.protocol);
     a->search.jobs = (uint32_t)a->jobs;
     if (a->search.reduce != SEARCH_WHOLE && (a->search.atomic || a->search.walks))
-        return bad("--%s: expected without %s", a->search.reduce == SEARCH_REDUCED ? "reduce" : "compare",
+        return bad("--%s cannot be combined with %s", a->search.reduce == SEARCH_REDUCED ? "reduce" : "compare",
             a->search.atomic ? "--atomic" : "--walks");
-    if (a->count && a->files) return bad("--random: no scenario is read then, found \"%s\"", a->file[0]);
-    if (a->count && a->own_failures) return bad("--failures: not with --random: as many as the protocol claims to survive");
-    if (a->count && a->out) return bad("-o: not with --random: each violation has a file of its own");
-    if (a->out && a->files > 1) return bad("-o: expected one scenario with it, found %d", a->files);
-    if (a->count && a->search.protocol == NULL) return bad("--random: expected --protocol with it");
+    if (a->count && a->files) return bad("--random cannot be combined with a scenario, found \"%s\"", a->file[0]);
+    if (a->count && a->own_failures) return bad("--failures cannot be combined with --random: its programs have the failures that the protocol claims to survive");
+    if (a->count && a->out) return bad("-o cannot be combined with --random: each violation is written to a file of its own");
+    if (a->out && a->files > 1) return bad("-o needs exactly one scenario, found %d", a->files);
+    if (a->count && a->search.protocol == NULL) return bad("--random needs --protocol");
     return a->files || a->count ? 0 : bad("%s", usage);
 }
 

@@ -25,15 +25,15 @@ static int help(int argc, char **argv)
 {
     if (argc < 2) {
         fputs(usage, stdout);
-        fputs("  run    run a program as several processes that survive the loss of any of them\n"
-              "  store  what is in a store of checkpoints, and is it whole\n"
-              "  check  explore every interleaving of a small program and its failures\n"
-              "  replay make the steps of a schedule, one by one\n"
-              "  sim    simulate many processes on one machine, and failures of them\n"
-              "  partition find who belongs together, for protocols that log between clusters\n"
-              "  balance  which processing element each object of a program is to run on\n"
-              "  trace  draw the space-time diagram of a traced run\n"
-              "`hark help protocols` says which protocol a program needs.\n",
+        fputs("  run        run a program as several processes, and bring back those that die\n"
+              "  store      list the checkpoints in a store, or verify them\n"
+              "  check      search every interleaving of a small program and its failures\n"
+              "  replay     step through one of them, as hark check writes it\n"
+              "  sim        simulate thousands of processes and their failures\n"
+              "  partition  find clusters of processes that send much to each other\n"
+              "  balance    place the objects of a program on processing elements\n"
+              "  trace      draw a traced run as a space-time diagram\n"
+              "`hark help SUBCOMMAND` lists its options; `hark help protocols` helps to choose a protocol.\n",
             stdout);
         return 0;
     }

@@ -23,27 +23,27 @@ static const char usage[] = "usage: hark partition MATRIX [OPTION]...";
 void hark_cli_partition_help(void)
 {
     printf("%s\n%s", usage,
-        "Finds clusters of processes for protocols that log between clusters: how many, and who belongs together.\n"
-        "MATRIX: bytes from row to column, a Matrix Market file or *.mtx.gz; what `hark run --trace` wrote; or the\n"
-        "figures of `hark run` or `hark sim` (--json). It may be a pipe, and values may have fractions\n"
+        "Finds clusters for protocols that log messages between clusters: how many, and which ranks are in each.\n"
+        "MATRIX: bytes from row to column, a Matrix Market file or *.mtx.gz; a trace of `hark run --trace`; or the\n"
+        "figures of `hark run` or `hark sim` (--json). It may be a pipe, and values may have fractions.\n"
         "What clusters cost\n"
-        "  --cost team           what is sent between clusters is logged, the cluster of the failed process goes "
+        "  --cost team           messages between clusters are logged, the cluster of the failed process rolls "
         "back\n"
-        "  --cost ordered        only what goes to a later cluster is logged, half of the clusters go back\n"
-        "  --alpha A, --beta B   of logging everything, of everybody's going back, in per cent (23, 12.4)\n"
+        "  --cost ordered        only messages to a later cluster are logged, half of the clusters roll back\n"
+        "  --alpha A, --beta B   cost of logging everything, of rolling back all processes, in per cent (23, 12.4)\n"
         "  --mtbf T --checkpoint T --restart T   beta from these, by Daly's formula (such as 1d, 30min, 90s)\n"
         "How they are looked for\n"
-        "  --effort fast|best|paper   some beginnings, many of them, or Algorithm 1 as printed (fast)\n"
+        "  --effort fast|best|paper   a few starting points, many, or Algorithm 1 as printed (fast)\n"
         "  --backend B           builtin, scotch, metis or metis-recursive (builtin; best: all there are)\n"
-        "  --seed S              of all that is chance (1)\n"
-        "  --threshold N         Algorithm 1 leaves clusters of at most so many ranks (1)\n"
+        "  --seed S              seed of everything random (1)\n"
+        "  --threshold N         Algorithm 1 does not cut clusters of N ranks or fewer (1)\n"
         "  --min-size N, --max-size N   ranks of a cluster\n"
         "  --nodes FILE          ranks that stay together: a line of ranks and ranges for each node\n"
-        "  --improve FILE        clusters there are, to be made better; how many ranks change is said\n"
+        "  --improve FILE        improve existing clusters, and report how many ranks change\n"
         "What is written\n"
         "  -o, --output FILE     the clusters, as `hark run --clusters` reads them (else to the terminal)\n"
         "  --json FILE           the figures;  --svg FILE  the matrix with the clusters outlined\n"
-        "  --sweep               also what clusters of given numbers cost; --plot FILE.svg draws that\n"
+        "  --sweep               also the cost at other numbers of clusters; --plot FILE.svg draws it\n"
         "Exit status: 0; 2 bad usage or input.\n");
 }
 
@@ -137,7 +137,7 @@ static int parse(int argc, char **argv, struct arguments *a)
         if (status != 0) return status;
     }
     if (optind + 1 != argc)
-        return optind < argc ? bad("one matrix is expected, found \"%s\" too", argv[optind + 1]) : bad("%s", usage);
+        return optind < argc ? bad("expected one matrix, found \"%s\" too", argv[optind + 1]) : bad("%s", usage);
     a->matrix = argv[optind];
     return 0;
 }
@@ -148,8 +148,8 @@ static int take_times(struct arguments *a, struct partition_report *r)
 {
     if (a->mtbf < 0 && a->checkpoint < 0 && a->restart < 0) return 0;
     if (a->mtbf < 0 || a->checkpoint < 0 || a->restart < 0)
-        return bad("--mtbf, --checkpoint and --restart: expected all three or none");
-    if (a->beta >= 0) return bad("--beta: expected either this or --mtbf, --checkpoint and --restart");
+        return bad("--mtbf, --checkpoint and --restart need each other");
+    if (a->beta >= 0) return bad("--beta cannot be combined with --mtbf, --checkpoint and --restart, from which it is computed");
     if (a->mtbf <= 0 || a->checkpoint <= 0) return bad("--mtbf, --checkpoint: expected times above 0");
     hark_cluster_daly(a->mtbf, a->checkpoint, a->restart, &r->interval, &r->beta);
     a->o.cost.beta = r->beta;
@@ -180,7 +180,7 @@ static int understand(struct arguments *a, struct partition_report *r)
     if (!hark_cut_has(a->o.backend)) return bad("--backend %s: this hark was built without it", a->backend);
     if (a->alpha >= 0) a->o.cost.alpha = a->alpha / 100;
     if (a->beta >= 0) a->o.cost.beta = a->beta / 100;
-    if (a->plot && !a->sweep) return bad("--plot: draws what --sweep finds");
+    if (a->plot && !a->sweep) return bad("--plot needs --sweep, whose figures it draws");
     return take_times(a, r);
 }
 
@@ -289,7 +289,7 @@ static int write_all(const struct arguments *a, struct partition_report *r, cons
 static void say_no_traffic(const struct arguments *a, const struct hark_partition *p)
 {
     if (p->figures.bytes > 0 || p->ranks < 2) return;
-    fprintf(stderr, "hark partition: %s: no rank sends anything to another, so nothing says who belongs together\n",
+    fprintf(stderr, "hark partition: %s: no rank sends anything to another, so no cluster is better than another\n",
         a->matrix);
 }
 

@@ -22,13 +22,13 @@ static const char usage[] = "usage: hark replay [OPTION]... SCENARIO";
 void hark_cli_replay_help(void)
 {
     printf("%s\n%s", usage,
-        "Makes the steps of a scenario's schedule and shows what each process does; see hark-scenario(5).\n"
+        "Steps through the schedule of a scenario and prints what each process does; see hark-scenario(5).\n"
         "  --protocol P  instead of the scenario's own\n"
-        "  --step K      only the first K steps, then the state of every process, with the paper's names\n"
-        "  --state       that after every step, of the process that made it\n"
+        "  --step K      only the first K steps; then print the state of every process, with the paper's names\n"
+        "  --state       after every step print the state of the process that moved\n"
         "  --story       as a dialogue: which process says what to which other, and why\n"
         "  --svg FILE    draw the schedule as a space-time diagram\n"
-        "  --quiet       only what differs from the transcript\n"
+        "  --quiet       print only differences from the transcript\n"
         "Exit status: 0 as the transcript and `expect` say; 1 otherwise; 2 bad usage or input.\n");
 }
 
@@ -160,7 +160,7 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
         if (line->transcript) continue;
         made++;
         if (!describe_find(lab, &job, line->text, &step)) {
-            (void)bad("%s:%u: step %llu, \"%s\", can not be made here", a->file, line->line, (unsigned long long)made, line->text);
+            (void)bad("%s:%u: step %llu, \"%s\", is not possible here", a->file, line->line, (unsigned long long)made, line->text);
             show_possible(lab, &job);
             picture_free(&picture);
             return 1;
@@ -201,7 +201,7 @@ int hark_cli_replay(int argc, char **argv)
     int status = parse(argc, argv, &a);
     if (status != 0) return status < 0 ? 0 : status;
     if (hark_scenario_read(&s, a.file, error) < 0) return bad("%s", error);
-    if (s.schedule_lines == 0) status = bad("%s: there is no schedule in it: `hark check` writes one for a violation", a.file);
+    if (s.schedule_lines == 0) status = bad("%s: it has no schedule; `hark check` writes a scenario with one for each violation", a.file);
     else if (lab_open(&lab, &s, a.protocol, error) < 0) status = bad("%s: %s", a.file, error);
     else {
         status = replay(&a, &s, &lab);

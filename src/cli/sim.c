@@ -31,46 +31,47 @@ static const struct hark_cli_options protocol_options = {knows, 0};
 void hark_cli_sim_help(void)
 {
     printf("%s\n", usage);
-    printf("Simulates many processes with the protocols' own cores; the same options come to the same figures.\n"
+    printf("Simulates many processes, each with the protocol's own code; the same options give the same figures.\n"
         "What is run\n"
         "  --pattern P           a pattern (below); a communication matrix *.mtx, *.mtx.gz: bytes, row = source,\n"
         "                        column = destination; or what hark run --trace wrote\n"
-        "  --messages FILE       with a matrix: as many messages in each place (without: one)\n"
-        "  --ranks N             processes (of a matrix or a trace: as many as it has)\n"
+        "  --messages FILE       with a matrix: a matrix of numbers of messages (without it one each)\n"
+        "  --ranks N             processes (with a matrix or a trace: as many as it has)\n"
         "  --iterations I        of the pattern (10)\n"
         "  --bytes SIZE          of a message of a pattern (8K)\n"
         "  --degree D --cells C --atoms A --planes P   of patterns (4, 4, 300, 16; openatom: C is 16)\n"
-        "  --away X,Y,Z          leanmd: how far the cells of a pair are apart at most (1,1,1)\n"
-        "  --branches K          of trees: children that each has at most; 0: binomial trees (0)\n"
+        "  --away X,Y,Z          leanmd: how far apart the cells of a pair are, at most (1,1,1)\n"
+        "  --branches K          children of each process in a tree, at most; 0: binomial trees (0)\n"
         "  --protocol P          (%s)\n"
-        "  --clusters K|FILE     so many blocks of ranks, or a line of ranks and ranges for each (the square root of "
-        "the ranks, rounded down)\n"
-        "  --checkpoint-every N  iterations from one checkpoint that is due to the next; 0: none (5)\n"
+        "  --clusters K|FILE     K blocks of ranks, or a file with a line of ranks and ranges for each cluster (K is "
+        "the square\n"
+        "                        root of the ranks, rounded down)\n"
+        "  --checkpoint-every N  iterations between checkpoints; 0: none (5)\n"
         "  --generations G       checkpoints kept (2)\n", hark_protocol_usual()->name);
     hark_cli_options_help(&protocol_options, 24);
     printf("%s",
-        "  --digest              what is sent again is compared with what was sent\n"
+        "  --digest              compare what a process sends again with what it sent before\n"
         "Failures\n"
-        "  --fail RANK@I         RANK dies in iteration I (from 1), behind its computation; again and again\n"
+        "  --fail RANK@I         RANK dies in iteration I (from 1), after its computation; may be repeated\n"
         "  --fail recovery@N     the recovery process dies at its N-th frame\n"
-        "  --mtbf T              failures of any process by chance, so long from one to the next in the middle\n"
-        "  --seed S              of all that is chance (1)\n"
+        "  --mtbf T              random failures of any process, T apart on average\n"
+        "  --seed S              seed of everything random (1)\n"
         "Time: ns, or with us, ms, s\n"
-        "  --latency L --overhead O --gap G   LogGP's L, o, g, of what leaves and of what comes in (1us, 200, 100)\n"
+        "  --latency L --overhead O --gap G   LogGP's L, o, g, for frames that leave and that arrive (1us, 200, 100)\n"
         "  --gap-per-byte G      LogGP's G, ns a byte, up to three decimals (0.1)\n"
-        "  --compute T           of each iteration (100us);  --jitter T  and up to so much more, by chance (0)\n"
-        "  --checkpoint-cost T   until an image is durable (1ms);  --detect T  a death is noticed (1ms)\n"
-        "  --restart T           a new incarnation runs (10ms);  --service T  the failure service has answered "
-        "(10us)\n"
+        "  --compute T           computation in each iteration (100us);  --jitter T  up to T more, at random (0)\n"
+        "  --checkpoint-cost T   until an image is durable (1ms);  --detect T  until a death is noticed (1ms)\n"
+        "  --restart T           until a new incarnation runs (10ms);  --service T  until the failure service has "
+        "answered (10us)\n"
         "What is written\n"
         "  --json FILE, --csv FILE, --plot FILE.svg   the figures; a picture of the run\n"
-        "  --write-matrix FILE, --write-messages FILE   one iteration of the pattern as a matrix, and nothing is "
-        "run\n"
-        "  --ask N               every N events a core is asked whether its invariants hold (at the end all are)\n"
+        "  --write-matrix FILE, --write-messages FILE   write one iteration of the pattern as a matrix, "
+        "simulate nothing\n"
+        "  --ask N               check the invariants of a core every N events (at the end those of all)\n"
         "Patterns\n");
     sim_pattern_list(stdout);
-    fputs("Exit status: 0; 1 a stall, a broken invariant, or an end that is not that without failures; 2 bad usage "
-          "or input.\n",
+    fputs("Exit status: 0 done; 1 a stall, a broken invariant, or another end than without failures; 2 bad usage or "
+          "input.\n",
         stdout);
 }
 
@@ -236,7 +237,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     }
     free(all);
     if (status != 0) return status;
-    if (optind < argc) return bad("no argument is expected, found \"%s\"", argv[optind]);
+    if (optind < argc) return bad("expected options only, found \"%s\"", argv[optind]);
     return p->name ? 0 : bad("%s", usage);
 }
 
@@ -320,10 +321,10 @@ static void say_not_happened(const struct arguments *a, const struct sim_result 
     for (uint32_t i = 0; i < a->sim.fails; i++) {
         if (r->happened[i]) continue;
         if (a->fail[i].rank == HARK_RECOVERY)
-            fprintf(stderr, "hark sim: --fail recovery@%llu did not happen: it never got to that frame, or not so often\n",
+            fprintf(stderr, "hark sim: --fail recovery@%llu did not happen: the recovery process received too few frames\n",
                 (unsigned long long)a->fail[i].iteration);
         else
-            fprintf(stderr, "hark sim: --fail %u@%llu did not happen: it never got to that iteration, or not so often\n",
+            fprintf(stderr, "hark sim: --fail %u@%llu did not happen: the process did not begin that iteration often enough\n",
                 a->fail[i].rank, (unsigned long long)a->fail[i].iteration + 1);
     }
 }
@@ -359,7 +360,7 @@ static int with_pattern(struct arguments *a, const struct sim_pattern *p)
     struct hark_clusters c = {0};
     if (a->matrix || a->messages) {
         const char *other = a->json ? "--json" : a->csv ? "--csv" : a->plot ? "--plot" : NULL;
-        if (other) return bad("%s: expected without %s, for then nothing is run", other, a->matrix ? "--write-matrix" : "--write-messages");
+        if (other) return bad("%s cannot be combined with %s, with which nothing is simulated", other, a->matrix ? "--write-matrix" : "--write-messages");
         int status = write_matrix(p, "--write-matrix", a->matrix, false);
         return status ? status : write_matrix(p, "--write-messages", a->messages, true);
     }

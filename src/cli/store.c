@@ -28,9 +28,8 @@ void hark_cli_store_help(void)
 {
     fputs("usage: hark store list DIR [--json FILE]\n"
           "       hark store verify DIR [--json FILE]\n"
-          "What is in DIR, a store of `hark run --store DIR`: of which job, with which options, and which "
-          "checkpoints of each\n"
-          "process. verify also reads every checkpoint, and says whether the job can go on, and from where.\n"
+          "Shows what is in DIR, a store of `hark run --store DIR`: the job, its options, and the checkpoints of each\n"
+          "process. verify also reads every checkpoint, and shows whether the job can be resumed, and from where.\n"
           "Exit status: 0; 1 verify found damage; 2 bad usage, or no store.\n",
         stdout);
 }

@@ -129,7 +129,7 @@ refused 'bad.map:1: expected 1 number in each line, found 2' "${common[@]}" --ma
 # What is wrong with the options.
 refused 'usage: hark balance LOADS.csv COMM.mtx --pes N --teams K [OPTION]...' loads.csv
 refused 'usage: hark balance LOADS.csv COMM.mtx --pes N --teams K [OPTION]...' "${common[@]}" more
-refused 'expected --pes and --teams' loads.csv rings.mtx --pes 4
+refused '--pes and --teams are required' loads.csv rings.mtx --pes 4
 refused '--teams: expected 1 to 4, as there are PEs, found 5' loads.csv rings.mtx --pes 4 --teams 5
 refused '--teams: expected a number that divides the 4 PEs, found 3' loads.csv rings.mtx --pes 4 --teams 3
 refused '--teams: expected 1 to 268435456, found "0"' loads.csv rings.mtx --pes 4 --teams 0
@@ -145,7 +145,7 @@ refused '--plot: expected loads of several columns, found 1 in loads.csv' "${com
 "$hark" balance "${common[@]}" -o none/map 2>out >/dev/null
 is 'a map that can not be written' "$? $(cat out)" '2 hark balance: -o none/map: No such file or directory'
 refused '--many: no such option, see `hark help balance`' "${common[@]}" --many
-refused '--seed: expected a value after it' "${common[@]}" --seed
+refused '--seed needs a value' "${common[@]}" --seed
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

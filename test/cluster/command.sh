@@ -85,7 +85,7 @@ expect 0 '^# 2 ranks in 1 cluster' bad.mtx --json fractions.json
 is 'bytes of small fractions' "$(figure bytes fractions.json)" 4e-30
 for none in '2 2 0\n' '2 2 2\n1 2 0\n1 1 5\n'; do
   matrix 'integer general' "$none"
-  expect 0 '^hark partition: bad.mtx: no rank sends anything to another, so nothing says who belongs together$' bad.mtx
+  expect 0 '^hark partition: bad.mtx: no rank sends anything to another, so no cluster is better than another$' bad.mtx
   is 'clusters without traffic' "$("$hark" partition bad.mtx 2>/dev/null | grep -v '^#' | tr '\n' ' ')" '0 1 '
 done
 matrix 'integer general' '1 1 1\n1 1 5\n'
@@ -177,18 +177,18 @@ refused 'found no clusters of 2 to 3 ranks' two.mtx --nodes nodes --min-size 2 -
 
 # What is wrong with the options.
 refused 'usage: hark partition MATRIX [OPTION]...'
-refused 'one matrix is expected, found "b" too' two.mtx b
+refused 'expected one matrix, found "b" too' two.mtx b
 refused '--faster: no such option, see `hark help partition`' two.mtx --faster
-refused '--seed: expected a value after it' two.mtx --seed
+refused '--seed needs a value' two.mtx --seed
 refused '--cost: expected team or ordered, found "half"' two.mtx --cost half
 refused '--effort: expected fast, best or paper, found "all"' two.mtx --effort all
 for value in nan inf -1 1e9 '' 5x; do refused "--alpha: expected per cent such as 12.4, found \"$value\"" two.mtx --alpha "$value"; done
 refused '--min-size: expected a number from 1, found "0"' two.mtx --min-size 0
 refused '--mtbf: expected a time such as 90s, 30min, 12h or 1d, found "5 days"' two.mtx --mtbf '5 days'
-refused '--mtbf, --checkpoint and --restart: expected all three or none' two.mtx --mtbf 1d
+refused '--mtbf, --checkpoint and --restart need each other' two.mtx --mtbf 1d
 refused '--mtbf, --checkpoint: expected times above 0' two.mtx --mtbf 0s --checkpoint 1s --restart 1s
-refused '--beta: expected either this or --mtbf, --checkpoint and --restart' two.mtx --beta 5 --mtbf 1d --checkpoint 1h --restart 1h
-refused '--plot: draws what --sweep finds' two.mtx --plot x.svg
+refused '--beta cannot be combined with --mtbf, --checkpoint and --restart, from which it is computed' two.mtx --beta 5 --mtbf 1d --checkpoint 1h --restart 1h
+refused '--plot needs --sweep, whose figures it draws' two.mtx --plot x.svg
 echo kept >kept
 for option in -o --json --svg --plot; do refused "$option no/where: No such file or directory" none.mtx --sweep $option no/where; done
 refused '--plot no/where: No such file or directory' none.mtx --sweep -o kept --json new --plot no/where

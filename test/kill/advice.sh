@@ -21,7 +21,7 @@ answer=$(cat out)
 run -n 12 --clusters auto --store store --json auto.json --write-matrix heat.mtx -- "$examples/heat2d"
 is 'auto, status' 0 $?
 is 'auto, answer' "$answer" "$(cat out)"
-is 'auto, one line' 1 "$(grep -c 'blocks of ranks cost .* by what was sent would cost .*: --clusters store/clusters.txt$' err)"
+is 'auto, one line' 1 "$(grep -c 'blocks of ranks cost .* by the observed traffic would cost .*: --clusters store/clusters.txt$' err)"
 is 'auto, cost' 1 "$(sed -n 's/.*"cost": \([0-9.]*\), "cost_of_blocks": \([0-9.]*\).*/\1 \2/p' auto.json | awk '{print $1 <= $2}')"
 is 'auto, figures' "$(tr '\n' ';' <store/clusters.txt)" "$(sed -n 's/.*"cost_of_blocks": [0-9.]*, "clusters": \["\(.*\)"\]}.*/\1;/p' auto.json | sed 's/", "/;/g')"
 is 'auto, as hark partition' "$(cat store/clusters.txt)" "$("$hark" partition heat.mtx 2>/dev/null | grep -v '^#')"
@@ -33,10 +33,10 @@ is 'next, who went back' "$(grep -c . store/clusters.txt)" "$(sed -n 's/.*"clust
 # After a failure it still says so; where clusters are nothing to the protocol it does not.
 run -n 8 --clusters auto --kill 3@200 -- "$examples/heat2d"
 is 'killed, status' 0 $?
-is 'killed, one line' 1 "$(grep -c 'by what was sent would cost' err)"
+is 'killed, one line' 1 "$(grep -c 'by the observed traffic would cost' err)"
 run -n 4 --protocol scmel --clusters auto -- "$examples/ring"
 is 'scmel, status' 0 $?
-is 'scmel, nothing said' 0 "$(grep -c 'by what was sent' err)"
+is 'scmel, nothing said' 0 "$(grep -c 'by the observed traffic' err)"
 
 # A trace says as much as the matrix of the same run, and what is sent again after a failure counts once.
 run -n 8 --clusters 4 --trace calm.trace --write-matrix calm.mtx --json calm.json -- "$examples/cg"

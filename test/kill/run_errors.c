@@ -102,7 +102,7 @@ static void values(void **state)
     EXPECT("hark run: --chaos: expected SEED or SEED:COUNT, at most 10000 kills, found \"7:\"", "run", "--chaos", "7:",
         "--", "true");
     EXPECT("hark run: --copies needs --protocol scmel, team or camel; this run uses hydee", "run", "--copies", "2", "--", "true");
-    EXPECT("hark run: --copies: expected a value after it", "run", "--copies");
+    EXPECT("hark run: --copies needs a value", "run", "--copies");
     EXPECT("hark run: --faster: no such option, see `hark help run`", "run", "--faster", "--", "true");
     EXPECT("hark run: -x: no such option, see `hark help run`", "run", "-x", "--", "true");
     EXPECT("hark run: --resume needs --store DIR, the store of the job that is to go on", "run", "--resume", "--", "true");

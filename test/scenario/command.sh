@@ -19,17 +19,17 @@ for odd in '-odd "one' $'\xc3\xa9 e\n' "$(printf '\xc3\xa9%.0s' $(seq 60))"; do
   expect 1 'violated: I8' replay "$file"
   if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("odd.json"))'; then good; else bad "$odd: no JSON"; fi
 done
-expect 2 '--atomic: expected no value with it, found "1"' check --atomic=1 unnamed.hark
+expect 2 '--atomic takes no value, found "1"' check --atomic=1 unnamed.hark
 printf 'name ../up "one\nprotocol none\np0: S1\np1: R0\nfails p1\n' >up.hark
 expect 1 'written to .._up__one-violation.hark: ' check up.hark
 expect 1 'violated: I8' replay .._up__one-violation.hark
 expect 1 '  expected: I1' check -o other-v.hark <(sed '$a expect I1' up.hark)
-expect 2 '^hark check: -o: expected one scenario with it, found 2$' check -o other-v.hark up.hark up.hark
+expect 2 '^hark check: -o needs exactly one scenario, found 2$' check -o other-v.hark up.hark up.hark
 for to in /nowhere/v .; do expect 2 "^hark check: -o $to: " check -o $to up.hark; done
 expect 2 '^hark check: none.hark: No such file' check --json one.json none.hark up.hark up.hark
 if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("one.json"))'; then good; else bad 'no JSON behind a file that is not there'; fi
-expect 2 '^hark check: --failures: not with --random: ' check --protocol none --random 1:3 --failures 1
-expect 2 '^hark check: -o: not with --random: ' check --protocol none --random 1:3 -o v.hark
+expect 2 '^hark check: --failures cannot be combined with --random: ' check --protocol none --random 1:3 --failures 1
+expect 2 '^hark check: -o cannot be combined with --random: ' check --protocol none --random 1:3 -o v.hark
 # What a protocol has not is refused, not called its fault.
 printf 'clusters 0-1 2\np0: S2\np1: R2\np2: S1 R0\nfails any cluster\n' >mates.hark
 for protocol in scmel camel sendet; do
@@ -83,8 +83,8 @@ expect 1 'I8: a process waits for ever' check --reduce -o reduced.hark lv3.hark
 expect 1 'violated: I8' replay reduced.hark
 expect 1 'as in the search of all' check --compare lv3.hark
 expect 0 'the same ends as all of its' check --compare "$here/v1.hark"
-expect 2 'reduce: expected without --atomic' check --reduce --atomic lv3.hark
-expect 2 'compare: expected without --walks' check --compare --walks 3 lv3.hark
+expect 2 'reduce cannot be combined with --atomic' check --reduce --atomic lv3.hark
+expect 2 'compare cannot be combined with --walks' check --compare --walks 3 lv3.hark
 sed 's/^p0 T2$/p0 T1/' v.hark >other.hark
 expect 1 'possible now: ' replay other.hark
 sed 's/^= HANDUP$/= HOLD/' v.hark >golden.hark
@@ -96,7 +96,7 @@ done
 expect 0 '^   1\.  p0 sends message 1 to p1\.$' replay --story "$here/golden/none.hark"
 expect 0 '^Violated: I8: a process waits for ever\.$' replay --story "$here/golden/none.hark"
 expect 0 '^The schedule ends here; more can happen\.$' replay --story --step 4 "$here/golden/hydee.hark"
-expect 2 'there is no schedule' replay lv3.hark
+expect 2 'it has no schedule' replay lv3.hark
 # What is sent while a process is down is compared with its image when it restarts.
 steps='p1 S0,p0 gets APP 1 from p1,p0 T1,p0 S1,p1 gets APP 1 from p0,p1 R0,p1 C,p1 stored 1,p1 answered,p0 fails,p0 restarts,p1 fails,p0 T1,p0 S1'
 printf 'protocol hydee\ncontent history\np0: T1 S1\np1: S0 R0 C\nfails p0\nfails p1 nested\nschedule\n%s\n' "${steps//,/$'\n'}" >image.hark
@@ -149,9 +149,9 @@ expect 2 '^hark replay: bad.hark:2:5: ' replay bad.hark
 expect 2 'expected 0 to 8' check --failures 9 lv3.hark
 expect 2 'expected bytes such as' check --max-memory lots lv3.hark
 expect 2 'no protocol is named "walk"' check --protocol walk lv3.hark
-expect 2 'expected --protocol with it' check --random 1:10
+expect 2 '--random needs --protocol' check --random 1:10
 expect 2 'expected SEED:COUNT' check --protocol hydee --random 1
-expect 2 'no scenario is read then' check --protocol hydee --random 1:1 lv3.hark
+expect 2 '--random cannot be combined with a scenario' check --protocol hydee --random 1:1 lv3.hark
 expect 2 '^hark check: --jobs: expected 1 to 64, found "0"$' check --jobs 0 lv3.hark
 expect 2 'jobs: expected 1 to 64, found "65"' check --jobs 65 lv3.hark
 expect 2 'jobs: expected 1 to 64, found "2x"' check --jobs 2x lv3.hark

@@ -221,7 +221,7 @@ refused 'none.mtx: No such file or directory' --pattern none.mtx
 matrix 'integer general' '3 3 2\n1 2 5\n3 1 7\n'
 printf '%%%%MatrixMarket matrix coordinate integer general\n3 3 2\n1 2 1\n3 1 0\n' >none.mtx
 refused 'none.mtx: expected messages from 2 to 0, where bad.mtx has 7 bytes; found 0' --pattern bad.mtx --messages none.mtx
-refused '--csv: expected without --write-messages, for then nothing is run' --pattern bad.mtx --write-messages m.mtx --csv m.csv
+refused '--csv cannot be combined with --write-messages, with which nothing is simulated' --pattern bad.mtx --write-messages m.mtx --csv m.csv
 
 # What is wrong with the options.
 refused 'usage: hark sim --pattern NAME|FILE [OPTION]...'
@@ -267,8 +267,8 @@ for protocol in none coordinated scmel camel sendet; do
 done
 refused '--camel cannot be combined with --exact-gate' --pattern openatom --ranks 4 --cells 2 --exact-gate --camel
 refused '--walk: no such option, see `hark help sim`' --pattern ring --walk
-refused '--ranks: expected a value after it' --pattern ring --ranks
-refused 'no argument is expected, found "x"' --pattern ring --ranks 4 x
+refused '--ranks needs a value' --pattern ring --ranks
+refused 'expected options only, found "x"' --pattern ring --ranks 4 x
 refused '--degree: pattern ring has no use for it' --pattern ring --ranks 4 --degree 3
 refused '--bytes: pattern leanmd has no use for it' --pattern leanmd --ranks 4 --bytes 8
 refused '--planes: pattern nas-cg has no use for it' --pattern nas-cg --ranks 4 --planes 3
@@ -277,7 +277,7 @@ for protocol in none coordinated hydee sendet; do
   refused "--copies needs --protocol scmel, team or camel; this run uses $protocol" --pattern ring --ranks 4 --protocol $protocol --copies 2
 done
 refused '--team-lost cannot be combined with --copies 2: it is for one copy of each determinant' --pattern ring --ranks 4 --protocol team --team-lost --copies 2
-refused '--digest: expected no value with it, found "1"' --pattern ring --digest=1 --ranks 4
+refused '--digest takes no value, found "1"' --pattern ring --digest=1 --ranks 4
 refused '.: Is a directory' --pattern .
 for sum in '--iterations 20000 --compute 1000000s' '--gap-per-byte 1000000 --bytes 1T'; do
   expect 1 'sim: this would take more than 146 years of simulated time, beyond what is counted$' --pattern ring --ranks 2 $sum
@@ -308,7 +308,7 @@ expect 0 '' --pattern ring --ranks 4 --json link
 if [ -h link ] && [ "$(figure ranks later)" = 4 ]; then good; else bad "what a link names is not written"; fi
 
 # A failure that does not happen is no failure.
-expect 0 '^hark sim: --fail recovery@1000 did not happen: it never got to that frame, or not so often$' --pattern ring --ranks 4 --fail 2@3 --fail recovery@1000
+expect 0 '^hark sim: --fail recovery@1000 did not happen: the recovery process received too few frames$' --pattern ring --ranks 4 --fail 2@3 --fail recovery@1000
 expect 0 '' --pattern ring --ranks 4 --fail 2@3 --fail 2@3 --fail recovery@2
 if grep -q 'did not happen' out; then bad "it did happen"; else good; fi
 expect 0 '^hark sim: --fail recovery@2 did not happen: ' --pattern ring --ranks 4 --fail 2@3 --fail recovery@2 --fail recovery@2

@@ -620,7 +620,7 @@ static void the_command_draws_or_says_why_not(void **state)
     } bad[] = {
         {{NULL}, "usage:"},
         {{"FILE"}, "usage:"},
-        {{"FILE", "--svg"}, "--svg: expected a value after it"},
+        {{"FILE", "--svg"}, "--svg needs a value"},
         {{"FILE", "--pdf", "x"}, "--pdf: no such option, see `hark help trace`"},
         {{"FILE", "FILE", "--svg", "OUT"}, "usage:"},
         {{"FILE", "--svg", "OUT", "--from", "x"}, "--from: expected milliseconds, found \"x\""},
