@@ -1,9 +1,10 @@
-/* registry.h: every protocol, a line each. The only place that knows which there are.
+/* registry.h: the list of all protocols, a line each. No other file lists them.
  *
- * A new protocol is one header on this floor and one line in HARK_PROTOCOLS: name, kind, who rolls back
- * (HARK_ROLLS_*), whether it needs the recovery process, what else (HARK_TRAIT_*), what tells how much is
- * unstable (NULL: nothing ever is). Its header has all else: the functions of struct hark_protocol, and what users are told, its
- * options among it (struct hark_manual).
+ * A new protocol is one header on this floor and one line in HARK_PROTOCOLS: name, kind, which
+ * processes roll back (HARK_ROLLS_*), whether it needs the recovery process, further traits
+ * (HARK_TRAIT_*), and a function that counts unstable determinants (NULL: there are none). Its
+ * header has everything else: the functions of struct hark_protocol, and its options and help texts
+ * (struct hark_manual).
  */
 #ifndef HARK_REGISTRY_H
 #define HARK_REGISTRY_H
@@ -32,30 +33,35 @@ extern "C" {
     X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, 0, NULL)                                                           \
     X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL)
 
-/* The i-th protocol, NULL behind the last. */
+/* The i-th protocol from 0; NULL after the last. */
 HARK_FN const struct hark_protocol *hark_protocol_at(unsigned i);
-/* By name or by kind; NULL if there is none. `recovery` is the recovery process of those that need one. */
+/* The protocol of that name, or of that block; NULL if there is none. `recovery` is the recovery
+ * process, which is listed as a protocol too. */
 HARK_FN const struct hark_protocol *hark_protocol_named(const char *name);
 HARK_FN const struct hark_protocol *hark_protocol_of(const struct hark *p);
-/* The one that runs where none is named. */
+/* The default protocol. */
 HARK_FN const struct hark_protocol *hark_protocol_usual(void);
-/* The first to take for programs of that kind, HARK_FOR_*; NULL: there is none. */
+/* The protocol to recommend for programs of that class (HARK_FOR_*); NULL: there is none. */
 HARK_FN const struct hark_protocol *hark_protocol_for(uint32_t programs);
-/* What runs at HARK_RECOVERY, for those that need a recovery process. */
+/* The recovery process, which runs at HARK_RECOVERY beside protocols that need one. */
 HARK_FN const struct hark_protocol *hark_protocol_recovery(void);
-/* Does it run programs? False: it is the recovery process of others. */
+/* Does it run programs? False for the recovery process. */
 HARK_FN bool hark_protocol_runs(const struct hark_protocol *protocol);
-/* The i-th of the options that protocols have, each once, as the first that has it says; NULL behind the last. */
+/* The i-th option of all protocols, from 0; NULL after the last. An option of several protocols is
+ * listed once, as the first of them describes it. */
 HARK_FN const struct hark_option *hark_option_at(unsigned i);
-/* The protocol's own of that name; NULL: it has none. */
+/* The protocol's own option of that name; NULL: it has none. */
 HARK_FN const struct hark_option *hark_option_of(const struct hark_protocol *protocol, const struct hark_option *named);
-/* The uniform door, for those who do not hold the protocol: HARK_EINVAL for a block that is none. */
+/* Steps a block of any protocol: as the step function of its protocol; HARK_EINVAL if it is no
+ * block. */
 HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
-/* How many determinants that the state depends on, own ones and those of others, are not stable yet: fewer than the
- * configured copies of them are known to be stored. What leaves the job (output) before that is 0 may have to be taken
- * back after a failure. It falls as acknowledgements arrive; IDLE with `stable` asks for them. 0 for other protocols. */
+/* How many determinants that the state depends on (its own and those of others) are unstable: fewer
+ * copies of them are known to be stored than configured. A failure may undo output that leaves the
+ * job before this is 0. It falls as acknowledgements arrive; IDLE with `stable` asks for them.
+ * Always 0 for protocols without determinants. */
 HARK_FN uint64_t hark_unstable(const struct hark *p);
-/* Do collectives go to groups, where users asked for that or did not? And with so many copies of determinants also reductions? */
+/* Are multicasts, and reductions, sent to groups under this protocol? `asked`: the user asked for
+ * groups; `copies`: of a determinant. */
 HARK_FN bool hark_protocol_groups(const struct hark_protocol *protocol, bool asked);
 HARK_FN bool hark_protocol_reduces(const struct hark_protocol *protocol, bool asked, uint32_t copies);
 
@@ -142,7 +148,7 @@ HARK_FN const struct hark_option *hark_option_at(unsigned i)
     return NULL;
 }
 
-/* Those that are for groups take no option that asks for them. */
+/* A protocol made for groups has no option that asks for them. */
 HARK_FN bool hark_protocol_groups(const struct hark_protocol *protocol, bool asked)
 {
     if (!(protocol->traits & HARK_TRAIT_GROUPS)) return false;

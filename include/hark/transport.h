@@ -1,16 +1,18 @@
-/* transport.h: what moves bytes, and knows nothing of any protocol.
+/* transport.h: the interface of a transport, which moves bytes and knows no protocol.
  *
- * A transport joins the processes 0 .. ranks-1 of one job, and the recovery process (HARK_RECOVERY).
- * One instance is one incarnation of one process. It carries frames: a header (1 .. HARK_HEADER_MAX
- * bytes) and a payload (0 .. frame limit).
+ * A transport connects the processes 0 .. ranks-1 of one job, and the recovery process
+ * (HARK_RECOVERY). One instance belongs to one incarnation of one process. It carries frames: a
+ * header (1 .. HARK_HEADER_MAX bytes) and a payload (0 .. frame limit).
  *
- * What it promises between incarnation a of one process and incarnation b of another, both alive:
- * every frame that send() took arrives whole, once. Order is promised to nobody (though most keep it).
- * When either end dies, frames may be lost, but none is ever half-read, and none goes to another
- * incarnation than the one it was sent to. Frames for an incarnation that has not opened yet are kept
- * for it. A frame of a dead incarnation may still arrive: who is old is the protocol's to know.
+ * What it promises between two incarnations of two processes, both alive: every frame that send()
+ * took arrives whole, and once. It does not promise any order (though most transports keep it).
  *
- * All calls come from one thread, but for wake(), which may come from any.
+ * If either end dies, frames may be lost. But no frame is handed to the sink in part, and none
+ * reaches another incarnation than the one it was sent to. Frames for an incarnation that has not
+ * opened yet are kept for it. A frame of a dead incarnation may still arrive: the protocol
+ * recognises old frames.
+ *
+ * All calls come from one thread, except wake(), which may come from any thread.
  */
 #ifndef HARK_TRANSPORT_H
 #define HARK_TRANSPORT_H
@@ -23,31 +25,35 @@ extern "C" {
 
 enum hark_transport_status {
     HARK_T_OK = 0,
-    HARK_T_AGAIN = 1,     /* back-pressure: poll, then call again with the same arguments */
+    HARK_T_AGAIN = 1,     /* no room now: poll, then call again with the same arguments */
     HARK_T_EINVAL = -21,  /* no such rank, header or payload over the limit, an option out of its range */
-    HARK_T_ESYSTEM = -22, /* the system refused; hark_transport.error says what and where */
-    HARK_T_EGONE = -23    /* that incarnation is gone: the frame is dropped, as the protocol expects */
+    HARK_T_ESYSTEM = -22, /* a system call failed; hark_transport.error says what and where */
+    HARK_T_EGONE = -23    /* that incarnation is dead: the frame is dropped, as the protocol
+                           * expects */
 };
 
 struct hark_frame {
-    uint32_t from;            /* rank of the sender, or HARK_RECOVERY, as proved by the transport */
-    uint32_t from_inc;        /* and its incarnation */
-    struct hark_bytes header; /* valid during the call it is given to */
+    uint32_t from;            /* rank of the sender, or HARK_RECOVERY; the transport has verified
+                               * it */
+    uint32_t from_inc;        /* the incarnation of the sender */
+    struct hark_bytes header; /* valid during the call that gets it */
     uint64_t length;          /* of the payload, bytes */
 };
 
-/* Where arrived frames go. Called only inside poll(), send() never calls it. Its functions may call
- * send() and wake(), nothing else of this transport. */
+/* Gets the frames that arrive. poll() calls it, send() never does. Its functions may call send()
+ * and wake() of this transport, and nothing else of it. */
 struct hark_sink {
     void *self;
-    /* A payload too long to lie in one piece in the transport's memory is about to come: answer where
-     * its `length` bytes are to be put, or NULL to have it thrown away (arrived() is still called,
-     * with payload NULL). The answer stays the sink's and is written until arrived() or broken(). */
+    /* A payload arrives that is too long to lie in one piece in the transport's memory. Returns
+     * memory for its `length` bytes; or NULL, and the payload is dropped (arrived() is still
+     * called, with payload NULL). The memory is the sink's; the transport writes to it until
+     * arrived() or broken(). */
     void *(*place)(void *self, const struct hark_frame *frame);
-    /* The frame is whole. `payload` is what place() answered, or, if place() was not called for this
-     * frame, memory of the transport that is valid during this call only. */
+    /* The frame is whole. `payload` is what place() returned; or, if place() was not called for
+     * this frame, memory of the transport that is valid during this call only. */
     void (*arrived)(void *self, const struct hark_frame *frame, const void *payload);
-    /* The sender of a frame announced by place() died in the middle: `payload` is no longer written. */
+    /* The sender died before the whole payload came: the transport no longer writes to `payload`,
+     * which place() had returned for this frame. */
     void (*broken)(void *self, const struct hark_frame *frame, void *payload);
 };
 
@@ -56,92 +62,104 @@ struct hark_part {
     uint64_t length;
 };
 
-/* A frame on its way out. The caller fills it and keeps it, and the bytes it points to, unchanged
- * until send() answers something else than HARK_T_AGAIN. */
+/* A frame to send. The caller fills it, and keeps it and the bytes it points to unchanged until
+ * send() returns anything but HARK_T_AGAIN. */
 struct hark_outgoing {
     uint32_t to;  /* rank or HARK_RECOVERY */
-    uint32_t inc; /* the incarnation meant; for HARK_RECOVERY too */
+    uint32_t inc; /* the incarnation that shall get it, also of HARK_RECOVERY */
     struct hark_bytes header;
-    struct hark_part part[3]; /* the payload is their concatenation; unused ones have length 0 */
-    uint64_t done;            /* the transport's: bytes already taken; 0 at first */
-    /* Only for a transport that lends: NULL, or where the payload, which is part[0] alone, is to be kept, best in memory
-     * from lend(): then receivers take it from there. The transport copies it there, all of it before it answers
-     * HARK_T_OK; unless part[0].at is `keep`, then it is there. What is there stays unchanged until the receiver is known
-     * to have it or to be gone. After HARK_T_AGAIN the caller may copy it itself and let part[0].at be `keep`. */
+    struct hark_part part[3]; /* the payload is the concatenation of the parts; unused parts have
+                               * length 0 */
+    uint64_t done;            /* for the transport: bytes already taken; 0 at first */
+    /* Only for a transport that lends; else NULL. Where the payload is to be kept (it is then
+     * part[0] alone), preferably memory of lend(), which receivers read in place. Before the
+     * transport returns HARK_T_OK it copies the whole payload there, unless part[0].at is `keep`
+     * already. The memory must not change until the receiver is known to have the payload or to be
+     * dead. After HARK_T_AGAIN the caller may copy the payload itself and set part[0].at to
+     * `keep`. */
     void *keep;
 };
 
 struct hark_transport_config {
-    const char *job;    /* name of the job: 1 .. 40 of [A-Za-z0-9_-], part of every name it makes */
-    const char *directory; /* a directory that is the job's own (sockets); may be NULL for transports without */
+    const char *job;    /* name of the job: 1 .. 40 of [A-Za-z0-9_-]; part of every name that the
+                         * transport makes */
+    const char *directory; /* a directory of this job alone, for sockets; NULL for transports that
+                            * need none */
     uint32_t me, inc, ranks;
-    const char *address;   /* where to listen, in the transport's words; NULL: the transport chooses */
-    uint8_t key[32];       /* the job's shared key; transports that cross no machine may ignore it */
+    const char *address;   /* where to listen, in the transport's own form; NULL: the transport
+                            * chooses */
+    uint8_t key[32];       /* the job's shared key; transports within one machine may ignore it */
     uint64_t frame_limit;  /* bytes of header and payload; 0: 1 GiB */
-    uint64_t option[4];    /* the transport's own (see its header), 0: its default */
+    uint64_t option[4];    /* of this transport (see its header); 0: its default */
     struct hark_sink sink;
 };
 
-struct hark_transport_option { /* one that users may set */
+struct hark_transport_option { /* an option that users may set */
     const char *name; /* NULL: the end of a table */
-    uint32_t at;      /* its place in hark_transport_config.option */
+    uint32_t at;      /* its index in hark_transport_config.option */
     uint64_t least, most;
-    bool power;       /* powers of two only */
+    bool power;       /* only powers of two */
 };
 #define HARK_TRANSPORT_OPTIONS_END {NULL, 0, 0, 0, false}
 
 struct hark_transport_figures {
-    uint64_t frames_out, frames_in, bytes_out, bytes_in; /* payload and header bytes */
+    uint64_t frames_out, frames_in, bytes_out, bytes_in; /* bytes of payloads and headers */
     uint64_t refused;    /* connections or frames dropped: wrong key, garbage, over the limit */
     uint64_t reconnects;
 };
 
-struct hark_transport { /* head of every transport's own struct */
+struct hark_transport { /* the first member of every transport's own struct */
     const struct hark_transport_ops *ops;
     struct hark_transport_figures figures;
-    char error[200]; /* the last ESYSTEM in one line: what, where, why */
-    bool enough;     /* the sink may set it in arrived(): what it waited for is there, and poll() may leave the rest where it is */
+    char error[200]; /* the last HARK_T_ESYSTEM in one line: what, where, why */
+    bool enough;     /* the sink may set it in arrived(): it has what it waited for, so poll() may
+                      * leave the other frames for later */
 };
 
 struct hark_transport_ops {
     const char *name;
-    const struct hark_transport_option *options; /* up to one without a name; NULL: none */
-    /* Makes the end of one process. On failure *t is NULL and the reason is in error (if not NULL),
-     * one line. The config and its strings are copied. HARK_T_EINVAL, HARK_T_ESYSTEM. */
+    const struct hark_transport_option *options; /* the last one has no name; NULL: there are
+                                                  * none */
+    /* Makes the end of one process. The config and its strings are copied. HARK_T_EINVAL,
+     * HARK_T_ESYSTEM. On failure *t is NULL and error, if not NULL, has the reason in one line. */
     int (*open)(struct hark_transport **t, const struct hark_transport_config *config, char error[200]);
-    /* Where others reach this process: a string that peer() of another takes. Owned by the transport. */
+    /* The address of this process, for peer() of others. The string is the transport's. */
     const char *(*address)(const struct hark_transport *t);
-    /* Process `rank` is now incarnation `inc`, reached at `address` (NULL: not known yet, keep frames
-     * for it). Connections to older incarnations are given up, frames queued for them dropped; a frame
-     * half sent to an older one answers HARK_T_EGONE. Also for peers met the first time. */
+    /* Process `rank` is now incarnation `inc` at `address` (NULL: not known yet, keep frames for
+     * it). Also called for a peer that is new. The transport closes connections to older
+     * incarnations and drops frames queued for them; the next send() of a frame half sent to one
+     * returns HARK_T_EGONE. */
     int (*peer)(struct hark_transport *t, uint32_t rank, uint32_t inc, const char *address);
-    /* Takes the frame: HARK_T_OK when wholly taken (its memory is the caller's again), HARK_T_AGAIN,
-     * HARK_T_EGONE, HARK_T_EINVAL, HARK_T_ESYSTEM. Between two calls for one frame no other frame is
-     * given for the same receiver. Never blocks. */
+    /* Sends a frame. HARK_T_OK: the frame is taken, and its memory is the caller's again;
+     * HARK_T_AGAIN, HARK_T_EGONE, HARK_T_EINVAL, HARK_T_ESYSTEM. After HARK_T_AGAIN the caller must
+     * not send another frame to the same receiver before this one. Never blocks. */
     int (*send)(struct hark_transport *t, struct hark_outgoing *frame);
-    /* Moves what can move and gives arrived frames to the sink. Returns how many frames arrived, or a
-     * negative status. Never blocks. A frame that names an impossible sender or length is dropped and counted. */
+    /* Sends and receives what it can, and gives arrived frames to the sink. Returns how many frames
+     * arrived, or a negative status. Never blocks. Frames with an impossible sender or length are
+     * dropped and counted (`refused`). */
     int (*poll)(struct hark_transport *t);
-    /* Sleeps until poll() has something to do, a frame given AGAIN could go on (perhaps not by the first byte), wake(), or
-     * `milliseconds` have passed (negative: no limit). May return early. */
+    /* Sleeps until poll() has something to do, there may be room for a frame that got HARK_T_AGAIN,
+     * wake() is called, or `milliseconds` have passed (negative: no limit). May return early. */
     int (*wait)(struct hark_transport *t, int milliseconds);
-    /* Makes a present or the next wait() return. From any thread. */
+    /* Makes the present wait(), or else the next, return. May be called from any thread. */
     void (*wake)(struct hark_transport *t);
-    /* Everything taken has left this process? 1 yes, 0 poll on. */
+    /* 1: everything that send() took has left this process; 0: not yet, poll again. */
     int (*drained)(struct hark_transport *t);
-    /* Frees all, also what it made outside the process, as far as it is this process's own. */
+    /* Frees everything, also what this process made outside of itself (files, segments). */
     void (*close)(struct hark_transport *t);
-    /* Removes whatever a job of that name may have left (segments, sockets), whoever made it.
-     * For supervisors, when all processes are gone. Never fails; missing things are fine. */
+    /* Removes everything that a job of that name may have left (segments, sockets), whichever
+     * process made it. For supervisors, after all processes have ended. Never fails. */
     void (*sweep)(const char *job, const char *directory);
-    /* Optional, all three or none. lend() gives `bytes` (whole pages) that receivers can read where they stand: see
-     * hark_outgoing.keep. They are zero, and certain to be there. NULL: no more, as much must stay free for the
-     * transport itself. reclaim() takes all of one lend() back, when no receiver needs it any more; with close() those
-     * that have not read what was sent still can, or lose the frame.
-     * A transport that lends keeps no pointer to a frame, or into one, between two calls of send(). */
+    /* Optional: all three or none. lend() returns `bytes` of memory (whole pages) that receivers
+     * can read in place, see hark_outgoing.keep; it is zeroed, and really allocated. NULL: the
+     * transport needs the rest itself. reclaim() gives back all of one lend(), once no receiver
+     * needs it. At close() receivers that have not read a frame yet may still read it, or lose it.
+     * A transport that lends keeps no pointer to a frame, or into one, between two calls of
+     * send(). */
     void *(*lend)(struct hark_transport *t, uint64_t bytes);
     void (*reclaim)(struct hark_transport *t, void *at, uint64_t bytes);
-    /* 1: that receiver does not keep up, so the next payload had better be kept where it can read it; 0: it waits for it. */
+    /* 1: that receiver is behind, so the next payload is better kept where it can be read in place;
+     * 0: it keeps up. */
     int (*behind)(const struct hark_transport *t, uint32_t rank);
 };
 
