@@ -1,6 +1,6 @@
 #!/bin/bash
-# Date, commit and machine, in a line: every command that makes a table of figures prints it first, since figures without
-# them cannot be compared. machine.sh
+# Date, commit and machine, in a line: every command that makes a table of figures prints it first,
+# since figures without them cannot be compared. machine.sh
 set -u
 here=$(dirname "$0")
 commit=$(git -C "$here" rev-parse --short HEAD 2>/dev/null) || commit=unknown
@@ -9,5 +9,5 @@ model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -1)
 memory=$(awk '/^MemTotal/ {printf "%.0f GiB", $2 / 1048576}' /proc/meminfo 2>/dev/null)
 load=$(cut -d ' ' -f 1 /proc/loadavg 2>/dev/null)
 compiler=$(${CC:-cc} --version 2>/dev/null | head -1)
-echo "$(date +%F), commit $commit, $(nproc) x ${model:-$(uname -m)}, ${memory:-memory unknown}, load ${load:-unknown} before," \
-  "$(uname -sr), ${compiler:-no compiler}"
+echo "$(date +%F), commit $commit, $(nproc) x ${model:-$(uname -m)}, ${memory:-memory unknown}," \
+  "load ${load:-unknown} before, $(uname -sr), ${compiler:-no compiler}"

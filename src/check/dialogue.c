@@ -41,7 +41,8 @@ static const char *kind_of(uint32_t ctx)
     return ctx == 0 ? "message" : reduces(ctx) ? "part of reduction" : "multicast";
 }
 
-/* "message 2 from p0", "multicast 1 from p0", "POS from p1": whosever it is, whoever has brought it. */
+/* "message 2 from p0", "multicast 1 from p0", "POS from p1": whosever it is, whoever has brought
+ * it. */
 static void header_text(const struct lab *lab, const uint8_t *header, char text[WHAT_BYTES])
 {
     const uint32_t ctx = hark_get16(header + 2);
@@ -49,12 +50,16 @@ static void header_text(const struct lab *lab, const uint8_t *header, char text[
     const unsigned long long ssn = hark_get64(header + 24);
     char from[NAME_BYTES];
     const char *name = name_of(lab, hark_get32(header + 4), from);
-    if (header[1] == HARK_APP && result) snprintf(text, WHAT_BYTES, "the result of reduction %llu", ssn);
-    else if (header[1] == HARK_APP) snprintf(text, WHAT_BYTES, "%s %llu from %s", kind_of(ctx), ssn, name);
-    else snprintf(text, WHAT_BYTES, "%s from %s", hark_frame_text(lab->protocol->shape, header[1]), name);
+    if (header[1] == HARK_APP && result)
+        snprintf(text, WHAT_BYTES, "the result of reduction %llu", ssn);
+    else if (header[1] == HARK_APP)
+        snprintf(text, WHAT_BYTES, "%s %llu from %s", kind_of(ctx), ssn, name);
+    else
+        snprintf(
+            text, WHAT_BYTES, "%s from %s", hark_frame_text(lab->protocol->shape, header[1]), name);
 }
 
-/* ---- effects ---------------------------------------------------------------------------------------------------- */
+/* ---- effects ---- */
 
 /* What a type of frame means is written where it first stands. */
 static void explain(struct dialogue *d, uint8_t type)
@@ -83,8 +88,8 @@ static void transmitted(struct dialogue *d, const struct hark_transmit *x)
     carries(d->lab, x->header, &c);
     shorten(&c);
     d->left |= type == HARK_APP;
-    fprintf(d->out, "       %s -> %s: %s%s%s\n", name_of(d->lab, d->lab->who_now, me), name_of(d->lab, x->peer, to),
-        before, c.text, x->replay ? ", from the log" : "");
+    fprintf(d->out, "       %s -> %s: %s%s%s\n", name_of(d->lab, d->lab->who_now, me),
+        name_of(d->lab, x->peer, to), before, c.text, x->replay ? ", from the log" : "");
     explain(d, type);
 }
 
@@ -94,9 +99,12 @@ static void name_text(const struct hark_name *n, bool run, char text[WHAT_BYTES]
     const char *kind = kind_of(n->ctx);
     const unsigned long long ssn = n->ssn;
     char peer[NAME_BYTES + 8] = "";
-    if (n->to != HARK_GROUP) snprintf(peer, sizeof peer, " %s p%u", n->way == HARK_IN ? "from" : "to", n->peer);
-    if (run) snprintf(text, WHAT_BYTES, "%ss%s up to %llu", kind, peer, ssn);
-    else snprintf(text, WHAT_BYTES, "%s %llu%s", kind, ssn, peer);
+    if (n->to != HARK_GROUP)
+        snprintf(peer, sizeof peer, " %s p%u", n->way == HARK_IN ? "from" : "to", n->peer);
+    if (run)
+        snprintf(text, WHAT_BYTES, "%ss%s up to %llu", kind, peer, ssn);
+    else
+        snprintf(text, WHAT_BYTES, "%s %llu%s", kind, ssn, peer);
 }
 
 static void about_payload(struct dialogue *d, uint32_t type, const struct hark_name *name)
@@ -121,8 +129,14 @@ static void asked(struct dialogue *d, const struct hark_fact *fact)
     const bool all = fact->rank == HARK_RECOVERY;
     const unsigned long long id = fact->id;
     switch (fact->kind) {
-    case HARK_FACT_WAVE: line(d, "-> failure service: record that checkpoint %llu of %s is decided", id, name); break;
-    case HARK_FACT_DONE: line(d, "-> failure service: record that recovery%s%s is over", all ? "" : " of ", all ? "" : name); break;
+    case HARK_FACT_WAVE:
+        line(d, "-> failure service: record that checkpoint %llu of the group of %s is decided", id,
+            name);
+        break;
+    case HARK_FACT_DONE:
+        line(d, "-> failure service: record that recovery%s%s is over", all ? "" : " of ",
+            all ? "" : name);
+        break;
     default: line(d, "-> failure service: %s must go back to checkpoint %llu too", name, id); break;
     }
 }
@@ -143,7 +157,8 @@ static void about_checkpoint(struct dialogue *d, uint32_t type, unsigned long lo
 static void event_within(struct dialogue *d, const struct hark_event *e)
 {
     if (e->type == HARK_ARRIVE) line(d, "looks again at what it held: %s.", d->arrived);
-    if (e->type == HARK_DELIVER) line(d, "receives %s, which its application waits for.", d->arrived);
+    if (e->type == HARK_DELIVER)
+        line(d, "receives %s, which its application waits for.", d->arrived);
     if (e->type == HARK_COMBINED) line(d, "combines what it has of the reduction.");
 }
 
@@ -151,7 +166,8 @@ static void observe(void *self, const struct hark_event *e, const struct hark_ef
 {
     struct dialogue *d = self;
     if (e) {
-        const bool frame = e->type == HARK_ARRIVE || e->type == HARK_DELIVER || e->type == HARK_LOOK;
+        const bool frame =
+            e->type == HARK_ARRIVE || e->type == HARK_DELIVER || e->type == HARK_LOOK;
         if (frame) header_text(d->lab, e->u.frame.header.at, d->arrived);
         if (d->begun) event_within(d, e);
         d->begun = true;
@@ -178,7 +194,7 @@ static void observe(void *self, const struct hark_event *e, const struct hark_ef
     }
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------ */
+/* ---- steps ---- */
 
 /* "p0, p2": the processes of a set. */
 static void set_text(const struct lab *lab, uint32_t set, char *text, size_t room)
@@ -190,29 +206,42 @@ static void set_text(const struct lab *lab, uint32_t set, char *text, size_t roo
 }
 
 /* What it takes: `taken` is the part of a frame, 0: nothing. */
-static void receive_text(const struct lab *lab, const struct hark_op *op, const struct outcome *out, char *text, size_t room)
+static void receive_text(const struct lab *lab, const struct hark_op *op, const struct outcome *out,
+    char *text, size_t room)
 {
     const uint32_t taken = out->taken ? out->taken : out->saw;
     const bool looks = hark_op_looks(op->type);
     char what[WHAT_BYTES], from[NAME_BYTES] = "anyone";
     if (op->peer >= 0) snprintf(from, sizeof from, "p%d", op->peer);
     if (taken) header_text(lab, frame_of(lab, taken)->header, what);
-    if (!out->happened) snprintf(text, room, "wants to receive from %s: the protocol lets it wait", from);
-    else if (taken) snprintf(text, room, looks ? "sees that %s is there" : "receives %s", what);
-    else if (op->type == HARK_OP_WAIT) snprintf(text, room, "has received what it tested for, and goes on");
-    else snprintf(text, room, "looks for a message of %s: there is none", from);
+    if (!out->happened)
+        snprintf(text, room, "wants to receive from %s: the protocol lets it wait", from);
+    else if (taken)
+        snprintf(text, room, looks ? "sees that %s is there" : "receives %s", what);
+    else if (op->type == HARK_OP_WAIT)
+        snprintf(text, room, "has received what it tested for, and goes on");
+    else
+        snprintf(text, room, "looks for a message from %s: there is none", from);
 }
 
-static void operation_text(struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
+static void operation_text(
+    struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
 {
     const struct outcome out = local_take(lab, job->at[step.who], STEP_APP, step.index);
     local_open(lab, job->at[step.who]);
     const struct hark_op *op = &lab->scenario->op[step.who][lab->at.app.pc];
     switch (op->type) {
-    case HARK_OP_SEND: snprintf(text, room, "sends message %u to p%d", lab->at.app.sent[op->peer] + 1u, op->peer); break;
+    case HARK_OP_SEND:
+        snprintf(text, room, "sends message %u to p%d", lab->at.app.sent[op->peer] + 1u, op->peer);
+        break;
     case HARK_OP_CHECKPOINT: snprintf(text, room, "comes to a checkpoint call"); break;
-    case HARK_OP_CALL: snprintf(text, room, "comes to a checkpoint call at which none is due"); break;
-    case HARK_OP_OUTPUT: snprintf(text, room, out.happened ? "shows its output" : "wants to show output: the protocol lets it wait"); break;
+    case HARK_OP_CALL:
+        snprintf(text, room, "comes to a checkpoint call at which none is due");
+        break;
+    case HARK_OP_OUTPUT:
+        snprintf(text, room,
+            out.happened ? "shows its output" : "wants to show output: the protocol lets it wait");
+        break;
     case HARK_OP_MULTICAST: snprintf(text, room, "multicasts to its group"); break;
     case HARK_OP_CONTRIBUTE: snprintf(text, room, "contributes to a reduction"); break;
     case HARK_OP_TOLD: snprintf(text, room, "is given the next map of clusters"); break;
@@ -220,19 +249,24 @@ static void operation_text(struct lab *lab, const struct job *job, struct job_st
     }
 }
 
-static void failure_text(struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
+static void failure_text(
+    struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
 {
     const uint32_t damaged = job_argument(lab, job, step);
-    if (lab->scenario->fail[step.index].when == HARK_FAIL_CLUSTER) snprintf(text, room, "dies, and all of its cluster");
-    else if (damaged) snprintf(text, room, "dies, and the image of its checkpoint %u is damaged", damaged);
-    else snprintf(text, room, "dies");
+    if (lab->scenario->fail[step.index].when == HARK_FAIL_CLUSTER)
+        snprintf(text, room, "dies, and all of its cluster");
+    else if (damaged)
+        snprintf(text, room, "dies, and the image of its checkpoint %u is damaged", damaged);
+    else
+        snprintf(text, room, "dies");
 }
 
 static void restart_text(const struct lab *lab, uint32_t argument, char *text, size_t room)
 {
     const struct restart *r = intern_at(&lab->part, argument);
     char point[32] = "the beginning";
-    if (r->checkpoint) snprintf(point, sizeof point, "checkpoint %llu", (unsigned long long)r->checkpoint);
+    if (r->checkpoint)
+        snprintf(point, sizeof point, "checkpoint %llu", (unsigned long long)r->checkpoint);
     snprintf(text, room, "starts again from %s, as incarnation %u", point, r->inc);
 }
 
@@ -241,8 +275,12 @@ static void told_text(const struct lab *lab, uint32_t argument, char *text, size
     const struct announcement *a = intern_at(&lab->part, argument);
     char down[80];
     set_text(lab, a->down, down, sizeof down);
-    if (a->down) snprintf(text, room, "hears from the failure service: recovery %u, %s must go back", a->re, down);
-    else snprintf(text, room, "hears from the failure service: recovery %u, no process must go back", a->re);
+    if (a->down)
+        snprintf(text, room, "hears from the failure service: recovery %u, %s must go back", a->re,
+            down);
+    else
+        snprintf(text, room, "hears from the failure service: recovery %u, no process must go back",
+            a->re);
 }
 
 static void frame_text(const struct lab *lab, uint32_t frame, char *text, size_t room)
@@ -250,20 +288,28 @@ static void frame_text(const struct lab *lab, uint32_t frame, char *text, size_t
     const struct frame *f = frame_of(lab, frame);
     char what[WHAT_BYTES], from[NAME_BYTES];
     header_text(lab, f->header, what);
-    if (frame_src(lab, f) == f->from) snprintf(text, room, "gets %s", what);
-    else snprintf(text, room, "gets %s, passed on by %s", what, name_of(lab, f->from, from));
+    if (frame_src(lab, f) == f->from)
+        snprintf(text, room, "gets %s", what);
+    else
+        snprintf(text, room, "gets %s, passed on by %s", what, name_of(lab, f->from, from));
 }
 
 /* The step in a sentence without its subject. */
-static void step_text(struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
+static void step_text(
+    struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
 {
     const uint32_t argument = step.what == STEP_SERVICE ? 0 : job_argument(lab, job, step);
     switch (step.what) {
     case STEP_FRAME: frame_text(lab, argument, text, room); break;
     case STEP_APP: operation_text(lab, job, step, text, room); break;
     case STEP_TOLD: told_text(lab, argument, text, room); break;
-    case STEP_STORED: snprintf(text, room, step.index ? "can not store its image" : "has stored its image"); break;
-    case STEP_ANSWER: snprintf(text, room, "hears from the failure service: %s", argument ? "recorded" : "refused, a newer recovery has begun"); break;
+    case STEP_STORED:
+        snprintf(text, room, step.index ? "can not store its image" : "has stored its image");
+        break;
+    case STEP_ANSWER:
+        snprintf(text, room, "hears from the failure service: %s",
+            argument ? "recorded" : "refused, a newer recovery has begun");
+        break;
     case STEP_IDLE: snprintf(text, room, "has nothing else to do"); break;
     case STEP_RESTART: restart_text(lab, argument, text, room); break;
     case STEP_CRASH: failure_text(lab, job, step, text, room); break;
@@ -285,22 +331,26 @@ void dialogue_step(struct dialogue *d, const struct job *job, struct job_step st
     char who[NAME_BYTES], text[DESCRIBE_BYTES];
     d->step++;
     if (step.what == STEP_SERVICE) {
-        fprintf(d->out, "%4llu.  The failure service dies with its host, and all processes with it.\n", (unsigned long long)d->step);
+        fprintf(d->out,
+            "%4llu.  The failure service dies with its host, and all processes with it.\n",
+            (unsigned long long)d->step);
         return;
     }
     step_text(lab, job, step, text, sizeof text);
-    fprintf(d->out, "%4llu.  %s %s.\n", (unsigned long long)d->step, name_of(lab, step.who, who), text);
+    fprintf(
+        d->out, "%4llu.  %s %s.\n", (unsigned long long)d->step, name_of(lab, step.who, who), text);
     const bool send = sends(lab, job, step);
     d->begun = d->left = false;
     d->arrived[0] = 0;
     lab->observe = observe;
     lab->observer = d;
-    (void)local_make(lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
+    (void)local_make(
+        lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
     lab->observe = NULL;
     if (send && !d->left) line(d, "does not let it leave yet.");
 }
 
-/* ---- begin and end ---------------------------------------------------------------------------------------------- */
+/* ---- begin and end ---- */
 
 /* "p0 p1 | p2": the processes of each cluster. */
 static void clusters(const struct dialogue *d)
@@ -322,7 +372,8 @@ void dialogue_begin(struct dialogue *d, struct lab *lab, FILE *out)
 {
     const struct hark_scenario *s = lab->scenario;
     *d = (struct dialogue){.lab = lab, .out = out};
-    fprintf(out, "%s%s%s\n\nProtocol: %s\n", s->name, s->about[0] ? ": " : "", s->about, lab->protocol->name);
+    fprintf(out, "%s%s%s\n\nProtocol: %s\n", s->name, s->about[0] ? ": " : "", s->about,
+        lab->protocol->name);
     clusters(d);
     if (lab->recovery) fputs("recovery is the recovery process.\n", out);
     for (uint32_t i = 0; i < s->ranks; i++) {
@@ -335,7 +386,12 @@ void dialogue_begin(struct dialogue *d, struct lab *lab, FILE *out)
 
 void dialogue_end(const struct dialogue *d, uint16_t violated, bool over)
 {
-    if (violated) fprintf(d->out, "\nViolated: %s.\n", lab_violation(violated));
-    else if (over) fputs("\nAll programs are at their end, no frame is on its way, and each process has received what it should.\n", d->out);
-    else fputs("\nThe schedule ends here; more can happen.\n", d->out);
+    if (violated)
+        fprintf(d->out, "\nViolated: %s.\n", lab_violation(violated));
+    else if (over)
+        fputs("\nAll programs are at their end, no frame is on its way, and each process has "
+              "received what it should.\n",
+            d->out);
+    else
+        fputs("\nThe schedule ends here; more can happen.\n", d->out);
 }

@@ -97,8 +97,11 @@ static char *clusters(const struct hark_cli_advice *a, const struct hark_matrix 
     char *text = hark_clusters_text(&found);
     if (text && a->store && snprintf(path, sizeof path, "%s/clusters.txt", a->store) >= (int)sizeof path) *path = 0;
     if (text && *path && write_clusters(text, path) < 0) *path = 0;
-    fprintf(stderr, "hark run: %" PRIu32 " blocks of ranks cost %.2f %% of the machine; %" PRIu32 " cluster%s by the observed traffic would cost %.2f %%%s%s\n",
-        a->used->count, 100 * used, p.clusters, p.clusters == 1 ? "" : "s", 100 * p.cost, *path ? ": --clusters " : "", path);
+    fprintf(stderr,
+        "hark run: %" PRIu32 " blocks of ranks cost %.2f %% of the machine; %" PRIu32
+        " cluster%s by the observed traffic would cost %.2f %%%s%s\n",
+        a->used->count, 100 * used, p.clusters, p.clusters == 1 ? "" : "s", 100 * p.cost,
+        *path ? ": --clusters " : "", path);
     if (text) out = json(&p, text, used);
     free(text);
     hark_partition_free(&p);

@@ -114,11 +114,16 @@ static int complete(struct check_arguments *a)
         return bad("--protocol: no protocol is named \"%s\"", a->search.protocol);
     a->search.jobs = (uint32_t)a->jobs;
     if (a->search.reduce != SEARCH_WHOLE && (a->search.atomic || a->search.walks))
-        return bad("--%s cannot be combined with %s", a->search.reduce == SEARCH_REDUCED ? "reduce" : "compare",
+        return bad("--%s cannot be combined with %s",
+            a->search.reduce == SEARCH_REDUCED ? "reduce" : "compare",
             a->search.atomic ? "--atomic" : "--walks");
-    if (a->count && a->files) return bad("--random cannot be combined with a scenario, found \"%s\"", a->file[0]);
-    if (a->count && a->own_failures) return bad("--failures cannot be combined with --random: its programs have the failures that the protocol claims to survive");
-    if (a->count && a->out) return bad("-o cannot be combined with --random: each violation is written to a file of its own");
+    if (a->count && a->files)
+        return bad("--random cannot be combined with a scenario, found \"%s\"", a->file[0]);
+    if (a->count && a->own_failures)
+        return bad("--failures cannot be combined with --random: its programs have the failures "
+                   "that the protocol claims to survive");
+    if (a->count && a->out)
+        return bad("-o cannot be combined with --random: each violation has a file of its own");
     if (a->out && a->files > 1) return bad("-o needs exactly one scenario, found %d", a->files);
     if (a->count && a->search.protocol == NULL) return bad("--random needs --protocol");
     return a->files || a->count ? 0 : bad("%s", usage);

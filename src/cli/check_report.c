@@ -140,7 +140,8 @@ int check_too_little(const struct check_arguments *a, const char *name, const st
 {
     unsigned long long least = (unsigned long long)(r->least >> 20) + 1;
     if (a->own_memory) return bad("--max-memory: expected at least %lluM for %s, found less", least, name);
-    return bad("%s needs at least %lluM of memory, more than three quarters of what is available", name, least);
+    return bad("%s needs at least %lluM of memory, more than three quarters of what is available",
+        name, least);
 }
 
 static const char *limit_word(const struct search_result *r)

@@ -137,7 +137,8 @@ static int parse(int argc, char **argv, struct arguments *a)
         if (status != 0) return status;
     }
     if (optind + 1 != argc)
-        return optind < argc ? bad("expected one matrix, found \"%s\" too", argv[optind + 1]) : bad("%s", usage);
+        return optind < argc ? bad("expected one matrix, found \"%s\" too", argv[optind + 1])
+                             : bad("%s", usage);
     a->matrix = argv[optind];
     return 0;
 }
@@ -149,7 +150,9 @@ static int take_times(struct arguments *a, struct partition_report *r)
     if (a->mtbf < 0 && a->checkpoint < 0 && a->restart < 0) return 0;
     if (a->mtbf < 0 || a->checkpoint < 0 || a->restart < 0)
         return bad("--mtbf, --checkpoint and --restart need each other");
-    if (a->beta >= 0) return bad("--beta cannot be combined with --mtbf, --checkpoint and --restart, from which it is computed");
+    if (a->beta >= 0)
+        return bad("--beta cannot be combined with --mtbf, --checkpoint and --restart, from which "
+                   "it is computed");
     if (a->mtbf <= 0 || a->checkpoint <= 0) return bad("--mtbf, --checkpoint: expected times above 0");
     hark_cluster_daly(a->mtbf, a->checkpoint, a->restart, &r->interval, &r->beta);
     a->o.cost.beta = r->beta;
@@ -289,7 +292,9 @@ static int write_all(const struct arguments *a, struct partition_report *r, cons
 static void say_no_traffic(const struct arguments *a, const struct hark_partition *p)
 {
     if (p->figures.bytes > 0 || p->ranks < 2) return;
-    fprintf(stderr, "hark partition: %s: no rank sends anything to another, so no cluster is better than another\n",
+    fprintf(stderr,
+        "hark partition: %s: no rank sends anything to another, so no cluster is better than "
+        "another\n",
         a->matrix);
 }
 

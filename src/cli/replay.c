@@ -36,8 +36,10 @@ void hark_cli_replay_help(void)
 
 static int parse(int argc, char **argv, struct arguments *a)
 {
-    static const struct option options[] = {{"protocol", required_argument, NULL, 'p'}, {"step", required_argument, NULL, 's'},
-        {"state", no_argument, NULL, 'S'}, {"quiet", no_argument, NULL, 'q'}, {"story", no_argument, NULL, 'y'}, {"svg", required_argument, NULL, 'g'}, {"help", no_argument, NULL, 'h'},
+    static const struct option options[] = {{"protocol", required_argument, NULL, 'p'},
+        {"step", required_argument, NULL, 's'}, {"state", no_argument, NULL, 'S'},
+        {"quiet", no_argument, NULL, 'q'}, {"story", no_argument, NULL, 'y'},
+        {"svg", required_argument, NULL, 'g'}, {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0}};
     int c;
     optind = 0;
@@ -160,7 +162,8 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
         if (line->transcript) continue;
         made++;
         if (!describe_find(lab, &job, line->text, &step)) {
-            (void)bad("%s:%u: step %llu, \"%s\", is not possible here", a->file, line->line, (unsigned long long)made, line->text);
+            (void)bad("%s:%u: step %llu, \"%s\", is not possible here", a->file, line->line,
+                (unsigned long long)made, line->text);
             show_possible(lab, &job);
             picture_free(&picture);
             return 1;
@@ -168,7 +171,8 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
         if (a->svg) picture_step(&picture, &job, step);
         if (a->story) dialogue_step(&dialogue, &job, step);
         violated = describe_take(lab, &job, step, transcript);
-        if (!a->quiet && !a->story) printf("%4llu  %s\n      %s\n", (unsigned long long)made, line->text, transcript);
+        if (!a->quiet && !a->story)
+            printf("%4llu  %s\n      %s\n", (unsigned long long)made, line->text, transcript);
         if (golden && golden->transcript && strcmp(golden->text, transcript) != 0) {
             (void)bad("%s:%u: step %llu, \"%s\": expected \"%s\", found \"%s\"", a->file, golden->line, (unsigned long long)made,
                 line->text, golden->text, transcript);
@@ -201,7 +205,8 @@ int hark_cli_replay(int argc, char **argv)
     int status = parse(argc, argv, &a);
     if (status != 0) return status < 0 ? 0 : status;
     if (hark_scenario_read(&s, a.file, error) < 0) return bad("%s", error);
-    if (s.schedule_lines == 0) status = bad("%s: it has no schedule; `hark check` writes a scenario with one for each violation", a.file);
+    if (s.schedule_lines == 0)
+        status = bad("%s: it has no schedule; `hark check` writes one for each violation", a.file);
     else if (lab_open(&lab, &s, a.protocol, error) < 0) status = bad("%s: %s", a.file, error);
     else {
         status = replay(&a, &s, &lab);

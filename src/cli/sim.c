@@ -321,10 +321,14 @@ static void say_not_happened(const struct arguments *a, const struct sim_result 
     for (uint32_t i = 0; i < a->sim.fails; i++) {
         if (r->happened[i]) continue;
         if (a->fail[i].rank == HARK_RECOVERY)
-            fprintf(stderr, "hark sim: --fail recovery@%llu did not happen: the recovery process received too few frames\n",
+            fprintf(stderr,
+                "hark sim: --fail recovery@%llu did not happen: the recovery process received too "
+                "few frames\n",
                 (unsigned long long)a->fail[i].iteration);
         else
-            fprintf(stderr, "hark sim: --fail %u@%llu did not happen: the process did not begin that iteration often enough\n",
+            fprintf(stderr,
+                "hark sim: --fail %u@%llu did not happen: the process did not begin that iteration "
+                "often enough\n",
                 a->fail[i].rank, (unsigned long long)a->fail[i].iteration + 1);
     }
 }
@@ -360,7 +364,9 @@ static int with_pattern(struct arguments *a, const struct sim_pattern *p)
     struct hark_clusters c = {0};
     if (a->matrix || a->messages) {
         const char *other = a->json ? "--json" : a->csv ? "--csv" : a->plot ? "--plot" : NULL;
-        if (other) return bad("%s cannot be combined with %s, with which nothing is simulated", other, a->matrix ? "--write-matrix" : "--write-messages");
+        if (other)
+            return bad("%s cannot be combined with %s, with which nothing is simulated", other,
+                a->matrix ? "--write-matrix" : "--write-messages");
         int status = write_matrix(p, "--write-matrix", a->matrix, false);
         return status ? status : write_matrix(p, "--write-messages", a->messages, true);
     }

@@ -36,7 +36,9 @@ int hark_cli_refused(const char *command, int c, char *const *argv)
     if (c == ':') return hark_cli_bad(command, "%s needs a value", argv[optind - 1]);
     const char *word = unknown(argv);
     const bool has = word[0] == '-' && word[1] == '-' && strchr(word, '=') && optopt > 0; /* getopt_long gives its number only then */
-    if (has) return hark_cli_bad(command, "%.*s takes no value, found \"%s\"", (int)strcspn(word, "="), word, strchr(word, '=') + 1);
+    if (has)
+        return hark_cli_bad(command, "%.*s takes no value, found \"%s\"",
+            (int)strcspn(word, "="), word, strchr(word, '=') + 1);
     return hark_cli_bad(command, "%s: no such option, see `hark help %s`", word, command);
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The documents name what exists: links, files, identifiers, targets of make, options. check.py HARK
+"""The documents name what exists: links, files, identifiers, targets of make, options.
 
-Every finding is a line `FILE:LINE: what is wrong`. The test begins with itself: documents with one seeded fault of each
-kind must give exactly these findings.
+check.py HARK. Every finding is a line `FILE:LINE: what is wrong`. The test begins with itself:
+documents with one seeded fault of each kind must give exactly these findings.
 """
 import glob
 import itertools
@@ -12,15 +12,18 @@ import subprocess
 import sys
 import tempfile
 
-DOCUMENTS = ["*.md", "test/scenario/golden/*.md", "docs/*.md", "docs/protocols/*.md", "docs/man/*.[15]", "bench/*.md", "bench/papers/*.md"]
+DOCUMENTS = ["*.md", "docs/*.md", "docs/protocols/*.md", "docs/man/*.[15]", "bench/*.md",
+             "bench/papers/*.md", "test/scenario/golden/*.md"]
 SOURCES = ["include", "src", "transports", "examples", "test", "bench", "packaging"]
 FOLDERS = SOURCES + ["docs"]
 COMMANDS = ["run", "store", "check", "replay", "sim", "partition", "balance", "trace"]
 # Files of the reader's or of the system, which examples name.
-FOREIGN_FILES = {"program.c", "stdio.h", "mpi.h", "signal.h", "stdint.h", "stddef.h", "stdbool.h", "limits.h"}
+FOREIGN_FILES = {"program.c", "stdio.h", "mpi.h", "signal.h"}
 # Options of other programs, which a document names beside ours: pkg-config, sbatch, gcovr.
-FOREIGN_OPTIONS = {"--static", "--signal", "--requeue", "--exclude-throw-branches", "--exclude-unreachable-branches"}
-FILE_NAME = re.compile(r"(?<![\w/.*<-])((?:[\w{},*-]+/)*[\w{},*-]+\.(?:c|h|cc|sh|py|md|mjs|hark|svg|build))(?![\w/])")
+FOREIGN_OPTIONS = {"--static", "--signal", "--requeue", "--exclude-throw-branches",
+                   "--exclude-unreachable-branches"}
+FILE_NAME = re.compile(r"(?<![\w/.*<-])((?:[\w{},*-]+/)*[\w{},*-]+"
+                       r"\.(?:c|h|cc|sh|py|md|mjs|hark|svg|build))(?![\w/])")
 FOLDER_NAME = re.compile(r"(?<![\w/.-])((?:%s)/(?:\{[\w,]+\}|[\w*./-])*)" % "|".join(FOLDERS))
 
 
@@ -43,14 +46,15 @@ class Tree:
                 identifiers |= self.words[f]
         self.identifiers = {w for w in identifiers if w[:5] in ("hark_", "HARK_")}
         self.targets = set(re.findall(r"^([a-z][a-z-]*):", self.text("Makefile"), re.M))
-        self.protocols = {os.path.basename(f)[:-2] for f in self.files if re.fullmatch(r"include/hark/\w+\.h", f)}
+        self.protocols = {os.path.basename(f)[:-2] for f in self.files
+                          if re.fullmatch(r"include/hark/\w+\.h", f)}
 
     def text(self, name):
         with open(os.path.join(self.root, name), encoding="utf-8", errors="replace") as f:
             return f.read()
 
     def has(self, name):
-        """A file or folder of that name, or of these: src/{a,b}/*.c. A name without its folders will do."""
+        """A file or folder of that name, or all of src/{a,b}/*.c; without leading folders too."""
         for one in expand(name.rstrip("/")):
             if glob.glob(os.path.join(self.root, one)):
                 continue
@@ -78,7 +82,8 @@ def anchors(text):
     for line in without_blocks(text):
         if not re.match(r"#+ ", line):
             continue
-        heading = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line.lstrip("#").strip()).replace("`", "").replace("*", "")
+        heading = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line.lstrip("#").strip())
+        heading = heading.replace("`", "").replace("*", "")
         slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         found.add(slug + ("-%d" % seen[slug] if slug in seen else ""))
         seen[slug] = seen.get(slug, 0) + 1
@@ -152,7 +157,8 @@ class Check:
                               "the link (%s) leads to no heading of %s" % (target, to))
 
     def files(self, name, number, text):
-        for word in set(FILE_NAME.findall(text)) | {w.rstrip(".") for w in FOLDER_NAME.findall(text)}:
+        folders = {w.rstrip(".") for w in FOLDER_NAME.findall(text)}
+        for word in set(FILE_NAME.findall(text)) | folders:
             beside = os.path.join(self.tree.root, os.path.dirname(name), word)
             if "NAME" in word or word in FOREIGN_FILES or os.path.exists(beside):
                 continue
@@ -164,7 +170,8 @@ class Check:
             known = self.tree.identifiers
             if more == ".h":
                 continue  # a file
-            there = any(w.startswith(word) for w in known) if more or word.endswith("_") else word in known
+            part = more or word.endswith("_")
+            there = any(w.startswith(word) for w in known) if part else word in known
             self.need(there, name, number, "no source has %s" % word)
 
     def places(self, name, text):
@@ -178,14 +185,16 @@ class Check:
     def targets(self, name, number, text):
         m = re.match(r"make ([a-z][a-z-]*)", text)
         if m:
-            self.need(m.group(1) in self.tree.targets, name, number, "the Makefile has no target %s" % m.group(1))
+            self.need(m.group(1) in self.tree.targets, name, number,
+                      "the Makefile has no target %s" % m.group(1))
 
     def command(self, name, number, text):
         """hark run --kill ... -- PROGRAM: what stands behind -- is not ours."""
         for command, rest in re.findall(r"\bhark ([a-z]+)((?: [^|;&#`]*)?)", text):
             if command in self.helps:
                 for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", rest.split(" -- ")[0]):
-                    self.need(option in self.helps[command], name, number, "hark %s has no %s" % (command, option))
+                    self.need(option in self.helps[command], name, number,
+                              "hark %s has no %s" % (command, option))
 
     def any_option(self, name, number, text):
         m = re.match(r"--[a-z][\w-]*", text)
@@ -206,7 +215,8 @@ class Check:
                     self.need(option in self.options, name, number, "no command has %s" % option)
         for command in commands:
             for option in sorted(self.helps.get(command, ())):
-                self.need(option in described, name, 1, "%s, an option of hark %s, is not described" % (option, command))
+                self.need(option in described, name, 1,
+                          "%s, an option of hark %s, is not described" % (option, command))
 
     def document(self, name):
         text = self.tree.text(name)
@@ -236,7 +246,8 @@ def helps_of(hark):
     """The options of each command, from its own help."""
     helps = {}
     for command in COMMANDS:
-        text = subprocess.run([hark, "help", command], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run([hark, "help", command], stdout=subprocess.PIPE, text=True,
+                              check=True).stdout
         own = re.sub(r"`[^`]*`|\([^)]*hark run[^)]*\)", "", text)  # those of others stand in quotes
         helps[command] = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", own))
     return helps
@@ -245,8 +256,9 @@ def helps_of(hark):
 SEEDED = {
     "Makefile": "all:\n",
     "src/a.c": "int hark_a(void);\n",
-    "docs/good.md": "# One\n## Two `words`, here\n[x](#two-words-here) [y](../docs/good.md#one) `src/a.c` `src/*.c` `hark_a` "
-                    "`hark_*` `make all` `hark run --kill 1 -- x --other` `--kill` `a.c` `hark_a` (`src/a.c`)\n",
+    "docs/good.md": "# One\n## Two `words`, here\n[x](#two-words-here) [y](../docs/good.md#one) "
+                    "`src/a.c` `src/*.c` `hark_a` `hark_*` `make all` `--kill` `a.c` "
+                    "`hark run --kill 1 -- x --other` `hark_a` (`src/a.c`)\n",
     "docs/link.md": "one\n[x](gone.md)\n",
     "docs/anchor.md": "[x](good.md#three)\n",
     "docs/file.md": "one\ntwo `src/{a,b}.c`\n",

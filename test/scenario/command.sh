@@ -96,7 +96,7 @@ done
 expect 0 '^   1\.  p0 sends message 1 to p1\.$' replay --story "$here/golden/none.hark"
 expect 0 '^Violated: I8: a process waits for ever\.$' replay --story "$here/golden/none.hark"
 expect 0 '^The schedule ends here; more can happen\.$' replay --story --step 4 "$here/golden/hydee.hark"
-expect 2 'it has no schedule' replay lv3.hark
+expect 2 'it has no schedule; .hark check. writes one' replay lv3.hark
 # What is sent while a process is down is compared with its image when it restarts.
 steps='p1 S0,p0 gets APP 1 from p1,p0 T1,p0 S1,p1 gets APP 1 from p0,p1 R0,p1 C,p1 stored 1,p1 answered,p0 fails,p0 restarts,p1 fails,p0 T1,p0 S1'
 printf 'protocol hydee\ncontent history\np0: T1 S1\np1: S0 R0 C\nfails p0\nfails p1 nested\nschedule\n%s\n' "${steps//,/$'\n'}" >image.hark

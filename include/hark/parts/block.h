@@ -44,7 +44,7 @@ struct hark_rows {
 
 struct hark_frame_kind {
     const char *name;
-    const char *says; /* what its sender says with it to its receiver, for people; NULL: its name says it */
+    const char *says; /* its meaning for people, in the words of its sender; NULL: none is needed */
 };
 
 struct hark_shape {

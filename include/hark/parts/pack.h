@@ -39,7 +39,8 @@ HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *shape, s
 /* The name of a frame of this type (byte 1 of its header), for messages: APP, those of checkpoint waves, the protocol's own.
  * Never NULL. */
 HARK_FN const char *hark_frame_text(const struct hark_shape *shape, uint8_t type);
-/* What a frame of this type says, in the words of its sender: "my image is durable". NULL: there are none. */
+/* What a frame of this type says, in the words of its sender: "my image is durable". NULL: there
+ * are none. */
 HARK_FN const char *hark_frame_says(const struct hark_shape *shape, uint8_t type);
 
 /* The number in a field of a fixed part or a row that begins at `base`. */
@@ -58,21 +59,23 @@ static inline uint64_t hark_number(const void *base, const struct hark_field *f)
 
 #if HARK_BODIES
 
-static inline const struct hark_frame_kind *hark_frame_kind_of(const struct hark_shape *s, uint8_t type)
+static inline const struct hark_frame_kind *hark_frame_kind_of(
+    const struct hark_shape *s, uint8_t type)
 {
     /* From 1 on the types of parts/wave.h. */
-    static const struct hark_frame_kind unknown = {"?", NULL}, common[] = {
-        {"APP", NULL},
-        {"ASK", "I lead a checkpoint: how many checkpoint calls have you passed?"},
-        {"COUNT", "I have passed this many, and wait at my next one"},
-        {"PREPARE", "stop at this checkpoint call"},
-        {"MARK", "these are all the messages that I sent you before the checkpoint"},
-        {"FROZEN", "I have stopped; these are the processes that I sent a MARK"},
-        {"EXPECT", "this many MARKs come to you: save your image when you have them"},
-        {"READY", "my image is durable"},
-        {"COMMIT", "the checkpoint is decided: go on"},
-        {"ABORT", "there is no checkpoint this time: go on"},
-        {"WISH", "a checkpoint is due here: lead one"}};
+    static const struct hark_frame_kind unknown = {"?", NULL},
+        common[] = {
+            {"APP", NULL},
+            {"ASK", "I lead a checkpoint: how many checkpoint calls have you passed?"},
+            {"COUNT", "I have passed this many, and wait at my next one"},
+            {"PREPARE", "stop at this checkpoint call"},
+            {"MARK", "these are all the messages that I sent you before the checkpoint"},
+            {"FROZEN", "I have stopped; these are the processes that I sent a MARK"},
+            {"EXPECT", "this many MARKs come to you: save your image when you have them"},
+            {"READY", "my image is durable"},
+            {"COMMIT", "the checkpoint is decided: go on"},
+            {"ABORT", "there is no checkpoint this time: go on"},
+            {"WISH", "a checkpoint is due here: lead one"}};
     if (type < HARK_COUNT(common)) return &common[type];
     return type >= 16 && type - 16u < s->frame_count ? &s->frames[type - 16] : &unknown;
 }
