@@ -113,7 +113,7 @@ static void about_payload(struct dialogue *d, uint32_t type, const struct hark_n
     name_text(name, type == HARK_TRIM, what);
     switch (type) {
     case HARK_RETAIN: line(d, "keeps %s in its log.", what); break;
-    case HARK_TRIM: line(d, "deletes from its log %s: nobody needs them again.", what); break;
+    case HARK_TRIM: line(d, "deletes from its log %s.", what); break;
     case HARK_SUPPRESS:
         line(d, "does not send %s again: its receiver has it.", what);
         d->left = true;

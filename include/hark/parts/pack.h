@@ -59,7 +59,7 @@ static inline uint64_t hark_number(const void *base, const struct hark_field *f)
 
 #if HARK_BODIES
 
-static inline const struct hark_frame_kind *hark_frame_kind_of(
+static inline const struct hark_frame_kind *hark_frame_find(
     const struct hark_shape *s, uint8_t type)
 {
     /* From 1 on the types of parts/wave.h. */
@@ -82,12 +82,12 @@ static inline const struct hark_frame_kind *hark_frame_kind_of(
 
 HARK_FN const char *hark_frame_text(const struct hark_shape *s, uint8_t type)
 {
-    return hark_frame_kind_of(s, type)->name;
+    return hark_frame_find(s, type)->name;
 }
 
 HARK_FN const char *hark_frame_says(const struct hark_shape *s, uint8_t type)
 {
-    return hark_frame_kind_of(s, type)->says;
+    return hark_frame_find(s, type)->says;
 }
 
 HARK_FN uint64_t hark_wants(const struct hark *p, const struct hark_event *event)
