@@ -1,4 +1,5 @@
-/* The least that two processes can do over shared memory: copy in, one release store, copy out. A floor. */
+/* The least that two processes can do over shared memory: copy in, one release store, copy out. A
+ * floor. */
 #ifndef BENCH_BARE_RING_H
 #define BENCH_BARE_RING_H
 
@@ -26,7 +27,8 @@ static void bare_put(void *self, const void *from, uint64_t length)
     const uint8_t *at = from;
     while (length > 0) {
         uint64_t piece = length < CHUNK ? length : CHUNK;
-        while (s->tail - s->head_seen == SLOTS) s->head_seen = atomic_load_explicit(&s->out->head, memory_order_acquire);
+        while (s->tail - s->head_seen == SLOTS)
+            s->head_seen = atomic_load_explicit(&s->out->head, memory_order_acquire);
         memcpy(s->out->data[s->tail % SLOTS], at, (size_t)piece);
         atomic_store_explicit(&s->out->tail, ++s->tail, memory_order_release);
         at += piece;
@@ -40,7 +42,8 @@ static void bare_get(void *self, void *to, uint64_t length)
     uint8_t *at = to;
     while (length > 0) {
         uint64_t piece = length < CHUNK ? length : CHUNK;
-        while (atomic_load_explicit(&s->in->tail, memory_order_acquire) == s->head) __builtin_ia32_pause();
+        while (atomic_load_explicit(&s->in->tail, memory_order_acquire) == s->head)
+            __builtin_ia32_pause();
         memcpy(at, s->in->data[s->head % SLOTS], (size_t)piece);
         atomic_store_explicit(&s->in->head, ++s->head, memory_order_release);
         at += piece;

@@ -1,5 +1,5 @@
-/* The least that two processes can do over sockets by libuv: uv_try_write(), the rest by uv_write(), read into the
- * message's own memory. A floor. */
+/* The least that two processes can do over sockets by libuv: uv_try_write(), the rest by
+ * uv_write(), read into the message's own memory. A floor. */
 #ifndef BENCH_BARE_UV_H
 #define BENCH_BARE_UV_H
 
@@ -90,7 +90,8 @@ static void raw_open(struct raw *r, int fd, bool tcp)
     must(uv_loop_init(&r->loop) == 0, "bare libuv: no loop");
     if (tcp) {
         uv_tcp_init(&r->loop, &r->s.tcp);
-        must(uv_tcp_open(&r->s.tcp, fd) == 0 && uv_tcp_nodelay(&r->s.tcp, 1) == 0, "bare libuv: cannot open");
+        must(uv_tcp_open(&r->s.tcp, fd) == 0 && uv_tcp_nodelay(&r->s.tcp, 1) == 0,
+            "bare libuv: cannot open");
     } else {
         uv_pipe_init(&r->loop, &r->s.pipe, 0);
         must(uv_pipe_open(&r->s.pipe, fd) == 0, "bare libuv: cannot open");
@@ -108,8 +109,9 @@ static void tcp_pair(int fd[2])
     int listener = socket(AF_INET, SOCK_STREAM, 0);
     fd[0] = socket(AF_INET, SOCK_STREAM, 0);
     must(bind(listener, (struct sockaddr *)&at, length) == 0 && listen(listener, 1) == 0 &&
-        getsockname(listener, (struct sockaddr *)&at, &length) == 0 &&
-        connect(fd[0], (struct sockaddr *)&at, length) == 0, "no loopback");
+             getsockname(listener, (struct sockaddr *)&at, &length) == 0 &&
+             connect(fd[0], (struct sockaddr *)&at, length) == 0,
+        "no loopback");
     fd[1] = accept(listener, NULL, NULL);
     must(fd[1] >= 0, "no loopback");
     close(listener);

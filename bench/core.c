@@ -1,5 +1,6 @@
-/* What a core costs: ns for SEND + ARRIVE + DELIVER between two processes, medians of rounds; and the bytes of its state in
- * jobs of several sizes, when it has exchanged messages with 8 peers. bench-core [JSON]. */
+/* What a core costs: ns for SEND + ARRIVE + DELIVER between two processes, medians of rounds; and
+ * the bytes of its state in jobs of several sizes, when it has exchanged messages with 8 peers.
+ * bench-core [JSON]. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +29,21 @@ static void make_small(struct end *e, const char *name, uint32_t me, uint32_t ra
     e->bytes_of_state = e->protocol->size(&c);
     e->core = malloc(e->bytes_of_state);
     if (e->core == NULL || e->protocol->init(e->core, e->bytes_of_state, &c) != HARK_OK) exit(1);
-    e->fx = (struct hark_effects){.at = e->at, .room = 64, .bytes = e->bytes, .bytes_room = sizeof e->bytes};
+    e->fx = (struct hark_effects){
+        .at = e->at, .room = 64, .bytes = e->bytes, .bytes_room = sizeof e->bytes};
 }
 
-/* In a block that never grows. It is kept from round to round: pages touched for the first time are not what is measured. */
+/* In a block that never grows. It is kept from round to round: pages touched for the first time are
+ * not what is measured. */
 static void make(struct end *e, const char *name, uint32_t me, bool together, uint32_t flags)
 {
     enum { BYTES = 64 << 20 };
     struct hark_range all = {0, PEERS - 1}, mine = {me, me};
-    struct hark_config c = {.me = me, .ranks = PEERS, .cluster = together ? &all : &mine, .cluster_count = 1, .flags = flags};
+    struct hark_config c = {.me = me,
+        .ranks = PEERS,
+        .cluster = together ? &all : &mine,
+        .cluster_count = 1,
+        .flags = flags};
     e->protocol = hark_protocol_named(name);
     if (e->protocol->rolls != HARK_ROLLS_CLUSTER) c.cluster_count = 0;
     if (e->core == NULL) {
@@ -45,13 +52,15 @@ static void make(struct end *e, const char *name, uint32_t me, bool together, ui
         memset(e->core, 0, BYTES);
     }
     if (e->protocol->init(e->core, BYTES, &c) != HARK_OK) exit(1);
-    e->fx = (struct hark_effects){.at = e->at, .room = 64, .bytes = e->bytes, .bytes_room = sizeof e->bytes};
+    e->fx = (struct hark_effects){
+        .at = e->at, .room = 64, .bytes = e->bytes, .bytes_room = sizeof e->bytes};
 }
 
 static void step(struct end *e, const struct hark_event *event)
 {
     int status;
-    while ((status = e->protocol->step(e->core, event, &e->fx)) == HARK_EFULL && e->bytes_of_state) {
+    while (
+        (status = e->protocol->step(e->core, event, &e->fx)) == HARK_EFULL && e->bytes_of_state) {
         e->bytes_of_state = hark_wants(e->core, event);
         e->core = realloc(e->core, e->bytes_of_state);
         if (e->core == NULL) exit(1);
@@ -113,16 +122,20 @@ int main(int argc, char **argv)
     static const uint32_t ranks[] = {8, 1024, 65536};
     FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
     const struct hark_protocol *p;
-    printf("%-12s %9s %12s %12s   bytes of state, 8 peers, in jobs of\n", "core, ns", "message", "with digest", "in a cluster");
+    printf("%-12s %9s %12s %12s   bytes of state, 8 peers, in jobs of\n", "core, ns", "message",
+        "with digest", "in a cluster");
     printf("%-12s %9s %12s %12s %10u %10u %10u\n", "", "", "", "", ranks[0], ranks[1], ranks[2]);
     for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL; i++) {
         if (p->kind == HARK_KIND_RECOVERY) continue;
         bool group = p->rolls == HARK_ROLLS_CLUSTER;
-        double plain = measure(p->name, false, 0), digest = group ? measure(p->name, false, HARK_DIGEST) : plain;
+        double plain = measure(p->name, false, 0),
+               digest = group ? measure(p->name, false, HARK_DIGEST) : plain;
         double inside = group ? measure(p->name, true, 0) : plain;
         printf("%-12s %9.1f %12.1f %12.1f", p->name, plain, digest, inside);
-        if (json) fprintf(json, "%s\n  {\"core\": \"%s\", \"ns\": %.1f, \"digest_ns\": %.1f, \"cluster_ns\": %.1f", i ? "," : "[",
-            p->name, plain, digest, inside);
+        if (json)
+            fprintf(json,
+                "%s\n  {\"core\": \"%s\", \"ns\": %.1f, \"digest_ns\": %.1f, \"cluster_ns\": %.1f",
+                i ? "," : "[", p->name, plain, digest, inside);
         for (int k = 0; k < 3; k++) {
             unsigned long long bytes = state_bytes(p->name, ranks[k]);
             printf(" %10llu", bytes);

@@ -1,8 +1,9 @@
-/* log.c: what it costs to retain a payload, beside a plain memcpy of the same bytes round the same amount of memory.
+/* log.c: what it costs to retain a payload, beside a plain memcpy of the same bytes round the same
+ * amount of memory.
  *
- * Both are run in turns, ROUNDS times, and the medians are printed. "window": the log is trimmed to so many bytes of
- * payload, in steps of a sixteenth; memcpy goes round a buffer as large as the memory that the log then has, with
- * huge pages like the log's. */
+ * Both are run in turns, ROUNDS times, and the medians are printed. "window": the log is trimmed to
+ * so many bytes of payload, in steps of a sixteenth; memcpy goes round a buffer as large as the
+ * memory that the log then has, with huge pages like the log's. */
 #include "hark/store.h"
 
 #include <stdio.h>
@@ -48,10 +49,13 @@ static double run_log(struct run *r, uint64_t count)
     double start = now();
     for (uint64_t i = 0; i < count; i++) {
         r->ssn++;
-        if (hark_log_retain(r->log, (uint32_t)(r->ssn % r->peers), 0, r->ssn, &part, 1) != HARK_L_OK) abort();
+        if (hark_log_retain(r->log, (uint32_t)(r->ssn % r->peers), 0, r->ssn, &part, 1) !=
+            HARK_L_OK)
+            abort();
         if (r->ssn - r->trimmed >= keep + step) {
             r->trimmed = r->ssn - keep;
-            for (uint32_t peer = 0; peer < r->peers; peer++) hark_log_trim(r->log, peer, 0, r->trimmed);
+            for (uint32_t peer = 0; peer < r->peers; peer++)
+                hark_log_trim(r->log, peer, 0, r->trimmed);
         }
     }
     return (now() - start) / (double)count;
@@ -79,7 +83,9 @@ static void row(uint64_t length, uint64_t window, uint32_t peers)
     r.payload = malloc(length);
     if (!r.payload) abort();
     memset(r.payload, 2, length);
-    uint64_t fill = window / length * 5 / 4, count = fill < 64 ? 64 : fill > 1 << 22 ? 1 << 22 : fill;
+    uint64_t fill = window / length * 5 / 4, count = fill < 64        ? 64
+                                                     : fill > 1 << 22 ? 1 << 22
+                                                                      : fill;
     double first = run_log(&r, fill);
     run_log(&r, fill);
     struct hark_log_figures figures;
@@ -96,9 +102,9 @@ static void row(uint64_t length, uint64_t window, uint32_t peers)
         if (i % 2 == 0) copy_time[i] = run_memcpy(&r, count);
         ratio[i] = log_time[i] / copy_time[i];
     }
-    printf("%9llu B  %4llu MiB  %5u  %7.1f  %12.1f  %12.1f  %6.3f  %12.1f\n", (unsigned long long)length,
-        (unsigned long long)(window >> 20), peers, (double)r.around / (1 << 20),
-        median(log_time), median(copy_time), median(ratio), first);
+    printf("%9llu B  %4llu MiB  %5u  %7.1f  %12.1f  %12.1f  %6.3f  %12.1f\n",
+        (unsigned long long)length, (unsigned long long)(window >> 20), peers,
+        (double)r.around / (1 << 20), median(log_time), median(copy_time), median(ratio), first);
     free(r.ring);
     free(r.payload);
     hark_log_close(r.log);
@@ -107,7 +113,8 @@ static void row(uint64_t length, uint64_t window, uint32_t peers)
 int main(void)
 {
     static const uint64_t length[] = {8, 1024, 65536, 1 << 20};
-    printf("    payload    window  peers  all MiB    retain, ns    memcpy, ns   ratio  first fill, ns\n");
+    printf("    payload    window  peers  all MiB    retain, ns    memcpy, ns   ratio  first fill, "
+           "ns\n");
     for (int w = 0; w < 2; w++)
         for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
             row(length[i], (uint64_t)(w ? 512 : 8) << 20, 1);

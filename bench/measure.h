@@ -34,12 +34,13 @@ static inline void stay_on(int processor) /* with one processor only: slower, th
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
-/* Batches before the measured ones: the first say how long the others may be; as long as those, the next ones run until the
- * log goes round in memory that it has, four windows under scmel. */
+/* Batches before the measured ones: the first say how long the others may be; as long as those, the
+ * next ones run until the log goes round in memory that it has, four windows under scmel. */
 enum { PROBE = 4, WARM = PROBE + 8 };
 
-/* Messages of a batch: a window of bytes; of small ones only as many as take about so many nanoseconds when one takes
- * `each`. Large ones fill the window from the first batch on, so that the log has all its memory when measuring begins. */
+/* Messages of a batch: a window of bytes; of small ones only as many as take about so many
+ * nanoseconds when one takes `each`. Large ones fill the window from the first batch on, so that
+ * the log has all its memory when measuring begins. */
 static inline long batch_of(size_t size, size_t window, double time, double each)
 {
     double n = time / each, most = (double)window / (double)size;
@@ -49,9 +50,10 @@ static inline long batch_of(size_t size, size_t window, double time, double each
 
 enum { BATCHES_MAX = 4096 };
 
-/* Messages of the batch after the n-th, which took `each` ns a message; 0: enough. `limit` ns are for all that are measured,
- * `elapsed` of them are over. */
-static inline long next_batch(size_t n, long count, size_t size, size_t window, double limit, double elapsed, double each)
+/* Messages of the batch after the n-th, which took `each` ns a message; 0: enough. `limit` ns are
+ * for all that are measured, `elapsed` of them are over. */
+static inline long next_batch(
+    size_t n, long count, size_t size, size_t window, double limit, double elapsed, double each)
 {
     if (n > WARM && (n >= BATCHES_MAX || elapsed > limit)) return 0;
     if (n > PROBE) return count;

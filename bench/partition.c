@@ -1,5 +1,6 @@
-/* What hark partition finds and how long it takes, beside Scotch and METIS. partition DIRECTORY: matrices
- * NAME.mtx.gz; what is not there is left out. Times are of the processor, the least of several. */
+/* What hark partition finds and how long it takes, beside Scotch and METIS. partition DIRECTORY:
+ * matrices NAME.mtx.gz; what is not there is left out. Times are of the processor, the least of
+ * several. */
 #include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,13 +47,14 @@ static struct hark_partition found(const struct hark_matrix *m, enum hark_partit
 }
 
 /* The cost of a backend's parts. */
-static double cost_of(
-    const struct hark_matrix *m, const struct hark_graph *g, enum hark_cut_backend b, uint32_t parts)
+static double cost_of(const struct hark_matrix *m, const struct hark_graph *g,
+    enum hark_cut_backend b, uint32_t parts)
 {
     struct hark_cluster_cost cost = {.alpha = 0.23, .beta = 0.124};
     struct hark_partition p = {
         .ranks = m->ranks, .clusters = parts, .of = malloc(((size_t)m->ranks + 1) * sizeof *p.of)};
-    if (p.of == NULL || hark_graph_cut(g, parts, 0.03, 1, b, p.of) < 0 || hark_partition_measure(&p, m, &cost) < 0)
+    if (p.of == NULL || hark_graph_cut(g, parts, 0.03, 1, b, p.of) < 0 ||
+        hark_partition_measure(&p, m, &cost) < 0)
         die("no parts");
     free(p.of);
     return p.cost;
@@ -76,7 +78,8 @@ static void cost_row(const char *directory, const struct row *r)
     if (read_one(&m, directory, r->matrix) < 0) return;
     if (hark_graph_of(&g, &m) < 0) die("no graph");
     for (size_t b = 1; b < 4; b++)
-        for (size_t i = 0; hark_cut_has(backends[b]) && i < sizeof counts / sizeof counts[0] && counts[i] <= m.ranks;
+        for (size_t i = 0; hark_cut_has(backends[b]) && i < sizeof counts / sizeof counts[0] &&
+                           counts[i] <= m.ranks;
              i++) {
             double c = cost_of(&m, &g, backends[b], counts[i]);
             if (c < least - 1e-12) least = c, of = counts[i], by = hark_cut_name(backends[b]);
@@ -101,17 +104,19 @@ static void cost_row(const char *directory, const struct row *r)
 static void costs(const char *directory)
 {
     /* HydEE, Table I, and Table 2 of Ropars et al.: equation 2 of the shares that are printed */
-    static const struct row rows[] = {{"npb-bt.B.256", 6.86}, {"npb-cg.B.256", 5.14}, {"npb-ft.B.256", 17.74},
-        {"npb-lu.B.256", 4.60}, {"npb-mg.B.256", 7.61}, {"npb-sp.B.256", 6.91}, {"npb-bt.B.1024", 4.37},
-        {"npb-lu.B.1024", 3.0}, {"npb-bt.B.64", 0}, {"npb-cg.B.64", 0}, {"npb-ft.B.64", 0}, {"npb-lu.B.64", 0},
-        {"npb-mg.B.64", 0}, {"npb-sp.B.64", 0}, {"comd.64", 0}, {"hpccg.64", 0}, {"hpcg.64", 0}, {"lulesh.64", 0},
+    static const struct row rows[] = {{"npb-bt.B.256", 6.86}, {"npb-cg.B.256", 5.14},
+        {"npb-ft.B.256", 17.74}, {"npb-lu.B.256", 4.60}, {"npb-mg.B.256", 7.61},
+        {"npb-sp.B.256", 6.91}, {"npb-bt.B.1024", 4.37}, {"npb-lu.B.1024", 3.0}, {"npb-bt.B.64", 0},
+        {"npb-cg.B.64", 0}, {"npb-ft.B.64", 0}, {"npb-lu.B.64", 0}, {"npb-mg.B.64", 0},
+        {"npb-sp.B.64", 0}, {"comd.64", 0}, {"hpccg.64", 0}, {"hpcg.64", 0}, {"lulesh.64", 0},
         {"minife.64", 0}};
-    puts("Cost by eq. 2 in per cent, and K. paper: HydEE, Table I (256) and Euro-Par 2011, Table 2 (1024), class D; "
+    puts("Cost by eq. 2 in per cent, and K. paper: HydEE, Table I (256) and Euro-Par 2011, Table 2 "
+         "(1024), class D; "
          "sweep: the least of\n"
          "Scotch, METIS k-way and METIS recursive at K = 1, 2, 4, 5, 6, 8, 13, 16, 32, 64.\n");
-    printf("%-14s %6s  %11s  %11s  %11s  %11s\n", "", "paper", "Algorithm 1", "fast", "best", "sweep");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        cost_row(directory, &rows[i]);
+    printf(
+        "%-14s %6s  %11s  %11s  %11s  %11s\n", "", "paper", "Algorithm 1", "fast", "best", "sweep");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) cost_row(directory, &rows[i]);
 }
 
 static void table_4(const char *directory, const char *name)
@@ -121,12 +126,12 @@ static void table_4(const char *directory, const char *name)
     struct hark_graph g;
     if (read_one(&m, directory, name) < 0) return;
     if (hark_graph_of(&g, &m) < 0) die("no graph");
-    struct hark_partition fast = found(&m, HARK_PARTITION_FAST), best = found(&m, HARK_PARTITION_BEST);
-    printf("\nTable 4 in kind, %s; without being given K: fast %.2f (K = %" PRIu32 "), best %.2f (K = %" PRIu32
-           ")\n\n%-16s",
+    struct hark_partition fast = found(&m, HARK_PARTITION_FAST),
+                          best = found(&m, HARK_PARTITION_BEST);
+    printf("\nTable 4 in kind, %s; without being given K: fast %.2f (K = %" PRIu32
+           "), best %.2f (K = %" PRIu32 ")\n\n%-16s",
         name, fast.cost * 100, fast.clusters, best.cost * 100, best.clusters, "K");
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        printf(" %6" PRIu32, counts[i]);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) printf(" %6" PRIu32, counts[i]);
     for (size_t b = 0; b < 4; b++) {
         if (!hark_cut_has(backends[b])) continue;
         printf("\n%-16s", hark_cut_name(backends[b]));
@@ -152,23 +157,25 @@ struct sweep {
 static void sweep_counts(struct sweep *s, const struct hark_matrix *m, const struct hark_graph *g,
     enum hark_cut_backend b, double slack, uint64_t seed)
 {
-    static const uint32_t counts[] = {
-        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 40, 48, 56, 64};
+    static const uint32_t counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20,
+        22, 24, 28, 32, 40, 48, 56, 64};
     struct hark_cluster_cost cost = {.alpha = 0.23, .beta = 0.124};
-    struct hark_partition p = {.ranks = m->ranks, .of = malloc(((size_t)m->ranks + 1) * sizeof *p.of)};
+    struct hark_partition p = {
+        .ranks = m->ranks, .of = malloc(((size_t)m->ranks + 1) * sizeof *p.of)};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0] && counts[i] <= m->ranks; i++) {
         double t = now();
         p.clusters = counts[i];
         if (p.of == NULL || hark_graph_cut(g, counts[i], slack, seed, b, p.of) < 0) die("no parts");
         if (hark_partition_measure(&p, m, &cost) < 0) die("no figures");
         s->ms += now() - t;
-        if (p.cost < s->cost - 1e-12) s->cost = p.cost, s->parts = counts[i], s->by = hark_cut_name(b);
+        if (p.cost < s->cost - 1e-12)
+            s->cost = p.cost, s->parts = counts[i], s->by = hark_cut_name(b);
     }
     free(p.of);
 }
 
-static struct sweep sweep_of(
-    const struct hark_matrix *m, const struct hark_graph *g, const double *slack, size_t slacks, uint64_t seeds)
+static struct sweep sweep_of(const struct hark_matrix *m, const struct hark_graph *g,
+    const double *slack, size_t slacks, uint64_t seeds)
 {
     struct sweep s = {9, 0, 0, ""};
     for (size_t b = 1; b < 4; b++)
@@ -190,9 +197,10 @@ static void beside_sweep(const char *directory, const char *name, double all[3])
     if (hark_graph_of(&g, &m) < 0) die("no graph");
     double ms = time_of_fast(&m, 3, &p);
     struct sweep one = sweep_of(&m, &g, slacks, 1, 1), many = sweep_of(&m, &g, slacks, 3, 3);
-    printf("%-20s %7.3f %3" PRIu32 " %7.1f   %7.3f %3" PRIu32 " %7.1f   %7.3f %3" PRIu32 " %8.1f %s%s\n", name,
-        p.cost * 100, p.clusters, ms, one.cost * 100, one.parts, one.ms, many.cost * 100, many.parts, many.ms,
-        many.by, p.cost > many.cost + 1e-12 ? " ABOVE" : "");
+    printf("%-20s %7.3f %3" PRIu32 " %7.1f   %7.3f %3" PRIu32 " %7.1f   %7.3f %3" PRIu32
+           " %8.1f %s%s\n",
+        name, p.cost * 100, p.clusters, ms, one.cost * 100, one.parts, one.ms, many.cost * 100,
+        many.parts, many.ms, many.by, p.cost > many.cost + 1e-12 ? " ABOVE" : "");
     fflush(stdout);
     all[0] += ms;
     all[1] += one.ms;
@@ -207,9 +215,11 @@ static void beside_sweeps(const char *directory)
     char pattern[1024], name[256];
     double all[3] = {0};
     glob_t found;
-    puts("\nCost by eq. 2 in per cent, K, and ms of the processor: `fast`; the least of Scotch, METIS k-way and "
+    puts("\nCost by eq. 2 in per cent, K, and ms of the processor: `fast`; the least of Scotch, "
+         "METIS k-way and "
          "METIS recursive at 26 numbers of\n"
-         "parts from 1 to 64, largest part up to 3 % above the mean, seed 1; and the same with 3, 10 and 30 %, seeds "
+         "parts from 1 to 64, largest part up to 3 % above the mean, seed 1; and the same with 3, "
+         "10 and 30 %, seeds "
          "1, 2 and 3\n");
     printf("%-20s %19s   %19s   %20s\n", "", "fast", "sweep", "nine sweeps");
     snprintf(pattern, sizeof pattern, "%s/*.mtx.gz", directory);
@@ -260,10 +270,8 @@ static void time_row(const char *directory, const char *name)
     if (part == NULL || hark_graph_of(&g, &m) < 0) die("no graph");
     printf("%-14s %8" PRIu64 " %9.2f", name, g.first[g.vertices] / 2, time_of_fast(&m, 9, &p));
     for (size_t b = 0; b < 4; b++) {
-        if (hark_cut_has(backends[b]))
-            printf(" %9.2f", 2 * time_of_cut(&g, backends[b], part));
-        else
-            printf(" %9s", "-");
+        if (hark_cut_has(backends[b])) printf(" %9.2f", 2 * time_of_cut(&g, backends[b], part));
+        else printf(" %9s", "-");
     }
     putchar('\n');
     hark_partition_free(&p);
@@ -288,9 +296,13 @@ static struct hark_matrix stencil(uint32_t x, uint32_t y, uint32_t z, bool corne
     for (uint32_t v = 0; v < n; v++) {
         m.first[v] = m.entries;
         for (int d = 0; d < 27; d++) {
-            int dx = d % 3 - 1, dy = d / 3 % 3 - 1, dz = d / 9 - 1, far = (dx != 0) + (dy != 0) + (dz != 0);
-            int64_t i = (int64_t)(v % x) + dx, j = (int64_t)(v / x % y) + dy, k = (int64_t)(v / x / y) + dz;
-            if (far == 0 || (far > 1 && !corners) || i < 0 || j < 0 || k < 0 || i >= x || j >= y || k >= z) continue;
+            int dx = d % 3 - 1, dy = d / 3 % 3 - 1, dz = d / 9 - 1,
+                far = (dx != 0) + (dy != 0) + (dz != 0);
+            int64_t i = (int64_t)(v % x) + dx, j = (int64_t)(v / x % y) + dy,
+                    k = (int64_t)(v / x / y) + dz;
+            if (far == 0 || (far > 1 && !corners) || i < 0 || j < 0 || k < 0 || i >= x || j >= y ||
+                k >= z)
+                continue;
             place(&m, (uint32_t)((k * y + j) * x + i));
         }
     }
@@ -305,8 +317,9 @@ static void large(uint32_t x, uint32_t y, uint32_t z, bool corners)
     struct rusage use;
     double ms = time_of_fast(&m, x * y * z > 100000 ? 1 : 3, &p);
     getrusage(RUSAGE_SELF, &use);
-    printf("%8" PRIu32 " %9" PRIu64 " %9.2f s %8.0f ns %6" PRIu32 " %7.2f %% %8ld MiB\n", m.ranks, m.entries / 2,
-        ms / 1e3, ms * 1e6 / ((double)m.entries / 2), p.clusters, p.cost * 100, use.ru_maxrss / 1024);
+    printf("%8" PRIu32 " %9" PRIu64 " %9.2f s %8.0f ns %6" PRIu32 " %7.2f %% %8ld MiB\n", m.ranks,
+        m.entries / 2, ms / 1e3, ms * 1e6 / ((double)m.entries / 2), p.clusters, p.cost * 100,
+        use.ru_maxrss / 1024);
     fflush(stdout);
     hark_partition_free(&p);
     hark_matrix_free(&m);
@@ -319,12 +332,14 @@ int main(int argc, char **argv)
     beside_sweeps(directory);
     table_4(directory, "npb-lu.B.256");
     table_4(directory, "npb-mg.B.256");
-    printf("\nms of the processor: `fast`, and two partitions into 16 parts by each backend\n\n%-14s %8s %9s %9s %9s "
+    printf("\nms of the processor: `fast`, and two partitions into 16 parts by each "
+           "backend\n\n%-14s %8s %9s %9s %9s "
            "%9s %9s\n",
         "", "edges", "fast", "2 builtin", "2 Scotch", "2 METIS", "2 METIS r.");
     time_row(directory, "npb-bt.B.1024");
     time_row(directory, "npb-lu.B.1024");
-    printf("\n`fast`, 3-D stencils of 6 neighbours, the third and the last but one of 26\n\n%8s %9s %11s %11s %6s "
+    printf("\n`fast`, 3-D stencils of 6 neighbours, the third and the last but one of 26\n\n%8s "
+           "%9s %11s %11s %6s "
            "%9s %12s\n",
         "ranks", "edges", "time", "per edge", "K", "cost", "memory");
     large(16, 16, 16, false);

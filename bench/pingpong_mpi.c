@@ -1,4 +1,5 @@
-/* The same over MPI, nothing logged: pingpong_mpi ping|stream SIZE MILLISECONDS WINDOW. By an MPI's own mpicc. */
+/* The same over MPI, nothing logged: pingpong_mpi ping|stream SIZE MILLISECONDS WINDOW. By an MPI's
+ * own mpicc. */
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@ static double batch(bool stream, int size, long count)
         if (me == 0) MPI_Send(out, size, MPI_BYTE, 1 - me, 0, MPI_COMM_WORLD);
         else MPI_Recv(in, size, MPI_BYTE, 1 - me, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (stream && i + 1 < count) continue;
-        if (me == 0) MPI_Recv(in, stream ? 8 : size, MPI_BYTE, 1 - me, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (me == 0)
+            MPI_Recv(in, stream ? 8 : size, MPI_BYTE, 1 - me, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         else MPI_Send(out, stream ? 8 : size, MPI_BYTE, 1 - me, 0, MPI_COMM_WORLD);
     }
     return (nanoseconds() - begin) / (double)count / (stream ? 1 : 2);
@@ -41,7 +43,8 @@ int main(int argc, char **argv)
         double x = batch(stream, size, count);
         if (n == WARM) begin = nanoseconds();
         each[n++] = x;
-        count = next_batch(n, count, (size_t)size, (size_t)atol(argv[4]), limit, nanoseconds() - begin, x);
+        count = next_batch(
+            n, count, (size_t)size, (size_t)atol(argv[4]), limit, nanoseconds() - begin, x);
         MPI_Bcast(&count, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     }
     if (me == 0) printf("%.1f\n", median_of(each + WARM, n - WARM));

@@ -1,5 +1,6 @@
-/* Two processes, N round trips of 8 bytes, no checkpoint: each message depends on the one before it, so under hydee
- * each has a phase of its own. recovery-messages.sh runs it and kills one of the two. roundtrips N */
+/* Two processes, N round trips of 8 bytes, no checkpoint: each message depends on the one before
+ * it, so under hydee each has a phase of its own. recovery-messages.sh runs it and kills one of the
+ * two. roundtrips N */
 #include <stdio.h>
 #include <stdlib.h>
 

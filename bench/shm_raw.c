@@ -1,9 +1,10 @@
-/* shm_raw.c: the shared memory transport beside a bare ring, which does the least that two processes can
- * do: copy in, one release store, copy out.
+/* shm_raw.c: the shared memory transport beside a bare ring, which does the least that two
+ * processes can do: copy in, one release store, copy out.
  *
- * Two processes, each on its own processor. Rounds of one and the other are interleaved, so that what
- * disturbs one disturbs both; medians are printed, their ratio, and the ratio of the best rounds, which
- * is the one to believe on a machine with other work. Usage: shm_raw [ROUNDS [MILLISECONDS]]
+ * Two processes, each on its own processor. Rounds of one and the other are interleaved, so that
+ * what disturbs one disturbs both; medians are printed, their ratio, and the ratio of the best
+ * rounds, which is the one to believe on a machine with other work. Usage: shm_raw [ROUNDS
+ * [MILLISECONDS]]
  */
 #include <sched.h>
 #include <signal.h>
@@ -20,8 +21,8 @@
 #include "bare_ring.h"
 #include "shm/shm.h"
 
-#define LARGEST (1024u * 1024)
-#define HEADER 16u
+#define LARGEST    (1024u * 1024)
+#define HEADER     16u
 #define ROUNDS_MAX 99
 
 static double now(void)
@@ -41,12 +42,13 @@ static void pin(int cpu)
 
 static void *shared(size_t bytes)
 {
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void *at =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (at == MAP_FAILED) abort();
     return at;
 }
 
-/* ---- what both are measured by -------------------------------------------------------------------------- */
+/* ---- what both are measured by --------------------------------------------------------------- */
 
 struct side {
     void *self;
@@ -54,7 +56,7 @@ struct side {
     void (*get)(void *self, void *to, uint64_t length);
 };
 
-/* ---- the transport ----------------------------------------------------------------------------------------- */
+/* ---- the transport --------------------------------------------------------------------------- */
 
 struct full_side {
     struct hark_transport *t;
@@ -88,9 +90,11 @@ static void full_put(void *self, const void *from, uint64_t length)
 {
     struct full_side *s = self;
     static const uint8_t header[HEADER];
-    struct hark_outgoing out = {.to = s->other, .header = {header, HEADER}, .part = {{from, length}}};
+    struct hark_outgoing out = {
+        .to = s->other, .header = {header, HEADER}, .part = {{from, length}}};
     int status;
-    while ((status = hark_shm_transport.send(s->t, &out)) == HARK_T_AGAIN) hark_shm_transport.poll(s->t);
+    while ((status = hark_shm_transport.send(s->t, &out)) == HARK_T_AGAIN)
+        hark_shm_transport.poll(s->t);
     if (status != HARK_T_OK) abort();
 }
 
@@ -113,8 +117,8 @@ static void full_get(void *self, void *to, uint64_t length)
 static void full_open(struct full_side *s, const char *job, uint32_t me)
 {
     char error[200];
-    struct hark_transport_config config = {.job = job, .me = me, .ranks = 2,
-        .sink = {s, full_place, full_arrived, full_broken}};
+    struct hark_transport_config config = {
+        .job = job, .me = me, .ranks = 2, .sink = {s, full_place, full_arrived, full_broken}};
     if (hark_shm_transport.open(&s->t, &config, error) != HARK_T_OK) {
         fprintf(stderr, "%s\n", error);
         exit(1);
@@ -122,7 +126,7 @@ static void full_open(struct full_side *s, const char *job, uint32_t me)
     s->other = 1 - me;
 }
 
-/* ---- measuring ---------------------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 enum { BARE, POLL, WAIT, KINDS };
 static const char *const kind_name[KINDS] = {"bare ring", "transport", "with wait()"};
@@ -136,7 +140,8 @@ struct job { /* what the second process is told to do; shared */
 static uint8_t *buffer[2];
 
 /* Streams: the messages go one way, an answer ends them. */
-static double measure(const struct side *s, bool first, bool stream, uint64_t length, uint64_t count)
+static double measure(
+    const struct side *s, bool first, bool stream, uint64_t length, uint64_t count)
 {
     double start = now();
     for (uint64_t i = 0; i < count; i++) {
@@ -161,7 +166,8 @@ static void second(struct job *job)
 {
     pin(1);
     for (uint32_t turn = 1;; turn++) {
-        while (atomic_load_explicit(&job->turn, memory_order_acquire) != turn) {}
+        while (atomic_load_explicit(&job->turn, memory_order_acquire) != turn) {
+        }
         ((struct full_side *)sides[WAIT].self)->waits = job->kind == WAIT;
         measure(&sides[job->kind], false, job->stream, job->length, job->count);
     }
@@ -179,7 +185,8 @@ static void first(struct job *job, unsigned rounds, double milliseconds)
     for (uint32_t stream = 0; stream < 2; stream++)
         for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
             uint64_t count = 200;
-            for (unsigned round = 0; round < rounds + 1; round++) /* the first one warms up, and sets the count */
+            for (unsigned round = 0; round < rounds + 1; round++) /* the first one warms up, and
+                                                                     sets the count */
                 for (uint32_t kind = 0; kind < KINDS; kind++) {
                     job->kind = kind;
                     job->stream = stream;
@@ -189,14 +196,16 @@ static void first(struct job *job, unsigned rounds, double milliseconds)
                     atomic_store_explicit(&job->turn, ++turn, memory_order_release);
                     double us = measure(&sides[kind], true, stream, lengths[l], count);
                     if (round > 0) took[kind][round - 1] = us;
-                    else if (kind == KINDS - 1) count = 1 + (uint64_t)(milliseconds * 1000 / us / (stream ? 1 : 2));
+                    else if (kind == KINDS - 1)
+                        count = 1 + (uint64_t)(milliseconds * 1000 / us / (stream ? 1 : 2));
                 }
             printf("%-10s %8llu", stream ? "stream" : "ping-pong", (unsigned long long)lengths[l]);
             for (int kind = 0; kind < KINDS; kind++) {
                 qsort(took[kind], rounds, sizeof(double), ascending);
                 printf(" %12.3f", took[kind][rounds / 2]);
             }
-            printf(" %8.2f %8.2f\n", took[POLL][rounds / 2] / took[BARE][rounds / 2], took[POLL][0] / took[BARE][0]);
+            printf(" %8.2f %8.2f\n", took[POLL][rounds / 2] / took[BARE][rounds / 2],
+                took[POLL][0] / took[BARE][0]);
         }
 }
 

@@ -1,9 +1,10 @@
 /* uv_raw.c: what a message costs over sockets, beside bare libuv with no protocol at all.
  *
- * Two processes, each on a processor of its own, exchange messages over UNIX sockets and over loopback TCP:
- * ping-pong (half the round trip) and a stream one way (time for a message). Bare libuv: uv_try_write(), the rest by
- * uv_write(), read into the message's own memory. hark: frames with a header of 32 bytes, wait() and poll(). Both in
- * turns, ROUNDS times; medians, and the median of the ratios of neighbouring rounds. */
+ * Two processes, each on a processor of its own, exchange messages over UNIX sockets and over
+ * loopback TCP: ping-pong (half the round trip) and a stream one way (time for a message). Bare
+ * libuv: uv_try_write(), the rest by uv_write(), read into the message's own memory. hark: frames
+ * with a header of 32 bytes, wait() and poll(). Both in turns, ROUNDS times; medians, and the
+ * median of the ratios of neighbouring rounds. */
 #include "bare_uv.h"
 #include "uv/uv.h"
 
@@ -25,7 +26,7 @@ static double now(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* ---- hark -------------------------------------------------------------------------------------------------- */
+/* ---- hark ------------------------------------------------------------------------------------ */
 
 struct far {
     struct hark_transport *t;
@@ -60,7 +61,8 @@ static void go_on(struct far *f)
 static void far_send(struct far *f, size_t size)
 {
     static const uint8_t header[HEADER];
-    struct hark_outgoing o = {.to = f->other, .header = {header, HEADER}, .part = {{outgoing, size}}};
+    struct hark_outgoing o = {
+        .to = f->other, .header = {header, HEADER}, .part = {{outgoing, size}}};
     int status;
     while ((status = f->t->ops->send(f->t, &o)) == HARK_T_AGAIN) go_on(f);
     must(status == HARK_T_OK, "hark: cannot send");
@@ -75,16 +77,21 @@ static void far_receive(struct far *f, size_t messages)
 static void far_open(struct far *f, uint32_t me, bool tcp, const char *directory, int fd)
 {
     char error[200], theirs[200] = {0};
-    struct hark_transport_config config = {.job = "bench", .directory = directory, .me = me, .ranks = 2,
-        .address = tcp ? "tcp:127.0.0.1:0" : NULL, .sink = {f, place, arrived, broken}};
+    struct hark_transport_config config = {.job = "bench",
+        .directory = directory,
+        .me = me,
+        .ranks = 2,
+        .address = tcp ? "tcp:127.0.0.1:0" : NULL,
+        .sink = {f, place, arrived, broken}};
     *f = (struct far){NULL, 1 - me, 0};
     if (hark_uv_transport.open(&f->t, &config, error) != HARK_T_OK) must(false, error);
     const char *mine = f->t->ops->address(f->t);
-    must(write(fd, mine, strlen(mine) + 1) > 0 && read(fd, theirs, sizeof theirs - 1) > 0, "the other is gone");
+    must(write(fd, mine, strlen(mine) + 1) > 0 && read(fd, theirs, sizeof theirs - 1) > 0,
+        "the other is gone");
     must(f->t->ops->peer(f->t, f->other, 0, theirs) == HARK_T_OK, "hark: bad address");
 }
 
-/* ---- measuring --------------------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 struct side {
     struct raw raw;
@@ -153,8 +160,9 @@ static void measure(struct side *s, const char *kind, const char *what, run_func
             hark[at] = run(s, false, sizes[i], counts[i]);
             ratio[at] = hark[at] / bare[at];
         }
-        if (s->first) printf("%-5s %-10s %8zu B  libuv %8.2f us  hark %8.2f us  ratio %.2f\n", kind, what, sizes[i],
-            median(bare), median(hark), median(ratio));
+        if (s->first)
+            printf("%-5s %-10s %8zu B  libuv %8.2f us  hark %8.2f us  ratio %.2f\n", kind, what,
+                sizes[i], median(bare), median(hark), median(ratio));
     }
 }
 

@@ -3,11 +3,12 @@
  *     hark run -n 8 -- ./anysource [ROUNDS]
  *     hark run -n 8 --clusters 4 --kill 0@900 --kill 5@300 -- ./anysource
  *
- * Shows: receives from HARK_ANY_SOURCE in a program that is nevertheless send-deterministic, as HydEE needs it.
- * In each round every worker sends a few pieces of work of different lengths. Rank 0 receives them in the order in
- * which they come, but adds each to a sum of its sender. It combines the sums by rank only when all pieces are in; so
- * what it then sends does not depend on the order. The tag is the round, so that rank 0 receives no piece of another
- * round. Workers also exchange messages among themselves, in a ring.
+ * Shows: receives from HARK_ANY_SOURCE in a program that is nevertheless send-deterministic, as
+ * HydEE needs it. In each round every worker sends a few pieces of work of different lengths. Rank
+ * 0 receives them in the order in which they come, but adds each to a sum of its sender. It
+ * combines the sums by rank only when all pieces are in; so what it then sends does not depend on
+ * the order. The tag is the round, so that rank 0 receives no piece of another round. Workers also
+ * exchange messages among themselves, in a ring.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -20,8 +21,9 @@ enum { TAG_LEFT = HARK_TAG_MAX - 2, TAG_RIGHT, TAG_VERDICT };
 
 struct work {
     int64_t rounds;
-    int64_t round;   /* done */
-    size_t words;    /* of state: a worker has WORDS, rank 0 a sum for each sender and the number of pieces */
+    int64_t round; /* done */
+    size_t words;  /* of state: a worker has WORDS, rank 0 a sum for each sender and the number of
+                      pieces */
     uint64_t *state;
 };
 
@@ -60,7 +62,8 @@ static void exchange(struct work *w)
         int index;
         check(hark_waitany(2, request, &index, NULL), "hark_waitany");
     }
-    for (size_t i = 0; i < WORDS; i++) w->state[i] = mix(w->state[i] ^ from[0][i] ^ (from[1][i] << 1));
+    for (size_t i = 0; i < WORDS; i++)
+        w->state[i] = mix(w->state[i] ^ from[0][i] ^ (from[1][i] << 1));
 }
 
 static void work_round(struct work *w)
@@ -76,18 +79,21 @@ static void gather_round(struct work *w, uint64_t *open)
 {
     uint64_t piece[WORDS + 1], *sum = w->state, *taken = &w->state[w->words - 1], verdict = 0;
     int missing = hark_size() - 1;
-    for (int i = 0; i < hark_size(); i++) open[i] = UINT64_MAX; /* pieces still to come; not known */
+    for (int i = 0; i < hark_size(); i++)
+        open[i] = UINT64_MAX; /* pieces still to come; not known */
     while (missing) {
         struct hark_info info;
         check(hark_recv(piece, sizeof piece, HARK_ANY_SOURCE, (int)w->round, &info), "hark_recv");
         if (open[info.source] == UINT64_MAX) open[info.source] = piece[0];
         if (--open[info.source] == 0) missing--;
-        for (size_t i = 1; i < info.length / sizeof *piece; i++) sum[info.source] = mix(sum[info.source] ^ piece[i]);
+        for (size_t i = 1; i < info.length / sizeof *piece; i++)
+            sum[info.source] = mix(sum[info.source] ^ piece[i]);
         ++*taken;
     }
     for (int i = 1; i < hark_size(); i++) verdict = mix(verdict ^ sum[i]);
     sum[0] = verdict;
-    for (int i = 1; i < hark_size(); i++) check(hark_send(&verdict, sizeof verdict, i, TAG_VERDICT), "hark_send");
+    for (int i = 1; i < hark_size(); i++)
+        check(hark_send(&verdict, sizeof verdict, i, TAG_VERDICT), "hark_send");
 }
 
 int main(int argc, char **argv)
@@ -101,7 +107,8 @@ int main(int argc, char **argv)
     w.words = gatherer ? (size_t)hark_size() + 1 : WORDS;
     w.state = allocate(w.words, sizeof *w.state);
     uint64_t *open = allocate((size_t)hark_size(), sizeof *open);
-    for (size_t i = 0; !gatherer && i < WORDS; i++) w.state[i] = mix((uint64_t)hark_rank() * WORDS + i);
+    for (size_t i = 0; !gatherer && i < WORDS; i++)
+        w.state[i] = mix((uint64_t)hark_rank() * WORDS + i);
     check(hark_protect(REGION_ROUND, &w.round, sizeof w.round), "hark_protect");
     check(hark_protect(REGION_STATE, w.state, w.words * sizeof *w.state), "hark_protect");
     check(hark_restarted(&from), "hark_restarted");
@@ -112,8 +119,8 @@ int main(int argc, char **argv)
         check(hark_checkpoint(), "hark_checkpoint");
     }
     if (gatherer)
-        printf("anysource: %" PRId64 " rounds, %" PRIu64 " pieces, digest %016" PRIx64 "\n", w.rounds,
-            w.state[w.words - 1], w.state[0]);
+        printf("anysource: %" PRId64 " rounds, %" PRIu64 " pieces, digest %016" PRIx64 "\n",
+            w.rounds, w.state[w.words - 1], w.state[0]);
     check(hark_finalize(), "hark_finalize");
     free(w.state);
     free(open);

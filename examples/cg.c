@@ -3,13 +3,15 @@
  *     hark run -n 8 -- ./cg [-g SIDE] [-t TOLERANCE] [-i ITERATIONS] [MATRIX.mtx]
  *     hark run -n 8 --clusters 4 --kill 3@500 --kill 6@900 -- ./cg
  *
- * Solves A x = b for a symmetric positive definite A from a Matrix Market file, or without one for the Poisson
- * equation on a grid of SIDE x SIDE points. b is such that the solution is known: 1, 1.1, ... 1.9, 1, 1.1, ...
+ * Solves A x = b for a symmetric positive definite A from a Matrix Market file, or without one for
+ * the Poisson equation on a grid of SIDE x SIDE points. b is such that the solution is known:
+ * 1, 1.1, ... 1.9, 1, 1.1, ...
  *
- * Shows: what belongs into a checkpoint of an iterative solver (three vectors and a few numbers: struct progress
- * and the regions below) and what does not (the matrix and the lists of neighbours: every process computes them again
- * by itself, without a message). Messages before the loop are sent only if it does not begin from a checkpoint.
- * The one line of output contains a digest of every bit of the solution.
+ * Shows: what belongs into a checkpoint of an iterative solver (three vectors and a few numbers:
+ * struct progress and the regions below) and what does not (the matrix and the lists of neighbours:
+ * every process computes them again by itself, without a message). Messages before the loop are
+ * sent only if it does not begin from a checkpoint. The one line of output contains a digest of
+ * every bit of the solution.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -35,8 +37,9 @@ struct progress {
 struct solver {
     struct rows a;
     struct progress done;
-    double *x, *r, *p; /* p with room for the ghosts */
-    double *q, *inverse, *exact; /* A p; of the diagonal; the known solution: not protected, computed again */
+    double *x, *r, *p;           /* p with room for the ghosts */
+    double *q, *inverse, *exact; /* A p; of the diagonal; the known solution: not protected,
+                                    computed again */
 };
 
 static void poisson(struct rows *a, uint32_t side)
@@ -44,7 +47,8 @@ static void poisson(struct rows *a, uint32_t side)
     uint32_t n = side * side;
     rows_begin(a, n, hark_rank(), hark_size());
     uint32_t first = a->begin > side ? a->begin - side : 0, end = a->begin + a->count + side;
-    for (uint32_t i = first; i < end && i < n; i++) { /* my rows, and those that have entries in my columns */
+    for (uint32_t i = first; i < end && i < n; i++) { /* my rows, and those that have entries in my
+                                                         columns */
         if (i >= side) rows_add(a, &(struct matrix_entry){i, i - side, -1.0});
         if (i % side > 0) rows_add(a, &(struct matrix_entry){i, i - 1, -1.0});
         rows_add(a, &(struct matrix_entry){i, i, 4.0});
@@ -61,7 +65,8 @@ static void read_matrix(struct rows *a, const char *path)
     int status = matrix_market_open(&m, path);
     if (status < 0) refuse("cg: %s", m.error);
     if (m.rows != m.columns)
-        refuse("cg: %s: expected a square matrix, found %" PRIu32 " x %" PRIu32, path, m.rows, m.columns);
+        refuse("cg: %s: expected a square matrix, found %" PRIu32 " x %" PRIu32, path, m.rows,
+            m.columns);
     rows_begin(a, m.rows, hark_rank(), hark_size());
     while ((status = matrix_market_next(&m, &entry)) > 0) rows_add(a, &entry);
     if (status < 0) refuse("cg: %s", m.error);
@@ -86,9 +91,11 @@ static void make(struct solver *s)
     s->exact = allocate(whole, sizeof(double));
     for (uint32_t i = 0; i < a->count; i++) {
         double diagonal = 0;
-        for (size_t k = a->start[i]; k < a->start[i + 1]; k++) diagonal += a->column[k] == i ? a->value[k] : 0;
+        for (size_t k = a->start[i]; k < a->start[i + 1]; k++)
+            diagonal += a->column[k] == i ? a->value[k] : 0;
         if (!(diagonal > 0))
-            refuse("cg: row %" PRIu32 ": expected a positive diagonal, found %g", a->begin + i + 1, diagonal);
+            refuse("cg: row %" PRIu32 ": expected a positive diagonal, found %g", a->begin + i + 1,
+                diagonal);
         s->inverse[i] = 1.0 / diagonal;
         s->exact[i] = known(a->begin + i);
     }
@@ -125,8 +132,9 @@ static void iterate(struct solver *s)
     for (uint32_t i = 0; i < n; i++) own += s->p[i] * s->q[i];
     check(hark_allreduce(&own, &pq, 1, HARK_DOUBLE, HARK_SUM), "hark_allreduce");
     if (!(pq > 0))
-        refuse("cg: expected a positive definite matrix, found p.Ap = %g after %" PRId64 " iterations", pq,
-            s->done.iterations);
+        refuse("cg: expected a positive definite matrix, found p.Ap = %g after %" PRId64
+               " iterations",
+            pq, s->done.iterations);
     double alpha = s->done.rz / pq;
     for (uint32_t i = 0; i < n; i++) {
         s->x[i] += alpha * s->p[i];
@@ -165,7 +173,8 @@ static void report(const struct solver *s)
     check(hark_reduce(&digest, &whole, 1, HARK_UINT64, HARK_SUM, 0), "hark_reduce");
     check(hark_reduce(&error, &worst, 1, HARK_DOUBLE, HARK_MAX, 0), "hark_reduce");
     if (hark_rank() == 0)
-        printf("cg: %" PRIu32 " unknowns, %" PRId64 " iterations, residual %.6e, error %.1e, digest %016" PRIx64 "\n",
+        printf("cg: %" PRIu32 " unknowns, %" PRId64
+               " iterations, residual %.6e, error %.1e, digest %016" PRIx64 "\n",
             s->a.n, s->done.iterations, residual(s), worst, whole);
 }
 
@@ -187,7 +196,8 @@ static struct options options_of(int argc, char **argv)
         default: refuse("usage: cg [-g SIDE] [-t TOLERANCE] [-i ITERATIONS] [MATRIX.mtx]");
         }
     }
-    if (argc - optind > 1) refuse("usage: cg [-g SIDE] [-t TOLERANCE] [-i ITERATIONS] [MATRIX.mtx]");
+    if (argc - optind > 1)
+        refuse("usage: cg [-g SIDE] [-t TOLERANCE] [-i ITERATIONS] [MATRIX.mtx]");
     o.path = argv[optind];
     return o;
 }
@@ -204,7 +214,8 @@ int main(int argc, char **argv)
     make(&s);
     protect(&s);
     check(hark_restarted(&from), "hark_restarted");
-    if (from == 0) start(&s); /* it sends messages: not again if they are in the checkpoint's past */
+    if (from == 0)
+        start(&s); /* it sends messages: not again if they are in the checkpoint's past */
     while (!(residual(&s) <= o.tolerance) && s.done.iterations < o.most) {
         iterate(&s);
         check(hark_checkpoint(), "hark_checkpoint");

@@ -17,8 +17,9 @@
 #define EXAMPLE_FORMAT
 #endif
 
-/* An error in the arguments or in an input file, which every process finds by itself. Rank 0 prints it, and its end
- * is the end of the job. Another process prints it only if it still runs a while later: then no other has found it. */
+/* An error in the arguments or in an input file, which every process finds by itself. Rank 0 prints
+ * it, and its end is the end of the job. Another process prints it only if it still runs a while
+ * later: then no other has found it. */
 EXAMPLE_FORMAT static _Noreturn void refuse(const char *format, ...)
 {
     va_list list;
@@ -54,7 +55,8 @@ static inline int64_t number(const char *text, int64_t least, int64_t most, cons
     char *end;
     long long value = strtoll(text, &end, 10);
     if (end == text || *end || value < least || value > most)
-        refuse("%s: expected %lld to %lld, found \"%s\"", what, (long long)least, (long long)most, text);
+        refuse("%s: expected %lld to %lld, found \"%s\"", what, (long long)least, (long long)most,
+            text);
     return value;
 }
 
@@ -66,8 +68,8 @@ static inline uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* The digest of a distributed vector is the sum of this over its elements, so that it depends on every bit of
- * every element and on its place, and not on which process has it. */
+/* The digest of a distributed vector is the sum of this over its elements, so that it depends on
+ * every bit of every element and on its place, and not on which process has it. */
 static inline uint64_t digest_of(uint64_t index, double value)
 {
     uint64_t bits;

@@ -3,13 +3,17 @@
  *     hark run -n 4 --clusters 4 --kill 0@100 -- ./diverge
  *     hark run -n 4 --clusters 4 --kill 0@100 -- ./diverge --other-channel
  *
- * Rank 0 hands out pieces of work and waits for each answer. Its messages depend on its process id, so they differ
- * when it runs again. The survivors have the messages of its first execution, and the later ones do not fit them.
- * Such a run ends with one line that says so and status 1: never with a wrong answer, and it never hangs.
- *   without an option  the contents differ: the digests of the channel do not agree
- *   --other-channel    the contents are the same, but go to other ranks: nobody sends again what a survivor has
- * Without a kill both runs succeed. With a kill of another rank the second one does too. If all processes roll
- * back together (--protocol coordinated), nobody remembers the first execution, and the program may do this.
+ * Rank 0 hands out pieces of work and waits for each answer. Its messages depend on its process id,
+ * so they differ when it runs again. The survivors have the messages of its first execution, and
+ * the later ones do not fit them. Such a run ends with one line that says so and status 1: never
+ * with a wrong answer, and it never hangs.
+ *
+ *   no option          the contents differ: the digests of the channel do not agree
+ *   --other-channel    the contents are the same, but go to other ranks: nobody sends again what a
+ *                      survivor has
+ * Without a kill both runs succeed. With a kill of another rank the second one does too. If all
+ * processes roll back together (--protocol coordinated), nobody remembers the first execution, and
+ * the program may do this.
  */
 #include <inttypes.h>
 #include <stdbool.h>

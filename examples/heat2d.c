@@ -1,12 +1,13 @@
-/* heat2d.c: heat on a square plate by explicit steps; the plate is cut into a grid of blocks, one for each process.
+/* heat2d.c: heat on a square plate by explicit steps; the plate is cut into a grid of blocks, one
+ * for each process.
  *
  *     hark run -n 4 -- ./heat2d [SIDE [STEPS]]
  *     hark run -n 8 --clusters 4 --kill 3@500 --kill 6@900 -- ./heat2d
  *
- * Shows: a halo exchange with non-blocking calls, a checkpoint call each step, and what belongs into it: the
- * number of the step and the field, nothing else. Everything else is computed from rank and arguments.
- * The one line of output contains a digest of every bit of the field. It is the same on any number of processes, with
- * and without failures.
+ * Shows: a halo exchange with non-blocking calls, a checkpoint call each step, and what belongs
+ * into it: the number of the step and the field, nothing else. Everything else is computed from
+ * rank and arguments. The one line of output contains a digest of every bit of the field. It is the
+ * same on any number of processes, with and without failures.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -32,7 +33,8 @@ struct heat {
     double *out[SIDES], *in[SIDES];
 };
 
-/* Heights of the grid of processes: the divisor of n that is nearest to its square root from below. */
+/* Heights of the grid of processes: the divisor of n that is nearest to its square root from below.
+ */
 static int grid_height(int n)
 {
     int height = 1;
@@ -51,8 +53,10 @@ static double initial(const struct heat *h, int64_t row, int64_t column)
 
 static void cut(struct heat *h)
 {
-    int n = hark_size(), height = grid_height(n), width = n / height, y = hark_rank() / width, x = hark_rank() % width;
-    if (h->side < width) refuse("heat2d: expected a side of at least %d cells for %d processes", width, n);
+    int n = hark_size(), height = grid_height(n), width = n / height, y = hark_rank() / width,
+        x = hark_rank() % width;
+    if (h->side < width)
+        refuse("heat2d: expected a side of at least %d cells for %d processes", width, n);
     h->row = h->side * y / height;
     h->column = h->side * x / width;
     h->rows = (size_t)(h->side * (y + 1) / height - h->row);
@@ -99,14 +103,16 @@ static void exchange(struct heat *h)
     for (int side = 0; side < SIDES; side++) {
         size_t length = (side < WEST ? h->columns : h->rows) * sizeof(double);
         if (h->neighbour[side] < 0) continue;
-        check(hark_irecv(h->in[side], length, h->neighbour[side], side, &request[side]), "hark_irecv");
+        check(hark_irecv(h->in[side], length, h->neighbour[side], side, &request[side]),
+            "hark_irecv");
     }
     for (int side = 0; side < SIDES; side++) {
         size_t length = side < WEST ? h->columns : h->rows;
         if (h->neighbour[side] < 0) continue;
         for (size_t i = 0; i < length; i++) h->out[side][i] = *edge(h, side, i, false);
         check(hark_isend(h->out[side], length * sizeof(double), h->neighbour[side], opposite[side],
-                  &request[SIDES + side]), "hark_isend");
+                  &request[SIDES + side]),
+            "hark_isend");
     }
     for (int side = 0; side < SIDES; side++) {
         check(hark_wait(&request[side], NULL), "hark_wait");
@@ -137,7 +143,8 @@ static void step(struct heat *h)
 static void protect(struct heat *h)
 {
     check(hark_protect(REGION_PROGRESS, &h->done, sizeof h->done), "hark_protect");
-    check(hark_protect(REGION_FIELD, h->now, (h->rows + 2) * h->width * sizeof(double)), "hark_protect");
+    check(hark_protect(REGION_FIELD, h->now, (h->rows + 2) * h->width * sizeof(double)),
+        "hark_protect");
 }
 
 static void report(const struct heat *h)
@@ -146,12 +153,14 @@ static void report(const struct heat *h)
     double change = 0;
     for (size_t i = 0; i < h->rows; i++)
         for (size_t k = 0; k < h->columns; k++)
-            digest += digest_of((uint64_t)(h->row + (int64_t)i) * (uint64_t)h->side + (uint64_t)h->column + k,
+            digest += digest_of(
+                (uint64_t)(h->row + (int64_t)i) * (uint64_t)h->side + (uint64_t)h->column + k,
                 h->now[(i + 1) * h->width + k + 1]);
     check(hark_reduce(&digest, &whole, 1, HARK_UINT64, HARK_SUM, 0), "hark_reduce");
     check(hark_reduce(&h->done.change, &change, 1, HARK_DOUBLE, HARK_MAX, 0), "hark_reduce");
     if (hark_rank() == 0)
-        printf("heat2d: %" PRId64 " x %" PRId64 " cells, %" PRId64 " steps, residual %.6e, digest %016" PRIx64 "\n",
+        printf("heat2d: %" PRId64 " x %" PRId64 " cells, %" PRId64
+               " steps, residual %.6e, digest %016" PRIx64 "\n",
             h->side, h->side, h->done.step, change, whole);
 }
 

@@ -1,16 +1,18 @@
-/* master.c: rank 0 gives tasks to free workers, and receives the answers in the order in which they come.
+/* master.c: rank 0 gives tasks to free workers, and receives the answers in the order in which they
+ * come.
  *
  *     hark run -n 8 --protocol scmel -- ./master [ROUNDS]
  *     hark run -n 8 --protocol scmel --kill 0@300 --kill 5@40 -- ./master
  *
- * Shows: a master and its workers. The faster worker gets the next task, so the messages of rank 0 differ from run
- * to run: the program is not send-deterministic. Protocols hydee and sendet are not for it, and say so when a
- * process dies (diverged). scmel, team and camel record the order in which messages were received, and repeat it.
+ * Shows: a master and its workers. The faster worker gets the next task, so the messages of rank 0
+ * differ from run to run: the program is not send-deterministic. Protocols hydee and sendet are not
+ * for it, and say so when a process dies (diverged). scmel, team and camel record the order in
+ * which messages were received, and repeat it.
  *
- * Checkpoint calls: all processes must make equally many. Suppose the master made one after each task it hands
- * out, and a worker one after each task it has done. They would soon stand still, each in a call of another
- * number. So tasks come in rounds: when all answers of a round are in, the master tells every worker, and then
- * each process makes one call.
+ * Checkpoint calls: all processes must make equally many. Suppose the master made one after each
+ * task it hands out, and a worker one after each task it has done. They would soon stand still,
+ * each in a call of another number. So tasks come in rounds: when all answers of a round are in,
+ * the master tells every worker, and then each process makes one call.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -35,8 +37,7 @@ struct answer {
 static uint64_t labour(int64_t task)
 {
     uint64_t value = (uint64_t)task;
-    for (uint64_t i = 0, n = 1000 + mix(value) % 20000; i < n; i++)
-        value = mix(value + i);
+    for (uint64_t i = 0, n = 1000 + mix(value) % 20000; i < n; i++) value = mix(value + i);
     return value;
 }
 
@@ -76,10 +77,8 @@ int main(int argc, char **argv)
     check(hark_protect(REGION_STATE, &s, sizeof s), "hark_protect");
     check(hark_restarted(&from), "hark_restarted");
     while (s.round < rounds) {
-        if (hark_rank() == 0)
-            hand_out(&s);
-        else
-            work();
+        if (hark_rank() == 0) hand_out(&s);
+        else work();
         s.round++;
         check(hark_checkpoint(), "hark_checkpoint"); /* each process once a round */
     }

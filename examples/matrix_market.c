@@ -12,8 +12,8 @@
 #define SHOWN 40 /* characters of a line in an error */
 
 /* "file:line: expected ..., found ..." */
-__attribute__((format(printf, 3, 4)))
-static int wrong(struct matrix_market *m, const char *found, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int wrong(
+    struct matrix_market *m, const char *found, const char *format, ...)
 {
     char expected[160], shown[SHOWN + 1] = "the end of the file";
     size_t n = 0;
@@ -21,12 +21,13 @@ static int wrong(struct matrix_market *m, const char *found, const char *format,
     va_start(list, format);
     vsnprintf(expected, sizeof expected, format, list);
     va_end(list);
-    for (; found && found[n] && n < SHOWN; n++) shown[n] = isprint((unsigned char)found[n]) ? found[n] : ' ';
+    for (; found && found[n] && n < SHOWN; n++)
+        shown[n] = isprint((unsigned char)found[n]) ? found[n] : ' ';
     while (n > 0 && shown[n - 1] == ' ') n--;
     if (found) shown[n] = 0;
     const char *quote = found ? "\"" : "";
-    snprintf(m->error, sizeof m->error, "%.255s:%" PRIu64 ": expected %s, found %s%s%s", m->path, m->line, expected,
-        quote, shown, quote);
+    snprintf(m->error, sizeof m->error, "%.255s:%" PRIu64 ": expected %s, found %s%s%s", m->path,
+        m->line, expected, quote, shown, quote);
     return -1;
 }
 
@@ -78,8 +79,8 @@ static int banner(struct matrix_market *m)
     strcpy(copy, text);
     const char *word[6] = {strtok_r(copy, " \t\r\n", &rest)};
     for (int i = 1; i < 6; i++) word[i] = word[i - 1] ? strtok_r(NULL, " \t\r\n", &rest) : NULL;
-    if (word[4] == NULL || word[5] || strcasecmp(word[0], "%%MatrixMarket") || strcasecmp(word[1], "matrix") ||
-        strcasecmp(word[2], "coordinate"))
+    if (word[4] == NULL || word[5] || strcasecmp(word[0], "%%MatrixMarket") ||
+        strcasecmp(word[1], "matrix") || strcasecmp(word[2], "coordinate"))
         return wrong(m, text, "%s", expected);
     m->pattern = strcasecmp(word[3], "pattern") == 0;
     m->symmetric = strcasecmp(word[4], "symmetric") == 0;
@@ -95,10 +96,13 @@ static int sizes(struct matrix_market *m)
     uint64_t rows, columns;
     int status = content(m, text);
     if (status < 0) return status;
-    if (status == 0 || !whole(&at, MATRIX_MARKET_MOST, &rows) || !whole(&at, MATRIX_MARKET_MOST, &columns) ||
-        !whole(&at, UINT64_MAX - 1, &m->entries) || !at_end(at) || rows == 0 || columns == 0)
-        return wrong(m, status ? text : NULL, "numbers of rows, of columns (1 to %d), of entries", MATRIX_MARKET_MOST);
-    if (m->symmetric && rows != columns) return wrong(m, text, "as many rows as columns in a symmetric matrix");
+    if (status == 0 || !whole(&at, MATRIX_MARKET_MOST, &rows) ||
+        !whole(&at, MATRIX_MARKET_MOST, &columns) || !whole(&at, UINT64_MAX - 1, &m->entries) ||
+        !at_end(at) || rows == 0 || columns == 0)
+        return wrong(m, status ? text : NULL, "numbers of rows, of columns (1 to %d), of entries",
+            MATRIX_MARKET_MOST);
+    if (m->symmetric && rows != columns)
+        return wrong(m, text, "as many rows as columns in a symmetric matrix");
     m->rows = (uint32_t)rows;
     m->columns = (uint32_t)columns;
     return 0;
@@ -123,7 +127,8 @@ static int entry_of(struct matrix_market *m, char *text, struct matrix_entry *en
 {
     uint64_t row, column;
     char *at = text, *number;
-    if (!whole(&at, m->rows, &row) || row == 0) return wrong(m, text, "a row from 1 to %" PRIu32, m->rows);
+    if (!whole(&at, m->rows, &row) || row == 0)
+        return wrong(m, text, "a row from 1 to %" PRIu32, m->rows);
     if (!whole(&at, m->columns, &column) || column == 0)
         return wrong(m, text, "a column from 1 to %" PRIu32, m->columns);
     if (m->symmetric && column > row)
@@ -132,9 +137,12 @@ static int entry_of(struct matrix_market *m, char *text, struct matrix_entry *en
     if (!m->pattern) {
         number = at;
         entry->value = strtod(number, &at);
-        if (at == number || !isfinite(entry->value)) return wrong(m, text, "row, column and a finite value");
+        if (at == number || !isfinite(entry->value))
+            return wrong(m, text, "row, column and a finite value");
     }
-    return at_end(at) ? 0 : wrong(m, text, m->pattern ? "row and column alone" : "row, column and one value");
+    return at_end(at)
+               ? 0
+               : wrong(m, text, m->pattern ? "row and column alone" : "row, column and one value");
 }
 
 int matrix_market_next(struct matrix_market *m, struct matrix_entry *entry)
@@ -147,8 +155,10 @@ int matrix_market_next(struct matrix_market *m, struct matrix_entry *entry)
     }
     int status = content(m, text);
     if (status < 0) return status;
-    if (m->read == m->entries) return status == 0 ? 0 : wrong(m, text, "no more than %" PRIu64 " entries", m->entries);
-    if (status == 0) return wrong(m, NULL, "entry %" PRIu64 " of %" PRIu64, m->read + 1, m->entries);
+    if (m->read == m->entries)
+        return status == 0 ? 0 : wrong(m, text, "no more than %" PRIu64 " entries", m->entries);
+    if (status == 0)
+        return wrong(m, NULL, "entry %" PRIu64 " of %" PRIu64, m->read + 1, m->entries);
     if (entry_of(m, text, entry) < 0) return -1;
     m->read++;
     m->other_waits = m->symmetric && entry->row != entry->column;

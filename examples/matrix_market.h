@@ -6,10 +6,10 @@
  *     if (status < 0) complain(m.error);
  *     matrix_market_close(&m);
  *
- * It reads `matrix coordinate`, real, integer or pattern (all ones), general or symmetric. For a symmetric matrix
- * it gives both halves, although the file has one. Entries come in the order of the file; an entry that occurs
- * twice comes twice, and the values are to be added. Every error is one line: file, line, what was expected, what
- * was found.
+ * It reads `matrix coordinate`, real, integer or pattern (all ones), general or symmetric. For a
+ * symmetric matrix it gives both halves, although the file has one. Entries come in the order of
+ * the file; an entry that occurs twice comes twice, and the values are to be added. Every error is
+ * one line: file, line, what was expected, what was found.
  */
 #ifndef HARK_EXAMPLES_MATRIX_MARKET_H
 #define HARK_EXAMPLES_MATRIX_MARKET_H
@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define MATRIX_MARKET_LINE 1024   /* no line of a file is longer, bytes, newline included */
+#define MATRIX_MARKET_LINE 1024      /* no line of a file is longer, bytes, newline included */
 #define MATRIX_MARKET_MOST INT32_MAX /* rows or columns */
 
 struct matrix_entry {

@@ -1,7 +1,8 @@
-/* recluster.c: uses the library of clusters. A runtime has recorded the traffic between its processes, and changes
- * its clusters at a checkpoint. Run ./recluster [MATRIX.mtx[.gz] [K]] >clusters: it begins with K blocks of ranks, and
- * writes a file for hark run --clusters. Without a matrix it uses 64 processes in a grid, which send ten times as
- * much down their columns as along their rows.
+/* recluster.c: uses the library of clusters. A runtime has recorded the traffic between its
+ * processes, and changes its clusters at a checkpoint. Run ./recluster [MATRIX.mtx[.gz] [K]]
+ * >clusters: it begins with K blocks of ranks, and writes a file for hark run --clusters. Without a
+ * matrix it uses 64 processes in a grid, which send ten times as much down their columns as along
+ * their rows.
  */
 #include <hark/cluster.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@ enum { SIDE = 8 };
 static int grid(struct hark_matrix *m)
 {
     const uint32_t ranks = SIDE * SIDE;
-    *m = (struct hark_matrix){ranks, 0, calloc(ranks + 1, sizeof *m->first), malloc(4 * ranks * sizeof *m->column),
-        malloc(4 * ranks * sizeof *m->value), 0};
+    *m = (struct hark_matrix){ranks, 0, calloc(ranks + 1, sizeof *m->first),
+        malloc(4 * ranks * sizeof *m->column), malloc(4 * ranks * sizeof *m->value), 0};
     if (!m->first || !m->column || !m->value) return -1;
     for (uint32_t from = 0; from < ranks; from++) {
         for (uint32_t to = 0; to < ranks; to++) {
@@ -32,8 +33,9 @@ static int grid(struct hark_matrix *m)
 
 static void say(const char *what, const struct hark_partition *p)
 {
-    printf("# %-20s %3u clusters, %5.1f %% logged, %5.1f %% go back, cost %6.3f %%\n", what, p->clusters,
-        100 * hark_cluster_logged(&p->figures), 100 * hark_cluster_rolled_back(&p->figures, false), 100 * p->cost);
+    printf("# %-20s %3u clusters, %5.1f %% logged, %5.1f %% go back, cost %6.3f %%\n", what,
+        p->clusters, 100 * hark_cluster_logged(&p->figures),
+        100 * hark_cluster_rolled_back(&p->figures, false), 100 * p->cost);
 }
 
 static void cluster_file(const struct hark_partition *p)
@@ -52,7 +54,8 @@ static void cluster_file(const struct hark_partition *p)
 /* An embedder does this at a checkpoint of all processes, when no message is in flight. */
 static int recluster(const struct hark_matrix *m, uint32_t blocks)
 {
-    struct hark_partition before = {.ranks = m->ranks, .clusters = blocks, .of = malloc(m->ranks * sizeof *before.of)};
+    struct hark_partition before = {
+        .ranks = m->ranks, .clusters = blocks, .of = malloc(m->ranks * sizeof *before.of)};
     struct hark_partition anew = {0}, improved = {0};
     struct hark_partition_options o;
     char error[HARK_PARTITION_ERROR] = "no memory";
@@ -88,7 +91,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (blocks < 1 || blocks > m.ranks) {
-        fprintf(stderr, "recluster: expected 1 to %u blocks, found \"%s\"\n", m.ranks, argc > 2 ? argv[2] : "8");
+        fprintf(stderr, "recluster: expected 1 to %u blocks, found \"%s\"\n", m.ranks,
+            argc > 2 ? argv[2] : "8");
         blocks = 0;
     }
     int status = blocks ? recluster(&m, blocks) : 2;

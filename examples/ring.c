@@ -1,10 +1,13 @@
-/* ring.c: the smallest program: a token goes round, every process adds its rank, rank 0 prints a line for each lap.
+/* ring.c: the smallest program: a token goes round, every process adds its rank, rank 0 prints a
+ * line for each lap.
  *
  *     hark run -n 4 -- ./ring
- *     hark run -n 4 --kill 2@5 -- ./ring        the same lines, although rank 2 is lost after five laps
+ *     hark run -n 4 --kill 2@5 -- ./ring        the same lines, although rank 2 is lost after five
+ *                                               laps
  *
- * It survives because its whole state (lap, token) is protected, and because a process that restarts from a checkpoint
- * goes on after the hark_checkpoint call in which the checkpoint was taken.
+ * It survives because its whole state (lap, token) is protected, and because a process that
+ * restarts from a checkpoint goes on after the hark_checkpoint call in which the checkpoint was
+ * taken.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,9 +29,11 @@ int main(void)
     int64_t state[2] = {0, 0}; /* laps done, token */
     uint64_t from;
     check(hark_init());
-    int rank = hark_rank(), next = (rank + 1) % hark_size(), previous = (rank + hark_size() - 1) % hark_size();
+    int rank = hark_rank(), next = (rank + 1) % hark_size(),
+        previous = (rank + hark_size() - 1) % hark_size();
     check(hark_protect(1, state, sizeof state));
-    check(hark_restarted(&from)); /* state is now as it was in checkpoint `from`, if that is not 0 */
+    check(hark_restarted(&from)); /* state is now as it was in checkpoint `from`, if that is not 0
+                                   */
     while (state[0] < LAPS) {
         if (rank == 0) check(hark_send(&state[1], sizeof state[1], next, TAG));
         check(hark_recv(&state[1], sizeof state[1], previous, TAG, NULL));

@@ -76,7 +76,8 @@ static void collect(struct rows *a)
     kept = 0;
     if (a->needs) qsort(a->need, a->needs, sizeof *a->need, by_need);
     for (size_t i = 0; i < a->needs; i++)
-        if (kept == 0 || by_need(&a->need[kept - 1], &a->need[i]) != 0) a->need[kept++] = a->need[i];
+        if (kept == 0 || by_need(&a->need[kept - 1], &a->need[i]) != 0)
+            a->need[kept++] = a->need[i];
     a->needs = kept;
     a->packed = allocate(a->needs, sizeof *a->packed);
 }
@@ -96,7 +97,8 @@ static void compress(struct rows *a)
     a->value = allocate(a->entries, sizeof *a->value);
     for (size_t i = 0; i < a->entries; i++) a->start[a->entry[i].row - a->begin + 2]++;
     for (uint32_t i = 0; i < a->count; i++) a->start[i + 2] += a->start[i + 1];
-    for (size_t i = 0; i < a->entries; i++) { /* start[row + 1] runs through the row, and ends at its end */
+    for (size_t i = 0; i < a->entries; i++) { /* start[row + 1] runs through the row, and ends at
+                                                 its end */
         size_t at = a->start[a->entry[i].row - a->begin + 1]++;
         a->column[at] = local(a, a->entry[i].column);
         a->value[at] = a->entry[i].value;
@@ -141,12 +143,15 @@ void rows_exchange(struct rows *a, double *x)
 {
     for (struct neighbour *b = a->neighbour; b < a->neighbour + a->neighbours; b++)
         if (b->receives)
-            check(hark_irecv(x + a->count + b->receive, b->receives * sizeof *x, b->rank, TAG_HALO, &b->request),
+            check(hark_irecv(x + a->count + b->receive, b->receives * sizeof *x, b->rank, TAG_HALO,
+                      &b->request),
                 "hark_irecv");
     for (struct neighbour *b = a->neighbour; b < a->neighbour + a->neighbours; b++) {
-        for (size_t i = b->send; i < b->send + b->sends; i++) a->packed[i] = x[a->need[i].index - a->begin];
+        for (size_t i = b->send; i < b->send + b->sends; i++)
+            a->packed[i] = x[a->need[i].index - a->begin];
         if (b->sends)
-            check(hark_send(a->packed + b->send, b->sends * sizeof *x, b->rank, TAG_HALO), "hark_send");
+            check(hark_send(a->packed + b->send, b->sends * sizeof *x, b->rank, TAG_HALO),
+                "hark_send");
     }
     for (struct neighbour *b = a->neighbour; b < a->neighbour + a->neighbours; b++)
         check(hark_wait(&b->request, NULL), "hark_wait");

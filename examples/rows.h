@@ -1,7 +1,9 @@
-/* rows.h: a square sparse matrix in blocks of rows, one for each process, and the exchange that its product needs.
+/* rows.h: a square sparse matrix in blocks of rows, one for each process, and the exchange that its
+ * product needs.
  *
- * Every process gets all entries, and keeps those of its own rows. From the other entries it learns which of its
- * elements of a vector other processes need. So all processes know who sends what to whom, without a message.
+ * Every process gets all entries, and keeps those of its own rows. From the other entries it learns
+ * which of its elements of a vector other processes need. So all processes know who sends what to
+ * whom, without a message.
  */
 #ifndef HARK_EXAMPLES_ROWS_H
 #define HARK_EXAMPLES_ROWS_H
@@ -24,16 +26,16 @@ struct neighbour {
 struct rows {
     uint32_t n, begin, count; /* of the matrix; my first row; my rows */
     int rank, size;
-    size_t *start;      /* count + 1: where each row begins in column and value */
-    uint32_t *column;   /* in a vector of mine: own elements, then ghosts */
+    size_t *start;    /* count + 1: where each row begins in column and value */
+    uint32_t *column; /* in a vector of mine: own elements, then ghosts */
     double *value;
-    uint32_t *ghost;    /* elements of others that I need, ascending */
+    uint32_t *ghost; /* elements of others that I need, ascending */
     size_t ghosts;
-    struct need *need;  /* elements of mine that others need, by rank, ascending */
+    struct need *need; /* elements of mine that others need, by rank, ascending */
     size_t needs;
     struct neighbour *neighbour;
     size_t neighbours;
-    double *packed;     /* as long as need */
+    double *packed;             /* as long as need */
     struct matrix_entry *entry; /* while they come */
     size_t entries, entry_room, need_room;
 };

@@ -2,13 +2,15 @@
  *
  *     ./transport                two processes carry a few frames
  *
- * An end is a socket named JOB.RANK.INCARNATION. So a frame can reach only the incarnation it is for, and the name
- * proves the sender. A frame that is too long for a datagram goes in pieces, which the system keeps in order. A frame
- * for a process that has not opened yet waits here in memory.
+ * An end is a socket named JOB.RANK.INCARNATION. So a frame can reach only the incarnation it is
+ * for, and the name proves the sender. A frame that is too long for a datagram goes in pieces,
+ * which the system keeps in order. A frame for a process that has not opened yet waits here in
+ * memory.
  *
- * Every transport must keep the promises of include/hark/transport.h, and test/transport tests them. A new transport
- * needs a test file of a dozen lines like test/transport/fake_test.c, and its name in test/transport/meson.build. For
- * `hark run` it also needs its name in src/control/transports.c. No other file knows it.
+ * Every transport must keep the promises of include/hark/transport.h, and test/transport tests
+ * them. A new transport needs a test file of a dozen lines like test/transport/fake_test.c, and its
+ * name in test/transport/meson.build. For `hark run` it also needs its name in
+ * src/control/transports.c. No other file knows it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -45,10 +47,12 @@ struct kept { /* a frame for a process that has not opened yet */
 struct end {
     struct hark_transport head;
     struct hark_transport_config config;
-    char prefix[84], address[108]; /* DIRECTORY/JOB; the same with .RANK.INCARNATION: 108 is what the system allows */
+    char prefix[84], address[108]; /* DIRECTORY/JOB; the same with .RANK.INCARNATION: 108 is what
+                                      the system allows */
     int fd;
     bool blocked; /* a frame was answered AGAIN: the system does not say when it can go on */
-    bool news;    /* a newer incarnation of a peer is known: half a frame of the older one may be here */
+    bool news; /* a newer incarnation of a peer is known: half a frame of the older one may be here
+                */
     struct kept *kept;
     struct peer *peer; /* ranks, and the recovery process */
     uint8_t piece[sizeof(struct piece) + PIECE];
@@ -84,9 +88,11 @@ static void datagram_close(struct hark_transport *t)
     free(e);
 }
 
-static int datagram_open(struct hark_transport **t, const struct hark_transport_config *c, char error[200])
+static int datagram_open(
+    struct hark_transport **t, const struct hark_transport_config *c, char error[200])
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     struct end *e;
     *t = NULL;
     if (c->job == NULL || c->job[0] == 0 || strlen(c->job) > 40 || c->job[strspn(c->job, letters)])
@@ -94,7 +100,8 @@ static int datagram_open(struct hark_transport **t, const struct hark_transport_
     if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX || (c->me >= c->ranks && c->me != HARK_RECOVERY))
         return refuse(error, HARK_T_EINVAL, "expected a rank below the number of ranks");
     if (c->directory == NULL || strlen(c->directory) + 1 + strlen(c->job) >= sizeof e->prefix)
-        return refuse(error, HARK_T_EINVAL, "expected a directory with a path that leaves room for a socket's name");
+        return refuse(error, HARK_T_EINVAL,
+            "expected a directory with a path that leaves room for a socket's name");
     e = calloc(1, sizeof *e);
     if (e == NULL) return refuse(error, HARK_T_ESYSTEM, "memory");
     e->config = *c;
@@ -138,12 +145,14 @@ static int datagram_peer(struct hark_transport *t, uint32_t rank, uint32_t inc, 
 static size_t pack(const struct hark_outgoing *f, uint64_t length, uint8_t *out)
 {
     struct piece piece = {f->header.length, 0, length, f->done};
-    struct hark_part part[4] = {{f->header.at, f->header.length}, f->part[0], f->part[1], f->part[2]};
+    struct hark_part part[4] = {
+        {f->header.at, f->header.length}, f->part[0], f->part[1], f->part[2]};
     uint64_t skip = f->done;
     size_t n = sizeof piece;
     memcpy(out, &piece, sizeof piece);
     for (int i = 0; i < 4; i++) {
-        uint64_t from = skip < part[i].length ? skip : part[i].length, room = sizeof piece + PIECE - n;
+        uint64_t from = skip < part[i].length ? skip : part[i].length,
+                 room = sizeof piece + PIECE - n;
         uint64_t take = part[i].length - from < room ? part[i].length - from : room;
         if (take) memcpy(out + n, (const uint8_t *)part[i].at + from, take);
         n += take;
@@ -162,7 +171,8 @@ static int push(struct end *e, struct hark_outgoing *f, uint64_t length)
     while (f->done < f->header.length + length) {
         size_t n = pack(f, length, datagram);
         if (sendto(e->fd, datagram, n, 0, (struct sockaddr *)&name, sizeof name) < 0) {
-            if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) return e->blocked = true, HARK_T_AGAIN;
+            if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR)
+                return e->blocked = true, HARK_T_AGAIN;
             if (errno == ENOENT && !p->met && f->done == 0) return 2;
             if (errno == ENOENT || errno == ECONNREFUSED) return HARK_T_EGONE;
             return refuse(e->head.error, HARK_T_ESYSTEM, name.sun_path);
@@ -193,7 +203,8 @@ static int keep(struct end *e, const struct hark_outgoing *f, uint64_t length)
     return HARK_T_OK;
 }
 
-/* Is there, in front of `end`, a kept frame for the same receiver? Pieces of two frames must not mingle. */
+/* Is there, in front of `end`, a kept frame for the same receiver? Pieces of two frames must not
+ * mingle. */
 static bool behind(const struct end *e, const struct hark_outgoing *f, const struct kept *end)
 {
     for (const struct kept *k = e->kept; k != end; k = k->next)
@@ -222,7 +233,8 @@ static int datagram_send(struct hark_transport *t, struct hark_outgoing *f)
 }
 
 /* The sender of a datagram, by the name of its socket; NULL if that is no end of this job. */
-static struct peer *sender_of(struct end *e, const struct sockaddr_un *name, struct hark_frame *frame)
+static struct peer *sender_of(
+    struct end *e, const struct sockaddr_un *name, struct hark_frame *frame)
 {
     size_t n = strlen(e->prefix);
     char end;
@@ -235,7 +247,8 @@ static struct peer *sender_of(struct end *e, const struct sockaddr_un *name, str
 /* No more pieces of this frame will come. */
 static void give_up(struct end *e, struct peer *p, uint32_t rank)
 {
-    const struct hark_frame frame = {rank, p->from, {p->header, p->coming.header}, p->coming.length};
+    const struct hark_frame frame = {
+        rank, p->from, {p->header, p->coming.header}, p->coming.length};
     if (p->payload) e->config.sink.broken(e->config.sink.self, &frame, p->payload);
     free(p->header);
     p->header = p->payload = NULL;
@@ -249,8 +262,10 @@ static int whole(struct end *e, const struct hark_frame *frame, const void *payl
     return 1;
 }
 
-/* Bytes of a frame in pieces: first into its header, then, once that is whole, where the sink wants its payload. */
-static int gather(struct end *e, struct peer *p, struct hark_frame *frame, const uint8_t *bytes, uint64_t n)
+/* Bytes of a frame in pieces: first into its header, then, once that is whole, where the sink wants
+ * its payload. */
+static int gather(
+    struct end *e, struct peer *p, struct hark_frame *frame, const uint8_t *bytes, uint64_t n)
 {
     struct piece *c = &p->coming;
     uint64_t head = c->at < c->header ? c->header - c->at : 0;
@@ -314,7 +329,8 @@ static int datagram_poll(struct hark_transport *t)
     e->news = false;
     for (struct kept **at = &e->kept; *at;) {
         struct kept *k = *at;
-        int status = behind(e, &k->frame, k) ? HARK_T_AGAIN : push(e, &k->frame, k->frame.part[0].length);
+        int status =
+            behind(e, &k->frame, k) ? HARK_T_AGAIN : push(e, &k->frame, k->frame.part[0].length);
         if (status == HARK_T_ESYSTEM) return status;
         if (status == HARK_T_OK || status == HARK_T_EGONE) *at = k->next, free(k);
         else at = &k->next;
@@ -322,7 +338,8 @@ static int datagram_poll(struct hark_transport *t)
     while (frames < FRAMES_A_POLL) {
         struct sockaddr_un name = {0};
         socklen_t length = sizeof name;
-        ssize_t n = recvfrom(e->fd, e->piece, sizeof e->piece, 0, (struct sockaddr *)&name, &length);
+        ssize_t n =
+            recvfrom(e->fd, e->piece, sizeof e->piece, 0, (struct sockaddr *)&name, &length);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) break;
         if (n < 0) return refuse(e->head.error, HARK_T_ESYSTEM, e->address);
         frames += take(e, &name, (size_t)n);
@@ -337,11 +354,13 @@ static int datagram_wait(struct hark_transport *t, int milliseconds)
     if ((e->blocked || e->kept) && milliseconds != 0) milliseconds = 1;
     if (e->news) milliseconds = 0;
     e->blocked = false;
-    if (poll(&fd, 1, milliseconds) < 0 && errno != EINTR) return refuse(e->head.error, HARK_T_ESYSTEM, "poll");
+    if (poll(&fd, 1, milliseconds) < 0 && errno != EINTR)
+        return refuse(e->head.error, HARK_T_ESYSTEM, "poll");
     return HARK_T_OK;
 }
 
-/* An empty datagram to itself. If there is no room for it, other datagrams will wake the process. */
+/* An empty datagram to itself. If there is no room for it, other datagrams will wake the process.
+ */
 static void datagram_wake(struct hark_transport *t)
 {
     const struct end *e = (const struct end *)t;
@@ -359,14 +378,23 @@ static void datagram_sweep(const char *job, const char *directory)
     DIR *d = directory ? opendir(directory) : NULL;
     size_t n = strlen(job);
     for (struct dirent *x; d && (x = readdir(d));)
-        if (strncmp(x->d_name, job, n) == 0 && x->d_name[n] == '.') unlinkat(dirfd(d), x->d_name, 0);
+        if (strncmp(x->d_name, job, n) == 0 && x->d_name[n] == '.')
+            unlinkat(dirfd(d), x->d_name, 0);
     if (d) closedir(d);
 }
 
 extern const struct hark_transport_ops datagram_transport;
-const struct hark_transport_ops datagram_transport = {.name = "datagram", .open = datagram_open,
-    .address = datagram_address, .peer = datagram_peer, .send = datagram_send, .poll = datagram_poll, .wait = datagram_wait,
-    .wake = datagram_wake, .drained = datagram_drained, .close = datagram_close, .sweep = datagram_sweep};
+const struct hark_transport_ops datagram_transport = {.name = "datagram",
+    .open = datagram_open,
+    .address = datagram_address,
+    .peer = datagram_peer,
+    .send = datagram_send,
+    .poll = datagram_poll,
+    .wait = datagram_wait,
+    .wake = datagram_wake,
+    .drained = datagram_drained,
+    .close = datagram_close,
+    .sweep = datagram_sweep};
 
 #ifndef TRANSPORT_ALONE /* without main(), for the suite */
 enum { FRAMES = 4 };
@@ -381,9 +409,11 @@ static void arrived(void *self, const struct hark_frame *frame, const void *payl
 {
     if (payload == NULL) fputs("transport: no memory\n", stderr), exit(1);
     const uint8_t *last = (const uint8_t *)payload + frame->length - 1;
-    printf("from process %u: \"%.*s\", %llu bytes, of them the last is %d\n", frame->from, (int)frame->header.length,
-        (const char *)frame->header.at, (unsigned long long)frame->length, *last);
-    if (frame->header.length + frame->length > PIECE) free((void *)(uintptr_t)payload); /* of place() */
+    printf("from process %u: \"%.*s\", %llu bytes, of them the last is %d\n", frame->from,
+        (int)frame->header.length, (const char *)frame->header.at,
+        (unsigned long long)frame->length, *last);
+    if (frame->header.length + frame->length > PIECE)
+        free((void *)(uintptr_t)payload); /* of place() */
     ++*(int *)self;
 }
 
@@ -395,7 +425,10 @@ static void broken(void *self, const struct hark_frame *frame, void *payload)
 
 static struct hark_transport *join(const char *directory, uint32_t me, int *count)
 {
-    struct hark_transport_config config = {.job = "example", .directory = directory, .me = me, .ranks = 2,
+    struct hark_transport_config config = {.job = "example",
+        .directory = directory,
+        .me = me,
+        .ranks = 2,
         .sink = {.self = count, .place = place, .arrived = arrived, .broken = broken}};
     struct hark_transport *t;
     char error[200];
@@ -430,7 +463,8 @@ int main(void)
     pid_t child = fork();
     if (child < 0) return perror("fork"), 1;
     struct hark_transport *t = join(directory, child == 0, &count);
-    for (int i = 1; i <= FRAMES && child == 0; i++) carry(t, 0, (size_t)1 << 5 * i, i); /* 32 bytes .. 1 MiB */
+    for (int i = 1; i <= FRAMES && child == 0; i++)
+        carry(t, 0, (size_t)1 << 5 * i, i); /* 32 bytes .. 1 MiB */
     while ((child != 0 && count < FRAMES) || !t->ops->drained(t)) {
         t->ops->wait(t, -1);
         if (t->ops->poll(t) < 0) break;

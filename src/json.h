@@ -6,7 +6,8 @@
 
 #include "utf8.h"
 
-/* The text in quotes, with what JSON does not allow in them escaped; a byte that is no UTF-8 becomes U+FFFD. */
+/* The text in quotes, with what JSON does not allow in them escaped; a byte that is no UTF-8
+ * becomes U+FFFD. */
 static inline void hark_json_string(FILE *f, const char *text)
 {
     uint32_t code;

@@ -1,4 +1,5 @@
-/* entries.h: the names in a directory, read without an allocation: whoever cleans up must be able to when there is no memory. */
+/* entries.h: the names in a directory, read without an allocation: whoever cleans up must be able
+ * to when there is no memory. */
 #ifndef HARK_TRANSPORTS_ENTRIES_H
 #define HARK_TRANSPORTS_ENTRIES_H
 

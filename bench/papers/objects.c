@@ -1,4 +1,5 @@
-/* objects.c: writes the loads and the communication of the balancer's experiments: objects NAME, in NAME.csv and NAME.mtx. */
+/* objects.c: writes the loads and the communication of the balancer's experiments: objects NAME, in
+ * NAME.csv and NAME.mtx. */
 #include "objects.h"
 
 #include <errno.h>
@@ -17,18 +18,22 @@ static void loads(const struct objects *o, FILE *f)
 {
     for (uint32_t i = 0; i < o->count; i++)
         for (uint32_t c = 0; c < o->columns; c++)
-            fprintf(f, "%" PRIu64 "%s", o->load[(size_t)i * o->columns + c], c + 1 < o->columns ? "," : "\n");
+            fprintf(f, "%" PRIu64 "%s", o->load[(size_t)i * o->columns + c],
+                c + 1 < o->columns ? "," : "\n");
 }
 
 static void matrix(const struct objects *o, FILE *f)
 {
-    fprintf(f, "%%%%MatrixMarket matrix coordinate integer general\n%" PRIu32 " %" PRIu32 " %" PRIu32 "\n", o->count,
-        o->count, o->edges);
+    fprintf(f,
+        "%%%%MatrixMarket matrix coordinate integer general\n%" PRIu32 " %" PRIu32 " %" PRIu32 "\n",
+        o->count, o->count, o->edges);
     for (uint32_t k = 0; k < o->edges; k++)
-        fprintf(f, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", o->edge[k].from + 1, o->edge[k].to + 1, o->edge[k].bytes);
+        fprintf(f, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", o->edge[k].from + 1, o->edge[k].to + 1,
+            o->edge[k].bytes);
 }
 
-static int write_to(const char *name, const char *end, const struct objects *o, void (*put)(const struct objects *, FILE *))
+static int write_to(const char *name, const char *end, const struct objects *o,
+    void (*put)(const struct objects *, FILE *))
 {
     char path[256];
     snprintf(path, sizeof path, "%s%s", name, end);

@@ -1,5 +1,6 @@
-/* objects.h: the objects of the experiments in Meneses, Kale, Bronevetsky (Cluster 2011), section V: their loads over time, and
- * what they send each other. Shared by the program that writes them as files and the tests. */
+/* objects.h: the objects of the experiments in Meneses, Kale, Bronevetsky (Cluster 2011), section
+ * V: their loads over time, and what they send each other. Shared by the program that writes them
+ * as files and the tests. */
 #ifndef HARK_BENCH_OBJECTS_H
 #define HARK_BENCH_OBJECTS_H
 
@@ -15,7 +16,7 @@ struct objects {
     struct {
         uint32_t from, to;
         uint64_t bytes;
-    } *edge;
+    } * edge;
 };
 
 static void objects_free(struct objects *o)
@@ -44,16 +45,17 @@ static void objects_edge(struct objects *o, uint32_t from, uint32_t to, uint64_t
     o->edge[o->edges++].bytes = bytes;
 }
 
-/* ---- BT-MZ: the zones of the NAS benchmark's multi-zone version, class C: 16 x 16 zones of a mesh of 480 x 320 x 28 points,
- * each as much wider than the one before that the last is 4.5 times as wide as the first, in x and in y: so the largest has 20
- * times the points of the smallest. Ends are rounded as there (0.45). Faces go both ways, around: 5 doubles for each inner
- * point. */
+/* ---- BT-MZ: the zones of the NAS benchmark's multi-zone version, class C: 16 x 16 zones of a mesh
+ * of 480 x 320 x 28 points, each as much wider than the one before that the last is 4.5 times as
+ * wide as the first, in x and in y: so the largest has 20 times the points of the smallest. Ends
+ * are rounded as there (0.45). Faces go both ways, around: 5 doubles for each inner point. */
 
 enum { ZONES = 16, MESH_X = 480, MESH_Y = 320, MESH_Z = 28 };
 
 static void zone_sizes(uint32_t mesh, uint32_t size[ZONES])
 {
-    double ratio = pow(4.5, 1.0 / (ZONES - 1)), smallest = mesh * (ratio - 1) / (pow(ratio, ZONES) - 1);
+    double ratio = pow(4.5, 1.0 / (ZONES - 1)),
+           smallest = mesh * (ratio - 1) / (pow(ratio, ZONES) - 1);
     uint32_t before = 0;
     for (int i = 0; i < ZONES; i++) {
         uint32_t end = (uint32_t)(smallest * (pow(ratio, i + 1) - 1) / (ratio - 1) + 0.45);
@@ -70,8 +72,10 @@ static bool objects_bt_mz(struct objects *o)
     if (!objects_make(o, ZONES * ZONES, 1, 4 * ZONES * ZONES)) return false;
     for (uint32_t j = 0; j < ZONES; j++)
         for (uint32_t i = 0; i < ZONES; i++) {
-            uint32_t id = j * ZONES + i, east = j * ZONES + (i + 1) % ZONES, north = (j + 1) % ZONES * ZONES + i;
-            uint64_t face_x = UINT64_C(40) * (y[j] - 2) * (MESH_Z - 2), face_y = UINT64_C(40) * (x[i] - 2) * (MESH_Z - 2);
+            uint32_t id = j * ZONES + i, east = j * ZONES + (i + 1) % ZONES,
+                     north = (j + 1) % ZONES * ZONES + i;
+            uint64_t face_x = UINT64_C(40) * (y[j] - 2) * (MESH_Z - 2),
+                     face_y = UINT64_C(40) * (x[i] - 2) * (MESH_Z - 2);
             o->load[id] = (uint64_t)x[i] * y[j] * MESH_Z;
             objects_edge(o, id, east, face_x);
             objects_edge(o, east, id, face_x);
@@ -81,9 +85,10 @@ static bool objects_bt_mz(struct objects *o)
     return true;
 }
 
-/* ---- LBTest: 4,096 objects in a mesh of three dimensions, each with 6 neighbours (so it is closed), 1 KB to each and as much
- * back in an iteration. All begin with 650 us; in 50,000 iterations they drift, the first down to 100, the last up to 1,200, the
- * others in between. A column is 1,000 iterations, with the load in the middle of them, in ns. */
+/* ---- LBTest: 4,096 objects in a mesh of three dimensions, each with 6 neighbours (so it is
+ * closed), 1 KB to each and as much back in an iteration. All begin with 650 us; in 50,000
+ * iterations they drift, the first down to 100, the last up to 1,200, the others in between. A
+ * column is 1,000 iterations, with the load in the middle of them, in ns. */
 
 enum { SIDE = 16, LB_OBJECTS = SIDE * SIDE * SIDE, LB_COLUMNS = 50 };
 
@@ -97,21 +102,23 @@ static bool objects_lbtest(struct objects *o)
 {
     if (!objects_make(o, LB_OBJECTS, LB_COLUMNS, 6 * LB_OBJECTS)) return false;
     for (uint32_t id = 0; id < LB_OBJECTS; id++) {
-        uint32_t place[3] = {id % SIDE, id / SIDE % SIDE, id / SIDE / SIDE}, step[3] = {1, SIDE, SIDE * SIDE};
+        uint32_t place[3] = {id % SIDE, id / SIDE % SIDE, id / SIDE / SIDE},
+                 step[3] = {1, SIDE, SIDE * SIDE};
         for (uint32_t c = 0; c < LB_COLUMNS; c++)
             o->load[(size_t)id * LB_COLUMNS + c] = drifted(id, c);
         for (int d = 0; d < 3; d++) {
             uint32_t next = id - place[d] * step[d] + (place[d] + 1) % SIDE * step[d];
-            objects_edge(o, id, next, 2048 * 1000); /* a message and the reply to the other's, 1,000 times */
+            objects_edge(o, id, next, 2048 * 1000); /* a message and the reply to the other's, 1,000
+                                                       times */
             objects_edge(o, next, id, 2048 * 1000);
         }
     }
     return true;
 }
 
-/* ---- Table II: the topology of NPB-CG on 256 ranks, 16 rows of 16 processes that exchange with four partners each, and with
- * their transposed one; loads grow from the first object to the last. Sizes of messages have nothing to do with the load, or grow
- * with it. */
+/* ---- Table II: the topology of NPB-CG on 256 ranks, 16 rows of 16 processes that exchange with
+ * four partners each, and with their transposed one; loads grow from the first object to the last.
+ * Sizes of messages have nothing to do with the load, or grow with it. */
 
 enum { CG_SIDE = 16, CG_OBJECTS = CG_SIDE * CG_SIDE };
 

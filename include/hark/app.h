@@ -22,8 +22,8 @@ extern "C" {
 #endif
 
 #define HARK_ANY_SOURCE (-1)
-#define HARK_ANY_TAG (-1)
-#define HARK_TAG_MAX INT32_MAX /* tags are 0 .. HARK_TAG_MAX */
+#define HARK_ANY_TAG    (-1)
+#define HARK_TAG_MAX    INT32_MAX /* tags are 0 .. HARK_TAG_MAX */
 
 enum hark_app_status {
     HARK_A_OK = 0,
@@ -36,7 +36,8 @@ enum hark_app_status {
     HARK_A_EPENDING = -86,  /* posted receives are not completed: not allowed at a checkpoint or
                              * finalize */
     HARK_A_EREGION = -87,   /* the image has other regions than the program protects */
-    HARK_A_ELENGTH = -88    /* the message is longer than a frame may be: 1 GiB, or `--option frame-limit` */
+    HARK_A_ELENGTH = -88    /* the message is longer than a frame may be: 1 GiB, or `--option
+                               frame-limit` */
 };
 
 struct hark_info { /* of a received or probed message */
@@ -96,9 +97,10 @@ enum hark_operation { HARK_SUM, HARK_PRODUCT, HARK_MIN, HARK_MAX };
  * docs/collectives.md has the details. */
 int hark_barrier(void);
 int hark_bcast(void *data, size_t length, int root);
-int hark_reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,
-    int root);
-int hark_allreduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation);
+int hark_reduce(const void *data, void *result, size_t count, enum hark_type type,
+    enum hark_operation operation, int root);
+int hark_allreduce(const void *data, void *result, size_t count, enum hark_type type,
+    enum hark_operation operation);
 /* Collects `length` bytes of each process, by rank, in `all` at the root, which has room for
  * hark_size() times `length`. On other processes `all` is ignored. At the root `data` may be this
  * process's place in `all`. HARK_A_ERANK; HARK_A_ELENGTH: one part is too long. */

@@ -29,12 +29,14 @@ enum hark_balance_strategy {
     HARK_BALANCE_NONE,     /* objects stay where they are */
     HARK_BALANCE_GREEDY,   /* the heaviest object to the least loaded PE, and so on */
     HARK_BALANCE_REFINE,   /* as few objects as needed leave overloaded PEs */
-    HARK_BALANCE_TEAM,     /* the paper's: the graph is cut into teams of equal load; inside each, greedy */
+    HARK_BALANCE_TEAM,     /* the paper's: the graph is cut into teams of equal load; inside each,
+                              greedy */
     HARK_BALANCE_TEAM_PLUS /* weighs logged bytes, load and the cost of moves together */
 };
 
-#define HARK_BALANCE_LOAD (UINT64_C(1) << 53) /* the largest load of an object, and the largest cost
-                                               * of a move */
+#define HARK_BALANCE_LOAD                                                                          \
+    (UINT64_C(1) << 53) /* the largest load of an object, and the largest cost                     \
+                         * of a move */
 
 struct hark_balance {
     const struct hark_graph *graph; /* load NULL: 1 for each object */
@@ -68,8 +70,8 @@ struct hark_balance_figures {
 };
 
 /* Computes the figures of a map; `now` as above. Returns 0, -EINVAL or -ENOMEM, as above. */
-int hark_balance_measure(
-    const struct hark_balance *b, const uint32_t *now, const uint32_t *pe, struct hark_balance_figures *f);
+int hark_balance_measure(const struct hark_balance *b, const uint32_t *now, const uint32_t *pe,
+    struct hark_balance_figures *f);
 
 /* The paper's I = (max - avg) / avg of the PEs' loads; 0 without any load. */
 static inline double hark_balance_imbalance(const struct hark_balance_figures *f, uint32_t pes)

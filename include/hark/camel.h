@@ -1,22 +1,27 @@
-/* camel.h: collective-aware message logging: a multicast is logged once, by its root; of a reduction that is complete there is
- * what came to its root, in two copies: there and at one of the root's children.
+/* camel.h: collective-aware message logging: a multicast is logged once, by its root; of a
+ * reduction that is complete there is what came to its root, in two copies: there and at one of the
+ * root's children.
  *
- * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015. Algorithms 2 and 3, over
- * Algorithm 1, which is scmel.h: messages to one process are what they are there.
+ * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing,
+ * 2015. Algorithms 2 and 3, over Algorithm 1, which is scmel.h: messages to one process are what
+ * they are there.
  *
  *   Algorithm 2, lines                     function
  *   1-9    SendMulticastMsg                hark_scmel_multicast
- *   10-20  ReceiveMulticastMsg             hark_scmel_message, as any (11, 13-17); hark_scmel_pump_forward (18-19)
+ *   10-20  ReceiveMulticastMsg             hark_scmel_message, as any (11, 13-17);
+ *                                          hark_scmel_pump_forward (18-19)
  *   21-27  SendReductionMsg                hark_scmel_contribute
  *   28-38  ReceiveReductionMsg             hark_scmel_contributed
  *   Algorithm 3
  *   1-6    SendMsgToChildren               hark_scmel_pump_late, hark_scmel_pump_forward
- *   8-24   ReductionReady, Agglomerate     hark_scmel_ready_to_combine, hark_scmel_combine, hark_scmel_combined
+ *   8-24   ReductionReady, Agglomerate     hark_scmel_ready_to_combine, hark_scmel_combine,
+ *                                          hark_scmel_combined
  *   25-29  SendMsgAckToChildren            hark_scmel_pump_rack
  *   30-39  ReceiveMsgAck                   hark_scmel_known_done
  *
- * With more than one copy of determinants all that is loose at the root goes along with a multicast, and is passed on with it; the paper
- * has one copy. Where this differs from the printed pseudocode stands where it does so, most of it at the heads of causal/multicast.h and of
+ * With more than one copy of determinants all that is loose at the root goes along with a
+ * multicast, and is passed on with it; the paper has one copy. Where this differs from the printed
+ * pseudocode stands where it does so, most of it at the heads of causal/multicast.h and of
  * causal/reduction.h; docs/errata.md has all of it (C-1 to C-16).
  */
 #ifndef HARK_CAMEL_H
@@ -30,27 +35,30 @@ extern "C" {
 
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_camel_size(const struct hark_config *config);
-/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that there are not (cycles, and members
- * named twice, are not looked for: hark_tree_binomial and its like make none); and for one that
- * reduces, with more than one copy: what is complete is at the root and one of its children only, who may be lost together. */
+/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that
+ * there are not (cycles, and members named twice, are not looked for: hark_tree_binomial and its
+ * like make none); and for one that reduces, with more than one copy: what is complete is at the
+ * root and one of its children only, who may be lost together. */
 HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
-HARK_FN int hark_camel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_camel_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_camel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_camel_violated(const struct hark *p);
 HARK_FN const char *hark_camel_unrest(const struct hark *p);
-HARK_FN void hark_camel_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+HARK_FN void hark_camel_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 static const struct hark_option hark_camel_options[] = {
-    {"copies", "K", "copies of a determinant",
-        "copies", NULL, NULL, 1, 8, 1, 0, HARK_SETS(copies), true},
+    {"copies", "K", "copies of a determinant", "copies", NULL, NULL, 1, 8, 1, 0, HARK_SETS(copies),
+        true},
     HARK_OPTIONS_END};
 static const struct hark_manual hark_camel_manual = {HARK_FOR_PIECEWISE, NULL,
-    "and many of its messages are broadcasts and reductions",
-    NULL, NULL, hark_camel_options};
+    "and many of its messages are broadcasts and reductions", NULL, NULL, hark_camel_options};
 
 /* What is remembered is what scmel.h remembers. */
-static const struct hark_shape hark_camel_shape = {"camel", HARK_SCMEL_IMAGE, HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows),
-    sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool), hark_scmel_frames,
+static const struct hark_shape hark_camel_shape = {"camel", HARK_SCMEL_IMAGE,
+    HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel),
+    hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool), hark_scmel_frames,
     HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
 
 #if HARK_BODIES
@@ -86,7 +94,8 @@ HARK_FN const char *hark_camel_unrest(const struct hark *p)
     return hark_scmel_unrest(p);
 }
 
-HARK_FN void hark_camel_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+HARK_FN void hark_camel_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {
     hark_scmel_describe(p, header, w);
 }

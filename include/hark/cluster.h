@@ -23,8 +23,9 @@ extern "C" {
 /* ---- communication matrices */
 
 enum { HARK_MATRIX_ERROR = 512, HARK_MATRIX_RANKS = 1 << 28 /* the most that commands take */ };
-#define HARK_MATRIX_MOST (UINT64_C(1) << 53) /* the largest value, also when values of one place are
-                                              * added */
+#define HARK_MATRIX_MOST                                                                           \
+    (UINT64_C(1) << 53) /* the largest value, also when values of one place are                    \
+                         * added */
 
 struct hark_matrix { /* by rows: row i has the entries first[i] .. first[i + 1] - 1, by ascending
                       * column */
@@ -51,7 +52,8 @@ struct hark_matrix { /* by rows: row i has the entries first[i] .. first[i + 1] 
  *
  * `most`: the largest number of ranks that is accepted; 0: any. Returns 0, or -1 with one line in
  * error: file, line, what was expected, what was found. Freed by hark_matrix_free. */
-int hark_matrix_read(struct hark_matrix *m, const char *path, uint32_t most, char error[HARK_MATRIX_ERROR]);
+int hark_matrix_read(
+    struct hark_matrix *m, const char *path, uint32_t most, char error[HARK_MATRIX_ERROR]);
 /* Rounds the values to whole numbers, halves up, so that exponent is 0. Returns 0; or a negative
  * number, and then the matrix is unchanged, and *row and *at (an index into column) are the first
  * place that cannot be rounded: -EDOM, a value above 0 and below a half; -ERANGE, a value beyond
@@ -121,10 +123,10 @@ struct hark_cluster_cost {
                          * of the machine: 0.23 and 0.124 */
     bool ordered;       /* clusters have an order, and only messages to a later one are logged (eq.
                          * 3) */
-    double (*function)(
-        void *self, const struct hark_cluster_figures *f); /* a cost function of your own, which
-                                                            * depends on *f alone; NULL: eq. 2 or
-                                                            * eq. 3 */
+    double (*function)(void *self, const struct hark_cluster_figures *f); /* a cost function of your
+                                                                           * own, which depends on
+                                                                           * *f alone; NULL: eq. 2
+                                                                           * or eq. 3 */
     void *self;
 };
 
@@ -137,7 +139,8 @@ double hark_cluster_logged(const struct hark_cluster_figures *f);
 double hark_cluster_rolled_back(const struct hark_cluster_figures *f, bool ordered);
 /* Daly's interval between checkpoints, and beta: half an interval and a restart, as a share of the
  * time between failures. All times in the same unit. */
-void hark_cluster_daly(double mtbf, double checkpoint, double restart, double *interval, double *beta);
+void hark_cluster_daly(
+    double mtbf, double checkpoint, double restart, double *interval, double *beta);
 
 /* ---- clusters */
 
@@ -187,8 +190,8 @@ void hark_partition_defaults(struct hark_partition_options *o);
 /* Finds clusters. A matrix times a whole number or a power of ten has the same clusters. Returns 0;
  * -ENOMEM; or -EINVAL, -ENOTSUP, -EOVERFLOW (see hark_graph_cut) or the result of `bisect`, with
  * one line in error. Freed by hark_partition_free. */
-int hark_partition(struct hark_partition *p, const struct hark_matrix *m, const struct hark_partition_options *o,
-    char error[HARK_PARTITION_ERROR]);
+int hark_partition(struct hark_partition *p, const struct hark_matrix *m,
+    const struct hark_partition_options *o, char error[HARK_PARTITION_ERROR]);
 /* Computes figures and cost of given clusters (p->ranks, p->clusters and p->of) from the matrix.
  * Returns 0, -EOVERFLOW or -ENOMEM. */
 int hark_partition_measure(

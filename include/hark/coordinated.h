@@ -1,8 +1,8 @@
 /* coordinated.h: coordinated checkpointing, the baseline of all five papers, and nothing else.
  *
- * Everyone in the group restarts from the last committed wave (parts/wave.h). Nothing is logged; messages that
- * were on their way when the group froze are part of the image. HydEE's Algorithms (IPDPS 2012) without its lines
- * for messages between clusters, for there are none:
+ * Everyone in the group restarts from the last committed wave (parts/wave.h). Nothing is logged;
+ * messages that were on their way when the group froze are part of the image. HydEE's Algorithms
+ * (IPDPS 2012) without its lines for messages between clusters, for there are none:
  *
  *   1: 5-6    Sending message              hark_coordinated_send
  *   1: 10, 18 Upon receiving               hark_coordinated_arrive, hark_deliver_plain
@@ -36,30 +36,36 @@ struct hark_coordinated {
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_coordinated_size(const struct hark_config *config);
 HARK_FN int hark_coordinated_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
-HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_coordinated_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_coordinated_violated(const struct hark *p);
 HARK_FN const char *hark_coordinated_unrest(const struct hark *p);
-HARK_FN void hark_coordinated_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+HARK_FN void hark_coordinated_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 static const struct hark_option hark_coordinated_options[] = {HARK_OPTIONS_END};
-static const struct hark_manual hark_coordinated_manual = {HARK_FOR_ANY, "all processes go back",
-    NULL,
-    NULL, NULL, hark_coordinated_options};
+static const struct hark_manual hark_coordinated_manual = {
+    HARK_FOR_ANY, "all processes go back", NULL, NULL, NULL, hark_coordinated_options};
 HARK_FN bool hark_coordinated_accept(struct hark *p);
 
 #if HARK_BODIES
 
-static const struct hark_field hark_coordinated_row_fields[] = {HARK_CHANNEL_FIELDS(struct hark_coordinated_row)};
-static const struct hark_field hark_coordinated_fields[] = {HARK_ENDPOINT_FIELDS(struct hark_coordinated),
-    HARK_WAVE_FIELDS(struct hark_coordinated), HARK_FIELD(struct hark_coordinated, gone, "")};
-static const struct hark_rows hark_coordinated_rows[] = {HARK_ENDPOINT_TABLES(struct hark_coordinated),
-    {"channels", "", (uint16_t)offsetof(struct hark_coordinated, endpoint.channels), sizeof(struct hark_coordinated_row),
-        HARK_COUNT(hark_coordinated_row_fields), hark_coordinated_row_fields},
+static const struct hark_field hark_coordinated_row_fields[] = {
+    HARK_CHANNEL_FIELDS(struct hark_coordinated_row)};
+static const struct hark_field hark_coordinated_fields[] = {
+    HARK_ENDPOINT_FIELDS(struct hark_coordinated), HARK_WAVE_FIELDS(struct hark_coordinated),
+    HARK_FIELD(struct hark_coordinated, gone, "")};
+static const struct hark_rows hark_coordinated_rows[] = {
+    HARK_ENDPOINT_TABLES(struct hark_coordinated),
+    {"channels", "", (uint16_t)offsetof(struct hark_coordinated, endpoint.channels),
+        sizeof(struct hark_coordinated_row), HARK_COUNT(hark_coordinated_row_fields),
+        hark_coordinated_row_fields},
     HARK_WAVE_TABLES(struct hark_coordinated)};
-static const struct hark_shape hark_coordinated_shape = {"coordinated", 2, HARK_COUNT(hark_coordinated_fields),
-    HARK_COUNT(hark_coordinated_rows), sizeof(struct hark_coordinated), hark_coordinated_fields, hark_coordinated_rows,
-    0, NULL, 0, hark_coordinated_accept};
+static const struct hark_shape hark_coordinated_shape = {"coordinated", 2,
+    HARK_COUNT(hark_coordinated_fields), HARK_COUNT(hark_coordinated_rows),
+    sizeof(struct hark_coordinated), hark_coordinated_fields, hark_coordinated_rows, 0, NULL, 0,
+    hark_coordinated_accept};
 
 HARK_FN uint64_t hark_coordinated_size(const struct hark_config *c)
 {
@@ -69,36 +75,40 @@ HARK_FN uint64_t hark_coordinated_size(const struct hark_config *c)
 HARK_FN int hark_coordinated_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
-    return hark_member_init(p, bytes, &hark_coordinated_shape, HARK_KIND_COORDINATED, &s->endpoint, &s->wave, c, true);
+    return hark_member_init(
+        p, bytes, &hark_coordinated_shape, HARK_KIND_COORDINATED, &s->endpoint, &s->wave, c, true);
 }
 
-static inline int hark_coordinated_send(struct hark_coordinated *s, const struct hark_event *event,
-    struct hark_effects *fx)
+static inline int hark_coordinated_send(
+    struct hark_coordinated *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     bool made;
-    if (event->u.send.to != HARK_PROCESS || !hark_ranges_hold(p, &s->endpoint.cluster, event->u.send.peer))
+    if (event->u.send.to != HARK_PROCESS ||
+        !hark_ranges_hold(p, &s->endpoint.cluster, event->u.send.peer))
         return HARK_EINVAL;
     if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* in its checkpoint call */
     int status = hark_reserve(p, &hark_coordinated_shape, &s->endpoint.channels, 1);
     if (status < 0) return status;
-    struct hark_channel *c = hark_channel_make(p, &s->endpoint, event->u.send.peer, event->u.send.ctx, &made);
+    struct hark_channel *c =
+        hark_channel_make(p, &s->endpoint, event->u.send.peer, event->u.send.ctx, &made);
     c->sent++;
-    struct hark_head h = {HARK_KIND_COORDINATED, HARK_APP, c->ctx, s->endpoint.me, c->peer, s->endpoint.inc, c->inc,
-        s->endpoint.re, c->sent};
+    struct hark_head h = {HARK_KIND_COORDINATED, HARK_APP, c->ctx, s->endpoint.me, c->peer,
+        s->endpoint.inc, c->inc, s->endpoint.re, c->sent};
     uint8_t *body;
     hark_emit_frame(fx, &h, HARK_WIRE_HEAD, &body)->name = hark_name_of(HARK_OUT, c, c->sent);
     return HARK_OK;
 }
 
-static inline int hark_coordinated_arrive(struct hark_coordinated *s, const struct hark_event *event,
-    struct hark_effects *fx)
+static inline int hark_coordinated_arrive(
+    struct hark_coordinated *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_head h;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
     bool made;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_COORDINATED) < 0 || !hark_head_valid(&s->endpoint, &h))
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_COORDINATED) < 0 ||
+        !hark_head_valid(&s->endpoint, &h))
         return HARK_EFRAME;
     if (h.type == HARK_APP ? length != 0 : !hark_wave_length_ok(h.type, length)) return HARK_EFRAME;
     int status = hark_wave_reserve(p, &hark_coordinated_shape, &s->endpoint, &s->wave, length);
@@ -108,9 +118,11 @@ static inline int hark_coordinated_arrive(struct hark_coordinated *s, const stru
     if (status < 0) return status;
     if (waited) return hark_emit_verdict(fx, HARK_HANDUP);
     int age = hark_frame_freshness(p, &s->endpoint, &h);
-    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT)
+        return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     if (h.type != HARK_APP)
-        return hark_wave_frame(p, &s->endpoint, &s->wave, &h, event->u.frame.header.at + HARK_WIRE_HEAD, length, false, fx);
+        return hark_wave_frame(p, &s->endpoint, &s->wave, &h,
+            event->u.frame.header.at + HARK_WIRE_HEAD, length, false, fx);
     if (!hark_ranges_hold(p, &s->endpoint.cluster, h.src)) return HARK_EFRAME;
     struct hark_channel *c = hark_channel_make(p, &s->endpoint, h.src, h.ctx, &made);
     status = hark_accept(p, &s->endpoint, c, &h, fx);
@@ -121,22 +133,24 @@ static inline int hark_coordinated_arrive(struct hark_coordinated *s, const stru
     return status;
 }
 
-static inline int hark_coordinated_failed(struct hark_coordinated *s, const struct hark_event *event,
-    struct hark_effects *fx)
+static inline int hark_coordinated_failed(
+    struct hark_coordinated *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_endpoint *e = &s->endpoint;
     bool taken;
-    int status = hark_member_failed(&s->head, &hark_coordinated_shape, e, &s->wave, event, &s->gone, &taken, fx);
+    int status = hark_member_failed(
+        &s->head, &hark_coordinated_shape, e, &s->wave, event, &s->gone, &taken, fx);
     if (!taken) return status;
-    if (hark_is_down(&s->head, e, e->me)) { /* the whole group restarts from one wave: nothing is left to do */
+    if (hark_is_down(&s->head, e, e->me)) { /* the whole group restarts from one wave: nothing is
+                                               left to do */
         hark_emit_done(fx, e->me, e->re);
     }
     hark_emit(fx, HARK_RECOVERED);
     return HARK_OK;
 }
 
-static inline int hark_coordinated_dispatch(struct hark_coordinated *s, const struct hark_event *event,
-    struct hark_effects *fx)
+static inline int hark_coordinated_dispatch(
+    struct hark_coordinated *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     switch (event->type) {
@@ -145,9 +159,11 @@ static inline int hark_coordinated_dispatch(struct hark_coordinated *s, const st
     case HARK_DELIVER: return hark_deliver_plain(p, &hark_coordinated_shape, &s->endpoint, event);
     case HARK_CHECKPOINT_POINT:
     case HARK_STORED:
-        return hark_member_checkpoint(p, &hark_coordinated_shape, &s->endpoint, &s->wave, event, false, fx);
+        return hark_member_checkpoint(
+            p, &hark_coordinated_shape, &s->endpoint, &s->wave, event, false, fx);
     case HARK_FAILED: return hark_coordinated_failed(s, event, fx);
-    case HARK_RESTARTED: return hark_member_restart(p, &hark_coordinated_shape, &s->endpoint, &s->wave, event, fx);
+    case HARK_RESTARTED:
+        return hark_member_restart(p, &hark_coordinated_shape, &s->endpoint, &s->wave, event, fx);
     case HARK_MISS:
     case HARK_LOOK:
     case HARK_IDLE:
@@ -157,7 +173,8 @@ static inline int hark_coordinated_dispatch(struct hark_coordinated *s, const st
     }
 }
 
-HARK_FN int hark_coordinated_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+HARK_FN int hark_coordinated_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
     int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
@@ -190,7 +207,8 @@ HARK_FN const char *hark_coordinated_unrest(const struct hark *p)
     return s->endpoint.awaiting ? "the announcement of its restart has not come" : NULL;
 }
 
-HARK_FN void hark_coordinated_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+HARK_FN void hark_coordinated_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {
     (void)p;
     (void)header;

@@ -33,8 +33,8 @@ enum hark_driver_status {
 /* A message that was handed up. The owner has it from the handup hook until it delivers it with
  * hark_driver_deliver(). `payload` is memory of the driver, or what the place hook returned. */
 struct hark_message {
-    struct hark_message *next, *previous; /* for the owner */
-    void *owner;                          /* for the owner */
+    struct hark_message *next, *previous;       /* for the owner */
+    void *owner;                                /* for the owner */
     struct hark_message *up_next, *up_previous; /* for the driver */
     uint32_t from;
     int32_t tag;
@@ -79,8 +79,10 @@ struct hark_hooks {
     void (*unplace)(void *self, void *payload); /* the payload will not come, or is not wanted
                                                  * now */
     void (*handup)(void *self, struct hark_message *m);
-    void (*resume)(void *self);                      /* RESUME */
-    int (*capture)(void *self, uint64_t id, const struct hark_region **region, uint32_t *count); /* < 0: fails */
+    void (*resume)(void *self); /* RESUME */
+    int (*capture)(
+        void *self, uint64_t id, const struct hark_region **region, uint32_t *count); /* < 0: fails
+                                                                                       */
     void (*committed)(void *self, uint64_t id);
     void (*persist)(void *self, const struct hark_fact *fact); /* answer with hark_driver_stored */
     /* ROLLBACK: this process must become a new incarnation from checkpoint `id`. From now on only
@@ -89,12 +91,13 @@ struct hark_hooks {
     /* COMBINE: combines `part` into `into`, of `length` bytes each; `tag` is that of the first
      * contribution in `into`. The protocol gives the order, which is the same again after a
      * failure. May be NULL for protocols without reductions. */
-    void (*combine)(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
+    void (*combine)(
+        void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
     void (*diverged)(void *self, const struct hark_divergence *what);
     void (*recovered)(void *self);
-    void (*trouble)(void *self, const char *line);   /* a line about a problem; the run goes on */
-    void (*wanted)(void *self);                      /* a peer asks for a checkpoint, since its log
-                                                      * is full */
+    void (*trouble)(void *self, const char *line); /* a line about a problem; the run goes on */
+    void (*wanted)(void *self);                    /* a peer asks for a checkpoint, since its log
+                                                    * is full */
     /* A send waits: handle messages of the failure service (peers, failures), without sending or
      * delivering application messages. A negative result ends the send, which returns it; the
      * message may or may not be posted then, and the driver must be closed. May be NULL. An owner
@@ -120,7 +123,8 @@ struct hark_driver;
 
 /* Makes a driver. The config is copied; what it points to must outlive the driver. On failure *d is
  * NULL and error has the reason in one line. */
-int hark_driver_open(struct hark_driver **d, const struct hark_driver_config *config, char error[256]);
+int hark_driver_open(
+    struct hark_driver **d, const struct hark_driver_config *config, char error[256]);
 void hark_driver_close(struct hark_driver *d);
 const char *hark_driver_error(const struct hark_driver *d);
 const char *hark_driver_address(const struct hark_driver *d);
@@ -145,13 +149,13 @@ uint64_t hark_driver_snapshot(const struct hark_driver *d, void *to, uint64_t ro
 void hark_driver_restarted(struct hark_driver *d);
 
 /* Sends a message; returns when the payload may be changed. Polls while it waits. */
-int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
-    uint64_t length);
+int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag,
+    const void *payload, uint64_t length);
 /* As hark_driver_send, but to a group, for protocols that have groups: the payload is logged once
  * and sent along the group's tree. To a group that reduces it sends this process's contribution, of
  * equal length in all members; the root gets the result as a message from itself. */
-int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag, const void *payload,
-    uint64_t length);
+int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag,
+    const void *payload, uint64_t length);
 /* The application receives m: DELIVER. After HARK_D_OK m's payload is valid until
  * hark_driver_drop(m). Returns 1 if the protocol lets m wait (HARK_WAIT); another message that was
  * handed up may be received first. */
@@ -176,7 +180,8 @@ int hark_driver_quiet(struct hark_driver *d);
 int hark_driver_stabilise(struct hark_driver *d);
 /* These four pass on messages of the failure service. */
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed);
-int hark_driver_regroup(struct hark_driver *d, const struct hark_range *group, uint32_t count); /* REGROUP */
+int hark_driver_regroup(
+    struct hark_driver *d, const struct hark_range *group, uint32_t count); /* REGROUP */
 int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok);
 int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const char *address);
 

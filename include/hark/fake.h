@@ -63,21 +63,22 @@ bool hark_fake_alive(const struct hark_fake *network, uint32_t rank, uint32_t *i
 /* The number of steps since the network was made. */
 uint64_t hark_fake_now(const struct hark_fake *network);
 
-/* ---- choosing by hand ------------------------------------------------------------------------------ */
+/* ---- choosing by hand ------------------------------------------------------------------------ */
 
 struct hark_fake_flight { /* a frame in flight */
     uint64_t id;          /* 1, 2, 3 ... in the order in which frames of the whole network were
                            * sent */
     uint32_t from, from_inc, to, to_inc;
-    uint64_t length;      /* of the payload */
+    uint64_t length;          /* of the payload */
     struct hark_bytes header; /* valid until the next call on the network or one of its ends */
-    bool half;            /* place() was called for it, and arrived() not yet */
-    bool open;            /* its receiving incarnation is open, so it can be delivered */
+    bool half;                /* place() was called for it, and arrived() not yet */
+    bool open;                /* its receiving incarnation is open, so it can be delivered */
 };
 
 /* Writes the frames in flight, by ascending id, at most `room` of them; returns how many there
  * are. */
-size_t hark_fake_in_flight(const struct hark_fake *network, struct hark_fake_flight *at, size_t room);
+size_t hark_fake_in_flight(
+    const struct hark_fake *network, struct hark_fake_flight *at, size_t room);
 
 /* Lets the k-th frame of that list (from 0) arrive: the next poll() of its receiver hands it to the
  * sink, after frames that were delivered earlier. A payload longer than `chunk` needs several

@@ -1,26 +1,34 @@
 /* hydee.h: failure containment without event logging, for send-deterministic programs.
  *
- * A. Guermouche, T. Ropars, M. Snir, F. Cappello: HydEE: Failure Containment without Event Logging for
- * Large Scale Send-Deterministic MPI Applications. IPDPS 2012. Algorithms 1-3; Algorithm 4: recovery.h.
+ * A. Guermouche, T. Ropars, M. Snir, F. Cappello: HydEE: Failure Containment without Event Logging
+ * for Large Scale Send-Deterministic MPI Applications. IPDPS 2012. Algorithms 1-3; Algorithm 4:
+ * recovery.h.
  *
- *   Algorithm, lines                       function                                            file
+ *   Algorithm, lines                       file: function
  *   1: 5-9    Sending message              hark_hydee_send (recovery included: 2: 11-20)       here
  *   1: 10-18  Upon receiving               hark_hydee_arrive (RPP), _deliver (phase, date)     here
- *   1: 19-21  Upon checkpoint              hark_member_checkpoint, hark_hydee_captured         parts/wave.h, hydee/checkpoint.h
- *   2: 4-10   Upon failure, LastDate       hark_hydee_rollback, _failed, _pos; hark_pos_take   hydee/failure.h, parts/positions.h
- *   2: 14-15  An orphan is sent again      hark_hydee_suppress, hark_notify_pump               hydee/channel.h, parts/positions.h
- *   3: 6-19   Upon failure elsewhere       the same: every process plays both roles (E9)       hydee/failure.h
- *   3: 22-24  NotifySendLog                hark_hydee_release, hark_hydee_replay               ..., hydee/pump.h
- *   III.E     Garbage collection           hark_hydee_gc, _trim; hark_gc_mark, hark_gc_pump    hydee/checkpoint.h, parts/positions.h
+ *   1: 19-21  Upon checkpoint              parts/wave.h, hydee/checkpoint.h:
+ *                                          hark_member_checkpoint, hark_hydee_captured
+ *   2: 4-10   Upon failure, LastDate       hydee/failure.h, parts/positions.h: hark_hydee_rollback,
+ *                                          _failed, _pos; hark_pos_take
+ *   2: 14-15  An orphan is sent again      hydee/channel.h, parts/positions.h: hark_hydee_suppress,
+ *                                          hark_notify_pump
+ *   3: 6-19   Upon failure elsewhere       hydee/failure.h: the same: every process plays both
+ *                                          roles (E9)
+ *   3: 22-24  NotifySendLog                ..., hydee/pump.h: hark_hydee_release, hark_hydee_replay
+ *   III.E     Garbage collection           hydee/checkpoint.h, parts/positions.h: hark_hydee_gc,
+ *                                          _trim; hark_gc_mark, hark_gc_pump
  *
- * Read on in this order: parts/positions.h, hydee/state.h, hydee/channel.h, Algorithm 1 below, hydee/checkpoint.h, hydee/failure.h,
- * hydee/pump.h, the door at the end of this file. Extensions: the exact gate (E24), recovery/past.h; reports by a tree, hydee/tree.h;
- * multicasts, hydee/multicast.h; clusters that change, hydee/regroup.h.
+ * Read on in this order: parts/positions.h, hydee/state.h, hydee/channel.h, Algorithm 1 below,
+ * hydee/checkpoint.h, hydee/failure.h, hydee/pump.h, the door at the end of this file. Extensions:
+ * the exact gate (E24), recovery/past.h; reports by a tree, hydee/tree.h; multicasts,
+ * hydee/multicast.h; clusters that change, hydee/regroup.h.
  *
- * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel, not
- * by Date (E5); positions are exchanged in both directions on every channel with an end in D (E2, E4, E9);
- * every inter-cluster transmission is gated while recovery runs, not the first (E8), a suppressed orphan
- * never (E7); orphans are notified by id and counted at their recorded phase (E6).
+ * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its
+ * channel, not by Date (E5); positions are exchanged in both directions on every channel with an
+ * end in D (E2, E4, E9); every inter-cluster transmission is gated while recovery runs, not the
+ * first (E8), a suppressed orphan never (E7); orphans are notified by id and counted at their
+ * recorded phase (E6).
  */
 #ifndef HARK_HYDEE_H
 #define HARK_HYDEE_H
@@ -38,97 +46,118 @@ HARK_NAMESAKES_BEGIN
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *config);
 HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
-HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_hydee_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_hydee_violated(const struct hark *p);
 HARK_FN const char *hark_hydee_unrest(const struct hark *p);
-HARK_FN void hark_hydee_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+HARK_FN void hark_hydee_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 static const struct hark_option hark_hydee_options[] = {
     {"exact-gate", NULL, "recovery waits by exact dependencies, for programs whose receives vary",
         "gate exact", NULL, NULL, 0, 0, 0, HARK_EXACT_GATE, HARK_SETS(flags), true},
-    {"recluster", NULL, "who is in a cluster changes at checkpoints, by what is sent; checkpoints are of all processes",
+    {"recluster", NULL,
+        "who is in a cluster changes at checkpoints, by what is sent; checkpoints are of all "
+        "processes",
         NULL, "camel exact-gate", NULL, 0, 0, 0, HARK_ASKS_REGROUP, HARK_SETS(asks), true},
-    {"camel", NULL, "a broadcast is logged once, by rank 0, and passed on along a tree",
-        NULL, "exact-gate", NULL, 0, 0, 0, HARK_ASKS_GROUPS, HARK_SETS(asks), true},
-    {"report-tree", "K", "reports go up a tree with K processes below each",
-        "reports tree", "exact-gate", NULL, 2, 1024, 0, 0, HARK_SETS(fan), false},
+    {"camel", NULL, "a broadcast is logged once, by rank 0, and passed on along a tree", NULL,
+        "exact-gate", NULL, 0, 0, 0, HARK_ASKS_GROUPS, HARK_SETS(asks), true},
+    {"report-tree", "K", "reports go up a tree with K processes below each", "reports tree",
+        "exact-gate", NULL, 2, 1024, 0, 0, HARK_SETS(fan), false},
     HARK_OPTIONS_END};
-static const struct hark_manual hark_hydee_manual = {HARK_FOR_SENDS, "the cluster of the lost process goes back",
-    NULL,
-    NULL, "those of a cluster", hark_hydee_options};
+static const struct hark_manual hark_hydee_manual = {HARK_FOR_SENDS,
+    "the cluster of the lost process goes back", NULL, NULL, "those of a cluster",
+    hark_hydee_options};
 
 #if HARK_BODIES
 
-/* ---- Algorithm 1, with Algorithm 2 lines 11-20 ------------------------------------------------------------ */
+/* ---- Algorithm 1, with Algorithm 2 lines 11-20 ----------------------------------------------- */
 
 /* `flags` are the state's: a constant 0 makes a function without tests for them. */
-HARK_HOT int hark_hydee_send_with(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx,
-    uint32_t flags)
+HARK_HOT int hark_hydee_send_with(
+    struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx, uint32_t flags)
 {
     struct hark *p = &s->head;
     bool exact = (flags & HARK_EXACT_GATE) != 0;
     uint32_t peer = event->u.send.peer;
     if (event->u.send.to != HARK_PROCESS) return hark_hydee_multicast(s, event, fx);
     if (peer >= s->endpoint.ranks) return HARK_EINVAL;
-    if (event->u.send.ctx && s->groups.count && hark_hydee_group(s, event->u.send.ctx)) return HARK_EINVAL; /* that is a group's */
-    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+    if (event->u.send.ctx && s->groups.count && hark_hydee_group(s, event->u.send.ctx))
+        return HARK_EINVAL; /* that is a group's */
+    if (s->wave.in_checkpoint_call)
+        return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
     int status = hark_hydee_reserve(s, 1, exact ? 3 + hark_past_post_needs(&s->past) : 2);
     if (status >= 0 && exact) status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
     if (status < 0) return status;
     struct hark_hydee_channel *c = hark_hydee_channel(s, peer, event->u.send.ctx);
     if (c == NULL) return HARK_EINVAL;
     hark_queue_fetch(p, &s->pool, &c->log);
-    uint64_t ssn = ++c->channel.sent, phase = s->phase, number = 0; /* fixed now, whenever it leaves */
-    s->date++;                                                                                     /* Alg. 1 l. 6 */
+    uint64_t ssn = ++c->channel.sent, phase = s->phase, number = 0; /* fixed now, whenever it leaves
+                                                                     */
+    s->date++;                                                      /* Alg. 1 l. 6 */
     if (flags & HARK_DIGEST)
-        c->pos.sent_digest = hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
+        c->pos.sent_digest =
+            hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
     if (!hark_hydee_inter(c)) { /* never logged, never gated: the freezing wave covers it */
         c->pos.transmitted = ssn;
-        if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->pos.sent_digest, s->past.posts, &s->past.now, fx);
+        if (exact)
+            hark_hydee_transmit_exact(
+                s, c, ssn, phase, c->pos.sent_digest, s->past.posts, &s->past.now, fx);
         else hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
         return HARK_OK;
     }
     if (exact) number = hark_past_post(p, &s->pool, &s->past);
     if (ssn <= c->pos.last_orphan) {
         phase = hark_hydee_suppress(s, c, ssn, fx);
-    } else if ((exact ? hark_hydee_phase_released(s, phase, number) : phase <= s->released_phase) && c->pos.transmitted + 1 == ssn) {
+    } else if ((exact ? hark_hydee_phase_released(s, phase, number) : phase <= s->released_phase) &&
+               c->pos.transmitted + 1 == ssn) {
         c->pos.transmitted = ssn; /* behind pending replays it would have queued (E13) */
-        if (exact) hark_hydee_transmit_exact(s, c, ssn, phase, c->pos.sent_digest, number, &s->past.now, fx);
+        if (exact)
+            hark_hydee_transmit_exact(
+                s, c, ssn, phase, c->pos.sent_digest, number, &s->past.now, fx);
         else hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
     }
-    hark_runs_add(p, &s->pool, &c->log, ssn, phase);                                            /* Alg. 1 l. 7-8 */
+    hark_runs_add(p, &s->pool, &c->log, ssn, phase); /* Alg. 1 l. 7-8 */
     if (exact) hark_runs_add(p, &s->pool, &c->index, ssn, number - ssn);
     if (flags & HARK_DIGEST) *hark_queue_push(p, &s->pool, &c->pos.digests) = c->pos.sent_digest;
     hark_emit_retain(fx, hark_name_of(HARK_OUT, &c->channel, ssn));
     return HARK_OK;
 }
 
-HARK_COLD int hark_hydee_send_flagged(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD int hark_hydee_send_flagged(
+    struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     return hark_hydee_send_with(s, event, fx, s->flags);
 }
 
-/* Sending message msg to P_j.                                                       Alg. 1 l. 5-9, Alg. 2 l. 11-20 */
-static inline int hark_hydee_send(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+/* Sending message msg to P_j.                                     Alg. 1 l. 5-9, Alg. 2 l. 11-20 */
+static inline int hark_hydee_send(
+    struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     return s->flags ? hark_hydee_send_flagged(s, event, fx) : hark_hydee_send_with(s, event, fx, 0);
 }
 
-/* Upon receiving (msg, Date_send, Phase_send): the arrival. RPP is about what arrived.       Alg. 1 l. 10-14 */
-static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    struct hark_effects *fx)
+/* Upon receiving (msg, Date_send, Phase_send): the arrival. RPP is about what arrived.
+ *                                                                                Alg. 1 l. 10-14 */
+static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head *h,
+    const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     bool waited = false;
-    int status = s->endpoint.waiting.count ? hark_waited(p, &hark_hydee_shape, &s->endpoint, h, &waited) : HARK_OK;
+    int status = s->endpoint.waiting.count
+                     ? hark_waited(p, &hark_hydee_shape, &s->endpoint, h, &waited)
+                     : HARK_OK;
     if (status < 0) return status;
     if (waited) return hark_emit_verdict(fx, HARK_HANDUP);
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
     if (c) hark_queue_fetch(p, &s->pool, &c->rpp);
-    if (s->wave.map == HARK_W_MAP_NOW && s->wave.mode >= HARK_W_CAPTURED) return hark_emit_verdict(fx, HARK_HOLD); /* its sender may be ahead */
-    int age = hark_age_by(&s->endpoint, h, c ? c->channel.inc : hark_inc_of(p, &s->endpoint, h->src));
-    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (s->wave.map == HARK_W_MAP_NOW && s->wave.mode >= HARK_W_CAPTURED)
+        return hark_emit_verdict(fx, HARK_HOLD); /* its sender may be ahead */
+    int age =
+        hark_age_by(&s->endpoint, h, c ? c->channel.inc : hark_inc_of(p, &s->endpoint, h->src));
+    if (age != HARK_CURRENT)
+        return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     status = hark_hydee_reserve(s, 1, 2);
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
     if (status < 0) return status;
@@ -137,7 +166,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     hark_accept(p, &s->endpoint, &c->channel, h, fx);
     if (fx->at[fx->count - 1].type != HARK_HANDUP) return HARK_OK;
     if (hark_hydee_inter(c)) {
-        hark_runs_add(p, &s->pool, &c->rpp, h->ssn, hark_get64(b));                                 /* l. 13-14 */
+        hark_runs_add(p, &s->pool, &c->rpp, h->ssn, hark_get64(b)); /* l. 13-14 */
         if (length != HARK_HYDEE_HEADER - HARK_WIRE_HEAD)
             hark_runs_add(p, &s->pool, &c->rpp_index, h->ssn, hark_get64(b + 16) - h->ssn);
     }
@@ -152,13 +181,17 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
 HARK_COLD int hark_hydee_deliver_room(struct hark_hydee *s, struct hark_bytes header)
 {
     const uint8_t *b = header.at;
-    if (!(s->flags & HARK_EXACT_GATE) || header.length < HARK_HYDEE_HEADER || b == NULL) return HARK_EFRAME;
-    if (!hark_past_valid(b + HARK_HYDEE_HEADER, header.length - HARK_HYDEE_HEADER, s->endpoint.ranks)) return HARK_EFRAME;
+    if (!(s->flags & HARK_EXACT_GATE) || header.length < HARK_HYDEE_HEADER || b == NULL)
+        return HARK_EFRAME;
+    if (!hark_past_valid(
+            b + HARK_HYDEE_HEADER, header.length - HARK_HYDEE_HEADER, s->endpoint.ranks))
+        return HARK_EFRAME;
     uint32_t entries = hark_get32(b + HARK_HYDEE_HEADER + 8);
-    return hark_past_reserve(&s->head, &hark_hydee_shape, &s->past, entries == HARK_PAST_UNKNOWN ? 1 : entries + 1);
+    return hark_past_reserve(
+        &s->head, &hark_hydee_shape, &s->past, entries == HARK_PAST_UNKNOWN ? 1 : entries + 1);
 }
 
-/* Deliver msg to the application: the phase moves here.                                       Alg. 1 l. 11-18 */
+/* Deliver msg to the application: the phase moves here.                          Alg. 1 l. 11-18 */
 static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_event *event)
 {
     struct hark_bytes header = event->u.frame.header;
@@ -170,24 +203,25 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
     status = hark_deliver_position(&s->head, &hark_hydee_shape, &s->endpoint, event, &c);
     if (status < 0) return status;
     uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD);
-    if (!(c->flags & HARK_HYDEE_MATE)) phase++;                                                      /* l. 12 */
-    if (phase > s->phase) s->phase = phase;                                                      /* l. 12, 16 */
-    s->date++;                                                                                       /* l. 17 */
+    if (!(c->flags & HARK_HYDEE_MATE)) phase++; /* l. 12 */
+    if (phase > s->phase) s->phase = phase;     /* l. 12, 16 */
+    s->date++;                                  /* l. 17 */
     if (exact)
-        hark_past_deliver(&s->head, &s->past, s->endpoint.me, c->peer, header.at + HARK_HYDEE_HEADER,
-            header.length - HARK_HYDEE_HEADER);
+        hark_past_deliver(&s->head, &s->past, s->endpoint.me, c->peer,
+            header.at + HARK_HYDEE_HEADER, header.length - HARK_HYDEE_HEADER);
     return HARK_OK;
 }
 
-/* ---- the door --------------------------------------------------------------------------------------------------- */
+/* ---- the door -------------------------------------------------------------------------------- */
 
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *c)
 {
     if (c->fan == 1 || (c->fan && c->flags & HARK_EXACT_GATE) || !hark_config_valid(c)) return 0;
     uint64_t groups = 0;
     for (uint32_t i = 0; i < c->group_count; i++)
-        groups += sizeof(struct hark_hydee_group) + (uint64_t)c->groups[i].count *
-                  (sizeof(struct hark_hydee_branch) + sizeof(struct hark_hydee_channel));
+        groups += sizeof(struct hark_hydee_group) +
+                  (uint64_t)c->groups[i].count *
+                      (sizeof(struct hark_hydee_branch) + sizeof(struct hark_hydee_channel));
     groups += (c->cluster_count + 1) * sizeof(struct hark_range);
     return hark_member_size(c, sizeof(struct hark_hydee) + 2 * groups, 4096);
 }
@@ -198,8 +232,10 @@ HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_co
     if (hark_hydee_size(c) == 0) return HARK_EINVAL;
     struct hark_config waves = *c;
     if (c->flags & HARK_WAVES_ALL) waves.cluster_count = 0;
-    int status = hark_member_init(p, bytes, &hark_hydee_shape, HARK_KIND_HYDEE, &s->endpoint, &s->wave, &waves, c->flags & HARK_WAVES_ALL);
-    if (status >= 0) status = hark_group_init(p, &hark_hydee_shape, hark_hydee_cluster(s), c, false);
+    int status = hark_member_init(p, bytes, &hark_hydee_shape, HARK_KIND_HYDEE, &s->endpoint,
+        &s->wave, &waves, c->flags & HARK_WAVES_ALL);
+    if (status >= 0)
+        status = hark_group_init(p, &hark_hydee_shape, hark_hydee_cluster(s), c, false);
     if (status < 0) return status;
     s->waves_all = (c->flags & HARK_WAVES_ALL) != 0;
     s->flags = c->flags & (HARK_DIGEST | HARK_EXACT_GATE);
@@ -215,12 +251,13 @@ HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_co
     return status;
 }
 
-HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    struct hark_effects *fx)
+HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
+    uint32_t length, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     int age = hark_frame_freshness(p, &s->endpoint, h);
-    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT)
+        return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_hydee_room(s, h, length);
     if (status < 0) return status;
     switch (h->type) {
@@ -233,26 +270,33 @@ HARK_COLD int hark_hydee_control(struct hark_hydee *s, const struct hark_head *h
     case HARK_H_DRAINED: return hark_hydee_up(s, h, b, fx);
     case HARK_H_GC: return hark_hydee_trim(s, h, b, fx);
     case HARK_W_MARK:
-        if (hark_ranges_hold(p, &s->endpoint.cluster, h->src) && !hark_hydee_channel(s, h->src, h->ctx)) return HARK_EFRAME;
+        if (hark_ranges_hold(p, &s->endpoint.cluster, h->src) &&
+            !hark_hydee_channel(s, h->src, h->ctx))
+            return HARK_EFRAME;
         /* fall through */
-    default: return hark_wave_frame(p, &s->endpoint, &s->wave, h, b, length, s->recovering != 0, fx);
+    default:
+        return hark_wave_frame(p, &s->endpoint, &s->wave, h, b, length, s->recovering != 0, fx);
     }
 }
 
-static inline int hark_hydee_frame(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_hydee_frame(
+    struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_head h;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_HYDEE) < 0 || !hark_head_valid(&s->endpoint, &h))
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_HYDEE) < 0 ||
+        !hark_head_valid(&s->endpoint, &h))
         return HARK_EFRAME;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
     bool plain = h.type == HARK_APP && length + HARK_WIRE_HEAD == s->fixed_header_bytes;
     if (!plain && !hark_hydee_length_ok(s, &h, b, length)) return HARK_EFRAME;
-    return h.type == HARK_APP ? hark_hydee_arrive(s, &h, b, length, fx) : hark_hydee_control(s, &h, b, length, fx);
+    return h.type == HARK_APP ? hark_hydee_arrive(s, &h, b, length, fx)
+                              : hark_hydee_control(s, &h, b, length, fx);
 }
 
 /* All events but those of a message. */
-HARK_COLD int hark_hydee_step_rare(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD int hark_hydee_step_rare(
+    struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     int status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
@@ -262,10 +306,13 @@ HARK_COLD int hark_hydee_step_rare(struct hark_hydee *s, const struct hark_event
     case HARK_STORED:
         status = hark_hydee_reserve_positions(s);
         if (status < 0) return status;
-        return hark_member_checkpoint(p, &hark_hydee_shape, &s->endpoint, &s->wave, event, s->recovering != 0, fx);
+        return hark_member_checkpoint(
+            p, &hark_hydee_shape, &s->endpoint, &s->wave, event, s->recovering != 0, fx);
     case HARK_FAILED: return hark_hydee_failed(s, event, fx);
     case HARK_RESTARTED: return hark_hydee_rollback(s, event, fx);
-    case HARK_QUIET: return s->recovering ? hark_positions_quiet(p, &s->endpoint, &hark_hydee_exchange, fx) : HARK_OK;
+    case HARK_QUIET:
+        return s->recovering ? hark_positions_quiet(p, &s->endpoint, &hark_hydee_exchange, fx)
+                             : HARK_OK;
     case HARK_REGROUP: return hark_hydee_regroup(s, event);
     case HARK_MISS: /* send-deterministic programs may look as they like */
     case HARK_LOOK:
@@ -309,11 +356,14 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
 HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_hydee *s = (const struct hark_hydee *)(const void *)p;
-    if (hark_logged_names(p, &s->endpoint, &hark_hydee_exchange, HARK_HYDEE_MATE | HARK_HYDEE_GROUP, cursor, run)) return 1;
+    if (hark_logged_names(
+            p, &s->endpoint, &hark_hydee_exchange, HARK_HYDEE_MATE | HARK_HYDEE_GROUP, cursor, run))
+        return 1;
     const uint64_t channels = s->endpoint.channels.count;
     if (!(*cursor >> 63) && *cursor >> 40 < channels) *cursor = channels << 40;
     for (uint64_t i = *cursor >> 40; !(*cursor >> 63) && i - channels < s->groups.count; i++) {
-        const struct hark_hydee_group *g = (const struct hark_hydee_group *)hark_row_of(p, &s->groups, (uint32_t)(i - channels));
+        const struct hark_hydee_group *g =
+            (const struct hark_hydee_group *)hark_row_of(p, &s->groups, (uint32_t)(i - channels));
         *cursor = (i + 1) << 40;
         if (!g->logged || g->first > g->sent) continue;
         run->name = hark_name_of_group((uint16_t)g->ctx, g->first);
@@ -328,10 +378,12 @@ HARK_FN const char *hark_hydee_violated(const struct hark *p)
 {
     const struct hark_hydee *s = (const struct hark_hydee *)(const void *)p;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
-        const struct hark_hydee_channel *c = (const struct hark_hydee_channel *)hark_row_of(p, &s->endpoint.channels, i);
+        const struct hark_hydee_channel *c =
+            (const struct hark_hydee_channel *)hark_row_of(p, &s->endpoint.channels, i);
         if (!hark_hydee_inter(c)) continue;
         if (c->pos.transmitted > c->channel.sent) return "more was transmitted than posted";
-        if (!s->recovering && c->pos.transmitted != c->channel.sent) return "a message is delayed though no recovery runs";
+        if (!s->recovering && c->pos.transmitted != c->channel.sent)
+            return "a message is delayed though no recovery runs";
         if (c->pos.first > c->channel.sent + 1) return "the log begins behind its end";
     }
     return hark_wave_violated(p, &s->endpoint, &s->wave);

@@ -1,5 +1,5 @@
-/* none.h: no protocol, behind the same door: the baseline of every measurement. Nothing is retained, no
- * failure is survived. */
+/* none.h: no protocol, behind the same door: the baseline of every measurement. Nothing is
+ * retained, no failure is survived. */
 #ifndef HARK_NONE_H
 #define HARK_NONE_H
 
@@ -19,27 +19,28 @@ struct hark_none {
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_none_size(const struct hark_config *config);
 HARK_FN int hark_none_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
-HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_none_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_none_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_none_violated(const struct hark *p);
 HARK_FN const char *hark_none_unrest(const struct hark *p);
-HARK_FN void hark_none_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+HARK_FN void hark_none_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 static const struct hark_option hark_none_options[] = {HARK_OPTIONS_END};
-static const struct hark_manual hark_none_manual = {0, NULL,
-    NULL,
-    NULL, NULL, hark_none_options};
+static const struct hark_manual hark_none_manual = {0, NULL, NULL, NULL, NULL, hark_none_options};
 HARK_FN bool hark_none_accept(struct hark *p);
 
-static const struct hark_field hark_none_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
-    HARK_FIELD(struct hark_channel, ctx, "ctx"), HARK_FIELD(struct hark_channel, sent, "sent")};
+static const struct hark_field hark_none_channel_fields[] = {
+    HARK_FIELD(struct hark_channel, peer, "j"), HARK_FIELD(struct hark_channel, ctx, "ctx"),
+    HARK_FIELD(struct hark_channel, sent, "sent")};
 static const struct hark_field hark_none_fields[] = {HARK_ENDPOINT_FIELDS(struct hark_none)};
-static const struct hark_rows hark_none_rows[] = {
-    {"channels", "", (uint16_t)offsetof(struct hark_none, endpoint.channels), sizeof(struct hark_channel),
-        HARK_COUNT(hark_none_channel_fields), hark_none_channel_fields}};
+static const struct hark_rows hark_none_rows[] = {{"channels", "",
+    (uint16_t)offsetof(struct hark_none, endpoint.channels), sizeof(struct hark_channel),
+    HARK_COUNT(hark_none_channel_fields), hark_none_channel_fields}};
 static const struct hark_shape hark_none_shape = {"none", 1, HARK_COUNT(hark_none_fields),
-    HARK_COUNT(hark_none_rows), sizeof(struct hark_none), hark_none_fields, hark_none_rows, 0, NULL, 0,
-    hark_none_accept};
+    HARK_COUNT(hark_none_rows), sizeof(struct hark_none), hark_none_fields, hark_none_rows, 0, NULL,
+    0, hark_none_accept};
 
 #if HARK_BODIES
 
@@ -59,14 +60,18 @@ HARK_FN int hark_none_init(struct hark *p, uint64_t bytes, const struct hark_con
     return HARK_OK;
 }
 
-static inline int hark_none_send(struct hark_none *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_none_send(
+    struct hark_none *s, const struct hark_event *event, struct hark_effects *fx)
 {
     bool made;
-    if (event->u.send.to != HARK_PROCESS || event->u.send.peer >= s->endpoint.ranks) return HARK_EINVAL;
+    if (event->u.send.to != HARK_PROCESS || event->u.send.peer >= s->endpoint.ranks)
+        return HARK_EINVAL;
     int status = hark_reserve(&s->head, &hark_none_shape, &s->endpoint.channels, 1);
     if (status < 0) return status;
-    struct hark_channel *c = hark_channel_make(&s->head, &s->endpoint, event->u.send.peer, event->u.send.ctx, &made);
-    struct hark_head h = {HARK_KIND_NONE, HARK_APP, c->ctx, s->endpoint.me, c->peer, 0, 0, 0, ++c->sent};
+    struct hark_channel *c =
+        hark_channel_make(&s->head, &s->endpoint, event->u.send.peer, event->u.send.ctx, &made);
+    struct hark_head h = {
+        HARK_KIND_NONE, HARK_APP, c->ctx, s->endpoint.me, c->peer, 0, 0, 0, ++c->sent};
     uint8_t *body;
     hark_emit_frame(fx, &h, HARK_WIRE_HEAD, &body)->name = hark_name_of(HARK_OUT, c, c->sent);
     return HARK_OK;
@@ -118,7 +123,8 @@ HARK_FN const char *hark_none_unrest(const struct hark *p)
     return NULL;
 }
 
-HARK_FN void hark_none_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+HARK_FN void hark_none_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {
     (void)p;
     (void)header;

@@ -1,22 +1,28 @@
 /* recovery.h: the recovery process of hydee and sendet, behind the address HARK_RECOVERY.
  *
- * A. Guermouche, T. Ropars, M. Snir, F. Cappello: HydEE: Failure Containment without Event Logging for
- * Large Scale Send-Deterministic MPI Applications. IPDPS 2012. Algorithm 4.
+ * A. Guermouche, T. Ropars, M. Snir, F. Cappello: HydEE: Failure Containment without Event Logging
+ * for Large Scale Send-Deterministic MPI Applications. IPDPS 2012. Algorithm 4.
  *
  *   Algorithm 4                          here
- *   1  NbOrphPhase                       table `orphans`: ids with phases, not numbers of processes (E14)
- *   2  ProcessPhases, 3 MsgLPhase        not kept: RELEASE goes to all, whoever may send compares itself
- *   4-9 Log, Orphan                      hark_recovery_report: once per process and epoch (E10, E11)
+ *   1  NbOrphPhase                       table `orphans`: ids with phases, not numbers of processes
+ *                                        (E14)
+ *   2  ProcessPhases, 3 MsgLPhase        not kept: RELEASE goes to all, whoever may send compares
+ *                                        itself
+ *   4-9 Log, Orphan                      hark_recovery_report: once per process and epoch (E10,
+ *                                        E11)
  *   10 OwnPhase                          part of no frame: the gate is at every send (E8)
  *   12 OrphanNotification                hark_recovery_notify: by id at its recorded phase (E6)
- *   16-24 NotifyPhase                    hark_recovery_notify_phase: never before all reports are in (E10)
+ *   16-24 NotifyPhase                    hark_recovery_notify_phase: never before all reports are
+ *                                        in (E10)
  *
- * Soft state: a new one needs only FAILED with a new epoch, and everybody reports again (E22). It ends a
- * recovery when every process says that its delayed and replayed messages have left (DRAINED).
+ * Soft state: a new one needs only FAILED with a new epoch, and everybody reports again (E22). It
+ * ends a recovery when every process says that its delayed and replayed messages have left
+ * (DRAINED).
  *
- * Whom it serves it knows by their frames. Reports of sendet have rows for the recovery line too (recovery/line.h): if that
- * leads further back than D is, the failure service is told who goes where, and announces them like a failure; then all
- * report again. So the phases begin only when D and the line are the same, and of the line nobody else need hear.
+ * Whom it serves it knows by their frames. Reports of sendet have rows for the recovery line too
+ * (recovery/line.h): if that leads further back than D is, the failure service is told who goes
+ * where, and announces them like a failure; then all report again. So the phases begin only when D
+ * and the line are the same, and of the line nobody else need hear.
  */
 #ifndef HARK_RECOVERY_H
 #define HARK_RECOVERY_H
@@ -32,16 +38,17 @@ extern "C" {
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *config);
 /* config->me must be HARK_RECOVERY. */
 HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
-HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_recovery_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_recovery_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_recovery_violated(const struct hark *p);
 HARK_FN const char *hark_recovery_unrest(const struct hark *p);
-HARK_FN void hark_recovery_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+HARK_FN void hark_recovery_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 static const struct hark_option hark_recovery_options[] = {HARK_OPTIONS_END};
-static const struct hark_manual hark_recovery_manual = {0, NULL,
-    NULL,
-    NULL, NULL, hark_recovery_options};
+static const struct hark_manual hark_recovery_manual = {
+    0, NULL, NULL, NULL, NULL, hark_recovery_options};
 
 #if HARK_BODIES
 
@@ -65,8 +72,8 @@ HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark
     return HARK_OK;
 }
 
-/* NotifyPhase: all that no un-notified orphan precedes may go. Monotone. With the exact gate also when only the
- * frontier has `moved`.                                                                            Alg. 4 l. 16-24 */
+/* NotifyPhase: all that no un-notified orphan precedes may go. Monotone. With the exact gate also
+ * when only the frontier has `moved`.                                            Alg. 4 l. 16-24 */
 static inline void hark_recovery_notify_phase(struct hark_recovery *s, bool moved)
 {
     if (s->stage != HARK_R_RELEASING) return;
@@ -127,42 +134,54 @@ static inline void hark_recovery_reported(struct hark_recovery *s, struct hark_e
     hark_recovery_notify_phase(s, false);
 }
 
-/* A row of a REPORT: {src u32, ctx u16, what u16, first u64, last u64, phase u64}; what 0: an orphan, else a fact. */
-static inline void hark_recovery_row(struct hark_recovery *s, uint32_t from, const uint8_t *b, bool number)
+/* A row of a REPORT: {src u32, ctx u16, what u16, first u64, last u64, phase u64}; what 0: an
+ * orphan, else a fact. */
+static inline void hark_recovery_row(
+    struct hark_recovery *s, uint32_t from, const uint8_t *b, bool number)
 {
-    struct hark_line_row f = {from, hark_get32(b), hark_get16(b + 6), hark_get16(b + 4), 0, hark_get64(b + 8), hark_get64(b + 16)};
+    struct hark_line_row f = {from, hark_get32(b), hark_get16(b + 6), hark_get16(b + 4), 0,
+        hark_get64(b + 8), hark_get64(b + 16)};
     struct hark_orphan o = {f.epoch, f.value, hark_get64(b + 24), number ? hark_get64(b + 32) : 0};
     if (f.what) hark_line_add(&s->head, &s->line, &f);
     else hark_recovery_add(s, f.peer, from, f.ctx, &o);
 }
 
-/* A fragment of a process's REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then rows; an orphan is one
- * that the reporting process received; with the exact gate a number u64 behind each.                 Alg. 4 l. 4-9 */
-static inline int hark_recovery_report(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
-    uint32_t length, struct hark_effects *fx)
+/* A fragment of a process's REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then rows;
+ * an orphan is one that the reporting process received; with the exact gate a number u64 behind
+ * each.                                                                            Alg. 4 l. 4-9 */
+static inline int hark_recovery_report(struct hark_recovery *s, const struct hark_head *h,
+    const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint32_t control = hark_get32(b), i = 0, width = control & HARK_R_EXACT ? 40 : 32;
-    if (s->stage != HARK_R_COLLECTING || hark_ranges_hold(p, &s->reported, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
-    for (uint32_t at = 8; at < length; at += width) hark_recovery_row(s, h->src, b + at, width > 32);
+    if (s->stage != HARK_R_COLLECTING || hark_ranges_hold(p, &s->reported, h->src))
+        return hark_emit_verdict(fx, HARK_DISCARD);
+    for (uint32_t at = 8; at < length; at += width)
+        hark_recovery_row(s, h->src, b + at, width > 32);
     s->exact |= width > 32;
-    while (i < s->partial.count && ((struct hark_partial *)hark_row(p, &s->partial, i))->rank < h->src) i++;
-    struct hark_partial *part = i < s->partial.count ? (struct hark_partial *)hark_row(p, &s->partial, i) : NULL;
+    while (
+        i < s->partial.count && ((struct hark_partial *)hark_row(p, &s->partial, i))->rank < h->src)
+        i++;
+    struct hark_partial *part =
+        i < s->partial.count ? (struct hark_partial *)hark_row(p, &s->partial, i) : NULL;
     if (part == NULL || part->rank != h->src) {
         part = (struct hark_partial *)hark_insert(p, &s->partial, i);
         part->rank = h->src;
     }
     part->missing += (control >> 16) - 1;
     part->last |= control & 1;
-    if (!part->last || (uint16_t)part->missing) return HARK_OK; /* a frame has 16 bits for how many they are */
+    if (!part->last || (uint16_t)part->missing)
+        return HARK_OK; /* a frame has 16 bits for how many they are */
     hark_remove(p, &s->partial, i);
     hark_ranges_add(p, &s->reported, h->src);
     if (hark_ranges_size(p, &s->reported) == s->ranks) hark_recovery_reported(s, fx);
     return HARK_OK;
 }
 
-/* EPOCH: a process has checkpointed: {Epoch u64, that of the oldest image it may need itself u64}. */
-static inline int hark_recovery_epoch(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b)
+/* EPOCH: a process has checkpointed: {Epoch u64, that of the oldest image it may need itself u64}.
+ */
+static inline int hark_recovery_epoch(
+    struct hark_recovery *s, const struct hark_head *h, const uint8_t *b)
 {
     hark_line_epoch(&s->head, &s->line, h->src, hark_get64(b), hark_get64(b + 8));
     uint64_t min = s->stage == HARK_R_CALM ? hark_line_oldest(&s->head, &s->line, s->ranks) : 0;
@@ -172,9 +191,9 @@ static inline int hark_recovery_epoch(struct hark_recovery *s, const struct hark
     return HARK_OK;
 }
 
-/* OrphanNotification: src has re-sent all orphans of a channel up to an ssn.                       Alg. 4 l. 12-15 */
-static inline int hark_recovery_notify(struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
-    struct hark_effects *fx)
+/* OrphanNotification: src has re-sent all orphans of a channel up to an ssn.     Alg. 4 l. 12-15 */
+static inline int hark_recovery_notify(
+    struct hark_recovery *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     if (s->stage != HARK_R_RELEASING) return hark_emit_verdict(fx, HARK_DISCARD);
     hark_recovery_phases(s);
@@ -194,7 +213,8 @@ static inline int hark_recovery_drained(struct hark_recovery *s, struct hark_eff
     return HARK_OK;
 }
 
-static inline int hark_recovery_arrive(struct hark_recovery *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_recovery_arrive(
+    struct hark_recovery *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_head h;
@@ -208,7 +228,8 @@ static inline int hark_recovery_arrive(struct hark_recovery *s, const struct har
     if (h.re != s->re) return hark_emit_verdict(fx, h.re < s->re ? HARK_DISCARD : HARK_HOLD);
     int status = hark_recovery_room(s, length / 32);
     if (status >= 0 && s->stage == HARK_R_COLLECTING) /* the frontier is still empty */
-        status = hark_reserve(p, &hark_recovery_shape, &s->frontier, s->orphans.count + length / 32);
+        status =
+            hark_reserve(p, &hark_recovery_shape, &s->frontier, s->orphans.count + length / 32);
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->partial, 1);
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->reported, 1);
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->line.facts, length / 32);
@@ -227,14 +248,17 @@ static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effect
 {
     while (s->fanout) {
         uint32_t length = s->fanout == HARK_H_RECDONE ? 0 : 8;
-        if (!hark_effects_fit(fx, 1, s->exact ? HARK_FRAGMENT : HARK_WIRE_HEAD + 8)) return HARK_MORE;
-        struct hark_head h = {(uint8_t)s->member, (uint8_t)s->fanout, 0, HARK_RECOVERY, s->fanout_sent,
-            hark_recovery_inc(s, HARK_RECOVERY), hark_recovery_inc(s, s->fanout_sent), s->re, 0};
+        if (!hark_effects_fit(fx, 1, s->exact ? HARK_FRAGMENT : HARK_WIRE_HEAD + 8))
+            return HARK_MORE;
+        struct hark_head h = {(uint8_t)s->member, (uint8_t)s->fanout, 0, HARK_RECOVERY,
+            s->fanout_sent, hark_recovery_inc(s, HARK_RECOVERY),
+            hark_recovery_inc(s, s->fanout_sent), s->re, 0};
         uint8_t *b;
         hark_emit_frame(fx, &h, HARK_WIRE_HEAD + length, &b);
         bool last = s->fanout != HARK_H_RELEASE || hark_recovery_release(s, b, fx);
         if (s->fanout == HARK_H_MIN) hark_put64(b, s->line.min);
-        if (last && ++s->fanout_sent == hark_recovery_ends(s)) s->fanout = s->fanout_sent = s->change = 0;
+        if (last && ++s->fanout_sent == hark_recovery_ends(s))
+            s->fanout = s->fanout_sent = s->change = 0;
     }
     if (!s->offer) return HARK_OK;
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
@@ -243,7 +267,8 @@ static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effect
     return HARK_OK;
 }
 
-HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+HARK_FN int hark_recovery_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_recovery *s = (struct hark_recovery *)(void *)p;
     if ((p->more != 0) != (event->type == HARK_CONTINUE)) return HARK_ESTATE;
@@ -259,7 +284,8 @@ HARK_FN int hark_recovery_step(struct hark *p, const struct hark_event *event, s
             s->stage = HARK_R_CALM;
             hark_recovery_tell(s, HARK_H_RECDONE);
         }
-        if (event->u.stored.of == HARK_PERSIST && s->stage == HARK_R_LINING) hark_recovery_back(s, fx);
+        if (event->u.stored.of == HARK_PERSIST && s->stage == HARK_R_LINING)
+            hark_recovery_back(s, fx);
         break;
     case HARK_RESTARTED:
     case HARK_IDLE:
@@ -285,14 +311,17 @@ HARK_FN const char *hark_recovery_violated(const struct hark *p)
 {
     const struct hark_recovery *s = (const struct hark_recovery *)(const void *)p;
     if (s->line.low) return "the line is below all failed epochs";
-    if ((s->stage == HARK_R_DRAINING || s->stage == HARK_R_DONE) && s->orphans.count) return "released without end while orphans remain";
+    if ((s->stage == HARK_R_DRAINING || s->stage == HARK_R_DONE) && s->orphans.count)
+        return "released without end while orphans remain";
     for (uint32_t i = 0; i < s->orphans.count; i++) {
-        const struct hark_queue *runs = &((const struct hark_orphans *)hark_row_of(p, &s->orphans, i))->runs;
+        const struct hark_queue *runs =
+            &((const struct hark_orphans *)hark_row_of(p, &s->orphans, i))->runs;
         struct hark_place at = hark_queue_begin(runs);
         for (const uint64_t *row; (row = hark_queue_next(p, &s->pool, runs, &at)) != NULL;) {
             const struct hark_orphan *o = (const struct hark_orphan *)(const void *)row;
             if (o->first > o->last) return "an empty range of orphans";
-            if (s->stage == HARK_R_RELEASING && o->phase < s->released_phase) return "an orphan below the released phase";
+            if (s->stage == HARK_R_RELEASING && o->phase < s->released_phase)
+                return "an orphan below the released phase";
         }
     }
     return NULL;
@@ -306,24 +335,32 @@ HARK_FN const char *hark_recovery_unrest(const struct hark *p)
 }
 
 /* Its frames are of the kind of its members, and theirs describes them. */
-HARK_FN void hark_recovery_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+HARK_FN void hark_recovery_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {
     (void)p;
     (void)header;
     (void)w;
 }
 
-/* RELEASE takes a row of the frontier for `change`, and those from `listing` on. A fan-out goes on by CONTINUE. */
+/* RELEASE takes a row of the frontier for `change`, and those from `listing` on. A fan-out goes on
+ * by CONTINUE. */
 HARK_FN bool hark_recovery_accept(struct hark *p)
 {
     struct hark_recovery *s = (struct hark_recovery *)(void *)p;
-    if (s->me != HARK_RECOVERY || s->ranks == 0 || s->ranks > HARK_RANKS_MAX || s->fan == 1) return false;
-    if (!hark_ranges_ok(p, &s->reported, s->ranks) || !hark_rows_ascend(p, &s->frontier, UINT64_MAX)) return false;
-    if (!hark_rows_ascend(p, &s->line.line, s->ranks) || !hark_ranges_ok(p, &s->down, s->ranks)) return false;
+    if (s->me != HARK_RECOVERY || s->ranks == 0 || s->ranks > HARK_RANKS_MAX || s->fan == 1)
+        return false;
+    if (!hark_ranges_ok(p, &s->reported, s->ranks) ||
+        !hark_rows_ascend(p, &s->frontier, UINT64_MAX))
+        return false;
+    if (!hark_rows_ascend(p, &s->line.line, s->ranks) || !hark_ranges_ok(p, &s->down, s->ranks))
+        return false;
     if (!hark_lives_ok(p, &s->incs) || !hark_recovery_orphans_ok(s)) return false;
     if (s->listing > s->frontier.count) return false;
     uint32_t k = s->change ? hark_entry_search(p, &s->frontier, s->change - 1) : 0;
-    if (s->change && (k == s->frontier.count || hark_entry_at(p, &s->frontier, k)->rank != s->change - 1)) return false;
+    if (s->change &&
+        (k == s->frontier.count || hark_entry_at(p, &s->frontier, k)->rank != s->change - 1))
+        return false;
     p->more = s->fanout != 0;
     if (s->fanout == 0) return s->fanout_sent == 0;
     return s->fanout_sent < hark_recovery_ends(s) &&

@@ -22,15 +22,18 @@
 extern "C" {
 #endif
 
-#define HARK_PROTOCOLS(X)                                                                                              \
-    X(none, HARK_KIND_NONE, 0, 0, 0, NULL)                                                                             \
-    X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL)                                                  \
-    X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_CLUSTER, 1, HARK_TRAIT_GROUPS | HARK_TRAIT_REGROUPS | HARK_TRAIT_USUAL, NULL)   \
-    X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable)                                           \
-    X(team, HARK_KIND_TEAM, HARK_ROLLS_CLUSTER, 0,                                                                       \
-        HARK_TRAIT_WANTS_OLD_CORE | HARK_TRAIT_WAVES | HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, hark_scmel_unstable)             \
-    X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, hark_scmel_unstable)      \
-    X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, 0, NULL)                                                           \
+#define HARK_PROTOCOLS(X)                                                                          \
+    X(none, HARK_KIND_NONE, 0, 0, 0, NULL)                                                         \
+    X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL)                              \
+    X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_CLUSTER, 1,                                               \
+        HARK_TRAIT_GROUPS | HARK_TRAIT_REGROUPS | HARK_TRAIT_USUAL, NULL)                          \
+    X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable)                       \
+    X(team, HARK_KIND_TEAM, HARK_ROLLS_CLUSTER, 0,                                                 \
+        HARK_TRAIT_WANTS_OLD_CORE | HARK_TRAIT_WAVES | HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES,     \
+        hark_scmel_unstable)                                                                       \
+    X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES,       \
+        hark_scmel_unstable)                                                                       \
+    X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, 0, NULL)                                       \
     X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL)
 
 /* The i-th protocol from 0; NULL after the last. */
@@ -51,7 +54,8 @@ HARK_FN bool hark_protocol_runs(const struct hark_protocol *protocol);
  * listed once, as the first of them describes it. */
 HARK_FN const struct hark_option *hark_option_at(unsigned i);
 /* The protocol's own option of that name; NULL: it has none. */
-HARK_FN const struct hark_option *hark_option_of(const struct hark_protocol *protocol, const struct hark_option *named);
+HARK_FN const struct hark_option *hark_option_of(
+    const struct hark_protocol *protocol, const struct hark_option *named);
 /* Steps a block of any protocol: as the step function of its protocol; HARK_EINVAL if it is no
  * block. */
 HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
@@ -63,14 +67,16 @@ HARK_FN uint64_t hark_unstable(const struct hark *p);
 /* Are multicasts, and reductions, sent to groups under this protocol? `asked`: the user asked for
  * groups; `copies`: of a determinant. */
 HARK_FN bool hark_protocol_groups(const struct hark_protocol *protocol, bool asked);
-HARK_FN bool hark_protocol_reduces(const struct hark_protocol *protocol, bool asked, uint32_t copies);
+HARK_FN bool hark_protocol_reduces(
+    const struct hark_protocol *protocol, bool asked, uint32_t copies);
 
 #if HARK_BODIES
-#define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, traits, unstable)                                                \
-    {#name, kind, rolls, recovery, traits, &hark_##name##_manual, &hark_##name##_shape, hark_##name##_size, hark_##name##_init, hark_##name##_step,    \
-        hark_##name##_names, hark_##name##_violated, hark_##name##_unrest, unstable, hark_##name##_describe},
+#define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, traits, unstable)                           \
+    {#name, kind, rolls, recovery, traits, &hark_##name##_manual, &hark_##name##_shape,            \
+        hark_##name##_size, hark_##name##_init, hark_##name##_step, hark_##name##_names,           \
+        hark_##name##_violated, hark_##name##_unrest, unstable, hark_##name##_describe},
 
-#define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, traits, unstable)                                               \
+#define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, traits, unstable)                          \
     case kind: return hark_##name##_step(p, event, effects);
 
 static const struct hark_protocol hark_protocols[] = {HARK_PROTOCOLS(HARK_PROTOCOL_ROW)};
@@ -100,7 +106,9 @@ HARK_FN const struct hark_protocol *hark_protocol_of(const struct hark *p)
 HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects)
 {
     if (p->magic != HARK_MAGIC) return HARK_EINVAL;
-    switch (p->kind) { HARK_PROTOCOLS(HARK_PROTOCOL_STEP) }
+    switch (p->kind) {
+        HARK_PROTOCOLS(HARK_PROTOCOL_STEP)
+    }
     return HARK_EINVAL;
 }
 
@@ -130,7 +138,8 @@ HARK_FN bool hark_protocol_runs(const struct hark_protocol *protocol)
     return protocol->kind != HARK_KIND_RECOVERY;
 }
 
-HARK_FN const struct hark_option *hark_option_of(const struct hark_protocol *protocol, const struct hark_option *named)
+HARK_FN const struct hark_option *hark_option_of(
+    const struct hark_protocol *protocol, const struct hark_option *named)
 {
     uint32_t length = 0;
     while (named->name[length]) length++;
@@ -142,7 +151,8 @@ HARK_FN const struct hark_option *hark_option_at(unsigned i)
     for (unsigned at = 0; at < HARK_COUNT(hark_protocols); at++)
         for (const struct hark_option *o = hark_protocols[at].manual->options; o->name; o++) {
             bool again = false;
-            for (unsigned k = 0; k < at && !again; k++) again = hark_option_of(&hark_protocols[k], o) != NULL;
+            for (unsigned k = 0; k < at && !again; k++)
+                again = hark_option_of(&hark_protocols[k], o) != NULL;
             if (!again && i-- == 0) return o;
         }
     return NULL;
@@ -157,9 +167,11 @@ HARK_FN bool hark_protocol_groups(const struct hark_protocol *protocol, bool ask
     return true;
 }
 
-HARK_FN bool hark_protocol_reduces(const struct hark_protocol *protocol, bool asked, uint32_t copies)
+HARK_FN bool hark_protocol_reduces(
+    const struct hark_protocol *protocol, bool asked, uint32_t copies)
 {
-    return hark_protocol_groups(protocol, asked) && protocol->traits & HARK_TRAIT_REDUCES && copies <= 1;
+    return hark_protocol_groups(protocol, asked) && protocol->traits & HARK_TRAIT_REDUCES &&
+           copies <= 1;
 }
 
 HARK_FN uint64_t hark_unstable(const struct hark *p)

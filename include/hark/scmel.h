@@ -1,36 +1,43 @@
 /* scmel.h: simple causal message logging, with k copies of every determinant.
  *
- * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015. Algorithm 1
- * (SCMEL), section 2.3.1.
+ * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing,
+ * 2015. Algorithm 1 (SCMEL), section 2.3.1.
  *
- * In reading order: causal/state.h what is remembered, causal/messages.h lines 1-27, causal/recovery.h lines 28-51 and what
- * steps send, and here the door: which event or frame goes where.
+ * In reading order: causal/state.h what is remembered, causal/messages.h lines 1-27,
+ * causal/recovery.h lines 28-51 and what steps send, and here the door: which event or frame goes
+ * where.
  *
  *   Algorithm 1, lines                     function
  *   1-9    SendMsg                         hark_scmel_send, hark_scmel_transmit
- *   10-18  ReceiveMsg                      hark_scmel_message (determinants, 15-16), hark_scmel_arrive (order, 11-12),
- *                                          hark_scmel_deliver, hark_scmel_record_choice (rsn, 13-14)
+ *   10-18  ReceiveMsg                      hark_scmel_message (determinants, 15-16),
+ *                                          hark_scmel_arrive (order, 11-12),
+ *                                          hark_scmel_deliver, hark_scmel_record_choice (rsn,
+ *                                          13-14)
  *   19-21  ReceiveDetAck                   hark_scmel_acks
  *   22-27  Checkpoint                      parts/wave.h, hark_scmel_captured, hark_scmel_commit
- *   28-43  Failure                         hark_scmel_failed, hark_scmel_pump_dets; second half hark_scmel_ready
+ *   28-43  Failure                         hark_scmel_failed, hark_scmel_pump_dets; second half
+ *                                          hark_scmel_ready
  *   44-51  ReceiveDets                     hark_scmel_dets, hark_scmel_collected
  *
- * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its channel; the
- * order of replay is enforced, looks included, whether they found nothing (S-3) or something (v26); no barrier (S-6); incarnations come
- * from the failure service, never from an image (S-7); what a failed process held becomes loose again (S-5).
+ * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its
+ * channel; the order of replay is enforced, looks included, whether they found nothing (S-3) or
+ * something (v26); no barrier (S-6); incarnations come from the failure service, never from an
+ * image (S-7); what a failed process held becomes loose again (S-5).
  *
- * Which determinants travel. A message takes along every loose own determinant that no earlier message of its
- * channel took: it is accepted only behind those, so its receiver has them all. A contribution to a reduction may be accepted without
- * those before it (v25), and takes all. One sent again takes what is loose
- * then (S-5): that is as good as what it had, because a determinant that is not loose has k holders that are alive.
- * Recovery counts on it being k that fail: k >= 2 also passes on the determinants of others until they have copies
- * enough (family-based logging). A message with more determinants than fit waits in the log, and they go ahead to its
- * receiver in frames of their own (SPREAD), which are acknowledged at once: so it waits for nobody else (v9). Before
- * loose ones become that many they go to the next ranks (I10). Acknowledgements ride on the next message to the
- * peer, or go at IDLE, or when HARK_SCMEL_OWED are owed (I10).
+ * Which determinants travel. A message takes along every loose own determinant that no earlier
+ * message of its channel took: it is accepted only behind those, so its receiver has them all. A
+ * contribution to a reduction may be accepted without those before it (v25), and takes all. One
+ * sent again takes what is loose then (S-5): that is as good as what it had, because a determinant
+ * that is not loose has k holders that are alive. Recovery counts on it being k that fail: k >= 2
+ * also passes on the determinants of others until they have copies enough (family-based logging). A
+ * message with more determinants than fit waits in the log, and they go ahead to its receiver in
+ * frames of their own (SPREAD), which are acknowledged at once: so it waits for nobody else (v9).
+ * Before loose ones become that many they go to the next ranks (I10). Acknowledgements ride on the
+ * next message to the peer, or go at IDLE, or when HARK_SCMEL_OWED are owed (I10).
  *
- * Waves are over all processes. So what a process has posted when it takes image o has arrived before everyone's
- * image o, and what it knows of others they did before theirs: logs and lists are trimmed without notices.
+ * Waves are over all processes. So what a process has posted when it takes image o has arrived
+ * before everyone's image o, and what it knows of others they did before theirs: logs and lists are
+ * trimmed without notices.
  */
 #ifndef HARK_SCMEL_H
 #define HARK_SCMEL_H
@@ -46,20 +53,22 @@ extern "C" {
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_scmel_size(const struct hark_config *config);
 HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
-HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_scmel_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_scmel_violated(const struct hark *p);
 HARK_FN const char *hark_scmel_unrest(const struct hark *p);
-HARK_FN void hark_scmel_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+HARK_FN void hark_scmel_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 static const struct hark_option hark_scmel_options[] = {
-    {"copies", "K", "copies of a determinant",
-        "copies", NULL, NULL, 1, 8, 1, 0, HARK_SETS(copies), true},
+    {"copies", "K", "copies of a determinant", "copies", NULL, NULL, 1, 8, 1, 0, HARK_SETS(copies),
+        true},
     HARK_OPTIONS_END};
-static const struct hark_manual hark_scmel_manual = {HARK_FOR_PIECEWISE, "only the lost process goes back",
-    NULL,
-    NULL, NULL, hark_scmel_options};
-/* See hark_unstable in registry.h. Before a recovery is over also those that are still to be replayed count. */
+static const struct hark_manual hark_scmel_manual = {
+    HARK_FOR_PIECEWISE, "only the lost process goes back", NULL, NULL, NULL, hark_scmel_options};
+/* See hark_unstable in registry.h. Before a recovery is over also those that are still to be
+ * replayed count. */
 HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 
 #if HARK_BODIES
@@ -67,15 +76,19 @@ HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 HARK_FN uint64_t hark_scmel_size(const struct hark_config *c)
 {
     if (!hark_config_valid(c)) return 0;
-    uint64_t bytes = sizeof(struct hark_scmel) + 2 * (uint64_t)(c->cluster_count + 4) * sizeof(struct hark_range) + 4096;
+    uint64_t bytes = sizeof(struct hark_scmel) +
+                     2 * (uint64_t)(c->cluster_count + 4) * sizeof(struct hark_range) + 4096;
     for (uint32_t i = 0; i < c->group_count; i++)
-        bytes += 2 * (sizeof(struct hark_scmel_group) + (uint64_t)c->groups[i].count *
-                 (sizeof(struct hark_scmel_branch) + (c->groups[i].reduces ? sizeof(struct hark_scmel_channel) : 0)));
+        bytes += 2 * (sizeof(struct hark_scmel_group) +
+                         (uint64_t)c->groups[i].count *
+                             (sizeof(struct hark_scmel_branch) +
+                                 (c->groups[i].reduces ? sizeof(struct hark_scmel_channel) : 0)));
     return bytes;
 }
 
 /* The initial state, of a process alone or of one of a team. */
-static inline int hark_scmel_begin(struct hark *p, uint64_t bytes, uint16_t kind, const struct hark_config *c, uint32_t teams)
+static inline int hark_scmel_begin(
+    struct hark *p, uint64_t bytes, uint16_t kind, const struct hark_config *c, uint32_t teams)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
     if (!hark_config_valid(c)) return HARK_EINVAL;
@@ -88,11 +101,14 @@ static inline int hark_scmel_begin(struct hark *p, uint64_t bytes, uint16_t kind
     s->team_checkpoints_alone = teams && !(c->flags & HARK_WAVES_ALL);
     struct hark_config everybody = *c;
     if (teams && !s->team_checkpoints_alone) everybody.cluster_count = 0;
-    status = hark_group_init(p, &hark_scmel_shape, &s->endpoint.cluster, &everybody, !s->team_checkpoints_alone);
+    status = hark_group_init(
+        p, &hark_scmel_shape, &s->endpoint.cluster, &everybody, !s->team_checkpoints_alone);
     if (status >= 0 && teams) status = hark_group_init(p, &hark_scmel_shape, &s->team, c, false);
     if (status < 0) return status;
     uint32_t mates = (uint32_t)hark_ranges_size(p, teams ? &s->team : &s->endpoint.cluster);
-    uint32_t others = c->ranks - (teams == HARK_SCMEL_TEAM_LOST ? mates : 1); /* more than there are cannot hold a copy */
+    uint32_t others = c->ranks - (teams == HARK_SCMEL_TEAM_LOST ? mates : 1); /* more than there are
+                                                                                 cannot hold a copy
+                                                                               */
     s->k = c->copies ? c->copies : 1;
     if (s->k > others) s->k = others;
     hark_dets_init(&s->own, s->k);
@@ -114,19 +130,20 @@ static inline bool hark_scmel_dets_ok(struct hark_scmel *s, const uint8_t *b, ui
 }
 
 /* Is the message well-formed? *dets: how many determinants it has. */
-static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
-    uint32_t length, uint32_t *dets)
+static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark_head *h,
+    const uint8_t *b, uint32_t length, uint32_t *dets)
 {
     if (length < 8 || hark_get32(b + 4) != s->k || !hark_scmel_belongs(s, h)) return false;
     *dets = hark_get16(b);
     if (h->src == s->endpoint.me && length != 8) return false;
-    return length == 8 + *dets * hark_det_bytes(s->k) + (hark_get16(b + 2) & ~HARK_SCMEL_WHOLE) * HARK_ACK_BYTES &&
+    return length == 8 + *dets * hark_det_bytes(s->k) +
+                         (hark_get16(b + 2) & ~HARK_SCMEL_WHOLE) * HARK_ACK_BYTES &&
            hark_scmel_dets_ok(s, b + 8, *dets);
 }
 
 /* And a control frame? */
-static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
-    uint32_t length, uint32_t *dets)
+static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark_head *h,
+    const uint8_t *b, uint32_t length, uint32_t *dets)
 {
     uint32_t bytes = hark_det_bytes(s->k), sents;
     *dets = 0;
@@ -143,15 +160,19 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
         return length == 8 + sents * 24 + *dets * bytes && hark_scmel_sents_ok(b + 8, sents) &&
                hark_scmel_dets_ok(s, b + 8 + sents * 24, *dets);
     case HARK_S_READY:
-        return length >= 8 && hark_get32(b) <= HARK_SCMEL_CTX_MAX && length == 8 + 16 * hark_get32(b);
+        return length >= 8 && hark_get32(b) <= HARK_SCMEL_CTX_MAX &&
+               length == 8 + 16 * hark_get32(b);
     case HARK_S_DONE: return length == 0;
-    case HARK_S_TRIM: return s->team_checkpoints_alone && length >= 16 && hark_get64(b) <= HARK_SCMEL_CTX_MAX && length == 16 + 16 * hark_get64(b);
+    case HARK_S_TRIM:
+        return s->team_checkpoints_alone && length >= 16 && hark_get64(b) <= HARK_SCMEL_CTX_MAX &&
+               length == 16 + 16 * hark_get64(b);
     case HARK_S_RACK: return length == 16 && hark_scmel_rack_ok(s, h, b);
     default: return hark_wave_length_ok(h->type, length);
     }
 }
 
-/* Room for whatever a frame may add that names so many channels and determinants, before anything moves. */
+/* Room for whatever a frame may add that names so many channels and determinants, before anything
+ * moves. */
 static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint32_t dets)
 {
     struct hark *p = &s->head;
@@ -161,15 +182,17 @@ static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint3
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->logs, dets);
     if (status >= 0 && dets) status = hark_reserve(p, shape, &s->owed, dets);
     if (status >= 0 && s->wave.mode != HARK_W_RUN)
-        status = hark_reserve(p, shape, &s->positions, s->endpoint.channels.count + channels + s->logs.count + dets + 2 * s->groups.count + 1);
+        status = hark_reserve(p, shape, &s->positions,
+            s->endpoint.channels.count + channels + s->logs.count + dets + 2 * s->groups.count + 1);
     return status;
 }
 
-/* ReceiveMsg. Determinants and acknowledgements count whenever the incarnations are current, also those of a
- * duplicate and of a message that waits for its turn (S-2). Only behind a gap they wait with their message: stored
- * before those that earlier messages took, they would leave holes in what a failed process is told (v10). */
-static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    struct hark_effects *fx)
+/* ReceiveMsg. Determinants and acknowledgements count whenever the incarnations are current, also
+ * those of a duplicate and of a message that waits for its turn (S-2). Only behind a gap they wait
+ * with their message: stored before those that earlier messages took, they would leave holes in
+ * what a failed process is told (v10). */
+static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_head *h,
+    const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
     uint32_t dets;
     if (!hark_scmel_message_ok(s, h, b, length, &dets)) return HARK_EFRAME;
@@ -180,11 +203,13 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
     if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.waiting, 1);
     const bool passes = s->branches.count && h->ctx && hark_scmel_is_multicast(s, h);
     if (status >= 0 && passes && dets && hark_scmel_forwards(s))
-        status = hark_reserve(&s->head, &hark_scmel_shape, &s->along, hark_scmel_along_rows(dets * hark_det_bytes(s->k)));
+        status = hark_reserve(&s->head, &hark_scmel_shape, &s->along,
+            hark_scmel_along_rows(dets * hark_det_bytes(s->k)));
     if (status < 0) return status;
     struct hark_scmel_channel *c = hark_scmel_channel(s, h->src, h->ctx);
     if (h->ssn <= c->channel.recv + 1) hark_scmel_absorb_all(s, h, b + 8, dets, false);
-    hark_scmel_acks(s, h, b + 8 + dets * hark_det_bytes(s->k), hark_get16(b + 2) & ~HARK_SCMEL_WHOLE);
+    hark_scmel_acks(
+        s, h, b + 8 + dets * hark_det_bytes(s->k), hark_get16(b + 2) & ~HARK_SCMEL_WHOLE);
     if (hark_scmel_is_whole(s, h, b)) return hark_scmel_given(s, c, h, fx);
     const bool next = h->ssn == c->channel.recv + 1;
     status = hark_scmel_arrive(s, c, h, fx);
@@ -193,19 +218,22 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
 }
 
 /* A control frame. ACK and SPREAD are judged as messages are. */
-HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    struct hark_effects *fx)
+HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
+    uint32_t length, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_head as_app = *h;
     uint32_t dets;
     if (!hark_scmel_control_ok(s, h, b, length, &dets)) return HARK_EFRAME;
     if (h->type == HARK_S_ACK || h->type == HARK_S_SPREAD || h->type == HARK_S_TRIM ||
-        h->type == HARK_S_RACK) as_app.type = HARK_APP;
+        h->type == HARK_S_RACK)
+        as_app.type = HARK_APP;
     int age = hark_frame_freshness(p, &s->endpoint, &as_app);
-    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT)
+        return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_scmel_room(s, h->type == HARK_S_DETS ? hark_get16(b + 4) + 1u : 1, dets);
-    if (status >= 0 && h->type >= HARK_S_ACK) status = hark_reserve(p, &hark_scmel_shape, &s->pairs, 1);
+    if (status >= 0 && h->type >= HARK_S_ACK)
+        status = hark_reserve(p, &hark_scmel_shape, &s->pairs, 1);
     if (status >= 0 && h->type < HARK_S_ACK)
         status = hark_wave_reserve(p, &hark_scmel_shape, &s->endpoint, &s->wave, length);
     if (status < 0) return status;
@@ -216,38 +244,47 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     case HARK_S_READY: return hark_scmel_ready(s, h, b, fx);
     case HARK_S_DONE: return hark_scmel_done(s, h, fx);
     case HARK_S_TRIM: return hark_scmel_trim(s, h, b);
-    case HARK_S_RACK: hark_scmel_known_done(s, hark_scmel_group(s, hark_get16(b)), hark_get64(b + 8), fx); return HARK_OK;
+    case HARK_S_RACK:
+        hark_scmel_known_done(s, hark_scmel_group(s, hark_get16(b)), hark_get64(b + 8), fx);
+        return HARK_OK;
     case HARK_W_MARK:
-        if (hark_ranges_hold(p, &s->endpoint.cluster, h->src)) hark_scmel_channel(s, h->src, h->ctx);
+        if (hark_ranges_hold(p, &s->endpoint.cluster, h->src))
+            hark_scmel_channel(s, h->src, h->ctx);
         /* fall through */
-    default: return hark_wave_frame(p, &s->endpoint, &s->wave, h, b, length, s->recovering != 0, fx);
+    default:
+        return hark_wave_frame(p, &s->endpoint, &s->wave, h, b, length, s->recovering != 0, fx);
     }
 }
 
 /* Any frame. */
-static inline int hark_scmel_frame(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_scmel_frame(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_head h;
-    if (hark_head_get(&h, event->u.frame.header, s->head.kind) < 0 || !hark_head_valid(&s->endpoint, &h) ||
-        h.src == HARK_RECOVERY)
+    if (hark_head_get(&h, event->u.frame.header, s->head.kind) < 0 ||
+        !hark_head_valid(&s->endpoint, &h) || h.src == HARK_RECOVERY)
         return HARK_EFRAME;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
-    return h.type == HARK_APP ? hark_scmel_message(s, &h, b, length, fx) : hark_scmel_control(s, &h, b, length, fx);
+    return h.type == HARK_APP ? hark_scmel_message(s, &h, b, length, fx)
+                              : hark_scmel_control(s, &h, b, length, fx);
 }
 
-/* Is the image, if it is one, of a process with as many copies, in the same places, and images apart or together as here? */
+/* Is the image, if it is one, of a process with as many copies, in the same places, and images
+ * apart or together as here? */
 static inline bool hark_scmel_image_fits(const struct hark_scmel *s, const struct hark_event *event)
 {
     struct hark_scmel was;
     if (event->u.restarted.checkpoint == 0 || event->u.restarted.image.at == NULL) return true;
     hark_zero(&was, sizeof was);
     bool whole = hark_unpack_fixed(&hark_scmel_shape, event->u.restarted.image, &was);
-    return !whole || (was.k == s->k && was.team_checkpoints_alone == s->team_checkpoints_alone && was.teams == s->teams);
+    return !whole || (was.k == s->k && was.team_checkpoints_alone == s->team_checkpoints_alone &&
+                         was.teams == s->teams);
 }
 
 /* Y restarts from an image. Of its determinants it knows the order, not who still holds them. */
-HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD int hark_scmel_restarted(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint32_t generations = s->wave.generations;
@@ -255,9 +292,11 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
     uint64_t earlier;
     if (!hark_scmel_image_fits(s, event)) return HARK_EIMAGE;
     for (uint32_t i = 0; i < s->groups.count; i++)
-        if (((const struct hark_scmel_group *)hark_row(p, &s->groups, i))->made) return HARK_ESTATE; /* see hark_restart_used */
+        if (((const struct hark_scmel_group *)hark_row(p, &s->groups, i))->made)
+            return HARK_ESTATE; /* see hark_restart_used */
     const struct hark_bytes nothing = {NULL, 0};
-    int status = hark_scmel_earlier(s, s->teams ? event->u.restarted.kept : nothing, &kept, &earlier);
+    int status =
+        hark_scmel_earlier(s, s->teams ? event->u.restarted.kept : nothing, &kept, &earlier);
     if (status < 0) return status;
     status = hark_restart_take(p, &hark_scmel_shape, &s->endpoint, &s->wave, event);
     if (status == HARK_EFULL) p->want += earlier * 2;
@@ -286,22 +325,26 @@ HARK_COLD int hark_scmel_restarted(struct hark_scmel *s, const struct hark_event
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         c->channel.flags &= (int)HARK_INTRA | HARK_SCMEL_GROUP | HARK_SCMEL_MATE;
         c->transmitted = c->channel.sent;
-        if (c->channel.flags & HARK_SCMEL_GROUP && c->channel.peer != s->endpoint.me) c->transmitted = 0;
-        else if (s->team_checkpoints_alone && !(c->channel.flags & HARK_SCMEL_MATE)) c->transmitted = c->first - 1;
+        if (c->channel.flags & HARK_SCMEL_GROUP && c->channel.peer != s->endpoint.me)
+            c->transmitted = 0;
+        else if (s->team_checkpoints_alone && !(c->channel.flags & HARK_SCMEL_MATE))
+            c->transmitted = c->first - 1;
         if (c->transmitted < c->channel.sent) s->late = s->busy = 1;
     }
     return HARK_OK;
 }
 
 /* CHECKPOINT_POINT, and STORED. */
-HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD int hark_scmel_checkpoint(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     if (event->type == HARK_CHECKPOINT_POINT && s->wave.in_checkpoint_call) return HARK_ESTATE;
     if (event->type == HARK_STORED && !hark_stored_valid(event)) return HARK_EINVAL;
     int status = hark_wave_reserve(p, &hark_scmel_shape, &s->endpoint, &s->wave, 0);
     if (status >= 0)
-        status = hark_reserve(p, &hark_scmel_shape, &s->positions, s->endpoint.channels.count + s->logs.count + 2 * s->groups.count + 1);
+        status = hark_reserve(p, &hark_scmel_shape, &s->positions,
+            s->endpoint.channels.count + s->logs.count + 2 * s->groups.count + 1);
     if (status >= 0) status = hark_reserve(p, &hark_scmel_shape, &s->endpoint.down, 1);
     if (status < 0) return status;
     if (event->type == HARK_STORED) hark_scmel_stored(s, event, fx);
@@ -309,10 +352,13 @@ HARK_COLD int hark_scmel_checkpoint(struct hark_scmel *s, const struct hark_even
     return HARK_OK;
 }
 
-static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_scmel_dispatch(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     switch (event->type) {
-    case HARK_SEND: return event->u.send.to == HARK_GROUP ? hark_scmel_group_send(s, event, fx) : hark_scmel_send(s, event, fx);
+    case HARK_SEND:
+        return event->u.send.to == HARK_GROUP ? hark_scmel_group_send(s, event, fx)
+                                              : hark_scmel_send(s, event, fx);
     case HARK_COMBINED: return hark_scmel_combined(s, event, fx);
     case HARK_ARRIVE: return hark_scmel_frame(s, event, fx);
     case HARK_DELIVER: return hark_scmel_deliver(s, event, fx);
@@ -325,7 +371,8 @@ static inline int hark_scmel_dispatch(struct hark_scmel *s, const struct hark_ev
     case HARK_QUIET: return hark_scmel_quiet(s, fx);
     case HARK_IDLE:
         if (s->owed.count) s->ack_all = s->busy = 1;
-        if (event->u.idle.stable && !s->awaited && hark_scmel_unstable(&s->head)) s->spread = s->busy = 1;
+        if (event->u.idle.stable && !s->awaited && hark_scmel_unstable(&s->head))
+            s->spread = s->busy = 1;
         return HARK_OK;
     case HARK_CONTINUE: return HARK_OK;
     default: return HARK_EINVAL;
@@ -353,7 +400,8 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
         if (s->wave.mode != HARK_W_CAPTURED && s->groups.count) s->combine = s->busy = 1;
         bool committed = s->wave.mode == HARK_W_RUN && newest != hark_scmel_newest(s);
         if (s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, committed);
-        if (committed && s->team_checkpoints_alone && s->wave.kept.count == s->wave.generations) hark_scmel_tell(s);
+        if (committed && s->team_checkpoints_alone && s->wave.kept.count == s->wave.generations)
+            hark_scmel_tell(s);
     }
     bool rests = (s->busy | s->offer_peer) == 0 && hark_step_rests(&s->endpoint, &s->wave);
     status = rests ? HARK_OK : hark_scmel_pump(s, fx);
@@ -377,16 +425,19 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
         run->last = c->channel.sent;
         found = 1;
     }
-    for (; stage == 0 && channel - s->endpoint.channels.count < s->groups.count && !found; channel++) {
-        const struct hark_scmel_group *g =
-            (const struct hark_scmel_group *)hark_row_of(p, &s->groups, channel - s->endpoint.channels.count);
+    for (; stage == 0 && channel - s->endpoint.channels.count < s->groups.count && !found;
+         channel++) {
+        const struct hark_scmel_group *g = (const struct hark_scmel_group *)hark_row_of(
+            p, &s->groups, channel - s->endpoint.channels.count);
         run->name = hark_name_of_group((uint16_t)g->ctx, g->first);
         run->last = g->reduces && g->made > g->sent ? g->made : g->sent;
         found = g->first <= run->last;
     }
     const uint32_t groups = s->endpoint.channels.count + s->groups.count;
-    for (; stage == 0 && channel >= groups && channel - groups < s->groups.count && !found; channel++) {
-        const struct hark_scmel_group *g = (const struct hark_scmel_group *)hark_row_of(p, &s->groups, channel - groups);
+    for (; stage == 0 && channel >= groups && channel - groups < s->groups.count && !found;
+         channel++) {
+        const struct hark_scmel_group *g =
+            (const struct hark_scmel_group *)hark_row_of(p, &s->groups, channel - groups);
         if (!g->reduces || (g->root != s->endpoint.me && !g->keeps)) continue;
         run->name = hark_name_of_group((uint16_t)g->ctx, g->whole_first);
         run->name.way = HARK_IN;
@@ -403,7 +454,8 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
 }
 
 /* Rows ascend, and as many are loose as is said. */
-static inline bool hark_scmel_list_ok(const struct hark *p, const struct hark_pool *pool, const struct hark_dets *d)
+static inline bool hark_scmel_list_ok(
+    const struct hark *p, const struct hark_pool *pool, const struct hark_dets *d)
 {
     struct hark_place at = hark_queue_begin(&d->rows);
     uint64_t last = 0;
@@ -419,20 +471,28 @@ static inline bool hark_scmel_list_ok(const struct hark *p, const struct hark_po
 HARK_FN const char *hark_scmel_violated(const struct hark *p)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
-    if (!hark_scmel_list_ok(p, &s->pool, &s->own)) return "rsnMap is out of order, or its loose rows are miscounted";
+    if (!hark_scmel_list_ok(p, &s->pool, &s->own))
+        return "rsnMap is out of order, or its loose rows are miscounted";
     for (uint32_t i = 0; i < s->logs.count; i++) {
-        const struct hark_scmel_log *log = (const struct hark_scmel_log *)hark_row_of(p, &s->logs, i);
-        if (!hark_scmel_list_ok(p, &s->pool, &log->dets)) return "detLog is out of order, or miscounted";
+        const struct hark_scmel_log *log =
+            (const struct hark_scmel_log *)hark_row_of(p, &s->logs, i);
+        if (!hark_scmel_list_ok(p, &s->pool, &log->dets))
+            return "detLog is out of order, or miscounted";
     }
-    if (s->mode == HARK_SCMEL_NORMAL && s->own.top > s->rsn) return "a determinant lies in the future";
+    if (s->mode == HARK_SCMEL_NORMAL && s->own.top > s->rsn)
+        return "a determinant lies in the future";
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
-        const struct hark_scmel_channel *c = (const struct hark_scmel_channel *)hark_row_of(p, &s->endpoint.channels, i);
-        if (c->transmitted > c->channel.sent && !(c->channel.flags & HARK_SCMEL_GROUP)) return "more was transmitted than posted";
+        const struct hark_scmel_channel *c =
+            (const struct hark_scmel_channel *)hark_row_of(p, &s->endpoint.channels, i);
+        if (c->transmitted > c->channel.sent && !(c->channel.flags & HARK_SCMEL_GROUP))
+            return "more was transmitted than posted";
         if (c->first > c->channel.sent + 1) return "the log begins behind its end";
         if (!p->more && hark_owed_count(p, &s->owed, c->channel.peer) >= HARK_SCMEL_OWED)
             return "I10: too many acknowledgements are owed";
-        if (!s->late && c->transmitted < c->channel.sent) return "a message is put off and nobody will send it";
-        if (!p->more && c->channel.flags & HARK_SCMEL_AHEAD) return "determinants should have gone ahead";
+        if (!s->late && c->transmitted < c->channel.sent)
+            return "a message is put off and nobody will send it";
+        if (!p->more && c->channel.flags & HARK_SCMEL_AHEAD)
+            return "determinants should have gone ahead";
     }
     return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
@@ -444,8 +504,10 @@ HARK_FN const char *hark_scmel_unrest(const struct hark *p)
     struct hark_place at = hark_queue_begin(&s->own.rows);
     uint64_t carried = 0;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
-        const struct hark_scmel_channel *c = (const struct hark_scmel_channel *)hark_row_of(p, &s->endpoint.channels, i);
-        if (c->carried > carried && hark_scmel_is_valid_holder(s, c->channel.peer)) carried = c->carried;
+        const struct hark_scmel_channel *c =
+            (const struct hark_scmel_channel *)hark_row_of(p, &s->endpoint.channels, i);
+        if (c->carried > carried && hark_scmel_is_valid_holder(s, c->channel.peer))
+            carried = c->carried;
     }
     for (const uint64_t *row; (row = hark_queue_next(p, &s->pool, &s->own.rows, &at)) != NULL;)
         if (row[0] <= carried && hark_det_holders(&s->own, row) == 0) return "detBuf never drains";
@@ -456,14 +518,22 @@ HARK_FN const char *hark_scmel_unrest(const struct hark *p)
 HARK_COLD bool hark_scmel_group_ok(struct hark_scmel *s, const struct hark_scmel_group *g)
 {
     const bool root = g->root == s->endpoint.me;
-    if (g->ctx > UINT16_MAX || g->root >= s->endpoint.ranks || g->parent >= s->endpoint.ranks || root != (g->parent == s->endpoint.me)) return false;
-    if (g->first == 0 || g->whole_first == 0 || (g->sent | g->done | g->whole_root | g->whole_keeper) >> HARK_SSN_BITS) return false;
+    if (g->ctx > UINT16_MAX || g->root >= s->endpoint.ranks || g->parent >= s->endpoint.ranks ||
+        root != (g->parent == s->endpoint.me))
+        return false;
+    if (g->first == 0 || g->whole_first == 0 ||
+        (g->sent | g->done | g->whole_root | g->whole_keeper) >> HARK_SSN_BITS)
+        return false;
     if (!g->reduces) return !(g->whole_root | g->whole_keeper | g->combining | g->keeps);
-    if ((!root && g->whole_root) || (g->keeps && (root || g->parent != g->root))) return false; /* a child of the root keeps */
-    if (hark_channel_find(&s->head, &s->endpoint, g->parent, (uint16_t)g->ctx) == NULL) return false;
+    if ((!root && g->whole_root) || (g->keeps && (root || g->parent != g->root)))
+        return false; /* a child of the root keeps */
+    if (hark_channel_find(&s->head, &s->endpoint, g->parent, (uint16_t)g->ctx) == NULL)
+        return false;
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
-        if (hark_scmel_is_child(g, b) && hark_channel_find(&s->head, &s->endpoint, b->rank, b->ctx & UINT16_MAX) == NULL) return false;
+        if (hark_scmel_is_child(g, b) &&
+            hark_channel_find(&s->head, &s->endpoint, b->rank, b->ctx & UINT16_MAX) == NULL)
+            return false;
     }
     return true;
 }
@@ -471,36 +541,58 @@ HARK_COLD bool hark_scmel_group_ok(struct hark_scmel *s, const struct hark_scmel
 HARK_FN bool hark_scmel_accept(struct hark *p)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
-    if (!hark_ends_ok(p, &s->endpoint) || !hark_wave_ok(p, &s->endpoint, &s->wave) || s->along.count) return false;
-    if (s->teams > HARK_SCMEL_TEAM_LOST || (s->teams != HARK_SCMEL_ALONE) != (p->kind == HARK_KIND_TEAM)) return false;
-    if (s->team_checkpoints_alone > (s->teams != HARK_SCMEL_ALONE) || (s->team.count != 0) != (s->teams != HARK_SCMEL_ALONE)) return false;
-    if (s->teams && (!hark_ranges_ok(p, &s->team, s->endpoint.ranks) || !hark_ranges_hold(p, &s->team, s->endpoint.me))) return false;
-    if (s->k > HARK_DET_HOLDERS || s->k >= s->endpoint.ranks || !hark_dets_ok(&s->own, s->k)) return false;
+    if (!hark_ends_ok(p, &s->endpoint) || !hark_wave_ok(p, &s->endpoint, &s->wave) ||
+        s->along.count)
+        return false;
+    if (s->teams > HARK_SCMEL_TEAM_LOST ||
+        (s->teams != HARK_SCMEL_ALONE) != (p->kind == HARK_KIND_TEAM))
+        return false;
+    if (s->team_checkpoints_alone > (s->teams != HARK_SCMEL_ALONE) ||
+        (s->team.count != 0) != (s->teams != HARK_SCMEL_ALONE))
+        return false;
+    if (s->teams && (!hark_ranges_ok(p, &s->team, s->endpoint.ranks) ||
+                        !hark_ranges_hold(p, &s->team, s->endpoint.me)))
+        return false;
+    if (s->k > HARK_DET_HOLDERS || s->k >= s->endpoint.ranks || !hark_dets_ok(&s->own, s->k))
+        return false;
     if (!hark_scmel_list_ok(p, &s->pool, &s->own)) return false;
     if (s->k == 0 && s->endpoint.ranks > 1 && s->teams != HARK_SCMEL_TEAM_LOST) return false;
-    if (!hark_rows_ascend(p, &s->pairs, s->endpoint.ranks) || !hark_rows_ascend(p, &s->logs, s->endpoint.ranks)) return false;
+    if (!hark_rows_ascend(p, &s->pairs, s->endpoint.ranks) ||
+        !hark_rows_ascend(p, &s->logs, s->endpoint.ranks))
+        return false;
     for (uint32_t i = 0; i < s->logs.count; i++) {
         const struct hark_scmel_log *log = hark_scmel_log_at(s, i);
-        if (!hark_dets_ok(&log->dets, hark_scmel_copies_needed(s, log->rank)) || !hark_scmel_list_ok(p, &s->pool, &log->dets)) return false;
+        if (!hark_dets_ok(&log->dets, hark_scmel_copies_needed(s, log->rank)) ||
+            !hark_scmel_list_ok(p, &s->pool, &log->dets))
+            return false;
     }
     for (uint32_t i = 0; i < s->owed.count; i++) {
         const struct hark_owed *o = (const struct hark_owed *)hark_row(p, &s->owed, i);
-        if (o->peer >= s->endpoint.ranks || o->creator >= s->endpoint.ranks || o->first > o->last) return false;
+        if (o->peer >= s->endpoint.ranks || o->creator >= s->endpoint.ranks || o->first > o->last)
+            return false;
     }
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if ((c->transmitted > c->channel.sent && !(c->channel.flags & HARK_SCMEL_GROUP)) || c->first == 0 || c->first > c->channel.sent + 1) return false;
-        if (c->channel.flags & HARK_SCMEL_GROUP && hark_scmel_group(s, c->channel.ctx) == NULL) return false;
-        if (c->channel.peer == s->endpoint.me && !(c->channel.flags & HARK_SCMEL_GROUP) && c->transmitted != c->channel.sent) return false; /* never put off */
+        if ((c->transmitted > c->channel.sent && !(c->channel.flags & HARK_SCMEL_GROUP)) ||
+            c->first == 0 || c->first > c->channel.sent + 1)
+            return false;
+        if (c->channel.flags & HARK_SCMEL_GROUP && hark_scmel_group(s, c->channel.ctx) == NULL)
+            return false;
+        if (c->channel.peer == s->endpoint.me && !(c->channel.flags & HARK_SCMEL_GROUP) &&
+            c->transmitted != c->channel.sent)
+            return false; /* never put off */
         if ((c->transmitted | c->peer_sent) >> HARK_SSN_BITS) return false;
     }
     for (uint32_t i = 0, ctx = 0; i < s->groups.count; i++) {
-        const struct hark_scmel_group *g = (const struct hark_scmel_group *)hark_row(p, &s->groups, i);
+        const struct hark_scmel_group *g =
+            (const struct hark_scmel_group *)hark_row(p, &s->groups, i);
         if (g->ctx <= ctx || !hark_scmel_group_ok(s, g)) return false;
         ctx = g->ctx;
     }
     for (uint32_t i = 0; i < s->branches.count; i++)
-        if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >= s->endpoint.ranks) return false;
+        if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >=
+            s->endpoint.ranks)
+            return false;
     return true;
 }
 #endif /* HARK_BODIES */

@@ -1,35 +1,43 @@
 /* sendet.h: uncoordinated checkpoints without domino effect, for send-deterministic programs.
  *
- * A. Guermouche, T. Ropars, E. Brunet, M. Snir, F. Cappello: Uncoordinated Checkpointing Without Domino Effect for
- * Send-Deterministic MPI Applications. IPDPS 2011. The pseudocode is not at hand: these are the rules of the authors' slides,
- * with what was missing in them (U-..) and in our first reading (N-..); docs/errata.md.
+ * A. Guermouche, T. Ropars, E. Brunet, M. Snir, F. Cappello: Uncoordinated Checkpointing Without
+ * Domino Effect for Send-Deterministic MPI Applications. IPDPS 2011. The pseudocode is not at hand:
+ * these are the rules of the authors' slides, with what was missing in them (U-..) and in our first
+ * reading (N-..); docs/errata.md.
  *
- *   Rule                                   function                                            file
- *   Sending: epoch, phase                  hark_sendet_send                                    sendet/messages.h
- *   Receiving: RPP; acknowledgements       hark_sendet_arrive, _acks                           sendet/messages.h
- *   Delivering: the phase moves            hark_sendet_deliver                                 sendet/messages.h
- *   Acknowledged: logged iff received in   hark_sendet_acked                                   sendet/channel.h
+ *   Rule                                   file: function
+ *   Sending: epoch, phase                  sendet/messages.h: hark_sendet_send
+ *   Receiving: RPP; acknowledgements       sendet/messages.h: hark_sendet_arrive, _acks
+ *   Delivering: the phase moves            sendet/messages.h: hark_sendet_deliver
+ *   Acknowledged: logged iff received in   sendet/channel.h: hark_sendet_acked
  *     a later epoch than sent, else SPE
- *   Checkpoint: Epoch++, Phase++           hark_sendet_captured                                sendet/checkpoint.h
- *   Re-execution: at the same calls        hark_sendet_again                                   sendet/checkpoint.h
- *   Garbage collection                     hark_sendet_min, _gc; hark_gc_mark, hark_gc_pump    sendet/checkpoint.h, parts/positions.h
- *   Failure: who goes back                 hark_sendet_failed, hark_line_solve                 sendet/failure.h, recovery/line.h
- *   Positions, phases in order             hark_sendet_pos, _orph, _release; hark_pos_take     sendet/failure.h, parts/positions.h
+ *   Checkpoint: Epoch++, Phase++           sendet/checkpoint.h: hark_sendet_captured
+ *   Re-execution: at the same calls        sendet/checkpoint.h: hark_sendet_again
+ *   Garbage collection                     sendet/checkpoint.h, parts/positions.h: hark_sendet_min,
+ *                                          _gc; hark_gc_mark, hark_gc_pump
+ *   Failure: who goes back                 sendet/failure.h, recovery/line.h: hark_sendet_failed,
+ *                                          hark_line_solve
+ *   Positions, phases in order             sendet/failure.h, parts/positions.h: hark_sendet_pos,
+ *                                          _orph, _release; hark_pos_take
  *
- * A process checkpoints alone: a wave of a group of one. The epoch is the number of its checkpoints. Every message is kept by
- * its sender (NonAck) until the receiver's epoch is known; then it is logged, or forgotten and only counted in SPE.
+ * A process checkpoints alone: a wave of a group of one. The epoch is the number of its
+ * checkpoints. Every message is kept by its sender (NonAck) until the receiver's epoch is known;
+ * then it is logged, or forgotten and only counted in SPE.
  *
- * Who goes back. Upon FAILED everybody stands still (N-9) until the first RELEASE: no step of the application, no message
- * and no acknowledgement is taken. Positions are exchanged on every channel with an end in D, and each process reports its
- * orphans and what the line is made of. If the line leads beyond D the recovery process makes that durable at the failure
- * service, rank by rank, and the service announces it as it announces failures: those named restart from their images of the line,
- * all report again, and now D is the line. So a survivor that rolls back needs no frame, no state and no rule of its own, a
- * recovery process that dies leaves nothing half done, and the phases begin from states that do not change any more. A failure
- * before RECDONE sends all of D back again (N-7), and so the same holds for it.
+ * Who goes back. Upon FAILED everybody stands still (N-9) until the first RELEASE: no step of the
+ * application, no message and no acknowledgement is taken. Positions are exchanged on every channel
+ * with an end in D, and each process reports its orphans and what the line is made of. If the line
+ * leads beyond D the recovery process makes that durable at the failure service, rank by rank, and
+ * the service announces it as it announces failures: those named restart from their images of the
+ * line, all report again, and now D is the line. So a survivor that rolls back needs no frame, no
+ * state and no rule of its own, a recovery process that dies leaves nothing half done, and the
+ * phases begin from states that do not change any more. A failure before RECDONE sends all of D
+ * back again (N-7), and so the same holds for it.
  *
- * What is executed again has to be sent in the epochs and at the phases of before, for orphans are waited for at theirs. So
- * epochs begin again at the calls at which they began: the failure service, which has decided those checkpoints, says which the
- * line has undone (RESTARTED.again, N-11); and phases depend on what was delivered and sent, not on when anything arrived (N-12).
+ * What is executed again has to be sent in the epochs and at the phases of before, for orphans are
+ * waited for at theirs. So epochs begin again at the calls at which they began: the failure
+ * service, which has decided those checkpoints, says which the line has undone (RESTARTED.again,
+ * N-11); and phases depend on what was delivered and sent, not on when anything arrived (N-12).
  */
 #ifndef HARK_SENDET_H
 #define HARK_SENDET_H
@@ -45,20 +53,22 @@ extern "C" {
 /* The uniform door: as struct hark_protocol says of each, with its errors. */
 HARK_FN uint64_t hark_sendet_size(const struct hark_config *config);
 HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
-HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_sendet_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *effects);
 HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_sendet_violated(const struct hark *p);
 HARK_FN const char *hark_sendet_unrest(const struct hark *p);
-HARK_FN void hark_sendet_describe(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+HARK_FN void hark_sendet_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
 static const struct hark_option hark_sendet_options[] = {HARK_OPTIONS_END};
 static const struct hark_manual hark_sendet_manual = {HARK_FOR_SENDS, NULL,
-    "and its processes can not make equally many hark_checkpoint calls",
-    NULL, "none", hark_sendet_options};
+    "and its processes can not make equally many hark_checkpoint calls", NULL, "none",
+    hark_sendet_options};
 
 #if HARK_BODIES
 
-/* ---- the door --------------------------------------------------------------------------------------------------- */
+/* ---- the door -------------------------------------------------------------------------------- */
 
 HARK_FN uint64_t hark_sendet_size(const struct hark_config *c)
 {
@@ -71,7 +81,8 @@ HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_c
     struct hark_config alone = *c; /* whatever groups there are: no two checkpoint together */
     alone.cluster_count = 0;
     if (!hark_config_valid(c)) return HARK_EINVAL;
-    int status = hark_member_init(p, bytes, &hark_sendet_shape, HARK_KIND_SENDET, &s->endpoint, &s->wave, &alone, false);
+    int status = hark_member_init(
+        p, bytes, &hark_sendet_shape, HARK_KIND_SENDET, &s->endpoint, &s->wave, &alone, false);
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->images, 1);
     if (status < 0) return status;
     s->generations = s->wave.generations;
@@ -84,13 +95,15 @@ HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_c
     return HARK_OK;
 }
 
-static inline bool hark_sendet_length_ok(const struct hark_sendet *s, const struct hark_head *h, const uint8_t *b,
-    uint32_t length)
+static inline bool hark_sendet_length_ok(
+    const struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {
     if (h->type == HARK_APP) return length == HARK_SENDET_HEADER - HARK_WIRE_HEAD;
     if (h->src == s->endpoint.me) return false;
     if (h->src == HARK_RECOVERY)
-        return h->type == HARK_H_RECDONE ? length == 0 : (h->type == HARK_H_RELEASE || h->type == HARK_H_MIN) && length == 8;
+        return h->type == HARK_H_RECDONE
+                   ? length == 0
+                   : (h->type == HARK_H_RELEASE || h->type == HARK_H_MIN) && length == 8;
     switch (h->type) {
     case HARK_H_POS: return hark_pos_length_ok(&hark_sendet_exchange, b, length);
     case HARK_H_ORPH: return length >= 8 && (length - 8) % 40 == 0;
@@ -101,24 +114,28 @@ static inline bool hark_sendet_length_ok(const struct hark_sendet *s, const stru
 }
 
 /* Room for whatever a control frame of this length may add, before anything moves. */
-static inline int hark_sendet_room(struct hark_sendet *s, const struct hark_head *h, uint32_t length)
+static inline int hark_sendet_room(
+    struct hark_sendet *s, const struct hark_head *h, uint32_t length)
 {
     struct hark *p = &s->head;
     uint32_t rows = h->type == HARK_H_POS ? length / 40 + 1 : 1;
     const struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
     int status = hark_sendet_reserve(s, rows, HARK_TRAIL_CHUNKS * (length / 24 + 1));
     if (status >= 0 && (h->type == HARK_H_ORPH || h->type == HARK_H_ACK) && c)
-        status = hark_reserve(p, &hark_sendet_shape, &s->spe, (c->log.sent.count + 1) * (length / 24 + 1));
+        status = hark_reserve(
+            p, &hark_sendet_shape, &s->spe, (c->log.sent.count + 1) * (length / 24 + 1));
     return status >= 0 ? hark_reserve(p, &hark_sendet_shape, &s->pairs, 1) : status;
 }
 
-HARK_COLD int hark_sendet_control(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    struct hark_effects *fx)
+HARK_COLD int hark_sendet_control(struct hark_sendet *s, const struct hark_head *h,
+    const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
     struct hark_head as_app = *h;
-    if (h->type == HARK_H_ACK) as_app.type = HARK_APP; /* it belongs to messages, not to a recovery */
+    if (h->type == HARK_H_ACK)
+        as_app.type = HARK_APP; /* it belongs to messages, not to a recovery */
     int age = hark_frame_freshness(&s->head, &s->endpoint, &as_app);
-    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    if (age != HARK_CURRENT)
+        return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     int status = hark_sendet_room(s, h, length);
     if (status < 0) return status;
     switch (h->type) {
@@ -132,19 +149,23 @@ HARK_COLD int hark_sendet_control(struct hark_sendet *s, const struct hark_head 
     }
 }
 
-static inline int hark_sendet_frame(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_sendet_frame(
+    struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_head h;
-    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SENDET) < 0 || !hark_head_valid(&s->endpoint, &h))
+    if (hark_head_get(&h, event->u.frame.header, HARK_KIND_SENDET) < 0 ||
+        !hark_head_valid(&s->endpoint, &h))
         return HARK_EFRAME;
     const uint8_t *b = event->u.frame.header.at + HARK_WIRE_HEAD;
     uint32_t length = event->u.frame.header.length - HARK_WIRE_HEAD;
     if (!hark_sendet_length_ok(s, &h, b, length)) return HARK_EFRAME;
-    return h.type == HARK_APP ? hark_sendet_arrive(s, &h, b, fx) : hark_sendet_control(s, &h, b, length, fx);
+    return h.type == HARK_APP ? hark_sendet_arrive(s, &h, b, fx)
+                              : hark_sendet_control(s, &h, b, length, fx);
 }
 
 /* All events but those of a message. */
-HARK_COLD int hark_sendet_other(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD int hark_sendet_other(
+    struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     switch (event->type) {
     case HARK_CHECKPOINT_POINT:
@@ -162,11 +183,13 @@ HARK_COLD int hark_sendet_other(struct hark_sendet *s, const struct hark_event *
     }
 }
 
-HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+HARK_FN int hark_sendet_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_sendet *s = (struct hark_sendet *)(void *)p;
-    bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
-               event->type == HARK_LOOK || event->type == HARK_CHECKPOINT_POINT;
+    bool app = event->type == HARK_SEND || event->type == HARK_DELIVER ||
+               event->type == HARK_MISS || event->type == HARK_LOOK ||
+               event->type == HARK_CHECKPOINT_POINT;
     int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
     if (status != HARK_OK) return status;
     if (s->frozen && app) return HARK_WAIT; /* from the report to the line nothing moves (N-9) */
@@ -191,7 +214,8 @@ HARK_FN int hark_sendet_step(struct hark *p, const struct hark_event *event, str
 HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
-    if (hark_logged_names(p, &s->endpoint, &hark_sendet_exchange, HARK_INTRA, cursor, run)) return 1; /* NonAck too (U-1) */
+    if (hark_logged_names(p, &s->endpoint, &hark_sendet_exchange, HARK_INTRA, cursor, run))
+        return 1; /* NonAck too (U-1) */
     if (!(*cursor >> 63)) *cursor = UINT64_C(1) << 63;
     return hark_member_names(p, &s->endpoint, cursor, run);
 }
@@ -200,11 +224,13 @@ HARK_FN const char *hark_sendet_violated(const struct hark *p)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
-        const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)hark_row_of(p, &s->endpoint.channels, i);
+        const struct hark_sendet_channel *c =
+            (const struct hark_sendet_channel *)hark_row_of(p, &s->endpoint.channels, i);
         if (!hark_sendet_inter(c)) continue;
         if (c->pos.transmitted > c->channel.sent) return "more was transmitted than posted";
         if (c->acked > c->channel.sent) return "more was acknowledged than posted";
-        if (!s->recovering && c->pos.transmitted != c->channel.sent) return "a message is delayed though no recovery runs";
+        if (!s->recovering && c->pos.transmitted != c->channel.sent)
+            return "a message is delayed though no recovery runs";
         if (c->pos.first > c->acked + 1) return "a message is forgotten that is not acknowledged";
     }
     if (s->images.count == 0) return "no image is left";
@@ -216,7 +242,8 @@ HARK_FN const char *hark_sendet_unrest(const struct hark *p)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
-        const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)hark_row_of(p, &s->endpoint.channels, i);
+        const struct hark_sendet_channel *c =
+            (const struct hark_sendet_channel *)hark_row_of(p, &s->endpoint.channels, i);
         if (hark_sendet_inter(c) && c->acked < c->channel.sent) return "NonAck never drains";
     }
     return s->recovering ? "recovery is not over here" : NULL;
@@ -225,12 +252,17 @@ HARK_FN const char *hark_sendet_unrest(const struct hark *p)
 HARK_FN bool hark_sendet_accept(struct hark *p)
 {
     struct hark_sendet *s = (struct hark_sendet *)(void *)p;
-    if (!hark_ends_ok(p, &s->endpoint) || !hark_wave_ok(p, &s->endpoint, &s->wave) || s->images.count == 0) return false;
+    if (!hark_ends_ok(p, &s->endpoint) || !hark_wave_ok(p, &s->endpoint, &s->wave) ||
+        s->images.count == 0)
+        return false;
     if (!hark_rows_ascend(p, &s->pairs, s->endpoint.ranks)) return false;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (c->pos.transmitted > c->channel.sent || c->acked > c->channel.sent || c->pos.first == 0 || c->pos.first > c->acked + 1) return false;
-        if (!hark_trail_ok(&c->log) || !hark_trail_ok(&c->rpp) || !hark_trail_ok(&c->recorded) || c->pos.digests.width != 1)
+        if (c->pos.transmitted > c->channel.sent || c->acked > c->channel.sent ||
+            c->pos.first == 0 || c->pos.first > c->acked + 1)
+            return false;
+        if (!hark_trail_ok(&c->log) || !hark_trail_ok(&c->rpp) || !hark_trail_ok(&c->recorded) ||
+            c->pos.digests.width != 1)
             return false;
     }
     return hark_contexts_ok(p, &s->endpoint, &hark_sendet_exchange);

@@ -28,7 +28,7 @@ enum hark_store_status {
 struct hark_section {
     uint32_t tag;
     uint32_t pad;
-    uint64_t id;     /* for the writer's use, stored beside the tag */
+    uint64_t id; /* for the writer's use, stored beside the tag */
     const void *at;
     uint64_t length;
 };
@@ -44,12 +44,13 @@ struct hark_store_ops {
      * HARK_S_OK, the image is durable. After a failure, or a crash during the call, the store is as
      * it was before; only if the last sync failed, the new image may be there already, whole. The
      * bytes are not copied: they must not change during the call. HARK_S_ESYSTEM, HARK_S_EINVAL. */
-    int (*write)(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section *section, uint32_t count);
+    int (*write)(struct hark_store *s, uint32_t rank, uint64_t id,
+        const struct hark_section *section, uint32_t count);
     /* Reads and verifies an image. *section and its bytes (each section 8-aligned) stay valid until
      * release(*handle). HARK_S_ENONE, HARK_S_EDAMAGED, HARK_S_ESYSTEM, HARK_S_EINVAL; after these
      * there is nothing to release. */
-    int (*read)(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section **section,
-        uint32_t *count, void **handle);
+    int (*read)(struct hark_store *s, uint32_t rank, uint64_t id,
+        const struct hark_section **section, uint32_t *count, void **handle);
     void (*release)(struct hark_store *s, void *handle);
     /* Verifies an image, and returns what read() would. */
     int (*verify)(struct hark_store *s, uint32_t rank, uint64_t id);
@@ -70,15 +71,15 @@ struct hark_store_ops {
  * and is no store; or `fresh` is set and the store has images. HARK_S_EDAMAGED: the job file.
  * HARK_S_ESYSTEM. On failure *s is NULL and error has the reason in one line. The caller closes the
  * store by ops->close. */
-int hark_store_open_directory(struct hark_store **s, const char *path, const char *job, uint32_t ranks,
-    bool fresh, char error[256]);
+int hark_store_open_directory(struct hark_store **s, const char *path, const char *job,
+    uint32_t ranks, bool fresh, char error[256]);
 
 /* Reads to which job the store in `path` belongs, and how many processes that job has. It neither
  * opens nor makes a store. HARK_S_ENONE: no directory, or no store; HARK_S_EDAMAGED,
  * HARK_S_ESYSTEM. On failure error has the reason in one line. */
 int hark_store_job(const char *path, char job[65], uint32_t *ranks, char error[256]);
 
-/* ---- the payload log ---------------------------------------------------------------------------- */
+/* ---- the payload log ------------------------------------------------------------------------- */
 
 /* The sender's log: payloads by name (peer, ctx, and ssn, which ascends on each channel), with a
  * limit of bytes in memory. Over the limit entries are written to files, and their memory is freed.
@@ -88,14 +89,14 @@ int hark_store_job(const char *path, char job[65], uint32_t *ranks, char error[2
 struct hark_log;
 
 struct hark_log_config {
-    uint64_t limit;            /* bytes in memory before it spills, at least 64 KiB; 0: no limit */
-    const char *spill;         /* directory for spilled entries, made if its parent exists; NULL: do
-                                * not spill */
-    uint64_t spill_limit;      /* bytes on disk; 0: no limit */
-    uint64_t soft_limit;       /* for an owner who keeps a limit: near it, spare memory is given
-                                * back; 0: none */
-    uint32_t rank, inc;        /* part of the file names; files of rank's incarnations up to inc are
-                                * removed */
+    uint64_t limit;       /* bytes in memory before it spills, at least 64 KiB; 0: no limit */
+    const char *spill;    /* directory for spilled entries, made if its parent exists; NULL: do
+                           * not spill */
+    uint64_t spill_limit; /* bytes on disk; 0: no limit */
+    uint64_t soft_limit;  /* for an owner who keeps a limit: near it, spare memory is given
+                           * back; 0: none */
+    uint32_t rank, inc;   /* part of the file names; files of rank's incarnations up to inc are
+                           * removed */
     /* Where the log gets its large blocks (whole pages, zeroed), and where it gives them back,
      * except on close: for a log that other processes read in place. If lend is NULL or returns
      * NULL, the log uses private memory. */
@@ -105,29 +106,30 @@ struct hark_log_config {
 };
 
 struct hark_log_figures {
-    uint64_t entries;                  /* payloads in the log, in memory and spilled */
-    uint64_t bytes;                    /* of the entries: for each its length, rounded up to a
-                                        * multiple of 8 (of 64 in a block of longer ones), and 8; an
-                                        * entry with a block of its own counts as the whole block */
+    uint64_t entries; /* payloads in the log, in memory and spilled */
+    uint64_t bytes;   /* of the entries: for each its length, rounded up to a
+                       * multiple of 8 (of 64 in a block of longer ones), and 8; an
+                       * entry with a block of its own counts as the whole block */
     uint64_t bytes_peak;
-    uint64_t memory_bytes;             /* compared with `limit`: all blocks of memory, also half
-                                        * full and spare ones, and the index, which counts as half
-                                        * the limit at most */
-    uint64_t index_bytes;              /* of these: the index of channels, blocks and files */
-    uint64_t spilled_bytes;            /* in files */
-    uint64_t spill_failures;           /* files that could not be written */
+    uint64_t memory_bytes;   /* compared with `limit`: all blocks of memory, also half
+                              * full and spare ones, and the index, which counts as half
+                              * the limit at most */
+    uint64_t index_bytes;    /* of these: the index of channels, blocks and files */
+    uint64_t spilled_bytes;  /* in files */
+    uint64_t spill_failures; /* files that could not be written */
 };
 
-#define HARK_LOG_ENTRY 8u /* bytes that an entry takes in addition to its payload, before
-                           * rounding */
+#define HARK_LOG_ENTRY                                                                             \
+    8u /* bytes that an entry takes in addition to its payload, before                             \
+        * rounding */
 
 enum hark_log_status {
     HARK_L_OK = 0,
-    HARK_L_ENONE = -41,    /* no such entry */
-    HARK_L_EFULL = -42,    /* over the limit and cannot spill: a receiver must checkpoint first; see
-                            * hark_log_error */
-    HARK_L_ESYSTEM = -43,  /* reading a spill file failed; hark_log_error says how */
-    HARK_L_EINVAL = -44,   /* ssn is not above the channel's last one, or the lengths overflow */
+    HARK_L_ENONE = -41,   /* no such entry */
+    HARK_L_EFULL = -42,   /* over the limit and cannot spill: a receiver must checkpoint first; see
+                           * hark_log_error */
+    HARK_L_ESYSTEM = -43, /* reading a spill file failed; hark_log_error says how */
+    HARK_L_EINVAL = -44,  /* ssn is not above the channel's last one, or the lengths overflow */
     HARK_L_EMEMORY = -45
 };
 
@@ -147,10 +149,12 @@ int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t 
 /* The same without copying: *at is room for `length` bytes, which the caller fills before any call
  * on this log reads the entry. The entry stays at that address until it is trimmed. Only for a log
  * that does not spill. */
-int hark_log_reserve(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t length, void **at);
+int hark_log_reserve(
+    struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t length, void **at);
 /* Finds an entry; *at is valid until the next call on this log. A spilled entry is read into a
  * buffer of the log, which does not count against the limit. HARK_L_ENONE, HARK_L_ESYSTEM. */
-int hark_log_get(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, const void **at, uint64_t *length);
+int hark_log_get(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, const void **at,
+    uint64_t *length);
 /* Deletes all entries of the channel up to ssn, and frees their memory and files that become
  * empty. */
 void hark_log_trim(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn);

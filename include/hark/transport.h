@@ -26,7 +26,8 @@ extern "C" {
 enum hark_transport_status {
     HARK_T_OK = 0,
     HARK_T_AGAIN = 1,     /* no room now: poll, then call again with the same arguments */
-    HARK_T_EINVAL = -21,  /* no such rank, header or payload over the limit, an option out of its range */
+    HARK_T_EINVAL = -21,  /* no such rank, header or payload over the limit, an option out of its
+                             range */
     HARK_T_ESYSTEM = -22, /* a system call failed; hark_transport.error says what and where */
     HARK_T_EGONE = -23    /* that incarnation is dead: the frame is dropped, as the protocol
                            * expects */
@@ -81,30 +82,33 @@ struct hark_outgoing {
 };
 
 struct hark_transport_config {
-    const char *job;    /* name of the job: 1 .. 40 of [A-Za-z0-9_-]; part of every name that the
-                         * transport makes */
+    const char *job;       /* name of the job: 1 .. 40 of [A-Za-z0-9_-]; part of every name that the
+                            * transport makes */
     const char *directory; /* a directory of this job alone, for sockets; NULL for transports that
                             * need none */
     uint32_t me, inc, ranks;
-    const char *address;   /* where to listen, in the transport's own form; NULL: the transport
-                            * chooses */
-    uint8_t key[32];       /* the job's shared key; transports within one machine may ignore it */
-    uint64_t frame_limit;  /* bytes of header and payload; 0: 1 GiB */
-    uint64_t option[4];    /* of this transport (see its header); 0: its default */
+    const char *address;  /* where to listen, in the transport's own form; NULL: the transport
+                           * chooses */
+    uint8_t key[32];      /* the job's shared key; transports within one machine may ignore it */
+    uint64_t frame_limit; /* bytes of header and payload; 0: 1 GiB */
+    uint64_t option[4];   /* of this transport (see its header); 0: its default */
     struct hark_sink sink;
 };
 
 struct hark_transport_option { /* an option that users may set */
-    const char *name; /* NULL: the end of a table */
-    uint32_t at;      /* its index in hark_transport_config.option */
+    const char *name;          /* NULL: the end of a table */
+    uint32_t at;               /* its index in hark_transport_config.option */
     uint64_t least, most;
-    bool power;       /* only powers of two */
+    bool power; /* only powers of two */
 };
-#define HARK_TRANSPORT_OPTIONS_END {NULL, 0, 0, 0, false}
+#define HARK_TRANSPORT_OPTIONS_END                                                                 \
+    {                                                                                              \
+        NULL, 0, 0, 0, false                                                                       \
+    }
 
 struct hark_transport_figures {
     uint64_t frames_out, frames_in, bytes_out, bytes_in; /* bytes of payloads and headers */
-    uint64_t refused;    /* connections or frames dropped: wrong key, garbage, over the limit */
+    uint64_t refused; /* connections or frames dropped: wrong key, garbage, over the limit */
     uint64_t reconnects;
 };
 
@@ -122,7 +126,8 @@ struct hark_transport_ops {
                                                   * none */
     /* Makes the end of one process. The config and its strings are copied. HARK_T_EINVAL,
      * HARK_T_ESYSTEM. On failure *t is NULL and error, if not NULL, has the reason in one line. */
-    int (*open)(struct hark_transport **t, const struct hark_transport_config *config, char error[200]);
+    int (*open)(
+        struct hark_transport **t, const struct hark_transport_config *config, char error[200]);
     /* The address of this process, for peer() of others. The string is the transport's. */
     const char *(*address)(const struct hark_transport *t);
     /* Process `rank` is now incarnation `inc` at `address` (NULL: not known yet, keep frames for

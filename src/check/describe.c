@@ -20,12 +20,14 @@ static void frame_text(const struct lab *lab, const struct frame *f, char text[6
 {
     char from[16];
     name_of(lab, f->from, from);
-    if (f->header[1] == HARK_APP) snprintf(text, 64, "APP %llu from %s", (unsigned long long)frame_ssn(f), from);
+    if (f->header[1] == HARK_APP)
+        snprintf(text, 64, "APP %llu from %s", (unsigned long long)frame_ssn(f), from);
     else snprintf(text, 64, "%s from %s", type_of(lab, f->header[1]), from);
 }
 
 /* Frames that read alike are counted. */
-static void arrival_text(const struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
+static void arrival_text(
+    const struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
 {
     char mine[64], other[64];
     unsigned alike = 1;
@@ -33,14 +35,16 @@ static void arrival_text(const struct lab *lab, const struct job *job, struct jo
     for (uint32_t k = 0; k < step.index; k++) {
         uint32_t before = job_frame(lab, job, step.who, k);
         frame_text(lab, frame_of(lab, before), other);
-        if (strcmp(mine, other) == 0 && before != job_frame(lab, job, step.who, step.index)) alike++;
+        if (strcmp(mine, other) == 0 && before != job_frame(lab, job, step.who, step.index))
+            alike++;
     }
     if (alike == 1) snprintf(text, room, "gets %s", mine);
     else snprintf(text, room, "gets %s, #%u", mine, alike);
 }
 
 /* Where the process is in its program. Returns what stands there. */
-static uint8_t place_text(struct lab *lab, const struct job *job, uint32_t who, char *text, size_t room)
+static uint8_t place_text(
+    struct lab *lab, const struct job *job, uint32_t who, char *text, size_t room)
 {
     char tag[8] = "", peer[8] = "";
     local_open(lab, job->at[who]);
@@ -51,11 +55,13 @@ static uint8_t place_text(struct lab *lab, const struct job *job, uint32_t who, 
     return op->type;
 }
 
-static void operation_text(struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
+static void operation_text(
+    struct lab *lab, const struct job *job, struct job_step step, char *text, size_t room)
 {
     const uint8_t type = place_text(lab, job, step.who, text, room);
     const bool anyone = (type == HARK_OP_RECEIVE || hark_op_looks(type)) && text[1] == 0;
-    if (anyone && step.index < lab->ranks) snprintf(text, room, "%c from p%u", hark_op_letter(type), step.index);
+    if (anyone && step.index < lab->ranks)
+        snprintf(text, room, "%c from p%u", hark_op_letter(type), step.index);
 }
 
 void describe_waits(struct lab *lab, const struct job *job, char text[DESCRIBE_BYTES])
@@ -66,27 +72,33 @@ void describe_waits(struct lab *lab, const struct job *job, char text[DESCRIBE_B
         char place[32];
         if (local_info(lab, job->at[who])->ended) continue;
         (void)place_text(lab, job, who, place, sizeof place);
-        n += (uint32_t)snprintf(text + n, DESCRIBE_BYTES - n, "%sp%u at %s", n ? ", " : "", who, place);
+        n += (uint32_t)snprintf(
+            text + n, DESCRIBE_BYTES - n, "%sp%u at %s", n ? ", " : "", who, place);
     }
 }
 
-void describe_step(struct lab *lab, const struct job *job, struct job_step step, char text[DESCRIBE_BYTES])
+void describe_step(
+    struct lab *lab, const struct job *job, struct job_step step, char text[DESCRIBE_BYTES])
 {
     char who[16], what[DESCRIBE_BYTES - 20];
     what[0] = 0;
     name_of(lab, step.who, who);
     if (step.what == STEP_SERVICE) {
-        if (step.index) snprintf(what, sizeof what, ", the fact of %s is durable and not answered", who);
+        if (step.index)
+            snprintf(what, sizeof what, ", the fact of %s is durable and not answered", who);
         snprintf(text, DESCRIBE_BYTES, "service fails%s", what);
         return;
     }
     switch (step.what) {
     case STEP_FRAME: arrival_text(lab, job, step, what, sizeof what); break;
     case STEP_APP: operation_text(lab, job, step, what, sizeof what); break;
-    case STEP_TOLD: snprintf(what, sizeof what, "told %u", local_info(lab, job->at[step.who])->seen + 1); break;
+    case STEP_TOLD:
+        snprintf(what, sizeof what, "told %u", local_info(lab, job->at[step.who])->seen + 1);
+        break;
     case STEP_STORED:
         local_open(lab, job->at[step.who]);
-        snprintf(what, sizeof what, step.index ? "can not store %llu" : "stored %llu", (unsigned long long)lab->at.store_id);
+        snprintf(what, sizeof what, step.index ? "can not store %llu" : "stored %llu",
+            (unsigned long long)lab->at.store_id);
         break;
     case STEP_ANSWER: snprintf(what, sizeof what, "answered"); break;
     case STEP_IDLE: snprintf(what, sizeof what, "idle"); break;
@@ -116,7 +128,7 @@ bool describe_find(struct lab *lab, const struct job *job, const char *text, str
     return false;
 }
 
-/* ---- transcripts ------------------------------------------------------------------------------------------------------- */
+/* ---- transcripts ----------------------------------------------------------------------------- */
 
 struct transcript {
     struct lab *lab;
@@ -125,7 +137,8 @@ struct transcript {
     bool begun; /* the event of the step itself has been seen */
 };
 
-static void say(struct transcript *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct transcript *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static void say(struct transcript *t, const char *format, ...)
 {
     va_list list;
@@ -154,8 +167,11 @@ static void say_message(struct transcript *t, const struct hark_name *name)
 static void say_fact(struct transcript *t, const struct hark_fact *fact)
 {
     if (fact->kind == HARK_FACT_BACK || fact->kind == HARK_FACT_LINE)
-        say(t, " p%u back to %llu%s", fact->rank, (unsigned long long)fact->id, fact->kind == HARK_FACT_LINE ? ", all" : "");
-    else say(t, " %s %llu", fact->kind == HARK_FACT_WAVE ? "wave" : "done", (unsigned long long)fact->id);
+        say(t, " p%u back to %llu%s", fact->rank, (unsigned long long)fact->id,
+            fact->kind == HARK_FACT_LINE ? ", all" : "");
+    else
+        say(t, " %s %llu", fact->kind == HARK_FACT_WAVE ? "wave" : "done",
+            (unsigned long long)fact->id);
 }
 
 static void observe(void *self, const struct hark_event *event, const struct hark_effect *x)
@@ -182,14 +198,17 @@ static void observe(void *self, const struct hark_event *event, const struct har
     }
 }
 
-uint16_t describe_take(struct lab *lab, struct job *job, struct job_step step, char text[TRANSCRIPT_BYTES])
+uint16_t describe_take(
+    struct lab *lab, struct job *job, struct job_step step, char text[TRANSCRIPT_BYTES])
 {
     struct transcript t = {lab, text, 0, false};
     bool happened;
     text[0] = 0;
     lab->observe = observe;
     lab->observer = &t;
-    if (step.what != STEP_SERVICE) (void)local_make(lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
+    if (step.what != STEP_SERVICE)
+        (void)local_make(
+            lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
     lab->observe = NULL;
     return job_take(lab, job, step, &happened);
 }

@@ -59,7 +59,7 @@ static void header_text(const struct lab *lab, const uint8_t *header, char text[
             text, WHAT_BYTES, "%s from %s", hark_frame_text(lab->protocol->shape, header[1]), name);
 }
 
-/* ---- effects ---- */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 /* What a type of frame means is written where it first stands. */
 static void explain(struct dialogue *d, uint8_t type)
@@ -101,10 +101,8 @@ static void name_text(const struct hark_name *n, bool run, char text[WHAT_BYTES]
     char peer[NAME_BYTES + 8] = "";
     if (n->to != HARK_GROUP)
         snprintf(peer, sizeof peer, " %s p%u", n->way == HARK_IN ? "from" : "to", n->peer);
-    if (run)
-        snprintf(text, WHAT_BYTES, "%ss%s up to %llu", kind, peer, ssn);
-    else
-        snprintf(text, WHAT_BYTES, "%s %llu%s", kind, ssn, peer);
+    if (run) snprintf(text, WHAT_BYTES, "%ss%s up to %llu", kind, peer, ssn);
+    else snprintf(text, WHAT_BYTES, "%s %llu%s", kind, ssn, peer);
 }
 
 static void about_payload(struct dialogue *d, uint32_t type, const struct hark_name *name)
@@ -194,7 +192,7 @@ static void observe(void *self, const struct hark_event *e, const struct hark_ef
     }
 }
 
-/* ---- steps ---- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* "p0, p2": the processes of a set. */
 static void set_text(const struct lab *lab, uint32_t set, char *text, size_t room)
@@ -216,12 +214,10 @@ static void receive_text(const struct lab *lab, const struct hark_op *op, const 
     if (taken) header_text(lab, frame_of(lab, taken)->header, what);
     if (!out->happened)
         snprintf(text, room, "wants to receive from %s: the protocol lets it wait", from);
-    else if (taken)
-        snprintf(text, room, looks ? "sees that %s is there" : "receives %s", what);
+    else if (taken) snprintf(text, room, looks ? "sees that %s is there" : "receives %s", what);
     else if (op->type == HARK_OP_WAIT)
         snprintf(text, room, "has received what it tested for, and goes on");
-    else
-        snprintf(text, room, "looks for a message from %s: there is none", from);
+    else snprintf(text, room, "looks for a message from %s: there is none", from);
 }
 
 static void operation_text(
@@ -257,8 +253,7 @@ static void failure_text(
         snprintf(text, room, "dies, and all of its cluster");
     else if (damaged)
         snprintf(text, room, "dies, and the image of its checkpoint %u is damaged", damaged);
-    else
-        snprintf(text, room, "dies");
+    else snprintf(text, room, "dies");
 }
 
 static void restart_text(const struct lab *lab, uint32_t argument, char *text, size_t room)
@@ -288,10 +283,8 @@ static void frame_text(const struct lab *lab, uint32_t frame, char *text, size_t
     const struct frame *f = frame_of(lab, frame);
     char what[WHAT_BYTES], from[NAME_BYTES];
     header_text(lab, f->header, what);
-    if (frame_src(lab, f) == f->from)
-        snprintf(text, room, "gets %s", what);
-    else
-        snprintf(text, room, "gets %s, passed on by %s", what, name_of(lab, f->from, from));
+    if (frame_src(lab, f) == f->from) snprintf(text, room, "gets %s", what);
+    else snprintf(text, room, "gets %s, passed on by %s", what, name_of(lab, f->from, from));
 }
 
 /* The step in a sentence without its subject. */
@@ -350,7 +343,7 @@ void dialogue_step(struct dialogue *d, const struct job *job, struct job_step st
     if (send && !d->left) line(d, "does not let it leave yet.");
 }
 
-/* ---- begin and end ---- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 /* "p0 p1 | p2": the processes of each cluster. */
 static void clusters(const struct dialogue *d)
@@ -386,12 +379,10 @@ void dialogue_begin(struct dialogue *d, struct lab *lab, FILE *out)
 
 void dialogue_end(const struct dialogue *d, uint16_t violated, bool over)
 {
-    if (violated)
-        fprintf(d->out, "\nViolated: %s.\n", lab_violation(violated));
+    if (violated) fprintf(d->out, "\nViolated: %s.\n", lab_violation(violated));
     else if (over)
         fputs("\nAll programs are at their end, no frame is on its way, and each process has "
               "received what it should.\n",
             d->out);
-    else
-        fputs("\nThe schedule ends here; more can happen.\n", d->out);
+    else fputs("\nThe schedule ends here; more can happen.\n", d->out);
 }

@@ -1,4 +1,5 @@
-/* ends.c: from every state that was met, does a way without further failures lead to an end? Else something goes on for ever (I8). */
+/* ends.c: from every state that was met, does a way without further failures lead to an end? Else
+ * something goes on for ever (I8). */
 #include "search_parts.h"
 
 #include <stdlib.h>
@@ -50,7 +51,8 @@ int64_t endless(struct exploration *x)
     for (bool more = true; more && !x->lab.failed && !stopped(x);) {
         more = false;
         for (uint64_t i = most; i-- > 0 && !stopped(x);) {
-            if (reached[i] || i / x->parts >= x->q[i % x->parts].count || !leads(x, i, reached)) continue;
+            if (reached[i] || i / x->parts >= x->q[i % x->parts].count || !leads(x, i, reached))
+                continue;
             reached[i] = 1;
             more = true;
         }

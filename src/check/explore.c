@@ -1,5 +1,5 @@
-/* explore.c: what every exploration is made of, in whatever order it goes: it begins, expands a state, takes a step, and
- * names the way to a state. */
+/* explore.c: what every exploration is made of, in whatever order it goes: it begins, expands a
+ * state, takes a step, and names the way to a state. */
 #include "search_parts.h"
 
 #include <stdatomic.h>
@@ -16,7 +16,8 @@ static void lower(struct exploration *x, uint32_t *seen, uint32_t now, enum sear
     if (*seen != now && x->r->class > class) x->r->class = class;
 }
 
-static void classify(struct exploration *x, const struct job *before, const struct job *after, uint32_t who)
+static void classify(
+    struct exploration *x, const struct job *before, const struct job *after, uint32_t who)
 {
     struct app a, b;
     if (who >= x->lab.ranks) return;
@@ -42,13 +43,15 @@ static void classify(struct exploration *x, const struct job *before, const stru
     } else {
         const struct hark_op *op = &x->lab.scenario->op[who][a.pc];
         bool looks = op->type == HARK_OP_LOOK || (op->type == HARK_OP_PROBE && op->peer < 0);
-        if (op->type != HARK_OP_TEST && op->type != HARK_OP_IF && !(looks && x->lab.history)) return;
-        if (x->r->class > SEARCH_RSD) x->r->class = SEARCH_RSD; /* what has missed may hit in another execution */
+        if (op->type != HARK_OP_TEST && op->type != HARK_OP_IF && !(looks && x->lab.history))
+            return;
+        if (x->r->class > SEARCH_RSD)
+            x->r->class = SEARCH_RSD; /* what has missed may hit in another execution */
     }
 }
 
-/* What everybody has delivered and sent, in bytes: numbers of parts mean nothing in another lab. 0: it is not there, and
- * not to be kept: the search may begin again. */
+/* What everybody has delivered and sent, in bytes: numbers of parts mean nothing in another lab. 0:
+ * it is not there, and not to be kept: the search may begin again. */
 static uint32_t outcome_put(struct exploration *x, uint32_t signature)
 {
     static uint8_t bytes[1 << 17];
@@ -75,7 +78,8 @@ uint16_t at_end(struct exploration *x, const struct job *job)
     x->r->finals++;
     if (violated && x->collect) describe_waits(&x->lab, job, x->r->why);
     if (violated || x->lab.failed) return violated;
-    if (x->options->reduce == SEARCH_COMPARED && states_add(&x->ends, job, 0, (struct job_step){0, 0, 0}) < 0)
+    if (x->options->reduce == SEARCH_COMPARED &&
+        states_add(&x->ends, job, 0, (struct job_step){0, 0, 0}) < 0)
         lab_starve(&x->lab);
     return outcome_put(x, signature) == 0 && !x->lab.failed ? VIOLATED_FINAL : 0;
 }
@@ -88,7 +92,8 @@ bool at_once(struct lab *lab, const struct job *job, struct job_step *next)
         *next = step[k];
         if (step[k].what == STEP_APP || step[k].what == STEP_RESTART) continue;
         if (step[k].what != STEP_FRAME) return true;
-        if (frame_of(lab, job_frame(lab, job, step[k].who, step[k].index))->header[1] != HARK_APP) return true;
+        if (frame_of(lab, job_frame(lab, job, step[k].who, step[k].index))->header[1] != HARK_APP)
+            return true;
     }
     return false;
 }
@@ -111,7 +116,8 @@ uint64_t states_of(const struct exploration *x)
 
 uint64_t bytes_of(const struct exploration *x)
 {
-    uint64_t bytes = states_bytes(&x->ends) + lab_bytes(&x->lab) + reduction_bytes(&x->reduction) + x->found_bytes;
+    uint64_t bytes = states_bytes(&x->ends) + lab_bytes(&x->lab) + reduction_bytes(&x->reduction) +
+                     x->found_bytes;
     for (uint32_t p = 0; p < x->parts; p++) bytes += states_bytes(&x->q[p]);
     return bytes;
 }
@@ -120,8 +126,7 @@ uint64_t bytes_of(const struct exploration *x)
 static uint64_t most_bytes_of(const struct exploration *x)
 {
     uint64_t bytes = bytes_of(x);
-    for (uint32_t p = 0; p < x->parts; p++)
-        bytes += states_growing(&x->q[p]);
+    for (uint32_t p = 0; p < x->parts; p++) bytes += states_growing(&x->q[p]);
     return bytes;
 }
 
@@ -135,12 +140,9 @@ bool enough(struct exploration *x)
     const struct search_options *o = x->options;
     struct search_result *r = x->r;
     r->bytes = bytes_of(x);
-    if (stopped(x))
-        r->limit = SEARCH_STOPPED;
-    else if (o->most_states && states_of(x) > o->most_states)
-        r->limit = SEARCH_STATES;
-    else if (o->most_bytes && most_bytes_of(x) > o->most_bytes)
-        r->limit = SEARCH_MEMORY;
+    if (stopped(x)) r->limit = SEARCH_STOPPED;
+    else if (o->most_states && states_of(x) > o->most_states) r->limit = SEARCH_STATES;
+    else if (o->most_bytes && most_bytes_of(x) > o->most_bytes) r->limit = SEARCH_MEMORY;
     if (r->limit) r->verdict = SEARCH_LIMIT;
     return r->limit != SEARCH_NO_LIMIT;
 }
@@ -178,13 +180,15 @@ static void steps_add(struct steps *s, struct job_step step)
     s->at[s->count++] = step;
 }
 
-/* Steps that commute with all else, until there are none; they are told to `taken`, if that is not NULL. */
+/* Steps that commute with all else, until there are none; they are told to `taken`, if that is not
+ * NULL. */
 static uint16_t run_ahead(struct exploration *x, struct job *job, struct steps *taken)
 {
     uint16_t violated = 0;
     bool happened;
     uint32_t n = 0;
-    for (struct job_step next; !violated && !x->lab.failed && reduction_next(&x->reduction, job, &next);) {
+    for (struct job_step next;
+         !violated && !x->lab.failed && reduction_next(&x->reduction, job, &next);) {
         uint32_t failures = job_service(&x->lab, job)->failures;
         violated = job_take(&x->lab, job, next, &happened);
         reduction_used(&x->reduction, failures);
@@ -222,8 +226,9 @@ void path_to(struct exploration *x, uint64_t i, const struct job_step *last)
 {
     struct search_result *r = x->r;
     struct steps way = {0}, path = {0};
-    if (x->repaired || x->reduction.doubts > 0) x->reduction.dirty = true; /* steps from before do not lead where they did */
-    if (x->reduction.dirty) return;                                        /* it all begins again */
+    if (x->repaired || x->reduction.doubts > 0)
+        x->reduction.dirty = true;  /* steps from before do not lead where they did */
+    if (x->reduction.dirty) return; /* it all begins again */
     x->reduction.state = NO_STATE;
     for (uint64_t k = i; k != x->first; k = states_before(state_part(x, k), k / x->parts))
         steps_add(&way, states_step(state_part(x, k), k / x->parts));
@@ -275,7 +280,8 @@ static void expand_once(struct exploration *x, uint64_t i)
         uint16_t violated = take_step(x, &next, step[k], &happened);
         x->r->violated = violated;
         x->r->transitions++;
-        if (x->collect && happened && !violated && step[k].what == STEP_APP) classify(x, &job, &next, step[k].who);
+        if (x->collect && happened && !violated && step[k].what == STEP_APP)
+            classify(x, &job, &next, step[k].who);
         if (happened && memcmp(&next, &job, sizeof job) != 0) moves = true;
         if (violated) path_to(x, i, &step[k]);
         else if (happened && !x->lab.failed) find(x, &next, (uint32_t)i, step[k]);
@@ -340,6 +346,7 @@ void begin_search(struct exploration *x)
     job_first(&x->lab, &first);
     if (x->reduce && !x->lab.failed) r->violated = run_ahead(x, &first, NULL);
     x->first = states_part(x->q, first.at);
-    if (!x->lab.failed && states_add(&x->q[x->first], &first, (uint32_t)x->first, (struct job_step){0, 0, 0}) < 0)
+    if (!x->lab.failed &&
+        states_add(&x->q[x->first], &first, (uint32_t)x->first, (struct job_step){0, 0, 0}) < 0)
         lab_starve(&x->lab);
 }

@@ -65,7 +65,8 @@ uint32_t intern_put(struct intern *t, const void *bytes, uint32_t length)
     uint32_t hash = (uint32_t)XXH3_64bits(bytes, length), at = hash & (t->slots - 1);
     for (; t->slot[at]; at = (at + 1) & (t->slots - 1)) {
         const struct intern_entry *e = &t->entry[t->slot[at] - 1];
-        if (e->hash == hash && e->length == length && memcmp(e->at, bytes, length) == 0) return t->slot[at];
+        if (e->hash == hash && e->length == length && memcmp(e->at, bytes, length) == 0)
+            return t->slot[at];
     }
     if (t->frozen || (t->count == t->room && more_entries(t) < 0)) return 0;
     void *copy = take(t, length);

@@ -1,7 +1,7 @@
 /* intern.h: runs of bytes, each kept once and known by a number.
  *
- * A search meets few parts of states in very many combinations. So a state is a row of numbers, parts are compared by their
- * numbers, and equal means equal: nothing here rests on a hash alone.
+ * A search meets few parts of states in very many combinations. So a state is a row of numbers,
+ * parts are compared by their numbers, and equal means equal: nothing here rests on a hash alone.
  */
 #ifndef HARK_CHECK_INTERN_H
 #define HARK_CHECK_INTERN_H
@@ -26,8 +26,8 @@ struct intern {
     bool frozen;    /* nothing is added: what is not there has the number 0 */
 };
 
-/* The number of these bytes, from 1; the same bytes have the same number. 0 without memory. What intern_at() gives stays
- * where it is, 8-aligned, until intern_free(). */
+/* The number of these bytes, from 1; the same bytes have the same number. 0 without memory. What
+ * intern_at() gives stays where it is, 8-aligned, until intern_free(). */
 uint32_t intern_put(struct intern *t, const void *at, uint32_t length);
 void intern_free(struct intern *t);
 

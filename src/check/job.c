@@ -11,12 +11,13 @@ void job_first(struct lab *lab, struct job *job)
     if (!lab->failed) job_service_first(lab, job);
 }
 
-/* ---- which frames may arrive ----------------------------------------------------------------------------------------- */
+/* ---- which frames may arrive ----------------------------------------------------------------- */
 
 static bool other_channel(const struct frame *a, const struct frame *b)
 {
     const bool app = a->header[1] == HARK_APP;
-    return app != (b->header[1] == HARK_APP) || (app && hark_get16(a->header + 2) != hark_get16(b->header + 2));
+    return app != (b->header[1] == HARK_APP) ||
+           (app && hark_get16(a->header + 2) != hark_get16(b->header + 2));
 }
 
 bool job_in_order(const struct lab *lab, const struct frame *a, const struct frame *b)
@@ -37,26 +38,31 @@ static bool may_arrive(const struct lab *lab, const uint32_t *list, uint32_t k, 
     return true;
 }
 
-/* Without a protocol a checkpoint is a barrier of the group or nothing, if all members have as many: nobody goes on from its
- * n-th call before all are at theirs, or everybody does at once. Of protocols both is to be expected, for whoever is there
- * first may go on; so a program has to do with either. */
+/* Without a protocol a checkpoint is a barrier of the group or nothing, if all members have as
+ * many: nobody goes on from its n-th call before all are at theirs, or everybody does at once. Of
+ * protocols both is to be expected, for whoever is there first may go on; so a program has to do
+ * with either. */
 static bool point_open(struct lab *lab, const struct job *job, uint32_t who)
 {
     struct local_info mine = *local_info(lab, job->at[who]);
     bool open = true;
-    if (mine.points == LOCAL_POINTS_DEPEND || !(lab->barriers & hark_call_bit(mine.reached - 1u))) return true;
+    if (mine.points == LOCAL_POINTS_DEPEND || !(lab->barriers & hark_call_bit(mine.reached - 1u)))
+        return true;
     for (uint32_t i = 0; i < lab->ranks; i++) {
         const struct local_info *mate = local_info(lab, job->at[i]);
-        if (lab->points == LAB_POINTS_CLUSTER && lab->scenario->cluster[i] != lab->scenario->cluster[who]) continue;
+        if (lab->points == LAB_POINTS_CLUSTER &&
+            lab->scenario->cluster[i] != lab->scenario->cluster[who])
+            continue;
         if (mate->points != mine.points) return true;
         open = open && mate->reached >= mine.reached;
     }
     return open;
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
-uint32_t job_steps(struct lab *lab, const struct job *job, struct job_step step[JOB_STEPS], uint32_t *failing)
+uint32_t job_steps(
+    struct lab *lab, const struct job *job, struct job_step step[JOB_STEPS], uint32_t *failing)
 {
     uint32_t n = 0, list[LOCAL_FRAMES];
     uint32_t re = job_service(lab, job)->re;
@@ -69,7 +75,8 @@ uint32_t job_steps(struct lab *lab, const struct job *job, struct job_step step[
         }
         uint32_t frames = job_net_read(lab, job->at[lab->who + who], list);
         for (uint32_t k = 0; k < frames; k++)
-            if (may_arrive(lab, list, k, i->inc)) step[n++] = (struct job_step){STEP_FRAME, w, (uint16_t)k};
+            if (may_arrive(lab, list, k, i->inc))
+                step[n++] = (struct job_step){STEP_FRAME, w, (uint16_t)k};
         if (i->seen < re) step[n++] = (struct job_step){STEP_TOLD, w, 0};
         if (i->storing) step[n++] = (struct job_step){STEP_STORED, w, 0};
         if (i->facts) step[n++] = (struct job_step){STEP_ANSWER, w, 0};
@@ -129,7 +136,8 @@ static bool answer(struct lab *lab, struct job *job, struct job_step step)
     if (!out.ok && !lab->failed) lab_fail(lab, "the failure service refuses a fact of this epoch");
     if (lab->failed) return true;
     if (f.kind == HARK_FACT_BACK) s.back[f.rank] = s.re + 1;
-    for (uint32_t i = 0; f.kind == HARK_FACT_LINE && i < lab->ranks; i++) /* like a failure; all of D begin together */
+    for (uint32_t i = 0; f.kind == HARK_FACT_LINE && i < lab->ranks; i++) /* like a failure; all of
+                                                                             D begin together */
         if (s.down >> i & 1) s.back[i] = s.re;
     job_service_set(lab, job, &s);
     if (out.announce) job_announce(lab, job, &s);
@@ -156,9 +164,9 @@ static uint32_t sends_of(struct lab *lab, const struct job *job, uint32_t i)
     return app.sends;
 }
 
-/* Does the message depend on one of those sends by what its sender, and those that it depends on, have executed now? One that
- * went back and took something else first depends on something else. Of a send that is not made again yet nothing is known but
- * what it depended on before. */
+/* Does the message depend on one of those sends by what its sender, and those that it depends on,
+ * have executed now? One that went back and took something else first depends on something else. Of
+ * a send that is not made again yet nothing is known but what it depended on before. */
 static bool depends_now(struct lab *lab, const struct job *job, const struct frame *f, uint64_t on)
 {
     uint64_t all = last_send(lab, frame_src(lab, f), f->past), before = 0;
@@ -177,15 +185,19 @@ static bool depends_now(struct lab *lab, const struct job *job, const struct fra
     return all & on;
 }
 
-/* The sends that I7 looks for, of protocols that rest on send-determinism: a causal one knows by determinants what the lost send will say
- * again. A process that went back at epoch t may deliver what depends on an unsent message of a process that went back later than t:
- * then the dependency is older than that failure. And of those that went back with it or before, on what it depends itself: by its
- * image. */
-static uint64_t past_unsent(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f, uint64_t own)
+/* The sends that I7 looks for, of protocols that rest on send-determinism: a causal one knows by
+ * determinants what the lost send will say again. A process that went back at epoch t may deliver
+ * what depends on an unsent message of a process that went back later than t: then the dependency
+ * is older than that failure. And of those that went back with it or before, on what it depends
+ * itself: by its image. */
+static uint64_t past_unsent(
+    struct lab *lab, const struct job *job, uint32_t who, const struct frame *f, uint64_t own)
 {
     const struct service *s = job_service(lab, job);
     uint64_t missing = 0;
-    if (lab->protocol->unstable || s->back[who] == 0 || local_info(lab, job->at[who])->inc != s->inc[who]) return 0;
+    if (lab->protocol->unstable || s->back[who] == 0 ||
+        local_info(lab, job->at[who])->inc != s->inc[who])
+        return 0;
     for (uint32_t i = 0; i < lab->ranks; i++) {
         if (s->back[i] == 0 || s->back[i] > s->back[who]) continue;
         missing |= f->past & ~own & sends_from(lab, i, sends_of(lab, job, i));
@@ -194,7 +206,8 @@ static uint64_t past_unsent(struct lab *lab, const struct job *job, uint32_t who
 }
 
 /* I7. */
-static bool past_missing(struct lab *lab, const struct job *job, uint32_t who, const struct frame *f, uint64_t own)
+static bool past_missing(
+    struct lab *lab, const struct job *job, uint32_t who, const struct frame *f, uint64_t own)
 {
     const uint64_t unsent = past_unsent(lab, job, who, f, own);
     return unsent && (!lab->wild || depends_now(lab, job, f, unsent));
@@ -205,22 +218,24 @@ bool job_past_unsent(struct lab *lab, const struct job *job, uint32_t who, uint3
     return past_unsent(lab, job, who, frame_of(lab, frame), app_past(lab, job->at[who]));
 }
 
-/* It is to go back, and has not been told yet: what it has delivered and sent since its image is undone already. What the
- * image says of that counts again when the process restarts from it. */
+/* It is to go back, and has not been told yet: what it has delivered and sent since its image is
+ * undone already. What the image says of that counts again when the process restarts from it. */
 static bool goes_back(struct lab *lab, const struct job *job, uint32_t who)
 {
     const struct local_info *i = local_info(lab, job->at[who]);
     return i->running && i->inc < job_service(lab, job)->inc[who];
 }
 
-/* I1. Does a sender's present history say something else than what a process has delivered? `group`: in multicasts, of that source; 0: in
- * messages to it alone. */
-static bool said_otherwise(struct lab *lab, const struct job *job, uint32_t from, uint32_t to, uint32_t group)
+/* I1. Does a sender's present history say something else than what a process has delivered?
+ * `group`: in multicasts, of that source; 0: in messages to it alone. */
+static bool said_otherwise(
+    struct lab *lab, const struct job *job, uint32_t from, uint32_t to, uint32_t group)
 {
     uint32_t source = group ? group : from, target = group ? group : to;
     if (!lab->history || goes_back(lab, job, from) || goes_back(lab, job, to)) return false;
     for (uint32_t ssn = 1; ssn <= lab->most_ssn; ssn++) {
-        uint64_t heard = app_heard(lab, job->at[to], source, ssn), told = app_told(lab, job->at[from], target, ssn);
+        uint64_t heard = app_heard(lab, job->at[to], source, ssn),
+                 told = app_told(lab, job->at[from], target, ssn);
         if (heard && told && heard != told) return true;
     }
     return false;
@@ -241,7 +256,8 @@ static uint32_t mates_crash(struct lab *lab, struct job *job, struct job_step st
     return dead;
 }
 
-/* The failure service is gone with all processes, perhaps when a fact was durable and nobody had been told; a new one goes on. */
+/* The failure service is gone with all processes, perhaps when a fact was durable and nobody had
+ * been told; a new one goes on. */
 static uint16_t service_fails(struct lab *lab, struct job *job, struct job_step step)
 {
     if (step.index && !answer(lab, job, step)) return VIOLATED_NUMBER;
@@ -254,7 +270,8 @@ static uint16_t service_fails(struct lab *lab, struct job *job, struct job_step 
 }
 
 /* What reduction n comes to at a member of tree t by what is said now; 0: not all have said it. */
-static uint64_t reduced(struct lab *lab, const struct job *job, uint32_t t, uint32_t who, uint32_t n)
+static uint64_t reduced(
+    struct lab *lab, const struct job *job, uint32_t t, uint32_t who, uint32_t n)
 {
     const int8_t *parent = lab->scenario->parent[t];
     uint64_t own = app_told(lab, job->at[who], group_source(lab, t, true), n), all = 0;
@@ -277,7 +294,8 @@ static bool reduced_otherwise(struct lab *lab, const struct job *job)
         uint32_t root = 0;
         while (root < lab->ranks && lab->scenario->parent[t][root] != -1) root++;
         for (uint32_t n = 1; root < lab->ranks && n <= lab->most_ssn; n++) {
-            uint64_t heard = app_heard(lab, job->at[root], group_source(lab, t, true), n), all = heard ? reduced(lab, job, t, root, n) : 0;
+            uint64_t heard = app_heard(lab, job->at[root], group_source(lab, t, true), n),
+                     all = heard ? reduced(lab, job, t, root, n) : 0;
             if (heard && all && heard != all) return true;
         }
     }
@@ -287,10 +305,12 @@ static bool reduced_otherwise(struct lab *lab, const struct job *job)
 /* I1, of all that a process has delivered and sent, on the channels to and from process `other`. */
 static bool pair_otherwise(struct lab *lab, const struct job *job, uint32_t who, uint32_t other)
 {
-    bool otherwise = said_otherwise(lab, job, who, other, 0) || said_otherwise(lab, job, other, who, 0);
+    bool otherwise =
+        said_otherwise(lab, job, who, other, 0) || said_otherwise(lab, job, other, who, 0);
     for (uint32_t t = 0; t < lab->scenario->trees && !otherwise; t++) {
         const uint32_t group = group_source(lab, t, false);
-        otherwise = said_otherwise(lab, job, who, other, group) || said_otherwise(lab, job, other, who, group);
+        otherwise = said_otherwise(lab, job, who, other, group) ||
+                    said_otherwise(lab, job, other, who, group);
     }
     return otherwise;
 }
@@ -346,14 +366,18 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
         const struct frame *f = frame_of(lab, out.taken);
         if (past_missing(lab, job, step.who, f, app_past(lab, before))) return VIOLATED_PAST;
         const uint32_t source = frame_source(lab, f);
-        if (!is_reduction(lab, source) && said_otherwise(lab, job, frame_src(lab, f), step.who, source < lab->ranks ? 0 : source))
+        if (!is_reduction(lab, source) &&
+            said_otherwise(lab, job, frame_src(lab, f), step.who, source < lab->ranks ? 0 : source))
             return VIOLATED_SAID;
     }
     if (step.what == STEP_RESTART && image_otherwise(lab, job, step.who)) return VIOLATED_SAID;
-    if ((out.taken || out.sent_to) && lab->reduces && reduced_otherwise(lab, job)) return VIOLATED_SAID;
+    if ((out.taken || out.sent_to) && lab->reduces && reduced_otherwise(lab, job))
+        return VIOLATED_SAID;
     const uint32_t to = out.sent_to ? out.sent_to - 1u : 0;
     for (uint32_t i = 0; out.sent_to && !is_reduction(lab, to) && i < lab->ranks; i++)
-        if ((to >= lab->ranks || to == i) && said_otherwise(lab, job, step.who, i, to < lab->ranks ? 0 : to)) return VIOLATED_SAID;
+        if ((to >= lab->ranks || to == i) &&
+            said_otherwise(lab, job, step.who, i, to < lab->ranks ? 0 : to))
+            return VIOLATED_SAID;
     return 0;
 }
 
@@ -383,7 +407,8 @@ uint16_t job_final(struct lab *lab, const struct job *job, uint32_t *signature)
     if (job_service(lab, job)->down) return VIOLATED_ENDLESS;
     for (uint32_t i = 0; i < lab->who; i++) {
         local_open_core(lab, job->at[i]);
-        if (lab->running && (i == lab->ranks ? lab->recovery : lab->protocol)->unrest(lab->core)) return VIOLATED_UNREST;
+        if (lab->running && (i == lab->ranks ? lab->recovery : lab->protocol)->unrest(lab->core))
+            return VIOLATED_UNREST;
     }
     for (uint32_t i = 0; i < lab->ranks; i++) of[i] = app_signature(lab, job->at[i]);
     *signature = intern_put(&lab->part, of, lab->ranks * (uint32_t)sizeof of[0]);

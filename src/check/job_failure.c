@@ -38,7 +38,8 @@ static bool decided(struct lab *lab, const struct job *job, uint32_t rank)
 static bool in_wave(struct lab *lab, const struct job *job, uint32_t rank)
 {
     for (uint32_t i = 0; i < lab->ranks; i++)
-        if (same_wave(job_service(lab, job), i, rank) && local_info(lab, job->at[i])->inside) return !decided(lab, job, rank);
+        if (same_wave(job_service(lab, job), i, rank) && local_info(lab, job->at[i])->inside)
+            return !decided(lab, job, rank);
     return false;
 }
 
@@ -60,8 +61,8 @@ static bool all_have_image(struct lab *lab, const struct job *job, uint32_t who,
     return true;
 }
 
-/* What is there to go back to behind the newest checkpoint of `who`: the one before if all that go back to it have it, else 0, the
- * beginning. Behind the change of the map all go back. */
+/* What is there to go back to behind the newest checkpoint of `who`: the one before if all that go
+ * back to it have it, else 0, the beginning. Behind the change of the map all go back. */
 static uint64_t before_of(struct lab *lab, const struct job *job, uint32_t who)
 {
     const struct service *s = job_service(lab, job);
@@ -74,8 +75,8 @@ static uint64_t before_of(struct lab *lab, const struct job *job, uint32_t who)
     return before;
 }
 
-/* The newest decided image is there, and not the only thing that is left to go back to: the one before is, or the beginning as long as
- * fewer are decided than are kept. */
+/* The newest decided image is there, and not the only thing that is left to go back to: the one
+ * before is, or the beginning as long as fewer are decided than are kept. */
 static bool may_be_damaged(struct lab *lab, const struct job *job, uint32_t who)
 {
     const struct service *s = job_service(lab, job);
@@ -105,8 +106,10 @@ static bool may_fail(struct lab *lab, const struct job *job, uint32_t who, uint8
     }
 }
 
-/* It may be gone at any moment, and with each fact also when that is durable and has not been answered. */
-static uint32_t service_failures(struct lab *lab, const struct job *job, uint8_t when, struct job_step *step)
+/* It may be gone at any moment, and with each fact also when that is durable and has not been
+ * answered. */
+static uint32_t service_failures(
+    struct lab *lab, const struct job *job, uint8_t when, struct job_step *step)
 {
     const struct service s = *job_service(lab, job);
     uint32_t n = 0;
@@ -115,7 +118,8 @@ static uint32_t service_failures(struct lab *lab, const struct job *job, uint8_t
     for (uint32_t who = 0; who < lab->who; who++) {
         if (!local_info(lab, job->at[who])->facts) continue;
         local_open(lab, job->at[who]);
-        if (lab->at.fact[0].re == s.re) step[n++] = (struct job_step){STEP_SERVICE, (uint8_t)who, 1};
+        if (lab->at.fact[0].re == s.re)
+            step[n++] = (struct job_step){STEP_SERVICE, (uint8_t)who, 1};
     }
     return n;
 }
@@ -127,10 +131,13 @@ uint32_t job_failures(struct lab *lab, const struct job *job, struct job_step *s
     struct hark_fail f = lab->scenario->fail[k];
     if (f.rank == HARK_FAIL_SERVICE) return service_failures(lab, job, f.when, step);
     for (uint32_t who = 0; who < lab->who; who++) {
-        bool meant = f.rank == HARK_FAIL_RECOVERY ? who == lab->ranks : f.rank < 0 ? who < lab->ranks : who == (uint32_t)f.rank;
+        bool meant = f.rank == HARK_FAIL_RECOVERY ? who == lab->ranks
+                     : f.rank < 0                 ? who < lab->ranks
+                                                  : who == (uint32_t)f.rank;
         if (!meant || !may_fail(lab, job, who, f.when)) continue;
         step[n++] = (struct job_step){STEP_CRASH, (uint8_t)who, (uint16_t)k};
-        if (f.when == HARK_FAIL_STORE) step[n - 1] = (struct job_step){STEP_STORED, (uint8_t)who, 1};
+        if (f.when == HARK_FAIL_STORE)
+            step[n - 1] = (struct job_step){STEP_STORED, (uint8_t)who, 1};
     }
     return n;
 }
@@ -151,7 +158,8 @@ void job_announce(struct lab *lab, struct job *job, struct service *s)
 }
 
 /* Those go back whom the service says, and everybody is told. */
-static uint16_t go_back(struct lab *lab, struct job *job, struct service *s, const struct hark_service_event *e)
+static uint16_t go_back(
+    struct lab *lab, struct job *job, struct service *s, const struct hark_service_event *e)
 {
     s->failures++;
     const struct service_outcome out = job_service_event(lab, job, s, e);

@@ -6,7 +6,9 @@
 uint32_t job_frame(const struct lab *lab, const struct job *job, uint32_t who, uint32_t k)
 {
     uint32_t part = job->at[lab->who + who];
-    return k * 4 < intern_length(&lab->part, part) ? ((const uint32_t *)intern_at(&lab->part, part))[k] : 0;
+    return k * 4 < intern_length(&lab->part, part)
+               ? ((const uint32_t *)intern_at(&lab->part, part))[k]
+               : 0;
 }
 
 uint32_t job_net_read(const struct lab *lab, uint32_t part, uint32_t list[LOCAL_FRAMES])

@@ -1,5 +1,6 @@
-/* job_service.c: the failure service of a job: the core that ships (hark/service.h), stepped in the place of a runtime that verifies
- * images and writes records at once. Its packed state is a part; struct service beside it is what is often asked of it. */
+/* job_service.c: the failure service of a job: the core that ships (hark/service.h), stepped in the
+ * place of a runtime that verifies images and writes records at once. Its packed state is a part;
+ * struct service beside it is what is often asked of it. */
 #include <string.h>
 
 #include "hark/service.h"
@@ -49,7 +50,10 @@ static bool make(struct lab *lab, struct block *b)
 {
     uint32_t of[HARK_SCENARIO_RANKS];
     clusters(lab, lab->scenario->cluster, of);
-    const struct hark_service_config c = {.protocol = lab->protocol, .ranks = lab->ranks, .cluster = of, .waves_all = lab->waves_all,
+    const struct hark_service_config c = {.protocol = lab->protocol,
+        .ranks = lab->ranks,
+        .cluster = of,
+        .waves_all = lab->waves_all,
         .generations = job_generations(lab)};
     if (hark_service_init(core_of(b), sizeof b->room, &c) == HARK_OK) return true;
     lab_fail(lab, too_small);
@@ -83,7 +87,8 @@ static void look(struct lab *lab, const struct hark *p, struct service *s)
 static uint32_t packed(struct lab *lab, const struct block *b)
 {
     uint8_t bytes[BLOCK];
-    const uint64_t length = hark_pack((const struct hark *)(const void *)b->room, &hark_service_shape, bytes, sizeof bytes);
+    const uint64_t length = hark_pack(
+        (const struct hark *)(const void *)b->room, &hark_service_shape, bytes, sizeof bytes);
     if (length > sizeof bytes) lab_fail(lab, too_small);
     const uint32_t part = lab->failed ? 0 : intern_put(&lab->part, bytes, (uint32_t)length);
     if (part == 0) lab_starve(lab);
@@ -135,8 +140,8 @@ static bool has_image(struct lab *lab, const struct job *job, uint32_t who, uint
 }
 
 /* One effect; what the core is told in answer, if anything. */
-static void perform(struct lab *lab, const struct job *job, const struct hark_service_effect *x, struct hark_service_event *answer,
-    struct service_outcome *out)
+static void perform(struct lab *lab, const struct job *job, const struct hark_service_effect *x,
+    struct hark_service_event *answer, struct service_outcome *out)
 {
     switch (x->type) {
     case HARK_SERVICE_VERIFY:
@@ -155,13 +160,19 @@ static void perform(struct lab *lab, const struct job *job, const struct hark_se
     }
 }
 
-struct service_outcome job_service_event(struct lab *lab, struct job *job, struct service *s, const struct hark_service_event *event)
+struct service_outcome job_service_event(
+    struct lab *lab, struct job *job, struct service *s, const struct hark_service_event *event)
 {
     struct service_outcome out = {0};
     struct hark_service_event e = *event;
     struct block b;
-    const uint32_t state = event->type == HARK_SERVICE_RESUMED ? s->record : s->core; /* one that goes on knows what is durable */
-    const struct hark_bytes bytes = {intern_at(&lab->part, state), intern_length(&lab->part, state)};
+    const uint32_t state = event->type == HARK_SERVICE_RESUMED ? s->record : s->core; /* one that
+                                                                                         goes on
+                                                                                         knows what
+                                                                                         is durable
+                                                                                       */
+    const struct hark_bytes bytes = {
+        intern_at(&lab->part, state), intern_length(&lab->part, state)};
     if (!make(lab, &b) || hark_unpack(core_of(&b), &hark_service_shape, bytes) != HARK_OK) {
         lab_fail(lab, too_small);
         return out;
@@ -172,7 +183,8 @@ struct service_outcome job_service_event(struct lab *lab, struct job *job, struc
         struct hark_service_effects fx = {effect, 0, HARK_COUNT(effect)};
         struct hark_service_event answer = {0};
         const int status = hark_service_step(core_of(&b), &e, &fx);
-        if (status < 0 || status == HARK_WAIT) lab_fail(lab, "the failure service refuses an event");
+        if (status < 0 || status == HARK_WAIT)
+            lab_fail(lab, "the failure service refuses an event");
         for (uint32_t i = 0; status >= 0 && i < fx.count; i++) {
             perform(lab, job, &effect[i], &answer, &out);
             if (effect[i].type == HARK_SERVICE_RECORD && s->record) s->record = packed(lab, &b);

@@ -1,11 +1,13 @@
-/* lab.c: what all steps of a search share is made; steps of a process, and those that are remembered. */
+/* lab.c: what all steps of a search share is made; steps of a process, and those that are
+ * remembered. */
 #include "local.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts the sends, each of which has a bit in the sets of causes, and the longest channel. Of a branch the longer part counts. */
+/* Counts the sends, each of which has a bit in the sets of causes, and the longest channel. Of a
+ * branch the longer part counts. */
 static void count(struct lab *lab)
 {
     uint32_t first = 0;
@@ -13,10 +15,13 @@ static void count(struct lab *lab)
     for (uint32_t who = 0; who < lab->ranks; who++) {
         uint32_t to[LOCAL_SOURCES] = {0}, sends = 0;
         for (const struct hark_op *op = lab->scenario->op[who]; op->type; op++) {
-            if (op->type != HARK_OP_SEND && op->type != HARK_OP_MULTICAST && op->type != HARK_OP_CONTRIBUTE) continue;
+            if (op->type != HARK_OP_SEND && op->type != HARK_OP_MULTICAST &&
+                op->type != HARK_OP_CONTRIBUTE)
+                continue;
             sends++;
             uint32_t peer = op->type == HARK_OP_SEND ? (uint32_t)op->peer
-                                                     : group_source(lab, hark_op_tree(op), op->type == HARK_OP_CONTRIBUTE);
+                                                     : group_source(lab, hark_op_tree(op),
+                                                           op->type == HARK_OP_CONTRIBUTE);
             if (++to[peer] > lab->most_ssn) lab->most_ssn = to[peer];
         }
         lab->first_send[who] = first;
@@ -30,7 +35,9 @@ static bool in_any_order(const struct hark_scenario *s)
 {
     for (uint32_t who = 0; who < s->ranks; who++)
         for (const struct hark_op *op = s->op[who]; op->type; op++)
-            if ((op->type == HARK_OP_RECEIVE && op->peer < 0) || op->type == HARK_OP_TEST || op->type == HARK_OP_IF) return true;
+            if ((op->type == HARK_OP_RECEIVE && op->peer < 0) || op->type == HARK_OP_TEST ||
+                op->type == HARK_OP_IF)
+                return true;
     return false;
 }
 
@@ -40,13 +47,15 @@ static bool in_clusters(const struct hark_protocol *p)
 }
 
 /* What the scenario asks for and the protocol has not: false, and what. */
-static bool has_all(const struct hark_scenario *s, const struct hark_protocol *p, char error[HARK_SCENARIO_ERROR])
+static bool has_all(
+    const struct hark_scenario *s, const struct hark_protocol *p, char error[HARK_SCENARIO_ERROR])
 {
     const struct hark_protocol *other;
     bool asked = false;
     for (uint32_t i = 0; i < s->fails; i++) asked |= s->fail[i].when == HARK_FAIL_CLUSTER;
     if (!asked || in_clusters(p)) return true;
-    int n = snprintf(error, HARK_SCENARIO_ERROR, "fails cluster: expected a protocol under which clusters go back");
+    int n = snprintf(error, HARK_SCENARIO_ERROR,
+        "fails cluster: expected a protocol under which clusters go back");
     for (unsigned i = 0; (other = hark_protocol_at(i)) != NULL; i++)
         if (in_clusters(other) && other->manual->programs && n < HARK_SCENARIO_ERROR / 2)
             n += snprintf(error + n, (size_t)(HARK_SCENARIO_ERROR - n), ", %s", other->name);
@@ -55,13 +64,15 @@ static bool has_all(const struct hark_scenario *s, const struct hark_protocol *p
 }
 
 /* Lines of the scenario that the protocol can not combine: false, and what. */
-static bool combined(const struct hark_scenario *s, const struct hark_protocol *p, char error[HARK_SCENARIO_ERROR])
+static bool combined(
+    const struct hark_scenario *s, const struct hark_protocol *p, char error[HARK_SCENARIO_ERROR])
 {
     const struct hark_option *other, *o = hark_options_clash(p->manual->options, &s->core, &other);
     char usual[16] = "";
     if (o == NULL) return true;
     if (other->value) snprintf(usual, sizeof usual, " %u", other->usual);
-    snprintf(error, HARK_SCENARIO_ERROR, "%s: expected %s%s%s (protocol %s)", o->line, other->value ? "" : "no ", other->line, usual, p->name);
+    snprintf(error, HARK_SCENARIO_ERROR, "%s: expected %s%s%s (protocol %s)", o->line,
+        other->value ? "" : "no ", other->line, usual, p->name);
     return false;
 }
 
@@ -81,8 +92,8 @@ static int calls_between(const struct hark_op *op, int from, int to)
     return calls;
 }
 
-/* Checkpoint calls that a process has come to when it is at operation `at`, by whichever way; -1: that depends on what its tests
- * find, for the parts of a branch have not as many. */
+/* Checkpoint calls that a process has come to when it is at operation `at`, by whichever way; -1:
+ * that depends on what its tests find, for the parts of a branch have not as many. */
 static int calls_of(const struct hark_op *op, int at)
 {
     int calls = 0;
@@ -101,7 +112,8 @@ static int calls_of(const struct hark_op *op, int at)
     return calls;
 }
 
-/* Those whose checkpoints are one call them as often; else one waits for ever for the others', which is no fault of the protocol. */
+/* Those whose checkpoints are one call them as often; else one waits for ever for the others',
+ * which is no fault of the protocol. */
 static int check_calls(const struct lab *lab, char error[HARK_SCENARIO_ERROR])
 {
     const struct hark_scenario *s = lab->scenario;
@@ -109,14 +121,19 @@ static int check_calls(const struct lab *lab, char error[HARK_SCENARIO_ERROR])
     if (!hark_service_survives(lab->protocol) || hark_service_by_line(lab->protocol)) return 0;
     for (uint32_t a = 0; a < s->ranks; a++) {
         for (uint32_t b = 0; b < a; b++) {
-            int of_a = calls_of(s->op[a], HARK_SCENARIO_OPS), of_b = calls_of(s->op[b], HARK_SCENARIO_OPS);
-            if ((of_a >= 0 && of_a == of_b) || (clusters && s->cluster[a] != s->cluster[b])) continue;
+            int of_a = calls_of(s->op[a], HARK_SCENARIO_OPS),
+                of_b = calls_of(s->op[b], HARK_SCENARIO_OPS);
+            if ((of_a >= 0 && of_a == of_b) || (clusters && s->cluster[a] != s->cluster[b]))
+                continue;
             if (of_a < 0 || of_b < 0) {
-                snprintf(error, HARK_SCENARIO_ERROR, "p%u: found a branch whose parts have not as many checkpoint calls, expected as many (protocol %s)",
+                snprintf(error, HARK_SCENARIO_ERROR,
+                    "p%u: found a branch whose parts have not as many checkpoint calls, expected "
+                    "as many (protocol %s)",
                     of_a < 0 ? a : b, lab->protocol->name);
                 return -1;
             }
-            snprintf(error, HARK_SCENARIO_ERROR, "p%u: found %d checkpoint call%s, expected %d as p%u has (protocol %s)", a, of_a,
+            snprintf(error, HARK_SCENARIO_ERROR,
+                "p%u: found %d checkpoint call%s, expected %d as p%u has (protocol %s)", a, of_a,
                 of_a == 1 ? "" : "s", of_b, b, lab->protocol->name);
             return -1;
         }
@@ -124,7 +141,8 @@ static int check_calls(const struct lab *lab, char error[HARK_SCENARIO_ERROR])
     return 0;
 }
 
-int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protocol, char error[HARK_SCENARIO_ERROR])
+int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protocol,
+    char error[HARK_SCENARIO_ERROR])
 {
     enum { BLOCK = 1 << 18 };
     memset(lab, 0, sizeof *lab);
@@ -133,8 +151,11 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     lab->protocol = name[0] ? hark_protocol_named(name) : NULL;
     if (lab->protocol == NULL || !hark_protocol_runs(lab->protocol)) {
         lab->protocol = NULL;
-        snprintf(error, HARK_SCENARIO_ERROR, name[0] ? "no protocol is named %s" : "no protocol is named: the scenario "
-            "names none, and neither does --protocol", name);
+        snprintf(error, HARK_SCENARIO_ERROR,
+            name[0] ? "no protocol is named %s"
+                    : "no protocol is named: the scenario "
+                      "names none, and neither does --protocol",
+            name);
         return -1;
     }
     if (!has_all(s, lab->protocol, error)) return -1;
@@ -144,12 +165,16 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     lab->recovery = lab->protocol->recovery ? hark_protocol_recovery() : NULL;
     lab->ranks = s->ranks;
     lab->who = s->ranks + (lab->recovery != NULL);
-    lab->history = s->content == HARK_CONTENT_HISTORY || (s->content == HARK_CONTENT_PROTOCOL && lab->protocol->unstable);
-    lab->groups = s->trees && hark_protocol_groups(lab->protocol, true) && goes_with(lab, HARK_ASKS_GROUPS) &&
+    lab->history = s->content == HARK_CONTENT_HISTORY ||
+                   (s->content == HARK_CONTENT_PROTOCOL && lab->protocol->unstable);
+    lab->groups = s->trees && hark_protocol_groups(lab->protocol, true) &&
+                  goes_with(lab, HARK_ASKS_GROUPS) &&
                   (s->waves_all || !(lab->protocol->traits & HARK_TRAIT_WAVES));
     lab->reduces = lab_unreduced(lab) == NULL;
-    lab->waves_all = s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_REGROUPS);
-    lab->regroups = s->regroups && lab->waves_all && lab->protocol->traits & HARK_TRAIT_REGROUPS && !lab->groups && goes_with(lab, HARK_ASKS_REGROUP);
+    lab->waves_all =
+        s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_REGROUPS);
+    lab->regroups = s->regroups && lab->waves_all && lab->protocol->traits & HARK_TRAIT_REGROUPS &&
+                    !lab->groups && goes_with(lab, HARK_ASKS_REGROUP);
     if (check_calls(lab, error) < 0) return -1;
     lab->core_bytes = BLOCK;
     lab->core = malloc(BLOCK);
@@ -184,10 +209,11 @@ void lab_freeze(struct lab *copy, const struct lab *lab)
 uint64_t lab_bytes(const struct lab *lab)
 {
     return lab->part.bytes + lab->local.bytes + (uint64_t)lab->infos * sizeof *lab->info +
-           (uint64_t)lab->memo_room * sizeof *lab->memo + (uint64_t)lab->memo_slots * sizeof *lab->memo_slot;
+           (uint64_t)lab->memo_room * sizeof *lab->memo +
+           (uint64_t)lab->memo_slots * sizeof *lab->memo_slot;
 }
 
-/* ---- one step ------------------------------------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
 uint32_t local_first(struct lab *lab, uint32_t who)
 {
@@ -213,12 +239,15 @@ static void told(struct lab *lab, uint32_t part)
         if (a->wave[i]) wave[e.u.failed.wave_count++] = (struct hark_decision){i, 0, a->wave[i]};
     }
     for (uint32_t i = 0; i < lab->who; i++)
-        if (a->inc[i]) inc[e.u.failed.inc_count++] = (struct hark_incarnation){i == lab->ranks ? HARK_RECOVERY : i, a->inc[i]};
+        if (a->inc[i])
+            inc[e.u.failed.inc_count++] =
+                (struct hark_incarnation){i == lab->ranks ? HARK_RECOVERY : i, a->inc[i]};
     lab->at.seen = a->re;
     (void)local_event(lab, &e, 0, NULL);
 }
 
-/* From an image: what had arrived is held, for the core to ask for; nobody need have sent it again (I7). */
+/* From an image: what had arrived is held, for the core to ask for; nobody need have sent it again
+ * (I7). */
 static void restore(struct lab *lab, const struct image *m)
 {
     struct local *l = &lab->at;
@@ -235,7 +264,8 @@ static void restore(struct lab *lab, const struct image *m)
         memcpy(bytes, frame_of(lab, list[i]), offsetof(struct frame, header) + f.length);
         f.past = 0;
         memcpy(bytes, &f, offsetof(struct frame, header));
-        l->held[i] = intern_put(&lab->part, bytes, (uint32_t)offsetof(struct frame, header) + f.length);
+        l->held[i] =
+            intern_put(&lab->part, bytes, (uint32_t)offsetof(struct frame, header) + f.length);
     }
 }
 
@@ -278,9 +308,12 @@ static void restarted(struct lab *lab, uint32_t part)
     }
     if (from) {
         restore(lab, from);
-        e.u.restarted.image = (struct hark_bytes){intern_at(&lab->part, from->core), intern_length(&lab->part, from->core)};
+        e.u.restarted.image = (struct hark_bytes){
+            intern_at(&lab->part, from->core), intern_length(&lab->part, from->core)};
     }
-    if (l->kept) e.u.restarted.kept = (struct hark_bytes){intern_at(&lab->part, l->kept), intern_length(&lab->part, l->kept)};
+    if (l->kept)
+        e.u.restarted.kept =
+            (struct hark_bytes){intern_at(&lab->part, l->kept), intern_length(&lab->part, l->kept)};
     l->kept = 0;
     (void)local_event(lab, &e, 0, NULL);
     told(lab, r->announcement);
@@ -317,7 +350,8 @@ static void image_drop(struct lab *lab, uint64_t id)
     struct local *l = &lab->at;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < l->images; i++)
-        if (((const struct image *)intern_at(&lab->part, l->image[i]))->id != id) l->image[kept++] = l->image[i];
+        if (((const struct image *)intern_at(&lab->part, l->image[i]))->id != id)
+            l->image[kept++] = l->image[i];
     l->images = kept;
 }
 
@@ -358,7 +392,8 @@ struct outcome local_make(struct lab *lab, uint32_t local, enum local_step what,
     lab->out = (struct outcome){.happened = 1};
     lab->leave = lab->offer = 0;
     local_open_core(lab, local);
-    lab->waits = lab->scenario->receives_nested && lab->running && lab->who_now < lab->ranks && what != STEP_APP && app_waits(lab);
+    lab->waits = lab->scenario->receives_nested && lab->running && lab->who_now < lab->ranks &&
+                 what != STEP_APP && app_waits(lab);
     step(lab, what, argument);
     if (lab->failed) return lab->out;
     if (!lab->out.happened) {
@@ -368,17 +403,19 @@ struct outcome local_make(struct lab *lab, uint32_t local, enum local_step what,
     if (lab->running) core_keep(lab);
     lab->out.local = local_close(lab);
     if (lab->leave) {
-        lab->out.frames = intern_put(&lab->part, lab->leaving, lab->leave * (uint32_t)sizeof lab->leaving[0]);
+        lab->out.frames =
+            intern_put(&lab->part, lab->leaving, lab->leave * (uint32_t)sizeof lab->leaving[0]);
         if (lab->out.frames == 0) lab_starve(lab);
     }
     return lab->out;
 }
 
-/* ---- remembered ------------------------------------------------------------------------------------------------------- */
+/* ---- remembered ------------------------------------------------------------------------------ */
 
 static uint32_t memo_hash(uint32_t local, uint32_t what, uint32_t argument)
 {
-    uint64_t h = ((uint64_t)local << 32 | argument) * UINT64_C(0x9e3779b97f4a7c15) + what * UINT64_C(0xd6e8feb86659fd93);
+    uint64_t h = ((uint64_t)local << 32 | argument) * UINT64_C(0x9e3779b97f4a7c15) +
+                 what * UINT64_C(0xd6e8feb86659fd93);
     return (uint32_t)(h >> 32 ^ h);
 }
 
@@ -434,14 +471,15 @@ struct outcome local_take(struct lab *lab, uint32_t local, enum local_step what,
     return out;
 }
 
-/* ---- what can happen --------------------------------------------------------------------------------------------------- */
+/* ---- what can happen ------------------------------------------------------------------------- */
 
 /* The application waits: would IDLE make its core do something? */
 static bool idle_does(struct lab *lab)
 {
     static struct hark_effect effects[HARK_EFFECTS_ROOM];
     static uint8_t bytes[HARK_EFFECTS_BYTES];
-    struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+    struct hark_effects fx = {
+        .at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
     struct hark_event e = idle_event(lab);
     return lab->protocol->step(lab->core, &e, &fx) >= 0 && fx.count > 0;
 }
@@ -469,7 +507,8 @@ static uint64_t past_of(struct lab *lab)
     struct app app;
     for (uint32_t k = 0; k < l->inboxes; k++) past |= frame_of(lab, l->inbox[k])->past;
     for (uint32_t k = 0; k < l->helds; k++) past |= frame_of(lab, l->held[k])->past;
-    for (uint32_t k = 0; k < l->payloads; k++) past |= ((const struct payload *)intern_at(&lab->part, l->payload[k]))->past;
+    for (uint32_t k = 0; k < l->payloads; k++)
+        past |= ((const struct payload *)intern_at(&lab->part, l->payload[k]))->past;
     for (uint32_t k = 0; k < l->images; k++) {
         const struct image *m = intern_at(&lab->part, l->image[k]);
         const uint32_t *list = (const uint32_t *)(const void *)(m + 1);

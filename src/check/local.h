@@ -1,7 +1,9 @@
-/* local.h: one process of a scenario, all of it: its core, its application, what it holds, its log and its images.
+/* local.h: one process of a scenario, all of it: its core, its application, what it holds, its log
+ * and its images.
  *
- * What a process does at a step depends on nothing but this and what the step brings (a frame, an announcement); so a step
- * that was made once need not be made again, and a search mostly looks up. struct lab is what all steps share.
+ * What a process does at a step depends on nothing but this and what the step brings (a frame, an
+ * announcement); so a step that was made once need not be made again, and a search mostly looks up.
+ * struct lab is what all steps share.
  */
 #ifndef HARK_CHECK_LOCAL_H
 #define HARK_CHECK_LOCAL_H
@@ -11,12 +13,17 @@
 #include "scenario.h"
 
 enum {
-    LOCAL_FRAMES = 96, LOCAL_PAYLOADS = 64, LOCAL_IMAGES = 9, LOCAL_FACTS = 3, LOCAL_SHOWN = 16,
+    LOCAL_FRAMES = 96,
+    LOCAL_PAYLOADS = 64,
+    LOCAL_IMAGES = 9,
+    LOCAL_FACTS = 3,
+    LOCAL_SHOWN = 16,
     LOCAL_ANNOUNCEMENTS = 4 * HARK_SCENARIO_FAILS + 2,
-    LOCAL_WHO = HARK_SCENARIO_RANKS + 1 /* processes, and the recovery process behind the last rank */
+    LOCAL_WHO = HARK_SCENARIO_RANKS + 1 /* processes, and the recovery process behind the last rank
+                                         */
 };
 
-struct frame { /* a part: in flight, held, or handed up */
+struct frame {                 /* a part: in flight, held, or handed up */
     uint32_t from, to, to_inc; /* numbers of processes: the recovery process is number `ranks` */
     uint32_t length;           /* of the header */
     uint64_t past;             /* ghost: the sends that it depends on, a bit each */
@@ -24,12 +31,13 @@ struct frame { /* a part: in flight, held, or handed up */
     uint8_t header[];
 };
 
-struct payload { /* a part: of the log */
-    uint32_t peer, ctx; /* of a group: peer is `ranks`; ctx: and what the root keeps of its children bears CTX_ALL */
+struct payload {        /* a part: of the log */
+    uint32_t peer, ctx; /* of a group: peer is `ranks`; ctx: and what the root keeps of its children
+                           bears CTX_ALL */
     uint64_t ssn, past, said;
 };
 
-struct announcement { /* a part: what FAILED says */
+struct announcement {  /* a part: what FAILED says */
     uint32_t re, down; /* ranks, a bit each */
     uint32_t inc[LOCAL_WHO];
     uint64_t wave[HARK_SCENARIO_RANKS];
@@ -41,19 +49,25 @@ struct restart { /* a part: what a new incarnation is told */
     uint64_t again; /* undone checkpoints, by number: a bit each from 1 */
 };
 
-enum { LOCAL_SOURCES = HARK_SCENARIO_RANKS + 2 * HARK_SCENARIO_TREES }; /* whom messages are from: processes; of each tree its root, its reduction */
+enum {
+    LOCAL_SOURCES = HARK_SCENARIO_RANKS + 2 * HARK_SCENARIO_TREES
+}; /* whom messages are from: processes; of each tree its root, its reduction */
 
 struct app {
     uint16_t pc, sends;
-    uint16_t inside; /* a checkpoint call */
-    uint16_t shown;  /* outputs made */
-    uint32_t open, pad;     /* T that missed and wait for their W, by bit of the sender */
-    uint64_t past;          /* the sends that it depends on */
-    uint64_t history;       /* of everything delivered and missed, in order; 0 where content is fixed */
+    uint16_t inside;    /* a checkpoint call */
+    uint16_t shown;     /* outputs made */
+    uint32_t open, pad; /* T that missed and wait for their W, by bit of the sender */
+    uint64_t past;      /* the sends that it depends on */
+    uint64_t history;   /* of everything delivered and missed, in order; 0 where content is fixed */
     uint32_t got[LOCAL_SOURCES]; /* delivered of each sender, by bit of the ssn */
     uint8_t sent[LOCAL_SOURCES]; /* the last ssn to each */
-    uint64_t heard[LOCAL_SOURCES][HARK_SCENARIO_SSN], told[LOCAL_SOURCES][HARK_SCENARIO_SSN]; /* what was said */
-    uint64_t took;                         /* ghost: the sends that were delivered here, a bit each, if `wild` */
+    uint64_t heard[LOCAL_SOURCES][HARK_SCENARIO_SSN],
+        told[LOCAL_SOURCES][HARK_SCENARIO_SSN]; /* what
+                                                   was
+                                                   said
+                                                 */
+    uint64_t took; /* ghost: the sends that were delivered here, a bit each, if `wild` */
     uint64_t took_by[HARK_SCENARIO_SENDS]; /* and those when each send was made */
 };
 
@@ -70,13 +84,14 @@ struct local {
     uint64_t store_id;  /* of the CAPTURE that is to be answered */
     uint32_t storing;
     uint32_t inboxes, helds, payloads, images, facts, shown;
-    uint32_t kept; /* part: the packed core that was told to go back, until its successor is told; 0: none */
-    struct hark_fact fact[LOCAL_FACTS];    /* to be answered, in the order they were asked */
-    uint64_t show[LOCAL_SHOWN];       /* what has left the job: history + 1 */
-    uint32_t inbox[LOCAL_FRAMES];     /* frames handed up, by sender and ssn */
-    uint32_t held[LOCAL_FRAMES];      /* frames, oldest first */
-    uint32_t payload[LOCAL_PAYLOADS]; /* by number */
-    uint32_t image[LOCAL_IMAGES];     /* oldest first */
+    uint32_t kept; /* part: the packed core that was told to go back, until its successor is told;
+                      0: none */
+    struct hark_fact fact[LOCAL_FACTS]; /* to be answered, in the order they were asked */
+    uint64_t show[LOCAL_SHOWN];         /* what has left the job: history + 1 */
+    uint32_t inbox[LOCAL_FRAMES];       /* frames handed up, by sender and ssn */
+    uint32_t held[LOCAL_FRAMES];        /* frames, oldest first */
+    uint32_t payload[LOCAL_PAYLOADS];   /* by number */
+    uint32_t image[LOCAL_IMAGES];       /* oldest first */
     struct app app;
 };
 
@@ -91,32 +106,34 @@ struct outcome {
     uint8_t happened;  /* 0: the core said WAIT, nothing has changed */
 };
 
-enum local_step { /* what may happen to a process; the argument in brackets */
-    STEP_FRAME = 'f',   /* a frame arrives [frame] */
-    STEP_APP = 'a',     /* the application makes its next operation [the sender a receive from anyone takes from] */
-    STEP_TOLD = 't',    /* FAILED [announcement] */
-    STEP_STORED = 's',  /* a CAPTURE is durable [0], or failed [1] */
-    STEP_ANSWER = 'p',  /* a PERSIST is answered [1: done, 0: refused] */
-    STEP_IDLE = 'i',    /* the application waits */
+enum local_step {      /* what may happen to a process; the argument in brackets */
+    STEP_FRAME = 'f',  /* a frame arrives [frame] */
+    STEP_APP = 'a',    /* the application makes its next operation [the sender a receive from anyone
+                          takes from] */
+    STEP_TOLD = 't',   /* FAILED [announcement] */
+    STEP_STORED = 's', /* a CAPTURE is durable [0], or failed [1] */
+    STEP_ANSWER = 'p', /* a PERSIST is answered [1: done, 0: refused] */
+    STEP_IDLE = 'i',   /* the application waits */
     STEP_RESTART = 'r', /* [restart] */
-    STEP_CRASH = 'x',    /* [0, or the image that is damaged] */
-    STEP_SERVICE = 'S'   /* of a job: the failure service is gone, with all processes */
+    STEP_CRASH = 'x',   /* [0, or the image that is damaged] */
+    STEP_SERVICE = 'S'  /* of a job: the failure service is gone, with all processes */
 };
 
 enum { LOCAL_POINTS_DEPEND = 255 }; /* on what tests find */
 
 /* What can happen to a process by itself. */
 struct local_info {
-    uint32_t from;  /* the application can make its next operation with a message of these senders, a bit each; bit 0 for
-                     * operations that take none */
+    uint32_t from; /* the application can make its next operation with a message of these senders, a
+                    * bit each; bit 0 for operations that take none */
     uint32_t inc, seen;
-    uint64_t past;  /* ghost: sends that anything here depends on */
+    uint64_t past; /* ghost: sends that anything here depends on */
     uint8_t known, running, storing, facts;
-    uint8_t idle;   /* IDLE would do something */
-    uint8_t inside; /* a checkpoint call */
-    uint8_t ended;  /* no operation is left */
-    uint8_t held;   /* frames are */
-    uint8_t at_point, reached, points; /* at a checkpoint call; how many it has come to, and comes to in all, or LOCAL_POINTS_DEPEND */
+    uint8_t idle;                      /* IDLE would do something */
+    uint8_t inside;                    /* a checkpoint call */
+    uint8_t ended;                     /* no operation is left */
+    uint8_t held;                      /* frames are */
+    uint8_t at_point, reached, points; /* at a checkpoint call; how many it has come to, and comes
+                                          to in all, or LOCAL_POINTS_DEPEND */
 };
 
 struct memo {
@@ -125,23 +142,27 @@ struct memo {
     struct outcome outcome;
 };
 
-enum { LAB_POINTS_CLUSTER = 1, LAB_POINTS_ALL = 2 }; /* those of a cluster; those of all processes */
+enum {
+    LAB_POINTS_CLUSTER = 1,
+    LAB_POINTS_ALL = 2
+}; /* those of a cluster; those of all processes */
 
 struct lab {
     const struct hark_scenario *scenario;
     const struct hark_protocol *protocol, *recovery; /* recovery: NULL if the protocol needs none */
     struct hark_config options; /* those of the scenario that the protocol has */
-    uint32_t ranks, who; /* who: ranks, and one more with a recovery process */
-    uint8_t points;      /* LAB_POINTS_*: where there is no protocol, whose checkpoints are one; 0: there is one */
-    uint32_t barriers;   /* then: which calls are barriers of the group, hark_call_bit() of each */
-    bool history;        /* content */
-    bool by_channel;     /* `fifo` is within a channel, and among control frames */
-    bool groups;         /* there is a tree, and the protocol sends along it */
-    bool reduces;        /* and reduces */
-    bool waves_all;       /* checkpoints are of all processes, though fewer go back */
-    bool regroups;       /* and clusters may change at one */
-    bool wild;           /* what comes first may be another message each time, and I7 is looked at */
-    uint32_t most_ssn;   /* of any channel */
+    uint32_t ranks, who;        /* who: ranks, and one more with a recovery process */
+    uint8_t points; /* LAB_POINTS_*: where there is no protocol, whose checkpoints are one; 0: there
+                       is one */
+    uint32_t barriers; /* then: which calls are barriers of the group, hark_call_bit() of each */
+    bool history;      /* content */
+    bool by_channel;   /* `fifo` is within a channel, and among control frames */
+    bool groups;       /* there is a tree, and the protocol sends along it */
+    bool reduces;      /* and reduces */
+    bool waves_all;    /* checkpoints are of all processes, though fewer go back */
+    bool regroups;     /* and clusters may change at one */
+    bool wild;         /* what comes first may be another message each time, and I7 is looked at */
+    uint32_t most_ssn; /* of any channel */
     uint32_t first_send[HARK_SCENARIO_RANKS]; /* bits of the sets of causes */
     struct intern part, local;
     struct local_info *info; /* by number of the local */
@@ -149,12 +170,13 @@ struct lab {
     struct memo *memo;
     uint32_t *memo_slot;
     uint32_t memos, memo_room, memo_slots;
-    uint32_t last; /* index of the memo of the step that was taken last */
-    uint32_t taken[LOCAL_WHO], takes; /* of those that made up the last step of the job: one, but where a whole cluster fails */
-    uint64_t looked_up, made; /* steps found in the memo, and not */
-    bool failed;              /* no memory, or a limit of this file is too small: `why` */
-    bool starved;             /* it was memory */
-    bool frozen;              /* see lab_freeze() */
+    uint32_t last;                    /* index of the memo of the step that was taken last */
+    uint32_t taken[LOCAL_WHO], takes; /* of those that made up the last step of the job: one, but
+                                         where a whole cluster fails */
+    uint64_t looked_up, made;         /* steps found in the memo, and not */
+    bool failed;                      /* no memory, or a limit of this file is too small: `why` */
+    bool starved;                     /* it was memory */
+    bool frozen;                      /* see lab_freeze() */
     char why[128];
     /* Of the step being made. */
     struct local at;
@@ -162,8 +184,10 @@ struct lab {
     uint64_t core_bytes, twin_bytes;
     bool running, offering;
     uint32_t taking; /* part: the frame whose delivery is this step; 0: none */
-    bool waits; /* with receives nested: the application stood at an operation that waits when the step began */
-    uint32_t offer; /* 1 + the sender whose held frames are to be given again; HARK_RECOVERY: of all */
+    bool waits; /* with receives nested: the application stood at an operation that waits when the
+                   step began */
+    uint32_t offer; /* 1 + the sender whose held frames are to be given again; HARK_RECOVERY: of all
+                     */
     struct hark_name offered; /* ssn not 0: of those this message alone */
     uint32_t who_now;
     struct outcome out;
@@ -177,15 +201,18 @@ struct lab {
     void *observer;
 };
 
-/* Prepares for a scenario under a protocol (NULL: the one it names). -1: error says why. The scenario must last. */
-int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protocol, char error[HARK_SCENARIO_ERROR]);
+/* Prepares for a scenario under a protocol (NULL: the one it names). -1: error says why. The
+ * scenario must last. */
+int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protocol,
+    char error[HARK_SCENARIO_ERROR]);
 void lab_close(struct lab *lab);
-/* A copy for one of several threads, until the lab changes again: what is known is looked up there. It makes nothing and keeps
- * nothing: what would be new fails. Not to be closed. */
+/* A copy for one of several threads, until the lab changes again: what is known is looked up there.
+ * It makes nothing and keeps nothing: what would be new fails. Not to be closed. */
 void lab_freeze(struct lab *copy, const struct lab *lab);
 const char *lab_violation(uint16_t number);
 /* Tree t of the scenario; the arrays are as long as there are ranks. */
-struct hark_group lab_tree(const struct hark_scenario *s, uint32_t t, uint32_t *member, uint32_t *parent);
+struct hark_group lab_tree(
+    const struct hark_scenario *s, uint32_t t, uint32_t *member, uint32_t *parent);
 /* Why A and Q can not be searched; NULL: they can. */
 const char *lab_unreduced(const struct lab *lab);
 uint64_t lab_bytes(const struct lab *lab);
@@ -202,34 +229,34 @@ void local_open(struct lab *lab, uint32_t local);
 void local_open_core(struct lab *lab, uint32_t local);
 
 /* For the files of this folder: */
-#define LAB_VIOLATIONS(X)                                                                                              \
-    X(NONE, "")                                                                                                        \
-    X(SAID, "I1: a process has delivered what its sender does not say any more")                                      \
-    X(SHOWN, "I1: what was output is not what is executed again")                                                     \
-    X(ORDER, "I2/I3: a channel's messages are not delivered once and in order")                                       \
-    X(FINAL, "I4: the final state is not that of a failure-free run")                                                 \
-    X(PAST, "I7: a message is delivered before its cause has been sent again")                                        \
-    X(WAITS, "I8: a process waits for ever")                                                                           \
-    X(LOST, "I8: frames remain that nobody can take")                                                                  \
-    X(HELD, "I8: frames are held for ever")                                                                            \
-    X(ENDLESS, "I8: recovery never ends")                                                                              \
-    X(UNREST, "I10: something has not come to its end")                                                                \
-    X(FOREVER, "I8: the steps never end")                                                                              \
-    X(NAMED_OUT, "I9: the core names a payload for the image that was not retained")                                  \
-    X(NAMED_IN, "I9: the core names an arrived message for the image that is not here")                               \
-    X(LOG, "I9: a payload is to be transmitted that the log does not hold")                                           \
-    X(IMAGE, "I9: the decided image is gone")                                                                          \
-    X(NUMBER, "I9: a checkpoint is decided under a number that an older one has")                                      \
-    X(RETAIN, "RETAIN of something that was not posted now")                                                          \
-    X(DIVERGED, "DIVERGED though every send was the same")                                                            \
-    X(OTHERWISE, "DIVERGED: a process sends again something else than it sent")                                      \
-    X(REFUSED, "a core refused an event that is legal")                                                                \
-    X(TRAPPED, "a core trapped: what it relies on does not hold")                                                      \
-    X(VIOLATED, "a core's own invariant")                                                                              \
-    X(SPARE, "bytes behind a header are the embedder's, and were written")                                            \
-    X(TWIN_STEP, "the same state and event give other effects")                                                       \
-    X(TWIN_STATE, "the same state and event give another state")                                                      \
-    X(TWIN_PACK, "unpack does not give back what was packed")                                                         \
+#define LAB_VIOLATIONS(X)                                                                          \
+    X(NONE, "")                                                                                    \
+    X(SAID, "I1: a process has delivered what its sender does not say any more")                   \
+    X(SHOWN, "I1: what was output is not what is executed again")                                  \
+    X(ORDER, "I2/I3: a channel's messages are not delivered once and in order")                    \
+    X(FINAL, "I4: the final state is not that of a failure-free run")                              \
+    X(PAST, "I7: a message is delivered before its cause has been sent again")                     \
+    X(WAITS, "I8: a process waits for ever")                                                       \
+    X(LOST, "I8: frames remain that nobody can take")                                              \
+    X(HELD, "I8: frames are held for ever")                                                        \
+    X(ENDLESS, "I8: recovery never ends")                                                          \
+    X(UNREST, "I10: something has not come to its end")                                            \
+    X(FOREVER, "I8: the steps never end")                                                          \
+    X(NAMED_OUT, "I9: the core names a payload for the image that was not retained")               \
+    X(NAMED_IN, "I9: the core names an arrived message for the image that is not here")            \
+    X(LOG, "I9: a payload is to be transmitted that the log does not hold")                        \
+    X(IMAGE, "I9: the decided image is gone")                                                      \
+    X(NUMBER, "I9: a checkpoint is decided under a number that an older one has")                  \
+    X(RETAIN, "RETAIN of something that was not posted now")                                       \
+    X(DIVERGED, "DIVERGED though every send was the same")                                         \
+    X(OTHERWISE, "DIVERGED: a process sends again something else than it sent")                    \
+    X(REFUSED, "a core refused an event that is legal")                                            \
+    X(TRAPPED, "a core trapped: what it relies on does not hold")                                  \
+    X(VIOLATED, "a core's own invariant")                                                          \
+    X(SPARE, "bytes behind a header are the embedder's, and were written")                         \
+    X(TWIN_STEP, "the same state and event give other effects")                                    \
+    X(TWIN_STATE, "the same state and event give another state")                                   \
+    X(TWIN_PACK, "unpack does not give back what was packed")                                      \
     X(TWIN_EFULL, "a step that was refused has changed the state")
 #define LAB_VIOLATION(name, text) VIOLATED_##name,
 enum lab_violated { LAB_VIOLATIONS(LAB_VIOLATION) VIOLATIONS };
@@ -239,9 +266,10 @@ void lab_violate(struct lab *lab, enum lab_violated what);
 void lab_fail(struct lab *lab, const char *why);
 /* There is no memory for what is to be kept. */
 void lab_starve(struct lab *lab);
-/* local_core.c: one event to the core, and its effects but for OFFER. HARK_OK, HARK_WAIT, or negative (a violation has been
- * noted). */
-int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
+/* local_core.c: one event to the core, and its effects but for OFFER. HARK_OK, HARK_WAIT, or
+ * negative (a violation has been noted). */
+int core_step(
+    struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
 void core_new(struct lab *lab, uint32_t who);
 void core_stop(struct lab *lab);
 /* From now on a core's trap is a violation. */
@@ -250,15 +278,18 @@ void core_traps(void);
 void core_keep(struct lab *lab);
 /* The frame is held, behind those that come before it. */
 void core_hold(struct lab *lab, uint32_t frame);
-/* local_app.c: core_step(), then what it offers is given again, and an application that waits takes of it. */
-int local_event(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
+/* local_app.c: core_step(), then what it offers is given again, and an application that waits takes
+ * of it. */
+int local_event(
+    struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
 void app_step(struct lab *lab, uint32_t from);
 /* local_place.c: the operation it is at. */
 const struct hark_op *app_op(const struct lab *lab);
 void app_go_on(struct lab *lab);
 /* It goes on at operation `pc`; behind the first part of a branch that is behind the second. */
 void app_go_to(struct lab *lab, uint32_t pc);
-/* Where in the inbox the first message from `peer` is, or message `only` if that is not 0; or -1. */
+/* Where in the inbox the first message from `peer` is, or message `only` if that is not 0; or -1.
+ */
 int app_first(const struct lab *lab, uint32_t peer, uint8_t only);
 /* A history, and what has come to it. */
 uint64_t app_history(uint64_t history, uint64_t a, uint64_t b, uint64_t c);
@@ -272,8 +303,8 @@ bool app_waits(struct lab *lab);
 uint32_t local_close(struct lab *lab);
 uint32_t app_put(struct lab *lab, const struct app *app);
 void app_get(struct lab *lab, struct app *app, uint32_t part);
-/* Of a local that need not be opened for it; 0 if it does not run. heard, told: what was said in message `ssn` from or to a peer,
- * 0: nothing yet. */
+/* Of a local that need not be opened for it; 0 if it does not run. heard, told: what was said in
+ * message `ssn` from or to a peer, 0: nothing yet. */
 uint32_t app_sends(const struct lab *lab, uint32_t local);
 uint64_t app_past(const struct lab *lab, uint32_t local);
 /* program.c. The sends of process `who` from its n-th, counted from 0, as bits. */
@@ -290,8 +321,9 @@ static inline const struct frame *frame_of(const struct lab *lab, uint32_t part)
     return intern_at(&lab->part, part);
 }
 
-/* Where frames have no order but by content, for numbers of parts are not the same in every lab: a way that a search has found is
- * gone again in another. Where order counts, by sender, and those of one sender in theirs. */
+/* Where frames have no order but by content, for numbers of parts are not the same in every lab: a
+ * way that a search has found is gone again in another. Where order counts, by sender, and those of
+ * one sender in theirs. */
 bool frame_before(const struct lab *lab, uint32_t new, uint32_t old);
 
 /* Whose message or frame it is, whoever has brought it. */
@@ -307,7 +339,8 @@ static inline uint16_t group_ctx(uint32_t t, bool reduces)
     return (uint16_t)(1 + 2 * t + reduces);
 }
 
-/* Where what is said on a channel is kept: by sender, and behind those the multicasts and the reductions of each tree. */
+/* Where what is said on a channel is kept: by sender, and behind those the multicasts and the
+ * reductions of each tree. */
 static inline uint32_t group_source(const struct lab *lab, uint32_t t, bool reduces)
 {
     return lab->ranks + group_ctx(t, reduces) - 1u;

@@ -1,5 +1,5 @@
-/* local_app.c: the application: a program's operations, one a step; and events to its core with what they offer again, for a
- * receive that waits may take of that within the step. */
+/* local_app.c: the application: a program's operations, one a step; and events to its core with
+ * what they offer again, for a receive that waits may take of that within the step. */
 #include "local.h"
 
 #include <string.h>
@@ -7,18 +7,22 @@
 static bool take_nested(struct lab *lab);
 
 /* Is it held for a later OFFER than this one? */
-static bool passed_over(const struct lab *lab, const struct frame *f, uint32_t peer, const struct hark_name *message)
+static bool passed_over(
+    const struct lab *lab, const struct frame *f, uint32_t peer, const struct hark_name *message)
 {
     if (peer != HARK_RECOVERY && frame_src(lab, f) + 1 != peer) return true;
-    return message->ssn && (f->header[1] != HARK_APP || hark_get16(f->header + 2) != message->ctx || hark_get64(f->header + 24) != message->ssn);
+    return message->ssn && (f->header[1] != HARK_APP || hark_get16(f->header + 2) != message->ctx ||
+                               hark_get64(f->header + 24) != message->ssn);
 }
 
-/* Held frames again, oldest first. What asks for that meanwhile waits for the next round: held frames are never passed over. */
+/* Held frames again, oldest first. What asks for that meanwhile waits for the next round: held
+ * frames are never passed over. */
 static void offer(struct lab *lab)
 {
     struct local *l = &lab->at;
     lab->offering = true;
-    if (lab->waits && lab->running && take_nested(lab)) lab->waits = false; /* what the step itself has handed up */
+    if (lab->waits && lab->running && take_nested(lab))
+        lab->waits = false; /* what the step itself has handed up */
     while (lab->offer && !lab->failed) {
         uint32_t held[LOCAL_FRAMES], count = l->helds, peer = lab->offer;
         const struct hark_name message = lab->offered;
@@ -32,14 +36,16 @@ static void offer(struct lab *lab)
                 core_hold(lab, held[i]);
             } else if (lab->running) {
                 (void)core_step(lab, &e, held[i], NULL);
-                if (lab->waits && lab->running && !lab->failed && take_nested(lab)) lab->waits = false;
+                if (lab->waits && lab->running && !lab->failed && take_nested(lab))
+                    lab->waits = false;
             }
         }
     }
     lab->offering = false;
 }
 
-int local_event(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted)
+int local_event(
+    struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted)
 {
     const int status = core_step(lab, event, frame, posted);
     if (status >= 0 && lab->offer && !lab->offering && lab->running) offer(lab);
@@ -69,7 +75,8 @@ static bool take(struct lab *lab, uint32_t index)
     }
     uint32_t got = a->got[from], bit = UINT32_C(1) << ssn;
     bool named = app_op(lab)->ssn != 0;
-    if (got & bit || (!named && got != bit - 2 && ssn > 1 && !(got & bit >> 1))) lab_violate(lab, VIOLATED_ORDER);
+    if (got & bit || (!named && got != bit - 2 && ssn > 1 && !(got & bit >> 1)))
+        lab_violate(lab, VIOLATED_ORDER);
     a->got[from] = got | bit;
     if (lab->history) {
         a->history = app_history(a->history, from, ssn, f->said);
@@ -116,7 +123,8 @@ static void post(struct lab *lab, uint32_t peer)
     struct app *a = &lab->at.app, before = *a;
     uint64_t bit = UINT64_C(1) << (lab->first_send[lab->who_now] + a->sends);
     struct payload p = {.peer = peer, .ssn = (uint64_t)a->sent[peer] + 1, .past = a->past | bit};
-    p.said = lab->history ? app_history(a->history, lab->who_now, peer, p.ssn) : (lab->who_now + 1) * 10000 + peer * 100 + p.ssn;
+    p.said = lab->history ? app_history(a->history, lab->who_now, peer, p.ssn)
+                          : (lab->who_now + 1) * 10000 + peer * 100 + p.ssn;
     a->past = p.past;
     a->took_by[a->sends++] = a->took;
     a->sent[peer]++;
@@ -130,7 +138,8 @@ static void post(struct lab *lab, uint32_t peer)
     }
 }
 
-/* The message at `index` of the inbox is seen, and not taken: of whom it is and which, not what it says. False: the core says not now. */
+/* The message at `index` of the inbox is seen, and not taken: of whom it is and which, not what it
+ * says. False: the core says not now. */
 static bool see(struct lab *lab, uint32_t index)
 {
     const struct frame *f = frame_of(lab, lab->at.inbox[index]);
@@ -139,18 +148,21 @@ static bool see(struct lab *lab, uint32_t index)
     e.u.frame.header = (struct hark_bytes){f->header, f->length};
     lab->out.saw = lab->at.inbox[index];
     if (local_event(lab, &e, 0, NULL) != HARK_OK) return false;
-    if (lab->history) a->history = app_history(a->history, UINT64_MAX, frame_source(lab, f) + 1, frame_ssn(f));
+    if (lab->history)
+        a->history = app_history(a->history, UINT64_MAX, frame_source(lab, f) + 1, frame_ssn(f));
     app_go_on(lab);
     return true;
 }
 
-/* A look that may miss: at what is there, and if that must not be found now, in a replay, at nothing. */
+/* A look that may miss: at what is there, and if that must not be found now, in a replay, at
+ * nothing. */
 static void look(struct lab *lab, const struct hark_op *op, uint32_t from)
 {
     struct app *a = &lab->at.app;
     struct hark_event e = {.type = HARK_MISS};
     int index = from < lab->ranks ? app_first(lab, from, op->ssn) : -1;
-    bool found = index >= 0 && (op->type == HARK_OP_LOOK ? see(lab, (uint32_t)index) : take(lab, (uint32_t)index));
+    bool found = index >= 0 && (op->type == HARK_OP_LOOK ? see(lab, (uint32_t)index)
+                                                         : take(lab, (uint32_t)index));
     if (found) return;
     lab->out.saw = 0;
     if (local_event(lab, &e, 0, NULL) != HARK_OK) {
@@ -186,7 +198,8 @@ static void told(struct lab *lab)
     struct hark_range group[HARK_SCENARIO_RANKS];
     struct hark_event e = {.type = HARK_REGROUP, .u.regroup.cluster = group};
     for (uint32_t i = 0; i < lab->ranks; i++)
-        if (s->next[i] == s->next[lab->who_now]) group[e.u.regroup.cluster_count++] = (struct hark_range){i, i};
+        if (s->next[i] == s->next[lab->who_now])
+            group[e.u.regroup.cluster_count++] = (struct hark_range){i, i};
     if (lab->regroups && local_event(lab, &e, 0, NULL) != HARK_OK) lab->out.happened = 0;
     else app_go_on(lab);
 }
@@ -195,14 +208,17 @@ void app_step(struct lab *lab, uint32_t from)
 {
     const struct hark_op *op = app_op(lab);
     struct app *a = &lab->at.app;
-    struct hark_event e = {.type = HARK_CHECKPOINT_POINT, .u.point.due = op->type == HARK_OP_CHECKPOINT};
+    struct hark_event e = {
+        .type = HARK_CHECKPOINT_POINT, .u.point.due = op->type == HARK_OP_CHECKPOINT};
     int index;
     switch (op->type) {
     case HARK_OP_SEND: post(lab, (uint32_t)op->peer); break;
     case HARK_OP_MULTICAST:
     case HARK_OP_TAKE:
         if (op->type == HARK_OP_MULTICAST) post(lab, group_source(lab, hark_op_tree(op), false));
-        else lab->out.happened = take(lab, (uint32_t)app_first(lab, group_source(lab, hark_op_tree(op), false), 0));
+        else
+            lab->out.happened =
+                take(lab, (uint32_t)app_first(lab, group_source(lab, hark_op_tree(op), false), 0));
         break;
     case HARK_OP_RECEIVE:
         index = app_first(lab, from, op->ssn);
@@ -234,7 +250,10 @@ void app_step(struct lab *lab, uint32_t from)
     case HARK_OP_OUTPUT: show(lab); break;
     case HARK_OP_CONTRIBUTE: post(lab, group_source(lab, hark_op_tree(op), true)); break;
     case HARK_OP_TOLD: told(lab); break;
-    default: lab->out.happened = take(lab, (uint32_t)app_first(lab, group_source(lab, hark_op_tree(op), true), 0)); break;
+    default:
+        lab->out.happened =
+            take(lab, (uint32_t)app_first(lab, group_source(lab, hark_op_tree(op), true), 0));
+        break;
     }
 }
 

@@ -1,5 +1,6 @@
-/* local_core.c: events to a core, and what its effects do to the process. Every step is made twice: on a large block, and on
- * one that went through pack and unpack into the smallest one there is, and both must come to the same. */
+/* local_core.c: events to a core, and what its effects do to the process. Every step is made twice:
+ * on a large block, and on one that went through pack and unpack into the smallest one there is,
+ * and both must come to the same. */
 #undef HARK_LINK /* makes blocks of its own */
 #include "local.h"
 
@@ -8,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPARE = 4, EFFECTS = HARK_EFFECTS_ROOM + 4, BYTES = HARK_EFFECTS_BYTES + 128, PACK = 1 << 17 };
+enum {
+    SPARE = 4,
+    EFFECTS = HARK_EFFECTS_ROOM + 4,
+    BYTES = HARK_EFFECTS_BYTES + 128,
+    PACK = 1 << 17
+};
 
 static const struct hark_protocol *protocol_of(const struct lab *lab, uint32_t who)
 {
@@ -25,7 +31,7 @@ static uint32_t who_of(const struct lab *lab, uint32_t rank)
     return rank == HARK_RECOVERY ? lab->ranks : rank;
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static uint32_t pack(struct lab *lab)
 {
@@ -40,10 +46,12 @@ static uint32_t pack(struct lab *lab)
     return part;
 }
 
-/* The trees of the scenario, if the protocol has groups: one of multicasts on each, and one of reductions. */
+/* The trees of the scenario, if the protocol has groups: one of multicasts on each, and one of
+ * reductions. */
 static void add_trees(const struct lab *lab, struct hark_config *c)
 {
-    static uint32_t member[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS], parent[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS];
+    static uint32_t member[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS],
+        parent[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS];
     static struct hark_group all[2 * HARK_SCENARIO_TREES];
     c->groups = all;
     for (uint32_t t = 0; t < lab->scenario->trees; t++) {
@@ -101,12 +109,14 @@ void local_open_core(struct lab *lab, uint32_t local)
     lab->running = lab->at.core != 0;
     if (!lab->running) return;
     const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
-    struct hark_bytes packed = {intern_at(&lab->part, lab->at.core), intern_length(&lab->part, lab->at.core)};
+    struct hark_bytes packed = {
+        intern_at(&lab->part, lab->at.core), intern_length(&lab->part, lab->at.core)};
     hark_block_init(lab->core, lab->core_bytes, protocol->shape, protocol->kind);
-    if (hark_unpack(lab->core, protocol->shape, packed) != HARK_OK) lab_violate(lab, VIOLATED_TWIN_PACK);
+    if (hark_unpack(lab->core, protocol->shape, packed) != HARK_OK)
+        lab_violate(lab, VIOLATED_TWIN_PACK);
 }
 
-/* ---- the twin --------------------------------------------------------------------------------------------------- */
+/* ---- the twin -------------------------------------------------------------------------------- */
 
 static bool twin_grow(struct lab *lab, uint64_t bytes)
 {
@@ -148,7 +158,8 @@ static int twin_step(struct lab *lab, const struct hark_event *e, struct hark_ef
         uint64_t n = hark_pack(lab->twin, protocol->shape, before, sizeof before);
         int status = protocol->step(lab->twin, e, fx);
         if (status != HARK_EFULL) return status;
-        if (hark_pack(lab->twin, protocol->shape, after, sizeof after) != n || memcmp(before, after, n) != 0)
+        if (hark_pack(lab->twin, protocol->shape, after, sizeof after) != n ||
+            memcmp(before, after, n) != 0)
             lab_violate(lab, VIOLATED_TWIN_EFULL);
         uint64_t wants = (hark_wants(lab->twin, e) + 1) / 2;
         if (wants <= lab->twin->bytes) wants = lab->twin->bytes + 64;
@@ -163,7 +174,8 @@ static void twin_check(struct lab *lab, const struct hark_event *e, int status)
     static uint8_t bytes[BYTES], one[PACK], two[PACK];
     const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
     const struct hark_effects *fx = &lab->fx;
-    struct hark_effects mine = {.at = effects, .room = EFFECTS, .bytes = bytes, .bytes_room = BYTES, .spare = SPARE};
+    struct hark_effects mine = {
+        .at = effects, .room = EFFECTS, .bytes = bytes, .bytes_room = BYTES, .spare = SPARE};
     int other = twin_step(lab, e, &mine);
     if (lab->failed) return;
     if (other != status) lab_violate(lab, VIOLATED_TWIN_STEP);
@@ -173,7 +185,8 @@ static void twin_check(struct lab *lab, const struct hark_event *e, int status)
         struct hark_effect a = mine.at[i], b = fx->at[i];
         if (a.type == HARK_TRANSMIT && b.type == HARK_TRANSMIT) {
             struct hark_bytes *h = &a.u.transmit.header, *g = &b.u.transmit.header;
-            if (h->length != g->length || memcmp(h->at, g->at, h->length) != 0) lab_violate(lab, VIOLATED_TWIN_STEP);
+            if (h->length != g->length || memcmp(h->at, g->at, h->length) != 0)
+                lab_violate(lab, VIOLATED_TWIN_STEP);
             h->at = g->at = NULL;
         }
         if (memcmp(&a, &b, sizeof a) != 0) lab_violate(lab, VIOLATED_TWIN_STEP);
@@ -194,12 +207,13 @@ static bool spared(const struct hark_effects *fx)
     return true;
 }
 
-/* ---- effects ----------------------------------------------------------------------------------------------------- */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 static bool room(struct lab *lab, uint32_t count, uint32_t most)
 {
     if (count < most) return true;
-    lab_fail(lab, "more frames, payloads, images or facts at one process than this search has room for");
+    lab_fail(
+        lab, "more frames, payloads, images or facts at one process than this search has room for");
     return false;
 }
 
@@ -212,8 +226,9 @@ bool frame_before(const struct lab *lab, uint32_t new, uint32_t old)
     return order ? order < 0 : a < b;
 }
 
-/* Those of other senders and, without `fifo`, all could have come in another order: behind the event that lets them in, one by
- * one. So one order is enough, and that of a search is by content. */
+/* Those of other senders and, without `fifo`, all could have come in another order: behind the
+ * event that lets them in, one by one. So one order is enough, and that of a search is by content.
+ */
 void core_hold(struct lab *lab, uint32_t frame)
 {
     struct local *l = &lab->at;
@@ -237,12 +252,14 @@ static uint32_t payload_ctx(const struct hark_name *name)
     return name->ctx | (name->way == HARK_OUT ? 0 : name->to == HARK_GROUP ? CTX_ALL : CTX_IN);
 }
 
-static bool payload_is(const struct lab *lab, const struct payload *p, const struct hark_name *name, uint64_t ssn)
+static bool payload_is(
+    const struct lab *lab, const struct payload *p, const struct hark_name *name, uint64_t ssn)
 {
     return p->peer == payload_to(lab, name) && p->ctx == payload_ctx(name) && p->ssn == ssn;
 }
 
-static const struct payload *payload_find(const struct lab *lab, const struct hark_name *name, uint64_t ssn)
+static const struct payload *payload_find(
+    const struct lab *lab, const struct hark_name *name, uint64_t ssn)
 {
     for (uint32_t i = 0; i < lab->at.payloads; i++) {
         const struct payload *p = intern_at(&lab->part, lab->at.payload[i]);
@@ -251,21 +268,28 @@ static const struct payload *payload_find(const struct lab *lab, const struct ha
     return NULL;
 }
 
-static void transmit(struct lab *lab, const struct hark_transmit *x, uint32_t frame, const struct payload *posted)
+static void transmit(
+    struct lab *lab, const struct hark_transmit *x, uint32_t frame, const struct payload *posted)
 {
     static union {
         struct frame frame;
         uint8_t bytes[sizeof(struct frame) + HARK_HEADER_MAX + 1];
     } f;
-    f.frame = (struct frame){.from = lab->who_now, .to = who_of(lab, x->peer), .to_inc = x->inc, .length = x->header.length};
-    if (x->name.ssn && x->name.way == HARK_IN && x->name.to == HARK_PROCESS) { /* what has just arrived is passed on */
+    f.frame = (struct frame){.from = lab->who_now,
+        .to = who_of(lab, x->peer),
+        .to_inc = x->inc,
+        .length = x->header.length};
+    if (x->name.ssn && x->name.way == HARK_IN && x->name.to == HARK_PROCESS) { /* what has just
+                                                                                  arrived is passed
+                                                                                  on */
         f.frame.past = frame_of(lab, frame)->past;
         f.frame.said = frame_of(lab, frame)->said;
         if (frame_ssn(frame_of(lab, frame)) != x->name.ssn) lab_violate(lab, VIOLATED_LOG);
     } else if (x->name.ssn) {
-        const struct payload *p = posted && payload_is(lab, posted, &x->name, x->name.ssn) && !x->replay
-                                      ? posted
-                                      : payload_find(lab, &x->name, x->name.ssn);
+        const struct payload *p =
+            posted && payload_is(lab, posted, &x->name, x->name.ssn) && !x->replay
+                ? posted
+                : payload_find(lab, &x->name, x->name.ssn);
         if (p == NULL) {
             lab_violate(lab, VIOLATED_LOG);
             return;
@@ -274,33 +298,40 @@ static void transmit(struct lab *lab, const struct hark_transmit *x, uint32_t fr
         f.frame.said = p->said;
     }
     memcpy(f.bytes + offsetof(struct frame, header), x->header.at, x->header.length);
-    uint32_t part = intern_put(&lab->part, f.bytes, (uint32_t)offsetof(struct frame, header) + x->header.length);
-    if (part == 0)
-        lab_starve(lab);
+    uint32_t part = intern_put(
+        &lab->part, f.bytes, (uint32_t)offsetof(struct frame, header) + x->header.length);
+    if (part == 0) lab_starve(lab);
     else if (room(lab, lab->leave, LOCAL_FRAMES)) lab->leaving[lab->leave++] = part;
 }
 
 static void keep(struct lab *lab, const struct payload *p)
 {
     uint32_t part = intern_put(&lab->part, p, sizeof *p);
-    if (part == 0)
-        lab_starve(lab);
-    else if (room(lab, lab->at.payloads, LOCAL_PAYLOADS)) lab->at.payload[lab->at.payloads++] = part;
+    if (part == 0) lab_starve(lab);
+    else if (room(lab, lab->at.payloads, LOCAL_PAYLOADS))
+        lab->at.payload[lab->at.payloads++] = part;
 }
 
 static void forget(struct lab *lab, const struct hark_name *name)
 {
     struct local *l = &lab->at;
     for (uint32_t i = l->payloads; i-- > 0;)
-        if (payload_is(lab, intern_at(&lab->part, l->payload[i]), name, name->ssn)) l->payload[i] = l->payload[--l->payloads];
+        if (payload_is(lab, intern_at(&lab->part, l->payload[i]), name, name->ssn))
+            l->payload[i] = l->payload[--l->payloads];
 }
 
-static void retain(struct lab *lab, const struct hark_name *name, uint32_t frame, const struct payload *posted)
+static void retain(
+    struct lab *lab, const struct hark_name *name, uint32_t frame, const struct payload *posted)
 {
-    if (posted == NULL && frame && (name->to == HARK_GROUP || name->way == HARK_IN)) { /* what all gave, or a contribution */
+    if (posted == NULL && frame &&
+        (name->to == HARK_GROUP || name->way == HARK_IN)) { /* what all
+                                                               gave, or a
+                                                               contribution
+                                                             */
         const struct frame *f = frame_of(lab, frame);
         forget(lab, name);
-        keep(lab, &(struct payload){payload_to(lab, name), payload_ctx(name), name->ssn, f->past, f->said});
+        keep(lab, &(struct payload){
+                      payload_to(lab, name), payload_ctx(name), name->ssn, f->past, f->said});
     } else if (posted == NULL || !payload_is(lab, posted, name, name->ssn)) {
         lab_violate(lab, VIOLATED_RETAIN);
     } else {
@@ -312,7 +343,8 @@ static void retain(struct lab *lab, const struct hark_name *name, uint32_t frame
 static void combine(struct lab *lab, const struct hark_name *name, uint32_t part)
 {
     if (part != HARK_COMBINE_OPERAND) {
-        struct payload p = {payload_to(lab, name), payload_ctx(name), name->ssn, lab->combined_past, lab->combined};
+        struct payload p = {
+            payload_to(lab, name), payload_ctx(name), name->ssn, lab->combined_past, lab->combined};
         forget(lab, name);
         keep(lab, &p);
         lab->parts = 0;
@@ -334,7 +366,8 @@ static void trim(struct lab *lab, const struct hark_name *name)
     struct local *l = &lab->at;
     for (uint32_t i = l->payloads; i-- > 0;) {
         const struct payload *p = intern_at(&lab->part, l->payload[i]);
-        if (p->peer == payload_to(lab, name) && p->ctx == payload_ctx(name) && p->ssn <= name->ssn) l->payload[i] = l->payload[--l->payloads];
+        if (p->peer == payload_to(lab, name) && p->ctx == payload_ctx(name) && p->ssn <= name->ssn)
+            l->payload[i] = l->payload[--l->payloads];
     }
 }
 
@@ -346,7 +379,8 @@ static uint32_t arrived_find(const struct lab *lab, uint32_t peer, uint16_t ctx,
         uint32_t part = i < l->inboxes ? l->inbox[i] : l->held[i - l->inboxes];
         const struct frame *f = frame_of(lab, part);
         struct hark_head h;
-        if (hark_head_get(&h, (struct hark_bytes){f->header, f->length}, lab->core->kind) < 0) continue;
+        if (hark_head_get(&h, (struct hark_bytes){f->header, f->length}, lab->core->kind) < 0)
+            continue;
         if (h.type == HARK_APP && h.src == peer && h.ctx == ctx && h.ssn == ssn) return part;
     }
     return 0;
@@ -374,7 +408,8 @@ static void capture(struct lab *lab, uint64_t id)
             const struct payload *p = payload_find(lab, &run.name, ssn);
             if (run.name.way == HARK_OUT || run.name.to == HARK_GROUP || p) {
                 if (p == NULL) lab_violate(lab, VIOLATED_NAMED_OUT);
-                else if (room(lab, m.payloads, LOCAL_PAYLOADS)) out[m.payloads++] = intern_put(&lab->part, p, sizeof *p);
+                else if (room(lab, m.payloads, LOCAL_PAYLOADS))
+                    out[m.payloads++] = intern_put(&lab->part, p, sizeof *p);
             } else {
                 uint32_t part = arrived_find(lab, run.name.peer, run.name.ctx, ssn);
                 if (part == 0) lab_violate(lab, VIOLATED_NAMED_IN);
@@ -411,13 +446,15 @@ static void drop(struct lab *lab, uint64_t id)
     }
 }
 
-/* Was a later one of its channel handed up before it, and is not taken yet? Who receives from that channel would get that first. */
+/* Was a later one of its channel handed up before it, and is not taken yet? Who receives from that
+ * channel would get that first. */
 static bool handed_before(const struct lab *lab, const struct frame *f)
 {
     const struct local *l = &lab->at;
     for (uint32_t i = 0; i < l->inboxes; i++) {
         const struct frame *other = frame_of(lab, l->inbox[i]);
-        const bool same = frame_source(lab, other) == frame_source(lab, f) && l->inbox[i] != lab->taking;
+        const bool same =
+            frame_source(lab, other) == frame_source(lab, f) && l->inbox[i] != lab->taking;
         if (same && frame_ssn(other) > frame_ssn(f)) return true;
     }
     return false;
@@ -431,7 +468,8 @@ static void ask_again(struct lab *lab, uint32_t peer, const struct hark_name *na
     else lab->offer = peer + 1;
 }
 
-static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
+static void perform(
+    struct lab *lab, const struct hark_effect *x, uint32_t frame, const struct payload *posted)
 {
     struct local *l = &lab->at;
     if (lab->observe) lab->observe(lab->observer, NULL, x);
@@ -441,16 +479,15 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
     case HARK_COMBINE: combine(lab, &x->u.combine.name, x->u.combine.part); break;
     case HARK_TRIM: trim(lab, &x->u.trim.name); break;
     case HARK_HANDUP:
-        if ((lab->protocol->unstable || lab->scenario->fifo) && handed_before(lab, frame_of(lab, frame))) lab_violate(lab, VIOLATED_ORDER);
+        if ((lab->protocol->unstable || lab->scenario->fifo) &&
+            handed_before(lab, frame_of(lab, frame)))
+            lab_violate(lab, VIOLATED_ORDER);
         if (room(lab, l->inboxes, LOCAL_FRAMES)) l->inbox[l->inboxes++] = frame;
         break;
-    case HARK_HOLD:
-        core_hold(lab, frame);
-        break;
+    case HARK_HOLD: core_hold(lab, frame); break;
     case HARK_OFFER: ask_again(lab, x->u.offer.peer, &x->u.offer.name); break;
     case HARK_PERSIST:
-        if (room(lab, l->facts, LOCAL_FACTS))
-            l->fact[l->facts++] = x->u.persist;
+        if (room(lab, l->facts, LOCAL_FACTS)) l->fact[l->facts++] = x->u.persist;
         break;
     case HARK_CAPTURE: capture(lab, x->u.checkpoint.id); break;
     case HARK_COMMIT: commit(lab, x->u.checkpoint.id); break;
@@ -463,13 +500,15 @@ static void perform(struct lab *lab, const struct hark_effect *x, uint32_t frame
         l->kept = lab->protocol->traits & HARK_TRAIT_WANTS_OLD_CORE ? pack(lab) : 0;
         core_stop(lab);
         break;
-    case HARK_DIVERGED: lab_violate(lab, lab->history ? VIOLATED_OTHERWISE : VIOLATED_DIVERGED); break;
+    case HARK_DIVERGED:
+        lab_violate(lab, lab->history ? VIOLATED_OTHERWISE : VIOLATED_DIVERGED);
+        break;
     default: break;
     }
 }
 
-/* A core that traps has found a broken invariant of its own: no more than a violation here. It allocates nothing and holds
- * nothing, so it can be left where it is. */
+/* A core that traps has found a broken invariant of its own: no more than a violation here. It
+ * allocates nothing and holds nothing, so it can be left where it is. */
 static sigjmp_buf trap_back;
 static volatile sig_atomic_t trap_armed;
 
@@ -502,11 +541,13 @@ static int guarded(struct lab *lab, const struct hark_event *e)
     return status;
 }
 
-int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted)
+int core_step(
+    struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted)
 {
     static struct hark_effect effects[4][EFFECTS];
     static uint8_t bytes[4][BYTES];
-    static uint32_t depth; /* an OFFER's arrivals are steps within a step, so is what a receive takes of them, and results of COMBINE */
+    static uint32_t depth; /* an OFFER's arrivals are steps within a step, so is what a receive
+                              takes of them, and results of COMBINE */
     const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
     struct hark_event e = *event;
     int status;
@@ -518,8 +559,11 @@ int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, c
     if (lab->observe) lab->observe(lab->observer, event, NULL);
     twin_make(lab, pack(lab));
     do {
-        lab->fx = (struct hark_effects){.at = effects[depth - 1], .room = EFFECTS, .bytes = bytes[depth - 1],
-            .bytes_room = BYTES, .spare = SPARE};
+        lab->fx = (struct hark_effects){.at = effects[depth - 1],
+            .room = EFFECTS,
+            .bytes = bytes[depth - 1],
+            .bytes_room = BYTES,
+            .spare = SPARE};
         memset(bytes[depth - 1], 0xa5, BYTES);
         status = guarded(lab, &e);
         if (lab->failed) break;
@@ -527,10 +571,12 @@ int core_step(struct lab *lab, const struct hark_event *event, uint32_t frame, c
         if (status < 0 || status == HARK_WAIT) break;
         if (!spared(&lab->fx)) lab_violate(lab, VIOLATED_SPARE);
         if (protocol->violated(lab->core)) lab_violate(lab, VIOLATED_VIOLATED);
-        for (uint32_t i = 0; i < lab->fx.count && lab->running; i++) perform(lab, &lab->fx.at[i], frame, posted);
+        for (uint32_t i = 0; i < lab->fx.count && lab->running; i++)
+            perform(lab, &lab->fx.at[i], frame, posted);
         e = (struct hark_event){.type = HARK_CONTINUE};
     } while (status == HARK_MORE && lab->running);
-    const bool outer = event->type != HARK_COMBINED; /* what a result leads to is for the step that it is a result of: many come in a row */
+    const bool outer = event->type != HARK_COMBINED; /* what a result leads to is for the step that
+                                                        it is a result of: many come in a row */
     while (outer && status >= 0 && lab->answer.ssn && lab->running && !lab->failed) {
         struct hark_event combined = {.type = HARK_COMBINED};
         combined.u.combined.name = lab->answer;

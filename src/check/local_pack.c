@@ -1,4 +1,5 @@
-/* local_pack.c: a process as bytes and back, in one form only, so that the same process has the same number. */
+/* local_pack.c: a process as bytes and back, in one form only, so that the same process has the
+ * same number. */
 #include "local.h"
 
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static const uint8_t *get(void *to, const uint8_t *from, uint64_t length)
     return from + length;
 }
 
-/* Of what was said only the ranks and messages that the program has; of its content nothing where that is fixed. */
+/* Of what was said only the ranks and messages that the program has; of its content nothing where
+ * that is fixed. */
 static void put_program(const struct lab *lab, struct bytes *b, const struct app *a)
 {
     b->length = 0;
@@ -131,12 +133,13 @@ void local_open(struct lab *lab, uint32_t local)
     else memset(&l->app, 0, sizeof l->app);
 }
 
-/* ---- a look at one field ---------------------------------------------------------------------------------------------- */
+/* ---- a look at one field --------------------------------------------------------------------- */
 
 static const uint8_t *app_of(const struct lab *lab, uint32_t local)
 {
     uint32_t app;
-    memcpy(&app, (const uint8_t *)intern_at(&lab->local, local) + offsetof(struct local, fact), sizeof app);
+    memcpy(&app, (const uint8_t *)intern_at(&lab->local, local) + offsetof(struct local, fact),
+        sizeof app);
     return app ? intern_at(&lab->part, app) : NULL;
 }
 
@@ -161,7 +164,8 @@ static uint64_t word(const struct lab *lab, uint32_t local, uint32_t peer, uint3
 {
     uint64_t said = 0;
     const uint8_t *app = lab->history ? app_of(lab, local) : NULL;
-    uint64_t at = offsetof(struct app, got) + (uint64_t)sources(lab) * 5 + ((uint64_t)peer * 2 * lab->most_ssn + index) * 8;
+    uint64_t at = offsetof(struct app, got) + (uint64_t)sources(lab) * 5 +
+                  ((uint64_t)peer * 2 * lab->most_ssn + index) * 8;
     if (app) memcpy(&said, app + at, sizeof said);
     return said;
 }
@@ -178,10 +182,12 @@ uint64_t app_told(const struct lab *lab, uint32_t local, uint32_t to, uint32_t s
 
 uint32_t app_signature(struct lab *lab, uint32_t local)
 {
-    static struct bytes b; /* without the ghost, which one protocol's lab has and another's has not: ends are compared */
+    static struct bytes b; /* without the ghost, which one protocol's lab has and another's has not:
+                              ends are compared */
     struct app a;
     uint32_t app;
-    memcpy(&app, (const uint8_t *)intern_at(&lab->local, local) + offsetof(struct local, fact), sizeof app);
+    memcpy(&app, (const uint8_t *)intern_at(&lab->local, local) + offsetof(struct local, fact),
+        sizeof app);
     if (app == 0) return 0;
     app_get(lab, &a, app);
     a.pc = 0; /* which part of a branch was gone through is no difference */

@@ -1,4 +1,5 @@
-/* local_place.c: where the application is in its program: how it goes on, and what it can do there. */
+/* local_place.c: where the application is in its program: how it goes on, and what it can do there.
+ */
 #include "local.h"
 
 #define XXH_INLINE_ALL
@@ -61,14 +62,18 @@ uint32_t app_can(struct lab *lab)
     case HARK_OP_PROBE:
     case HARK_OP_LOOK:
         for (uint32_t i = 0; i < lab->ranks; i++)
-            if ((op->peer < 0 || op->peer == (int)i) && app_first(lab, i, op->ssn) >= 0) from |= 1u << i;
-        if (from == 0 && op->type == HARK_OP_LOOK) return op->peer < 0 ? 1u << lab->ranks : 1u << op->peer;
+            if ((op->peer < 0 || op->peer == (int)i) && app_first(lab, i, op->ssn) >= 0)
+                from |= 1u << i;
+        if (from == 0 && op->type == HARK_OP_LOOK)
+            return op->peer < 0 ? 1u << lab->ranks : 1u << op->peer;
         return from;
     case HARK_OP_TAKE: return app_first(lab, group_source(lab, hark_op_tree(op), false), 0) >= 0;
     case HARK_OP_RESULT: return app_first(lab, group_source(lab, hark_op_tree(op), true), 0) >= 0;
-    case HARK_OP_WAIT: return !(l->app.open >> op->peer & 1) || app_first(lab, (uint32_t)op->peer, op->ssn) >= 0;
+    case HARK_OP_WAIT:
+        return !(l->app.open >> op->peer & 1) || app_first(lab, (uint32_t)op->peer, op->ssn) >= 0;
     case HARK_OP_OUTPUT:
-        return l->app.shown < l->shown || lab->protocol->unstable == NULL || lab->protocol->unstable(lab->core) == 0;
+        return l->app.shown < l->shown || lab->protocol->unstable == NULL ||
+               lab->protocol->unstable(lab->core) == 0;
     default: return 1;
     }
 }

@@ -15,8 +15,8 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The number behind `key` in a file of lines with keys, or of a file of one number if that is "". UINT64_MAX: it is
- * not there, or is no number: "max". */
+/* The number behind `key` in a file of lines with keys, or of a file of one number if that is "".
+ * UINT64_MAX: it is not there, or is no number: "max". */
 static uint64_t number_in(const char *path, const char *key)
 {
     char line[LINE];
@@ -36,11 +36,13 @@ struct group_files { /* of one version of control groups */
     const char *mount, *limit, *usage, *droppable;
 };
 
-static const struct group_files versions[] = {{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
-    {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}};
+static const struct group_files versions[] = {
+    {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
+    {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+        "total_inactive_file"}};
 
-static uint64_t number_of_group(
-    const char *root, const struct group_files *v, const char *group, const char *file, const char *key)
+static uint64_t number_of_group(const char *root, const struct group_files *v, const char *group,
+    const char *file, const char *key)
 {
     char path[PATH];
     int n = snprintf(path, sizeof path, "%s%s%s/%s", root, v->mount, group, file);
@@ -58,8 +60,8 @@ static uint64_t left_of_group(const char *root, const struct group_files *v, con
     return limit - least(limit, used);
 }
 
-/* Of the group and of all above it: "/a/b", "/a", "". In a container the path may be one outside of it; then the top
- * is its own. */
+/* Of the group and of all above it: "/a/b", "/a", "". In a container the path may be one outside of
+ * it; then the top is its own. */
 static uint64_t left_of_groups(const char *root, const struct group_files *v, char *group)
 {
     uint64_t left = left_of_group(root, v, "");
@@ -80,7 +82,8 @@ static bool lists(const char *list, const char *word)
     return false;
 }
 
-/* Lines of /proc/self/cgroup: number:controllers:path; version 2 has number 0 and no controllers. */
+/* Lines of /proc/self/cgroup: number:controllers:path; version 2 has number 0 and no controllers.
+ */
 static uint64_t left_by_groups(const char *root)
 {
     char line[LINE], path[PATH];
@@ -88,12 +91,12 @@ static uint64_t left_by_groups(const char *root)
     int n = snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     FILE *f = n < 0 || (size_t)n >= sizeof path ? NULL : fopen(path, "re");
     while (f && fgets(line, sizeof line, f)) {
-        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        char *controllers = strchr(line, ':'),
+             *group = controllers ? strchr(controllers + 1, ':') : NULL;
         if (group == NULL) continue;
         *group++ = *controllers++ = 0;
         group[strcspn(group, "\n")] = 0;
-        if (controllers[0] == 0)
-            left = least(left, left_of_groups(root, &versions[0], group));
+        if (controllers[0] == 0) left = least(left, left_of_groups(root, &versions[0], group));
         else if (lists(controllers, "memory"))
             left = least(left, left_of_groups(root, &versions[1], group));
     }

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* Bytes that this process can still get: the least of what the machine has available (MemAvailable), what is left
- * under the memory limit of its control group and of each above it (version 2 and 1; pages of files that can be
- * dropped count as left), and the limit of its address space. `root`: the folder in which proc and sys are; "" but in
- * tests. 0: nothing tells. */
+/* Bytes that this process can still get: the least of what the machine has available
+ * (MemAvailable), what is left under the memory limit of its control group and of each above it
+ * (version 2 and 1; pages of files that can be dropped count as left), and the limit of its address
+ * space. `root`: the folder in which proc and sys are; "" but in tests. 0: nothing tells. */
 uint64_t memory_available(const char *root);
 
 #endif

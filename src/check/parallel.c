@@ -1,11 +1,13 @@
 /* parallel.c: the search of everything by several threads.
  *
- * Nearly every step that a search takes is known, and so are the parts of nearly every state that it comes to. So threads
- * need not exclude each other: in a round each expands states of its own part with a copy of the exploration that is frozen,
- * reads what all share, and puts what it finds into boxes, one for each part. A state that needs anything new, is an end or is
- * violated it leaves to the first thread, which expands these in the ordinary way while the others wait. Then each empties the
- * boxes for its own part, in the order of the threads: so searches with as many threads number their states alike. Threads wait
- * for each other between these three, and nowhere else.
+ * Nearly every step that a search takes is known, and so are the parts of nearly every state that
+ * it comes to. So threads need not exclude each other: in a round each expands states of its own
+ * part with a copy of the exploration that is frozen, reads what all share, and puts what it finds
+ * into boxes, one for each part. A state that needs anything new, is an end or is violated it
+ * leaves to the first thread, which expands these in the ordinary way while the others wait. Then
+ * each empties the boxes for its own part, in the order of the threads: so searches with as many
+ * threads number their states alike. Threads wait for each other between these three, and nowhere
+ * else.
  */
 #include "search_parts.h"
 
@@ -32,7 +34,7 @@ struct worker {
     uint32_t number;
     struct box *box; /* one for each part */
     struct reliance_log log;
-    uint32_t *left, lefts; /* rows of its part that are for the first thread */
+    uint32_t *left, lefts;  /* rows of its part that are for the first thread */
     uint64_t from, to, end; /* rows of its part: of this round; all of this depth end at `end` */
     uint64_t transitions;
     bool failed; /* no memory for its part */
@@ -43,13 +45,13 @@ struct crew {
     struct exploration *x;
     struct worker *worker;
     uint32_t workers, threads; /* threads: that were started */
-    uint64_t noticed; /* see in_vain() */
+    uint64_t noticed;          /* see in_vain() */
     bool over;
     pthread_mutex_t begin;
     pthread_barrier_t turn;
 };
 
-/* ---- what is known ------------------------------------------------------------------------------------------------------ */
+/* ---- what is known --------------------------------------------------------------------------- */
 
 static bool box_put(struct box *b, const struct job *job, uint32_t from, struct job_step step)
 {
@@ -80,7 +82,8 @@ static bool expand_known(struct worker *w, uint64_t i)
         if (k == n - failing && !moves) return false;
         if (take_step(x, &next, step[k], &happened) || x->lab.failed) return false;
         if (!happened || memcmp(&next, &job, sizeof job) == 0) continue;
-        if (!box_put(&w->box[states_part(x->q, next.at)], &next, (uint32_t)i, step[k])) return false;
+        if (!box_put(&w->box[states_part(x->q, next.at)], &next, (uint32_t)i, step[k]))
+            return false;
         moves = true;
     }
     if (x->lab.failed || !moves) return false;
@@ -128,12 +131,13 @@ static void empty_boxes(struct worker *w)
     c->x->q[w->number] = q;
 }
 
-/* ---- the first thread --------------------------------------------------------------------------------------------------- */
+/* ---- the first thread ------------------------------------------------------------------------ */
 
 static void expand_left(struct crew *c)
 {
     struct exploration *x = c->x;
-    for (uint32_t k = 0; k < c->workers; k++) reduction_take_log(&x->reduction, &c->worker[k].log); /* before anything is refuted */
+    for (uint32_t k = 0; k < c->workers; k++)
+        reduction_take_log(&x->reduction, &c->worker[k].log); /* before anything is refuted */
     for (uint32_t k = 0; k < c->workers; k++) {
         const struct worker *w = &c->worker[k];
         x->r->transitions += w->transitions;
@@ -147,7 +151,8 @@ static void expand_left(struct crew *c)
 /* How many states of a part are one round: fewer where a limit is near. */
 static uint64_t share(const struct exploration *x)
 {
-    uint64_t most = x->options->most_states, states = states_of(x), room = most > states ? (most - states) / 8 : 0;
+    uint64_t most = x->options->most_states, states = states_of(x),
+             room = most > states ? (most - states) / 8 : 0;
     return (most && room < ROUND ? room : ROUND) / x->parts + FEW;
 }
 
@@ -177,7 +182,8 @@ static uint64_t bytes_found(const struct crew *c)
     uint64_t bytes = c->workers * (sizeof *c->worker + (ROUND / c->workers + FEW) * 4);
     for (uint32_t k = 0; k < c->workers; k++) bytes += c->worker[k].log.room * 4;
     for (uint32_t k = 0; k < c->workers; k++)
-        for (uint32_t p = 0; p < c->workers; p++) bytes += c->worker[k].box[p].room * sizeof(struct entry);
+        for (uint32_t p = 0; p < c->workers; p++)
+            bytes += c->worker[k].box[p].room * sizeof(struct entry);
     return bytes;
 }
 
@@ -192,11 +198,12 @@ static void plan(struct crew *c)
         waiting += x->q[k].count - c->worker[k].to;
     }
     show_progress(x, states_of(x), waiting, false);
-    c->over = x->r->violated || x->lab.failed || in_vain(x, &c->noticed) || (!next_round(c) && !next_depth(c));
+    c->over = x->r->violated || x->lab.failed || in_vain(x, &c->noticed) ||
+              (!next_round(c) && !next_depth(c));
     c->over = c->over || enough(x);
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void turn(struct crew *c)
 {

@@ -34,7 +34,8 @@ static void add(struct picture *p, struct hark_trace_record r, uint32_t who, uin
     p->trace.record[p->trace.count++] = r;
 }
 
-static void note(struct picture *p, uint64_t step, uint32_t who, enum hark_diagram_note_kind kind, const char *text)
+static void note(struct picture *p, uint64_t step, uint32_t who, enum hark_diagram_note_kind kind,
+    const char *text)
 {
     uint32_t n = p->schedule.notes;
     if (n == p->note_room) {
@@ -43,7 +44,8 @@ static void note(struct picture *p, uint64_t step, uint32_t who, enum hark_diagr
         if (p->failed) return;
         p->note_room = room;
     }
-    p->note[n] = (struct hark_diagram_note){.time = step * STEP_NS, .rank = who, .kind = (uint8_t)kind};
+    p->note[n] =
+        (struct hark_diagram_note){.time = step * STEP_NS, .rank = who, .kind = (uint8_t)kind};
     snprintf(p->note[n].text, sizeof p->note[n].text, "%s", text);
     p->schedule.notes++;
 }
@@ -57,15 +59,18 @@ static uint64_t phase_now(const struct lab *lab)
     return HARK_INFINITY;
 }
 
-/* ---- effects ---------------------------------------------------------------------------------------------------------- */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 static void observe_arrival(struct picture *p, const struct hark_event *e)
 {
     const uint8_t *h = e->u.frame.header.at;
     memset(&p->arrived, 0, sizeof p->arrived);
     if (e->type != HARK_ARRIVE || h[1] != HARK_APP) return;
-    p->arrived = (struct hark_trace_record){.peer = hark_get32(h + 4), .peer_inc = hark_get32(h + 12),
-        .flags = HARK_TRACE_PEER_INC, .ctx = hark_get16(h + 2), .ssn = hark_get64(h + 24)};
+    p->arrived = (struct hark_trace_record){.peer = hark_get32(h + 4),
+        .peer_inc = hark_get32(h + 12),
+        .flags = HARK_TRACE_PEER_INC,
+        .ctx = hark_get16(h + 2),
+        .ssn = hark_get64(h + 24)};
 }
 
 /* What became of a message in this incarnation. */
@@ -73,7 +78,8 @@ static uint32_t *fate_of(struct picture *p, uint32_t who, const struct hark_name
 {
     static uint32_t beyond;
     beyond = PICTURE_GONE;
-    if (who >= p->lab->ranks || m->peer >= p->lab->ranks || m->ssn > HARK_SCENARIO_SSN) return &beyond;
+    if (who >= p->lab->ranks || m->peer >= p->lab->ranks || m->ssn > HARK_SCENARIO_SSN)
+        return &beyond;
     return &p->fate[who][m->peer][m->ssn];
 }
 
@@ -99,7 +105,8 @@ static void stays(struct picture *p, uint32_t who)
 {
     for (uint32_t i = 0; i < p->schedule.notes; i++) {
         struct hark_diagram_note *n = &p->note[i];
-        if (n->kind == HARK_NOTE_HELD && n->rank == who && n->until == 0) n->until = p->step * STEP_NS;
+        if (n->kind == HARK_NOTE_HELD && n->rank == who && n->until == 0)
+            n->until = p->step * STEP_NS;
     }
 }
 
@@ -112,13 +119,15 @@ static void spared(struct picture *p, uint32_t who, const struct hark_names *run
         if (*fate == 0 || *fate == PICTURE_GONE) continue;
         p->note[*fate - 1].until = p->step * STEP_NS;
         *fate = PICTURE_GONE;
-        add(p, (struct hark_trace_record){.peer = m.peer, .ctx = m.ctx, .ssn = m.ssn}, who, HARK_TRACE_SUPPRESS);
+        add(p, (struct hark_trace_record){.peer = m.peer, .ctx = m.ctx, .ssn = m.ssn}, who,
+            HARK_TRACE_SUPPRESS);
     }
 }
 
 static struct hark_trace_record record_of(const struct hark_name *name, uint64_t phase)
 {
-    return (struct hark_trace_record){.peer = name->peer, .ctx = name->ctx, .ssn = name->ssn, .phase = phase};
+    return (struct hark_trace_record){
+        .peer = name->peer, .ctx = name->ctx, .ssn = name->ssn, .phase = phase};
 }
 
 /* What waited, for its phase or for others, is not sent again when it goes. */
@@ -134,7 +143,8 @@ static void observe_transmit(struct picture *p, uint32_t who, const struct hark_
     m.flags = HARK_TRACE_PEER_INC;
     add(p, m, who, x->replay && !waited ? HARK_TRACE_REPLAY : HARK_TRACE_TRANSMIT);
     if (p->failed) return;
-    p->trace.record[p->trace.count - 1].inc = hark_get32(x->header.at + 12); /* which it need not be (S-7) */
+    p->trace.record[p->trace.count - 1].inc = hark_get32(x->header.at + 12); /* which it need not be
+                                                                                (S-7) */
     struct hark_diagram_word *w = &p->word[p->trace.count - 1];
     snprintf(w->text, sizeof w->text, "%s", c.text);
     snprintf(w->brief, sizeof w->brief, "%s", c.brief);
@@ -188,7 +198,7 @@ static void observe(void *self, const struct hark_event *event, const struct har
     }
 }
 
-/* ---- frames on their way ---------------------------------------------------------------------------------------------- */
+/* ---- frames on their way --------------------------------------------------------------------- */
 
 /* The control frames that left in this step, whose records begin at `first`. */
 static void depart(struct picture *p, uint64_t first, uint32_t frames)
@@ -223,7 +233,7 @@ static void arrive(struct picture *p, uint32_t part)
     }
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* The failure, and what will be announced of it. */
 static void crashed(struct picture *p, const struct job *job, struct job_step step)
@@ -246,15 +256,19 @@ static void crashed(struct picture *p, const struct job *job, struct job_step st
     p->inc = 0;
     for (uint32_t i = 0; i < p->lab->ranks; i++)
         if (s->down >> i & 1)
-            add(p, (struct hark_trace_record){.id = s->re, .peer = i, .last = i}, HARK_TRACE_SUPERVISOR, HARK_TRACE_FAILED);
+            add(p, (struct hark_trace_record){.id = s->re, .peer = i, .last = i},
+                HARK_TRACE_SUPERVISOR, HARK_TRACE_FAILED);
 }
 
 /* The step in a few letters, where no arrow or mark says it. */
-static void noted(struct picture *p, const struct job *job, struct job_step step, const struct outcome *out)
+static void noted(
+    struct picture *p, const struct job *job, struct job_step step, const struct outcome *out)
 {
     char text[DESCRIBE_BYTES], *what;
     if (step.what == STEP_TOLD) note(p, p->step, step.who, HARK_NOTE_TOLD, "");
-    if (step.what != STEP_APP && step.what != STEP_IDLE && step.what != STEP_ANSWER && step.what != STEP_STORED) return;
+    if (step.what != STEP_APP && step.what != STEP_IDLE && step.what != STEP_ANSWER &&
+        step.what != STEP_STORED)
+        return;
     describe_step(p->lab, job, step, text);
     what = strchr(text, ' ') + 1;
     if (strncmp(what, "R from", 6) == 0) what[1] = 0; /* the arrow says from whom */
@@ -293,15 +307,20 @@ void picture_step(struct picture *p, const struct job *job, struct job_step step
     if (step.what == STEP_RESTART) p->trace.record[begins].phase = phase_now(lab);
     if (out.taken) {
         const struct frame *f = frame_of(lab, out.taken);
-        add(p, (struct hark_trace_record){.peer = hark_get32(f->header + 4), .peer_inc = hark_get32(f->header + 12),
-            .flags = HARK_TRACE_PEER_INC, .ctx = hark_get16(f->header + 2), .ssn = frame_ssn(f),
-            .phase = phase_now(lab)}, step.who, HARK_TRACE_DELIVER);
+        add(p,
+            (struct hark_trace_record){.peer = hark_get32(f->header + 4),
+                .peer_inc = hark_get32(f->header + 12),
+                .flags = HARK_TRACE_PEER_INC,
+                .ctx = hark_get16(f->header + 2),
+                .ssn = frame_ssn(f),
+                .phase = phase_now(lab)},
+            step.who, HARK_TRACE_DELIVER);
     }
     depart(p, begins, out.frames);
     noted(p, job, step, &out);
 }
 
-/* ---- begin and end ---------------------------------------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 void picture_begin(struct picture *p, struct lab *lab, const struct job *job)
 {
@@ -348,10 +367,12 @@ static void blame(struct picture *p, const struct job *job, uint16_t violated)
         if (violated == VIOLATED_WAITS && i < lab->ranks && !info->ended) waits(p, job, i);
         if (violated == VIOLATED_LOST && job->at[lab->who + i]) why(p, i, "frames for it remain");
         if (violated == VIOLATED_HELD && info->held) why(p, i, "holds frames");
-        if (violated == VIOLATED_ENDLESS && (lab->recovery ? i == lab->ranks : down >> i & 1)) why(p, i, "is not done");
+        if (violated == VIOLATED_ENDLESS && (lab->recovery ? i == lab->ranks : down >> i & 1))
+            why(p, i, "is not done");
         local_open_core(lab, job->at[i]);
         const struct hark_protocol *protocol = i == lab->ranks ? lab->recovery : lab->protocol;
-        const char *unrest = violated == VIOLATED_UNREST && lab->running ? protocol->unrest(lab->core) : NULL;
+        const char *unrest =
+            violated == VIOLATED_UNREST && lab->running ? protocol->unrest(lab->core) : NULL;
         if (unrest) why(p, i, unrest);
     }
 }
@@ -359,17 +380,19 @@ static void blame(struct picture *p, const struct job *job, uint16_t violated)
 /* In the last step: what the core itself says of it, if it does. */
 static void broken(struct picture *p, const struct job *job, uint16_t violated)
 {
-    const struct hark_protocol *protocol = p->last == p->lab->ranks ? p->lab->recovery : p->lab->protocol;
+    const struct hark_protocol *protocol =
+        p->last == p->lab->ranks ? p->lab->recovery : p->lab->protocol;
     local_open_core(p->lab, job->at[p->last]);
-    const char *text = violated == VIOLATED_VIOLATED && p->lab->running ? protocol->violated(p->lab->core) : NULL;
+    const char *text =
+        violated == VIOLATED_VIOLATED && p->lab->running ? protocol->violated(p->lab->core) : NULL;
     note(p, p->step, p->last, HARK_NOTE_STOP, text ? text : "");
 }
 
 void picture_end(struct picture *p, const struct job *job, uint16_t violated, bool over)
 {
     if (violated == 0) return;
-    snprintf(p->violated, sizeof p->violated, "%s step %llu: %s", over ? "after" : "in", (unsigned long long)p->step,
-        lab_violation(violated));
+    snprintf(p->violated, sizeof p->violated, "%s step %llu: %s", over ? "after" : "in",
+        (unsigned long long)p->step, lab_violation(violated));
     p->schedule.violated = p->violated;
     p->schedule.violated_at = (p->step + over) * STEP_NS;
     if (over) blame(p, job, violated);
@@ -381,7 +404,8 @@ static bool plain(const struct lab *lab)
 {
     uint32_t same = 0, pairs = lab->ranks * (lab->ranks - 1) / 2;
     for (uint32_t i = 0; i < lab->ranks; i++)
-        for (uint32_t k = 0; k < i; k++) same += lab->scenario->cluster[i] == lab->scenario->cluster[k];
+        for (uint32_t k = 0; k < i; k++)
+            same += lab->scenario->cluster[i] == lab->scenario->cluster[k];
     return same == 0 || same == pairs;
 }
 
@@ -390,14 +414,16 @@ static void head(struct picture *p)
     const struct hark_scenario *s = p->lab->scenario;
     struct hark_diagram_schedule *d = &p->schedule;
     const size_t room = sizeof p->summary;
-    size_t n = (size_t)snprintf(p->summary, room, "%llu step%s", (unsigned long long)p->step, p->step == 1 ? "" : "s");
+    size_t n = (size_t)snprintf(
+        p->summary, room, "%llu step%s", (unsigned long long)p->step, p->step == 1 ? "" : "s");
     for (uint64_t i = 0; i < p->trace.count && n + 60 < room; i++) {
         const struct hark_trace_record *r = &p->trace.record[i];
         if (r->kind != HARK_TRACE_KILL) continue;
         n += (size_t)snprintf(p->summary + n, room - n, "; %s fails in step %llu", p->name[r->rank],
             (unsigned long long)(r->time / STEP_NS));
     }
-    snprintf(p->title, sizeof p->title, "%s%s%s", s->name, s->name[0] ? ", " : "", p->lab->protocol->name);
+    snprintf(p->title, sizeof p->title, "%s%s%s", s->name, s->name[0] ? ", " : "",
+        p->lab->protocol->name);
     d->title = p->title;
     d->about = s->about;
     d->summary = p->summary;

@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static pid_t start(uint32_t number, void (*work)(void *self, uint32_t number, void *shared), void *self, void *shared)
+static pid_t start(uint32_t number, void (*work)(void *self, uint32_t number, void *shared),
+    void *self, void *shared)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid != 0) return pid;
@@ -35,12 +36,13 @@ static bool ended(pid_t *pid, uint32_t count, char error[PROCESSES_ERROR])
         if (who > 0) pid[k] = 0;
         left--;
         if (who > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-        if (who < 0)
-            snprintf(error, PROCESSES_ERROR, "waiting for a process: %s", strerror(errno));
+        if (who < 0) snprintf(error, PROCESSES_ERROR, "waiting for a process: %s", strerror(errno));
         else if (WIFSIGNALED(status))
-            snprintf(error, PROCESSES_ERROR, "one of the processes died of signal %d", WTERMSIG(status));
+            snprintf(
+                error, PROCESSES_ERROR, "one of the processes died of signal %d", WTERMSIG(status));
         else
-            snprintf(error, PROCESSES_ERROR, "one of the processes ended with status %d", WEXITSTATUS(status));
+            snprintf(error, PROCESSES_ERROR, "one of the processes ended with status %d",
+                WEXITSTATUS(status));
         return false;
     }
     return true;
@@ -54,7 +56,8 @@ static void end(const pid_t *pid, uint32_t count)
         while (pid[k] > 0 && waitpid(pid[k], NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-void *processes_run(uint32_t count, size_t bytes, void (*work)(void *self, uint32_t number, void *shared), void *self,
+void *processes_run(uint32_t count, size_t bytes,
+    void (*work)(void *self, uint32_t number, void *shared), void *self,
     char error[PROCESSES_ERROR])
 {
     pid_t *pid = calloc(count, sizeof *pid);

@@ -10,11 +10,15 @@ struct maker {
     uint64_t state;
     bool named, looks;
     uint32_t ops[HARK_SCENARIO_RANKS];
-    uint32_t way[HARK_SCENARIO_RANKS][HARK_SCENARIO_RANKS]; /* messages on their way, by sender and receiver */
+    uint32_t way[HARK_SCENARIO_RANKS][HARK_SCENARIO_RANKS]; /* messages on their way, by sender and
+                                                               receiver */
     uint32_t posted;
     uint32_t casts[HARK_SCENARIO_TREES], reductions[HARK_SCENARIO_TREES]; /* that there will be */
     struct {
-        uint32_t cast[HARK_SCENARIO_RANKS], gave[HARK_SCENARIO_RANKS], results; /* made or taken, contributed to, taken by the root */
+        uint32_t cast[HARK_SCENARIO_RANKS], gave[HARK_SCENARIO_RANKS], results; /* made or taken,
+                                                                                   contributed to,
+                                                                                   taken by the root
+                                                                                 */
     } of[HARK_SCENARIO_TREES];
 };
 
@@ -45,15 +49,18 @@ static void look(struct maker *m, uint32_t who, uint32_t from)
 {
     const uint8_t type = below(m, 2) ? HARK_OP_PROBE : HARK_OP_LOOK;
     add(m, who, type, below(m, 2) ? (int)from : -1);
-    if (type == HARK_OP_LOOK && below(m, 2)) add(m, who, type, below(m, 2) ? (int)below(m, m->s->ranks) : -1);
+    if (type == HARK_OP_LOOK && below(m, 2))
+        add(m, who, type, below(m, 2) ? (int)below(m, m->s->ranks) : -1);
     if (below(m, 2) && m->posted < MESSAGES) post(m, who);
 }
 
-/* Takes one of the messages that are on their way to `who`: from its sender, from anyone, or looked for first. */
+/* Takes one of the messages that are on their way to `who`: from its sender, from anyone, or looked
+ * for first. */
 static void take(struct maker *m, uint32_t who)
 {
     uint32_t from = below(m, m->s->ranks);
-    for (uint32_t i = 0; i < m->s->ranks && m->way[from][who] == 0; i++) from = (from + 1) % m->s->ranks;
+    for (uint32_t i = 0; i < m->s->ranks && m->way[from][who] == 0; i++)
+        from = (from + 1) % m->s->ranks;
     if (m->way[from][who] == 0) return;
     if (m->looks && below(m, 3) == 0) look(m, who, from);
     m->way[from][who]--;
@@ -69,13 +76,16 @@ static void take(struct maker *m, uint32_t who)
     }
 }
 
-/* ---- collectives ---------------------------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
-/* In a reduction among teams each of them is one piece of the tree, and others are below the root's team at the root only. */
-static uint32_t among_teams(const struct hark_scenario *s, uint32_t root, uint32_t rank, uint32_t above)
+/* In a reduction among teams each of them is one piece of the tree, and others are below the root's
+ * team at the root only. */
+static uint32_t among_teams(
+    const struct hark_scenario *s, uint32_t root, uint32_t rank, uint32_t above)
 {
     for (uint32_t i = root; i != rank; i = (i + 1) % s->ranks)
-        if (s->cluster[i] == s->cluster[rank]) return s->cluster[above] == s->cluster[rank] ? above : i;
+        if (s->cluster[i] == s->cluster[rank])
+            return s->cluster[above] == s->cluster[rank] ? above : i;
     return s->cluster[above] == s->cluster[root] ? root : above;
 }
 
@@ -85,7 +95,8 @@ static void plant_one(struct maker *m, uint32_t t, bool reduces, bool teams)
     struct hark_scenario *s = m->s;
     const uint32_t root = below(m, s->ranks), outside = s->ranks > 2 && below(m, 3) == 0;
     s->trees = (uint8_t)(t + 1);
-    for (uint32_t i = 0; i < s->ranks; i++) { /* the i-th from the root on is below one of those before it */
+    for (uint32_t i = 0; i < s->ranks; i++) { /* the i-th from the root on is below one of those
+                                                 before it */
         const uint32_t rank = (root + i) % s->ranks;
         const bool out = i > 0 && i + outside == s->ranks;
         uint32_t above = i ? (root + below(m, i)) % s->ranks : root;
@@ -93,7 +104,9 @@ static void plant_one(struct maker *m, uint32_t t, bool reduces, bool teams)
         s->parent[t][rank] = (int8_t)(i == 0 ? -1 : out ? -2 : (int)above);
     }
     m->casts[t] = reduces ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
-    m->reductions[t] = !reduces ? 0 : m->casts[t] ? below(m, COLLECTIVES + 1) : 1 + below(m, COLLECTIVES);
+    m->reductions[t] = !reduces      ? 0
+                       : m->casts[t] ? below(m, COLLECTIVES + 1)
+                                     : 1 + below(m, COLLECTIVES);
 }
 
 /* Some have two groups. */
@@ -150,34 +163,39 @@ static bool collective(struct maker *m, uint32_t who)
     return false;
 }
 
-/* ---- a whole one ------------------------------------------------------------------------------------------------------ */
+/* ---- a whole one ----------------------------------------------------------------------------- */
 
 static void fail(struct maker *m)
 {
     struct hark_scenario *s = m->s;
     s->fails = 1 + below(m, 3);
     for (uint32_t i = 0; i < s->fails; i++) {
-        s->fail[i].rank = (int8_t)(below(m, 6) == 0 && i > 0 ? HARK_FAIL_RECOVERY : (int)below(m, s->ranks));
+        s->fail[i].rank =
+            (int8_t)(below(m, 6) == 0 && i > 0 ? HARK_FAIL_RECOVERY : (int)below(m, s->ranks));
         s->fail[i].when = i > 0 && below(m, 2) ? HARK_FAIL_NESTED : HARK_FAIL_AFTER;
     }
 }
 
-/* Some of the failures have to do with a checkpoint: where what it has may be lost, or has to be undone. */
+/* Some of the failures have to do with a checkpoint: where what it has may be lost, or has to be
+ * undone. */
 static void fail_at_checkpoints(struct maker *m)
 {
     struct hark_scenario *s = m->s;
     for (uint32_t i = 0; i < s->fails; i++) {
-        static const uint8_t when[] = {HARK_FAIL_WAVE, HARK_FAIL_DECIDED, HARK_FAIL_DAMAGED, HARK_FAIL_STORE};
+        static const uint8_t when[] = {
+            HARK_FAIL_WAVE, HARK_FAIL_DECIDED, HARK_FAIL_DAMAGED, HARK_FAIL_STORE};
         if (s->fail[i].rank >= 0 && below(m, 2)) s->fail[i].when = when[below(m, 4)];
     }
 }
 
-/* Another map, of which everybody is told somewhere before its last checkpoint: in time for that, or one too late. */
+/* Another map, of which everybody is told somewhere before its last checkpoint: in time for that,
+ * or one too late. */
 static void regroup(struct maker *m)
 {
     struct hark_scenario *s = m->s;
     s->regroups = true;
-    for (uint32_t i = 0, count = 0; i < s->ranks; i++) { /* with somebody before it, or the first of another */
+    for (uint32_t i = 0, count = 0; i < s->ranks; i++) { /* with somebody before it, or the first of
+                                                            another */
         const uint32_t to = below(m, i + 1);
         s->next[i] = to < i ? s->next[to] : (uint8_t)count++;
     }
@@ -191,14 +209,17 @@ static void regroup(struct maker *m)
     }
 }
 
-void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t traits, bool named, bool looks)
+void hark_scenario_random(
+    struct hark_scenario *s, uint64_t seed, uint32_t traits, bool named, bool looks)
 {
     const bool groups = traits & HARK_TRAIT_GROUPS, reduces = traits & HARK_TRAIT_REDUCES;
-    struct maker m = {.s = s, .state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1, .named = named, .looks = looks};
+    struct maker m = {
+        .s = s, .state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1, .named = named, .looks = looks};
     memset(s, 0, sizeof *s);
     snprintf(s->name, sizeof s->name, "random-%llu", (unsigned long long)seed);
     s->ranks = 2 + below(&m, 3);
-    uint32_t messages = 3 + below(&m, MESSAGES - 3), points = below(&m, 3), clusters = 1 + below(&m, s->ranks);
+    uint32_t messages = 3 + below(&m, MESSAGES - 3), points = below(&m, 3),
+             clusters = 1 + below(&m, s->ranks);
     for (uint32_t i = 0; i < s->ranks; i++) s->cluster[i] = (uint8_t)(i * clusters / s->ranks);
     const bool teams = traits & HARK_TRAIT_WAVES;
     if (groups) plant(&m, reduces, teams);
@@ -210,7 +231,9 @@ void hark_scenario_random(struct hark_scenario *s, uint64_t seed, uint32_t trait
         if (groups && below(&m, 3) == 0) collective(&m, who);
         if (m.posted < messages && below(&m, 2)) post(&m, who);
         else take(&m, who);
-        if (done < points && event * (points + 1) / EVENTS > done) { /* everybody's next checkpoint, at the same place of this execution */
+        if (done < points && event * (points + 1) / EVENTS > done) { /* everybody's next checkpoint,
+                                                                        at the same place of this
+                                                                        execution */
             done++;
             for (uint32_t i = 0; i < s->ranks; i++) add(&m, i, HARK_OP_CHECKPOINT, -1);
         }

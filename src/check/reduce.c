@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After so many steps that are put off one would have to follow for ever: a frame that is held may be used again. */
+/* After so many steps that are put off one would have to follow for ever: a frame that is held may
+ * be used again. */
 #ifndef HARK_FAR
 #define HARK_FAR 40u
 #endif
 
-/* Where a step is relied on in more states than that, and in more than one of SHARE, to begin again is as well. */
+/* Where a step is relied on in more states than that, and in more than one of SHARE, to begin again
+ * is as well. */
 #ifndef HARK_FEW_RELIANCES
 #define HARK_FEW_RELIANCES 1000000u
 #endif
@@ -39,8 +41,10 @@ void reduction_close(struct reduction *r)
 
 uint64_t reduction_bytes(const struct reduction *r)
 {
-    return (uint64_t)r->step_room * sizeof *r->step + (uint64_t)(r->slots + r->leads_room + r->first_used_room) * 4 +
-           (uint64_t)r->link_room * sizeof *r->link + (uint64_t)r->used_room * 6 + (uint64_t)r->todo_room * sizeof *r->todo +
+    return (uint64_t)r->step_room * sizeof *r->step +
+           (uint64_t)(r->slots + r->leads_room + r->first_used_room) * 4 +
+           (uint64_t)r->link_room * sizeof *r->link + (uint64_t)r->used_room * 6 +
+           (uint64_t)r->todo_room * sizeof *r->todo +
            (uint64_t)r->reliance_room * sizeof *r->reliance + (uint64_t)r->doubtful_room * 4;
 }
 
@@ -60,11 +64,12 @@ static void *more(struct reduction *r, void *list, uint32_t *room, uint32_t at, 
     return grown;
 }
 
-/* ---- what is relied on ------------------------------------------------------------------------------------------------- */
+/* ---- what is relied on ----------------------------------------------------------------------- */
 
 static uint32_t hash(uint32_t a, uint32_t what, uint32_t argument)
 {
-    uint64_t h = ((uint64_t)a << 32 | argument) * UINT64_C(0x9e3779b97f4a7c15) + what * UINT64_C(0xd6e8feb86659fd93);
+    uint64_t h = ((uint64_t)a << 32 | argument) * UINT64_C(0x9e3779b97f4a7c15) +
+                 what * UINT64_C(0xd6e8feb86659fd93);
     return (uint32_t)(h >> 32 ^ h);
 }
 
@@ -141,7 +146,8 @@ static void log_reliance(struct reduction *r, uint32_t number)
 
 void reduction_take_log(struct reduction *r, const struct reliance_log *log)
 {
-    for (uint64_t k = 0; k < log->count && !r->lab->failed; k += 2) keep_reliance(r, log->at[k], log->at[k + 1]);
+    for (uint64_t k = 0; k < log->count && !r->lab->failed; k += 2)
+        keep_reliance(r, log->at[k], log->at[k + 1]);
 }
 
 void reduction_begin(struct reduction *r)
@@ -190,10 +196,12 @@ static void refute(struct reduction *r, uint32_t number, uint8_t wrong)
 }
 
 /* Everything that `a` could do by itself `b` can do, but the step that leads there. */
-static bool can_as_much(const struct local_info *a, const struct local_info *b, enum local_step what)
+static bool can_as_much(
+    const struct local_info *a, const struct local_info *b, enum local_step what)
 {
     if (what != STEP_APP && (a->from & ~b->from)) return false;
-    if (what == STEP_APP && (a->from & (a->from - 1))) return false; /* another message may be taken instead */
+    if (what == STEP_APP && (a->from & (a->from - 1)))
+        return false; /* another message may be taken instead */
     return (!a->storing || b->storing) && (!a->facts || b->facts) && (!a->idle || b->idle);
 }
 
@@ -204,12 +212,15 @@ static bool looks_alike(struct lab *lab, uint32_t a, uint32_t b)
     local_open(lab, a);
     x = lab->at;
     local_open(lab, b);
-    return x.app.inside == lab->at.app.inside && x.images == lab->at.images && x.storing == lab->at.storing &&
+    return x.app.inside == lab->at.app.inside && x.images == lab->at.images &&
+           x.storing == lab->at.storing &&
            memcmp(x.image, lab->at.image, x.images * sizeof x.image[0]) == 0;
 }
 
-/* Up to how many failures, less one, this step can be seen not to commute: by itself, whatever else happens. */
-static uint8_t seen_wrong(struct reduction *r, uint32_t a, enum local_step what, uint32_t argument, struct outcome *out)
+/* Up to how many failures, less one, this step can be seen not to commute: by itself, whatever else
+ * happens. */
+static uint8_t seen_wrong(
+    struct reduction *r, uint32_t a, enum local_step what, uint32_t argument, struct outcome *out)
 {
     struct lab *lab = r->lab;
     *out = local_take(lab, a, what, argument);
@@ -241,14 +252,20 @@ static uint32_t number_of(struct reduction *r, uint32_t a, enum local_step what,
     r->step = more(r, r->step, &r->step_room, r->steps, sizeof *r->step);
     r->leads = more(r, r->leads, &r->leads_room, out.local, sizeof *r->leads);
     if (r->lab->failed) return 0;
-    r->step[r->steps] = (struct commuting){.a = a, .b = out.local, .argument = argument, .what = (uint8_t)what, .relied = CALM, .from = CALM,
-        .wrong = wrong, .next = r->leads[out.local]};
+    r->step[r->steps] = (struct commuting){.a = a,
+        .b = out.local,
+        .argument = argument,
+        .what = (uint8_t)what,
+        .relied = CALM,
+        .from = CALM,
+        .wrong = wrong,
+        .next = r->leads[out.local]};
     r->leads[out.local] = r->steps;
     r->slot[at] = r->steps;
     return r->steps++;
 }
 
-/* ---- does it? ------------------------------------------------------------------------------------------------------------ */
+/* ---- does it? -------------------------------------------------------------------------------- */
 
 static void push(struct reduction *r, uint32_t step, uint32_t memo)
 {
@@ -288,14 +305,17 @@ static void use(struct reduction *r, uint32_t memo, uint16_t failures)
 }
 
 /* The frames that leave in two steps, one after the other, as the network keeps them. */
-static uint32_t leaving(const struct lab *lab, uint32_t first, uint32_t then, uint32_t list[2 * LOCAL_FRAMES])
+static uint32_t leaving(
+    const struct lab *lab, uint32_t first, uint32_t then, uint32_t list[2 * LOCAL_FRAMES])
 {
     uint32_t n = 0, part[2] = {first, then};
     for (uint32_t i = 0; i < 2; i++) {
         for (uint32_t k = 0; k * 4 < intern_length(&lab->part, part[i]); k++) {
             uint32_t f = ((const uint32_t *)intern_at(&lab->part, part[i]))[k], at = n++;
             for (; at > 0; at--) {
-                bool before = lab->scenario->fifo ? frame_of(lab, f)->to < frame_of(lab, list[at - 1])->to : f < list[at - 1];
+                bool before = lab->scenario->fifo
+                                  ? frame_of(lab, f)->to < frame_of(lab, list[at - 1])->to
+                                  : f < list[at - 1];
                 if (!before) break;
                 list[at] = list[at - 1];
             }
@@ -317,10 +337,12 @@ static bool possible(const struct reduction *r, const struct commuting *s, const
 {
     const struct lab *lab = r->lab;
     const struct local_info *a = &lab->info[s->a];
-    if (u->step == s->what && (s->what != STEP_FRAME || u->argument == s->argument)) return false; /* it is the step itself */
+    if (u->step == s->what && (s->what != STEP_FRAME || u->argument == s->argument))
+        return false; /* it is the step itself */
     switch (u->step) {
     case STEP_FRAME:
-        return !(s->what == STEP_FRAME && job_in_order(lab, frame_of(lab, s->argument), frame_of(lab, u->argument)));
+        return !(s->what == STEP_FRAME &&
+                 job_in_order(lab, frame_of(lab, s->argument), frame_of(lab, u->argument)));
     case STEP_APP: return a->from >> u->argument & 1;
     case STEP_STORED: return a->storing;
     case STEP_ANSWER: return a->facts;
@@ -330,14 +352,16 @@ static bool possible(const struct reduction *r, const struct commuting *s, const
 }
 
 /* Can step `s` still be made at `c`, which is as far as `a` and one more step? */
-static bool remains(const struct commuting *s, const struct local_info *a, const struct local_info *c)
+static bool remains(
+    const struct commuting *s, const struct local_info *a, const struct local_info *c)
 {
     return c->running && c->inc == a->inc && (s->what != STEP_APP || c->from >> s->argument & 1);
 }
 
-/* Both orders of step `number` and the step of a memo: the same process, and the same frames? *then: 0, or the number of the same
- * step behind the other, which has to commute as well. */
-static bool commutes(struct reduction *r, uint32_t number, uint32_t memo, uint16_t failures, uint32_t *then)
+/* Both orders of step `number` and the step of a memo: the same process, and the same frames?
+ * *then: 0, or the number of the same step behind the other, which has to commute as well. */
+static bool commutes(
+    struct reduction *r, uint32_t number, uint32_t memo, uint16_t failures, uint32_t *then)
 {
     struct lab *lab = r->lab;
     struct commuting s = r->step[number];
@@ -345,21 +369,26 @@ static bool commutes(struct reduction *r, uint32_t number, uint32_t memo, uint16
     *then = 0;
     if (!possible(r, &s, &u)) return true;
     struct outcome alone = local_take(lab, s.a, (enum local_step)s.what, s.argument);
-    struct outcome before = local_take(lab, s.a, (enum local_step)u.step, u.argument), after = u.outcome;
+    struct outcome before = local_take(lab, s.a, (enum local_step)u.step, u.argument),
+                   after = u.outcome;
     if (lab->failed || !before.happened) return true;
     use(r, lab->last, failures); /* a search of everything makes it */
     if (before.violated || !after.happened) return false;
-    if (before.taken != after.taken || before.saw != after.saw || before.sent_to != after.sent_to) return false;
+    if (before.taken != after.taken || before.saw != after.saw || before.sent_to != after.sent_to)
+        return false;
     (void)local_info(lab, s.a);
     const struct local_info c = *local_info(lab, before.local), a = lab->info[s.a];
-    if (!c.running) return before.local == after.local && same_frames(lab, before.frames, 0, alone.frames, after.frames);
+    if (!c.running)
+        return before.local == after.local &&
+               same_frames(lab, before.frames, 0, alone.frames, after.frames);
     if (!remains(&s, &a, &c)) return false;
     struct outcome last = local_take(lab, before.local, (enum local_step)s.what, s.argument);
     if (lab->failed) return true;
     use(r, lab->last, failures);
     *then = number_of(r, before.local, (enum local_step)s.what, s.argument);
-    return last.happened && !last.violated && last.local == after.local && last.taken == alone.taken && last.saw == alone.saw &&
-           last.sent_to == alone.sent_to && same_frames(lab, before.frames, last.frames, alone.frames, after.frames);
+    return last.happened && !last.violated && last.local == after.local &&
+           last.taken == alone.taken && last.saw == alone.saw && last.sent_to == alone.sent_to &&
+           same_frames(lab, before.frames, last.frames, alone.frames, after.frames);
 }
 
 static void add_parent(struct reduction *r, uint32_t child, uint32_t parent)
@@ -375,7 +404,8 @@ static void add_parent(struct reduction *r, uint32_t child, uint32_t parent)
 static void check(struct reduction *r, uint32_t number, uint32_t memo)
 {
     struct commuting s = r->step[number];
-    uint8_t from = s.from > s.wrong ? s.from : s.wrong; /* what is wrong with fewer failures may be relied on with more */
+    uint8_t from = s.from > s.wrong ? s.from : s.wrong; /* what is wrong with fewer failures may be
+                                                           relied on with more */
     uint16_t failures = (uint16_t)(r->used[memo] & (from < 16 ? 0xffffu << from : 0));
     uint32_t then;
     uint8_t highest = 0;
@@ -403,11 +433,13 @@ static void settle_doubts(struct reduction *r)
 
 void reduction_used(struct reduction *r, uint32_t failures)
 {
-    for (uint32_t k = 0; k < r->lab->takes; k++) use(r, r->lab->taken[k], (uint16_t)(1u << failures));
+    for (uint32_t k = 0; k < r->lab->takes; k++)
+        use(r, r->lab->taken[k], (uint16_t)(1u << failures));
     settle_doubts(r);
 }
 
-static bool relied_on(struct reduction *r, uint32_t local, enum local_step what, uint32_t argument, uint8_t failures)
+static bool relied_on(
+    struct reduction *r, uint32_t local, enum local_step what, uint32_t argument, uint8_t failures)
 {
     uint32_t number = number_of(r, local, what, argument);
     if (r->lab->failed || r->step[number].wrong > failures) return false;
@@ -423,15 +455,17 @@ static bool relied_on(struct reduction *r, uint32_t local, enum local_step what,
     return true;
 }
 
-/* I7 looks at which sends of others have been made again: one that somebody depends on must not come earlier than it would. Nor may
- * a message be taken earlier that an unsent one stands behind, and is good only because those between have executed otherwise
- * since: one of them may fail first. */
+/* I7 looks at which sends of others have been made again: one that somebody depends on must not
+ * come earlier than it would. Nor may a message be taken earlier that an unsent one stands behind,
+ * and is good only because those between have executed otherwise since: one of them may fail first.
+ */
 static bool awaited(struct reduction *r, const struct job *job, struct job_step step)
 {
     struct lab *lab = r->lab;
     const bool takes = step.what == STEP_APP || lab->scenario->receives_nested;
     if (!takes || lab->protocol->unstable) return false;
-    const struct outcome out = local_take(lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
+    const struct outcome out = local_take(
+        lab, job->at[step.who], (enum local_step)step.what, job_argument(lab, job, step));
     if (lab->wild && out.taken && job_past_unsent(lab, job, step.who, out.taken)) return true;
     if (out.sent_to == 0) return false;
     uint64_t bit = UINT64_C(1) << (lab->first_send[step.who] + app_sends(lab, job->at[step.who]));
@@ -453,7 +487,8 @@ bool reduction_next(struct reduction *r, const struct job *job, struct job_step 
         if (awaited(r, job, step[k])) continue;
         uint32_t argument = job_argument(r->lab, job, step[k]);
         if (relied_on(r, job->at[step[k].who], (enum local_step)step[k].what, argument,
-                (uint8_t)job_service(r->lab, job)->failures)) return true;
+                (uint8_t)job_service(r->lab, job)->failures))
+            return true;
     }
     return false;
 }

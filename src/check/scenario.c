@@ -11,13 +11,30 @@
 enum { FILE_MOST = 16 << 20 /* a larger one is none, bytes */ };
 
 enum keyword {
-    NAME, ABOUT, PROTOCOL, CLUSTERS, REGROUP, NETWORK, CONTENT, GENERATIONS, EPOCHS, WAVES, RECEIVES, TREE,
-    TREE2, FAILS, EXPECT, SCHEDULE, PROGRAM, OPTION /* the first of the protocols' */
+    NAME,
+    ABOUT,
+    PROTOCOL,
+    CLUSTERS,
+    REGROUP,
+    NETWORK,
+    CONTENT,
+    GENERATIONS,
+    EPOCHS,
+    WAVES,
+    RECEIVES,
+    TREE,
+    TREE2,
+    FAILS,
+    EXPECT,
+    SCHEDULE,
+    PROGRAM,
+    OPTION /* the first of the protocols' */
 };
-static const char *const keywords[] = {"name", "about", "protocol", "clusters", "regroup", "network", "content",
-    "generations", "epochs", "waves", "receives", "tree", "tree2", "fails", "expect", "schedule"};
+static const char *const keywords[] = {"name", "about", "protocol", "clusters", "regroup",
+    "network", "content", "generations", "epochs", "waves", "receives", "tree", "tree2", "fails",
+    "expect", "schedule"};
 
-/* ---- messages ------------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static struct hark_scenario_place place(const struct hark_scenario_reader *r, const char *at)
 {
@@ -29,12 +46,15 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* What stands at `at` instead of what was expected. A file of any bytes may end up here: only printable ones are shown. */
+/* What stands at `at` instead of what was expected. A file of any bytes may end up here: only
+ * printable ones are shown. */
 static int unexpected(struct hark_scenario_reader *r, const char *at, const char *expected)
 {
     char found[25];
     size_t n = 0;
-    if (at == r->end) return hark_scenario_wrong(r, place(r, at), "found the end of the line, expected %s", expected);
+    if (at == r->end)
+        return hark_scenario_wrong(
+            r, place(r, at), "found the end of the line, expected %s", expected);
     for (; n < sizeof found - 1 && at + n < r->end && (n == 0 || !is_blank(at[n])); n++)
         found[n] = at[n] >= ' ' && at[n] <= '~' ? at[n] : '?';
     found[n] = 0;
@@ -47,7 +67,7 @@ static int no_memory(char *error, const char *name)
     return -1;
 }
 
-/* ---- pieces of a line ------------------------------------------------------------------------------------------------- */
+/* ---- pieces of a line ------------------------------------------------------------------------ */
 
 static void blanks(struct hark_scenario_reader *r)
 {
@@ -101,7 +121,8 @@ static int end_of_line(struct hark_scenario_reader *r)
     return r->at == r->end ? 0 : unexpected(r, r->at, "the end of the line");
 }
 
-/* The length of the character at `at`, 0 if it is none that may be shown: no UTF-8, or a control character. */
+/* The length of the character at `at`, 0 if it is none that may be shown: no UTF-8, or a control
+ * character. */
 static uint32_t shown(const char *at, const char *end)
 {
     uint32_t code;
@@ -114,8 +135,8 @@ static int only_characters(struct hark_scenario_reader *r, bool ascii)
     for (const char *at = r->at; at < r->end;) {
         uint32_t n = shown(at, r->end);
         if (n == 0 || (ascii && n > 1))
-            return hark_scenario_wrong(r, place(r, at), "found the byte 0x%02x, expected %s", (uint8_t)*at,
-                ascii ? "ASCII" : "text in UTF-8");
+            return hark_scenario_wrong(r, place(r, at), "found the byte 0x%02x, expected %s",
+                (uint8_t)*at, ascii ? "ASCII" : "text in UTF-8");
         at += n;
     }
     return 0;
@@ -127,14 +148,15 @@ static int rest(struct hark_scenario_reader *r, char *to, size_t room, const cha
     size_t n = (size_t)(r->end - r->at);
     if (n == 0) return unexpected(r, r->at, expected);
     if (n >= room)
-        return hark_scenario_wrong(r, place(r, r->at + room - 1), "found more text, expected at most %zu bytes", room - 1);
+        return hark_scenario_wrong(
+            r, place(r, r->at + room - 1), "found more text, expected at most %zu bytes", room - 1);
     memcpy(to, r->at, n);
     to[n] = 0;
     r->at = r->end;
     return 0;
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 /* The rank and message behind the letter of an operation. */
 static int operation_peer(struct hark_scenario_reader *r, struct hark_op *op)
@@ -157,18 +179,21 @@ static int branch(struct hark_scenario_reader *r, uint32_t rank, char c, struct 
     struct hark_op *fork = &r->s->op[rank][r->fork[rank]];
     const uint8_t next = (uint8_t)r->ops[rank];
     if (c == ']') {
-        if (r->part[rank] != 2) return unexpected(r, r->at - 1, r->part[rank] ? "| before it" : "T j[ before it");
+        if (r->part[rank] != 2)
+            return unexpected(r, r->at - 1, r->part[rank] ? "| before it" : "T j[ before it");
         fork->to = next;
         r->part[rank] = 0;
         return 0;
     }
     if (c == '|') {
-        if (r->part[rank] != 1) return unexpected(r, r->at - 1, r->part[rank] ? "] after two parts" : "T j[ before it");
+        if (r->part[rank] != 1)
+            return unexpected(r, r->at - 1, r->part[rank] ? "] after two parts" : "T j[ before it");
         op.type = HARK_OP_ELSE;
         fork->to = (uint8_t)(next + 1);
     } else if (r->part[rank]) {
         struct hark_scenario_place at = {op.line, op.column};
-        return hark_scenario_wrong(r, at, "a branch inside a branch, expected branches that are not nested");
+        return hark_scenario_wrong(
+            r, at, "a branch inside a branch, expected branches that are not nested");
     }
     r->fork[rank] = next;
     r->part[rank]++;
@@ -182,7 +207,8 @@ static int operation(struct hark_scenario_reader *r, uint32_t rank)
     struct hark_op op = {.peer = -1, .line = (uint16_t)at.line, .column = (uint16_t)at.column};
     const char c = *r->at++, *letter = strchr(hark_op_letters, c);
     if (at.line > UINT16_MAX || at.column > UINT16_MAX)
-        return hark_scenario_wrong(r, at, "found an operation, expected it in the first %d lines and columns", UINT16_MAX);
+        return hark_scenario_wrong(
+            r, at, "found an operation, expected it in the first %d lines and columns", UINT16_MAX);
     if (c == ']' || c == '|') return branch(r, rank, c, op);
     if (c == '=') {
         if (r->part[rank]) return unexpected(r, r->at - 1, "barriers outside of branches");
@@ -191,7 +217,8 @@ static int operation(struct hark_scenario_reader *r, uint32_t rank)
     }
     if (letter == NULL || c == '[') return unexpected(r, r->at - 1, expected);
     op.type = (uint8_t)(letter - hark_op_letters);
-    if ((op.type <= HARK_OP_WAIT || hark_op_looks(op.type)) && operation_peer(r, &op) < 0) return -1;
+    if ((op.type <= HARK_OP_WAIT || hark_op_looks(op.type)) && operation_peer(r, &op) < 0)
+        return -1;
     if (op.type >= HARK_OP_MULTICAST && op.type <= HARK_OP_RESULT && character(r, '2')) op.peer = 2;
     if (op.type != HARK_OP_TEST || !character(r, '[')) return hark_scenario_op(r, rank, op);
     op.type = HARK_OP_IF;
@@ -207,7 +234,7 @@ static int program(struct hark_scenario_reader *r, uint32_t rank, const char *ke
     return 0;
 }
 
-/* ---- what else a line may be ---------------------------------------------------------------------------------------- */
+/* ---- what else a line may be ----------------------------------------------------------------- */
 
 static int protocol(struct hark_scenario_reader *r)
 {
@@ -225,19 +252,22 @@ static int protocol(struct hark_scenario_reader *r)
     return unexpected(r, r->at, expected);
 }
 
-static int cluster_part(struct hark_scenario_reader *r, uint8_t cluster, struct hark_scenario_place *where, uint8_t *of)
+static int cluster_part(
+    struct hark_scenario_reader *r, uint8_t cluster, struct hark_scenario_place *where, uint8_t *of)
 {
     const char *begin = r->at;
     const struct hark_scenario_place at = place(r, begin);
     uint32_t first, last;
-    if (!number(r, 0, HARK_SCENARIO_RANKS - 1, &first)) return unexpected(r, r->at, "a rank, or a range such as 0-3");
+    if (!number(r, 0, HARK_SCENARIO_RANKS - 1, &first))
+        return unexpected(r, r->at, "a rank, or a range such as 0-3");
     last = first;
     if (character(r, '-') && !number(r, 0, HARK_SCENARIO_RANKS - 1, &last))
         return unexpected(r, r->at, "the last rank of a range");
     if (last < first) return unexpected(r, begin, "an ascending range");
     for (uint32_t rank = first; rank <= last; rank++) {
         if (where[rank].line)
-            return hark_scenario_wrong(r, at, "found rank %u again, expected every rank once", rank);
+            return hark_scenario_wrong(
+                r, at, "found rank %u again, expected every rank once", rank);
         where[rank] = at;
         of[rank] = cluster;
     }
@@ -245,7 +275,8 @@ static int cluster_part(struct hark_scenario_reader *r, uint8_t cluster, struct 
 }
 
 /* The places are for messages: of the line, and of each rank. */
-static int clusters(struct hark_scenario_reader *r, struct hark_scenario_place *line, struct hark_scenario_place *where, uint8_t *of)
+static int clusters(struct hark_scenario_reader *r, struct hark_scenario_place *line,
+    struct hark_scenario_place *where, uint8_t *of)
 {
     uint8_t cluster = 0;
     *line = place(r, r->at);
@@ -253,7 +284,8 @@ static int clusters(struct hark_scenario_reader *r, struct hark_scenario_place *
         do {
             if (cluster_part(r, cluster, where, of) < 0) return -1;
         } while (character(r, ','));
-        if (r->at < r->end && !is_blank(*r->at)) return unexpected(r, r->at, "a comma, a blank or the end of the line");
+        if (r->at < r->end && !is_blank(*r->at))
+            return unexpected(r, r->at, "a comma, a blank or the end of the line");
         blanks(r);
         cluster++;
     } while (r->at < r->end);
@@ -264,15 +296,21 @@ static int tree(struct hark_scenario_reader *r, uint32_t t)
 {
     static const char parents[] = "0123456789abcdef";
     bool root = false;
-    if (t > r->s->trees) return hark_scenario_wrong(r, place(r, r->begin), "found tree2, expected a line tree before it");
+    if (t > r->s->trees)
+        return hark_scenario_wrong(
+            r, place(r, r->begin), "found tree2, expected a line tree before it");
     r->tree[t] = place(r, r->at);
     r->s->trees = (uint8_t)(t + 1);
-    for (; r->at < r->end && !is_blank(*r->at) && r->tree_length[t] < HARK_SCENARIO_RANKS; r->at++) {
+    for (; r->at < r->end && !is_blank(*r->at) && r->tree_length[t] < HARK_SCENARIO_RANKS;
+         r->at++) {
         const char *parent = strchr(parents, *r->at);
         if (*r->at == 'r' && root) return unexpected(r, r->at, "one root");
-        if (!parent && *r->at != 'r' && *r->at != '.') return unexpected(r, r->at, "r, the rank of a parent, or .");
+        if (!parent && *r->at != 'r' && *r->at != '.')
+            return unexpected(r, r->at, "r, the rank of a parent, or .");
         root |= *r->at == 'r';
-        r->s->parent[t][r->tree_length[t]++] = (int8_t)(parent ? parent - parents : *r->at == 'r' ? -1 : -2);
+        r->s->parent[t][r->tree_length[t]++] = (int8_t)(parent          ? parent - parents
+                                                        : *r->at == 'r' ? -1
+                                                                        : -2);
     }
     if (!root) return unexpected(r, r->at, "a root r");
     blanks(r);
@@ -281,24 +319,28 @@ static int tree(struct hark_scenario_reader *r, uint32_t t)
 
 static int fails(struct hark_scenario_reader *r)
 {
-    static const char *const when[] = {"nested", "during", "wave", "decided", "damaged", "store", "cluster", NULL};
+    static const char *const when[] = {
+        "nested", "during", "wave", "decided", "damaged", "store", "cluster", NULL};
     const struct hark_scenario_place at = place(r, r->at);
     struct hark_fail *fail = &r->s->fail[r->s->fails];
     uint32_t rank;
     if (r->s->fails == HARK_SCENARIO_FAILS)
-        return hark_scenario_wrong(r, at, "found one more failure, expected at most %d (HARK_SCENARIO_FAILS)",
+        return hark_scenario_wrong(r, at,
+            "found one more failure, expected at most %d (HARK_SCENARIO_FAILS)",
             HARK_SCENARIO_FAILS);
     if (word(r, "any")) fail->rank = -1;
     else if (word(r, "recovery")) fail->rank = HARK_FAIL_RECOVERY;
     else if (word(r, "service")) fail->rank = HARK_FAIL_SERVICE;
-    else if (character(r, 'p') && number(r, 0, HARK_SCENARIO_RANKS - 1, &rank) && (r->at == r->end || is_blank(*r->at)))
+    else if (character(r, 'p') && number(r, 0, HARK_SCENARIO_RANKS - 1, &rank) &&
+             (r->at == r->end || is_blank(*r->at)))
         fail->rank = (int8_t)rank;
     else return unexpected(r, r->begin + at.column - 1, "p0 to p15, any, recovery or service");
     r->fail[r->s->fails++] = at;
     blanks(r);
     if (r->at == r->end) return 0;
     const char *word_at = r->at;
-    int which = one_of(r, when, "nested, during, wave, decided, damaged, store, cluster or the end of the line");
+    int which = one_of(
+        r, when, "nested, during, wave, decided, damaged, store, cluster or the end of the line");
     if (which < 0) return -1;
     fail->when = (uint8_t)(HARK_FAIL_NESTED + which);
     if (fail->rank < -1 && fail->when >= HARK_FAIL_WAVE)
@@ -340,19 +382,21 @@ static int epochs(struct hark_scenario_reader *r)
     do {
         const struct hark_scenario_place at = place(r, r->at);
         if (r->epochs_length == HARK_SCENARIO_RANKS)
-            return hark_scenario_wrong(r, at, "found one more epoch, expected at most %d (HARK_SCENARIO_RANKS)",
+            return hark_scenario_wrong(r, at,
+                "found one more epoch, expected at most %d (HARK_SCENARIO_RANKS)",
                 HARK_SCENARIO_RANKS);
         if (limited(r, &r->s->epoch[r->epochs_length++], "an epoch from 1 to 8") < 0) return -1;
     } while (r->at < r->end);
     return 0;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* What the keyword is about; r->at is behind it. */
 static int values(struct hark_scenario_reader *r, unsigned k)
 {
-    static const char *const networks[] = {"unordered", "fifo", NULL}, *const contents[] = {"fixed", "history", NULL};
+    static const char *const networks[] = {"unordered", "fifo", NULL}, *const contents[] = {"fixed",
+                                                                           "history", NULL};
     static const char *const waves[] = {"all", NULL}, *const receives[] = {"nested", NULL};
     struct hark_scenario *s = r->s;
     int which = 0;
@@ -394,14 +438,18 @@ static int no_keyword(struct hark_scenario_reader *r, const char *at)
     char expected[512] = "";
     size_t n = 0;
     const struct hark_option *o;
-    for (int k = 0; k < FAILS; k++) n += (size_t)snprintf(expected + n, sizeof expected - n, "%s, ", keywords[k]);
+    for (int k = 0; k < FAILS; k++)
+        n += (size_t)snprintf(expected + n, sizeof expected - n, "%s, ", keywords[k]);
     for (unsigned i = 0; (o = hark_option_at(i)) != NULL && n + 64 < sizeof expected; i++)
-        if (o->line) n += (size_t)snprintf(expected + n, sizeof expected - n, "%.*s, ", (int)keyword_of(o), o->line);
+        if (o->line)
+            n += (size_t)snprintf(
+                expected + n, sizeof expected - n, "%.*s, ", (int)keyword_of(o), o->line);
     snprintf(expected + n, sizeof expected - n, "p0:, fails, expect or schedule");
     return unexpected(r, at, expected);
 }
 
-/* Is it the next word, of n bytes? Then it is read, but for one that is there already: -1 and the error. */
+/* Is it the next word, of n bytes? Then it is read, but for one that is there already: -1 and the
+ * error. */
 static int this_keyword(struct hark_scenario_reader *r, int k, const char *name, size_t n)
 {
     const char *begin = r->at;
@@ -410,7 +458,8 @@ static int this_keyword(struct hark_scenario_reader *r, int k, const char *name,
     r->at = begin + n;
     blanks(r);
     if (k != FAILS && r->first[k])
-        return hark_scenario_wrong(r, place(r, begin), "found %.*s again, expected it once (it is in line %u)", (int)n, name, r->first[k]);
+        return hark_scenario_wrong(r, place(r, begin),
+            "found %.*s again, expected it once (it is in line %u)", (int)n, name, r->first[k]);
     r->first[k] = r->line;
     return 1;
 }
@@ -422,9 +471,12 @@ static int keyword(struct hark_scenario_reader *r, uint32_t *rank)
     const struct hark_option *o;
     int found = 0;
     for (int k = 0; k < PROGRAM; k++)
-        if ((found = this_keyword(r, k, keywords[k], strlen(keywords[k]))) != 0) return found < 0 ? -1 : k;
-    for (int i = 0; OPTION + i < HARK_SCENARIO_KEYWORDS && (o = hark_option_at((unsigned)i)) != NULL; i++)
-        if ((found = this_keyword(r, OPTION + i, o->line, keyword_of(o))) != 0) return found < 0 ? -1 : OPTION + i;
+        if ((found = this_keyword(r, k, keywords[k], strlen(keywords[k]))) != 0)
+            return found < 0 ? -1 : k;
+    for (int i = 0;
+         OPTION + i < HARK_SCENARIO_KEYWORDS && (o = hark_option_at((unsigned)i)) != NULL; i++)
+        if ((found = this_keyword(r, OPTION + i, o->line, keyword_of(o))) != 0)
+            return found < 0 ? -1 : OPTION + i;
     if (!character(r, 'p') || !digit(r)) return no_keyword(r, begin);
     if (!number(r, 0, HARK_SCENARIO_RANKS - 1, rank))
         return unexpected(r, r->at, "a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
@@ -453,8 +505,10 @@ static int schedule_line(struct hark_scenario_reader *r)
     const char *begin = r->at;
     bool transcript = character(r, '=');
     if (only_characters(r, true) < 0) return -1;
-    if (transcript && s->schedule_lines == 0) return unexpected(r, begin, "a step before its transcript");
-    if (hark_scenario_line(s, transcript, r->at, (size_t)(r->end - r->at)) < 0) return no_memory(r->error, r->name);
+    if (transcript && s->schedule_lines == 0)
+        return unexpected(r, begin, "a step before its transcript");
+    if (hark_scenario_line(s, transcript, r->at, (size_t)(r->end - r->at)) < 0)
+        return no_memory(r->error, r->name);
     s->schedule[s->schedule_lines - 1].line = r->line;
     return 0;
 }
@@ -502,13 +556,15 @@ static char *whole(FILE *f, const char *name, size_t *length, char error[HARK_SC
     }
     if (text == NULL) no_memory(error, name);
     else if (ferror(f)) snprintf(error, HARK_SCENARIO_ERROR, "%.90s: %s", name, strerror(errno));
-    else if (*length > FILE_MOST) snprintf(error, HARK_SCENARIO_ERROR, "%.90s: more than %d bytes", name, FILE_MOST);
+    else if (*length > FILE_MOST)
+        snprintf(error, HARK_SCENARIO_ERROR, "%.90s: more than %d bytes", name, FILE_MOST);
     else return text;
     free(text);
     return NULL;
 }
 
-/* What has no name is called as its file is: as a name that a scenario may have, and a file without its folder. */
+/* What has no name is called as its file is: as a name that a scenario may have, and a file without
+ * its folder. */
 static void name_after(struct hark_scenario *s, const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -527,7 +583,8 @@ int hark_scenario_read(struct hark_scenario *s, const char *path, char error[HAR
     size_t length;
     memset(s, 0, sizeof *s);
     if (f == NULL) {
-        snprintf(error, HARK_SCENARIO_ERROR, "%.90s: %s", name, errno == ENOMEM ? "out of memory" : strerror(errno));
+        snprintf(error, HARK_SCENARIO_ERROR, "%.90s: %s", name,
+            errno == ENOMEM ? "out of memory" : strerror(errno));
         return -1;
     }
     char *text = whole(f, name, &length, error);

@@ -1,4 +1,5 @@
-/* scenario_check.c: what no line of a scenario shows alone; barriers are written out as messages. */
+/* scenario_check.c: what no line of a scenario shows alone; barriers are written out as messages.
+ */
 #include <string.h>
 
 #include "scenario_parts.h"
@@ -13,35 +14,40 @@ static bool collective(const struct hark_op *op)
     return op->type >= HARK_OP_MULTICAST && op->type <= HARK_OP_RESULT;
 }
 
-/* ---- ranks, clusters, tree, failures ------------------------------------------------------------------------------ */
+/* ---- ranks, clusters, tree, failures --------------------------------------------------------- */
 
 static int check_ranks(struct hark_scenario_reader *r)
 {
     struct hark_scenario *s = r->s;
     if (s->ranks == 0)
-        return hark_scenario_wrong(r, (struct hark_scenario_place){r->line + 1, 1}, "found the end, expected a line p0:");
+        return hark_scenario_wrong(
+            r, (struct hark_scenario_place){r->line + 1, 1}, "found the end, expected a line p0:");
     for (uint32_t rank = 0; rank < s->ranks; rank++)
         if (r->program[rank].line == 0)
-            return hark_scenario_wrong(r, r->program[s->ranks - 1], "found p%u: without p%u:, expected every lower rank",
-                s->ranks - 1, rank);
+            return hark_scenario_wrong(r, r->program[s->ranks - 1],
+                "found p%u: without p%u:, expected every lower rank", s->ranks - 1, rank);
     for (uint32_t rank = 0; rank < s->ranks; rank++)
         if (r->part[rank])
-            return hark_scenario_wrong(r, place(&s->op[rank][r->fork[rank]]), "found a branch without its end, expected %s",
+            return hark_scenario_wrong(r, place(&s->op[rank][r->fork[rank]]),
+                "found a branch without its end, expected %s",
                 r->part[rank] == 1 ? "| and ]" : "]");
     return 0;
 }
 
 /* Each alone, or as read, numbered by their lowest ranks. */
-static int check_map(struct hark_scenario_reader *r, struct hark_scenario_place line, const struct hark_scenario_place *where, uint8_t *of)
+static int check_map(struct hark_scenario_reader *r, struct hark_scenario_place line,
+    const struct hark_scenario_place *where, uint8_t *of)
 {
     const uint32_t ranks = r->s->ranks;
     uint8_t number[HARK_SCENARIO_RANKS], count = 0;
     memset(number, 0xff, sizeof number);
     for (uint32_t rank = 0; rank < HARK_SCENARIO_RANKS; rank++) {
         if (rank >= ranks && where[rank].line)
-            return hark_scenario_wrong(r, where[rank], "found rank %u, expected ranks below %u", rank, ranks);
+            return hark_scenario_wrong(
+                r, where[rank], "found rank %u, expected ranks below %u", rank, ranks);
         if (rank < ranks && line.line && where[rank].line == 0)
-            return hark_scenario_wrong(r, line, "found rank %u in no cluster, expected every rank once", rank);
+            return hark_scenario_wrong(
+                r, line, "found rank %u in no cluster, expected every rank once", rank);
     }
     for (uint32_t rank = 0; rank < ranks; rank++) {
         uint8_t *to = &number[line.line ? of[rank] : rank];
@@ -59,7 +65,8 @@ static int check_clusters(struct hark_scenario_reader *r)
     memcpy(s->next, s->cluster, sizeof s->next);
     for (uint32_t rank = 0; rank < s->ranks; rank++)
         for (const struct hark_op *op = s->op[rank]; op->type; op++)
-            if (op->type == HARK_OP_TOLD) return hark_scenario_wrong(r, place(op), "found G without a line regroup");
+            if (op->type == HARK_OP_TOLD)
+                return hark_scenario_wrong(r, place(op), "found G without a line regroup");
     return 0;
 }
 
@@ -70,22 +77,26 @@ static int check_tree(struct hark_scenario_reader *r, uint32_t t)
     for (uint32_t rank = 0; rank < r->tree_length[t]; rank++) {
         const struct hark_scenario_place at = {r->tree[t].line, r->tree[t].column + rank};
         int up = parent[rank];
-        if (rank >= s->ranks) return hark_scenario_wrong(r, at, "found one more parent, expected %u", s->ranks);
+        if (rank >= s->ranks)
+            return hark_scenario_wrong(r, at, "found one more parent, expected %u", s->ranks);
         for (uint32_t steps = 0; up >= 0 && steps <= r->tree_length[t]; steps++)
             up = (uint32_t)up < r->tree_length[t] ? parent[up] : -2;
         if (parent[rank] >= 0 && up != -1)
-            return hark_scenario_wrong(r, at, "found parent %d of p%u, expected a way up to the root", parent[rank], rank);
+            return hark_scenario_wrong(
+                r, at, "found parent %d of p%u, expected a way up to the root", parent[rank], rank);
     }
     const struct hark_scenario_place end = {r->tree[t].line, r->tree[t].column + r->tree_length[t]};
     if (s->trees > t && r->tree_length[t] < s->ranks)
-        return hark_scenario_wrong(r, end, "found %u parents, expected %u", r->tree_length[t], s->ranks);
+        return hark_scenario_wrong(
+            r, end, "found %u parents, expected %u", r->tree_length[t], s->ranks);
     return 0;
 }
 
 static int check_epochs(struct hark_scenario_reader *r)
 {
     if (r->epochs_length == 0 || r->epochs_length == r->s->ranks) return 0;
-    return hark_scenario_wrong(r, r->epochs, "found %u epochs, expected %u", r->epochs_length, r->s->ranks);
+    return hark_scenario_wrong(
+        r, r->epochs, "found %u epochs, expected %u", r->epochs_length, r->s->ranks);
 }
 
 static int check_fails(struct hark_scenario_reader *r)
@@ -93,11 +104,12 @@ static int check_fails(struct hark_scenario_reader *r)
     const struct hark_scenario *s = r->s;
     for (uint32_t i = 0; i < s->fails; i++)
         if (s->fail[i].rank >= (int)s->ranks)
-            return hark_scenario_wrong(r, r->fail[i], "found p%d, expected a rank below %u", s->fail[i].rank, s->ranks);
+            return hark_scenario_wrong(
+                r, r->fail[i], "found p%d, expected a rank below %u", s->fail[i].rank, s->ranks);
     return 0;
 }
 
-/* ---- barriers ------------------------------------------------------------------------------------------------------- */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
 struct barriers {
     struct hark_op op[HARK_SCENARIO_RANKS][HARK_SCENARIO_OPS + 1]; /* as they were read */
@@ -114,11 +126,13 @@ static int barriers_find(struct hark_scenario_reader *r, struct barriers *b)
     for (uint32_t rank = 0; rank < s->ranks; rank++)
         for (uint32_t i = 0; i < r->ops[rank]; i++) {
             const struct hark_op *op = &s->op[rank][i];
-            if (op->type == HARK_OP_BARRIER) b->at[rank][b->count[rank]++] = (uint8_t)i, barrier = op;
+            if (op->type == HARK_OP_BARRIER)
+                b->at[rank][b->count[rank]++] = (uint8_t)i, barrier = op;
             if (collective(op)) tree = op;
         }
     if (tree && barrier)
-        return hark_scenario_wrong(r, place(barrier), "found a barrier, expected none in a program with M, B, A or Q");
+        return hark_scenario_wrong(
+            r, place(barrier), "found a barrier, expected none in a program with M, B, A or Q");
     for (uint32_t rank = 1; rank < s->ranks; rank++) {
         uint32_t more = b->count[rank] > b->count[0] ? rank : 0, less = rank - more;
         if (b->count[more] == b->count[less]) continue;
@@ -128,7 +142,8 @@ static int barriers_find(struct hark_scenario_reader *r, struct barriers *b)
     return 0;
 }
 
-/* How many messages rank has sent to peer before its operation `until`; -1 if that depends on a branch. */
+/* How many messages rank has sent to peer before its operation `until`; -1 if that depends on a
+ * branch. */
 static int sent_before(const struct hark_op *op, uint32_t until, uint32_t peer)
 {
     int sent = 0, fork = 0, first = 0;
@@ -147,9 +162,10 @@ static int sent_before(const struct hark_op *op, uint32_t until, uint32_t peer)
     return sent;
 }
 
-/* Barrier k of rank: everybody sends to 0 and receives from 0. Each message is received by its number in the channel, so
- * that no earlier one opens the barrier. */
-static int barrier_write(struct hark_scenario_reader *r, const struct barriers *b, uint32_t rank, uint32_t k)
+/* Barrier k of rank: everybody sends to 0 and receives from 0. Each message is received by its
+ * number in the channel, so that no earlier one opens the barrier. */
+static int barrier_write(
+    struct hark_scenario_reader *r, const struct barriers *b, uint32_t rank, uint32_t k)
 {
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t peer = rank ? 0 : 1; peer < (rank ? 1 : r->s->ranks); peer++) {
@@ -157,7 +173,9 @@ static int barrier_write(struct hark_scenario_reader *r, const struct barriers *
             int before = sent_before(b->op[peer], b->at[peer][k], rank);
             if (before < 0)
                 return hark_scenario_wrong(r, place(&b->op[peer][b->at[peer][k]]),
-                    "found a barrier, expected that both parts of a branch before it send as much to p%u", rank);
+                    "found a barrier, expected that both parts of a branch before it send as much "
+                    "to p%u",
+                    rank);
             op.type = (pass == 0) == (rank == 0) ? HARK_OP_RECEIVE : HARK_OP_SEND;
             op.peer = (int8_t)peer;
             op.ssn = op.type == HARK_OP_RECEIVE ? (uint8_t)(before + (int)k + 1) : 0;
@@ -176,7 +194,8 @@ static int barriers_write(struct hark_scenario_reader *r, const struct barriers 
     for (uint32_t i = 0; i < count; i++) {
         const struct hark_op *op = &b->op[rank][i];
         moved[i] = (uint8_t)r->ops[rank];
-        int status = op->type == HARK_OP_BARRIER ? barrier_write(r, b, rank, k++) : hark_scenario_op(r, rank, *op);
+        int status = op->type == HARK_OP_BARRIER ? barrier_write(r, b, rank, k++)
+                                                 : hark_scenario_op(r, rank, *op);
         if (status < 0) return -1;
     }
     moved[count] = (uint8_t)r->ops[rank];
@@ -194,38 +213,43 @@ static int check_barriers(struct hark_scenario_reader *r)
     return 0;
 }
 
-/* ---- operations ----------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 /* What one way through a program has come to. */
 struct way {
-    uint64_t open; /* tests that may miss and that nothing completes yet, a bit for each operation */
+    uint64_t open; /* tests that may miss and that nothing completes yet, a bit for each operation
+                    */
     uint8_t sent[HARK_SCENARIO_RANKS];
 };
 
-static int count_send(struct hark_scenario_reader *r, const struct hark_op *op, struct way *w, uint32_t peer,
-    uint32_t *sends)
+static int count_send(struct hark_scenario_reader *r, const struct hark_op *op, struct way *w,
+    uint32_t peer, uint32_t *sends)
 {
     if (w->sent[peer] == HARK_SCENARIO_SSN)
-        return hark_scenario_wrong(r, place(op), "found one more message to p%u, expected at most %d (HARK_SCENARIO_SSN)",
-            peer, HARK_SCENARIO_SSN);
+        return hark_scenario_wrong(r, place(op),
+            "found one more message to p%u, expected at most %d (HARK_SCENARIO_SSN)", peer,
+            HARK_SCENARIO_SSN);
     if (*sends == HARK_SCENARIO_SENDS)
-        return hark_scenario_wrong(r, place(op), "found one more send, expected at most %d of all processes "
-            "(HARK_SCENARIO_SENDS)", HARK_SCENARIO_SENDS);
+        return hark_scenario_wrong(r, place(op),
+            "found one more send, expected at most %d of all processes "
+            "(HARK_SCENARIO_SENDS)",
+            HARK_SCENARIO_SENDS);
     ++*sends;
     w->sent[peer]++;
     return 0;
 }
 
 /* Collectives send along the edges of the tree. */
-static int count_sends(struct hark_scenario_reader *r, const struct hark_op *op, uint32_t rank, struct way *w,
-    uint32_t *sends)
+static int count_sends(struct hark_scenario_reader *r, const struct hark_op *op, uint32_t rank,
+    struct way *w, uint32_t *sends)
 {
     const struct hark_scenario *s = r->s;
     const int8_t *parent = s->parent[hark_op_tree(op)];
-    bool down = op->type == HARK_OP_MULTICAST || op->type == HARK_OP_TAKE, up = op->type == HARK_OP_CONTRIBUTE;
+    bool down = op->type == HARK_OP_MULTICAST || op->type == HARK_OP_TAKE,
+         up = op->type == HARK_OP_CONTRIBUTE;
     for (uint32_t peer = 0; peer < s->ranks; peer++) {
-        bool to = (op->type == HARK_OP_SEND && op->peer == (int)peer) || (down && parent[peer] == (int)rank) ||
-                  (up && parent[rank] == (int)peer);
+        bool to = (op->type == HARK_OP_SEND && op->peer == (int)peer) ||
+                  (down && parent[peer] == (int)rank) || (up && parent[rank] == (int)peer);
         if (to && count_send(r, op, w, peer, sends) < 0) return -1;
     }
     return 0;
@@ -233,21 +257,22 @@ static int count_sends(struct hark_scenario_reader *r, const struct hark_op *op,
 
 static int check_collective(struct hark_scenario_reader *r, const struct hark_op *op, uint32_t rank)
 {
-    static const char *const who[] = {"the root of the tree", "another member of the tree than the root",
-        "a member of the tree", "the root of the tree"};
+    static const char *const who[] = {"the root of the tree",
+        "another member of the tree than the root", "a member of the tree", "the root of the tree"};
     const uint32_t t = hark_op_tree(op);
     const int parent = r->s->parent[t][rank];
     bool root = op->type == HARK_OP_MULTICAST || op->type == HARK_OP_RESULT;
     if (r->s->trees <= t)
-        return hark_scenario_wrong(r, place(op), "found %c%s, expected a line tree%s for it", hark_op_letter(op->type), t ? "2" : "",
-            t ? "2" : "");
+        return hark_scenario_wrong(r, place(op), "found %c%s, expected a line tree%s for it",
+            hark_op_letter(op->type), t ? "2" : "", t ? "2" : "");
     if (root ? parent == -1 : op->type == HARK_OP_TAKE ? parent >= 0 : parent != -2) return 0;
-    return hark_scenario_wrong(r, place(op), "found %c%s in p%u, expected %s", hark_op_letter(op->type), t ? "2" : "", rank,
-        who[op->type - HARK_OP_MULTICAST]);
+    return hark_scenario_wrong(r, place(op), "found %c%s in p%u, expected %s",
+        hark_op_letter(op->type), t ? "2" : "", rank, who[op->type - HARK_OP_MULTICAST]);
 }
 
 /* W j completes the first T j before it that nothing has completed. */
-static int complete(struct hark_scenario_reader *r, uint32_t rank, struct hark_op *op, struct way *w)
+static int complete(
+    struct hark_scenario_reader *r, uint32_t rank, struct hark_op *op, struct way *w)
 {
     const struct hark_op *all = r->s->op[rank];
     for (uint32_t i = 0; i < HARK_SCENARIO_OPS; i++) {
@@ -259,24 +284,27 @@ static int complete(struct hark_scenario_reader *r, uint32_t rank, struct hark_o
         return 0;
     }
     if (op->ssn == 0)
-        return hark_scenario_wrong(r, place(op), "found W%d, expected a T%d before it that is not completed yet", op->peer,
-            op->peer);
-    return hark_scenario_wrong(r, place(op), "found W%d.%u, expected a T%d.%u before it that is not completed yet", op->peer,
-        op->ssn, op->peer, op->ssn);
+        return hark_scenario_wrong(r, place(op),
+            "found W%d, expected a T%d before it that is not completed yet", op->peer, op->peer);
+    return hark_scenario_wrong(r, place(op),
+        "found W%d.%u, expected a T%d.%u before it that is not completed yet", op->peer, op->ssn,
+        op->peer, op->ssn);
 }
 
-static int check_operation(struct hark_scenario_reader *r, uint32_t rank, struct hark_op *op, struct way *w,
-    uint32_t *sends)
+static int check_operation(struct hark_scenario_reader *r, uint32_t rank, struct hark_op *op,
+    struct way *w, uint32_t *sends)
 {
     if (!collective(op) && op->peer >= (int)r->s->ranks)
-        return hark_scenario_wrong(r, place(op), "found %c%d, expected a rank below %u", hark_op_letter(op->type), op->peer, r->s->ranks);
+        return hark_scenario_wrong(r, place(op), "found %c%d, expected a rank below %u",
+            hark_op_letter(op->type), op->peer, r->s->ranks);
     if (collective(op) && check_collective(r, op, rank) < 0) return -1;
     if (op->type == HARK_OP_WAIT) return complete(r, rank, op, w);
     if (op->type == HARK_OP_TEST) w->open |= UINT64_C(1) << (op - r->s->op[rank]);
     return count_sends(r, op, rank, w, sends);
 }
 
-/* Both ways through each branch. Behind it a test is open if it is on both, and as much is sent as on the longer. */
+/* Both ways through each branch. Behind it a test is open if it is on both, and as much is sent as
+ * on the longer. */
 static int check_program(struct hark_scenario_reader *r, uint32_t rank, uint32_t *sends)
 {
     struct way now = {0}, fork = {0}, first = {0};
@@ -302,7 +330,9 @@ static int check_program(struct hark_scenario_reader *r, uint32_t rank, uint32_t
 int hark_scenario_check(struct hark_scenario_reader *r)
 {
     uint32_t sends = 0;
-    if (check_ranks(r) < 0 || check_clusters(r) < 0 || check_tree(r, 0) < 0 || check_tree(r, 1) < 0 || check_epochs(r) < 0) return -1;
+    if (check_ranks(r) < 0 || check_clusters(r) < 0 || check_tree(r, 0) < 0 ||
+        check_tree(r, 1) < 0 || check_epochs(r) < 0)
+        return -1;
     if (check_fails(r) < 0) return -1;
     if (check_barriers(r) < 0) return -1;
     for (uint32_t rank = 0; rank < r->s->ranks; rank++)

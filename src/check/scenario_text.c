@@ -6,7 +6,8 @@
 #include "hark/registry.h"
 #include "scenario_parts.h"
 
-const char hark_op_letters[] = {' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M', 'B', 'A', 'Q', 'c', 'G', 'P', 'L', 0};
+const char hark_op_letters[] = {
+    ' ', 'S', 'R', 'T', 'W', 'C', 'O', '[', '|', 'M', 'B', 'A', 'Q', 'c', 'G', 'P', 'L', 0};
 
 char hark_op_letter(uint8_t type)
 {
@@ -68,14 +69,18 @@ static void tree(FILE *f, const struct hark_scenario *s)
         const int8_t *parent = s->parent[t];
         fputs(t ? "tree2 " : "tree ", f);
         for (uint32_t rank = 0; rank < s->ranks; rank++)
-            fputc(parent[rank] == -1 ? 'r' : parent[rank] < 0 ? '.' : "0123456789abcdef"[parent[rank] & 15], f);
+            fputc(parent[rank] == -1 ? 'r'
+                  : parent[rank] < 0 ? '.'
+                                     : "0123456789abcdef"[parent[rank] & 15],
+                f);
         fputc('\n', f);
     }
 }
 
 static void fails(FILE *f, const struct hark_fail *fail)
 {
-    static const char *const when[] = {"", " nested", " during", " wave", " decided", " damaged", " store", " cluster"};
+    static const char *const when[] = {
+        "", " nested", " during", " wave", " decided", " damaged", " store", " cluster"};
     if (fail->rank == -1) fputs("fails any", f);
     else if (fail->rank == HARK_FAIL_RECOVERY) fputs("fails recovery", f);
     else if (fail->rank == HARK_FAIL_SERVICE) fputs("fails service", f);
@@ -106,7 +111,8 @@ static void write_text(FILE *f, const struct hark_scenario *s)
     if (s->content) fprintf(f, "content %s\n", contents[s->content]);
     if (s->generations) fprintf(f, "generations %u\n", s->generations);
     for (uint32_t rank = 0; s->epoch[0] && rank < s->ranks; rank++)
-        fprintf(f, "%s%u%s", rank ? " " : "epochs ", s->epoch[rank], rank + 1 == s->ranks ? "\n" : "");
+        fprintf(
+            f, "%s%u%s", rank ? " " : "epochs ", s->epoch[rank], rank + 1 == s->ranks ? "\n" : "");
     options(f, s);
     if (s->waves_all) fputs("waves all\n", f);
     if (s->receives_nested) fputs("receives nested\n", f);
@@ -121,7 +127,8 @@ static void write_text(FILE *f, const struct hark_scenario *s)
     if (s->schedule_lines) fputs("schedule\n", f);
     for (uint32_t i = 0; i < s->schedule_lines; i++) {
         const struct hark_schedule_line *l = &s->schedule[i];
-        fprintf(f, "%s%s%s\n", l->transcript ? "=" : "", l->transcript && *l->text ? " " : "", l->text);
+        fprintf(
+            f, "%s%s%s\n", l->transcript ? "=" : "", l->transcript && *l->text ? " " : "", l->text);
     }
 }
 
@@ -168,7 +175,8 @@ int hark_scenario_line(struct hark_scenario *s, bool transcript, const char *tex
     while (n && is_blank(*text)) text++, n--;
     while (n && is_blank(text[n - 1])) n--;
     if (!is_line(text, n, transcript) || (transcript && s->schedule_lines == 0)) return -1;
-    if ((s->schedule_lines & (s->schedule_lines - 1)) == 0) { /* as much room as the next power of two */
+    if ((s->schedule_lines & (s->schedule_lines - 1)) == 0) { /* as much room as the next power of
+                                                                 two */
         size_t room = s->schedule_lines ? (size_t)s->schedule_lines * 2 : 1;
         struct hark_schedule_line *more = realloc(s->schedule, room * sizeof *more);
         if (more == NULL) return -1;
@@ -178,7 +186,8 @@ int hark_scenario_line(struct hark_scenario *s, bool transcript, const char *tex
     if (copy == NULL) return -1;
     memcpy(copy, text, n);
     copy[n] = 0;
-    s->schedule[s->schedule_lines++] = (struct hark_schedule_line){.transcript = transcript, .text = copy};
+    s->schedule[s->schedule_lines++] =
+        (struct hark_schedule_line){.transcript = transcript, .text = copy};
     return 0;
 }
 

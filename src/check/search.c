@@ -8,13 +8,14 @@
 
 enum { SOON = 4 };
 
-/* ---- one exploration -------------------------------------------------------------------------------------------------- */
+/* ---- one exploration ------------------------------------------------------------------------- */
 
 static void explore_serial(struct exploration *x)
 {
     struct search_result *r = x->r;
     uint64_t level = 1, noticed = 0;
-    for (uint64_t i = 0; i < x->q->count && !r->violated && !x->lab.failed && !in_vain(x, &noticed); i++) {
+    for (uint64_t i = 0; i < x->q->count && !r->violated && !x->lab.failed && !in_vain(x, &noticed);
+         i++) {
         if (i == level) { /* all of one depth are done */
             r->depth++;
             level = x->q->count;
@@ -35,7 +36,8 @@ static void explore_once(struct exploration *x)
     else explore_serial(x);
     add_found(x);
     if (x->repaired && stopped(x)) (void)enough(x); /* something may not have been expanded again */
-    int64_t found = x->reduce || r->violated || r->verdict != SEARCH_OK || x->lab.failed ? -1 : endless(x);
+    int64_t found =
+        x->reduce || r->violated || r->verdict != SEARCH_OK || x->lab.failed ? -1 : endless(x);
     if (found >= 0) {
         r->violated = VIOLATED_FOREVER;
         path_to(x, (uint64_t)found, NULL);
@@ -45,14 +47,18 @@ static void explore_once(struct exploration *x)
 
 static void explore(struct exploration *x)
 {
-    uint16_t violated = 0; /* what was found before it began again is there, also if it is not come to once more */
+    uint16_t violated = 0; /* what was found before it began again is there, also if it is not come
+                              to once more */
     bool again = false;
     do {
         explore_once(x);
         if (!again) refuse_little(x);
         again = true;
         if (x->r->violated) violated = x->r->violated;
-    } while (x->reduction.dirty && !x->lab.failed && x->r->verdict != SEARCH_LIMIT); /* what is reduced less does not fit either */
+    } while (x->reduction.dirty && !x->lab.failed && x->r->verdict != SEARCH_LIMIT); /* what is
+                                                                                        reduced less
+                                                                                        does not fit
+                                                                                        either */
     if (violated) {
         x->r->verdict = SEARCH_VIOLATED;
         x->r->violated = violated;
@@ -84,9 +90,11 @@ static void compare(struct exploration *x)
         reduced.limit = r->limit;
     } else if (!same) {
         reduced.verdict = SEARCH_FAILED;
-        snprintf(reduced.why, sizeof reduced.why, "the reduced search is wrong: it comes to \"%s\" and %llu ends, all to \"%s\" and %llu",
-            reduced.violated ? lab_violation(reduced.violated) : "ok", (unsigned long long)ends.count,
-            r->violated ? lab_violation(r->violated) : "ok", (unsigned long long)x->ends.count);
+        snprintf(reduced.why, sizeof reduced.why,
+            "the reduced search is wrong: it comes to \"%s\" and %llu ends, all to \"%s\" and %llu",
+            reduced.violated ? lab_violation(reduced.violated) : "ok",
+            (unsigned long long)ends.count, r->violated ? lab_violation(r->violated) : "ok",
+            (unsigned long long)x->ends.count);
     }
     free(r->path);
     states_free(&ends);
@@ -95,9 +103,11 @@ static void compare(struct exploration *x)
 
 enum { COLLECT = UINT8_MAX, FEWER = 8 };
 
-/* points, barriers: see struct lab, if this is the program without a protocol, or COLLECT; then ends are collected. */
-static void run(const struct hark_scenario *s, const char *protocol, const struct search_options *options,
-    struct intern *outcomes, uint8_t points, uint32_t barriers, struct search_result *r)
+/* points, barriers: see struct lab, if this is the program without a protocol, or COLLECT; then
+ * ends are collected. */
+static void run(const struct hark_scenario *s, const char *protocol,
+    const struct search_options *options, struct intern *outcomes, uint8_t points,
+    uint32_t barriers, struct search_result *r)
 {
     struct exploration *x = calloc(1, sizeof *x);
     uint32_t parts = points || options->walks || options->jobs == 0 ? 1 : options->jobs;
@@ -115,9 +125,11 @@ static void run(const struct hark_scenario *s, const char *protocol, const struc
     x->collect = points != 0;
     x->lab.points = points == COLLECT ? 0 : points;
     x->lab.barriers = barriers;
-    x->lab.by_channel = x->collect; /* a multicast may overtake a message, and does, in an execution with failures */
+    x->lab.by_channel = x->collect; /* a multicast may overtake a message, and does, in an execution
+                                       with failures */
     x->r = r;
-    x->reduce = options->reduce != SEARCH_WHOLE && !options->atomic && (!x->collect || points == COLLECT);
+    x->reduce =
+        options->reduce != SEARCH_WHOLE && !options->atomic && (!x->collect || points == COLLECT);
     if (x->reduce) reduction_open(&x->reduction, &x->lab);
     if (options->walks) walks(x);
     else if (options->reduce == SEARCH_COMPARED && x->reduce) compare(x);
@@ -158,7 +170,8 @@ static bool reduces(const struct hark_scenario *s)
     return false;
 }
 
-const struct hark_scenario *search_due_only(const struct hark_scenario *s, uint32_t calls, struct hark_scenario *made)
+const struct hark_scenario *search_due_only(
+    const struct hark_scenario *s, uint32_t calls, struct hark_scenario *made)
 {
     *made = *s;
     for (uint32_t who = 0; who < s->ranks; who++) {
@@ -169,10 +182,11 @@ const struct hark_scenario *search_due_only(const struct hark_scenario *s, uint3
     return made;
 }
 
-/* The ends of a program that nothing but the protocol itself can run. Where there are not few states, of fewer, which come to the same ends
- * but do not show its class: that nothing depends on. */
-static void collected(const struct hark_scenario *s, const char *protocol, const struct search_options *quiet, struct intern *outcomes,
-    struct search_result *r)
+/* The ends of a program that nothing but the protocol itself can run. Where there are not few
+ * states, of fewer, which come to the same ends but do not show its class: that nothing depends on.
+ */
+static void collected(const struct hark_scenario *s, const char *protocol,
+    const struct search_options *quiet, struct intern *outcomes, struct search_result *r)
 {
     struct search_options few = *quiet, reduced = *quiet;
     reduced.reduce = SEARCH_REDUCED;
@@ -185,7 +199,8 @@ static void collected(const struct hark_scenario *s, const char *protocol, const
     r->class = SEARCH_OTHER;
 }
 
-struct search_result search_classify(const struct hark_scenario *s, const struct search_options *options, struct intern *outcomes)
+struct search_result search_classify(
+    const struct hark_scenario *s, const struct search_options *options, struct intern *outcomes)
 {
     struct search_result r = {0};
     struct lab lab;
@@ -201,7 +216,8 @@ struct search_result search_classify(const struct hark_scenario *s, const struct
         .progress = options->progress,
         .self = options->self};
     calm.fails = 0;
-    calm.fifo = true; /* nobody puts messages in order there: see run(), it is that of each channel */
+    calm.fifo = true; /* nobody puts messages in order there: see run(), it is that of each channel
+                       */
     /* The same content as under the protocol, so that ends can be compared. */
     calm.content = lab.history ? HARK_CONTENT_HISTORY : HARK_CONTENT_FIXED;
     const bool clusters = hark_service_by_cluster(lab.protocol) && !lab.waves_all;
@@ -210,9 +226,12 @@ struct search_result search_classify(const struct hark_scenario *s, const struct
     r.class = SEARCH_DETERMINISTIC;
     const bool needs = reduces(s);
     const char *bare = hark_protocol_for(HARK_FOR_NOTHING)->name;
-    for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK; barriers++) {
+    for (uint32_t barriers = 0; barriers < 1u << most_points(s) && r.verdict == SEARCH_OK;
+         barriers++) {
         struct search_result one = {.class = r.class, .due = barriers};
-        if (needs) collected(search_due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, &one);
+        if (needs)
+            collected(
+                search_due_only(&calm, barriers, &some), options->protocol, &quiet, outcomes, &one);
         else run(&calm, bare, &quiet, outcomes, points, barriers, &one);
         free(r.path);
         r = one;
@@ -225,8 +244,9 @@ struct search_result search_classify(const struct hark_scenario *s, const struct
     return r;
 }
 
-struct search_result search_classified(const struct hark_scenario *s, const struct search_options *options,
-    const struct search_result *alone, struct intern *outcomes)
+struct search_result search_classified(const struct hark_scenario *s,
+    const struct search_options *options, const struct search_result *alone,
+    struct intern *outcomes)
 {
     struct search_result r = {0};
     double begin = now();
@@ -246,7 +266,8 @@ struct search_result search(const struct hark_scenario *s, const struct search_o
     if (r.verdict == SEARCH_OK) {
         free(r.path);
         r = search_classified(s, options, &r, &outcomes);
-    } else if (r.least) { /* then it does not come to a step with failures either, and says how much it takes for that
+    } else if (r.least) { /* then it does not come to a step with failures either, and says how much
+                           * it takes for that
                            */
         all = search_classified(s, options, &r, &outcomes);
         if (all.least > r.least) r = all;

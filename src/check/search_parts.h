@@ -12,21 +12,23 @@ struct exploration {
     struct lab lab;
     struct states *q; /* as many as there are threads, each with its part of the hashes */
     uint32_t parts;
-    uint64_t first;   /* the state that it begins with */
+    uint64_t first;       /* the state that it begins with */
     uint64_t found_bytes; /* parallel.c: memory for what is not among them yet */
     const struct search_options *options;
     struct intern *outcomes; /* signatures of ends, as bytes that mean the same in every lab */
-    bool collect;            /* they are gathered; else an end that is not among them is a violation */
+    bool collect; /* they are gathered; else an end that is not among them is a violation */
     bool reduce;
     bool repaired; /* states have been expanded again */
     struct reduction reduction;
-    struct states ends;      /* SEARCH_COMPARED: the states in which it ended */
-    struct job found[FOUND_MANY + JOB_STEPS]; /* where states that were expanded lead, and it is not known yet whether that is new */
+    struct states ends;                       /* SEARCH_COMPARED: the states in which it ended */
+    struct job found[FOUND_MANY + JOB_STEPS]; /* where states that were expanded lead, and it is not
+                                                 known yet whether that is new */
     struct states_new new[FOUND_MANY + JOB_STEPS];
     uint32_t finds;
     struct search_result *r;
     struct seen { /* collect: at the n-th send and the n-th delivery of each process */
-        uint32_t to, before, delivery; /* 1 + receiver; parts: what was delivered before, what is delivered */
+        uint32_t to, before, delivery; /* 1 + receiver; parts: what was delivered before, what is
+                                          delivered */
     } seen[HARK_SCENARIO_RANKS][HARK_SCENARIO_SENDS + 1];
 };
 
@@ -45,12 +47,13 @@ static inline struct job state_job(const struct exploration *x, uint64_t i)
 
 /* It begins, or begins again: the first state is there. */
 void begin_search(struct exploration *x);
-/* With atomic control: what happens at once, the first step that is no application's, no application message's and no
- * failure. False: nothing does. */
+/* With atomic control: what happens at once, the first step that is no application's, no
+ * application message's and no failure. False: nothing does. */
 bool at_once(struct lab *lab, const struct job *job, struct job_step *next);
 /* All that happens at once. The violation, or 0. */
 uint16_t settle(struct lab *lab, struct job *job);
-/* The job is over: its ends are gathered, or compared with those gathered before. The violation, or 0. */
+/* The job is over: its ends are gathered, or compared with those gathered before. The violation, or
+ * 0. */
 uint16_t at_end(struct exploration *x, const struct job *job);
 /* The step, and all that comes with it at once. The violation, or 0. */
 uint16_t take_step(struct exploration *x, struct job *job, struct job_step step, bool *happened);
@@ -59,7 +62,8 @@ void expand(struct exploration *x, uint64_t i);
 void add_found(struct exploration *x);
 /* The result's path is that to state `i`, and one step more if there is one. */
 void path_to(struct exploration *x, uint64_t i, const struct job_step *last);
-/* What was searched rests on steps that were found not to commute, and it is time to begin again; *noticed begins as 0. */
+/* What was searched rests on steps that were found not to commute, and it is time to begin again;
+ * *noticed begins as 0. */
 bool in_vain(struct exploration *x, uint64_t *noticed);
 uint64_t states_of(const struct exploration *x);
 /* Memory for all of it. */
@@ -76,12 +80,14 @@ void refuse_little(struct exploration *x);
 void conclude(struct exploration *x);
 /* parallel.c: from the beginning on, everything, with a thread for each part of the states. */
 void explore_parallel(struct exploration *x);
-/* ends.c: the number of a state from which no end can be reached any more; -1: there is none, or there were too many
- * to look, or it was told to stop, which the verdict says. */
+/* ends.c: the number of a state from which no end can be reached any more; -1: there is none, or
+ * there were too many to look, or it was told to stop, which the verdict says. */
 int64_t endless(struct exploration *x);
-/* The same program, but at only these checkpoint calls, a bit each from everybody's first, a checkpoint is due: after a failure one may be
- * made later than without. In *made, which is returned. */
-const struct hark_scenario *search_due_only(const struct hark_scenario *s, uint32_t calls, struct hark_scenario *made);
+/* The same program, but at only these checkpoint calls, a bit each from everybody's first, a
+ * checkpoint is due: after a failure one may be made later than without. In *made, which is
+ * returned. */
+const struct hark_scenario *search_due_only(
+    const struct hark_scenario *s, uint32_t calls, struct hark_scenario *made);
 /* walk.c: as many walks as the options say. */
 void walks(struct exploration *x);
 

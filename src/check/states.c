@@ -12,7 +12,8 @@ void states_open(struct states *q, uint32_t width, uint32_t half, uint32_t parts
     q->parts = parts;
     q->from[1] = half;
     q->from[2] = width;
-    for (uint32_t h = 0; h < 2; h++) table_open(&q->half[h], q->from[h + 1] - q->from[h], 0, UINT32_MAX - 1);
+    for (uint32_t h = 0; h < 2; h++)
+        table_open(&q->half[h], q->from[h + 1] - q->from[h], 0, UINT32_MAX - 1);
     table_open(&q->all, 2, 2, (UINT32_MAX - 1) / parts);
 }
 
@@ -102,7 +103,8 @@ int64_t states_find(const struct states *q, const struct job *job)
 {
     uint32_t half[2];
     for (uint32_t h = 0; h < 2; h++) {
-        int64_t number = table_find(&q->half[h], job->at + q->from[h], table_hash(job->at + q->from[h], q->half[h].width));
+        int64_t number = table_find(
+            &q->half[h], job->at + q->from[h], table_hash(job->at + q->from[h], q->half[h].width));
         if (number < 0) return -1;
         half[h] = (uint32_t)number;
     }

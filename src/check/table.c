@@ -42,18 +42,21 @@ uint64_t table_hash(const uint32_t *row, uint32_t width)
     return XXH3_64bits(row, width * sizeof *row);
 }
 
-/* In large pages, if it is large: else nearly every look at it costs one at the tables of pages as well. */
+/* In large pages, if it is large: else nearly every look at it costs one at the tables of pages as
+ * well. */
 static void *some_memory(uint64_t bytes)
 {
     void *at;
-    if (posix_memalign(&at, bytes < HUGE_PAGE ? sizeof(struct table_bucket) : HUGE_PAGE, bytes) != 0) return NULL;
+    if (posix_memalign(&at, bytes < HUGE_PAGE ? sizeof(struct table_bucket) : HUGE_PAGE, bytes) !=
+        0)
+        return NULL;
 #ifdef MADV_HUGEPAGE
     if (bytes >= HUGE_PAGE) (void)madvise(at, bytes, MADV_HUGEPAGE);
 #endif
     return at;
 }
 
-/* ---- places, by the lower half of the hash; tags are of the upper --------------------------------------------------------------- */
+/* ---- places, by the lower half of the hash; tags are of the upper ---------------------------- */
 
 static struct table_bucket *bucket_of(const struct table *t, uint64_t hash)
 {
@@ -80,7 +83,8 @@ static struct place place_of(const struct table *t, const uint32_t *row, uint64_
     for (;; b = b + 1 < t->bucket + t->buckets ? b + 1 : t->bucket)
         for (uint32_t k = 0; k < TABLE_PLACES; k++) {
             if (b->tag[k] == 0) return (struct place){b, k, -1};
-            if (row && b->tag[k] == tag && memcmp(table_row(t, b->number[k]), row, t->width * sizeof *row) == 0)
+            if (row && b->tag[k] == tag &&
+                memcmp(table_row(t, b->number[k]), row, t->width * sizeof *row) == 0)
                 return (struct place){b, k, b->number[k]};
         }
 }
@@ -106,7 +110,8 @@ static int more_buckets(struct table *t)
             hash[k] = table_hash(table_row(t, i + k), t->width);
             table_fetch(t, hash[k]);
         }
-        for (uint64_t k = 0; k < n; k++) take_place(place_of(t, NULL, hash[k]), hash[k], (uint32_t)(i + k));
+        for (uint64_t k = 0; k < n; k++)
+            take_place(place_of(t, NULL, hash[k]), hash[k], (uint32_t)(i + k));
     }
     return 0;
 }
@@ -127,7 +132,7 @@ void table_fetch_row(const struct table *t, uint64_t hash)
         }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static int more_rows(struct table *t)
 {
@@ -148,7 +153,8 @@ static uint64_t room(const struct table *t)
 {
     const uint32_t grow = TABLE_LARGEST - TABLE_FIRST + 1; /* pieces, until they are of one size */
     if (t->pieces == 0) return 0;
-    return t->pieces <= grow ? UINT64_C(1) << (TABLE_FIRST + t->pieces - 1) : (uint64_t)(t->pieces - grow + 1) << TABLE_LARGEST;
+    return t->pieces <= grow ? UINT64_C(1) << (TABLE_FIRST + t->pieces - 1)
+                             : (uint64_t)(t->pieces - grow + 1) << TABLE_LARGEST;
 }
 
 int64_t table_find(const struct table *t, const uint32_t *row, uint64_t hash)

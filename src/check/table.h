@@ -1,21 +1,24 @@
-/* table.h: rows of numbers, each kept once and known by its own, from 0 and in order. For tens of millions of them: a look at one
- * takes two lines of the cache, and both can be fetched before. */
+/* table.h: rows of numbers, each kept once and known by its own, from 0 and in order. For tens of
+ * millions of them: a look at one takes two lines of the cache, and both can be fetched before. */
 #ifndef HARK_CHECK_TABLE_H
 #define HARK_CHECK_TABLE_H
 
 #include "job.h"
 
-/* Rows are kept in pieces: one of so many (logarithms), others each as large as all before it, up to the largest. */
+/* Rows are kept in pieces: one of so many (logarithms), others each as large as all before it, up
+ * to the largest. */
 enum { TABLE_FIRST = 10, TABLE_LARGEST = 19, TABLE_PLACES = 12 };
 
-struct table_bucket { /* a line of the cache */
-    uint8_t tag[TABLE_PLACES]; /* some bits of the hash; 0: this place and those behind it are free */
+struct table_bucket {          /* a line of the cache */
+    uint8_t tag[TABLE_PLACES]; /* some bits of the hash; 0: this place and those behind it are free
+                                */
     uint32_t spare;
     uint32_t number[TABLE_PLACES];
 };
 
 struct table {
-    uint32_t width, beside; /* numbers of a row that make it what it is, and others that stand behind them */
+    uint32_t width, beside; /* numbers of a row that make it what it is, and others that stand
+                               behind them */
     uint32_t most;          /* there are never more rows */
     uint32_t pieces;
     uint32_t **piece;
@@ -47,8 +50,8 @@ void table_fetch(const struct table *t, uint64_t hash);
 void table_fetch_row(const struct table *t, uint64_t hash);
 /* The number of the row; -1: it is not there. */
 int64_t table_find(const struct table *t, const uint32_t *row, uint64_t hash);
-/* The number of the row, which is added if it is not there; *new, unless NULL: it was not. What stands beside a new one the
- * caller writes. -1: no memory. */
+/* The number of the row, which is added if it is not there; *new, unless NULL: it was not. What
+ * stands beside a new one the caller writes. -1: no memory. */
 int64_t table_put(struct table *t, const uint32_t *row, uint64_t hash, bool *new);
 void table_free(struct table *t);
 

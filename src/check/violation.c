@@ -1,4 +1,5 @@
-/* violation.c: what is wrong: with a step, which is a violation, or with the search, which fails. */
+/* violation.c: what is wrong: with a step, which is a violation, or with the search, which fails.
+ */
 #include "local.h"
 
 #include <stdio.h>

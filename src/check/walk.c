@@ -15,14 +15,18 @@ static uint64_t next_random(uint64_t *x)
     return z ^ z >> 31;
 }
 
-/* The first of the steps, from `at` on and round, that changes something; it happens. Or `count`. */
-static uint32_t take_one(struct exploration *x, struct job *job, const struct job_step *step, uint32_t count, uint32_t at)
+/* The first of the steps, from `at` on and round, that changes something; it happens. Or `count`.
+ */
+static uint32_t take_one(struct exploration *x, struct job *job, const struct job_step *step,
+    uint32_t count, uint32_t at)
 {
-    for (uint32_t tried = 0; tried < count && !x->r->violated && !x->lab.failed; tried++, at = (at + 1) % count) {
+    for (uint32_t tried = 0; tried < count && !x->r->violated && !x->lab.failed;
+         tried++, at = (at + 1) % count) {
         struct job next = *job;
         bool happened;
         x->r->violated = job_take(&x->lab, &next, step[at], &happened);
-        if (x->options->atomic && happened && !x->r->violated) x->r->violated = settle(&x->lab, &next);
+        if (x->options->atomic && happened && !x->r->violated)
+            x->r->violated = settle(&x->lab, &next);
         if (!x->r->violated && (!happened || memcmp(&next, job, sizeof next) == 0)) continue;
         x->r->transitions++;
         *job = next;
@@ -48,7 +52,8 @@ static uint32_t walk(struct exploration *x, uint64_t seed, struct job_step taken
             /* Only failures can happen: it is an end; else the failure that was chosen comes. */
             if (at == count - failing) x->r->violated = at_end(x, &before);
             job = before;
-            at = failing && !x->r->violated ? take_one(x, &job, step, count, count - failing) : count;
+            at = failing && !x->r->violated ? take_one(x, &job, step, count, count - failing)
+                                            : count;
         }
         if (at < count && n < WALK_STEPS) taken[n++] = step[at];
         else if (at < count) x->r->violated = VIOLATED_FOREVER;
@@ -86,14 +91,17 @@ static void tell_walks(struct exploration *x, struct walked *all, uint32_t proce
     if (o->progress) o->progress(o->self, &now);
 }
 
-/* Every n-th walk of n processes, up to the first that is violated, whoever made it: that is the one that is told of. */
-static void walk_share(struct exploration *x, struct walked *all, uint32_t number, uint32_t processes)
+/* Every n-th walk of n processes, up to the first that is violated, whoever made it: that is the
+ * one that is told of. */
+static void walk_share(
+    struct exploration *x, struct walked *all, uint32_t number, uint32_t processes)
 {
     struct search_result *r = x->r;
     struct walked *mine = &all[number];
     struct job job;
     job_first(&x->lab, &job); /* which is what it takes at least */
-    for (uint64_t k = number; k < first_violated(x, all, processes) && !x->lab.failed && !enough(x); k += processes) {
+    for (uint64_t k = number; k < first_violated(x, all, processes) && !x->lab.failed && !enough(x);
+         k += processes) {
         uint32_t n = walk(x, x->options->seed + k, mine->taken);
         if (n > r->depth) r->depth = n;
         if (r->violated) {
@@ -142,7 +150,8 @@ static void sum(struct search_result *r, const struct walked *all, uint32_t proc
             s.least = one->least * processes;
             memcpy(s.why, one->why, sizeof s.why);
         }
-        if (all[i].violated && (first == NULL || all[i].violated < first->violated)) first = &all[i];
+        if (all[i].violated && (first == NULL || all[i].violated < first->violated))
+            first = &all[i];
     }
     *r = s;
     if (first == NULL || first->result.verdict != SEARCH_VIOLATED) return;

@@ -14,8 +14,10 @@ static bool matrix_of(struct hark_matrix *m, const uint64_t *bytes, uint32_t ran
 {
     uint64_t n = ranks, entries = 0;
     for (uint64_t i = 0; i < n * n; i++) entries += bytes[i] != 0;
-    *m = (struct hark_matrix){.ranks = ranks, .first = malloc((n + 1) * sizeof *m->first),
-        .column = malloc((entries + 1) * sizeof *m->column), .value = malloc((entries + 1) * sizeof *m->value)};
+    *m = (struct hark_matrix){.ranks = ranks,
+        .first = malloc((n + 1) * sizeof *m->first),
+        .column = malloc((entries + 1) * sizeof *m->column),
+        .value = malloc((entries + 1) * sizeof *m->value)};
     if (!m->first || !m->column || !m->value) return false;
     for (uint32_t row = 0; row < ranks; row++) {
         m->first[row] = m->entries;
@@ -46,11 +48,15 @@ static int write_matrix(const struct hark_matrix *m, const char *path)
 {
     FILE *f = fopen(path, "we");
     if (f == NULL) return say(path);
-    fprintf(f, "%%%%MatrixMarket matrix coordinate integer general\n%% bytes that a process sent to another, as hark run saw them\n"
-               "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", m->ranks, m->ranks, m->entries);
+    fprintf(f,
+        "%%%%MatrixMarket matrix coordinate integer general\n%% bytes that a process sent to "
+        "another, as hark run saw them\n"
+        "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n",
+        m->ranks, m->ranks, m->entries);
     for (uint32_t row = 0; row < m->ranks; row++)
         for (uint64_t i = m->first[row]; i < m->first[row + 1]; i++)
-            fprintf(f, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", row + 1, m->column[i] + 1, m->value[i]);
+            fprintf(
+                f, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", row + 1, m->column[i] + 1, m->value[i]);
     return closed(f, path);
 }
 
@@ -70,8 +76,11 @@ static char *json(const struct hark_partition *p, const char *text, double used)
     size_t length = 0;
     FILE *f = open_memstream(&out, &length);
     if (f == NULL) return NULL;
-    fprintf(f, "{\"count\": %" PRIu32 ", \"logged\": %.6f, \"rolled_back\": %.6f, \"cost\": %.6f, \"cost_of_blocks\": %.6f, \"clusters\": [\"",
-        p->clusters, hark_cluster_logged(&p->figures), hark_cluster_rolled_back(&p->figures, false), p->cost, used);
+    fprintf(f,
+        "{\"count\": %" PRIu32 ", \"logged\": %.6f, \"rolled_back\": %.6f, \"cost\": %.6f, "
+        "\"cost_of_blocks\": %.6f, \"clusters\": [\"",
+        p->clusters, hark_cluster_logged(&p->figures), hark_cluster_rolled_back(&p->figures, false),
+        p->cost, used);
     for (; *text; text++)
         if (*text == ';') fputs("\", \"", f);
         else fputc(*text, f);
@@ -92,10 +101,13 @@ static char *clusters(const struct hark_cli_advice *a, const struct hark_matrix 
         return NULL;
     }
     struct hark_clusters found = {m->ranks, p.clusters, p.of};
-    struct hark_partition blocks = {.ranks = m->ranks, .clusters = a->used->count, .of = a->used->of};
+    struct hark_partition blocks = {
+        .ranks = m->ranks, .clusters = a->used->count, .of = a->used->of};
     double used = hark_partition_measure(&blocks, m, &o.cost) == 0 ? blocks.cost : 0;
     char *text = hark_clusters_text(&found);
-    if (text && a->store && snprintf(path, sizeof path, "%s/clusters.txt", a->store) >= (int)sizeof path) *path = 0;
+    if (text && a->store &&
+        snprintf(path, sizeof path, "%s/clusters.txt", a->store) >= (int)sizeof path)
+        *path = 0;
     if (text && *path && write_clusters(text, path) < 0) *path = 0;
     fprintf(stderr,
         "hark run: %" PRIu32 " blocks of ranks cost %.2f %% of the machine; %" PRIu32
@@ -124,7 +136,8 @@ char *hark_cli_advise(void *self, const uint64_t *bytes, uint32_t ranks)
     return out;
 }
 
-bool hark_cli_better(void *self, const uint64_t *bytes, uint32_t ranks, const uint32_t *now, uint32_t *of)
+bool hark_cli_better(
+    void *self, const uint64_t *bytes, uint32_t ranks, const uint32_t *now, uint32_t *of)
 {
     const double worth = 0.9; /* a change less than this is not worth the log that it begins anew */
     struct hark_partition present = {.ranks = ranks, .of = (uint32_t *)(uintptr_t)now}, found;
@@ -136,7 +149,8 @@ bool hark_cli_better(void *self, const uint64_t *bytes, uint32_t ranks, const ui
     hark_partition_defaults(&o);
     for (uint32_t r = 0; r < ranks; r++)
         if (now[r] >= present.clusters) present.clusters = now[r] + 1;
-    if (matrix_of(&m, bytes, ranks) && hark_partition_measure(&present, &m, &o.cost) == 0 && hark_partition(&found, &m, &o, error) == 0) {
+    if (matrix_of(&m, bytes, ranks) && hark_partition_measure(&present, &m, &o.cost) == 0 &&
+        hark_partition(&found, &m, &o, error) == 0) {
         better = found.cost < worth * present.cost;
         if (better) memcpy(of, found.of, ranks * sizeof *of);
         hark_partition_free(&found);

@@ -1,4 +1,5 @@
-/* balance.c: `hark balance`: objects onto processing elements in teams, once or again and again as loads drift. */
+/* balance.c: `hark balance`: objects onto processing elements in teams, once or again and again as
+ * loads drift. */
 #include "balance.h"
 
 #include <errno.h>
@@ -23,24 +24,30 @@ static const char usage[] = "usage: hark balance LOADS.csv COMM.mtx --pes N --te
 void hark_cli_balance_help(void)
 {
     printf("%s\n%s", usage,
-        "Places objects on processing elements (PEs), so that loads are equal and little is sent between teams of PEs:\n"
+        "Places objects on processing elements (PEs), so that loads are equal and little is sent "
+        "between teams of PEs:\n"
         "messages between teams are logged (hark run --protocol team).\n"
-        "  LOADS.csv             a line for each object: its load, a whole number (ns, us); or several columns, loads "
+        "  LOADS.csv             a line for each object: its load, a whole number (ns, us); or "
+        "several columns, loads "
         "over\n"
         "                        time: then hark rebalances after each, by the latest\n"
         "  COMM.mtx              bytes that objects send each other: Matrix Market, plain or *.gz\n"
         "  --pes N --teams K     PE p is in team p / (N / K); K divides N\n"
         "  --strategy S          none, greedy, refine, team, team+ (team)\n"
-        "  --backend B           what cuts the graph into teams: builtin, scotch, metis, metis-recursive (builtin)\n"
-        "  --slack PERCENT       load above the mean that a PE (refine, team+) or a team (team) may have, in per cent "
+        "  --backend B           what cuts the graph into teams: builtin, scotch, metis, "
+        "metis-recursive (builtin)\n"
+        "  --slack PERCENT       load above the mean that a PE (refine, team+) or a team (team) "
+        "may have, in per cent "
         "of the\n"
         "                        mean, to one decimal (1)\n"
         "  --move-bytes SIZE     team+: moving an object costs as much as logging SIZE bytes (0)\n"
         "  --map FILE            the present PE of each object, a line each (contiguous blocks)\n"
-        "  --every N             with several columns of loads: rebalance after every N columns (1)\n"
+        "  --every N             with several columns of loads: rebalance after every N columns "
+        "(1)\n"
         "  --seed S              seed of the cut (1)\n"
         "  -o FILE               the new PE of each object, a line each\n"
-        "  --json FILE, --csv FILE, --plot FILE.svg   the figures; a line for each column; a picture of the loads "
+        "  --json FILE, --csv FILE, --plot FILE.svg   the figures; a line for each column; a "
+        "picture of the loads "
         "over them\n"
         "Exit status: 0; 1 no memory; 2 bad usage or input.\n");
 }
@@ -53,8 +60,7 @@ static int no_memory(void)
     return 1;
 }
 
-/* ---- options -----------------------------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static const char *const strategies[] = {"none", "greedy", "refine", "team", "team+"};
 
@@ -65,7 +71,8 @@ static int strategy_of(struct arguments *a)
             a->b.strategy = (enum hark_balance_strategy)i;
             return 0;
         }
-    return bad("--strategy: expected none, greedy, refine, team or team+, found \"%s\"", a->strategy);
+    return bad(
+        "--strategy: expected none, greedy, refine, team or team+, found \"%s\"", a->strategy);
 }
 
 static int backend_of(struct arguments *a)
@@ -74,9 +81,11 @@ static int backend_of(struct arguments *a)
         enum hark_cut_backend backend = (enum hark_cut_backend)i;
         if (strcmp(a->backend, hark_cut_name(backend)) != 0) continue;
         a->b.backend = backend;
-        return hark_cut_has(backend) ? 0 : bad("--backend: this hark was built without %s", a->backend);
+        return hark_cut_has(backend) ? 0
+                                     : bad("--backend: this hark was built without %s", a->backend);
     }
-    return bad("--backend: expected builtin, scotch, metis or metis-recursive, found \"%s\"", a->backend);
+    return bad(
+        "--backend: expected builtin, scotch, metis or metis-recursive, found \"%s\"", a->backend);
 }
 
 /* Per cent with up to one decimal, as thousandths. */
@@ -151,7 +160,8 @@ static int parse(int argc, char **argv, struct arguments *a)
         {"move-bytes", required_argument, NULL, MOVE}, {"map", required_argument, NULL, MAP},
         {"every", required_argument, NULL, EVERY}, {"seed", required_argument, NULL, SEED},
         {"json", required_argument, NULL, JSON}, {"csv", required_argument, NULL, CSV},
-        {"plot", required_argument, NULL, PLOT}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+        {"plot", required_argument, NULL, PLOT}, {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
     int c, status;
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
@@ -166,13 +176,13 @@ static int parse(int argc, char **argv, struct arguments *a)
     if (a->b.teams > a->b.pes)
         return bad("--teams: expected 1 to %u, as there are PEs, found %u", a->b.pes, a->b.teams);
     if (a->b.pes % a->b.teams)
-        return bad("--teams: expected a number that divides the %u PEs, found %u", a->b.pes, a->b.teams);
+        return bad(
+            "--teams: expected a number that divides the %u PEs, found %u", a->b.pes, a->b.teams);
     status = strategy_of(a);
     return status ? status : backend_of(a);
 }
 
-/* ---- running -----------------------------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 struct work {
     struct arguments *a;
@@ -193,8 +203,10 @@ static double now_ms(void)
 static int said(const struct work *w, int status)
 {
     if (status == -ENOMEM) return no_memory();
-    if (status == -EOVERFLOW) return bad("%s: the graph is larger than %s takes", w->a->matrix, w->a->backend);
-    return status ? bad("%s: expected sums of loads, of bytes and of moves up to 2^60", w->a->loads) : 0;
+    if (status == -EOVERFLOW)
+        return bad("%s: the graph is larger than %s takes", w->a->matrix, w->a->backend);
+    return status ? bad("%s: expected sums of loads, of bytes and of moves up to 2^60", w->a->loads)
+                  : 0;
 }
 
 static void take_column(struct work *w, uint32_t column)
@@ -209,7 +221,8 @@ static void progress(const struct work *w, uint32_t column, double begun)
         fprintf(stderr, "\rcolumn %u of %u ", column + 1, w->run.columns);
 }
 
-/* Loads of the column before, which is what has been measured, make the map; a single column is all that there is. */
+/* Loads of the column before, which is what has been measured, make the map; a single column is all
+ * that there is. */
 static int one_column(struct work *w, uint32_t c)
 {
     const struct hark_balance *b = &w->a->b;
@@ -244,8 +257,7 @@ static int all_columns(struct work *w)
     return said(w, status);
 }
 
-/* ---- what is written ---------------------------------------------------------------------------------------------
- */
+/* ---- what is written ------------------------------------------------------------------------- */
 
 static int write_file(const char *option, const char *path, const struct balance_run *r,
     void (*write)(const struct balance_run *r, FILE *f))
@@ -260,8 +272,7 @@ static int write_map(const struct work *w, const char *path)
 {
     FILE *f = path ? hark_cli_create("balance", "-o", path) : NULL;
     if (f == NULL) return path ? 2 : 0;
-    for (uint32_t i = 0; i < w->graph.vertices; i++)
-        fprintf(f, "%u\n", w->pe[i]);
+    for (uint32_t i = 0; i < w->graph.vertices; i++) fprintf(f, "%u\n", w->pe[i]);
     return hark_cli_close("balance", "-o", path, f);
 }
 
@@ -284,20 +295,18 @@ static int write_all(const struct work *w)
     return status;
 }
 
-/* ---- what is read ------------------------------------------------------------------------------------------------
- */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
 /* What a move costs, in units of the matrix. */
 static int scale_move(struct work *w)
 {
     uint64_t *move = &w->a->b.move;
     w->run.move = *move;
-    for (int32_t e = w->run.exponent; e > 0; e--)
-        *move = *move / 10 + (*move % 10 >= 5);
+    for (int32_t e = w->run.exponent; e > 0; e--) *move = *move / 10 + (*move % 10 >= 5);
     for (int32_t e = w->run.exponent; e < 0 && *move; e++) {
         if (*move > HARK_BALANCE_LOAD / 10)
-            return bad(
-                "--move-bytes: expected less, for %s has fractions of 10^%d bytes", w->a->matrix, w->run.exponent);
+            return bad("--move-bytes: expected less, for %s has fractions of 10^%d bytes",
+                w->a->matrix, w->run.exponent);
         *move *= 10;
     }
     return 0;
@@ -311,17 +320,19 @@ static int read_graph(struct work *w)
     int status = hark_graph_of(&w->graph, &m);
     w->run.exponent = m.exponent;
     hark_matrix_free(&m);
-    if (status == -EOVERFLOW) return bad("%s: expected a sum of all bytes up to 2^60", w->a->matrix);
+    if (status == -EOVERFLOW)
+        return bad("%s: expected a sum of all bytes up to 2^60", w->a->matrix);
     return status ? no_memory() : scale_move(w);
 }
 
-static int read_table(const struct work *w, const char *path, uint32_t columns, uint64_t most, struct hark_loads *l)
+static int read_table(
+    const struct work *w, const char *path, uint32_t columns, uint64_t most, struct hark_loads *l)
 {
     char error[HARK_MATRIX_ERROR];
     if (hark_loads_read(l, path, columns, most, error) < 0) return bad("%s", error);
     if (l->rows == w->graph.vertices) return 0;
-    return bad("%s: expected a line for each of the %u objects of %s, found %u", path, w->graph.vertices,
-        w->a->matrix, l->rows);
+    return bad("%s: expected a line for each of the %u objects of %s, found %u", path,
+        w->graph.vertices, w->a->matrix, l->rows);
 }
 
 static int read_all(struct work *w)
@@ -344,8 +355,7 @@ static int read_all(struct work *w)
     w->run.column = calloc(w->loads.columns, sizeof *w->run.column);
     if (!w->load || !w->begun || !w->pe || !w->last || !w->run.column) return no_memory();
     hark_balance_blocks(w->graph.vertices, a->b.pes, w->begun);
-    for (uint32_t i = 0; a->map && i < n; i++)
-        w->begun[i] = (uint32_t)w->map.value[i];
+    for (uint32_t i = 0; a->map && i < n; i++) w->begun[i] = (uint32_t)w->map.value[i];
     memcpy(w->pe, w->begun, n * sizeof *w->pe);
     return 0;
 }

@@ -49,15 +49,14 @@ static double speedup(const struct sums *s)
     return s->time > 0 ? s->none / s->time : 1;
 }
 
-/* ---- for people --------------------------------------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------------------ */
 
 static void title(const struct balance_run *r, FILE *f)
 {
     const struct hark_balance *b = r->asked;
-    fprintf(f, "%s%s%s%s, %" PRIu32 " objects on %" PRIu32 " PEs in %" PRIu32 " team%s", r->strategy,
-        r->backend ? " (" : "", r->backend ? r->backend : "", r->backend ? ")" : "", b->graph->vertices, b->pes,
-        b->teams, b->teams == 1 ? "" : "s");
+    fprintf(f, "%s%s%s%s, %" PRIu32 " objects on %" PRIu32 " PEs in %" PRIu32 " team%s",
+        r->strategy, r->backend ? " (" : "", r->backend ? r->backend : "", r->backend ? ")" : "",
+        b->graph->vertices, b->pes, b->teams, b->teams == 1 ? "" : "s");
 }
 
 static void one_column(const struct balance_run *r, FILE *f)
@@ -65,11 +64,12 @@ static void one_column(const struct balance_run *r, FILE *f)
     const struct hark_balance_figures *a = &r->before, *b = &r->column[0].figures;
     char x[HARK_CLI_AMOUNT], y[HARK_CLI_AMOUNT];
     fprintf(f, "%-28s %16s %16s\n", "", "before", "after");
-    fprintf(f, "%-28s %16.4f %16.4f\n", "imbalance (max-avg)/avg", imbalance(r, a), imbalance(r, b));
+    fprintf(
+        f, "%-28s %16.4f %16.4f\n", "imbalance (max-avg)/avg", imbalance(r, a), imbalance(r, b));
     fprintf(f, "%-28s %16" PRIu64 " %16" PRIu64 "\n", "load of the fullest PE", a->most, b->most);
     fprintf(f, "%-28s %16.1f %16.1f\n", "mean load of a PE", mean(r, a), mean(r, b));
-    fprintf(
-        f, "%-28s %16.4f %16.4f\n", "edge cut between teams", share(a->logged, a->bytes), share(b->logged, b->bytes));
+    fprintf(f, "%-28s %16.4f %16.4f\n", "edge cut between teams", share(a->logged, a->bytes),
+        share(b->logged, b->bytes));
     fprintf(f, "%-28s %16s %16s\n", "bytes logged", hark_cli_amount(x, a->logged, r->exponent),
         hark_cli_amount(y, b->logged, r->exponent));
     fprintf(f, "%-28s %16s %16" PRIu32 "\n", "objects moved", "", b->moved);
@@ -83,11 +83,13 @@ static void many_columns(const struct balance_run *r, FILE *f)
     for (uint32_t c = 1; c < r->columns; c++) {
         const struct balance_column *x = &r->column[c];
         if (!x->balanced) continue;
-        fprintf(f, "%8" PRIu32 " %12.4f %12.4f %10.4f %10" PRIu32 "\n", c + 1, imbalance(r, &x[-1].figures),
-            imbalance(r, &x->figures), share(x->figures.logged, x->figures.bytes), x->figures.moved);
+        fprintf(f, "%8" PRIu32 " %12.4f %12.4f %10.4f %10" PRIu32 "\n", c + 1,
+            imbalance(r, &x[-1].figures), imbalance(r, &x->figures),
+            share(x->figures.logged, x->figures.bytes), x->figures.moved);
     }
     fprintf(f,
-        "time of all columns (sum of the fullest PE's loads): %.0f; without balancing %.0f, %.3f times as long\n",
+        "time of all columns (sum of the fullest PE's loads): %.0f; without balancing %.0f, %.3f "
+        "times as long\n",
         s.time, s.none, speedup(&s));
     fprintf(f, "bytes logged: %s of %s (%.4f)\n", hark_cli_amount(logged, s.logged, r->exponent),
         hark_cli_amount(bytes, s.bytes, r->exponent), share(s.logged, s.bytes));
@@ -97,24 +99,22 @@ void hark_balance_report(const struct balance_run *r, FILE *f)
 {
     title(r, f);
     fputc('\n', f);
-    if (r->columns == 1)
-        one_column(r, f);
-    else
-        many_columns(r, f);
+    if (r->columns == 1) one_column(r, f);
+    else many_columns(r, f);
 }
 
-/* ---- for programs ------------------------------------------------------------------------------------------------
- */
+/* ---- for programs ---------------------------------------------------------------------------- */
 
 static void json_figures(const struct balance_run *r, const struct hark_balance_figures *x, FILE *f)
 {
     char logged[HARK_CLI_AMOUNT];
     fprintf(f,
         "\"imbalance\": %.6f, \"most\": %" PRIu64 ", \"least\": %" PRIu64 ", \"load\": %" PRIu64
-        ", \"team_most\": %" PRIu64 ", \"team_objects_most\": %" PRIu32 ", \"team_objects_least\": %" PRIu32
-        ", \"edge_cut\": %.6f, \"log_bytes\": %s",
-        imbalance(r, x), x->most, x->least, x->load, x->team_most, x->team_objects_most, x->team_objects_least,
-        share(x->logged, x->bytes), hark_cli_amount(logged, x->logged, r->exponent));
+        ", \"team_most\": %" PRIu64 ", \"team_objects_most\": %" PRIu32
+        ", \"team_objects_least\": %" PRIu32 ", \"edge_cut\": %.6f, \"log_bytes\": %s",
+        imbalance(r, x), x->most, x->least, x->load, x->team_most, x->team_objects_most,
+        x->team_objects_least, share(x->logged, x->bytes),
+        hark_cli_amount(logged, x->logged, r->exponent));
 }
 
 void hark_balance_json(const struct balance_run *r, FILE *f)
@@ -122,19 +122,23 @@ void hark_balance_json(const struct balance_run *r, FILE *f)
     const struct hark_balance *b = r->asked;
     const struct sums s = sums_of(r);
     char logged[HARK_CLI_AMOUNT], bytes[HARK_CLI_AMOUNT];
-    fprintf(f, "{\n  \"schema\": %d,\n  \"command\": \"balance\",\n  \"strategy\": \"%s\",\n", SCHEMA, r->strategy);
+    fprintf(f, "{\n  \"schema\": %d,\n  \"command\": \"balance\",\n  \"strategy\": \"%s\",\n",
+        SCHEMA, r->strategy);
     fprintf(f, "  \"backend\": %s%s%s,\n", r->backend ? "\"" : "", r->backend ? r->backend : "null",
         r->backend ? "\"" : "");
     fprintf(f, "  \"objects\": %" PRIu32 ",\n  \"pes\": %" PRIu32 ",\n  \"teams\": %" PRIu32 ",\n",
         b->graph->vertices, b->pes, b->teams);
-    fprintf(f, "  \"slack\": %.1f,\n  \"move_bytes\": %" PRIu64 ",\n  \"seed\": %" PRIu64 ",\n", b->slack / 10.0,
-        r->move, b->seed);
-    fprintf(f, "  \"columns\": %" PRIu32 ",\n  \"every\": %" PRIu32 ",\n  \"balancings\": %" PRIu32 ",\n", r->columns,
-        r->every, s.balancings);
-    fprintf(f, "  \"moved\": %" PRIu64 ",\n  \"bytes\": %s,\n  \"log_bytes\": %s,\n", s.moved,
-        hark_cli_amount(bytes, s.bytes, r->exponent), hark_cli_amount(logged, s.logged, r->exponent));
+    fprintf(f, "  \"slack\": %.1f,\n  \"move_bytes\": %" PRIu64 ",\n  \"seed\": %" PRIu64 ",\n",
+        b->slack / 10.0, r->move, b->seed);
     fprintf(f,
-        "  \"time\": %.0f,\n  \"time_none\": %.0f,\n  \"time_mean\": %.0f,\n  \"speedup\": %.6f,\n  \"before\": {",
+        "  \"columns\": %" PRIu32 ",\n  \"every\": %" PRIu32 ",\n  \"balancings\": %" PRIu32 ",\n",
+        r->columns, r->every, s.balancings);
+    fprintf(f, "  \"moved\": %" PRIu64 ",\n  \"bytes\": %s,\n  \"log_bytes\": %s,\n", s.moved,
+        hark_cli_amount(bytes, s.bytes, r->exponent),
+        hark_cli_amount(logged, s.logged, r->exponent));
+    fprintf(f,
+        "  \"time\": %.0f,\n  \"time_none\": %.0f,\n  \"time_mean\": %.0f,\n  \"speedup\": %.6f,\n "
+        " \"before\": {",
         s.time, s.none, s.mean, speedup(&s));
     json_figures(r, &r->before, f);
     fputs("},\n  \"after\": [", f);
@@ -156,13 +160,13 @@ void hark_balance_csv(const struct balance_run *r, FILE *f)
         const struct balance_column *x = &r->column[c];
         fprintf(f, "%" PRIu32 ",%.1f,%" PRIu64 ",%" PRIu64 ",%.6f,%.6f,%s,%d,%" PRIu32 "\n", c + 1,
             mean(r, &x->figures), x->figures.most, x->none, imbalance(r, &x->figures),
-            share(x->figures.logged, x->figures.bytes), hark_cli_amount(logged, x->figures.logged, r->exponent),
-            x->balanced, x->balanced ? x->figures.moved : 0);
+            share(x->figures.logged, x->figures.bytes),
+            hark_cli_amount(logged, x->figures.logged, r->exponent), x->balanced,
+            x->balanced ? x->figures.moved : 0);
     }
 }
 
-/* ---- the picture -------------------------------------------------------------------------------------------------
- */
+/* ---- the picture ----------------------------------------------------------------------------- */
 
 enum curve { NONE, MEAN, BALANCED };
 
@@ -183,13 +187,15 @@ static double highest(const struct balance_run *r)
 }
 
 /* Steps: a load is that of a whole column. */
-static double curve(const struct balance_run *r, enum curve what, const char *class, double most, FILE *f)
+static double curve(
+    const struct balance_run *r, enum curve what, const char *class, double most, FILE *f)
 {
     double y = hark_plot_y(0, 1);
     fprintf(f, "<polyline class=\"%s\" points=\"", class);
     for (uint32_t c = 0; c < r->columns; c++) {
         y = hark_plot_y(value(r, c, what), most);
-        fprintf(f, "%.1f,%.1f %.1f,%.1f ", hark_plot_x(c, r->columns), y, hark_plot_x(c + 1, r->columns), y);
+        fprintf(f, "%.1f,%.1f %.1f,%.1f ", hark_plot_x(c, r->columns), y,
+            hark_plot_x(c + 1, r->columns), y);
     }
     fputs("\"/>\n", f);
     return y;
@@ -200,8 +206,7 @@ static void axes(const struct balance_run *r, double most, FILE *f)
     static const char *const thousands[] = {"", "k", "M", "G", "T"};
     double unit = 1;
     int u = 0;
-    for (; most / unit >= 10000 && u < 4; u++)
-        unit *= 1000;
+    for (; most / unit >= 10000 && u < 4; u++) unit *= 1000;
     const struct hark_plot_axis x = {r->columns, "", "columns of loads", true},
                                 y = {most / unit, thousands[u], NULL, false};
     hark_plot_axes(&x, &y, f);
@@ -214,9 +219,11 @@ void hark_balance_plot(const struct balance_run *r, FILE *f)
     char word[64];
     /* Of lines that lie on each other, the lower ones are wider or the upper one has dashes. */
     hark_plot_begin(
-        ".none { stroke: #bbb; stroke-width: 5 } .mean { stroke: #2a7d46; stroke-dasharray: 4 3 } .done { stroke: "
+        ".none { stroke: #bbb; stroke-width: 5 } .mean { stroke: #2a7d46; stroke-dasharray: 4 3 } "
+        ".done { stroke: "
         "#1f5fa8 }\n"
-        "text.none, text.mean, text.done { stroke: none } text.none { fill: #666 } text.mean { fill: #2a7d46 }\n"
+        "text.none, text.mean, text.done { stroke: none } text.none { fill: #666 } text.mean { "
+        "fill: #2a7d46 }\n"
         "text.done { fill: #1f5fa8 } line.back { stroke: #b5651d; stroke-dasharray: 2 3 }\n"
         "text.back { fill: #b5651d; stroke: none }\n",
         f);
@@ -231,7 +238,8 @@ void hark_balance_plot(const struct balance_run *r, FILE *f)
     ends[NONE] = curve(r, NONE, "none", most, f);
     ends[BALANCED] = curve(r, BALANCED, "done", most, f);
     ends[MEAN] = curve(r, MEAN, "mean", most, f);
-    if (ends[MEAN] < ends[BALANCED] + 15) ends[MEAN] = ends[BALANCED] + 15; /* names below one another */
+    if (ends[MEAN] < ends[BALANCED] + 15)
+        ends[MEAN] = ends[BALANCED] + 15; /* names below one another */
     if (ends[NONE] > ends[BALANCED] - 15) ends[NONE] = ends[BALANCED] - 15;
     hark_plot_name(ends[NONE] + 4, "none", "fullest PE, none", f);
     hark_plot_name(ends[BALANCED] + 4, "done", "fullest PE", f);

@@ -1,4 +1,5 @@
-/* balance_report.h: what `hark balance` has to say: for people, as JSON (docs/json.md), as CSV, as a picture. */
+/* balance_report.h: what `hark balance` has to say: for people, as JSON (docs/json.md), as CSV, as
+ * a picture. */
 #ifndef HARK_CLI_BALANCE_REPORT_H
 #define HARK_CLI_BALANCE_REPORT_H
 
@@ -7,7 +8,7 @@
 
 #include "hark/balance.h"
 
-struct balance_column { /* loads of one time, on the map that was in force then */
+struct balance_column {                  /* loads of one time, on the map that was in force then */
     struct hark_balance_figures figures; /* moved: when it was made */
     uint64_t none;                       /* load of the fullest PE on the map of the beginning */
     bool balanced;                       /* a new map was made for it */
@@ -15,7 +16,7 @@ struct balance_column { /* loads of one time, on the map that was in force then 
 
 struct balance_run {
     const struct hark_balance *asked;
-    const char *strategy, *backend; /* backend NULL: the strategy cuts no graph */
+    const char *strategy, *backend;     /* backend NULL: the strategy cuts no graph */
     struct hark_balance_figures before; /* of the first column on the map of the beginning */
     struct balance_column *column;
     uint32_t columns, every;
@@ -28,7 +29,8 @@ void hark_balance_report(const struct balance_run *r, FILE *f);
 void hark_balance_json(const struct balance_run *r, FILE *f);
 /* A line for each column. */
 void hark_balance_csv(const struct balance_run *r, FILE *f);
-/* The load of the fullest PE over the columns, beside that of the map of the beginning and the mean. */
+/* The load of the fullest PE over the columns, beside that of the map of the beginning and the
+ * mean. */
 void hark_balance_plot(const struct balance_run *r, FILE *f);
 
 #endif

@@ -24,35 +24,42 @@ static const struct hark_cli_options check_options = {knows, HARK_SCENARIO_RANKS
 void hark_cli_check_help(void)
 {
     printf("%s\n%s", usage,
-        "Searches every interleaving of small programs and their failures with the protocols' own code; see "
+        "Searches every interleaving of small programs and their failures with the protocols' own "
+        "code; see "
         "hark-scenario(5).\n"
         "  --protocol P       instead of the scenario's own\n"
-        "  --failures F       any F processes fail, one after the other, also during recovery; instead of the "
+        "  --failures F       any F processes fail, one after the other, also during recovery; "
+        "instead of the "
         "scenario's own\n"
         "Options of the protocol, in addition to those of the scenario:\n");
     hark_cli_options_help(&check_options, 21);
-    printf("%s",
-        "How it is searched:\n"
-        "  --atomic           everything that protocols do by themselves (control frames, announcements, stores) "
-        "happens at once\n"
-        "  --reduce           try only one order of steps that commute: fewer states, the same ends and verdict; a "
-        "violation\n"
-        "                     need not be a shortest one\n"
-        "  --compare          search reduced and whole, and compare the ends\n"
-        "  --walks N[:SEED]   N random walks to the end, instead of a whole search\n"
-        "  --random SEED:N    N random programs instead of scenarios, each with failures that the protocol claims to "
-        "survive;\n"
-        "                     needs --protocol\n"
-        "  --jobs N           N threads; for walks and random programs N processes (1)\n"
-        "  --max-states N     stop after about N states\n"
-        "  --max-memory SIZE  stop at about this much memory: 512M, 16G; without it, at three quarters of what is "
-        "available here\n"
-        "  -o FILE            the file for a violation: a scenario with its schedule (NAME-violation.hark)\n"
-        "  --json FILE        write the figures\n"
-        "SIGINT (Ctrl-C) and SIGTERM end a search with its figures so far.\n"
-        "Exit status: 0 as expected, or nothing found; 1 a violation; 2 bad usage or input; 3 nothing found, but not "
-        "searched\n"
-        "whole: a limit was reached, there was no more memory, or a signal came.\n");
+    printf("%s", "How it is searched:\n"
+                 "  --atomic           everything that protocols do by themselves (control frames, "
+                 "announcements, stores) "
+                 "happens at once\n"
+                 "  --reduce           try only one order of steps that commute: fewer states, the "
+                 "same ends and verdict; a "
+                 "violation\n"
+                 "                     need not be a shortest one\n"
+                 "  --compare          search reduced and whole, and compare the ends\n"
+                 "  --walks N[:SEED]   N random walks to the end, instead of a whole search\n"
+                 "  --random SEED:N    N random programs instead of scenarios, each with failures "
+                 "that the protocol claims to "
+                 "survive;\n"
+                 "                     needs --protocol\n"
+                 "  --jobs N           N threads; for walks and random programs N processes (1)\n"
+                 "  --max-states N     stop after about N states\n"
+                 "  --max-memory SIZE  stop at about this much memory: 512M, 16G; without it, at "
+                 "three quarters of what is "
+                 "available here\n"
+                 "  -o FILE            the file for a violation: a scenario with its schedule "
+                 "(NAME-violation.hark)\n"
+                 "  --json FILE        write the figures\n"
+                 "SIGINT (Ctrl-C) and SIGTERM end a search with its figures so far.\n"
+                 "Exit status: 0 as expected, or nothing found; 1 a violation; 2 bad usage or "
+                 "input; 3 nothing found, but not "
+                 "searched\n"
+                 "whole: a limit was reached, there was no more memory, or a signal came.\n");
 }
 
 /* A:B; or A alone if `alone`, which then stands for B. */
@@ -80,7 +87,8 @@ static int option(struct check_arguments *a, int c, char **argv)
     case 'C': a->search.reduce = SEARCH_COMPARED; break;
     case 'w':
         if (!pair(optarg, &a->search.walks, &a->search.seed, 1) || a->search.walks == 0)
-            return bad("--walks: expected a number of walks, or that and :SEED, found \"%s\"", optarg);
+            return bad(
+                "--walks: expected a number of walks, or that and :SEED, found \"%s\"", optarg);
         break;
     case 'r':
         if (!pair(optarg, &a->random, &a->count, 0) || a->count == 0)
@@ -91,7 +99,8 @@ static int option(struct check_arguments *a, int c, char **argv)
             return bad("--jobs: expected 1 to %d, found \"%s\"", JOBS, optarg);
         break;
     case 's':
-        if (!hark_cli_whole_number(optarg, UINT32_MAX - 2, &a->search.most_states) || a->search.most_states == 0)
+        if (!hark_cli_whole_number(optarg, UINT32_MAX - 2, &a->search.most_states) ||
+            a->search.most_states == 0)
             return bad("--max-states: expected 1 to %u, found \"%s\"", UINT32_MAX - 2, optarg);
         break;
     case 'm':
@@ -102,7 +111,9 @@ static int option(struct check_arguments *a, int c, char **argv)
     case 'o': a->out = optarg; break;
     case 'j': a->json = optarg; break;
     case 'h': hark_cli_check_help(); return -1;
-    default: return c < HARK_CLI_OPTION ? hark_cli_refused("check", c, argv) : hark_cli_option("check", &check_options, c, optarg, &a->core);
+    default:
+        return c < HARK_CLI_OPTION ? hark_cli_refused("check", c, argv)
+                                   : hark_cli_option("check", &check_options, c, optarg, &a->core);
     }
     return 0;
 }
@@ -137,13 +148,14 @@ static int parse(int argc, char **argv, struct check_arguments *a)
         {"reduce", no_argument, NULL, 'R'}, {"compare", no_argument, NULL, 'C'},
         {"walks", required_argument, NULL, 'w'}, {"random", required_argument, NULL, 'r'},
         {"jobs", required_argument, NULL, 'J'}, {"max-states", required_argument, NULL, 's'},
-        {"max-memory", required_argument, NULL, 'm'}, {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
+        {"max-memory", required_argument, NULL, 'm'}, {"json", required_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     struct option *all = hark_cli_options_table(&check_options, options);
     int c, status = all ? 0 : bad("no memory");
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
-    while (status == 0 && (c = getopt_long(argc, argv, ":ho:", all, NULL)) != -1) status = option(a, c, argv);
+    while (status == 0 && (c = getopt_long(argc, argv, ":ho:", all, NULL)) != -1)
+        status = option(a, c, argv);
     free(all);
     a->file = argv + optind;
     a->files = argc - optind;
@@ -152,13 +164,15 @@ static int parse(int argc, char **argv, struct check_arguments *a)
 
 int check_worse(int a, int b)
 {
-    static const int rank[] = {[CHECK_FINE] = 0, [CHECK_NOT_WHOLE] = 1, [CHECK_VIOLATED] = 2, [CHECK_WRONG] = 3};
+    static const int rank[] = {
+        [CHECK_FINE] = 0, [CHECK_NOT_WHOLE] = 1, [CHECK_VIOLATED] = 2, [CHECK_WRONG] = 3};
     return rank[a] > rank[b] ? a : b;
 }
 
 void check_plant(const struct check_arguments *a, struct hark_scenario *s)
 {
-    const struct hark_protocol *p = hark_protocol_named(a->search.protocol ? a->search.protocol : s->protocol);
+    const struct hark_protocol *p =
+        hark_protocol_named(a->search.protocol ? a->search.protocol : s->protocol);
     for (const struct hark_option *o = p ? p->manual->options : NULL, *other; o && o->name; o++) {
         struct hark_config both = s->core;
         const uint32_t value = hark_option_value(o, &a->core);
@@ -168,13 +182,13 @@ void check_plant(const struct check_arguments *a, struct hark_scenario *s)
     }
 }
 
-/* ---- one scenario
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- one scenario ---------------------------------------------------------------------------- */
 
 /* Does the scenario expect what was found? */
 static bool expected(const struct hark_scenario *s, const struct search_result *r)
 {
-    const char *found = r->verdict == SEARCH_VIOLATED ? lab_violation(r->violated) : check_verdict(r);
+    const char *found =
+        r->verdict == SEARCH_VIOLATED ? lab_violation(r->violated) : check_verdict(r);
     return s->expect[0] && strncmp(s->expect, found, strlen(s->expect)) == 0;
 }
 
@@ -192,8 +206,8 @@ static int status_of(const struct hark_scenario *s, const struct search_result *
     }
 }
 
-static int conclude(const struct check_arguments *a, const struct hark_scenario *s, const struct search_result *r,
-    FILE *json, bool *first)
+static int conclude(const struct check_arguments *a, const struct hark_scenario *s,
+    const struct search_result *r, FILE *json, bool *first)
 {
     const char *protocol = a->search.protocol ? a->search.protocol : s->protocol;
     if (r->least) return check_too_little(a, s->name, r);
@@ -201,20 +215,24 @@ static int conclude(const struct check_arguments *a, const struct hark_scenario 
     check_report(a, s->name, protocol, r);
     check_json_row(json, s->name, protocol, r, first);
     int status = status_of(s, r);
-    if (status == CHECK_VIOLATED && s->expect[0] && (r->verdict == SEARCH_OK || strcmp(s->expect, "ok") != 0))
+    if (status == CHECK_VIOLATED && s->expect[0] &&
+        (r->verdict == SEARCH_OK || strcmp(s->expect, "ok") != 0))
         printf("  expected: %s\n", s->expect);
-    if (r->path && (status == CHECK_VIOLATED || a->out) && check_write_story(a, s, r) != 0) return CHECK_WRONG;
+    if (r->path && (status == CHECK_VIOLATED || a->out) && check_write_story(a, s, r) != 0)
+        return CHECK_WRONG;
     return status;
 }
 
-static int check_one(const struct check_arguments *a, struct hark_scenario *s, FILE *json, bool *first)
+static int check_one(
+    const struct check_arguments *a, struct hark_scenario *s, FILE *json, bool *first)
 {
     struct search_options options = a->search;
     struct check_watch watch;
     check_plant(a, s);
     if (a->own_failures) {
         s->fails = (uint32_t)a->failures;
-        for (uint32_t i = 0; i < s->fails; i++) s->fail[i] = (struct hark_fail){-1, HARK_FAIL_NESTED};
+        for (uint32_t i = 0; i < s->fails; i++)
+            s->fail[i] = (struct hark_fail){-1, HARK_FAIL_NESTED};
     }
     if (isatty(STDERR_FILENO)) {
         check_watch_begin(&watch, s->name);
@@ -252,7 +270,8 @@ static int check_all(struct check_arguments *a, FILE *json)
     bool first = true;
     if (json) {
         fputs("{\"schema\": 1, \"command\": \"check\", ", json);
-        fprintf(json, "\"max_memory\": %llu, \"scenarios\": [", (unsigned long long)a->search.most_bytes);
+        fprintf(json, "\"max_memory\": %llu, \"scenarios\": [",
+            (unsigned long long)a->search.most_bytes);
     }
     for (; i < a->files && a->stopped_by == NULL; i++)
         worst = check_worse(worst, check_file(a, a->file[i], json, &first));

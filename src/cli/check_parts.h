@@ -14,7 +14,7 @@ struct check_arguments {
     struct search_options search;
     bool own_memory; /* --max-memory was given; else it is a part of what is available */
     uint64_t failures;
-    bool own_failures; /* --failures was given */
+    bool own_failures;       /* --failures was given */
     struct hark_config core; /* options of protocols */
     uint64_t jobs;
     uint64_t random, count; /* --random SEED:COUNT */
@@ -28,11 +28,12 @@ struct check_arguments {
 
 /* Of two statuses the one that counts: bad usage or input, a violation, not searched whole. */
 int check_worse(int a, int b);
-/* Options of protocols, as far as the scenario's protocol has them and they go together with what it says itself. */
+/* Options of protocols, as far as the scenario's protocol has them and they go together with what
+ * it says itself. */
 void check_plant(const struct check_arguments *a, struct hark_scenario *s);
 
-/* check_stop.c: while they are caught, SIGINT and SIGTERM end a search at the next state, in all its processes; a
- * second one ends hark. False: there is no memory for that. */
+/* check_stop.c: while they are caught, SIGINT and SIGTERM end a search at the next state, in all
+ * its processes; a second one ends hark. False: there is no memory for that. */
 bool check_stop_open(struct check_arguments *a);
 void check_stop_close(struct check_arguments *a);
 /* "SIGINT", or NULL: none has come. */
@@ -56,13 +57,16 @@ void check_size(uint64_t bytes, char text[16]);
 /* How much memory will be used, if nobody said how much, on a terminal. */
 void check_say_memory(const struct check_arguments *a);
 const char *check_verdict(const struct search_result *r);
-void check_report(
-    const struct check_arguments *a, const char *name, const char *protocol, const struct search_result *r);
+void check_report(const struct check_arguments *a, const char *name, const char *protocol,
+    const struct search_result *r);
 /* The limit of memory leaves no room for a first step: said. Returns CHECK_WRONG. */
-int check_too_little(const struct check_arguments *a, const char *name, const struct search_result *r);
-void check_json_row(FILE *json, const char *name, const char *protocol, const struct search_result *r, bool *first);
+int check_too_little(
+    const struct check_arguments *a, const char *name, const struct search_result *r);
+void check_json_row(
+    FILE *json, const char *name, const char *protocol, const struct search_result *r, bool *first);
 /* The violation as a scenario: what it did, step by step. 0; CHECK_WRONG: said why not. */
-int check_write_story(const struct check_arguments *a, const struct hark_scenario *s, const struct search_result *r);
+int check_write_story(
+    const struct check_arguments *a, const struct hark_scenario *s, const struct search_result *r);
 
 /* check_random.c: programs made by chance. Returns the exit status. */
 int check_random(const struct check_arguments *a, FILE *json);

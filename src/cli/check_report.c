@@ -1,4 +1,5 @@
-/* check_report.c: what `hark check` says: while it searches, of what it found, and for other programs. */
+/* check_report.c: what `hark check` says: while it searches, of what it found, and for other
+ * programs. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,15 +10,13 @@
 #include "../json.h"
 #include "check_parts.h"
 
-/* ---- while it searches
- * -------------------------------------------------------------------------------------------------- */
+/* ---- while it searches ----------------------------------------------------------------------- */
 
 void check_size(uint64_t bytes, char text[16])
 {
     if (bytes < UINT64_C(1) << 30)
         snprintf(text, 16, "%llu MiB", (unsigned long long)(bytes >> 20));
-    else
-        snprintf(text, 16, "%.1f GiB", (double)bytes / (double)(UINT64_C(1) << 30));
+    else snprintf(text, 16, "%.1f GiB", (double)bytes / (double)(UINT64_C(1) << 30));
 }
 
 static double clock_now(void)
@@ -53,7 +52,8 @@ void check_progress(void *watch, const struct search_progress *now)
     if (!check_watch_due(w, now->done, &rate)) return;
     check_size(now->bytes, size);
     fprintf(stderr, "\r\033[K%.24s: %llu %s, %llu to do, depth %u, %.0f %s/s, %s ", w->name,
-        (unsigned long long)now->done, what, (unsigned long long)now->waiting, now->depth, rate, what, size);
+        (unsigned long long)now->done, what, (unsigned long long)now->waiting, now->depth, rate,
+        what, size);
 }
 
 void check_watch_end(void)
@@ -66,11 +66,12 @@ void check_say_memory(const struct check_arguments *a)
     char size[16];
     if (a->own_memory || a->search.most_bytes == 0 || !isatty(STDERR_FILENO)) return;
     check_size(a->search.most_bytes, size);
-    fprintf(stderr, "hark check: up to %s of memory, three quarters of what is available; see --max-memory\n", size);
+    fprintf(stderr,
+        "hark check: up to %s of memory, three quarters of what is available; see --max-memory\n",
+        size);
 }
 
-/* ---- what was found
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- what was found -------------------------------------------------------------------------- */
 
 const char *check_verdict(const struct search_result *r)
 {
@@ -102,32 +103,35 @@ static void report_limit(const struct check_arguments *a, const struct search_re
     puts("; nothing wrong as far as it went");
 }
 
-void check_report(
-    const struct check_arguments *a, const char *name, const char *protocol, const struct search_result *r)
+void check_report(const struct check_arguments *a, const char *name, const char *protocol,
+    const struct search_result *r)
 {
     bool walks = r->states == 0; /* they keep none */
-    printf("%-24s %-12s %-10s %10llu %s %11llu steps %4u deep %8.2f s ", name, protocol, check_verdict(r),
-        (unsigned long long)(walks ? r->finals : r->states), walks ? "walks to an end" : "states",
-        (unsigned long long)r->transitions, r->depth, r->seconds);
-    if (walks)
-        printf("%8.0f steps/s\n", per(r->transitions, r->seconds));
+    printf("%-24s %-12s %-10s %10llu %s %11llu steps %4u deep %8.2f s ", name, protocol,
+        check_verdict(r), (unsigned long long)(walks ? r->finals : r->states),
+        walks ? "walks to an end" : "states", (unsigned long long)r->transitions, r->depth,
+        r->seconds);
+    if (walks) printf("%8.0f steps/s\n", per(r->transitions, r->seconds));
     else
-        printf("%8.0f states/s %5.0f bytes/state\n", per(r->states, r->seconds), per(r->bytes, (double)r->states));
+        printf("%8.0f states/s %5.0f bytes/state\n", per(r->states, r->seconds),
+            per(r->bytes, (double)r->states));
     switch (r->verdict) {
     case SEARCH_VIOLATED:
-        if (r->path)
-            printf("  after %u steps: %s\n", r->path_length, lab_violation(r->violated));
+        if (r->path) printf("  after %u steps: %s\n", r->path_length, lab_violation(r->violated));
         else
-            printf("  %s\n  no way to it: it had to be searched for again, and a limit was reached first\n",
+            printf("  %s\n  no way to it: it had to be searched for again, and a limit was reached "
+                   "first\n",
                 lab_violation(r->violated));
         if (r->whole) printf("  as in the search of all\n");
         break;
     case SEARCH_UNFINISHED:
-        printf("  the program can not finish even without failures%s: %s%s%s\n", r->needs ? "" : " and protocol",
-            lab_violation(r->violated), r->why[0] ? ": " : "", r->why);
+        printf("  the program can not finish even without failures%s: %s%s%s\n",
+            r->needs ? "" : " and protocol", lab_violation(r->violated), r->why[0] ? ": " : "",
+            r->why);
         break;
     case SEARCH_OK:
-        if (r->whole) printf("  the same ends as all of its %llu states\n", (unsigned long long)r->whole);
+        if (r->whole)
+            printf("  the same ends as all of its %llu states\n", (unsigned long long)r->whole);
         break;
     case SEARCH_LIMIT: report_limit(a, r); break;
     default: break;
@@ -136,10 +140,12 @@ void check_report(
 }
 
 /* As --max-memory takes it, rounded up. */
-int check_too_little(const struct check_arguments *a, const char *name, const struct search_result *r)
+int check_too_little(
+    const struct check_arguments *a, const char *name, const struct search_result *r)
 {
     unsigned long long least = (unsigned long long)(r->least >> 20) + 1;
-    if (a->own_memory) return bad("--max-memory: expected at least %lluM for %s, found less", least, name);
+    if (a->own_memory)
+        return bad("--max-memory: expected at least %lluM for %s, found less", least, name);
     return bad("%s needs at least %lluM of memory, more than three quarters of what is available",
         name, least);
 }
@@ -150,49 +156,53 @@ static const char *limit_word(const struct search_result *r)
     return words[r->verdict == SEARCH_LIMIT ? r->limit : SEARCH_NO_LIMIT];
 }
 
-void check_json_row(FILE *json, const char *name, const char *protocol, const struct search_result *r, bool *first)
+void check_json_row(
+    FILE *json, const char *name, const char *protocol, const struct search_result *r, bool *first)
 {
     if (json == NULL) return;
     fprintf(json, "%s\n  {\"name\": ", *first ? "" : ",");
     *first = false;
     hark_json_string(json, name);
     fprintf(json,
-        ", \"protocol\": \"%s\", \"verdict\": \"%s\", \"violated\": \"%s\", \"limit\": \"%s\", \"states\": %llu, "
-        "\"steps\": %llu, \"finals\": %llu, \"depth\": %u, \"seconds\": %.3f, \"bytes\": %llu, \"core_steps_made\": "
+        ", \"protocol\": \"%s\", \"verdict\": \"%s\", \"violated\": \"%s\", \"limit\": \"%s\", "
+        "\"states\": %llu, "
+        "\"steps\": %llu, \"finals\": %llu, \"depth\": %u, \"seconds\": %.3f, \"bytes\": %llu, "
+        "\"core_steps_made\": "
         "%llu, "
         "\"core_steps_known\": %llu, \"whole\": %llu}",
-        protocol, check_verdict(r), lab_violation(r->violated), limit_word(r), (unsigned long long)r->states,
-        (unsigned long long)r->transitions, (unsigned long long)r->finals, r->depth, r->seconds,
-        (unsigned long long)r->bytes, (unsigned long long)r->made, (unsigned long long)r->looked_up,
+        protocol, check_verdict(r), lab_violation(r->violated), limit_word(r),
+        (unsigned long long)r->states, (unsigned long long)r->transitions,
+        (unsigned long long)r->finals, r->depth, r->seconds, (unsigned long long)r->bytes,
+        (unsigned long long)r->made, (unsigned long long)r->looked_up,
         (unsigned long long)r->whole);
 }
 
-/* ---- the way to it
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the way to it --------------------------------------------------------------------------- */
 
-int check_write_story(const struct check_arguments *a, const struct hark_scenario *s, const struct search_result *r)
+int check_write_story(
+    const struct check_arguments *a, const struct hark_scenario *s, const struct search_result *r)
 {
     struct hark_scenario story;
     char path[128];
     snprintf(path, sizeof path, "%s-violation.hark", s->name);
     for (char *at = path; *at; at++)
-        if (!isalnum((unsigned char)*at) && strchr("._-+", *at) == NULL) *at = '_'; /* a name may be any words */
+        if (!isalnum((unsigned char)*at) && strchr("._-+", *at) == NULL)
+            *at = '_'; /* a name may be any words */
     if (*path == '-') *path = '_';
     const char *out = a->out ? a->out : path;
     char *text = search_story(s, &a->search, r, &story) == 0 ? hark_scenario_text(&story) : NULL;
     FILE *file = text ? fopen(out, "we") : NULL;
     int status = 0;
-    if (text == NULL)
-        status = bad("%s: no memory for the way to the violation", s->name);
-    else if (file == NULL || fputs(text, file) == EOF)
-        status = bad("%s: %s", out, strerror(errno));
+    if (text == NULL) status = bad("%s: no memory for the way to the violation", s->name);
+    else if (file == NULL || fputs(text, file) == EOF) status = bad("%s: %s", out, strerror(errno));
     if (file && fclose(file) != 0 && status == 0) status = bad("%s: %s", out, strerror(errno));
     if (status == 0)
         printf("  written to %s%s: see it by `hark replay %s`\n", out,
-            r->violated == VIOLATED_FOREVER ? ", the way to where no step leads to an end any more" : "", out);
+            r->violated == VIOLATED_FOREVER ? ", the way to where no step leads to an end any more"
+                                            : "",
+            out);
     free(text);
-    for (uint32_t i = 0; i < story.schedule_lines; i++)
-        free(story.schedule[i].text);
+    for (uint32_t i = 0; i < story.schedule_lines; i++) free(story.schedule[i].text);
     free(story.schedule);
     return status;
 }

@@ -18,8 +18,8 @@
 #include "../process/process.h"
 #include "../supervisor/supervisor.h"
 
-static const char usage[] =
-    "usage: hark run|store|check|replay|sim|partition|balance|trace [OPTION]... , hark help [SUBCOMMAND], hark --version\n";
+static const char usage[] = "usage: hark run|store|check|replay|sim|partition|balance|trace "
+                            "[OPTION]... , hark help [SUBCOMMAND], hark --version\n";
 
 static int help(int argc, char **argv)
 {
@@ -33,7 +33,8 @@ static int help(int argc, char **argv)
               "  partition  find clusters of processes that send much to each other\n"
               "  balance    place the objects of a program on processing elements\n"
               "  trace      draw a traced run as a space-time diagram\n"
-              "`hark help SUBCOMMAND` lists its options; `hark help protocols` helps to choose a protocol.\n",
+              "`hark help SUBCOMMAND` lists its options; `hark help protocols` helps to choose a "
+              "protocol.\n",
             stdout);
         return 0;
     }
@@ -77,7 +78,10 @@ static int help(int argc, char **argv)
         hark_cli_protocols_help();
         return 0;
     }
-    fprintf(stderr, "hark help: expected run, store, check, replay, sim, partition, balance, trace or protocols, found \"%s\"\n", argv[1]);
+    fprintf(stderr,
+        "hark help: expected run, store, check, replay, sim, partition, balance, trace or "
+        "protocols, found \"%s\"\n",
+        argv[1]);
     return 2;
 }
 
@@ -97,8 +101,9 @@ static int recovery(int argc, char **argv)
     return hark_recovery_main();
 }
 
-/* A file that is opened must not get the number of a standard one that is closed, and with it what is meant for that. What is
- * written there fails then, as it should; but what a program under `hark run` prints is dropped, for nobody wants it. */
+/* A file that is opened must not get the number of a standard one that is closed, and with it what
+ * is meant for that. What is written there fails then, as it should; but what a program under `hark
+ * run` prints is dropped, for nobody wants it. */
 static void keep_standard(const char *command)
 {
     int fd, mode = command && strcmp(command, "run") == 0 ? O_RDWR : O_RDONLY;
@@ -120,16 +125,20 @@ static int printed(int status)
 int main(int argc, char **argv)
 {
     keep_standard(argc > 1 ? argv[1] : NULL);
-    static const struct { const char *word; int (*main)(int argc, char **argv); } table[] = {{"run", hark_cli_run}, {"store", hark_cli_store},
-        {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"sim", hark_cli_sim},
-        {"partition", hark_cli_partition}, {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"help", help},
-        {"--help", help}, {"-h", help}, {"--version", version},
-        {HARK_RECOVERY_ARGUMENT, recovery}};
+    static const struct {
+        const char *word;
+        int (*main)(int argc, char **argv);
+    } table[] = {{"run", hark_cli_run}, {"store", hark_cli_store}, {"check", hark_cli_check},
+        {"replay", hark_cli_replay}, {"sim", hark_cli_sim}, {"partition", hark_cli_partition},
+        {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"help", help}, {"--help", help},
+        {"-h", help}, {"--version", version}, {HARK_RECOVERY_ARGUMENT, recovery}};
     for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
         if (strcmp(argv[1], table[i].word) == 0) return printed(table[i].main(argc - 1, argv + 1));
     if (argc > 1)
         fprintf(stderr,
-            "hark: expected run, store, check, replay, sim, partition, balance, trace, help or --version, found \"%s\"\n", argv[1]);
+            "hark: expected run, store, check, replay, sim, partition, balance, trace, help or "
+            "--version, found \"%s\"\n",
+            argv[1]);
     else fputs(usage, stderr);
     return 2;
 }

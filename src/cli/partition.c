@@ -23,27 +23,39 @@ static const char usage[] = "usage: hark partition MATRIX [OPTION]...";
 void hark_cli_partition_help(void)
 {
     printf("%s\n%s", usage,
-        "Finds clusters for protocols that log messages between clusters: how many, and which ranks are in each.\n"
-        "MATRIX: bytes from row to column, a Matrix Market file or *.mtx.gz; a trace of `hark run --trace`; or the\n"
-        "figures of `hark run` or `hark sim` (--json). It may be a pipe, and values may have fractions.\n"
+        "Finds clusters for protocols that log messages between clusters: how many, and which "
+        "ranks are in each.\n"
+        "MATRIX: bytes from row to column, a Matrix Market file or *.mtx.gz; a trace of `hark run "
+        "--trace`; or the\n"
+        "figures of `hark run` or `hark sim` (--json). It may be a pipe, and values may have "
+        "fractions.\n"
         "What clusters cost\n"
-        "  --cost team           messages between clusters are logged, the cluster of the failed process rolls "
+        "  --cost team           messages between clusters are logged, the cluster of the failed "
+        "process rolls "
         "back\n"
-        "  --cost ordered        only messages to a later cluster are logged, half of the clusters roll back\n"
-        "  --alpha A, --beta B   cost of logging everything, of rolling back all processes, in per cent (23, 12.4)\n"
-        "  --mtbf T --checkpoint T --restart T   beta from these, by Daly's formula (such as 1d, 30min, 90s)\n"
+        "  --cost ordered        only messages to a later cluster are logged, half of the clusters "
+        "roll back\n"
+        "  --alpha A, --beta B   cost of logging everything, of rolling back all processes, in per "
+        "cent (23, 12.4)\n"
+        "  --mtbf T --checkpoint T --restart T   beta from these, by Daly's formula (such as 1d, "
+        "30min, 90s)\n"
         "How they are looked for\n"
-        "  --effort fast|best|paper   a few starting points, many, or Algorithm 1 as printed (fast)\n"
-        "  --backend B           builtin, scotch, metis or metis-recursive (builtin; best: all there are)\n"
+        "  --effort fast|best|paper   a few starting points, many, or Algorithm 1 as printed "
+        "(fast)\n"
+        "  --backend B           builtin, scotch, metis or metis-recursive (builtin; best: all "
+        "there are)\n"
         "  --seed S              seed of everything random (1)\n"
         "  --threshold N         Algorithm 1 does not cut clusters of N ranks or fewer (1)\n"
         "  --min-size N, --max-size N   ranks of a cluster\n"
-        "  --nodes FILE          ranks that stay together: a line of ranks and ranges for each node\n"
+        "  --nodes FILE          ranks that stay together: a line of ranks and ranges for each "
+        "node\n"
         "  --improve FILE        improve existing clusters, and report how many ranks change\n"
         "What is written\n"
-        "  -o, --output FILE     the clusters, as `hark run --clusters` reads them (else to the terminal)\n"
+        "  -o, --output FILE     the clusters, as `hark run --clusters` reads them (else to the "
+        "terminal)\n"
         "  --json FILE           the figures;  --svg FILE  the matrix with the clusters outlined\n"
-        "  --sweep               also the cost at other numbers of clusters; --plot FILE.svg draws it\n"
+        "  --sweep               also the cost at other numbers of clusters; --plot FILE.svg draws "
+        "it\n"
         "Exit status: 0; 2 bad usage or input.\n");
 }
 
@@ -53,7 +65,8 @@ void hark_cli_partition_help(void)
 
 static bool real(const char *text, double most, double *value, char **end)
 {
-    if (strchr("0123456789.", *text) == NULL || *text == 0) return false; /* no nan, no inf, nothing below 0 */
+    if (strchr("0123456789.", *text) == NULL || *text == 0)
+        return false; /* no nan, no inf, nothing below 0 */
     *value = strtod(text, end);
     return *end != text && isfinite(*value) && *value <= most;
 }
@@ -102,7 +115,8 @@ static int take(const struct option_of *o, const char *text)
         return bad("--%s: expected per cent such as 12.4, found \"%s\"", o->name, text);
     case TIME:
         if (minutes(text, o->to)) return 0;
-        return bad("--%s: expected a time such as 90s, 30min, 12h or 1d, found \"%s\"", o->name, text);
+        return bad(
+            "--%s: expected a time such as 90s, 30min, 12h or 1d, found \"%s\"", o->name, text);
     case FLAG: *(bool *)o->to = true; return 0;
     default: hark_cli_partition_help(); return -1;
     }
@@ -115,17 +129,20 @@ static int parse(int argc, char **argv, struct arguments *a)
 {
     const struct option_of table[] = {{"cost", TEXT, &a->cost}, {"alpha", PERCENT, &a->alpha},
         {"beta", PERCENT, &a->beta}, {"mtbf", TIME, &a->mtbf}, {"checkpoint", TIME, &a->checkpoint},
-        {"restart", TIME, &a->restart}, {"effort", TEXT, &a->effort}, {"backend", TEXT, &a->backend},
-        {"seed", SEED, &a->o.seed}, {"threshold", NUMBER, &a->o.threshold}, {"min-size", NUMBER, &a->o.least},
-        {"max-size", NUMBER, &a->o.most}, {"nodes", TEXT, &a->nodes}, {"improve", TEXT, &a->improve},
-        {"json", TEXT, &a->json}, {"svg", TEXT, &a->svg}, {"plot", TEXT, &a->plot}, {"sweep", FLAG, &a->sweep},
-        {"help", HELP, NULL}, {"output", TEXT, &a->out}};
+        {"restart", TIME, &a->restart}, {"effort", TEXT, &a->effort},
+        {"backend", TEXT, &a->backend}, {"seed", SEED, &a->o.seed},
+        {"threshold", NUMBER, &a->o.threshold}, {"min-size", NUMBER, &a->o.least},
+        {"max-size", NUMBER, &a->o.most}, {"nodes", TEXT, &a->nodes},
+        {"improve", TEXT, &a->improve}, {"json", TEXT, &a->json}, {"svg", TEXT, &a->svg},
+        {"plot", TEXT, &a->plot}, {"sweep", FLAG, &a->sweep}, {"help", HELP, NULL},
+        {"output", TEXT, &a->out}};
     struct option options[OPTIONS + 1] = {0};
     const size_t count = sizeof table / sizeof table[0];
     HARK_STATIC_ASSERT(sizeof table / sizeof table[0] < OPTIONS, "getopt ends at a row of zeros");
     for (size_t i = 0; i < count; i++)
         options[i] = (struct option){table[i].name,
-            table[i].what == FLAG || table[i].what == HELP ? no_argument : required_argument, NULL, (int)i + 256};
+            table[i].what == FLAG || table[i].what == HELP ? no_argument : required_argument, NULL,
+            (int)i + 256};
     int c;
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
@@ -153,7 +170,8 @@ static int take_times(struct arguments *a, struct partition_report *r)
     if (a->beta >= 0)
         return bad("--beta cannot be combined with --mtbf, --checkpoint and --restart, from which "
                    "it is computed");
-    if (a->mtbf <= 0 || a->checkpoint <= 0) return bad("--mtbf, --checkpoint: expected times above 0");
+    if (a->mtbf <= 0 || a->checkpoint <= 0)
+        return bad("--mtbf, --checkpoint: expected times above 0");
     hark_cluster_daly(a->mtbf, a->checkpoint, a->restart, &r->interval, &r->beta);
     a->o.cost.beta = r->beta;
     return 0;
@@ -168,8 +186,7 @@ static int understand(struct arguments *a, struct partition_report *r)
     if (strcmp(a->cost, "team") != 0 && strcmp(a->cost, "ordered") != 0)
         return bad("--cost: expected team or ordered, found \"%s\"", a->cost);
     a->o.cost.ordered = strcmp(a->cost, "ordered") == 0;
-    while (e < 3 && strcmp(a->effort, words[e]) != 0)
-        e++;
+    while (e < 3 && strcmp(a->effort, words[e]) != 0) e++;
     if (e == 3) return bad("--effort: expected fast, best or paper, found \"%s\"", a->effort);
     a->o.effort = efforts[e];
     a->o.all_backends = a->backend == NULL;
@@ -178,9 +195,11 @@ static int understand(struct arguments *a, struct partition_report *r)
            strcmp(a->backend, hark_cut_name((enum hark_cut_backend)b)) != 0)
         b++;
     if (b > HARK_CUT_METIS_RECURSIVE)
-        return bad("--backend: expected builtin, scotch, metis or metis-recursive, found \"%s\"", a->backend);
+        return bad("--backend: expected builtin, scotch, metis or metis-recursive, found \"%s\"",
+            a->backend);
     a->o.backend = (enum hark_cut_backend)b;
-    if (!hark_cut_has(a->o.backend)) return bad("--backend %s: this hark was built without it", a->backend);
+    if (!hark_cut_has(a->o.backend))
+        return bad("--backend %s: this hark was built without it", a->backend);
     if (a->alpha >= 0) a->o.cost.alpha = a->alpha / 100;
     if (a->beta >= 0) a->o.cost.beta = a->beta / 100;
     if (a->plot && !a->sweep) return bad("--plot needs --sweep, whose figures it draws");
@@ -197,17 +216,20 @@ static double now_ms(void)
 }
 
 /* What the backend's own parts cost, by their number. */
-static int sweep(struct partition_report *r, const struct hark_matrix *m, struct partition_sweep *row)
+static int sweep(
+    struct partition_report *r, const struct hark_matrix *m, struct partition_sweep *row)
 {
     static const uint32_t counts[] = {1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 24, 32, 48, 64, 96, 128};
     struct hark_graph g;
-    struct hark_partition p = {.ranks = m->ranks, .of = malloc(((size_t)m->ranks + 1) * sizeof *p.of)};
+    struct hark_partition p = {
+        .ranks = m->ranks, .of = malloc(((size_t)m->ranks + 1) * sizeof *p.of)};
     int status = p.of ? hark_graph_of(&g, m) : -ENOMEM;
     if (status < 0) {
         free(p.of);
         return bad("no memory");
     }
-    for (size_t i = 0; status == 0 && i < sizeof counts / sizeof counts[0] && counts[i] <= m->ranks; i++) {
+    for (size_t i = 0; status == 0 && i < sizeof counts / sizeof counts[0] && counts[i] <= m->ranks;
+         i++) {
         p.clusters = counts[i];
         status = hark_graph_cut(&g, counts[i], 0.03, r->o->seed, r->o->backend, p.of);
         if (status == 0) status = hark_partition_measure(&p, m, &r->o->cost);
@@ -224,18 +246,19 @@ static void summary(const struct partition_report *r, const char *before)
 {
     const struct hark_partition *p = r->p;
     uint32_t *size = calloc((size_t)p->clusters + 1, sizeof *size), least = p->ranks, most = 0;
-    for (uint32_t v = 0; size && v < p->ranks; v++)
-        size[p->of[v]]++;
+    for (uint32_t v = 0; size && v < p->ranks; v++) size[p->of[v]]++;
     for (uint32_t c = 0; size && c < p->clusters; c++) {
         if (size[c] < least) least = size[c];
         if (size[c] > most) most = size[c];
     }
     free(size);
-    if (r->interval > 0) printf("%scheckpoints every %.0f min, beta %.1f %%\n", before, r->interval, r->beta * 100);
-    printf("%s%u rank%s in %u cluster%s of %u", before, p->ranks, p->ranks == 1 ? "" : "s", p->clusters,
-        p->clusters == 1 ? "" : "s", least);
+    if (r->interval > 0)
+        printf("%scheckpoints every %.0f min, beta %.1f %%\n", before, r->interval, r->beta * 100);
+    printf("%s%u rank%s in %u cluster%s of %u", before, p->ranks, p->ranks == 1 ? "" : "s",
+        p->clusters, p->clusters == 1 ? "" : "s", least);
     if (most > least) printf(" to %u", most);
-    printf(": %.2f %% logged, %.2f %% rolled back, cost %.2f %%\n", hark_cluster_logged(&p->figures) * 100,
+    printf(": %.2f %% logged, %.2f %% rolled back, cost %.2f %%\n",
+        hark_cluster_logged(&p->figures) * 100,
         hark_cluster_rolled_back(&p->figures, r->o->cost.ordered) * 100, p->cost * 100);
     if (r->o->improve) printf("%s%u ranks change their cluster\n", before, p->changed);
 }
@@ -254,7 +277,8 @@ static int write_file(const char *option, const char *path, const struct partiti
     return hark_cli_close("partition", option, path, f);
 }
 
-static int write_svg(const struct arguments *a, const struct partition_report *r, const struct hark_matrix *m)
+static int write_svg(
+    const struct arguments *a, const struct partition_report *r, const struct hark_matrix *m)
 {
     FILE *f = a->svg ? hark_cli_create("partition", "--svg", a->svg) : NULL;
     if (f == NULL) return a->svg ? 2 : 0;
@@ -272,7 +296,8 @@ static int check_writable(const struct arguments *a)
     return hark_cli_writable("partition", file);
 }
 
-static int write_all(const struct arguments *a, struct partition_report *r, const struct hark_matrix *m)
+static int write_all(
+    const struct arguments *a, struct partition_report *r, const struct hark_matrix *m)
 {
     struct partition_sweep row[32];
     int status = a->sweep ? sweep(r, m, row) : 0;
@@ -306,7 +331,8 @@ static int with_matrix(struct arguments *a, struct partition_report *r, const st
     int status = 0;
     if (a->nodes && (nodes = partition_read_groups(a->nodes, "node", m->ranks, error)) == NULL)
         return bad("%s", error);
-    if (a->improve && (improve = partition_read_groups(a->improve, "cluster", m->ranks, error)) == NULL)
+    if (a->improve &&
+        (improve = partition_read_groups(a->improve, "cluster", m->ranks, error)) == NULL)
         status = bad("%s", error);
     a->o.node = nodes;
     a->o.improve = improve;
@@ -329,8 +355,13 @@ static int with_matrix(struct arguments *a, struct partition_report *r, const st
 
 int hark_cli_partition(int argc, char **argv)
 {
-    struct arguments a = {
-        .cost = "team", .effort = "fast", .alpha = -1, .beta = -1, .mtbf = -1, .checkpoint = -1, .restart = -1};
+    struct arguments a = {.cost = "team",
+        .effort = "fast",
+        .alpha = -1,
+        .beta = -1,
+        .mtbf = -1,
+        .checkpoint = -1,
+        .restart = -1};
     struct hark_matrix m;
     char error[PARTITION_ERROR];
     hark_partition_defaults(&a.o);

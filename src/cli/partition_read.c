@@ -65,7 +65,9 @@ static int of_trace(const char *path, struct hark_matrix *m, char *error)
     for (uint64_t i = 0; s && i < t.count; i++) {
         const struct hark_trace_record *r = &t.record[i];
         bool sent = r->kind == HARK_TRACE_SEND || (r->kind == HARK_TRACE_TRANSMIT && r->ssn);
-        if (!sent || r->rank >= t.job.ranks || r->peer >= t.job.ranks || r->bytes > HARK_MATRIX_MOST) continue;
+        if (!sent || r->rank >= t.job.ranks || r->peer >= t.job.ranks ||
+            r->bytes > HARK_MATRIX_MOST)
+            continue;
         s[count++] = (struct send){r->rank, r->peer, r->ctx, r->ssn, r->bytes};
     }
     if (s) qsort(s, count, sizeof *s, by_channel);
@@ -98,8 +100,8 @@ static int of_json(const json_t *all, const char *path, struct hark_matrix *m, c
     json_int_t n = json_is_integer(ranks) ? json_integer_value(ranks) : 0;
     size_t count = json_array_size(traffic); /* 0 if it is none */
     if (!json_is_array(traffic) || n < 1 || n > HARK_MATRIX_RANKS) {
-        snprintf(
-            error, PARTITION_ERROR, "%s: expected figures of hark run or hark sim with `ranks` and `traffic`", path);
+        snprintf(error, PARTITION_ERROR,
+            "%s: expected figures of hark run or hark sim with `ranks` and `traffic`", path);
         return -1;
     }
     struct send *s = malloc((count + 1) * sizeof *s);
@@ -109,8 +111,9 @@ static int of_json(const json_t *all, const char *path, struct hark_matrix *m, c
             s[i].ssn = i; /* each counts */
             continue;
         }
-        snprintf(error, PARTITION_ERROR, "%s: traffic, entry %zu: expected [from, to, bytes] of ranks below %" PRIu32,
-            path, i + 1, m->ranks);
+        snprintf(error, PARTITION_ERROR,
+            "%s: traffic, entry %zu: expected [from, to, bytes] of ranks below %" PRIu32, path,
+            i + 1, m->ranks);
         free(s);
         return -1;
     }
@@ -139,7 +142,8 @@ static int of_figures(const char *path, struct hark_matrix *m, char *error)
 {
     (void)m;
     snprintf(error, PARTITION_ERROR,
-        "%s: hark was built without jansson: expected a matrix (--write-matrix of hark run, hark sim) or a "
+        "%s: hark was built without jansson: expected a matrix (--write-matrix of hark run, hark "
+        "sim) or a "
         "trace (hark run --trace)",
         path);
     return -1;
@@ -155,14 +159,16 @@ int partition_read(const char *path, struct hark_matrix *m, char error[PARTITION
         return -1;
     }
     int status = strncmp(source.head, "hark-trace ", 11) == 0 ? of_trace(source.path, m, error)
-                 : source.head[0] == '{'                      ? of_figures(source.path, m, error)
-                                         : hark_matrix_read(m, source.path, HARK_MATRIX_RANKS, error);
+                 : source.head[0] == '{'
+                     ? of_figures(source.path, m, error)
+                     : hark_matrix_read(m, source.path, HARK_MATRIX_RANKS, error);
     if (status < 0) hark_cluster_source_rename(&source, error, PARTITION_ERROR);
     hark_cluster_source_close(&source);
     return status;
 }
 
-uint32_t *partition_read_groups(const char *path, const char *what, uint32_t ranks, char error[PARTITION_ERROR])
+uint32_t *partition_read_groups(
+    const char *path, const char *what, uint32_t ranks, char error[PARTITION_ERROR])
 {
     struct hark_clusters c;
     char why[256], *word, *text = hark_cli_whole_file(path);
@@ -174,7 +180,7 @@ uint32_t *partition_read_groups(const char *path, const char *what, uint32_t ran
     free(text);
     if (status == 0) return c.of;
     word = strstr(why, "in no cluster");
-    snprintf(error, PARTITION_ERROR, "%.*s%s%s", word ? (int)(word - why) : 255, why, word ? "in no " : "",
-        word ? what : "");
+    snprintf(error, PARTITION_ERROR, "%.*s%s%s", word ? (int)(word - why) : 255, why,
+        word ? "in no " : "", word ? what : "");
     return NULL;
 }

@@ -12,8 +12,8 @@ static void answer(const struct hark_protocol *p, const char *before)
 {
     const struct hark_manual *m = p->manual;
     const int n = m->when ? printf("     %s", m->when) : printf("%s", before);
-    printf("%*s%s%s%s%s%s\n", n < COLUMN ? COLUMN - n : 1, "", p->name, m->usage ? " " : "", m->usage ? m->usage : "",
-        m->back ? ": " : "", m->back ? m->back : "");
+    printf("%*s%s%s%s%s%s\n", n < COLUMN ? COLUMN - n : 1, "", p->name, m->usage ? " " : "",
+        m->usage ? m->usage : "", m->back ? ": " : "", m->back ? m->back : "");
 }
 
 /* The protocols for such programs: first that which is the first to take. */
@@ -47,27 +47,33 @@ void hark_cli_protocols_help(void)
     char notice[200];
     const struct hark_protocol *p;
     fputs("Which --protocol does a program need? Take the first question whose answer is yes.\n\n"
-          "1. Does what a process sends depend on anything but its arguments and the messages it has received: on a "
+          "1. Does what a process sends depend on anything but its arguments and the messages it "
+          "has received: on a "
           "clock, on\n"
           "   random numbers from outside, on its process id, on a file that changes?\n",
         stdout);
     answers(HARK_FOR_ANY, "");
-    fputs("2. Does it depend on the order in which messages arrive, or on whether hark_test or hark_iprobe found one? "
+    fputs("2. Does it depend on the order in which messages arrive, or on whether hark_test or "
+          "hark_iprobe found one? "
           "Examples:\n"
           "   a master that gives the next task to the worker that answers first; work stealing.\n",
         stdout);
     answers(HARK_FOR_PIECEWISE, "");
-    fputs("3. Otherwise the program is send-deterministic: each process sends the same messages in the same order on "
+    fputs("3. Otherwise the program is send-deterministic: each process sends the same messages in "
+          "the same order on "
           "each\n"
-          "   channel, in whatever order messages arrive. Most stencils, solvers and FFTs are, even with "
+          "   channel, in whatever order messages arrive. Most stencils, solvers and FFTs are, "
+          "even with "
           "HARK_ANY_SOURCE, if a\n"
           "   process receives all messages of a round before it sends.\n",
         stdout);
     answers(HARK_FOR_SENDS, "");
     names(HARK_FOR_SENDS, notice, sizeof notice);
-    printf("\nIf you do not know, take %s: it is right for 2 and for 3. %s end a program that is not\n"
-           "send-deterministic with a line (diverged), if a failure shows it.\n"
-           "Processes that take checkpoints together must call hark_checkpoint equally often:\nall processes",
+    printf(
+        "\nIf you do not know, take %s: it is right for 2 and for 3. %s end a program that is not\n"
+        "send-deterministic with a line (diverged), if a failure shows it.\n"
+        "Processes that take checkpoints together must call hark_checkpoint equally often:\nall "
+        "processes",
         hark_protocol_for(HARK_FOR_PIECEWISE)->name, notice);
     for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL; i++)
         if (p->manual->calls) printf("; under %s %s", p->name, p->manual->calls);

@@ -13,7 +13,7 @@
 
 struct arguments {
     const char *file, *protocol, *svg;
-    uint64_t step;   /* 0: to the end */
+    uint64_t step; /* 0: to the end */
     bool states, quiet, story;
 };
 
@@ -22,9 +22,11 @@ static const char usage[] = "usage: hark replay [OPTION]... SCENARIO";
 void hark_cli_replay_help(void)
 {
     printf("%s\n%s", usage,
-        "Steps through the schedule of a scenario and prints what each process does; see hark-scenario(5).\n"
+        "Steps through the schedule of a scenario and prints what each process does; see "
+        "hark-scenario(5).\n"
         "  --protocol P  instead of the scenario's own\n"
-        "  --step K      only the first K steps; then print the state of every process, with the paper's names\n"
+        "  --step K      only the first K steps; then print the state of every process, with the "
+        "paper's names\n"
         "  --state       after every step print the state of the process that moved\n"
         "  --story       as a dialogue: which process says what to which other, and why\n"
         "  --svg FILE    draw the schedule as a space-time diagram\n"
@@ -64,7 +66,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     return 0;
 }
 
-/* ---- states ------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 /* Every field that is not 0, by the paper's name where it has one. */
 static void show_core(const struct lab *lab, uint32_t who)
@@ -95,12 +97,12 @@ static void show_state(struct lab *lab, const struct job *job, uint32_t who)
         puts(" not running");
         return;
     }
-    printf(" incarnation %u, handed up %u, held %u, log %u, images %u;", lab->at.inc, lab->at.inboxes, lab->at.helds,
-        lab->at.payloads, lab->at.images);
+    printf(" incarnation %u, handed up %u, held %u, log %u, images %u;", lab->at.inc,
+        lab->at.inboxes, lab->at.helds, lab->at.payloads, lab->at.images);
     show_core(lab, who);
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* What could have been done instead. */
 static void show_possible(struct lab *lab, const struct job *job)
@@ -154,7 +156,8 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
     job_first(lab, &job);
     picture_begin(&picture, lab, &job);
     if (a->story) dialogue_begin(&dialogue, lab, stdout);
-    for (uint32_t k = 0; k < s->schedule_lines && !lab->failed && (a->step == 0 || made < a->step); k++) {
+    for (uint32_t k = 0; k < s->schedule_lines && !lab->failed && (a->step == 0 || made < a->step);
+         k++) {
         const struct hark_schedule_line *line = &s->schedule[k];
         const struct hark_schedule_line *golden = k + 1 < s->schedule_lines ? line + 1 : NULL;
         struct job_step step;
@@ -174,8 +177,8 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
         if (!a->quiet && !a->story)
             printf("%4llu  %s\n      %s\n", (unsigned long long)made, line->text, transcript);
         if (golden && golden->transcript && strcmp(golden->text, transcript) != 0) {
-            (void)bad("%s:%u: step %llu, \"%s\": expected \"%s\", found \"%s\"", a->file, golden->line, (unsigned long long)made,
-                line->text, golden->text, transcript);
+            (void)bad("%s:%u: step %llu, \"%s\": expected \"%s\", found \"%s\"", a->file,
+                golden->line, (unsigned long long)made, line->text, golden->text, transcript);
             status = 1;
         }
         if (a->states) show_state(lab, &job, step.who);
@@ -189,7 +192,9 @@ static int replay(const struct arguments *a, const struct hark_scenario *s, stru
     bool missed = over && !violated && s->expect[0] && !word_of_verdict(s->expect);
     if (missed) printf("not violated: expected %s\n", s->expect);
     if (missed) status = 1;
-    if (violated && (s->expect[0] == 0 || strncmp(s->expect, lab_violation(violated), strlen(s->expect)) != 0)) status = 1;
+    if (violated &&
+        (s->expect[0] == 0 || strncmp(s->expect, lab_violation(violated), strlen(s->expect)) != 0))
+        status = 1;
     if (a->svg && !lab->failed) picture_end(&picture, &job, violated, over);
     if (a->svg && !lab->failed && draw(a, &picture) != 0) status = 2;
     picture_free(&picture);

@@ -17,13 +17,14 @@
 #include "options.h"
 #include "values.h"
 
-#define RANKS_MAX       65536u
-#define KILLS_MAX       10000u
-#define CHAOS_SPAN      10u        /* random kills come within the first 2^10 deliveries, early ones more often */
-#define CLUSTER_FILE    (64u << 20) /* a larger one is none, bytes */
-#define OPTIONS_MAX     16
-#define TRAFFIC_MAX     4096u      /* with more processes it is not noted who sends to whom */
-#define DEFAULT_MS      1000u
+#define RANKS_MAX 65536u
+#define KILLS_MAX 10000u
+#define CHAOS_SPAN                                                                                 \
+    10u /* random kills come within the first 2^10 deliveries, early ones more often */
+#define CLUSTER_FILE     (64u << 20) /* a larger one is none, bytes */
+#define OPTIONS_MAX      16
+#define TRAFFIC_MAX      4096u /* with more processes it is not noted who sends to whom */
+#define DEFAULT_MS       1000u
 #define DEFAULT_GRACE_MS 10000u
 
 struct arguments {
@@ -61,45 +62,63 @@ void hark_cli_run_help(void)
     char none[64];
     hark_cli_protocols_that(survives_nothing, NULL, none, sizeof none);
     printf("usage: hark run [OPTION]... -- PROGRAM [ARG]...\n"
-          "Runs PROGRAM as several processes that pass messages. If one dies, it is started again from its last\n"
-          "checkpoint, and only the processes that it affects roll back.\n\n"
-          "  -n N                    processes (8)\n"
-          "  --protocol P            the rollback-recovery protocol (%s); %s: failures are not survived\n", hark_protocol_usual()->name, none);
-    fputs("  --clusters FILE|K|auto  the processes that roll back together: a file, or K blocks of ranks; auto: blocks, and\n"
-          "                          at the end hark suggests clusters, from the observed traffic (default: blocks,\n"
-          "                          about the square root of N)\n"
-          "  --transport T           how messages are carried (shm)\n"
-          "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); daly:MTBF: the best\n"
-          "                          interval for a failure every MTBF on average, such as daly:2h\n"
-          "  --store DIR             keep checkpoints in DIR\n"
-          "  --resume                go on with the job in DIR, from its last checkpoints\n"
-          "  --log-limit SIZE        size of the log in memory of each process: 64K, 16M, 2G; 0: no limit (0)\n"
-          "  --spill DIR             where the part of a log over its limit is written\n"
-          "  --option NAME=VALUE     a limit or size of the transport, see the manual\n"
-          "  --checkpoint-on SIGNAL  take a checkpoint when hark run gets that signal: USR1, USR2, TERM, XCPU ...\n"
-          "  --then-stop             after that checkpoint stop with status 75, to be resumed (needs --store)\n"
-          "  --grace T               time that processes have to end after a signal, before they are killed (10s)\n"
-          "  --stall-limit T         end the run if no process makes progress for that time; 0: report it and wait (0)\n"
-          "  --kill RANK@N           kill RANK at its Nth delivery, or `recovery` at its Nth received frame\n"
-          "  --chaos SEED[:COUNT]    kill COUNT times (1), at moments chosen by SEED\n"
-          "  --trace FILE            write a trace of the run, for `hark trace`\n"
-          "  --json FILE             write the figures\n"
-          "  --write-matrix FILE     write how much each process sent to each, for `hark partition` and `hark sim`\n", stdout);
+           "Runs PROGRAM as several processes that pass messages. If one dies, it is started again "
+           "from its last\n"
+           "checkpoint, and only the processes that it affects roll back.\n\n"
+           "  -n N                    processes (8)\n"
+           "  --protocol P            the rollback-recovery protocol (%s); %s: failures are not "
+           "survived\n",
+        hark_protocol_usual()->name, none);
+    fputs(
+        "  --clusters FILE|K|auto  the processes that roll back together: a file, or K blocks of "
+        "ranks; auto: blocks, and\n"
+        "                          at the end hark suggests clusters, from the observed traffic "
+        "(default: blocks,\n"
+        "                          about the square root of N)\n"
+        "  --transport T           how messages are carried (shm)\n"
+        "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); "
+        "daly:MTBF: the best\n"
+        "                          interval for a failure every MTBF on average, such as daly:2h\n"
+        "  --store DIR             keep checkpoints in DIR\n"
+        "  --resume                go on with the job in DIR, from its last checkpoints\n"
+        "  --log-limit SIZE        size of the log in memory of each process: 64K, 16M, 2G; 0: no "
+        "limit (0)\n"
+        "  --spill DIR             where the part of a log over its limit is written\n"
+        "  --option NAME=VALUE     a limit or size of the transport, see the manual\n"
+        "  --checkpoint-on SIGNAL  take a checkpoint when hark run gets that signal: USR1, USR2, "
+        "TERM, XCPU ...\n"
+        "  --then-stop             after that checkpoint stop with status 75, to be resumed (needs "
+        "--store)\n"
+        "  --grace T               time that processes have to end after a signal, before they are "
+        "killed (10s)\n"
+        "  --stall-limit T         end the run if no process makes progress for that time; 0: "
+        "report it and wait (0)\n"
+        "  --kill RANK@N           kill RANK at its Nth delivery, or `recovery` at its Nth "
+        "received frame\n"
+        "  --chaos SEED[:COUNT]    kill COUNT times (1), at moments chosen by SEED\n"
+        "  --trace FILE            write a trace of the run, for `hark trace`\n"
+        "  --json FILE             write the figures\n"
+        "  --write-matrix FILE     write how much each process sent to each, for `hark partition` "
+        "and `hark sim`\n",
+        stdout);
     hark_cli_options_help(&protocol_options, 26);
-    fputs("  --no-digest             do not compare what a process sends again with what it sent before\n"
+    fputs("  --no-digest             do not compare what a process sends again with what it sent "
+          "before\n"
           "  --verbose               report the process id of each process that is started\n"
-          "Exit status: 0 done; 1 the program failed; 2 bad usage or input; 75 stopped by --then-stop, resume it;\n"
+          "Exit status: 0 done; 1 the program failed; 2 bad usage or input; 75 stopped by "
+          "--then-stop, resume it;\n"
           "128 + n after signal n.\n",
         stdout);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static int ranks(struct arguments *a, const char *text)
 {
     uint64_t n;
     if (!hark_cli_whole_number(text, RANKS_MAX, &n) || n == 0)
-        return bad("-n: expected 1 to %u processes, found \"%s\"%s", RANKS_MAX, text, strcmp(text, "p") == 0 ? " (-np is mpiexec's)" : "");
+        return bad("-n: expected 1 to %u processes, found \"%s\"%s", RANKS_MAX, text,
+            strcmp(text, "p") == 0 ? " (-np is mpiexec's)" : "");
     a->o.ranks = (uint32_t)n;
     return 0;
 }
@@ -131,8 +150,11 @@ static int transport(struct arguments *a, const char *text)
 
 static bool duration(const char *text, uint64_t *ms)
 {
-    static const struct { const char *unit; uint64_t ms; } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"min", 60000},
-        {"h", 3600000}, {"d", 86400000}};
+    static const struct {
+        const char *unit;
+        uint64_t ms;
+    } units[] = {
+        {"ms", 1}, {"s", 1000}, {"m", 60000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000}};
     const char *end;
     uint64_t n;
     if (!hark_cli_number(text, UINT32_MAX, &n, &end)) return false;
@@ -151,7 +173,9 @@ static int interval(struct arguments *a, const char *text)
     a->o.mtbf_ms = 0;
     if (strncmp(text, "daly:", 5) == 0) {
         if (!duration(text + 5, &a->o.mtbf_ms) || a->o.mtbf_ms == 0)
-            return bad("--interval: expected daly:MTBF, a time above 0 such as 20ms, 3s, 5m or 2h, found \"%s\"", text);
+            return bad("--interval: expected daly:MTBF, a time above 0 such as 20ms, 3s, 5m or 2h, "
+                       "found \"%s\"",
+                text);
         /* until it is known what a checkpoint costs */
         a->o.interval_ms = a->o.mtbf_ms < DEFAULT_MS ? a->o.mtbf_ms : DEFAULT_MS;
         return 0;
@@ -176,7 +200,9 @@ static int checkpoint_on(struct arguments *a, const char *text)
 {
     a->o.checkpoint_on = hark_sup_signal_number(text);
     if (a->o.checkpoint_on) return 0;
-    return bad("--checkpoint-on: expected a signal such as USR1, USR2, TERM, INT, HUP, ALRM or XCPU, found \"%s\"", text);
+    return bad("--checkpoint-on: expected a signal such as USR1, USR2, TERM, INT, HUP, ALRM or "
+               "XCPU, found \"%s\"",
+        text);
 }
 
 static int log_limit(struct arguments *a, const char *text)
@@ -187,7 +213,8 @@ static int log_limit(struct arguments *a, const char *text)
 
 static int add_option(struct arguments *a, const char *text)
 {
-    if (a->option_count == OPTIONS_MAX) return bad("--option: expected at most %d of them", OPTIONS_MAX);
+    if (a->option_count == OPTIONS_MAX)
+        return bad("--option: expected at most %d of them", OPTIONS_MAX);
     a->option[a->option_count++] = text;
     return 0;
 }
@@ -221,29 +248,53 @@ static int chaos(struct arguments *a, const char *text)
     bool ok = hark_cli_number(text, UINT64_MAX, &a->seed, &end);
     if (ok && *end == ':') ok = hark_cli_whole_number(end + 1, KILLS_MAX, &count) && count;
     else ok = ok && *end == 0;
-    if (!ok) return bad("--chaos: expected SEED or SEED:COUNT, at most %u kills, found \"%s\"", KILLS_MAX, text);
+    if (!ok)
+        return bad("--chaos: expected SEED or SEED:COUNT, at most %u kills, found \"%s\"",
+            KILLS_MAX, text);
     a->chaos = (uint32_t)count;
     return 0;
 }
 
-/* ---- the command line ------------------------------------------------------------------------------------------ */
+/* ---- the command line ------------------------------------------------------------------------ */
 
-enum { PROTOCOL = 256, CLUSTERS, TRANSPORT, INTERVAL, STORE, RESUME, LOG_LIMIT, SPILL, OPTION, KILL, CHAOS, TRACE, JSON, MATRIX, NO_DIGEST,
-    VERBOSE, CHECKPOINT_ON, THEN_STOP, GRACE, STALL_LIMIT };
+enum {
+    PROTOCOL = 256,
+    CLUSTERS,
+    TRANSPORT,
+    INTERVAL,
+    STORE,
+    RESUME,
+    LOG_LIMIT,
+    SPILL,
+    OPTION,
+    KILL,
+    CHAOS,
+    TRACE,
+    JSON,
+    MATRIX,
+    NO_DIGEST,
+    VERBOSE,
+    CHECKPOINT_ON,
+    THEN_STOP,
+    GRACE,
+    STALL_LIMIT
+};
 
-static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL}, {"clusters", 1, NULL, CLUSTERS},
-    {"transport", 1, NULL, TRANSPORT}, {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
-    {"resume", 0, NULL, RESUME}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
-    {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
-    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
-    {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP}, {"grace", 1, NULL, GRACE},
-    {"stall-limit", 1, NULL, STALL_LIMIT}, {"no-digest", 0, NULL, NO_DIGEST},
-    {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
+static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
+    {"clusters", 1, NULL, CLUSTERS}, {"transport", 1, NULL, TRANSPORT},
+    {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE}, {"resume", 0, NULL, RESUME},
+    {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL}, {"option", 1, NULL, OPTION},
+    {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS}, {"trace", 1, NULL, TRACE},
+    {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
+    {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
+    {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT},
+    {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
 static int option(struct arguments *a, int c, char *const *argv)
 {
-    if (c >= HARK_CLI_OPTION) return hark_cli_option("run", &protocol_options, c, optarg, &a->o.core);
+    if (c >= HARK_CLI_OPTION)
+        return hark_cli_option("run", &protocol_options, c, optarg, &a->o.core);
     switch (c) {
     case 'n': return ranks(a, optarg);
     case PROTOCOL: return protocol(a, optarg);
@@ -286,7 +337,7 @@ static int parse(struct arguments *a, int argc, char **argv)
     return status;
 }
 
-/* ---- what the options together mean ------------------------------------------------------------------------------ */
+/* ---- what the options together mean ---------------------------------------------------------- */
 
 /* The file that execvp would run. */
 static int find_program(const char *name)
@@ -307,7 +358,8 @@ static int find_program(const char *name)
         if (*at == 0) break;
     }
     bool here = stat(name, &st) == 0 && S_ISREG(st.st_mode) && access(name, X_OK) == 0;
-    return bad("%s: no such program in PATH%s%s%s", name, here ? "; did you mean ./" : "", here ? name : "", here ? "?" : "");
+    return bad("%s: no such program in PATH%s%s%s", name, here ? "; did you mean ./" : "",
+        here ? name : "", here ? "?" : "");
 }
 
 static int read_file(const char *path, char **text)
@@ -318,7 +370,8 @@ static int read_file(const char *path, char **text)
     if (f == NULL || fstat(fileno(f), &st) < 0 || S_ISDIR(st.st_mode)) {
         int why = f && S_ISDIR(st.st_mode) ? EISDIR : errno;
         if (f) fclose(f);
-        return bad("--clusters: expected a file, a number of clusters or `auto`: %s: %s", path, strerror(why));
+        return bad("--clusters: expected a file, a number of clusters or `auto`: %s: %s", path,
+            strerror(why));
     }
     size_t length = 0, room = 0;
     for (;;) {
@@ -347,11 +400,13 @@ static int clusters(struct arguments *a)
     uint64_t count = 1;
     const char *end;
     if (a->clusters == NULL || strcmp(a->clusters, "auto") == 0) {
-        while (count * count < a->o.ranks) count++; /* as many clusters as each has members, about */
+        while (count * count < a->o.ranks)
+            count++; /* as many clusters as each has members, about */
         if (hark_service_by_line(a->o.protocol)) count = a->o.ranks; /* each checkpoints alone */
     } else if (hark_cli_number(a->clusters, UINT64_MAX, &count, &end) && *end == 0) {
         if (count == 0 || count > a->o.ranks)
-            return bad("--clusters: expected 1 to %u clusters of %u processes, found %s", a->o.ranks, a->o.ranks, a->clusters);
+            return bad("--clusters: expected 1 to %u clusters of %u processes, found %s",
+                a->o.ranks, a->o.ranks, a->clusters);
     } else {
         int status = read_file(a->clusters, &text);
         if (status) return status;
@@ -359,7 +414,9 @@ static int clusters(struct arguments *a)
         free(text);
         return status < 0 ? bad("%s", error) : 0;
     }
-    return hark_clusters_blocks(&a->o.clusters, a->o.ranks, (uint32_t)count) < 0 ? no_memory("clusters") : 0;
+    return hark_clusters_blocks(&a->o.clusters, a->o.ranks, (uint32_t)count) < 0
+               ? no_memory("clusters")
+               : 0;
 }
 
 static uint64_t next_random(uint64_t *state) /* splitmix64 */
@@ -388,7 +445,8 @@ static int kills(struct arguments *a)
 
 /* What --option can set of any transport; the others are the transport's own. */
 enum { FRAME_LIMIT, ANSWER_MS };
-static const struct hark_transport_option common_options[] = {{"frame-limit", FRAME_LIMIT, 128u << 10, UINT64_C(1) << 30, false},
+static const struct hark_transport_option common_options[] = {
+    {"frame-limit", FRAME_LIMIT, 128u << 10, UINT64_C(1) << 30, false},
     {"answer-ms", ANSWER_MS, 1, 3600000, false}, HARK_TRANSPORT_OPTIONS_END};
 
 static int unknown_option(const struct arguments *a, const char *text)
@@ -400,11 +458,12 @@ static int unknown_option(const struct arguments *a, const char *text)
             size_t at = strlen(known);
             snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", x->name);
         }
-    return bad("--option: expected NAME=VALUE, NAME for transport %s one of %s, found \"%s\"", a->o.transport->name, known,
-        text);
+    return bad("--option: expected NAME=VALUE, NAME for transport %s one of %s, found \"%s\"",
+        a->o.transport->name, known, text);
 }
 
-static const struct hark_transport_option *find_option(const struct hark_transport_option *x, const char *name, size_t length)
+static const struct hark_transport_option *find_option(
+    const struct hark_transport_option *x, const char *name, size_t length)
 {
     for (; x && x->name; x++)
         if (strlen(x->name) == length && memcmp(x->name, name, length) == 0) return x;
@@ -416,8 +475,10 @@ static int set_option(struct arguments *a, const char *text)
     const char *value = strchr(text, '=');
     uint64_t n;
     const size_t length = value ? (size_t)(value - text) : 0;
-    const struct hark_transport_option *own = value ? find_option(a->o.transport->options, text, length) : NULL;
-    const struct hark_transport_option *x = value && !own ? find_option(common_options, text, length) : own;
+    const struct hark_transport_option *own =
+        value ? find_option(a->o.transport->options, text, length) : NULL;
+    const struct hark_transport_option *x =
+        value && !own ? find_option(common_options, text, length) : own;
     if (x == NULL) return unknown_option(a, text);
     if (!hark_cli_size(value + 1, &n) || n < x->least || n > x->most || (x->power && (n & (n - 1))))
         return bad("--option: %s: expected %s%" PRIu64 " to %" PRIu64 ", found \"%s\"", x->name,
@@ -437,10 +498,12 @@ static int advise(struct arguments *a)
     a->advice.store = a->o.store;
     const struct hark_cli_file files[] = {{"--write-matrix", a->advice.matrix}, {NULL, NULL}};
     if (hark_cli_writable("run", files)) return 2;
-    a->o.traffic = a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json || regroups);
+    a->o.traffic =
+        a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json || regroups);
     a->o.better = hark_cli_better;
     if (a->advice.matrix && !a->o.traffic)
-        return bad("--write-matrix: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
+        return bad(
+            "--write-matrix: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
     if (a->advice.used == NULL && a->advice.matrix == NULL) return 0;
     a->o.advise = hark_cli_advise;
     a->o.self = &a->advice;
@@ -460,28 +523,39 @@ static int complete(struct arguments *a)
 {
     if (*a->program == NULL || **a->program == 0)
         return bad("expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
-    if (a->o.resume && !a->o.store) return bad("--resume needs --store DIR, the store of the job that is to go on");
-    if (a->o.spill && !a->o.log_limit) return bad("--spill needs --log-limit SIZE, over which the log spills");
-    if (a->o.then_stop && !a->o.checkpoint_on) return bad("--then-stop needs --checkpoint-on SIGNAL");
-    if (a->o.then_stop && !a->o.store) return bad("--then-stop needs --store DIR, or the checkpoint would be gone with the run");
+    if (a->o.resume && !a->o.store)
+        return bad("--resume needs --store DIR, the store of the job that is to go on");
+    if (a->o.spill && !a->o.log_limit)
+        return bad("--spill needs --log-limit SIZE, over which the log spills");
+    if (a->o.then_stop && !a->o.checkpoint_on)
+        return bad("--then-stop needs --checkpoint-on SIGNAL");
+    if (a->o.then_stop && !a->o.store)
+        return bad("--then-stop needs --store DIR, or the checkpoint would be gone with the run");
     if (a->o.checkpoint_on && !hark_service_survives(a->o.protocol))
-        return bad("--checkpoint-on cannot be used with --protocol %s, which takes no checkpoints", a->o.protocol->name);
+        return bad("--checkpoint-on cannot be used with --protocol %s, which takes no checkpoints",
+            a->o.protocol->name);
     if (hark_cli_options_check("run", a->o.protocol, &a->o.core)) return 2;
     if (a->o.core.asks & HARK_ASKS_REGROUP && a->o.ranks > TRAFFIC_MAX)
-        return bad("--%s: expected at most %u processes, found %u", asker(HARK_ASKS_REGROUP), TRAFFIC_MAX, a->o.ranks);
+        return bad("--%s: expected at most %u processes, found %u", asker(HARK_ASKS_REGROUP),
+            TRAFFIC_MAX, a->o.ranks);
     if (a->o.transport == NULL) return bad("no transport was built in");
     a->o.program = a->program;
     int status = find_program(*a->program);
     if (status == 0) status = clusters(a);
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);
-    for (uint32_t i = 0; status == 0 && i < a->option_count; i++) status = set_option(a, a->option[i]);
+    for (uint32_t i = 0; status == 0 && i < a->option_count; i++)
+        status = set_option(a, a->option[i]);
     return status;
 }
 
 int hark_cli_run(int argc, char **argv)
 {
-    struct arguments a = {.o = {.ranks = 8, .interval_ms = DEFAULT_MS, .generations = 2, .digest = true, .grace_ms = DEFAULT_GRACE_MS}};
+    struct arguments a = {.o = {.ranks = 8,
+                              .interval_ms = DEFAULT_MS,
+                              .generations = 2,
+                              .digest = true,
+                              .grace_ms = DEFAULT_GRACE_MS}};
     a.o.protocol = hark_protocol_usual();
     a.o.transport = hark_transport_at(0);
     int status = parse(&a, argc, argv);

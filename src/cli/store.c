@@ -11,8 +11,9 @@
 #include "../supervisor/inventory.h"
 #include "values.h"
 
-#define IDS_MAX                                                                                                      \
-    64 /* checkpoints of a process that are listed; there are as many as generations, and those not dropped yet */
+#define IDS_MAX                                                                                    \
+    64 /* checkpoints of a process that are listed; there are as many as generations, and those    \
+          not dropped yet */
 
 struct arguments {
     const char *path, *json;
@@ -28,15 +29,18 @@ void hark_cli_store_help(void)
 {
     fputs("usage: hark store list DIR [--json FILE]\n"
           "       hark store verify DIR [--json FILE]\n"
-          "Shows what is in DIR, a store of `hark run --store DIR`: the job, its options, and the checkpoints of each\n"
-          "process. verify also reads every checkpoint, and shows whether the job can be resumed, and from where.\n"
+          "Shows what is in DIR, a store of `hark run --store DIR`: the job, its options, and the "
+          "checkpoints of each\n"
+          "process. verify also reads every checkpoint, and shows whether the job can be resumed, "
+          "and from where.\n"
           "Exit status: 0; 1 verify found damage; 2 bad usage, or no store.\n",
         stdout);
 }
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", 1, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"json", 1, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
     int c;
     optind = 0; /* start anew: the dispatcher may have parsed options of its own */
     opterr = 0;
@@ -52,13 +56,14 @@ static int parse(struct arguments *a, int argc, char **argv)
     a->verify = strcmp(what, "verify") == 0;
     if (!a->verify && strcmp(what, "list") != 0)
         return hark_cli_bad("store", "expected list or verify, found \"%s\"", what);
-    if (optind + 2 != argc) return hark_cli_bad("store", "expected one directory: hark store %s DIR", what);
+    if (optind + 2 != argc)
+        return hark_cli_bad("store", "expected one directory: hark store %s DIR", what);
     a->path = argv[optind + 1];
     const struct hark_cli_file files[] = {{"--json", a->json}, {NULL, NULL}};
     return hark_cli_writable("store", files);
 }
 
-/* ---- the images --------------------------------------------------------------------------------- */
+/* ---- the images ------------------------------------------------------------------------------ */
 
 static uint64_t bytes_of(const struct arguments *a, uint32_t rank, uint64_t id)
 {
@@ -68,20 +73,25 @@ static uint64_t bytes_of(const struct arguments *a, uint32_t rank, uint64_t id)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static void one_rank(
-    const struct arguments *a, struct hark_inventory *v, uint32_t rank, struct figures *sum, FILE *json)
+static void one_rank(const struct arguments *a, struct hark_inventory *v, uint32_t rank,
+    struct figures *sum, FILE *json)
 {
     uint64_t id[IDS_MAX];
     int have = v->images->ops->list(v->images, rank, id, IDS_MAX);
     printf("  %-6" PRIu32, rank);
-    if (v->keeper) printf(" %-11" PRIu32, hark_service_incarnation(hark_keeper_core(v->keeper), rank));
+    if (v->keeper)
+        printf(" %-11" PRIu32, hark_service_incarnation(hark_keeper_core(v->keeper), rank));
     if (have <= 0) printf(" %s", have < 0 ? v->images->error : "none");
-    if (json) fprintf(json, "%s\n    {\"rank\": %" PRIu32 ", \"checkpoints\": [", rank ? "," : "", rank);
+    if (json)
+        fprintf(json, "%s\n    {\"rank\": %" PRIu32 ", \"checkpoints\": [", rank ? "," : "", rank);
     for (int i = 0; i < have && i < IDS_MAX; i++) {
         uint64_t bytes = bytes_of(a, rank, id[i]);
         bool whole = !a->verify || v->images->ops->verify(v->images, rank, id[i]) == HARK_S_OK;
-        printf("%s %" PRIu64 " (%" PRIu64 " bytes)%s", i ? "," : "", id[i], bytes, whole ? "" : " DAMAGED");
-        if (json) fprintf(json, "%s{\"id\": %" PRIu64 ", \"bytes\": %" PRIu64, i ? ", " : "", id[i], bytes);
+        printf("%s %" PRIu64 " (%" PRIu64 " bytes)%s", i ? "," : "", id[i], bytes,
+            whole ? "" : " DAMAGED");
+        if (json)
+            fprintf(
+                json, "%s{\"id\": %" PRIu64 ", \"bytes\": %" PRIu64, i ? ", " : "", id[i], bytes);
         if (json && a->verify) fprintf(json, ", \"whole\": %s", whole ? "true" : "false");
         if (json) fputs("}", json);
         if (!whole) fprintf(stderr, "hark store: %s\n", v->images->error);
@@ -94,15 +104,15 @@ static void one_rank(
     if (json) fputs("]}", json);
 }
 
-/* ---- the job ------------------------------------------------------------------------------------ */
+/* ---- the job --------------------------------------------------------------------------------- */
 
 static void head(const struct arguments *a, const struct hark_inventory *v, const char *error)
 {
     static const char *const lines[] = {"protocol", "clusters", "program"};
     printf("%s: job %s of %" PRIu32 " processes, %s%s\n", a->path, v->job, v->ranks,
         v->keeper == NULL ? "of which there is no record"
-        : v->finished      ? "finished"
-                           : "not finished",
+        : v->finished     ? "finished"
+                          : "not finished",
         v->in_use ? ", in use by a run" : "");
     if (*error) fprintf(stderr, "hark store: %s: %s\n", a->path, error);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -127,13 +137,18 @@ static bool say_restart(const struct hark_inventory *v)
         for (uint32_t mate = r + 1; mate < v->ranks; mate++)
             if (hark_service_mates(core, mate, r)) printf(" %" PRIu32, mate);
         if (r == lost) puts(": can not go on, no checkpoint is whole");
-        else if (from) printf(": from checkpoint %" PRIu64 "%s\n", from, v->fell_back && v->fell_back[r] ? ", a newer one is damaged" : "");
-        else printf(": from the beginning%s\n", v->fell_back && v->fell_back[r] ? ", for its checkpoints are damaged" : "");
+        else if (from)
+            printf(": from checkpoint %" PRIu64 "%s\n", from,
+                v->fell_back && v->fell_back[r] ? ", a newer one is damaged" : "");
+        else
+            printf(": from the beginning%s\n",
+                v->fell_back && v->fell_back[r] ? ", for its checkpoints are damaged" : "");
     }
     return lost == UINT32_MAX;
 }
 
-static int report(const struct arguments *a, struct hark_inventory *v, const char *error, FILE *json)
+static int report(
+    const struct arguments *a, struct hark_inventory *v, const char *error, FILE *json)
 {
     struct figures sum = {.resumable = v->keeper && !v->finished};
     head(a, v, error);
@@ -145,8 +160,7 @@ static int report(const struct arguments *a, struct hark_inventory *v, const cha
             "\"in_use\": %s,\n  \"processes\": [",
             v->job, v->ranks, v->protocol ? v->protocol->name : "", v->finished ? "true" : "false",
             v->in_use ? "true" : "false");
-    for (uint32_t r = 0; r < v->ranks; r++)
-        one_rank(a, v, r, &sum, json);
+    for (uint32_t r = 0; r < v->ranks; r++) one_rank(a, v, r, &sum, json);
     printf("%" PRIu64 " checkpoints, %" PRIu64 " bytes", sum.images, sum.bytes);
     if (a->verify) printf(", %" PRIu64 " damaged", sum.damaged);
     putchar('\n');
@@ -154,9 +168,11 @@ static int report(const struct arguments *a, struct hark_inventory *v, const cha
         puts("With --resume the job goes on:");
         sum.resumable = say_restart(v);
     }
-    if (json) fprintf(json, "],\n  \"images\": %" PRIu64 ", \"bytes\": %" PRIu64, sum.images, sum.bytes);
+    if (json)
+        fprintf(json, "],\n  \"images\": %" PRIu64 ", \"bytes\": %" PRIu64, sum.images, sum.bytes);
     if (json && a->verify)
-        fprintf(json, ", \"damaged\": %" PRIu64 ", \"resumable\": %s", sum.damaged, sum.resumable ? "true" : "false");
+        fprintf(json, ", \"damaged\": %" PRIu64 ", \"resumable\": %s", sum.damaged,
+            sum.resumable ? "true" : "false");
     if (json) fputs("\n}\n", json);
     bool lost = v->keeper && !v->finished && !sum.resumable;
     return a->verify && (sum.damaged || *error || lost) ? 1 : 0;
@@ -171,10 +187,8 @@ int hark_cli_store(int argc, char **argv)
     if (status) return status < 0 ? 0 : status;
     if (hark_inventory_open(&v, a.path, error) < 0) return hark_cli_bad("store", "%s", error);
     FILE *json = a.json ? hark_cli_create("store", "--json", a.json) : NULL;
-    if (a.json == NULL || json)
-        status = report(&a, &v, error, json);
-    else
-        status = 2;
+    if (a.json == NULL || json) status = report(&a, &v, error, json);
+    else status = 2;
     if (json && hark_cli_close("store", "--json", a.json, json)) status = 2;
     hark_inventory_close(&v);
     return status;

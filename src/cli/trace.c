@@ -48,14 +48,16 @@ static int parse(int argc, char **argv, struct arguments *a)
         case 't':
             a->options.window = true;
             if (!milliseconds(optarg, c == 'f' ? &a->options.from_ms : &a->options.to_ms))
-                return hark_cli_bad("trace", "--%s: expected milliseconds, found \"%s\"", c == 'f' ? "from" : "to", optarg);
+                return hark_cli_bad("trace", "--%s: expected milliseconds, found \"%s\"",
+                    c == 'f' ? "from" : "to", optarg);
             break;
         case 'h': puts(usage); return -1;
         default: return hark_cli_refused("trace", c, argv);
         }
     }
     if (optind + 1 != argc || a->svg == NULL) return bad(usage, "");
-    if (!(a->options.to_ms > a->options.from_ms)) return bad("--to must be greater than --from", "");
+    if (!(a->options.to_ms > a->options.from_ms))
+        return bad("--to must be greater than --from", "");
     a->file = argv[optind];
     return 0;
 }
@@ -76,7 +78,8 @@ static int write_file(const char *path, const char *text, size_t length)
     return why != 0 ? not_written(path, why) : 0;
 }
 
-/* The picture is drawn in memory first: an OUT that is there is not emptied for a picture that cannot be drawn. */
+/* The picture is drawn in memory first: an OUT that is there is not emptied for a picture that
+ * cannot be drawn. */
 static int write_svg(const struct arguments *a, const struct hark_trace *trace)
 {
     char error[HARK_TRACE_ERROR], *text = NULL;
@@ -89,10 +92,8 @@ static int write_svg(const struct arguments *a, const struct hark_trace *trace)
         snprintf(error, sizeof error, "out of memory");
     }
     int answer = 2;
-    if (status == HARK_TRACE_OK)
-        answer = write_file(a->svg, text, length);
-    else
-        fprintf(stderr, "hark trace: %s: %s\n", a->file, error);
+    if (status == HARK_TRACE_OK) answer = write_file(a->svg, text, length);
+    else fprintf(stderr, "hark trace: %s: %s\n", a->file, error);
     free(text);
     return answer;
 }
@@ -106,7 +107,11 @@ int hark_cli_trace(int argc, char **argv)
     int status = parse(argc, argv, &a);
     if (status != 0) return status < 0 ? 0 : status;
     if (hark_trace_read(a.file, &trace, error) != HARK_TRACE_OK) return bad(error, "");
-    if (trace.unfinished) fprintf(stderr, "hark trace: %s: the run did not end, hark was killed; this is what was known by then\n", a.file);
+    if (trace.unfinished)
+        fprintf(stderr,
+            "hark trace: %s: the run did not end, hark was killed; this is what was known by "
+            "then\n",
+            a.file);
     status = write_svg(&a, &trace);
     hark_trace_free(&trace);
     return status;

@@ -21,7 +21,8 @@ int hark_cli_bad(const char *command, const char *format, ...)
     return 2;
 }
 
-/* The word that getopt_long has just refused: it may not be through with it, if its one letter was the first of several. */
+/* The word that getopt_long has just refused: it may not be through with it, if its one letter was
+ * the first of several. */
 static const char *unknown(char *const *argv)
 {
     const char *behind = argv[optind - 1], *here = argv[optind];
@@ -35,10 +36,16 @@ int hark_cli_refused(const char *command, int c, char *const *argv)
 {
     if (c == ':') return hark_cli_bad(command, "%s needs a value", argv[optind - 1]);
     const char *word = unknown(argv);
-    const bool has = word[0] == '-' && word[1] == '-' && strchr(word, '=') && optopt > 0; /* getopt_long gives its number only then */
+    const bool has =
+        word[0] == '-' && word[1] == '-' && strchr(word, '=') && optopt > 0; /* getopt_long
+                                                                                gives
+                                                                                its
+                                                                                number
+                                                                                only
+                                                                                then */
     if (has)
-        return hark_cli_bad(command, "%.*s takes no value, found \"%s\"",
-            (int)strcspn(word, "="), word, strchr(word, '=') + 1);
+        return hark_cli_bad(command, "%.*s takes no value, found \"%s\"", (int)strcspn(word, "="),
+            word, strchr(word, '=') + 1);
     return hark_cli_bad(command, "%s: no such option, see `hark help %s`", word, command);
 }
 
@@ -72,7 +79,8 @@ bool hark_cli_size(const char *text, uint64_t *bytes)
     return true;
 }
 
-/* Makes what is not there, to see whether it can be made, and removes nothing else: it may be there by then, or be a link. */
+/* Makes what is not there, to see whether it can be made, and removes nothing else: it may be there
+ * by then, or be a link. */
 static bool can_write(const char *path)
 {
     struct stat st;
@@ -93,7 +101,8 @@ static bool can_write(const char *path)
 int hark_cli_writable(const char *command, const struct hark_cli_file *file)
 {
     for (; file->option; file++)
-        if (file->path && !can_write(file->path)) return hark_cli_bad(command, "%s %s: %s", file->option, file->path, strerror(errno));
+        if (file->path && !can_write(file->path))
+            return hark_cli_bad(command, "%s %s: %s", file->option, file->path, strerror(errno));
     return 0;
 }
 
@@ -107,7 +116,9 @@ FILE *hark_cli_create(const char *command, const char *option, const char *path)
 int hark_cli_close(const char *command, const char *option, const char *path, FILE *f)
 {
     bool failed = ferror(f) != 0;
-    return fclose(f) != 0 || failed ? hark_cli_bad(command, "%s %s: %s", option, path, strerror(errno)) : 0;
+    return fclose(f) != 0 || failed
+               ? hark_cli_bad(command, "%s %s: %s", option, path, strerror(errno))
+               : 0;
 }
 
 char *hark_cli_whole_file(const char *path)

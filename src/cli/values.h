@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 /* What is wrong with how the command is used, in a line on standard error; 2, its exit status. */
-int hark_cli_bad(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int hark_cli_bad(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* getopt_long has returned ':', for an option without its value, or '?': says so; 2. */
 int hark_cli_refused(const char *command, int c, char *const *argv);
@@ -17,10 +18,11 @@ bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const cha
 bool hark_cli_whole_number(const char *text, uint64_t most, uint64_t *value);
 /* Bytes: digits, and K, M, G or T for powers of 1024. */
 bool hark_cli_size(const char *text, uint64_t *bytes);
-struct hark_cli_file { /* that a command is to write when it is through */
+struct hark_cli_file {         /* that a command is to write when it is through */
     const char *option, *path; /* path NULL: none */
 };
-/* Can they be written, up to one without option? 0; or 2, having said which not and why. They are left as they were, and none is made. */
+/* Can they be written, up to one without option? 0; or 2, having said which not and why. They are
+ * left as they were, and none is made. */
 int hark_cli_writable(const char *command, const struct hark_cli_file *file);
 /* The file, emptied; NULL, having said why not. */
 FILE *hark_cli_create(const char *command, const char *option, const char *path);

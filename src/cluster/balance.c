@@ -1,11 +1,12 @@
-/* balance.c: objects onto PEs: what is asked is checked, loads are put in order, and a strategy does it. */
+/* balance.c: objects onto PEs: what is asked is checked, loads are put in order, and a strategy
+ * does it. */
 #include "balance_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is asked ----------------------------------------------------------------------------------------------- */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 static bool graph_ok(const struct hark_graph *g)
 {
@@ -14,7 +15,8 @@ static bool graph_ok(const struct hark_graph *g)
         uint64_t load = g->load ? g->load[i] : 1;
         if (load > HARK_BALANCE_LOAD || (loads += load) > HARK_GRAPH_MOST) return false;
         for (uint64_t k = g->first[i]; k < g->first[i + 1]; k++)
-            if (g->weight[k] > HARK_GRAPH_MOST || (bytes += g->weight[k]) > 2 * HARK_GRAPH_MOST) return false;
+            if (g->weight[k] > HARK_GRAPH_MOST || (bytes += g->weight[k]) > 2 * HARK_GRAPH_MOST)
+                return false;
     }
     return true;
 }
@@ -28,18 +30,19 @@ static bool map_ok(const struct hark_balance *b, const uint32_t *pe)
 
 static bool asked_ok(const struct hark_balance *b)
 {
-    if (b->graph->vertices == 0 || b->pes == 0 || b->teams == 0 || b->pes % b->teams || b->slack > 1000) return false;
+    if (b->graph->vertices == 0 || b->pes == 0 || b->teams == 0 || b->pes % b->teams ||
+        b->slack > 1000)
+        return false;
     if (b->move > HARK_BALANCE_LOAD || b->move > HARK_GRAPH_MOST / b->graph->vertices) return false;
     return (uint32_t)b->strategy <= HARK_BALANCE_TEAM_PLUS && graph_ok(b->graph);
 }
 
 void hark_balance_blocks(uint32_t objects, uint32_t pes, uint32_t *pe)
 {
-    for (uint32_t i = 0; i < objects; i++)
-        pe[i] = (uint32_t)((uint64_t)i * pes / objects);
+    for (uint32_t i = 0; i < objects; i++) pe[i] = (uint32_t)((uint64_t)i * pes / objects);
 }
 
-/* ---- figures ----------------------------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static void of_teams(const struct hark_balance *b, const uint64_t *load, const uint32_t *objects,
     struct hark_balance_figures *f)
@@ -59,7 +62,8 @@ static void of_teams(const struct hark_balance *b, const uint64_t *load, const u
     }
 }
 
-static void of_edges(const struct hark_balance *b, const uint32_t *pe, struct hark_balance_figures *f)
+static void of_edges(
+    const struct hark_balance *b, const uint32_t *pe, struct hark_balance_figures *f)
 {
     const struct hark_graph *g = b->graph;
     uint32_t size = b->pes / b->teams;
@@ -71,8 +75,8 @@ static void of_edges(const struct hark_balance *b, const uint32_t *pe, struct ha
         }
 }
 
-int hark_balance_measure(
-    const struct hark_balance *b, const uint32_t *now, const uint32_t *pe, struct hark_balance_figures *f)
+int hark_balance_measure(const struct hark_balance *b, const uint32_t *now, const uint32_t *pe,
+    struct hark_balance_figures *f)
 {
     if (!asked_ok(b) || !map_ok(b, now) || !map_ok(b, pe)) return -EINVAL;
     uint32_t n = b->graph->vertices;
@@ -101,7 +105,7 @@ int hark_balance_measure(
     return 0;
 }
 
-/* ---- the heaviest first ------------------------------------------------------------------------------------------ */
+/* ---- the heaviest first ---------------------------------------------------------------------- */
 
 struct heavy {
     uint64_t load;
@@ -119,16 +123,15 @@ static bool put_in_order(struct balance *w)
 {
     struct heavy *h = malloc((size_t)w->objects * sizeof *h);
     if (h == NULL) return false;
-    for (uint32_t i = 0; i < w->objects; i++)
-        h[i] = (struct heavy){w->load[i], i};
+    for (uint32_t i = 0; i < w->objects; i++) h[i] = (struct heavy){w->load[i], i};
     qsort(h, w->objects, sizeof *h, heavier_first);
-    for (uint32_t i = 0; i < w->objects; i++)
-        w->order[i] = h[i].object;
+    for (uint32_t i = 0; i < w->objects; i++) w->order[i] = h[i].object;
     free(h);
     return true;
 }
 
-/* No PE can have less than the heaviest object and be all; no limit is below the mean, rounded up. */
+/* No PE can have less than the heaviest object and be all; no limit is below the mean, rounded up.
+ */
 static void set_limit(struct balance *w)
 {
     uint64_t mean = w->total / w->pes + (w->total % w->pes != 0);
@@ -136,7 +139,7 @@ static void set_limit(struct balance *w)
     if (w->limit < w->load[w->order[0]]) w->limit = w->load[w->order[0]];
 }
 
-/* ---- a strategy -------------------------------------------------------------------------------------------------- */
+/* ---- a strategy ------------------------------------------------------------------------------ */
 
 static void work_free(struct balance *w)
 {
@@ -155,7 +158,8 @@ static void work_free(struct balance *w)
 static int work_open(struct balance *w, const struct hark_balance *b, const uint32_t *now)
 {
     size_t n = b->graph->vertices;
-    *w = (struct balance){.asked = b, .graph = b->graph, .objects = (uint32_t)n, .pes = b->pes, .teams = b->teams};
+    *w = (struct balance){
+        .asked = b, .graph = b->graph, .objects = (uint32_t)n, .pes = b->pes, .teams = b->teams};
     w->size = b->pes / b->teams;
     w->load = malloc(n * sizeof *w->load);
     w->sum = calloc(b->pes, sizeof *w->sum);
@@ -167,15 +171,13 @@ static int work_open(struct balance *w, const struct hark_balance *b, const uint
     w->first = malloc(((size_t)b->pes + 1) * sizeof *w->first);
     w->heavier = malloc((n + 2) * sizeof *w->heavier);
     w->lighter = malloc((n + 2) * sizeof *w->lighter);
-    if (!w->load || !w->sum || !w->order || !w->now || !w->pe || !w->heap || !w->by_pe || !w->first || !w->heavier ||
-        !w->lighter)
+    if (!w->load || !w->sum || !w->order || !w->now || !w->pe || !w->heap || !w->by_pe ||
+        !w->first || !w->heavier || !w->lighter)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
         w->total += w->load[i] = b->graph->load ? b->graph->load[i] : 1;
-    if (now)
-        memcpy(w->now, now, n * sizeof *now);
-    else
-        hark_balance_blocks(w->objects, w->pes, w->now);
+    if (now) memcpy(w->now, now, n * sizeof *now);
+    else hark_balance_blocks(w->objects, w->pes, w->now);
     memcpy(w->pe, w->now, n * sizeof *w->pe);
     if (!put_in_order(w)) return -ENOMEM;
     set_limit(w);

@@ -18,7 +18,8 @@ struct balance {
     uint32_t *order;                    /* objects, the heaviest first */
     uint32_t *now, *pe;                 /* of objects */
     uint32_t *heap;                     /* of PEs */
-    /* of refine: objects by PE, heaviest first; where those of a PE begin; what is left of them, to both sides */
+    /* of refine: objects by PE, heaviest first; where those of a PE begin; what is left of them, to
+     * both sides */
     uint32_t *by_pe, *first, *heavier, *lighter;
 };
 
@@ -41,12 +42,15 @@ uint64_t hark_balance_most(const struct balance *w, const struct balance_share *
 void hark_balance_greedy(struct balance *w, const struct balance_share *s);
 /* What is not on a PE of the share yet goes to the least loaded one. */
 void hark_balance_add(struct balance *w, const struct balance_share *s);
-/* Objects leave PEs beyond the limit; where that can not be, beyond the lowest load above it that can. */
+/* Objects leave PEs beyond the limit; where that can not be, beyond the lowest load above it that
+ * can. */
 void hark_balance_refine(struct balance *w, const struct balance_share *s);
-/* The fullest PE changes an object for a lighter one, or gives one, as long as it is beyond the limit and that helps. */
+/* The fullest PE changes an object for a lighter one, or gives one, as long as it is beyond the
+ * limit and that helps. */
 void hark_balance_smooth(struct balance *w, const struct balance_share *s);
 /* Objects by team, the heaviest first: object has room for all, first for teams + 1. */
-void hark_balance_by_team(const struct balance *w, const uint32_t *team, uint32_t *object, uint32_t *first);
+void hark_balance_by_team(
+    const struct balance *w, const uint32_t *team, uint32_t *object, uint32_t *first);
 /* The graph is cut into teams. Status as of hark_balance. */
 int hark_balance_cut(const struct balance *w, uint32_t slack, uint64_t seed, uint32_t *team);
 /* How many cuts are worth their time: so many places of the graph, but two cuts and at most 32. */
@@ -54,7 +58,8 @@ uint32_t hark_balance_cuts(const struct balance *w, uint64_t worth);
 /* No limit is below what greedy without teams would come to. */
 void hark_balance_greedy_limit(struct balance *w);
 uint64_t hark_balance_logged(const struct balance *w, const uint32_t *team);
-/* What is beyond the limit goes to any PE, where it costs least; changes pe, sum and team. 0, or -ENOMEM. */
+/* What is beyond the limit goes to any PE, where it costs least; changes pe, sum and team. 0, or
+ * -ENOMEM. */
 int hark_balance_settle(struct balance *w, uint32_t *team);
 int hark_balance_team(struct balance *w);
 int hark_balance_team_plus(struct balance *w);

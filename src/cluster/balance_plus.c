@@ -1,11 +1,13 @@
-/* balance_plus.c: team+: the bytes that are logged and the objects that move, with no PE beyond the limit.
+/* balance_plus.c: team+: the bytes that are logged and the objects that move, with no PE beyond the
+ * limit.
  *
- * Maps are made from the teams as they are, from those that team comes to, and from several cuts of the graph; parts are named
- * after the teams that most of their objects are in. In all but team's, objects move between teams while that makes the cost
- * (bytes logged, and `move` for each object in another place than now) less: first with teams that may be fuller than they are
- * to be, then with less and less of that, and what is too much goes where it costs least. Inside a team objects stay where
- * they are as far as no PE is beyond the limit. Of the maps the one whose fullest PE is lowest is taken; of those within the
- * limit, the one that costs least. */
+ * Maps are made from the teams as they are, from those that team comes to, and from several cuts of
+ * the graph; parts are named after the teams that most of their objects are in. In all but team's,
+ * objects move between teams while that makes the cost (bytes logged, and `move` for each object in
+ * another place than now) less: first with teams that may be fuller than they are to be, then with
+ * less and less of that, and what is too much goes where it costs least. Inside a team objects stay
+ * where they are as far as no PE is beyond the limit. Of the maps the one whose fullest PE is
+ * lowest is taken; of those within the limit, the one that costs least. */
 #include "balance_parts.h"
 
 #include <errno.h>
@@ -24,7 +26,7 @@ struct plus {
     uint64_t limit;          /* of a team */
     uint32_t *team, *better; /* of objects; the best so far of a candidate */
     uint64_t *sum;           /* of teams */
-    uint64_t *to;            /* bytes between an object and each team; those that are not 0 are in `met` */
+    uint64_t *to; /* bytes between an object and each team; those that are not 0 are in `met` */
     uint32_t *met, mets;
     uint32_t *object, *first; /* objects by team */
     uint32_t *best, *name;    /* the best map; new names of teams */
@@ -38,13 +40,12 @@ static uint32_t home(const struct plus *p, uint32_t object)
     return p->w->now[object] / p->w->size;
 }
 
-/* ---- what a move costs ------------------------------------------------------------------------------------------- */
+/* ---- what a move costs ----------------------------------------------------------------------- */
 
 static void meet(struct plus *p, uint32_t object)
 {
     const struct hark_graph *g = p->w->graph;
-    while (p->mets)
-        p->to[p->met[--p->mets]] = 0;
+    while (p->mets) p->to[p->met[--p->mets]] = 0;
     for (uint64_t k = g->first[object]; k < g->first[object + 1]; k++) {
         uint32_t t = p->team[g->column[k]];
         if (g->weight[k] == 0 || g->column[k] == object) continue;
@@ -57,11 +58,12 @@ static int64_t cost_of(const struct plus *p, uint32_t object, uint32_t to)
 {
     uint32_t from = p->team[object], at = home(p, object);
     int64_t move = (int64_t)p->w->asked->move;
-    return (int64_t)p->to[from] - (int64_t)p->to[to] + (from == at ? move : 0) - (to == at ? move : 0);
+    return (int64_t)p->to[from] - (int64_t)p->to[to] + (from == at ? move : 0) -
+           (to == at ? move : 0);
 }
 
-static void if_cheaper(
-    const struct plus *p, uint32_t object, uint32_t to, uint64_t limit, uint32_t *best, int64_t *cost)
+static void if_cheaper(const struct plus *p, uint32_t object, uint32_t to, uint64_t limit,
+    uint32_t *best, int64_t *cost)
 {
     if (to == p->team[object] || p->sum[to] + p->w->load[object] > limit) return;
     int64_t c = cost_of(p, object, to);
@@ -71,13 +73,14 @@ static void if_cheaper(
     }
 }
 
-/* Where it would cost least: teams that it talks to, its own, `other`. UINT32_MAX: nowhere is room. */
-static uint32_t where(struct plus *p, uint32_t object, uint64_t limit, uint32_t other, int64_t *cost)
+/* Where it would cost least: teams that it talks to, its own, `other`. UINT32_MAX: nowhere is room.
+ */
+static uint32_t where(
+    struct plus *p, uint32_t object, uint64_t limit, uint32_t other, int64_t *cost)
 {
     uint32_t best = UINT32_MAX;
     meet(p, object);
-    for (uint32_t i = 0; i < p->mets; i++)
-        if_cheaper(p, object, p->met[i], limit, &best, cost);
+    for (uint32_t i = 0; i < p->mets; i++) if_cheaper(p, object, p->met[i], limit, &best, cost);
     if_cheaper(p, object, home(p, object), limit, &best, cost);
     if_cheaper(p, object, other, limit, &best, cost);
     return best;
@@ -90,7 +93,7 @@ static void move_to(struct plus *p, uint32_t object, uint32_t to)
     p->team[object] = to;
 }
 
-/* ---- passes over all objects ------------------------------------------------------------------------------------- */
+/* ---- passes over all objects ----------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -126,7 +129,8 @@ static uint32_t improve(struct plus *p, uint64_t limit)
     return moved;
 }
 
-/* Moves out of teams that have too much, those first that cost least for their load. Returns how many. */
+/* Moves out of teams that have too much, those first that cost least for their load. Returns how
+ * many. */
 static uint32_t relieve(struct plus *p)
 {
     uint32_t count = 0, moved = 0, other = lightest(p);
@@ -148,13 +152,12 @@ static uint32_t relieve(struct plus *p)
     return moved;
 }
 
-/* ---- a candidate: teams ------------------------------------------------------------------------------------------ */
+/* ---- a candidate: teams ---------------------------------------------------------------------- */
 
 static void team_sums(struct plus *p)
 {
     memset(p->sum, 0, p->w->teams * sizeof *p->sum);
-    for (uint32_t i = 0; i < p->w->objects; i++)
-        p->sum[p->team[i]] += p->w->load[i];
+    for (uint32_t i = 0; i < p->w->objects; i++) p->sum[p->team[i]] += p->w->load[i];
 }
 
 /* The fullest team, but at least the limit; and what the teams cost. */
@@ -171,7 +174,8 @@ static uint64_t teams_cost(struct plus *p, uint64_t *cost)
 
 static void improve_teams(struct plus *p)
 {
-    static const uint32_t beyond[] = {0, 100, 50, 25, 12, 6, 0}; /* thousandths that a team may have more for a while */
+    static const uint32_t beyond[] = {0, 100, 50, 25, 12, 6, 0}; /* thousandths that a team may have
+                                                                    more for a while */
     uint64_t most, cost, best_most = UINT64_MAX, best_cost = UINT64_MAX;
     team_sums(p);
     for (size_t r = 0; r < sizeof beyond / sizeof beyond[0]; r++) {
@@ -191,7 +195,7 @@ static void improve_teams(struct plus *p)
     memcpy(p->team, p->better, p->w->objects * sizeof *p->team);
 }
 
-/* ---- a candidate: PEs -------------------------------------------------------------------------------------------- */
+/* ---- a candidate: PEs ------------------------------------------------------------------------ */
 
 static uint32_t moved_of(const struct plus *p, const struct balance_share *s)
 {
@@ -211,22 +215,19 @@ static uint64_t beyond_limit(const struct balance *w, const struct balance_share
 static void place(struct plus *p, const struct balance_share *s)
 {
     struct balance *w = p->w;
-    for (uint32_t i = 0; i < s->objects; i++)
-        w->pe[s->object[i]] = w->now[s->object[i]];
+    for (uint32_t i = 0; i < s->objects; i++) w->pe[s->object[i]] = w->now[s->object[i]];
     hark_balance_add(w, s);
     hark_balance_refine(w, s);
     hark_balance_smooth(w, s);
     uint64_t kept = beyond_limit(w, s);
     if (kept == w->limit) return;
     uint32_t moved = moved_of(p, s);
-    for (uint32_t i = 0; i < s->objects; i++)
-        p->better[s->object[i]] = w->pe[s->object[i]];
+    for (uint32_t i = 0; i < s->objects; i++) p->better[s->object[i]] = w->pe[s->object[i]];
     hark_balance_greedy(w, s);
     hark_balance_smooth(w, s);
     uint64_t anew = beyond_limit(w, s);
     if (anew < kept || (anew == kept && moved_of(p, s) < moved)) return;
-    for (uint32_t i = 0; i < s->objects; i++)
-        w->pe[s->object[i]] = p->better[s->object[i]];
+    for (uint32_t i = 0; i < s->objects; i++) w->pe[s->object[i]] = p->better[s->object[i]];
 }
 
 static int candidate(struct plus *p)
@@ -236,7 +237,8 @@ static int candidate(struct plus *p)
     uint64_t cost = 0;
     hark_balance_by_team(w, p->team, p->object, p->first);
     for (uint32_t t = 0; t < w->teams; t++) {
-        const struct balance_share s = {t * w->size, w->size, p->first[t + 1] - p->first[t], p->object + p->first[t]};
+        const struct balance_share s = {
+            t * w->size, w->size, p->first[t + 1] - p->first[t], p->object + p->first[t]};
         place(p, &s);
     }
     hark_balance_sums(w);
@@ -244,8 +246,7 @@ static int candidate(struct plus *p)
     uint64_t most = beyond_limit(w, &all);
     uint32_t moved = moved_of(p, &all), outside = 0;
     (void)teams_cost(p, &cost);
-    for (uint32_t i = 0; i < w->objects; i++)
-        outside += p->team[i] != home(p, i);
+    for (uint32_t i = 0; i < w->objects; i++) outside += p->team[i] != home(p, i);
     cost += (moved - outside) * w->asked->move;
     if (most > p->best_most || (most == p->best_most && cost > p->best_cost)) return 0;
     if (most == p->best_most && cost == p->best_cost && moved >= p->best_moved) return 0;
@@ -256,7 +257,7 @@ static int candidate(struct plus *p)
     return 0;
 }
 
-/* ---- names for the parts of a cut -------------------------------------------------------------------------------- */
+/* ---- names for the parts of a cut ------------------------------------------------------------ */
 
 struct overlap {
     uint32_t part, team, objects;
@@ -280,27 +281,25 @@ static int by_objects(const void *a, const void *b)
 static uint32_t overlaps(const struct plus *p, struct overlap *o)
 {
     uint32_t n = p->w->objects, count = 0;
-    for (uint32_t i = 0; i < n; i++)
-        o[i] = (struct overlap){p->team[i], home(p, i), 1};
+    for (uint32_t i = 0; i < n; i++) o[i] = (struct overlap){p->team[i], home(p, i), 1};
     qsort(o, n, sizeof *o, by_pair);
     for (uint32_t i = 0; i < n; i++)
-        if (count && by_pair(&o[count - 1], &o[i]) == 0)
-            o[count - 1].objects++;
-        else
-            o[count++] = o[i];
+        if (count && by_pair(&o[count - 1], &o[i]) == 0) o[count - 1].objects++;
+        else o[count++] = o[i];
     qsort(o, count, sizeof *o, by_objects);
     return count;
 }
 
-/* Each part takes the name of the team that it has most objects of, as far as nobody has more of them. */
+/* Each part takes the name of the team that it has most objects of, as far as nobody has more of
+ * them. */
 static int rename_parts(struct plus *p)
 {
-    uint32_t n = p->w->objects, teams = p->w->teams, *taken = p->first, next = 0; /* first is not in use yet */
+    uint32_t n = p->w->objects, teams = p->w->teams, *taken = p->first, next = 0; /* first is not in
+                                                                                     use yet */
     struct overlap *o = malloc(n * sizeof *o);
     if (o == NULL) return -ENOMEM;
     memset(taken, 0, teams * sizeof *taken);
-    for (uint32_t t = 0; t < teams; t++)
-        p->name[t] = UINT32_MAX;
+    for (uint32_t t = 0; t < teams; t++) p->name[t] = UINT32_MAX;
     for (uint32_t i = 0, count = overlaps(p, o); i < count; i++) {
         if (taken[o[i].team] || p->name[o[i].part] != UINT32_MAX) continue;
         p->name[o[i].part] = o[i].team;
@@ -308,28 +307,24 @@ static int rename_parts(struct plus *p)
     }
     for (uint32_t t = 0; t < teams; t++) {
         if (p->name[t] != UINT32_MAX) continue;
-        while (taken[next])
-            next++;
+        while (taken[next]) next++;
         p->name[t] = next++;
     }
-    for (uint32_t i = 0; i < n; i++)
-        p->team[i] = p->name[p->team[i]];
+    for (uint32_t i = 0; i < n; i++) p->team[i] = p->name[p->team[i]];
     free(o);
     return 0;
 }
 
-/* ---- all candidates ---------------------------------------------------------------------------------------------- */
+/* ---- all candidates -------------------------------------------------------------------------- */
 
 static int candidates(struct plus *p)
 {
     struct balance *w = p->w;
-    for (uint32_t i = 0; i < w->objects; i++)
-        p->team[i] = home(p, i);
+    for (uint32_t i = 0; i < w->objects; i++) p->team[i] = home(p, i);
     improve_teams(p);
     int status = candidate(p);
     if (status == 0) status = hark_balance_team(w); /* and the limit is that of greedy */
-    for (uint32_t i = 0; i < w->objects; i++)
-        p->team[i] = w->pe[i] / w->size;
+    for (uint32_t i = 0; i < w->objects; i++) p->team[i] = w->pe[i] / w->size;
     if (status == 0) status = rename_parts(p);
     if (status == 0) status = candidate(p);
     uint32_t count = hark_balance_cuts(w, 200000); /* improving them takes longer than the cuts */
@@ -375,7 +370,8 @@ int hark_balance_team_plus(struct balance *w)
     p.best = malloc(n * sizeof *p.best);
     p.name = malloc(teams * sizeof *p.name);
     p.option = malloc(n * sizeof *p.option);
-    bool room = p.team && p.better && p.sum && p.to && p.met && p.object && p.first && p.best && p.name && p.option;
+    bool room = p.team && p.better && p.sum && p.to && p.met && p.object && p.first && p.best &&
+                p.name && p.option;
     int status = -ENOMEM;
     hark_balance_greedy_limit(w);
     if (room) status = candidates(&p);

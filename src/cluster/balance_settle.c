@@ -1,7 +1,7 @@
-/* hark_balance_settle.c: what is still too much on a PE goes to any other one, of any team, in exchange for something
- * lighter: where that brings the two within the limit, or else lowers the fuller of them most; of such exchanges the
- * one that costs least. Then, where there are few objects, pairs of them are exchanged as long as that costs less
- * than nothing. */
+/* hark_balance_settle.c: what is still too much on a PE goes to any other one, of any team, in
+ * exchange for something lighter: where that brings the two within the limit, or else lowers the
+ * fuller of them most; of such exchanges the one that costs least. Then, where there are few
+ * objects, pairs of them are exchanged as long as that costs less than nothing. */
 #include "balance_parts.h"
 
 #include <errno.h>
@@ -60,15 +60,20 @@ static int64_t move_cost(const struct balance *w, uint32_t object, uint32_t from
 
 static int64_t cost_of(const struct settle *s, uint32_t a, uint32_t b, uint32_t to)
 {
-    int64_t cost = move_cost(s->w, a, s->from, to) + (b == NOTHING ? 0 : move_cost(s->w, b, to, s->from));
+    int64_t cost =
+        move_cost(s->w, a, s->from, to) + (b == NOTHING ? 0 : move_cost(s->w, b, to, s->from));
     uint32_t team = to / s->w->size;
     if (team == s->from / s->w->size) return cost;
     cost += (int64_t)s->own[a] - (int64_t)s->to[team];
     if (b == NOTHING) return cost;
-    return cost + (int64_t)s->own[b] - (int64_t)s->there[b] + 2 * (int64_t)s->with[b]; /* the two do not come together */
+    return cost + (int64_t)s->own[b] - (int64_t)s->there[b] + 2 * (int64_t)s->with[b]; /* the two do
+                                                                                          not come
+                                                                                          together
+                                                                                        */
 }
 
-static void try_exchange(const struct settle *s, uint32_t a, uint32_t b, uint32_t to, struct exchange *best)
+static void try_exchange(
+    const struct settle *s, uint32_t a, uint32_t b, uint32_t to, struct exchange *best)
 {
     const struct balance *w = s->w;
     uint64_t out = w->load[a], in = b == NOTHING ? 0 : w->load[b];
@@ -83,12 +88,13 @@ static void try_exchange(const struct settle *s, uint32_t a, uint32_t b, uint32_
 }
 
 /* As above, but only what costs less than nothing, with both PEs at most at `bound`. */
-static void try_cheaper(
-    const struct settle *s, uint32_t a, uint32_t b, uint32_t to, uint64_t bound, struct exchange *best)
+static void try_cheaper(const struct settle *s, uint32_t a, uint32_t b, uint32_t to, uint64_t bound,
+    struct exchange *best)
 {
     const struct balance *w = s->w;
     uint64_t out = w->load[a], in = b == NOTHING ? 0 : w->load[b];
-    if (to == s->from || w->sum[s->from] - out + in > bound || w->sum[to] + out - in > bound) return;
+    if (to == s->from || w->sum[s->from] - out + in > bound || w->sum[to] + out - in > bound)
+        return;
     int64_t cost = cost_of(s, a, b, to);
     if (cost < best->cost) *best = (struct exchange){bound, cost, a, b, to};
 }
@@ -119,10 +125,8 @@ static bool settle_once(struct settle *s)
         if (w->pe[i] == s->from) s->object[s->count++] = i;
     for (uint32_t k = 0; k < s->count; k++) {
         meet(s, s->object[k], true);
-        for (uint32_t p = 0; p < w->pes; p++)
-            try_exchange(s, s->object[k], NOTHING, p, &best);
-        for (uint32_t b = 0; b < w->objects; b++)
-            try_exchange(s, s->object[k], b, w->pe[b], &best);
+        for (uint32_t p = 0; p < w->pes; p++) try_exchange(s, s->object[k], NOTHING, p, &best);
+        for (uint32_t b = 0; b < w->objects; b++) try_exchange(s, s->object[k], b, w->pe[b], &best);
         meet(s, s->object[k], false);
     }
     if (best.a != NOTHING) perform(s, &best);
@@ -136,8 +140,7 @@ static bool cheaper_once(struct settle *s, uint32_t a, uint64_t bound)
     s->from = w->pe[a];
     meet_all(s);
     meet(s, a, true);
-    for (uint32_t p = 0; p < w->pes; p++)
-        try_cheaper(s, a, NOTHING, p, bound, &best);
+    for (uint32_t p = 0; p < w->pes; p++) try_cheaper(s, a, NOTHING, p, bound, &best);
     for (uint32_t b = 0; b < w->objects; b++)
         if (b != a) try_cheaper(s, a, b, w->pe[b], bound, &best);
     meet(s, a, false);
@@ -155,8 +158,7 @@ static void cheaper_all(struct settle *s)
     if (bound < w->limit) bound = w->limit;
     for (bool more = true; more && passes > 0; passes--) {
         more = false;
-        for (uint32_t a = 0; a < w->objects; a++)
-            more |= cheaper_once(s, a, bound);
+        for (uint32_t a = 0; a < w->objects; a++) more |= cheaper_once(s, a, bound);
     }
 }
 
@@ -174,8 +176,9 @@ static void settle_all(struct settle *s)
 int hark_balance_settle(struct balance *w, uint32_t *team)
 {
     size_t n = w->objects;
-    struct settle s = {w, team, malloc(n * sizeof *s.own), malloc(n * sizeof *s.there), calloc(n, sizeof *s.with),
-        calloc(w->teams, sizeof *s.to), malloc(n * sizeof *s.object), 0, 0};
+    struct settle s = {w, team, malloc(n * sizeof *s.own), malloc(n * sizeof *s.there),
+        calloc(n, sizeof *s.with), calloc(w->teams, sizeof *s.to), malloc(n * sizeof *s.object), 0,
+        0};
     bool room = s.own && s.there && s.with && s.to && s.object;
     if (room) settle_all(&s);
     free(s.own);

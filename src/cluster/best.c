@@ -1,5 +1,5 @@
-/* best.c: clusters where time does not matter: the best of what fast.c finds, and of what is refined from cuts by each
- * backend, and from blocks, into many numbers of parts. */
+/* best.c: clusters where time does not matter: the best of what fast.c finds, and of what is
+ * refined from cuts by each backend, and from blocks, into many numbers of parts. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -17,16 +17,17 @@ static void blocks(const struct cluster_graph *g, uint32_t count, uint32_t *part
     }
 }
 
-static int from_counts(struct cluster_search *x, enum hark_cut_backend backend, bool in_blocks, uint32_t *part)
+static int from_counts(
+    struct cluster_search *x, enum hark_cut_backend backend, bool in_blocks, uint32_t *part)
 {
-    static const uint32_t counts[] = {1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256};
+    static const uint32_t counts[] = {
+        1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256};
     int status = 0;
-    for (size_t i = 0; status == 0 && i < sizeof counts / sizeof counts[0] && counts[i] <= x->g->n; i++) {
+    for (size_t i = 0; status == 0 && i < sizeof counts / sizeof counts[0] && counts[i] <= x->g->n;
+         i++) {
         uint32_t k = counts[i];
-        if (in_blocks || k == 1)
-            blocks(x->g, k, part);
-        else
-            status = hark_cluster_cut(x->g, k, 0.03, x->o->seed, backend, part);
+        if (in_blocks || k == 1) blocks(x->g, k, part);
+        else status = hark_cluster_cut(x->g, k, 0.03, x->o->seed, backend, part);
         if (status == 0) status = hark_cluster_search_from(x, part, true, x->o->seed);
     }
     return status;

@@ -1,4 +1,5 @@
-/* bisect.c: multilevel bisection: coarsening by heavy-edge matching, greedy growing, Fiduccia and Mattheyses's refinement. */
+/* bisect.c: multilevel bisection: coarsening by heavy-edge matching, greedy growing, Fiduccia and
+ * Mattheyses's refinement. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,19 +14,26 @@ struct halves {
     uint64_t aim;
     const uint64_t *most;
     uint32_t *side;
-    uint64_t load[2], largest; /* of a vertex: by so much a side may be too full on the way, so that two can change places */
-    int64_t cut, *gain; /* gain[v]: by how much less is cut when v changes its side */
+    uint64_t load[2], largest; /* of a vertex: by so much a side may be too full on the way, so that
+                                  two can change places */
+    int64_t cut, *gain;        /* gain[v]: by how much less is cut when v changes its side */
     struct cluster_heap heap[2];
     uint32_t *moved;
     bool *locked;
 };
 
-static int halves_make(struct halves *h, const struct cluster_graph *g, uint64_t aim, const uint64_t most[2])
+static int halves_make(
+    struct halves *h, const struct cluster_graph *g, uint64_t aim, const uint64_t most[2])
 {
     size_t n = (size_t)g->n + 1;
-    *h = (struct halves){.g = g, .aim = aim, .most = most, .gain = malloc(n * sizeof *h->gain),
-        .moved = malloc(n * sizeof *h->moved), .locked = malloc(n * sizeof *h->locked)};
-    if (cluster_heap_make(&h->heap[0], g->n) < 0 || cluster_heap_make(&h->heap[1], g->n) < 0) return -ENOMEM;
+    *h = (struct halves){.g = g,
+        .aim = aim,
+        .most = most,
+        .gain = malloc(n * sizeof *h->gain),
+        .moved = malloc(n * sizeof *h->moved),
+        .locked = malloc(n * sizeof *h->locked)};
+    if (cluster_heap_make(&h->heap[0], g->n) < 0 || cluster_heap_make(&h->heap[1], g->n) < 0)
+        return -ENOMEM;
     return h->gain && h->moved && h->locked ? 0 : -ENOMEM;
 }
 
@@ -70,7 +78,8 @@ struct standing { /* how good the sides are: less is better, the first that diff
 
 static struct standing standing(const struct halves *h)
 {
-    return (struct standing){over(h), h->cut, h->load[0] > h->aim ? h->load[0] - h->aim : h->aim - h->load[0]};
+    return (struct standing){
+        over(h), h->cut, h->load[0] > h->aim ? h->load[0] - h->aim : h->aim - h->load[0]};
 }
 
 static bool better(struct standing a, struct standing b)
@@ -106,19 +115,22 @@ static uint32_t choose(struct halves *h)
             if (full && h->load[s] <= h->most[s]) top[s] = CLUSTER_NOWHERE;
         }
         if (top[0] == CLUSTER_NOWHERE && top[1] == CLUSTER_NOWHERE) return CLUSTER_NOWHERE;
-        uint32_t s = top[0] == CLUSTER_NOWHERE                                       ? 1
-            : top[1] == CLUSTER_NOWHERE || h->gain[top[0]] > h->gain[top[1]]         ? 0
-            : h->gain[top[0]] < h->gain[top[1]] || h->load[0] < h->aim               ? 1
-                                                                                     : 0;
+        uint32_t s = top[0] == CLUSTER_NOWHERE                                        ? 1
+                     : top[1] == CLUSTER_NOWHERE || h->gain[top[0]] > h->gain[top[1]] ? 0
+                     : h->gain[top[0]] < h->gain[top[1]] || h->load[0] < h->aim       ? 1
+                                                                                      : 0;
         cluster_heap_remove(&h->heap[s], top[s]);
-        if (full || h->load[1 - s] + h->g->load[top[s]] <= h->most[1 - s] + h->largest) return top[s];
+        if (full || h->load[1 - s] + h->g->load[top[s]] <= h->most[1 - s] + h->largest)
+            return top[s];
     }
 }
 
-/* One pass: everything moves at most once, the best that was seen on the way stays. False: nothing became better. */
+/* One pass: everything moves at most once, the best that was seen on the way stays. False: nothing
+ * became better. */
 static bool pass(struct halves *h)
 {
-    uint32_t n = h->g->n, moves = 0, kept = 0, patience = n <= 400 ? n / 2 + 8 : 100 + (n / 50 < 400 ? n / 50 : 400);
+    uint32_t n = h->g->n, moves = 0, kept = 0,
+             patience = n <= 400 ? n / 2 + 8 : 100 + (n / 50 < 400 ? n / 50 : 400);
     struct standing best = standing(h);
     bool all = n <= 400 || best.over > 0;
     memset(h->locked, 0, (size_t)n * sizeof *h->locked);
@@ -196,7 +208,8 @@ static void first_ranks(struct halves *h)
     }
 }
 
-static int begin(const struct cluster_graph *g, uint64_t aim, const uint64_t most[2], uint64_t seed, uint32_t *side)
+static int begin(const struct cluster_graph *g, uint64_t aim, const uint64_t most[2], uint64_t seed,
+    uint32_t *side)
 {
     struct halves h;
     uint32_t *best = malloc(((size_t)g->n + 1) * sizeof *best);
@@ -218,13 +231,14 @@ static int begin(const struct cluster_graph *g, uint64_t aim, const uint64_t mos
     return status;
 }
 
-int hark_cluster_bisect(
-    const struct cluster_graph *g, uint64_t aim, const uint64_t most[2], uint64_t seed, uint32_t *side)
+int hark_cluster_bisect(const struct cluster_graph *g, uint64_t aim, const uint64_t most[2],
+    uint64_t seed, uint32_t *side)
 {
     struct cluster_levels *l = calloc(1, sizeof *l);
     uint64_t total = most[0] + most[1];
     uint32_t *coarse = malloc(((size_t)g->n + 1) * sizeof *coarse);
-    int status = l && coarse ? hark_cluster_levels_make(l, g, NULL, COARSEST, total / 12 + 1, seed) : -ENOMEM;
+    int status = l && coarse ? hark_cluster_levels_make(l, g, NULL, COARSEST, total / 12 + 1, seed)
+                             : -ENOMEM;
     if (status == 0) status = begin(&l->graph[l->count], aim, most, seed, coarse);
     for (int i = l ? l->count - 1 : -1; status == 0 && i >= 0; i--) {
         struct halves h;

@@ -14,7 +14,9 @@ static uint64_t outside_of(const struct cluster_state *s)
     uint64_t sum = 0;
     for (uint32_t c = 0; c < s->slots; c++) {
         if (s->members[c] == 0) continue;
-        sum += s->load[c] > b->most ? s->load[c] - b->most : s->load[c] < b->least ? b->least - s->load[c] : 0;
+        sum += s->load[c] > b->most    ? s->load[c] - b->most
+               : s->load[c] < b->least ? b->least - s->load[c]
+                                       : 0;
     }
     return sum;
 }
@@ -31,12 +33,15 @@ static uint32_t *members_of(const struct cluster_state *s, uint32_t c)
 static int cut_up(struct cluster_state *s, uint32_t c, uint32_t *place)
 {
     uint64_t most = s->model->bounds.most, parts = (s->load[c] + most - 1) / most;
-    uint32_t count = s->members[c], *list = members_of(s, c), *part = malloc(((size_t)count + 1) * sizeof *part);
+    uint32_t count = s->members[c], *list = members_of(s, c),
+             *part = malloc(((size_t)count + 1) * sizeof *part);
     uint32_t *slot = malloc((size_t)(parts + 1) * sizeof *slot);
     struct cluster_graph sub = {0};
     if (parts > count) parts = count;
-    int status = list && part && slot ? hark_cluster_graph_induce(&sub, s->g, list, count, place) : -ENOMEM;
-    if (status == 0 && parts > 1) status = hark_cluster_cut_builtin(&sub, (uint32_t)parts, 0, 1, part);
+    int status =
+        list && part && slot ? hark_cluster_graph_induce(&sub, s->g, list, count, place) : -ENOMEM;
+    if (status == 0 && parts > 1)
+        status = hark_cluster_cut_builtin(&sub, (uint32_t)parts, 0, 1, part);
     if (status == 0 && parts > 1) {
         memset(slot, 0xff, (size_t)(parts + 1) * sizeof *slot);
         slot[part[0]] = c; /* its first vertex stays */
@@ -61,7 +66,8 @@ static uint64_t joined(const struct cluster_state *s, uint32_t v, uint32_t c)
     return sum;
 }
 
-/* As many of the vertices of c as find room go elsewhere, each to the cluster with room that it is joined to most. */
+/* As many of the vertices of c as find room go elsewhere, each to the cluster with room that it is
+ * joined to most. */
 static void dissolve(struct cluster_state *s, uint32_t c)
 {
     for (uint32_t v = 0; v < s->g->n; v++) {
@@ -69,7 +75,8 @@ static void dissolve(struct cluster_state *s, uint32_t c)
         uint64_t most = 0;
         if (s->part[v] != c) continue;
         for (uint32_t t = 0; t < s->slots; t++) {
-            if (t == c || s->members[t] == 0 || s->load[t] + s->g->load[v] > s->model->bounds.most) continue;
+            if (t == c || s->members[t] == 0 || s->load[t] + s->g->load[v] > s->model->bounds.most)
+                continue;
             uint64_t j = joined(s, v, t);
             if (best == NONE || j > most) best = t, most = j;
         }
@@ -100,11 +107,14 @@ static uint32_t partner(const struct cluster_state *s, uint32_t c)
     uint64_t *to = calloc((size_t)s->slots + 1, sizeof *to), most = 0;
     for (uint32_t v = 0; to && v < s->g->n; v++) {
         if (s->part[v] != c) continue;
-        for (uint64_t k = s->g->first[v]; k < s->g->first[v + 1]; k++) to[s->part[s->g->column[k]]] += s->g->weight[k];
+        for (uint64_t k = s->g->first[v]; k < s->g->first[v + 1]; k++)
+            to[s->part[s->g->column[k]]] += s->g->weight[k];
     }
     for (uint32_t t = 0; to && t < s->slots; t++) {
-        if (t == c || s->members[t] == 0 || s->load[c] + s->load[t] > s->model->bounds.most) continue;
-        if (best == NONE || to[t] > most || (to[t] == most && s->load[t] < s->load[best])) best = t, most = to[t];
+        if (t == c || s->members[t] == 0 || s->load[c] + s->load[t] > s->model->bounds.most)
+            continue;
+        if (best == NONE || to[t] > most || (to[t] == most && s->load[t] < s->load[best]))
+            best = t, most = to[t];
     }
     free(to);
     return best;
@@ -123,7 +133,8 @@ static bool fill(struct cluster_state *s, uint32_t c)
         hark_cluster_move(s, v, c, s->place ? s->place[c] : 0);
     if (s->load[c] >= s->model->bounds.least) return true;
     for (uint32_t t = 0; t < s->slots; t++)
-        if (t != c && s->members[t] && s->load[t] < s->model->bounds.most) room += s->model->bounds.most - s->load[t];
+        if (t != c && s->members[t] && s->load[t] < s->model->bounds.most)
+            room += s->model->bounds.most - s->load[t];
     if (room < s->load[c]) return false;
     dissolve(s, c);
     return s->members[c] == 0;
@@ -140,7 +151,9 @@ int hark_cluster_refine_bounds(struct cluster_state *s, uint64_t *outside)
     for (bool more = status == 0; more;) {
         uint32_t least = NONE;
         for (uint32_t c = 0; c < s->slots; c++)
-            if (s->members[c] && s->load[c] < b->least && (least == NONE || s->load[c] < s->load[least])) least = c;
+            if (s->members[c] && s->load[c] < b->least &&
+                (least == NONE || s->load[c] < s->load[least]))
+                least = c;
         more = least != NONE && fill(s, least);
     }
     *outside = outside_of(s);

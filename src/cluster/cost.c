@@ -20,7 +20,8 @@ double hark_cluster_cost(const struct hark_cluster_cost *c, const struct hark_cl
     return c->alpha * hark_cluster_logged(f) + c->beta * hark_cluster_rolled_back(f, c->ordered);
 }
 
-void hark_cluster_daly(double mtbf, double checkpoint, double restart, double *interval, double *beta)
+void hark_cluster_daly(
+    double mtbf, double checkpoint, double restart, double *interval, double *beta)
 {
     *interval = sqrt(2 * checkpoint * (mtbf + restart));
     *beta = (*interval / 2 + restart) / mtbf;

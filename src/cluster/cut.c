@@ -26,7 +26,8 @@ const char *hark_cut_name(enum hark_cut_backend backend)
     return "?";
 }
 
-/* METIS prints on stdout when a part that it is to bisect has become empty, which it is close to with few vertices a part. */
+/* METIS prints on stdout when a part that it is to bisect has become empty, which it is close to
+ * with few vertices a part. */
 enum { METIS_LEAST = 4 };
 
 int hark_cluster_cut(const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed,
@@ -43,8 +44,8 @@ int hark_cluster_cut(const struct cluster_graph *g, uint32_t parts, double slack
     return -EINVAL;
 }
 
-int hark_graph_cut(const struct hark_graph *g, uint32_t parts, double slack, uint64_t seed, enum hark_cut_backend backend,
-    uint32_t *part)
+int hark_graph_cut(const struct hark_graph *g, uint32_t parts, double slack, uint64_t seed,
+    enum hark_cut_backend backend, uint32_t *part)
 {
     struct cluster_graph view;
     uint64_t load = 0;

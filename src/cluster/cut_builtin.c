@@ -21,28 +21,29 @@ struct kway {
 static uint32_t depth_of(uint32_t parts)
 {
     uint32_t depth = 0;
-    while ((UINT32_C(1) << depth) < parts)
-        depth++;
+    while ((UINT32_C(1) << depth) < parts) depth++;
     return depth;
 }
 
-/* What a side of `parts` parts may have: its share of the slack that is left, for as many bisections as are still to
- * come. */
+/* What a side of `parts` parts may have: its share of the slack that is left, for as many
+ * bisections as are still to come. */
 static uint64_t side_most(uint64_t aim, uint32_t parts, uint64_t most, uint32_t depth)
 {
     uint64_t all = most > UINT64_MAX / 2 / parts ? UINT64_MAX / 2 : most * parts;
     return all > aim ? aim + (all - aim) / (depth ? depth : 1) : aim;
 }
 
-static int cut_list(struct kway *w, uint32_t *list, uint32_t count, uint32_t first, uint32_t parts, uint64_t seed);
+static int cut_list(
+    struct kway *w, uint32_t *list, uint32_t count, uint32_t first, uint32_t parts, uint64_t seed);
 
-static int cut_halves(
-    struct kway *w, const struct cluster_graph *sub, uint32_t *list, uint32_t first, uint32_t parts, uint64_t seed)
+static int cut_halves(struct kway *w, const struct cluster_graph *sub, uint32_t *list,
+    uint32_t first, uint32_t parts, uint64_t seed)
 {
     uint32_t left = parts > w->first_cut ? parts / w->first_cut : parts / 2, n = 0,
              *side = malloc(((size_t)sub->n + 1) * sizeof *side);
     uint32_t *sorted = malloc(((size_t)sub->n + 1) * sizeof *sorted);
-    uint64_t load = hark_cluster_graph_load(sub), aim = load / parts * left + load % parts * left / parts;
+    uint64_t load = hark_cluster_graph_load(sub),
+             aim = load / parts * left + load % parts * left / parts;
     uint64_t most[2] = {side_most(aim, left, w->most, depth_of(parts)),
         side_most(load - aim, parts - left, w->most, depth_of(parts))};
     int status = side && sorted ? hark_cluster_bisect(sub, aim, most, seed, side) : -ENOMEM;
@@ -56,17 +57,18 @@ static int cut_halves(
     free(side);
     free(sorted);
     if (status == 0) status = cut_list(w, list, n, first, left, seed * 2 + 1);
-    if (status == 0) status = cut_list(w, list + n, sub->n - n, first + left, parts - left, seed * 2 + 2);
+    if (status == 0)
+        status = cut_list(w, list + n, sub->n - n, first + left, parts - left, seed * 2 + 2);
     return status;
 }
 
 /* Cuts the vertices of a list, ascending, into the parts from `first` on. */
-static int cut_list(struct kway *w, uint32_t *list, uint32_t count, uint32_t first, uint32_t parts, uint64_t seed)
+static int cut_list(
+    struct kway *w, uint32_t *list, uint32_t count, uint32_t first, uint32_t parts, uint64_t seed)
 {
     struct cluster_graph sub;
     if (parts == 1 || count <= 1) {
-        for (uint32_t i = 0; i < count; i++)
-            w->part[list[i]] = first;
+        for (uint32_t i = 0; i < count; i++) w->part[list[i]] = first;
         return 0;
     }
     if (count == w->g->n) return cut_halves(w, w->g, list, first, parts, seed);
@@ -78,7 +80,8 @@ static int cut_list(struct kway *w, uint32_t *list, uint32_t count, uint32_t fir
 
 /* ---- all parts together */
 
-/* Where v goes best: the part it is joined to most of those that have room; its own if none is better. */
+/* Where v goes best: the part it is joined to most of those that have room; its own if none is
+ * better. */
 static uint32_t best_part(struct kway *w, uint32_t v)
 {
     uint32_t own = w->part[v], best = own, touched = 0;
@@ -95,12 +98,12 @@ static uint32_t best_part(struct kway *w, uint32_t v)
         if (best == own) {
             bool even = w->joined[p] == w->joined[own] && w->load[p] + load < w->load[own];
             if (over || w->joined[p] > w->joined[own] || even) best = p;
-        } else if (w->joined[p] > w->joined[best] || (w->joined[p] == w->joined[best] && p < best)) {
+        } else if (w->joined[p] > w->joined[best] ||
+                   (w->joined[p] == w->joined[best] && p < best)) {
             best = p;
         }
     }
-    for (uint32_t i = 0; i < touched; i++)
-        w->joined[w->touched[i]] = 0;
+    for (uint32_t i = 0; i < touched; i++) w->joined[w->touched[i]] = 0;
     return best;
 }
 
@@ -129,8 +132,7 @@ static bool unload(struct kway *w)
 
 static void refine(struct kway *w)
 {
-    for (uint32_t v = 0; v < w->g->n; v++)
-        w->load[w->part[v]] += w->g->load[v];
+    for (uint32_t v = 0; v < w->g->n; v++) w->load[w->part[v]] += w->g->load[v];
     for (int i = 0; i < PASSES; i++) {
         uint32_t moved = 0;
         for (uint32_t v = 0; v < w->g->n; v++) {
@@ -144,8 +146,8 @@ static void refine(struct kway *w)
     }
 }
 
-int hark_cluster_cut_recursive(
-    const struct cluster_graph *g, uint32_t parts, double slack, uint64_t seed, uint32_t first_cut, uint32_t *part)
+int hark_cluster_cut_recursive(const struct cluster_graph *g, uint32_t parts, double slack,
+    uint64_t seed, uint32_t first_cut, uint32_t *part)
 {
     size_t n = (size_t)g->n + 1, k = (size_t)parts + 1;
     uint64_t load = hark_cluster_graph_load(g), even = load / parts + (load % parts != 0);
@@ -164,8 +166,7 @@ int hark_cluster_cut_recursive(
     if (w.most < even) w.most = even;
     if (w.place && w.load && w.joined && w.touched && list) {
         memset(w.place, 0xff, n * sizeof *w.place);
-        for (uint32_t v = 0; v < g->n; v++)
-            list[v] = v;
+        for (uint32_t v = 0; v < g->n; v++) list[v] = v;
         status = cut_list(&w, list, g->n, 0, parts, seed);
     }
     if (status == 0) refine(&w);

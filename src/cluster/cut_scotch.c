@@ -10,15 +10,18 @@
 
 enum { MOST = 1 << 30 }; /* of sums: an index is of 32 bits in Debian's packages */
 
-/* In a context of its own: one thread, so that the same seed gives the same parts, and no global generator. */
-static int in_context(SCOTCH_Graph *graph, uint32_t parts, double slack, uint64_t seed, SCOTCH_Num *part)
+/* In a context of its own: one thread, so that the same seed gives the same parts, and no global
+ * generator. */
+static int in_context(
+    SCOTCH_Graph *graph, uint32_t parts, double slack, uint64_t seed, SCOTCH_Num *part)
 {
     SCOTCH_Context context;
     SCOTCH_Graph bound;
     SCOTCH_Strat strategy;
     int status = -ENOMEM;
     if (SCOTCH_contextInit(&context) != 0) return -ENOMEM;
-    bool ok = SCOTCH_contextThreadSpawn(&context, 1, NULL) == 0 && SCOTCH_contextRandomClone(&context) == 0;
+    bool ok = SCOTCH_contextThreadSpawn(&context, 1, NULL) == 0 &&
+              SCOTCH_contextRandomClone(&context) == 0;
     if (ok) {
         SCOTCH_contextRandomSeed(&context, (SCOTCH_Num)(seed & 0x7fffffff));
         SCOTCH_contextRandomReset(&context);
@@ -26,7 +29,8 @@ static int in_context(SCOTCH_Graph *graph, uint32_t parts, double slack, uint64_
         SCOTCH_stratInit(&strategy);
         if (SCOTCH_contextBindGraph(&context, graph, &bound) == 0) {
             SCOTCH_stratGraphMapBuild(&strategy, SCOTCH_STRATDEFAULT, (SCOTCH_Num)parts, slack);
-            status = SCOTCH_graphPart(&bound, (SCOTCH_Num)parts, &strategy, part) == 0 ? 0 : -ENOMEM;
+            status =
+                SCOTCH_graphPart(&bound, (SCOTCH_Num)parts, &strategy, part) == 0 ? 0 : -ENOMEM;
             SCOTCH_graphExit(&bound);
         }
         SCOTCH_stratExit(&strategy);
@@ -35,7 +39,8 @@ static int in_context(SCOTCH_Graph *graph, uint32_t parts, double slack, uint64_
     return status;
 }
 
-static void fill(const struct cluster_graph *g, SCOTCH_Num *first, SCOTCH_Num *column, SCOTCH_Num *weight, SCOTCH_Num *load)
+static void fill(const struct cluster_graph *g, SCOTCH_Num *first, SCOTCH_Num *column,
+    SCOTCH_Num *weight, SCOTCH_Num *load)
 {
     unsigned down = hark_cluster_scale(g->weight, g->first[g->n], MOST),
              light = hark_cluster_scale(g->load, g->n, MOST);
@@ -44,7 +49,8 @@ static void fill(const struct cluster_graph *g, SCOTCH_Num *first, SCOTCH_Num *c
         column[k] = (SCOTCH_Num)g->column[k];
         weight[k] = cluster_scaled(g->weight[k], down);
     }
-    for (uint32_t v = 0; v < g->n; v++) load[v] = g->load[v] ? cluster_scaled(g->load[v], light) : 0;
+    for (uint32_t v = 0; v < g->n; v++)
+        load[v] = g->load[v] ? cluster_scaled(g->load[v], light) : 0;
 }
 
 int hark_cluster_cut_scotch(
@@ -60,7 +66,8 @@ int hark_cluster_cut_scotch(
     int status = -ENOMEM;
     fill(g, all, column, weight, load);
     SCOTCH_graphInit(&graph);
-    if (SCOTCH_graphBuild(&graph, 0, (SCOTCH_Num)g->n, all, all + 1, load, NULL, (SCOTCH_Num)places, column, weight) == 0)
+    if (SCOTCH_graphBuild(&graph, 0, (SCOTCH_Num)g->n, all, all + 1, load, NULL, (SCOTCH_Num)places,
+            column, weight) == 0)
         status = in_context(&graph, parts, slack, seed, to);
     SCOTCH_graphExit(&graph);
     for (uint32_t v = 0; status == 0 && v < g->n; v++) part[v] = (uint32_t)to[v];

@@ -1,12 +1,17 @@
 #include "decimal.h"
 
-enum { DIGITS = 19, LARGEST = 300, FAR = 1 << 20 /* an exponent that is as good as any beyond it */ };
+enum {
+    DIGITS = 19,
+    LARGEST = 300,
+    FAR = 1 << 20 /* an exponent that is as good as any beyond it */
+};
 
 uint64_t hark_cluster_ten(int32_t n)
 {
-    static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
-        10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000,
-        10000000000000000, 100000000000000000, 1000000000000000000, UINT64_C(10000000000000000000)};
+    static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000,
+        1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
+        1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+        UINT64_C(10000000000000000000)};
     return tens[n];
 }
 
@@ -35,7 +40,8 @@ static bool take_digits(const char **at, bool behind, struct cluster_decimal *d)
     for (; is_digit(*t); t++) {
         bool room = d->digits < hark_cluster_ten(DIGITS - 1);
         if (room) d->digits = d->digits * 10 + (uint64_t)(*t - '0');
-        if (d->exponent < FAR && d->exponent > -FAR) d->exponent += (int32_t)!room - (int32_t)behind;
+        if (d->exponent < FAR && d->exponent > -FAR)
+            d->exponent += (int32_t)!room - (int32_t)behind;
     }
     bool any = t != *at;
     *at = t;
@@ -62,16 +68,14 @@ int32_t hark_cluster_decimal_size(struct cluster_decimal d)
 {
     int32_t n = 0;
     if (d.digits == 0) return INT32_MIN;
-    for (; d.digits; d.digits /= 10)
-        n++;
+    for (; d.digits; d.digits /= 10) n++;
     return n + d.exponent;
 }
 
 /* The digits with as many 0 behind them as have room. */
 static uint64_t filled(struct cluster_decimal d)
 {
-    while (d.digits && d.digits < hark_cluster_ten(DIGITS - 1))
-        d.digits *= 10;
+    while (d.digits && d.digits < hark_cluster_ten(DIGITS - 1)) d.digits *= 10;
     return d.digits;
 }
 
@@ -93,18 +97,16 @@ bool hark_cluster_decimal_read(const char **at, struct cluster_decimal *d)
         fraction = take_digits(&t, true, d);
     }
     if ((!whole && !fraction) || !take_exponent(&t, d)) return false;
-    while (d->digits && d->digits % 10 == 0)
-        d->digits /= 10, d->exponent++;
+    while (d->digits && d->digits % 10 == 0) d->digits /= 10, d->exponent++;
     if (d->digits && hark_cluster_decimal_size(*d) < -LARGEST) d->digits = 0;
-    if (d->digits == 0)
-        d->exponent = 0;
-    else if (below || hark_cluster_decimal_size(*d) > LARGEST)
-        return false;
+    if (d->digits == 0) d->exponent = 0;
+    else if (below || hark_cluster_decimal_size(*d) > LARGEST) return false;
     *at = t;
     return true;
 }
 
-bool hark_cluster_decimal_scale(struct cluster_decimal d, int32_t exponent, uint64_t most, uint64_t *value)
+bool hark_cluster_decimal_scale(
+    struct cluster_decimal d, int32_t exponent, uint64_t most, uint64_t *value)
 {
     int32_t places = d.exponent - exponent;
     *value = 0;

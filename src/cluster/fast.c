@@ -1,7 +1,8 @@
-/* fast.c: clusters in little time. The graph is coarsened in several ways; on each coarsest one it is cut into
- * several numbers of parts, and the best of those are refined on every finer graph. What any two of the results have
- * in common are the vertices of a small graph, on which clusters of all of them can be looked for as wholes: where
- * one is good here and another one there, that finds both. */
+/* fast.c: clusters in little time. The graph is coarsened in several ways; on each coarsest one it
+ * is cut into several numbers of parts, and the best of those are refined on every finer graph.
+ * What any two of the results have in common are the vertices of a small graph, on which clusters
+ * of all of them can be looked for as wholes: where one is good here and another one there, that
+ * finds both. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,20 @@
 #include "pool.h"
 #include "search.h"
 
-/* Ways to begin that come to different clusters: how far parts may be from equal, and whether they are cut off by
- * halves or by thirds. */
+/* Ways to begin that come to different clusters: how far parts may be from equal, and whether they
+ * are cut off by halves or by thirds. */
 static const struct way {
     double slack;
     uint32_t first_cut;
 } ways[] = {{0.1, 2}, {0.03, 3}, {0.3, 2}};
 
-enum { WAYS = sizeof ways / sizeof ways[0], KEPT = 2 /* of each way */, SMALL = 512, TINY = 128, LARGE = 1 << 16 };
+enum {
+    WAYS = sizeof ways / sizeof ways[0],
+    KEPT = 2 /* of each way */,
+    SMALL = 512,
+    TINY = 128,
+    LARGE = 1 << 16
+};
 
 struct fast {
     struct cluster_search *x;
@@ -28,20 +35,21 @@ struct fast {
 
 /* ---- beginnings */
 
-static int try_parts(
-    struct fast *f, const struct cluster_graph *g, uint32_t parts, uint32_t way, struct cluster_pool *coarse)
+static int try_parts(struct fast *f, const struct cluster_graph *g, uint32_t parts, uint32_t way,
+    struct cluster_pool *coarse)
 {
     double cost;
     uint32_t clusters;
-    int status =
-        hark_cluster_cut_recursive(g, parts, ways[way].slack, f->x->o->seed + way, ways[way].first_cut, f->part);
+    int status = hark_cluster_cut_recursive(
+        g, parts, ways[way].slack, f->x->o->seed + way, ways[way].first_cut, f->part);
     if (status == 0) status = hark_cluster_search_refine(f->x, g, f->part, false, &cost, &clusters);
     if (status == 0) hark_cluster_pool_put(coarse, f->part, cost);
     return status;
 }
 
 /* Algorithm 1, and parts of about as many as it found; later on of about as many as were best. */
-static int begin(struct fast *f, const struct cluster_graph *g, uint32_t way, struct cluster_pool *coarse)
+static int begin(
+    struct fast *f, const struct cluster_graph *g, uint32_t way, struct cluster_pool *coarse)
 {
     static const struct {
         uint32_t times, of;
@@ -50,7 +58,8 @@ static int begin(struct fast *f, const struct cluster_graph *g, uint32_t way, st
     uint32_t count = f->clusters, last = 0;
     double cost;
     int status = first ? hark_cluster_algorithm1(g, f->x->model, f->x->o, f->part) : 0;
-    if (status == 0 && first) status = hark_cluster_search_refine(f->x, g, f->part, false, &cost, &count);
+    if (status == 0 && first)
+        status = hark_cluster_search_refine(f->x, g, f->part, false, &cost, &count);
     if (status == 0 && first) hark_cluster_pool_put(coarse, f->part, cost);
     for (size_t i = first ? 0 : 4; status == 0 && i < sizeof tries / sizeof tries[0]; i++) {
         uint64_t times = (uint64_t)count * tries[i].times;
@@ -77,7 +86,8 @@ static int one_way(struct fast *f, uint32_t way)
     struct cluster_levels *l = calloc(1, sizeof *l);
     uint32_t until = hark_cluster_search_coarsest(f->x->g->n);
     uint64_t load = hark_cluster_graph_load(f->x->g), seed = way ? f->x->o->seed + way : 0;
-    int status = l ? hark_cluster_levels_make(l, f->x->g, NULL, until, load / until * 3 + 1, seed) : -ENOMEM;
+    int status =
+        l ? hark_cluster_levels_make(l, f->x->g, NULL, until, load / until * 3 + 1, seed) : -ENOMEM;
     const struct cluster_graph *g = status == 0 ? &l->graph[l->count] : NULL;
     if (status == 0) status = hark_cluster_pool_make(&coarse, g->n, KEPT);
     if (status == 0) status = begin(f, g, way, &coarse);
@@ -96,7 +106,8 @@ static int one_way(struct fast *f, uint32_t way)
 
 /* ---- what they have in common */
 
-/* Clusters of pieces: from each piece alone, and where an order counts from those of the cheapest parent. */
+/* Clusters of pieces: from each piece alone, and where an order counts from those of the cheapest
+ * parent. */
 static int refine_pieces(struct fast *f, const struct cluster_graph *pieces, uint32_t parent)
 {
     double cost;
@@ -105,9 +116,10 @@ static int refine_pieces(struct fast *f, const struct cluster_graph *pieces, uin
     for (uint32_t v = 0; v < n; v++)
         part[f->map[v]] = pieces->out ? f->pool.part[parent][v] : f->map[v];
     int status = hark_cluster_search_close_gaps(part, pieces->n);
-    if (status == 0) status = hark_cluster_search_refine(f->x, pieces, part, pieces->n <= SMALL, &cost, &clusters);
-    for (uint32_t v = 0; status == 0 && v < n; v++)
-        f->part[v] = part[f->map[v]];
+    if (status == 0)
+        status =
+            hark_cluster_search_refine(f->x, pieces, part, pieces->n <= SMALL, &cost, &clusters);
+    for (uint32_t v = 0; status == 0 && v < n; v++) f->part[v] = part[f->map[v]];
     free(part);
     return status;
 }
@@ -123,9 +135,11 @@ static int combine(struct fast *f, unsigned set, uint32_t cheapest, uint32_t dea
     if (status < 0) return status;
     status = refine_pieces(f, &pieces, cheapest);
     hark_cluster_graph_free(&pieces);
-    if (status == 0) status = hark_cluster_search_refine(f->x, f->x->g, f->part, false, &cost, &clusters);
+    if (status == 0)
+        status = hark_cluster_search_refine(f->x, f->x->g, f->part, false, &cost, &clusters);
     if (status == 0) status = finish(f, &cost);
-    if (status == 0 && cost < CLUSTER_NO_COST) hark_cluster_pool_replace(&f->pool, dearest, f->part, cost);
+    if (status == 0 && cost < CLUSTER_NO_COST)
+        hark_cluster_pool_replace(&f->pool, dearest, f->part, cost);
     return status;
 }
 
@@ -155,10 +169,10 @@ int hark_cluster_search_fast(struct cluster_search *x)
 {
     size_t room = ((size_t)x->g->n + 1) * sizeof(uint32_t);
     struct fast f = {.x = x, .part = malloc(room), .map = malloc(room)};
-    int status =
-        f.part && f.map ? hark_cluster_pool_make(&f.pool, x->g->n, x->g->n > LARGE ? 2 : CLUSTER_POOL) : -ENOMEM;
-    for (uint32_t way = 0; status == 0 && way < WAYS; way++)
-        status = one_way(&f, way);
+    int status = f.part && f.map
+                     ? hark_cluster_pool_make(&f.pool, x->g->n, x->g->n > LARGE ? 2 : CLUSTER_POOL)
+                     : -ENOMEM;
+    for (uint32_t way = 0; status == 0 && way < WAYS; way++) status = one_way(&f, way);
     if (status == 0) status = combine_all(&f);
     if (status == 0 && f.pool.count && x->g->n <= TINY) status = last(&f);
     hark_cluster_pool_free(&f.pool);

@@ -10,9 +10,10 @@
 
 /* ---- of a matrix */
 
-/* What goes from v to u and back, while both rows are walked together: `turned` is the matrix by columns. */
-static uint64_t merge_rows(
-    const struct hark_matrix *m, const struct hark_matrix *turned, uint32_t v, uint32_t *column, uint64_t *weight)
+/* What goes from v to u and back, while both rows are walked together: `turned` is the matrix by
+ * columns. */
+static uint64_t merge_rows(const struct hark_matrix *m, const struct hark_matrix *turned,
+    uint32_t v, uint32_t *column, uint64_t *weight)
 {
     uint64_t a = m->first[v], b = turned->first[v], n = 0;
     while (a < m->first[v + 1] || b < turned->first[v + 1]) {
@@ -44,15 +45,15 @@ int hark_graph_of(struct hark_graph *g, const struct hark_matrix *m)
     *g = (struct hark_graph){0};
     if (too_much(m) < 0) return -EOVERFLOW;
     if (hark_matrix_turn(&turned, m) < 0) return -ENOMEM;
-    for (uint32_t v = 0; v < m->ranks; v++)
-        places += merge_rows(m, &turned, v, NULL, NULL);
+    for (uint32_t v = 0; v < m->ranks; v++) places += merge_rows(m, &turned, v, NULL, NULL);
     uint64_t *first = malloc(((uint64_t)m->ranks + 1) * sizeof *first),
              *weight = malloc((places + 1) * sizeof *weight);
     uint32_t *column = malloc((places + 1) * sizeof *column);
     if (first && weight && column) {
         first[0] = 0;
         for (uint32_t v = 0; v < m->ranks; v++)
-            first[v + 1] = first[v] + merge_rows(m, &turned, v, column + first[v], weight + first[v]);
+            first[v + 1] =
+                first[v] + merge_rows(m, &turned, v, column + first[v], weight + first[v]);
         *g = (struct hark_graph){m->ranks, first, column, weight, NULL};
     } else {
         free(first);
@@ -112,8 +113,7 @@ int hark_cluster_graph_of(struct cluster_graph *g, const struct hark_matrix *m, 
     for (uint32_t v = 0; v < g->n; v++) {
         uint64_t at = m->first[v];
         for (uint64_t k = g->first[v]; k < g->first[v + 1]; k++) {
-            while (at < m->first[v + 1] && m->column[at] < g->column[k])
-                at++;
+            while (at < m->first[v + 1] && m->column[at] < g->column[k]) at++;
             g->out[k] = at < m->first[v + 1] && m->column[at] == g->column[k] ? m->value[at] : 0;
         }
     }
@@ -122,14 +122,14 @@ int hark_cluster_graph_of(struct cluster_graph *g, const struct hark_matrix *m, 
 
 int hark_cluster_graph_view(struct cluster_graph *to, const struct hark_graph *g)
 {
-    *to = (struct cluster_graph){g->vertices, (uint64_t *)(uintptr_t)g->first, (uint32_t *)(uintptr_t)g->column,
-        (uint64_t *)(uintptr_t)g->weight, NULL, malloc(((uint64_t)g->vertices + 1) * sizeof *to->load)};
+    *to = (struct cluster_graph){g->vertices, (uint64_t *)(uintptr_t)g->first,
+        (uint32_t *)(uintptr_t)g->column, (uint64_t *)(uintptr_t)g->weight, NULL,
+        malloc(((uint64_t)g->vertices + 1) * sizeof *to->load)};
     if (to->load == NULL) {
         *to = (struct cluster_graph){0};
         return -ENOMEM;
     }
-    for (uint32_t v = 0; v < g->vertices; v++)
-        to->load[v] = g->load ? g->load[v] : 1;
+    for (uint32_t v = 0; v < g->vertices; v++) to->load[v] = g->load ? g->load[v] : 1;
     return 0;
 }
 
@@ -142,8 +142,7 @@ void hark_cluster_graph_view_free(struct cluster_graph *g)
 uint64_t hark_cluster_graph_load(const struct cluster_graph *g)
 {
     uint64_t sum = 0;
-    for (uint32_t v = 0; v < g->n; v++)
-        sum += g->load[v];
+    for (uint32_t v = 0; v < g->n; v++) sum += g->load[v];
     return sum;
 }
 
@@ -172,23 +171,21 @@ void hark_cluster_graph_reduce(struct cluster_graph *g)
 }
 
 /* The vertices in the order of where they go: list[begin[c]] .. of each c. */
-static void sort_by_map(const uint32_t *map, uint32_t from, uint32_t n, uint32_t *begin, uint32_t *list)
+static void sort_by_map(
+    const uint32_t *map, uint32_t from, uint32_t n, uint32_t *begin, uint32_t *list)
 {
     memset(begin, 0, ((size_t)n + 1) * sizeof *begin);
-    for (uint32_t v = 0; v < from; v++)
-        begin[map[v] + 1]++;
-    for (uint32_t c = 0; c < n; c++)
-        begin[c + 1] += begin[c];
-    for (uint32_t v = 0; v < from; v++)
-        list[begin[map[v]]++] = v;
-    for (uint32_t c = n; c > 0; c--)
-        begin[c] = begin[c - 1];
+    for (uint32_t v = 0; v < from; v++) begin[map[v] + 1]++;
+    for (uint32_t c = 0; c < n; c++) begin[c + 1] += begin[c];
+    for (uint32_t v = 0; v < from; v++) list[begin[map[v]]++] = v;
+    for (uint32_t c = n; c > 0; c--) begin[c] = begin[c - 1];
     begin[0] = 0;
 }
 
-/* One row of the coarser graph. at[c]: the place of c in this row, if it is not below the row's first. */
-static void contract_row(struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *map, uint32_t c,
-    const uint32_t *member, uint32_t members, uint64_t *at)
+/* One row of the coarser graph. at[c]: the place of c in this row, if it is not below the row's
+ * first. */
+static void contract_row(struct cluster_graph *to, const struct cluster_graph *g,
+    const uint32_t *map, uint32_t c, const uint32_t *member, uint32_t members, uint64_t *at)
 {
     uint64_t begin = to->first[c], end = begin;
     to->load[c] = 0;
@@ -214,15 +211,19 @@ static void contract_row(struct cluster_graph *to, const struct cluster_graph *g
 int hark_cluster_graph_contract(
     struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *map, uint32_t n)
 {
-    uint32_t *begin = malloc(((size_t)n + 1) * sizeof *begin), *list = malloc(((size_t)g->n + 1) * sizeof *list);
+    uint32_t *begin = malloc(((size_t)n + 1) * sizeof *begin),
+             *list = malloc(((size_t)g->n + 1) * sizeof *list);
     uint64_t *at = calloc((size_t)n + 1, sizeof *at);
-    int status = begin && list && at ? hark_cluster_graph_make(to, n, g->first[g->n], g->out != NULL) : -ENOMEM;
+    int status = begin && list && at
+                     ? hark_cluster_graph_make(to, n, g->first[g->n], g->out != NULL)
+                     : -ENOMEM;
     if (status == 0) {
         sort_by_map(map, g->n, n, begin, list);
         to->first[0] = 0;
         for (uint32_t c = 0; c < n; c++)
             contract_row(to, g, map, c, list + begin[c], begin[c + 1] - begin[c], at);
-        uint64_t places = to->first[n] + 1; /* what was not needed goes back: the sum of all levels stays small */
+        uint64_t places = to->first[n] + 1; /* what was not needed goes back: the sum of all levels
+                                               stays small */
         void *less;
         if ((less = realloc(to->column, places * sizeof *to->column)) != NULL) to->column = less;
         if ((less = realloc(to->weight, places * sizeof *to->weight)) != NULL) to->weight = less;
@@ -236,14 +237,16 @@ int hark_cluster_graph_contract(
 
 /* ---- heavy-edge matching */
 
-static uint32_t partner(
-    const struct cluster_graph *g, const uint32_t *map, const uint32_t *within, uint64_t most, uint32_t v)
+static uint32_t partner(const struct cluster_graph *g, const uint32_t *map, const uint32_t *within,
+    uint64_t most, uint32_t v)
 {
     uint32_t best = NOBODY;
     double most_rate = 0;
     for (uint64_t k = g->first[v]; k < g->first[v + 1]; k++) {
         uint32_t u = g->column[k];
-        if (map[u] != NOBODY || (within && within[u] != within[v]) || g->load[u] + g->load[v] > most) continue;
+        if (map[u] != NOBODY || (within && within[u] != within[v]) ||
+            g->load[u] + g->load[v] > most)
+            continue;
         double rate = (double)g->weight[k] / (double)(g->load[u] + (g->load[u] == 0));
         if (rate > most_rate || (rate == most_rate && u < best)) {
             best = u;
@@ -253,10 +256,10 @@ static uint32_t partner(
     return best;
 }
 
-/* Leaves of one star find no neighbour that is free: they are paired with each other, and so are those without
- * neighbours. */
-static void match_over_two(
-    const struct cluster_graph *g, const uint32_t *within, uint64_t most, uint32_t *map, uint32_t *n, uint32_t *waits)
+/* Leaves of one star find no neighbour that is free: they are paired with each other, and so are
+ * those without neighbours. */
+static void match_over_two(const struct cluster_graph *g, const uint32_t *within, uint64_t most,
+    uint32_t *map, uint32_t *n, uint32_t *waits)
 {
     memset(waits, 0xff, ((size_t)g->n + 1) * sizeof *waits);
     for (uint32_t v = 0; v < g->n; v++) {
@@ -277,8 +280,7 @@ static void match_over_two(
 
 static void order_of_visits(uint32_t *order, uint32_t n, uint64_t seed)
 {
-    for (uint32_t v = 0; v < n; v++)
-        order[v] = v;
+    for (uint32_t v = 0; v < n; v++) order[v] = v;
     if (seed == 0) return;
     for (uint32_t v = n; v > 1; v--) {
         uint32_t other = cluster_below(&seed, v), was = order[v - 1];
@@ -287,8 +289,8 @@ static void order_of_visits(uint32_t *order, uint32_t n, uint64_t seed)
     }
 }
 
-int hark_cluster_graph_match(
-    const struct cluster_graph *g, const uint32_t *within, uint64_t most, uint64_t seed, uint32_t *map, uint32_t *n)
+int hark_cluster_graph_match(const struct cluster_graph *g, const uint32_t *within, uint64_t most,
+    uint64_t seed, uint32_t *map, uint32_t *n)
 {
     uint32_t *order = malloc(((size_t)g->n + 1) * sizeof *order), matched = 0;
     if (order == NULL) return -ENOMEM;
@@ -320,15 +322,13 @@ int hark_cluster_graph_match(
 
 /* ---- parts of a graph */
 
-int hark_cluster_graph_induce(
-    struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *list, uint32_t count, uint32_t *place)
+int hark_cluster_graph_induce(struct cluster_graph *to, const struct cluster_graph *g,
+    const uint32_t *list, uint32_t count, uint32_t *place)
 {
     uint64_t places = 0, at = 0;
-    for (uint32_t i = 0; i < count; i++)
-        places += g->first[list[i] + 1] - g->first[list[i]];
+    for (uint32_t i = 0; i < count; i++) places += g->first[list[i] + 1] - g->first[list[i]];
     if (hark_cluster_graph_make(to, count, places, g->out != NULL) < 0) return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
-        place[list[i]] = i;
+    for (uint32_t i = 0; i < count; i++) place[list[i]] = i;
     to->first[0] = 0;
     for (uint32_t i = 0; i < count; i++) {
         for (uint64_t k = g->first[list[i]]; k < g->first[list[i] + 1]; k++) {
@@ -341,15 +341,14 @@ int hark_cluster_graph_induce(
         to->first[i + 1] = at;
         to->load[i] = g->load[list[i]];
     }
-    for (uint32_t i = 0; i < count; i++)
-        place[list[i]] = NOBODY;
+    for (uint32_t i = 0; i < count; i++) place[list[i]] = NOBODY;
     return 0;
 }
 
 /* ---- levels */
 
-int hark_cluster_levels_make(struct cluster_levels *l, const struct cluster_graph *g, const uint32_t *within,
-    uint32_t until, uint64_t most, uint64_t seed)
+int hark_cluster_levels_make(struct cluster_levels *l, const struct cluster_graph *g,
+    const uint32_t *within, uint32_t until, uint64_t most, uint64_t seed)
 {
     uint32_t *in = NULL, n;
     int status = 0;
@@ -363,8 +362,9 @@ int hark_cluster_levels_make(struct cluster_levels *l, const struct cluster_grap
     while (status == 0 && l->graph[l->count].n > until && l->count + 1 < CLUSTER_LEVELS) {
         struct cluster_graph *fine = &l->graph[l->count];
         uint32_t *map = malloc(((size_t)fine->n + 1) * sizeof *map);
-        status =
-            map ? hark_cluster_graph_match(fine, in, most, seed ? seed + (uint64_t)l->count : 0, map, &n) : -ENOMEM;
+        status = map ? hark_cluster_graph_match(
+                           fine, in, most, seed ? seed + (uint64_t)l->count : 0, map, &n)
+                     : -ENOMEM;
         if (status < 0 || n > fine->n - fine->n / 20) { /* it no longer gets smaller */
             free(map);
             break;

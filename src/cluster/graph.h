@@ -1,4 +1,5 @@
-/* graph.h: graphs inside the partitioner, which owns them, and what is done to them: coarser ones, parts of them. */
+/* graph.h: graphs inside the partitioner, which owns them, and what is done to them: coarser ones,
+ * parts of them. */
 #ifndef HARK_CLUSTER_GRAPH_H
 #define HARK_CLUSTER_GRAPH_H
 
@@ -9,7 +10,8 @@ struct cluster_graph {
     uint64_t *first;
     uint32_t *column;
     uint64_t *weight;
-    uint64_t *out;  /* of each weight, what goes from the row to the column; NULL where directions do not matter */
+    uint64_t *out; /* of each weight, what goes from the row to the column; NULL where directions do
+                      not matter */
     uint64_t *load; /* never NULL, but in a view */
 };
 
@@ -25,16 +27,17 @@ void hark_cluster_graph_view_free(struct cluster_graph *g);
 /* Contracts: vertices of the same `map` (below n) become one. */
 int hark_cluster_graph_contract(
     struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *map, uint32_t n);
-/* Pairs vertices that are heavily joined for their loads, those of one `within` only (NULL: any), pairs of at most
- * `most` load. seed 0: in the order of ranks, else by chance. map[v]: where v goes; *n: how many are left. */
-int hark_cluster_graph_match(
-    const struct cluster_graph *g, const uint32_t *within, uint64_t most, uint64_t seed, uint32_t *map, uint32_t *n);
-/* The graph of the vertices of one part; `list` are they, ascending, `place` (of n entries, all UINT32_MAX, and left
- * so) is where they are in it. */
-int hark_cluster_graph_induce(
-    struct cluster_graph *to, const struct cluster_graph *g, const uint32_t *list, uint32_t count, uint32_t *place);
-/* Divides all weights by what divides all of them: only proportions count, so the same graph at another scale is the
- * same. */
+/* Pairs vertices that are heavily joined for their loads, those of one `within` only (NULL: any),
+ * pairs of at most `most` load. seed 0: in the order of ranks, else by chance. map[v]: where v
+ * goes; *n: how many are left. */
+int hark_cluster_graph_match(const struct cluster_graph *g, const uint32_t *within, uint64_t most,
+    uint64_t seed, uint32_t *map, uint32_t *n);
+/* The graph of the vertices of one part; `list` are they, ascending, `place` (of n entries, all
+ * UINT32_MAX, and left so) is where they are in it. */
+int hark_cluster_graph_induce(struct cluster_graph *to, const struct cluster_graph *g,
+    const uint32_t *list, uint32_t count, uint32_t *place);
+/* Divides all weights by what divides all of them: only proportions count, so the same graph at
+ * another scale is the same. */
 void hark_cluster_graph_reduce(struct cluster_graph *g);
 uint64_t hark_cluster_graph_load(const struct cluster_graph *g);
 
@@ -45,8 +48,8 @@ struct cluster_levels {
     struct cluster_graph graph[CLUSTER_LEVELS]; /* graph[0] is what was given, shared */
     uint32_t *map[CLUSTER_LEVELS];              /* map[i]: from graph[i] to graph[i + 1] */
 };
-int hark_cluster_levels_make(struct cluster_levels *l, const struct cluster_graph *g, const uint32_t *within,
-    uint32_t until, uint64_t most, uint64_t seed);
+int hark_cluster_levels_make(struct cluster_levels *l, const struct cluster_graph *g,
+    const uint32_t *within, uint32_t until, uint64_t most, uint64_t seed);
 void hark_cluster_levels_free(struct cluster_levels *l);
 
 #endif

@@ -1,4 +1,5 @@
-/* heap.h: vertices by keys that change: the largest key first, of the same ones the lowest vertex. */
+/* heap.h: vertices by keys that change: the largest key first, of the same ones the lowest vertex.
+ */
 #ifndef HARK_CLUSTER_HEAP_H
 #define HARK_CLUSTER_HEAP_H
 
@@ -26,8 +27,8 @@ static inline void cluster_heap_free(struct cluster_heap *h)
 
 static inline int cluster_heap_make(struct cluster_heap *h, uint32_t n)
 {
-    *h = (struct cluster_heap){0, malloc(((size_t)n + 1) * sizeof *h->item), malloc(((size_t)n + 1) * sizeof *h->at),
-        malloc(((size_t)n + 1) * sizeof *h->key)};
+    *h = (struct cluster_heap){0, malloc(((size_t)n + 1) * sizeof *h->item),
+        malloc(((size_t)n + 1) * sizeof *h->at), malloc(((size_t)n + 1) * sizeof *h->key)};
     if (h->item && h->at && h->key) {
         memset(h->at, 0xff, (size_t)n * sizeof *h->at);
         return 0;
@@ -49,7 +50,8 @@ static inline void cluster_heap_put(struct cluster_heap *h, uint32_t place, uint
 
 static inline void cluster_heap_up(struct cluster_heap *h, uint32_t place, uint32_t v)
 {
-    for (; place > 0 && cluster_heap_before(h, v, h->item[(place - 1) / 2]); place = (place - 1) / 2)
+    for (; place > 0 && cluster_heap_before(h, v, h->item[(place - 1) / 2]);
+         place = (place - 1) / 2)
         cluster_heap_put(h, place, h->item[(place - 1) / 2]);
     cluster_heap_put(h, place, v);
 }
@@ -59,7 +61,8 @@ static inline void cluster_heap_down(struct cluster_heap *h, uint32_t place, uin
     for (;;) {
         uint32_t child = 2 * place + 1;
         if (child >= h->count) break;
-        if (child + 1 < h->count && cluster_heap_before(h, h->item[child + 1], h->item[child])) child++;
+        if (child + 1 < h->count && cluster_heap_before(h, h->item[child + 1], h->item[child]))
+            child++;
         if (!cluster_heap_before(h, h->item[child], v)) break;
         cluster_heap_put(h, place, h->item[child]);
         place = child;
@@ -93,7 +96,8 @@ static inline void cluster_heap_remove(struct cluster_heap *h, uint32_t v)
     h->at[v] = CLUSTER_NOWHERE;
     last = h->item[--h->count];
     if (last == v) return;
-    if (place > 0 && cluster_heap_before(h, last, h->item[(place - 1) / 2])) cluster_heap_up(h, place, last);
+    if (place > 0 && cluster_heap_before(h, last, h->item[(place - 1) / 2]))
+        cluster_heap_up(h, place, last);
     else cluster_heap_down(h, place, last);
 }
 

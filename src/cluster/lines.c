@@ -55,7 +55,8 @@ static int why(struct cluster_lines *l)
     int code;
     const char *text = gzerror(l->file, &code);
     if (code == Z_OK || code == Z_STREAM_END) return 0;
-    if (code == Z_BUF_ERROR) return hark_cluster_lines_bad(l, "the compressed file is cut off here");
+    if (code == Z_BUF_ERROR)
+        return hark_cluster_lines_bad(l, "the compressed file is cut off here");
     return hark_cluster_lines_bad(l, "%s",
         code == Z_ERRNO        ? strerror(errno)
         : code == Z_DATA_ERROR ? "the compressed file is damaged"
@@ -69,10 +70,11 @@ int hark_cluster_lines_open(struct cluster_lines *l, const char *path, char *err
         snprintf(error, HARK_MATRIX_ERROR, "%s: %s", path, strerror(errno));
         return -1;
     }
-    for (int c; l->heads < 2 && (c = getc(l->file)) != EOF;)
-        l->head[l->heads++] = (char)c;
-    if (l->heads < 2 || (unsigned char)l->head[0] != 0x1f || (unsigned char)l->head[1] != 0x8b) return 0;
-    snprintf(error, HARK_MATRIX_ERROR, "%s: compressed by gzip, and this hark was built without zlib", path);
+    for (int c; l->heads < 2 && (c = getc(l->file)) != EOF;) l->head[l->heads++] = (char)c;
+    if (l->heads < 2 || (unsigned char)l->head[0] != 0x1f || (unsigned char)l->head[1] != 0x8b)
+        return 0;
+    snprintf(error, HARK_MATRIX_ERROR,
+        "%s: compressed by gzip, and this hark was built without zlib", path);
     fclose(l->file);
     return -1;
 }
@@ -107,7 +109,8 @@ int hark_cluster_lines_any(struct cluster_lines *l)
     if (length == 0) return hark_cluster_lines_bad(l, "expected text, found a zero byte");
     if (length == CLUSTER_LINE - 1 && l->text[length - 1] != '\n')
         return hark_cluster_lines_bad(l, "expected lines of at most %d bytes", CLUSTER_LINE - 2);
-    if (l->text[length - 1] != '\n' && why(l) < 0) return -1; /* the last line, or what is left of one */
+    if (l->text[length - 1] != '\n' && why(l) < 0)
+        return -1; /* the last line, or what is left of one */
     return 1;
 }
 
@@ -115,6 +118,7 @@ int hark_cluster_lines_next(struct cluster_lines *l)
 {
     for (;;) {
         int status = hark_cluster_lines_any(l);
-        if (status <= 0 || (l->text[0] != '%' && l->text[strspn(l->text, " \t\r\n")])) return status;
+        if (status <= 0 || (l->text[0] != '%' && l->text[strspn(l->text, " \t\r\n")]))
+            return status;
     }
 }

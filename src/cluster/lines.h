@@ -1,4 +1,5 @@
-/* lines.h: the lines of a text file, plain or compressed by gzip, and what is wrong with one of them. */
+/* lines.h: the lines of a text file, plain or compressed by gzip, and what is wrong with one of
+ * them. */
 #ifndef HARK_CLUSTER_LINES_H
 #define HARK_CLUSTER_LINES_H
 
@@ -26,8 +27,8 @@ struct cluster_lines {
     char text[CLUSTER_LINE];
 };
 
-/* Reads the file once, from its beginning to its end: it may be a pipe. 0, or -1 and error, and nothing is to be
- * closed. */
+/* Reads the file once, from its beginning to its end: it may be a pipe. 0, or -1 and error, and
+ * nothing is to be closed. */
 int hark_cluster_lines_open(struct cluster_lines *l, const char *path, char *error);
 void hark_cluster_lines_close(struct cluster_lines *l);
 /* The next line in text: 1, or 0 at the end, or -1 and error. */

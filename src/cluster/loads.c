@@ -18,7 +18,8 @@ struct reader {
     FILE *file;
 };
 
-static int bad(const struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int bad(const struct reader *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static int bad(const struct reader *r, const char *format, ...)
 {
     va_list list;
@@ -73,7 +74,8 @@ static int numbers(struct reader *r, const char *at)
     uint32_t count = 0;
     for (;;) {
         if (!number(&at, r->most, &value))
-            return bad(r, "expected whole numbers from 0 to %" PRIu64 ", found \"%s\"", r->most, found(at, shown));
+            return bad(r, "expected whole numbers from 0 to %" PRIu64 ", found \"%s\"", r->most,
+                found(at, shown));
         if (count++ == UINT32_MAX - 1 || !keep(r, value)) return bad(r, "no memory");
         at += strspn(at, " \t\r\n");
         if (*at == 0 || *at == '#') break;
@@ -81,8 +83,10 @@ static int numbers(struct reader *r, const char *at)
     }
     if (r->columns == 0) r->columns = count;
     if (count != r->columns)
-        return bad(r, "expected %" PRIu32 " number%s in each line, found %" PRIu32, r->columns, &"s"[r->columns == 1], count);
-    if (++r->l->rows > UINT32_MAX - 18) return bad(r, "expected at most %" PRIu32 " lines of numbers", UINT32_MAX - 18);
+        return bad(r, "expected %" PRIu32 " number%s in each line, found %" PRIu32, r->columns,
+            &"s"[r->columns == 1], count);
+    if (++r->l->rows > UINT32_MAX - 18)
+        return bad(r, "expected at most %" PRIu32 " lines of numbers", UINT32_MAX - 18);
     return 0;
 }
 
@@ -99,8 +103,8 @@ static int lines(struct reader *r)
     return r->l->rows ? 0 : bad(r, "expected a line of numbers for each object, the file has none");
 }
 
-int hark_loads_read(
-    struct hark_loads *l, const char *path, uint32_t columns, uint64_t most, char error[HARK_MATRIX_ERROR])
+int hark_loads_read(struct hark_loads *l, const char *path, uint32_t columns, uint64_t most,
+    char error[HARK_MATRIX_ERROR])
 {
     struct reader r = {.l = l, .path = path, .error = error, .most = most, .columns = columns};
     *l = (struct hark_loads){0};

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of numbers that no common power of ten makes whole, so many digits of the largest stay, and those of the others
- * that are in the same places: more than any cost tells apart, and fewer than doubles have, so that what their last
- * digits are does not count. */
+/* Of numbers that no common power of ten makes whole, so many digits of the largest stay, and those
+ * of the others that are in the same places: more than any cost tells apart, and fewer than doubles
+ * have, so that what their last digits are does not count. */
 enum { ROUGH = 12, WHOLE = 15 };
 
 bool hark_cluster_entries_add(struct cluster_entries *all, struct cluster_entry e)
@@ -39,7 +39,8 @@ static bool room_for(struct hark_matrix *m, uint64_t entries)
 }
 
 /* All of it in units of 10^exponent. False: a value or a sum is too large for that. */
-static bool fill(struct hark_matrix *m, const struct cluster_entries *all, int32_t exponent, uint64_t most)
+static bool fill(
+    struct hark_matrix *m, const struct cluster_entries *all, int32_t exponent, uint64_t most)
 {
     uint64_t total = 0, value;
     m->entries = 0;
@@ -48,7 +49,8 @@ static bool fill(struct hark_matrix *m, const struct cluster_entries *all, int32
     for (uint64_t i = 0; i < all->count; i++) {
         const struct cluster_entry *e = &all->entry[i];
         bool again = i && by_place(e - 1, e) == 0;
-        if (!hark_cluster_decimal_scale((struct cluster_decimal){e->digits, e->exponent}, exponent, most, &value))
+        if (!hark_cluster_decimal_scale(
+                (struct cluster_decimal){e->digits, e->exponent}, exponent, most, &value))
             return false;
         if (!again) {
             m->column[m->entries] = e->column;
@@ -64,7 +66,8 @@ static bool fill(struct hark_matrix *m, const struct cluster_entries *all, int32
     return true;
 }
 
-/* The power of ten that makes all of them whole, 0 if they are; and the one that leaves ROUGH digits to the largest.
+/* The power of ten that makes all of them whole, 0 if they are; and the one that leaves ROUGH
+ * digits to the largest.
  */
 static void exponents(const struct cluster_entries *all, int32_t *exact, int32_t *rough)
 {
@@ -92,8 +95,7 @@ int hark_cluster_entries_take(struct cluster_entries *all, struct hark_matrix *m
     }
     exponents(all, &exact, &rough);
     if (fill(m, all, exact, exact ? hark_cluster_ten(WHOLE) : HARK_MATRIX_MOST)) return 0;
-    while (!fill(m, all, rough, HARK_MATRIX_MOST))
-        rough++;
+    while (!fill(m, all, rough, HARK_MATRIX_MOST)) rough++;
     return 0;
 }
 
@@ -106,12 +108,9 @@ int hark_matrix_turn(struct hark_matrix *to, const struct hark_matrix *m)
         hark_matrix_free(to);
         return -1;
     }
-    for (uint64_t k = 0; k < m->entries; k++)
-        to->first[m->column[k] + 1]++;
-    for (uint32_t i = 0; i < m->ranks; i++)
-        at[i] = to->first[i + 1] += to->first[i];
-    for (uint32_t i = m->ranks; i-- > 0;)
-        at[i] = to->first[i];
+    for (uint64_t k = 0; k < m->entries; k++) to->first[m->column[k] + 1]++;
+    for (uint32_t i = 0; i < m->ranks; i++) at[i] = to->first[i + 1] += to->first[i];
+    for (uint32_t i = m->ranks; i-- > 0;) at[i] = to->first[i];
     for (uint32_t row = 0; row < m->ranks; row++)
         for (uint64_t k = m->first[row]; k < m->first[row + 1]; k++) {
             to->column[at[m->column[k]]] = row;
@@ -123,14 +122,13 @@ int hark_matrix_turn(struct hark_matrix *to, const struct hark_matrix *m)
 
 uint64_t hark_matrix_at(const struct hark_matrix *m, uint32_t row, uint32_t column, bool *is)
 {
-    uint64_t low = row < m->ranks ? m->first[row] : 0, high = row < m->ranks ? m->first[row + 1] : 0;
+    uint64_t low = row < m->ranks ? m->first[row] : 0,
+             high = row < m->ranks ? m->first[row + 1] : 0;
     *is = false;
     while (low < high) {
         uint64_t mid = (low + high) / 2;
-        if (m->column[mid] < column)
-            low = mid + 1;
-        else
-            high = mid;
+        if (m->column[mid] < column) low = mid + 1;
+        else high = mid;
     }
     *is = row < m->ranks && low < m->first[row + 1] && m->column[low] == column;
     return *is ? m->value[low] : 0;
@@ -139,7 +137,8 @@ uint64_t hark_matrix_at(const struct hark_matrix *m, uint32_t row, uint32_t colu
 /* The value at k in units of 1; 0, or why not. */
 static int whole(const struct hark_matrix *m, uint64_t k, uint64_t *value)
 {
-    if (!hark_cluster_decimal_scale((struct cluster_decimal){m->value[k], m->exponent}, 0, HARK_MATRIX_MOST, value))
+    if (!hark_cluster_decimal_scale(
+            (struct cluster_decimal){m->value[k], m->exponent}, 0, HARK_MATRIX_MOST, value))
         return -ERANGE;
     return m->value[k] && *value == 0 ? -EDOM : 0;
 }

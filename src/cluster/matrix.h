@@ -19,8 +19,8 @@ struct cluster_entries {
 
 /* False without memory. */
 bool hark_cluster_entries_add(struct cluster_entries *all, struct cluster_entry e);
-/* Sorts them, adds up those of one place, and finds the power of ten that they are whole numbers of. 0, or -1 without
- * memory. */
+/* Sorts them, adds up those of one place, and finds the power of ten that they are whole numbers
+ * of. 0, or -1 without memory. */
 int hark_cluster_entries_take(struct cluster_entries *all, struct hark_matrix *m);
 
 #endif

@@ -1,4 +1,5 @@
-/* merge.c: clusters as wholes: they join others, are cut in halves, or two of them are cut anew; and the order they stand in. */
+/* merge.c: clusters as wholes: they join others, are cut in halves, or two of them are cut anew;
+ * and the order they stand in. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,8 @@
 #include "random.h"
 #include "state.h"
 
-/* The clusters as vertices of a graph. list[begin[c]] ..: the vertices of the slot c, if asked for. */
+/* The clusters as vertices of a graph. list[begin[c]] ..: the vertices of the slot c, if asked for.
+ */
 static int quotient(const struct cluster_state *s, struct cluster_graph *q, uint32_t **part)
 {
     *part = malloc(((size_t)s->g->n + 1) * sizeof **part);
@@ -82,7 +84,8 @@ static void lists_free(struct lists *l)
 static int lists_make(struct lists *l, const struct cluster_state *s)
 {
     size_t n = (size_t)s->g->n + 2;
-    *l = (struct lists){calloc(n, sizeof *l->begin), malloc(n * sizeof *l->vertex), malloc(n * sizeof *l->place)};
+    *l = (struct lists){
+        calloc(n, sizeof *l->begin), malloc(n * sizeof *l->vertex), malloc(n * sizeof *l->place)};
     if (!l->begin || !l->vertex || !l->place) {
         lists_free(l);
         return -ENOMEM;
@@ -97,11 +100,12 @@ static int lists_make(struct lists *l, const struct cluster_state *s)
 }
 
 /* Vertices of a list go to slot[side[i]], which stands at place[side[i]]. */
-static void apply(struct cluster_state *s, const uint32_t *list, uint32_t count, const uint32_t *side, const uint32_t slot[2],
-    const int64_t place[2])
+static void apply(struct cluster_state *s, const uint32_t *list, uint32_t count,
+    const uint32_t *side, const uint32_t slot[2], const int64_t place[2])
 {
     for (uint32_t i = 0; i < count; i++)
-        if (s->part[list[i]] != slot[side[i]]) hark_cluster_move(s, list[i], slot[side[i]], place[side[i]]);
+        if (s->part[list[i]] != slot[side[i]])
+            hark_cluster_move(s, list[i], slot[side[i]], place[side[i]]);
 }
 
 static int64_t place_of(const struct cluster_state *s, uint32_t slot)
@@ -111,15 +115,17 @@ static int64_t place_of(const struct cluster_state *s, uint32_t slot)
 
 static bool sizes_ok(const struct cluster_state *s, uint32_t c)
 {
-    return s->members[c] == 0 || (s->load[c] >= s->model->bounds.least && s->load[c] <= s->model->bounds.most);
+    return s->members[c] == 0 ||
+           (s->load[c] >= s->model->bounds.least && s->load[c] <= s->model->bounds.most);
 }
 
-static int cut_in_two(const struct cluster_state *s, struct lists *l, const uint32_t *list, uint32_t count, uint64_t aim,
-    uint64_t seed, uint32_t *side)
+static int cut_in_two(const struct cluster_state *s, struct lists *l, const uint32_t *list,
+    uint32_t count, uint64_t aim, uint64_t seed, uint32_t *side)
 {
     struct cluster_graph sub;
     if (hark_cluster_graph_induce(&sub, s->g, list, count, l->place) < 0) return -ENOMEM;
-    uint64_t load = hark_cluster_graph_load(&sub), most[2] = {aim + aim / 32, load - aim + (load - aim) / 32};
+    uint64_t load = hark_cluster_graph_load(&sub),
+             most[2] = {aim + aim / 32, load - aim + (load - aim) / 32};
     for (int i = 0; i < 2; i++) most[i] += most[0] + most[1] == load; /* room to move at all */
     int status = hark_cluster_bisect(&sub, aim, most, seed, side);
     hark_cluster_graph_free(&sub);
@@ -129,18 +135,22 @@ static int cut_in_two(const struct cluster_state *s, struct lists *l, const uint
 int hark_cluster_refine_split(struct cluster_state *s, uint64_t seed, bool *better)
 {
     struct lists l = {0};
-    uint32_t *side = malloc(((size_t)s->g->n + 1) * sizeof *side), *zero = calloc((size_t)s->g->n + 1, sizeof *zero);
+    uint32_t *side = malloc(((size_t)s->g->n + 1) * sizeof *side),
+             *zero = calloc((size_t)s->g->n + 1, sizeof *zero);
     int status = side && zero ? lists_make(&l, s) : -ENOMEM;
     for (uint32_t c = 0; status == 0 && c < s->slots; c++) {
-        uint32_t *list = l.vertex + l.begin[c], count = l.begin[c + 1] - l.begin[c], to = hark_cluster_new_slot(s);
-        if (count < 2 || s->load[c] < 2 * s->model->bounds.least || s->members[c] != count) continue;
+        uint32_t *list = l.vertex + l.begin[c], count = l.begin[c + 1] - l.begin[c],
+                 to = hark_cluster_new_slot(s);
+        if (count < 2 || s->load[c] < 2 * s->model->bounds.least || s->members[c] != count)
+            continue;
         double before = hark_cluster_state_cost(s);
         status = cut_in_two(s, &l, list, count, s->load[c] / 2, seed, side);
         if (status < 0) break;
         uint32_t slot[2] = {c, to};
         int64_t place[2] = {place_of(s, c), s->last_place};
         apply(s, list, count, side, slot, place);
-        if (hark_cluster_state_cost(s) < before - CLUSTER_LESS && sizes_ok(s, c) && sizes_ok(s, to)) *better = true;
+        if (hark_cluster_state_cost(s) < before - CLUSTER_LESS && sizes_ok(s, c) && sizes_ok(s, to))
+            *better = true;
         else apply(s, list, count, zero, slot, place);
     }
     lists_free(&l);
@@ -152,8 +162,8 @@ int hark_cluster_refine_split(struct cluster_state *s, uint64_t seed, bool *bett
 /* ---- pairs */
 
 /* The two clusters a and b, cut anew at their sizes, and at equal ones. */
-static int pair(struct cluster_state *s, struct lists *l, uint32_t a, uint32_t b, uint64_t seed, uint32_t *list, uint32_t *side,
-    bool *better)
+static int pair(struct cluster_state *s, struct lists *l, uint32_t a, uint32_t b, uint64_t seed,
+    uint32_t *list, uint32_t *side, bool *better)
 {
     uint32_t count = 0, *was = side + s->g->n, slot[2] = {a, b};
     int64_t place[2] = {place_of(s, a), place_of(s, b)};
@@ -169,7 +179,8 @@ static int pair(struct cluster_state *s, struct lists *l, uint32_t a, uint32_t b
         int status = cut_in_two(s, l, list, count, aim, seed, side);
         if (status < 0) return status;
         apply(s, list, count, side, slot, place);
-        if (hark_cluster_state_cost(s) < before - CLUSTER_LESS && sizes_ok(s, a) && sizes_ok(s, b)) {
+        if (hark_cluster_state_cost(s) < before - CLUSTER_LESS && sizes_ok(s, a) &&
+            sizes_ok(s, b)) {
             *better = true;
             memcpy(was, side, (size_t)count * sizeof *was);
         } else {
@@ -183,7 +194,8 @@ int hark_cluster_refine_pairs(struct cluster_state *s, uint64_t seed, bool *bett
 {
     struct cluster_graph q;
     struct lists l;
-    uint32_t *part, *slot = malloc(((size_t)s->count + 1) * sizeof *slot), *list = malloc(((size_t)s->g->n + 1) * sizeof *list),
+    uint32_t *part, *slot = malloc(((size_t)s->count + 1) * sizeof *slot),
+                    *list = malloc(((size_t)s->g->n + 1) * sizeof *list),
                     *side = malloc((2 * (size_t)s->g->n + 2) * sizeof *side);
     int status = slot && list && side ? lists_make(&l, s) : -ENOMEM;
     if (status == 0 && quotient(s, &q, &part) < 0) {
@@ -209,14 +221,16 @@ int hark_cluster_refine_pairs(struct cluster_state *s, uint64_t seed, bool *bett
 
 /* ---- the order */
 
-/* What is logged more when the cluster at i of the order goes to j, by what goes between two (m, by rows of numbers). */
-static int64_t insertion(const int64_t *m, const uint32_t *order, uint32_t count, uint32_t i, uint32_t *to)
+/* What is logged more when the cluster at i of the order goes to j, by what goes between two (m, by
+ * rows of numbers). */
+static int64_t insertion(
+    const int64_t *m, const uint32_t *order, uint32_t count, uint32_t i, uint32_t *to)
 {
     int64_t best = 0, sum = 0;
     uint64_t k = count, c = order[i];
     *to = i;
-    for (uint32_t j = i;
-         j-- > 0;) { /* before those that it stood behind: what it sends them counts, what they send it does not */
+    for (uint32_t j = i; j-- > 0;) { /* before those that it stood behind: what it sends them
+                                        counts, what they send it does not */
         sum += m[c * k + order[j]] - m[order[j] * k + c];
         if (sum < best) best = sum, *to = j;
     }
@@ -259,7 +273,8 @@ int hark_cluster_refine_order(struct cluster_state *s, bool *better)
     if (status == 0) {
         for (uint32_t c = 0; c < n; c++) {
             order[c] = c;
-            for (uint64_t k = q.first[c]; k < q.first[c + 1]; k++) m[(size_t)c * n + q.column[k]] = (int64_t)q.out[k];
+            for (uint64_t k = q.first[c]; k < q.first[c + 1]; k++)
+                m[(size_t)c * n + q.column[k]] = (int64_t)q.out[k];
         }
         if (insert_all(m, order, n)) {
             struct cluster_state anew;

@@ -124,8 +124,12 @@ int hark_cluster_refine_climb(struct cluster_state *s, uint64_t work, bool all, 
 {
     size_t n = (size_t)s->g->n + 1;
     uint32_t patience = s->g->n <= 300 ? s->g->n / 2 + 10 : 160 + s->g->n / 200;
-    struct climb c = {.s = s, .all = all, .vertex = malloc(n * sizeof *c.vertex), .was = malloc(n * sizeof *c.was),
-        .was_place = malloc(n * sizeof *c.was_place), .locked = calloc(n, sizeof *c.locked)};
+    struct climb c = {.s = s,
+        .all = all,
+        .vertex = malloc(n * sizeof *c.vertex),
+        .was = malloc(n * sizeof *c.was),
+        .was_place = malloc(n * sizeof *c.was_place),
+        .locked = calloc(n, sizeof *c.locked)};
     int status = -ENOMEM;
     if (c.vertex && c.was && c.was_place && c.locked && cluster_heap_make(&c.heap, s->g->n) == 0) {
         if (climb(&c, work, patience)) *better = true;

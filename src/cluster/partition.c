@@ -1,4 +1,5 @@
-/* partition.c: hark_partition: options, the graph of nodes, the search, and figures from the matrix alone. */
+/* partition.c: hark_partition: options, the graph of nodes, the search, and figures from the matrix
+ * alone. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -8,7 +9,8 @@
 
 #include "search.h"
 
-static int bad(char *error, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int bad(char *error, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static int bad(char *error, int status, const char *format, ...)
 {
     va_list list;
@@ -20,7 +22,8 @@ static int bad(char *error, int status, const char *format, ...)
 
 void hark_partition_defaults(struct hark_partition_options *o)
 {
-    *o = (struct hark_partition_options){.cost = {.alpha = 0.23, .beta = 0.124}, .seed = 1, .threshold = 1};
+    *o = (struct hark_partition_options){
+        .cost = {.alpha = 0.23, .beta = 0.124}, .seed = 1, .threshold = 1};
 }
 
 /* ---- what was asked for */
@@ -29,8 +32,11 @@ static int check_bounds(const struct hark_partition_options *o, uint32_t ranks, 
 {
     uint32_t least = o->least ? o->least : 1, most = o->most ? o->most : ranks;
     if (least > most)
-        return bad(error, -EINVAL, "clusters of at least %u and at most %u ranks: there are none", least, most);
-    if (least > ranks) return bad(error, -EINVAL, "clusters of at least %u ranks: there are %u ranks", least, ranks);
+        return bad(error, -EINVAL, "clusters of at least %u and at most %u ranks: there are none",
+            least, most);
+    if (least > ranks)
+        return bad(
+            error, -EINVAL, "clusters of at least %u ranks: there are %u ranks", least, ranks);
     if (ranks / least < (ranks - 1) / most + 1)
         return bad(error, -EINVAL, "%u ranks can not be clusters of %u to %u", ranks, least, most);
     return 0;
@@ -40,7 +46,8 @@ static int check_ids(const uint32_t *of, uint32_t ranks, const char *what, char 
 {
     for (uint32_t v = 0; of && v < ranks; v++)
         if (of[v] >= ranks)
-            return bad(error, -EINVAL, "rank %u is in %s %u: expected numbers below %u", v, what, of[v], ranks);
+            return bad(error, -EINVAL, "rank %u is in %s %u: expected numbers below %u", v, what,
+                of[v], ranks);
     return 0;
 }
 
@@ -54,9 +61,10 @@ static int check(const struct hark_matrix *m, const struct hark_partition_option
     if (o->backend > HARK_CUT_METIS_RECURSIVE || o->effort > HARK_PARTITION_PAPER)
         return bad(error, -EINVAL, "no such backend or effort");
     if (!hark_cut_has(o->backend))
-        return bad(
-            error, -ENOTSUP, "this hark was built without %s", o->backend == HARK_CUT_SCOTCH ? "Scotch" : "METIS");
-    if (check_ids(o->node, m->ranks, "node", error) < 0 || check_ids(o->improve, m->ranks, "cluster", error) < 0)
+        return bad(error, -ENOTSUP, "this hark was built without %s",
+            o->backend == HARK_CUT_SCOTCH ? "Scotch" : "METIS");
+    if (check_ids(o->node, m->ranks, "node", error) < 0 ||
+        check_ids(o->improve, m->ranks, "cluster", error) < 0)
         return -EINVAL;
     return check_bounds(o, m->ranks, error);
 }
@@ -84,7 +92,8 @@ static int graph_of_nodes(struct cluster_graph *g, const struct hark_matrix *m,
     struct cluster_graph ranks = {0};
     uint32_t nodes = number_nodes(o->node, m->ranks, of);
     int status = nodes ? hark_cluster_graph_of(&ranks, m, o->cost.ordered) : -ENOMEM;
-    if (status == -EOVERFLOW) return bad(error, status, "the bytes of all messages are more than 2^60");
+    if (status == -EOVERFLOW)
+        return bad(error, status, "the bytes of all messages are more than 2^60");
     if (status < 0) return bad(error, status, "no memory");
     if (nodes == m->ranks) {
         *g = ranks;
@@ -114,12 +123,10 @@ static int improve(struct cluster_search *x, const uint32_t *of, uint32_t ranks)
         memset(number, 0, (size_t)ranks * sizeof *number);
         for (uint32_t v = ranks; v-- > 0;)
             part[of[v]] = x->o->improve[v]; /* a node is where its first rank was */
-        for (uint32_t n = 0; n < x->g->n; n++)
-            number[part[n]] = 1;
+        for (uint32_t n = 0; n < x->g->n; n++) number[part[n]] = 1;
         for (uint32_t c = 0; c < ranks; c++) /* no more numbers than nodes, in the same order */
             if (number[c]) number[c] = count++;
-        for (uint32_t n = 0; n < x->g->n; n++)
-            part[n] = number[part[n]];
+        for (uint32_t n = 0; n < x->g->n; n++) part[n] = number[part[n]];
         status = hark_cluster_search_from(x, part, x->o->effort == HARK_PARTITION_BEST, x->o->seed);
     }
     free(part);
@@ -127,25 +134,23 @@ static int improve(struct cluster_search *x, const uint32_t *of, uint32_t ranks)
     return status;
 }
 
-/* Ranks whose cluster is another one now: a new cluster is the old one that most of its ranks come from. */
+/* Ranks whose cluster is another one now: a new cluster is the old one that most of its ranks come
+ * from. */
 static int count_changed(struct hark_partition *p, const uint32_t *was)
 {
-    uint32_t n = p->ranks, *size = calloc((size_t)n + 1, sizeof *size), *begin = calloc((size_t)n + 2, sizeof *begin);
+    uint32_t n = p->ranks, *size = calloc((size_t)n + 1, sizeof *size),
+             *begin = calloc((size_t)n + 2, sizeof *begin);
     uint32_t *list = malloc(((size_t)n + 1) * sizeof *list);
     if (size && begin && list) {
         uint32_t stay = 0;
-        for (uint32_t v = 0; v < n; v++)
-            begin[p->of[v] + 1]++;
-        for (uint32_t c = 0; c < n; c++)
-            begin[c + 1] += begin[c];
-        for (uint32_t v = 0; v < n; v++)
-            list[begin[p->of[v]]++] = v;
+        for (uint32_t v = 0; v < n; v++) begin[p->of[v] + 1]++;
+        for (uint32_t c = 0; c < n; c++) begin[c + 1] += begin[c];
+        for (uint32_t v = 0; v < n; v++) list[begin[p->of[v]]++] = v;
         for (uint32_t c = 0, i = 0; c < p->clusters; c++) {
             uint32_t most = 0, first = i;
             for (; i < begin[c]; i++)
                 if (++size[was[list[i]]] > most) most = size[was[list[i]]];
-            for (uint32_t k = first; k < i; k++)
-                size[was[list[k]]] = 0;
+            for (uint32_t k = first; k < i; k++) size[was[list[k]]] = 0;
             stay += most;
         }
         p->changed = n - stay;
@@ -166,32 +171,27 @@ static int search(struct hark_partition *p, const struct cluster_graph *g, const
     hark_cluster_model_make(&model, g, &o->cost, bounds);
     int status = hark_cluster_search_make(&x, g, &model, o);
     if (status == 0) {
-        if (o->improve)
-            status = improve(&x, of, p->ranks);
-        else if (o->effort == HARK_PARTITION_PAPER)
-            status = hark_cluster_search_paper(&x);
-        else if (o->effort == HARK_PARTITION_BEST)
-            status = hark_cluster_search_best(&x);
-        else
-            status = hark_cluster_search_fast(&x);
+        if (o->improve) status = improve(&x, of, p->ranks);
+        else if (o->effort == HARK_PARTITION_PAPER) status = hark_cluster_search_paper(&x);
+        else if (o->effort == HARK_PARTITION_BEST) status = hark_cluster_search_best(&x);
+        else status = hark_cluster_search_fast(&x);
     }
     if (status == 0 && !x.found)
-        status = bad(error, -EINVAL, "found no clusters of %llu to %llu ranks", (unsigned long long)bounds.least,
-            (unsigned long long)bounds.most);
+        status = bad(error, -EINVAL, "found no clusters of %llu to %llu ranks",
+            (unsigned long long)bounds.least, (unsigned long long)bounds.most);
     else if (status < 0)
         bad(error, status, "%s",
             status == -ENOMEM      ? "no memory"
             : status == -EOVERFLOW ? "the graph is too large for this backend"
                                    : "the bisection failed");
-    for (uint32_t v = 0; status == 0 && v < p->ranks; v++)
-        p->of[v] = x.best[of[v]];
+    for (uint32_t v = 0; status == 0 && v < p->ranks; v++) p->of[v] = x.best[of[v]];
     p->clusters = x.clusters;
     hark_cluster_search_free(&x);
     return status;
 }
 
-int hark_partition(struct hark_partition *p, const struct hark_matrix *m, const struct hark_partition_options *o,
-    char error[HARK_PARTITION_ERROR])
+int hark_partition(struct hark_partition *p, const struct hark_matrix *m,
+    const struct hark_partition_options *o, char error[HARK_PARTITION_ERROR])
 {
     struct cluster_graph g = {0};
     *p = (struct hark_partition){.ranks = m->ranks};
@@ -207,7 +207,8 @@ int hark_partition(struct hark_partition *p, const struct hark_matrix *m, const 
     free(of);
     if (status == 0 && hark_partition_measure(p, m, &o->cost) < 0)
         status = bad(error, -EOVERFLOW, "sums are too large");
-    if (status == 0 && o->improve && count_changed(p, o->improve) < 0) status = bad(error, -ENOMEM, "no memory");
+    if (status == 0 && o->improve && count_changed(p, o->improve) < 0)
+        status = bad(error, -ENOMEM, "no memory");
     if (status < 0) hark_partition_free(p);
     return status;
 }
@@ -231,8 +232,7 @@ int hark_partition_measure(
             if (cost->ordered ? p->of[u] > p->of[v] : p->of[u] != p->of[v]) f.logged += m->value[k];
         }
     }
-    for (uint32_t c = 0; c < p->clusters; c++)
-        f.squares += size[c] * size[c];
+    for (uint32_t c = 0; c < p->clusters; c++) f.squares += size[c] * size[c];
     free(size);
     p->figures = f;
     p->cost = hark_cluster_cost(cost, &f);

@@ -21,8 +21,7 @@ int hark_cluster_pool_make(struct cluster_pool *p, uint32_t n, uint32_t most)
 
 void hark_cluster_pool_free(struct cluster_pool *p)
 {
-    for (uint32_t i = 0; i < CLUSTER_POOL; i++)
-        free(p->part[i]);
+    for (uint32_t i = 0; i < CLUSTER_POOL; i++) free(p->part[i]);
     *p = (struct cluster_pool){0};
 }
 
@@ -49,13 +48,12 @@ static void overwrite(struct cluster_pool *p, uint32_t at, const uint32_t *part,
 void hark_cluster_pool_put(struct cluster_pool *p, const uint32_t *part, double cost)
 {
     if (known(p, cost)) return;
-    if (p->count < p->most)
-        overwrite(p, p->count++, part, cost);
-    else if (cost < p->cost[p->count - 1])
-        overwrite(p, p->count - 1, part, cost);
+    if (p->count < p->most) overwrite(p, p->count++, part, cost);
+    else if (cost < p->cost[p->count - 1]) overwrite(p, p->count - 1, part, cost);
 }
 
-void hark_cluster_pool_replace(struct cluster_pool *p, uint32_t dearer, const uint32_t *part, double cost)
+void hark_cluster_pool_replace(
+    struct cluster_pool *p, uint32_t dearer, const uint32_t *part, double cost)
 {
     if (cost < p->cost[dearer] && !known(p, cost)) overwrite(p, dearer, part, cost);
 }
@@ -67,8 +65,8 @@ static bool together(const struct cluster_pool *p, unsigned set, uint32_t v, uin
     return true;
 }
 
-int hark_cluster_pool_pieces(
-    const struct cluster_pool *p, unsigned set, const struct cluster_graph *g, uint32_t *map, uint32_t *pieces)
+int hark_cluster_pool_pieces(const struct cluster_pool *p, unsigned set,
+    const struct cluster_graph *g, uint32_t *map, uint32_t *pieces)
 {
     uint32_t *stack = malloc(((size_t)g->n + 1) * sizeof *stack), top = 0;
     if (stack == NULL) return -ENOMEM;

@@ -17,12 +17,13 @@ int hark_cluster_pool_make(struct cluster_pool *p, uint32_t n, uint32_t most);
 void hark_cluster_pool_free(struct cluster_pool *p);
 /* Keeps a copy, if it is cheaper than the most expensive one or there is room. */
 void hark_cluster_pool_put(struct cluster_pool *p, const uint32_t *part, double cost);
-/* A child of two parents, of which `dearer` is the one that costs more: takes its place if it costs less, so that it
- * does not drive others out that look different. */
-void hark_cluster_pool_replace(struct cluster_pool *p, uint32_t dearer, const uint32_t *part, double cost);
-/* The connected pieces that none of the clusterings whose bits are set cuts: map[v], numbered by lowest vertex;
- * *pieces: how many. 0, or -ENOMEM. */
-int hark_cluster_pool_pieces(
-    const struct cluster_pool *p, unsigned set, const struct cluster_graph *g, uint32_t *map, uint32_t *pieces);
+/* A child of two parents, of which `dearer` is the one that costs more: takes its place if it costs
+ * less, so that it does not drive others out that look different. */
+void hark_cluster_pool_replace(
+    struct cluster_pool *p, uint32_t dearer, const uint32_t *part, double cost);
+/* The connected pieces that none of the clusterings whose bits are set cuts: map[v], numbered by
+ * lowest vertex; *pieces: how many. 0, or -ENOMEM. */
+int hark_cluster_pool_pieces(const struct cluster_pool *p, unsigned set,
+    const struct cluster_graph *g, uint32_t *map, uint32_t *pieces);
 
 #endif

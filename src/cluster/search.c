@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-int hark_cluster_search_make(struct cluster_search *x, const struct cluster_graph *g, const struct cluster_model *m,
-    const struct hark_partition_options *o)
+int hark_cluster_search_make(struct cluster_search *x, const struct cluster_graph *g,
+    const struct cluster_model *m, const struct hark_partition_options *o)
 {
-    *x = (struct cluster_search){.g = g, .model = m, .o = o, .best = malloc(((size_t)g->n + 1) * sizeof *x->best)};
+    *x = (struct cluster_search){
+        .g = g, .model = m, .o = o, .best = malloc(((size_t)g->n + 1) * sizeof *x->best)};
     return x->best ? 0 : -ENOMEM;
 }
 
@@ -31,10 +32,13 @@ static int refine(struct cluster_state *s, bool thorough, uint64_t seed)
         bool better = false;
         status = hark_cluster_refine_moves(s, all);
         if (status == 0) status = hark_cluster_refine_merge(s, &better);
-        if (status == 0) status = hark_cluster_refine_climb(s, edges * (thorough ? 60 : 6), all, &better);
+        if (status == 0)
+            status = hark_cluster_refine_climb(s, edges * (thorough ? 60 : 6), all, &better);
         if (status == 0) status = hark_cluster_refine_order(s, &better);
-        if (status == 0 && thorough && !better) status = hark_cluster_refine_split(s, seed + (uint64_t)i, &better);
-        if (status == 0 && thorough && small && !better) status = hark_cluster_refine_swap(s, &better);
+        if (status == 0 && thorough && !better)
+            status = hark_cluster_refine_split(s, seed + (uint64_t)i, &better);
+        if (status == 0 && thorough && small && !better)
+            status = hark_cluster_refine_swap(s, &better);
         if (status == 0 && thorough && small && !better)
             status = hark_cluster_refine_pairs(s, seed + (uint64_t)i, &better);
         if (!better) break;
@@ -42,8 +46,8 @@ static int refine(struct cluster_state *s, bool thorough, uint64_t seed)
     return status;
 }
 
-int hark_cluster_search_down(
-    struct cluster_search *x, const struct cluster_levels *l, uint32_t *part, bool thorough, uint64_t seed)
+int hark_cluster_search_down(struct cluster_search *x, const struct cluster_levels *l,
+    uint32_t *part, bool thorough, uint64_t seed)
 {
     struct cluster_state s;
     int status = 0;
@@ -56,14 +60,15 @@ int hark_cluster_search_down(
         uint64_t outside;
         if (i == 0) status = hark_cluster_refine_bounds(&s, &outside);
         if (status == 0) status = refine(&s, false, seed);
-        bool far = x->found && hark_cluster_state_cost(&s) > x->cost * FAR_OFF; /* no labour is lost on those */
-        if (status == 0 && thorough && !far && (i == 0 || i == l->count)) status = refine(&s, true, seed);
+        bool far = x->found && hark_cluster_state_cost(&s) > x->cost * FAR_OFF; /* no labour is lost
+                                                                                   on those */
+        if (status == 0 && thorough && !far && (i == 0 || i == l->count))
+            status = refine(&s, true, seed);
         if (status == 0) status = hark_cluster_state_number(&s, part);
         hark_cluster_state_free(&s);
         if (i == 0 || status < 0) continue;
         const struct cluster_graph *fine = &l->graph[i - 1];
-        for (uint32_t v = 0; v < fine->n; v++)
-            finer[v] = part[l->map[i - 1][v]];
+        for (uint32_t v = 0; v < fine->n; v++) finer[v] = part[l->map[i - 1][v]];
         memcpy(part, finer, (size_t)fine->n * sizeof *part);
     }
     free(finer);
@@ -78,7 +83,8 @@ static bool in_bounds(const struct cluster_state *s)
     return true;
 }
 
-int hark_cluster_search_offer(struct cluster_search *x, const uint32_t *part, double *cost, uint32_t *clusters)
+int hark_cluster_search_offer(
+    struct cluster_search *x, const uint32_t *part, double *cost, uint32_t *clusters)
 {
     struct cluster_state s;
     int status = hark_cluster_state_make(&s, x->g, x->model, part);
@@ -105,8 +111,7 @@ static int offer(struct cluster_search *x, const uint32_t *part)
 uint32_t hark_cluster_search_coarsest(uint32_t n)
 {
     uint32_t root = 1;
-    while ((uint64_t)root * root < n)
-        root++;
+    while ((uint64_t)root * root < n) root++;
     return root * 2 > 96 ? root * 2 : 96;
 }
 
@@ -114,12 +119,10 @@ int hark_cluster_search_close_gaps(uint32_t *part, uint32_t n)
 {
     uint32_t *number = calloc((size_t)n + 1, sizeof *number), count = 0;
     if (number == NULL) return -ENOMEM;
-    for (uint32_t v = 0; v < n; v++)
-        number[part[v]] = 1;
+    for (uint32_t v = 0; v < n; v++) number[part[v]] = 1;
     for (uint32_t c = 0; c < n; c++)
         if (number[c]) number[c] = count++;
-    for (uint32_t v = 0; v < n; v++)
-        part[v] = number[part[v]];
+    for (uint32_t v = 0; v < n; v++) part[v] = number[part[v]];
     free(number);
     return 0;
 }
@@ -131,10 +134,10 @@ int hark_cluster_search_from(struct cluster_search *x, uint32_t *part, bool thor
     if (l == NULL) return -ENOMEM;
     int status = hark_cluster_search_close_gaps(part, x->g->n);
     if (status == 0)
-        status = hark_cluster_levels_make(l, x->g, part, hark_cluster_search_coarsest(x->g->n), load, seed);
+        status = hark_cluster_levels_make(
+            l, x->g, part, hark_cluster_search_coarsest(x->g->n), load, seed);
     for (int i = 0; status == 0 && i < l->count; i++)
-        for (uint32_t v = 0; v < l->graph[i].n; v++)
-            part[l->map[i][v]] = part[v];
+        for (uint32_t v = 0; v < l->graph[i].n; v++) part[l->map[i][v]] = part[v];
     if (status == 0) status = hark_cluster_search_down(x, l, part, thorough, seed);
     if (status == 0) status = offer(x, part);
     hark_cluster_levels_free(l);
@@ -161,8 +164,8 @@ int hark_cluster_search_paper(struct cluster_search *x)
     return status;
 }
 
-int hark_cluster_search_refine(struct cluster_search *x, const struct cluster_graph *g, uint32_t *part, bool thorough,
-    double *cost, uint32_t *clusters)
+int hark_cluster_search_refine(struct cluster_search *x, const struct cluster_graph *g,
+    uint32_t *part, bool thorough, double *cost, uint32_t *clusters)
 {
     struct cluster_state s;
     uint64_t outside;

@@ -51,7 +51,8 @@ static int copied(int from)
 int hark_cluster_source_open(struct cluster_source *s, const char *name)
 {
     struct stat st;
-    *s = (struct cluster_source){.name = name, .path = name, .descriptor = open(name, O_RDONLY | O_CLOEXEC)};
+    *s = (struct cluster_source){
+        .name = name, .path = name, .descriptor = open(name, O_RDONLY | O_CLOEXEC)};
     if (s->descriptor < 0) return -1;
     if (fstat(s->descriptor, &st) == 0 && !S_ISREG(st.st_mode)) {
         s->descriptor = copied(s->descriptor);

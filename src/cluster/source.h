@@ -1,5 +1,5 @@
-/* source.h: a file whose beginning says what it is, and which is read as a whole after that: of a pipe, or of what
- * else can be read only once, a copy is kept in memory. */
+/* source.h: a file whose beginning says what it is, and which is read as a whole after that: of a
+ * pipe, or of what else can be read only once, a copy is kept in memory. */
 #ifndef HARK_CLUSTER_SOURCE_H
 #define HARK_CLUSTER_SOURCE_H
 

@@ -18,20 +18,24 @@ void hark_cluster_model_make(struct cluster_model *m, const struct cluster_graph
 
 double hark_cluster_state_cost(const struct cluster_state *s)
 {
-    struct hark_cluster_figures f = {s->model->ranks, s->count, s->model->bytes, s->logged, s->squares};
+    struct hark_cluster_figures f = {
+        s->model->ranks, s->count, s->model->bytes, s->logged, s->squares};
     return hark_cluster_cost(s->model->cost, &f);
 }
 
-double hark_cluster_change(const struct cluster_state *s, int64_t logged, int64_t squares, int clusters)
+double hark_cluster_change(
+    const struct cluster_state *s, int64_t logged, int64_t squares, int clusters)
 {
     const struct cluster_model *m = s->model;
     if (m->cost->function) {
-        struct hark_cluster_figures f = {m->ranks, (uint64_t)((int64_t)s->count + clusters), m->bytes,
-            (uint64_t)((int64_t)s->logged + logged), (uint64_t)((int64_t)s->squares + squares)};
+        struct hark_cluster_figures f = {m->ranks, (uint64_t)((int64_t)s->count + clusters),
+            m->bytes, (uint64_t)((int64_t)s->logged + logged),
+            (uint64_t)((int64_t)s->squares + squares)};
         return m->cost->function(m->cost->self, &f) - hark_cluster_state_cost(s);
     }
     if (!m->cost->ordered) return m->a * (double)logged + m->b * (double)squares;
-    double rolled = ((double)s->count + 1 + clusters) * (double)squares + (double)clusters * (double)s->squares;
+    double rolled =
+        ((double)s->count + 1 + clusters) * (double)squares + (double)clusters * (double)s->squares;
     return m->a * (double)logged + m->b / 2 * rolled;
 }
 
@@ -58,8 +62,8 @@ static uint64_t count_logged(const struct cluster_state *s)
     return s->place ? later : twice / 2;
 }
 
-int hark_cluster_state_make(struct cluster_state *s, const struct cluster_graph *g, const struct cluster_model *m,
-    const uint32_t *part)
+int hark_cluster_state_make(struct cluster_state *s, const struct cluster_graph *g,
+    const struct cluster_model *m, const uint32_t *part)
 {
     size_t n = (size_t)g->n + 1;
     *s = (struct cluster_state){.g = g, .model = m, .slots = g->n};
@@ -75,7 +79,8 @@ int hark_cluster_state_make(struct cluster_state *s, const struct cluster_graph 
         s->along = malloc(n * sizeof *s->along);
     }
     bool ordered = s->place && s->joined_out && s->along;
-    if (!s->part || !s->load || !s->members || !s->empty || !s->joined || !s->touched || (g->out && !ordered)) {
+    if (!s->part || !s->load || !s->members || !s->empty || !s->joined || !s->touched ||
+        (g->out && !ordered)) {
         hark_cluster_state_free(s);
         return -ENOMEM;
     }
@@ -117,7 +122,8 @@ int hark_cluster_state_number(const struct cluster_state *s, uint32_t *part)
         memset(number, 0xff, (size_t)s->slots * sizeof *number);
         for (uint32_t v = 0; v < s->g->n; v++) {
             if (number[s->part[v]] != NO_SLOT) continue;
-            slot[count] = (struct cluster_placed){s->place ? s->place[s->part[v]] : count, s->part[v], 0, 0};
+            slot[count] =
+                (struct cluster_placed){s->place ? s->place[s->part[v]] : count, s->part[v], 0, 0};
             number[s->part[v]] = count++;
         }
         qsort(slot, count, sizeof *slot, by_place);
@@ -137,7 +143,8 @@ uint32_t hark_cluster_new_slot(const struct cluster_state *s)
 
 /* ---- moves */
 
-/* Many clusters, ordered: sums from either end, so that what is logged at a place takes no walk through all of them. */
+/* Many clusters, ordered: sums from either end, so that what is logged at a place takes no walk
+ * through all of them. */
 static void sum_up(struct cluster_state *s)
 {
     s->summed = s->place && s->touches > 8;
@@ -199,7 +206,8 @@ static void look_away(struct cluster_state *s)
 static uint64_t logged_at(const struct cluster_state *s, uint32_t own, int64_t place)
 {
     uint64_t sum = 0;
-    if (s->summed) return logged_between(s, place); /* of all of v's, only its own cluster can stand there */
+    if (s->summed)
+        return logged_between(s, place); /* of all of v's, only its own cluster can stand there */
     for (uint32_t i = 0; i < s->touches; i++) {
         uint32_t c = s->touched[i];
         if (c == own) continue;
@@ -220,29 +228,34 @@ static bool in_bounds(const struct cluster_state *s, uint32_t from, uint32_t to,
 {
     const struct cluster_bounds *b = &s->model->bounds;
     uint64_t left = s->load[from] - load;
-    return s->load[to] + load <= b->most && s->load[to] + load >= b->least && (left >= b->least || left == 0);
+    return s->load[to] + load <= b->most && s->load[to] + load >= b->least &&
+           (left >= b->least || left == 0);
 }
 
-static void consider(struct cluster_state *s, uint32_t v, uint32_t to, int64_t place, uint64_t logged_now,
-    struct cluster_move *best)
+static void consider(struct cluster_state *s, uint32_t v, uint32_t to, int64_t place,
+    uint64_t logged_now, struct cluster_move *best)
 {
     uint32_t own = s->part[v];
     uint64_t load = s->g->load[v];
     if (to == own || !in_bounds(s, own, to, load)) return;
-    uint64_t logged = s->place ? logged_at(s, to, place) : logged_now + s->joined[own] - s->joined[to];
+    uint64_t logged =
+        s->place ? logged_at(s, to, place) : logged_now + s->joined[own] - s->joined[to];
     int clusters = (s->members[to] == 0) - (s->members[own] == 1);
-    double change =
-        hark_cluster_change(s, (int64_t)logged - (int64_t)logged_now, squares_of(s, own, to, load), clusters);
-    if (best->to != own && (change > best->change || (change == best->change && to >= best->to))) return;
+    double change = hark_cluster_change(
+        s, (int64_t)logged - (int64_t)logged_now, squares_of(s, own, to, load), clusters);
+    if (best->to != own && (change > best->change || (change == best->change && to >= best->to)))
+        return;
     *best = (struct cluster_move){change, to, place};
 }
 
-struct cluster_move hark_cluster_best_move(struct cluster_state *s, uint32_t v, bool leave, bool all)
+struct cluster_move hark_cluster_best_move(
+    struct cluster_state *s, uint32_t v, bool leave, bool all)
 {
     uint32_t own = s->part[v], fresh = hark_cluster_new_slot(s);
     struct cluster_move best = {0, own, 0};
     look(s, v);
-    uint64_t now = s->place ? logged_at(s, own, s->place[own]) : 0; /* without order only differences count */
+    uint64_t now = s->place ? logged_at(s, own, s->place[own]) : 0; /* without order only
+                                                                       differences count */
     if (all) {
         for (uint32_t c = 0; c < s->slots; c++)
             if (s->members[c]) consider(s, v, c, s->place ? s->place[c] : 0, now, &best);

@@ -57,7 +57,9 @@ static bool try_all(struct swaps *w)
         int64_t most = 0;
         for (uint32_t u = v + 1; u < s->g->n; u++) {
             uint32_t b = s->part[u];
-            if (a == b || s->g->load[u] != s->g->load[v] || row(w, v)[w->number[b]] + row(w, u)[w->number[a]] == 0) continue;
+            if (a == b || s->g->load[u] != s->g->load[v] ||
+                row(w, v)[w->number[b]] + row(w, u)[w->number[a]] == 0)
+                continue;
             int64_t g = gain(w, v, u);
             if (g > most) most = g, best = u;
         }
@@ -76,7 +78,9 @@ int hark_cluster_refine_swap(struct cluster_state *s, bool *better)
 {
     struct swaps w = {.s = s, .count = s->count};
     uint64_t room = (uint64_t)s->g->n * s->count;
-    if (s->place || s->count < 2 || room > TABLE_MOST || (uint64_t)s->g->n * s->g->n > 4 * TABLE_MOST) return 0;
+    if (s->place || s->count < 2 || room > TABLE_MOST ||
+        (uint64_t)s->g->n * s->g->n > 4 * TABLE_MOST)
+        return 0;
     w.joined = calloc(room, sizeof *w.joined);
     w.number = malloc(((size_t)s->slots + 1) * sizeof *w.number);
     bool ok = w.joined && w.number;

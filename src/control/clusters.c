@@ -19,12 +19,13 @@ struct reader {
 static int bad_rank(struct reader *r, const char *at)
 {
     size_t n = strspn(at, "0123456789");
-    snprintf(r->error, 256, "%s:%u: expected ranks below %u, found %.*s%s", r->name, r->line, r->c->ranks, (int)(n > 40 ? 40 : n), at,
-        n > 40 ? "..." : "");
+    snprintf(r->error, 256, "%s:%u: expected ranks below %u, found %.*s%s", r->name, r->line,
+        r->c->ranks, (int)(n > 40 ? 40 : n), at, n > 40 ? "..." : "");
     return -1;
 }
 
-/* A decimal number up to UINT32_MAX-1 at r->at; false if there is none. Larger ones count as that. */
+/* A decimal number up to UINT32_MAX-1 at r->at; false if there is none. Larger ones count as that.
+ */
 static bool number(struct reader *r, unsigned long *value)
 {
     if (*r->at < '0' || *r->at > '9') return false;
@@ -48,20 +49,24 @@ static int range(struct reader *r)
     if (!ok || (*r->at && !strchr(" \t\r\n;#", *r->at))) {
         char found[41]; /* a file of any bytes may be given: only what can be printed is shown */
         size_t length = strcspn(begin, " \t\r\n;#"), i = 0;
-        for (; i < length && i < sizeof found - 1; i++) found[i] = begin[i] >= ' ' && begin[i] <= '~' ? begin[i] : '?';
+        for (; i < length && i < sizeof found - 1; i++)
+            found[i] = begin[i] >= ' ' && begin[i] <= '~' ? begin[i] : '?';
         found[i] = 0;
-        snprintf(r->error, 256, "%s:%u: expected a rank or a range such as 0-3, found \"%s\"", r->name, r->line, found);
+        snprintf(r->error, 256, "%s:%u: expected a rank or a range such as 0-3, found \"%s\"",
+            r->name, r->line, found);
         return -1;
     }
     if (first >= r->c->ranks) return bad_rank(r, begin);
     if (last >= r->c->ranks) return bad_rank(r, second);
     if (last < first) {
-        snprintf(r->error, 256, "%s:%u: expected an ascending range, found %lu-%lu", r->name, r->line, first, last);
+        snprintf(r->error, 256, "%s:%u: expected an ascending range, found %lu-%lu", r->name,
+            r->line, first, last);
         return -1;
     }
     for (unsigned long rank = first; rank <= last; rank++) {
         if (r->c->of[rank] != NOWHERE) {
-            snprintf(r->error, 256, "%s:%u: expected every rank once, found rank %lu again (first in line %u)", r->name,
+            snprintf(r->error, 256,
+                "%s:%u: expected every rank once, found rank %lu again (first in line %u)", r->name,
                 r->line, rank, r->line_of[rank]);
             return -1;
         }
@@ -98,7 +103,8 @@ static int read_all(struct reader *r)
     end_part(r);
     for (uint32_t rank = 0; rank < r->c->ranks; rank++) {
         if (r->c->of[rank] != NOWHERE) continue;
-        snprintf(r->error, 256, "%s: expected every rank once, rank %u is in no cluster", r->name, rank);
+        snprintf(
+            r->error, 256, "%s: expected every rank once, rank %u is in no cluster", r->name, rank);
         return -1;
     }
     return 0;
@@ -107,9 +113,9 @@ static int read_all(struct reader *r)
 /* Numbers the clusters by their lowest ranks, whatever the order of their lines. */
 static int renumber(struct hark_clusters *c, uint32_t parts)
 {
-    uint32_t *new = malloc(sizeof *new * (parts ? parts : 1));
+    uint32_t *new = malloc(sizeof *new *(parts ? parts : 1));
     if (new == NULL) return -1;
-    memset(new, 0xff, sizeof *new * parts);
+    memset(new, 0xff, sizeof *new *parts);
     c->count = 0;
     for (uint32_t rank = 0; rank < c->ranks; rank++) {
         if (new[c->of[rank]] == NOWHERE) new[c->of[rank]] = c->count++;
@@ -119,7 +125,8 @@ static int renumber(struct hark_clusters *c, uint32_t parts)
     return 0;
 }
 
-int hark_clusters_parse(struct hark_clusters *c, uint32_t ranks, const char *text, const char *name, char error[256])
+int hark_clusters_parse(
+    struct hark_clusters *c, uint32_t ranks, const char *text, const char *name, char error[256])
 {
     struct reader r = {.c = c, .at = text, .name = name, .error = error, .line = 1};
     c->ranks = ranks;
@@ -144,12 +151,15 @@ int hark_clusters_blocks(struct hark_clusters *c, uint32_t ranks, uint32_t count
     if (count < 1 || count > ranks) return -1;
     c->of = malloc(sizeof *c->of * ranks);
     if (c->of == NULL) return -1;
-    for (uint32_t rank = 0; rank < ranks; rank++) c->of[rank] = (uint32_t)((uint64_t)rank * count / ranks);
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        c->of[rank] = (uint32_t)((uint64_t)rank * count / ranks);
     return 0;
 }
 
-/* The next run of ranks in cluster `which` from *rank on; false if there is none. *rank moves behind it. */
-static bool next_run(const struct hark_clusters *c, uint32_t which, uint32_t *rank, struct hark_range *run)
+/* The next run of ranks in cluster `which` from *rank on; false if there is none. *rank moves
+ * behind it. */
+static bool next_run(
+    const struct hark_clusters *c, uint32_t which, uint32_t *rank, struct hark_range *run)
 {
     while (*rank < c->ranks && c->of[*rank] != which) ++*rank;
     run->first = *rank;
@@ -177,7 +187,8 @@ char *hark_clusters_text(const struct hark_clusters *c)
     return NULL;
 }
 
-struct hark_range *hark_clusters_group(const struct hark_clusters *c, uint32_t rank, uint32_t *count)
+struct hark_range *hark_clusters_group(
+    const struct hark_clusters *c, uint32_t rank, uint32_t *count)
 {
     struct hark_range run, *group;
     uint32_t which = c->of[rank];

@@ -137,7 +137,7 @@ const uint8_t *hark_control_get_bytes(struct hark_control *m, uint32_t *length)
     return b;
 }
 
-/* ---- WAITS ---------------------------------------------------------------------------------------------- */
+/* ---- WAITS ----------------------------------------------------------------------------------- */
 
 void hark_waits_put(struct hark_control *m, const struct hark_waits *w)
 {
@@ -168,20 +168,24 @@ bool hark_waits_get(struct hark_control *m, struct hark_waits *w)
     return !m->bad;
 }
 
-/* ---- SETUP ---------------------------------------------------------------------------------------------- */
+/* ---- SETUP ----------------------------------------------------------------------------------- */
 
 struct key {
     const char *name;
     size_t at;
     char what; /* 4 u32, 8 u64, s string, i int */
 };
-#define KEY(member, what) {#member, offsetof(struct hark_setup, member), what}
-static const struct key keys[] = {KEY(rank, '4'), KEY(ranks, '4'), KEY(inc, '4'), KEY(re, '4'), KEY(checkpoint, '8'),
-    KEY(job, 's'), KEY(directory, 's'), KEY(store, 's'), KEY(protocol, 's'), KEY(transport, 's'), KEY(clusters, 's'),
-    KEY(trace, 's'), KEY(spill, 's'), KEY(again, 's'), KEY(log_limit, '8'), KEY(interval_ms, '8'), KEY(mtbf_ms, '8'),
-    KEY(options, 's'), KEY(generations, '4'), KEY(digest, '4'), KEY(traffic, '4'), KEY(kill_at, '8'), KEY(frame_limit, '8'), KEY(board, 'i'),
-    KEY(option[0], '8'), KEY(option[1], '8'), KEY(option[2], '8'), KEY(option[3], '8'),
-    KEY(store_fd, 'i'), KEY(kept, 'i')};
+#define KEY(member, what)                                                                          \
+    {                                                                                              \
+#member, offsetof(struct hark_setup, member), what                                         \
+    }
+static const struct key keys[] = {KEY(rank, '4'), KEY(ranks, '4'), KEY(inc, '4'), KEY(re, '4'),
+    KEY(checkpoint, '8'), KEY(job, 's'), KEY(directory, 's'), KEY(store, 's'), KEY(protocol, 's'),
+    KEY(transport, 's'), KEY(clusters, 's'), KEY(trace, 's'), KEY(spill, 's'), KEY(again, 's'),
+    KEY(log_limit, '8'), KEY(interval_ms, '8'), KEY(mtbf_ms, '8'), KEY(options, 's'),
+    KEY(generations, '4'), KEY(digest, '4'), KEY(traffic, '4'), KEY(kill_at, '8'),
+    KEY(frame_limit, '8'), KEY(board, 'i'), KEY(option[0], '8'), KEY(option[1], '8'),
+    KEY(option[2], '8'), KEY(option[3], '8'), KEY(store_fd, 'i'), KEY(kept, 'i')};
 
 char *hark_setup_write(const struct hark_setup *s)
 {
@@ -249,10 +253,12 @@ int hark_setup_read(struct hark_setup *s, const char *text, size_t length, char 
         if (value == NULL) continue;
         *value++ = 0;
         status = key_value(s, line, value);
-        if (status == -1) snprintf(error, 200, "the supervisor's setup: %s=%s is not a value", line, value);
+        if (status == -1)
+            snprintf(error, 200, "the supervisor's setup: %s=%s is not a value", line, value);
     }
     free(copy);
-    if (status == 0 && (s->ranks == 0 || !s->job || !s->directory || !s->store || !s->protocol || !s->transport)) {
+    if (status == 0 &&
+        (s->ranks == 0 || !s->job || !s->directory || !s->store || !s->protocol || !s->transport)) {
         snprintf(error, 200, "the supervisor's setup is not complete");
         status = -1;
     }

@@ -1,34 +1,47 @@
 /* control.h: what the supervisor and a process of the job say to each other.
  *
- * A stream socket that the process inherits; its number is in the environment as HARK_CONTROL. Messages:
- * u32 length of what follows, u16 type, u16 0, then the fields below, little-endian; strings are u16 length and
- * bytes, bytes are u32 length and bytes. The process is alive as long as its end is open: end of file, confirmed by waitpid, is its death.
+ * A stream socket that the process inherits; its number is in the environment as HARK_CONTROL.
+ * Messages: u32 length of what follows, u16 type, u16 0, then the fields below, little-endian;
+ * strings are u16 length and bytes, bytes are u32 length and bytes. The process is alive as long as
+ * its end is open: end of file, confirmed by waitpid, is its death.
  *
  *   supervisor -> process
- *     SETUP     first, and again behind GO: the whole configuration as lines `key=value` (see struct hark_setup)
+ *     SETUP     first, and again behind GO: the whole configuration as lines `key=value` (see
+ *               struct hark_setup)
  *     PEER      rank u32, inc u32, address string: where an incarnation is reached
- *     FAILED    re u32, D: u32 count + ranks u32, incarnations: u32 count + (rank u32, inc u32), waves:
- *               u32 count + (group u32, wave u64). Not before HELLO: then the present one, if there is any
+ *     FAILED    re u32, D: u32 count + ranks u32, incarnations: u32 count + (rank u32, inc u32),
+ *               waves:
+ *               u32 count + (group u32, wave u64). Not before HELLO: then the present one, if there
+ *               is any
  *     STORED    fact u32, id u64, ok u32: the answer to PERSIST
- *     MARKED    id u64, out u64, err u64, pending bytes: the answer to MARK; pending is what of the output was not
- *               written yet, belongs into the image, and comes back with HELLO. out is UINT64_MAX if the output can
+ *     MARKED    id u64, out u64, err u64, pending bytes: the answer to MARK; pending is what of the
+ *               output was not
+ *               written yet, belongs into the image, and comes back with HELLO. out is UINT64_MAX
+ *               if the output can
  *               not be kept now: no image can be taken
  *     ASK       n u64: answer STABLE n when no failure can take back any more what led to here
- *     GO        the answer to AGAIN: nothing more for this incarnation; SETUP, for the next one, follows
+ *     GO        the answer to AGAIN: nothing more for this incarnation; SETUP, for the next one,
+ *               follows
  *     QUIET     nothing in the job can move; the answer of a process with an application is WAITS
  *     CHECKPOINT  take a checkpoint at the next checkpoint call, though none is due
- *     CLUSTERS  text string, as a cluster file with ';': the clusters that the first checkpoint brings into force at which all know them
+ *     CLUSTERS  text string, as a cluster file with ';': the clusters that the first checkpoint
+ *               brings into force at which all know them
  *     ALL_DONE  every process has finished, durably: finalize may return
  *   process -> supervisor
- *     HELLO     inc u32, out u64, err u64, address string, pending bytes, pid u32: up, and where; positions of the output in
+ *     HELLO     inc u32, out u64, err u64, address string, pending bytes, pid u32: up, and where;
+ *               positions of the output in
  *               the image
- *     PERSIST   fact u32, peer u32, re u32, id u64, oldest u64, map u32: of a wave, the oldest checkpoint that is kept, and 1
+ *     PERSIST   fact u32, peer u32, re u32, id u64, oldest u64, map u32: of a wave, the oldest
+ *               checkpoint that is kept, and 1
  *               if it brings the clusters into force that CLUSTERS has told
  *     MARK      id u64: all output written before this belongs to checkpoint id
  *     STABLE    n u64: the answer to ASK, maybe much later
- *     AGAIN     kept u32, why string: it goes back as FAILED said, and executes its program again; kept is the
- *               descriptor of what it keeps. With a `why`, also behind an earlier AGAIN: it can not, and ends itself
- *     WAITS     call string, what u32, from i32, tag i32, count u32, calls u64, untaken u32, from i32, tag i32: see struct hark_waits
+ *     AGAIN     kept u32, why string: it goes back as FAILED said, and executes its program again;
+ *               kept is the
+ *               descriptor of what it keeps. With a `why`, also behind an earlier AGAIN: it can
+ *               not, and ends itself
+ *     WAITS     call string, what u32, from i32, tag i32, count u32, calls u64, untaken u32, from
+ *               i32, tag i32: see struct hark_waits
  *     FINISHED  the application has called finalize
  *     DIVERGED  text string: one line
  *     TROUBLE   text string: one line; the run goes on, though without what failed
@@ -43,17 +56,38 @@
 #include <stdint.h>
 
 enum hark_control_type {
-    HARK_C_SETUP = 1, HARK_C_PEER, HARK_C_FAILED, HARK_C_STORED, HARK_C_MARKED, HARK_C_QUIET, HARK_C_ALL_DONE,
-    HARK_C_ASK, HARK_C_GO, HARK_C_LOOK, HARK_C_CLUSTERS, HARK_C_CHECKPOINT,
-    HARK_C_HELLO = 32, HARK_C_PERSIST, HARK_C_MARK, HARK_C_FINISHED, HARK_C_DIVERGED, HARK_C_FATAL,
-    HARK_C_TROUBLE, HARK_C_STABLE, HARK_C_AGAIN, HARK_C_WAITS, HARK_C_NOTE
+    HARK_C_SETUP = 1,
+    HARK_C_PEER,
+    HARK_C_FAILED,
+    HARK_C_STORED,
+    HARK_C_MARKED,
+    HARK_C_QUIET,
+    HARK_C_ALL_DONE,
+    HARK_C_ASK,
+    HARK_C_GO,
+    HARK_C_LOOK,
+    HARK_C_CLUSTERS,
+    HARK_C_CHECKPOINT,
+    HARK_C_HELLO = 32,
+    HARK_C_PERSIST,
+    HARK_C_MARK,
+    HARK_C_FINISHED,
+    HARK_C_DIVERGED,
+    HARK_C_FATAL,
+    HARK_C_TROUBLE,
+    HARK_C_STABLE,
+    HARK_C_AGAIN,
+    HARK_C_WAITS,
+    HARK_C_NOTE
 };
 
-#define HARK_FRAME_LIMIT (UINT64_C(1) << 30) /* of every transport, if it is not told another, bytes */
-#define HARK_SETUP_OPTIONS 512 /* bytes of hark_setup.options at most */
-#define HARK_CONTROL_MAX (16u << 20) /* no message is longer, bytes */
+#define HARK_FRAME_LIMIT                                                                           \
+    (UINT64_C(1) << 30)                /* of every transport, if it is not told another, bytes */
+#define HARK_SETUP_OPTIONS 512         /* bytes of hark_setup.options at most */
+#define HARK_CONTROL_MAX   (16u << 20) /* no message is longer, bytes */
 
-/* A message being made or read. Made ones own `at` (hark_control_free); reading past the end sets `bad`. */
+/* A message being made or read. Made ones own `at` (hark_control_free); reading past the end sets
+ * `bad`. */
 struct hark_control {
     uint8_t *at;
     size_t length, room, next;
@@ -90,15 +124,15 @@ enum hark_waits_for {
     HARK_WAITS_COLLECTIVE, /* in a collective call, for a message of `from` */
     HARK_WAITS_CHECKPOINT, /* in a checkpoint call: for the others that take part in it */
     HARK_WAITS_FINALIZE,
-    HARK_WAITS_ROOM        /* in a send: for room */
+    HARK_WAITS_ROOM /* in a send: for room */
 };
 struct hark_waits {
-    char call[32]; /* the function that the application has called; empty: none */
-    uint32_t what; /* enum hark_waits_for */
+    char call[32];     /* the function that the application has called; empty: none */
+    uint32_t what;     /* enum hark_waits_for */
     int32_t from, tag; /* -1: any */
     uint32_t count;
-    uint64_t calls;    /* of hark_checkpoint, since the job began, this one included */
-    uint32_t untaken;  /* messages that have come and that no receive has taken */
+    uint64_t calls;   /* of hark_checkpoint, since the job began, this one included */
+    uint32_t untaken; /* messages that have come and that no receive has taken */
     int32_t untaken_from, untaken_tag; /* of the first of them */
 };
 void hark_waits_put(struct hark_control *m, const struct hark_waits *w);
@@ -114,23 +148,27 @@ struct hark_setup {
     char *directory;     /* of the job, for sockets, traces and spilled logs */
     char *store;         /* directory of the checkpoint store */
     char *protocol, *transport;
-    char *options;       /* of the protocol, as hark_options_write has them; NULL: none */
-    char *clusters;      /* ranks of each cluster, as in a cluster file, separated by ';' */
-    char *trace;         /* where this process writes its part of the trace; NULL: none */
-    char *spill;         /* NULL: the log does not spill */
-    char *again;         /* checkpoints beyond that one which are undone, ascending, each with a comma behind it; NULL: none */
-    uint64_t log_limit;  /* bytes, 0: none */
+    char *options;  /* of the protocol, as hark_options_write has them; NULL: none */
+    char *clusters; /* ranks of each cluster, as in a cluster file, separated by ';' */
+    char *trace;    /* where this process writes its part of the trace; NULL: none */
+    char *spill;    /* NULL: the log does not spill */
+    char *again;    /* checkpoints beyond that one which are undone, ascending, each with a comma
+                       behind it; NULL: none */
+    uint64_t log_limit;   /* bytes, 0: none */
     uint64_t interval_ms; /* between checkpoints; 0: only when asked; 1: at every call */
-    uint64_t mtbf_ms;     /* of the job; not 0: interval_ms is only until the cost of a checkpoint is known */
+    uint64_t mtbf_ms; /* of the job; not 0: interval_ms is only until the cost of a checkpoint is
+                         known */
     uint32_t generations, digest;
-    uint32_t traffic;     /* 1: the board has rows for who sends how much to whom */
-    uint64_t kill_at;    /* SIGKILL myself when I have made that many deliveries since the job began; 0: never */
+    uint32_t traffic; /* 1: the board has rows for who sends how much to whom */
+    uint64_t kill_at; /* SIGKILL myself when I have made that many deliveries since the job began;
+                         0: never */
     uint64_t frame_limit; /* bytes of header and payload; 0: HARK_FRAME_LIMIT */
     uint64_t option[4];   /* the transport's own */
     uint8_t key[32];
-    int board;           /* descriptor of the board, inherited */
-    int store_fd;        /* of the store's directory, inherited: it stays when the directory is renamed; -1: none */
-    int kept;            /* descriptor of what the earlier incarnation of this process kept; -1: nothing */
+    int board;    /* descriptor of the board, inherited */
+    int store_fd; /* of the store's directory, inherited: it stays when the directory is renamed;
+                     -1: none */
+    int kept;     /* descriptor of what the earlier incarnation of this process kept; -1: nothing */
 };
 /* Lines `key=value`; returns a string to be freed, or NULL without memory. */
 char *hark_setup_write(const struct hark_setup *s);

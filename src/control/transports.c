@@ -6,7 +6,8 @@
 #include "../../transports/uv/uv.h"
 
 /* Every transport that can carry a job, a line each. */
-static const struct hark_transport_ops *const transports[] = {&hark_shm_transport, &hark_uv_transport};
+static const struct hark_transport_ops *const transports[] = {
+    &hark_shm_transport, &hark_uv_transport};
 
 const struct hark_transport_ops *hark_transport_at(unsigned i)
 {

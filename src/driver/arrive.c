@@ -38,7 +38,8 @@ static uint32_t source_of(const struct hark_frame *f)
     return hark_get32(f->header.at + 4);
 }
 
-/* Who speaks is what the transport has proved, not what the header says; but messages to a group are passed on. */
+/* Who speaks is what the transport has proved, not what the header says; but messages to a group
+ * are passed on. */
 static bool speaks(struct hark_driver *d, const struct hark_frame *f)
 {
     bool whole = f->header.length >= HARK_WIRE_HEAD;
@@ -58,13 +59,15 @@ static void sink_arrived(void *self, const struct hark_frame *f, const void *pay
         return;
     }
     if (f->header.at[0] == DRIVER_KIND) {
-        if (f->header.length >= 2 && f->header.at[1] == DRIVER_WANTED && d->hooks.wanted) d->hooks.wanted(d->hooks.self);
+        if (f->header.length >= 2 && f->header.at[1] == DRIVER_WANTED && d->hooks.wanted)
+            d->hooks.wanted(d->hooks.self);
         return;
     }
     if (speaks(d, f)) arrive(d, f, (void *)(uintptr_t)payload);
 }
 
-/* Payloads too long for one piece: into the owner's memory, or ours. Few at a time, known by their address. */
+/* Payloads too long for one piece: into the owner's memory, or ours. Few at a time, known by their
+ * address. */
 static void *sink_place(void *self, const struct hark_frame *f)
 {
     struct hark_driver *d = self;
@@ -72,7 +75,8 @@ static void *sink_place(void *self, const struct hark_frame *f)
     if (p == NULL) return NULL;
     p->owners = true;
     p->payload = is_app(f) && d->hooks.place
-                     ? d->hooks.place(d->hooks.self, source_of(f), hark_get16(f->header.at + 2), tag_of(f), f->length)
+                     ? d->hooks.place(d->hooks.self, source_of(f), hark_get16(f->header.at + 2),
+                           tag_of(f), f->length)
                      : NULL;
     if (p->payload == NULL) {
         p->owners = false;
@@ -100,7 +104,8 @@ static int placed_by_owner(struct hark_driver *d, void *payload)
     return -1;
 }
 
-static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void *payload, int owners)
+static void sink_placed(
+    struct hark_driver *d, const struct hark_frame *f, void *payload, int owners)
 {
     driver_count(&d->figures->frames_in, 1);
     if (d->gone || d->error[0] || !speaks(d, f)) {
@@ -117,7 +122,10 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
         return;
     }
     uint32_t n = is_app(f) ? f->header.length - ENVELOPE : f->header.length;
-    *h = (struct held){.header_length = n, .tag = tag_of(f), .placed = owners, .length = f->length,
+    *h = (struct held){.header_length = n,
+        .tag = tag_of(f),
+        .placed = owners,
+        .length = f->length,
         .payload = payload};
     memcpy(h->header, f->header.at, n);
     struct subject s = {.held = h, .tag = h->tag, .length = h->length};
@@ -126,14 +134,17 @@ static void sink_placed(struct hark_driver *d, const struct hark_frame *f, void 
     e.u.frame.header.length = n;
     e.u.frame.length = h->length;
     int status = driver_step(d, &e, &s);
-    if (status < 0 && !d->gone && d->error[0] == 0) hark_driver_fail(d, status, "arrival", "failed");
+    if (status < 0 && !d->gone && d->error[0] == 0)
+        hark_driver_fail(d, status, "arrival", "failed");
     if (!s.kept) hark_driver_held_free(d, h); /* the log has it */
 }
 
 static void sink_any(void *self, const struct hark_frame *f, const void *payload)
 {
     struct hark_driver *d = self;
-    int owners = __builtin_expect(d->placings && payload, 0) ? placed_by_owner(d, (void *)(uintptr_t)payload) : -1;
+    int owners = __builtin_expect(d->placings && payload, 0)
+                     ? placed_by_owner(d, (void *)(uintptr_t)payload)
+                     : -1;
     if (owners < 0) sink_arrived(d, f, payload);
     else sink_placed(d, f, (void *)(uintptr_t)payload, owners);
 }
@@ -152,7 +163,7 @@ struct hark_sink hark_driver_sink(struct hark_driver *d)
     return (struct hark_sink){d, sink_place, sink_any, sink_broken};
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /* A message with room for `bytes` behind it. */
 static struct hark_message *message_make(struct hark_driver *d, uint64_t bytes)
@@ -208,7 +219,8 @@ void hark_driver_drop(struct hark_driver *d, struct hark_message *m)
 {
     if (m->borrowed) return;
     uint8_t *inside = (uint8_t *)(m + 1);
-    bool own = (uint8_t *)m->payload >= inside && (uint8_t *)m->payload < inside + m->header_length + 8 + m->length + 1;
+    bool own = (uint8_t *)m->payload >= inside &&
+               (uint8_t *)m->payload < inside + m->header_length + 8 + m->length + 1;
     if (!own && !m->placed) free(m->payload);
     if (own && m->header_length + 8 + m->length <= SMALL && d->spares < SPARES) {
         m->next = d->spare;
@@ -219,7 +231,8 @@ void hark_driver_drop(struct hark_driver *d, struct hark_message *m)
     }
 }
 
-static void message_fill(struct hark_message *m, const uint8_t *header, uint32_t header_length, int32_t tag)
+static void message_fill(
+    struct hark_message *m, const uint8_t *header, uint32_t header_length, int32_t tag)
 {
     m->from = hark_get32(header + 4);
     m->ctx = hark_get16(header + 2);
@@ -254,7 +267,11 @@ void hark_driver_handup(struct hark_driver *d, struct subject *s)
         handup_held(d, s);
         return;
     }
-    struct hark_message m = {.borrowed = 1, .length = s->length, .payload = s->arrived}; /* in the transport's memory */
+    struct hark_message m = {
+        .borrowed = 1, .length = s->length, .payload = s->arrived}; /* in the
+                                                                       transport's
+                                                                       memory
+                                                                     */
     message_fill(&m, s->frame->header.at, s->frame->header.length, s->tag);
     d->hooks.handup(d->hooks.self, &m);
 }

@@ -13,12 +13,13 @@
 int hark_driver_fail(struct hark_driver *d, int status, const char *what, const char *why)
 {
     size_t n = strlen(what);
-    bool named = strncmp(why, what, n) == 0 && why[n] == ':'; /* most transports begin with their name */
+    bool named = strncmp(why, what, n) == 0 && why[n] == ':'; /* most transports begin with their
+                                                                 name */
     snprintf(d->error, sizeof d->error, "%s%s%s", named ? "" : what, named ? "" : ": ", why);
     return status;
 }
 
-/* ---- effects ---------------------------------------------------------------------------------------------- */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 static int perform_store(struct hark_driver *d, const struct hark_effect *x)
 {
@@ -35,7 +36,8 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
             d->hooks.trouble(d->hooks.self, d->store->error);
         return HARK_D_OK;
     default: /* TRIM */
-        if (d->waiting_count && (status = hark_driver_trimmed(d, &x->u.trim.name)) < 0) return status;
+        if (d->waiting_count && (status = hark_driver_trimmed(d, &x->u.trim.name)) < 0)
+            return status;
         hark_driver_log_trim(d, &x->u.trim.name);
         hark_driver_log_figures(d);
         return HARK_D_OK;
@@ -48,13 +50,16 @@ static void handup_now(struct hark_driver *d, struct subject *subject)
     hark_driver_handup(d, subject);
 }
 
-static inline int perform(struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
+static inline int perform(
+    struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
 {
     if (__builtin_expect(d->hooks.observe != NULL, 0)) d->hooks.observe(d->hooks.self, NULL, x);
     switch (x->type) {
     case HARK_TRANSMIT: return hark_driver_transmit(d, &x->u.transmit, subject);
-    case HARK_RETAIN: return subject->retained ? HARK_D_OK : hark_driver_retain(d, &x->u.retain.name, subject);
-    case HARK_HANDUP: /* the owner may take it at once, which is a step: when this one's effects are done */
+    case HARK_RETAIN:
+        return subject->retained ? HARK_D_OK : hark_driver_retain(d, &x->u.retain.name, subject);
+    case HARK_HANDUP: /* the owner may take it at once, which is a step: when this one's effects are
+                         done */
         subject->handup = true;
         return HARK_D_OK;
     case HARK_HOLD: hark_driver_hold(d, subject); return HARK_D_OK;
@@ -76,7 +81,9 @@ static inline int perform(struct hark_driver *d, const struct hark_effect *x, st
         d->gone = true;
         d->hooks.rollback(d->hooks.self, x->u.checkpoint.id);
         return HARK_D_EGONE;
-    default: return hark_driver_fail(d, HARK_D_ECORE, "the core", "an effect that this driver does not know");
+    default:
+        return hark_driver_fail(
+            d, HARK_D_ECORE, "the core", "an effect that this driver does not know");
     }
 }
 
@@ -84,14 +91,17 @@ static int grow(struct hark_driver *d, const struct hark_event *event)
 {
     uint64_t bytes = hark_wants(d->core, event);
     struct hark *p = realloc(d->core, bytes);
-    if (p == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for the protocol's state");
+    if (p == NULL)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for the protocol's state");
     d->core = p;
     hark_grow(p, bytes);
     return HARK_D_OK;
 }
 
-/* An answer that is known while effects are still being performed: it is given when they are done. */
-int hark_driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+/* An answer that is known while effects are still being performed: it is given when they are done.
+ */
+int hark_driver_later(
+    struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
     (void)subject;
     d->later = true;
@@ -120,9 +130,10 @@ int hark_driver_aftermath(struct hark_driver *d)
     return status;
 }
 
-/* A step that moved nothing: 0 if the event is to be given again, 1 if later, else what the caller is told. */
-static int moved_nothing(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject,
-    bool *again)
+/* A step that moved nothing: 0 if the event is to be given again, 1 if later, else what the caller
+ * is told. */
+static int moved_nothing(struct hark_driver *d, int status, const struct hark_event *event,
+    struct subject *subject, bool *again)
 {
     *again = false;
     switch (status) {
@@ -133,13 +144,14 @@ static int moved_nothing(struct hark_driver *d, int status, const struct hark_ev
         hark_driver_discard(d, subject);
         return HARK_D_OK;
     default:
-        snprintf(d->error, sizeof d->error, "%s: %s: %s", d->protocol->name, hark_event_text(event->type),
-            hark_status_text(status));
+        snprintf(d->error, sizeof d->error, "%s: %s: %s", d->protocol->name,
+            hark_event_text(event->type), hark_status_text(status));
         return HARK_D_ECORE;
     }
 }
 
-int hark_driver_effects(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject)
+int hark_driver_effects(
+    struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject)
 {
     static const struct hark_event go_on = {.type = HARK_CONTINUE};
     for (;; status = d->protocol->step(d->core, event, &d->fx)) {
@@ -162,14 +174,15 @@ int hark_driver_effects(struct hark_driver *d, int status, const struct hark_eve
     return d->offer.due || d->later || d->combined ? hark_driver_aftermath(d) : HARK_D_OK;
 }
 
-int hark_driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+int hark_driver_step_seldom(
+    struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
     if (d->gone) return HARK_D_EGONE;
     d->hooks.observe(d->hooks.self, event, NULL);
     return hark_driver_effects(d, d->protocol->step(d->core, event, &d->fx), event, subject);
 }
 
-/* ---- open and close ------------------------------------------------------------------------------------------ */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static void *lend(void *self, uint64_t bytes)
 {
@@ -202,7 +215,8 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
         return HARK_D_ESYSTEM;
     }
     struct hark_log_config log = c->log;
-    if (log.spill == NULL) { /* then the limit is kept by asking for checkpoints, before anything is posted */
+    if (log.spill == NULL) { /* then the limit is kept by asking for checkpoints, before anything is
+                                posted */
         log.soft_limit = log.limit;
         log.limit = 0;
     }
@@ -216,7 +230,8 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
     return hark_log_open(&d->log, &log, error) < 0 ? HARK_D_ESYSTEM : HARK_D_OK;
 }
 
-/* How much memory frames may take that wait for receivers, although the log has their payloads; then sends wait too. */
+/* How much memory frames may take that wait for receivers, although the log has their payloads;
+ * then sends wait too. */
 static uint64_t queued_most(uint64_t log_limit)
 {
     const uint64_t least = 16u << 10, usual = 1u << 20;
@@ -252,7 +267,8 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     d->out = calloc(d->ranks + 1, sizeof *d->out);
     d->waiting = calloc(d->ranks + 1, sizeof *d->waiting);
     d->inc = calloc(d->ranks + 1, sizeof *d->inc);
-    int status = d->fx.at && d->fx.bytes && d->out && d->waiting && d->inc ? open_parts(d, c, error) : HARK_D_ESYSTEM;
+    int status = d->fx.at && d->fx.bytes && d->out && d->waiting && d->inc ? open_parts(d, c, error)
+                                                                           : HARK_D_ESYSTEM;
     if (status < 0) {
         if (error[0] == 0) snprintf(error, 256, "memory: no room for the driver");
         hark_driver_close(d);
@@ -318,7 +334,7 @@ const struct hark *hark_driver_core(const struct hark_driver *d)
     return d->core;
 }
 
-/* ---- the application's events ---------------------------------------------------------------------------------- */
+/* ---- the application's events ---------------------------------------------------------------- */
 
 /* A digest of the payload: all of it up to a few KiB, beyond that its ends and samples between. */
 static uint64_t digest_of(const void *payload, uint64_t length, int32_t tag)
@@ -338,11 +354,13 @@ int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank)
     uint8_t header[4] = {DRIVER_KIND, DRIVER_WANTED, 0, 0};
     *rank = HARK_RECOVERY;
     if (!hark_log_heaviest(d->log, rank, &bytes)) return HARK_D_OK;
-    if (*rank & LOG_GROUP) { /* of a group nobody can be asked alone: the owner waits for its next checkpoint */
+    if (*rank & LOG_GROUP) { /* of a group nobody can be asked alone: the owner waits for its next
+                                checkpoint */
         *rank = HARK_RECOVERY;
         return HARK_D_OK;
     }
-    struct hark_transmit x = {.peer = *rank, .inc = d->inc[*rank], .header = {header, sizeof header}};
+    struct hark_transmit x = {
+        .peer = *rank, .inc = d->inc[*rank], .header = {header, sizeof header}};
     struct subject none = {0};
     return hark_driver_transmit(d, &x, &none);
 }
@@ -363,22 +381,28 @@ static int wait_a_round(struct hark_driver *d)
     return moved != 0 || said > 0 ? moved : hark_driver_wait(d, -1);
 }
 
-/* A SEND. Most have a TRANSMIT, and a RETAIN under protocols that log: their effects are performed here. */
-static inline int post(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+/* A SEND. Most have a TRANSMIT, and a RETAIN under protocols that log: their effects are performed
+ * here. */
+static inline int post(
+    struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
-    if (__builtin_expect(d->gone || d->hooks.observe, 0)) return hark_driver_step_seldom(d, event, subject);
+    if (__builtin_expect(d->gone || d->hooks.observe, 0))
+        return hark_driver_step_seldom(d, event, subject);
     int status = d->protocol->step(d->core, event, &d->fx);
     const struct hark_effect *x = d->fx.at;
     uint32_t n = d->fx.count;
-    if (status != HARK_OK || n == 0 || n > 2 || x->type != HARK_TRANSMIT || (n == 2 && x[1].type != HARK_RETAIN))
+    if (status != HARK_OK || n == 0 || n > 2 || x->type != HARK_TRANSMIT ||
+        (n == 2 && x[1].type != HARK_RETAIN))
         return hark_driver_effects(d, status, event, subject);
     subject->next = n == 2 ? x + 1 : NULL;
     status = hark_driver_transmit(d, &x->u.transmit, subject);
-    return status < 0 || n == 1 || subject->retained ? status : hark_driver_retain(d, &x[1].u.retain.name, subject);
+    return status < 0 || n == 1 || subject->retained
+               ? status
+               : hark_driver_retain(d, &x[1].u.retain.name, subject);
 }
 
-static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
-    uint64_t length)
+static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx,
+    int32_t tag, const void *payload, uint64_t length)
 {
     uint32_t left = 0;
     struct subject subject = {.payload = payload, .length = length, .tag = tag, .left = &left};
@@ -408,15 +432,15 @@ static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint
     return d->self_head ? hark_driver_self(d) : HARK_D_OK;
 }
 
-int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag, const void *payload,
-    uint64_t length)
+int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag,
+    const void *payload, uint64_t length)
 {
     if (to >= d->ranks) return hark_driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
     return send_to(d, HARK_PROCESS, to, ctx, tag, payload, length);
 }
 
-int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag, const void *payload,
-    uint64_t length)
+int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag,
+    const void *payload, uint64_t length)
 {
     return send_to(d, HARK_GROUP, group, ctx, tag, payload, length);
 }
@@ -520,7 +544,7 @@ int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const c
     return hark_driver_flush(d);
 }
 
-/* ---- moving ------------------------------------------------------------------------------------------------------ */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 int hark_driver_poll(struct hark_driver *d)
 {
@@ -529,10 +553,12 @@ int hark_driver_poll(struct hark_driver *d)
     d->polling = true;
     int n = d->transport->ops->poll(d->transport);
     d->polling = false;
-    if (n < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
+    if (n < 0)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     if (d->gone) return HARK_D_EGONE;
     if (d->error[0]) return HARK_D_ECORE; /* a sink call failed; it has no way to say so */
-    bool own = d->self_head != NULL; /* the result of a reduction may have come of a step outside of polls */
+    bool own = d->self_head != NULL; /* the result of a reduction may have come of a step outside of
+                                        polls */
     int status = own ? hark_driver_self(d) : HARK_D_OK;
     if (status >= 0 && d->waiting_count) status = hark_driver_flush(d);
     return status < 0 ? status : n + own + (d->left != left);
@@ -546,10 +572,12 @@ int hark_driver_wait(struct hark_driver *d, int milliseconds)
     if (status < 0) return status;
     status = hark_driver_flush(d);
     if (status < 0) return status;
-    if (d->left != left) return 1; /* what the caller waits for may just have left: nobody would wake it again */
+    if (d->left != left)
+        return 1; /* what the caller waits for may just have left: nobody would wake it again */
     if (d->self_head) return hark_driver_poll(d);
     status = d->transport->ops->wait(d->transport, milliseconds);
-    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
+    if (status < 0)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     return hark_driver_poll(d);
 }
 

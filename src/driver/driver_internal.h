@@ -8,18 +8,27 @@
 
 #define ENVELOPE 8u /* tag i32, 0 u32 */
 
-/* A frame of the driver's own, outside any protocol: the first byte of the header is no protocol's kind. */
+/* A frame of the driver's own, outside any protocol: the first byte of the header is no protocol's
+ * kind. */
 #define DRIVER_KIND 0xff
 enum { DRIVER_WANTED = 1 };
 
-enum payload_from { FROM_NOTHING, FROM_CALLER, FROM_LOG, FROM_COPY, FROM_LENT, FROM_ARRIVED, FROM_MADE };
+enum payload_from {
+    FROM_NOTHING,
+    FROM_CALLER,
+    FROM_LOG,
+    FROM_COPY,
+    FROM_LENT,
+    FROM_ARRIVED,
+    FROM_MADE
+};
 
-/* Of frames longer than this a transport may keep what it was pointed to between two calls of send(): they are
- * never given from memory that could move, as the stack and the log do. */
+/* Of frames longer than this a transport may keep what it was pointed to between two calls of
+ * send(): they are never given from memory that could move, as the stack and the log do. */
 #define LONG_PAYLOAD 16384u
 
 /* From here on it can be worth while to let a receiver read the log's copy. */
-#define LENT_PAYLOAD 4096u
+#define LENT_PAYLOAD   4096u
 #define PIECES_PAYLOAD (128u * 1024)
 
 struct outgoing { /* a frame that the transport has not taken yet */
@@ -28,7 +37,7 @@ struct outgoing { /* a frame that the transport has not taken yet */
     enum payload_from from;
     struct hark_name name;
     uint32_t *left; /* of the caller that waits until it has left: how many still have not */
-    uint8_t *copy; /* FROM_COPY: the payload */
+    uint8_t *copy;  /* FROM_COPY: the payload */
     uint8_t header[];
 };
 struct outqueue {
@@ -54,7 +63,8 @@ struct held_list {
     uint64_t numbers;
 };
 
-struct offer { /* held frames are to be given again: of a peer, of all (HARK_RECOVERY), or one message (ssn not 0) */
+struct offer { /* held frames are to be given again: of a peer, of all (HARK_RECOVERY), or one
+                  message (ssn not 0) */
     bool due;
     uint32_t peer;
     struct hark_name message;
@@ -81,10 +91,10 @@ struct hark_driver {
     struct hark_driver_figures *figures;
     struct placing *placings;
     bool gone, lends, digest, polling;
-    bool groups; /* messages are passed on */
-    bool offering;         /* held frames are being given again */
-    bool later;            /* a STORED that the effects of the present step brought about */
-    bool combined;         /* a reduction has been combined, and the core is to hear of it */
+    bool groups;   /* messages are passed on */
+    bool offering; /* held frames are being given again */
+    bool later;    /* a STORED that the effects of the present step brought about */
+    bool combined; /* a reduction has been combined, and the core is to hear of it */
     bool log_spills;
     struct offer offer; /* OFFER was among the effects of the present step */
     uint32_t me, ranks;
@@ -93,11 +103,12 @@ struct hark_driver {
     struct hark_store *store;
     struct hark_log *log;
     uint64_t log_limit;
-    struct outqueue **out;  /* per rank, and the recovery process last; made when first needed */
-    uint32_t *waiting;      /* ranks with a queue that is not empty */
+    struct outqueue **out; /* per rank, and the recovery process last; made when first needed */
+    uint32_t *waiting;     /* ranks with a queue that is not empty */
     uint32_t waiting_count;
-    uint64_t left; /* frames that have left a queue so far */
-    uint64_t queued, queued_most; /* bytes of what waits in queues, payloads aside; from there on sends wait too */
+    uint64_t left;                /* frames that have left a queue so far */
+    uint64_t queued, queued_most; /* bytes of what waits in queues, payloads aside; from there on
+                                     sends wait too */
     struct held_list held;
     struct held *self_head, *self_tail;
     struct hark_message *up;    /* handed up, not delivered */
@@ -119,15 +130,15 @@ struct subject {
     const void *payload; /* SEND */
     uint64_t length;
     int32_t tag;
-    uint32_t *left; /* frames of this SEND that the transport has not taken yet */
+    uint32_t *left;                 /* frames of this SEND that the transport has not taken yet */
     const struct hark_frame *frame; /* ARRIVE: from the transport (header without envelope) */
     void *arrived;                  /* its payload */
     bool placed;
-    struct held *held; /* ARRIVE: offered again, or sent to myself */
-    bool kept;         /* held and its payload have found a new owner */
+    struct held *held;              /* ARRIVE: offered again, or sent to myself */
+    bool kept;                      /* held and its payload have found a new owner */
     const struct hark_effect *next; /* the effect after the present one, or NULL */
-    bool retained;     /* its RETAIN has been performed already */
-    bool handup;       /* to be handed up when all effects are performed */
+    bool retained;                  /* its RETAIN has been performed already */
+    bool handup;                    /* to be handed up when all effects are performed */
 };
 
 /* Others may look at it any time; nobody else writes it. */
@@ -141,58 +152,67 @@ static inline void driver_set(uint64_t *figure, uint64_t value)
     __atomic_store_n(figure, value, __ATOMIC_RELAXED);
 }
 
-/* In the log a group is no rank; nor is a child whose contribution has come, or what all children of the root contributed. Of a
- * group, what is combined is beside what this process contributed. */
+/* In the log a group is no rank; nor is a child whose contribution has come, or what all children
+ * of the root contributed. Of a group, what is combined is beside what this process contributed. */
 #define LOG_GROUP 0x80000000u
-#define LOG_MADE 0xc0000000u
-#define LOG_ALL 0xa0000000u
+#define LOG_MADE  0xc0000000u
+#define LOG_ALL   0xa0000000u
 #define LOG_CHILD 0x90000000u
 /* payload_log.c */
 uint32_t hark_driver_log_peer(const struct hark_name *name, bool made);
-int hark_driver_log_entry(
-    struct hark_driver *d, const struct hark_name *name, uint32_t *peer, const void **at, uint64_t *length);
+int hark_driver_log_entry(struct hark_driver *d, const struct hark_name *name, uint32_t *peer,
+    const void **at, uint64_t *length);
 void hark_driver_log_trim(struct hark_driver *d, const struct hark_name *name);
 int hark_driver_combine(struct hark_driver *d, const struct hark_name *name, uint32_t part);
 int hark_driver_combined(struct hark_driver *d);
 
-/* The rest of a step whose core answered `status`: performs its effects, gives CONTINUE, the event again in a larger
- * block, and what may only be done behind all effects. */
-int hark_driver_effects(struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject);
+/* The rest of a step whose core answered `status`: performs its effects, gives CONTINUE, the event
+ * again in a larger block, and what may only be done behind all effects. */
+int hark_driver_effects(
+    struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject);
 int hark_driver_aftermath(struct hark_driver *d);
-int hark_driver_step_seldom(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
+int hark_driver_step_seldom(
+    struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 int hark_driver_fail(struct hark_driver *d, int status, const char *what, const char *why);
 
-int hark_driver_transmit(struct hark_driver *d, const struct hark_transmit *x, struct subject *subject);
+int hark_driver_transmit(
+    struct hark_driver *d, const struct hark_transmit *x, struct subject *subject);
 int hark_driver_flush(struct hark_driver *d);
 void hark_driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t inc);
 /* The SEND whose frames count down `left` has failed: they are for nobody. */
 void hark_driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left);
 void hark_driver_outgoing_free(struct hark_driver *d);
 
-int hark_driver_retain(struct hark_driver *d, const struct hark_name *name, const struct subject *subject);
+int hark_driver_retain(
+    struct hark_driver *d, const struct hark_name *name, const struct subject *subject);
 /* Where the log has it, without the envelope. */
 int hark_driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part);
 /* As hark_driver_retain, but the payload itself is still to be copied to *at. */
-int hark_driver_reserve(struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at);
+int hark_driver_reserve(
+    struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at);
 void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name);
 int hark_driver_trimmed(struct hark_driver *d, const struct hark_name *name);
 void hark_driver_log_figures(struct hark_driver *d);
-int hark_driver_later(struct hark_driver *d, const struct hark_event *event, struct subject *subject);
+int hark_driver_later(
+    struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 /* image.c */
 int hark_driver_capture(struct hark_driver *d, uint64_t id);
-/* Image `id`: its log and its arrived messages are taken; the core's part, which RESTARTED tells, and d->image_region are in it
- * until it is closed. */
-int hark_driver_image_read(struct hark_driver *d, uint64_t id, struct hark_event *restarted, uint32_t *regions);
+/* Image `id`: its log and its arrived messages are taken; the core's part, which RESTARTED tells,
+ * and d->image_region are in it until it is closed. */
+int hark_driver_image_read(
+    struct hark_driver *d, uint64_t id, struct hark_event *restarted, uint32_t *regions);
 void hark_driver_image_close(struct hark_driver *d);
 
 struct hark_sink hark_driver_sink(struct hark_driver *d);
 void hark_driver_handup(struct hark_driver *d, struct subject *subject);
 
-/* Gives one event and performs what comes of it. 1: the core says WAIT. Most deliveries have no effect and most arrivals
- * one, so those two are here. */
-static inline int driver_step(struct hark_driver *d, const struct hark_event *event, struct subject *subject)
+/* Gives one event and performs what comes of it. 1: the core says WAIT. Most deliveries have no
+ * effect and most arrivals one, so those two are here. */
+static inline int driver_step(
+    struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
-    if (__builtin_expect(d->gone || d->hooks.observe, 0)) return hark_driver_step_seldom(d, event, subject);
+    if (__builtin_expect(d->gone || d->hooks.observe, 0))
+        return hark_driver_step_seldom(d, event, subject);
     int status = d->protocol->step(d->core, event, &d->fx);
     if (status != HARK_OK || d->fx.count > 1) return hark_driver_effects(d, status, event, subject);
     if (d->fx.count == 0) return HARK_D_OK;
@@ -207,7 +227,8 @@ static inline int driver_step_bare(struct hark_driver *d, const struct hark_even
     int status = __builtin_expect(seldom, 0) ? HARK_OK : d->protocol->step(d->core, event, &d->fx);
     if (!seldom && status == HARK_OK && d->fx.count == 0) return HARK_D_OK;
     struct subject none = {0};
-    return seldom ? hark_driver_step_seldom(d, event, &none) : hark_driver_effects(d, status, event, &none);
+    return seldom ? hark_driver_step_seldom(d, event, &none)
+                  : hark_driver_effects(d, status, event, &none);
 }
 void hark_driver_hold(struct hark_driver *d, struct subject *subject);
 void hark_driver_discard(struct hark_driver *d, struct subject *subject);
@@ -218,7 +239,7 @@ void hark_driver_held_close(struct hark_driver *d);
 void hark_driver_ask(struct hark_driver *d, uint32_t peer, const struct hark_name *name);
 int hark_driver_offer(struct hark_driver *d);
 int hark_driver_self(struct hark_driver *d);
-int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
-    const void *payload, uint64_t length);
+int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length,
+    int32_t tag, const void *payload, uint64_t length);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- by their names: a replay asks for one of many, in any order ------------------------------------------------- */
+/* ---- by their names: a replay asks for one of many, in any order ----------------------------- */
 
 /* Who says to be the sender: not who passed it on. */
 static uint32_t sender_of(const struct held *h)
@@ -19,7 +19,8 @@ static bool is_message(const struct held *h)
 
 static bool is_named(const struct held *h, const struct hark_name *name)
 {
-    return sender_of(h) == name->peer && hark_get16(h->header + 2) == name->ctx && hark_get64(h->header + 24) == name->ssn;
+    return sender_of(h) == name->peer && hark_get16(h->header + 2) == name->ctx &&
+           hark_get64(h->header + 24) == name->ssn;
 }
 
 static uint32_t slot_of(const struct held_list *l, uint32_t peer, uint16_t ctx, uint64_t ssn)
@@ -29,7 +30,8 @@ static uint32_t slot_of(const struct held_list *l, uint32_t peer, uint16_t ctx, 
 
 static struct held **slot_at(const struct held_list *l, const struct held *h)
 {
-    return &l->slot[slot_of(l, sender_of(h), hark_get16(h->header + 2), hark_get64(h->header + 24))];
+    return &l->slot[slot_of(
+        l, sender_of(h), hark_get16(h->header + 2), hark_get64(h->header + 24))];
 }
 
 /* Room for twice as many; false: no memory, and then as before. */
@@ -82,7 +84,7 @@ static void take(struct held_list *l, struct held *h)
     h->number = 0;
 }
 
-/* ---- HOLD, DISCARD ----------------------------------------------------------------------------------------------- */
+/* ---- HOLD, DISCARD --------------------------------------------------------------------------- */
 
 void hark_driver_held_free(struct hark_driver *d, struct held *h)
 {
@@ -111,7 +113,10 @@ void hark_driver_hold(struct hark_driver *d, struct subject *s)
             hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a held message");
             return;
         }
-        *h = (struct held){.header_length = s->frame->header.length, .tag = s->tag, .length = s->length, .payload = copy};
+        *h = (struct held){.header_length = s->frame->header.length,
+            .tag = s->tag,
+            .length = s->length,
+            .payload = copy};
         memcpy(h->header, s->frame->header.at, h->header_length);
         if (s->length) memcpy(copy, s->arrived, s->length);
     } else if (h->placed) { /* the owner's memory is not ours to keep */
@@ -145,8 +150,8 @@ void hark_driver_discard(struct hark_driver *d, struct subject *s)
 }
 
 /* From an image: arrived and not delivered; the core asks for it again. */
-int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length, int32_t tag,
-    const void *payload, uint64_t length)
+int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length,
+    int32_t tag, const void *payload, uint64_t length)
 {
     struct held *h = malloc(sizeof *h + header_length);
     void *copy = malloc(length + 1);
@@ -155,7 +160,8 @@ int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint
         free(copy);
         return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message of the image");
     }
-    *h = (struct held){.header_length = header_length, .tag = tag, .length = length, .payload = copy};
+    *h = (struct held){
+        .header_length = header_length, .tag = tag, .length = length, .payload = copy};
     memcpy(h->header, header, header_length);
     if (length) memcpy(copy, payload, length);
     if (put(&d->held, h)) return HARK_D_OK;
@@ -163,9 +169,10 @@ int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint
     return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message of the image");
 }
 
-/* ---- OFFER ------------------------------------------------------------------------------------------------------- */
+/* ---- OFFER ----------------------------------------------------------------------------------- */
 
-/* It is done when the step's effects are. What asks for that meanwhile is for those too that are being given now: it is next. */
+/* It is done when the step's effects are. What asks for that meanwhile is for those too that are
+ * being given now: it is next. */
 void hark_driver_ask(struct hark_driver *d, uint32_t peer, const struct hark_name *name)
 {
     struct offer *o = &d->offer;
@@ -196,11 +203,13 @@ static struct held *copy_of(const struct held_list *l, const struct hark_name *n
     struct held *oldest = NULL;
     if (l->slots == 0) return NULL;
     for (struct held *h = l->slot[slot_of(l, name->peer, name->ctx, name->ssn)]; h; h = h->alike)
-        if (is_named(h, name) && h->number > than && (oldest == NULL || h->number < oldest->number)) oldest = h;
+        if (is_named(h, name) && h->number > than && (oldest == NULL || h->number < oldest->number))
+            oldest = h;
     return oldest;
 }
 
-/* Gives held frames again, oldest first. Those that are held once more keep their place, and are not given twice. */
+/* Gives held frames again, oldest first. Those that are held once more keep their place, and are
+ * not given twice. */
 int hark_driver_offer(struct hark_driver *d)
 {
     const struct offer o = d->offer;
@@ -210,7 +219,8 @@ int hark_driver_offer(struct hark_driver *d)
     d->offer.due = false;
     if (o.message.ssn) {
         uint64_t number = 0;
-        for (struct held *h; status >= 0 && (h = copy_of(l, &o.message, number)) && h->number <= newest;) {
+        for (struct held *h;
+             status >= 0 && (h = copy_of(l, &o.message, number)) && h->number <= newest;) {
             number = h->number;
             status = give_again(d, h);
         }

@@ -8,8 +8,8 @@
 
 #include "hark/parts/mem.h"
 
-/* Sections of an image; the embedder's regions follow with its own ids. An entry at the end of a LOG section without its
- * bytes has them in the BYTES section that comes next. */
+/* Sections of an image; the embedder's regions follow with its own ids. An entry at the end of a
+ * LOG section without its bytes has them in the BYTES section that comes next. */
 enum { IMAGE_CORE = 1, IMAGE_LOG = 2, IMAGE_ARRIVED = 3, IMAGE_REGION = 4, IMAGE_BYTES = 5 };
 
 #define LONG_ENTRY 4096u /* written to the store from where the log has it */
@@ -72,7 +72,8 @@ static int put_log(struct hark_driver *d, struct log_image *l, const struct hark
         name.ssn = ssn;
         int status = hark_driver_log_entry(d, &name, &peer, &at, &length);
         if (status == HARK_L_ENONE)
-            return hark_driver_fail(d, HARK_D_ECORE, "checkpoint", "the log lacks a payload that the core names");
+            return hark_driver_fail(
+                d, HARK_D_ECORE, "checkpoint", "the log lacks a payload that the core names");
         if (status < 0) { /* it is in a file, and can not be read now */
             l->why = hark_log_error(d->log);
             return HARK_D_OK;
@@ -90,8 +91,8 @@ static int put_log(struct hark_driver *d, struct log_image *l, const struct hark
 }
 
 /* {header u32, tag i32, length u64}, header, payload. */
-static void put_arrived(struct buffer *b, const uint8_t *header, uint32_t header_length, int32_t tag,
-    const void *payload, uint64_t length)
+static void put_arrived(struct buffer *b, const uint8_t *header, uint32_t header_length,
+    int32_t tag, const void *payload, uint64_t length)
 {
     uint8_t head[16];
     hark_put32(head, header_length);
@@ -102,17 +103,20 @@ static void put_arrived(struct buffer *b, const uint8_t *header, uint32_t header
     put(b, payload, length);
 }
 
-static bool named(const struct hark_names *run, uint32_t count, uint32_t peer, uint16_t ctx, uint64_t ssn)
+static bool named(
+    const struct hark_names *run, uint32_t count, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (run[i].name.peer == peer && run[i].name.ctx == ctx && ssn >= run[i].name.ssn && ssn <= run[i].last)
+        if (run[i].name.peer == peer && run[i].name.ctx == ctx && ssn >= run[i].name.ssn &&
+            ssn <= run[i].last)
             return true;
     return false;
 }
 
-/* Every arrived message that the core names, wherever it is, oldest first: a restart hands them up in this order.
- * Both lists have the newest first. Returns how many there were. */
-static uint64_t put_all_arrived(struct hark_driver *d, struct buffer *b, const struct hark_names *run, uint32_t count)
+/* Every arrived message that the core names, wherever it is, oldest first: a restart hands them up
+ * in this order. Both lists have the newest first. Returns how many there were. */
+static uint64_t put_all_arrived(
+    struct hark_driver *d, struct buffer *b, const struct hark_names *run, uint32_t count)
 {
     uint64_t n = 0;
     const struct hark_message *m = d->up;
@@ -124,7 +128,9 @@ static uint64_t put_all_arrived(struct hark_driver *d, struct buffer *b, const s
     }
     for (const struct held *h = d->held.oldest; h; h = h->next) {
         if (h->header[1] != HARK_APP) continue;
-        if (!named(run, count, hark_get32(h->header + 4), hark_get16(h->header + 2), hark_get64(h->header + 24))) continue;
+        if (!named(run, count, hark_get32(h->header + 4), hark_get16(h->header + 2),
+                hark_get64(h->header + 24)))
+            continue;
         put_arrived(b, h->header, h->header_length, h->tag, h->payload, h->length);
         n++;
     }
@@ -149,7 +155,8 @@ static int put_payloads(struct hark_driver *d, struct log_image *log, struct buf
     uint64_t cursor = 0, expected = 0;
     int status = HARK_D_OK;
     while (status >= 0 && log->why == NULL && d->protocol->names(d->core, &cursor, &run)) {
-        if (run.name.way == HARK_OUT || run.name.to == HARK_GROUP || is_contribution(d, &run.name)) {
+        if (run.name.way == HARK_OUT || run.name.to == HARK_GROUP ||
+            is_contribution(d, &run.name)) {
             status = put_log(d, log, &run);
             continue;
         }
@@ -166,8 +173,8 @@ static int put_payloads(struct hark_driver *d, struct log_image *log, struct buf
         expected += run.last - run.name.ssn + 1;
     }
     if (status >= 0 && log->why == NULL && put_all_arrived(d, arrived, in, count) < expected)
-        status =
-            hark_driver_fail(d, HARK_D_ECORE, "checkpoint", "an arrived message that the core names is not here");
+        status = hark_driver_fail(
+            d, HARK_D_ECORE, "checkpoint", "an arrived message that the core names is not here");
     free(in);
     return status;
 }
@@ -179,17 +186,19 @@ static uint32_t log_sections(const struct log_image *l, struct hark_section *s)
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->cuts; i++) {
         const struct cut *c = &l->cut[i];
-        s[n++] = (struct hark_section){.tag = IMAGE_LOG, .at = l->bytes.at + from, .length = c->behind - from};
+        s[n++] = (struct hark_section){
+            .tag = IMAGE_LOG, .at = l->bytes.at + from, .length = c->behind - from};
         s[n++] = (struct hark_section){.tag = IMAGE_BYTES, .at = c->at, .length = c->length};
         from = c->behind;
     }
     if (from < l->bytes.length)
-        s[n++] = (struct hark_section){.tag = IMAGE_LOG, .at = l->bytes.at + from, .length = l->bytes.length - from};
+        s[n++] = (struct hark_section){
+            .tag = IMAGE_LOG, .at = l->bytes.at + from, .length = l->bytes.length - from};
     return n;
 }
 
-static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *core, const struct log_image *log,
-    const struct buffer *arrived)
+static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *core,
+    const struct log_image *log, const struct buffer *arrived)
 {
     const struct hark_region *region = NULL;
     uint32_t count = 0;
@@ -202,10 +211,13 @@ static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *
     uint32_t n = 0;
     s[n++] = (struct hark_section){.tag = IMAGE_CORE, .at = core->at, .length = core->length};
     n += log_sections(log, s + n);
-    s[n++] = (struct hark_section){.tag = IMAGE_ARRIVED, .at = arrived->at, .length = arrived->length};
+    s[n++] =
+        (struct hark_section){.tag = IMAGE_ARRIVED, .at = arrived->at, .length = arrived->length};
     for (uint32_t i = 0; i < count; i++)
-        s[n++] = (struct hark_section){
-            .tag = IMAGE_REGION, .id = region[i].id, .at = region[i].at, .length = region[i].length};
+        s[n++] = (struct hark_section){.tag = IMAGE_REGION,
+            .id = region[i].id,
+            .at = region[i].at,
+            .length = region[i].length};
     int status = d->store->ops->write(d->store, d->me, id, s, n);
     if (status < 0) d->hooks.trouble(d->hooks.self, d->store->error);
     free(s);
@@ -219,7 +231,8 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* CAPTURE: written and durable when this returns; a failure, also of memory, only means that there is no such image. */
+/* CAPTURE: written and durable when this returns; a failure, also of memory, only means that there
+ * is no such image. */
 int hark_driver_capture(struct hark_driver *d, uint64_t id)
 {
     struct buffer core = {0}, arrived = {0};
@@ -251,23 +264,26 @@ int hark_driver_capture(struct hark_driver *d, uint64_t id)
     return hark_driver_later(d, &e, &none);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* `next`: the section behind, for an entry that is cut in; or NULL. */
-static int take_log(struct hark_driver *d, const uint8_t *at, uint64_t left, const struct hark_section *next)
+static int take_log(
+    struct hark_driver *d, const uint8_t *at, uint64_t left, const struct hark_section *next)
 {
     while (left >= 24) {
         uint64_t length = hark_get64(at + 16);
         bool cut = left == 24 && next && next->tag == IMAGE_BYTES && next->length == length;
         if (length > left - 24 && !cut) break;
         struct hark_log_part part = {cut ? next->at : at + 24, length};
-        if (hark_log_retain(d->log, hark_get32(at), hark_get16(at + 4), hark_get64(at + 8), &part, 1) < 0)
+        if (hark_log_retain(
+                d->log, hark_get32(at), hark_get16(at + 4), hark_get64(at + 8), &part, 1) < 0)
             return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", hark_log_error(d->log));
         at += cut ? 24 : 24 + length;
         left -= cut ? 24 : 24 + length;
     }
     return left == 0 ? HARK_D_OK
-                     : hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's log ends in mid-entry");
+                     : hark_driver_fail(
+                           d, HARK_D_ESYSTEM, "restart", "the image's log ends in mid-entry");
 }
 
 static int take_arrived(struct hark_driver *d, const uint8_t *at, uint64_t left)
@@ -282,12 +298,13 @@ static int take_arrived(struct hark_driver *d, const uint8_t *at, uint64_t left)
         left -= 16 + header + length;
     }
     return left == 0 ? HARK_D_OK
-                     : hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "the image's messages end in mid-entry");
+                     : hark_driver_fail(
+                           d, HARK_D_ESYSTEM, "restart", "the image's messages end in mid-entry");
 }
 
 /* `next`: as take_log. */
-static int take_section(struct hark_driver *d, const struct hark_section *s, const struct hark_section *next,
-    struct hark_event *e, uint32_t *regions)
+static int take_section(struct hark_driver *d, const struct hark_section *s,
+    const struct hark_section *next, struct hark_event *e, uint32_t *regions)
 {
     switch (s->tag) {
     case IMAGE_CORE:
@@ -302,23 +319,27 @@ static int take_section(struct hark_driver *d, const struct hark_section *s, con
         d->image_region[(*regions)++] = (struct hark_region){s->id, s->at, s->length};
         return HARK_D_OK;
     default:
-        return hark_driver_fail(
-            d, HARK_D_ESYSTEM, "restart", "the image has a section that this version does not know");
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "restart",
+            "the image has a section that this version does not know");
     }
 }
 
-int hark_driver_image_read(struct hark_driver *d, uint64_t id, struct hark_event *restarted, uint32_t *regions)
+int hark_driver_image_read(
+    struct hark_driver *d, uint64_t id, struct hark_event *restarted, uint32_t *regions)
 {
     const struct hark_section *section = NULL;
     uint32_t sections = 0;
     int status = HARK_D_OK;
-    if (d->store == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "there is no store");
+    if (d->store == NULL)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", "there is no store");
     if (d->store->ops->read(d->store, d->me, id, &section, &sections, &d->image) < 0)
         return hark_driver_fail(d, HARK_D_ESYSTEM, "restart", d->store->error);
     d->image_region = calloc(sections + 1, sizeof *d->image_region);
-    if (d->image_region == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
+    if (d->image_region == NULL)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an image");
     for (uint32_t i = 0; i < sections && status >= 0; i++)
-        status = take_section(d, &section[i], i + 1 < sections ? &section[i + 1] : NULL, restarted, regions);
+        status = take_section(
+            d, &section[i], i + 1 < sections ? &section[i + 1] : NULL, restarted, regions);
     return status;
 }
 

@@ -54,8 +54,8 @@ static void keep_whole(struct hark_outgoing *f)
     f->part[0].at = f->keep;
 }
 
-/* 1: taken or gone; 0: not now; negative: failed. Unless it failed, a payload that is to be kept is there when this
- * returns: the log is complete before anything else happens. */
+/* 1: taken or gone; 0: not now; negative: failed. Unless it failed, a payload that is to be kept is
+ * there when this returns: the log is complete before anything else happens. */
 static int give(struct hark_driver *d, struct hark_outgoing *f)
 {
     int status = d->transport->ops->send(d->transport, f);
@@ -75,7 +75,8 @@ static int copy_of_own(struct hark_driver *d, struct outgoing *o)
 {
     const struct hark_part *part = &o->frame.part[0];
     o->copy = malloc(part->length + 1);
-    if (o->copy == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
+    if (o->copy == NULL)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a frame that waits");
     if (part->length) memcpy(o->copy, part->at, part->length);
     o->frame.part[0].at = o->copy;
     o->from = FROM_COPY;
@@ -94,7 +95,8 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
     *o = (struct outgoing){.frame = *f, .from = from, .name = *name};
     memcpy(o->header, f->header.at, f->header.length);
     o->frame.header.at = o->header;
-    if (from == FROM_ARRIVED || from == FROM_MADE || (from == FROM_LOG && f->part[0].length > LONG_PAYLOAD)) {
+    if (from == FROM_ARRIVED || from == FROM_MADE ||
+        (from == FROM_LOG && f->part[0].length > LONG_PAYLOAD)) {
         int status = copy_of_own(d, o);
         if (status < 0) {
             free(o);
@@ -113,7 +115,8 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
     return HARK_D_OK;
 }
 
-static int to_myself(struct hark_driver *d, const struct hark_transmit *x, int32_t tag, const struct hark_part *part)
+static int to_myself(
+    struct hark_driver *d, const struct hark_transmit *x, int32_t tag, const struct hark_part *part)
 {
     struct held *h = malloc(sizeof *h + x->header.length);
     void *copy = malloc(part->length + 1);
@@ -122,8 +125,8 @@ static int to_myself(struct hark_driver *d, const struct hark_transmit *x, int32
         free(copy);
         return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a message to myself");
     }
-    *h = (struct held){.header_length = x->header.length, .tag = tag,
-        .length = part->length, .payload = copy};
+    *h = (struct held){
+        .header_length = x->header.length, .tag = tag, .length = part->length, .payload = copy};
     memcpy(h->header, x->header.at, x->header.length);
     if (part->length) memcpy(copy, part->at, part->length);
     if (d->self_tail) d->self_tail->next = h;
@@ -138,10 +141,12 @@ static bool is_same(const struct hark_name *a, const struct hark_name *b)
     return a->peer == b->peer && a->ctx == b->ctx && a->ssn == b->ssn;
 }
 
-/* Let the transport put it into the log, and the receiver take it from there? It is one copy less. But a payload of
- * one piece is with the receiver sooner when it goes through the transport, and the log is written meanwhile: so only
- * for a receiver that does not wait for it, or for long ones, which both ends copy piece by piece. */
-static bool better_kept(const struct hark_driver *d, const struct hark_transmit *x, const struct subject *s)
+/* Let the transport put it into the log, and the receiver take it from there? It is one copy less.
+ * But a payload of one piece is with the receiver sooner when it goes through the transport, and
+ * the log is written meanwhile: so only for a receiver that does not wait for it, or for long ones,
+ * which both ends copy piece by piece. */
+static bool better_kept(
+    const struct hark_driver *d, const struct hark_transmit *x, const struct subject *s)
 {
     return d->lends && s->length >= LENT_PAYLOAD && s->next && s->next->type == HARK_RETAIN &&
            is_same(&s->next->u.retain.name, &x->name) &&
@@ -151,12 +156,13 @@ static bool better_kept(const struct hark_driver *d, const struct hark_transmit 
 /* Does the log lose it with the next effect? */
 static bool trimmed_next(const struct hark_transmit *x, const struct hark_effect *next)
 {
-    return next && next->type == HARK_TRIM && next->u.trim.name.to == x->name.to && next->u.trim.name.way == x->name.way &&
-           is_same(&next->u.trim.name, &x->name);
+    return next && next->type == HARK_TRIM && next->u.trim.name.to == x->name.to &&
+           next->u.trim.name.way == x->name.way && is_same(&next->u.trim.name, &x->name);
 }
 
-/* What a member of a group contributed, or what all gave, may go from the log as soon as others are known to have it, whoever of them that
- * is, and what waited in it may go at once: it is never lent, nor when it is sent again. */
+/* What a member of a group contributed, or what all gave, may go from the log as soon as others are
+ * known to have it, whoever of them that is, and what waited in it may go at once: it is never
+ * lent, nor when it is sent again. */
 static enum payload_from source_of(const struct hark_transmit *x, const struct subject *subject)
 {
     bool group = x->name.to == HARK_GROUP;
@@ -166,7 +172,8 @@ static enum payload_from source_of(const struct hark_transmit *x, const struct s
     return x->replay ? FROM_LOG : FROM_CALLER;
 }
 
-int hark_driver_transmit(struct hark_driver *d, const struct hark_transmit *x, struct subject *subject)
+int hark_driver_transmit(
+    struct hark_driver *d, const struct hark_transmit *x, struct subject *subject)
 {
     struct hark_outgoing f = {.to = x->peer, .inc = x->inc, .header = x->header};
     enum payload_from from = FROM_NOTHING;
@@ -197,7 +204,9 @@ int hark_driver_transmit(struct hark_driver *d, const struct hark_transmit *x, s
             f.part[0].at = subject->payload;
             f.part[0].length = subject->length;
         }
-        uint8_t *envelope = d->fx.bytes + (x->header.at - d->fx.bytes) + x->header.length; /* spare bytes */
+        uint8_t *envelope = d->fx.bytes + (x->header.at - d->fx.bytes) + x->header.length; /* spare
+                                                                                              bytes
+                                                                                            */
         hark_put64(envelope, (uint32_t)tag);
         f.header.length += ENVELOPE;
         driver_count(&d->figures->piggyback_bytes, x->header.length - HARK_WIRE_HEAD);
@@ -221,7 +230,8 @@ static int flush_queue(struct hark_driver *d, struct outqueue *q)
 {
     while (q->head) {
         struct outgoing *o = q->head;
-        int status = o->from == FROM_LOG ? hark_driver_in_log(d, &o->name, &o->frame.part[0]) : HARK_D_OK;
+        int status =
+            o->from == FROM_LOG ? hark_driver_in_log(d, &o->name, &o->frame.part[0]) : HARK_D_OK;
         if (status >= 0) status = give(d, &o->frame);
         if (status < 0) return status;
         if (status == 0) break;
@@ -249,8 +259,8 @@ int hark_driver_flush(struct hark_driver *d)
     return HARK_D_OK;
 }
 
-/* Takes those out of a queue that are for incarnations before `inc`, or belong to the send of `left`; also one that is
- * half taken. */
+/* Takes those out of a queue that are for incarnations before `inc`, or belong to the send of
+ * `left`; also one that is half taken. */
 static void forget(struct hark_driver *d, uint32_t index, uint32_t inc, const uint32_t *left)
 {
     struct outqueue *q = d->out[index];
@@ -259,7 +269,8 @@ static void forget(struct hark_driver *d, uint32_t index, uint32_t inc, const ui
     q->tail = NULL;
     while (*at) {
         struct outgoing *o = *at;
-        if (left && o->left == left && o->from == FROM_LOG) o->left = NULL; /* it needs nothing of the caller's */
+        if (left && o->left == left && o->from == FROM_LOG)
+            o->left = NULL; /* it needs nothing of the caller's */
         if (o->frame.inc < inc || (left && o->left == left)) {
             *at = o->next;
             outgoing_done(d, o);
@@ -297,14 +308,16 @@ void hark_driver_outgoing_free(struct hark_driver *d)
     }
 }
 
-/* The log has it now: what still waits needs the caller's memory no more, and a send need not block, unless so much
- * waits that the sender had better. A message to a group may wait for several receivers. */
+/* The log has it now: what still waits needs the caller's memory no more, and a send need not
+ * block, unless so much waits that the sender had better. A message to a group may wait for several
+ * receivers. */
 void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name)
 {
     for (uint32_t i = 0; i < d->waiting_count; i++) {
         struct outgoing *o = d->out[d->waiting[i]]->tail;
-        if (o->from != FROM_CALLER || o->frame.part[0].length > LONG_PAYLOAD || o->name.peer != name->peer ||
-            o->name.to != name->to || o->name.ctx != name->ctx || o->name.ssn != name->ssn)
+        if (o->from != FROM_CALLER || o->frame.part[0].length > LONG_PAYLOAD ||
+            o->name.peer != name->peer || o->name.to != name->to || o->name.ctx != name->ctx ||
+            o->name.ssn != name->ssn)
             continue;
         o->from = FROM_LOG;
         if (d->queued >= d->queued_most) continue;
@@ -313,14 +326,14 @@ void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name)
     }
 }
 
-/* It goes from the log, and what still waits in it goes on its way all the same: it may have gone to some of a group, and be needed no
- * more of others, who tell. */
+/* It goes from the log, and what still waits in it goes on its way all the same: it may have gone
+ * to some of a group, and be needed no more of others, who tell. */
 int hark_driver_trimmed(struct hark_driver *d, const struct hark_name *name)
 {
     for (uint32_t i = 0; i < d->waiting_count; i++) {
         for (struct outgoing *o = d->out[d->waiting[i]]->head; o; o = o->next) {
-            if (o->from != FROM_LOG || o->name.peer != name->peer || o->name.to != name->to || o->name.ctx != name->ctx ||
-                o->name.way != name->way || o->name.ssn > name->ssn)
+            if (o->from != FROM_LOG || o->name.peer != name->peer || o->name.to != name->to ||
+                o->name.ctx != name->ctx || o->name.way != name->way || o->name.ssn > name->ssn)
                 continue;
             int status = hark_driver_in_log(d, &o->name, &o->frame.part[0]);
             if (status >= 0) status = copy_of_own(d, o);

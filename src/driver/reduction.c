@@ -1,4 +1,5 @@
-/* Reductions: what COMBINE says is done at once, in the payload log; the core hears COMBINED behind its effects. */
+/* Reductions: what COMBINE says is done at once, in the payload log; the core hears COMBINED behind
+ * its effects. */
 #include "driver_internal.h"
 
 #include <stdlib.h>
@@ -14,20 +15,24 @@ static int add(struct hark_driver *d, const struct hark_name *name)
     int status = hark_driver_log_entry(d, name, &peer, &at, &length);
     if (status == HARK_L_ENONE || (status >= 0 && length < ENVELOPE))
         return hark_driver_fail(d, HARK_D_ECORE, "COMBINE", "the log lacks a contribution");
-    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "payload log", hark_log_error(d->log));
+    if (status < 0)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "payload log", hark_log_error(d->log));
     if (s->parts == 0) {
         if (length > s->room) {
             uint8_t *bigger = realloc(s->at, length);
-            if (bigger == NULL) return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a reduction");
+            if (bigger == NULL)
+                return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for a reduction");
             s->at = bigger;
             s->room = length;
         }
         memcpy(s->at, at, length); /* with its envelope */
         s->length = length;
     } else if (length != s->length) {
-        return hark_driver_fail(d, HARK_D_EINVAL, "reduction", "contributions of different lengths");
+        return hark_driver_fail(
+            d, HARK_D_EINVAL, "reduction", "contributions of different lengths");
     } else {
-        d->hooks.combine(d->hooks.self, name->ctx, (int32_t)hark_get32(s->at + length - ENVELOPE), s->at, at, length - ENVELOPE);
+        d->hooks.combine(d->hooks.self, name->ctx, (int32_t)hark_get32(s->at + length - ENVELOPE),
+            s->at, at, length - ENVELOPE);
     }
     s->parts++;
     if (name->to == HARK_PROCESS) hark_driver_log_trim(d, name); /* used up */
@@ -41,8 +46,10 @@ static int finish(struct hark_driver *d, const struct hark_name *name, uint32_t 
     struct hark_log_part sum = {s->at, s->length};
     if (s->parts == 0) return hark_driver_fail(d, HARK_D_ECORE, "COMBINE", "nothing");
     s->parts = 0;
-    int status = hark_log_retain(d->log, hark_driver_log_peer(name, true), name->ctx, name->ssn, &sum, 1);
-    if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "payload log", hark_log_error(d->log));
+    int status =
+        hark_log_retain(d->log, hark_driver_log_peer(name, true), name->ctx, name->ssn, &sum, 1);
+    if (status < 0)
+        return hark_driver_fail(d, HARK_D_ESYSTEM, "payload log", hark_log_error(d->log));
     if (name->way == HARK_OUT)
         hark_log_trim(d->log, hark_driver_log_peer(name, false), name->ctx, name->ssn);
     hark_driver_log_figures(d);

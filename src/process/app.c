@@ -1,4 +1,5 @@
-/* The application's calls: joining and leaving, sending, checkpoints. Receiving: match.c; collectives: collective.c. */
+/* The application's calls: joining and leaving, sending, checkpoints. Receiving: match.c;
+ * collectives: collective.c. */
 #include "app_state.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ const char *hark_app_error(int status)
     }
 }
 
-/* ---- checkpoints: hooks ---------------------------------------------------------------------------------------- */
+/* ---- checkpoints: hooks ---------------------------------------------------------------------- */
 
 static void on_resume(void *self)
 {
@@ -93,7 +94,7 @@ static void on_recovered(void *self)
     atomic_store_explicit(&P.slot->recovered_ns, hark_process_now(), memory_order_relaxed);
 }
 
-/* ---- joining and leaving ------------------------------------------------------------------------------------------ */
+/* ---- joining and leaving --------------------------------------------------------------------- */
 
 /* What SETUP says of checkpoints that are undone; to be freed. */
 static uint64_t *undone(uint32_t *count)
@@ -105,7 +106,9 @@ static uint64_t *undone(uint32_t *count)
     for (char *end; *text; text = end + (*end == ',')) {
         id[(*count)++] = strtoull(text, &end, 10);
         if (end == text || (*end && *end != ','))
-            hark_process_fatal("rank %u: the supervisor's setup: again=%s is not a list of checkpoints", P.setup.rank, text);
+            hark_process_fatal(
+                "rank %u: the supervisor's setup: again=%s is not a list of checkpoints",
+                P.setup.rank, text);
     }
     return id;
 }
@@ -118,7 +121,8 @@ static void restart(void)
     hark_driver_kept(P.driver, kept);
     uint64_t *again = undone(&count);
     hark_driver_again(P.driver, again, count);
-    if (hark_driver_restart(P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
+    if (hark_driver_restart(
+            P.driver, P.setup.checkpoint, P.setup.re, P.setup.inc, &region, &count) < 0)
         hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
     free(again);
     HARK_POINT("restarted", P.setup.rank);
@@ -130,22 +134,28 @@ static void restart(void)
     hark_app.saved = region;
     hark_app.saved_count = count;
     hark_app.catch_up = atomic_load_explicit(&P.slot->position, memory_order_relaxed);
-    if (hark_app.catch_up <= hark_app.own[3]) hark_app.catch_up = hark_app.own[3] + 1; /* it died before it had taken another */
+    if (hark_app.catch_up <= hark_app.own[3])
+        hark_app.catch_up = hark_app.own[3] + 1; /* it died before it had taken another */
     atomic_store_explicit(&P.slot->restart_ns, hark_process_now(), memory_order_relaxed);
-    if (own) hark_process_hello(hark_app.own[0], hark_app.own[1], (const uint8_t *)own->at + sizeof hark_app.own,
-        (uint32_t)(own->length - sizeof hark_app.own));
+    if (own)
+        hark_process_hello(hark_app.own[0], hark_app.own[1],
+            (const uint8_t *)own->at + sizeof hark_app.own,
+            (uint32_t)(own->length - sizeof hark_app.own));
     else hark_process_hello(0, 0, NULL, 0);
 }
 
 void hark_app_waits(struct hark_waits *w)
 {
-    *w = (struct hark_waits){.what = hark_app.call ? hark_app.what : HARK_WAITS_NOT, .calls = hark_process_number("wave.calls") + hark_app.inside};
+    *w = (struct hark_waits){.what = hark_app.call ? hark_app.what : HARK_WAITS_NOT,
+        .calls = hark_process_number("wave.calls") + hark_app.inside};
     for (const struct hark_message *m = hark_app.first; m; m = m->next) {
-        if (m->ctx != CTX_POINT) continue; /* of a collective call: whoever has not come to it is named anyway */
+        if (m->ctx != CTX_POINT)
+            continue; /* of a collective call: whoever has not come to it is named anyway */
         if (w->untaken++ == 0) w->untaken_from = (int32_t)m->from, w->untaken_tag = m->tag;
     }
     if (hark_app.call == NULL) return;
-    snprintf(w->call, sizeof w->call, "%s", hark_app.collective ? hark_app.collective : hark_app.call);
+    snprintf(
+        w->call, sizeof w->call, "%s", hark_app.collective ? hark_app.collective : hark_app.call);
     if (hark_app.collective) w->what = HARK_WAITS_COLLECTIVE;
     w->count = (uint32_t)hark_app.sought_count;
     if (hark_app.sought) w->from = hark_app.sought->from, w->tag = hark_app.sought->tag;
@@ -153,9 +163,16 @@ void hark_app_waits(struct hark_waits *w)
 
 int hark_init(void)
 {
-    struct hark_hooks hooks = {.place = hark_app_place, .unplace = hark_app_unplace, .handup = hark_app_handup, .resume = on_resume,
-        .capture = on_capture, .committed = on_committed, .rollback = on_rollback, .recovered = on_recovered,
-        .wanted = on_wanted, .combine = hark_app_combine};
+    struct hark_hooks hooks = {.place = hark_app_place,
+        .unplace = hark_app_unplace,
+        .handup = hark_app_handup,
+        .resume = on_resume,
+        .capture = on_capture,
+        .committed = on_committed,
+        .rollback = on_rollback,
+        .recovered = on_recovered,
+        .wanted = on_wanted,
+        .combine = hark_app_combine};
     if (hark_app.joined || hark_app.left) return HARK_A_EINIT;
     hark_process_open(&hooks, false);
     P.waits = hark_app_waits;
@@ -200,31 +217,36 @@ int hark_size(void)
     return hark_app.joined ? (int)P.setup.ranks : -1;
 }
 
-/* ---- beginning again ------------------------------------------------------------------------------------------------ */
+/* ---- beginning again ------------------------------------------------------------------------- */
 
-/* Legal for a program that keeps nothing from one checkpoint to the next; most that do this have forgotten something. */
+/* Legal for a program that keeps nothing from one checkpoint to the next; most that do this have
+ * forgotten something. */
 static void note_empty_image(void)
 {
-    hark_process_note("rank %u begins its program again, and checkpoint %llu holds no memory of it: hark_protect names the variables that belong "
-                      "into checkpoints, hark_restarted gives them back", P.setup.rank, (unsigned long long)P.setup.checkpoint);
+    hark_process_note("rank %u begins its program again, and checkpoint %llu holds no memory of "
+                      "it: hark_protect names the variables that belong "
+                      "into checkpoints, hark_restarted gives them back",
+        P.setup.rank, (unsigned long long)P.setup.checkpoint);
 }
 
 bool hark_app_unready(void)
 {
     if (!hark_app.joined) return false;
     if (hark_app.saved && hark_app.saved_count > 1)
-        hark_process_fatal("rank %u begins again from checkpoint %llu, and communicates before it has its protected memory back: call hark_restarted "
-                           "behind the hark_protect calls, and see that it returns no error", P.setup.rank,
-            (unsigned long long)P.setup.checkpoint);
+        hark_process_fatal("rank %u begins again from checkpoint %llu, and communicates before it "
+                           "has its protected memory back: call hark_restarted "
+                           "behind the hark_protect calls, and see that it returns no error",
+            P.setup.rank, (unsigned long long)P.setup.checkpoint);
     if (hark_app.saved) note_empty_image();
     hark_app.ready = true;
     return true;
 }
 
-/* ---- sending ---------------------------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
-/* The log has a limit and can not spill. From half of it on, and again at each further eighth, the receiver that pins
- * most is asked to checkpoint; at the limit this process waits until that has helped. */
+/* The log has a limit and can not spill. From half of it on, and again at each further eighth, the
+ * receiver that pins most is asked to checkpoint; at the limit this process waits until that has
+ * helped. */
 static void wait_for_log(size_t length)
 {
     static unsigned asked_at;
@@ -237,7 +259,8 @@ static void wait_for_log(size_t length)
         if (share >= asked_at) asked_at = share + 12;
         if (share <= 100) return;
         if (P.quiet)
-            hark_process_fatal("rank %u: the payload log is full: %zu bytes more would go over its limit of %llu, and no "
+            hark_process_fatal("rank %u: the payload log is full: %zu bytes more would go over its "
+                               "limit of %llu, and no "
                                "receiver can checkpoint",
                 P.setup.rank, length, (unsigned long long)P.setup.log_limit);
         hark_app_wait("hark_send", HARK_WAITS_ROOM, NULL, 0);
@@ -264,7 +287,9 @@ static inline void check_sent(int status)
 static inline void count_traffic(int to, size_t length)
 {
     if (P.traffic)
-        atomic_store_explicit(&P.traffic[to], atomic_load_explicit(&P.traffic[to], memory_order_relaxed) + length, memory_order_relaxed);
+        atomic_store_explicit(&P.traffic[to],
+            atomic_load_explicit(&P.traffic[to], memory_order_relaxed) + length,
+            memory_order_relaxed);
 }
 
 int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
@@ -284,8 +309,10 @@ int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag)
     int status = ready_to_send(data, length), me = (int)P.setup.rank, n = (int)P.setup.ranks;
     if (status < 0) return status;
     check_sent(hark_driver_multicast(P.driver, ctx, ctx, tag, data, length));
-    if (ctx == CTX_REDUCTION && me) count_traffic(me & (me - 1), length); /* to the parent in the tree */
-    for (int to = 1; ctx == CTX_MULTICAST && to < n; to++) count_traffic(to, length); /* who passes it on is the tree's affair */
+    if (ctx == CTX_REDUCTION && me)
+        count_traffic(me & (me - 1), length); /* to the parent in the tree */
+    for (int to = 1; ctx == CTX_MULTICAST && to < n; to++)
+        count_traffic(to, length); /* who passes it on is the tree's affair */
     return HARK_A_OK;
 }
 
@@ -294,7 +321,7 @@ int hark_send(const void *data, size_t length, int to, int tag)
     return hark_app_send(data, length, to, 0, tag);
 }
 
-/* ---- checkpoints --------------------------------------------------------------------------------------------------------- */
+/* ---- checkpoints ----------------------------------------------------------------------------- */
 
 int hark_protect(uint64_t id, void *at, size_t length)
 {
@@ -303,12 +330,14 @@ int hark_protect(uint64_t id, void *at, size_t length)
     if (id == OWN_REGION || (at == NULL && length)) return HARK_A_EARGUMENT;
     while (i < hark_app.region_count && hark_app.region[i].id != id) i++;
     if (length == 0) {
-        if (i < hark_app.region_count) hark_app.region[i] = hark_app.region[--hark_app.region_count];
+        if (i < hark_app.region_count)
+            hark_app.region[i] = hark_app.region[--hark_app.region_count];
         return HARK_A_OK;
     }
     if (i == hark_app.region_count) {
         struct hark_region *r = realloc(hark_app.region, (i + 1) * sizeof *r);
-        if (r == NULL) hark_process_fatal("rank %u: no memory for a protected region", P.setup.rank);
+        if (r == NULL)
+            hark_process_fatal("rank %u: no memory for a protected region", P.setup.rank);
         hark_app.region = r;
         hark_app.region_count++;
     }
@@ -352,7 +381,8 @@ int hark_restarted(uint64_t *restarted)
     for (size_t i = 0; i < hark_app.region_count; i++)
         for (uint32_t k = 0; k < hark_app.saved_count; k++)
             if (hark_app.saved[k].id == hark_app.region[i].id)
-                memcpy((void *)(uintptr_t)hark_app.region[i].at, hark_app.saved[k].at, hark_app.saved[k].length);
+                memcpy((void *)(uintptr_t)hark_app.region[i].at, hark_app.saved[k].at,
+                    hark_app.saved[k].length);
     *restarted = P.setup.checkpoint;
     hark_app.saved = NULL;
     hark_app.ready = true;

@@ -5,8 +5,14 @@
 #include "hark/app.h"
 #include "process.h"
 
-/* The last two are groups of all processes, where the protocol knows groups (process_open.c): a multicast of rank 0, a reduction to it. */
-enum { CTX_POINT = 0, CTX_COLLECTIVE = 1, CTX_MULTICAST = HARK_PROCESS_MULTICAST, CTX_REDUCTION = HARK_PROCESS_REDUCTION };
+/* The last two are groups of all processes, where the protocol knows groups (process_open.c): a
+ * multicast of rank 0, a reduction to it. */
+enum {
+    CTX_POINT = 0,
+    CTX_COLLECTIVE = 1,
+    CTX_MULTICAST = HARK_PROCESS_MULTICAST,
+    CTX_REDUCTION = HARK_PROCESS_REDUCTION
+};
 
 struct hark_request { /* a posted receive, or a send that is done */
     struct hark_request *next, *previous;
@@ -23,10 +29,11 @@ struct hark_request { /* a posted receive, or a send that is done */
 enum { APP_SEEN = 16 };
 struct app {
     bool joined, left;
-    bool ready; /* joined, and has its protected memory back if it begins again */
-    bool inside; /* a checkpoint call */
-    bool wanted; /* a peer's log waits for our checkpoint */
-    uint64_t own[4]; /* in images: positions of stdout and stderr, number of the next collective, deliveries */
+    bool ready;        /* joined, and has its protected memory back if it begins again */
+    bool inside;       /* a checkpoint call */
+    bool wanted;       /* a peer's log waits for our checkpoint */
+    uint64_t own[4];   /* in images: positions of stdout and stderr, number of the next collective,
+                          deliveries */
     uint64_t catch_up; /* deliveries that the last incarnation had made; 0: caught up */
     uint8_t *own_captured; /* own[], and the output that was pending: a section of an image */
     struct hark_region *region, *captured;
@@ -34,13 +41,13 @@ struct app {
     const struct hark_region *saved; /* of the image, until hark_restarted */
     uint32_t saved_count;
     struct hark_request *posted, *posted_last;
-    struct hark_request *waiting; /* the one that a blocking wait is about, NULL: none */
-    const char *call; /* in which it waits now, NULL: it does not */
-    const char *collective; /* call that it is in, NULL: none */
-    enum hark_waits_for what; /* it waits for */
+    struct hark_request *waiting;      /* the one that a blocking wait is about, NULL: none */
+    const char *call;                  /* in which it waits now, NULL: it does not */
+    const char *collective;            /* call that it is in, NULL: none */
+    enum hark_waits_for what;          /* it waits for */
     const struct hark_request *sought; /* the message, or one of them */
     size_t sought_count;
-    bool delivering; /* a DELIVER step is under way */
+    bool delivering;                   /* a DELIVER step is under way */
     struct hark_message *first, *last; /* handed up and not matched, oldest first */
     struct seen { /* what looks have seen since the last delivery or checkpoint call: see match.c */
         int from, tag;
@@ -50,7 +57,8 @@ struct app {
 };
 extern struct app hark_app;
 
-/* May it communicate? Out of line: it has not joined, or begins again and has not asked for its memory. */
+/* May it communicate? Out of line: it has not joined, or begins again and has not asked for its
+ * memory. */
 bool hark_app_unready(void);
 static inline bool hark_app_ready(void)
 {
@@ -58,12 +66,15 @@ static inline bool hark_app_ready(void)
 }
 
 int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag);
-/* To the group of that context: what rank 0 multicasts, or what this process contributes to a reduction. */
+/* To the group of that context: what rank 0 multicasts, or what this process contributes to a
+ * reduction. */
 int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag);
 int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info);
 
-/* hark_process_wait() inside the call `call`; meanwhile hark_app_waits() can tell where the application waits, and for what. */
-static inline void hark_app_wait(const char *call, enum hark_waits_for what, const struct hark_request *sought, size_t count)
+/* hark_process_wait() inside the call `call`; meanwhile hark_app_waits() can tell where the
+ * application waits, and for what. */
+static inline void hark_app_wait(
+    const char *call, enum hark_waits_for what, const struct hark_request *sought, size_t count)
 {
     hark_app.what = what;
     hark_app.sought = sought;
@@ -77,6 +88,7 @@ void hark_app_waits(struct hark_waits *w); /* what hark_process.waits is */
 void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length);
 void hark_app_unplace(void *self, void *payload);
 void hark_app_handup(void *self, struct hark_message *m);
-void hark_app_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
+void hark_app_combine(
+    void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
 
 #endif

@@ -1,6 +1,7 @@
-/* Collectives: by groups where the protocol knows them, else by messages along the same binomial trees. Either way reductions combine in
- * the same order, so that the protocol does not change a result: each its own and then those of its children, by rank; rank 0 those of its
- * children first, which camel keeps without its own (causal/reduction.h). docs/collectives.md has the table. */
+/* Collectives: by groups where the protocol knows them, else by messages along the same binomial
+ * trees. Either way reductions combine in the same order, so that the protocol does not change a
+ * result: each its own and then those of its children, by rank; rank 0 those of its children first,
+ * which camel keeps without its own (causal/reduction.h). docs/collectives.md has the table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,22 +25,23 @@ static size_t size_of(enum hark_type type)
     }
 }
 
-#define COMBINE(ctype)                                                                                                 \
-    do {                                                                                                               \
-        ctype *a = left;                                                                                               \
-        const ctype *b = right;                                                                                        \
-        for (size_t i = 0; i < count; i++) {                                                                           \
-            switch (operation) {                                                                                       \
-            case HARK_SUM: a[i] = (ctype)(a[i] + b[i]); break;                                                         \
-            case HARK_PRODUCT: a[i] = (ctype)(a[i] * b[i]); break;                                                     \
-            case HARK_MIN: a[i] = b[i] < a[i] ? b[i] : a[i]; break;                                                    \
-            default: a[i] = b[i] > a[i] ? b[i] : a[i]; break;                                                          \
-            }                                                                                                          \
-        }                                                                                                              \
+#define COMBINE(ctype)                                                                             \
+    do {                                                                                           \
+        ctype *a = left;                                                                           \
+        const ctype *b = right;                                                                    \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            switch (operation) {                                                                   \
+            case HARK_SUM: a[i] = (ctype)(a[i] + b[i]); break;                                     \
+            case HARK_PRODUCT: a[i] = (ctype)(a[i] * b[i]); break;                                 \
+            case HARK_MIN: a[i] = b[i] < a[i] ? b[i] : a[i]; break;                                \
+            default: a[i] = b[i] > a[i] ? b[i] : a[i]; break;                                      \
+            }                                                                                      \
+        }                                                                                          \
     } while (0)
 
 /* left = left (operation) right. */
-static void combine(void *left, const void *right, size_t count, enum hark_type type, enum hark_operation operation)
+static void combine(
+    void *left, const void *right, size_t count, enum hark_type type, enum hark_operation operation)
 {
     switch (type) {
     case HARK_INT32: COMBINE(int32_t); break;
@@ -55,13 +57,16 @@ static int kind_of(enum hark_type type, enum hark_operation operation)
     return (int)operation << 8 | (int)type;
 }
 
-void hark_app_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
+void hark_app_combine(
+    void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
 {
     enum hark_type type = (enum hark_type)(tag & 255);
     size_t width = size_of(type);
     (void)self;
     if (ctx != CTX_REDUCTION || width == 0 || length % width)
-        hark_process_fatal("rank %u: a contribution to a reduction is of another type than the others", P.setup.rank);
+        hark_process_fatal(
+            "rank %u: a contribution to a reduction is of another type than the others",
+            P.setup.rank);
     combine(into, part, length / width, type, (enum hark_operation)(tag >> 8));
 }
 
@@ -94,8 +99,10 @@ static int bcast_tree(void *data, size_t length, int root, int tag)
     return HARK_A_OK;
 }
 
-/* Of one that has children: their contributions, as they are combined. Only rank 0 needs a third piece of memory. */
-static int reduce_messages(void *sum, size_t count, enum hark_type type, enum hark_operation operation, int tag)
+/* Of one that has children: their contributions, as they are combined. Only rank 0 needs a third
+ * piece of memory. */
+static int reduce_messages(
+    void *sum, size_t count, enum hark_type type, enum hark_operation operation, int tag)
 {
     int n = (int)P.setup.ranks, me = (int)P.setup.rank;
     size_t bytes = count * size_of(type);
@@ -118,14 +125,16 @@ static int reduce_messages(void *sum, size_t count, enum hark_type type, enum ha
 }
 
 /* The tree is rooted at rank 0 whatever the root, so that the order of combination is the same. */
-static int reduce_to_zero(void *sum, size_t count, enum hark_type type, enum hark_operation operation, int tag)
+static int reduce_to_zero(
+    void *sum, size_t count, enum hark_type type, enum hark_operation operation, int tag)
 {
     size_t bytes = count * size_of(type);
     int kind = kind_of(type, operation);
     if (P.setup.ranks == 1) return HARK_A_OK;
     if (!P.reduces) return reduce_messages(sum, count, type, operation, tag);
     int status = hark_app_group(sum, bytes, CTX_REDUCTION, kind);
-    return status < 0 || P.setup.rank ? status : hark_app_recv(sum, bytes, 0, CTX_REDUCTION, kind, NULL);
+    return status < 0 || P.setup.rank ? status
+                                      : hark_app_recv(sum, bytes, 0, CTX_REDUCTION, kind, NULL);
 }
 
 static int barrier(void)
@@ -141,7 +150,8 @@ static int bcast(void *data, size_t length, int root)
     if (!hark_app_ready()) return HARK_A_EINIT;
     if (root < 0 || root >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (data == NULL && length) return HARK_A_EARGUMENT;
-    if (length > P.payload_limit) return HARK_A_ELENGTH; /* also where it is not sent: nobody waits for it */
+    if (length > P.payload_limit)
+        return HARK_A_ELENGTH; /* also where it is not sent: nobody waits for it */
     return bcast_tree(data, length, root, next_tag());
 }
 
@@ -149,13 +159,14 @@ static int reduce_valid(const void *data, const void *result, size_t count, enum
     enum hark_operation operation, bool needs_result)
 {
     if (!hark_app_ready()) return HARK_A_EINIT;
-    if (size_of(type) == 0 || operation > HARK_MAX || (unsigned)operation > HARK_MAX) return HARK_A_EARGUMENT;
+    if (size_of(type) == 0 || operation > HARK_MAX || (unsigned)operation > HARK_MAX)
+        return HARK_A_EARGUMENT;
     if (count && (data == NULL || (needs_result && result == NULL))) return HARK_A_EARGUMENT;
     return count > P.payload_limit / size_of(type) ? HARK_A_ELENGTH : HARK_A_OK;
 }
 
-static int reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,
-    int root)
+static int reduce(const void *data, void *result, size_t count, enum hark_type type,
+    enum hark_operation operation, int root)
 {
     int me = (int)P.setup.rank;
     int status = reduce_valid(data, result, count, type, operation, me == root);
@@ -167,14 +178,17 @@ static int reduce(const void *data, void *result, size_t count, enum hark_type t
     if (bytes) memcpy(sum, data, bytes);
     int tag = next_tag();
     status = reduce_to_zero(sum, count, type, operation, tag);
-    if (status >= 0 && root != 0 && me == 0) status = hark_app_send(sum, bytes, root, CTX_COLLECTIVE, tag);
-    if (status >= 0 && root != 0 && me == root) status = hark_app_recv(sum, bytes, 0, CTX_COLLECTIVE, tag, NULL);
+    if (status >= 0 && root != 0 && me == 0)
+        status = hark_app_send(sum, bytes, root, CTX_COLLECTIVE, tag);
+    if (status >= 0 && root != 0 && me == root)
+        status = hark_app_recv(sum, bytes, 0, CTX_COLLECTIVE, tag, NULL);
     if (status >= 0 && me == root && bytes) memcpy(result, sum, bytes);
     free(sum);
     return status;
 }
 
-static int allreduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation)
+static int allreduce(const void *data, void *result, size_t count, enum hark_type type,
+    enum hark_operation operation)
 {
     int status = reduce_valid(data, result, count, type, operation, true);
     if (status < 0) return status;
@@ -185,7 +199,7 @@ static int allreduce(const void *data, void *result, size_t count, enum hark_typ
     return status < 0 ? status : bcast_tree(result, bytes, 0, tag);
 }
 
-/* ---- by messages under every protocol: each process has another part ---------------------------------------------- */
+/* ---- by messages under every protocol: each process has another part ------------------------- */
 
 static int parts_valid(const void *part, const void *all, size_t length, bool needs_all)
 {
@@ -201,26 +215,31 @@ static inline uint8_t *part_of(const void *all, size_t length, int rank)
 
 static int gather(const void *data, size_t length, void *all, int root)
 {
-    int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, me == root);
+    int me = (int)P.setup.rank, n = (int)P.setup.ranks,
+        status = parts_valid(data, all, length, me == root);
     if (status < 0) return status;
     if (root < 0 || root >= n) return HARK_A_ERANK;
     int tag = next_tag();
     if (me != root) return hark_app_send(data, length, root, CTX_COLLECTIVE, tag);
     if (length) memmove(part_of(all, length, me), data, length);
     for (int from = 0; from < n && status >= 0; from++)
-        if (from != me) status = hark_app_recv(part_of(all, length, from), length, from, CTX_COLLECTIVE, tag, NULL);
+        if (from != me)
+            status =
+                hark_app_recv(part_of(all, length, from), length, from, CTX_COLLECTIVE, tag, NULL);
     return status;
 }
 
 static int scatter(const void *all, void *data, size_t length, int root)
 {
-    int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, me == root);
+    int me = (int)P.setup.rank, n = (int)P.setup.ranks,
+        status = parts_valid(data, all, length, me == root);
     if (status < 0) return status;
     if (root < 0 || root >= n) return HARK_A_ERANK;
     int tag = next_tag();
     if (me != root) return hark_app_recv(data, length, root, CTX_COLLECTIVE, tag, NULL);
     for (int to = 0; to < n && status >= 0; to++)
-        if (to != me) status = hark_app_send(part_of(all, length, to), length, to, CTX_COLLECTIVE, tag);
+        if (to != me)
+            status = hark_app_send(part_of(all, length, to), length, to, CTX_COLLECTIVE, tag);
     if (length && status >= 0) memmove(data, part_of(all, length, me), length);
     return status;
 }
@@ -228,37 +247,40 @@ static int scatter(const void *all, void *data, size_t length, int root)
 /* Round the ring: each passes on what it got last. */
 static int allgather(const void *data, size_t length, void *all)
 {
-    int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, true);
+    int me = (int)P.setup.rank, n = (int)P.setup.ranks,
+        status = parts_valid(data, all, length, true);
     if (status < 0) return status;
     int tag = next_tag();
     if (length) memmove(part_of(all, length, me), data, length);
     for (int step = 1; step < n && status >= 0; step++) {
-        status =
-            hark_app_send(part_of(all, length, (me - step + 1 + n) % n), length, (me + 1) % n, CTX_COLLECTIVE, tag);
+        status = hark_app_send(part_of(all, length, (me - step + 1 + n) % n), length, (me + 1) % n,
+            CTX_COLLECTIVE, tag);
         if (status >= 0)
-            status = hark_app_recv(
-                part_of(all, length, (me - step + n) % n), length, (me - 1 + n) % n, CTX_COLLECTIVE, tag, NULL);
+            status = hark_app_recv(part_of(all, length, (me - step + n) % n), length,
+                (me - 1 + n) % n, CTX_COLLECTIVE, tag, NULL);
     }
     return status;
 }
 
 static int alltoall(const void *data, void *all, size_t length)
 {
-    int me = (int)P.setup.rank, n = (int)P.setup.ranks, status = parts_valid(data, all, length, true);
+    int me = (int)P.setup.rank, n = (int)P.setup.ranks,
+        status = parts_valid(data, all, length, true);
     if (status < 0) return status;
     if (length && data == all) return HARK_A_EARGUMENT;
     int tag = next_tag();
     if (length) memcpy(part_of(all, length, me), part_of(data, length, me), length);
     for (int step = 1; step < n && status >= 0; step++) {
-        status = hark_app_send(part_of(data, length, (me + step) % n), length, (me + step) % n, CTX_COLLECTIVE, tag);
+        status = hark_app_send(
+            part_of(data, length, (me + step) % n), length, (me + step) % n, CTX_COLLECTIVE, tag);
         if (status >= 0)
-            status = hark_app_recv(
-                part_of(all, length, (me - step + n) % n), length, (me - step + n) % n, CTX_COLLECTIVE, tag, NULL);
+            status = hark_app_recv(part_of(all, length, (me - step + n) % n), length,
+                (me - step + n) % n, CTX_COLLECTIVE, tag, NULL);
     }
     return status;
 }
 
-/* ---- the calls: while in one of them, a process that waits says which --------------------------------------------- */
+/* ---- the calls: while in one of them, a process that waits says which ------------------------ */
 
 static int leave(int status)
 {
@@ -278,14 +300,15 @@ int hark_bcast(void *data, size_t length, int root)
     return leave(bcast(data, length, root));
 }
 
-int hark_reduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation,
-    int root)
+int hark_reduce(const void *data, void *result, size_t count, enum hark_type type,
+    enum hark_operation operation, int root)
 {
     hark_app.collective = "hark_reduce";
     return leave(reduce(data, result, count, type, operation, root));
 }
 
-int hark_allreduce(const void *data, void *result, size_t count, enum hark_type type, enum hark_operation operation)
+int hark_allreduce(const void *data, void *result, size_t count, enum hark_type type,
+    enum hark_operation operation)
 {
     hark_app.collective = "hark_allreduce";
     return leave(allreduce(data, result, count, type, operation));

@@ -5,7 +5,7 @@
 
 #include "process.h"
 
-#define P hark_process
+#define P    hark_process
 #define LAST 5 /* costs of so many count */
 
 static struct {
@@ -33,7 +33,8 @@ static void use(uint64_t ns)
 
 void hark_interval_begin(uint64_t now)
 {
-    uint64_t before = figure(&P.slot->interval_ns); /* of the earlier incarnation, which may have known a cost */
+    uint64_t before = figure(&P.slot->interval_ns); /* of the earlier incarnation, which may have
+                                                       known a cost */
     at.since = now;
     at.costs = 0;
     use(P.setup.mtbf_ms && before ? before : P.setup.interval_ms * 1000000u);

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS 22 (2006): the
- * time between checkpoints that loses least, when one costs `cost` (> 0) and failures are `mtbf` (> 0) apart on
- * average. Any unit of time, the answer in the same. */
+/* J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS
+ * 22 (2006): the time between checkpoints that loses least, when one costs `cost` (> 0) and
+ * failures are `mtbf` (> 0) apart on average. Any unit of time, the answer in the same. */
 double hark_daly(double cost, double mtbf);
 
 /* Times are CLOCK_MONOTONIC, ns. All look at SETUP and at the board of the process (process.h). */

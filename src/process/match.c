@@ -1,8 +1,8 @@
 /* Receiving: posted receives, messages that nobody has taken yet, and the match between them.
  *
- * A match is a delivery, and so is made only inside wait and test, for the request asked about and, before it, for
- * earlier requests that could take the same message. So what is delivered when depends on the program, not on
- * when progress happens to be made.
+ * A match is a delivery, and so is made only inside wait and test, for the request asked about and,
+ * before it, for earlier requests that could take the same message. So what is delivered when
+ * depends on the program, not on when progress happens to be made.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -92,7 +92,8 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     return true;
 }
 
-/* The first earlier posted request that could take m; r itself if there is none. r may be NULL: one that is not posted. */
+/* The first earlier posted request that could take m; r itself if there is none. r may be NULL: one
+ * that is not posted. */
 static struct hark_request *claimant(struct hark_request *r, const struct hark_message *m)
 {
     for (struct hark_request *q = hark_app.posted; q != r; q = q->next)
@@ -108,7 +109,8 @@ static bool waits(const struct hark_request *r)
     return false;
 }
 
-/* Completes r from what has been handed up, if that can be. A replay may put one off that a look saw, and others come before it. */
+/* Completes r from what has been handed up, if that can be. A replay may put one off that a look
+ * saw, and others come before it. */
 static void take(struct hark_request *r)
 {
     for (struct hark_message *m = hark_app.first; m && !r->done && !r->reserved;) {
@@ -122,14 +124,17 @@ static void take(struct hark_request *r)
     }
 }
 
-/* ---- hooks of the driver --------------------------------------------------------------------------------------- */
+/* ---- hooks of the driver --------------------------------------------------------------------- */
 
-/* Straight into the waiting receive's memory, if no other message and no other receive has a claim. */
+/* Straight into the waiting receive's memory, if no other message and no other receive has a claim.
+ */
 void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
 {
     struct hark_request *r = hark_app.waiting;
     (void)self;
-    if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room || !fits(r, from, ctx, tag)) return NULL;
+    if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room ||
+        !fits(r, from, ctx, tag))
+        return NULL;
     if (waits(r)) return NULL;
     for (const struct hark_request *q = hark_app.posted; q != r; q = q->next)
         if (fits(q, from, ctx, tag)) return NULL;
@@ -164,13 +169,15 @@ void hark_app_handup(void *self, struct hark_message *m)
 {
     struct hark_request *r = hark_app.waiting;
     (void)self;
-    if (m->placed) { /* while it was written, what a recovery had held back may have been handed up: that is before it */
+    if (m->placed) { /* while it was written, what a recovery had held back may have been handed up:
+                        that is before it */
         bool own = r && !hark_app.delivering && r->reserved && r->data == m->payload && !waits(r);
         if (own && deliver(r, m)) hark_driver_drop(P.driver, m);
         else keep(m);
         return;
     }
-    if (r == NULL || hark_app.delivering || r->done || r->reserved || !fits_message(r, m) || claimant(r, m) != r || waits(r)) {
+    if (r == NULL || hark_app.delivering || r->done || r->reserved || !fits_message(r, m) ||
+        claimant(r, m) != r || waits(r)) {
         keep(m);
         return;
     }
@@ -178,7 +185,7 @@ void hark_app_handup(void *self, struct hark_message *m)
     else keep(m);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static int valid(const void *data, size_t room, int from, int tag)
 {
@@ -236,7 +243,8 @@ int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request *
     if (request == NULL) return HARK_A_EARGUMENT;
     int status = valid(data, room, from, tag);
     if (status < 0) return status;
-    *request = request_make((struct hark_request){.data = data, .room = room, .from = from, .tag = tag});
+    *request =
+        request_make((struct hark_request){.data = data, .room = room, .from = from, .tag = tag});
     post(*request);
     return HARK_A_OK;
 }
@@ -266,7 +274,8 @@ int hark_wait(struct hark_request **request, struct hark_info *info)
     return wait_for(request, info, "hark_wait");
 }
 
-/* Nothing was found: may the application know? Protocols that repeat this choice may say: look again. */
+/* Nothing was found: may the application know? Protocols that repeat this choice may say: look
+ * again. */
 static bool missed(void)
 {
     int status = hark_driver_miss(P.driver);
@@ -334,32 +343,37 @@ static bool seen(const struct hark_message *m)
     return status == 0;
 }
 
-/* What the same look has seen: that it sees until something is taken, for what comes meanwhile is behind it. That is no new choice, so a
- * program that waits by looking for several messages in turn has nothing more recorded. NULL: it has not looked, or not lately. */
+/* What the same look has seen: that it sees until something is taken, for what comes meanwhile is
+ * behind it. That is no new choice, so a program that waits by looking for several messages in turn
+ * has nothing more recorded. NULL: it has not looked, or not lately. */
 static const struct hark_message *seen_before(int from, int tag)
 {
     for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
         const struct seen *s = &hark_app.seen[i];
-        if (s->from == from && s->tag == tag && claimant(NULL, s->message) == NULL) return s->message;
+        if (s->from == from && s->tag == tag && claimant(NULL, s->message) == NULL)
+            return s->message;
     }
     return NULL;
 }
 
-/* Was x there before one of those from `first` to `end`: on its channel, or seen by a look that they fit too? */
-static bool precedes(const struct hark_message *x, const struct hark_message *first, const struct hark_message *end)
+/* Was x there before one of those from `first` to `end`: on its channel, or seen by a look that
+ * they fit too? */
+static bool precedes(
+    const struct hark_message *x, const struct hark_message *first, const struct hark_message *end)
 {
     for (const struct hark_message *y = first; y != end; y = y->next) {
         if (x->from == y->from && x->ctx == y->ctx) return true;
         for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
-            const struct hark_request r = {.from = hark_app.seen[i].from, .tag = hark_app.seen[i].tag};
+            const struct hark_request r = {
+                .from = hark_app.seen[i].from, .tag = hark_app.seen[i].tag};
             if (hark_app.seen[i].message == x && fits_message(&r, y)) return true;
         }
     }
     return false;
 }
 
-/* m was seen though `place` fits too: it was before that the first time, in whatever order a replay has handed them up; and with it what
- * was before it. */
+/* m was seen though `place` fits too: it was before that the first time, in whatever order a replay
+ * has handed them up; and with it what was before it. */
 static void put_before(struct hark_message *m, struct hark_message *place)
 {
     struct hark_message *first = place, *previous;
@@ -417,6 +431,7 @@ int hark_iprobe(int from, int tag, bool *found, struct hark_info *info)
     if (status < 0) return status;
     hark_process_poll();
     const struct hark_request sought = {.from = from, .tag = tag};
-    while (!(*found = look(from, tag, info)) && !missed()) hark_app_wait("hark_iprobe", HARK_WAITS_MESSAGE, &sought, 1);
+    while (!(*found = look(from, tag, info)) && !missed())
+        hark_app_wait("hark_iprobe", HARK_WAITS_MESSAGE, &sought, 1);
     return HARK_A_OK;
 }

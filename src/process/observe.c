@@ -23,7 +23,8 @@ static void record(struct hark_trace_record *r, uint8_t kind)
     (void)hark_trace_add(P.trace, r); /* what finds no room is counted there */
 }
 
-/* The arrived frame whose fate the next effects say, and the message that the application posts in this step. */
+/* The arrived frame whose fate the next effects say, and the message that the application posts in
+ * this step. */
 static struct hark_trace_record arrived, posted;
 
 static void observe_event(const struct hark_event *e)
@@ -32,7 +33,8 @@ static void observe_event(const struct hark_event *e)
     memset(&arrived, 0, sizeof arrived);
     memset(&posted, 0, sizeof posted);
     if (e->type == HARK_SEND) posted.bytes = e->u.send.length;
-    if (e->type != HARK_ARRIVE || e->u.frame.header.length < HARK_WIRE_HEAD || h[1] != HARK_APP) return;
+    if (e->type != HARK_ARRIVE || e->u.frame.header.length < HARK_WIRE_HEAD || h[1] != HARK_APP)
+        return;
     arrived.peer = hark_get32(h + 4);
     arrived.peer_inc = hark_get32(h + 12);
     arrived.flags = HARK_TRACE_PEER_INC;
@@ -50,12 +52,17 @@ static uint64_t bytes_of(const struct hark_name *name)
     return name->way == HARK_IN ? arrived.bytes : posted.bytes;
 }
 
-/* What was logged of a group, or passed on, is not recorded: each TRANSMIT says who it goes to, and what is passed on is another's. */
+/* What was logged of a group, or passed on, is not recorded: each TRANSMIT says who it goes to, and
+ * what is passed on is another's. */
 static void observe_transmit(const struct hark_transmit *x)
 {
     const bool group = x->name.to == HARK_GROUP;
-    struct hark_trace_record r = {.peer = group ? x->peer : x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn,
-        .phase = x->phase, .peer_inc = x->inc, .flags = HARK_TRACE_PEER_INC};
+    struct hark_trace_record r = {.peer = group ? x->peer : x->name.peer,
+        .ctx = x->name.ctx,
+        .ssn = x->name.ssn,
+        .phase = x->phase,
+        .peer_inc = x->inc,
+        .flags = HARK_TRACE_PEER_INC};
     if (x->name.ssn == 0 || (x->name.way == HARK_IN && !group)) return;
     if (P.trace) r.bytes = bytes_of(&x->name);
     record(&r, x->replay ? HARK_TRACE_REPLAY : HARK_TRACE_TRANSMIT);
@@ -63,7 +70,10 @@ static void observe_transmit(const struct hark_transmit *x)
 
 static void observe_retain(const struct hark_name *name)
 {
-    struct hark_trace_record r = {.peer = name->peer, .ctx = name->ctx, .ssn = name->ssn, .phase = phase_now(),
+    struct hark_trace_record r = {.peer = name->peer,
+        .ctx = name->ctx,
+        .ssn = name->ssn,
+        .phase = phase_now(),
         .flags = HARK_TRACE_LOGGED};
     if (name->way == HARK_IN || name->to == HARK_GROUP) return;
     if (P.trace) r.bytes = bytes_of(name);
@@ -72,14 +82,16 @@ static void observe_retain(const struct hark_name *name)
 
 static void observe_suppress(const struct hark_name *name, uint64_t phase)
 {
-    struct hark_trace_record r = {.peer = name->peer, .ctx = name->ctx, .ssn = name->ssn, .phase = phase};
+    struct hark_trace_record r = {
+        .peer = name->peer, .ctx = name->ctx, .ssn = name->ssn, .phase = phase};
     if (P.trace) r.bytes = bytes_of(name);
     record(&r, HARK_TRACE_SUPPRESS);
 }
 
 static void observe_divergence(const struct hark_divergence *x)
 {
-    struct hark_trace_record r = {.peer = x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn, .id = x->last};
+    struct hark_trace_record r = {
+        .peer = x->name.peer, .ctx = x->name.ctx, .ssn = x->name.ssn, .id = x->last};
     if (x->name.way == HARK_IN) return;
     if (P.trace) r.bytes = bytes_of(&x->name);
     record(&r, HARK_TRACE_DIVERGED);
@@ -126,7 +138,8 @@ void hark_observe(void *self, const struct hark_event *event, const struct hark_
 
 void hark_observe_delivered(const struct hark_message *m)
 {
-    struct hark_trace_record r = {.peer = m->from, .ctx = m->ctx, .ssn = m->ssn, .bytes = m->length};
+    struct hark_trace_record r = {
+        .peer = m->from, .ctx = m->ctx, .ssn = m->ssn, .bytes = m->length};
     if (P.trace == NULL) return;
     r.peer_inc = hark_get32(m->header + 12);
     r.flags = HARK_TRACE_PEER_INC;

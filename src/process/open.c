@@ -1,4 +1,5 @@
-/* How a process of the job opens: what it is told, the board, the trace, the store, the driver and its hooks. */
+/* How a process of the job opens: what it is told, the board, the trace, the store, the driver and
+ * its hooks. */
 #include "process.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@
 
 #define P hark_process
 
-/* ---- hooks that are the same for all --------------------------------------------------------------------------------- */
+/* ---- hooks that are the same for all --------------------------------------------------------- */
 
 static void persist(void *self, const struct hark_fact *fact)
 {
@@ -48,22 +49,29 @@ static void diverged(void *self, const struct hark_divergence *x)
     (void)self;
     if (x->name.way == HARK_IN && x->name.ssn)
         snprintf(line, sizeof line,
-            "rank %u diverged: its re-execution does not take, or look at, message %llu of rank %u (context %u), as it did next "
-            "before the failure", P.setup.rank, (unsigned long long)x->name.ssn, x->name.peer, x->name.ctx);
+            "rank %u diverged: its re-execution does not take, or look at, message %llu of rank %u "
+            "(context %u), as it did next "
+            "before the failure",
+            P.setup.rank, (unsigned long long)x->name.ssn, x->name.peer, x->name.ctx);
     else if (x->name.way == HARK_IN)
-        snprintf(line, sizeof line, "rank %u diverged: its re-execution waits where it did something else before the failure",
+        snprintf(line, sizeof line,
+            "rank %u diverged: its re-execution waits where it did something else before the "
+            "failure",
             P.setup.rank);
     else if (x->expected == 0 && x->got == 0)
         snprintf(line, sizeof line,
-            "rank %u diverged: its re-execution does not send messages %llu..%llu to rank %u (context %u), which it sent "
+            "rank %u diverged: its re-execution does not send messages %llu..%llu to rank %u "
+            "(context %u), which it sent "
             "before the failure",
-            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->last, x->name.peer, x->name.ctx);
+            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->last,
+            x->name.peer, x->name.ctx);
     else
         snprintf(line, sizeof line,
-            "rank %u diverged: messages %llu..%llu to rank %u (context %u) differ from those sent before the failure: "
+            "rank %u diverged: messages %llu..%llu to rank %u (context %u) differ from those sent "
+            "before the failure: "
             "digest expected %016llx, got %016llx",
-            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->last, x->name.peer, x->name.ctx,
-            (unsigned long long)x->expected, (unsigned long long)x->got);
+            P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->last,
+            x->name.peer, x->name.ctx, (unsigned long long)x->expected, (unsigned long long)x->got);
     hark_control_begin(&m, HARK_C_DIVERGED);
     hark_control_puts(&m, line, strlen(line));
     hark_process_say(&m);
@@ -81,16 +89,21 @@ static void trouble(void *self, const char *line)
     hark_process_trouble(line);
 }
 
-/* ---- open ------------------------------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 /* Another launcher has started several processes, each of which would be alone. */
 static void note_other_launcher(void)
 {
-    static const struct { const char *size, *rank; } launchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, {"PMI_SIZE", "PMI_RANK"}};
+    static const struct {
+        const char *size, *rank;
+    } launchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, {"PMI_SIZE", "PMI_RANK"}};
     for (size_t i = 0; i < HARK_COUNT(launchers); i++) {
         const char *size = getenv(launchers[i].size), *rank = getenv(launchers[i].rank);
         if (size == NULL || atoi(size) < 2 || rank == NULL || atoi(rank) != 0) continue;
-        fprintf(stderr, "hark: %s processes were started by mpiexec, and each is a job of its own: start them by hark run -n %s\n", size, size);
+        fprintf(stderr,
+            "hark: %s processes were started by mpiexec, and each is a job of its own: start them "
+            "by hark run -n %s\n",
+            size, size);
         return;
     }
 }
@@ -107,10 +120,12 @@ static void setup_alone(void)
         .board = -1,
         .store_fd = -1,
         .kept = -1};
-    if (!P.setup.job || !P.setup.protocol || !P.setup.transport) hark_process_fatal("no memory for a job of one");
+    if (!P.setup.job || !P.setup.protocol || !P.setup.transport)
+        hark_process_fatal("no memory for a job of one");
 }
 
-/* A job of one leaves nothing behind, however it ends: what others would find it by has no name any more. */
+/* A job of one leaves nothing behind, however it ends: what others would find it by has no name any
+ * more. */
 static void forget_names(void)
 {
     const struct hark_transport_ops *t = hark_transport_named(P.setup.transport);
@@ -119,11 +134,13 @@ static void forget_names(void)
 
 #define CONTROL_TEXT 64
 
-/* The value of `name` ("NAME=") in the environment as the process was given it, also if the program has emptied it since. */
+/* The value of `name` ("NAME=") in the environment as the process was given it, also if the program
+ * has emptied it since. */
 static bool given(const char *name, char value[CONTROL_TEXT])
 {
     char bytes[4096];
-    size_t at = 0, length = strlen(name); /* so far the string at hand is name[0 .. at], then value */
+    size_t at = 0, length = strlen(name); /* so far the string at hand is name[0 .. at], then value
+                                           */
     bool found = false, other = false;
     int fd = hark_descriptor_above(open("/proc/self/environ", O_RDONLY | O_CLOEXEC));
     for (ssize_t n; fd >= 0 && !found && (n = read(fd, bytes, sizeof bytes)) > 0;)
@@ -147,7 +164,8 @@ static bool control_given(char value[CONTROL_TEXT])
     return true;
 }
 
-/* The descriptor in "DESCRIPTOR:NUMBER", if it is the socket of that number; -1: it is not, the variable is another process's. */
+/* The descriptor in "DESCRIPTOR:NUMBER", if it is the socket of that number; -1: it is not, the
+ * variable is another process's. */
 static int control_socket(const char *control)
 {
     struct stat st;
@@ -155,7 +173,8 @@ static int control_socket(const char *control)
     unsigned long fd = strtoul(control, &end, 10);
     if (end == control || *end != ':' || fd > INT_MAX) return -1;
     unsigned long long number = strtoull(end + 1, &end, 10);
-    bool ours = *end == 0 && fstat((int)fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == number;
+    bool ours =
+        *end == 0 && fstat((int)fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == number;
     return ours ? (int)fd : -1;
 }
 
@@ -169,7 +188,8 @@ static void setup_take(const char *control)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct hark_process_message *m = hark_process_read();
     if (m == NULL || hark_control_parse(&c, m->bytes, m->length) <= 0 || c.type != HARK_C_SETUP)
-        hark_process_fatal("HARK_CONTROL=%s: this is not the control socket of `hark run`", control);
+        hark_process_fatal(
+            "HARK_CONTROL=%s: this is not the control socket of `hark run`", control);
     const char *text = hark_control_gets(&c, &n);
     if (hark_setup_read(&P.setup, text, n, error) < 0) hark_process_fatal("%s", error);
     free(m);
@@ -184,10 +204,14 @@ static void board_open(void)
     uint64_t bytes = hark_board_bytes(P.setup.ranks, P.setup.traffic);
     if (P.setup.board < 0) P.board = calloc(1, bytes);
     else P.board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, P.setup.board, 0);
-    if (P.board == NULL || P.board == MAP_FAILED) hark_process_fatal("the board: %s", strerror(errno));
-    if (P.setup.traffic && P.setup.rank != UINT32_MAX) P.traffic = hark_board_traffic(P.board, P.setup.rank);
+    if (P.board == NULL || P.board == MAP_FAILED)
+        hark_process_fatal("the board: %s", strerror(errno));
+    if (P.setup.traffic && P.setup.rank != UINT32_MAX)
+        P.traffic = hark_board_traffic(P.board, P.setup.rank);
     P.slot = &P.board->slot[P.setup.rank == UINT32_MAX ? P.setup.ranks : P.setup.rank];
-    atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed); /* the incarnation before may have slept */
+    atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed); /* the incarnation
+                                                                                 before may have
+                                                                                 slept */
 }
 
 static void trace_open(const struct hark_clusters *clusters)
@@ -201,22 +225,26 @@ static void trace_open(const struct hark_clusters *clusters)
 
 /* The driver opens its transport; we remember it. */
 static const struct hark_transport_ops *opened;
-static int open_transport(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
+static int open_transport(
+    struct hark_transport **t, const struct hark_transport_config *config, char error[200])
 {
     int status = opened->open(t, config, error);
     P.transport = *t;
     return status;
 }
 
-/* Where the protocol knows groups there are two, of all processes, along a binomial tree from rank 0. To be freed. A reduction always
- * has that tree, or its result would depend on the protocol; where the teams are not pieces of it, it goes by messages. */
+/* Where the protocol knows groups there are two, of all processes, along a binomial tree from rank
+ * 0. To be freed. A reduction always has that tree, or its result would depend on the protocol;
+ * where the teams are not pieces of it, it goes by messages. */
 static uint32_t *make_trees(struct hark_group tree[2], struct hark_config *core, const uint32_t *of)
 {
-    uint32_t n = core->ranks, *member = malloc(2 * (size_t)n * sizeof *member), *parent = member + n;
+    uint32_t n = core->ranks, *member = malloc(2 * (size_t)n * sizeof *member),
+             *parent = member + n;
     if (member == NULL) hark_process_fatal("%s: no memory for a tree of processes", P.name);
     for (uint32_t i = 0; i < n; i++) member[i] = i;
     hark_tree_binomial(member, n, 0, parent);
-    tree[0] = (struct hark_group){.ctx = HARK_PROCESS_MULTICAST, .member = member, .parent = parent, .count = n};
+    tree[0] = (struct hark_group){
+        .ctx = HARK_PROCESS_MULTICAST, .member = member, .parent = parent, .count = n};
     tree[1] = tree[0];
     tree[1].ctx = HARK_PROCESS_REDUCTION;
     tree[1].reduces = 1;
@@ -226,16 +254,19 @@ static uint32_t *make_trees(struct hark_group tree[2], struct hark_config *core,
     return member;
 }
 
-/* Those of the job's protocol: a recovery process has none of its own, and is told of those of its members. */
+/* Those of the job's protocol: a recovery process has none of its own, and is told of those of its
+ * members. */
 static void read_options(struct hark_config *core)
 {
     const struct hark_protocol *members = hark_protocol_named(P.setup.protocol);
     if (members == NULL) hark_process_fatal("no protocol is named %s", P.setup.protocol);
     if (P.setup.options && hark_options_read(members->manual->options, P.setup.options, core) < 0)
-        hark_process_fatal("protocol %s does not know these options:%s", P.setup.protocol, P.setup.options);
+        hark_process_fatal(
+            "protocol %s does not know these options:%s", P.setup.protocol, P.setup.options);
 }
 
-static void driver_open(const struct hark_hooks *hooks, const struct hark_clusters *clusters, bool recovery)
+static void driver_open(
+    const struct hark_hooks *hooks, const struct hark_clusters *clusters, bool recovery)
 {
     char error[256];
     struct hark_driver_config c = {.hooks = *hooks, .digest = P.setup.digest != 0};
@@ -251,27 +282,36 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     read_options(&c.core);
     const bool by_cluster = !recovery && hark_service_by_cluster(P.protocol);
     if (by_cluster) {
-        /* Teams whose checkpoints are apart have the order of deliveries in between in memories only: all lost, none could go on. */
+        /* Teams whose checkpoints are apart have the order of deliveries in between in memories
+         * only: all lost, none could go on. */
         if (hark_service_waves_all(P.protocol, c.core.asks)) c.core.flags |= HARK_WAVES_ALL;
         group = hark_clusters_group(clusters, P.setup.rank, &c.core.cluster_count);
         if (group == NULL) hark_process_fatal("%s: no memory for a cluster", P.name);
         c.core.cluster = group;
     }
     P.groups = !recovery && hark_protocol_groups(P.protocol, c.core.asks & HARK_ASKS_GROUPS);
-    P.reduces = P.groups && hark_protocol_reduces(P.protocol, c.core.asks & HARK_ASKS_GROUPS, c.core.copies);
+    P.reduces = P.groups &&
+                hark_protocol_reduces(P.protocol, c.core.asks & HARK_ASKS_GROUPS, c.core.copies);
     if (P.groups) members = make_trees(tree, &c.core, by_cluster ? clusters->of : NULL);
     opened = hark_transport_named(P.setup.transport);
     if (opened == NULL) hark_process_fatal("no transport is named %s", P.setup.transport);
     struct hark_transport_ops ops = *opened;
     ops.open = open_transport;
     c.transport = &ops;
-    c.transport_config = (struct hark_transport_config){.job = P.setup.job, .directory = P.setup.directory,
-        .me = P.setup.rank, .inc = P.setup.inc, .ranks = P.setup.ranks, .frame_limit = P.setup.frame_limit,
+    c.transport_config = (struct hark_transport_config){.job = P.setup.job,
+        .directory = P.setup.directory,
+        .me = P.setup.rank,
+        .inc = P.setup.inc,
+        .ranks = P.setup.ranks,
+        .frame_limit = P.setup.frame_limit,
         .address = HARK_POINT_LISTEN};
     memcpy(c.transport_config.key, P.setup.key, sizeof P.setup.key);
     memcpy(c.transport_config.option, P.setup.option, sizeof P.setup.option);
     c.store = P.store;
-    c.log = (struct hark_log_config){.limit = P.setup.log_limit, .spill = P.setup.spill, .rank = P.setup.rank, .inc = P.setup.inc};
+    c.log = (struct hark_log_config){.limit = P.setup.log_limit,
+        .spill = P.setup.spill,
+        .rank = P.setup.rank,
+        .inc = P.setup.inc};
     c.figures = (struct hark_driver_figures *)(void *)P.slot;
     c.hooks.persist = persist;
     c.hooks.diverged = diverged;
@@ -283,11 +323,12 @@ static void driver_open(const struct hark_hooks *hooks, const struct hark_cluste
     free(members);
 }
 
-HARK_STATIC_ASSERT(offsetof(struct hark_board_slot, image_ns) == offsetof(struct hark_driver_figures, image_ns),
+HARK_STATIC_ASSERT(
+    offsetof(struct hark_board_slot, image_ns) == offsetof(struct hark_driver_figures, image_ns),
     "a slot of the board begins with the driver's figures");
 
-/* The store by its name, which is what messages then say; or, where that is another directory by now or none, the
- * directory that the job began with. */
+/* The store by its name, which is what messages then say; or, where that is another directory by
+ * now or none, the directory that the job began with. */
 static int store_open(char error[256])
 {
     struct stat named, begun;
@@ -312,7 +353,10 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     P.control = named ? control_socket(control) : -1;
     const bool joins = P.control >= 0;
     if (named && !joins)
-        fprintf(stderr, "hark: HARK_CONTROL=%s is of another process, not of this one: this one runs alone, as a job of one\n", control);
+        fprintf(stderr,
+            "hark: HARK_CONTROL=%s is of another process, not of this one: this one runs alone, as "
+            "a job of one\n",
+            control);
     if (joins) setup_take(control);
     else setup_alone();
     if (recovery) snprintf(P.name, sizeof P.name, "the recovery process");
@@ -321,12 +365,15 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a write over the limit of files fails, as on a full disk */
     board_open();
-    P.payload_limit = (P.setup.frame_limit ? P.setup.frame_limit : HARK_FRAME_LIMIT) - HARK_HEADER_MAX;
-    if (P.setup.clusters ? hark_clusters_parse(&clusters, P.setup.ranks, P.setup.clusters, "clusters", error) < 0
-                         : hark_clusters_blocks(&clusters, P.setup.ranks, P.setup.ranks) < 0)
+    P.payload_limit =
+        (P.setup.frame_limit ? P.setup.frame_limit : HARK_FRAME_LIMIT) - HARK_HEADER_MAX;
+    if (P.setup.clusters
+            ? hark_clusters_parse(&clusters, P.setup.ranks, P.setup.clusters, "clusters", error) < 0
+            : hark_clusters_blocks(&clusters, P.setup.ranks, P.setup.ranks) < 0)
         hark_process_fatal("%s: %s", P.name, error);
     if (P.setup.store && !recovery && store_open(error) < 0) {
-        /* It may have vanished since the job began: then there will be no more checkpoints, and the job goes on. */
+        /* It may have vanished since the job began: then there will be no more checkpoints, and the
+         * job goes on. */
         if (P.setup.checkpoint) hark_process_fatal("%s: %s", P.name, error);
         hark_process_trouble(error);
     }

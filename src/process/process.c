@@ -27,11 +27,12 @@ uint64_t hark_process_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- saying ------------------------------------------------------------------------------------------------ */
+/* ---- saying ---------------------------------------------------------------------------------- */
 
 void hark_process_say(struct hark_control *m)
 {
-    if (m->bad) hark_process_fatal("%s: no memory for what is to be told to the supervisor", P.name);
+    if (m->bad)
+        hark_process_fatal("%s: no memory for what is to be told to the supervisor", P.name);
     hark_control_end(m);
     for (size_t at = 0; at < m->length && P.control >= 0;) {
         ssize_t n = send(P.control, m->at + at, m->length - at, MSG_NOSIGNAL);
@@ -69,7 +70,8 @@ void hark_process_trouble(const char *line)
         fprintf(stderr, "hark: %s\n", line);
         return;
     }
-    /* Not on stderr: this is no part of the execution, and must not move the positions of its output. */
+    /* Not on stderr: this is no part of the execution, and must not move the positions of its
+     * output. */
     snprintf(text, sizeof text, "%s: %s", P.name, line);
     hark_control_begin(&m, HARK_C_TROUBLE);
     hark_control_puts(&m, text, strlen(text));
@@ -90,9 +92,10 @@ void hark_process_note(const char *format, ...)
     hark_process_say(&m);
 }
 
-/* ---- listening: a thread of its own, so that a sleeping process wakes ----------------------------------------- */
+/* ---- listening: a thread of its own, so that a sleeping process wakes ------------------------ */
 
-/* Only here may the thread be ended. In the middle of waking the transport would wait for it for ever. */
+/* Only here may the thread be ended. In the middle of waking the transport would wait for it for
+ * ever. */
 static ssize_t read_some(uint8_t *at, size_t length)
 {
     int before;
@@ -169,7 +172,8 @@ static void *listen_to_supervisor(void *unused)
     }
 }
 
-bool hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length)
+bool hark_process_mark(
+    uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length)
 {
     struct hark_control m;
     *out = *err = 0;
@@ -194,7 +198,7 @@ bool hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err, const void **p
     return *out != UINT64_MAX;
 }
 
-/* ---- what the supervisor says ------------------------------------------------------------------------------------ */
+/* ---- what the supervisor says ---------------------------------------------------------------- */
 
 static int on_failed(struct hark_control *c)
 {
@@ -288,7 +292,9 @@ static int on_message(struct hark_control *c)
         b = hark_control_get32(c);
         return hark_driver_stored(P.driver, a, id, b != 0);
     case HARK_C_ASK: P.asked = hark_control_get64(c); return HARK_D_OK;
-    case HARK_C_LOOK: return HARK_D_OK; /* to be awake, look, and sleep again, is the answer: it stands on the board */
+    case HARK_C_LOOK:
+        return HARK_D_OK; /* to be awake, look, and sleep again, is the answer: it stands on the
+                             board */
     case HARK_C_QUIET:
         P.quiet = true;
         say_waits();
@@ -314,7 +320,8 @@ int hark_process_control(void)
         pthread_mutex_unlock(&P.lock);
         if (m == NULL) return n;
         struct hark_control c;
-        int status = hark_control_parse(&c, m->bytes, m->length) > 0 ? on_message(&c) : HARK_D_EINVAL;
+        int status =
+            hark_control_parse(&c, m->bytes, m->length) > 0 ? on_message(&c) : HARK_D_EINVAL;
         free(m);
         if (status < 0) return status;
     }
@@ -325,14 +332,16 @@ static void check(int status)
     if (status >= 0) return;
     if (status == HARK_D_EGONE) hark_rollback();
     const char *why = hark_driver_error(P.driver);
-    hark_process_fatal("%s: %s", P.name, *why ? why : "the supervisor has said what can not be read");
+    hark_process_fatal(
+        "%s: %s", P.name, *why ? why : "the supervisor has said what can not be read");
 }
 
 /* What the transport refused goes to the board; what the driver refused is there already. */
 static void count_refused(void)
 {
     uint64_t now = P.transport->figures.refused;
-    atomic_store_explicit(&P.slot->refused, P.slot->refused + now - P.refused, memory_order_relaxed);
+    atomic_store_explicit(
+        &P.slot->refused, P.slot->refused + now - P.refused, memory_order_relaxed);
     P.refused = now;
 }
 
@@ -360,7 +369,8 @@ uint64_t hark_process_number(const char *name)
 {
     const struct hark_shape *s = P.protocol->shape;
     for (uint32_t i = 0; i < s->fields; i++)
-        if (strcmp(s->field[i].name, name) == 0) return hark_number(hark_driver_core(P.driver), &s->field[i]);
+        if (strcmp(s->field[i].name, name) == 0)
+            return hark_number(hark_driver_core(P.driver), &s->field[i]);
     return 0;
 }
 
@@ -384,10 +394,11 @@ void hark_process_wait(void)
     after_poll();
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
     /* Nobody else writes it. */
-    atomic_store_explicit(&P.slot->turn, atomic_load_explicit(&P.slot->turn, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(&P.slot->turn,
+        atomic_load_explicit(&P.slot->turn, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* ---- begin and end -------------------------------------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_t length)
 {
@@ -411,7 +422,8 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
     P.reading = pthread_create(&P.reader, NULL, listen_to_supervisor, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!P.reading) hark_process_fatal("%s: no thread for the control socket", P.name);
-    while (P.re_seen < P.setup.re) hark_process_wait(); /* a restarted process learns first who is who */
+    while (P.re_seen < P.setup.re)
+        hark_process_wait(); /* a restarted process learns first who is who */
 }
 
 void hark_process_close(void)

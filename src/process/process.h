@@ -1,5 +1,5 @@
-/* process.h: the side of a process of the job: control socket, board, trace, driver. Applications (app.c) and the
- * recovery process (recovery_main.c) stand on it. */
+/* process.h: the side of a process of the job: control socket, board, trace, driver. Applications
+ * (app.c) and the recovery process (recovery_main.c) stand on it. */
 #ifndef HARK_PROCESS_PROCESS_H
 #define HARK_PROCESS_PROCESS_H
 
@@ -23,14 +23,14 @@ enum { HARK_PROCESS_MULTICAST = 2, HARK_PROCESS_REDUCTION = 3 };
 struct hark_process {
     struct hark_setup setup;
     char name[32]; /* "rank 3", for lines */
-    int control; /* -1: a job of one, without a supervisor */
+    int control;   /* -1: a job of one, without a supervisor */
     struct hark_driver *driver;
     const struct hark_transport *transport; /* the driver's: for what it refused */
     uint64_t payload_limit; /* a longer one might not fit into a frame, with the longest header */
-    uint64_t refused;                       /* of that, what the board has */
+    uint64_t refused;       /* of that, what the board has */
     struct hark_store *store;
     const struct hark_protocol *protocol;
-    bool groups; /* it knows groups, and has that of multicasts below */
+    bool groups;  /* it knows groups, and has that of multicasts below */
     bool reduces; /* and that of reductions */
     struct hark_board *board;
     struct hark_board_slot *slot;
@@ -50,35 +50,37 @@ struct hark_process {
     uint32_t re_seen;
     bool all_done, quiet;
     bool checkpoint; /* CHECKPOINT came; the application's checkpoint call takes it back */
-    void (*waits)(struct hark_waits *w); /* the owner's: where its application waits; NULL: there is none */
-    uint64_t asked, answered; /* ASK, STABLE */
+    void (*waits)(struct hark_waits *w); /* the owner's: where its application waits; NULL: there is
+                                            none */
+    uint64_t asked, answered;            /* ASK, STABLE */
 };
 
 extern struct hark_process hark_process; /* there is one */
 
-/* Takes HARK_CONTROL from the environment, reads SETUP, opens board, trace, store and driver. `hooks` are the
- * owner's; persist, diverged, trouble and observe are filled in here. On failure says why in one line and exits
- * with status 1. Without HARK_CONTROL: a job of one. */
+/* Takes HARK_CONTROL from the environment, reads SETUP, opens board, trace, store and driver.
+ * `hooks` are the owner's; persist, diverged, trouble and observe are filled in here. On failure
+ * says why in one line and exits with status 1. Without HARK_CONTROL: a job of one. */
 void hark_process_open(const struct hark_hooks *hooks, bool recovery);
-/* Tells the supervisor that this process is up; the reader begins. `out`, `err`: positions of its output, and what was
- * pending of it: as in its image. */
+/* Tells the supervisor that this process is up; the reader begins. `out`, `err`: positions of its
+ * output, and what was pending of it: as in its image. */
 void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_t length);
-/* Takes over what the supervisor has said: FAILED, PEER, STORED go to the driver. How many messages, or a negative
- * driver status. */
+/* Takes over what the supervisor has said: FAILED, PEER, STORED go to the driver. How many
+ * messages, or a negative driver status. */
 int hark_process_control(void);
 /* Says something to the supervisor; the message is freed. */
 void hark_process_say(struct hark_control *m);
-/* All output so far belongs to checkpoint `id`: the supervisor's positions, and what it has not shown yet (its own, until
- * the next mark). False: it can not be kept now. */
-bool hark_process_mark(uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length);
+/* All output so far belongs to checkpoint `id`: the supervisor's positions, and what it has not
+ * shown yet (its own, until the next mark). False: it can not be kept now. */
+bool hark_process_mark(
+    uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length);
 /* One line to the supervisor; the run goes on. */
 void hark_process_trouble(const char *line);
 /* One line that may help, which is said once in a run whoever sends it. */
 void hark_process_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line to the supervisor, and the end of this process with status 1. Needs no memory. */
 _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for something looks again
- * each time this returns. What is fatal does not return. */
+/* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for
+ * something looks again each time this returns. What is fatal does not return. */
 void hark_process_wait(void);
 /* A number of the protocol's core by its name in the shape; 0: it has none of that name. */
 uint64_t hark_process_number(const char *name);

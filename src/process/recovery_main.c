@@ -30,7 +30,10 @@ static void none_rollback(void *self, uint64_t id)
 
 int hark_recovery_main(void)
 {
-    struct hark_hooks hooks = {.handup = none_handup, .resume = none, .capture = none_capture, .recovered = none,
+    struct hark_hooks hooks = {.handup = none_handup,
+        .resume = none,
+        .capture = none_capture,
+        .recovered = none,
         .rollback = none_rollback};
     /* What a terminal or a batch system sends to all is not for it: it ends with the job. */
     const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};

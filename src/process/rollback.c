@@ -19,13 +19,13 @@
 
 #define P hark_process
 
-static struct { /* how it was when hark_init was called */
+static struct {          /* how it was when hark_init was called */
     char **argv, **envp; /* NULL: not to be had */
     int stdio[3], directory;
     sigset_t mask, ignored;
 } begun = {.stdio = {-1, -1, -1}, .directory = -1};
 
-/* ---- how the program began ------------------------------------------------------------------------------------- */
+/* ---- how the program began ------------------------------------------------------------------- */
 
 /* The strings of a file, each ended by a NUL; NULL if it can not be read. */
 static char **strings_of(const char *path)
@@ -65,7 +65,8 @@ void hark_rollback_remember(void)
     pthread_sigmask(SIG_SETMASK, NULL, &begun.mask);
     sigemptyset(&begun.ignored);
     for (int n = 1; n < NSIG; n++)
-        if (sigaction(n, NULL, &action) == 0 && action.sa_handler == SIG_IGN) sigaddset(&begun.ignored, n);
+        if (sigaction(n, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            sigaddset(&begun.ignored, n);
 }
 
 static void free_strings(char **list)
@@ -92,14 +93,15 @@ static void signals_as_begun(void)
     struct sigaction action;
     for (int n = 1; n < NSIG; n++)
         if (sigismember(&begun.ignored, n) == 1) signal(n, SIG_IGN);
-        else if (sigaction(n, NULL, &action) == 0 && action.sa_handler == SIG_IGN) signal(n, SIG_DFL);
+        else if (sigaction(n, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            signal(n, SIG_DFL);
     setitimer(ITIMER_REAL, &none, NULL);
     setitimer(ITIMER_VIRTUAL, &none, NULL);
     setitimer(ITIMER_PROF, &none, NULL);
     pthread_sigmask(SIG_SETMASK, &begun.mask, NULL);
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------------------------- */
+/* ---- what is kept ---------------------------------------------------------------------------- */
 
 static bool write_all(int fd, const uint8_t *at, uint64_t length)
 {
@@ -113,19 +115,22 @@ static bool write_all(int fd, const uint8_t *at, uint64_t length)
     return true;
 }
 
-/* The core's snapshot in memory that nobody can change any more: its descriptor, or -1 with the failed call in *call. */
+/* The core's snapshot in memory that nobody can change any more: its descriptor, or -1 with the
+ * failed call in *call. */
 static int keep(const char **call)
 {
     uint64_t length = hark_driver_snapshot(P.driver, NULL, 0);
     uint8_t *at = malloc(length + 1);
-    int fd = at ? hark_descriptor_above(memfd_create("hark-kept", MFD_CLOEXEC | MFD_ALLOW_SEALING)) : -1;
+    int fd =
+        at ? hark_descriptor_above(memfd_create("hark-kept", MFD_CLOEXEC | MFD_ALLOW_SEALING)) : -1;
     *call = at ? "memfd_create" : "malloc";
     if (fd >= 0) {
         hark_driver_snapshot(P.driver, at, length);
         *call = "write";
         bool ok = write_all(fd, at, length);
         if (ok) *call = "F_ADD_SEALS";
-        if (!ok || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0) {
+        if (!ok ||
+            fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0) {
             int why = errno;
             close(fd);
             errno = why;
@@ -145,7 +150,8 @@ struct hark_bytes hark_rollback_kept(void)
     if (fstat(P.setup.kept, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= UINT32_MAX)
         at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, P.setup.kept, 0);
     if (at == MAP_FAILED)
-        hark_process_fatal("rank %u: what its earlier incarnation kept: %s", P.setup.rank, strerror(errno));
+        hark_process_fatal(
+            "rank %u: what its earlier incarnation kept: %s", P.setup.rank, strerror(errno));
     close(P.setup.kept);
     P.setup.kept = -1;
     return (struct hark_bytes){at, (uint32_t)st.st_size};
@@ -156,7 +162,7 @@ void hark_rollback_taken(struct hark_bytes kept)
     if (kept.length) munmap((void *)(uintptr_t)kept.at, kept.length);
 }
 
-/* ---- going back ------------------------------------------------------------------------------------------------ */
+/* ---- going back ------------------------------------------------------------------------------ */
 
 static void say_again(int kept, const char *why)
 {
@@ -167,11 +173,13 @@ static void say_again(int kept, const char *why)
     hark_process_say(&m);
 }
 
-/* Those that it has started go with a process that dies. They would not go with one that executes its program. */
+/* Those that it has started go with a process that dies. They would not go with one that executes
+ * its program. */
 static bool has_children(void)
 {
     pid_t pid;
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {}
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+    }
     return pid == 0;
 }
 
@@ -204,14 +212,16 @@ _Noreturn void hark_rollback(void)
     char why[200] = "processes that it has started are still there";
     const char *call = NULL;
     int kept = -1;
-    if (begun.argv == NULL || begun.envp == NULL) snprintf(why, sizeof why, "/proc/self has not said how it began");
+    if (begun.argv == NULL || begun.envp == NULL)
+        snprintf(why, sizeof why, "/proc/self has not said how it began");
     else if (!has_children()) kept = keep(&call);
     HARK_POINT("rollback", P.setup.rank);
     if (kept >= 0) {
         divert_output();
         say_again(kept, "");
         HARK_POINT("again", P.setup.rank);
-        pthread_join(P.reader, NULL); /* it has heard GO: what comes next is for the next incarnation */
+        pthread_join(P.reader, NULL); /* it has heard GO: what comes next is for the next
+                                         incarnation */
         hark_driver_close(P.driver);
         hark_trace_close(P.trace);
         if (P.store) P.store->ops->close(P.store);

@@ -1,4 +1,5 @@
-/* app.c: the programs of the simulated processes: operations one after another, each as far as the core lets it. */
+/* app.c: the programs of the simulated processes: operations one after another, each as far as the
+ * core lets it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@ void sim_sample_now(struct sim *s)
     struct sim_result *r = s->r;
     s->sampled = s->iterations;
     if ((r->samples & (r->samples - 1)) == 0) {
-        struct sim_sample *more = realloc(r->sample, (size_t)(r->samples ? r->samples * 2 : 1) * sizeof *more);
+        struct sim_sample *more =
+            realloc(r->sample, (size_t)(r->samples ? r->samples * 2 : 1) * sizeof *more);
         if (more == NULL) {
             sim_no_memory(s);
             return;
@@ -40,7 +42,8 @@ static void compute(struct sim *s, uint32_t who)
         s->ended++;
         return;
     }
-    if (s->o->jitter) time += sim_mix(sim_mix(s->o->seed, who), p->at.iteration) % (s->o->jitter + 1);
+    if (s->o->jitter)
+        time += sim_mix(sim_mix(s->o->seed, who), p->at.iteration) % (s->o->jitter + 1);
     p->at.stage = STAGE_OPS;
     p->busy = start(s, p) + time;
     if (p->busy > SIM_LONGEST) sim_too_long(s);
@@ -58,7 +61,8 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
     e.u.send.ctx = op->ctx;
     e.u.send.to = cast ? HARK_GROUP : HARK_PROCESS;
     e.u.send.length = op->length;
-    if (s->o->core.flags & HARK_DIGEST) e.u.send.digest = sim_mix(sim_mix(who, p->at.iteration), p->at.place) | 1;
+    if (s->o->core.flags & HARK_DIGEST)
+        e.u.send.digest = sim_mix(sim_mix(who, p->at.iteration), p->at.place) | 1;
     s->posting = true;
     s->posted = (struct hark_name){e.u.send.peer, op->ctx, HARK_OUT, e.u.send.to, 0};
     s->posted_part = op->part;
@@ -82,7 +86,8 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
 }
 
 /* The first message of the channel that was handed up; *before: the one in front of it. */
-static uint32_t find(const struct sim *s, const struct sim_process *p, const struct sim_op *op, uint32_t *before)
+static uint32_t find(
+    const struct sim *s, const struct sim_process *p, const struct sim_op *op, uint32_t *before)
 {
     *before = SIM_NONE;
     for (uint32_t f = p->inbox.head; f != SIM_NONE; *before = f, f = sim_frame(s, f)->next)
@@ -116,10 +121,8 @@ static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64
     s->r->deliveries++;
     if (frame->logged) sim_count_logged(s, op->part, frame->length);
     if (s->protocol->unstable) s->r->determinants_created++;
-    if (before == SIM_NONE)
-        p->inbox.head = frame->next;
-    else
-        sim_frame(s, before)->next = frame->next;
+    if (before == SIM_NONE) p->inbox.head = frame->next;
+    else sim_frame(s, before)->next = frame->next;
     if (p->inbox.tail == f) p->inbox.tail = before;
     sim_frame_give(s, f);
 }
@@ -128,17 +131,16 @@ static bool operate(struct sim *s, uint32_t who)
 {
     struct sim_process *p = &s->p[who];
     struct sim_op op;
-    uint64_t place = p->at.place, behind = sim_pattern_op(s->pattern, who, p->at.iteration, place, &op);
+    uint64_t place = p->at.place,
+             behind = sim_pattern_op(s->pattern, who, p->at.iteration, place, &op);
     switch (op.kind) {
     case SIM_SEND:
     case SIM_CAST:
     case SIM_CONTRIBUTE: send(s, who, &op, behind); return p->at.place == behind;
     case SIM_RECEIVE: receive(s, who, &op, behind); return p->at.place == behind;
     case SIM_END:
-        if (s->o->every)
-            p->at.stage = STAGE_CALL;
-        else
-            next(s, p);
+        if (s->o->every) p->at.stage = STAGE_CALL;
+        else next(s, p);
         return true;
     default: p->at.place = behind; return true;
     }
@@ -166,7 +168,8 @@ static bool call(struct sim *s, uint32_t who)
 
 static bool reached(const struct sim_process *p)
 {
-    if (p->state == STATE_COMPUTES) return false; /* which comes before the operations it stands at */
+    if (p->state == STATE_COMPUTES)
+        return false; /* which comes before the operations it stands at */
     if (p->at.iteration != p->goal_iteration) return p->at.iteration > p->goal_iteration;
     if (p->at.stage != p->goal_stage) return p->at.stage > p->goal_stage;
     return p->at.place >= p->goal_place;
@@ -187,15 +190,13 @@ void sim_go(struct sim *s, uint32_t who)
         bool goes = true;
         while (p->state == STATE_READY && goes && !s->failed) {
             if (p->behind && reached(p)) sim_caught_up(s, who);
-            if (p->at.stage == STAGE_OPS)
-                goes = operate(s, who);
-            else if (p->at.stage == STAGE_CALL)
-                goes = call(s, who);
-            else
-                compute(s, who);
+            if (p->at.stage == STAGE_OPS) goes = operate(s, who);
+            else if (p->at.stage == STAGE_CALL) goes = call(s, who);
+            else compute(s, who);
         }
         if (p->behind && p->state != STATE_DOWN && reached(p)) sim_caught_up(s, who);
-        if (!goes || s->failed || (p->state != STATE_WAITS && p->state != STATE_ENDED && p->state != STATE_CALL))
+        if (!goes || s->failed ||
+            (p->state != STATE_WAITS && p->state != STATE_ENDED && p->state != STATE_CALL))
             return;
         idle(s, who);
     } while (p->state == STATE_READY);

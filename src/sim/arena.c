@@ -5,7 +5,8 @@
 
 enum { SMALLEST = 64, HUGE = 2 << 20, PIECE = 8 << 20, HEAD = 64 };
 
-/* Four classes to each doubling: 64, 80, 96, 112, 128, 160 ... *bytes is rounded up to its class. */
+/* Four classes to each doubling: 64, 80, 96, 112, 128, 160 ... *bytes is rounded up to its class.
+ */
 static unsigned class_of(uint64_t *bytes)
 {
     if (*bytes <= SMALLEST) {
@@ -41,7 +42,8 @@ void *sim_arena_take(struct sim_arena *a, uint64_t *bytes)
         return found;
     }
     if (*bytes > PIECE / 8) return piece(a, *bytes); /* and what it is rounded up by stays unused */
-    if ((uint64_t)(a->end - a->at) < *bytes) {       /* what is left of the old piece is lost: less than an eighth */
+    if ((uint64_t)(a->end - a->at) < *bytes) { /* what is left of the old piece is lost: less than
+                                                  an eighth */
         a->at = piece(a, PIECE - HEAD);
         a->end = a->at ? a->at + PIECE - HEAD : NULL;
         if (a->at == NULL) return NULL;

@@ -1,5 +1,5 @@
-/* arena.h: memory of many sizes that comes and goes, without malloc for each: classes of sizes, each with a list of
- * what is free. Nothing is given back to the system before the end. */
+/* arena.h: memory of many sizes that comes and goes, without malloc for each: classes of sizes,
+ * each with a list of what is free. Nothing is given back to the system before the end. */
 #ifndef HARK_SIM_ARENA_H
 #define HARK_SIM_ARENA_H
 
@@ -15,8 +15,8 @@ struct sim_arena {
     uint64_t bytes;          /* taken from the system */
 };
 
-/* At least *bytes bytes, 16-aligned (64, if it is a multiple of that), not zeroed; *bytes becomes how many there are.
- * NULL without memory. */
+/* At least *bytes bytes, 16-aligned (64, if it is a multiple of that), not zeroed; *bytes becomes
+ * how many there are. NULL without memory. */
 void *sim_arena_take(struct sim_arena *a, uint64_t *bytes);
 /* Gives back what was asked for with `bytes` (or what that had become). NULL does nothing. */
 void sim_arena_give(struct sim_arena *a, void *at, uint64_t bytes);

@@ -37,10 +37,11 @@ void sim_too_long(struct sim *s)
 void sim_put(struct sim *s, uint64_t time, uint64_t what)
 {
     if (__builtin_expect(time > SIM_LONGEST, 0)) sim_too_long(s);
-    if (!sim_queue_put(&s->queue, time < s->queue.now ? s->queue.now : time, what)) sim_no_memory(s);
+    if (!sim_queue_put(&s->queue, time < s->queue.now ? s->queue.now : time, what))
+        sim_no_memory(s);
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------------------ */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static bool more_frames(struct sim *s)
 {
@@ -48,7 +49,8 @@ static bool more_frames(struct sim *s)
     if (piece == NULL) return false;
     s->piece = piece;
     uint64_t bytes = SIM_SLOTS * sizeof(struct sim_frame);
-    struct sim_frame *f = s->frames + SIM_SLOTS > 0xfffffff ? NULL : sim_arena_take(&s->arena, &bytes);
+    struct sim_frame *f =
+        s->frames + SIM_SLOTS > 0xfffffff ? NULL : sim_arena_take(&s->arena, &bytes);
     if (f == NULL) return false;
     s->piece[s->pieces++] = f;
     for (uint32_t i = SIM_SLOTS; i-- > 0;) {
@@ -113,10 +115,8 @@ void sim_frame_give(struct sim *s, uint32_t frame)
 void sim_list_add(struct sim *s, struct sim_list *l, uint32_t frame)
 {
     sim_frame(s, frame)->next = SIM_NONE;
-    if (l->head == SIM_NONE)
-        l->head = frame;
-    else
-        sim_frame(s, l->tail)->next = frame;
+    if (l->head == SIM_NONE) l->head = frame;
+    else sim_frame(s, l->tail)->next = frame;
     l->tail = frame;
 }
 
@@ -129,9 +129,10 @@ void sim_list_drop(struct sim *s, struct sim_list *l)
     l->head = l->tail = SIM_NONE;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* What the heap has grown by may come in large pages, before it is touched; who can not have them goes on without. */
+/* What the heap has grown by may come in large pages, before it is touched; who can not have them
+ * goes on without. */
 static void large_pages(struct sim *s)
 {
     uintptr_t end = (uintptr_t)sbrk(0), from = (s->heap_end + LARGE - 1) / LARGE * LARGE;
@@ -140,8 +141,8 @@ static void large_pages(struct sim *s)
     if (end > from) (void)madvise((void *)from, end - from, MADV_HUGEPAGE);
 }
 
-/* The block becomes as large as it must be, and a little more. Blocks are malloc's: all grow at about the same time,
- * and holes beside each other become one that the next can have. */
+/* The block becomes as large as it must be, and a little more. Blocks are malloc's: all grow at
+ * about the same time, and holes beside each other become one that the next can have. */
 static bool grow(struct sim *s, struct sim_process *p)
 {
     uint64_t had = p->core->bytes, bytes = (hark_wants(p->core, NULL) + 1) / 2;
@@ -190,7 +191,8 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
     const struct sim_pattern *p = s->pattern;
     uint32_t trees = 0, ranks = 0, n;
     uint16_t ctx;
-    while ((n = p->maker->group(p, who, trees, &ctx, NULL, 0)) != 0 && (p->reduces || ctx <= p->casts)) { /* those of reductions are last */
+    while ((n = p->maker->group(p, who, trees, &ctx, NULL, 0)) != 0 &&
+           (p->reduces || ctx <= p->casts)) { /* those of reductions are last */
         trees++;
         ranks += n;
     }
@@ -201,14 +203,17 @@ static bool add_trees(struct sim *s, uint32_t who, struct hark_config *c)
     if (tree == NULL || rank == NULL) return false;
     for (uint32_t i = 0; i < trees; i++, rank += 2 * (size_t)n) {
         n = p->maker->group(p, who, i, &ctx, rank, UINT32_MAX);
-        tree[i] = (struct hark_group){.ctx = ctx, .reduces = ctx > p->casts, .root = rank[0], .member = rank, .parent = rank + n,
+        tree[i] = (struct hark_group){.ctx = ctx,
+            .reduces = ctx > p->casts,
+            .root = rank[0],
+            .member = rank,
+            .parent = rank + n,
             .count = n};
         if (hark_service_by_cluster(s->protocol) && s->pattern->reduces)
             by_teams(s->o->clusters->of, &tree[i], rank + n);
         else if (s->pattern->branches)
             (void)hark_tree_kary(rank, n, rank[0], s->pattern->branches, rank + n);
-        else
-            (void)hark_tree_binomial(rank, n, rank[0], rank + n);
+        else (void)hark_tree_binomial(rank, n, rank[0], rank + n);
     }
     c->groups = tree;
     c->group_count = trees;
@@ -228,7 +233,8 @@ void sim_core_new(struct sim *s, uint32_t who)
         c.cluster = s->range + s->cluster_range[g];
         c.cluster_count = s->cluster_range[g + 1] - s->cluster_range[g];
     }
-    if (who < s->ranks && hark_service_by_line(s->protocol)) /* farther apart than a run is long (U-8) */
+    if (who < s->ranks && hark_service_by_line(s->protocol)) /* farther apart than a run is long
+                                                                (U-8) */
         c.epoch = 1 + (uint64_t)s->o->clusters->of[who] * ((uint64_t)s->o->iterations + 2);
     if (who < s->ranks && s->pattern->groups && !add_trees(s, who, &c)) {
         sim_no_memory(s);
@@ -249,10 +255,11 @@ void sim_core_new(struct sim *s, uint32_t who)
     if (protocol->init(core, bytes, &c) != HARK_OK)
         sim_fail(s, "%s does not take this configuration", protocol->name);
     else if (core->used % 8) /* tables in it would not be aligned */
-        sim_fail(s, "%s: the block of process %u is %llu bytes long, expected a multiple of 8", protocol->name, who,
-            (unsigned long long)core->used);
+        sim_fail(s, "%s: the block of process %u is %llu bytes long, expected a multiple of 8",
+            protocol->name, who, (unsigned long long)core->used);
     if (s->failed) return;
-    p->core = malloc(core->used); /* more comes when it is needed: there may be a million of these */
+    p->core = malloc(core->used); /* more comes when it is needed: there may be a million of these
+                                   */
     if (p->core) {
         memcpy(p->core, core, core->used);
         (void)hark_grow(p->core, core->used);
@@ -264,7 +271,7 @@ void sim_core_new(struct sim *s, uint32_t who)
     sim_arena_give(&s->arena, core, bytes);
 }
 
-/* ---- effects ----------------------------------------------------------------------------------------------------- */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 static void count_frame(struct sim *s, const struct hark_transmit *x)
 {
@@ -291,7 +298,8 @@ static inline bool is_posted(const struct sim *s, const struct hark_name *name)
 static uint64_t passed_on(struct sim *s, uint32_t who, const struct hark_transmit *x, uint32_t in)
 {
     const struct sim_frame *f = in == SIM_NONE ? NULL : sim_frame(s, in);
-    if (f && sim_is_of(s, f, x->name.peer, x->name.ctx) && sim_ssn(f) == x->name.ssn) return f->length;
+    if (f && sim_is_of(s, f, x->name.peer, x->name.ctx) && sim_ssn(f) == x->name.ssn)
+        return f->length;
     sim_fail(s, "process %u passes on message %llu of %u, which has not come now", who,
         (unsigned long long)x->name.ssn, x->name.peer);
     return 0;
@@ -309,15 +317,16 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_trans
     f->next = SIM_NONE;
     if (x->name.ssn) {
         bool group = x->name.to == HARK_GROUP;
-        if (x->name.way == HARK_IN && !group)
-            f->length = passed_on(s, who, x, in);
-        else if (group && sim_log_entry(&p->log, &x->name, x->name.ssn, &f->length)) /* as it was posted, or combined */
+        if (x->name.way == HARK_IN && !group) f->length = passed_on(s, who, x, in);
+        else if (group && sim_log_entry(&p->log, &x->name, x->name.ssn, &f->length)) /* as it was
+                                                                                        posted, or
+                                                                                        combined */
             (void)0;
-        else if (s->posting && is_posted(s, &x->name) && !x->replay)
-            f->length = s->posted_length;
+        else if (s->posting && is_posted(s, &x->name) && !x->replay) f->length = s->posted_length;
         else if (!sim_log_entry(&p->log, &x->name, x->name.ssn, &f->length))
-            sim_fail(s, "I9: process %u is to send message %llu to %u again, which its log does not hold", who,
-                (unsigned long long)x->name.ssn, x->name.peer);
+            sim_fail(s,
+                "I9: process %u is to send message %llu to %u again, which its log does not hold",
+                who, (unsigned long long)x->name.ssn, x->name.peer);
     }
     if (!header_put(s, f, x->header.at, x->header.length)) return;
     count_frame(s, x);
@@ -342,7 +351,8 @@ void sim_count_logged(struct sim *s, uint8_t part, uint64_t length)
 }
 
 /* It becomes longer by `length`, in what is under `key` there. */
-static bool log_more(struct sim *s, struct sim_process *p, const struct hark_name *key, uint64_t length)
+static bool log_more(
+    struct sim *s, struct sim_process *p, const struct hark_name *key, uint64_t length)
 {
     struct sim_result *r = s->r;
     if (!sim_log_retain(s, &p->log, key, length)) return false;
@@ -360,7 +370,8 @@ static void log_less(struct sim *s, struct sim_process *p, const struct hark_nam
 }
 
 /* What combined is, takes the place of what was posted. */
-static void log_made(struct sim *s, struct sim_process *p, const struct hark_name *name, uint64_t length)
+static void log_made(
+    struct sim *s, struct sim_process *p, const struct hark_name *name, uint64_t length)
 {
     struct hark_name posted = sim_log_key(name, false), made = sim_log_key(name, true);
     if (!log_more(s, p, &made, length)) return;
@@ -394,8 +405,8 @@ static void combine(struct sim *s, uint32_t who, const struct hark_name *name, u
         s->sum = 0;
         if (part == HARK_COMBINE_REPLY) s->answer = *name;
     } else if (!sim_log_entry(&p->log, name, name->ssn, &length)) {
-        sim_fail(s, "I9: process %u combines contribution %llu of %u, which its log does not hold", who,
-            (unsigned long long)name->ssn, name->peer);
+        sim_fail(s, "I9: process %u combines contribution %llu of %u, which its log does not hold",
+            who, (unsigned long long)name->ssn, name->peer);
     } else {
         if (length > s->sum) s->sum = length;
         if (name->to == HARK_PROCESS) {
@@ -421,7 +432,9 @@ static void perform_rare(struct sim *s, uint32_t who, const struct hark_effect *
     case HARK_OFFER:
         if (p->offer == 0) p->offered = x->u.offer.name;
         else if (memcmp(&p->offered, &x->u.offer.name, sizeof p->offered) != 0) p->offered.ssn = 0;
-        p->offer = x->u.offer.peer == HARK_RECOVERY || (p->offer && p->offer != x->u.offer.peer + 1) ? SIM_NONE : x->u.offer.peer + 1;
+        p->offer = x->u.offer.peer == HARK_RECOVERY || (p->offer && p->offer != x->u.offer.peer + 1)
+                       ? SIM_NONE
+                       : x->u.offer.peer + 1;
         break;
     case HARK_PERSIST: sim_persist(s, who, &x->u.persist); break;
     case HARK_CAPTURE: sim_capture(s, who, x->u.checkpoint.id); break;
@@ -481,7 +494,8 @@ static int step_one(struct sim *s, uint32_t who, const struct hark_event *event,
             continue;
         }
         if (status < 0) {
-            sim_fail(s, "process %u refused %s: %s", who, hark_event_text(e->type), hark_status_text(status));
+            sim_fail(s, "process %u refused %s: %s", who, hark_event_text(e->type),
+                hark_status_text(status));
             return status;
         }
         if (status == HARK_WAIT) return status;
@@ -507,12 +521,15 @@ static int step_one(struct sim *s, uint32_t who, const struct hark_event *event,
 }
 
 /* Is this one of those that the OFFER asks for? */
-static bool asked_for(struct sim *s, const struct sim_process *p, struct sim_frame *f, uint32_t peer, const struct hark_name *message)
+static bool asked_for(struct sim *s, const struct sim_process *p, struct sim_frame *f,
+    uint32_t peer, const struct hark_name *message)
 {
     const uint8_t *header = sim_header(f);
-    if (p->state == STATE_DOWN || sim_to_inc(f) > p->inc || (peer != SIM_NONE && sim_from(s, f) + 1 != peer)) return false;
-    return message->ssn == 0 ||
-           (header[1] == HARK_APP && hark_get16(header + 2) == message->ctx && hark_get64(header + 24) == message->ssn);
+    if (p->state == STATE_DOWN || sim_to_inc(f) > p->inc ||
+        (peer != SIM_NONE && sim_from(s, f) + 1 != peer))
+        return false;
+    return message->ssn == 0 || (header[1] == HARK_APP && hark_get16(header + 2) == message->ctx &&
+                                    hark_get64(header + 24) == message->ssn);
 }
 
 /* Held frames again, oldest first. What asks for that meanwhile waits for the next round. */

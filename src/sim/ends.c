@@ -1,4 +1,5 @@
-/* ends.c: how a simulation ended: a stall, or ends; are they those of the programs without failures? */
+/* ends.c: how a simulation ended: a stall, or ends; are they those of the programs without
+ * failures? */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +35,13 @@ void sim_say_stall(struct sim *s)
         say_one(s, i, text + at, sizeof text - at);
         named++;
     }
-    sim_fail(s, "nothing can happen any more, and %u of %u processes are not at their end (%llu divergences)%s%s",
+    sim_fail(s,
+        "nothing can happen any more, and %u of %u processes are not at their end (%llu "
+        "divergences)%s%s",
         waits, s->ranks, (unsigned long long)s->r->diverged, text, waits > named ? "\n  ..." : "");
 }
 
-/* ---- the failure-free ends --------------------------------------------------------------------------------------- */
+/* ---- the failure-free ends ------------------------------------------------------------------- */
 
 struct counts {     /* of each source, for one process after the other */
     uint32_t *of;   /* the process + 1 that the slot belongs to */
@@ -66,8 +69,7 @@ static void counts_free(struct counts *c)
 static uint64_t *slot_of(struct counts *c, uint64_t from, uint32_t who)
 {
     uint64_t i = sim_mix(from, 1) & (c->slots - 1);
-    while (c->of[i] == who + 1 && c->from[i] != from)
-        i = (i + 1) & (c->slots - 1);
+    while (c->of[i] == who + 1 && c->from[i] != from) i = (i + 1) & (c->slots - 1);
     if (c->of[i] != who + 1) {
         c->of[i] = who + 1;
         c->from[i] = from;
@@ -93,20 +95,24 @@ static bool counts_grow(struct counts *c, uint32_t who)
 
 struct end {
     uint64_t delivered; /* digest of what a process delivers */
-    uint64_t meant;     /* the same, of multicasts by their groups and not by who brings them, and without reductions */
+    uint64_t meant;     /* the same, of multicasts by their groups and not by who brings them, and
+                           without reductions */
 };
 
-static bool note(struct counts *c, uint32_t who, uint64_t from, uint64_t source, uint64_t length, uint64_t *digest)
+static bool note(struct counts *c, uint32_t who, uint64_t from, uint64_t source, uint64_t length,
+    uint64_t *digest)
 {
     if (c->used * 2 >= c->slots && !counts_grow(c, who)) return false;
     *digest = sim_digest(*digest, from, ++*slot_of(c, source, who), length);
     return true;
 }
 
-/* What the program of `who` delivers, from the first iteration to the last: nothing but the pattern says so. */
+/* What the program of `who` delivers, from the first iteration to the last: nothing but the pattern
+ * says so. */
 static bool end_of(struct sim *s, uint32_t who, struct counts *c, struct end *e)
 {
-    const uint64_t meant = UINT64_C(1) << 62, multicast = UINT64_C(1) << 63; /* sources of their own */
+    const uint64_t meant = UINT64_C(1) << 62, multicast = UINT64_C(1) << 63; /* sources of their own
+                                                                              */
     bool trees = s->pattern->maker->group != NULL;
     struct sim_op op;
     *e = (struct end){0, 0};
@@ -115,9 +121,12 @@ static bool end_of(struct sim *s, uint32_t who, struct counts *c, struct end *e)
         for (uint64_t place = sim_pattern_op(s->pattern, who, k, 0, &op); op.kind != SIM_END;
              place = sim_pattern_op(s->pattern, who, k, place, &op)) {
             if (op.kind != SIM_RECEIVE) continue;
-            uint64_t from = sim_source(op.peer, op.ctx), by = op.part == SIM_MULTICAST ? multicast | op.group : meant | op.peer;
+            uint64_t from = sim_source(op.peer, op.ctx),
+                     by = op.part == SIM_MULTICAST ? multicast | op.group : meant | op.peer;
             if (!note(c, who, from, from, op.length, &e->delivered)) return false;
-            if (trees && op.part != SIM_REDUCTION && !note(c, who, by & UINT32_MAX, by, op.length, &e->meant)) return false;
+            if (trees && op.part != SIM_REDUCTION &&
+                !note(c, who, by & UINT32_MAX, by, op.length, &e->meant))
+                return false;
             s->r->wanted++;
         }
     if (!trees) e->meant = e->delivered;
@@ -135,10 +144,12 @@ static void check_core(struct sim *s, uint32_t who)
     broken = protocol->unrest(p->core);
     if (broken) sim_fail(s, "%s, at the end: %s", name, broken);
     if (p->inbox.head != SIM_NONE)
-        sim_fail(s, "%s, at the end: a message of %u was handed up that its program does not receive", name,
+        sim_fail(s,
+            "%s, at the end: a message of %u was handed up that its program does not receive", name,
             sim_from(s, sim_frame(s, p->inbox.head)));
     if (p->held.head != SIM_NONE)
-        sim_fail(s, "%s, at the end: a frame of %u is held", name, sim_from(s, sim_frame(s, p->held.head)));
+        sim_fail(s, "%s, at the end: a frame of %u is held", name,
+            sim_from(s, sim_frame(s, p->held.head)));
 }
 
 void sim_check_ends(struct sim *s)
@@ -149,13 +160,14 @@ void sim_check_ends(struct sim *s)
     for (uint32_t i = 0; i < s->who && !s->failed; i++) {
         check_core(s, i);
         if (i == s->ranks || s->failed) continue;
-        if (!end_of(s, i, &c, &end))
-            sim_no_memory(s);
+        if (!end_of(s, i, &c, &end)) sim_no_memory(s);
         else if (end.delivered != s->p[i].digest)
-            sim_fail(s, "I4: process %u has not delivered what its program receives without failures", i);
+            sim_fail(s,
+                "I4: process %u has not delivered what its program receives without failures", i);
         s->r->digest = sim_mix(s->r->digest, end.meant);
     }
     if (hark_service_down(s->service) && !s->failed)
-        sim_fail(s, "recovery never ends: %u processes still count as down", hark_service_down(s->service));
+        sim_fail(s, "recovery never ends: %u processes still count as down",
+            hark_service_down(s->service));
     counts_free(&c);
 }

@@ -1,5 +1,5 @@
-/* image.c: images of simulated processes: the packed core, where the program is, what had arrived, the lengths in the
- * log. */
+/* image.c: images of simulated processes: the packed core, where the program is, what had arrived,
+ * the lengths in the log. */
 #include <string.h>
 
 #include "parts.h"
@@ -29,15 +29,13 @@ void sim_image_drop(struct sim *s, uint32_t who, uint64_t id)
 void sim_image_drop_beyond(struct sim *s, uint32_t who, uint64_t id)
 {
     struct sim_process *p = &s->p[who];
-    while (p->images && p->images->id > id)
-        sim_image_drop(s, who, p->images->id);
+    while (p->images && p->images->id > id) sim_image_drop(s, who, p->images->id);
 }
 
 const struct sim_image *sim_image(const struct sim *s, uint32_t who, uint64_t id)
 {
     const struct sim_image *m = s->p[who].images;
-    while (m && m->id != id)
-        m = m->next;
+    while (m && m->id != id) m = m->next;
     return m;
 }
 
@@ -47,7 +45,8 @@ static bool is(const struct sim *s, uint32_t f, const struct hark_name *name, ui
 }
 
 /* The frame of an arrived and undelivered message, or SIM_NONE. */
-static uint32_t arrived(const struct sim *s, const struct sim_process *p, const struct hark_name *name, uint64_t ssn)
+static uint32_t arrived(
+    const struct sim *s, const struct sim_process *p, const struct hark_name *name, uint64_t ssn)
 {
     for (uint32_t f = p->inbox.head; f != SIM_NONE; f = sim_frame(s, f)->next)
         if (is(s, f, name, ssn)) return f;
@@ -76,15 +75,18 @@ static void take_named(struct sim *s, uint32_t who, struct sim_image *m)
         if (run.name.way == HARK_OUT || run.name.to == HARK_GROUP || in_log(p, &run)) {
             if (!in_log(p, &run))
                 sim_fail(s,
-                    "I9: process %u names messages %llu-%llu to %u for its image, which its log does not hold", who,
-                    (unsigned long long)run.name.ssn, (unsigned long long)run.last, run.name.peer);
+                    "I9: process %u names messages %llu-%llu to %u for its image, which its log "
+                    "does not hold",
+                    who, (unsigned long long)run.name.ssn, (unsigned long long)run.last,
+                    run.name.peer);
             continue;
         }
         for (uint64_t ssn = run.name.ssn; ssn <= run.last; ssn++) {
             uint32_t f = arrived(s, p, &run.name, ssn), copy;
             if (f == SIM_NONE) {
-                sim_fail(s, "I9: process %u names message %llu from %u for its image, which is not here", who,
-                    (unsigned long long)ssn, run.name.peer);
+                sim_fail(s,
+                    "I9: process %u names message %llu from %u for its image, which is not here",
+                    who, (unsigned long long)ssn, run.name.peer);
                 break;
             }
             copy = sim_frame_copy(s, f);
@@ -96,7 +98,8 @@ static void take_named(struct sim *s, uint32_t who, struct sim_image *m)
 }
 
 /* The packed core, *length bytes of the arena; NULL without memory. */
-static uint8_t *packed(struct sim *s, const struct hark *core, const struct hark_shape *shape, uint32_t *length)
+static uint8_t *packed(
+    struct sim *s, const struct hark *core, const struct hark_shape *shape, uint32_t *length)
 {
     uint64_t room = core->used, kept; /* what is packed is never longer */
     uint8_t *all = sim_arena_take(&s->arena, &room), *exact = NULL;

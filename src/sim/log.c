@@ -1,5 +1,5 @@
-/* log.c: the payload log of a simulated process: the lengths of what is retained, in runs, for most of a channel are
- * alike. */
+/* log.c: the payload log of a simulated process: the lengths of what is retained, in runs, for most
+ * of a channel are alike. */
 #include <string.h>
 
 #include "parts.h"
@@ -10,10 +10,8 @@ static uint32_t search(const struct sim_log *l, uint32_t peer, uint16_t ctx)
     while (low < high) {
         uint32_t mid = (low + high) / 2;
         const struct sim_log_row *r = &l->row[mid];
-        if (r->peer < peer || (r->peer == peer && r->ctx < ctx))
-            low = mid + 1;
-        else
-            high = mid;
+        if (r->peer < peer || (r->peer == peer && r->ctx < ctx)) low = mid + 1;
+        else high = mid;
     }
     return low;
 }
@@ -73,8 +71,8 @@ bool sim_log_retain(struct sim *s, struct sim_log *l, const struct hark_name *n,
         r->first = n->ssn;
         r->runs = 0;
     } else if (n->ssn != r->last + 1) {
-        sim_fail(
-            s, "a log goes from message %llu on with %llu", (unsigned long long)r->last, (unsigned long long)n->ssn);
+        sim_fail(s, "a log goes from message %llu on with %llu", (unsigned long long)r->last,
+            (unsigned long long)n->ssn);
         return false;
     } else if (r->length != length && !turn_over(s, r)) {
         return false;
@@ -105,17 +103,16 @@ void sim_log_trim(struct sim_log *l, const struct hark_name *n)
     r->first = upto + 1;
 }
 
-bool sim_log_length(const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t *length)
+bool sim_log_length(
+    const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t *length)
 {
     const struct sim_log_row *r = find(l, peer, ctx);
     if (r == NULL || ssn < r->first || ssn > r->last) return false;
     uint32_t low = 0, high = r->runs;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
-        if (r->run[mid].last < ssn)
-            low = mid + 1;
-        else
-            high = mid;
+        if (r->run[mid].last < ssn) low = mid + 1;
+        else high = mid;
     }
     *length = low < r->runs ? r->run[low].length : r->length;
     return true;
@@ -127,12 +124,14 @@ enum { KEY_GROUP = 1 << 28, KEY_CHILD = 1 << 29, KEY_MADE = 1 << 30 };
 struct hark_name sim_log_key(const struct hark_name *name, bool made)
 {
     struct hark_name key = *name;
-    if (name->to == HARK_GROUP) key.peer |= name->way == HARK_IN ? KEY_GROUP | KEY_CHILD : made ? KEY_MADE : KEY_GROUP;
+    if (name->to == HARK_GROUP)
+        key.peer |= name->way == HARK_IN ? KEY_GROUP | KEY_CHILD : made ? KEY_MADE : KEY_GROUP;
     else if (name->way == HARK_IN) key.peer |= KEY_CHILD;
     return key;
 }
 
-bool sim_log_entry(const struct sim_log *l, const struct hark_name *name, uint64_t ssn, uint64_t *length)
+bool sim_log_entry(
+    const struct sim_log *l, const struct hark_name *name, uint64_t ssn, uint64_t *length)
 {
     struct hark_name key = sim_log_key(name, true);
     if (sim_log_length(l, key.peer, key.ctx, ssn, length)) return true;
@@ -140,7 +139,8 @@ bool sim_log_entry(const struct sim_log *l, const struct hark_name *name, uint64
     return sim_log_length(l, key.peer, key.ctx, ssn, length);
 }
 
-bool sim_log_holds(const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t first, uint64_t last)
+bool sim_log_holds(
+    const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t first, uint64_t last)
 {
     const struct sim_log_row *r = find(l, peer, ctx);
     return r && first >= r->first && last <= r->last;

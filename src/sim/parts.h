@@ -14,7 +14,8 @@ enum { SIM_HEADER = 48, SIM_SLOTS = 1 << 13 /* frames in a piece */ };
 struct sim_frame {   /* on its way, held, or handed up: a line of the cache */
     uint64_t length; /* of the payload */
     uint32_t next;   /* in a list; SIM_NONE: the last */
-    uint32_t header_length : 31, logged : 1; /* logged: its receiver says that its sender keeps it */
+    uint32_t header_length : 31, logged : 1; /* logged: its receiver says that its sender keeps it
+                                              */
     union {
         uint8_t bytes[SIM_HEADER];
         uint8_t *far; /* of headers that are longer */
@@ -76,9 +77,10 @@ struct sim_process { /* what every message passes is in the first two lines of t
     uint64_t busy; /* its own time: an operation begins no earlier */
     uint64_t nic;  /* the network takes nothing from it before */
     struct sim_place at;
-    struct sim_list inbox, late;        /* late: application messages that its core has not seen yet */
+    struct sim_list inbox, late; /* late: application messages that its core has not seen yet */
     uint8_t state;
-    uint8_t behind : 1, doomed : 1, due : 1; /* behind: its goal; doomed: `fail` names it; due: it leads a group */
+    uint8_t behind : 1, doomed : 1, due : 1; /* behind: its goal; doomed: `fail` names it; due: it
+                                                leads a group */
     uint16_t want_ctx;
     uint32_t want;
 
@@ -90,14 +92,14 @@ struct sim_process { /* what every message passes is in the first two lines of t
     struct hark_name offered; /* ssn not 0: of those this message alone */
     struct sim_list held;
 
-    uint32_t control; /* frames that it got */
+    uint32_t control;         /* frames that it got */
     struct sim_image *images; /* newest first */
-    uint8_t *kept;            /* the packed core that was told to go back, until its successor is told */
+    uint8_t *kept; /* the packed core that was told to go back, until its successor is told */
     uint64_t store_id;
     uint64_t lost_at; /* when it went down */
     uint32_t kept_length;
     uint32_t control_out; /* frames that it sent */
-    uint64_t goal_place; /* where it had been before it went back */
+    uint64_t goal_place;  /* where it had been before it went back */
     uint32_t goal_iteration;
     uint8_t goal_stage, offering, storing, restarting; /* restarting: its RESTART is on the way */
 };
@@ -113,9 +115,11 @@ enum sim_what {
     EVENT_RESTART,
     EVENT_CHANCE
 };
-/* what = kind << 60 | number (28 bits) << 32 | process. The number is a frame, or the lower bits of an incarnation.
+/* what = kind << 60 | number (28 bits) << 32 | process. The number is a frame, or the lower bits of
+ * an incarnation.
  */
-#define SIM_WHAT(kind, number, who) ((uint64_t)(kind) << 60 | ((uint64_t)(number)&0xfffffff) << 32 | (who))
+#define SIM_WHAT(kind, number, who)                                                                \
+    ((uint64_t)(kind) << 60 | ((uint64_t)(number)&0xfffffff) << 32 | (who))
 
 struct sim_fact {
     struct hark_fact fact;
@@ -134,21 +138,21 @@ struct sim {
     struct sim_process *p;
     struct sim_queue queue;
     uint64_t block_bytes, block_most; /* of all cores; of the largest */
-    uintptr_t heap_end;   /* as it was seen last */
+    uintptr_t heap_end;               /* as it was seen last */
     struct sim_arena arena;
     struct sim_frame **piece; /* of frames */
     uint32_t pieces, free_frame, frames;
     struct hark_effects fx;
     struct hark_effect effects[64];
     uint8_t bytes[1 << 14];
-    bool failed;      /* error says why */
-    bool traffic;     /* recovery is on: control frames count */
-    bool defers;      /* messages may wait until their receiver does something */
-    uint64_t chances; /* CHANCE events in the queue */
-    uint64_t farthest; /* iterations, the most that were done when one of them came */
+    bool failed;            /* error says why */
+    bool traffic;           /* recovery is on: control frames count */
+    bool defers;            /* messages may wait until their receiver does something */
+    uint64_t chances;       /* CHANCE events in the queue */
+    uint64_t farthest;      /* iterations, the most that were done when one of them came */
     uint32_t in_vain, idle; /* since it was less: failures that they made; all of them */
-    uint32_t ended;   /* processes that are at their end */
-    uint32_t behind;  /* processes that are not yet where they had been */
+    uint32_t ended;         /* processes that are at their end */
+    uint32_t behind;        /* processes that are not yet where they had been */
     uint64_t ask_in, log_bytes, iterations, sampled, sample_step;
     /* What is being posted, for TRANSMIT and RETAIN. */
     bool posting;
@@ -160,11 +164,11 @@ struct sim {
     /* Who goes back together, as ranges; the groups that checkpoint together. */
     struct hark_range *range;
     uint32_t *cluster_range; /* first range of each cluster, and one more */
-    bool waves_all;         /* checkpoints are of all processes though clusters go back */
+    bool waves_all;          /* checkpoints are of all processes though clusters go back */
     /* Scratch: the trees of a core that is made; members, then parents, of each. */
     struct hark_group *tree;
     uint32_t *tree_rank;
-    struct hark *service;  /* the failure service's core; and what it has announced */
+    struct hark *service; /* the failure service's core; and what it has announced */
     struct hark_event announcement;
     uint32_t *down;
     struct hark_incarnation *inc;
@@ -173,7 +177,7 @@ struct sim {
     uint32_t undone_room;
     uint8_t *dead; /* and not announced yet */
     uint32_t detecting;
-    uint64_t died; /* the first death that is not announced */
+    uint64_t died;     /* the first death that is not announced */
     uint32_t restarts; /* under way */
     uint32_t back;     /* that the recovery line names, so far */
     struct sim_fact *fact;
@@ -208,7 +212,8 @@ static inline uint64_t sim_ssn(const struct sim_frame *f) /* 0: control */
     return hark_get64(sim_header(f) + 24);
 }
 
-/* LogGP's (k - 1)G, ns: from the first byte of a frame to its last. False: more than can be counted. */
+/* LogGP's (k - 1)G, ns: from the first byte of a frame to its last. False: more than can be
+ * counted. */
 static inline bool sim_span(const struct sim *s, const struct sim_frame *f, uint64_t *span)
 {
     bool fits = !__builtin_mul_overflow(f->length + f->header_length - 1, s->o->gap_per_byte, span);
@@ -216,7 +221,8 @@ static inline bool sim_span(const struct sim *s, const struct sim_frame *f, uint
     return fits;
 }
 
-static inline bool sim_is_of(const struct sim *s, const struct sim_frame *f, uint32_t peer, uint16_t ctx)
+static inline bool sim_is_of(
+    const struct sim *s, const struct sim_frame *f, uint32_t peer, uint16_t ctx)
 {
     const uint8_t *h = sim_header(f);
     uint32_t src = hark_get32(h + 4);
@@ -224,7 +230,8 @@ static inline bool sim_is_of(const struct sim *s, const struct sim_frame *f, uin
 }
 
 /* The message that the process waits for? */
-static inline bool sim_wants(const struct sim *s, const struct sim_process *p, const struct sim_frame *f)
+static inline bool sim_wants(
+    const struct sim *s, const struct sim_process *p, const struct sim_frame *f)
 {
     return p->state == STATE_WAITS && sim_is_of(s, f, p->want, p->want_ctx);
 }
@@ -248,8 +255,8 @@ const struct hark_protocol *sim_protocol(const struct sim *s, uint32_t who);
 /* A core in its initial state. */
 void sim_core_new(struct sim *s, uint32_t who);
 void sim_core_free(struct sim *s, struct sim_process *p);
-/* An event to the core and its effects; `frame`: the one that arrives, or SIM_NONE. HARK_OK, HARK_WAIT, or negative
- * (s->failed). */
+/* An event to the core and its effects; `frame`: the one that arrives, or SIM_NONE. HARK_OK,
+ * HARK_WAIT, or negative (s->failed). */
 int sim_step(struct sim *s, uint32_t who, const struct hark_event *e, uint32_t frame);
 uint32_t sim_frame_new(struct sim *s);
 uint32_t sim_frame_copy(struct sim *s, uint32_t frame);
@@ -257,29 +264,37 @@ void sim_frame_give(struct sim *s, uint32_t frame);
 void sim_list_add(struct sim *s, struct sim_list *l, uint32_t frame);
 void sim_list_drop(struct sim *s, struct sim_list *l);
 /* The event of something that happens at process `who`, at `time`. */
-#define SIM_LONGEST (UINT64_C(1) << 62) /* ns: beyond, sums with what one step adds might not fit */
+#define SIM_LONGEST                                                                                \
+    (UINT64_C(1) << 62) /* ns: beyond, sums with what one step adds might not fit                  \
+                         */
 void sim_too_long(struct sim *s);
 void sim_put(struct sim *s, uint64_t time, uint64_t what);
 
-/* One message more that is kept until a checkpoint of its receiver, not only until it is acknowledged. */
+/* One message more that is kept until a checkpoint of its receiver, not only until it is
+ * acknowledged. */
 void sim_count_logged(struct sim *s, uint8_t part, uint64_t length);
 /* Its core sees the messages that it has not seen yet. */
 void sim_take_late(struct sim *s, uint32_t who);
 
 /* log.c: false without memory, or if the log does not hold it. */
-/* Where it is: what a group was sent, what was combined of it (`made`), what its root keeps, what a child contributed. */
+/* Where it is: what a group was sent, what was combined of it (`made`), what its root keeps, what a
+ * child contributed. */
 struct hark_name sim_log_key(const struct hark_name *name, bool made);
 /* The length of a name's payload, wherever it is. */
-bool sim_log_entry(const struct sim_log *l, const struct hark_name *name, uint64_t ssn, uint64_t *length);
+bool sim_log_entry(
+    const struct sim_log *l, const struct hark_name *name, uint64_t ssn, uint64_t *length);
 bool sim_log_retain(struct sim *s, struct sim_log *l, const struct hark_name *n, uint64_t length);
 void sim_log_trim(struct sim_log *l, const struct hark_name *n);
-bool sim_log_length(const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t *length);
-bool sim_log_holds(const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t first, uint64_t last);
+bool sim_log_length(
+    const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t *length);
+bool sim_log_holds(
+    const struct sim_log *l, uint32_t peer, uint16_t ctx, uint64_t first, uint64_t last);
 bool sim_log_copy(struct sim *s, struct sim_log *to, const struct sim_log *l);
 void sim_log_free(struct sim *s, struct sim_log *l);
 
 /* image.c */
-/* The core as it is, for protocols that want to know it after a ROLLBACK; and that it has been told. */
+/* The core as it is, for protocols that want to know it after a ROLLBACK; and that it has been
+ * told. */
 void sim_keep(struct sim *s, struct sim_process *p);
 void sim_keep_no_more(struct sim *s, struct sim_process *p);
 void sim_capture(struct sim *s, uint32_t who, uint64_t id);

@@ -11,35 +11,49 @@
 
 static const struct sim_maker makers[] = {
     {"stencil2d", SIM_BYTES,
-        "a grid of px x py processes, each exchanges with its 4 neighbours; no neighbour beyond the edge", sim_grid_make2, sim_stencil2, NULL},
-    {"stencil3d", SIM_BYTES, "a grid of px x py x pz processes, each exchanges with its 6 neighbours; none beyond the edge",
+        "a grid of px x py processes, each exchanges with its 4 neighbours; no neighbour beyond "
+        "the edge",
+        sim_grid_make2, sim_stencil2, NULL},
+    {"stencil3d", SIM_BYTES,
+        "a grid of px x py x pz processes, each exchanges with its 6 neighbours; none beyond the "
+        "edge",
         sim_grid_make3, sim_stencil3, NULL},
-    {"ring", SIM_BYTES, "each sends to the next, the last to the first", sim_any_make, sim_ring, NULL},
+    {"ring", SIM_BYTES, "each sends to the next, the last to the first", sim_any_make, sim_ring,
+        NULL},
     {"alltoall", SIM_BYTES, "each sends to each other", sim_any_make, sim_alltoall, NULL},
     {"random", SIM_BYTES | SIM_DEGREE,
-        "each sends to --degree others, by permutations made anew in each iteration (--seed)", sim_any_make, sim_random, NULL},
+        "each sends to --degree others, by permutations made anew in each iteration (--seed)",
+        sim_any_make, sim_random, NULL},
     {"leanmd", SIM_CELLS | SIM_ATOMS | SIM_AWAY | SIM_BRANCHES,
-        "3-D cells, --cells on a side: each multicasts its --atoms to the computes of its pairs (--away), which are "
+        "3-D cells, --cells on a side: each multicasts its --atoms to the computes of its pairs "
+        "(--away), which are "
         "reduced back",
         sim_leanmd_make, sim_leanmd, sim_leanmd_group},
     {"openatom", SIM_BYTES | SIM_CELLS | SIM_BRANCHES,
-        "groups of --cells processes: a third multicast, a third reduction, a third to the next group",
+        "groups of --cells processes: a third multicast, a third reduction, a third to the next "
+        "group",
         sim_openatom_make, sim_openatom, sim_openatom_group},
     {"nas-cg", SIM_BYTES,
-        "NPB CG, an inner iteration: sums along the rows of a grid by halving, the transposition, two scalar sums",
+        "NPB CG, an inner iteration: sums along the rows of a grid by halving, the transposition, "
+        "two scalar sums",
         sim_two_make, sim_nas_cg, NULL},
     {"nas-bt", SIM_BYTES,
-        "NPB BT, a time step: faces of 6 neighbours, then sweeps to and fro in 3 directions of the multipartition",
+        "NPB BT, a time step: faces of 6 neighbours, then sweeps to and fro in 3 directions of the "
+        "multipartition",
         sim_square_make, sim_nas_bt, NULL},
-    {"nas-lu", SIM_BYTES | SIM_PLANES, "NPB LU, a time step: a wavefront of --planes planes from one corner, one back, the faces",
+    {"nas-lu", SIM_BYTES | SIM_PLANES,
+        "NPB LU, a time step: a wavefront of --planes planes from one corner, one back, the faces",
         sim_two_make, sim_nas_lu, NULL},
     {"nas-mg", SIM_BYTES,
-        "NPB MG, a V-cycle: faces of 6 neighbours on each of 6 levels, then of ever fewer processes, farther apart",
+        "NPB MG, a V-cycle: faces of 6 neighbours on each of 6 levels, then of ever fewer "
+        "processes, farther apart",
         sim_two3_make, sim_nas_mg, NULL},
-    {"nas-ft", SIM_BYTES, "NPB FT, an iteration: each sends to each other", sim_two_make, sim_alltoall, NULL},
+    {"nas-ft", SIM_BYTES, "NPB FT, an iteration: each sends to each other", sim_two_make,
+        sim_alltoall, NULL},
     {"nas-sp", SIM_BYTES, "NPB SP, a time step: as nas-bt", sim_square_make, sim_nas_bt, NULL},
 };
-static const struct sim_maker matrix = {"matrix", SIM_MESSAGES, "", sim_matrix_make, sim_matrix_op, NULL};
+static const struct sim_maker matrix = {
+    "matrix", SIM_MESSAGES, "", sim_matrix_make, sim_matrix_op, NULL};
 static const struct sim_maker trace = {"trace", 0, "", sim_trace_make, sim_trace_op, NULL};
 
 void sim_pattern_list(FILE *out)
@@ -51,10 +65,13 @@ void sim_pattern_list(FILE *out)
 static bool is_file(const char *name)
 {
     size_t n = strlen(name);
-    return (n > 4 && strcmp(name + n - 4, ".mtx") == 0) || (n > 7 && strcmp(name + n - 7, ".mtx.gz") == 0);
+    return (n > 4 && strcmp(name + n - 4, ".mtx") == 0) ||
+           (n > 7 && strcmp(name + n - 7, ".mtx.gz") == 0);
 }
 
-static const char *const options[] = {"bytes", "degree", "cells", "atoms", "away", "branches", "planes", "messages"}; /* by enum sim_taken */
+static const char *const options[] = {
+    "bytes", "degree", "cells", "atoms", "away", "branches", "planes", "messages"}; /* by enum
+                                                                                       sim_taken */
 
 uint32_t sim_pattern_option(const char *name)
 {
@@ -64,7 +81,8 @@ uint32_t sim_pattern_option(const char *name)
 }
 
 /* What it has no use for is not to be asked of it. */
-static int check_given(const struct sim_maker *maker, const struct sim_pattern_options *o, char error[SIM_ERROR])
+static int check_given(
+    const struct sim_maker *maker, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     const uint32_t idle = o->given & ~maker->takes;
     for (uint32_t i = 0; i < sizeof options / sizeof options[0]; i++) {
@@ -78,7 +96,8 @@ static int check_given(const struct sim_maker *maker, const struct sim_pattern_o
 static int unknown(const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     snprintf(error, SIM_ERROR,
-        "--pattern: expected a file *.mtx or *.mtx.gz, a trace of hark run, or the name of a pattern (hark help sim), "
+        "--pattern: expected a file *.mtx or *.mtx.gz, a trace of hark run, or the name of a "
+        "pattern (hark help sim), "
         "found \"%s\"",
         o->name);
     return -1;
@@ -92,7 +111,8 @@ static int make(struct sim_pattern *p, const struct sim_pattern_options *o, char
 }
 
 /* A matrix or a trace, which may come through a pipe. */
-static int make_of_file(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+static int make_of_file(
+    struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     struct cluster_source source;
     struct sim_pattern_options from = *o;
@@ -111,10 +131,15 @@ static int make_of_file(struct sim_pattern *p, const struct sim_pattern_options 
     return status;
 }
 
-int sim_pattern_open(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+int sim_pattern_open(
+    struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
-    *p = (struct sim_pattern){.ranks = o->ranks, .bytes = o->bytes, .seed = o->seed, .degree = o->degree,
-        .branches = o->branches, .away = {o->away[0], o->away[1], o->away[2]}};
+    *p = (struct sim_pattern){.ranks = o->ranks,
+        .bytes = o->bytes,
+        .seed = o->seed,
+        .degree = o->degree,
+        .branches = o->branches,
+        .away = {o->away[0], o->away[1], o->away[2]}};
     *error = 0;
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
         if (strcmp(o->name, makers[i].name) == 0) p->maker = &makers[i];
@@ -142,7 +167,7 @@ void sim_pattern_close(struct sim_pattern *p)
     p->slots = NULL;
 }
 
-/* ---- as a matrix ------------------------------------------------------------------------------------------------- */
+/* ---- as a matrix ----------------------------------------------------------------------------- */
 
 struct cell {
     uint32_t column, pad;
@@ -156,7 +181,8 @@ static int by_column(const void *a, const void *b)
 }
 
 /* One row, sorted and added up, in *row; how many, or -1 without memory. */
-static int64_t row_of(const struct sim_pattern *p, uint32_t rank, bool messages, struct cell **row, uint64_t *room)
+static int64_t row_of(
+    const struct sim_pattern *p, uint32_t rank, bool messages, struct cell **row, uint64_t *room)
 {
     uint64_t n = 0, kept = 0;
     struct sim_op op;
@@ -176,8 +202,7 @@ static int64_t row_of(const struct sim_pattern *p, uint32_t rank, bool messages,
     for (uint64_t i = 0; i < n; i++) {
         if (kept && (*row)[kept - 1].column == (*row)[i].column)
             (*row)[kept - 1].value += (*row)[i].value;
-        else
-            (*row)[kept++] = (*row)[i];
+        else (*row)[kept++] = (*row)[i];
     }
     return (int64_t)kept;
 }
@@ -190,8 +215,8 @@ int sim_pattern_write(const struct sim_pattern *p, bool messages, FILE *out)
     for (int pass = 0; pass < 2 && status == 0; pass++) {
         if (pass)
             fprintf(out,
-                "%%%%MatrixMarket matrix coordinate integer general\n%% %s of an iteration of %s\n%" PRIu32
-                " %" PRIu32 " %" PRIu64 "\n",
+                "%%%%MatrixMarket matrix coordinate integer general\n%% %s of an iteration of "
+                "%s\n%" PRIu32 " %" PRIu32 " %" PRIu64 "\n",
                 messages ? "messages" : "bytes", p->maker->name, p->ranks, p->ranks, entries);
         for (uint32_t rank = 0; rank < p->ranks && status == 0; rank++) {
             int64_t n = row_of(p, rank, messages, &row, &room);
@@ -201,7 +226,8 @@ int sim_pattern_write(const struct sim_pattern *p, bool messages, FILE *out)
             }
             if (n > 0) entries += (uint64_t)n * (pass == 0);
             for (int64_t i = 0; pass && i < n; i++)
-                fprintf(out, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", rank + 1, row[i].column + 1, row[i].value);
+                fprintf(out, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", rank + 1, row[i].column + 1,
+                    row[i].value);
         }
     }
     free(row);
@@ -218,7 +244,8 @@ int sim_pattern_json(const struct sim_pattern *p, FILE *out)
     for (uint32_t rank = 0; rank < p->ranks && n >= 0; rank++) {
         n = row_of(p, rank, false, &row, &room);
         for (int64_t i = 0; i < n; i++, before = ", ")
-            fprintf(out, "%s[%" PRIu32 ", %" PRIu32 ", %" PRIu64 "]", before, rank, row[i].column, row[i].value);
+            fprintf(out, "%s[%" PRIu32 ", %" PRIu32 ", %" PRIu64 "]", before, rank, row[i].column,
+                row[i].value);
     }
     fputc(']', out);
     free(row);

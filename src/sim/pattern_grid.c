@@ -13,7 +13,8 @@ int sim_any_make(struct sim_pattern *p, const struct sim_pattern_options *o, cha
 }
 
 /* px <= py, px * py = n, px as large as can be. */
-int sim_grid_make2(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+int sim_grid_make2(
+    struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     (void)o;
     (void)error;
@@ -24,7 +25,8 @@ int sim_grid_make2(struct sim_pattern *p, const struct sim_pattern_options *o, c
 }
 
 /* pz the largest divisor up to the cube root, then as in two dimensions. */
-int sim_grid_make3(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+int sim_grid_make3(
+    struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     (void)o;
     (void)error;
@@ -40,7 +42,8 @@ int sim_grid_make3(struct sim_pattern *p, const struct sim_pattern_options *o, c
 }
 
 /* Sends to all neighbours, then receives from all. */
-static void exchange(struct sim_op *op, uint64_t place, uint32_t ways, uint32_t peer, const struct sim_pattern *p)
+static void exchange(
+    struct sim_op *op, uint64_t place, uint32_t ways, uint32_t peer, const struct sim_pattern *p)
 {
     op->kind = peer == UINT32_MAX ? SIM_NOTHING : place < ways ? SIM_SEND : SIM_RECEIVE;
     op->part = SIM_POINT;
@@ -50,8 +53,8 @@ static void exchange(struct sim_op *op, uint64_t place, uint32_t ways, uint32_t 
     op->length = p->bytes;
 }
 
-uint64_t sim_stencil2(
-    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+uint64_t sim_stencil2(const struct sim_pattern *p, uint32_t rank, uint32_t iteration,
+    uint64_t place, struct sim_op *op)
 {
     (void)iteration;
     uint32_t px = p->size[0], way = (uint32_t)place & 3, peer = UINT32_MAX, x;
@@ -78,8 +81,8 @@ uint64_t sim_stencil2(
     return place + 1;
 }
 
-uint64_t sim_stencil3(
-    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+uint64_t sim_stencil3(const struct sim_pattern *p, uint32_t rank, uint32_t iteration,
+    uint64_t place, struct sim_op *op)
 {
     (void)iteration;
     uint32_t px = p->size[0], py = p->size[1], plane = px * py, peer = UINT32_MAX;
@@ -110,27 +113,31 @@ uint64_t sim_stencil3(
     return place + 1;
 }
 
-uint64_t sim_ring(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+uint64_t sim_ring(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place,
+    struct sim_op *op)
 {
     (void)iteration;
-    uint32_t n = p->ranks, peer = n < 2 ? UINT32_MAX : place == 0 ? (rank + 1) % n : (rank + n - 1) % n;
+    uint32_t n = p->ranks, peer = n < 2        ? UINT32_MAX
+                                  : place == 0 ? (rank + 1) % n
+                                               : (rank + n - 1) % n;
     exchange(op, place, 1, peer, p);
     if (place >= 2) op->kind = SIM_END;
     return place + 1;
 }
 
-uint64_t sim_alltoall(
-    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+uint64_t sim_alltoall(const struct sim_pattern *p, uint32_t rank, uint32_t iteration,
+    uint64_t place, struct sim_op *op)
 {
     (void)iteration;
     uint64_t n = p->ranks, ways = n - 1, k = place < ways ? place + 1 : place - ways + 1;
     op->kind = SIM_END;
     if (place >= 2 * ways) return place;
-    exchange(op, place, (uint32_t)ways, (uint32_t)((place < ways ? rank + k : rank + n - k) % n), p);
+    exchange(
+        op, place, (uint32_t)ways, (uint32_t)((place < ways ? rank + k : rank + n - k) % n), p);
     return place + 1;
 }
 
-/* ---- by chance --------------------------------------------------------------------------------------------------- */
+/* ---- by chance ------------------------------------------------------------------------------- */
 
 static uint32_t mix(uint64_t key, uint32_t x)
 {
@@ -140,13 +147,12 @@ static uint32_t mix(uint64_t key, uint32_t x)
     return (uint32_t)(h >> 32);
 }
 
-/* A permutation of 0 .. n-1, or its inverse: four Feistel rounds on the next even power of two, again until the
- * result is below n. */
+/* A permutation of 0 .. n-1, or its inverse: four Feistel rounds on the next even power of two,
+ * again until the result is below n. */
 static uint32_t permute(uint64_t key, uint32_t n, uint32_t x, bool inverse)
 {
     unsigned half = 1;
-    while (half < 16 && (UINT64_C(1) << (2 * half)) < n)
-        half++;
+    while (half < 16 && (UINT64_C(1) << (2 * half)) < n) half++;
     uint32_t mask = (UINT32_C(1) << half) - 1;
     do {
         uint32_t l = x >> half, r = x & mask;
@@ -167,13 +173,15 @@ static uint32_t permute(uint64_t key, uint32_t n, uint32_t x, bool inverse)
     return x;
 }
 
-uint64_t sim_random(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+uint64_t sim_random(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place,
+    struct sim_op *op)
 {
     uint32_t ways = p->degree, k = (uint32_t)(place < ways ? place : place - ways);
     op->kind = SIM_END;
     if (place >= 2 * (uint64_t)ways) return place;
     uint64_t key =
-        (p->seed * UINT64_C(0x9e3779b97f4a7c15) + iteration) * UINT64_C(0xbf58476d1ce4e5b9) + (uint64_t)k * 4;
+        (p->seed * UINT64_C(0x9e3779b97f4a7c15) + iteration) * UINT64_C(0xbf58476d1ce4e5b9) +
+        (uint64_t)k * 4;
     uint32_t peer = permute(key, p->ranks, rank, place >= ways);
     exchange(op, place, ways, peer == rank ? UINT32_MAX : peer, p);
     return place + 1;

@@ -1,6 +1,6 @@
-/* pattern_matrix.c: programs by a communication matrix. An iteration is all of the matrix, in rounds: in each round
- * every process sends its share of each row's messages and then receives that of each column's. The diagonal is left
- * out. */
+/* pattern_matrix.c: programs by a communication matrix. An iteration is all of the matrix, in
+ * rounds: in each round every process sends its share of each row's messages and then receives that
+ * of each column's. The diagonal is left out. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,15 +9,21 @@
 #include "hark/hark.h"
 #include "pattern.h"
 
-enum { ROUNDS = 16, INDEX = 24, ENTRY = 24 }; /* a place: round, side, entry, index of the message in the round */
+enum {
+    ROUNDS = 16,
+    INDEX = 24,
+    ENTRY = 24
+}; /* a place: round, side, entry, index of the message in the round */
 #define SIDE (UINT64_C(1) << (INDEX + ENTRY))
 
 /* The first place with bytes and no message that could carry them; or none. */
-static bool lost_bytes(const struct hark_matrix *bytes, const struct hark_matrix *counts, uint32_t *row, uint64_t *at)
+static bool lost_bytes(
+    const struct hark_matrix *bytes, const struct hark_matrix *counts, uint32_t *row, uint64_t *at)
 {
     for (*row = 0; *row < bytes->ranks; ++*row)
         for (*at = bytes->first[*row]; *at < bytes->first[*row + 1]; ++*at)
-            if (counts->value[*at] == 0 && bytes->value[*at] > 0 && bytes->column[*at] != *row) return true;
+            if (counts->value[*at] == 0 && bytes->value[*at] > 0 && bytes->column[*at] != *row)
+                return true;
     return false;
 }
 
@@ -30,13 +36,15 @@ static int read_whole(struct hark_matrix *m, const char *path, uint32_t most, ch
     int status = hark_matrix_whole(m, &row, &at);
     if (status < 0)
         snprintf(error, SIM_ERROR,
-            "%s: expected 0 or values from 0.5 to 2^53, which are rounded, found one %s in row %" PRIu32
-            ", column %" PRIu32,
-            path, status == -EDOM ? "between 0 and 0.5" : "beyond 2^53", row + 1, m->column[at] + 1);
+            "%s: expected 0 or values from 0.5 to 2^53, which are rounded, found one %s in row "
+            "%" PRIu32 ", column %" PRIu32,
+            path, status == -EDOM ? "between 0 and 0.5" : "beyond 2^53", row + 1,
+            m->column[at] + 1);
     return status < 0 ? -1 : 0;
 }
 
-static int read_counts(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+static int read_counts(
+    struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     if (read_whole(&p->counts, o->messages, p->ranks, error) < 0) return -1;
     const struct hark_matrix *a = &p->sends, *b = &p->counts;
@@ -44,31 +52,37 @@ static int read_counts(struct sim_pattern *p, const struct sim_pattern_options *
                 memcmp(a->first, b->first, ((uint64_t)a->ranks + 1) * sizeof *a->first) == 0 &&
                 memcmp(a->column, b->column, a->entries * sizeof *a->column) == 0;
     if (!same) {
-        snprintf(error, SIM_ERROR, "%s: expected entries in the same places as %s", o->messages, o->name);
+        snprintf(error, SIM_ERROR, "%s: expected entries in the same places as %s", o->messages,
+            o->name);
         return -1;
     }
     uint32_t row;
     uint64_t at;
     if (lost_bytes(a, b, &row, &at)) {
-        snprintf(error, SIM_ERROR, "%s: expected messages from %u to %u, where %s has %" PRIu64 " bytes; found 0",
+        snprintf(error, SIM_ERROR,
+            "%s: expected messages from %u to %u, where %s has %" PRIu64 " bytes; found 0",
             o->messages, row, a->column[at], o->name, a->value[at]);
         return -1;
     }
     p->counted = true;
     for (uint64_t k = 0; k < b->entries; k++) {
         if (b->value[k] >= UINT64_C(1) << INDEX) {
-            snprintf(error, SIM_ERROR, "%s: expected fewer than 2^%d messages in one place, found %" PRIu64,
-                o->messages, INDEX, b->value[k]);
+            snprintf(error, SIM_ERROR,
+                "%s: expected fewer than 2^%d messages in one place, found %" PRIu64, o->messages,
+                INDEX, b->value[k]);
             return -1;
         }
-        if (b->value[k] > p->rounds) p->rounds = b->value[k] < ROUNDS ? (uint32_t)b->value[k] : ROUNDS;
+        if (b->value[k] > p->rounds)
+            p->rounds = b->value[k] < ROUNDS ? (uint32_t)b->value[k] : ROUNDS;
     }
     return 0;
 }
 
-int sim_matrix_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+int sim_matrix_make(
+    struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
-    if (read_whole(&p->sends, o->name, p->ranks ? p->ranks : HARK_MATRIX_RANKS, error) < 0) return -1;
+    if (read_whole(&p->sends, o->name, p->ranks ? p->ranks : HARK_MATRIX_RANKS, error) < 0)
+        return -1;
     p->rounds = 1;
     if (p->ranks == 0) p->ranks = p->sends.ranks;
     if (o->messages && read_counts(p, o, error) < 0) return -1;
@@ -78,19 +92,22 @@ int sim_matrix_make(struct sim_pattern *p, const struct sim_pattern_options *o, 
     for (uint32_t i = 0; status == 0 && i < p->sends.ranks; i++)
         if (p->sends.first[i + 1] - p->sends.first[i] >= UINT64_C(1) << ENTRY ||
             p->receives.first[i + 1] - p->receives.first[i] >= UINT64_C(1) << ENTRY) {
-            snprintf(error, SIM_ERROR, "%s: expected fewer than 2^%d entries in one row or column", o->name, ENTRY);
+            snprintf(error, SIM_ERROR, "%s: expected fewer than 2^%d entries in one row or column",
+                o->name, ENTRY);
             status = -1;
         }
     return status;
 }
 
-uint64_t sim_matrix_op(
-    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+uint64_t sim_matrix_op(const struct sim_pattern *p, uint32_t rank, uint32_t iteration,
+    uint64_t place, struct sim_op *op)
 {
     (void)iteration;
     uint64_t round = place >> (INDEX + ENTRY + 1), side = place & SIDE,
-             entry = place >> INDEX & ((UINT64_C(1) << ENTRY) - 1), index = place & ((UINT64_C(1) << INDEX) - 1);
-    const struct hark_matrix *m = side ? &p->receives : &p->sends, *n = side ? &p->receipts : &p->counts;
+             entry = place >> INDEX & ((UINT64_C(1) << ENTRY) - 1),
+             index = place & ((UINT64_C(1) << INDEX) - 1);
+    const struct hark_matrix *m = side ? &p->receives : &p->sends,
+                             *n = side ? &p->receipts : &p->counts;
     memset(op, 0, sizeof *op);
     op->kind = SIM_END;
     if (round >= p->rounds || rank >= m->ranks) return place;

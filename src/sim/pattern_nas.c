@@ -25,14 +25,15 @@ static void end(struct sim_op *op)
     put(op, SIM_END, 0, 0);
 }
 
-int sim_square_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+int sim_square_make(
+    struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     uint32_t side = 1;
-    while ((uint64_t)(side + 1) * (side + 1) <= p->ranks)
-        side++;
+    while ((uint64_t)(side + 1) * (side + 1) <= p->ranks) side++;
     p->size[0] = side;
     if (side * side == p->ranks) return 0;
-    snprintf(error, SIM_ERROR, "%s: expected a square number of ranks, found %" PRIu32, o->name, p->ranks);
+    snprintf(error, SIM_ERROR, "%s: expected a square number of ranks, found %" PRIu32, o->name,
+        p->ranks);
     return -1;
 }
 
@@ -40,8 +41,8 @@ int sim_square_make(struct sim_pattern *p, const struct sim_pattern_options *o, 
 int sim_two_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     if (p->ranks & (p->ranks - 1)) {
-        snprintf(
-            error, SIM_ERROR, "%s: expected a power of two as number of ranks, found %" PRIu32, o->name, p->ranks);
+        snprintf(error, SIM_ERROR, "%s: expected a power of two as number of ranks, found %" PRIu32,
+            o->name, p->ranks);
         return -1;
     }
     p->levels = log2_of(p->ranks);
@@ -56,12 +57,11 @@ int sim_two3_make(struct sim_pattern *p, const struct sim_pattern_options *o, ch
 {
     if (sim_two_make(p, o, error) < 0) return -1;
     unsigned k = log2_of(p->ranks);
-    for (unsigned d = 0; d < 3; d++)
-        p->size[d] = UINT32_C(1) << (k + d) / 3;
+    for (unsigned d = 0; d < 3; d++) p->size[d] = UINT32_C(1) << (k + d) / 3;
     return 0;
 }
 
-/* ---- CG ---------------------------------------------------------------------------------------------------------- */
+/* ---- CG -------------------------------------------------------------------------------------- */
 
 static uint32_t cg_half(const struct sim_pattern *p, uint32_t rank, unsigned stage)
 {
@@ -76,8 +76,10 @@ static uint32_t cg_transposed(const struct sim_pattern *p, uint32_t rank)
     return 2 * (rank / 2 % rows * rows + rank / 2 / rows) + rank % 2;
 }
 
-/* Stages of two places: sums (columns halved), the transposition, twice the same sums of 8 bytes. */
-uint64_t sim_nas_cg(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+/* Stages of two places: sums (columns halved), the transposition, twice the same sums of 8 bytes.
+ */
+uint64_t sim_nas_cg(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place,
+    struct sim_op *op)
 {
     (void)iteration;
     unsigned l = log2_of(p->size[1]), stage = (unsigned)(place / 2);
@@ -95,12 +97,13 @@ uint64_t sim_nas_cg(const struct sim_pattern *p, uint32_t rank, uint32_t iterati
     return place + 1;
 }
 
-/* ---- BT, SP ------------------------------------------------------------------------------------------------------ */
+/* ---- BT, SP ---------------------------------------------------------------------------------- */
 
 /* The neighbour of a multipartition of q x q processes in direction 0 .. 2, forward or back. */
 static uint32_t bt_peer(uint32_t q, uint32_t rank, unsigned direction, bool forward)
 {
-    uint32_t row = rank / q, column = rank % q, up = forward ? 1 : q - 1, down = forward ? q - 1 : 1;
+    uint32_t row = rank / q, column = rank % q, up = forward ? 1 : q - 1,
+             down = forward ? q - 1 : 1;
     switch (direction) {
     case 0: return row * q + (column + up) % q;
     case 1: return (row + up) % q * q + column;
@@ -108,9 +111,11 @@ static uint32_t bt_peer(uint32_t q, uint32_t rank, unsigned direction, bool forw
     }
 }
 
-/* Faces: 6 sends, 6 receives; then for each direction q - 1 stages forward and q - 1 back, each a send and a receive.
+/* Faces: 6 sends, 6 receives; then for each direction q - 1 stages forward and q - 1 back, each a
+ * send and a receive.
  */
-uint64_t sim_nas_bt(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+uint64_t sim_nas_bt(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place,
+    struct sim_op *op)
 {
     (void)iteration;
     uint32_t q = p->size[0];
@@ -120,19 +125,20 @@ uint64_t sim_nas_bt(const struct sim_pattern *p, uint32_t rank, uint32_t iterati
     } else if (place < 12) {
         bool sends = place < 6;
         unsigned k = (unsigned)(place % 6);
-        put(op, sends ? SIM_SEND : SIM_RECEIVE, bt_peer(q, rank, k / 2, (k % 2 == 0) == sends), p->bytes);
+        put(op, sends ? SIM_SEND : SIM_RECEIVE, bt_peer(q, rank, k / 2, (k % 2 == 0) == sends),
+            p->bytes);
     } else if (place - 12 < 6 * sweep) {
         uint64_t k = place - 12;
         bool forward = k / sweep % 2 == 0, sends = k % 2 == 0;
-        put(op, sends ? SIM_SEND : SIM_RECEIVE, bt_peer(q, rank, (unsigned)(k / sweep / 2), forward == sends),
-            p->bytes);
+        put(op, sends ? SIM_SEND : SIM_RECEIVE,
+            bt_peer(q, rank, (unsigned)(k / sweep / 2), forward == sends), p->bytes);
     } else {
         end(op);
     }
     return place + 1;
 }
 
-/* ---- LU ---------------------------------------------------------------------------------------------------------- */
+/* ---- LU -------------------------------------------------------------------------------------- */
 
 /* 0 north, 1 west, 2 south, 3 east; `rank` beyond the edge. */
 static uint32_t lu_peer(const struct sim_pattern *p, uint32_t rank, unsigned way)
@@ -146,9 +152,10 @@ static uint32_t lu_peer(const struct sim_pattern *p, uint32_t rank, unsigned way
     }
 }
 
-/* Each plane: receives from two sides, sends to the two others; all planes, then all from the other corner; then
- * faces. */
-uint64_t sim_nas_lu(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+/* Each plane: receives from two sides, sends to the two others; all planes, then all from the other
+ * corner; then faces. */
+uint64_t sim_nas_lu(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place,
+    struct sim_op *op)
 {
     (void)iteration;
     uint64_t planes = p->degree, sweeps = 8 * planes;
@@ -165,17 +172,19 @@ uint64_t sim_nas_lu(const struct sim_pattern *p, uint32_t rank, uint32_t iterati
     return place + 1;
 }
 
-/* ---- MG ---------------------------------------------------------------------------------------------------------- */
+/* ---- MG -------------------------------------------------------------------------------------- */
 
 enum { MG_FINE = 6 };
 
-/* Levels of 12 places. On the fine ones all exchange with their neighbours, faces a quarter as large from level to
- * level; then those whose coordinates, from 1, are multiples of 2, 4 ... with the next of these. Dimension after
- * dimension, as the corners need it. */
-uint64_t sim_nas_mg(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+/* Levels of 12 places. On the fine ones all exchange with their neighbours, faces a quarter as
+ * large from level to level; then those whose coordinates, from 1, are multiples of 2, 4 ... with
+ * the next of these. Dimension after dimension, as the corners need it. */
+uint64_t sim_nas_mg(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place,
+    struct sim_op *op)
 {
     (void)iteration;
-    unsigned level = (unsigned)(place / 12), k = (unsigned)(place % 12) / 4, way = (unsigned)(place % 2);
+    unsigned level = (unsigned)(place / 12), k = (unsigned)(place % 12) / 4,
+             way = (unsigned)(place % 2);
     uint32_t stride = level < MG_FINE ? 1 : UINT32_C(2) << (level - MG_FINE), at[3];
     at[0] = rank % p->size[0];
     at[1] = rank / p->size[0] % p->size[1];
@@ -194,6 +203,7 @@ uint64_t sim_nas_mg(const struct sim_pattern *p, uint32_t rank, uint32_t iterati
         return place + 1;
     }
     at[k] = (at[k] + step) % size;
-    put(op, sends ? SIM_SEND : SIM_RECEIVE, at[0] + p->size[0] * (at[1] + p->size[1] * at[2]), length ? length : 8);
+    put(op, sends ? SIM_SEND : SIM_RECEIVE, at[0] + p->size[0] * (at[1] + p->size[1] * at[2]),
+        length ? length : 8);
     return place + 1;
 }

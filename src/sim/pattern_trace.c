@@ -1,7 +1,8 @@
-/* pattern_trace.c: programs by what a run did: each process makes the sends and receives that `hark run --trace` recorded of it, in
- * their order. An iteration is all of the trace. What was done again after a failure counts once, where it was done first: then
- * every message is sent before it is received, whatever happened to its sender. Messages that nobody took, and those of a process to
- * itself, are left out. */
+/* pattern_trace.c: programs by what a run did: each process makes the sends and receives that `hark
+ * run --trace` recorded of it, in their order. An iteration is all of the trace. What was done
+ * again after a failure counts once, where it was done first: then every message is sent before it
+ * is received, whatever happened to its sender. Messages that nobody took, and those of a process
+ * to itself, are left out. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,10 +62,12 @@ static uint64_t gather(const struct hark_trace *t, bool taken, struct heard *lis
     uint64_t n = 0, kept = 0;
     for (uint64_t i = 0; i < t->count; i++) {
         const struct hark_trace_record *r = &t->record[i];
-        bool post = r->kind == HARK_TRACE_SEND || r->kind == HARK_TRACE_SUPPRESS || (r->kind == HARK_TRACE_TRANSMIT && r->ssn);
+        bool post = r->kind == HARK_TRACE_SEND || r->kind == HARK_TRACE_SUPPRESS ||
+                    (r->kind == HARK_TRACE_TRANSMIT && r->ssn);
         if (!(taken ? r->kind == HARK_TRACE_DELIVER : post)) continue;
         if (r->rank >= t->job.ranks || r->peer >= t->job.ranks || r->rank == r->peer) continue;
-        list[n++] = (struct heard){taken ? r->peer : r->rank, taken ? r->rank : r->peer, r->ssn, r->bytes, i, r->ctx};
+        list[n++] = (struct heard){
+            taken ? r->peer : r->rank, taken ? r->rank : r->peer, r->ssn, r->bytes, i, r->ctx};
     }
     if (n) qsort(list, n, sizeof *list, by_first);
     for (uint64_t i = 0; i < n; i++)
@@ -73,20 +76,25 @@ static uint64_t gather(const struct hark_trace *t, bool taken, struct heard *lis
 }
 
 /* What was taken, and its sending, as operations; how many, or -1 and one line. */
-static int64_t pair_up(const struct heard *post, uint64_t posts, const struct heard *take, uint64_t takes, struct recorded *op,
-    const char *path, char error[SIM_ERROR])
+static int64_t pair_up(const struct heard *post, uint64_t posts, const struct heard *take,
+    uint64_t takes, struct recorded *op, const char *path, char error[SIM_ERROR])
 {
     int64_t n = 0;
     for (uint64_t i = 0, k = 0; i < takes; i++) {
         const struct heard *m = &take[i];
         while (k < posts && by_message(&post[k], m) < 0) k++;
         if (k == posts || by_message(&post[k], m) != 0) {
-            snprintf(error, SIM_ERROR, "%s: rank %" PRIu32 " took message %" PRIu64 " of rank %" PRIu32 " (context %d): expected to find "
-                "its sending; messages to groups have none", path, m->to, m->ssn, m->from, m->ctx);
+            snprintf(error, SIM_ERROR,
+                "%s: rank %" PRIu32 " took message %" PRIu64 " of rank %" PRIu32
+                " (context %d): expected to find "
+                "its sending; messages to groups have none",
+                path, m->to, m->ssn, m->from, m->ctx);
             return -1;
         }
-        op[n++] = (struct recorded){m->from, post[k].at, {.kind = SIM_SEND, .ctx = m->ctx, .peer = m->to, .length = m->bytes}};
-        op[n++] = (struct recorded){m->to, m->at, {.kind = SIM_RECEIVE, .ctx = m->ctx, .peer = m->from, .length = m->bytes}};
+        op[n++] = (struct recorded){m->from, post[k].at,
+            {.kind = SIM_SEND, .ctx = m->ctx, .peer = m->to, .length = m->bytes}};
+        op[n++] = (struct recorded){m->to, m->at,
+            {.kind = SIM_RECEIVE, .ctx = m->ctx, .peer = m->from, .length = m->bytes}};
     }
     return n;
 }
@@ -107,9 +115,11 @@ static int keep(struct sim_pattern *p, struct recorded *op, uint64_t n)
     return 0;
 }
 
-static int make(struct sim_pattern *p, const struct hark_trace *t, const char *path, char error[SIM_ERROR])
+static int make(
+    struct sim_pattern *p, const struct hark_trace *t, const char *path, char error[SIM_ERROR])
 {
-    struct heard *post = malloc((t->count + 1) * sizeof *post), *take = malloc((t->count + 1) * sizeof *take);
+    struct heard *post = malloc((t->count + 1) * sizeof *post),
+                 *take = malloc((t->count + 1) * sizeof *take);
     struct recorded *op = malloc((2 * t->count + 1) * sizeof *op);
     int64_t n = -1;
     *error = 0;
@@ -125,23 +135,26 @@ static int make(struct sim_pattern *p, const struct hark_trace *t, const char *p
     return n < 0 ? -1 : 0;
 }
 
-int sim_trace_make(struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+int sim_trace_make(
+    struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     struct hark_trace t;
     int status = -1;
     if (hark_trace_read(o->name, &t, error) != HARK_TRACE_OK) return -1;
     if (p->ranks == 0) p->ranks = t.job.ranks;
     if (t.lost)
-        snprintf(error, SIM_ERROR, "%s: expected a whole trace, found one that lost %" PRIu64 " records", o->name, t.lost);
+        snprintf(error, SIM_ERROR,
+            "%s: expected a whole trace, found one that lost %" PRIu64 " records", o->name, t.lost);
     else if (t.job.ranks > p->ranks)
-        snprintf(error, SIM_ERROR, "%s: expected at most %" PRIu32 " ranks, found %" PRIu32, o->name, p->ranks, t.job.ranks);
-    else
-        status = make(p, &t, o->name, error);
+        snprintf(error, SIM_ERROR, "%s: expected at most %" PRIu32 " ranks, found %" PRIu32,
+            o->name, p->ranks, t.job.ranks);
+    else status = make(p, &t, o->name, error);
     hark_trace_free(&t);
     return status;
 }
 
-uint64_t sim_trace_op(const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+uint64_t sim_trace_op(const struct sim_pattern *p, uint32_t rank, uint32_t iteration,
+    uint64_t place, struct sim_op *op)
 {
     (void)iteration;
     if (p->first[rank] + place >= p->first[rank + 1]) {

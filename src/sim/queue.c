@@ -24,8 +24,7 @@ bool sim_queue_turn(struct sim_queue *q)
     unsigned b = 1;
     q->head = q->count[0] = 0;
     if (q->total == 0) return false;
-    while (q->count[b] == 0)
-        b++;
+    while (q->count[b] == 0) b++;
     const struct sim_event *e = q->at[b];
     uint64_t n = q->count[b], least = e[0].time;
     for (uint64_t i = 1; i < n; i++)
@@ -42,7 +41,6 @@ bool sim_queue_turn(struct sim_queue *q)
 
 void sim_queue_free(struct sim_queue *q)
 {
-    for (unsigned b = 0; b < 65; b++)
-        free(q->at[b]);
+    for (unsigned b = 0; b < 65; b++) free(q->at[b]);
     memset(q, 0, sizeof *q);
 }

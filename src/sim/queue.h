@@ -1,6 +1,6 @@
-/* queue.h: what is to happen, by time: a radix heap. Time never goes back, so an event stands in the bucket of the
- * highest bit in which its time differs from the present; each moves down at most as often as there are bits. Events
- * of one time come out in the order in which they went in. */
+/* queue.h: what is to happen, by time: a radix heap. Time never goes back, so an event stands in
+ * the bucket of the highest bit in which its time differs from the present; each moves down at most
+ * as often as there are bits. Events of one time come out in the order in which they went in. */
 #ifndef HARK_SIM_QUEUE_H
 #define HARK_SIM_QUEUE_H
 
@@ -22,7 +22,8 @@ struct sim_queue {
 };
 
 bool sim_queue_more(struct sim_queue *q, unsigned bucket); /* for sim_queue_put */
-/* Bucket 0 is empty: fills it with the next. False: there are none at all, or (then total is not 0) no memory. */
+/* Bucket 0 is empty: fills it with the next. False: there are none at all, or (then total is not 0)
+ * no memory. */
 bool sim_queue_turn(struct sim_queue *q);
 void sim_queue_free(struct sim_queue *q);
 

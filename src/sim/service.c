@@ -1,5 +1,6 @@
-/* service.c: failures of simulated processes, and what surrounds the failure service (hark/service.h): it takes time to notice a
- * death, to answer, and to bring back who went back; whatever is recorded is durable at once. */
+/* service.c: failures of simulated processes, and what surrounds the failure service
+ * (hark/service.h): it takes time to notice a death, to answer, and to bring back who went back;
+ * whatever is recorded is durable at once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,12 @@
 bool sim_service_open(struct sim *s)
 {
     const size_t n = s->ranks;
-    const struct hark_service_config c = {.protocol = s->protocol, .ranks = s->ranks, .cluster = s->o->clusters->of,
-        .waves_all = s->waves_all, .unverified = true, .generations = s->o->generations};
+    const struct hark_service_config c = {.protocol = s->protocol,
+        .ranks = s->ranks,
+        .cluster = s->o->clusters->of,
+        .waves_all = s->waves_all,
+        .unverified = true,
+        .generations = s->o->generations};
     const uint64_t bytes = hark_service_size(&c);
     s->service = bytes ? malloc(bytes) : NULL;
     s->down = malloc(n * sizeof *s->down);
@@ -35,7 +40,7 @@ void sim_service_close(struct sim *s)
     free(s->fact);
 }
 
-/* ---- dying ------------------------------------------------------------------------------------------------------- */
+/* ---- dying ----------------------------------------------------------------------------------- */
 
 /* Only what came for an incarnation that is still to be outlives one. */
 static void drop_held(struct sim *s, struct sim_process *p)
@@ -44,10 +49,8 @@ static void drop_held(struct sim *s, struct sim_process *p)
     p->held = (struct sim_list){SIM_NONE, SIM_NONE};
     for (uint32_t f = held.head, next; f != SIM_NONE; f = next) {
         next = sim_frame(s, f)->next;
-        if (sim_to_inc(sim_frame(s, f)) > p->inc)
-            sim_list_add(s, &p->held, f);
-        else
-            sim_frame_give(s, f);
+        if (sim_to_inc(sim_frame(s, f)) > p->inc) sim_list_add(s, &p->held, f);
+        else sim_frame_give(s, f);
     }
 }
 
@@ -118,7 +121,8 @@ bool sim_failing(struct sim *s, uint32_t who, uint64_t at)
 {
     uint32_t rank = who == s->ranks ? HARK_RECOVERY : who;
     for (uint32_t i = 0; i < s->o->fails; i++) {
-        if (s->o->fail[i].rank != rank || s->o->fail[i].iteration != at || s->r->happened[i]) continue;
+        if (s->o->fail[i].rank != rank || s->o->fail[i].iteration != at || s->r->happened[i])
+            continue;
         s->r->happened[i] = 1;
         sim_crash(s, who);
         return true;
@@ -126,9 +130,12 @@ bool sim_failing(struct sim *s, uint32_t who, uint64_t at)
     return false;
 }
 
-/* ---- by chance --------------------------------------------------------------------------------------------------- */
+/* ---- by chance ------------------------------------------------------------------------------- */
 
-enum { IN_VAIN = 10000 /* failures, one after the other */, IDLE = 10000000 /* events, most of which hit what is down */ };
+enum {
+    IN_VAIN = 10000 /* failures, one after the other */,
+    IDLE = 10000000 /* events, most of which hit what is down */
+};
 
 static uint64_t chance(struct sim *s)
 {
@@ -142,11 +149,12 @@ void sim_chance_next(struct sim *s)
 {
     double u = ((double)(chance(s) >> 11) + 1) * 0x1p-53, wait = -log(u) * (double)s->o->mtbf;
     s->chances++;
-    sim_put(s, s->now + (wait < 9e18 ? (uint64_t)wait : UINT64_C(9000000000000000000)), SIM_WHAT(EVENT_CHANCE, 0, 0));
+    sim_put(s, s->now + (wait < 9e18 ? (uint64_t)wait : UINT64_C(9000000000000000000)),
+        SIM_WHAT(EVENT_CHANCE, 0, 0));
 }
 
-/* A causal protocol survives so many failures at once as there are copies: a further one waits for the end of
- * recovery. */
+/* A causal protocol survives so many failures at once as there are copies: a further one waits for
+ * the end of recovery. */
 void sim_chance(struct sim *s)
 {
     uint32_t who = (uint32_t)(chance(s) % s->ranks);
@@ -157,32 +165,38 @@ void sim_chance(struct sim *s)
         s->farthest = s->iterations;
         s->in_vain = s->idle = 0;
     } else if (s->in_vain == IN_VAIN || ++s->idle == IDLE) {
-        sim_fail(s, "%u failures by chance, one after the other, and in all that time the job got no further than %llu of %llu iterations: "
-                    "--mtbf %llu ns is too short",
-            s->in_vain, (unsigned long long)s->farthest, (unsigned long long)s->ranks * s->o->iterations, (unsigned long long)s->o->mtbf);
+        sim_fail(s,
+            "%u failures by chance, one after the other, and in all that time the job got no "
+            "further than %llu of %llu iterations: "
+            "--mtbf %llu ns is too short",
+            s->in_vain, (unsigned long long)s->farthest,
+            (unsigned long long)s->ranks * s->o->iterations, (unsigned long long)s->o->mtbf);
         return;
     }
     const uint32_t failures = s->r->failures;
-    if (!s->protocol->unstable || (s->detecting == 0 && hark_service_down(s->service) == 0)) sim_crash(s, who);
+    if (!s->protocol->unstable || (s->detecting == 0 && hark_service_down(s->service) == 0))
+        sim_crash(s, who);
     s->in_vain += s->r->failures - failures;
     sim_chance_next(s);
 }
 
-/* ---- announcing -------------------------------------------------------------------------------------------------- */
+/* ---- announcing ------------------------------------------------------------------------------ */
 
-/* The record of a recovery; that of the one before goes on if it is not over: failures nest. `ranks`: that go back, which a death
- * has as its consequence or the line that was found then. */
+/* The record of a recovery; that of the one before goes on if it is not over: failures nest.
+ * `ranks`: that go back, which a death has as its consequence or the line that was found then. */
 static void note_recovery(struct sim *s, uint32_t ranks, bool over, bool death)
 {
     struct sim_result *r = s->r;
     if (over && ranks) {
-        struct sim_recovery *more = realloc(r->recovery, ((size_t)r->recoveries + 1) * sizeof *more);
+        struct sim_recovery *more =
+            realloc(r->recovery, ((size_t)r->recoveries + 1) * sizeof *more);
         if (more == NULL) {
             sim_no_memory(s);
             return;
         }
         r->recovery = more;
-        r->recovery[r->recoveries++] = (struct sim_recovery){.died = s->died, .caught_up = SIM_NEVER};
+        r->recovery[r->recoveries++] =
+            (struct sim_recovery){.died = s->died, .caught_up = SIM_NEVER};
         s->traffic = true;
     }
     if (r->recoveries == 0) return;
@@ -206,7 +220,8 @@ static void announce(struct sim *s)
     }
 }
 
-/* How many go back with the deaths that are recorded now. By a line those that go back once more are counted already (N-7). */
+/* How many go back with the deaths that are recorded now. By a line those that go back once more
+ * are counted already (N-7). */
 static uint32_t go_back(const struct sim *s)
 {
     const bool line = hark_service_by_line(s->protocol);
@@ -216,7 +231,7 @@ static uint32_t go_back(const struct sim *s)
     return ranks;
 }
 
-/* ---- the core ---------------------------------------------------------------------------------------------------- */
+/* ---- the core -------------------------------------------------------------------------------- */
 
 static bool grow_service(struct sim *s)
 {
@@ -269,7 +284,8 @@ static void restart_dead(struct sim *s, uint32_t who)
     s->dead[who] = 0;
 }
 
-static void perform(struct sim *s, const struct hark_service_effect *x, struct cause *c, struct hark_service_event *answer)
+static void perform(struct sim *s, const struct hark_service_effect *x, struct cause *c,
+    struct hark_service_event *answer)
 {
     switch (x->type) {
     case HARK_SERVICE_RECORD:
@@ -280,7 +296,9 @@ static void perform(struct sim *s, const struct hark_service_effect *x, struct c
     case HARK_SERVICE_ANSWER: answered(s, c, x->id != 0); break;
     case HARK_SERVICE_ANNOUNCE: announced(s, c); break;
     case HARK_SERVICE_RESTART:
-        if (c->fact == NULL) restart_dead(s, x->rank); /* else: one that has just died is started when that is noticed */
+        if (c->fact == NULL)
+            restart_dead(s, x->rank); /* else: one that has just died is started when that is
+                                         noticed */
         break;
     default: break; /* the recovery process: last, see sim_detect() */
     }
@@ -326,7 +344,7 @@ void sim_detect(struct sim *s)
     sim_sample_now(s);
 }
 
-/* ---- coming back ------------------------------------------------------------------------------------------------- */
+/* ---- coming back ----------------------------------------------------------------------------- */
 
 /* What was lost, from the image on. */
 static void note_lost(struct sim *s, const struct sim_process *p, const struct sim_image *m)
@@ -335,7 +353,9 @@ static void note_lost(struct sim *s, const struct sim_process *p, const struct s
     struct sim_recovery *r = &s->r->recovery[s->r->recoveries - 1];
     uint32_t from = m ? m->at.iteration + 1 : 0;
     uint64_t lost = p->lost_at - (m && m->time < p->lost_at ? m->time : m ? p->lost_at : 0);
-    if (p->at.iteration > from) r->iterations += p->at.iteration - from; /* in the very call that it goes back to none is lost */
+    if (p->at.iteration > from)
+        r->iterations += p->at.iteration - from; /* in the very call that it goes back to none is
+                                                    lost */
     s->iterations = s->iterations + from - p->at.iteration;
     r->lost += lost;
     if (lost > r->lost_most) r->lost_most = lost;
@@ -363,7 +383,8 @@ void sim_restart(struct sim *s, uint32_t who)
     struct hark_event e = {.type = HARK_RESTARTED};
     const struct sim_image *m = NULL;
     bool member = who < s->ranks;
-    const struct hark_service_restart from = hark_service_restart(s->service, member ? who : HARK_RECOVERY);
+    const struct hark_service_restart from =
+        hark_service_restart(s->service, member ? who : HARK_RECOVERY);
     p->inc = from.inc;
     p->restarting = 0;
     sim_core_new(s, who);
@@ -377,7 +398,8 @@ void sim_restart(struct sim *s, uint32_t who)
     if (from.checkpoint) {
         m = sim_image(s, who, from.checkpoint);
         if (m == NULL) {
-            sim_fail(s, "I9: the decided image %llu of process %u is gone", (unsigned long long)from.checkpoint, who);
+            sim_fail(s, "I9: the decided image %llu of process %u is gone",
+                (unsigned long long)from.checkpoint, who);
             return;
         }
         e.u.restarted.image = (struct hark_bytes){m->core, m->core_length};
@@ -406,10 +428,11 @@ void sim_restart(struct sim *s, uint32_t who)
 void sim_caught_up(struct sim *s, uint32_t who)
 {
     s->p[who].behind = 0;
-    if (--s->behind == 0 && s->r->recoveries) s->r->recovery[s->r->recoveries - 1].caught_up = s->now;
+    if (--s->behind == 0 && s->r->recoveries)
+        s->r->recovery[s->r->recoveries - 1].caught_up = s->now;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 void sim_persist(struct sim *s, uint32_t who, const struct hark_fact *fact)
 {

@@ -19,7 +19,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /* Ranks of each group as ranges, in two passes over all ranks. */
 static bool make_ranges(struct sim *s)
@@ -30,19 +30,16 @@ static bool make_ranges(struct sim *s)
     if (!s->cluster_range || !s->range) return false;
     for (uint32_t r = 0; r < s->ranks; r++)
         if (r == 0 || c->of[r - 1] != c->of[r]) s->cluster_range[c->of[r] + 2]++;
-    for (uint32_t g = 0; g < c->count; g++)
-        s->cluster_range[g + 2] += s->cluster_range[g + 1];
+    for (uint32_t g = 0; g < c->count; g++) s->cluster_range[g + 2] += s->cluster_range[g + 1];
     for (uint32_t r = 0; r < s->ranks; r++) {
         uint32_t *at = &s->cluster_range[c->of[r] + 1];
-        if (r == 0 || c->of[r - 1] != c->of[r])
-            s->range[(*at)++] = (struct hark_range){r, r};
-        else
-            s->range[*at - 1].last = r;
+        if (r == 0 || c->of[r - 1] != c->of[r]) s->range[(*at)++] = (struct hark_range){r, r};
+        else s->range[*at - 1].last = r;
     }
     return true;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static bool make(struct sim *s)
 {
@@ -64,7 +61,8 @@ static bool make(struct sim *s)
     }
     for (uint32_t i = 0; i < s->o->fails; i++) {
         uint32_t rank = s->o->fail[i].rank;
-        if (rank < s->ranks || s->who > s->ranks) s->p[rank < s->ranks ? rank : s->ranks].doomed = 1;
+        if (rank < s->ranks || s->who > s->ranks)
+            s->p[rank < s->ranks ? rank : s->ranks].doomed = 1;
     }
     return true;
 }
@@ -72,8 +70,7 @@ static bool make(struct sim *s)
 static void unmake(struct sim *s)
 {
     s->r->memory = s->arena.bytes + s->block_bytes + s->queue.most * sizeof(struct sim_event);
-    for (uint32_t i = 0; s->p && i < s->who; i++)
-        sim_core_free(s, &s->p[i]);
+    for (uint32_t i = 0; s->p && i < s->who; i++) sim_core_free(s, &s->p[i]);
     free(s->piece);
     free(s->tree);
     free(s->tree_rank);
@@ -84,10 +81,11 @@ static void unmake(struct sim *s)
     sim_arena_free(&s->arena);
 }
 
-/* ---- what happens ------------------------------------------------------------------------------------------------ */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
-/* May it wait until the process does something? A process that computes does not look; one that waits for somebody
- * else's message has nothing to answer to this one, where nothing is put off until it looks. */
+/* May it wait until the process does something? A process that computes does not look; one that
+ * waits for somebody else's message has nothing to answer to this one, where nothing is put off
+ * until it looks. */
 static bool may_wait(const struct sim *s, const struct sim_process *p, const struct sim_frame *f)
 {
     if (!s->defers || s->traffic || sim_ssn(f) == 0) return false;
@@ -110,13 +108,12 @@ static void arrive(struct sim *s, uint32_t frame, uint32_t who)
     sim_list_add(s, &p->late, frame);
     if (may_wait(s, p, f)) return;
     sim_take_late(s, who);
-    if (who < s->ranks)
-        sim_go(s, who);
-    else if (p->doomed)
-        (void)sim_failing(s, who, p->control);
+    if (who < s->ranks) sim_go(s, who);
+    else if (p->doomed) (void)sim_failing(s, who, p->control);
 }
 
-/* The first byte has come: the rest follows as soon as what came before is in, and the gap behind it is over. */
+/* The first byte has come: the rest follows as soon as what came before is in, and the gap behind
+ * it is over. */
 static void take_in(struct sim *s, uint32_t frame, uint32_t who)
 {
     struct sim_process *p = &s->p[who];
@@ -124,10 +121,8 @@ static void take_in(struct sim *s, uint32_t frame, uint32_t who)
     bool alone = p->intake < s->now; /* nothing of this very moment is to come before it */
     (void)sim_span(s, sim_frame(s, frame), &span);
     p->intake = begins + span + s->o->gap;
-    if (alone && span == 0)
-        arrive(s, frame, who);
-    else
-        sim_put(s, begins + span, SIM_WHAT(EVENT_WHOLE, frame, who));
+    if (alone && span == 0) arrive(s, frame, who);
+    else sim_put(s, begins + span, SIM_WHAT(EVENT_WHOLE, frame, who));
 }
 
 static void wake(struct sim *s, uint32_t inc, uint32_t who)
@@ -169,8 +164,9 @@ static void happen(struct sim *s, uint64_t what)
     }
 }
 
-/* What is to come soon is fetched from memory: with a million processes nothing is near. Always inline: a function that does nothing but
- * this has no effect for gcc, which leaves its calls out. */
+/* What is to come soon is fetched from memory: with a million processes nothing is near. Always
+ * inline: a function that does nothing but this has no effect for gcc, which leaves its calls out.
+ */
 #define FETCHES __attribute__((always_inline)) static inline void
 
 FETCHES fetch(const struct sim *s, const struct sim_event *e)
@@ -178,7 +174,8 @@ FETCHES fetch(const struct sim *s, const struct sim_event *e)
     const struct sim_process *p = &s->p[(uint32_t)e->what];
     __builtin_prefetch(p);
     __builtin_prefetch((const uint8_t *)p + 64);
-    if (e->what >> 60 <= EVENT_WHOLE) __builtin_prefetch(sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff));
+    if (e->what >> 60 <= EVENT_WHOLE)
+        __builtin_prefetch(sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff));
 }
 
 FETCHES fetch_core(const struct sim *s, const struct sim_event *e)
@@ -189,7 +186,8 @@ FETCHES fetch_core(const struct sim *s, const struct sim_event *e)
         may_wait(s, p, sim_frame(s, (uint32_t)(e->what >> 32) & 0xfffffff)))
         return;
     for (size_t i = 0, most = s->block_most < FETCHED ? s->block_most : FETCHED; i < most; i += 64)
-        __builtin_prefetch((const uint8_t *)p->core + i, 0, 2); /* into the second cache: the first has no room for three of them */
+        __builtin_prefetch((const uint8_t *)p->core + i, 0, 2); /* into the second cache: the first
+                                                                   has no room for three of them */
     if (p->log.rows) __builtin_prefetch(p->log.row);
     if (p->late.head != SIM_NONE) __builtin_prefetch(sim_frame(s, p->late.head));
 }
@@ -204,13 +202,13 @@ FETCHES look_ahead(const struct sim *s)
 static void loop(struct sim *s)
 {
     struct sim_event e;
-    for (uint32_t i = 0; i < s->ranks && !s->failed; i++)
-        sim_go(s, i);
+    for (uint32_t i = 0; i < s->ranks && !s->failed; i++) sim_go(s, i);
     if (s->o->mtbf && hark_service_survives(s->protocol)) sim_chance_next(s);
     while (!s->failed && sim_queue_take(&s->queue, &e)) {
         s->now = e.time;
         look_ahead(s);
-        if ((++s->r->events & 0xfffff) == 0 && s->o->progress) s->o->progress(s->o->self, s->r->messages, s->now);
+        if ((++s->r->events & 0xfffff) == 0 && s->o->progress)
+            s->o->progress(s->o->self, s->r->messages, s->now);
         if (e.what >> 60 != EVENT_CHANCE) s->r->time = s->now;
         happen(s, e.what);
     }
@@ -257,12 +255,13 @@ int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ER
         .ask_in = o->ask,
         .defers = o->protocol->unstable == NULL};
     s->pattern = &s->program;
-    s->program.reduces = o->pattern->maker->group && hark_protocol_reduces(o->protocol, grouped, o->core.copies);
+    s->program.reduces =
+        o->pattern->maker->group && hark_protocol_reduces(o->protocol, grouped, o->core.copies);
     s->program.groups = o->pattern->maker->group && hark_protocol_groups(o->protocol, grouped);
     s->waves_all = grouped && o->protocol->traits & HARK_TRAIT_WAVES;
     if (s->program.groups && s->program.contexts > UINT16_MAX)
-        sim_fail(s, "%s has at most %u groups, %s has %llu", o->protocol->name, UINT16_MAX, o->pattern->maker->name,
-            (unsigned long long)s->program.contexts);
+        sim_fail(s, "%s has at most %u groups, %s has %llu", o->protocol->name, UINT16_MAX,
+            o->pattern->maker->name, (unsigned long long)s->program.contexts);
     s->heap_end = (uintptr_t)sbrk(0);
     s->recovery = o->protocol->recovery ? hark_protocol_recovery() : NULL;
     s->who = s->ranks + (s->recovery != NULL);

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* From here on a block comes from mmap and goes back by munmap, below by malloc: many channels with few messages
- * would use up the mappings that a process may have. */
+/* From here on a block comes from mmap and goes back by munmap, below by malloc: many channels with
+ * few messages would use up the mappings that a process may have. */
 #define MAPPED ((uint64_t)128 << 10)
 
-#define HUGE ((uint64_t)2 << 20)
-#define ARENA ((uint64_t)32 << 20)
+#define HUGE       ((uint64_t)2 << 20)
+#define ARENA      ((uint64_t)32 << 20)
 #define LENT_ARENA ((uint64_t)4 << 20) /* at least: it is there at once, whole */
 
 static unsigned octave(uint64_t size)
@@ -48,7 +48,9 @@ static void *take(struct hark_blocks *b, unsigned class)
 static struct hark_arena *lent_with(const struct hark_blocks *b, const void *at)
 {
     for (uint32_t i = b->lent_count; i-- > 0;)
-        if ((const uint8_t *)at >= b->lent[i].at && (const uint8_t *)at < b->lent[i].at + b->lent[i].size) return &b->lent[i];
+        if ((const uint8_t *)at >= b->lent[i].at &&
+            (const uint8_t *)at < b->lent[i].at + b->lent[i].size)
+            return &b->lent[i];
     return NULL;
 }
 
@@ -75,19 +77,19 @@ static void unmap(struct hark_blocks *b, uint8_t *at, uint64_t size)
 static void give_back(struct hark_blocks *b, void *block, uint64_t size)
 {
     b->held -= size;
-    if (size >= MAPPED)
-        unmap(b, block, size);
-    else
-        free(block);
+    if (size >= MAPPED) unmap(b, block, size);
+    else free(block);
 }
 
 void *hark_block_reuse(struct hark_blocks *b, uint64_t size, uint64_t least, uint64_t *room)
 {
     if (b->spare == 0) return NULL;
     unsigned class = class_of(size), lowest = class_of(least), found = HARK_BLOCK_CLASSES;
-    for (unsigned c = class; c < class + 4 && c < HARK_BLOCK_CLASSES && found == HARK_BLOCK_CLASSES; c++)
+    for (unsigned c = class; c < class + 4 && c < HARK_BLOCK_CLASSES && found == HARK_BLOCK_CLASSES;
+         c++)
         if (b->free[c]) found = c;
-    /* What a channel used when it was small is still good: else its growth would leave it all behind. */
+    /* What a channel used when it was small is still good: else its growth would leave it all
+     * behind. */
     for (unsigned c = class; c-- > lowest && found == HARK_BLOCK_CLASSES;)
         if (b->free[c]) found = c;
     if (found == HARK_BLOCK_CLASSES) return NULL;
@@ -98,7 +100,8 @@ void *hark_block_reuse(struct hark_blocks *b, uint64_t size, uint64_t least, uin
 /* Address space that begins at a huge page. */
 static uint8_t *map(uint64_t bytes)
 {
-    uint8_t *at = mmap(NULL, (size_t)(bytes + HUGE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *at = mmap(
+        NULL, (size_t)(bytes + HUGE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return NULL;
     uint64_t skip = (HUGE - ((uintptr_t)at & (HUGE - 1))) & (HUGE - 1);
     if (skip > 0) munmap(at, (size_t)skip);
@@ -157,8 +160,8 @@ static uint64_t arena_size(const struct hark_blocks *b)
     return b->arena_most && b->arena_most < size ? b->arena_most : size;
 }
 
-/* Blocks are cut one after the other from a large mapping, so that a fault brings the pages of several. Each is given
- * back by itself: munmap takes any part of a mapping. */
+/* Blocks are cut one after the other from a large mapping, so that a fault brings the pages of
+ * several. Each is given back by itself: munmap takes any part of a mapping. */
 static uint8_t *cut(struct hark_blocks *b, uint64_t size)
 {
     uint8_t *block;
@@ -187,8 +190,10 @@ void *hark_block_new(struct hark_blocks *b, uint64_t size, uint64_t soon)
     void *block = size >= MAPPED ? cut(b, size) : malloc((size_t)size);
     if (!block) return NULL;
 #ifdef MADV_POPULATE_WRITE
-    /* One call for all its pages instead of a fault for each; an older kernel refuses and nothing is lost. */
-    if (size >= MAPPED && soon > 0 && !lent_with(b, block)) (void)madvise(block, (size_t)soon, MADV_POPULATE_WRITE);
+    /* One call for all its pages instead of a fault for each; an older kernel refuses and nothing
+     * is lost. */
+    if (size >= MAPPED && soon > 0 && !lent_with(b, block))
+        (void)madvise(block, (size_t)soon, MADV_POPULATE_WRITE);
 #else
     (void)soon;
 #endif
@@ -226,7 +231,8 @@ bool hark_block_shrink(struct hark_blocks *b)
 
 void hark_block_close(struct hark_blocks *b)
 {
-    while (hark_block_shrink(b)) {}
+    while (hark_block_shrink(b)) {
+    }
     leave_arena(b);
     free(b->lent);
     *b = (struct hark_blocks){0};

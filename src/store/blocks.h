@@ -1,7 +1,8 @@
 /* blocks.h: the memory of the payload log. Internal to src/store.
  *
- * Blocks come in sizes 4, 5, 6, 7, 8, 10, 12, 14, 16, 20 ... KiB. A freed one is kept as a spare and given out again,
- * last in first out, so that a log which is trimmed stays in the cache and takes no page faults. */
+ * Blocks come in sizes 4, 5, 6, 7, 8, 10, 12, 14, 16, 20 ... KiB. A freed one is kept as a spare
+ * and given out again, last in first out, so that a log which is trimmed stays in the cache and
+ * takes no page faults. */
 #ifndef HARK_STORE_BLOCKS_H
 #define HARK_STORE_BLOCKS_H
 
@@ -9,7 +10,8 @@
 #include <stdint.h>
 
 #define HARK_BLOCK_MIN ((uint64_t)4096)
-#define HARK_BLOCK_SPARE ((uint64_t)256 << 20) /* bytes of spares kept at most, or as many as there are others */
+#define HARK_BLOCK_SPARE                                                                           \
+    ((uint64_t)256 << 20) /* bytes of spares kept at most, or as many as there are others */
 #define HARK_BLOCK_CLASSES 140
 
 struct hark_arena { /* memory from lend() */
@@ -24,21 +26,22 @@ struct hark_blocks { /* all zero: empty */
     void *self;
     struct hark_arena *lent;
     uint32_t lent_count, lent_room;
-    bool private; /* lend() has failed: no more of it */
-    bool closing; /* what was lent goes back with its lender: others may still read it */
-    uint64_t held;   /* bytes, spares included */
+    bool private;  /* lend() has failed: no more of it */
+    bool closing;  /* what was lent goes back with its lender: others may still read it */
+    uint64_t held; /* bytes, spares included */
     uint64_t spare;
-    uint64_t pages;  /* 1: ask for huge pages, which may hold up to 2 MiB more than `held` says */
+    uint64_t pages; /* 1: ask for huge pages, which may hold up to 2 MiB more than `held` says */
     uint64_t arena_most; /* bytes of an arena; 0: as seems best */
-    uint8_t *arena;  /* mapped, and not yet given to any block; of the last one lent, if that is where it lies */
+    uint8_t *arena;      /* mapped, and not yet given to any block; of the last one lent, if that is
+                            where it lies */
     uint64_t arena_left;
     void *free[HARK_BLOCK_CLASSES]; /* each spare's first word points to the next */
 };
 
 /* The size of the block that is given for `bytes`; 0 if there is none so large. */
 uint64_t hark_block_size(uint64_t bytes);
-/* A spare of about `size` (less than twice that), or else a smaller one, but at least of `least`; or NULL. Both are
- * from hark_block_size. *room is its size. */
+/* A spare of about `size` (less than twice that), or else a smaller one, but at least of `least`;
+ * or NULL. Both are from hark_block_size. *room is its size. */
 void *hark_block_reuse(struct hark_blocks *b, uint64_t size, uint64_t least, uint64_t *room);
 /* A new block of `size`, whose first `soon` bytes are about to be written, or NULL. */
 void *hark_block_new(struct hark_blocks *b, uint64_t size, uint64_t soon);

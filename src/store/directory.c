@@ -4,7 +4,8 @@
  *     DIR/r7/42         image 42 of rank 7
  *     DIR/tmp/PID.N     being written, locked (flock) by its writer
  *
- * Many processes use one store at once, so what lies in tmp is removed only if nobody holds its lock any more. */
+ * Many processes use one store at once, so what lies in tmp is removed only if nobody holds its
+ * lock any more. */
 #include "descriptor.h"
 #include "file.h"
 #include "image.h"
@@ -24,7 +25,8 @@ struct directory {
     int root;
     uint32_t ranks;
     uint32_t ready;  /* the rank whose directory this handle has made durable last, or UINT32_MAX */
-    uint32_t number; /* of the next temporary: a name that a cleaner may just be looking at is not used again */
+    uint32_t number; /* of the next temporary: a name that a cleaner may just be looking at is not
+                        used again */
     char job[HARK_IMAGE_JOB_MAX + 1];
     char path[]; /* as given: for messages only, everything goes by `root` */
 };
@@ -35,7 +37,7 @@ static int say(struct directory *d, int status, const char *what, const char *na
     return status;
 }
 
-/* ---- files being written ---------------------------------------------------------------------- */
+/* ---- files being written --------------------------------------------------------------------- */
 
 static int open_temporaries(struct directory *d)
 {
@@ -45,8 +47,8 @@ static int open_temporaries(struct directory *d)
     return hark_file_open(d->root, "tmp", O_RDONLY | O_DIRECTORY);
 }
 
-/* A new locked file in tmp. Between its making and its locking somebody who cleans up may take it for a leftover and
- * remove it: then it has no name any more and we make another. */
+/* A new locked file in tmp. Between its making and its locking somebody who cleans up may take it
+ * for a leftover and remove it: then it has no name any more and we make another. */
 static int make_temporary(struct directory *d, int tmp, char name[40])
 {
     for (unsigned tries = 0; tries < 1000; tries++) {
@@ -89,26 +91,29 @@ static void clean_temporaries(int root)
         int fd = hark_file_open(dirfd(list), e->d_name, O_RDWR | O_NONBLOCK);
         if (fd < 0) continue;
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &locked) == 0 &&
-            fstatat(dirfd(list), e->d_name, &named, AT_SYMLINK_NOFOLLOW) == 0 && locked.st_ino == named.st_ino)
+            fstatat(dirfd(list), e->d_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+            locked.st_ino == named.st_ino)
             unlinkat(dirfd(list), e->d_name, 0);
         close(fd);
     }
     closedir(list);
 }
 
-/* ---- images ----------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
-static int check(struct directory *d, uint32_t rank, uint64_t id, char name[64], struct hark_image_name *wanted)
+static int check(
+    struct directory *d, uint32_t rank, uint64_t id, char name[64], struct hark_image_name *wanted)
 {
     snprintf(name, 64, "r%u/%llu", rank, (unsigned long long)id);
-    if (rank >= d->ranks) return say(d, HARK_S_EINVAL, "cannot name an image", name, "the store has fewer processes");
+    if (rank >= d->ranks)
+        return say(d, HARK_S_EINVAL, "cannot name an image", name, "the store has fewer processes");
     if (id == 0) return say(d, HARK_S_EINVAL, "cannot name an image", name, "ids begin at 1");
     *wanted = (struct hark_image_name){.job = d->job, .ranks = d->ranks, .rank = rank, .id = id};
     return HARK_S_OK;
 }
 
-/* The directory of a rank, made if need be. Also one that was there already may have been made by a process that died
- * before it could sync the root, so the root is synced once by each handle. */
+/* The directory of a rank, made if need be. Also one that was there already may have been made by a
+ * process that died before it could sync the root, so the root is synced once by each handle. */
 static int open_rank(struct directory *d, uint32_t rank)
 {
     char name[16];
@@ -127,9 +132,10 @@ static int open_rank(struct directory *d, uint32_t rank)
     return fd;
 }
 
-/* Writes, syncs, renames, syncs; the locked temporary is closed in any case, and removed on failure. */
-static int write_image(struct directory *d, const struct hark_image_name *wanted, const struct hark_section *section,
-    uint32_t count, int tmp, int to, const char *path)
+/* Writes, syncs, renames, syncs; the locked temporary is closed in any case, and removed on
+ * failure. */
+static int write_image(struct directory *d, const struct hark_image_name *wanted,
+    const struct hark_section *section, uint32_t count, int tmp, int to, const char *path)
 {
     char name[40], target[24];
     const char *why = NULL;
@@ -147,12 +153,13 @@ static int write_image(struct directory *d, const struct hark_image_name *wanted
         return status;
     }
     close(fd); /* nothing can be lost here: the bytes were synced */
-    if (hark_file_sync(to) < 0) return say(d, HARK_S_ESYSTEM, "cannot sync the directory of image", path, NULL);
+    if (hark_file_sync(to) < 0)
+        return say(d, HARK_S_ESYSTEM, "cannot sync the directory of image", path, NULL);
     return HARK_S_OK;
 }
 
-static int directory_write(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section *section,
-    uint32_t count)
+static int directory_write(struct hark_store *s, uint32_t rank, uint64_t id,
+    const struct hark_section *section, uint32_t count)
 {
     struct directory *d = (struct directory *)s;
     struct hark_image_name wanted;
@@ -162,10 +169,8 @@ static int directory_write(struct hark_store *s, uint32_t rank, uint64_t id, con
     int tmp = open_temporaries(d);
     if (tmp < 0) return say(d, HARK_S_ESYSTEM, "cannot open", "tmp", NULL);
     int to = open_rank(d, rank);
-    if (to < 0)
-        status = say(d, HARK_S_ESYSTEM, "cannot make the directory of image", path, NULL);
-    else
-        status = write_image(d, &wanted, section, count, tmp, to, path);
+    if (to < 0) status = say(d, HARK_S_ESYSTEM, "cannot make the directory of image", path, NULL);
+    else status = write_image(d, &wanted, section, count, tmp, to, path);
     if (to >= 0) close(to);
     close(tmp);
     return status;
@@ -179,7 +184,8 @@ static int load(struct directory *d, uint32_t rank, uint64_t id, struct hark_ima
     int status = check(d, rank, id, path, &wanted);
     if (status != HARK_S_OK) return status;
     int fd = hark_file_open(d->root, path, O_RDONLY | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT) return say(d, HARK_S_ENONE, "no image", path, "there is none of this id");
+    if (fd < 0 && errno == ENOENT)
+        return say(d, HARK_S_ENONE, "no image", path, "there is none of this id");
     if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot open image", path, NULL);
     status = hark_image_read(fd, &wanted, image, detail, &why);
     if (status == HARK_S_EDAMAGED) say(d, status, "image", path, why);
@@ -188,8 +194,8 @@ static int load(struct directory *d, uint32_t rank, uint64_t id, struct hark_ima
     return status;
 }
 
-static int directory_read(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section **section,
-    uint32_t *count, void **handle)
+static int directory_read(struct hark_store *s, uint32_t rank, uint64_t id,
+    const struct hark_section **section, uint32_t *count, void **handle)
 {
     struct hark_image *image;
     int status = load((struct directory *)s, rank, id, &image);
@@ -214,7 +220,8 @@ static int directory_verify(struct hark_store *s, uint32_t rank, uint64_t id)
     return status;
 }
 
-/* Not synced: should a dropped image come back after a power failure, it is still whole and merely old. */
+/* Not synced: should a dropped image come back after a power failure, it is still whole and merely
+ * old. */
 static int directory_drop(struct hark_store *s, uint32_t rank, uint64_t id)
 {
     struct directory *d = (struct directory *)s;
@@ -262,7 +269,8 @@ static int directory_list(struct hark_store *s, uint32_t rank, uint64_t *id, uin
     struct directory *d = (struct directory *)s;
     char name[16];
     snprintf(name, sizeof name, "r%u", rank);
-    if (rank >= d->ranks) return say(d, HARK_S_EINVAL, "cannot list", name, "the store has fewer processes");
+    if (rank >= d->ranks)
+        return say(d, HARK_S_EINVAL, "cannot list", name, "the store has fewer processes");
     int have = list_rank(d->root, name, id, room);
     return have < 0 ? say(d, have, "cannot list", name, NULL) : have;
 }
@@ -275,7 +283,7 @@ static void directory_close(struct hark_store *s)
     free(d);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Is there anything in the root but what an open that died may leave? 1, 0, or -1 with errno. */
 static int has_entries(int root)
@@ -284,7 +292,8 @@ static int has_entries(int root)
     if (!list) return -1;
     int found = 0;
     for (struct dirent *e; !found && (e = readdir(list));)
-        found = e->d_name[0] != '.' && strcmp(e->d_name, "tmp") != 0 && strcmp(e->d_name, "lost+found") != 0;
+        found = e->d_name[0] != '.' && strcmp(e->d_name, "tmp") != 0 &&
+                strcmp(e->d_name, "lost+found") != 0;
     closedir(list);
     return found;
 }
@@ -321,13 +330,14 @@ static int check_job(struct directory *d)
     if (wrong) return say(d, HARK_S_EDAMAGED, "store", "job", wrong);
     if (strcmp(job, d->job) == 0 && ranks == d->ranks) return HARK_S_OK;
     if (ranks != d->ranks)
-        snprintf(text, sizeof text, "belongs to a job of %u processes, expected %u", ranks, d->ranks);
-    else
-        snprintf(text, sizeof text, "belongs to job \"%s\", expected \"%s\"", job, d->job);
+        snprintf(
+            text, sizeof text, "belongs to a job of %u processes, expected %u", ranks, d->ranks);
+    else snprintf(text, sizeof text, "belongs to job \"%s\", expected \"%s\"", job, d->job);
     return say(d, HARK_S_EINVAL, "store", NULL, text);
 }
 
-/* Of several processes that do this at once one wins, since a link never replaces: the others find its file. */
+/* Of several processes that do this at once one wins, since a link never replaces: the others find
+ * its file. */
 static int make_job(struct directory *d)
 {
     uint8_t bytes[HARK_IMAGE_JOB_FILE];
@@ -358,9 +368,11 @@ static int claim(struct directory *d, bool fresh)
     if (status == HARK_S_ENONE) {
         int found = has_entries(d->root);
         if (found < 0) return say(d, HARK_S_ESYSTEM, "cannot list", NULL, NULL);
-        status = check_job(d); /* what was found may be a store that another process has made just now */
+        status = check_job(d); /* what was found may be a store that another process has made just
+                                  now */
         if (found && status == HARK_S_ENONE)
-            return say(d, HARK_S_EINVAL, "store", NULL, "is not empty and has no job file: not a store of hark");
+            return say(d, HARK_S_EINVAL, "store", NULL,
+                "is not empty and has no job file: not a store of hark");
     }
     if (status == HARK_S_ENONE) {
         status = make_job(d);
@@ -370,7 +382,8 @@ static int claim(struct directory *d, bool fresh)
     if (status != HARK_S_OK || !fresh) return status;
     int found = has_images(d->root);
     if (found < 0) return say(d, HARK_S_ESYSTEM, "cannot list", NULL, NULL);
-    return found ? say(d, HARK_S_EINVAL, "store", NULL, "holds checkpoints already, expected a new or empty one")
+    return found ? say(d, HARK_S_EINVAL, "store", NULL,
+                       "holds checkpoints already, expected a new or empty one")
                  : HARK_S_OK;
 }
 
@@ -395,14 +408,15 @@ static int open_root(const char *path)
     int parent = hark_file_open(root, "..", O_RDONLY | O_DIRECTORY);
     int synced = parent >= 0 ? hark_file_sync(parent) : -1, saved = errno;
     if (parent >= 0) close(parent);
-    if (synced == 0 || saved == EACCES) return root; /* a parent that we may not read was there before */
+    if (synced == 0 || saved == EACCES)
+        return root; /* a parent that we may not read was there before */
     close(root);
     errno = saved;
     return -1;
 }
 
-int hark_store_open_directory(struct hark_store **s, const char *path, const char *job, uint32_t ranks, bool fresh,
-    char error[256])
+int hark_store_open_directory(struct hark_store **s, const char *path, const char *job,
+    uint32_t ranks, bool fresh, char error[256])
 {
     static const struct hark_store_ops ops = {.name = "directory",
         .write = directory_write,
@@ -422,7 +436,8 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
     struct directory *d = calloc(1, sizeof *d + length);
     int root = d ? open_root(path) : -1;
     if (root < 0) {
-        hark_file_say(error, "cannot open store", path, NULL, d ? hark_file_why(errno) : "no memory");
+        hark_file_say(
+            error, "cannot open store", path, NULL, d ? hark_file_why(errno) : "no memory");
         free(d);
         return HARK_S_ESYSTEM;
     }
@@ -443,16 +458,22 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
     return HARK_S_OK;
 }
 
-int hark_store_job(const char *path, char job[HARK_IMAGE_JOB_MAX + 1], uint32_t *ranks, char error[256])
+int hark_store_job(
+    const char *path, char job[HARK_IMAGE_JOB_MAX + 1], uint32_t *ranks, char error[256])
 {
     uint8_t bytes[HARK_IMAGE_JOB_FILE + 1]; /* one more, to see a file that is too long */
     const char *wrong = NULL;
     int root = hark_descriptor_above(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     int fd = root >= 0 ? hark_file_open(root, "job", O_RDONLY | O_NONBLOCK) : -1;
     int64_t got = fd >= 0 ? hark_file_read(fd, bytes, sizeof bytes) : -1;
-    int status = got >= 0 ? HARK_S_OK : errno == ENOENT || errno == ENOTDIR ? HARK_S_ENONE : HARK_S_ESYSTEM;
-    if (got < 0) wrong = root >= 0 && errno == ENOENT ? "has no job file: not a store of hark" : strerror(errno);
-    else if ((wrong = hark_image_job_decode(bytes, (uint64_t)got, job, ranks)) != NULL) status = HARK_S_EDAMAGED;
+    int status = got >= 0                              ? HARK_S_OK
+                 : errno == ENOENT || errno == ENOTDIR ? HARK_S_ENONE
+                                                       : HARK_S_ESYSTEM;
+    if (got < 0)
+        wrong =
+            root >= 0 && errno == ENOENT ? "has no job file: not a store of hark" : strerror(errno);
+    else if ((wrong = hark_image_job_decode(bytes, (uint64_t)got, job, ranks)) != NULL)
+        status = HARK_S_EDAMAGED;
     if (wrong) hark_file_say(error, "store", path, got >= 0 ? "job" : NULL, wrong);
     if (fd >= 0) close(fd);
     if (root >= 0) close(root);

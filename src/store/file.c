@@ -86,19 +86,19 @@ int64_t hark_file_read(int fd, void *at, uint64_t length)
 
 const char *hark_file_why(int error)
 {
-    return error == EFBIG ? "File too large: over the file size limit (ulimit -f)" : strerror(error);
+    return error == EFBIG ? "File too large: over the file size limit (ulimit -f)"
+                          : strerror(error);
 }
 
-void hark_file_say(char error[256], const char *what, const char *dir, const char *name, const char *why)
+void hark_file_say(
+    char error[256], const char *what, const char *dir, const char *name, const char *why)
 {
     const int widest = 110;
     char path[PATH_MAX + 300];
     int length = snprintf(path, sizeof path, "%s%s%s", dir, name ? "/" : "", name ? name : "");
     if (length < 0 || length >= (int)sizeof path) length = (int)strlen(path);
-    if (length > widest)
-        snprintf(error, 256, "%s ...%s: %s", what, path + length - widest, why);
-    else
-        snprintf(error, 256, "%s %s: %s", what, path, why);
+    if (length > widest) snprintf(error, 256, "%s ...%s: %s", what, path + length - widest, why);
+    else snprintf(error, 256, "%s %s: %s", what, path, why);
 }
 
 int hark_file_number(const char **text, uint64_t max, uint64_t *number)

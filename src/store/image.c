@@ -1,5 +1,5 @@
-/* image.c: the bytes of an image file and of a job file. An image is untrusted input: every length in it is checked
- * against the length of the file before it is used. */
+/* image.c: the bytes of an image file and of a job file. An image is untrusted input: every length
+ * in it is checked against the length of the file before it is used. */
 #define XXH_STATIC_LINKING_ONLY /* for the state as a value: no allocation of its own */
 #include "image.h"
 #include "file.h"
@@ -41,7 +41,7 @@ static uint64_t padding(uint64_t length)
     return (8 - (length & 7)) & 7;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Bytes are hashed just before they are written, in pieces that are still in the cache then. */
 struct out {
@@ -67,7 +67,8 @@ static int out_put(struct out *o, const void *from, uint64_t length)
     while (length > 0) {
         uint64_t piece = length < PIECE ? length : PIECE;
         XXH3_128bits_update(&o->hash, at, (size_t)piece);
-        o->iov[o->count++] = (struct iovec){.iov_base = (void *)(uintptr_t)at, .iov_len = (size_t)piece};
+        o->iov[o->count++] =
+            (struct iovec){.iov_base = (void *)(uintptr_t)at, .iov_len = (size_t)piece};
         o->bytes += piece;
         at += piece;
         length -= piece;
@@ -92,7 +93,8 @@ static uint64_t lay_out(uint8_t *entry, const struct hark_section *section, uint
     return at + DIGEST;
 }
 
-static void encode_head(uint8_t *head, const struct hark_image_name *name, uint32_t count, uint64_t length)
+static void encode_head(
+    uint8_t *head, const struct hark_image_name *name, uint32_t count, uint64_t length)
 {
     size_t job = strlen(name->job);
     memset(head, 0, HEAD);
@@ -107,7 +109,8 @@ static void encode_head(uint8_t *head, const struct hark_image_name *name, uint3
     memcpy(head + 48, name->job, job);
 }
 
-static int write_all(int fd, const uint8_t *head, const struct hark_section *section, uint32_t count)
+static int write_all(
+    int fd, const uint8_t *head, const struct hark_section *section, uint32_t count)
 {
     static const uint8_t zero[8];
     XXH128_canonical_t digest;
@@ -118,15 +121,16 @@ static int write_all(int fd, const uint8_t *head, const struct hark_section *sec
     XXH3_128bits_reset(&o.hash);
     if (out_put(&o, head, HEAD + (uint64_t)ENTRY * count) < 0) return -1;
     for (uint32_t i = 0; i < count; i++)
-        if (out_put(&o, section[i].at, section[i].length) < 0 || out_put(&o, zero, padding(section[i].length)) < 0)
+        if (out_put(&o, section[i].at, section[i].length) < 0 ||
+            out_put(&o, zero, padding(section[i].length)) < 0)
             return -1;
     XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(&o.hash));
     if (out_put(&o, digest.digest, DIGEST) < 0) return -1;
     return out_flush(&o);
 }
 
-int hark_image_write(int fd, const struct hark_image_name *name, const struct hark_section *section, uint32_t count,
-    const char **why)
+int hark_image_write(int fd, const struct hark_image_name *name, const struct hark_section *section,
+    uint32_t count, const char **why)
 {
     *why = NULL;
     for (uint32_t i = 0; i < count; i++)
@@ -155,14 +159,17 @@ int hark_image_write(int fd, const struct hark_image_name *name, const struct ha
     return status;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* Magic, version and length, which tell whether the rest can be looked at: what is wrong, or NULL. */
-static const char *head_invalid(const uint8_t *head, uint64_t have, uint64_t length, char detail[128])
+/* Magic, version and length, which tell whether the rest can be looked at: what is wrong, or NULL.
+ */
+static const char *head_invalid(
+    const uint8_t *head, uint64_t have, uint64_t length, char detail[128])
 {
     if (have < 12 || memcmp(head, image_magic, 8) != 0) return "is not an image";
     if (get32(head + 8) != HARK_IMAGE_FORMAT) {
-        snprintf(detail, 128, "has format version %u, expected %u", get32(head + 8), HARK_IMAGE_FORMAT);
+        snprintf(
+            detail, 128, "has format version %u, expected %u", get32(head + 8), HARK_IMAGE_FORMAT);
         return detail;
     }
     if (have < HEAD || length < HEAD + DIGEST) return "is shorter than its header";
@@ -171,16 +178,19 @@ static const char *head_invalid(const uint8_t *head, uint64_t have, uint64_t len
             (unsigned long long)get64(head + 32));
         return detail;
     }
-    if (get32(head + 28) > (length - HEAD - DIGEST) / ENTRY) return "has more sections than bytes for them";
+    if (get32(head + 28) > (length - HEAD - DIGEST) / ENTRY)
+        return "has more sections than bytes for them";
     return NULL;
 }
 
-static const char *identity_wrong(const uint8_t *head, const struct hark_image_name *name, char detail[128])
+static const char *identity_wrong(
+    const uint8_t *head, const struct hark_image_name *name, char detail[128])
 {
     uint32_t job = get32(head + 40);
     if (job > HARK_IMAGE_JOB_MAX) return "has a job name that is too long";
     if (job != strlen(name->job) || memcmp(head + 48, name->job, job) != 0) {
-        snprintf(detail, 128, "belongs to job \"%.*s\", not to this one", (int)job, (const char *)head + 48);
+        snprintf(detail, 128, "belongs to job \"%.*s\", not to this one", (int)job,
+            (const char *)head + 48);
         for (char *c = detail; *c; c++)
             if (*c < ' ' || *c > '~') *c = '?';
         return detail;
@@ -194,8 +204,7 @@ static const char *identity_wrong(const uint8_t *head, const struct hark_image_n
     else if (id != name->id)
         snprintf(detail, 128, "is checkpoint %llu, expected %llu", (unsigned long long)id,
             (unsigned long long)name->id);
-    else
-        return NULL;
+    else return NULL;
     return detail;
 }
 
@@ -219,8 +228,8 @@ static const char *sections_invalid(struct hark_image *image, uint64_t length)
     return at == end ? NULL : "has bytes that belong to no section";
 }
 
-static const char *image_invalid(struct hark_image *image, uint64_t length, const struct hark_image_name *name,
-    char detail[128])
+static const char *image_invalid(
+    struct hark_image *image, uint64_t length, const struct hark_image_name *name, char detail[128])
 {
     XXH128_canonical_t digest;
     XXH128_canonicalFromHash(&digest, XXH3_128bits(image->bytes, (size_t)(length - DIGEST)));
@@ -236,8 +245,8 @@ static int read_failed(int64_t got, const char **why)
     return got < 0 ? HARK_S_ESYSTEM : HARK_S_EDAMAGED;
 }
 
-int hark_image_read(int fd, const struct hark_image_name *name, struct hark_image **image, char detail[128],
-    const char **why)
+int hark_image_read(int fd, const struct hark_image_name *name, struct hark_image **image,
+    char detail[128], const char **why)
 {
     struct stat st;
     uint8_t head[HEAD];
@@ -262,12 +271,9 @@ int hark_image_read(int fd, const struct hark_image_name *name, struct hark_imag
     made->count = count;
     got = hark_file_read(fd, bytes, length);
     int status = HARK_S_OK;
-    if (got < 0 || (uint64_t)got != length)
-        status = read_failed(got, why);
-    else if (memcmp(bytes, head, HEAD) != 0)
-        *why = "changed while it was read";
-    else
-        *why = image_invalid(made, length, name, detail);
+    if (got < 0 || (uint64_t)got != length) status = read_failed(got, why);
+    else if (memcmp(bytes, head, HEAD) != 0) *why = "changed while it was read";
+    else *why = image_invalid(made, length, name, detail);
     if (status == HARK_S_OK && *why) status = HARK_S_EDAMAGED;
     if (status == HARK_S_OK) {
         *image = made;
@@ -286,7 +292,7 @@ void hark_image_free(struct hark_image *image)
     free(image);
 }
 
-/* ---- the job file ----------------------------------------------------------------------------- */
+/* ---- the job file ---------------------------------------------------------------------------- */
 
 void hark_image_job_encode(uint8_t bytes[HARK_IMAGE_JOB_FILE], const char *job, uint32_t ranks)
 {
@@ -302,15 +308,17 @@ void hark_image_job_encode(uint8_t bytes[HARK_IMAGE_JOB_FILE], const char *job, 
     memcpy(bytes + HARK_IMAGE_JOB_FILE - DIGEST, digest.digest, DIGEST);
 }
 
-const char *hark_image_job_decode(const uint8_t *bytes, uint64_t length, char job[HARK_IMAGE_JOB_MAX + 1],
-    uint32_t *ranks)
+const char *hark_image_job_decode(
+    const uint8_t *bytes, uint64_t length, char job[HARK_IMAGE_JOB_MAX + 1], uint32_t *ranks)
 {
     XXH128_canonical_t digest;
     if (length < 12 || memcmp(bytes, job_magic, 8) != 0) return "is not a job file";
-    if (get32(bytes + 8) != HARK_IMAGE_FORMAT) return "has a format version that this library does not read";
+    if (get32(bytes + 8) != HARK_IMAGE_FORMAT)
+        return "has a format version that this library does not read";
     if (length != HARK_IMAGE_JOB_FILE) return "has a wrong length";
     XXH128_canonicalFromHash(&digest, XXH3_128bits(bytes, HARK_IMAGE_JOB_FILE - DIGEST));
-    if (memcmp(digest.digest, bytes + HARK_IMAGE_JOB_FILE - DIGEST, DIGEST) != 0) return "has a wrong checksum";
+    if (memcmp(digest.digest, bytes + HARK_IMAGE_JOB_FILE - DIGEST, DIGEST) != 0)
+        return "has a wrong checksum";
     uint32_t name = get32(bytes + 16);
     if (name < 1 || name > HARK_IMAGE_JOB_MAX) return "has a job name of a wrong length";
     memcpy(job, bytes + 24, name);

@@ -7,19 +7,20 @@
  *    12  rank, u32                48  the job's name, 64 bytes, zeros behind it
  *    16  id, u64                 112  a table entry for each section: tag u32, zero u32,
  *    24  ranks of the job, u32        id u64, offset u64, length u64
- *    28  sections, u32                then the sections in order, each at a multiple of 8, zeros between,
+ *    28  sections, u32                then the sections in order, each at a multiple of 8, zeros
+ *                                     between,
  *                                     then XXH3-128 of every byte before, 16 bytes
  *
- * A job file: "HARKJOB" 0, format version u32, ranks u32, length of the name u32, zero u32, the name as above,
- * XXH3-128 of every byte before.
+ * A job file: "HARKJOB" 0, format version u32, ranks u32, length of the name u32, zero u32, the
+ * name as above, XXH3-128 of every byte before.
  */
 #ifndef HARK_STORE_IMAGE_H
 #define HARK_STORE_IMAGE_H
 
 #include "hark/store.h"
 
-#define HARK_IMAGE_FORMAT 1u
-#define HARK_IMAGE_JOB_MAX 64u
+#define HARK_IMAGE_FORMAT   1u
+#define HARK_IMAGE_JOB_MAX  64u
 #define HARK_IMAGE_JOB_FILE (24u + HARK_IMAGE_JOB_MAX + 16u)
 
 struct hark_image_name { /* what an image must say of itself */
@@ -35,20 +36,21 @@ struct hark_image {
     struct hark_section section[];
 };
 
-/* Writes a whole image to fd, from where the sections lie. HARK_S_OK, HARK_S_EINVAL (the lengths add up to more than
- * a file can hold), HARK_S_ESYSTEM with errno. *why says it in words that live for ever, or is NULL: see errno. */
-int hark_image_write(int fd, const struct hark_image_name *name, const struct hark_section *section, uint32_t count,
-    const char **why);
+/* Writes a whole image to fd, from where the sections lie. HARK_S_OK, HARK_S_EINVAL (the lengths
+ * add up to more than a file can hold), HARK_S_ESYSTEM with errno. *why says it in words that live
+ * for ever, or is NULL: see errno. */
+int hark_image_write(int fd, const struct hark_image_name *name, const struct hark_section *section,
+    uint32_t count, const char **why);
 
-/* Reads and verifies. HARK_S_OK, HARK_S_EDAMAGED, HARK_S_ESYSTEM, the latter two with *why as above. `detail` may be
- * used for *why. */
-int hark_image_read(int fd, const struct hark_image_name *name, struct hark_image **image, char detail[128],
-    const char **why);
+/* Reads and verifies. HARK_S_OK, HARK_S_EDAMAGED, HARK_S_ESYSTEM, the latter two with *why as
+ * above. `detail` may be used for *why. */
+int hark_image_read(int fd, const struct hark_image_name *name, struct hark_image **image,
+    char detail[128], const char **why);
 void hark_image_free(struct hark_image *image);
 
 void hark_image_job_encode(uint8_t bytes[HARK_IMAGE_JOB_FILE], const char *job, uint32_t ranks);
 /* NULL, or what is wrong with the `length` bytes of a job file; else job and ranks are filled. */
-const char *hark_image_job_decode(const uint8_t *bytes, uint64_t length, char job[HARK_IMAGE_JOB_MAX + 1],
-    uint32_t *ranks);
+const char *hark_image_job_decode(
+    const uint8_t *bytes, uint64_t length, char job[HARK_IMAGE_JOB_MAX + 1], uint32_t *ranks);
 
 #endif

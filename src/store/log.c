@@ -7,17 +7,22 @@
 
 #define CHUNK_MAX ((uint64_t)1 << 20)
 #define LIMIT_MIN ((uint64_t)64 << 10)
-#define HUGE_LIMIT ((uint64_t)64 << 20) /* below this limit the slack of huge pages would be felt */
-#define LINE 64u   /* bytes of a cache line: copies are faster when they start on one */
-#define LINED 1024u /* from here on that is worth the gaps */
+#define HUGE_LIMIT                                                                                 \
+    ((uint64_t)64 << 20)  /* below this limit the slack of huge pages would be felt                \
+                           */
+#define LINE        64u   /* bytes of a cache line: copies are faster when they start on one */
+#define LINED       1024u /* from here on that is worth the gaps */
 #define ARENA_LEAST (64u << 10)
-#define ALLOCATION 16u /* what malloc() needs for itself */
-#define LONG 8192u
-#define IDLE_MAX ((uint64_t)16 << 10) /* a block up to this size stays with its channel when all of it is trimmed */
+#define ALLOCATION  16u /* what malloc() needs for itself */
+#define LONG        8192u
+#define IDLE_MAX                                                                                   \
+    ((uint64_t)16 << 10) /* a block up to this size stays with its channel when all of it is       \
+                            trimmed */
 
-HARK_STATIC_ASSERT(sizeof(struct log_slot) == HARK_LOG_ENTRY, "what an entry takes beside its payload is its slot");
+HARK_STATIC_ASSERT(sizeof(struct log_slot) == HARK_LOG_ENTRY,
+    "what an entry takes beside its payload is its slot");
 
-/* ---- channels --------------------------------------------------------------------------------- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 static uint64_t key_of(uint32_t peer, uint16_t ctx)
 {
@@ -33,7 +38,8 @@ static struct log_channel *find(const struct hark_log *log, uint64_t key)
 {
     if (log->recent && log->recent->key == key) return log->recent;
     if (log->table_room == 0) return NULL;
-    for (uint32_t i = place(key, log->table_room); log->table[i]; i = (i + 1) & (log->table_room - 1))
+    for (uint32_t i = place(key, log->table_room); log->table[i];
+         i = (i + 1) & (log->table_room - 1))
         if (log->table[i]->key == key) return log->table[i];
     return NULL;
 }
@@ -67,20 +73,22 @@ static struct log_channel *add_channel(struct hark_log *log, uint64_t key)
     return c;
 }
 
-/* ---- segments --------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static const struct log_slot *slot_at(const uint8_t *block, uint64_t room, uint32_t i)
 {
     return (const struct log_slot *)(const void *)(block + room) - 1 - i;
 }
 
-static uint64_t start_of(const struct log_segment *g, const uint8_t *block, uint64_t room, uint32_t i)
+static uint64_t start_of(
+    const struct log_segment *g, const uint8_t *block, uint64_t room, uint32_t i)
 {
     return i == 0 ? 0 : log_round(slot_at(block, room, i - 1)->end, g->grain);
 }
 
 /* The first entry whose ssn is not below `ssn`. */
-static uint32_t lower(const struct log_segment *g, const uint8_t *block, uint64_t room, uint64_t ssn)
+static uint32_t lower(
+    const struct log_segment *g, const uint8_t *block, uint64_t room, uint64_t ssn)
 {
     if (ssn <= g->first) return 0;
     if (ssn > g->last) return g->count;
@@ -88,10 +96,8 @@ static uint32_t lower(const struct log_segment *g, const uint8_t *block, uint64_
     uint32_t from = 0, to = g->count;
     while (from < to) {
         uint32_t middle = from + (to - from) / 2;
-        if (g->first + slot_at(block, room, middle)->step < ssn)
-            from = middle + 1;
-        else
-            to = middle;
+        if (g->first + slot_at(block, room, middle)->step < ssn) from = middle + 1;
+        else to = middle;
     }
     return from;
 }
@@ -118,24 +124,18 @@ static void link_newest(struct hark_log *log, struct log_segment *g)
 {
     g->older = log->newest;
     g->newer = NULL;
-    if (g->older)
-        g->older->newer = g;
-    else
-        log->oldest = g;
+    if (g->older) g->older->newer = g;
+    else log->oldest = g;
     log->newest = g;
 }
 
 /* The block goes; the segment is empty or in a file. */
 static void free_block(struct hark_log *log, struct log_segment *g)
 {
-    if (g->older)
-        g->older->newer = g->newer;
-    else
-        log->oldest = g->newer;
-    if (g->newer)
-        g->newer->older = g->older;
-    else
-        log->newest = g->older;
+    if (g->older) g->older->newer = g->newer;
+    else log->oldest = g->newer;
+    if (g->newer) g->newer->older = g->older;
+    else log->newest = g->older;
     hark_block_free(&log->blocks, g->block, g->room);
     g->block = NULL;
     if (g->channel->open == g) g->channel->open = NULL;
@@ -171,7 +171,7 @@ static bool row_reserve(struct hark_log *log, struct log_channel *c)
     return true;
 }
 
-/* ---- room ------------------------------------------------------------------------------------- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 static int spill_oldest(struct hark_log *log)
 {
@@ -191,8 +191,8 @@ static int spill_oldest(struct hark_log *log)
     return HARK_L_OK;
 }
 
-/* The index is counted, but half of the limit is for blocks in any case: else a log with many channels could not even
- * go on in files. */
+/* The index is counted, but half of the limit is for blocks in any case: else a log with many
+ * channels could not even go on in files. */
 static uint64_t limit_of_blocks(const struct hark_log *log)
 {
     return log->limit - (log->index < log->limit / 2 ? log->index : log->limit / 2);
@@ -203,21 +203,24 @@ static bool within_limit(const struct hark_log *log, uint64_t size)
     return log->limit == 0 || log->blocks.held + size <= limit_of_blocks(log);
 }
 
-/* A block for g within the limit: of `size`, or at least of `least` if one is to spare, of which the first `soon`
- * bytes are written soon. HARK_L_OK, HARK_L_EFULL, HARK_L_EMEMORY. */
-static int take_block(struct hark_log *log, struct log_segment *g, uint64_t size, uint64_t least, uint64_t soon)
+/* A block for g within the limit: of `size`, or at least of `least` if one is to spare, of which
+ * the first `soon` bytes are written soon. HARK_L_OK, HARK_L_EFULL, HARK_L_EMEMORY. */
+static int take_block(
+    struct hark_log *log, struct log_segment *g, uint64_t size, uint64_t least, uint64_t soon)
 {
     for (;;) {
         g->block = hark_block_reuse(&log->blocks, size, least, &g->room);
         if (g->block) return HARK_L_OK;
-        while (log->soft_limit && log->blocks.held + size > log->soft_limit && hark_block_shrink(&log->blocks)) {}
+        while (log->soft_limit && log->blocks.held + size > log->soft_limit &&
+               hark_block_shrink(&log->blocks)) {
+        }
         if (within_limit(log, size)) {
             g->room = size;
             g->block = hark_block_new(&log->blocks, size, soon);
             if (g->block) return HARK_L_OK;
             if (hark_block_shrink(&log->blocks)) continue;
-            snprintf(log->error, sizeof log->error, "payload log: no memory for a block of %llu bytes",
-                (unsigned long long)size);
+            snprintf(log->error, sizeof log->error,
+                "payload log: no memory for a block of %llu bytes", (unsigned long long)size);
             return HARK_L_EMEMORY;
         }
         if (hark_block_shrink(&log->blocks)) continue;
@@ -236,12 +239,14 @@ static void close_segment(struct hark_log *log, struct log_segment *g)
 /* The index has grown: blocks make room for it, as far as they can. */
 static void settle(struct hark_log *log)
 {
-    while (!within_limit(log, 0) && (hark_block_shrink(&log->blocks) || spill_oldest(log) == HARK_L_OK)) {}
+    while (!within_limit(log, 0) &&
+           (hark_block_shrink(&log->blocks) || spill_oldest(log) == HARK_L_OK)) {
+    }
 }
 
-/* For many small entries a block is about an eighth of what the channel holds, a thirty-second where there is a limit: so
- * a channel with little in it goes round in little memory, and one with much has few segments. But it is for three
- * entries at least. */
+/* For many small entries a block is about an eighth of what the channel holds, a thirty-second
+ * where there is a limit: so a channel with little in it goes round in little memory, and one with
+ * much has few segments. But it is for three entries at least. */
 static uint64_t chunk_size(const struct hark_log *log, const struct log_channel *c, uint64_t least)
 {
     uint64_t size = HARK_BLOCK_MIN;
@@ -249,15 +254,17 @@ static uint64_t chunk_size(const struct hark_log *log, const struct log_channel 
     return size < least ? least : size;
 }
 
-/* Where a limit is kept, no channel may hold a block for several long entries before it has many. */
+/* Where a limit is kept, no channel may hold a block for several long entries before it has many.
+ */
 static bool is_alone(const struct hark_log *log, const struct log_channel *c, uint64_t length)
 {
     if (length > log->chunk / 4) return true;
     return log->soft_limit && length > LONG && length > chunk_size(log, c, HARK_BLOCK_MIN) / 4;
 }
 
-/* A new segment at the end of the row for an entry of `length` bytes, which is then written to its block by the
- * caller, or is in its file already if the limit is too small for a block (then block is NULL). */
+/* A new segment at the end of the row for an entry of `length` bytes, which is then written to its
+ * block by the caller, or is in its file already if the limit is too small for a block (then block
+ * is NULL). */
 static int add_segment(struct hark_log *log, struct log_channel *c, uint64_t ssn, uint64_t length,
     const struct hark_log_part *part, uint32_t parts, struct log_segment **segment)
 {
@@ -265,7 +272,8 @@ static int add_segment(struct hark_log *log, struct log_channel *c, uint64_t ssn
     uint64_t least = hark_block_size(alone ? length : 3 * (length + sizeof(struct log_slot)));
     uint64_t size = alone ? least : chunk_size(log, c, least);
     if (size == 0) return HARK_L_EMEMORY;
-    if (log->soft_limit && !alone) least = size; /* small blocks that were spare would waste more at their ends */
+    if (log->soft_limit && !alone)
+        least = size; /* small blocks that were spare would waste more at their ends */
     if (c->open && c->open->count == 0) { /* left over from a trim, and too small */
         c->count--;
         drop_segment(log, c->open);
@@ -276,7 +284,10 @@ static int add_segment(struct hark_log *log, struct log_channel *c, uint64_t ssn
         snprintf(log->error, sizeof log->error, "payload log: no memory for its index");
         return HARK_L_EMEMORY;
     }
-    *g = (struct log_segment){.channel = c, .first = ssn, .last = ssn, .alone = alone,
+    *g = (struct log_segment){.channel = c,
+        .first = ssn,
+        .last = ssn,
+        .alone = alone,
         .grain = length < LINED ? 8 : LINE};
     int status;
     settle(log);
@@ -298,7 +309,7 @@ static int add_segment(struct hark_log *log, struct log_channel *c, uint64_t ssn
     return HARK_L_OK;
 }
 
-/* ---- retain ----------------------------------------------------------------------------------- */
+/* ---- retain ---------------------------------------------------------------------------------- */
 
 static bool fits(const struct log_segment *g, uint64_t ssn, uint64_t length)
 {
@@ -310,14 +321,15 @@ static bool fits(const struct log_segment *g, uint64_t ssn, uint64_t length)
 static inline void copy(uint8_t *to, const struct hark_log_part *part, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (part[i].length == 8) memcpy(to, part[i].at, 8); /* without a call: numbers, and envelopes */
+        if (part[i].length == 8)
+            memcpy(to, part[i].at, 8); /* without a call: numbers, and envelopes */
         else if (part[i].length) memcpy(to, part[i].at, (size_t)part[i].length);
         to += part[i].length;
     }
 }
 
-/* The room for an entry, and its slot: *taken bytes. Those behind it up to where the next may begin are zero: they go to
- * the file too. */
+/* The room for an entry, and its slot: *taken bytes. Those behind it up to where the next may begin
+ * are zero: they go to the file too. */
 static inline uint8_t *put(struct log_segment *g, uint64_t ssn, uint64_t length, uint64_t *taken)
 {
     uint8_t *to = g->block + g->used;
@@ -338,8 +350,8 @@ static inline uint8_t *put(struct log_segment *g, uint64_t ssn, uint64_t length,
 }
 
 /* A new entry: *to is where its bytes go, NULL if the parts are in a file already. */
-static inline int add(struct hark_log *log, uint64_t key, uint64_t ssn, uint64_t length, const struct hark_log_part *part,
-    uint32_t count, uint8_t **to)
+static inline int add(struct hark_log *log, uint64_t key, uint64_t ssn, uint64_t length,
+    const struct hark_log_part *part, uint32_t count, uint8_t **to)
 {
     struct log_channel *c = log->recent;
     if (!c || c->key != key) {
@@ -383,16 +395,19 @@ int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t 
     return status;
 }
 
-int hark_log_reserve(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t length, void **at)
+int hark_log_reserve(
+    struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t length, void **at)
 {
     uint8_t *to;
-    if (log->limit) return HARK_L_EFULL; /* it might have to go to a file at once, or while it is being filled */
+    if (log->limit)
+        return HARK_L_EFULL; /* it might have to go to a file at once, or while it is being filled
+                              */
     int status = add(log, key_of(peer, ctx), ssn, length, NULL, 0, &to);
     if (status == HARK_L_OK) *at = to;
     return status;
 }
 
-/* ---- get, trim -------------------------------------------------------------------------------- */
+/* ---- get, trim ------------------------------------------------------------------------------- */
 
 /* Where the segment's bytes can be read. */
 static int look(struct hark_log *log, struct log_segment *g, const uint8_t **block, uint64_t *room)
@@ -408,17 +423,16 @@ static int look(struct hark_log *log, struct log_segment *g, const uint8_t **blo
     return status;
 }
 
-int hark_log_get(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, const void **at, uint64_t *length)
+int hark_log_get(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, const void **at,
+    uint64_t *length)
 {
     struct log_channel *c = find(log, key_of(peer, ctx));
     if (!c || ssn <= c->trimmed || ssn > c->last) return HARK_L_ENONE;
     uint32_t from = 0, to = c->count;
     while (from < to) { /* the first segment that does not end before ssn */
         uint32_t middle = from + (to - from) / 2;
-        if (c->row[c->head + middle]->last < ssn)
-            from = middle + 1;
-        else
-            to = middle;
+        if (c->row[c->head + middle]->last < ssn) from = middle + 1;
+        else to = middle;
     }
     struct log_segment *g = from < c->count ? c->row[c->head + from] : NULL;
     if (!g || ssn < g->first) return HARK_L_ENONE;
@@ -439,7 +453,8 @@ int hark_log_get(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn
     return HARK_L_OK;
 }
 
-/* Forgets the first entries of a segment that keeps others. If its file can not be read they count until it goes. */
+/* Forgets the first entries of a segment that keeps others. If its file can not be read they count
+ * until it goes. */
 static void trim_part(struct hark_log *log, struct log_segment *g, uint64_t ssn)
 {
     const uint8_t *block;
@@ -458,8 +473,8 @@ static void trim_part(struct hark_log *log, struct log_segment *g, uint64_t ssn)
     g->channel->bytes -= bytes;
 }
 
-/* Makes a segment empty, where it is: a channel that is trimmed to nothing again and again stays in one small
- * block. */
+/* Makes a segment empty, where it is: a channel that is trimmed to nothing again and again stays in
+ * one small block. */
 static void clear_segment(struct hark_log *log, struct log_segment *g)
 {
     log->entries -= g->count - g->trimmed;
@@ -492,7 +507,7 @@ void hark_log_trim(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t s
     if (c->count > 0 && c->row[c->head]->first <= ssn) trim_part(log, c->row[c->head], ssn);
 }
 
-/* ---- figures, open, close --------------------------------------------------------------------- */
+/* ---- figures, open, close -------------------------------------------------------------------- */
 
 int hark_log_heaviest(const struct hark_log *log, uint32_t *peer, uint64_t *bytes)
 {

@@ -1,8 +1,8 @@
 /* spill.c: segments of the payload log in files.
  *
- * One file for each segment, "hark-log.RANK.INC.PEER.CTX.FIRST": payloads, then slots. Written whole before its
- * memory is freed, never synced: if this process dies, it makes the payloads again by re-execution. A digest kept in
- * memory tells a file that is not what was written. */
+ * One file for each segment, "hark-log.RANK.INC.PEER.CTX.FIRST": payloads, then slots. Written
+ * whole before its memory is freed, never synced: if this process dies, it makes the payloads again
+ * by re-execution. A digest kept in memory tells a file that is not what was written. */
 #include "descriptor.h"
 #include "file.h"
 #include "log_parts.h"
@@ -22,12 +22,13 @@ static const char prefix[] = "hark-log.";
 
 static void name_of(const struct hark_log *log, const struct log_segment *g, char name[100])
 {
-    snprintf(name, 100, "%s%u.%u.%u.%u.%llu", prefix, log->rank, log->inc, (unsigned)(g->channel->key & UINT32_MAX),
-        (unsigned)(g->channel->key >> 32), (unsigned long long)g->first);
+    snprintf(name, 100, "%s%u.%u.%u.%u.%llu", prefix, log->rank, log->inc,
+        (unsigned)(g->channel->key & UINT32_MAX), (unsigned)(g->channel->key >> 32),
+        (unsigned long long)g->first);
 }
 
-/* Is this the name of a file of this rank, of this incarnation (an earlier job's) or an older one? Those of newer
- * incarnations belong to somebody who lives. */
+/* Is this the name of a file of this rank, of this incarnation (an earlier job's) or an older one?
+ * Those of newer incarnations belong to somebody who lives. */
 static bool outdated(const struct hark_log *log, const char *name)
 {
     uint64_t number[5];
@@ -57,11 +58,12 @@ static int remove_outdated(struct hark_log *log)
 int hark_spill_open(struct hark_log *log, const char *path, char error[256])
 {
     int made = mkdir(path, 0700);
-    if (made == 0 || errno == EEXIST)
-        do log->dir = hark_descriptor_above(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (made == 0 || errno == EEXIST) do
+            log->dir = hark_descriptor_above(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         while (log->dir < 0 && errno == EINTR);
     if (log->dir < 0 || remove_outdated(log) < 0) {
-        hark_file_say(error, "payload log: cannot open the spill directory", path, NULL, hark_file_why(errno));
+        hark_file_say(error, "payload log: cannot open the spill directory", path, NULL,
+            hark_file_why(errno));
         if (log->dir >= 0) close(log->dir);
         return HARK_L_ESYSTEM;
     }
@@ -72,7 +74,7 @@ int hark_spill_open(struct hark_log *log, const char *path, char error[256])
     return HARK_L_EMEMORY;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct spill {
     struct hark_log *log;
@@ -86,14 +88,15 @@ struct spill {
 static int spill_begin(struct spill *s, struct hark_log *log, struct log_segment *g, uint64_t bytes)
 {
     if (log->dir < 0) {
-        snprintf(log->error, sizeof log->error, "payload log: over its limit of %llu bytes, and it may not spill",
+        snprintf(log->error, sizeof log->error,
+            "payload log: over its limit of %llu bytes, and it may not spill",
             (unsigned long long)log->limit);
         return HARK_L_EFULL;
     }
     if (log->spill_limit && (bytes > log->spill_limit || log->spilled > log->spill_limit - bytes)) {
         snprintf(log->error, sizeof log->error,
-            "payload log: over its limits of %llu bytes in memory and %llu in files", (unsigned long long)log->limit,
-            (unsigned long long)log->spill_limit);
+            "payload log: over its limits of %llu bytes in memory and %llu in files",
+            (unsigned long long)log->limit, (unsigned long long)log->spill_limit);
         return HARK_L_EFULL;
     }
     s->log = log;
@@ -126,7 +129,8 @@ static int spill_end(struct spill *s, bool failed, uint64_t bytes)
     if (failed) {
         if (s->fd >= 0) unlinkat(log->dir, s->name, 0);
         log->failures++;
-        hark_file_say(log->error, "payload log: cannot spill to", log->path, s->name, hark_file_why(saved));
+        hark_file_say(
+            log->error, "payload log: cannot spill to", log->path, s->name, hark_file_why(saved));
         return HARK_L_EFULL;
     }
     s->segment->file = bytes;
@@ -146,24 +150,27 @@ int hark_spill_segment(struct hark_log *log, struct log_segment *g)
     return spill_end(&s, failed, g->used + slots);
 }
 
-int hark_spill_parts(struct hark_log *log, struct log_segment *g, const struct hark_log_part *part, uint32_t count)
+int hark_spill_parts(
+    struct hark_log *log, struct log_segment *g, const struct hark_log_part *part, uint32_t count)
 {
     struct spill s;
     int status = spill_begin(&s, log, g, g->used);
     if (status != HARK_L_OK) return status;
     bool failed = s.fd < 0;
-    for (uint32_t i = 0; i < count && !failed; i++) failed = spill_put(&s, part[i].at, part[i].length) < 0;
+    for (uint32_t i = 0; i < count && !failed; i++)
+        failed = spill_put(&s, part[i].at, part[i].length) < 0;
     return spill_end(&s, failed, g->used);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* The buffer is the log's only memory outside of its limit; one that was needed for a giant is not kept for
- * dwarfs. */
+/* The buffer is the log's only memory outside of its limit; one that was needed for a giant is not
+ * kept for dwarfs. */
 static bool buffer_reserve(struct hark_log *log, uint64_t bytes)
 {
     const uint64_t small = (uint64_t)2 << 20;
-    if (log->buffer_room >= bytes && (log->buffer_room <= small || log->buffer_room / 4 < bytes)) return true;
+    if (log->buffer_room >= bytes && (log->buffer_room <= small || log->buffer_room / 4 < bytes))
+        return true;
     free(log->buffer);
     log->buffer_room = 0;
     log->buffer = bytes <= SIZE_MAX ? malloc((size_t)bytes) : NULL;
@@ -188,7 +195,8 @@ int hark_spill_load(struct hark_log *log, struct log_segment *g)
         if (fd >= 0) close(fd);
     }
     if (!why && (uint64_t)got != g->file) why = "is shorter than what was written";
-    if (!why && XXH3_64bits(log->buffer, (size_t)g->file) != g->digest) why = "was changed after it was written";
+    if (!why && XXH3_64bits(log->buffer, (size_t)g->file) != g->digest)
+        why = "was changed after it was written";
     if (why) {
         hark_file_say(log->error, "payload log: cannot read", log->path, name, why);
         return HARK_L_ESYSTEM;

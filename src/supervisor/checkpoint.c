@@ -1,5 +1,5 @@
-/* checkpoint.c: checkpoints on demand: a signal asks for one, for which a batch system has warned, or a
- * person wants it. */
+/* checkpoint.c: checkpoints on demand: a signal asks for one, for which a batch system has warned,
+ * or a person wants it. */
 #include "internal.h"
 
 void hark_sup_checkpoint_wanted(struct child *c)
@@ -48,7 +48,8 @@ void hark_sup_checkpoint_done(struct supervisor *s)
         hark_sup_say("the checkpoint that %s asked for is taken; the run goes on", name);
         return;
     }
-    hark_sup_say(
-        "the checkpoint that %s asked for is taken; the run stops, and goes on from there with --resume", name);
+    hark_sup_say("the checkpoint that %s asked for is taken; the run stops, and goes on from there "
+                 "with --resume",
+        name);
     hark_sup_end(s, HARK_RUN_AGAIN);
 }

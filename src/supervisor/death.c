@@ -26,24 +26,28 @@ static void note_failure(struct child *c, const char *kind)
     snprintf(f->kind, sizeof f->kind, "%s", kind);
 }
 
-/* Does it die again and again without getting further? The reason, or NULL. A place is where the incarnation began, and how much
- * it has received and sent since. Planned kills do not count. */
+/* Does it die again and again without getting further? The reason, or NULL. A place is where the
+ * incarnation began, and how much it has received and sent since. Planned kills do not count. */
 static const char *hopeless(struct child *c, char text[96])
 {
-    uint64_t now = hark_sup_progress(c), place = now - c->began + hark_sup_slot(c)->messages - c->began_messages;
+    uint64_t now = hark_sup_progress(c),
+             place = now - c->began + hark_sup_slot(c)->messages - c->began_messages;
     for (uint32_t i = 0; i < c->s->o->kills; i++) {
         const struct hark_kill *k = &c->s->o->kill[i];
         if (k->rank == c->rank && k->at > c->began && k->at <= now) return NULL;
     }
     bool same = c->same_place && c->place_checkpoint == c->checkpoint && c->place == place;
-    bool further = c->no_further == 0 || c->checkpoint > c->far_checkpoint || (c->checkpoint == c->far_checkpoint && place > c->far);
+    bool further = c->no_further == 0 || c->checkpoint > c->far_checkpoint ||
+                   (c->checkpoint == c->far_checkpoint && place > c->far);
     c->same_place = same ? c->same_place + 1 : 1;
     c->no_further = further ? 1 : c->no_further + 1;
     c->place_checkpoint = c->checkpoint;
     c->place = place;
     if (further) c->far_checkpoint = c->checkpoint, c->far = place;
-    if (c->same_place >= SAME_PLACE) snprintf(text, 96, "%d times in a row at the same place", SAME_PLACE);
-    else if (c->no_further >= NO_FURTHER) snprintf(text, 96, "%d times in a row without getting further", NO_FURTHER);
+    if (c->same_place >= SAME_PLACE)
+        snprintf(text, 96, "%d times in a row at the same place", SAME_PLACE);
+    else if (c->no_further >= NO_FURTHER)
+        snprintf(text, 96, "%d times in a row without getting further", NO_FURTHER);
     else return NULL;
     return text;
 }
@@ -62,12 +66,11 @@ static void exited(struct child *c, int status)
         hark_sup_end(s, 128 + s->signal);
         return;
     }
-    if (status)
-        hark_sup_say("%s exited with status %d", name, status);
-    else if (c->address)
-        hark_sup_say("%s exited without hark_finalize", name);
+    if (status) hark_sup_say("%s exited with status %d", name, status);
+    else if (c->address) hark_sup_say("%s exited without hark_finalize", name);
     else
-        hark_sup_say("%s exited without hark_init: %s is not a program of hark", name, s->o->program[0]);
+        hark_sup_say(
+            "%s exited without hark_init: %s is not a program of hark", name, s->o->program[0]);
     hark_sup_end(s, 1);
 }
 
@@ -88,12 +91,13 @@ static void killed(struct child *c, int sig)
     }
     note_failure(c, kind);
     hark_sup_trace(s, HARK_TRACE_KILL, c->rank, c->inc, 0);
-    if (s->phase == FINISHING) { /* all have finished, durably: there is nothing that it could take with it */
+    if (s->phase == FINISHING) { /* all have finished, durably: there is nothing that it could take
+                                    with it */
         hark_sup_say("%s died (%s) after the end of the job, which is done", name, kind);
         c->exited = true;
     } else if (c->rank != HARK_RECOVERY && !hark_service_survives(s->o->protocol)) {
-        hark_sup_say("%s died (%s) after %llu deliveries; protocol %s survives no failure", name, kind,
-            (unsigned long long)hark_sup_progress(c), s->o->protocol->name);
+        hark_sup_say("%s died (%s) after %llu deliveries; protocol %s survives no failure", name,
+            kind, (unsigned long long)hark_sup_progress(c), s->o->protocol->name);
         hark_sup_end(s, 1);
     } else if ((why = hopeless(c, hopeless_text)) != NULL) {
         hark_sup_say("%s died (%s) %s, %llu deliveries after %s", name, kind, why,
@@ -105,7 +109,7 @@ static void killed(struct child *c, int sig)
     }
 }
 
-/* ---- what follows ------------------------------------------------------------------------------------- */
+/* ---- what follows ---------------------------------------------------------------------------- */
 
 static void restart_dead(struct supervisor *s)
 {
@@ -113,7 +117,8 @@ static void restart_dead(struct supervisor *s)
     if (s->phase != RUNNING) return;
     for (uint32_t i = 0; i < s->count; i++) any |= s->child[i].dead;
     if (!any) return;
-    for (uint32_t i = 0; i < s->count; i++) /* who has said hello is up, also if that lies here unread */
+    for (uint32_t i = 0; i < s->count; i++) /* who has said hello is up, also if that lies here
+                                               unread */
         if (s->child[i].pid && !s->child[i].hello && !s->child[i].goes_back) {
             hark_sup_drain(&s->child[i], LINK_CONTROL, true);
             hark_sup_take(&s->child[i]);
@@ -137,7 +142,8 @@ static int bury(struct child *c)
     (void)kill(-c->pid, SIGKILL); /* not reaped yet, so that its group can be nobody else's */
     for (int kind = 0; kind < LINKS; kind++) hark_sup_drain(c, (enum link_kind)kind, true);
     hark_sup_take(c);
-    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
+    }
     hark_janitor_dead(&c->s->janitor, c->pid);
     hark_sup_unlink(c);
     c->pid = 0;
@@ -145,10 +151,12 @@ static int bury(struct child *c)
     return status;
 }
 
-/* A shell or another wrapper ends with 128 + n when signal n has ended the program in it, which had joined and not finished. */
+/* A shell or another wrapper ends with 128 + n when signal n has ended the program in it, which had
+ * joined and not finished. */
 static bool by_signal_within(const struct child *c, int status)
 {
-    return c->s->phase == RUNNING && c->address && !c->finished && status > 128 && status - 128 < NSIG;
+    return c->s->phase == RUNNING && c->address && !c->finished && status > 128 &&
+           status - 128 < NSIG;
 }
 
 void hark_sup_reap(struct child *c)
@@ -156,8 +164,8 @@ void hark_sup_reap(struct child *c)
     struct supervisor *s = c->s;
     if (c->pid == 0) return;
     if (!hark_sup_is_dead(c)) {
-        /* It has closed its control socket. If it is not about to die anyway (which this does not change any
-         * more), it has left the job. */
+        /* It has closed its control socket. If it is not about to die anyway (which this does not
+         * change any more), it has left the job. */
         if (s->phase == RUNNING && c->link[LINK_CONTROL] && c->link[LINK_CONTROL]->events == 0)
             kill(c->pid, SIGKILL);
         return;

@@ -1,4 +1,5 @@
-/* dispositions.c: what signals are to us and to the processes: ignored, blocked, and those that stop. */
+/* dispositions.c: what signals are to us and to the processes: ignored, blocked, and those that
+ * stop. */
 #include "internal.h"
 
 #include <errno.h>
@@ -6,8 +7,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* libuv's handlers run in the loop. Those that stop us do not wait for it: a SIGCONT that came meanwhile would be
- * lost. */
+/* libuv's handlers run in the loop. Those that stop us do not wait for it: a SIGCONT that came
+ * meanwhile would be lost. */
 static const int stopping[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 #define STOPPING (sizeof stopping / sizeof stopping[0])
 
@@ -17,7 +18,8 @@ struct hark_sup_signals {
     sigset_t ignored; /* when we began: they stay ignored, here and in the processes */
 };
 
-/* For the handlers of signals that stop: what they touch is read and written by single instructions. */
+/* For the handlers of signals that stop: what they touch is read and written by single
+ * instructions. */
 static struct supervisor *volatile stopped;
 static _Atomic uint64_t stopped_ns;
 
@@ -27,14 +29,16 @@ uint64_t hark_sup_awake(void)
     return hark_sup_now() - atomic_load_explicit(&stopped_ns, memory_order_relaxed);
 }
 
-/* To the process and to those that it has started, as a terminal would: behind a wrapper is the program. */
+/* To the process and to those that it has started, as a terminal would: behind a wrapper is the
+ * program. */
 void hark_sup_signal_groups(const struct supervisor *s, int number, bool recovery)
 {
     for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].pid && (recovery || s->child[i].rank != HARK_RECOVERY)) (void)kill(-s->child[i].pid, number);
+        if (s->child[i].pid && (recovery || s->child[i].rank != HARK_RECOVERY))
+            (void)kill(-s->child[i].pid, number);
 }
 
-/* ---- stopping: a terminal's Ctrl-Z, a batch system's suspend ------------------------------------ */
+/* ---- stopping: a terminal's Ctrl-Z, a batch system's suspend --------------------------------- */
 
 static void on_stop(int number)
 {
@@ -54,17 +58,19 @@ void hark_sup_stops_begin(struct supervisor *s)
     const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
     stopped = s;
     for (size_t i = 0; i < STOPPING; i++)
-        if (!hark_sup_signal_ignored(s, stopping[i])) sigaction(stopping[i], &stop, &s->signals->stopping_before[i]);
+        if (!hark_sup_signal_ignored(s, stopping[i]))
+            sigaction(stopping[i], &stop, &s->signals->stopping_before[i]);
 }
 
 void hark_sup_stops_end(struct supervisor *s)
 {
     for (size_t i = 0; i < STOPPING; i++)
-        if (!hark_sup_signal_ignored(s, stopping[i])) sigaction(stopping[i], &s->signals->stopping_before[i], NULL);
+        if (!hark_sup_signal_ignored(s, stopping[i]))
+            sigaction(stopping[i], &s->signals->stopping_before[i], NULL);
     stopped = NULL;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------ */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 bool hark_sup_signal_ignored(const struct supervisor *s, int number)
 {
@@ -83,11 +89,13 @@ bool hark_sup_signals_begin(struct supervisor *s)
     }
     sigemptyset(&s->signals->ignored);
     for (int n = 1; n < NSIG; n++)
-        if (sigaction(n, NULL, &now) == 0 && now.sa_handler == SIG_IGN) sigaddset(&s->signals->ignored, n);
+        if (sigaction(n, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+            sigaddset(&s->signals->ignored, n);
     sigemptyset(&none); /* whoever started us may have blocked some */
     pthread_sigmask(SIG_SETMASK, &none, &s->signals->mask_before);
     sigaction(SIGPIPE, &ignore, &s->signals->pipe_before);
-    sigaction(SIGXFSZ, &ignore, &s->signals->limit_before); /* a write over the limit fails, and says so */
+    sigaction(SIGXFSZ, &ignore, &s->signals->limit_before); /* a write over the limit fails, and
+                                                               says so */
     return true;
 }
 
@@ -107,10 +115,8 @@ void hark_sup_signals_in_process(const struct supervisor *s)
     sigset_t none;
     for (int n = 1; n < NSIG; n++) {
         if (sigaction(n, NULL, &now) < 0) continue;
-        if (hark_sup_signal_ignored(s, n))
-            signal(n, SIG_IGN);
-        else if (now.sa_handler != SIG_DFL)
-            signal(n, SIG_DFL);
+        if (hark_sup_signal_ignored(s, n)) signal(n, SIG_IGN);
+        else if (now.sa_handler != SIG_DFL) signal(n, SIG_DFL);
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

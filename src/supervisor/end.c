@@ -3,7 +3,8 @@
 
 #include <signal.h>
 
-#define GRACE_MS 3000 /* for processes to end after a signal, and for the recovery process after all others */
+#define GRACE_MS                                                                                   \
+    3000 /* for processes to end after a signal, and for the recovery process after all others */
 
 /* The recovery process knows nothing that is worth waiting for when all others have ended. */
 static void stop_if_gone(struct supervisor *s)
@@ -33,7 +34,8 @@ static void grace_is_over(uv_timer_t *timer)
 static void give_grace(struct supervisor *s)
 {
     bool on = uv_is_active((uv_handle_t *)&s->grace);
-    if (!on || uv_timer_get_due_in(&s->grace) > GRACE_MS) uv_timer_start(&s->grace, grace_is_over, GRACE_MS, GRACE_MS);
+    if (!on || uv_timer_get_due_in(&s->grace) > GRACE_MS)
+        uv_timer_start(&s->grace, grace_is_over, GRACE_MS, GRACE_MS);
 }
 
 void hark_sup_end(struct supervisor *s, int status)

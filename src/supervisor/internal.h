@@ -1,9 +1,9 @@
 /* internal.h: what the parts of the supervisor share: the state of a job, and who calls whom.
  *
- * An event (a message of a process, a death, a signal, a timer, room in an outlet) changes the state, and notes
- * what is due: `heard_due`, `deaths_due`, `finish_due`. At the end of each turn of the loop one place looks at what
- * is due and does it: end_turn() in supervisor.c. So a file calls only files on floors below its own.
- * test/include/floors.sh reads the floors here:
+ * An event (a message of a process, a death, a signal, a timer, room in an outlet) changes the
+ * state, and notes what is due: `heard_due`, `deaths_due`, `finish_due`. At the end of each turn of
+ * the loop one place looks at what is due and does it: end_turn() in supervisor.c. So a file calls
+ * only files on floors below its own. test/include/floors.sh reads the floors here:
  *
  *   15  supervisor.c     the loop from start to end, and the end of its turns
  *   14  signals.c        what each signal does
@@ -74,39 +74,42 @@ struct child { /* a process of the job, over all its incarnations */
     struct supervisor *s;
     uint32_t rank; /* HARK_RECOVERY: the recovery process */
     uint32_t inc;
-    pid_t pid; /* 0: not running */
+    pid_t pid;     /* 0: not running */
     pid_t program; /* as it says itself: behind a wrapper another one; 0: it has not said hello */
     struct link *link[LINKS];
     uint32_t heard; /* a bit for each link: something has come on it in this turn */
     struct hark_output output[2];
     struct stream stream[2];
-    uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond recall then */
+    uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond
+                                                 recall then */
     bool mark_waits; /* it has said MARK, and is told MARKED when there is room for more output */
     uint64_t mark;
     uint8_t *in, *out; /* bytes of the control socket: read and not parsed, to be written */
     size_t in_length, in_room, out_length, out_room;
-    char *address;       /* of this incarnation, once it has said hello */
-    uint64_t checkpoint; /* it began from */
-    uint64_t began;      /* hark_sup_progress() when it began */
-    uint64_t began_messages; /* what it had posted then */
-    uint64_t place_checkpoint, place; /* of its last death by itself: where it began, progress since */
+    char *address;                    /* of this incarnation, once it has said hello */
+    uint64_t checkpoint;              /* it began from */
+    uint64_t began;                   /* hark_sup_progress() when it began */
+    uint64_t began_messages;          /* what it had posted then */
+    uint64_t place_checkpoint, place; /* of its last death by itself: where it began, progress since
+                                       */
     uint64_t far_checkpoint, far;     /* the place that it has come to at most */
-    uint32_t no_further; /* deaths in a row that were no further than that */
+    uint32_t no_further;              /* deaths in a row that were no further than that */
     uint32_t look_turn;  /* of its slot when it was last asked to look, or told QUIET */
     uint32_t same_place; /* how many such deaths in a row */
     char kind[24];       /* of its last death by itself: the signal's name */
     bool hello, finished;
-    bool exited;   /* after the end of the job, as it should */
-    bool dead;     /* and to be restarted */
-    bool dying;    /* its last words are being read */
-    bool goes_back; /* with another one: its next incarnation is announced, and begins when it says AGAIN or is dead */
-    uint64_t answer_by; /* then it is killed (ns); 0: it has been */
-    int kept;           /* what AGAIN said, for its next SETUP; -1: nothing */
-    bool restarted; /* ever */
+    bool exited;    /* after the end of the job, as it should */
+    bool dead;      /* and to be restarted */
+    bool dying;     /* its last words are being read */
+    bool goes_back; /* with another one: its next incarnation is announced, and begins when it says
+                       AGAIN or is dead */
+    uint64_t answer_by;  /* then it is killed (ns); 0: it has been */
+    int kept;            /* what AGAIN said, for its next SETUP; -1: nothing */
+    bool restarted;      /* ever */
     bool checkpoint_due; /* one was asked for by a signal, and none of it has been decided since */
     bool waits_known;    /* it has said where it waits, since nothing moves */
     struct hark_waits waits;
-    bool troubled;  /* it could not write an image, and its group has decided none since */
+    bool troubled; /* it could not write an image, and its group has decided none since */
 };
 
 enum phase { RUNNING, FINISHING, ENDING };
@@ -121,8 +124,8 @@ struct failure {
 
 struct recovery { /* times are CLOCK_MONOTONIC, ns; 0: not yet */
     uint64_t died, announced, restarted, over, caught_up;
-    uint32_t re;       /* of the last announcement in it */
-    uint8_t *rolled;   /* of each rank: 1 if it went back */
+    uint32_t re;     /* of the last announcement in it */
+    uint8_t *rolled; /* of each rank: 1 if it went back */
 };
 
 struct supervisor {
@@ -133,13 +136,14 @@ struct supervisor {
     int exit;   /* status to end with, from ENDING on */
     int signal; /* that was passed on; 0: none */
     bool output_failed, record_failed, positions_failed;
-    bool noted; /* a NOTE was said */
-    char *advice;      /* of the options' advise, for the JSON */
-    bool figures_lost; /* no memory for some of them */
+    bool noted;                    /* a NOTE was said */
+    char *advice;                  /* of the options' advise, for the JSON */
+    bool figures_lost;             /* no memory for some of them */
     struct hark_outlet *outlet[2]; /* stdout, stderr; the same if these are */
-    uv_async_t moved; /* an outlet has moved something */
-    int positions;    /* descriptor of the positions that were shown, in the store that is kept; -1: none */
-    bool give_up;     /* who reads our output has had time enough */
+    uv_async_t moved;              /* an outlet has moved something */
+    int positions; /* descriptor of the positions that were shown, in the store that is kept; -1:
+                      none */
+    bool give_up;  /* who reads our output has had time enough */
     bool finish_waits; /* all have finished, and not all that they printed is shown */
 
     uv_loop_t loop;
@@ -149,9 +153,9 @@ struct supervisor {
     uv_timer_t quiescence, grace, planned_kill;
     bool kill_watched;
     uv_prepare_t turn; /* its end */
-    bool heard_due;  /* `heard` of some: their messages are to be taken */
-    bool deaths_due; /* a process has died, or left its control socket: they are to be reaped */
-    bool finish_due; /* one more reason for the end of the job to wait is gone */
+    bool heard_due;    /* `heard` of some: their messages are to be taken */
+    bool deaths_due;   /* a process has died, or left its control socket: they are to be reaped */
+    bool finish_due;   /* one more reason for the end of the job to wait is gone */
     bool checkpoint_asked; /* by a signal, and not taken yet */
 
     char job[41];
@@ -180,15 +184,18 @@ struct supervisor {
     uint64_t started, ended, died; /* ns; died: first sign of deaths not announced yet */
     uint64_t diverged, troubles;
 
-    uint64_t *sent, *lately; /* recluster: what each rank had sent to each when the last checkpoint was decided; and lately */
-    uint64_t ask_after; /* ns: when `better` is asked again */
-    char *reclusterings; /* for the JSON; NULL: none */
-    uint32_t *lowest;    /* of the cluster of each rank, as the trace has it; NULL: as at the beginning */
+    uint64_t *sent, *lately; /* recluster: what each rank had sent to each when the last checkpoint
+                                was decided; and lately */
+    uint64_t ask_after;      /* ns: when `better` is asked again */
+    char *reclusterings;     /* for the JSON; NULL: none */
+    uint32_t *lowest; /* of the cluster of each rank, as the trace has it; NULL: as at the beginning
+                       */
 
-    uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when (ns) */
-    uint64_t look_moves;  /* frames and progress when all were asked to look */
+    uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when
+                                                          (ns) */
+    uint64_t look_moves; /* frames and progress when all were asked to look */
     bool look_asked, quiet_said;
-    bool stall_said; /* who waits where, since nothing moves */
+    bool stall_said;      /* who waits where, since nothing moves */
     bool finished_before; /* the store is of a job that has finished: there is nothing to do */
 };
 
@@ -199,10 +206,12 @@ static inline const struct hark *core_of(const struct supervisor *s)
 }
 
 /* say.c */
-void hark_sup_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on stderr */
+void hark_sup_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on
+                                                                                     stderr */
 void hark_sup_say_through(struct hark_outlet *w); /* NULL: straight to stderr again */
 const char *hark_sup_name(const struct child *c, char name[32]); /* "rank 3" */
-void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char *text, size_t room); /* "0-2 5" */
+void hark_sup_name_ranks(
+    const struct supervisor *s, const uint8_t *member, char *text, size_t room); /* "0-2 5" */
 const char *hark_sup_signal_name(int number, char text[24]);
 uint64_t hark_sup_now(void);
 struct hark_board_slot *hark_sup_slot(const struct child *c);
@@ -210,15 +219,20 @@ struct hark_board_slot *hark_sup_slot(const struct child *c);
 uint64_t hark_sup_progress(const struct child *c);
 
 /* end.c */
-void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone */
-void hark_sup_no_memory(struct supervisor *s, const char *what); /* a line, once, and the end with status 1 */
-void hark_sup_child_gone(struct supervisor *s);      /* looks whether all is over */
+void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone
+                                                      */
+void hark_sup_no_memory(struct supervisor *s, const char *what); /* a line, once, and the end with
+                                                                    status 1 */
+void hark_sup_child_gone(struct supervisor *s);                  /* looks whether all is over */
 void hark_sup_kill_all(struct supervisor *s);
 
 /* dispositions.c */
-bool hark_sup_signals_begin(struct supervisor *s); /* before anything is started: mask, and what is ignored; false after a line */
+bool hark_sup_signals_begin(struct supervisor *s); /* before anything is started: mask, and what is
+                                                      ignored; false after a line */
 void hark_sup_signals_end(struct supervisor *s);   /* all as it was */
-void hark_sup_signals_in_process(const struct supervisor *s); /* between fork and exec: as the program would have them without us */
+void hark_sup_signals_in_process(const struct supervisor *s); /* between fork and exec: as the
+                                                                 program would have them without us
+                                                               */
 bool hark_sup_signal_ignored(const struct supervisor *s, int number); /* was it, when we began? */
 /* To the processes and to those that they have started; also to the recovery process? */
 void hark_sup_signal_groups(const struct supervisor *s, int number, bool recovery);
@@ -227,54 +241,68 @@ void hark_sup_stops_end(struct supervisor *s);
 uint64_t hark_sup_awake(void); /* as hark_sup_now(), less the time that we were stopped */
 
 /* planned_kill.c */
-uint64_t hark_sup_next_kill(const struct child *c); /* progress at the next one; 0: none */
+uint64_t hark_sup_next_kill(const struct child *c);     /* progress at the next one; 0: none */
 void hark_sup_watch_planned_kill(struct supervisor *s); /* of the recovery process, if any */
 
 /* link.c */
-int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or an errno */
-void hark_sup_unlink(struct child *c);                   /* closes all of them */
+int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or
+                                                                    an errno */
+void hark_sup_unlink(struct child *c);                           /* closes all of them */
 /* Reads until there is nothing now; not all: or until there is no room for it. */
 void hark_sup_drain(struct child *c, enum link_kind kind, bool all);
-bool hark_sup_full(struct supervisor *s, int kind); /* no more is to be read from pipes of this kind now */
-void hark_sup_resume_reading(struct child *c); /* what was paused */
-void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the caller's */
+bool hark_sup_full(struct supervisor *s, int kind); /* no more is to be read from pipes of this kind
+                                                       now */
+void hark_sup_resume_reading(struct child *c);      /* what was paused */
+void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the
+                                                                caller's */
 
 /* streams.c */
-int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit status after one line */
-bool hark_sup_outlets_open(struct supervisor *s);  /* from then on nothing that is printed can block us */
-void hark_sup_outlets_close(struct supervisor *s); /* waits for readers, but not for ever after a signal */
+int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit
+                                                                 status after one line */
+bool hark_sup_outlets_open(struct supervisor *s);  /* from then on nothing that is printed can block
+                                                      us */
+void hark_sup_outlets_close(struct supervisor *s); /* waits for readers, but not for ever after a
+                                                      signal */
 void hark_sup_output_prepare(struct child *c);     /* all zero before */
-void hark_sup_room(struct supervisor *s);           /* there may be room: reads on, and answers marks */
-void hark_sup_marked(struct child *c);              /* answers its MARK */
-void hark_sup_ask(struct child *c);                 /* is the output that waits beyond recall? */
-void hark_sup_stable(struct child *c, uint64_t n);  /* its answer */
-bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not, more is on its way there */
+void hark_sup_room(struct supervisor *s); /* there may be room: reads on, and answers marks */
+void hark_sup_marked(struct child *c);    /* answers its MARK */
+void hark_sup_ask(struct child *c);       /* is the output that waits beyond recall? */
+void hark_sup_stable(struct child *c, uint64_t n); /* its answer */
+bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not,
+                                              more is on its way there */
 
 /* recluster.c */
-static inline bool hark_sup_regroups(const struct supervisor *s) /* do clusters change while it runs? */
+static inline bool hark_sup_regroups(const struct supervisor *s) /* do clusters change while it
+                                                                    runs? */
 {
     return s->o->core.asks & HARK_ASKS_REGROUP;
 }
-/* A checkpoint was decided, and has `changed` the clusters or not: should others be together from the next one on? */
+/* A checkpoint was decided, and has `changed` the clusters or not: should others be together from
+ * the next one on? */
 void hark_sup_recluster(struct supervisor *s, bool changed);
-void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the next clusters into force */
+void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the
+                                                                 next clusters into force */
 /* Who is in another cluster than the trace says, because of that checkpoint or going back to it. */
 void hark_sup_trace_clusters(struct supervisor *s, uint64_t id);
-void hark_sup_tell_clusters(struct supervisor *s, struct child *only); /* the next ones, if there are any, to all (only NULL) that are up */
+void hark_sup_tell_clusters(struct supervisor *s, struct child *only); /* the next ones, if there
+                                                                          are any, to all (only
+                                                                          NULL) that are up */
 
 /* checkpoint.c */
 void hark_sup_ask_checkpoint(struct supervisor *s);
-void hark_sup_checkpoint_wanted(struct child *c); /* it has said hello: tells it */
-void hark_sup_checkpointed(struct supervisor *s, uint32_t rank); /* one of the group of `rank` was decided */
-void hark_sup_checkpoint_done(struct supervisor *s); /* is none missing any more? */
+void hark_sup_checkpoint_wanted(struct child *c);                /* it has said hello: tells it */
+void hark_sup_checkpointed(struct supervisor *s, uint32_t rank); /* one of the group of `rank` was
+                                                                    decided */
+void hark_sup_checkpoint_done(struct supervisor *s);             /* is none missing any more? */
 
 /* stall.c */
-#define HARK_SUP_STALL_NS UINT64_C(1000000000) /* so long nothing moves behind QUIET, then it is said */
+#define HARK_SUP_STALL_NS                                                                          \
+    UINT64_C(1000000000) /* so long nothing moves behind QUIET, then it is said */
 void hark_sup_waits(struct child *c, struct hark_control *m); /* its WAITS */
 /* Nothing has moved for `since_ns`: says it once. True: the run ends for it. */
 bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns);
 void hark_sup_say_waits(struct supervisor *s); /* who waits where */
-void hark_sup_moves(struct supervisor *s); /* something moves again */
+void hark_sup_moves(struct supervisor *s);     /* something moves again */
 
 /* job.c: 0, or the exit status after one line */
 int hark_sup_job_open(struct supervisor *s);
@@ -289,7 +317,8 @@ int hark_sup_close_trace(struct supervisor *s); /* merges the parts: 0, or -1 af
 
 /* tell.c */
 void hark_sup_setup(struct child *c);
-void hark_sup_announce(struct supervisor *s, struct child *only); /* the present FAILED, to all (only NULL) that are up */
+void hark_sup_announce(struct supervisor *s, struct child *only);   /* the present FAILED, to all
+                                                                       (only NULL) that are up */
 void hark_sup_introduce(const struct child *who, struct child *to); /* PEER */
 /* A message without contents, to all that are up. */
 void hark_sup_tell_all(struct supervisor *s, uint16_t type);
@@ -303,24 +332,26 @@ void hark_sup_advise_diverged(const struct supervisor *s); /* what to do: a line
 
 /* spawn.c: 0, or an errno */
 int hark_sup_spawn(struct child *c);
-void hark_sup_fresh(struct child *c); /* what was of its last incarnation is none of the next one's */
+void hark_sup_fresh(struct child *c); /* what was of its last incarnation is none of the next one's
+                                       */
 bool hark_sup_is_dead(const struct child *c); /* also when it is not reaped yet */
 
 /* rollback.c */
-void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells it, or it is killed */
+void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells
+                                             it, or it is killed */
 void hark_sup_on_rollback_request(struct child *c, struct hark_control *m); /* its AGAIN */
-void hark_sup_hurry(struct supervisor *s);                    /* looks for those that have not answered in time */
+void hark_sup_hurry(struct supervisor *s); /* looks for those that have not answered in time */
 
 /* recover.c */
-bool hark_sup_begin(struct supervisor *s);   /* starts all; false after a line */
+bool hark_sup_begin(struct supervisor *s); /* starts all; false after a line */
 /* Starts the next incarnation of a dead process; false after a line. */
 bool hark_sup_restart(struct supervisor *s, struct child *c);
 /* Those with dead[r] != 0 have died; `member` has room for who goes back. */
 void hark_sup_bring_back(struct supervisor *s, const uint8_t *dead, uint8_t *member);
 /* The failure service has been told who goes back by the recovery line: so they do. */
 void hark_sup_on_recovery_line(struct supervisor *s);
-void hark_sup_recovered(struct supervisor *s); /* D may be empty now */
-void hark_sup_close_recovery(struct supervisor *s); /* its last figures */
+void hark_sup_recovered(struct supervisor *s);                      /* D may be empty now */
+void hark_sup_close_recovery(struct supervisor *s);                 /* its last figures */
 const char *hark_sup_back_to(const struct child *c, char text[64]); /* "checkpoint 3" */
 
 /* messages.c */

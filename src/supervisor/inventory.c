@@ -13,7 +13,8 @@
 char *hark_inventory_value(const struct hark_inventory *v, const char *name)
 {
     size_t length = strlen(name);
-    for (const char *line = v->identity; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+    for (const char *line = v->identity; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n')
         if (strncmp(line, name, length) == 0 && line[length] == '=')
             return strndup(line + length + 1, strcspn(line + length + 1, "\n"));
     return NULL;
@@ -59,17 +60,22 @@ static void lost(void *self, uint32_t rank, const char *why)
 /* The service as that run had it. */
 static void open_service(struct hark_inventory *v, char error[HARK_KEEPER_ERROR])
 {
-    char *protocol = hark_inventory_value(v, "protocol"), *clusters = hark_inventory_value(v, "clusters"), why[256];
+    char *protocol = hark_inventory_value(v, "protocol"),
+         *clusters = hark_inventory_value(v, "clusters"), why[256];
     const char *options = protocol ? protocol + strcspn(protocol, " ") : "";
     struct hark_config asked = {0};
     if (protocol && *options) protocol[options++ - protocol] = 0;
     v->protocol = protocol ? hark_protocol_named(protocol) : NULL;
     if (v->protocol && hark_options_read(v->protocol->manual->options, options, &asked) < 0) {
-        snprintf(error, HARK_KEEPER_ERROR, "its record is of protocol %s with %s, which this hark does not know", protocol, options);
+        snprintf(error, HARK_KEEPER_ERROR,
+            "its record is of protocol %s with %s, which this hark does not know", protocol,
+            options);
     } else if (v->protocol == NULL) {
-        snprintf(error, HARK_KEEPER_ERROR, "its record is of protocol %s, which this hark does not know",
+        snprintf(error, HARK_KEEPER_ERROR,
+            "its record is of protocol %s, which this hark does not know",
             protocol ? protocol : "none");
-    } else if (clusters == NULL || hark_clusters_parse(&v->clusters, v->ranks, clusters, "its record", why) < 0) {
+    } else if (clusters == NULL ||
+               hark_clusters_parse(&v->clusters, v->ranks, clusters, "its record", why) < 0) {
         snprintf(error, HARK_KEEPER_ERROR, "%s", clusters ? why : "its record has no clusters");
     } else {
         struct hark_keeper_config config = {.protocol = v->protocol,
@@ -98,14 +104,16 @@ int hark_inventory_open(struct hark_inventory *v, const char *path, char error[H
     error[0] = 0;
     int status = hark_store_job(path, v->job, &v->ranks, line);
     v->in_use = status == HARK_S_OK && is_in_use(path);
-    if (status == HARK_S_OK) status = hark_store_open_directory(&v->images, path, v->job, v->ranks, false, line);
+    if (status == HARK_S_OK)
+        status = hark_store_open_directory(&v->images, path, v->job, v->ranks, false, line);
     if (status == HARK_S_OK && asprintf(&record, "%s/service", path) < 0) record = NULL;
     if (status == HARK_S_OK && (record == NULL || access(record, F_OK) < 0)) {
         snprintf(error, HARK_KEEPER_ERROR, "there is no record of a run in it");
         free(record);
         return 0;
     }
-    if (status == HARK_S_OK) status = hark_store_open_directory(&v->record, record, v->job, 1, false, line);
+    if (status == HARK_S_OK)
+        status = hark_store_open_directory(&v->record, record, v->job, 1, false, line);
     free(record);
     if (status != HARK_S_OK) {
         snprintf(error, HARK_KEEPER_ERROR, "%s", line);

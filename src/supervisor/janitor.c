@@ -61,12 +61,15 @@ static uint64_t start_time(pid_t pid)
     if (n <= 0) return 0;
     text[n] = 0;
     char *at = strrchr(text, ')'); /* the name before it may hold anything */
-    if (at && sscanf(at + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &started) != 1)
+    if (at &&
+        sscanf(at + 1,
+            " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+            &started) != 1)
         started = 0;
     return started;
 }
 
-/* ---- the janitor's side ------------------------------------------------------------------------------------ */
+/* ---- the janitor's side ---------------------------------------------------------------------- */
 
 struct known {
     struct note *note;
@@ -90,9 +93,9 @@ static void learn(struct known *k, const struct note *n)
     k->note[k->count++] = *n;
 }
 
-/* Kills a process and its process group, if they are still those we know. Returns a descriptor that tells the
- * process's end, or -1. The kernel gives its number to nobody as long as the group has members: where another process
- * has it, ours are all gone. */
+/* Kills a process and its process group, if they are still those we know. Returns a descriptor that
+ * tells the process's end, or -1. The kernel gives its number to nobody as long as the group has
+ * members: where another process has it, ours are all gone. */
 static int kill_known(const struct note *n)
 {
     int fd = (int)syscall(SYS_pidfd_open, n->pid, 0);
@@ -120,12 +123,14 @@ static void save_trace(const struct hark_janitor_job *job)
     uint32_t parts = 0;
     if (job->trace == NULL || !entries_open(&e, AT_FDCWD, job->directory, 0)) return;
     for (const char *name; (name = entries_next(&e)) != NULL;) {
-        char **more = strncmp(name, "trace-", 6) == 0 ? realloc(part, (parts + 1) * sizeof *part) : NULL;
+        char **more =
+            strncmp(name, "trace-", 6) == 0 ? realloc(part, (parts + 1) * sizeof *part) : NULL;
         if (more) part = more;
         if (more && asprintf(&part[parts], "%s/%s", job->directory, name) >= 0) parts++;
     }
     entries_close(&e);
-    if (parts) (void)hark_trace_merge_unfinished(job->trace, (const char *const *)part, parts, error);
+    if (parts)
+        (void)hark_trace_merge_unfinished(job->trace, (const char *const *)part, parts, error);
 }
 
 _Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
@@ -147,18 +152,20 @@ _Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
     _exit(0);
 }
 
-/* Keeps two descriptors and nothing else that the supervisor had open: a held terminal or pipe would keep its
- * reader waiting. */
+/* Keeps two descriptors and nothing else that the supervisor had open: a held terminal or pipe
+ * would keep its reader waiting. */
 _Noreturn static void become_janitor(int pipe, const struct hark_janitor_job *job)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = 8; /* above those that they get, also where few are allowed */
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = 8; /* above those that they get, also
+                                                                   where few are allowed */
     int kept[2] = {pipe, job->lock}, count = job->lock >= 0 ? 2 : 1;
     for (int i = 0; i < count; i++) kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, high);
     for (int i = 0; i < 3; i++) (void)dup2(null, i);
     for (int i = 0; i < count; i++) kept[i] = dup3(kept[i], 3 + i, O_CLOEXEC);
     (void)syscall(SYS_close_range, 3 + (unsigned)count, ~0u, 0);
     (void)setsid();
-    for (int n = 1; n < NSIG; n++) /* what a batch system sends to all processes of a job is not for it */
+    for (int n = 1; n < NSIG; n++) /* what a batch system sends to all processes of a job is not for
+                                      it */
         if (n != SIGCHLD) signal(n, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
     prctl(PR_SET_NAME, "hark-janitor");
@@ -166,7 +173,7 @@ _Noreturn static void become_janitor(int pipe, const struct hark_janitor_job *jo
     keep_watch(kept[0], job);
 }
 
-/* ---- the supervisor's side --------------------------------------------------------------------------------- */
+/* ---- the supervisor's side ------------------------------------------------------------------- */
 
 int hark_janitor_start(struct hark_janitor *j, const struct hark_janitor_job *job)
 {
@@ -190,7 +197,8 @@ static void say(struct hark_janitor *j, int what, pid_t pid)
 {
     struct note n = {what, pid, what == 'b' ? start_time(pid) : 0};
     if (j->pipe < 0) return;
-    while (write(j->pipe, &n, sizeof n) < 0 && errno == EINTR) {}
+    while (write(j->pipe, &n, sizeof n) < 0 && errno == EINTR) {
+    }
 }
 
 void hark_janitor_born(struct hark_janitor *j, pid_t pid)
@@ -208,6 +216,7 @@ void hark_janitor_dismiss(struct hark_janitor *j)
     if (j->pipe < 0) return;
     say(j, 'e', 0);
     close(j->pipe);
-    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {}
+    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
     *j = (struct hark_janitor){-1, 0};
 }

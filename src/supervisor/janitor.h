@@ -1,8 +1,8 @@
 /* janitor.h: who cleans up when the supervisor can not.
  *
- * A process of its own session that sleeps at the end of a pipe. If the supervisor ends without having dismissed
- * it, it kills what the supervisor had started, writes what is known of the trace, sweeps the transport's leftovers and removes
- * the job's directories.
+ * A process of its own session that sleeps at the end of a pipe. If the supervisor ends without
+ * having dismissed it, it kills what the supervisor had started, writes what is known of the trace,
+ * sweeps the transport's leftovers and removes the job's directories.
  */
 #ifndef HARK_SUPERVISOR_JANITOR_H
 #define HARK_SUPERVISOR_JANITOR_H
@@ -19,9 +19,10 @@ struct hark_janitor_job {
     const char *name;      /* of the job */
     const char *directory; /* of the job, absolute: removed with all that is in it */
     const char *spill;     /* the same, of its spilled logs; NULL: none */
-    const char *trace;     /* absolute: file for the trace whose parts are `trace-*` in `directory`; NULL: none */
+    const char *trace;     /* absolute: file for the trace whose parts are `trace-*` in `directory`;
+                              NULL: none */
     void (*sweep)(const char *job, const char *directory); /* the transport's */
-    int lock;              /* a descriptor to hold until all is clean, or -1 */
+    int lock; /* a descriptor to hold until all is clean, or -1 */
 };
 
 /* Starts it; to be called before there are threads. 0, or -1 with errno. */

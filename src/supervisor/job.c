@@ -25,7 +25,7 @@ static int bad(const char *what, const char *name, const char *why)
     return 2;
 }
 
-/* ---- the store --------------------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 /* The name of the job that a store belongs to; false: it has none, or none that can be read. */
 static bool job_of_store(const char *path, char job[41])
@@ -53,9 +53,11 @@ static int lock_store(struct supervisor *s, const char *path)
 static int open_stores(struct supervisor *s, bool fresh)
 {
     char error[256], *record = NULL;
-    int status = hark_store_open_directory(&s->images, s->store_path, s->job, s->o->ranks, fresh, error);
+    int status =
+        hark_store_open_directory(&s->images, s->store_path, s->job, s->o->ranks, fresh, error);
     if (status == HARK_S_OK && asprintf(&record, "%s/service", s->store_path) < 0) record = NULL;
-    if (status == HARK_S_OK && record == NULL) snprintf(error, sizeof error, "no memory for the record of failures");
+    if (status == HARK_S_OK && record == NULL)
+        snprintf(error, sizeof error, "no memory for the record of failures");
     if (record) status = hark_store_open_directory(&s->record, record, s->job, 1, fresh, error);
     free(record);
     if (s->record) {
@@ -71,9 +73,12 @@ void hark_sup_look_for_store(struct supervisor *s)
 {
     struct stat named, ours;
     if (s->store_gone || fstat(s->store_fd, &ours) < 0) return;
-    if (stat(s->store_path, &named) == 0 && named.st_dev == ours.st_dev && named.st_ino == ours.st_ino) return;
+    if (stat(s->store_path, &named) == 0 && named.st_dev == ours.st_dev &&
+        named.st_ino == ours.st_ino)
+        return;
     s->store_gone = true;
-    hark_sup_say("store %s: it is not there any more, removed or renamed; the run goes on with the checkpoints that it has",
+    hark_sup_say("store %s: it is not there any more, removed or renamed; the run goes on with the "
+                 "checkpoints that it has",
         s->store_path);
 }
 
@@ -131,7 +136,8 @@ static void lost(void *self, uint32_t rank, const char *why)
 {
     struct supervisor *s = self;
     char name[32];
-    hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s", hark_sup_name(&s->child[rank], name), why);
+    hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s",
+        hark_sup_name(&s->child[rank], name), why);
     hark_sup_end(s, 1);
 }
 
@@ -160,17 +166,20 @@ static int open_service(struct supervisor *s)
         return s->o->store ? 2 : 1;
     }
     s->finished_before = hark_service_finished(core_of(s));
-    if (s->finished_before) hark_sup_say("store %s: the job in it has finished already; there is nothing to do", s->o->store);
+    if (s->finished_before)
+        hark_sup_say(
+            "store %s: the job in it has finished already; there is nothing to do", s->o->store);
     return 0;
 }
 
-/* ---- directory, board, files ---------------------------------------------------------------------------------- */
+/* ---- directory, board, files ----------------------------------------------------------------- */
 
 static int name_job(struct supervisor *s)
 {
     const char *base = getenv("TMPDIR");
     uint32_t random;
-    if (getrandom(&random, sizeof random, 0) != sizeof random || getrandom(s->key, sizeof s->key, 0) != sizeof s->key) {
+    if (getrandom(&random, sizeof random, 0) != sizeof random ||
+        getrandom(s->key, sizeof s->key, 0) != sizeof s->key) {
         hark_sup_say("no random numbers: %s", strerror(errno));
         return 1;
     }
@@ -184,7 +193,8 @@ static int name_job(struct supervisor *s)
 /* From here on somebody cleans up, whatever becomes of us. */
 static int make_directory(struct supervisor *s)
 {
-    struct hark_janitor_job job = {s->job, s->directory, s->spill_path, s->trace_path, s->o->transport->sweep, s->lock};
+    struct hark_janitor_job job = {
+        s->job, s->directory, s->spill_path, s->trace_path, s->o->transport->sweep, s->lock};
     if (hark_janitor_start(&s->janitor, &job) < 0) {
         hark_sup_say("cannot start the janitor: %s", strerror(errno));
         return 1;
@@ -202,7 +212,8 @@ static int make_board(struct supervisor *s)
     if (s->board_fd >= 0 && ftruncate(s->board_fd, (off_t)bytes) == 0)
         at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->board_fd, 0);
     if (at == MAP_FAILED) {
-        hark_sup_say("no shared memory for the figures of %u processes: %s", s->o->ranks, strerror(errno));
+        hark_sup_say(
+            "no shared memory for the figures of %u processes: %s", s->o->ranks, strerror(errno));
         return 1;
     }
     s->board = at;
@@ -211,13 +222,15 @@ static int make_board(struct supervisor *s)
     return 0;
 }
 
-/* Better now than at the end of a long run. What is there stays until then, what is not is not there yet. */
+/* Better now than at the end of a long run. What is there stays until then, what is not is not
+ * there yet. */
 static int check_writable(const char *what, const char *path)
 {
     if (path == NULL) return 0;
     int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     int fd = made >= 0 || errno != EEXIST ? made : open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno != ENXIO) return bad(what, path, strerror(errno)); /* ENXIO: a FIFO that nobody reads yet */
+    if (fd < 0 && errno != ENXIO)
+        return bad(what, path, strerror(errno)); /* ENXIO: a FIFO that nobody reads yet */
     if (made >= 0) (void)unlink(path);
     if (fd >= 0) close(fd);
     return 0;
@@ -229,18 +242,22 @@ static int open_spill(struct supervisor *s)
     const char *path = s->o->spill;
     struct stat st;
     if (path == NULL) return 0;
-    if (mkdir(path, 0700) < 0 && errno != EEXIST) return bad("spill directory", path, strerror(errno));
-    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) return bad("spill directory", path, "is no directory");
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return bad("spill directory", path, strerror(errno));
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        return bad("spill directory", path, "is no directory");
     if (access(path, W_OK | X_OK) < 0) return bad("spill directory", path, strerror(errno));
     char *whole = realpath(path, NULL);
     if (whole == NULL || asprintf(&s->spill_path, "%s/%s", whole, s->job) < 0) s->spill_path = NULL;
     free(whole);
     if (s->spill_path == NULL) return bad("spill directory", path, strerror(errno));
-    hark_remove_tree(s->spill_path); /* of an earlier run of this job, whose janitor was killed too */
-    return mkdir(s->spill_path, 0700) == 0 ? 0 : bad("spill directory", s->spill_path, strerror(errno));
+    hark_remove_tree(s->spill_path); /* of an earlier run of this job, whose janitor was killed too
+                                      */
+    return mkdir(s->spill_path, 0700) == 0 ? 0
+                                           : bad("spill directory", s->spill_path, strerror(errno));
 }
 
-/* ---- trace ------------------------------------------------------------------------------------------------------ */
+/* ---- trace ----------------------------------------------------------------------------------- */
 
 const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc)
 {
@@ -252,7 +269,8 @@ const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc)
     if (more) s->part = more;
     if (more == NULL || asprintf(&path, "%s/trace-%s.%u", s->directory, name, inc) < 0) return NULL;
     for (uint32_t i = 0; i < s->parts; i++)
-        if (strcmp(s->part[i], path) == 0) { /* an incarnation that did not come about: this is it now */
+        if (strcmp(s->part[i], path) == 0) { /* an incarnation that did not come about: this is it
+                                                now */
             free(path);
             return s->part[i];
         }
@@ -265,7 +283,9 @@ static int find_trace(struct supervisor *s)
 {
     char *here = s->o->trace && s->o->trace[0] != '/' ? getcwd(NULL, 0) : NULL;
     bool whole = s->o->trace == NULL || s->o->trace[0] == '/' || here;
-    if (whole && s->o->trace && asprintf(&s->trace_path, "%s%s%s", here ? here : "", here ? "/" : "", s->o->trace) < 0) s->trace_path = NULL;
+    if (whole && s->o->trace &&
+        asprintf(&s->trace_path, "%s%s%s", here ? here : "", here ? "/" : "", s->o->trace) < 0)
+        s->trace_path = NULL;
     free(here);
     if (s->trace_path || s->o->trace == NULL) return 0;
     hark_sup_say("no memory for a trace");
@@ -275,7 +295,8 @@ static int find_trace(struct supervisor *s)
 static int open_trace(struct supervisor *s)
 {
     char error[HARK_TRACE_ERROR];
-    struct hark_trace_job job = {s->o->ranks, s->o->protocol->name, s->o->transport->name, s->o->clusters.of};
+    struct hark_trace_job job = {
+        s->o->ranks, s->o->protocol->name, s->o->transport->name, s->o->clusters.of};
     const char *path = hark_sup_part(s, HARK_TRACE_SUPERVISOR, 0);
     if (path) s->trace = hark_trace_open(path, &job, 0, error);
     if (s->o->trace == NULL || s->trace) return 0;
@@ -285,7 +306,8 @@ static int open_trace(struct supervisor *s)
 
 void hark_sup_trace(struct supervisor *s, uint8_t kind, uint32_t rank, uint32_t inc, uint64_t id)
 {
-    struct hark_trace_record r = {.time = hark_sup_now(), .rank = rank, .inc = inc, .kind = kind, .id = id};
+    struct hark_trace_record r = {
+        .time = hark_sup_now(), .rank = rank, .inc = inc, .kind = kind, .id = id};
     if (s->trace) (void)hark_trace_add(s->trace, &r);
 }
 
@@ -314,14 +336,15 @@ int hark_sup_close_trace(struct supervisor *s)
     if (s->trace == NULL) return 0;
     hark_trace_close(s->trace);
     s->trace = NULL;
-    if (hark_trace_merge(s->o->trace, (const char *const *)s->part, s->parts, error) != HARK_TRACE_OK) {
+    if (hark_trace_merge(s->o->trace, (const char *const *)s->part, s->parts, error) !=
+        HARK_TRACE_OK) {
         hark_sup_say("cannot write the trace %s: %s", s->o->trace, error);
         status = -1;
     }
     return status;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 int hark_sup_job_open(struct supervisor *s)
 {
@@ -334,7 +357,8 @@ int hark_sup_job_open(struct supervisor *s)
     if (status == 0) status = make_directory(s);
     if (status) return status;
     s->clusters_text = hark_clusters_text(&s->o->clusters);
-    if (!s->o->store && asprintf(&s->store_path, "%s/store", s->directory) < 0) s->store_path = NULL;
+    if (!s->o->store && asprintf(&s->store_path, "%s/store", s->directory) < 0)
+        s->store_path = NULL;
     if (s->store_path == NULL || s->clusters_text == NULL) {
         hark_sup_say("no memory for a job");
         return 1;

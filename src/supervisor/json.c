@@ -53,11 +53,16 @@ static void put_totals(FILE *f, const struct supervisor *s)
         t.discarded += b->discarded;
         t.refused += b->refused;
     }
-    const struct { const char *name; uint64_t value; } rows[] = {{"messages", t.messages}, {"bytes", t.bytes},
-        {"deliveries", t.deliveries}, {"log_bytes", t.log_bytes}, {"log_bytes_peak", t.log_bytes_peak},
-        {"determinants_created", t.determinants_created}, {"determinants_piggybacked", t.determinants_piggybacked},
-        {"piggyback_bytes", t.piggyback_bytes}, {"checkpoints", t.checkpoints}, {"replayed", t.replayed},
-        {"suppressed", t.suppressed}, {"discarded", t.discarded}, {"refused", t.refused}};
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {{"messages", t.messages}, {"bytes", t.bytes}, {"deliveries", t.deliveries},
+        {"log_bytes", t.log_bytes}, {"log_bytes_peak", t.log_bytes_peak},
+        {"determinants_created", t.determinants_created},
+        {"determinants_piggybacked", t.determinants_piggybacked},
+        {"piggyback_bytes", t.piggyback_bytes}, {"checkpoints", t.checkpoints},
+        {"replayed", t.replayed}, {"suppressed", t.suppressed}, {"discarded", t.discarded},
+        {"refused", t.refused}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         fprintf(f, "  \"%s\": %" PRIu64 ",\n", rows[i].name, rows[i].value);
 }
@@ -71,7 +76,8 @@ static void put_checkpoints(FILE *f, const struct supervisor *s)
         if (b->cost_ns > cost) cost = b->cost_ns;
         if (b->interval_ns < interval) interval = b->interval_ns;
     }
-    fprintf(f, "  \"interval_ms\": %.6f,\n  \"checkpoint_cost_ms\": %.6f,\n", (double)interval / 1e6, (double)cost / 1e6);
+    fprintf(f, "  \"interval_ms\": %.6f,\n  \"checkpoint_cost_ms\": %.6f,\n",
+        (double)interval / 1e6, (double)cost / 1e6);
 }
 
 static void put_failures(FILE *f, const struct supervisor *s)
@@ -95,19 +101,22 @@ static void put_failures(FILE *f, const struct supervisor *s)
     fputs("],\n", f);
 }
 
-/* detect: from the first sign of a death to the announcement (of the last failure nested in it); restart: from there
- * until all are up again; replay: from there to the end of recovery; caught_up: from the first sign until the last
- * restarted process is where it had been, 0 if that was not seen. */
+/* detect: from the first sign of a death to the announcement (of the last failure nested in it);
+ * restart: from there until all are up again; replay: from there to the end of recovery; caught_up:
+ * from the first sign until the last restarted process is where it had been, 0 if that was not
+ * seen. */
 static void put_recoveries(FILE *f, const struct supervisor *s)
 {
     fputs("  \"recoveries\": [", f);
     for (uint32_t i = 0; i < s->recoveries; i++) {
         const struct recovery *r = &s->recovery[i];
         fprintf(f,
-            "%s\n    {\"detect_ms\": %.3f, \"restart_ms\": %.3f, \"replay_ms\": %.3f, \"caught_up_ms\": %.3f, \"re\": "
+            "%s\n    {\"detect_ms\": %.3f, \"restart_ms\": %.3f, \"replay_ms\": %.3f, "
+            "\"caught_up_ms\": %.3f, \"re\": "
             "%" PRIu32 ", \"over\": %s, \"ranks\": [",
-            i ? "," : "", ms(r->died, r->announced), ms(r->announced, r->restarted), ms(r->restarted, r->over),
-            ms(r->died, r->caught_up), r->re, r->over ? "true" : "false");
+            i ? "," : "", ms(r->died, r->announced), ms(r->announced, r->restarted),
+            ms(r->restarted, r->over), ms(r->died, r->caught_up), r->re,
+            r->over ? "true" : "false");
         const char *before = "";
         for (uint32_t k = 0; k < s->o->ranks; k++) {
             if (!r->rolled[k]) continue;
@@ -164,9 +173,12 @@ int hark_sup_json(const struct supervisor *s)
         put_failures(f, s);
         put_recoveries(f, s);
         if (s->o->traffic) put_traffic(f, s);
-        if (hark_sup_regroups(s)) fprintf(f, "  \"reclusterings\": [%s],\n", s->reclusterings ? s->reclusterings : "");
+        if (hark_sup_regroups(s))
+            fprintf(f, "  \"reclusterings\": [%s],\n", s->reclusterings ? s->reclusterings : "");
         if (s->advice) fprintf(f, "  \"advice\": %s,\n", s->advice);
-        fprintf(f, "  \"diverged\": %" PRIu64 ",\n  \"troubles\": %" PRIu64 ",\n  \"elapsed_ms\": %.3f,\n  \"exit\": %d\n}\n",
+        fprintf(f,
+            "  \"diverged\": %" PRIu64 ",\n  \"troubles\": %" PRIu64
+            ",\n  \"elapsed_ms\": %.3f,\n  \"exit\": %d\n}\n",
             s->diverged, s->troubles, ms(s->started, s->ended), s->exit);
         bool failed = ferror(f) != 0;
         if (fclose(f) == 0 && !failed) return 0;

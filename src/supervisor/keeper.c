@@ -38,7 +38,8 @@ uint32_t hark_keeper_undone(struct hark_keeper *k, uint32_t rank, const uint64_t
     uint32_t n = hark_service_undone(k->core, rank, k->undone, k->undone_room);
     if (n > k->undone_room) {
         uint64_t *more = realloc(k->undone, n * sizeof *more);
-        if (more == NULL) n = k->undone_room; /* what is not said is a checkpoint that is taken elsewhere */
+        if (more == NULL)
+            n = k->undone_room; /* what is not said is a checkpoint that is taken elsewhere */
         else k->undone = more, k->undone_room = n;
         (void)hark_service_undone(k->core, rank, k->undone, k->undone_room);
     }
@@ -59,7 +60,7 @@ const uint32_t *hark_keeper_next(struct hark_keeper *k)
     return k->of;
 }
 
-/* ---- steps, and their effects on the disk --------------------------------------------------------------------------- */
+/* ---- steps, and their effects on the disk ---------------------------------------------------- */
 
 static bool is_whole(struct hark_keeper *k, uint32_t rank, uint64_t id)
 {
@@ -70,7 +71,8 @@ static bool is_whole(struct hark_keeper *k, uint32_t rank, uint64_t id)
 }
 
 /* One effect; *answer is what the core is told in answer, if its type is set. */
-static int perform(struct hark_keeper *k, const struct hark_service_effect *x, struct hark_service_event *answer)
+static int perform(
+    struct hark_keeper *k, const struct hark_service_effect *x, struct hark_service_event *answer)
 {
     switch (x->type) {
     case HARK_SERVICE_VERIFY:
@@ -91,7 +93,8 @@ static int perform(struct hark_keeper *k, const struct hark_service_effect *x, s
     return HARK_KEEPER_OK;
 }
 
-/* An event and all that comes of it, up to a RECORD. HARK_KEEPER_OK, _ELOST, _EMEMORY; HARK_KEEPER_REFUSED: it is not legal now. */
+/* An event and all that comes of it, up to a RECORD. HARK_KEEPER_OK, _ELOST, _EMEMORY;
+ * HARK_KEEPER_REFUSED: it is not legal now. */
 static int run(struct hark_keeper *k, struct hark_service_event e)
 {
     struct hark_service_effect effect[64];
@@ -105,7 +108,8 @@ static int run(struct hark_keeper *k, struct hark_service_event e)
             return HARK_KEEPER_EMEMORY;
         }
         if (status != HARK_OK && status != HARK_MORE) return HARK_KEEPER_REFUSED;
-        for (uint32_t i = 0; i < fx.count && result == HARK_KEEPER_OK; i++) result = perform(k, &fx.at[i], &answer);
+        for (uint32_t i = 0; i < fx.count && result == HARK_KEEPER_OK; i++)
+            result = perform(k, &fx.at[i], &answer);
         if (status == HARK_MORE) answer.type = HARK_SERVICE_CONTINUE;
         if (result != HARK_KEEPER_OK || answer.type == 0) return result;
         e = answer;
@@ -181,7 +185,7 @@ int hark_keeper_finish(struct hark_keeper *k)
     return change(k, &(struct hark_service_event){.type = HARK_SERVICE_FINISHED});
 }
 
-/* ---- telling --------------------------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 void hark_keeper_announce(const struct hark_keeper *k, struct hark_control *m)
 {
@@ -216,7 +220,7 @@ void hark_keeper_announce(const struct hark_keeper *k, struct hark_control *m)
     hark_control_end(m);
 }
 
-/* ---- open and close -------------------------------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static int make_core(struct hark_keeper *k, char error[HARK_KEEPER_ERROR])
 {
@@ -226,7 +230,8 @@ static int make_core(struct hark_keeper *k, char error[HARK_KEEPER_ERROR])
         .waves_all = k->config.waves_all,
         .generations = k->config.generations};
     if (k->config.generations > HARK_SERVICE_GENERATIONS) {
-        snprintf(error, HARK_KEEPER_ERROR, "expected 1 to %d generations", HARK_SERVICE_GENERATIONS);
+        snprintf(
+            error, HARK_KEEPER_ERROR, "expected 1 to %d generations", HARK_SERVICE_GENERATIONS);
         return HARK_KEEPER_EINVAL;
     }
     const uint64_t bytes = hark_service_size(&k->service);
@@ -238,7 +243,8 @@ static int make_core(struct hark_keeper *k, char error[HARK_KEEPER_ERROR])
     return made ? HARK_KEEPER_OK : HARK_KEEPER_EINVAL;
 }
 
-int hark_keeper_open(struct hark_keeper **out, const struct hark_keeper_config *config, char error[HARK_KEEPER_ERROR])
+int hark_keeper_open(struct hark_keeper **out, const struct hark_keeper_config *config,
+    char error[HARK_KEEPER_ERROR])
 {
     struct hark_keeper *k = calloc(1, sizeof *k);
     *out = NULL;

@@ -1,5 +1,5 @@
-/* keeper_record.c: the record of the failure service in a store: an image of two sections. STATE is hark_pack() of the core;
- * IDENTITY lines NAME=VALUE. */
+/* keeper_record.c: the record of the failure service in a store: an image of two sections. STATE is
+ * hark_pack() of the core; IDENTITY lines NAME=VALUE. */
 #include "keeper_internal.h"
 
 #include <stdio.h>
@@ -53,8 +53,9 @@ static bool same_identity(struct hark_keeper *k, const char *theirs, size_t leng
         const char *newline = theirs < end ? memchr(theirs, '\n', (size_t)(end - theirs)) : NULL;
         int b = (int)((newline ? newline : end) - theirs);
         if (a != b || memcmp(ours, theirs, (size_t)a) != 0) {
-            snprintf(k->error, sizeof k->error, "the store belongs to a job with %.*s, this one has %.*s",
-                b > 180 ? 180 : b, theirs, a > 180 ? 180 : a, ours);
+            snprintf(k->error, sizeof k->error,
+                "the store belongs to a job with %.*s, this one has %.*s", b > 180 ? 180 : b,
+                theirs, a > 180 ? 180 : a, ours);
             return false;
         }
         ours += a + (ours[a] == '\n');
@@ -63,7 +64,8 @@ static bool same_identity(struct hark_keeper *k, const char *theirs, size_t leng
     return true;
 }
 
-/* The state of a record, if it is of a service like this one. HARK_KEEPER_OK, HARK_KEEPER_EDURABLE, HARK_KEEPER_EMEMORY. */
+/* The state of a record, if it is of a service like this one. HARK_KEEPER_OK, HARK_KEEPER_EDURABLE,
+ * HARK_KEEPER_EMEMORY. */
 static int unpack(struct hark_keeper *k, struct hark_bytes state)
 {
     int status;
@@ -75,7 +77,8 @@ static int unpack(struct hark_keeper *k, struct hark_bytes state)
     return hark_service_is_of(k->core, &k->service) ? HARK_KEEPER_OK : HARK_KEEPER_EDURABLE;
 }
 
-/* HARK_KEEPER_OK, HARK_KEEPER_EINVAL (of another job), HARK_KEEPER_EDURABLE (damaged), HARK_KEEPER_EMEMORY. */
+/* HARK_KEEPER_OK, HARK_KEEPER_EINVAL (of another job), HARK_KEEPER_EDURABLE (damaged),
+ * HARK_KEEPER_EMEMORY. */
 static int take(struct hark_keeper *k, uint64_t id)
 {
     struct hark_store *store = k->config.record;
@@ -106,7 +109,8 @@ int hark_keeper_read(struct hark_keeper *k)
     }
     if (have == 0) return HARK_KEEPER_OK;
     int status = HARK_KEEPER_EDURABLE;
-    for (int i = have < 4 ? have : 4; i > 0 && status == HARK_KEEPER_EDURABLE; i--) status = take(k, id[i - 1]);
+    for (int i = have < 4 ? have : 4; i > 0 && status == HARK_KEEPER_EDURABLE; i--)
+        status = take(k, id[i - 1]);
     if (status < 0) return status;
     k->record = id[(have < 4 ? have : 4) - 1]; /* a damaged newer one keeps its number */
     k->resumed = true;
@@ -120,7 +124,8 @@ char *hark_keeper_identity(struct hark_store *store, uint32_t key, uint64_t id)
     void *handle;
     char *text = NULL;
     if (store->ops->read(store, key, id, &section, &count, &handle) != HARK_S_OK) return NULL;
-    snprintf(store->error, sizeof store->error, "the record of failures is of another version, or there is no memory for it");
+    snprintf(store->error, sizeof store->error,
+        "the record of failures is of another version, or there is no memory for it");
     if (count == 2 && section[1].tag == IDENTITY) text = strndup(section[1].at, section[1].length);
     store->ops->release(store, handle);
     return text;

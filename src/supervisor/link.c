@@ -64,7 +64,7 @@ void hark_sup_unlink(struct child *c)
     c->heard = 0;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool grow(uint8_t **at, size_t *room, size_t needed)
 {
@@ -129,7 +129,7 @@ void hark_sup_resume_reading(struct child *c)
     }
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Returns how many bytes went out; all of them if the process is gone: they are in vain. */
 static size_t push(struct child *c, const uint8_t *at, size_t length)
@@ -166,7 +166,7 @@ void hark_sup_tell(struct child *c, struct hark_control *m)
     listen_for(c->link[LINK_CONTROL], UV_READABLE | UV_WRITABLE);
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {

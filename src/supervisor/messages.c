@@ -18,12 +18,14 @@ static void on_hello(struct child *c, struct hark_control *m)
         hark_sup_no_memory(s, "an address");
         return;
     }
-    bool any = m->next < m->length && hark_control_get32(m); /* bytes of pending, which are bytes of each stream */
+    bool any = m->next < m->length && hark_control_get32(m); /* bytes of pending, which are bytes of
+                                                                each stream */
     for (int i = 0; i < 2; i++) { /* printed before hello: before the position */
         uint32_t pending = 0;
         const uint8_t *text = any ? hark_control_get_bytes(m, &pending) : NULL;
         hark_sup_drain(c, i ? LINK_ERR : LINK_OUT, true);
-        hark_output_position(&c->output[i], position[i], (const char *)text, pending <= position[i] ? pending : 0);
+        hark_output_position(
+            &c->output[i], position[i], (const char *)text, pending <= position[i] ? pending : 0);
     }
     c->program = m->next < m->length ? (pid_t)hark_control_get32(m) : 0;
     c->hello = true;
@@ -82,9 +84,10 @@ static void on_persist(struct child *c, struct hark_control *m)
     hark_control_begin(&answer, HARK_C_STORED);
     hark_control_put32(&answer, fact.kind);
     hark_control_put64(&answer, fact.id);
-    /* The end of recovery holds without the record too: what is lost is only that a resumed run would know it. */
-    hark_control_put32(&answer, status == HARK_KEEPER_OK ||
-        (status == HARK_KEEPER_EDURABLE && fact.kind == HARK_FACT_DONE));
+    /* The end of recovery holds without the record too: what is lost is only that a resumed run
+     * would know it. */
+    hark_control_put32(&answer, status == HARK_KEEPER_OK || (status == HARK_KEEPER_EDURABLE &&
+                                                                fact.kind == HARK_FACT_DONE));
     hark_control_end(&answer);
     hark_sup_tell(c, &answer);
     hark_control_free(&answer);
@@ -93,7 +96,8 @@ static void on_persist(struct child *c, struct hark_control *m)
         hark_sup_checkpointed(s, fact.rank);
     }
     if (fact.kind == HARK_FACT_DONE && status != HARK_KEEPER_REFUSED) hark_sup_recovered(s);
-    if (fact.kind == HARK_FACT_LINE && (status == HARK_KEEPER_OK || status == HARK_KEEPER_EDURABLE)) hark_sup_on_recovery_line(s);
+    if (fact.kind == HARK_FACT_LINE && (status == HARK_KEEPER_OK || status == HARK_KEEPER_EDURABLE))
+        hark_sup_on_recovery_line(s);
 }
 
 static void on_mark(struct child *c, struct hark_control *m)
@@ -118,7 +122,8 @@ static void on_last_line(struct child *c, struct hark_control *m)
     size_t length;
     const char *text = hark_control_gets(m, &length);
     c->s->diverged += m->type == HARK_C_DIVERGED;
-    if (c->s->phase == ENDING || (c->goes_back && m->type == HARK_C_FATAL)) return; /* what it did is void */
+    if (c->s->phase == ENDING || (c->goes_back && m->type == HARK_C_FATAL))
+        return; /* what it did is void */
     hark_sup_say("%.*s", (int)length, text);
     if (m->type == HARK_C_DIVERGED) hark_sup_advise_diverged(c->s);
     hark_sup_end(c->s, 1);

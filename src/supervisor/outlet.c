@@ -33,14 +33,15 @@ struct hark_outlet {
     /* under lock */
     struct piece *head, *tail;
     size_t waiting;
-    bool writing; /* the thread is in write(), with the head */
+    bool writing;      /* the thread is in write(), with the head */
     bool closed, left; /* left: by its owner, to the thread */
     int error, position_error;
 };
 
-/* ---- the thread ---------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
-/* 0 < written, or -errno. Whole lines, if one fits: what is shown and not noted should be no piece of one. */
+/* 0 < written, or -errno. Whole lines, if one fits: what is shown and not noted should be no piece
+ * of one. */
 static ssize_t write_some(const struct hark_outlet *w, const char *at, size_t length)
 {
     if (length > w->largest) {
@@ -64,7 +65,9 @@ static int note(const struct hark_outlet *w, uint32_t stream, uint64_t position)
     uint8_t bytes[8];
     if (w->positions < 0 || stream == HARK_OUTLET_NO_STREAM) return 0;
     hark_put64(bytes, position);
-    return pwrite(w->positions, bytes, sizeof bytes, (off_t)stream * 8) == sizeof bytes ? 0 : errno ? errno : EIO;
+    return pwrite(w->positions, bytes, sizeof bytes, (off_t)stream * 8) == sizeof bytes ? 0
+           : errno                                                                      ? errno
+                                                                                        : EIO;
 }
 
 static void take_head(struct hark_outlet *w)
@@ -113,9 +116,10 @@ static void *write_all(void *argument)
     return NULL;
 }
 
-/* ---- for the supervisor --------------------------------------------------------------------------------------- */
+/* ---- for the supervisor ---------------------------------------------------------------------- */
 
-int hark_outlet_open(struct hark_outlet **out, int fd, int positions, void (*moved)(void *self), void *self)
+int hark_outlet_open(
+    struct hark_outlet **out, int fd, int positions, void (*moved)(void *self), void *self)
 {
     struct hark_outlet *w = calloc(1, sizeof *w);
     struct stat st;
@@ -138,7 +142,8 @@ int hark_outlet_open(struct hark_outlet **out, int fd, int positions, void (*mov
     return status;
 }
 
-bool hark_outlet_put(struct hark_outlet *w, uint32_t stream, uint64_t end, const char *at, size_t length)
+bool hark_outlet_put(
+    struct hark_outlet *w, uint32_t stream, uint64_t end, const char *at, size_t length)
 {
     struct piece *p = malloc(sizeof *p + length);
     if (p == NULL) return false;

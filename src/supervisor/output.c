@@ -71,7 +71,8 @@ void hark_output_position(struct hark_output *o, uint64_t position, const char *
         release(o);
         return;
     }
-    /* The image is of an earlier run. What it showed is not ours to show; what it had not shown is in the image. */
+    /* The image is of an earlier run. What it showed is not ours to show; what it had not shown is
+     * in the image. */
     if (begin > have) {
         hark_output_end(o);
         o->shown = have = begin;

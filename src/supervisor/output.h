@@ -1,9 +1,9 @@
 /* output.h: what a process prints, shown once.
  *
- * A process's output has positions that belong to its execution, not to its incarnation: one that goes back
- * prints again what it had printed, and what was shown already is not shown again. Whole lines are shown; the
- * rest waits for its end. Behind a gate they also wait until they are beyond recall: until no failure can bring about
- * another execution than the one that printed them.
+ * A process's output has positions that belong to its execution, not to its incarnation: one that
+ * goes back prints again what it had printed, and what was shown already is not shown again. Whole
+ * lines are shown; the rest waits for its end. Behind a gate they also wait until they are beyond
+ * recall: until no failure can bring about another execution than the one that printed them.
  */
 #ifndef HARK_SUPERVISOR_OUTPUT_H
 #define HARK_SUPERVISOR_OUTPUT_H
@@ -20,22 +20,25 @@ struct hark_output {
     uint64_t next;  /* position of the next byte that the present incarnation prints */
     char *held;     /* bytes from `shown` on that wait for the end of their line; owned */
     size_t length, room;
-    bool waiting; /* the present incarnation goes on from an image and its position is not known yet */
+    bool waiting; /* the present incarnation goes on from an image and its position is not known yet
+                   */
     bool lost;    /* no memory: bytes were shown without waiting for their line's end */
-    bool gated;    /* only what is before `open` may be shown */
+    bool gated;   /* only what is before `open` may be shown */
     uint64_t open;
     /* `end`: the position behind the last byte */
     void (*write)(void *self, const char *at, size_t length, uint64_t end);
     void *self;
 };
 
-/* A new incarnation begins. From its program's start (`from_image` false) its output begins at 0; else what it
- * prints until hark_output_position() belongs to nowhere and is dropped. */
+/* A new incarnation begins. From its program's start (`from_image` false) its output begins at 0;
+ * else what it prints until hark_output_position() belongs to nowhere and is dropped. */
 void hark_output_begin(struct hark_output *o, bool from_image);
-/* Its image was taken at this position: the output goes on from there. Without effect on one that began at 0. `text`
- * are the last `length` bytes before that position, as far as they had not been written when the image was
- * taken: an earlier supervisor may have died before it had shown them. */
-void hark_output_position(struct hark_output *o, uint64_t position, const char *text, size_t length);
+/* Its image was taken at this position: the output goes on from there. Without effect on one that
+ * began at 0. `text` are the last `length` bytes before that position, as far as they had not been
+ * written when the image was taken: an earlier supervisor may have died before it had shown them.
+ */
+void hark_output_position(
+    struct hark_output *o, uint64_t position, const char *text, size_t length);
 /* Behind a gate: what is before `position` is beyond recall, now and for ever. */
 void hark_output_open(struct hark_output *o, uint64_t position);
 /* It printed `length` bytes. */

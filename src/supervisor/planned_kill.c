@@ -10,12 +10,13 @@ uint64_t hark_sup_next_kill(const struct child *c)
     const struct hark_run_options *o = c->s->o;
     uint64_t done = hark_sup_progress(c), next = 0;
     for (uint32_t i = 0; i < o->kills; i++)
-        if (o->kill[i].rank == c->rank && o->kill[i].at > done && (next == 0 || o->kill[i].at < next))
+        if (o->kill[i].rank == c->rank && o->kill[i].at > done &&
+            (next == 0 || o->kill[i].at < next))
             next = o->kill[i].at;
     return next;
 }
 
-/* ---- of the recovery process: it counts frames, nobody else does --------------------------------- */
+/* ---- of the recovery process: it counts frames, nobody else does ----------------------------- */
 
 static void kill_if_due(uv_timer_t *timer)
 {
@@ -34,6 +35,7 @@ static void kill_if_due(uv_timer_t *timer)
 void hark_sup_watch_planned_kill(struct supervisor *s)
 {
     if (s->kill_watched || s->count == s->o->ranks) return;
-    for (uint32_t i = 0; i < s->o->kills; i++) s->kill_watched |= s->o->kill[i].rank == HARK_RECOVERY;
+    for (uint32_t i = 0; i < s->o->kills; i++)
+        s->kill_watched |= s->o->kill[i].rank == HARK_RECOVERY;
     if (s->kill_watched) uv_timer_start(&s->planned_kill, kill_if_due, WATCH_MS, WATCH_MS);
 }

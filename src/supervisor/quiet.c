@@ -1,16 +1,17 @@
 /* quiet.c: looks at the board: can anything move? */
 #include "internal.h"
 
-#define SECOND         UINT64_C(1000000000)
-#define QUIET_NS       (SECOND / 5) /* so long nothing has moved, and no frame is on its way */
-#define QUIET_LOST_NS  (2 * SECOND) /* or: frames were lost with a process that died */
-#define HOPELESS_NS    (5 * SECOND) /* and so long still nothing after QUIET */
+#define SECOND        UINT64_C(1000000000)
+#define QUIET_NS      (SECOND / 5) /* so long nothing has moved, and no frame is on its way */
+#define QUIET_LOST_NS (2 * SECOND) /* or: frames were lost with a process that died */
+#define HOPELESS_NS   (5 * SECOND) /* and so long still nothing after QUIET */
 
 struct sums {
-    uint64_t out, in;   /* frames */
-    uint64_t stirring;  /* changes when anything does, be it only that a process woke and slept again */
-    uint64_t progress;  /* changes when an application or a recovery gets further */
-    uint64_t moves;     /* changes when a frame leaves or arrives, or with progress */
+    uint64_t out, in;  /* frames */
+    uint64_t stirring; /* changes when anything does, be it only that a process woke and slept again
+                        */
+    uint64_t progress; /* changes when an application or a recovery gets further */
+    uint64_t moves;    /* changes when a frame leaves or arrives, or with progress */
 };
 
 /* False: somebody is busy, starting or gone. */
@@ -25,7 +26,8 @@ static bool add_up(const struct supervisor *s, struct sums *sum)
         sum->out += slot->frames_out;
         sum->in += slot->frames_in;
         sum->stirring += slot->turn;
-        sum->progress += slot->messages + slot->deliveries + slot->replayed + slot->suppressed + slot->checkpoints;
+        sum->progress += slot->messages + slot->deliveries + slot->replayed + slot->suppressed +
+                         slot->checkpoints;
     }
     /* Of numbers that only rise the sum changes with each. */
     sum->moves = sum->out + sum->in + sum->progress;
@@ -45,8 +47,8 @@ static void tell_all(struct supervisor *s, uint8_t type)
     hark_control_free(&m);
 }
 
-/* One that is stopped, or gets no processor, looks asleep too. Who has been awake since it was asked, and sleeps again, has
- * found nothing to do. */
+/* One that is stopped, or gets no processor, looks asleep too. Who has been awake since it was
+ * asked, and sleeps again, has found nothing to do. */
 static bool all_looked(const struct supervisor *s)
 {
     for (uint32_t i = 0; i < s->count; i++)
@@ -66,9 +68,11 @@ static void say_quiet(struct supervisor *s, const struct sums *sum)
 /* It has said so for `since` ns, and nothing has moved since then. */
 static void stand_still(struct supervisor *s, uint64_t since)
 {
-    if (hark_sup_stalled(s, since) || since < HOPELESS_NS || hark_service_down(core_of(s)) == 0) return;
+    if (hark_sup_stalled(s, since) || since < HOPELESS_NS || hark_service_down(core_of(s)) == 0)
+        return;
     s->diverged++;
-    hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody sends again");
+    hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody "
+                 "sends again");
     hark_sup_advise_diverged(s);
     hark_sup_end(s, 1);
 }
@@ -89,12 +93,14 @@ void hark_sup_check_quiescence(uv_timer_t *timer)
         if (!all_looked(s)) s->look_since = now;
         stand_still(s, now - s->look_since);
     } else if (!still || s->quiet_said || sum.stirring != s->look_stirring) {
-        if (!still || sum.moves != s->look_moves) s->look_asked = false; /* not only that they were awake and looked */
+        if (!still || sum.moves != s->look_moves)
+            s->look_asked = false; /* not only that they were awake and looked */
         if (s->quiet_said && still) hark_sup_moves(s);
         s->quiet_said = false;
         s->look_since = now;
         s->look_stirring = still ? sum.stirring : 0;
-    } else if (now - s->look_since >= (sum.out == sum.in || s->look_asked ? QUIET_NS : QUIET_LOST_NS)) {
+    } else if (now - s->look_since >=
+               (sum.out == sum.in || s->look_asked ? QUIET_NS : QUIET_LOST_NS)) {
         s->look_since = now;
         if (s->look_asked && all_looked(s)) {
             say_quiet(s, &sum);

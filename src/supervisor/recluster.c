@@ -1,5 +1,5 @@
-/* recluster.c: clusters that change while the job runs: hark run --recluster. Who should be together is for the options'
- * `better` to say; when it is so is for a checkpoint of all. */
+/* recluster.c: clusters that change while the job runs: hark run --recluster. Who should be
+ * together is for the options' `better` to say; when it is so is for a checkpoint of all. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -25,7 +25,8 @@ void hark_sup_tell_clusters(struct supervisor *s, struct child *only)
     free(text);
 }
 
-/* What was sent lately: since the checkpoint before, and half as much as that counted then. False: no memory. */
+/* What was sent lately: since the checkpoint before, and half as much as that counted then. False:
+ * no memory. */
 static bool look_at_traffic(struct supervisor *s)
 {
     const uint64_t n = s->o->ranks;
@@ -33,7 +34,8 @@ static bool look_at_traffic(struct supervisor *s)
     if (s->lately == NULL) s->lately = calloc(n * n, sizeof *s->lately);
     if (s->sent == NULL || s->lately == NULL) return false;
     for (uint64_t i = 0; i < n * n; i++) {
-        uint64_t now = atomic_load_explicit(hark_board_traffic(s->board, (uint32_t)(i / n)) + i % n, memory_order_relaxed);
+        uint64_t now = atomic_load_explicit(
+            hark_board_traffic(s->board, (uint32_t)(i / n)) + i % n, memory_order_relaxed);
         s->lately[i] = s->lately[i] / 2 + (now - s->sent[i]);
         s->sent[i] = now;
     }
@@ -47,11 +49,13 @@ void hark_sup_recluster(struct supervisor *s, bool changed)
     uint32_t *of = malloc(s->o->ranks * sizeof *of);
     /* One after the other: of a map that has come into force just now, not all have heard. */
     const uint64_t now = hark_sup_now();
-    const bool waits = changed || now < s->ask_after || hark_keeper_next(s->keeper) || hark_service_down(core_of(s));
+    const bool waits = changed || now < s->ask_after || hark_keeper_next(s->keeper) ||
+                       hark_service_down(core_of(s));
     if (!known || of == NULL) {
         s->figures_lost = true;
     } else if (!waits) {
-        bool better = s->o->better(s->o->self, s->lately, s->o->ranks, hark_keeper_clusters(s->keeper), of);
+        bool better =
+            s->o->better(s->o->self, s->lately, s->o->ranks, hark_keeper_clusters(s->keeper), of);
         uint64_t then = hark_sup_now();
         s->ask_after = then + (then - now) * 20; /* a twentieth of our time is enough for it */
         if (better && hark_keeper_propose(s->keeper, of) == HARK_KEEPER_OK) {
@@ -64,15 +68,21 @@ void hark_sup_recluster(struct supervisor *s, bool changed)
 
 void hark_sup_trace_clusters(struct supervisor *s, uint64_t id)
 {
-    struct hark_trace_job before = {.ranks = s->o->ranks, .cluster = s->o->clusters.of}, now = before;
+    struct hark_trace_job before = {.ranks = s->o->ranks, .cluster = s->o->clusters.of},
+                          now = before;
     if (s->trace == NULL || !hark_sup_regroups(s)) return;
     now.cluster = hark_keeper_clusters(s->keeper);
-    uint32_t *lowest = malloc(s->o->ranks * sizeof *lowest), *old = s->lowest ? s->lowest : malloc(s->o->ranks * sizeof *old);
+    uint32_t *lowest = malloc(s->o->ranks * sizeof *lowest),
+             *old = s->lowest ? s->lowest : malloc(s->o->ranks * sizeof *old);
     bool known = lowest && old && hark_trace_lowest(&now, lowest) == HARK_TRACE_OK &&
                  (old == s->lowest || hark_trace_lowest(&before, old) == HARK_TRACE_OK);
     for (uint32_t r = 0; known && r < s->o->ranks; r++) {
-        struct hark_trace_record x = {.time = hark_sup_now(), .rank = r, .inc = hark_service_incarnation(core_of(s), r), .peer = lowest[r],
-            .kind = HARK_TRACE_CLUSTER, .id = id};
+        struct hark_trace_record x = {.time = hark_sup_now(),
+            .rank = r,
+            .inc = hark_service_incarnation(core_of(s), r),
+            .peer = lowest[r],
+            .kind = HARK_TRACE_CLUSTER,
+            .id = id};
         if (old[r] != lowest[r]) (void)hark_trace_add(s->trace, &x);
     }
     if (!known) s->figures_lost = true;
@@ -91,12 +101,14 @@ void hark_sup_reclustered(struct supervisor *s, uint64_t id)
     for (uint32_t r = 0; r < s->o->ranks; r++)
         if (of[r] >= clusters.count) clusters.count = of[r] + 1;
     char *text = hark_clusters_text(&clusters);
-    if (text) hark_sup_say("from checkpoint %llu on the clusters are %s", (unsigned long long)id, text);
+    if (text)
+        hark_sup_say("from checkpoint %llu on the clusters are %s", (unsigned long long)id, text);
     size_t length;
     FILE *f = text ? open_memstream(&more, &length) : NULL;
     if (f) {
-        fprintf(f, "%s%s{\"checkpoint\": %llu, \"clusters\": [\"", s->reclusterings ? s->reclusterings : "",
-            s->reclusterings ? ", " : "", (unsigned long long)id);
+        fprintf(f, "%s%s{\"checkpoint\": %llu, \"clusters\": [\"",
+            s->reclusterings ? s->reclusterings : "", s->reclusterings ? ", " : "",
+            (unsigned long long)id);
         for (const char *at = text; *at; at++)
             if (*at == ';') fputs("\", \"", f);
             else fputc(*at, f);

@@ -49,12 +49,14 @@ static void name_unit(const struct child *c, char text[256])
     const struct hark *core = core_of(s);
     char ranks[200] = "";
     uint8_t *unit = calloc(s->o->ranks, 1);
-    for (uint32_t r = 0; unit && r < s->o->ranks; r++) unit[r] = hark_service_mates(core, r, c->rank);
+    for (uint32_t r = 0; unit && r < s->o->ranks; r++)
+        unit[r] = hark_service_mates(core, r, c->rank);
     if (unit) hark_sup_name_ranks(s, unit, ranks, sizeof ranks);
     free(unit);
     if (hark_service_by_all(s->o->protocol)) snprintf(text, 256, "all ranks go back");
     else if (!hark_service_by_cluster(s->o->protocol)) snprintf(text, 256, "it goes back");
-    else if (hark_service_behind(core)) snprintf(text, 256, "all ranks go back, for the clusters have changed since then");
+    else if (hark_service_behind(core))
+        snprintf(text, 256, "all ranks go back, for the clusters have changed since then");
     else
         snprintf(text, 256, "cluster %u (rank%s %s) goes back", hark_service_cluster(core, c->rank),
             strpbrk(ranks, " -") ? "s" : "", ranks);
@@ -95,7 +97,8 @@ void hark_sup_close_recovery(struct supervisor *s)
     }
 }
 
-/* Opens the record of a recovery, or goes on with the present one if it is not over: failures nest. */
+/* Opens the record of a recovery, or goes on with the present one if it is not over: failures nest.
+ */
 static void note_recovery(struct supervisor *s, const uint8_t *member, bool over)
 {
     struct recovery *r = s->recoveries ? &s->recovery[s->recoveries - 1] : NULL;
@@ -118,7 +121,8 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
     for (uint32_t i = 0; i < s->o->ranks; i++) r->rolled[i] |= member[i];
 }
 
-/* They are to go back, and the failure service knows it: everybody is told, the dead are started again. */
+/* They are to go back, and the failure service knows it: everybody is told, the dead are started
+ * again. */
 static void announce_back(struct supervisor *s, const uint8_t *member)
 {
     for (uint32_t r = 0; r < s->o->ranks; r++) {
@@ -146,7 +150,8 @@ void hark_sup_bring_back(struct supervisor *s, const uint8_t *dead, uint8_t *mem
     if (hark_keeper_commit(s->keeper) < 0) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
     HARK_POINT("durable", HARK_TRACE_SUPERVISOR);
     hark_sup_trace_failed(s);
-    hark_sup_trace_clusters(s, hark_service_wave(core_of(s), 0, 0)); /* perhaps to before a change */
+    hark_sup_trace_clusters(s, hark_service_wave(core_of(s), 0, 0)); /* perhaps to before a change
+                                                                      */
     if (ranks) note_recovery(s, member, over);
     s->died = 0;
     announce_back(s, member);
@@ -159,8 +164,8 @@ void hark_sup_on_recovery_line(struct supervisor *s)
     if (s->phase != RUNNING) return;
     take_checkpoints(s, member);
     hark_sup_name_ranks(s, member, ranks, sizeof ranks);
-    hark_sup_say("rank%s %s go%s back too, by the recovery line", strpbrk(ranks, " -") ? "s" : "", ranks,
-        strpbrk(ranks, " -") ? "" : "es");
+    hark_sup_say("rank%s %s go%s back too, by the recovery line", strpbrk(ranks, " -") ? "s" : "",
+        ranks, strpbrk(ranks, " -") ? "" : "es");
     hark_sup_trace_failed(s);
     note_recovery(s, member, false);
     announce_back(s, member);
@@ -181,7 +186,7 @@ void hark_sup_recovered(struct supervisor *s)
     s->finish_due = true;
 }
 
-/* ---- the first start -------------------------------------------------------------------------------------------- */
+/* ---- the first start ------------------------------------------------------------------------- */
 
 /* All go back to what the store of an earlier run has. */
 static bool resume(struct supervisor *s)
@@ -212,8 +217,11 @@ bool hark_sup_begin(struct supervisor *s)
         int status = hark_sup_spawn(c);
         if (status == 0 && s->phase != RUNNING) return false; /* no memory for its setup */
         if (status == 0) continue;
-        hark_sup_say("cannot start %s: %s%s", c->rank == HARK_RECOVERY ? "the recovery process" : s->o->program[0], strerror(status),
-            status == EMFILE ? "; hark needs four descriptors for each process: raise the limit (ulimit -n)" : "");
+        hark_sup_say("cannot start %s: %s%s",
+            c->rank == HARK_RECOVERY ? "the recovery process" : s->o->program[0], strerror(status),
+            status == EMFILE
+                ? "; hark needs four descriptors for each process: raise the limit (ulimit -n)"
+                : "");
         hark_sup_end(s, 2);
         return false;
     }

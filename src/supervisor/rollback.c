@@ -1,7 +1,8 @@
-/* rollback.c: those that go back though they live. They are told by FAILED, which has them in D and their
- * next incarnations in it; their cores say ROLLBACK, they say AGAIN, and execute their programs again. Who can not,
- * does not answer in time (it is stopped, or computes without a call of hark), or is not up yet (it has nothing to
- * keep) is killed and started anew, as the same incarnation: nobody has met that one yet. */
+/* rollback.c: those that go back though they live. They are told by FAILED, which has them in D and
+ * their next incarnations in it; their cores say ROLLBACK, they say AGAIN, and execute their
+ * programs again. Who can not, does not answer in time (it is stopped, or computes without a call
+ * of hark), or is not up yet (it has nothing to keep) is killed and started anew, as the same
+ * incarnation: nobody has met that one yet. */
 #include "internal.h"
 
 #include <signal.h>
@@ -33,8 +34,8 @@ void hark_sup_hurry(struct supervisor *s)
         struct child *c = &s->child[i];
         if (!c->pid || !c->goes_back || c->answer_by == 0 || now < c->answer_by) continue;
         c->answer_by = 0;
-        hark_sup_say("%s does not go back by itself in %u ms; it is killed and started again", hark_sup_name(c, name),
-            patience(s));
+        hark_sup_say("%s does not go back by itself in %u ms; it is killed and started again",
+            hark_sup_name(c, name), patience(s));
         kill(c->pid, SIGKILL);
     }
 }
@@ -45,8 +46,8 @@ static void could_not(struct child *c, const char *why, size_t length)
     c->s->troubles++;
     c->goes_back = true; /* its next incarnation has not begun */
     c->answer_by = 0;
-    hark_sup_say("%s can not execute its program again: %.*s; it is killed and started again", hark_sup_name(c, name),
-        (int)length, why);
+    hark_sup_say("%s can not execute its program again: %.*s; it is killed and started again",
+        hark_sup_name(c, name), (int)length, why);
     kill(c->pid, SIGKILL);
 }
 
@@ -71,7 +72,8 @@ void hark_sup_on_rollback_request(struct child *c, struct hark_control *m)
         return;
     }
     if (c->dying) return; /* before its next incarnation has begun: that is started */
-    for (int k = 0; k < 2; k++) hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true); /* of the earlier incarnation */
+    for (int k = 0; k < 2; k++)
+        hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true); /* of the earlier incarnation */
     c->inc = hark_service_incarnation(core_of(c->s), c->rank);
     c->kept = kept;
     hark_sup_fresh(c);
@@ -80,5 +82,6 @@ void hark_sup_on_rollback_request(struct child *c, struct hark_control *m)
     hark_sup_tell(c, &go);
     hark_control_free(&go);
     hark_sup_setup(c);
-    if (c->s->o->verbose) hark_sup_say("%s goes back as process %d", hark_sup_name(c, name), (int)c->pid);
+    if (c->s->o->verbose)
+        hark_sup_say("%s goes back as process %d", hark_sup_name(c, name), (int)c->pid);
 }

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-static struct hark_outlet *errors; /* while there is one, lines go through it: between those of processes */
+static struct hark_outlet *errors; /* while there is one, lines go through it: between those of
+                                      processes */
 
 void hark_sup_say_through(struct hark_outlet *w)
 {
@@ -43,7 +44,8 @@ void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char
         if (!member[r]) continue;
         uint32_t first = r;
         while (r + 1 < s->o->ranks && member[r + 1]) r++;
-        int n = snprintf(text + at, room - at, first == r ? "%s%u" : "%s%u-%u", at ? " " : "", first, r);
+        int n = snprintf(
+            text + at, room - at, first == r ? "%s%u" : "%s%u-%u", at ? " " : "", first, r);
         if (n < 0 || (size_t)n >= room - at) {
             snprintf(text + room - 4, 4, "...");
             return;
@@ -55,14 +57,12 @@ void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char
 const char *hark_sup_signal_name(int number, char text[24])
 {
     const char *name = sigabbrev_np(number);
-    if (name)
-        snprintf(text, 24, "SIG%s", name);
-    else
-        snprintf(text, 24, "signal %d", number);
+    if (name) snprintf(text, 24, "SIG%s", name);
+    else snprintf(text, 24, "signal %d", number);
     return text;
 }
 
-/* ---- how far things are ------------------------------------------------------------ */
+/* ---- how far things are ---------------------------------------------------------------------- */
 
 uint64_t hark_sup_now(void)
 {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 enum action {
-    PASS_AND_END, /* the processes get it; the run ends when they have, or after the grace time; a second one ends it
-                     at once */
+    PASS_AND_END, /* the processes get it; the run ends when they have, or after the grace time; a
+                     second one ends it at once */
     SAY_AND_END,  /* the same, but the processes get SIGTERM, and a line says which signal it was */
     END_NOW,      /* as a second one */
     PASS,         /* those processes get it that handle it */
@@ -21,14 +21,15 @@ enum action {
 static const struct row {
     int number;
     enum action action;
-} table[] = {{SIGINT, PASS_AND_END}, {SIGTERM, PASS_AND_END}, {SIGHUP, PASS_AND_END}, {SIGQUIT, END_NOW},
-    {SIGUSR1, PASS}, {SIGUSR2, PASS}, {SIGCONT, CONTINUE}, {SIGXCPU, SAY_AND_END}, {SIGALRM, SAY_AND_END},
-    {SIGVTALRM, SAY_AND_END}, {SIGPROF, SAY_AND_END}, {SIGPOLL, SAY_AND_END}, {SIGPWR, SAY_AND_END},
+} table[] = {{SIGINT, PASS_AND_END}, {SIGTERM, PASS_AND_END}, {SIGHUP, PASS_AND_END},
+    {SIGQUIT, END_NOW}, {SIGUSR1, PASS}, {SIGUSR2, PASS}, {SIGCONT, CONTINUE},
+    {SIGXCPU, SAY_AND_END}, {SIGALRM, SAY_AND_END}, {SIGVTALRM, SAY_AND_END},
+    {SIGPROF, SAY_AND_END}, {SIGPOLL, SAY_AND_END}, {SIGPWR, SAY_AND_END},
     {SIGSTKFLT, SAY_AND_END}};
 #define ROWS (sizeof table / sizeof table[0])
 HARK_STATIC_ASSERT(ROWS == HARK_SUP_SIGNALS, "each has a handle");
 
-/* ---- to the processes --------------------------------------------------------------------------- */
+/* ---- to the processes ------------------------------------------------------------------------ */
 
 /* The bit of `number` in a mask of /proc/PID/status. */
 static bool in_mask(const char *text, const char *name, int number)
@@ -62,11 +63,12 @@ static void pass(const struct supervisor *s, int number)
         (void)kill(pid, number);
     }
     if (passed == 0)
-        hark_sup_say("%s came: no process handles it, so it was passed on to none (it would have ended them)",
+        hark_sup_say("%s came: no process handles it, so it was passed on to none (it would have "
+                     "ended them)",
             hark_sup_signal_name(number, name));
 }
 
-/* ---- ending ------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void end_now(struct supervisor *s)
 {
@@ -81,11 +83,11 @@ static void grace_is_over(uv_timer_t *timer)
     struct supervisor *s = timer->data;
     char name[24];
     uint32_t left = 0;
-    for (uint32_t i = 0; i < s->o->ranks; i++)
-        left += s->child[i].pid != 0;
+    for (uint32_t i = 0; i < s->o->ranks; i++) left += s->child[i].pid != 0;
     if (left && s->phase == RUNNING)
         hark_sup_say("%" PRIu32 " process%s not ended within %.3g s of %s; killed", left,
-            left > 1 ? "es have" : " has", (double)s->o->grace_ms / 1000, hark_sup_signal_name(s->signal, name));
+            left > 1 ? "es have" : " has", (double)s->o->grace_ms / 1000,
+            hark_sup_signal_name(s->signal, name));
     end_now(s);
 }
 
@@ -107,7 +109,8 @@ static void act(struct supervisor *s, const struct row *row)
     switch (row->action) {
     case PASS_AND_END: begin_to_end(s, row->number, row->number); break;
     case SAY_AND_END:
-        if (s->signal == 0) hark_sup_say("%s came: the run ends", hark_sup_signal_name(row->number, name));
+        if (s->signal == 0)
+            hark_sup_say("%s came: the run ends", hark_sup_signal_name(row->number, name));
         begin_to_end(s, row->number, SIGTERM);
         break;
     case END_NOW:
@@ -131,12 +134,13 @@ static void on_signal(uv_signal_t *handle, int number)
         uv_stop(&s->loop);
     } else if (checkpoint && !s->checkpoint_asked) {
         hark_sup_ask_checkpoint(s);
-    } else if (s->ended == 0 && !(checkpoint && !ends)) { /* a second one does what it does without the option */
+    } else if (s->ended == 0 && !(checkpoint && !ends)) { /* a second one does what it does without
+                                                             the option */
         act(s, row);
     }
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------ */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 void hark_sup_signals_open(struct supervisor *s)
 {

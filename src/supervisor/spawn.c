@@ -28,8 +28,9 @@ static void close_pair(int pair[2])
 static int make_pipes(struct pipes *p)
 {
     *p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p->control) == 0 && pipe2(p->out, O_CLOEXEC) == 0 &&
-        pipe2(p->err, O_CLOEXEC) == 0 && pipe2(p->trouble, O_CLOEXEC) == 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p->control) == 0 &&
+        pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0 &&
+        pipe2(p->trouble, O_CLOEXEC) == 0)
         return 0;
     int saved = errno;
     close_pair(p->control);
@@ -39,12 +40,13 @@ static int make_pipes(struct pipes *p)
     return saved;
 }
 
-/* ---- in the new process, between fork and exec -------------------------------------------------------------- */
+/* ---- in the new process, between fork and exec ----------------------------------------------- */
 
 static void be_the_process(const struct child *c, const struct pipes *p, pid_t parent)
 {
     char control[40];
-    /* A group of its own: what it starts can be found, and a terminal's signals come through us, once. */
+    /* A group of its own: what it starts can be found, and a terminal's signals come through us,
+     * once. */
     (void)setpgid(0, 0);
     hark_sup_signals_in_process(c->s);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -54,7 +56,8 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     if (fcntl(p->control[1], F_SETFD, 0) < 0 || fcntl(c->s->board_fd, F_SETFD, 0) < 0 ||
         fcntl(c->s->store_fd, F_SETFD, 0) < 0)
         return;
-    struct stat st; /* its number tells it from what another process has under the same descriptor */
+    struct stat st; /* its number tells it from what another process has under the same descriptor
+                     */
     if (fstat(p->control[1], &st) < 0) return;
     snprintf(control, sizeof control, "%d:%llu", p->control[1], (unsigned long long)st.st_ino);
     if (setenv("HARK_CONTROL", control, 1) < 0) return;
@@ -68,7 +71,7 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     }
 }
 
-/* ---- in the supervisor --------------------------------------------------------------------------------------- */
+/* ---- in the supervisor ----------------------------------------------------------------------- */
 
 /* Waits until exec has succeeded or failed: 0 or its errno, and then the process is gone. */
 static int exec_result(struct pipes *p, pid_t pid)
@@ -80,7 +83,8 @@ static int exec_result(struct pipes *p, pid_t pid)
     do n = read(p->trouble[0], &why, sizeof why);
     while (n < 0 && errno == EINTR);
     if (n != sizeof why) return 0;
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
     return why ? why : EIO;
 }
 
@@ -154,5 +158,6 @@ int hark_sup_spawn(struct child *c)
 bool hark_sup_is_dead(const struct child *c)
 {
     siginfo_t info = {.si_pid = 0};
-    return c->pid == 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+    return c->pid == 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
 }

@@ -1,4 +1,5 @@
-/* stall.c: nothing moves: says once which process waits where, and what to do where that is known. */
+/* stall.c: nothing moves: says once which process waits where, and what to do where that is known.
+ */
 #include "internal.h"
 
 #include <inttypes.h>
@@ -6,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES_MOST 12 /* of those that wait alike; a deadlock of thousands of processes is told by the first */
+#define LINES_MOST                                                                                 \
+    12 /* of those that wait alike; a deadlock of thousands of processes is told by the first */
 
 void hark_sup_waits(struct child *c, struct hark_control *m)
 {
@@ -17,7 +19,7 @@ void hark_sup_waits(struct child *c, struct hark_control *m)
     }
 }
 
-/* ---- words -------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 /* "a message of rank 1 with tag 7". */
 static void message_words(int32_t from, int32_t tag, char text[80])
@@ -49,12 +51,12 @@ static void waits_words(const struct hark_waits *w, bool many, char text[256])
     case HARK_WAITS_COLLECTIVE:
         if (w->from >= 0)
             snprintf(text, 256, "%s in %s for rank %" PRId32, waits, w->call, w->from);
-        else
-            snprintf(text, 256, "%s in %s", waits, w->call);
+        else snprintf(text, 256, "%s in %s", waits, w->call);
         break;
     case HARK_WAITS_CHECKPOINT:
         ordinal(w->calls, nth);
-        snprintf(text, 256, "%s in %s %s hark_checkpoint call for the other processes' call of that number", waits,
+        snprintf(text, 256,
+            "%s in %s %s hark_checkpoint call for the other processes' call of that number", waits,
             many ? "their" : "its", nth);
         break;
     case HARK_WAITS_FINALIZE:
@@ -69,24 +71,28 @@ static void waits_words(const struct hark_waits *w, bool many, char text[256])
     if (w->untaken == 1)
         snprintf(text + at, 256 - at, "; %s has come, and no receive takes it", message);
     else
-        snprintf(text + at, 256 - at, "; %" PRIu32 " messages have come that no receive takes, first %s", w->untaken,
+        snprintf(text + at, 256 - at,
+            "; %" PRIu32 " messages have come that no receive takes, first %s", w->untaken,
             message);
 }
 
-/* ---- groups of those that wait alike ------------------------------------------------------------ */
+/* ---- groups of those that wait alike --------------------------------------------------------- */
 
 static bool alike(const struct child *a, const struct child *b)
 {
     const struct hark_waits *x = &a->waits, *y = &b->waits;
     if (a->waits_known != b->waits_known) return false;
-    return !a->waits_known ||
-           (strcmp(x->call, y->call) == 0 && x->what == y->what && x->from == y->from && x->tag == y->tag &&
-               x->count == y->count && (x->what != HARK_WAITS_CHECKPOINT || x->calls == y->calls) &&
-               x->untaken == y->untaken && x->untaken_from == y->untaken_from && x->untaken_tag == y->untaken_tag);
+    return !a->waits_known || (strcmp(x->call, y->call) == 0 && x->what == y->what &&
+                                  x->from == y->from && x->tag == y->tag && x->count == y->count &&
+                                  (x->what != HARK_WAITS_CHECKPOINT || x->calls == y->calls) &&
+                                  x->untaken == y->untaken && x->untaken_from == y->untaken_from &&
+                                  x->untaken_tag == y->untaken_tag);
 }
 
-/* Marks in member[] all from rank `first` on that wait as it does and are not marked in done[]; how many. */
-static uint32_t gather_alike(const struct supervisor *s, uint32_t first, uint8_t *member, uint8_t *done)
+/* Marks in member[] all from rank `first` on that wait as it does and are not marked in done[]; how
+ * many. */
+static uint32_t gather_alike(
+    const struct supervisor *s, uint32_t first, uint8_t *member, uint8_t *done)
 {
     uint32_t n = 0;
     memset(member, 0, s->o->ranks);
@@ -105,8 +111,7 @@ static void say_groups(const struct supervisor *s, uint8_t *member, uint8_t *don
     for (uint32_t r = 0; r < s->o->ranks; r++) {
         if (done[r]) continue;
         if (lines++ == LINES_MOST) {
-            for (uint32_t k = r; k < s->o->ranks; k++)
-                left += !done[k];
+            for (uint32_t k = r; k < s->o->ranks; k++) left += !done[k];
             hark_sup_say("  and %" PRIu32 " processes more, each elsewhere", left);
             return;
         }
@@ -117,7 +122,7 @@ static void say_groups(const struct supervisor *s, uint8_t *member, uint8_t *don
     }
 }
 
-/* ---- advice ------------------------------------------------------------------------------------- */
+/* ---- advice ---------------------------------------------------------------------------------- */
 
 static const char *plural(uint64_t n)
 {
@@ -138,17 +143,18 @@ static bool advise_checkpoints(const struct supervisor *s, uint8_t *member)
             for (int k = 0; k < 2; k++) {
                 uint64_t calls = k ? o->waits.calls : w->calls;
                 for (uint32_t i = 0; i < s->o->ranks; i++)
-                    member[i] =
-                        s->child[i].waits_known && hark_service_same_wave(core_of(s), r, i) &&
-                        s->child[i].waits.calls == calls;
+                    member[i] = s->child[i].waits_known &&
+                                hark_service_same_wave(core_of(s), r, i) &&
+                                s->child[i].waits.calls == calls;
                 hark_sup_name_ranks(s, member, k ? theirs : ours, sizeof ours);
             }
             bool one = strpbrk(ours, " -") == NULL, other_one = strpbrk(theirs, " -") == NULL;
-            hark_sup_say("  rank%s %s ha%s called hark_checkpoint %" PRIu64 " time%s, rank%s %s %" PRIu64
-                         " time%s: under %s %s "
+            hark_sup_say("  rank%s %s ha%s called hark_checkpoint %" PRIu64
+                         " time%s, rank%s %s %" PRIu64 " time%s: under %s %s "
                          "must call it equally often; see hark-run(1), CHECKPOINTS",
-                one ? "" : "s", ours, one ? "s" : "ve", w->calls, plural(w->calls), other_one ? "" : "s", theirs,
-                o->waits.calls, plural(o->waits.calls), s->o->protocol->name,
+                one ? "" : "s", ours, one ? "s" : "ve", w->calls, plural(w->calls),
+                other_one ? "" : "s", theirs, o->waits.calls, plural(o->waits.calls),
+                s->o->protocol->name,
                 hark_service_same_wave(core_of(s), 0, s->o->ranks - 1)
                     ? "all processes"
                     : "the processes of a cluster");
@@ -163,9 +169,13 @@ static bool advise_finalize(const struct supervisor *s)
 {
     for (uint32_t r = 0; r < s->o->ranks; r++) {
         const struct hark_waits *w = &s->child[r].waits;
-        bool waits = s->child[r].waits_known && (w->what == HARK_WAITS_MESSAGE || w->what == HARK_WAITS_COLLECTIVE);
-        if (!waits || w->from < 0 || (uint32_t)w->from >= s->o->ranks || !s->child[w->from].finished) continue;
-        hark_sup_say("  rank %" PRId32 " has called hark_finalize and sends nothing any more: rank %" PRIu32
+        bool waits = s->child[r].waits_known &&
+                     (w->what == HARK_WAITS_MESSAGE || w->what == HARK_WAITS_COLLECTIVE);
+        if (!waits || w->from < 0 || (uint32_t)w->from >= s->o->ranks ||
+            !s->child[w->from].finished)
+            continue;
+        hark_sup_say("  rank %" PRId32
+                     " has called hark_finalize and sends nothing any more: rank %" PRIu32
                      " waits for a message "
                      "that was never sent",
             w->from, r);
@@ -201,20 +211,20 @@ bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns)
         s->stall_said = true;
         hark_sup_say_waits(s);
         if (!limit && hark_service_down(core_of(s)) == 0)
-            hark_sup_say(
-                "  the program stands still by itself; Ctrl-C ends it, and --stall-limit T would after that time");
+            hark_sup_say("  the program stands still by itself; Ctrl-C ends it, and --stall-limit "
+                         "T would after that time");
     }
     if (!limit) return false;
     if (!s->stall_said) hark_sup_say_waits(s);
-    hark_sup_say("nothing has moved for %.6g s (--stall-limit): the run ends", (double)s->o->stall_limit_ms / 1000);
+    hark_sup_say("nothing has moved for %.6g s (--stall-limit): the run ends",
+        (double)s->o->stall_limit_ms / 1000);
     hark_sup_end(s, 1);
     return true;
 }
 
 void hark_sup_moves(struct supervisor *s)
 {
-    for (uint32_t r = 0; r < s->o->ranks; r++)
-        s->child[r].waits_known = false;
+    for (uint32_t r = 0; r < s->o->ranks; r++) s->child[r].waits_known = false;
     if (s->stall_said) hark_sup_say("the processes move again");
     s->stall_said = false;
 }

@@ -1,6 +1,7 @@
-/* streams.c: what processes print, on its way out: through an outlet each for stdout and stderr, so that a reader
- * who does not read does not keep us from seeing deaths. While much waits, pipes of processes are not read, and those who
- * print wait. But not during a recovery: one that is stuck in a write can not send again what others need. */
+/* streams.c: what processes print, on its way out: through an outlet each for stdout and stderr, so
+ * that a reader who does not read does not keep us from seeing deaths. While much waits, pipes of
+ * processes are not read, and those who print wait. But not during a recovery: one that is stuck in
+ * a write can not send again what others need. */
 #include "internal.h"
 
 #include <errno.h>
@@ -12,8 +13,8 @@
 
 #include "hark/parts/mem.h"
 
-#define PENDING_MOST  (4u << 20)  /* of one process: what an image takes */
-#define PATIENCE_MS   3000        /* for the reader, when a signal has ended the job */
+#define PENDING_MOST (4u << 20) /* of one process: what an image takes */
+#define PATIENCE_MS  3000       /* for the reader, when a signal has ended the job */
 
 static uint32_t stream_number(const struct child *c, int kind)
 {
@@ -24,7 +25,9 @@ static void write_stream(void *self, const char *at, size_t length, uint64_t end
 {
     const struct stream *x = self;
     struct supervisor *s = x->child->s;
-    if (hark_outlet_put(s->outlet[x->kind], stream_number(x->child, x->kind), end, at, length) || s->output_failed) return;
+    if (hark_outlet_put(s->outlet[x->kind], stream_number(x->child, x->kind), end, at, length) ||
+        s->output_failed)
+        return;
     s->output_failed = true;
     hark_sup_say("cannot write the output of the program: no memory");
 }
@@ -35,12 +38,13 @@ void hark_sup_output_prepare(struct child *c)
         c->stream[k] = (struct stream){c, k};
         c->output[k] = (struct hark_output){.write = write_stream, .self = &c->stream[k]};
     }
-    /* Where a process goes back alone, its next execution follows determinants. What it printed after one that is lost
-     * with it would be of an execution that never was. Not so stderr: what it says of its end must be seen. */
+    /* Where a process goes back alone, its next execution follows determinants. What it printed
+     * after one that is lost with it would be of an execution that never was. Not so stderr: what
+     * it says of its end must be seen. */
     c->output[0].gated = c->s->o->protocol->unstable && c->rank != HARK_RECOVERY;
 }
 
-/* ---- back-pressure --------------------------------------------------------------------------------------------- */
+/* ---- back-pressure --------------------------------------------------------------------------- */
 
 void hark_sup_room(struct supervisor *s)
 {
@@ -63,22 +67,26 @@ static void on_moved(uv_async_t *handle)
     failed = hark_outlet_position_error(s->outlet[0]);
     if (failed && !s->positions_failed) {
         s->positions_failed = true;
-        hark_sup_say("store %s: cannot write output: %s; if it is resumed, lines may come again", s->o->store, strerror(failed));
+        hark_sup_say("store %s: cannot write output: %s; if it is resumed, lines may come again",
+            s->o->store, strerror(failed));
     }
     if (s->finish_waits) s->finish_due = true;
     if (s->ended == 0) hark_sup_room(s);
-    else if (!hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1])) uv_stop(&s->loop);
+    else if (!hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1]))
+        uv_stop(&s->loop);
 }
 
-/* ---- output commit ---------------------------------------------------------------------------------------------- */
+/* ---- output commit --------------------------------------------------------------------------- */
 
-/* What it has printed before it hears this was printed before it answers: if nothing is loose then, nothing of that ever
- * comes back differently. */
+/* What it has printed before it hears this was printed before it answers: if nothing is loose then,
+ * nothing of that ever comes back differently. */
 void hark_sup_ask(struct child *c)
 {
     struct hark_output *o = &c->output[0];
     struct hark_control m;
-    if (!o->gated || o->length == 0 || c->asked != c->answered || !c->hello || c->s->phase == ENDING) return;
+    if (!o->gated || o->length == 0 || c->asked != c->answered || !c->hello ||
+        c->s->phase == ENDING)
+        return;
     if (o->next <= o->open) return;
     c->asked++;
     c->asked_position = o->next;
@@ -107,7 +115,8 @@ bool hark_sup_shown(struct supervisor *s)
         for (int k = 0; k < 2; k++) {
             struct hark_output *o = &c->output[k];
             hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true);
-            if (o->gated && o->length && o->next > o->open) gated = true; /* nothing held: it prints again what was shown */
+            if (o->gated && o->length && o->next > o->open)
+                gated = true;        /* nothing held: it prints again what was shown */
             else hark_output_end(o); /* also a last line that has no end */
         }
         hark_sup_ask(c);
@@ -115,7 +124,7 @@ bool hark_sup_shown(struct supervisor *s)
     return !gated && !hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1]);
 }
 
-/* ---- marks ------------------------------------------------------------------------------------------------------ */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 /* What a process has printed and nobody has been shown, up to where its present incarnation is. */
 static bool put_pending(const struct child *c, int k, struct hark_control *m)
@@ -155,7 +164,7 @@ void hark_sup_marked(struct child *c)
     hark_control_free(&pending);
 }
 
-/* ---- positions that outlive us ------------------------------------------------------------------------------------ */
+/* ---- positions that outlive us --------------------------------------------------------------- */
 
 int hark_sup_output_open(struct supervisor *s, bool belongs)
 {
@@ -171,7 +180,8 @@ int hark_sup_output_open(struct supervisor *s, bool belongs)
     }
     ssize_t n = belongs ? pread(s->positions, at, bytes, 0) : 0;
     if (belongs && n != (ssize_t)bytes) {
-        hark_sup_say("store %s: output: it does not say what was shown; lines may come again", s->o->store);
+        hark_sup_say(
+            "store %s: output: it does not say what was shown; lines may come again", s->o->store);
         memset(at, 0, bytes);
     }
     int status = 0;
@@ -180,12 +190,13 @@ int hark_sup_output_open(struct supervisor *s, bool belongs)
         status = 2;
     }
     for (uint32_t i = 0; i < s->o->ranks; i++)
-        for (uint32_t k = 0; k < 2; k++) s->child[i].output[k].shown = hark_get64(at + (i * 2 + k) * (size_t)8);
+        for (uint32_t k = 0; k < 2; k++)
+            s->child[i].output[k].shown = hark_get64(at + (i * 2 + k) * (size_t)8);
     free(at);
     return status;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------------------------ */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 static void wake(void *self)
 {
@@ -202,7 +213,8 @@ bool hark_sup_outlets_open(struct supervisor *s)
 {
     int status = -uv_async_init(&s->loop, &s->moved, on_moved);
     s->moved.data = s;
-    if (status == 0) status = hark_outlet_open(&s->outlet[0], STDOUT_FILENO, s->positions, wake, &s->moved);
+    if (status == 0)
+        status = hark_outlet_open(&s->outlet[0], STDOUT_FILENO, s->positions, wake, &s->moved);
     s->outlet[1] = s->outlet[0]; /* one of both keeps their lines in order */
     if (status == 0 && !same_file(STDOUT_FILENO, STDERR_FILENO))
         status = hark_outlet_open(&s->outlet[1], STDERR_FILENO, s->positions, wake, &s->moved);

@@ -11,7 +11,8 @@
 
 #define LOOK_MS 100
 
-/* ---- a turn of the loop: what happens is noted; at the end of the turn is done what is due ------------ */
+/* ---- a turn of the loop: what happens is noted; at the end of the turn is done what is due ----
+ */
 
 static void on_child(uv_signal_t *handle, int number)
 {
@@ -41,24 +42,29 @@ static void reap_all(struct supervisor *s)
     for (uint32_t i = 0; i < s->count; i++) hark_sup_reap(&s->child[i]);
 }
 
-/* If all processes have finished, and nothing can take that back: the job is done, and they are told. */
+/* If all processes have finished, and nothing can take that back: the job is done, and they are
+ * told. */
 static void finish_if_done(struct supervisor *s)
 {
     s->finish_due = false;
     if (s->phase != RUNNING || hark_service_down(core_of(s))) return;
     for (uint32_t i = 0; i < s->o->ranks; i++)
-        if (!s->child[i].finished || s->child[i].goes_back || hark_sup_is_dead(&s->child[i])) return;
-    /* After a signal they may have left before their work was done: the job is not, and can be resumed. */
+        if (!s->child[i].finished || s->child[i].goes_back || hark_sup_is_dead(&s->child[i]))
+            return;
+    /* After a signal they may have left before their work was done: the job is not, and can be
+     * resumed. */
     s->finish_waits = s->o->store && !s->signal && !hark_sup_shown(s);
     if (s->finish_waits) return;
     hark_sup_look_for_store(s);
-    if (!s->signal && hark_keeper_finish(s->keeper) < 0) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
+    if (!s->signal && hark_keeper_finish(s->keeper) < 0)
+        hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
     s->phase = FINISHING;
     HARK_POINT("finished", HARK_TRACE_SUPERVISOR);
     hark_sup_tell_all(s, HARK_C_ALL_DONE);
 }
 
-/* Messages come first: with them a process may have said that it has finished, before it is seen dead. */
+/* Messages come first: with them a process may have said that it has finished, before it is seen
+ * dead. */
 static void end_turn(uv_prepare_t *handle)
 {
     struct supervisor *s = handle->data;
@@ -69,9 +75,10 @@ static void end_turn(uv_prepare_t *handle)
     }
 }
 
-/* ---- from start to end --------------------------------------------------------------------------------------- */
+/* ---- from start to end ----------------------------------------------------------------------- */
 
-/* Without memory for the table of what it watches libuv aborts. Instead this process ends, and the janitor does the rest. */
+/* Without memory for the table of what it watches libuv aborts. Instead this process ends, and the
+ * janitor does the rest. */
 static void *resize(void *old, size_t bytes)
 {
     void *at = realloc(old, bytes);
@@ -118,7 +125,8 @@ static void close_loop(struct supervisor *s)
 {
     hark_sup_stops_end(s);
     uv_walk(&s->loop, close_one, NULL);
-    while (uv_run(&s->loop, UV_RUN_DEFAULT) != 0) {} /* an earlier uv_stop() ends one of them */
+    while (uv_run(&s->loop, UV_RUN_DEFAULT) != 0) {
+    } /* an earlier uv_stop() ends one of them */
     uv_loop_close(&s->loop);
 }
 
@@ -187,14 +195,19 @@ static void say_missed(struct supervisor *s)
             if (s->child[c].rank == k->rank) done = hark_sup_progress(&s->child[c]);
         if (k->chance || k->at <= done) continue;
         if (!recovery) snprintf(name, sizeof name, "%" PRIu32, k->rank);
-        hark_sup_say("--kill %s@%" PRIu64 " did not happen: it %s %" PRIu64 " %s", name, k->at, recovery ? "received" : "made", done,
-            recovery ? "frames" : "deliveries");
+        hark_sup_say("--kill %s@%" PRIu64 " did not happen: it %s %" PRIu64 " %s", name, k->at,
+            recovery ? "received" : "made", done, recovery ? "frames" : "deliveries");
     }
 }
 
 int hark_supervise(const struct hark_run_options *options)
 {
-    struct supervisor s = {.o = options, .lock = -1, .board_fd = -1, .store_fd = -1, .positions = -1, .janitor = {-1, 0}};
+    struct supervisor s = {.o = options,
+        .lock = -1,
+        .board_fd = -1,
+        .store_fd = -1,
+        .positions = -1,
+        .janitor = {-1, 0}};
     struct rlimit files;
     /* A few descriptors for each process. */
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
@@ -206,7 +219,8 @@ int hark_supervise(const struct hark_run_options *options)
     if (opened) s.exit = status = run(&s);
     if (opened && status == 0) say_missed(&s);
     if (opened && status == 0 && options->advise && options->traffic)
-        s.advice = options->advise(options->self, (const uint64_t *)(void *)hark_board_traffic(s.board, 0), options->ranks);
+        s.advice = options->advise(options->self,
+            (const uint64_t *)(void *)hark_board_traffic(s.board, 0), options->ranks);
     if (opened && hark_sup_close_trace(&s) < 0 && status == 0) s.exit = status = 1;
     if (opened && options->json && hark_sup_json(&s) < 0 && status == 0) status = 1;
     hark_sup_job_close(&s);

@@ -1,4 +1,5 @@
-/* supervisor.h: starts the processes of a job, sees them die, brings back those that must go back, ends. */
+/* supervisor.h: starts the processes of a job, sees them die, brings back those that must go back,
+ * ends. */
 #ifndef HARK_SUPERVISOR_SUPERVISOR_H
 #define HARK_SUPERVISOR_SUPERVISOR_H
 
@@ -20,45 +21,59 @@ struct hark_run_options {
     const struct hark_protocol *protocol;
     const struct hark_transport_ops *transport;
     struct hark_clusters clusters;
-    char *const *program; /* argv of the processes, NULL behind the last; program[0] is looked up in PATH */
-    char *const *recovery; /* argv of the recovery process; NULL: this executable with HARK_RECOVERY_ARGUMENT */
-    const char *store;  /* directory of checkpoints that outlives the run; NULL: none */
-    const char *spill;  /* directory for logs over their limit; NULL: they do not spill */
-    const char *trace;  /* file for the trace; NULL: none */
-    const char *json;   /* file for the figures; NULL: none */
-    uint64_t log_limit; /* bytes of payload log in memory, a process; 0: none */
-    uint64_t interval_ms; /* between checkpoints; 0: none */
-    uint64_t mtbf_ms;     /* mean time between failures; not 0: interval_ms is the first, the others by Daly's formula */
+    char *const *program; /* argv of the processes, NULL behind the last; program[0] is looked up in
+                             PATH */
+    char *const *recovery; /* argv of the recovery process; NULL: this executable with
+                              HARK_RECOVERY_ARGUMENT */
+    const char *store;     /* directory of checkpoints that outlives the run; NULL: none */
+    const char *spill;     /* directory for logs over their limit; NULL: they do not spill */
+    const char *trace;     /* file for the trace; NULL: none */
+    const char *json;      /* file for the figures; NULL: none */
+    uint64_t log_limit;    /* bytes of payload log in memory, a process; 0: none */
+    uint64_t interval_ms;  /* between checkpoints; 0: none */
+    uint64_t mtbf_ms; /* mean time between failures; not 0: interval_ms is the first, the others by
+                         Daly's formula */
     uint32_t generations;
     struct hark_config core; /* what the options of the protocol set; nothing else is looked at */
-    uint32_t answer_ms;   /* so long a process that lives may take to go back, then it is killed; 0: 2000 */
-    uint64_t grace_ms;    /* so long processes may take to end after a signal, then they are killed */
-    uint64_t stall_limit_ms; /* so long nothing may move, then the run ends with status 1; 0: for ever */
-    int checkpoint_on;    /* a signal on which a checkpoint is taken: hark_sup_signal_number(); 0: none */
-    bool then_stop;       /* with `checkpoint_on`, and a store: the run ends when it is taken, with status HARK_RUN_AGAIN */
+    uint32_t answer_ms; /* so long a process that lives may take to go back, then it is killed; 0:
+                           2000 */
+    uint64_t grace_ms;  /* so long processes may take to end after a signal, then they are killed */
+    uint64_t stall_limit_ms; /* so long nothing may move, then the run ends with status 1; 0: for
+                                ever */
+    int checkpoint_on; /* a signal on which a checkpoint is taken: hark_sup_signal_number(); 0: none
+                        */
+    bool then_stop; /* with `checkpoint_on`, and a store: the run ends when it is taken, with status
+                       HARK_RUN_AGAIN */
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
     bool resume, digest, verbose;
     /* HARK_ASKS_REGROUP needs `traffic` and `better`, and a protocol with HARK_TRAIT_REGROUPS. */
-    bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes of memory at most */
+    bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes
+                     of memory at most */
     const struct hark_kill *kill; /* any order */
     uint32_t kills;
-    /* NULL, or with `traffic` told at the end of a job that ended well what the application of each rank i sent to each rank k,
-     * bytes[i * ranks + k]: what was executed again counts again. Returns an object for the JSON, to be freed, or NULL. */
+    /* NULL, or with `traffic` told at the end of a job that ended well what the application of each
+     * rank i sent to each rank k, bytes[i * ranks + k]: what was executed again counts again.
+     * Returns an object for the JSON, to be freed, or NULL. */
     char *(*advise)(void *self, const uint64_t *bytes, uint32_t ranks);
-    /* With HARK_ASKS_REGROUP: asked after each decided checkpoint with what was sent lately: are there clusters which are so much
-     * better than `now` that they are worth a change? Then of[rank], numbered by lowest rank. */
-    bool (*better)(void *self, const uint64_t *bytes, uint32_t ranks, const uint32_t *now, uint32_t *of);
+    /* With HARK_ASKS_REGROUP: asked after each decided checkpoint with what was sent lately: are
+     * there clusters which are so much better than `now` that they are worth a change? Then
+     * of[rank], numbered by lowest rank. */
+    bool (*better)(
+        void *self, const uint64_t *bytes, uint32_t ranks, const uint32_t *now, uint32_t *of);
     void *self;
 };
 
-#define HARK_RUN_AGAIN 75 /* exit status: stopped behind a checkpoint, to be resumed (EX_TEMPFAIL of sysexits.h) */
+#define HARK_RUN_AGAIN                                                                             \
+    75 /* exit status: stopped behind a checkpoint, to be resumed (EX_TEMPFAIL of sysexits.h) */
 #define HARK_RECOVERY_ARGUMENT "--recovery-process"
 
-/* Runs the job to its end. Returns the exit status of `hark run`: 0 done; 1 the program failed, said in one line on
- * stderr; 2 the input (program, store, files) can not be used, said in the same way; HARK_RUN_AGAIN; 128 + n after signal n.
- * Descriptors 0 to 2 must be open. One at a time in a process, whose handlers and mask of signals are as before when it returns. What the
- * options point to must last. Nothing of the job is left when it returns, but the store and the files asked for. */
+/* Runs the job to its end. Returns the exit status of `hark run`: 0 done; 1 the program failed,
+ * said in one line on stderr; 2 the input (program, store, files) can not be used, said in the same
+ * way; HARK_RUN_AGAIN; 128 + n after signal n. Descriptors 0 to 2 must be open. One at a time in a
+ * process, whose handlers and mask of signals are as before when it returns. What the options point
+ * to must last. Nothing of the job is left when it returns, but the store and the files asked for.
+ */
 int hark_supervise(const struct hark_run_options *options);
 
 /* The number of a signal, "USR1" or "SIGUSR1", that `checkpoint_on` can be; 0: of none. */

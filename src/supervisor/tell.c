@@ -14,7 +14,8 @@ static char *undone(const struct child *c, bool *ok)
     uint32_t n = c->rank == HARK_RECOVERY ? 0 : hark_keeper_undone(c->s->keeper, c->rank, &id);
     char *text = n ? malloc((size_t)n * 21 + 1) : NULL;
     *ok = n == 0 || text;
-    for (uint32_t i = 0, at = 0; text && i < n; i++) at += (uint32_t)sprintf(text + at, "%llu,", (unsigned long long)id[i]);
+    for (uint32_t i = 0, at = 0; text && i < n; i++)
+        at += (uint32_t)sprintf(text + at, "%llu,", (unsigned long long)id[i]);
     return text;
 }
 
@@ -60,7 +61,8 @@ void hark_sup_setup(struct child *c)
     struct hark_control m;
     char *text = hark_setup_write(&setup);
     hark_control_begin(&m, HARK_C_SETUP);
-    if (text && ok && strlen(text) <= UINT16_MAX && (setup.trace || !o->trace)) hark_control_puts(&m, text, strlen(text));
+    if (text && ok && strlen(text) <= UINT16_MAX && (setup.trace || !o->trace))
+        hark_control_puts(&m, text, strlen(text));
     else m.bad = true;
     hark_control_end(&m);
     hark_sup_tell(c, &m);
@@ -76,7 +78,8 @@ void hark_sup_announce(struct supervisor *s, struct child *only)
     for (uint32_t i = 0; i < s->count; i++)
         if (only ? only == &s->child[i] : s->child[i].hello) {
             hark_sup_tell(&s->child[i], &m);
-            if (s->child[i].goes_back) s->child[i].hello = false; /* the last that this incarnation is told */
+            if (s->child[i].goes_back)
+                s->child[i].hello = false; /* the last that this incarnation is told */
         }
     hark_control_free(&m);
 }

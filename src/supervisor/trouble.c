@@ -1,4 +1,5 @@
-/* trouble.c: a store that fails, for a process or for us; a program that its protocol does not suit. */
+/* trouble.c: a store that fails, for a process or for us; a program that its protocol does not
+ * suit. */
 #include "internal.h"
 
 #include "hark/registry.h"
@@ -14,12 +15,14 @@ void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *lin
 {
     s->troubles++;
     hark_sup_look_for_store(s);
-    if (!is_troubled(s) && !s->store_gone) hark_sup_say("%s; the run goes on with the checkpoints that it has", line);
+    if (!is_troubled(s) && !s->store_gone)
+        hark_sup_say("%s; the run goes on with the checkpoints that it has", line);
     if (whose) whose->troubled = true;
     else s->record_failed = true;
 }
 
-/* A wave of the group of `rank` was decided: its members' images are written again, and so is the record. */
+/* A wave of the group of `rank` was decided: its members' images are written again, and so is the
+ * record. */
 void hark_sup_works_again(struct supervisor *s, uint32_t rank)
 {
     s->record_failed = false;
@@ -31,11 +34,16 @@ void hark_sup_advise_diverged(const struct supervisor *s)
 {
     const struct hark_protocol *p = s->o->protocol;
     if (p->unstable)
-        hark_sup_say("under %s a process must do the same again when it receives the same in the same order: nothing may depend on a clock, "
-                     "a process number or chance; a program that can not do without needs --protocol %s: see `hark help protocols`",
+        hark_sup_say("under %s a process must do the same again when it receives the same in the "
+                     "same order: nothing may depend on a clock, "
+                     "a process number or chance; a program that can not do without needs "
+                     "--protocol %s: see `hark help protocols`",
             p->name, hark_protocol_for(HARK_FOR_ANY)->name);
     else if (!hark_service_by_all(p))
-        hark_sup_say("under %s a process that begins again must send the same, in whatever order messages come: is all that it needs protected "
-                     "as it is when hark_checkpoint is called, the counter of a loop too? For a program in which that order matters use "
-                     "--protocol %s: see `hark help protocols`", p->name, hark_protocol_for(HARK_FOR_PIECEWISE)->name);
+        hark_sup_say("under %s a process that begins again must send the same, in whatever order "
+                     "messages come: is all that it needs protected "
+                     "as it is when hark_checkpoint is called, the counter of a loop too? For a "
+                     "program in which that order matters use "
+                     "--protocol %s: see `hark help protocols`",
+            p->name, hark_protocol_for(HARK_FOR_PIECEWISE)->name);
 }

@@ -20,11 +20,12 @@ enum dg_fate { DG_FLYING, DG_ARRIVED, DG_DELIVERED, DG_DISCARDED };
 enum dg_class { DG_CONTROL, DG_INTRA, DG_INTER, DG_ORPHAN, DG_REPLAY, DG_CLASSES };
 
 struct dg_message {                      /* one transmission */
-    uint64_t posted, sent, arrived, got; /* ns; got: delivered, else arrived or discarded; or DG_NEVER */
+    uint64_t posted, sent, arrived, got; /* ns; got: delivered, else arrived or discarded; or
+                                            DG_NEVER */
     uint64_t ssn, phase, bytes;
     uint32_t from, to, from_inc, to_inc;
-    uint32_t meant; /* incarnation it was transmitted to, if `meant_known` */
-    uint32_t older; /* index of the transmission of the same name before this one, or DG_NONE */
+    uint32_t meant;  /* incarnation it was transmitted to, if `meant_known` */
+    uint32_t older;  /* index of the transmission of the same name before this one, or DG_NONE */
     uint32_t record; /* of the trace */
     uint16_t ctx;
     uint8_t fate, class;
@@ -64,7 +65,8 @@ struct dg_story {
     struct dg_span *span;
     struct dg_phase *phase;
     uint32_t messages, marks, spans, phases;
-    uint32_t all;        /* messages of the trace; `messages` of them are between processes that are shown */
+    uint32_t all; /* messages of the trace; `messages` of them are between processes that are shown
+                   */
     uint64_t start, end; /* of the trace, ns */
 };
 
@@ -101,9 +103,10 @@ struct dg_layout {
     struct dg_gap gap[DG_GAPS_MOST];
     uint32_t gaps;
     double left, right, top, bottom; /* where the lines are, px */
-    double first, last; /* of that, the window; of one that nobody asked for the rest of the run lies beside it */
-    double column;                   /* px of a step of a schedule */
-    double pitch;                    /* px between rows */
+    double first, last; /* of that, the window; of one that nobody asked for the rest of the run
+                           lies beside it */
+    double column;      /* px of a step of a schedule */
+    double pitch;       /* px between rows */
     double width, height;
 };
 
@@ -113,11 +116,13 @@ static inline bool dg_says_cluster(const struct dg_layout *l)
     return l->pitch >= 20;
 }
 
-/* Each returns HARK_TRACE_OK, or HARK_TRACE_ESYSTEM when memory ran out. hark_diagram_layout_free frees everything.
+/* Each returns HARK_TRACE_OK, or HARK_TRACE_ESYSTEM when memory ran out. hark_diagram_layout_free
+ * frees everything.
  */
-int hark_diagram_story_tell(
-    struct dg_story *s, const struct hark_trace *trace, const struct hark_diagram_schedule *schedule);
-int hark_diagram_rows_choose(struct dg_layout *l); /* also forgets messages of processes that are not shown */
+int hark_diagram_story_tell(struct dg_story *s, const struct hark_trace *trace,
+    const struct hark_diagram_schedule *schedule);
+int hark_diagram_rows_choose(struct dg_layout *l); /* also forgets messages of processes that are
+                                                      not shown */
 int hark_diagram_layout_make(struct dg_layout *l, double width_most);
 void hark_diagram_layout_free(struct dg_layout *l);
 
@@ -143,7 +148,8 @@ bool hark_diagram_waited(const struct dg_layout *l, const struct dg_message *m, 
 uint64_t hark_diagram_time(const struct dg_layout *l, double x);
 /* Number of the cluster of a rank. */
 uint32_t hark_diagram_cluster(const struct hark_trace *trace, uint32_t rank);
-/* From where to where an arrow goes in a straight line first, px. False: nowhere, nothing of it is drawn so. */
+/* From where to where an arrow goes in a straight line first, px. False: nowhere, nothing of it is
+ * drawn so. */
 struct dg_leg {
     double x0, y0, x1, y1;
 };
@@ -157,7 +163,8 @@ void hark_diagram_draw_marks(const struct dg_layout *l, FILE *out);
 void hark_diagram_draw_schedule(const struct dg_layout *l, FILE *out);
 void hark_diagram_draw_axis(const struct dg_layout *l, FILE *out);
 void hark_diagram_draw_title(const struct dg_layout *l, FILE *out);
-/* Draws the legend below `y` in so much width; returns the px it is high. out NULL: only measures. */
+/* Draws the legend below `y` in so much width; returns the px it is high. out NULL: only measures.
+ */
 double hark_diagram_draw_legend(const struct dg_layout *l, double y, FILE *out);
 
 /* Px that a text needs in a generic sans font of this size, about. */

@@ -1,10 +1,10 @@
 /* diagram_layout.c: where things are.
  *
- * Time is not drawn to scale: a burst of messages would be a black bar between empty plains. All processes
- * share one map from time to x that never goes back, so that what is left of something was before it. Going
- * through the events by time, each gets the least x at which (1) it is not left of the event before, and
- * a bit more right the more time passed, idle time counting only up to a limit; (2) it has room on its own line;
- * (3) the arrow that ends in it still has a slope.
+ * Time is not drawn to scale: a burst of messages would be a black bar between empty plains. All
+ * processes share one map from time to x that never goes back, so that what is left of something
+ * was before it. Going through the events by time, each gets the least x at which (1) it is not
+ * left of the event before, and a bit more right the more time passed, idle time counting only up
+ * to a limit; (2) it has room on its own line; (3) the arrow that ends in it still has a slope.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #define IDLE_MOST   30.0 /* px for a pause, however long */
 #define IDLE_MARKED 4.0  /* a pause is marked when it is drawn so many times too short */
 #define LEFT        118.0
-#define INSET       16.0 /* between the border of the bands and the first event */
-#define COLUMN_MOST 44.0 /* px of a step of a schedule */
+#define INSET       16.0  /* between the border of the bands and the first event */
+#define COLUMN_MOST 44.0  /* px of a step of a schedule */
 #define REST_MOST   150.0 /* px of what is before or behind a window */
 
-/* ---- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 struct seat {
     uint32_t rank, cluster, lowest; /* lowest rank of the cluster */
@@ -59,8 +59,7 @@ static void know_clusters(const struct dg_layout *l, struct seat *seat, uint32_t
     qsort(seat, ranks, sizeof *seat, by_cluster);
     for (uint32_t i = 0, j; i < ranks; i = j) {
         bool hit = false;
-        for (j = i; j < ranks && seat[j].cluster == seat[i].cluster; j++)
-            hit = hit || seat[j].hit;
+        for (j = i; j < ranks && seat[j].cluster == seat[i].cluster; j++) hit = hit || seat[j].hit;
         for (uint32_t k = i; k < j; k++) {
             seat[k].lowest = seat[i].rank;
             seat[k].hit = hit;
@@ -112,14 +111,15 @@ static void place_rows(struct dg_layout *l)
     for (uint32_t i = 0; i < l->rows; i++) {
         const struct hark_trace *trace = l->story.trace;
         if (i > 0) y += l->pitch;
-        if (i > 0 && hark_diagram_cluster(trace, l->rank[i]) != hark_diagram_cluster(trace, l->rank[i - 1]))
+        if (i > 0 &&
+            hark_diagram_cluster(trace, l->rank[i]) != hark_diagram_cluster(trace, l->rank[i - 1]))
             y += l->pitch > 20 ? 10 : 6;
         l->y[i] = y;
     }
     l->bottom = y + l->pitch * 0.5;
 }
 
-/* ---- points ----------------------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
 static double mark_half(const struct dg_mark *m)
 {
@@ -135,8 +135,8 @@ static double mark_half(const struct dg_mark *m)
     }
 }
 
-static void add_point(
-    struct dg_layout *l, uint64_t time, uint32_t row, uint32_t index, enum dg_what what, double half)
+static void add_point(struct dg_layout *l, uint64_t time, uint32_t row, uint32_t index,
+    enum dg_what what, double half)
 {
     if (time < l->from || time > l->to) return;
     l->point[l->points++] = (struct dg_point){time, 0, half, row, index, (uint8_t)what};
@@ -157,8 +157,7 @@ static int make_points(struct dg_layout *l)
     struct dg_story *s = &l->story;
     double half = l->shown > DG_SINGLE ? 0.5 : l->light ? 2 : 3.5;
     size_t most = 0;
-    for (uint32_t i = 0; i < s->marks; i++)
-        most += s->mark[i].shown;
+    for (uint32_t i = 0; i < s->marks; i++) most += s->mark[i].shown;
     l->point = calloc(most + 3 * (size_t)l->shown + 1, sizeof *l->point);
     if (l->point == NULL) return HARK_TRACE_ESYSTEM;
     for (uint32_t i = 0; i < s->messages; i++) {
@@ -177,7 +176,7 @@ static int make_points(struct dg_layout *l)
     return HARK_TRACE_OK;
 }
 
-/* ---- x ---------------------------------------------------------------------------------------- */
+/* ---- x --------------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -192,12 +191,10 @@ static double usual_step(const struct dg_layout *l)
     double sum = 0;
     uint32_t n = l->points > 0 ? l->points - 1 : 0;
     if (step == NULL) return -1;
-    for (uint32_t i = 0; i < n; i++)
-        step[i] = l->point[i + 1].time - l->point[i].time;
+    for (uint32_t i = 0; i < n; i++) step[i] = l->point[i + 1].time - l->point[i].time;
     qsort(step, n, sizeof *step, by_number);
     uint32_t counted = n - n / 10;
-    for (uint32_t i = 0; i < counted; i++)
-        sum += (double)step[i];
+    for (uint32_t i = 0; i < counted; i++) sum += (double)step[i];
     if (sum <= 0 && n > 0) sum = (double)(l->point[n].time - l->point[0].time);
     free(step);
     return sum > 0 ? sum / (counted ? counted : 1) : 1;
@@ -281,14 +278,17 @@ static int place_points(struct dg_layout *l, double rest)
     return HARK_TRACE_OK;
 }
 
-/* A schedule: every step has its column, of whole and half px, so that every machine draws the same. */
+/* A schedule: every step has its column, of whole and half px, so that every machine draws the
+ * same. */
 static void place_columns(struct dg_layout *l, double least, double most)
 {
     const struct hark_diagram_schedule *plan = l->story.schedule;
-    double steps = (double)(l->story.end - l->story.start) / (double)plan->step, room = most - l->left - 2 * INSET;
+    double steps = (double)(l->story.end - l->story.start) / (double)plan->step,
+           room = most - l->left - 2 * INSET;
     double column = room / (steps > 1 ? steps : 1);
     if (column > COLUMN_MOST) column = COLUMN_MOST;
-    if (column * steps < least - l->left - 2 * INSET) column = (least - l->left - 2 * INSET) / (steps > 1 ? steps : 1);
+    if (column * steps < least - l->left - 2 * INSET)
+        column = (least - l->left - 2 * INSET) / (steps > 1 ? steps : 1);
     l->column = (double)(uint32_t)(2 * column) / 2;
     if (l->column < 4) l->column = 4;
     for (uint32_t i = 0; i < l->points; i++) {
@@ -313,7 +313,8 @@ static double left_of(const struct dg_layout *l)
     return plan == NULL ? LEFT : (double)(uint32_t)left;
 }
 
-/* All distances of the window keep their proportion, so nothing that was in order gets out of it. */
+/* All distances of the window keep their proportion, so nothing that was in order gets out of it.
+ */
 static void stretch(struct dg_layout *l, double width)
 {
     double behind = dg_behind(l), by = (width - behind - l->first) / (l->last - l->first);
@@ -338,21 +339,18 @@ int hark_diagram_layout_make(struct dg_layout *l, double width_most)
     int status = make_points(l);
     if (status == HARK_TRACE_OK && l->story.schedule != NULL)
         place_columns(l, least - margin, width_most - margin);
-    else if (status == HARK_TRACE_OK)
-        status = place_points(l, fmin(REST_MOST, width_most / 8));
+    else if (status == HARK_TRACE_OK) status = place_points(l, fmin(REST_MOST, width_most / 8));
     if (status != HARK_TRACE_OK) return status;
     if (l->story.schedule != NULL) {
         /* as wide as its steps */
-    } else if (l->right > width_most - margin)
-        stretch(l, width_most - margin);
-    else if (l->right < least - margin && width_most > least)
-        stretch(l, least - margin);
+    } else if (l->right > width_most - margin) stretch(l, width_most - margin);
+    else if (l->right < least - margin && width_most > least) stretch(l, least - margin);
     l->width = l->right + margin;
     l->height = l->bottom + 46 + hark_diagram_draw_legend(l, 0, NULL) + 12;
     return HARK_TRACE_OK;
 }
 
-/* ---- between time and x ----------------------------------------------------------------------- */
+/* ---- between time and x ---------------------------------------------------------------------- */
 
 static double between(uint64_t time, uint64_t t0, uint64_t t1, double x0, double x1)
 {
@@ -369,28 +367,30 @@ static uint64_t moment(double x, double x0, double x1, uint64_t t0, uint64_t t1)
 double hark_diagram_x(const struct dg_layout *l, uint64_t time)
 {
     if (l->story.schedule != NULL)
-        return l->left + INSET + l->column * (double)(time - l->story.start) / (double)l->story.schedule->step;
+        return l->left + INSET +
+               l->column * (double)(time - l->story.start) / (double)l->story.schedule->step;
     const struct dg_story *s = &l->story;
     if (time < l->from) return between(time, s->start, l->from, l->left, l->first);
     if (time > l->to) return between(time, l->to, s->end, l->last, l->right);
     uint32_t low = 0, high = l->points;
     while (low < high) { /* the first point after `time` */
         uint32_t middle = low + (high - low) / 2;
-        if (l->point[middle].time <= time)
-            low = middle + 1;
-        else
-            high = middle;
+        if (l->point[middle].time <= time) low = middle + 1;
+        else high = middle;
     }
     if (time == l->from && low == 0) return l->first;
     if (low > 0 && l->point[low - 1].time == time) return l->point[low - 1].x;
-    uint64_t t0 = low > 0 ? l->point[low - 1].time : l->from, t1 = low < l->points ? l->point[low].time : l->to;
-    double x0 = low > 0 ? l->point[low - 1].x : l->first, x1 = low < l->points ? l->point[low].x : l->last;
+    uint64_t t0 = low > 0 ? l->point[low - 1].time : l->from,
+             t1 = low < l->points ? l->point[low].time : l->to;
+    double x0 = low > 0 ? l->point[low - 1].x : l->first,
+           x1 = low < l->points ? l->point[low].x : l->last;
     return between(time, t0, t1, x0, x1);
 }
 
 bool hark_diagram_waited(const struct dg_layout *l, const struct dg_message *m, double *x)
 {
-    if (m->got == DG_NEVER || m->arrived >= m->got || m->arrived < l->from || m->sent < l->from || m->got > l->to)
+    if (m->got == DG_NEVER || m->arrived >= m->got || m->arrived < l->from || m->sent < l->from ||
+        m->got > l->to)
         return false;
     *x = hark_diagram_x(l, m->arrived);
     if (*x < m->x_sent + slope(l, m)) *x = m->x_sent + slope(l, m);
@@ -404,13 +404,13 @@ uint64_t hark_diagram_time(const struct dg_layout *l, double x)
     uint32_t low = 0, high = l->points;
     while (low < high) { /* the first point right of x */
         uint32_t middle = low + (high - low) / 2;
-        if (l->point[middle].x <= x)
-            low = middle + 1;
-        else
-            high = middle;
+        if (l->point[middle].x <= x) low = middle + 1;
+        else high = middle;
     }
-    uint64_t t0 = low > 0 ? l->point[low - 1].time : l->from, t1 = low < l->points ? l->point[low].time : l->to;
-    double x0 = low > 0 ? l->point[low - 1].x : l->first, x1 = low < l->points ? l->point[low].x : l->last;
+    uint64_t t0 = low > 0 ? l->point[low - 1].time : l->from,
+             t1 = low < l->points ? l->point[low].time : l->to;
+    double x0 = low > 0 ? l->point[low - 1].x : l->first,
+           x1 = low < l->points ? l->point[low].x : l->last;
     return moment(x, x0, x1, t0, t1);
 }
 

@@ -1,7 +1,7 @@
 /* diagram_messages.c: arrows.
  *
- * Inside of the class attribute stands what an arrow is (`m inter`, `m orphan`, ...), so that a style sheet,
- * or a test, can tell them apart.
+ * Inside of the class attribute stands what an arrow is (`m inter`, `m orphan`, ...), so that a
+ * style sheet, or a test, can tell them apart.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -39,14 +39,16 @@ static void title(const struct dg_layout *l, const struct dg_message *m, FILE *o
         fputs("<title>", out);
         hark_words(plan->word[m->record].text, SIZE_MAX, HARK_WORDS_HEAD, out);
         fprintf(out, ", step %" PRIu64, (m->sent - l->story.start) / plan->step);
-        if (m->got != DG_NEVER) fprintf(out, " to %" PRIu64, (m->got - l->story.start) / plan->step);
+        if (m->got != DG_NEVER)
+            fprintf(out, " to %" PRIu64, (m->got - l->story.start) / plan->step);
         fputs("</title>", out);
         return;
     }
     fprintf(out,
         "<title>%s %" PRIu32 " to %" PRIu32 ", ctx %u, ssn %" PRIu64 ", phase %" PRIu64 ", %" PRIu64
         " bytes, %.3f ms",
-        class_word[m->class], m->from, m->to, m->ctx, m->ssn, m->phase, m->bytes, ((double)m->sent - zero) / 1e6);
+        class_word[m->class], m->from, m->to, m->ctx, m->ssn, m->phase, m->bytes,
+        ((double)m->sent - zero) / 1e6);
     if (m->got != DG_NEVER) fprintf(out, " to %.3f ms", ((double)m->got - zero) / 1e6);
     fputs("</title>", out);
 }
@@ -59,7 +61,8 @@ bool hark_diagram_leg_of(const struct dg_layout *l, const struct dg_message *m, 
     if (m->got == DG_NEVER) {
         leg->x1 = leg->x0 + 9;
         leg->y1 = y + fmin(0.42 * l->pitch, 0.5 * fabs(to - y)) * (to > y ? 1 : -1);
-    } else if (hark_diagram_waited(l, m, &arrived)) { /* it lies beside the line until it is taken */
+    } else if (hark_diagram_waited(l, m, &arrived)) { /* it lies beside the line until it is taken
+                                                       */
         leg->x1 = arrived;
         leg->y1 = to + (y < to ? -1 : 1) * fmin(6, l->pitch * 0.15);
     }
@@ -71,8 +74,8 @@ static void draw_flying(const struct dg_layout *l, const struct dg_message *m, F
 {
     struct dg_leg leg;
     if (!hark_diagram_leg_of(l, m, &leg)) return;
-    fprintf(out, "<path class=\"f %s\" d=\"M%.1f %.1fl%.1f %.1fm-3-3l6 6m0-6l-6 6\"/>\n", class_word[m->class],
-        leg.x0, leg.y0, leg.x1 - leg.x0, leg.y1 - leg.y0);
+    fprintf(out, "<path class=\"f %s\" d=\"M%.1f %.1fl%.1f %.1fm-3-3l6 6m0-6l-6 6\"/>\n",
+        class_word[m->class], leg.x0, leg.y0, leg.x1 - leg.x0, leg.y1 - leg.y0);
 }
 
 static void draw_one(const struct dg_layout *l, const struct dg_message *m, FILE *out)
@@ -88,13 +91,13 @@ static void draw_one(const struct dg_layout *l, const struct dg_message *m, FILE
         : m->fate == DG_ARRIVED ? " waiting"
                                 : "");
     if (m->from == m->to) /* a process may write to itself */
-        fprintf(
-            out, "M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x0, a.y0, (a.x0 + a.x1) / 2, a.y0 - l->pitch * 0.7, a.x1, a.y1);
+        fprintf(out, "M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x0, a.y0, (a.x0 + a.x1) / 2,
+            a.y0 - l->pitch * 0.7, a.x1, a.y1);
     else if (hark_diagram_waited(l, m, &arrived)) { /* it lies beside the line until it is taken */
         double beside = a.y1 + (a.y0 < a.y1 ? -1 : 1) * fmin(6, l->pitch * 0.15);
-        fprintf(out, "M%.1f %.1fL%.1f %.1fH%.1fL%.1f %.1f", a.x0, a.y0, arrived, beside, a.x1 - 6, a.x1, a.y1);
-    } else
-        fprintf(out, "M%.1f %.1fL%.1f %.1f", a.x0, a.y0, a.x1, a.y1);
+        fprintf(out, "M%.1f %.1fL%.1f %.1fH%.1fL%.1f %.1f", a.x0, a.y0, arrived, beside, a.x1 - 6,
+            a.x1, a.y1);
+    } else fprintf(out, "M%.1f %.1fL%.1f %.1f", a.x0, a.y0, a.x1, a.y1);
     if (l->light) {
         fputs("\"/>\n", out);
         return;
@@ -107,16 +110,18 @@ static void draw_one(const struct dg_layout *l, const struct dg_message *m, FILE
 static void draw_singly(const struct dg_layout *l, FILE *out)
 {
     const struct dg_story *s = &l->story;
-    for (int pass = 0; pass < 2 * DG_CLASSES; pass++) { /* what was undone lies behind what counts */
+    for (int pass = 0; pass < 2 * DG_CLASSES; pass++) { /* what was undone lies behind what counts
+                                                         */
         bool undone = pass < DG_CLASSES;
         for (uint32_t i = 0; i < s->messages; i++) {
             const struct dg_message *m = &s->message[i];
-            if (m->shown && m->class == pass % DG_CLASSES && m->undone == undone) draw_one(l, m, out);
+            if (m->shown && m->class == pass % DG_CLASSES && m->undone == undone)
+                draw_one(l, m, out);
         }
     }
 }
 
-/* ---- several messages as one arrow ------------------------------------------------------------ */
+/* ---- several messages as one arrow ----------------------------------------------------------- */
 
 struct bundle {
     uint32_t from, to; /* rows */
@@ -179,17 +184,16 @@ static int draw_bundled(const struct dg_layout *l, FILE *out)
     if (b == NULL) return HARK_TRACE_ESYSTEM;
     uint32_t n = bind(b, collect(l, b));
     for (int width = 12; n > DG_SINGLE && width < 400; width *= 2) {
-        for (uint32_t i = 0; i < n; i++)
-            b[i].bin /= 2;
+        for (uint32_t i = 0; i < n; i++) b[i].bin /= 2;
         n = bind(b, n);
     }
     for (uint32_t i = 0; i < n; i++) {
         double x0 = b[i].x0 / b[i].count, x1 = b[i].x1 / b[i].count;
         fprintf(out,
-            "<path class=\"m %s%s\" style=\"stroke-width:%.1f\" d=\"M%.1f %.1fL%.1f %.1f\"><title>%" PRIu32
-            " messages</title></path>\n",
-            class_word[b[i].class], b[i].undone ? " undone" : "", 0.6 + 0.35 * log2(b[i].count), x0, l->y[b[i].from],
-            x1, l->y[b[i].to], b[i].count);
+            "<path class=\"m %s%s\" style=\"stroke-width:%.1f\" d=\"M%.1f %.1fL%.1f "
+            "%.1f\"><title>%" PRIu32 " messages</title></path>\n",
+            class_word[b[i].class], b[i].undone ? " undone" : "", 0.6 + 0.35 * log2(b[i].count), x0,
+            l->y[b[i].from], x1, l->y[b[i].to], b[i].count);
     }
     free(b);
     return HARK_TRACE_OK;
@@ -201,9 +205,11 @@ static void draw_held(const struct dg_layout *l, FILE *out)
     for (uint32_t i = 0; i < l->story.messages; i++) {
         const struct dg_message *m = &l->story.message[i];
         if (!m->shown || m->posted >= m->sent || m->sent > l->to) continue;
-        double x0 = m->posted >= l->from ? m->x_posted : l->first, x1 = m->sent >= l->from ? m->x_sent : l->first;
+        double x0 = m->posted >= l->from ? m->x_posted : l->first,
+               x1 = m->sent >= l->from ? m->x_sent : l->first;
         if (x1 - x0 > 8)
-            fprintf(out, "<path class=\"held\" d=\"M%.1f %.1fH%.1f\"/>\n", x0, l->y[l->row[m->from]], x1);
+            fprintf(out, "<path class=\"held\" d=\"M%.1f %.1fH%.1f\"/>\n", x0,
+                l->y[l->row[m->from]], x1);
     }
     const struct hark_diagram_schedule *plan = l->story.schedule;
     for (uint32_t i = 0; plan != NULL && i < plan->notes; i++) {
@@ -219,10 +225,8 @@ int hark_diagram_draw_messages(const struct dg_layout *l, FILE *out)
     draw_held(l, out);
     fprintf(out, "<g class=\"%s\">\n", l->light ? "messages light" : "messages");
     int status = HARK_TRACE_OK;
-    if (l->shown > DG_SINGLE)
-        status = draw_bundled(l, out);
-    else
-        draw_singly(l, out);
+    if (l->shown > DG_SINGLE) status = draw_bundled(l, out);
+    else draw_singly(l, out);
     fputs("</g>\n", out);
     return status;
 }

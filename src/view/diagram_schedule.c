@@ -1,7 +1,9 @@
-/* diagram_schedule.c: what only schedules have: labels of arrows, what each step did, and the violation.
+/* diagram_schedule.c: what only schedules have: labels of arrows, what each step did, and the
+ * violation.
  *
- * A label takes the best of a few places along its arrow: never over another text, and over as few arrows as can be. Where
- * there is none it is shortened; then it is left out, and the arrow's tooltip says it.
+ * A label takes the best of a few places along its arrow: never over another text, and over as few
+ * arrows as can be. Where there is none it is shortened; then it is left out, and the arrow's
+ * tooltip says it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -32,7 +34,9 @@ static bool overlap(const struct box *a, const struct box *b)
 
 static bool is_free(const struct placing *p, const struct box *b)
 {
-    if (b->x0 < p->l->left || b->x1 > p->l->width - 4 || b->y0 < p->l->top - 4 || b->y1 > p->l->bottom + 4) return false;
+    if (b->x0 < p->l->left || b->x1 > p->l->width - 4 || b->y0 < p->l->top - 4 ||
+        b->y1 > p->l->bottom + 4)
+        return false;
     for (uint32_t i = 0; i < p->boxes; i++)
         if (overlap(&p->box[i], b)) return false;
     return true;
@@ -75,7 +79,7 @@ static int crossings(const struct placing *p, const struct box *b)
     return n;
 }
 
-/* ---- labels of arrows ----------------------------------------------------------------------------------------- */
+/* ---- labels of arrows ------------------------------------------------------------------------ */
 
 struct place {
     double x, y, worth;
@@ -83,12 +87,14 @@ struct place {
 };
 
 /* The best place beside one arrow for a text, if it is better than *best. */
-static void look_beside(const struct placing *p, const struct dg_leg *a, const char *text, struct place *best)
+static void look_beside(
+    const struct placing *p, const struct dg_leg *a, const char *text, struct place *best)
 {
     static const double at[] = {0.3, 0.4, 0.5, 0.2, 0.6, 0.7, 0.8, 0.12};
     for (int i = 0; i < 16; i++) {
         bool end = i % 2 == (a->x1 >= a->x0); /* first the side that it does not lean to */
-        double t = at[i / 2], x = a->x0 + (a->x1 - a->x0) * t + (end ? -4 : 4), y = a->y0 + (a->y1 - a->y0) * t + 3;
+        double t = at[i / 2], x = a->x0 + (a->x1 - a->x0) * t + (end ? -4 : 4),
+               y = a->y0 + (a->y1 - a->y0) * t + 3;
         struct box b = box_of(text, SIZE, x, y, end);
         if (!is_free(p, &b)) continue;
         double worth = -crossings(p, &b) - i * 0.11;
@@ -120,7 +126,8 @@ static void label_of(const struct dg_layout *l, const struct dg_message *m, char
 }
 
 /* Arrows that say the same and leave a process together have one label. */
-static bool together(const struct dg_layout *l, const struct dg_message *a, const struct dg_message *b)
+static bool together(
+    const struct dg_layout *l, const struct dg_message *a, const struct dg_message *b)
 {
     return a->from == b->from && a->sent == b->sent && a->class == b->class &&
            (l->row[a->to] > l->row[a->from]) == (l->row[b->to] > l->row[b->from]) &&
@@ -144,14 +151,15 @@ static bool label(struct placing *p, uint32_t of, const char *text)
     if (*text == 0) return true;
     for (uint32_t i = of; i < l->story.messages && l->story.message[i].sent == m->sent; i++) {
         struct dg_leg leg;
-        if (together(l, m, &l->story.message[i]) && hark_diagram_leg_of(l, &l->story.message[i], &leg))
+        if (together(l, m, &l->story.message[i]) &&
+            hark_diagram_leg_of(l, &l->story.message[i], &leg))
             look_beside(p, &leg, text, &best);
     }
     if (best.worth <= -40) return false;
     struct box b = box_of(text, SIZE, best.x, best.y, best.end);
     take(p, b.x0, b.y0, b.x1, b.y1);
-    fprintf(p->out, "<text class=\"l l-%s%s\" x=\"%.1f\" y=\"%.1f\">", class[m->class], best.end ? " e" : "", best.x,
-        best.y);
+    fprintf(p->out, "<text class=\"l l-%s%s\" x=\"%.1f\" y=\"%.1f\">", class[m->class],
+        best.end ? " e" : "", best.x, best.y);
     hark_words(text, SIZE_MAX, HARK_WORDS_HEAD, p->out);
     fputs("</text>\n", p->out);
     return true;
@@ -164,8 +172,7 @@ static void label_one(struct placing *p, uint32_t of)
     char text[LABEL];
     bool placed;
     label_of(p->l, m, text);
-    do
-        placed = label(p, of, text);
+    do placed = label(p, of, text);
     while (!placed && shorten(text));
     if (!placed) (void)label(p, of, p->l->story.schedule->word[m->record].brief);
 }
@@ -176,13 +183,14 @@ static void label_all(struct placing *p)
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < p->l->story.messages; i++) {
             const struct dg_message *m = &p->l->story.message[i];
-            if (!m->shown || (m->class == DG_CONTROL) != (pass == 1) || has_label(p->l, i)) continue;
+            if (!m->shown || (m->class == DG_CONTROL) != (pass == 1) || has_label(p->l, i))
+                continue;
             label_one(p, i);
         }
     }
 }
 
-/* ---- notes ------------------------------------------------------------------------------------------------------ */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 static void mark_boxes(struct placing *p)
 {
@@ -226,7 +234,8 @@ static void steps(struct placing *p)
             struct box b = box_of(n->text, SIZE, x - half, y + below[k], false);
             if (!is_free(p, &b)) continue;
             take(p, b.x0, b.y0, b.x1, b.y1);
-            fprintf(p->out, "<text class=\"l l-step\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y + below[k], n->text);
+            fprintf(p->out, "<text class=\"l l-step\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x,
+                y + below[k], n->text);
             break;
         }
     }
@@ -244,7 +253,7 @@ static void told(struct placing *p)
     }
 }
 
-/* ---- the violation ------------------------------------------------------------------------------------------------ */
+/* ---- the violation --------------------------------------------------------------------------- */
 
 static void stops(struct placing *p, double *lowest)
 {
@@ -255,7 +264,9 @@ static void stops(struct placing *p, double *lowest)
         if (n->kind != HARK_NOTE_STOP) continue;
         if (y > *lowest) *lowest = y;
         take(p, x - 11, y - 11, x + 11, y + 11);
-        fprintf(p->out, "<circle class=\"stop\" style=\"fill:none\" cx=\"%.1f\" cy=\"%.1f\" r=\"10\"/>\n", x, y);
+        fprintf(p->out,
+            "<circle class=\"stop\" style=\"fill:none\" cx=\"%.1f\" cy=\"%.1f\" r=\"10\"/>\n", x,
+            y);
         if (n->text[0] == 0) continue;
         struct box b = box_of(n->text, 10, p->l->right, y + 24, true);
         take(p, b.x0, b.y0, b.x1, b.y1);
@@ -270,7 +281,8 @@ static void violated(struct placing *p)
     const struct hark_diagram_schedule *plan = p->l->story.schedule;
     double lowest = 0;
     if (plan->violated == NULL) return;
-    double x = hark_diagram_x(p->l, plan->violated_at), wide = hark_diagram_text_width(plan->violated, 12);
+    double x = hark_diagram_x(p->l, plan->violated_at),
+           wide = hark_diagram_text_width(plan->violated, 12);
     stops(p, &lowest);
     double right = x + wide / 2 < p->l->right ? x + wide / 2 : p->l->right;
     fprintf(p->out, "<path class=\"because\" d=\"M%.1f %.1fV%.1f\"/>\n", x, p->l->top - 36,

@@ -1,8 +1,9 @@
 /* diagram_story.c: from records to messages, marks and spans.
  *
- * A message has one name (sender, receiver, ctx, ssn) but may be transmitted several times, and a process
- * may deliver it once in each of its lives. A transmission and a reception are taken together when they
- * have the name in common, the incarnations agree, and the transmission is the latest one before.
+ * A message has one name (sender, receiver, ctx, ssn) but may be transmitted several times, and a
+ * process may deliver it once in each of its lives. A transmission and a reception are taken
+ * together when they have the name in common, the incarnations agree, and the transmission is the
+ * latest one before.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +40,13 @@ struct telling {
     uint32_t message_room, mark_room, span_room, phase_room;
     struct life *life;
     uint32_t *cluster; /* of each rank, by its lowest */
-    uint32_t *before; /* the mark before, of the same rank; as long as s->mark */
+    uint32_t *before;  /* the mark before, of the same rank; as long as s->mark */
     uint32_t before_room;
     bool full;
 };
 
-/* The array with room for one more; the array as it was, and t->full, if there is no memory or the indices
- * cannot count so many. */
+/* The array with room for one more; the array as it was, and t->full, if there is no memory or the
+ * indices cannot count so many. */
 static void *roomier(struct telling *t, void *array, uint32_t count, uint32_t *most, size_t size)
 {
     if (count < *most) return array;
@@ -64,7 +65,7 @@ uint32_t hark_diagram_cluster(const struct hark_trace *trace, uint32_t rank)
     return trace->job.cluster != NULL ? trace->job.cluster[rank] : 0;
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static uint64_t hash(uint32_t from, uint32_t to, uint32_t ctx, uint64_t ssn)
 {
@@ -73,12 +74,14 @@ static uint64_t hash(uint32_t from, uint32_t to, uint32_t ctx, uint64_t ssn)
     return (h ^ h >> 32) * 0x94d049bb133111ebu >> 16;
 }
 
-static struct name *probe(const struct telling *t, uint32_t from, uint32_t to, uint32_t ctx, uint64_t ssn)
+static struct name *probe(
+    const struct telling *t, uint32_t from, uint32_t to, uint32_t ctx, uint64_t ssn)
 {
     uint32_t i = (uint32_t)hash(from, to, ctx, ssn) & (t->name_room - 1);
     for (;; i = (i + 1) & (t->name_room - 1)) {
         struct name *n = &t->name[i];
-        if (!n->used || (n->ssn == ssn && n->from == from && n->to == to && n->ctx == ctx)) return n;
+        if (!n->used || (n->ssn == ssn && n->from == from && n->to == to && n->ctx == ctx))
+            return n;
     }
 }
 
@@ -86,7 +89,8 @@ static bool grow_names(struct telling *t)
 {
     struct name *old = t->name;
     uint32_t count = t->name_room;
-    struct name *more = count < (1u << 30) ? calloc(count ? (size_t)count * 2 : 1024, sizeof *more) : NULL;
+    struct name *more =
+        count < (1u << 30) ? calloc(count ? (size_t)count * 2 : 1024, sizeof *more) : NULL;
     if (more == NULL) {
         t->full = true;
         return false;
@@ -99,8 +103,10 @@ static bool grow_names(struct telling *t)
     return true;
 }
 
-/* The name of a record of a sender (or of a receiver); NULL if there is none and `make` is false. */
-static struct name *find(struct telling *t, const struct hark_trace_record *r, bool sender, bool make)
+/* The name of a record of a sender (or of a receiver); NULL if there is none and `make` is false.
+ */
+static struct name *find(
+    struct telling *t, const struct hark_trace_record *r, bool sender, bool make)
 {
     uint32_t from = sender ? r->rank : r->peer, to = sender ? r->peer : r->rank;
     uint32_t ranks = t->s->trace->job.ranks;
@@ -110,13 +116,18 @@ static struct name *find(struct telling *t, const struct hark_trace_record *r, b
     struct name *n = probe(t, from, to, r->ctx, r->ssn);
     if (n->used) return n;
     if (!make) return NULL;
-    *n = (struct name){
-        .ssn = r->ssn, .from = from, .to = to, .ctx = r->ctx, .newest = DG_NONE, .posted = DG_NEVER, .used = true};
+    *n = (struct name){.ssn = r->ssn,
+        .from = from,
+        .to = to,
+        .ctx = r->ctx,
+        .newest = DG_NONE,
+        .posted = DG_NEVER,
+        .used = true};
     t->names++;
     return n;
 }
 
-/* ---- messages --------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void post(struct telling *t, const struct hark_trace_record *r)
 {
@@ -131,7 +142,8 @@ static void control(struct telling *t, const struct hark_trace_record *r)
 {
     struct dg_story *s = t->s;
     uint32_t record = (uint32_t)(r - s->trace->record);
-    if (s->schedule == NULL || r->rank >= s->trace->job.ranks || r->peer >= s->trace->job.ranks) return;
+    if (s->schedule == NULL || r->rank >= s->trace->job.ranks || r->peer >= s->trace->job.ranks)
+        return;
     uint64_t got = s->schedule->word[record].got;
     s->message = roomier(t, s->message, s->messages, &t->message_room, sizeof *s->message);
     if (t->full) return;
@@ -159,7 +171,8 @@ static void transmit(struct telling *t, const struct hark_trace_record *r)
     s->message = roomier(t, s->message, s->messages, &t->message_room, sizeof *s->message);
     if (t->full) return;
     bool replay = r->kind == HARK_TRACE_REPLAY;
-    bool inter = t->cluster[r->rank] != t->cluster[r->peer] || (s->schedule != NULL && s->schedule->plain);
+    bool inter =
+        t->cluster[r->rank] != t->cluster[r->peer] || (s->schedule != NULL && s->schedule->plain);
     struct dg_message m = {.sent = r->time,
         .arrived = DG_NEVER,
         .got = DG_NEVER,
@@ -211,12 +224,15 @@ static void receive(struct telling *t, const struct hark_trace_record *r)
     if (m->fate == DG_FLYING) m->arrived = r->time;
     m->got = r->time;
     m->to_inc = r->inc;
-    m->fate = r->kind == HARK_TRACE_ARRIVE ? DG_ARRIVED : r->kind == HARK_TRACE_DELIVER ? DG_DELIVERED : DG_DISCARDED;
+    m->fate = r->kind == HARK_TRACE_ARRIVE    ? DG_ARRIVED
+              : r->kind == HARK_TRACE_DELIVER ? DG_DELIVERED
+                                              : DG_DISCARDED;
 }
 
-/* ---- marks, spans, phases --------------------------------------------------------------------- */
+/* ---- marks, spans, phases -------------------------------------------------------------------- */
 
-static void add_span(struct telling *t, uint32_t rank, uint64_t from, uint64_t to, enum dg_span_kind kind)
+static void add_span(
+    struct telling *t, uint32_t rank, uint64_t from, uint64_t to, enum dg_span_kind kind)
 {
     struct dg_story *s = t->s;
     if (to < from) return;
@@ -240,7 +256,8 @@ static uint64_t captured(const struct telling *t, const struct life *life, uint6
     uint32_t i = life->newest;
     if (id == 0) return life->first;
     for (uint32_t k = 0; i != DG_NONE && k < CHECKPOINTS_MOST; k++, i = t->before[i])
-        if (t->s->mark[i].kind == HARK_TRACE_CHECKPOINT && t->s->mark[i].id == id) return t->s->mark[i].time;
+        if (t->s->mark[i].kind == HARK_TRACE_CHECKPOINT && t->s->mark[i].id == id)
+            return t->s->mark[i].time;
     return DG_NEVER;
 }
 
@@ -348,7 +365,7 @@ static void tell(struct telling *t, const struct hark_trace_record *r)
     live(t, r);
 }
 
-/* ---- what the end tells about the beginning --------------------------------------------------- */
+/* ---- what the end tells about the beginning -------------------------------------------------- */
 
 static int by_rank_and_time(const void *a, const void *b)
 {
@@ -362,10 +379,8 @@ static bool in_lost(const struct dg_span *span, uint32_t spans, uint32_t rank, u
     uint32_t low = 0, high = spans;
     while (low < high) { /* the first span of this rank */
         uint32_t middle = low + (high - low) / 2;
-        if (span[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
+        if (span[middle].rank < rank) low = middle + 1;
+        else high = middle;
     }
     for (; low < spans && span[low].rank == rank && span[low].from <= time; low++)
         if (span[low].kind == DG_LOST && time > span[low].from && time <= span[low].to) return true;
@@ -381,15 +396,13 @@ static void judge(struct dg_story *s)
         if (m->class == DG_CONTROL) continue; /* the protocol's own are not undone */
         bool sent = in_lost(s->span, s->spans, m->from, m->sent);
         bool got = m->got == DG_NEVER || in_lost(s->span, s->spans, m->to, m->got);
-        if (sent && !got && m->fate != DG_DISCARDED && m->class != DG_REPLAY)
-            m->class = DG_ORPHAN;
-        else
-            m->undone = sent || (got && m->fate != DG_FLYING);
+        if (sent && !got && m->fate != DG_DISCARDED && m->class != DG_REPLAY) m->class = DG_ORPHAN;
+        else m->undone = sent || (got && m->fate != DG_FLYING);
     }
 }
 
-int hark_diagram_story_tell(
-    struct dg_story *s, const struct hark_trace *trace, const struct hark_diagram_schedule *schedule)
+int hark_diagram_story_tell(struct dg_story *s, const struct hark_trace *trace,
+    const struct hark_diagram_schedule *schedule)
 {
     struct telling t = {.s = s};
     memset(s, 0, sizeof *s);
@@ -400,15 +413,14 @@ int hark_diagram_story_tell(
     if (schedule != NULL && schedule->end > s->end) s->end = schedule->end;
     t.life = calloc(trace->job.ranks, sizeof *t.life);
     t.cluster = malloc(trace->job.ranks * sizeof *t.cluster);
-    t.full = t.life == NULL || t.cluster == NULL || hark_trace_lowest(&trace->job, t.cluster) != HARK_TRACE_OK;
+    t.full = t.life == NULL || t.cluster == NULL ||
+             hark_trace_lowest(&trace->job, t.cluster) != HARK_TRACE_OK;
     for (uint32_t i = 0; !t.full && i < trace->job.ranks; i++)
         t.life[i] = (struct life){DG_NEVER, DG_NEVER, DG_NEVER, DG_NEVER, DG_NEVER, DG_NONE, false};
-    for (uint64_t i = 0; !t.full && i < trace->count; i++)
-        tell(&t, &trace->record[i]);
+    for (uint64_t i = 0; !t.full && i < trace->count; i++) tell(&t, &trace->record[i]);
     for (uint32_t i = 0; !t.full && i < trace->job.ranks; i++) {
         if (t.life[i].redo != DG_NEVER) add_span(&t, i, t.life[i].redo, s->end, DG_REDO);
-        if (t.life[i].since != DG_NEVER)
-            add_span(&t, i, t.life[i].since, s->end, DG_ALIVE);
+        if (t.life[i].since != DG_NEVER) add_span(&t, i, t.life[i].since, s->end, DG_ALIVE);
         else if (t.life[i].died != DG_NEVER && !t.life[i].finished)
             add_span(&t, i, t.life[i].died, s->end, DG_DEAD);
     }

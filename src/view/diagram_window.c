@@ -6,16 +6,15 @@
 
 #define MESSAGES_DEFAULT 300u /* or 40 for each process, if that is more */
 
-/* Messages are kept in the order in which they were sent: the number of those sent before `time`. */
+/* Messages are kept in the order in which they were sent: the number of those sent before `time`.
+ */
 static uint32_t sent_before(const struct dg_story *s, uint64_t time)
 {
     uint32_t low = 0, high = s->messages;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (s->message[middle].sent < time)
-            low = middle + 1;
-        else
-            high = middle;
+        if (s->message[middle].sent < time) low = middle + 1;
+        else high = middle;
     }
     return low;
 }
@@ -38,7 +37,8 @@ struct episode {   /* from a failure until failure-free rules applied again */
     uint64_t from, to;
 };
 
-/* Counts the episodes and describes the first. A failure before anyone recovered belongs to the one before. */
+/* Counts the episodes and describes the first. A failure before anyone recovered belongs to the one
+ * before. */
 static uint32_t episodes(const struct dg_story *s, struct episode *first)
 {
     uint32_t count = 0;
@@ -46,7 +46,8 @@ static uint32_t episodes(const struct dg_story *s, struct episode *first)
     for (uint32_t i = 0; i < s->marks; i++) {
         const struct dg_mark *m = &s->mark[i];
         bool ends = m->kind == HARK_TRACE_RECOVERED;
-        if (m->kind == HARK_TRACE_KILL || m->kind == HARK_TRACE_ROLLBACK || m->kind == HARK_TRACE_FAILED) {
+        if (m->kind == HARK_TRACE_KILL || m->kind == HARK_TRACE_ROLLBACK ||
+            m->kind == HARK_TRACE_FAILED) {
             if (settled && count++ == 0) first->from = m->time;
             settled = false;
         } else if (ends) {
@@ -59,7 +60,8 @@ static uint32_t episodes(const struct dg_story *s, struct episode *first)
     first->back = first->from;
     for (uint32_t i = 0; i < s->spans; i++) {
         const struct dg_span *p = &s->span[i];
-        if (p->kind == DG_LOST && p->to >= first->from && p->to <= first->to && p->from < first->back)
+        if (p->kind == DG_LOST && p->to >= first->from && p->to <= first->to &&
+            p->from < first->back)
             first->back = p->from;
     }
     return count;
@@ -78,7 +80,8 @@ static void around(struct dg_layout *l, const struct episode *e, uint32_t budget
         l->to = messages_after(s, e->to, margin);
         return;
     }
-    /* Too long for one picture: the end of what was lost, and as much of the recovery as there is room for. */
+    /* Too long for one picture: the end of what was lost, and as much of the recovery as there is
+     * room for. */
     l->from = messages_before(s, e->from, DG_SINGLE / 5);
     l->to = recovery <= DG_SINGLE / 10 * 7 ? e->to : messages_after(s, e->from, DG_SINGLE / 10 * 7);
 }
@@ -123,10 +126,8 @@ void hark_diagram_window_choose(struct dg_layout *l, const struct hark_diagram_o
         l->to = s->start + ns(o->to_ms, s->end - s->start);
     } else if (s->messages > budget) {
         l->chosen = true;
-        if (l->episodes > 0)
-            around(l, &first, budget);
-        else
-            l->to = messages_after(s, s->start, budget);
+        if (l->episodes > 0) around(l, &first, budget);
+        else l->to = messages_after(s, s->start, budget);
     }
     l->windowed = l->from > s->start || l->to < s->end;
     l->chosen = l->chosen && l->windowed;

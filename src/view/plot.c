@@ -27,15 +27,19 @@ double hark_plot_y(double value, double most)
 void hark_plot_begin(const char *style, FILE *f)
 {
     fprintf(f,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n<style>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+        "height=\"%d\">\n<style>\n",
         WIDTH, HEIGHT, WIDTH, HEIGHT);
     fprintf(f,
-        "text { font: 12px sans-serif; fill: #333 } .title { font-size: 15px }\n.grid { stroke: #ddd } .mark { "
+        "text { font: 12px sans-serif; fill: #333 } .title { font-size: 15px }\n.grid { stroke: "
+        "#ddd } .mark { "
         "stroke: #888 }\n"
         "polyline { fill: none; stroke-width: 2 } %s</style>\n",
         style);
-    fprintf(f, "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n<text class=\"title\" x=\"%d\" y=\"24\">", WIDTH,
-        HEIGHT, LEFT);
+    fprintf(f,
+        "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n<text class=\"title\" x=\"%d\" "
+        "y=\"24\">",
+        WIDTH, HEIGHT, LEFT);
 }
 
 void hark_plot_title_end(FILE *f)
@@ -78,32 +82,33 @@ void hark_plot_axes(const struct hark_plot_axis *x, const struct hark_plot_axis 
     const int base = HEIGHT - BOTTOM;
     for (unsigned i = 0; i < marks(y, step_y); i++) {
         const double at = hark_plot_y(i * step_y, y->most);
-        fprintf(
-            f, "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>\n", LEFT, at, WIDTH - RIGHT, at);
-        fprintf(f, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g %s</text>\n", LEFT - 8, at + 4, i * step_y,
-            y->unit);
+        fprintf(f, "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>\n", LEFT, at,
+            WIDTH - RIGHT, at);
+        fprintf(f, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g %s</text>\n", LEFT - 8,
+            at + 4, i * step_y, y->unit);
     }
     for (unsigned i = 0; i < marks(x, step_x); i++) {
         const double at = hark_plot_x(i * step_x, x->most);
-        fprintf(f, "<line class=\"mark\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n", at, base, at, base + 5);
-        fprintf(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g %s</text>\n", at, base + 20, i * step_x,
-            x->unit);
+        fprintf(f, "<line class=\"mark\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n", at, base,
+            at, base + 5);
+        fprintf(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g %s</text>\n", at,
+            base + 20, i * step_x, x->unit);
     }
     if (x->name)
-        fprintf(f, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", (WIDTH - RIGHT + LEFT) / 2,
-            HEIGHT - 12, x->name);
+        fprintf(f, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
+            (WIDTH - RIGHT + LEFT) / 2, HEIGHT - 12, x->name);
     if (y->name) fprintf(f, "<text x=\"8\" y=\"%d\">%s</text>\n", TOP - 58, y->name);
 }
 
-void hark_plot_moment(struct hark_plot_words *w, double x, const char *class, const char *word, FILE *f)
+void hark_plot_moment(
+    struct hark_plot_words *w, double x, const char *class, const char *word, FILE *f)
 {
     enum { LETTER = 7, GAP = 6 /* pixels, at most */ };
     int row = 0;
-    while (row < HARK_PLOT_ROWS && w->end[row] <= x)
-        row++;
+    while (row < HARK_PLOT_ROWS && w->end[row] <= x) row++;
     const int y = TOP - 8 - (row - 1) * 14; /* the highest that is free, as are all below it */
-    fprintf(f, "<line class=\"%s\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n", class, x, row ? y + 2 : TOP, x,
-        HEIGHT - BOTTOM);
+    fprintf(f, "<line class=\"%s\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n", class, x,
+        row ? y + 2 : TOP, x, HEIGHT - BOTTOM);
     if (row == 0) return;
     fprintf(f, "<text class=\"%s\" x=\"%.1f\" y=\"%d\">%s</text>\n", class, x + 3, y, word);
     w->end[row - 1] = x + 3 + (double)strlen(word) * LETTER + GAP;
@@ -111,7 +116,8 @@ void hark_plot_moment(struct hark_plot_words *w, double x, const char *class, co
 
 void hark_plot_name(double y, const char *class, const char *name, FILE *f)
 {
-    fprintf(f, "<text class=\"%s\" x=\"%d\" y=\"%.1f\">%s</text>\n", class, WIDTH - RIGHT + 8, y, name);
+    fprintf(
+        f, "<text class=\"%s\" x=\"%d\" y=\"%.1f\">%s</text>\n", class, WIDTH - RIGHT + 8, y, name);
 }
 
 void hark_plot_end(FILE *f)

@@ -1,4 +1,5 @@
-/* plot.h: what pictures of curves have in common (SVG): a frame, two axes, moments with their words, names beside curves. */
+/* plot.h: what pictures of curves have in common (SVG): a frame, two axes, moments with their
+ * words, names beside curves. */
 #ifndef HARK_VIEW_PLOT_H
 #define HARK_VIEW_PLOT_H
 
@@ -21,8 +22,8 @@ struct hark_plot_axis { /* from 0 to `most`, marked at round numbers */
     bool whole;              /* of things that are counted: no marks between whole numbers */
 };
 
-/* The least round number (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 and powers of ten) that is not below `least`; 0 of 0 and
- * below. */
+/* The least round number (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 and powers of ten) that is not below
+ * `least`; 0 of 0 and below. */
 double hark_plot_round(double least);
 /* The least step of 1, 2, 5 and powers of ten of which `steps` reach up to `most`. */
 double hark_plot_step(double most, unsigned steps);
@@ -31,8 +32,8 @@ double hark_plot_step(double most, unsigned steps);
 double hark_plot_x(double value, double most);
 double hark_plot_y(double value, double most);
 
-/* Begins a picture; `style` is CSS for the classes of its curves. The caller writes the title's text behind it,
- * HARK_PLOT_TITLE characters at most, and hark_plot_title_end. */
+/* Begins a picture; `style` is CSS for the classes of its curves. The caller writes the title's
+ * text behind it, HARK_PLOT_TITLE characters at most, and hark_plot_title_end. */
 enum { HARK_PLOT_TITLE = 110 };
 void hark_plot_begin(const char *style, FILE *f);
 void hark_plot_title_end(FILE *f);
@@ -42,9 +43,11 @@ enum { HARK_PLOT_ROWS = 4 };
 struct hark_plot_words {
     double end[HARK_PLOT_ROWS];
 };
-/* A line upright through the picture with its word at the top, from left to right: a word goes below the ones before that it would
- * overlap, so that no line crosses one, and is left out where there is no room for it. */
-void hark_plot_moment(struct hark_plot_words *w, double x, const char *class, const char *word, FILE *f);
+/* A line upright through the picture with its word at the top, from left to right: a word goes
+ * below the ones before that it would overlap, so that no line crosses one, and is left out where
+ * there is no room for it. */
+void hark_plot_moment(
+    struct hark_plot_words *w, double x, const char *class, const char *word, FILE *f);
 /* A name beside the frame, at the height y. */
 void hark_plot_name(double y, const char *class, const char *name, FILE *f);
 void hark_plot_end(FILE *f);

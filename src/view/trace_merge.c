@@ -16,7 +16,8 @@
 struct part {
     const char *path;
     const struct hark_part_head *head;
-    const struct hark_trace_record *next, *end; /* of the written records, then of those in the buffer */
+    const struct hark_trace_record *next, *end; /* of the written records, then of those in the
+                                                   buffer */
     uint64_t number;                            /* of *next, from 0 */
     size_t bytes;
     dev_t device;
@@ -47,14 +48,17 @@ static int refused(const struct merge *m, const char *path)
 static const char *head_invalid(const struct hark_part_head *head, size_t bytes)
 {
     if (head->magic != HARK_PART_MAGIC) return "not a part of a trace";
-    if (head->record_size != sizeof(struct hark_trace_record)) return "part of a trace of another version";
-    if (head->ranks == 0 || head->ranks > HARK_TRACE_RANKS_MAX) return "damaged: number of ranks out of range";
+    if (head->record_size != sizeof(struct hark_trace_record))
+        return "part of a trace of another version";
+    if (head->ranks == 0 || head->ranks > HARK_TRACE_RANKS_MAX)
+        return "damaged: number of ranks out of range";
     const uint64_t size = sizeof(struct hark_trace_record), buffer = HARK_PART_BUFFER * size;
-    if (head->buffer_at < sizeof *head + head->ranks * sizeof(uint32_t) || head->buffer_at % size != 0 ||
-        bytes < buffer || head->buffer_at > bytes - buffer)
+    if (head->buffer_at < sizeof *head + head->ranks * sizeof(uint32_t) ||
+        head->buffer_at % size != 0 || bytes < buffer || head->buffer_at > bytes - buffer)
         return "damaged: its buffer lies outside of the file";
-    if (head->written % HARK_PART_BUFFER != 0 || head->written > (bytes - buffer - head->buffer_at) / size ||
-        head->count < head->written || head->count - head->written > HARK_PART_BUFFER)
+    if (head->written % HARK_PART_BUFFER != 0 ||
+        head->written > (bytes - buffer - head->buffer_at) / size || head->count < head->written ||
+        head->count - head->written > HARK_PART_BUFFER)
         return "damaged: records lie outside of the file";
     struct hark_trace_job job = {head->ranks, head->protocol, head->transport, head->cluster};
     return hark_trace_job_invalid(&job);
@@ -74,7 +78,8 @@ static int map_part(const struct merge *m, const char *path, struct part *p)
     }
     size_t bytes = (size_t)st.st_size;
     void *at = NULL;
-    if (S_ISREG(st.st_mode) && bytes >= sizeof *p->head) at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (S_ISREG(st.st_mode) && bytes >= sizeof *p->head)
+        at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
     if (at == MAP_FAILED) return refused(m, path);
     if (at == NULL) return bytes == 0 ? HARK_TRACE_OK : damaged(m, path, "not a part of a trace");
@@ -98,7 +103,8 @@ static int map_part(const struct merge *m, const char *path, struct part *p)
 
 static bool same_job(const struct hark_part_head *a, const struct hark_part_head *b)
 {
-    return a->ranks == b->ranks && strcmp(a->protocol, b->protocol) == 0 && strcmp(a->transport, b->transport) == 0 &&
+    return a->ranks == b->ranks && strcmp(a->protocol, b->protocol) == 0 &&
+           strcmp(a->transport, b->transport) == 0 &&
            memcmp(a->cluster, b->cluster, a->ranks * sizeof *a->cluster) == 0;
 }
 
@@ -145,12 +151,12 @@ static int open_parts(struct merge *m, const char *const *paths, uint32_t count)
         if (status != HARK_TRACE_OK) return status;
         if (p->head == NULL) continue;
         m->parts++;
-        if (!same_job(m->part[0].head, p->head)) return damaged(m, p->path, "part of another job's trace");
+        if (!same_job(m->part[0].head, p->head))
+            return damaged(m, p->path, "part of another job's trace");
         m->lost += p->head->lost;
         if (more(p)) m->heap[m->heaped++] = p;
     }
-    for (uint32_t i = m->heaped / 2; i-- > 0;)
-        sink(m, i);
+    for (uint32_t i = m->heaped / 2; i-- > 0;) sink(m, i);
     if (m->parts > 0) return HARK_TRACE_OK;
     snprintf(m->error, HARK_TRACE_ERROR, "no part of a trace among %u files", (unsigned)count);
     return HARK_TRACE_EFORMAT;
@@ -192,7 +198,8 @@ static bool is_part(const struct merge *m, const char *out)
     return false;
 }
 
-static int merge(const char *out, const char *const *parts, uint32_t count, bool unfinished, char error[HARK_TRACE_ERROR])
+static int merge(const char *out, const char *const *parts, uint32_t count, bool unfinished,
+    char error[HARK_TRACE_ERROR])
 {
     struct merge m = {.unfinished = unfinished, .error = error};
     int status = open_parts(&m, parts, count);
@@ -217,12 +224,14 @@ static int merge(const char *out, const char *const *parts, uint32_t count, bool
     return status;
 }
 
-int hark_trace_merge(const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR])
+int hark_trace_merge(
+    const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR])
 {
     return merge(out, parts, count, false, error);
 }
 
-int hark_trace_merge_unfinished(const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR])
+int hark_trace_merge_unfinished(
+    const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR])
 {
     return merge(out, parts, count, true, error);
 }

@@ -1,9 +1,11 @@
-/* trace_part.h: the part file of one incarnation: a head, a buffer, the records that have left the buffer.
+/* trace_part.h: the part file of one incarnation: a head, a buffer, the records that have left the
+ * buffer.
  *
- * Head and buffer are mapped, shared with the file; records are copied into the buffer, and `count` makes
- * them valid. A full buffer is appended to the file in one write: the mapped pages stay the same few, because
- * touching a new page of a file for each 64 records would cost more than the records do.
- * Whenever the writer is killed, records 0 .. written-1 lie behind the buffer and written .. count-1 in it.
+ * Head and buffer are mapped, shared with the file; records are copied into the buffer, and `count`
+ * makes them valid. A full buffer is appended to the file in one write: the mapped pages stay the
+ * same few, because touching a new page of a file for each 64 records would cost more than the
+ * records do. Whenever the writer is killed, records 0 .. written-1 lie behind the buffer and
+ * written .. count-1 in it.
  *
  * Private to one machine and one version (it holds records as they lie in memory).
  */
@@ -12,8 +14,10 @@
 
 #include "trace.h"
 
-#define HARK_PART_MAGIC  0x3172747061726b68u /* as a number, so that it also tells the byte order */
-#define HARK_PART_BUFFER 1024u               /* records in the buffer */
+#define HARK_PART_MAGIC                                                                            \
+    0x3172747061726b68u        /* as a number, so that it also tells the byte order                \
+                                */
+#define HARK_PART_BUFFER 1024u /* records in the buffer */
 
 struct hark_part_head {
     uint64_t magic;       /* stored last: without it the part counts as empty */

@@ -37,18 +37,20 @@ static int unexpected(struct reader *r, const char *expected)
         found[n] = r->at[n] >= ' ' && r->at[n] <= '~' ? r->at[n] : '?';
     found[n] = 0;
     if (n > 0)
-        snprintf(r->error, HARK_TRACE_ERROR, "%.120s:%" PRIu64 ": expected %.60s, found '%s'", r->path, r->line,
-            expected, found);
+        snprintf(r->error, HARK_TRACE_ERROR, "%.120s:%" PRIu64 ": expected %.60s, found '%s'",
+            r->path, r->line, expected, found);
     else
-        snprintf(r->error, HARK_TRACE_ERROR, "%.120s:%" PRIu64 ": expected %.60s, found the end of the line", r->path,
-            r->line, expected);
+        snprintf(r->error, HARK_TRACE_ERROR,
+            "%.120s:%" PRIu64 ": expected %.60s, found the end of the line", r->path, r->line,
+            expected);
     return HARK_TRACE_EFORMAT;
 }
 
 static int truncated(struct reader *r, const char *expected)
 {
-    snprintf(r->error, HARK_TRACE_ERROR, "%.120s:%" PRIu64 ": expected %.60s, found the end of the file", r->path,
-        r->line, expected);
+    snprintf(r->error, HARK_TRACE_ERROR,
+        "%.120s:%" PRIu64 ": expected %.60s, found the end of the file", r->path, r->line,
+        expected);
     return HARK_TRACE_EFORMAT;
 }
 
@@ -83,7 +85,7 @@ static int read_line(struct reader *r, size_t have, size_t most, const char *exp
     }
 }
 
-/* ---- the pieces of a line --------------------------------------------------------------------- */
+/* ---- the pieces of a line -------------------------------------------------------------------- */
 
 static bool word(struct reader *r, const char *w)
 {
@@ -126,12 +128,9 @@ static bool number_or_inf(struct reader *r, uint64_t *value)
 
 static bool process(struct reader *r, uint64_t most, uint32_t *rank)
 {
-    if (word(r, "r"))
-        *rank = HARK_RECOVERY;
-    else if (word(r, "s"))
-        *rank = HARK_TRACE_SUPERVISOR;
-    else
-        return number32(r, most, rank);
+    if (word(r, "r")) *rank = HARK_RECOVERY;
+    else if (word(r, "s")) *rank = HARK_TRACE_SUPERVISOR;
+    else return number32(r, most, rank);
     return true;
 }
 
@@ -155,7 +154,7 @@ static bool name(struct reader *r, char to[HARK_TRACE_NAME])
     return true;
 }
 
-/* ---- the first line --------------------------------------------------------------------------- */
+/* ---- the first line -------------------------------------------------------------------------- */
 
 struct owned_job { /* one block: what trace->job points to */
     char protocol[HARK_TRACE_NAME], transport[HARK_TRACE_NAME];
@@ -166,21 +165,20 @@ struct owned_job { /* one block: what trace->job points to */
 static int read_clusters(struct reader *r, uint32_t ranks, uint32_t *cluster)
 {
     uint32_t current = 0, seen = 0, first, last;
-    for (uint32_t i = 0; i < ranks; i++)
-        cluster[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < ranks; i++) cluster[i] = UINT32_MAX;
     for (;;) {
-        if (!number32(r, ranks - 1, &first)) return unexpected(r, "a rank below ranks= in clusters=");
+        if (!number32(r, ranks - 1, &first))
+            return unexpected(r, "a rank below ranks= in clusters=");
         last = first;
         if (word(r, "-") && (!number32(r, ranks - 1, &last) || last < first))
             return unexpected(r, "the last rank of a run in clusters=");
         for (uint32_t i = first; i <= last; i++, seen++) {
-            if (cluster[i] != UINT32_MAX) return unexpected(r, "each rank once in clusters=, before this");
+            if (cluster[i] != UINT32_MAX)
+                return unexpected(r, "each rank once in clusters=, before this");
             cluster[i] = current;
         }
-        if (word(r, ","))
-            current++;
-        else if (!word(r, "+"))
-            break;
+        if (word(r, ",")) current++;
+        else if (!word(r, "+")) break;
     }
     if (*r->at != 0) return unexpected(r, "`,` or `+` or the end of clusters=");
     return seen == ranks ? HARK_TRACE_OK : unexpected(r, "every rank in clusters=");
@@ -218,7 +216,7 @@ static int read_head(struct reader *r, struct hark_trace *trace)
     return read_clusters(r, job->ranks, own->cluster);
 }
 
-/* ---- the other lines -------------------------------------------------------------------------- */
+/* ---- the other lines ------------------------------------------------------------------------- */
 
 static bool down(struct reader *r, uint32_t ranks, struct hark_trace_record *to)
 {
@@ -236,7 +234,8 @@ static bool field(struct reader *r, uint8_t which, uint32_t ranks, struct hark_t
     case HARK_TF_TO:
     case HARK_TF_FROM:
         /* A message posted to a group names the group, which is no rank. */
-        if (!process(r, to->kind == HARK_TRACE_SEND ? UINT32_MAX : ranks - 1, &to->peer)) return false;
+        if (!process(r, to->kind == HARK_TRACE_SEND ? UINT32_MAX : ranks - 1, &to->peer))
+            return false;
         if (!word(r, ".")) return true;
         to->flags |= HARK_TRACE_PEER_INC;
         return number32(r, UINT32_MAX, &to->peer_inc);
@@ -266,7 +265,8 @@ static uint8_t kind(struct reader *r)
     return 0;
 }
 
-static int read_record(struct reader *r, uint32_t ranks, uint64_t before, struct hark_trace_record *to)
+static int read_record(
+    struct reader *r, uint32_t ranks, uint64_t before, struct hark_trace_record *to)
 {
     memset(to, 0, sizeof *to);
     if (!time_ms(r, &to->time)) return unexpected(r, "a time in ms with six decimals, or `end`");
@@ -274,7 +274,8 @@ static int read_record(struct reader *r, uint32_t ranks, uint64_t before, struct
         r->at = r->text;
         return unexpected(r, "a time not below the line before");
     }
-    if (!word(r, " ") || !process(r, ranks - 1, &to->rank) || !word(r, ".") || !number32(r, UINT32_MAX, &to->inc))
+    if (!word(r, " ") || !process(r, ranks - 1, &to->rank) || !word(r, ".") ||
+        !number32(r, UINT32_MAX, &to->inc))
         return unexpected(r, "rank.incarnation");
     if (!word(r, " ") || (to->kind = kind(r)) == 0) return unexpected(r, "a kind of record");
     const struct hark_trace_form *form = &hark_trace_forms[to->kind];
@@ -282,8 +283,8 @@ static int read_record(struct reader *r, uint32_t ranks, uint64_t before, struct
         const char *start = r->at;
         if (field(r, form->field[i], ranks, to)) continue;
         char expected[64];
-        snprintf(expected, sizeof expected, "%s= within its range in `%s`", hark_trace_field_words[form->field[i]],
-            form->word);
+        snprintf(expected, sizeof expected, "%s= within its range in `%s`",
+            hark_trace_field_words[form->field[i]], form->word);
         r->at = start;
         return unexpected(r, expected);
     }
@@ -291,7 +292,8 @@ static int read_record(struct reader *r, uint32_t ranks, uint64_t before, struct
     if (*r->at != 0) return unexpected(r, "the end of the line");
     if (hark_trace_record_invalid(to, ranks) == NULL) return HARK_TRACE_OK;
     char expected[64]; /* each field is good, but not of this kind, or not with the others */
-    snprintf(expected, sizeof expected, "ranks of the job, below %" PRIu32 ", in `%s`", ranks, form->word);
+    snprintf(expected, sizeof expected, "ranks of the job, below %" PRIu32 ", in `%s`", ranks,
+        form->word);
     r->at = r->text;
     return unexpected(r, expected);
 }
@@ -306,7 +308,8 @@ static int read_end(struct reader *r, struct hark_trace *trace)
         r->at = start;
         return unexpected(r, expected);
     }
-    if (word(r, " lost=") && !number(r, UINT64_MAX, &trace->lost)) return unexpected(r, "a number of lost records");
+    if (word(r, " lost=") && !number(r, UINT64_MAX, &trace->lost))
+        return unexpected(r, "a number of lost records");
     trace->unfinished = word(r, " unfinished");
     if (*r->at != 0) return unexpected(r, "the end of the line");
     if (getc_unlocked(r->file) == EOF) return HARK_TRACE_OK;

@@ -39,7 +39,8 @@ const char *hark_trace_kind_text(uint32_t kind)
 static bool name_good(const char *name)
 {
     size_t length = name != NULL ? strnlen(name, HARK_TRACE_NAME) : 0;
-    return length > 0 && length < HARK_TRACE_NAME && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == length;
+    return length > 0 && length < HARK_TRACE_NAME &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == length;
 }
 
 const char *hark_trace_job_invalid(const struct hark_trace_job *job)
@@ -64,15 +65,17 @@ const char *hark_trace_record_invalid(const struct hark_trace_record *r, uint32_
         if (r->peer == HARK_RECOVERY) return NULL;
         return r->peer <= r->last && r->last < ranks ? NULL : "D out of range";
     }
-    if (r->kind == HARK_TRACE_CLUSTER) return r->rank < ranks && r->peer < ranks ? NULL : "rank of a cluster out of range";
+    if (r->kind == HARK_TRACE_CLUSTER)
+        return r->rank < ranks && r->peer < ranks ? NULL : "rank of a cluster out of range";
     uint8_t first = hark_trace_forms[r->kind].field[0];
     /* A message posted to a group names the group, which is no rank. */
-    if (r->kind != HARK_TRACE_SEND && (first == HARK_TF_TO || first == HARK_TF_FROM) && !process_good(r->peer, ranks))
+    if (r->kind != HARK_TRACE_SEND && (first == HARK_TF_TO || first == HARK_TF_FROM) &&
+        !process_good(r->peer, ranks))
         return "peer out of range";
     return NULL;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct member {
     uint32_t cluster, rank;
@@ -122,15 +125,15 @@ static void write_run(FILE *out, const struct run *run)
 {
     for (uint32_t i = 0; i < run->count;) {
         uint32_t j = i;
-        while (j + 1 < run->count && run->first[j + 1].rank == run->first[j].rank + 1)
-            j++;
+        while (j + 1 < run->count && run->first[j + 1].rank == run->first[j].rank + 1) j++;
         fprintf(out, "%s%" PRIu32, i ? "+" : "", run->first[i].rank);
         if (j > i) fprintf(out, "-%" PRIu32, run->first[j].rank);
         i = j + 1;
     }
 }
 
-/* Clusters are written by their lowest rank, so that one partition has one text whatever its numbers. */
+/* Clusters are written by their lowest rank, so that one partition has one text whatever its
+ * numbers. */
 static bool write_clusters(FILE *out, const struct hark_trace_job *job)
 {
     struct member *member = members_of(job);
@@ -138,7 +141,8 @@ static bool write_clusters(FILE *out, const struct hark_trace_job *job)
     uint32_t runs = 0;
     if (member != NULL && run != NULL) {
         for (uint32_t i = 0; i < job->ranks; i++) {
-            if (i == 0 || member[i].cluster != member[i - 1].cluster) run[runs++].first = &member[i];
+            if (i == 0 || member[i].cluster != member[i - 1].cluster)
+                run[runs++].first = &member[i];
             run[runs - 1].count++;
         }
         qsort(run, runs, sizeof *run, by_lowest);
@@ -154,31 +158,26 @@ static bool write_clusters(FILE *out, const struct hark_trace_job *job)
 
 void hark_trace_text_head(FILE *out, const struct hark_trace_job *job)
 {
-    fprintf(out, "hark-trace 1 ranks=%" PRIu32 " protocol=%s transport=%s clusters=", job->ranks, job->protocol,
-        job->transport);
-    /* Without memory for the clusters the line is not one that the reader accepts: never a wrong trace. */
+    fprintf(out, "hark-trace 1 ranks=%" PRIu32 " protocol=%s transport=%s clusters=", job->ranks,
+        job->protocol, job->transport);
+    /* Without memory for the clusters the line is not one that the reader accepts: never a wrong
+     * trace. */
     if (!write_clusters(out, job)) fputs("?", out);
     putc('\n', out);
 }
 
 static void write_process(FILE *out, uint32_t rank)
 {
-    if (rank == HARK_RECOVERY)
-        putc('r', out);
-    else if (rank == HARK_TRACE_SUPERVISOR)
-        putc('s', out);
-    else
-        fprintf(out, "%" PRIu32, rank);
+    if (rank == HARK_RECOVERY) putc('r', out);
+    else if (rank == HARK_TRACE_SUPERVISOR) putc('s', out);
+    else fprintf(out, "%" PRIu32, rank);
 }
 
 static void write_down(FILE *out, const struct hark_trace_record *r)
 {
-    if (r->peer == HARK_RECOVERY)
-        putc('-', out);
-    else if (r->peer == r->last)
-        fprintf(out, "%" PRIu32, r->peer);
-    else
-        fprintf(out, "%" PRIu32 "-%" PRIu32, r->peer, r->last);
+    if (r->peer == HARK_RECOVERY) putc('-', out);
+    else if (r->peer == r->last) fprintf(out, "%" PRIu32, r->peer);
+    else fprintf(out, "%" PRIu32 "-%" PRIu32, r->peer, r->last);
 }
 
 static void write_field(FILE *out, const struct hark_trace_record *r, uint8_t field)
@@ -198,10 +197,8 @@ static void write_field(FILE *out, const struct hark_trace_record *r, uint8_t fi
     case HARK_TF_BYTES: value = r->bytes; break;
     default: value = r->id; break; /* id, re and last are one member */
     }
-    if (value == HARK_INFINITY)
-        fputs("inf", out);
-    else
-        fprintf(out, "%" PRIu64, value);
+    if (value == HARK_INFINITY) fputs("inf", out);
+    else fprintf(out, "%" PRIu64, value);
 }
 
 void hark_trace_text_record(FILE *out, const struct hark_trace_record *r, uint64_t zero)

@@ -29,8 +29,9 @@ struct hark_trace_form {
 extern const struct hark_trace_form hark_trace_forms[HARK_TRACE_KINDS];
 extern const char *const hark_trace_field_words[HARK_TF_COUNT];
 
-/* The three parts of the text. They return nothing: ferror(out) says at the end whether all went well.
- * `zero` is the time of the first record, ns. The job is one that hark_trace_job_invalid accepts. */
+/* The three parts of the text. They return nothing: ferror(out) says at the end whether all went
+ * well. `zero` is the time of the first record, ns. The job is one that hark_trace_job_invalid
+ * accepts. */
 void hark_trace_text_head(FILE *out, const struct hark_trace_job *job);
 void hark_trace_text_record(FILE *out, const struct hark_trace_record *r, uint64_t zero);
 void hark_trace_text_end(FILE *out, uint64_t records, uint64_t lost, bool unfinished);

@@ -22,8 +22,8 @@ struct hark_trace_writer {
     int fd;
 };
 
-/* Maps head and buffer. The room is reserved first: writing through a mapping to a hole of a full disk
- * would be a SIGBUS. */
+/* Maps head and buffer. The room is reserved first: writing through a mapping to a hole of a full
+ * disk would be a SIGBUS. */
 static bool map_head(struct hark_trace_writer *t, size_t head_bytes)
 {
     int failed;
@@ -32,8 +32,7 @@ static bool map_head(struct hark_trace_writer *t, size_t head_bytes)
         errno = ENOSPC;
         return false;
     }
-    do
-        failed = posix_fallocate(t->fd, 0, (off_t)t->mapped);
+    do failed = posix_fallocate(t->fd, 0, (off_t)t->mapped);
     while (failed == EINTR);
     if (failed != 0) {
         errno = failed;
@@ -58,8 +57,8 @@ static void write_head(struct hark_trace_writer *t, const struct hark_trace_job 
     __atomic_store_n(&t->head->magic, HARK_PART_MAGIC, __ATOMIC_RELEASE);
 }
 
-struct hark_trace_writer *hark_trace_open(
-    const char *path, const struct hark_trace_job *job, uint64_t limit, char error[HARK_TRACE_ERROR])
+struct hark_trace_writer *hark_trace_open(const char *path, const struct hark_trace_job *job,
+    uint64_t limit, char error[HARK_TRACE_ERROR])
 {
     const char *why = hark_trace_job_invalid(job);
     if (why != NULL) {
@@ -71,7 +70,8 @@ struct hark_trace_writer *hark_trace_open(
         snprintf(error, HARK_TRACE_ERROR, "%.160s: out of memory", path);
         return NULL;
     }
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), head = sizeof *t->head + job->ranks * sizeof(uint32_t);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE),
+           head = sizeof *t->head + job->ranks * sizeof(uint32_t);
     t->limit = limit;
     t->fd = hark_descriptor_above(open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (t->fd < 0 || !map_head(t, (head + page - 1) / page * page)) {
@@ -83,14 +83,15 @@ struct hark_trace_writer *hark_trace_open(
     return t;
 }
 
-/* Appends the full buffer to the file. A kill in the middle leaves `written` as it was, and the records are
- * still in the buffer. */
+/* Appends the full buffer to the file. A kill in the middle leaves `written` as it was, and the
+ * records are still in the buffer. */
 static bool empty_buffer(struct hark_trace_writer *t)
 {
     uint64_t at = t->mapped + t->written * sizeof *t->buffer;
     if (t->limit != 0 && at + BUFFER_BYTES > t->limit) return false;
     for (size_t done = 0; done < BUFFER_BYTES;) {
-        ssize_t n = pwrite(t->fd, (const char *)t->buffer + done, BUFFER_BYTES - done, (off_t)(at + done));
+        ssize_t n =
+            pwrite(t->fd, (const char *)t->buffer + done, BUFFER_BYTES - done, (off_t)(at + done));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
         done += (size_t)n;
@@ -103,7 +104,8 @@ static bool empty_buffer(struct hark_trace_writer *t)
 int hark_trace_add(struct hark_trace_writer *t, const struct hark_trace_record *record)
 {
     if (t == NULL) return HARK_TRACE_OK;
-    if (record->kind < HARK_TRACE_START || record->kind >= HARK_TRACE_KINDS) return HARK_TRACE_EINVAL;
+    if (record->kind < HARK_TRACE_START || record->kind >= HARK_TRACE_KINDS)
+        return HARK_TRACE_EINVAL;
     if (t->count - t->written == HARK_PART_BUFFER && !empty_buffer(t)) {
         t->head->lost++;
         return HARK_TRACE_ESYSTEM;
@@ -112,14 +114,14 @@ int hark_trace_add(struct hark_trace_writer *t, const struct hark_trace_record *
     *to = *record;
     if (to->time < t->time) to->time = t->time; /* the merge relies on it */
     t->time = to->time;
-    /* From here on the record is there. A kill drops no store that was executed, so the order in which
-     * the compiler lets them happen is all that matters. */
+    /* From here on the record is there. A kill drops no store that was executed, so the order in
+     * which the compiler lets them happen is all that matters. */
     __atomic_store_n(&t->head->count, ++t->count, __ATOMIC_RELEASE);
     return HARK_TRACE_OK;
 }
 
-int hark_trace_add_failed(
-    struct hark_trace_writer *t, const struct hark_trace_record *record, const uint32_t *down, uint32_t count)
+int hark_trace_add_failed(struct hark_trace_writer *t, const struct hark_trace_record *record,
+    const uint32_t *down, uint32_t count)
 {
     struct hark_trace_record r = *record;
     r.kind = HARK_TRACE_FAILED;
@@ -127,8 +129,7 @@ int hark_trace_add_failed(
     if (count == 0) return hark_trace_add(t, &r);
     for (uint32_t i = 0; i < count;) {
         r.peer = r.last = down[i++];
-        while (i < count && down[i] == r.last + 1)
-            r.last = down[i++];
+        while (i < count && down[i] == r.last + 1) r.last = down[i++];
         int status = hark_trace_add(t, &r);
         if (status != HARK_TRACE_OK) return status;
     }

@@ -21,7 +21,8 @@ static void put(const char *text, FILE *f)
     uint32_t code;
     size_t n = hark_utf8(text, SIZE_MAX, &code);
     if (code == '\t' || code == '\n' || code == '\r') fputc(' ', f);
-    else if (code == HARK_NO_CHARACTER || code < ' ' || code == 0xfffe || code == 0xffff) fputs("\xef\xbf\xbd", f);
+    else if (code == HARK_NO_CHARACTER || code < ' ' || code == 0xfffe || code == 0xffff)
+        fputs("\xef\xbf\xbd", f);
     else if (code == '<') fputs("&lt;", f);
     else if (code == '>') fputs("&gt;", f);
     else if (code == '&') fputs("&amp;", f);
@@ -34,7 +35,8 @@ void hark_words(const char *text, size_t most, enum hark_words_end kept, FILE *f
     size_t length = hark_words_length(text);
     const size_t show = length <= most ? length : most ? most - 1 : 0;
     if (show < length && most && kept == HARK_WORDS_TAIL) fputs(cut, f);
-    for (size_t over = kept == HARK_WORDS_TAIL ? length - show : 0; over; over--) text = behind(text);
+    for (size_t over = kept == HARK_WORDS_TAIL ? length - show : 0; over; over--)
+        text = behind(text);
     for (size_t i = 0; i < show; i++, text = behind(text)) put(text, f);
     if (show < length && most && kept == HARK_WORDS_HEAD) fputs(cut, f);
 }

@@ -1,10 +1,12 @@
-/* hark_graph_cut: every backend keeps what it promises; the built-in one finds cuts that are known. */
+/* hark_graph_cut: every backend keeps what it promises; the built-in one finds cuts that are known.
+ */
 #include <errno.h>
 #include <math.h>
 
 #include "graphs.h"
 
-static const enum hark_cut_backend backends[] = {HARK_CUT_BUILTIN, HARK_CUT_SCOTCH, HARK_CUT_METIS, HARK_CUT_METIS_RECURSIVE};
+static const enum hark_cut_backend backends[] = {
+    HARK_CUT_BUILTIN, HARK_CUT_SCOTCH, HARK_CUT_METIS, HARK_CUT_METIS_RECURSIVE};
 
 static uint64_t grid(uint32_t from, uint32_t to, void *self) /* of *self columns */
 {
@@ -61,7 +63,8 @@ static void parts_are_in_range_and_even(void **state)
         for (uint32_t parts = 1; parts <= ranks; parts += 1 + parts / 2)
             for (size_t b = 0; b < 4; b++) {
                 if (!hark_cut_has(backends[b])) continue;
-                if (b != 0 && parts > ranks / 4 + 1) continue; /* Scotch and METIS leave parts empty there, and say so */
+                if (b != 0 && parts > ranks / 4 + 1)
+                    continue; /* Scotch and METIS leave parts empty there, and say so */
                 uint32_t most = 0;
                 memset(part, 0xff, sizeof part);
                 memset(size, 0, sizeof size);
@@ -72,7 +75,8 @@ static void parts_are_in_range_and_even(void **state)
                 }
                 assert_int_equal(hark_graph_cut(&g, parts, 0.03, 7, backends[b], again), 0);
                 assert_memory_equal(part, again, ranks * sizeof *part);
-                uint32_t even = (ranks + parts - 1) / parts, slack = (uint32_t)(1.03 * ranks / parts);
+                uint32_t even = (ranks + parts - 1) / parts,
+                         slack = (uint32_t)(1.03 * ranks / parts);
                 if (b == 0) assert_true(most <= (slack > even ? slack : even));
             }
         hark_graph_free(&g);
@@ -138,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(both_directions_make_the_graph),
         cmocka_unit_test(parts_are_in_range_and_even), cmocka_unit_test(a_grid_is_cut_across),
-        cmocka_unit_test(loads_are_even_where_they_can_be), cmocka_unit_test(what_is_out_of_range_is_refused)};
+        cmocka_unit_test(loads_are_even_where_they_can_be),
+        cmocka_unit_test(what_is_out_of_range_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,11 @@
-/* The same matrix, options and seed: the same clusters, whatever the compiler. What stands here was printed by this
- * program. */
+/* The same matrix, options and seed: the same clusters, whatever the compiler. What stands here was
+ * printed by this program. */
 #include "graphs.h"
 
 static uint64_t hash_of(const struct hark_partition *p) /* FNV-1a over the cluster of each rank */
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (uint32_t v = 0; v < p->ranks; v++)
-        h = (h ^ p->of[v]) * UINT64_C(0x100000001b3);
+    for (uint32_t v = 0; v < p->ranks; v++) h = (h ^ p->of[v]) * UINT64_C(0x100000001b3);
     return h;
 }
 
@@ -46,8 +45,10 @@ static void clusters_are_the_same(void **state)
 
 /* ---- beside others */
 
-/* The least that a backend comes to that is asked for many numbers of parts, nearly equal ones and others. */
-static double least_of(const struct hark_matrix *m, const struct hark_graph *g, enum hark_cut_backend backend)
+/* The least that a backend comes to that is asked for many numbers of parts, nearly equal ones and
+ * others. */
+static double least_of(
+    const struct hark_matrix *m, const struct hark_graph *g, enum hark_cut_backend backend)
 {
     static const uint32_t counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 20, 24, 32};
     static const double slacks[] = {0.03, 0.1, 0.3};

@@ -1,4 +1,4 @@
-    {"npb-bt.B.256", HARK_PARTITION_FAST, false, UINT64_C(0x731b338f3fac4644)},
+{"npb-bt.B.256", HARK_PARTITION_FAST, false, UINT64_C(0x731b338f3fac4644)},
     {"npb-cg.B.256", HARK_PARTITION_FAST, false, UINT64_C(0x67d50e8c8928c0a5)},
     {"npb-ft.B.256", HARK_PARTITION_FAST, false, UINT64_C(0xd80ac658736bb725)},
     {"npb-lu.B.256", HARK_PARTITION_FAST, false, UINT64_C(0x210171c490e4d0c5)},

@@ -14,10 +14,12 @@
 #include "hark/cluster.h"
 
 /* Of a function of row and column; rows of any number of entries. */
-static inline struct hark_matrix matrix_of(uint32_t ranks, uint64_t (*value)(uint32_t from, uint32_t to, void *self), void *self)
+static inline struct hark_matrix matrix_of(
+    uint32_t ranks, uint64_t (*value)(uint32_t from, uint32_t to, void *self), void *self)
 {
     struct hark_matrix m = {ranks, 0, malloc(((size_t)ranks + 1) * sizeof *m.first),
-        malloc((size_t)ranks * ranks * sizeof *m.column), malloc((size_t)ranks * ranks * sizeof *m.value), 0};
+        malloc((size_t)ranks * ranks * sizeof *m.column),
+        malloc((size_t)ranks * ranks * sizeof *m.value), 0};
     assert_true(m.first && m.column && m.value);
     for (uint32_t v = 0; v < ranks; v++) {
         m.first[v] = m.entries;
@@ -49,7 +51,8 @@ static inline struct hark_matrix read_pattern(const char *name)
     return m;
 }
 
-static inline struct hark_partition find(const struct hark_matrix *m, const struct hark_partition_options *o)
+static inline struct hark_partition find(
+    const struct hark_matrix *m, const struct hark_partition_options *o)
 {
     struct hark_partition p;
     char error[HARK_PARTITION_ERROR];
@@ -57,9 +60,10 @@ static inline struct hark_partition find(const struct hark_matrix *m, const stru
     return p;
 }
 
-/* Every rank once, clusters without gaps, in bounds; figures and cost as one finds them without the library. */
-static inline void partition_ok(
-    const struct hark_partition *p, const struct hark_matrix *m, const struct hark_partition_options *o)
+/* Every rank once, clusters without gaps, in bounds; figures and cost as one finds them without the
+ * library. */
+static inline void partition_ok(const struct hark_partition *p, const struct hark_matrix *m,
+    const struct hark_partition_options *o)
 {
     uint64_t bytes = 0, logged = 0, squares = 0;
     uint32_t *size = calloc((size_t)m->ranks + 1, sizeof *size), next = 0;
@@ -88,8 +92,10 @@ static inline void partition_ok(
     assert_int_equal(p->figures.bytes, bytes);
     assert_int_equal(p->figures.logged, logged);
     assert_int_equal(p->figures.squares, squares);
-    double n = m->ranks, back = (double)squares / (n * n) * (o->cost.ordered ? (p->clusters + 1.0) / 2 : 1);
-    double cost = o->cost.alpha * (bytes ? (double)logged / (double)bytes : 0) + o->cost.beta * back;
+    double n = m->ranks,
+           back = (double)squares / (n * n) * (o->cost.ordered ? (p->clusters + 1.0) / 2 : 1);
+    double cost =
+        o->cost.alpha * (bytes ? (double)logged / (double)bytes : 0) + o->cost.beta * back;
     if (!o->cost.function) assert_true(p->cost > cost - 1e-12 && p->cost < cost + 1e-12);
 }
 

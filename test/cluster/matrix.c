@@ -1,6 +1,6 @@
-/* hark_matrix_read: every form of Matrix Market that can be a communication matrix, what is wrong with the others,
- * numbers as they stand in the file, and the same clusters at every scale. Runs in the locale of its environment, for
- * none of this depends on it. */
+/* hark_matrix_read: every form of Matrix Market that can be a communication matrix, what is wrong
+ * with the others, numbers as they stand in the file, and the same clusters at every scale. Runs in
+ * the locale of its environment, for none of this depends on it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <locale.h>
@@ -42,11 +42,13 @@ static void same_matrix(const struct hark_matrix *a, const struct hark_matrix *b
 static void all_forms_are_one_matrix(void **state)
 {
     static const char *const forms[] = {
-        "%%MatrixMarket matrix coordinate integer general\n3 3 5\n1 1 4\n2 1 7\n1 2 7\n3 2 1\n2 3 1\n",
+        "%%MatrixMarket matrix coordinate integer general\n3 3 5\n1 1 4\n2 1 7\n1 2 7\n3 2 1\n2 3 "
+        "1\n",
         LINES("%%MatrixMarket matrix coordinate real general\r\n% mixed\r\n\r\n3 3 5\r\n"
-                "3 2 1e0\r\n2 1 7.\r\n2 3 10D-1\r\n1 2 .07E+2\r\n1 1 4.000\r\n"),
+              "3 2 1e0\r\n2 1 7.\r\n2 3 10D-1\r\n1 2 .07E+2\r\n1 1 4.000\r\n"),
         "%%MATRIXMARKET MATRIX COORDINATE INTEGER SYMMETRIC\n3 3 3\n1 1 4\n2 1 7\n3 2 1\n",
-        "%%matrixmarket\tmatrix Coordinate  Real Symmetric  \n3 3 4\n2 1 3.0\n3 2 1\n2 1 4\n1 1 +4\n",
+        "%%matrixmarket\tmatrix Coordinate  Real Symmetric  \n3 3 4\n2 1 3.0\n3 2 1\n2 1 4\n1 1 "
+        "+4\n",
         "%%MatrixMarket matrix array integer general\n3 3\n4\n7\n0\n7\n0\n1\n0\n1\n0\n",
         "%%MatrixMarket matrix array real general\n% by columns\n3 3\n4 7 0\n7 0 1 0 1 -0.0\n",
         "%%MatrixMarket matrix array real symmetric\n3 3\n4\n7\n0\n0\n1\n0\n",
@@ -63,11 +65,12 @@ static void all_forms_are_one_matrix(void **state)
 
 static void a_pattern_is_ones(void **state)
 {
-    struct hark_matrix ones = matrix(
-                           "%%MatrixMarket matrix coordinate integer general\n3 3 4\n1 2 1\n2 1 1\n2 3 2\n3 2 2\n"),
-                       general = matrix(
-                           "%%MatrixMarket matrix coordinate pattern general\n3 3 6\n1 2\n2 1\n2 3\n2 3\n3 2\n3 2\n"),
-                       half = matrix("%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n2 1\n3 2\n3 2\n");
+    struct hark_matrix
+        ones = matrix("%%MatrixMarket matrix coordinate integer general\n3 3 4\n1 2 1\n2 1 1\n2 3 "
+                      "2\n3 2 2\n"),
+        general = matrix("%%MatrixMarket matrix coordinate pattern general\n3 3 6\n1 2\n2 1\n2 "
+                         "3\n2 3\n3 2\n3 2\n"),
+        half = matrix("%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n2 1\n3 2\n3 2\n");
     (void)state;
     same_matrix(&ones, &general);
     same_matrix(&ones, &half);
@@ -103,7 +106,8 @@ static void what_is_refused_says_why(void **state)
             "3: expected row >= column, for the matrix is symmetric, found \"1 2\""},
         {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2 3\n",
             "3: expected row and column alone, found \"1 2 3\""},
-        {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1\n", "3: expected row and column, found \"1\""},
+        {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1\n",
+            "3: expected row and column, found \"1\""},
         {"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 3.5\n",
             "3: expected a whole number from 0, found \"1 2 3.5\""},
         {"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 -3\n",
@@ -124,8 +128,10 @@ static void what_is_refused_says_why(void **state)
             "4: expected finite values from 0, found \"3 x\""},
         {"%%MatrixMarket matrix array integer general\n2 2\n1 2\n3 1.0\n",
             "4: expected whole numbers from 0, found \"3 1.0\""},
-        {"%%MatrixMarket matrix array integer general\n2 2\n1 2\n3\n", "5: expected 4 values, the file ends after 3"},
-        {"%%MatrixMarket matrix array integer symmetric\n2 2\n1 2\n3 4\n", "4: expected 3 values, found more"},
+        {"%%MatrixMarket matrix array integer general\n2 2\n1 2\n3\n",
+            "5: expected 4 values, the file ends after 3"},
+        {"%%MatrixMarket matrix array integer symmetric\n2 2\n1 2\n3 4\n",
+            "4: expected 3 values, found more"},
         {"%%MatrixMarket matrix array integer general\n2 3\n",
             "2: expected a square matrix, found 2 rows and 3 columns"},
         {"%%MatrixMarket matrix array integer general\n2 2 4\n",
@@ -151,7 +157,8 @@ static void what_is_refused_says_why(void **state)
 static void two(const char *a, const char *b, uint64_t x, uint64_t y, int32_t exponent)
 {
     char text[256];
-    snprintf(text, sizeof text, "%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 %s\n2 1 %s\n", a, b);
+    snprintf(text, sizeof text,
+        "%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 %s\n2 1 %s\n", a, b);
     struct hark_matrix m = matrix(text);
     assert_int_equal(m.exponent, exponent);
     assert_int_equal(m.value[0], x);
@@ -174,15 +181,19 @@ static void numbers_are_as_they_stand_there(void **state)
     two("5e17", "3e17", UINT64_C(500000000000), UINT64_C(300000000000), 6);
     /* as doubles come from a program: 0.4 and 0.001 by some factor */
     two("0.40000000000000002", "0.001", UINT64_C(400000000000), 1000000000, -12);
-    two("4.0000000000000001e-10", "1.0000000000000001e-12", UINT64_C(400000000000), 1000000000, -21);
-    two("0.99999999999999989", "0.5", UINT64_C(100000000000), UINT64_C(50000000000), -11); /* as if it were 1 */
-    two("1.00000000000000000000000001", "0.5", 10, 5, -1);                                 /* of 19 digits */
+    two("4.0000000000000001e-10", "1.0000000000000001e-12", UINT64_C(400000000000), 1000000000,
+        -21);
+    two("0.99999999999999989", "0.5", UINT64_C(100000000000), UINT64_C(50000000000), -11); /* as if
+                                                                                              it
+                                                                                              were 1
+                                                                                            */
+    two("1.00000000000000000000000001", "0.5", 10, 5, -1); /* of 19 digits */
 }
 
 static void sums_of_one_place_are_any(void **state)
 {
-    struct hark_matrix m = matrix(
-        "%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 2 9007199254740992\n1 2 9007199254740992\n");
+    struct hark_matrix m = matrix("%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 2 "
+                                  "9007199254740992\n1 2 9007199254740992\n");
     (void)state;
     assert_int_equal(m.entries, 1);
     assert_int_equal(m.exponent, 4);
@@ -192,7 +203,8 @@ static void sums_of_one_place_are_any(void **state)
 
 static void whole_numbers_of_fractions(void **state)
 {
-    struct hark_matrix m = matrix("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 12.5\n2 1 0.49\n");
+    struct hark_matrix m =
+        matrix("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 12.5\n2 1 0.49\n");
     uint32_t row;
     uint64_t at;
     (void)state;
@@ -216,8 +228,8 @@ static void whole_numbers_of_fractions(void **state)
 
 enum { RANKS = 48 };
 
-/* Groups that talk in fractions, and hardly at all to the others: each value times a factor, written as the format
- * has it. */
+/* Groups that talk in fractions, and hardly at all to the others: each value times a factor,
+ * written as the format has it. */
 static void write_groups(double factor, const char *format, uint32_t digits)
 {
     FILE *f = fopen(path, "we");
@@ -227,14 +239,14 @@ static void write_groups(double factor, const char *format, uint32_t digits)
     for (uint32_t v = 0; v < RANKS; v++)
         for (uint32_t u = 0; u < RANKS; u++)
             count += v != u && (v % 6 == u % 6 || (v + 1) % RANKS == u);
-    fprintf(f, "%%%%MatrixMarket matrix coordinate real general\n%d %d %" PRIu32 "\n", RANKS, RANKS, count);
+    fprintf(f, "%%%%MatrixMarket matrix coordinate real general\n%d %d %" PRIu32 "\n", RANKS, RANKS,
+        count);
     for (uint32_t v = 0; v < RANKS; v++)
         for (uint32_t u = 0; u < RANKS; u++) {
             if (v == u || (v % 6 != u % 6 && (v + 1) % RANKS != u)) continue;
             double x = v % 6 == u % 6 ? 0.4 : 0.001;
             char number[64];
-            for (uint32_t i = 0; i < digits; i++)
-                x += (double)(draw(&seed) % 10) * x / 1000;
+            for (uint32_t i = 0; i < digits; i++) x += (double)(draw(&seed) % 10) * x / 1000;
             snprintf(number, sizeof number, format, x * factor);
             for (char *c = number; *c; c++)
                 if (*c == ',') *c = '.'; /* of this locale */
@@ -243,8 +255,8 @@ static void write_groups(double factor, const char *format, uint32_t digits)
     assert_int_equal(fclose(f), 0);
 }
 
-static struct hark_partition clusters_at(
-    double factor, const char *format, uint32_t digits, enum hark_partition_effort effort, bool ordered)
+static struct hark_partition clusters_at(double factor, const char *format, uint32_t digits,
+    enum hark_partition_effort effort, bool ordered)
 {
     struct hark_matrix m;
     struct hark_partition_options o;
@@ -272,11 +284,10 @@ static void clusters_are_the_same_at_every_scale(void **state)
             for (int power = -9; power <= 9; power += 3)
                 for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
                     double factor = 1;
-                    for (int i = 0; i < power; i++)
-                        factor *= 10;
-                    for (int i = 0; i > power; i--)
-                        factor /= 10;
-                    struct hark_partition p = clusters_at(factor, formats[f], digits, effort, e % 2);
+                    for (int i = 0; i < power; i++) factor *= 10;
+                    for (int i = 0; i > power; i--) factor /= 10;
+                    struct hark_partition p =
+                        clusters_at(factor, formats[f], digits, effort, e % 2);
                     assert_int_equal(p.clusters, first.clusters);
                     assert_memory_equal(p.of, first.of, RANKS * sizeof *p.of);
                     assert_true(p.cost > first.cost - 1e-7 && p.cost < first.cost + 1e-7);
@@ -296,8 +307,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(all_forms_are_one_matrix),
         cmocka_unit_test(a_pattern_is_ones), cmocka_unit_test(what_is_refused_says_why),
-        cmocka_unit_test(numbers_are_as_they_stand_there), cmocka_unit_test(sums_of_one_place_are_any),
-        cmocka_unit_test(whole_numbers_of_fractions), cmocka_unit_test(clusters_are_the_same_at_every_scale)};
+        cmocka_unit_test(numbers_are_as_they_stand_there),
+        cmocka_unit_test(sums_of_one_place_are_any), cmocka_unit_test(whole_numbers_of_fractions),
+        cmocka_unit_test(clusters_are_the_same_at_every_scale)};
     int descriptor = mkstemp(path);
     const char *comma = getenv("HARK_TEST_COMMA");
     if (descriptor < 0 || close(descriptor) != 0) return 2;

@@ -1,10 +1,12 @@
-/* hark_partition: costs counted by hand, graphs of which the best clusters are known, and what holds of any graph. */
+/* hark_partition: costs counted by hand, graphs of which the best clusters are known, and what
+ * holds of any graph. */
 #include <errno.h>
 #include <math.h>
 
 #include "graphs.h"
 
-static const enum hark_partition_effort efforts[] = {HARK_PARTITION_FAST, HARK_PARTITION_BEST, HARK_PARTITION_PAPER};
+static const enum hark_partition_effort efforts[] = {
+    HARK_PARTITION_FAST, HARK_PARTITION_BEST, HARK_PARTITION_PAPER};
 
 static struct hark_partition_options defaults(void)
 {
@@ -27,7 +29,8 @@ static void costs_counted_by_hand(void **state)
     uint32_t column[] = {0, 1, 0, 2, 3, 0}, of[] = {0, 0, 1, 1}, turned[] = {1, 1, 0, 0};
     struct hark_matrix m = {4, 6, first, column, value, 0};
     struct hark_partition p = {.ranks = 4, .clusters = 2, .of = of};
-    struct hark_cluster_cost team = {.alpha = 0.23, .beta = 0.124}, ordered = {.alpha = 0.23, .beta = 0.124, .ordered = true};
+    struct hark_cluster_cost team = {.alpha = 0.23, .beta = 0.124},
+                             ordered = {.alpha = 0.23, .beta = 0.124, .ordered = true};
     (void)state;
     assert_int_equal(hark_partition_measure(&p, &m, &team), 0);
     assert_int_equal(p.figures.bytes, 30);
@@ -59,7 +62,8 @@ static double eq2(void *self, const struct hark_cluster_figures *f)
 static uint64_t clique(uint32_t from, uint32_t to, void *self)
 {
     uint32_t size = *(uint32_t *)self;
-    return from != to && from % size == to % size ? 5 : 0; /* the clusters are not neighbours in rank */
+    return from != to && from % size == to % size ? 5 : 0; /* the clusters are not neighbours in
+                                                              rank */
 }
 
 static uint64_t ring(uint32_t from, uint32_t to, void *self)
@@ -102,9 +106,12 @@ static void by_every_effort(const struct hark_matrix *m, double best, double fas
             o.backend = (enum hark_cut_backend)b;
             struct hark_partition p = find(m, &o);
             partition_ok(&p, m, &o);
-            double most = o.effort == HARK_PARTITION_BEST ? best : o.effort == HARK_PARTITION_FAST ? fast : paper;
+            double most = o.effort == HARK_PARTITION_BEST   ? best
+                          : o.effort == HARK_PARTITION_FAST ? fast
+                                                            : paper;
             if (p.cost > most + 1e-12)
-                fail_msg("%s, effort %zu: %.6f, expected at most %.6f", hark_cut_name(o.backend), e, p.cost, most);
+                fail_msg("%s, effort %zu: %.6f, expected at most %.6f", hark_cut_name(o.backend), e,
+                    p.cost, most);
             assert_true(p.cost > best - 1e-12);
             hark_partition_free(&p);
         }
@@ -125,7 +132,8 @@ static double best_of_ring(uint32_t n)
     double best = 0.124;
     for (uint32_t k = 2; k <= n; k++) {
         uint32_t short_ones = n / k, longer = n % k;
-        double squares = (double)(k - longer) * short_ones * short_ones + (double)longer * (short_ones + 1) * (short_ones + 1);
+        double squares = (double)(k - longer) * short_ones * short_ones +
+                         (double)longer * (short_ones + 1) * (short_ones + 1);
         double cost = 0.23 * k / n + 0.124 * squares / ((double)n * n);
         if (cost < best) best = cost;
     }
@@ -189,7 +197,8 @@ static void a_star_keeps_some_of_its_leaves(void **state)
 
 static void one_rank_and_no_messages(void **state)
 {
-    struct hark_matrix one = matrix_of(1, nothing, NULL), two = matrix_of(2, nothing, NULL), many = matrix_of(100, nothing, NULL);
+    struct hark_matrix one = matrix_of(1, nothing, NULL), two = matrix_of(2, nothing, NULL),
+                       many = matrix_of(100, nothing, NULL);
     (void)state;
     by_every_effort(&one, 0.124, 0.124, 0.124);
     by_every_effort(&two, 0.062, 0.062, 0.062);
@@ -207,7 +216,8 @@ static void the_order_of_a_chain_is_turned(void **state)
     o.cost.ordered = true;
     for (size_t e = 0; e < 2; e++) {
         o.effort = efforts[e];
-        struct hark_partition p = find(&m, &o); /* each alone, the receiver before its sender: nothing is logged */
+        struct hark_partition p = find(&m, &o); /* each alone, the receiver before its sender:
+                                                   nothing is logged */
         partition_ok(&p, &m, &o);
         assert_int_equal(p.clusters, 8);
         assert_int_equal(p.figures.logged, 0);
@@ -242,7 +252,8 @@ static void whatever_the_graph_and_the_bounds(void **state)
             o.least = ranks / k;
             o.most = (ranks + k - 1) / k + (uint32_t)(draw(&seed) % 3);
         } else if (draw(&seed) % 2) {
-            for (uint32_t v = 0; v < ranks; v++) node[v] = (uint32_t)(draw(&seed) % (ranks / 3 + 1));
+            for (uint32_t v = 0; v < ranks; v++)
+                node[v] = (uint32_t)(draw(&seed) % (ranks / 3 + 1));
             o.node = node;
         }
         struct hark_partition p = find(&m, &o), again = find(&m, &o);
@@ -257,7 +268,8 @@ static void whatever_the_graph_and_the_bounds(void **state)
         again = find(&m, &better);
         partition_ok(&again, &m, &better);
         assert_true(again.cost <= p.cost + 1e-12);
-        if (same(again.cost, p.cost) && o.effort != HARK_PARTITION_PAPER) assert_int_equal(again.changed, 0);
+        if (same(again.cost, p.cost) && o.effort != HARK_PARTITION_PAPER)
+            assert_int_equal(again.changed, 0);
         hark_partition_free(&again);
         hark_partition_free(&p);
         hark_matrix_free(&m);
@@ -291,7 +303,8 @@ static int rank_by_rank(void *self, const struct hark_graph *g, uint64_t seed, u
     (void)seed;
     ++*(int *)self;
     if (*(int *)self == 1000) return -EIO;
-    for (uint32_t v = 0; v < g->vertices; v++) side[v] = *(int *)self >= 2000 ? 2 : v >= g->vertices / 2;
+    for (uint32_t v = 0; v < g->vertices; v++)
+        side[v] = *(int *)self >= 2000 ? 2 : v >= g->vertices / 2;
     return 0;
 }
 
@@ -347,7 +360,8 @@ static void a_cost_of_ones_own(void **state)
 
 /* ---- what is refused */
 
-static void refused(const struct hark_matrix *m, const struct hark_partition_options *o, int status, const char *text)
+static void refused(const struct hark_matrix *m, const struct hark_partition_options *o, int status,
+    const char *text)
 {
     struct hark_partition p;
     char error[HARK_PARTITION_ERROR] = "";
@@ -382,19 +396,24 @@ static void what_can_not_be_is_said(void **state)
     o = defaults();
     refused(&none, &o, -EINVAL, "a matrix of no ranks");
     o.backend = HARK_CUT_METIS;
-    if (!hark_cut_has(HARK_CUT_METIS)) refused(&m, &o, -ENOTSUP, "this hark was built without METIS");
+    if (!hark_cut_has(HARK_CUT_METIS))
+        refused(&m, &o, -ENOTSUP, "this hark was built without METIS");
     o.backend = HARK_CUT_SCOTCH;
-    if (!hark_cut_has(HARK_CUT_SCOTCH)) refused(&m, &o, -ENOTSUP, "this hark was built without Scotch");
+    if (!hark_cut_has(HARK_CUT_SCOTCH))
+        refused(&m, &o, -ENOTSUP, "this hark was built without Scotch");
     hark_matrix_free(&m);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(costs_counted_by_hand), cmocka_unit_test(cliques_are_clusters),
-        cmocka_unit_test(a_ring_is_arcs), cmocka_unit_test(a_grid_is_no_worse_than_tiles),
-        cmocka_unit_test(a_star_keeps_some_of_its_leaves), cmocka_unit_test(one_rank_and_no_messages),
-        cmocka_unit_test(the_order_of_a_chain_is_turned), cmocka_unit_test(whatever_the_graph_and_the_bounds),
-        cmocka_unit_test(few_ranks_change), cmocka_unit_test(a_bisection_of_ones_own), cmocka_unit_test(a_cost_of_ones_own),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(costs_counted_by_hand),
+        cmocka_unit_test(cliques_are_clusters), cmocka_unit_test(a_ring_is_arcs),
+        cmocka_unit_test(a_grid_is_no_worse_than_tiles),
+        cmocka_unit_test(a_star_keeps_some_of_its_leaves),
+        cmocka_unit_test(one_rank_and_no_messages),
+        cmocka_unit_test(the_order_of_a_chain_is_turned),
+        cmocka_unit_test(whatever_the_graph_and_the_bounds), cmocka_unit_test(few_ranks_change),
+        cmocka_unit_test(a_bisection_of_ones_own), cmocka_unit_test(a_cost_of_ones_own),
         cmocka_unit_test(what_can_not_be_is_said)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Objects onto processing elements while each allocation in turn fails: said, and the map is as it was. */
+/* Objects onto processing elements while each allocation in turn fails: said, and the map is as it
+ * was. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +41,11 @@ static void balance_without_memory(void **state)
     for (int s = HARK_BALANCE_NONE; s <= HARK_BALANCE_TEAM_PLUS; s++) {
         struct ring r;
         struct hark_graph g = ring(&r);
-        struct hark_balance b = {.graph = &g, .pes = 8, .teams = 4, .strategy = (enum hark_balance_strategy)s, .slack = 10};
+        struct hark_balance b = {.graph = &g,
+            .pes = 8,
+            .teams = 4,
+            .strategy = (enum hark_balance_strategy)s,
+            .slack = 10};
         uint32_t pe[OBJECTS], before[OBJECTS];
         unsigned n = 0;
         int status;

@@ -38,7 +38,8 @@ static int tear_down(void **state)
 
 static int open_log(uint64_t limit, uint64_t spill_limit)
 {
-    struct hark_log_config config = {.limit = limit, .spill = place, .spill_limit = spill_limit, .rank = 3, .inc = 2};
+    struct hark_log_config config = {
+        .limit = limit, .spill = place, .spill_limit = spill_limit, .rank = 3, .inc = 2};
     return hark_log_open(&logged, &config, error);
 }
 
@@ -48,7 +49,8 @@ static uint8_t payload[300000];
 static int retain(uint32_t peer, uint64_t ssn, uint64_t length)
 {
     memset(payload, (int)(peer * 16 + ssn), length);
-    struct hark_log_part part[2] = {{payload, length / 3}, {payload + length / 3, length - length / 3}};
+    struct hark_log_part part[2] = {
+        {payload, length / 3}, {payload + length / 3, length - length / 3}};
     return hark_log_retain(logged, peer, 0, ssn, part, 2);
 }
 
@@ -59,7 +61,8 @@ static int get(uint32_t peer, uint64_t ssn, uint64_t expected)
     int status = hark_log_get(logged, peer, 0, ssn, &at, &length);
     if (status != HARK_L_OK) return status;
     assert_int_equal(length, expected);
-    for (uint64_t i = 0; i < length; i++) assert_int_equal(((const uint8_t *)at)[i], (uint8_t)(peer * 16 + ssn));
+    for (uint64_t i = 0; i < length; i++)
+        assert_int_equal(((const uint8_t *)at)[i], (uint8_t)(peer * 16 + ssn));
     return HARK_L_OK;
 }
 
@@ -87,7 +90,8 @@ static void fill_and_go_on(void (*room)(void), bool failed, const char *words)
     assert_non_null(strstr(hark_log_error(logged), words));
     assert_int_equal(retain(1, n, SIZE), HARK_L_EFULL);
     assert_int_equal(figures().spill_failures > f.spill_failures, failed);
-    assert_int_equal(retain(2, 1, 250000), HARK_L_EFULL); /* larger than the limit: would go to a file at once */
+    assert_int_equal(retain(2, 1, 250000), HARK_L_EFULL); /* larger than the limit: would go to a
+                                                             file at once */
     assert_int_equal(figures().bytes, f.bytes);
     for (uint64_t i = 1; i < n; i++) assert_int_equal(get(1, i, SIZE), HARK_L_OK);
     assert_int_equal(get(1, n, SIZE), HARK_L_ENONE);
@@ -98,7 +102,8 @@ static void fill_and_go_on(void (*room)(void), bool failed, const char *words)
         assert_int_equal(get(1, n / 2, SIZE), HARK_L_ENONE);
     }
     for (uint64_t i = 0; i < 3; i++) assert_int_equal(retain(1, n + i, SIZE), HARK_L_OK);
-    for (uint64_t i = room ? 1 : n / 2 + 1; i < n + 3; i++) assert_int_equal(get(1, i, SIZE), HARK_L_OK);
+    for (uint64_t i = room ? 1 : n / 2 + 1; i < n + 3; i++)
+        assert_int_equal(get(1, i, SIZE), HARK_L_OK);
     hark_log_close(logged);
     logged = NULL;
     assert_int_equal(place_count(place), 0);
@@ -117,7 +122,8 @@ static void test_file_limit(void **state)
     (void)state;
     assert_int_equal(open_log(65536, 0), HARK_L_OK);
     place_file_limit(100);
-    fill_and_go_on(place_file_limit_off, true, "File too large: over the file size limit (ulimit -f)");
+    fill_and_go_on(
+        place_file_limit_off, true, "File too large: over the file size limit (ulimit -f)");
 }
 
 static void test_spill_limit(void **state)
@@ -161,7 +167,8 @@ static void file_of(uint64_t ssn, char path[600])
     assert_non_null(list);
     for (struct dirent *e; (e = readdir(list));) {
         unsigned long long first;
-        if (sscanf(e->d_name, "hark-log.3.2.1.0.%llu", &first) != 1 || first > ssn || first < best) continue;
+        if (sscanf(e->d_name, "hark-log.3.2.1.0.%llu", &first) != 1 || first > ssn || first < best)
+            continue;
         best = first;
     }
     closedir(list);
@@ -203,7 +210,8 @@ static void test_damaged_files(void **state)
     assert_int_equal(place_count(place), 0);
 }
 
-/* A part of a segment is trimmed whose file can not be read: figures are late, never wrong at the end. */
+/* A part of a segment is trimmed whose file can not be read: figures are late, never wrong at the
+ * end. */
 static void test_trim_unreadable(void **state)
 {
     (void)state;
@@ -232,11 +240,12 @@ static void make_file(const char *name)
 static void test_older_incarnations(void **state)
 {
     (void)state;
-    static const char *const gone[] = {"hark-log.3.0.1.0.1", "hark-log.3.1.4294967295.65535.18446744073709551615",
-        "hark-log.3.2.1.0.7"};
-    static const char *const stay[] = {"hark-log.3.3.1.0.1", "hark-log.4.0.1.0.1", "hark-log.30.0.1.0.1",
-        "hark-log.3.0.1.0", "hark-log.3.0.1.0.1.", "hark-log.3.0.1.0.1x", "hark-log.3.00.1.0.1", "hark-log.3.0.1.0.",
-        "hark-log.3.-1.1.0.1", "letter", "hark-log.3.0.1.0.18446744073709551616"};
+    static const char *const gone[] = {"hark-log.3.0.1.0.1",
+        "hark-log.3.1.4294967295.65535.18446744073709551615", "hark-log.3.2.1.0.7"};
+    static const char *const stay[] = {"hark-log.3.3.1.0.1", "hark-log.4.0.1.0.1",
+        "hark-log.30.0.1.0.1", "hark-log.3.0.1.0", "hark-log.3.0.1.0.1.", "hark-log.3.0.1.0.1x",
+        "hark-log.3.00.1.0.1", "hark-log.3.0.1.0.", "hark-log.3.-1.1.0.1", "letter",
+        "hark-log.3.0.1.0.18446744073709551616"};
     for (size_t i = 0; i < sizeof gone / sizeof *gone; i++) make_file(gone[i]);
     for (size_t i = 0; i < sizeof stay / sizeof *stay; i++) make_file(stay[i]);
     assert_int_equal(open_log(65536, 0), HARK_L_OK);
@@ -259,7 +268,8 @@ static bool live(void)
             struct hark_log_figures before = figures(), now;
             int status = retain(peer, ssn, length);
             now = figures();
-            assert_true(now.memory_bytes <= 131072 + 512); /* the index, when nothing could be spilled for it */
+            assert_true(now.memory_bytes <= 131072 + 512); /* the index, when nothing could be
+                                                              spilled for it */
             if (status == HARK_L_OK) {
                 held[peer] |= (uint64_t)1 << ssn;
                 assert_int_equal(now.entries, before.entries + 1);
@@ -321,7 +331,8 @@ static void test_every_call_fails(void **state)
     assert_true(fail_in_turn(FAULT_SYSTEM, EIO) > 60);
 }
 
-/* A log that goes round in a window asks the system for nothing, neither memory nor anything else. */
+/* A log that goes round in a window asks the system for nothing, neither memory nor anything else.
+ */
 static void test_steady_state_is_quiet(void **state)
 {
     (void)state;
@@ -361,9 +372,10 @@ static void test_interrupted_and_short(void **state)
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(test_full_disk), TEST(test_file_limit), TEST(test_spill_limit),
-        TEST(test_no_spill), TEST(test_vanished), TEST(test_damaged_files), TEST(test_trim_unreadable),
-        TEST(test_older_incarnations), TEST(test_every_allocation_fails), TEST(test_every_call_fails),
+    const struct CMUnitTest tests[] = {TEST(test_full_disk), TEST(test_file_limit),
+        TEST(test_spill_limit), TEST(test_no_spill), TEST(test_vanished), TEST(test_damaged_files),
+        TEST(test_trim_unreadable), TEST(test_older_incarnations),
+        TEST(test_every_allocation_fails), TEST(test_every_call_fails),
         TEST(test_steady_state_is_quiet), TEST(test_interrupted_and_short)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
-/* nth.c: linked into a program, it makes one of its allocations fail: which one is in the environment.
+/* nth.c: linked into a program, it makes one of its allocations fail: which one is in the
+ * environment.
  *
  *   HARK_TEST_FAIL=WHO:N    the N-th of WHO; with a `+` behind N all after it too
  *   HARK_TEST_MARK=FILE     made when the N-th comes
  *
- * WHO is `first`: whoever has no supervisor above it, be it the supervisor or a job of one; or RANK.INC: that incarnation of
- * that process of a job, 4294967295 for the recovery process. */
+ * WHO is `first`: whoever has no supervisor above it, be it the supervisor or a job of one; or
+ * RANK.INC: that incarnation of that process of a job, 4294967295 for the recovery process. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static void name_myself(char who[40])
     if (control == NULL) return;
     enum { HEAD = 10 }; /* of the message and of its string */
     ssize_t n = recv(atoi(control), setup, sizeof setup - 1, MSG_PEEK);
-    if (n > HEAD) snprintf(who, 40, "%lu.%lu", said(setup + HEAD, "rank="), said(setup + HEAD, "\ninc="));
+    if (n > HEAD)
+        snprintf(who, 40, "%lu.%lu", said(setup + HEAD, "rank="), said(setup + HEAD, "\ninc="));
 }
 
 __attribute__((constructor)) static void begin(void)

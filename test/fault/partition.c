@@ -1,5 +1,5 @@
-/* A matrix is read, and clusters are found, while each allocation in turn fails: said, and nothing is left behind
- * (with sanitizers). */
+/* A matrix is read, and clusters are found, while each allocation in turn fails: said, and nothing
+ * is left behind (with sanitizers). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,8 @@ static void write_matrix(void)
 {
     FILE *f = fopen(path, "we");
     assert_non_null(f);
-    fprintf(f, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", RANKS, RANKS, 2 * RANKS);
+    fprintf(
+        f, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", RANKS, RANKS, 2 * RANKS);
     for (int v = 0; v < RANKS; v++) {
         fprintf(f, "%d %d 0.%d\n", v + 1, (v + 1) % RANKS + 1, 1 + v % 7);
         fprintf(f, "%d %d 0.%d\n", v + 1, (v * 7 + 11) % RANKS + 1, 1 + v % 3);

@@ -69,7 +69,9 @@ bool place_disk(const char *path, size_t bytes)
     char option[64];
     snprintf(option, sizeof option, "size=%zu", bytes);
     if (own_mounts() && mount("tmpfs", path, "tmpfs", 0, option) == 0) return true;
-    fprintf(stderr, "\n*** SKIPPED: a test needs a small disk of its own, and mounting is not allowed here (%s)\n",
+    fprintf(stderr,
+        "\n*** SKIPPED: a test needs a small disk of its own, and mounting is not allowed here "
+        "(%s)\n",
         strerror(errno));
     return false;
 }
@@ -91,7 +93,8 @@ int place_count(const char *path)
     int count = 0;
     DIR *list = opendir(path);
     if (!list) return -1;
-    for (struct dirent *e; (e = readdir(list));) count += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    for (struct dirent *e; (e = readdir(list));)
+        count += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
     closedir(list);
     return count;
 }

@@ -9,8 +9,8 @@
 void place_make(char path[256]);
 /* Removes it with all that is in it; unmounts it first if it is a disk of place_disk. */
 void place_remove(const char *path);
-/* Mounts an empty disk of `bytes` on it, seen by this process only. If this machine does not allow it, says so loudly
- * and returns false. */
+/* Mounts an empty disk of `bytes` on it, seen by this process only. If this machine does not allow
+ * it, says so loudly and returns false. */
 bool place_disk(const char *path, size_t bytes);
 bool place_disk_readonly(const char *path);
 bool place_disk_larger(const char *path, size_t bytes);
@@ -18,7 +18,8 @@ bool place_disk_larger(const char *path, size_t bytes);
 int place_count(const char *path);
 int place_descriptors(void);
 
-/* From now on, files longer than `bytes` can not be written (EFBIG), until place_file_limit_off(). */
+/* From now on, files longer than `bytes` can not be written (EFBIG), until place_file_limit_off().
+ */
 void place_file_limit(size_t bytes);
 void place_file_limit_off(void);
 

@@ -1,5 +1,6 @@
-/* Every allocation of the runtime's parts and of the driver fails in turn: each time a status or one line, never a crash,
- * nothing leaks (seen by a sanitizer build), and the next attempt with memory succeeds. */
+/* Every allocation of the runtime's parts and of the driver fails in turn: each time a status or
+ * one line, never a crash, nothing leaks (seen by a sanitizer build), and the next attempt with
+ * memory succeeds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +24,8 @@
 
 #define MOST 400 /* no body here allocates so often */
 
-/* Runs body with the n-th allocation failing, for each n that it reaches. body answers whether it succeeded; it must where
- * none failed. tolerant: it may also where one did. */
+/* Runs body with the n-th allocation failing, for each n that it reaches. body answers whether it
+ * succeeded; it must where none failed. tolerant: it may also where one did. */
 static void each(bool (*body)(void *argument), void *argument, bool tolerant)
 {
     unsigned n = 1, calls;
@@ -40,7 +41,7 @@ static void each(bool (*body)(void *argument), void *argument, bool tolerant)
     assert_true(n > 2); /* it does allocate */
 }
 
-/* ---- small parts ----------------------------------------------------------------------------------------------- */
+/* ---- small parts ----------------------------------------------------------------------------- */
 
 static bool parse_clusters(void *unused)
 {
@@ -77,7 +78,8 @@ static bool make_message(void *unused)
 
 static bool read_setup(void *unused)
 {
-    static const char text[] = "rank=1\nranks=2\njob=j\ndirectory=/d\nstore=/s\nprotocol=none\ntransport=shm\nclusters=0;1\n";
+    static const char text[] = "rank=1\nranks=2\njob=j\ndirectory=/d\nstore=/"
+                               "s\nprotocol=none\ntransport=shm\nclusters=0;1\n";
     struct hark_setup s;
     char error[200] = "";
     (void)unused;
@@ -121,7 +123,7 @@ static void small_parts(void **state)
     each(output, "gated", true);
 }
 
-/* ---- the failure service, with stores --------------------------------------------------------------------------- */
+/* ---- the failure service, with stores -------------------------------------------------------- */
 
 struct place {
     bool spills;
@@ -141,8 +143,10 @@ static bool serve(void *argument)
     snprintf(path, sizeof path, "%s/%u", p->path, p->turn++);
     if (hark_clusters_blocks(&clusters, 4, 2) == 0 &&
         hark_store_open_directory(&record, path, "job", 1, true, error) == HARK_S_OK) {
-        struct hark_keeper_config config = {.protocol = hark_protocol_named("hydee"), .clusters = &clusters,
-            .record = record, .identity = "a=b\n"};
+        struct hark_keeper_config config = {.protocol = hark_protocol_named("hydee"),
+            .clusters = &clusters,
+            .record = record,
+            .identity = "a=b\n"};
         int status = hark_keeper_open(&s, &config, error);
         if (status < 0) assert_true(strlen(error) > 0);
         ok = status == HARK_KEEPER_OK;
@@ -163,11 +167,12 @@ static void service(void **state)
     struct place p = {.turn = 0};
     (void)state;
     place_make(p.path);
-    each(serve, &p, true); /* what can not be cleaned in a store without memory is left, and no failure */
+    each(serve, &p, true); /* what can not be cleaned in a store without memory is left, and no
+                              failure */
     place_remove(p.path);
 }
 
-/* ---- the driver ------------------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 struct owner {
     struct hark_driver *d;
@@ -183,11 +188,30 @@ static void take(void *self, struct hark_message *m)
     o->received++;
     hark_driver_drop(o->d, m);
 }
-static void nothing(void *self) { (void)self; }
-static void nothing_id(void *self, uint64_t id) { (void)self; (void)id; }
-static void nothing_fact(void *self, const struct hark_fact *x) { (void)self; (void)x; }
-static void no_divergence(void *self, const struct hark_divergence *x) { (void)self; (void)x; }
-static void nothing_line(void *self, const char *line) { (void)self; (void)line; }
+static void nothing(void *self)
+{
+    (void)self;
+}
+static void nothing_id(void *self, uint64_t id)
+{
+    (void)self;
+    (void)id;
+}
+static void nothing_fact(void *self, const struct hark_fact *x)
+{
+    (void)self;
+    (void)x;
+}
+static void no_divergence(void *self, const struct hark_divergence *x)
+{
+    (void)self;
+    (void)x;
+}
+static void nothing_line(void *self, const char *line)
+{
+    (void)self;
+    (void)line;
+}
 
 static const char *protocol;
 
@@ -196,10 +220,23 @@ static int open_driver(struct owner *o, uint32_t me, struct hark_fake *network)
     const struct hark_protocol *p = hark_protocol_named(protocol);
     bool alone = p->rolls == HARK_ROLLS_CLUSTER; /* each a cluster: then messages are logged */
     struct hark_range group = {alone ? me : 0, alone ? me : 1};
-    struct hark_driver_config c = {.protocol = p, .digest = true,
-        .core = {.me = me, .ranks = 2, .generations = 2, .copies = 1, .cluster = &group, .cluster_count = 1},
-        .hooks = {.self = o, .handup = take, .resume = nothing, .committed = nothing_id, .persist = nothing_fact,
-            .rollback = nothing_id, .diverged = no_divergence, .recovered = nothing, .trouble = nothing_line}};
+    struct hark_driver_config c = {.protocol = p,
+        .digest = true,
+        .core = {.me = me,
+            .ranks = 2,
+            .generations = 2,
+            .copies = 1,
+            .cluster = &group,
+            .cluster_count = 1},
+        .hooks = {.self = o,
+            .handup = take,
+            .resume = nothing,
+            .committed = nothing_id,
+            .persist = nothing_fact,
+            .rollback = nothing_id,
+            .diverged = no_divergence,
+            .recovered = nothing,
+            .trouble = nothing_line}};
     char error[256] = "";
     c.transport = &hark_fake_transport;
     c.transport_config = (struct hark_transport_config){.job = "job", .me = me, .ranks = 2};
@@ -234,8 +271,10 @@ static bool exchange(void *argument)
     for (uint32_t i = 0; status >= 0 && i < 2; i++)
         status = heed(&o[i], hark_driver_peer(o[i].d, 1 - i, 0, hark_driver_address(o[1 - i].d)));
     for (uint32_t i = 0; status >= 0 && i < 6; i++)
-        status = heed(&o[0], hark_driver_send(o[0].d, i < 5, 0, 7, payload, i == 3 ? sizeof payload : i * 10));
-    for (int turn = 0; status >= 0 && turn < 1000 && (o[1].received < 5 || o[0].received < 1); turn++)
+        status = heed(&o[0],
+            hark_driver_send(o[0].d, i < 5, 0, 7, payload, i == 3 ? sizeof payload : i * 10));
+    for (int turn = 0; status >= 0 && turn < 1000 && (o[1].received < 5 || o[0].received < 1);
+         turn++)
         for (int i = 0; status >= 0 && i < 2; i++) status = heed(&o[i], hark_driver_poll(o[i].d));
     bool ok = status >= 0 && o[1].received == 5 && o[0].received == 1;
     hark_driver_close(o[0].d);
@@ -254,9 +293,10 @@ static void driver(void **state)
     }
 }
 
-/* ---- images and restarts ------------------------------------------------------------------------------------------ */
+/* ---- images and restarts --------------------------------------------------------------------- */
 
-/* Two processes and, where the protocol has one, the recovery process. What the failure service would decide is kept here. */
+/* Two processes and, where the protocol has one, the recovery process. What the failure service
+ * would decide is kept here. */
 enum { BOTH = 2, ALL = 3, SENT = 5 };
 static const uint64_t lengths[SENT] = {10, 5000, 100000, 0, 9000};
 
@@ -275,9 +315,12 @@ struct world {
     struct node node[ALL];
     struct hark_fake *network;
     struct hark_store *store;
-    char spill[300]; /* where the logs go, all but 64 KiB of them; or "" */
+    char spill[300];     /* where the logs go, all but 64 KiB of them; or "" */
     uint64_t wave[BOTH]; /* decided, of each process */
-    struct { uint32_t node, fact; uint64_t id; } asked[16];
+    struct {
+        uint32_t node, fact;
+        uint64_t id;
+    } asked[16];
     uint32_t asks, re;
     unsigned troubles, missing; /* images that could not be */
 };
@@ -289,8 +332,14 @@ static void node_handup(void *self, struct hark_message *m)
     assert_true(n->count < 2 * SENT);
     n->kept[n->count++] = m;
 }
-static void node_resume(void *self) { ((struct node *)self)->resumed = true; }
-static void node_recovered(void *self) { ((struct node *)self)->recovered = true; }
+static void node_resume(void *self)
+{
+    ((struct node *)self)->resumed = true;
+}
+static void node_recovered(void *self)
+{
+    ((struct node *)self)->recovered = true;
+}
 static int node_capture(void *self, uint64_t id, const struct hark_region **region, uint32_t *count)
 {
     struct node *n = self;
@@ -323,7 +372,8 @@ static void node_observe(void *self, const struct hark_event *e, const struct ha
 {
     struct node *n = self;
     n->capturing = x && x->type == HARK_CAPTURE; /* until the next thing happens */
-    if (e && e->type == HARK_STORED && e->u.stored.of == HARK_CAPTURE && !e->u.stored.ok) n->w->missing++;
+    if (e && e->type == HARK_STORED && e->u.stored.of == HARK_CAPTURE && !e->u.stored.ok)
+        n->w->missing++;
 }
 
 static int node_open(struct world *w, uint32_t i)
@@ -333,19 +383,36 @@ static int node_open(struct world *w, uint32_t i)
     n->rank = recovery ? HARK_RECOVERY : i;
     const struct hark_protocol *p = hark_protocol_named(recovery ? "recovery" : protocol);
     struct hark_range group = {i, i};
-    struct hark_driver_config c = {.protocol = p, .digest = true, .store = recovery ? NULL : w->store,
-        .core = {.me = n->rank, .ranks = BOTH, .generations = 2, .copies = 1, .cluster = &group,
+    struct hark_driver_config c = {.protocol = p,
+        .digest = true,
+        .store = recovery ? NULL : w->store,
+        .core = {.me = n->rank,
+            .ranks = BOTH,
+            .generations = 2,
+            .copies = 1,
+            .cluster = &group,
             .cluster_count = p->rolls == HARK_ROLLS_CLUSTER},
-        .hooks = {.self = n, .handup = node_handup, .resume = node_resume, .capture = node_capture, .committed = nothing_id,
-            .persist = node_persist, .rollback = nothing_id, .diverged = no_divergence, .recovered = node_recovered,
-            .trouble = node_trouble, .observe = node_observe}};
+        .hooks = {.self = n,
+            .handup = node_handup,
+            .resume = node_resume,
+            .capture = node_capture,
+            .committed = nothing_id,
+            .persist = node_persist,
+            .rollback = nothing_id,
+            .diverged = no_divergence,
+            .recovered = node_recovered,
+            .trouble = node_trouble,
+            .observe = node_observe}};
     char error[256] = "";
-    if (w->spill[0]) c.log = (struct hark_log_config){.limit = 1, .spill = w->spill, .rank = n->rank, .inc = n->inc};
+    if (w->spill[0])
+        c.log =
+            (struct hark_log_config){.limit = 1, .spill = w->spill, .rank = n->rank, .inc = n->inc};
     n->w = w;
     n->count = 0;
     n->delivered = 0;
     c.transport = &hark_fake_transport;
-    c.transport_config = (struct hark_transport_config){.job = "job", .me = n->rank, .inc = n->inc, .ranks = BOTH};
+    c.transport_config =
+        (struct hark_transport_config){.job = "job", .me = n->rank, .inc = n->inc, .ranks = BOTH};
     hark_fake_join(w->network, &c.transport_config);
     int status = hark_driver_open(&n->d, &c, error);
     if (status < 0) assert_non_null(strstr(error, "memory"));
@@ -368,7 +435,8 @@ static int deliver_all(struct node *n)
         status = node_heed(n, hark_driver_deliver(n->d, m));
         if (status) break; /* not now */
         assert_int_equal(m->length, lengths[n->delivered % SENT]);
-        for (uint64_t k = 0; k < m->length; k++) assert_int_equal(((uint8_t *)m->payload)[k], m->from * 16 + n->delivered);
+        for (uint64_t k = 0; k < m->length; k++)
+            assert_int_equal(((uint8_t *)m->payload)[k], m->from * 16 + n->delivered);
         n->delivered++;
         hark_driver_drop(n->d, m);
         memmove(n->kept, n->kept + 1, --n->count * sizeof n->kept[0]);
@@ -404,7 +472,9 @@ static int introduce(struct world *w, uint32_t i)
         struct node *o = &w->node[k];
         if (k == i || o->d == NULL) continue;
         status = node_heed(n, hark_driver_peer(n->d, o->rank, o->inc, hark_driver_address(o->d)));
-        if (status >= 0) status = node_heed(o, hark_driver_peer(o->d, n->rank, n->inc, hark_driver_address(n->d)));
+        if (status >= 0)
+            status =
+                node_heed(o, hark_driver_peer(o->d, n->rank, n->inc, hark_driver_address(n->d)));
     }
     return status;
 }
@@ -415,7 +485,8 @@ static int send_some(struct world *w, uint32_t from)
     int status = HARK_D_OK;
     for (unsigned i = 0; status >= 0 && i < SENT; i++) {
         memset(payload, (int)(from * 16 + i), sizeof payload);
-        status = node_heed(&w->node[from], hark_driver_send(w->node[from].d, 1 - from, 0, 7, payload, lengths[i]));
+        status = node_heed(
+            &w->node[from], hark_driver_send(w->node[from].d, 1 - from, 0, 7, payload, lengths[i]));
     }
     return status;
 }
@@ -468,12 +539,14 @@ static int announce(struct world *w, const bool dead[BOTH])
     uint32_t down[BOTH];
     struct hark_incarnation inc[BOTH];
     bool alone = hark_protocol_named(protocol)->rolls == HARK_ROLLS_CLUSTER;
-    struct hark_decision wave[BOTH] = {{.cluster = 0, .wave = w->wave[0]}, {.cluster = 1, .wave = w->wave[1]}};
+    struct hark_decision wave[BOTH] = {
+        {.cluster = 0, .wave = w->wave[0]}, {.cluster = 1, .wave = w->wave[1]}};
     struct hark_event e = {.type = HARK_FAILED};
     int status = HARK_D_OK;
     for (uint32_t i = 0; i < BOTH; i++) {
         if (dead[i]) down[e.u.failed.down_count++] = i;
-        if (w->node[i].inc) inc[e.u.failed.inc_count++] = (struct hark_incarnation){i, w->node[i].inc};
+        if (w->node[i].inc)
+            inc[e.u.failed.inc_count++] = (struct hark_incarnation){i, w->node[i].inc};
     }
     e.u.failed.re = w->re;
     e.u.failed.down = down;
@@ -485,7 +558,8 @@ static int announce(struct world *w, const bool dead[BOTH])
     return status;
 }
 
-/* Those that go back with process 1 die and come back; what they had not taken comes again, from the image or its sender. */
+/* Those that go back with process 1 die and come back; what they had not taken comes again, from
+ * the image or its sender. */
 static int go_back(struct world *w)
 {
     const bool dead[BOTH] = {hark_protocol_named(protocol)->rolls == HARK_ROLLS_ALL, true};
@@ -518,15 +592,20 @@ static int images_and_restarts(struct world *w)
         if (status >= 0) status = introduce(w, i);
     }
     for (uint32_t i = 0; status >= 0 && i < BOTH; i++) status = send_some(w, i);
-    for (int k = 0; status >= 0 && k < 2000 && w->node[0].count + w->node[1].count < 2 * SENT; k++) status = turn(w);
+    for (int k = 0; status >= 0 && k < 2000 && w->node[0].count + w->node[1].count < 2 * SENT; k++)
+        status = turn(w);
     if (status >= 0) assert_int_equal(w->node[0].count + w->node[1].count, 2 * SENT);
-    /* The first call may only agree on the next one; an image that there is no memory for is said, and then comes another. */
-    for (int k = 0; status >= 0 && k < 4 && (w->wave[0] == 0 || w->wave[1] == 0); k++) status = checkpoint(w);
+    /* The first call may only agree on the next one; an image that there is no memory for is said,
+     * and then comes another. */
+    for (int k = 0; status >= 0 && k < 4 && (w->wave[0] == 0 || w->wave[1] == 0); k++)
+        status = checkpoint(w);
     if (status >= 0) assert_true(w->wave[0] && w->wave[1]);
     assert_int_equal(w->troubles, w->missing);
     if (status >= 0) status = go_back(w);
     w->node[0].takes = w->node[1].takes = true;
-    for (int k = 0; status >= 0 && k < 4000 && w->node[0].delivered + w->node[1].delivered < 2 * SENT; k++) status = turn(w);
+    for (int k = 0;
+         status >= 0 && k < 4000 && w->node[0].delivered + w->node[1].delivered < 2 * SENT; k++)
+        status = turn(w);
     if (status >= 0) assert_int_equal(w->node[0].delivered + w->node[1].delivered, 2 * SENT);
     return status;
 }
@@ -541,7 +620,10 @@ static bool image(void *argument)
     if (p->spills) snprintf(w->spill, sizeof w->spill, "%s/spill-%u", p->path, p->turn);
     snprintf(path, sizeof path, "%s/%u", p->path, p->turn++);
     w->network = hark_fake_new(&config);
-    int status = w->network && hark_store_open_directory(&w->store, path, "job", BOTH, true, error) == HARK_S_OK ? 0 : -1;
+    int status = w->network && hark_store_open_directory(
+                                   &w->store, path, "job", BOTH, true, error) == HARK_S_OK
+                     ? 0
+                     : -1;
     if (status >= 0) status = images_and_restarts(w);
     for (uint32_t i = 0; i < ALL; i++) hark_driver_close(w->node[i].d);
     if (w->store) w->store->ops->close(w->store);
@@ -565,7 +647,7 @@ static void images(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(small_parts), cmocka_unit_test(service), cmocka_unit_test(driver),
-        cmocka_unit_test(images)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(small_parts), cmocka_unit_test(service),
+        cmocka_unit_test(driver), cmocka_unit_test(images)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

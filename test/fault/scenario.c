@@ -13,7 +13,8 @@
 #include "../../src/check/search.h"
 #include "wrap.h"
 
-static const char text[] = "p0: S1\np1: R\nschedule\np0\n= S1 ssn 1\np1 gets APP from p0\n= x\n= y\n";
+static const char text[] =
+    "p0: S1\np1: R\nschedule\np0\n= S1 ssn 1\np1 gets APP from p0\n= x\n= y\n";
 
 static void parse_without_memory(void **state)
 {
@@ -64,7 +65,8 @@ static void read_without_memory(void **state)
     fclose(f);
 }
 
-/* A search whose n-th request for memory is refused, and all after it: it is over, says so, and has found nothing. */
+/* A search whose n-th request for memory is refused, and all after it: it is over, says so, and has
+ * found nothing. */
 static void search_without_memory(void **state)
 {
     static const char program[] = "protocol hydee\np0: S1 T1 S1\np1: R S0 R\nfails any\n";
@@ -86,14 +88,11 @@ static void search_without_memory(void **state)
             calls = fault_disarm();
             ended += r.verdict == SEARCH_LIMIT;
             free(r.path);
-            if (calls < n)
-                assert_int_equal(r.verdict, SEARCH_OK);
-            else if (r.verdict == SEARCH_LIMIT)
-                assert_int_equal(r.limit, SEARCH_NO_MEMORY);
+            if (calls < n) assert_int_equal(r.verdict, SEARCH_OK);
+            else if (r.verdict == SEARCH_LIMIT) assert_int_equal(r.limit, SEARCH_NO_MEMORY);
             else if (r.verdict == SEARCH_FAILED)
                 assert_non_null(strstr(r.why, "no memory")); /* not even for its beginning */
-            else
-                assert_int_equal(r.verdict, SEARCH_OK); /* it could do without */
+            else assert_int_equal(r.verdict, SEARCH_OK);     /* it could do without */
         }
         assert_true(ended > 20);
     }
@@ -102,7 +101,7 @@ static void search_without_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(parse_without_memory), cmocka_unit_test(read_without_memory),
-        cmocka_unit_test(search_without_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parse_without_memory),
+        cmocka_unit_test(read_without_memory), cmocka_unit_test(search_without_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

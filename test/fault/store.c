@@ -1,5 +1,5 @@
-/* store.c: the directory store: what it gives back, and what it does with files that are not what it wrote.
- * What it does when the system fails or the process dies: store_system.c. */
+/* store.c: the directory store: what it gives back, and what it does with files that are not what
+ * it wrote. What it does when the system fails or the process dies: store_system.c. */
 #include "hark/store.h"
 #include "place.h"
 
@@ -79,7 +79,8 @@ static void save_file(const char *name, const uint8_t *bytes, size_t length)
     close(fd);
 }
 
-static void assert_sections(uint32_t rank, uint64_t id, const struct hark_section *want, uint32_t wanted)
+static void assert_sections(
+    uint32_t rank, uint64_t id, const struct hark_section *want, uint32_t wanted)
 {
     const struct hark_section *got;
     uint32_t count;
@@ -120,7 +121,8 @@ static void test_large_and_many(void **state)
     uint8_t *bytes = malloc(large);
     for (size_t i = 0; i < large; i++) bytes[i] = (uint8_t)(i * 2654435761u >> 13);
     for (uint32_t i = 0; i < MANY; i++)
-        many[i] = (struct hark_section){.tag = i, .id = i * 3, .at = bytes + i, .length = i % 7 ? i * 5 : large - i};
+        many[i] = (struct hark_section){
+            .tag = i, .id = i * 3, .at = bytes + i, .length = i % 7 ? i * 5 : large - i};
     many[7].length = 0;
     for (uint32_t i = 14; i < MANY; i++)
         if (i % 7 == 0) many[i].length = i;
@@ -132,7 +134,8 @@ static void test_large_and_many(void **state)
 static void test_arguments(void **state)
 {
     (void)state;
-    struct hark_section huge[2] = {{.at = "x", .length = UINT64_MAX - 100}, {.at = "x", .length = 200}};
+    struct hark_section huge[2] = {
+        {.at = "x", .length = UINT64_MAX - 100}, {.at = "x", .length = 200}};
     const struct hark_section nowhere = {.at = NULL, .length = 1};
     uint64_t id;
     assert_int_equal(write_sample(8, 1), HARK_S_EINVAL);
@@ -180,7 +183,8 @@ static void test_every_length(void **state)
     memset(bytes + length, 0, 64);
     for (size_t n = 0; n < length + 64; n++) {
         save_file("r2/5", bytes, n);
-        assert_int_equal(store->ops->verify(store, 2, 5), n == length ? HARK_S_OK : HARK_S_EDAMAGED);
+        assert_int_equal(
+            store->ops->verify(store, 2, 5), n == length ? HARK_S_OK : HARK_S_EDAMAGED);
     }
     free(bytes);
 }
@@ -193,8 +197,8 @@ static void seal(uint8_t *bytes, size_t length)
 }
 
 /* Somebody wrote these bytes there and made the checksum right again. */
-static void assert_crafted(const uint8_t *image, size_t length, size_t at, uint64_t value, int width,
-    const char *words)
+static void assert_crafted(
+    const uint8_t *image, size_t length, size_t at, uint64_t value, int width, const char *words)
 {
     uint8_t *bytes = malloc(length);
     memcpy(bytes, image, length);
@@ -202,7 +206,8 @@ static void assert_crafted(const uint8_t *image, size_t length, size_t at, uint6
     seal(bytes, length);
     save_file("r2/5", bytes, length);
     assert_int_equal(store->ops->verify(store, 2, 5), HARK_S_EDAMAGED);
-    if (!strstr(store->error, words)) print_error("got \"%s\", expected \"%s\"\n", store->error, words);
+    if (!strstr(store->error, words))
+        print_error("got \"%s\", expected \"%s\"\n", store->error, words);
     assert_non_null(strstr(store->error, words));
     free(bytes);
 }
@@ -238,7 +243,8 @@ static void test_crafted(void **state)
     free(image);
 }
 
-/* Random bytes with a right checksum: never a crash (the sanitizers watch), never sections outside of the image. */
+/* Random bytes with a right checksum: never a crash (the sanitizers watch), never sections outside
+ * of the image. */
 static void test_crafted_at_random(void **state)
 {
     (void)state;
@@ -307,15 +313,18 @@ static void test_job_file_damaged(void **state)
     for (size_t i = 0; i < length; i++) {
         bytes[i] ^= 0x10;
         save_file("job", bytes, length);
-        assert_int_equal(hark_store_open_directory(&s, place, "ring", 8, false, error), HARK_S_EDAMAGED);
+        assert_int_equal(
+            hark_store_open_directory(&s, place, "ring", 8, false, error), HARK_S_EDAMAGED);
         assert_null(s);
         bytes[i] ^= 0x10;
         save_file("job", bytes, i);
-        assert_int_equal(hark_store_open_directory(&s, place, "ring", 8, false, error), HARK_S_EDAMAGED);
+        assert_int_equal(
+            hark_store_open_directory(&s, place, "ring", 8, false, error), HARK_S_EDAMAGED);
     }
     bytes[length] = 0;
     save_file("job", bytes, length + 1);
-    assert_int_equal(hark_store_open_directory(&s, place, "ring", 8, false, error), HARK_S_EDAMAGED);
+    assert_int_equal(
+        hark_store_open_directory(&s, place, "ring", 8, false, error), HARK_S_EDAMAGED);
     free(bytes);
 }
 
@@ -352,7 +361,8 @@ static void make_pipe(const char *name)
     assert_int_equal(mkfifo(path, 0600), 0);
 }
 
-/* Nobody writes into a pipe that lies where a file or a directory should: whoever opened it as it is would wait for ever. */
+/* Nobody writes into a pipe that lies where a file or a directory should: whoever opened it as it
+ * is would wait for ever. */
 static void test_pipes(void **state)
 {
     (void)state;
@@ -411,8 +421,9 @@ static void test_list_and_drop(void **state)
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(test_round_trip), TEST(test_large_and_many), TEST(test_arguments),
-        TEST(test_every_byte_flipped), TEST(test_every_length), TEST(test_crafted), TEST(test_crafted_at_random),
-        TEST(test_foreign), TEST(test_job_file_damaged), TEST(test_fresh), TEST(test_pipes), TEST(test_list_and_drop)};
+    const struct CMUnitTest tests[] = {TEST(test_round_trip), TEST(test_large_and_many),
+        TEST(test_arguments), TEST(test_every_byte_flipped), TEST(test_every_length),
+        TEST(test_crafted), TEST(test_crafted_at_random), TEST(test_foreign),
+        TEST(test_job_file_damaged), TEST(test_fresh), TEST(test_pipes), TEST(test_list_and_drop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

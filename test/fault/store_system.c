@@ -70,7 +70,8 @@ static uint8_t generation(struct hark_store *s, uint64_t id)
     assert_int_equal(count, 2);
     uint8_t g = (uint8_t)section[0].id;
     for (uint32_t i = 0; i < 2; i++)
-        for (uint64_t k = 0; k < section[i].length; k++) assert_int_equal(((const uint8_t *)section[i].at)[k], g);
+        for (uint64_t k = 0; k < section[i].length; k++)
+            assert_int_equal(((const uint8_t *)section[i].at)[k], g);
     s->ops->release(s, handle);
     return g;
 }
@@ -82,9 +83,11 @@ static void assert_no_leftovers(void)
     assert_true(place_count(path) <= 0);
 }
 
-/* SIGKILL before and after (in the middle of, for writes) every system call of a write, of a new image and of one
- * that replaces: what is found is the old or the new one, whole, and the leftovers go at the next open. */
-static void kill_writer(enum fault_kind kind, uint64_t id, uint8_t before, unsigned *old, unsigned *new)
+/* SIGKILL before and after (in the middle of, for writes) every system call of a write, of a new
+ * image and of one that replaces: what is found is the old or the new one, whole, and the leftovers
+ * go at the next open. */
+static void kill_writer(
+    enum fault_kind kind, uint64_t id, uint8_t before, unsigned *old, unsigned *new)
 {
     for (unsigned n = 1;; n++) {
         struct hark_store *s = open_store();
@@ -94,7 +97,8 @@ static void kill_writer(enum fault_kind kind, uint64_t id, uint8_t before, unsig
         pid_t child = fork();
         if (child == 0) {
             struct hark_store *mine;
-            if (hark_store_open_directory(&mine, place, "ring", 4, false, error) != HARK_S_OK) _exit(9);
+            if (hark_store_open_directory(&mine, place, "ring", 4, false, error) != HARK_S_OK)
+                _exit(9);
             fault_arm(FAULT_SYSTEM, kind, n, 0);
             _exit(write_generation(mine, id, 99, (size_t)3 << 20) == HARK_S_OK ? 0 : 8);
         }
@@ -137,12 +141,15 @@ static void test_torn_open(void **state)
             if (child == 0) {
                 struct hark_store *mine;
                 fault_arm(FAULT_SYSTEM, (enum fault_kind)kind, n, 0);
-                _exit(hark_store_open_directory(&mine, place, "ring", 4, false, error) == HARK_S_OK ? 0 : 8);
+                _exit(hark_store_open_directory(&mine, place, "ring", 4, false, error) == HARK_S_OK
+                          ? 0
+                          : 8);
             }
             int how;
             assert_int_equal(waitpid(child, &how, 0), child);
             struct hark_store *s;
-            assert_int_equal(hark_store_open_directory(&s, place, "ring", 4, true, error), HARK_S_OK);
+            assert_int_equal(
+                hark_store_open_directory(&s, place, "ring", 4, true, error), HARK_S_OK);
             assert_no_leftovers();
             s->ops->close(s);
             place_remove(place);
@@ -156,8 +163,8 @@ static void test_torn_open(void **state)
     assert_true(deaths > 10);
 }
 
-/* Every system call of a write fails in turn. The image found then is whole, and is the old one unless the very last
- * sync is what failed; nothing stays behind. */
+/* Every system call of a write fails in turn. The image found then is whole, and is the old one
+ * unless the very last sync is what failed; nothing stays behind. */
 static void test_every_call_fails(void **state)
 {
     (void)state;
@@ -281,8 +288,9 @@ static void test_interrupted_and_short(void **state)
     s->ops->close(s);
 }
 
-/* No test can pull the plug. But what must be on the disk before what is known: the bytes before the name, the name
- * before we say that it is there, and the directory of a rank before that, also if somebody else has made it. */
+/* No test can pull the plug. But what must be on the disk before what is known: the bytes before
+ * the name, the name before we say that it is there, and the directory of a rank before that, also
+ * if somebody else has made it. */
 static void test_order_of_syncs(void **state)
 {
     (void)state;
@@ -292,7 +300,9 @@ static void test_order_of_syncs(void **state)
         fault_arm(FAULT_SYSTEM, FAULT_FAIL, 0, 0);
         assert_int_equal(write_generation(s, 1, 1, 10), HARK_S_OK);
         fault_disarm();
-        assert_string_equal(fault_trace(), round == 0 ? "omosolwsrs" : round == 1 ? "omosolwsrs" : "omoolwsrs");
+        assert_string_equal(fault_trace(), round == 0   ? "omosolwsrs"
+                                           : round == 1 ? "omosolwsrs"
+                                                        : "omoolwsrs");
         s->ops->close(s);
     }
     place_remove(place);
@@ -413,8 +423,8 @@ static void test_vanished(void **state)
     assert_non_null(strstr(error, strerror(ENOTDIR)));
 }
 
-/* Several processes open the store for the first time at once, and write while others open and clean: nobody's file
- * is taken for a leftover. */
+/* Several processes open the store for the first time at once, and write while others open and
+ * clean: nobody's file is taken for a leftover. */
 static void test_together(void **state)
 {
     (void)state;
@@ -422,17 +432,21 @@ static void test_together(void **state)
     pid_t child[WRITERS + 1];
     int start[2];
     char byte;
-    if (!place_disk(place, 64 << 20)) print_message("(goes on with the disk of the machine: slower)\n");
+    if (!place_disk(place, 64 << 20))
+        print_message("(goes on with the disk of the machine: slower)\n");
     assert_int_equal(pipe(start), 0);
     for (int i = 0; i <= WRITERS; i++) {
         child[i] = fork();
         if (child[i] != 0) continue;
         close(start[1]);
-        while (read(start[0], &byte, 1) < 0) {}
+        while (read(start[0], &byte, 1) < 0) {
+        }
         struct hark_store *s;
         for (int k = 0; k < (i < WRITERS ? WRITES : OPENS); k++) {
-            if (hark_store_open_directory(&s, place, "ring", 4, false, error) != HARK_S_OK) _exit(7);
-            if (i < WRITERS && write_generation(s, 1 + (uint64_t)i, (uint8_t)k, 70000) != HARK_S_OK) _exit(8);
+            if (hark_store_open_directory(&s, place, "ring", 4, false, error) != HARK_S_OK)
+                _exit(7);
+            if (i < WRITERS && write_generation(s, 1 + (uint64_t)i, (uint8_t)k, 70000) != HARK_S_OK)
+                _exit(8);
             s->ops->close(s);
         }
         _exit(0);
@@ -454,10 +468,12 @@ static void test_together(void **state)
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    /* test_no_permission first: a test with a disk of its own may make us root of a user namespace. */
-    const struct CMUnitTest tests[] = {TEST(test_no_permission), TEST(test_torn_write), TEST(test_torn_open),
-        TEST(test_every_call_fails), TEST(test_every_call_of_open_and_read_fails), TEST(test_every_allocation_fails),
-        TEST(test_interrupted_and_short), TEST(test_order_of_syncs), TEST(test_full_disk), TEST(test_file_limit),
-        TEST(test_read_only), TEST(test_vanished), TEST(test_together)};
+    /* test_no_permission first: a test with a disk of its own may make us root of a user namespace.
+     */
+    const struct CMUnitTest tests[] = {TEST(test_no_permission), TEST(test_torn_write),
+        TEST(test_torn_open), TEST(test_every_call_fails),
+        TEST(test_every_call_of_open_and_read_fails), TEST(test_every_allocation_fails),
+        TEST(test_interrupted_and_short), TEST(test_order_of_syncs), TEST(test_full_disk),
+        TEST(test_file_limit), TEST(test_read_only), TEST(test_vanished), TEST(test_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

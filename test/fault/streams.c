@@ -1,5 +1,6 @@
-/* streams.c: store, log and trace in a program that has closed its standard streams, before they are opened or after.
- * No descriptor of theirs takes the place of one, so nothing that is printed goes into their files. */
+/* streams.c: store, log and trace in a program that has closed its standard streams, before they
+ * are opened or after. No descriptor of theirs takes the place of one, so nothing that is printed
+ * goes into their files. */
 #include "../../src/view/trace.h"
 #include "hark/store.h"
 #include "place.h"
@@ -17,7 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#define STREAMS 3
+#define STREAMS    3
 #define ALL_CLOSED (1u << STREAMS)
 
 static char place[256], error[256];
@@ -50,7 +51,10 @@ static bool are_closed(unsigned streams)
 }
 
 /* The child's status: 0, or the number of what did not hold. */
-#define HOLDS(number, what) do { if (!(what)) _exit(number); } while (0)
+#define HOLDS(number, what)                                                                        \
+    do {                                                                                           \
+        if (!(what)) _exit(number);                                                                \
+    } while (0)
 
 static void use_store(unsigned before, unsigned after)
 {
@@ -84,7 +88,8 @@ static void use_log(unsigned before, unsigned after)
     HOLDS(21, are_closed(before));
     close_streams(after);
     for (uint64_t ssn = 1; ssn <= 30; ssn++)
-        HOLDS(22, hark_log_retain(log, 1, 0, ssn, &(struct hark_log_part){bytes, sizeof bytes}, 1) == HARK_L_OK);
+        HOLDS(22, hark_log_retain(log, 1, 0, ssn, &(struct hark_log_part){bytes, sizeof bytes},
+                      1) == HARK_L_OK);
     HOLDS(23, hark_log_get(log, 1, 0, 1, &at, &length) == HARK_L_OK && length == sizeof bytes);
     hark_log_figures(log, &figures);
     HOLDS(24, figures.spilled_bytes > 0);
@@ -103,7 +108,8 @@ static void use_trace(unsigned before, unsigned after)
     HOLDS(31, are_closed(before));
     close_streams(after);
     for (uint64_t i = 0; i < 100000; i++)
-        HOLDS(32, hark_trace_add(t, &(struct hark_trace_record){.kind = HARK_TRACE_START, .time = i}) == HARK_TRACE_OK);
+        HOLDS(32, hark_trace_add(t, &(struct hark_trace_record){
+                                        .kind = HARK_TRACE_START, .time = i}) == HARK_TRACE_OK);
     HOLDS(33, are_closed(before | after));
     hark_trace_close(t);
 }
@@ -118,7 +124,8 @@ static void in_child(void (*use)(unsigned, unsigned), unsigned before, unsigned 
         _exit(fault_low_descriptors() > 0 ? 1 : 0);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (status) print_error("closed before: %u, after: %u, status %#x\n", before, after, (unsigned)status);
+    if (status)
+        print_error("closed before: %u, after: %u, status %#x\n", before, after, (unsigned)status);
     assert_int_equal(status, 0);
     place_remove(place);
     assert_int_equal(mkdir(place, 0700), 0);

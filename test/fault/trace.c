@@ -1,5 +1,5 @@
-/* trace.c: the part of a trace that a process writes, on a full disk and under a limit of the size of files: what found
- * room is there, what did not is counted, and the process lives. */
+/* trace.c: the part of a trace that a process writes, on a full disk and under a limit of the size
+ * of files: what found room is there, what did not is counted, and the process lives. */
 #include "../../src/view/trace.h"
 #include "place.h"
 
@@ -30,7 +30,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Records until none finds room any more, and some more; then there is room, and the file is read. */
+/* Records until none finds room any more, and some more; then there is room, and the file is read.
+ */
 static void fill(struct hark_trace_writer *t, void (*room)(void))
 {
     struct hark_trace_record r = {.kind = HARK_TRACE_START};
@@ -93,7 +94,7 @@ static void test_full_disk_at_once(void **state)
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_file_limit), TEST(test_file_limit_too_low), TEST(test_full_disk), TEST(test_full_disk_at_once)};
+    const struct CMUnitTest tests[] = {TEST(test_file_limit), TEST(test_file_limit_too_low),
+        TEST(test_full_disk), TEST(test_full_disk_at_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

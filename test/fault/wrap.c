@@ -63,7 +63,8 @@ static bool fails(int what, bool may, char letter)
     if (!(fault.what & what)) return false;
     unsigned call = ++fault.calls;
     if (call < sizeof fault.trace) fault.trace[call - 1] = letter;
-    /* By whoever comes first behind the n-th: its own thread may be late, and another one's failure ends the process. */
+    /* By whoever comes first behind the n-th: its own thread may be late, and another one's failure
+     * ends the process. */
     if (call >= fault.n && fault.mark && !fault.marked) {
         (void)!mknod(fault.mark, S_IFREG | 0600, 0);
         fault.marked = true;
@@ -75,7 +76,8 @@ static bool fails(int what, bool may, char letter)
     }
     if (fault.kind == FAULT_KILL_BEFORE && call == fault.n) kill(getpid(), SIGKILL);
     errno = fault.error;
-    return (fault.kind == FAULT_FAIL && call == fault.n) || (fault.kind == FAULT_FAIL_ON && call >= fault.n);
+    return (fault.kind == FAULT_FAIL && call == fault.n) ||
+           (fault.kind == FAULT_FAIL_ON && call >= fault.n);
 }
 
 static bool dies(void)
@@ -102,22 +104,23 @@ unsigned fault_low_descriptors(void)
     return low;
 }
 
-#define WRAP(type, name, parameters, arguments, may, letter, first) \
-    type __real_##name parameters; \
-    type __wrap_##name parameters; \
-    type __wrap_##name parameters \
-    { \
-        look_at(first); \
-        return fails(FAULT_SYSTEM, may, letter) ? -1 : after(__real_##name arguments); \
+#define WRAP(type, name, parameters, arguments, may, letter, first)                                \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        look_at(first);                                                                            \
+        return fails(FAULT_SYSTEM, may, letter) ? -1 : after(__real_##name arguments);             \
     }
 
 WRAP(int, fsync, (int fd), (fd), true, 's', fd)
 WRAP(int, flock, (int fd, int how), (fd, how), true, 'l', fd)
 WRAP(int, mkdirat, (int dir, const char *name, mode_t mode), (dir, name, mode), false, 'm', dir)
 WRAP(int, unlinkat, (int dir, const char *name, int flags), (dir, name, flags), false, 'u', dir)
-WRAP(int, renameat, (int from, const char *old, int to, const char *name), (from, old, to, name), false, 'r', from)
-WRAP(int, linkat, (int from, const char *old, int to, const char *name, int flags), (from, old, to, name, flags),
-    false, 'k', from)
+WRAP(int, renameat, (int from, const char *old, int to, const char *name), (from, old, to, name),
+    false, 'r', from)
+WRAP(int, linkat, (int from, const char *old, int to, const char *name, int flags),
+    (from, old, to, name, flags), false, 'k', from)
 
 /* The build asks for 64-bit file offsets, so these three go by their 64-bit names;
  * test_order_of_syncs fails if they are not seen. */
@@ -199,16 +202,17 @@ void *__real_mmap64(void *at, size_t length, int rights, int flags, int fd, off_
 void *__wrap_mmap64(void *at, size_t length, int rights, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *at, size_t length, int rights, int flags, int fd, off_t offset)
 {
-    return fails(FAULT_MEMORY, false, '*') ? MAP_FAILED : __real_mmap64(at, length, rights, flags, fd, offset);
+    return fails(FAULT_MEMORY, false, '*') ? MAP_FAILED
+                                           : __real_mmap64(at, length, rights, flags, fd, offset);
 }
 
 /* What allocates within the C library. */
-#define WRAP_MEMORY(type, name, parameters, arguments) \
-    type __real_##name parameters; \
-    type __wrap_##name parameters; \
-    type __wrap_##name parameters \
-    { \
-        return fails(FAULT_MEMORY, false, '*') ? NULL : __real_##name arguments; \
+#define WRAP_MEMORY(type, name, parameters, arguments)                                             \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        return fails(FAULT_MEMORY, false, '*') ? NULL : __real_##name arguments;                   \
     }
 
 WRAP_MEMORY(char *, strndup, (const char *text, size_t most), (text, most))

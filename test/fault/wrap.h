@@ -1,5 +1,5 @@
-/* wrap.h: makes the n-th call of the library into the system go wrong. The test is linked with --wrap for each of
- * them (see meson.build); calls count only while armed. */
+/* wrap.h: makes the n-th call of the library into the system go wrong. The test is linked with
+ * --wrap for each of them (see meson.build); calls count only while armed. */
 #ifndef HARK_TEST_WRAP_H
 #define HARK_TEST_WRAP_H
 
@@ -8,7 +8,8 @@ enum fault_kind {
     FAULT_FAIL_ON,     /* so do all after it */
     FAULT_KILL_BEFORE, /* SIGKILL instead of the n-th call */
     FAULT_KILL_AFTER,  /* after it; of a write half has been done */
-    FAULT_TRICKLE      /* every call is first interrupted (EINTR), and reads and writes move 1 to 7 bytes at a time */
+    FAULT_TRICKLE /* every call is first interrupted (EINTR), and reads and writes move 1 to 7 bytes
+                     at a time */
 };
 enum fault_what { FAULT_SYSTEM = 1, FAULT_MEMORY = 2 };
 
@@ -18,8 +19,8 @@ void fault_arm(int what, enum fault_kind kind, unsigned n, int error);
 unsigned fault_disarm(void);
 /* When the n-th call comes, an empty file of that name is made; NULL: none. */
 void fault_mark(const char *path);
-/* The first 63 of them, a letter each: fsync s, flock l, mkdirat m, unlinkat u, renameat r, linkat k, openat o,
- * writev w, pread p, memory *. */
+/* The first 63 of them, a letter each: fsync s, flock l, mkdirat m, unlinkat u, renameat r, linkat
+ * k, openat o, writev w, pread p, memory *. */
 const char *fault_trace(void);
 /* How many of all such calls so far, armed or not, were given descriptor 0, 1 or 2. */
 unsigned fault_low_descriptors(void);

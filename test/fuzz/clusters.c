@@ -1,4 +1,5 @@
-/* Any bytes as a cluster file: refused in one line, or every rank has one cluster, and the text of it says the same. */
+/* Any bytes as a cluster file: refused in one line, or every rank has one cluster, and the text of
+ * it says the same. */
 #include "../../src/control/clusters.h"
 #include "file.h"
 
@@ -19,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     for (uint32_t i = 0, next = 0; i < ranks; i++) {
-        if (c.of[i] > next || c.of[i] >= c.count) finding("clusters are not numbered by their lowest rank");
+        if (c.of[i] > next || c.of[i] >= c.count)
+            finding("clusters are not numbered by their lowest rank");
         if (c.of[i] == next) next++;
         uint32_t count;
         struct hark_range *group = hark_clusters_group(&c, i, &count);
@@ -30,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     written = hark_clusters_text(&c);
     if (hark_clusters_parse(&again, ranks, written, "text", error) < 0) finding("%s", error);
-    if (again.count != c.count || memcmp(again.of, c.of, ranks * sizeof *c.of) != 0) finding("the text says something else");
+    if (again.count != c.count || memcmp(again.of, c.of, ranks * sizeof *c.of) != 0)
+        finding("the text says something else");
     free(written);
     hark_clusters_free(&c);
     hark_clusters_free(&again);

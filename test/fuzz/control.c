@@ -1,5 +1,5 @@
-/* Any bytes as what supervisor and process say to each other: whole messages, read field by field in any order, and the
- * setup in them. */
+/* Any bytes as what supervisor and process say to each other: whole messages, read field by field
+ * in any order, and the setup in them. */
 #include "../../src/control/control.h"
 #include "fuzz.h"
 
@@ -8,11 +8,13 @@ static void setup(const char *text, size_t length)
     struct hark_setup s, again;
     char error[200] = "";
     if (hark_setup_read(&s, text, length, error) < 0) {
-        if (memchr(error, 0, sizeof error) == NULL || error[0] == 0) finding("a setup is refused without a word");
+        if (memchr(error, 0, sizeof error) == NULL || error[0] == 0)
+            finding("a setup is refused without a word");
         return;
     }
     char *first = hark_setup_write(&s), *second;
-    if (first == NULL || hark_setup_read(&again, first, strlen(first), error) < 0) finding("what was written is refused: %s", error);
+    if (first == NULL || hark_setup_read(&again, first, strlen(first), error) < 0)
+        finding("what was written is refused: %s", error);
     second = hark_setup_write(&again);
     if (strcmp(first, second) != 0) finding("a setup is written otherwise than it was read");
     free(first);

@@ -1,4 +1,5 @@
-/* fuzz.h: what the fuzzers share: the bytes of an input as a row of choices, and how a finding is said. */
+/* fuzz.h: what the fuzzers share: the bytes of an input as a row of choices, and how a finding is
+ * said. */
 #ifndef HARK_TEST_FUZZ_H
 #define HARK_TEST_FUZZ_H
 

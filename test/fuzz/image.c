@@ -1,5 +1,5 @@
-/* Any bytes as an image file and as a job file; sealed by the right checksum when the first byte says so, for without it
- * nothing else would be looked at. */
+/* Any bytes as an image file and as a job file; sealed by the right checksum when the first byte
+ * says so, for without it nothing else would be looked at. */
 #include <xxhash.h>
 
 #include "../../src/store/image.h"
@@ -37,13 +37,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)sum;
         (void)ftruncate(fd, 0);
         (void)lseek(fd, 0, SEEK_SET);
-        if (hark_image_write(fd, &name, image->section, image->count, &why) != HARK_S_OK) finding("it can not be written: %s", why);
-        if (lseek(fd, 0, SEEK_CUR) != (off_t)(size - 1)) finding("it is written with another length");
+        if (hark_image_write(fd, &name, image->section, image->count, &why) != HARK_S_OK)
+            finding("it can not be written: %s", why);
+        if (lseek(fd, 0, SEEK_CUR) != (off_t)(size - 1))
+            finding("it is written with another length");
         hark_image_free(image);
     } else if (status != HARK_S_EDAMAGED || why == NULL || strpbrk(why, "\n\t\x1b")) {
         finding("an image is refused with status %d", status);
     }
-    if (hark_image_job_decode(copy, size - 1, job, &ranks) == NULL && strlen(job) > HARK_IMAGE_JOB_MAX) finding("a long job name");
+    if (hark_image_job_decode(copy, size - 1, job, &ranks) == NULL &&
+        strlen(job) > HARK_IMAGE_JOB_MAX)
+        finding("a long job name");
     free(copy);
     return 0;
 }

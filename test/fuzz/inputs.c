@@ -1,5 +1,6 @@
-/* The inputs of a fuzzer without libFuzzer: those that are kept, each of them changed by chance, and some that are chance alone.
- * Linked with the fuzzer: inputs COUNT FOLDER. COUNT: how many of each of the last two; the same ones each time. */
+/* The inputs of a fuzzer without libFuzzer: those that are kept, each of them changed by chance,
+ * and some that are chance alone. Linked with the fuzzer: inputs COUNT FOLDER. COUNT: how many of
+ * each of the last two; the same ones each time. */
 #include <dirent.h>
 
 #include "fuzz.h"
@@ -60,7 +61,8 @@ int main(int arguments, char **argument)
     struct dirent **file;
     if (arguments != 3) return 2;
     long count = atol(argument[1]);
-    int files = scandir(argument[2], &file, named, alphasort); /* in an order that is always the same */
+    int files = scandir(argument[2], &file, named, alphasort); /* in an order that is always the
+                                                                  same */
     if (files <= 0 || count <= 0) return 2;
     for (int i = 0; i < files; i++) {
         size_t length = read_file(argument[2], file[i]->d_name, b);

@@ -1,4 +1,5 @@
-/* Any bytes as a table of loads: as many numbers in each line, none beyond what is allowed; or refused in one line. */
+/* Any bytes as a table of loads: as many numbers in each line, none beyond what is allowed; or
+ * refused in one line. */
 #include "../../src/cluster/loads.h"
 #include "file.h"
 
@@ -14,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (l.value != NULL) finding("numbers of a table that was refused");
         return 0;
     }
-    if (l.rows == 0 || l.columns == 0 || (columns && l.columns != columns)) finding("a table of another size");
+    if (l.rows == 0 || l.columns == 0 || (columns && l.columns != columns))
+        finding("a table of another size");
     for (size_t i = 0; i < (size_t)l.rows * l.columns; i++)
         if (l.value[i] > 1000) finding("a number that is not allowed");
     hark_loads_free(&l);

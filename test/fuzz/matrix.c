@@ -1,5 +1,5 @@
-/* Any bytes as a Matrix Market file: every entry lies in the matrix, and there are as many as it says; or it is refused in one
- * line. */
+/* Any bytes as a Matrix Market file: every entry lies in the matrix, and there are as many as it
+ * says; or it is refused in one line. */
 #include "../../examples/matrix_market.h"
 #include "file.h"
 
@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         entries++;
     }
     if (status < 0) file_error_ok(m.error, sizeof m.error, file_path);
-    else if (entries < m.entries || entries > 2 * m.entries) finding("more or fewer entries than it says");
+    else if (entries < m.entries || entries > 2 * m.entries)
+        finding("more or fewer entries than it says");
     matrix_market_close(&m);
     return 0;
 }

@@ -50,20 +50,26 @@ static inline uint32_t play_mutate(struct choices *c, uint8_t *b, uint32_t lengt
 static inline uint32_t play_frame(struct world *w, uint32_t who, uint8_t *b)
 {
     struct choices *c = &w->c;
-    static const uint8_t lengths[] = {0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 104, 136, 200};
+    static const uint8_t lengths[] = {
+        0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 104, 136, 200};
     uint8_t type = choose(c), what = choose(c);
-    uint32_t src = play_rank(c), known = src < WORLD_RANKS ? src : WORLD_RANKS, length = lengths[what % 16];
-    struct hark_head h = {(uint8_t)(w->protocol->kind), type < 0xf0 ? type % 25 : type, play_ctx(c), src,
-        who < WORLD_RANKS ? who : HARK_RECOVERY, w->inc[known], w->inc[who], w->re, 0};
+    uint32_t src = play_rank(c), known = src < WORLD_RANKS ? src : WORLD_RANKS,
+             length = lengths[what % 16];
+    struct hark_head h = {(uint8_t)(w->protocol->kind), type < 0xf0 ? type % 25 : type, play_ctx(c),
+        src, who < WORLD_RANKS ? who : HARK_RECOVERY, w->inc[known], w->inc[who], w->re, 0};
     if (h.type == HARK_APP || what & 0x80) h.ssn = choose_number(c);
-    if ((what & 0x70) == 0x70) h.src_inc += choose(c) % 3 - 1u, h.dst_inc += choose(c) % 3 - 1u, h.re += choose(c) % 3 - 1u;
+    if ((what & 0x70) == 0x70)
+        h.src_inc += choose(c) % 3 - 1u, h.dst_inc += choose(c) % 3 - 1u,
+            h.re += choose(c) % 3 - 1u;
     hark_head_put(b, &h);
-    for (uint32_t at = 0; at + 4 <= length;) { /* the first word is a pair of small numbers in many frames */
+    for (uint32_t at = 0; at + 4 <= length;) { /* the first word is a pair of small numbers in many
+                                                  frames */
         unsigned bytes = at == 0 ? 4 : choose(c) & 1 && at + 8 <= length ? 8 : 4;
         play_put(b + HARK_WIRE_HEAD + at, choose_number(c), bytes);
         at += bytes;
     }
-    if (what & 8 && length >= 4) play_put(b + HARK_WIRE_HEAD, (uint64_t)(choose(c) % 4) << 16 | choose(c) % 4, 4);
+    if (what & 8 && length >= 4)
+        play_put(b + HARK_WIRE_HEAD, (uint64_t)(choose(c) % 4) << 16 | choose(c) % 4, 4);
     return HARK_WIRE_HEAD + length;
 }
 
@@ -81,7 +87,8 @@ static inline void play_failed(struct world *w, uint32_t who)
     e.u.failed.wave_count = choose(c) % 5;
     for (unsigned i = 0; i < 4; i++) {
         down[i] = i < WORLD_RANKS && choose(c) % 4 ? i : play_rank(c);
-        inc[i] = (struct hark_incarnation){i < WORLD_RANKS && choose(c) % 4 ? i : play_rank(c), (uint32_t)choose_number(c)};
+        inc[i] = (struct hark_incarnation){
+            i < WORLD_RANKS && choose(c) % 4 ? i : play_rank(c), (uint32_t)choose_number(c)};
         wave[i] = (struct hark_decision){play_rank(c), 0, choose_number(c)};
     }
     /* In memory of just that length; a count without a list is refused. */
@@ -98,7 +105,8 @@ static inline void play_failed(struct world *w, uint32_t who)
     free(v);
 }
 
-/* RESTARTED with an image that was changed, or of another process; perhaps of a core that is not new. */
+/* RESTARTED with an image that was changed, or of another process; perhaps of a core that is not
+ * new. */
 static inline void play_restarted(struct world *w, uint32_t who)
 {
     struct choices *c = &w->c;
@@ -133,7 +141,8 @@ static inline void play_regroup(struct world *w, uint32_t who)
     struct hark_range r[2] = {{0, 0}, {0, 0}};
     struct hark_event e = {.type = HARK_REGROUP};
     e.u.regroup.cluster_count = choose(&w->c) % (HARK_COUNT(r) + 1);
-    for (uint32_t i = 0; i < e.u.regroup.cluster_count; i++) r[i].first = play_rank(&w->c), r[i].last = play_rank(&w->c);
+    for (uint32_t i = 0; i < e.u.regroup.cluster_count; i++)
+        r[i].first = play_rank(&w->c), r[i].last = play_rank(&w->c);
     struct hark_range *own = exactly(r, e.u.regroup.cluster_count * sizeof *r);
     e.u.regroup.cluster = own;
     world_step(w, who, &e);
@@ -149,7 +158,8 @@ static inline void play_tight(struct world *w, uint32_t who, const struct hark_e
     else fx.bytes_room = HARK_EFFECTS_BYTES + HARK_EFFECTS_ROOM * WORLD_SPARE - 1 - how;
     if (w->core[who].p == NULL) return;
     int status = world_call(w, &w->core[who], e, &fx);
-    if (status != HARK_ENOROOM && status != HARK_ESTATE) finding("%s: too little room, and it answers %d", w->protocol->name, status);
+    if (status != HARK_ENOROOM && status != HARK_ESTATE)
+        finding("%s: too little room, and it answers %d", w->protocol->name, status);
 }
 
 static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
@@ -175,7 +185,11 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
         length = f->length < PLAY_HEADER ? f->length : PLAY_HEADER;
         memcpy(b, f->header, length);
         length = play_mutate(c, b, length);
-        world_frame_step(w, what & 0x80 ? who : f->who, choose(c) % 4 ? HARK_ARRIVE : what & 0x40 ? HARK_LOOK : HARK_DELIVER, b, length);
+        world_frame_step(w, what & 0x80 ? who : f->who,
+            choose(c) % 4 ? HARK_ARRIVE
+            : what & 0x40 ? HARK_LOOK
+                          : HARK_DELIVER,
+            b, length);
         break;
     }
     case 5:
@@ -193,7 +207,8 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
     case 8: play_restarted(w, who); break;
     case 9:
         e.type = choose(c);
-        if (e.type == HARK_ARRIVE || e.type == HARK_DELIVER || e.type == HARK_LOOK) e.type = HARK_CONTINUE;
+        if (e.type == HARK_ARRIVE || e.type == HARK_DELIVER || e.type == HARK_LOOK)
+            e.type = HARK_CONTINUE;
         if (e.type == HARK_FAILED || e.type == HARK_RESTARTED) e.type = HARK_COMBINED;
         e.u.send.peer = play_rank(c);
         e.u.send.to = choose(c) % 4 ? HARK_PROCESS : choose(c);
@@ -203,13 +218,15 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
             play_regroup(w, who);
             break;
         }
-        if (e.type == HARK_CHECKPOINT_POINT) e.u.point.due = choose(c) & 1; /* a bool has no third value */
+        if (e.type == HARK_CHECKPOINT_POINT)
+            e.u.point.due = choose(c) & 1; /* a bool has no third value */
         if (e.type == HARK_IDLE) e.u.idle.stable = choose(c) & 1;
         world_step(w, who, &e);
         break;
     default:
         e.type = choose(c) % (HARK_REGROUP + 1);
-        if (e.type == HARK_ARRIVE || e.type == HARK_DELIVER || e.type == HARK_LOOK) e.type = HARK_IDLE;
+        if (e.type == HARK_ARRIVE || e.type == HARK_DELIVER || e.type == HARK_LOOK)
+            e.type = HARK_IDLE;
         if (e.type == HARK_FAILED || e.type == HARK_RESTARTED) e.type = HARK_IDLE;
         play_tight(w, who, &e);
     }
@@ -228,7 +245,9 @@ static inline void play_send(struct world *w, uint32_t who, uint8_t what)
         e.u.send.peer = e.u.send.ctx = (uint16_t)(1 + to % w->config.group_count);
         if (to & 0x40) who = 0; /* the root */
     }
-    uint32_t times = what < 0xf8 ? 1 : choose(&w->c) & 0x80 ? 130 : 20; /* then on so many contexts */
+    uint32_t times = what < 0xf8            ? 1
+                     : choose(&w->c) & 0x80 ? 130
+                                            : 20; /* then on so many contexts */
     for (; times > 0 && !w->stop; times--, e.u.send.ctx++) world_step(w, who, &e);
 }
 
@@ -241,9 +260,7 @@ static inline void play_legal(struct world *w, uint32_t who, uint8_t what)
     switch (what % 14) {
     case 0:
     case 1:
-    case 2:
-        play_send(w, who, what);
-        break;
+    case 2: play_send(w, who, what); break;
     case 3:
     case 4:
     case 5:
@@ -295,7 +312,8 @@ static inline void play_legal(struct world *w, uint32_t who, uint8_t what)
             world_combined(w, choose(c) % w->combines);
             break;
         }
-        if (w->config.flags & HARK_WAVES_ALL && w->protocol->traits & HARK_TRAIT_REGROUPS && choose(c) & 1) {
+        if (w->config.flags & HARK_WAVES_ALL && w->protocol->traits & HARK_TRAIT_REGROUPS &&
+            choose(c) & 1) {
             world_regroup(w, who);
             break;
         }
@@ -311,7 +329,8 @@ static inline void play(struct world *w)
     while (w->c.left > 0 && !w->stop) {
         uint8_t what = choose(&w->c), who = choose(&w->c);
         uint32_t number = who % world_processes(w);
-        if (what & 0xc0 || (who & 0x80) == 0) play_legal(w, number, what & 0x3f ? what : (uint8_t)(what + who));
+        if (what & 0xc0 || (who & 0x80) == 0)
+            play_legal(w, number, what & 0x3f ? what : (uint8_t)(what + who));
         else play_illegal(w, number, what);
     }
 }

@@ -1,4 +1,5 @@
-/* Any bytes as a scenario: it is refused in one line, or what is written of it parses and is written alike. */
+/* Any bytes as a scenario: it is refused in one line, or what is written of it parses and is
+ * written alike. */
 #include <stdlib.h>
 #include <string.h>
 

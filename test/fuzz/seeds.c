@@ -1,5 +1,5 @@
-/* Writes the seeds of step, unpack and frame: `seeds FOLDER`, which has a folder for each. They are made by jobs that do what
- * they should, as chance will have it; then their cores are packed. */
+/* Writes the seeds of step, unpack and frame: `seeds FOLDER`, which has a folder for each. They are
+ * made by jobs that do what they should, as chance will have it; then their cores are packed. */
 #include "play.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -8,12 +8,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-static void save(const char *folder, const char *fuzzer, unsigned number, const uint8_t *at, size_t length)
+static void save(
+    const char *folder, const char *fuzzer, unsigned number, const uint8_t *at, size_t length)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s/seed-%02u", folder, fuzzer, number);
     FILE *f = fopen(path, "wb");
-    if (f == NULL || fwrite(at, 1, length, f) != length || fclose(f) != 0) finding("cannot write %s", path);
+    if (f == NULL || fwrite(at, 1, length, f) != length || fclose(f) != 0)
+        finding("cannot write %s", path);
 }
 
 /* The core that has most to say: two choices for its world, whose it is, its length, itself. */
@@ -35,7 +37,8 @@ static void save_core(const char *folder, unsigned number, struct world *w, cons
     save(folder, "unpack", number, out, 5 + most + 40);
 }
 
-static size_t orderly_step(struct world *w, uint8_t *input, size_t at, const uint8_t *step, size_t length)
+static size_t orderly_step(
+    struct world *w, uint8_t *input, size_t at, const uint8_t *step, size_t length)
 {
     memcpy(input + at, step, length);
     w->c = (struct choices){input + at, length};
@@ -43,11 +46,18 @@ static size_t orderly_step(struct world *w, uint8_t *input, size_t at, const uin
     return at + length;
 }
 
-/* Begins with a checkpoint at which clusters change, which chance alone does not come to: all are told, each sends, all checkpoint,
- * and then frames arrive and stores answer until nothing is left. A step is what of play_legal(), who, and its choices. */
+/* Begins with a checkpoint at which clusters change, which chance alone does not come to: all are
+ * told, each sends, all checkpoint, and then frames arrive and stores answer until nothing is left.
+ * A step is what of play_legal(), who, and its choices. */
 static void orderly(uint8_t *input, size_t length)
 {
-    enum { SEND = 70, ARRIVE = SEND + 3, POINT = SEND + 9, STORED = SEND + 10, REGROUP = SEND + 13 };
+    enum {
+        SEND = 70,
+        ARRIVE = SEND + 3,
+        POINT = SEND + 9,
+        STORED = SEND + 10,
+        REGROUP = SEND + 13
+    };
     struct world w = {.c = {input, length}};
     size_t at = 2;
     world_open(&w, input[0], input[1]);
@@ -59,8 +69,8 @@ static void orderly(uint8_t *input, size_t length)
         for (uint8_t who = 0; who < WORLD_RANKS && at + 4 < length; who++)
             at = orderly_step(&w, input, at, (const uint8_t[]){POINT, who, 1}, 3);
         while ((w.flights || w.facts) && at + 4 < length)
-            at = w.flights ? orderly_step(&w, input, at, (const uint8_t[]){ARRIVE, 0, 0}, 3) :
-                             orderly_step(&w, input, at, (const uint8_t[]){STORED, 0, 0, 1}, 4);
+            at = w.flights ? orderly_step(&w, input, at, (const uint8_t[]){ARRIVE, 0, 0}, 3)
+                           : orderly_step(&w, input, at, (const uint8_t[]){STORED, 0, 0, 1}, 4);
     }
     world_close(&w);
 }
@@ -75,7 +85,9 @@ int main(int count, char **arg)
             state ^= state << 13, state ^= state >> 7, state ^= state << 17;
             input[i] = (uint8_t)(state >> 32);
         }
-        input[0] = (uint8_t)(number < 21 ? number % 7 : number < 39 ? 0xc0 + (number - 21) / 6 * 2 + number % 2 : 0xd0 + number % 2);
+        input[0] = (uint8_t)(number < 21   ? number % 7
+                             : number < 39 ? 0xc0 + (number - 21) / 6 * 2 + number % 2
+                                           : 0xd0 + number % 2);
         if (number >= 39) orderly(input, sizeof input);
         struct world w = {.c = {input, sizeof input}};
         world_open(&w, input[0], input[1]);

@@ -1,5 +1,6 @@
-/* What may lie where the store and the payload log keep their files: names of any kind, and spilled segments that somebody has
- * changed. The input: a choice, a line for each file to be found at the beginning, a zero, and what is written over a segment. */
+/* What may lie where the store and the payload log keep their files: names of any kind, and spilled
+ * segments that somebody has changed. The input: a choice, a line for each file to be found at the
+ * beginning, a zero, and what is written over a segment. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,7 +15,8 @@ static void empty(const char *path)
 {
     DIR *list = opendir(path);
     for (struct dirent *e; list && (e = readdir(list)) != NULL;)
-        if (e->d_name[0] != '.' || (e->d_name[1] && e->d_name[1] != '.')) unlinkat(dirfd(list), e->d_name, 0);
+        if (e->d_name[0] != '.' || (e->d_name[1] && e->d_name[1] != '.'))
+            unlinkat(dirfd(list), e->d_name, 0);
     if (list) closedir(list);
 }
 
@@ -45,7 +47,8 @@ static struct hark_store *begin(void)
     snprintf(spill, sizeof spill, "%s/spill", root);
     snprintf(path, sizeof path, "%s/store", root);
     snprintf(rank, sizeof rank, "%s/store/r1", root);
-    if (hark_store_open_directory(&store, path, "job", 2, true, error) < 0 || mkdir(rank, 0700) < 0) finding("%s", error);
+    if (hark_store_open_directory(&store, path, "job", 2, true, error) < 0 || mkdir(rank, 0700) < 0)
+        finding("%s", error);
     atexit(leave);
     return store;
 }
@@ -81,7 +84,8 @@ static void listed(struct hark_store *store)
         uint32_t count;
         void *handle;
         if (id[i] == 0 || (i && id[i] <= id[i - 1])) finding("ids do not ascend");
-        if (store->ops->read(store, 1, id[i], &section, &count, &handle) != HARK_S_EDAMAGED) finding("an empty image is read");
+        if (store->ops->read(store, 1, id[i], &section, &count, &handle) != HARK_S_EDAMAGED)
+            finding("an empty image is read");
     }
 }
 
@@ -119,7 +123,8 @@ static void changed(uint8_t how, struct choices c)
         const void *at;
         uint64_t length;
         int status = hark_log_get(log, 3, 0, ssn, &at, &length);
-        if (status != HARK_L_OK && (status != HARK_L_ESYSTEM || !touched)) finding("a payload is gone: %s", hark_log_error(log));
+        if (status != HARK_L_OK && (status != HARK_L_ESYSTEM || !touched))
+            finding("a payload is gone: %s", hark_log_error(log));
         for (uint64_t i = 0; status == HARK_L_OK && i < length; i++)
             if (((const uint8_t *)at)[i] != ssn) finding("a payload that nobody sent");
     }

@@ -1,4 +1,5 @@
-/* Any bytes as a trace: refused in one line, or what is written of it reads the same, and can be drawn. */
+/* Any bytes as a trace: refused in one line, or what is written of it reads the same, and can be
+ * drawn. */
 #include "../../src/view/trace.h"
 #include "../../src/view/view.h"
 #include "file.h"
@@ -7,7 +8,8 @@ static char *write_text(const struct hark_trace *t, size_t *length)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, length);
-    if (out == NULL || hark_trace_write(t, out) != HARK_TRACE_OK || fclose(out) != 0) finding("a trace that was read can not be written");
+    if (out == NULL || hark_trace_write(t, out) != HARK_TRACE_OK || fclose(out) != 0)
+        finding("a trace that was read can not be written");
     return text;
 }
 
@@ -23,9 +25,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t length, twice;
     char *text = write_text(&t, &length), *more;
     (void)file_set(text, length);
-    if (hark_trace_read(file_path, &again, error) != HARK_TRACE_OK) finding("what was written is refused: %s", error);
+    if (hark_trace_read(file_path, &again, error) != HARK_TRACE_OK)
+        finding("what was written is refused: %s", error);
     more = write_text(&again, &twice);
-    if (length != twice || memcmp(text, more, length) != 0) finding("what is written of a trace reads as another");
+    if (length != twice || memcmp(text, more, length) != 0)
+        finding("what is written of a trace reads as another");
     free(text);
     free(more);
     if (t.count < 300) {
@@ -35,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int status = hark_view_diagram(&t, &o, out, error);
         fclose(out);
         free(text);
-        if (status != HARK_TRACE_OK && status != HARK_TRACE_EINVAL) finding("it can not be drawn: %s", error);
+        if (status != HARK_TRACE_OK && status != HARK_TRACE_EINVAL)
+            finding("it can not be drawn: %s", error);
     }
     hark_trace_free(&t);
     hark_trace_free(&again);

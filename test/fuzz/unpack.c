@@ -1,5 +1,6 @@
-/* Any bytes as the packed form of a core, and then steps on what was accepted. The input: two choices of world_open(), one
- * of the core, u16 length of the image, the image, and choices for what happens then. */
+/* Any bytes as the packed form of a core, and then steps on what was accepted. The input: two
+ * choices of world_open(), one of the core, u16 length of the image, the image, and choices for
+ * what happens then. */
 #include "play.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -24,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         status = world_step(&w, who, &e);
     } else {
         status = world_unpack(&w, x, (struct hark_bytes){image, length});
-        if (status >= 0 && (hark_pack(x->p, x->protocol->shape, again, sizeof again) != length || memcmp(again, image, length) != 0))
+        if (status >= 0 && (hark_pack(x->p, x->protocol->shape, again, sizeof again) != length ||
+                               memcmp(again, image, length) != 0))
             finding("%s: packs other bytes than those it unpacked", x->protocol->name);
     }
     free(image);

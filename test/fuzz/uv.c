@@ -1,5 +1,6 @@
-/* What comes over a connection of the uv transport: from a stranger, from whom we called, from one who has the key, and from one
- * who is joined. The input: which of these, choices, and the bytes as they come. */
+/* What comes over a connection of the uv transport: from a stranger, from whom we called, from one
+ * who has the key, and from one who is joined. The input: which of these, choices, and the bytes as
+ * they come. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,7 +27,8 @@ static void arrived(void *self, const struct hark_frame *frame, const void *payl
 {
     (void)self;
     if (frame->from != 1) finding("a frame from nobody");
-    if (frame->header.length == 0 || frame->header.length + frame->length > LIMIT) finding("a frame over the limit");
+    if (frame->header.length == 0 || frame->header.length + frame->length > LIMIT)
+        finding("a frame over the limit");
     free(exactly(frame->header.at, frame->header.length));
     if (payload && payload != placed) free(exactly(payload, frame->length));
     if (payload == placed) free(placed), placed = NULL;
@@ -53,7 +55,8 @@ static void prove(struct hark_transport *t, int fd, struct conn *c, uint64_t pos
     put_le(hello, MAGIC, 4);
     put_le(hello + 4, 1, 4);
     feed(t, fd, hello, sizeof hello);
-    if (recv(fd, challenge, sizeof challenge, MSG_DONTWAIT) != sizeof challenge) finding("a HELLO is not answered");
+    if (recv(fd, challenge, sizeof challenge, MSG_DONTWAIT) != sizeof challenge)
+        finding("a HELLO is not answered");
     put_le(proof, position, 8);
     seal(proof + 8, c, ROLE_PROOF, position);
     feed(t, fd, proof, sizeof proof);
@@ -61,7 +64,11 @@ static void prove(struct hark_transport *t, int fd, struct conn *c, uint64_t pos
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hark_transport_config config = {.job = "fuzz", .me = 0, .ranks = 2, .frame_limit = LIMIT, .address = "tcp:127.0.0.1:0",
+    struct hark_transport_config config = {.job = "fuzz",
+        .me = 0,
+        .ranks = 2,
+        .frame_limit = LIMIT,
+        .address = "tcp:127.0.0.1:0",
         .sink = {NULL, place, arrived, broken}};
     struct choices c = {data, size};
     struct hark_transport *t;
@@ -71,7 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (hark_uv_transport.open(&t, &config, error) != HARK_T_OK) finding("%s", error);
     struct end *e = (struct end *)t;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) != 0) abort();
-    struct conn *conn = hark_uv_conn_new(e, fd[0], how % 4 == 1 ? CONN_CONNECTING : CONN_WANT_HELLO);
+    struct conn *conn =
+        hark_uv_conn_new(e, fd[0], how % 4 == 1 ? CONN_CONNECTING : CONN_WANT_HELLO);
     if (conn == NULL) abort();
     struct pair *p;
     if (how % 4 == 1) {
@@ -84,7 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (how % 4 > 1) prove(t, fd[1], conn, how % 4 == 2 ? 0 : choose_number(&c));
     if (how & 0x10) { /* something is to go out, which the other may acknowledge */
-        struct hark_outgoing o = {.to = 1, .header = {(const uint8_t *)"header", 6}, .part = {{"payload", 7}}};
+        struct hark_outgoing o = {
+            .to = 1, .header = {(const uint8_t *)"header", 6}, .part = {{"payload", 7}}};
         (void)t->ops->send(t, &o);
     }
     while (c.left > 0) {
@@ -92,7 +101,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint8_t b[HEAD_BYTES + 256];
         size_t n = 0, more = what % 64u;
         if (what & 0x80) { /* a head as there can be */
-            head_write(b, &(struct head){HEAD_FRAME + (what >> 6 & 1), choose(&c), choose_number(&c), choose(&c) % 4 ? 0 : choose_number(&c)});
+            head_write(b, &(struct head){HEAD_FRAME + (what >> 6 & 1), choose(&c),
+                              choose_number(&c), choose(&c) % 4 ? 0 : choose_number(&c)});
             n = HEAD_BYTES;
         }
         for (; more > 0; more--) b[n++] = choose(&c);

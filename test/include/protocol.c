@@ -1,11 +1,12 @@
-/* One protocol's header alone, without the others in reach: a first message leaves, or a recovery process begins. */
+/* One protocol's header alone, without the others in reach: a first message leaves, or a recovery
+ * process begins. */
 #include HEADER
 #include HEADER
 
 #include <stdio.h>
 #include <string.h>
 
-#define OF(protocol, what) OF_(protocol, what)
+#define OF(protocol, what)  OF_(protocol, what)
 #define OF_(protocol, what) hark_##protocol##_##what
 
 int main(void)

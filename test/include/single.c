@@ -1,4 +1,5 @@
-/* The one header alone, without the others in reach: two processes in two clusters, a message, its copy in the log. */
+/* The one header alone, without the others in reach: two processes in two clusters, a message, its
+ * copy in the log. */
 #include "hark_single.h"
 #include "hark_single.h"
 
@@ -26,7 +27,8 @@ int main(void)
     if (a == NULL || b == NULL || hark_step(a, &send, &fx) != HARK_OK || fx.count != 2) return 1;
     if (at[0].type != HARK_TRANSMIT || at[1].type != HARK_RETAIN) return 1;
     arrive.u.frame.header = at[0].u.transmit.header;
-    if (hark_step(b, &arrive, &fx) != HARK_OK || fx.count != 1 || at[0].type != HARK_HANDUP) return 1;
+    if (hark_step(b, &arrive, &fx) != HARK_OK || fx.count != 1 || at[0].type != HARK_HANDUP)
+        return 1;
     free(a);
     free(b);
     puts("one header is enough");

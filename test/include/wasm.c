@@ -34,8 +34,8 @@ void *memmove(void *to, const void *from, unsigned long n)
     return to;
 }
 
-/* Effects of a first send under `protocol`: 2 for hydee (TRANSMIT, RETAIN). 0: it runs no programs; -1: there are no more
- * protocols; less: it fails. */
+/* Effects of a first send under `protocol`: 2 for hydee (TRANSMIT, RETAIN). 0: it runs no programs;
+ * -1: there are no more protocols; less: it fails. */
 __attribute__((export_name("first_send"))) int first_send(int protocol);
 int first_send(int protocol)
 {

@@ -1,6 +1,7 @@
-/* behind.c: rank 1 has sent A, B and C, which lie in an image of rank 0 and are not received yet. Rank 0 receives B, by its tag, sees C if that
- * is asked for, tells rank 2 so, and dies, once. Its next self waits for B already when the last is told of its failure: then B is
- * taken in the midst of what is handed up, and A comes before C all the same.  behind [look]; with PLACE, a folder */
+/* behind.c: rank 1 has sent A, B and C, which lie in an image of rank 0 and are not received yet.
+ * Rank 0 receives B, by its tag, sees C if that is asked for, tells rank 2 so, and dies, once. Its
+ * next self waits for B already when the last is told of its failure: then B is taken in the midst
+ * of what is handed up, and A comes before C all the same.  behind [look]; with PLACE, a folder */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -59,7 +60,8 @@ static void receives(void)
     }
     if (looks) check(hark_iprobe(1, HARK_ANY_TAG, &found, &info), "hark_iprobe");
     if (looks) printf("sees %d\n", found ? info.tag : -1);
-    for (int i = 1; i < 3; i++) check(hark_recv(&got[i], sizeof got[i], 1, HARK_ANY_TAG, NULL), "hark_recv");
+    for (int i = 1; i < 3; i++)
+        check(hark_recv(&got[i], sizeof got[i], 1, HARK_ANY_TAG, NULL), "hark_recv");
     printf("received %d %d %d\n", got[0], got[1], got[2]);
 }
 
@@ -72,13 +74,16 @@ int main(int argc, char **argv)
     check(hark_init(), "hark_init");
     check(hark_protect(1, &round, sizeof round), "hark_protect");
     check(hark_restarted(&from), "hark_restarted");
-    /* No image had been decided: it executes its looks again, and they need to know what rank 2 knows. */
+    /* No image had been decided: it executes its looks again, and they need to know what rank 2
+     * knows. */
     if (hark_rank() == 0 && round == 0 && access(path("died"), F_OK) == 0) make("again");
     for (; round < ROUNDS; check(hark_checkpoint(), "hark_checkpoint")) {
         struct hark_info info;
-        for (int tag = A; round == 0 && hark_rank() == 1 && tag <= C; tag++) check(hark_send(&tag, sizeof tag, 0, tag), "hark_send");
-        if (round == 0 && hark_rank() == 0) check(hark_probe(1, C, &info), "hark_probe"); /* all are here */
-        (void)poll(NULL, 0, 2); /* so that a checkpoint is due */
+        for (int tag = A; round == 0 && hark_rank() == 1 && tag <= C; tag++)
+            check(hark_send(&tag, sizeof tag, 0, tag), "hark_send");
+        if (round == 0 && hark_rank() == 0)
+            check(hark_probe(1, C, &info), "hark_probe"); /* all are here */
+        (void)poll(NULL, 0, 2);                           /* so that a checkpoint is due */
         round++;
     }
     if (hark_rank() == 0) receives();

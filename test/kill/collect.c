@@ -1,5 +1,5 @@
-/* collect.c: all collective calls of app.h in rounds, with changing roots, lengths and types, and an answer that depends on every bit of
- * what they gave.
+/* collect.c: all collective calls of app.h in rounds, with changing roots, lengths and types, and
+ * an answer that depends on every bit of what they gave.
  *
  *   collect ROUNDS WORDS     so many words of 8 bytes at most
  */
@@ -38,7 +38,8 @@ static void digest(const void *at, size_t length)
 /* Numbers whose sum depends on the order in which they are added. */
 static void fill(double *at, size_t words, uint64_t seed)
 {
-    for (size_t i = 0; i < words; i++) at[i] = (double)(mix(seed + i) >> 11) / 1e9 * (seed % 3 ? 1e-7 : 1e7);
+    for (size_t i = 0; i < words; i++)
+        at[i] = (double)(mix(seed + i) >> 11) / 1e9 * (seed % 3 ? 1e-7 : 1e7);
 }
 
 static void round_of(double *mine, double *all, double *got, size_t words)
@@ -52,7 +53,8 @@ static void round_of(double *mine, double *all, double *got, size_t words)
     check(hark_bcast(mine, bytes, root), "bcast");
     digest(mine, bytes);
     check(hark_bcast(mine, n % 9, 0), "bcast of little");
-    check(hark_reduce(mine, got, words, HARK_DOUBLE, n % 2 ? HARK_PRODUCT : HARK_MAX, root), "reduce");
+    check(hark_reduce(mine, got, words, HARK_DOUBLE, n % 2 ? HARK_PRODUCT : HARK_MAX, root),
+        "reduce");
     if (rank == root) digest(got, bytes);
     int32_t small[3] = {rank - (int)n, (int)n, -rank}, least[3];
     check(hark_allreduce(small, least, 3, HARK_INT32, HARK_MIN), "allreduce of int32");
@@ -70,7 +72,8 @@ static void round_of(double *mine, double *all, double *got, size_t words)
     digest(all, bytes * (size_t)size);
     double *other = all + words * (size_t)size;
     check(hark_alltoall(all, other, bytes), "alltoall");
-    for (int i = 0; i < size; i++) /* all had the same, and so everybody's part for me is what I gave */
+    for (int i = 0; i < size; i++) /* all had the same, and so everybody's part for me is what I
+                                      gave */
         if (memcmp(other + words * (size_t)i, mine, bytes) != 0) {
             printf("rank %d: alltoall: wrong part of rank %d\n", rank, i);
             exit(1);
@@ -85,7 +88,8 @@ int main(int argc, char **argv)
     check(hark_init(), "init");
     rank = hark_rank();
     size = hark_size();
-    double *mine = calloc(words, sizeof *mine), *got = calloc(words, sizeof *got), *all = calloc(2 * words * (size_t)size, sizeof *all);
+    double *mine = calloc(words, sizeof *mine), *got = calloc(words, sizeof *got),
+           *all = calloc(2 * words * (size_t)size, sizeof *all);
     if (mine == NULL || got == NULL || all == NULL) return 2;
     check(hark_protect(1, &state, sizeof state), "protect");
     check(hark_restarted(&from), "restarted");

@@ -1,5 +1,5 @@
-/* What a run may be started in: shells and wrappers, closed streams, limits, a stale environment; and what it leaves
- * there when it is killed. */
+/* What a run may be started in: shells and wrappers, closed streams, limits, a stale environment;
+ * and what it leaves there when it is killed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@
 
 #define RUN(...)   run_command(r, (const char *const[]){HARK_COMMAND, "run", __VA_ARGS__, NULL})
 #define START(...) run_start(r, (const char *const[]){HARK_COMMAND, "run", __VA_ARGS__, NULL})
-#define PATH(name, file)                                                                                             \
-    char name[600];                                                                                                  \
+#define PATH(name, file)                                                                           \
+    char name[600];                                                                                \
     snprintf(name, sizeof name, "%s/%s", r->place, file)
 
 /* Of combinations, each that is tried asks: with STRIDE=3 in the environment it is every third. */
@@ -41,7 +41,7 @@ static void forget(const struct run *r, const char *name)
     unlink(path);
 }
 
-/* ---- wrappers ----------------------------------------------------------------------------------- */
+/* ---- wrappers -------------------------------------------------------------------------------- */
 
 static void a_program_in_a_wrapper_is_brought_back(void **state)
 {
@@ -62,7 +62,7 @@ static void a_program_in_a_wrapper_is_brought_back(void **state)
     run_expect_err(r, "hark: rank 0 exited with status 137\n");
 }
 
-/* ---- the environment ---------------------------------------------------------------------------- */
+/* ---- the environment ------------------------------------------------------------------------- */
 
 static void a_stale_variable(void **state)
 {
@@ -71,9 +71,11 @@ static void a_stale_variable(void **state)
     for (size_t i = 0; i < sizeof stale / sizeof stale[0]; i++) {
         char line[160], variable[40];
         snprintf(variable, sizeof variable, "HARK_CONTROL=%s", stale[i]);
-        run_command(r, (const char *const[]){"/usr/bin/env", variable, HARK_OBEDIENT, "steps=3", NULL});
+        run_command(
+            r, (const char *const[]){"/usr/bin/env", variable, HARK_OBEDIENT, "steps=3", NULL});
         snprintf(line, sizeof line,
-            "hark: HARK_CONTROL=%s is of another process, not of this one: this one runs alone, as a job of one\n",
+            "hark: HARK_CONTROL=%s is of another process, not of this one: this one runs alone, as "
+            "a job of one\n",
             stale[i]);
         assert_string_equal(r->err, line);
         assert_int_equal(r->status, 0);
@@ -115,7 +117,7 @@ static void a_job_of_one_is_killed(void **state)
     assert_int_equal(r->status, 256 + SIGKILL);
 }
 
-/* ---- streams ------------------------------------------------------------------------------------ */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static void close_in(void)
 {
@@ -131,8 +133,7 @@ static void close_err(void)
 }
 static void close_all(void)
 {
-    for (int i = 0; i < 3; i++)
-        close(i);
+    for (int i = 0; i < 3; i++) close(i);
 }
 
 static void closed_streams(void **state)
@@ -146,8 +147,8 @@ static void closed_streams(void **state)
             forget(r, "json");
             PATH(json, "json");
             r->prepare = closing[i];
-            RUN("-n", "4", "--protocol", protocols[k], "--kill", "1@7", "--json", json, "--", HARK_OBEDIENT,
-                "steps=20");
+            RUN("-n", "4", "--protocol", protocols[k], "--kill", "1@7", "--json", json, "--",
+                HARK_OBEDIENT, "steps=20");
             assert_int_equal(r->status, 0);
             run_expect_out(r, i % 2 ? "" : "sum 210\n");
             char *figures = run_read(r, "json");
@@ -156,22 +157,24 @@ static void closed_streams(void **state)
         }
 }
 
-/* The program closes its own, before hark_init or behind it: nothing of hark takes their place, also when it goes
- * back. */
+/* The program closes its own, before hark_init or behind it: nothing of hark takes their place,
+ * also when it goes back. */
 static void streams_that_the_program_closes(void **state)
 {
     struct run *r = *state;
-    static const char *const protocols[] = {"hydee", "coordinated", "scmel"}, *const transports[] = {"shm", "uv"};
-    static const char *const closes[] = {"close-first=0", "close-first=1", "close-first=012", "print=x"};
+    static const char *const protocols[] = {"hydee", "coordinated", "scmel"}, *const transports[] =
+                                                                                  {"shm", "uv"};
+    static const char *const closes[] = {
+        "close-first=0", "close-first=1", "close-first=012", "print=x"};
     PATH(store, "store");
     for (size_t i = 0; i < 24; i++) {
         const char *closing = closes[i / 6];
         if (!chosen()) continue;
         place_remove(store);
-        RUN("-n", "4", "--protocol", protocols[i % 3], "--transport", transports[i / 3 % 2], "--store", store,
-            "--interval", "20ms", "--kill", "1@100", "--", HARK_OBEDIENT, closing, i >= 18 ? "close=0" : "steps=1",
-            i >= 18 ? "close=1" : "steps=1", i >= 18 ? "close=2" : "steps=1",
-            i >= 18 ? "expect-closed=012" : "steps=1", "steps=100",
+        RUN("-n", "4", "--protocol", protocols[i % 3], "--transport", transports[i / 3 % 2],
+            "--store", store, "--interval", "20ms", "--kill", "1@100", "--", HARK_OBEDIENT, closing,
+            i >= 18 ? "close=0" : "steps=1", i >= 18 ? "close=1" : "steps=1",
+            i >= 18 ? "close=2" : "steps=1", i >= 18 ? "expect-closed=012" : "steps=1", "steps=100",
             i >= 12  ? "expect-closed=012"
             : i >= 6 ? "expect-closed=1"
                      : "expect-closed=0");
@@ -182,7 +185,7 @@ static void streams_that_the_program_closes(void **state)
     }
 }
 
-/* ---- limits ------------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static void limit(__rlimit_resource_t what, rlim_t n)
 {
@@ -211,30 +214,33 @@ static void limits(void **state)
     static const char *const transports[] = {"shm", "uv"};
     for (size_t i = 0; i < 2; i++) {
         r->prepare = few_descriptors;
-        RUN("-n", "8", "--transport", transports[i], "--kill", "1@7", "--", HARK_OBEDIENT, "steps=20");
+        RUN("-n", "8", "--transport", transports[i], "--kill", "1@7", "--", HARK_OBEDIENT,
+            "steps=20");
         assert_int_equal(r->status, 0);
         run_expect_out(r, "sum 210\n");
         r->prepare = low_soft_limit;
-        RUN("-n", "24", "--transport", transports[i], "--kill", "1@7", "--", HARK_OBEDIENT, "steps=20");
+        RUN("-n", "24", "--transport", transports[i], "--kill", "1@7", "--", HARK_OBEDIENT,
+            "steps=20");
         assert_int_equal(r->status, 0);
         run_expect_out(r, "sum 210\n");
     }
     r->prepare = few_descriptors;
     RUN("-n", "40", "--", HARK_OBEDIENT, "steps=20");
     assert_int_equal(r->status, 2);
-    run_expect_err(
-        r, "Too many open files; hark needs four descriptors for each process: raise the limit (ulimit -n)\n");
+    run_expect_err(r, "Too many open files; hark needs four descriptors for each process: raise "
+                      "the limit (ulimit -n)\n");
 }
 
-/* No death by SIGXFSZ, of no process and not of hark: a write that does not fit is said like one on a full disk. */
+/* No death by SIGXFSZ, of no process and not of hark: a write that does not fit is said like one on
+ * a full disk. */
 static void a_limit_of_files(void **state)
 {
     struct run *r = *state;
     PATH(store, "store");
     PATH(spill, "spill");
     r->prepare = small_files;
-    RUN("-n", "4", "--interval", "1ms", "--store", store, "--log-limit", "64K", "--spill", spill, "--kill", "1@7",
-        "--", HARK_OBEDIENT, "steps=50");
+    RUN("-n", "4", "--interval", "1ms", "--store", store, "--log-limit", "64K", "--spill", spill,
+        "--kill", "1@7", "--", HARK_OBEDIENT, "steps=50");
     assert_int_equal(r->status, 0);
     run_expect_out(r, "sum 1275\n");
     PATH(trace, "trace");
@@ -243,14 +249,15 @@ static void a_limit_of_files(void **state)
     assert_true(r->status == 0 || r->status == 1);
 }
 
-/* ---- deaths without end ------------------------------------------------------------------------- */
+/* ---- deaths without end ---------------------------------------------------------------------- */
 
 /* Here and there in turn, never further than before. */
 static void deaths_without_progress(void **state)
 {
     struct run *r = *state;
     static char word[24][24];
-    const char *words[64] = {HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated", "--", HARK_FAKE_PROCESS};
+    const char *words[64] = {
+        HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated", "--", HARK_FAKE_PROCESS};
     size_t n = 8;
     for (int i = 0; i < 24; i++) {
         snprintf(word[i], sizeof word[i], "i%d:deliver=%d", i, i % 2 ? 4 : 9);
@@ -268,7 +275,8 @@ static void deaths_with_progress(void **state)
 {
     struct run *r = *state;
     static char word[48][24];
-    const char *words[64] = {HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated", "--", HARK_FAKE_PROCESS};
+    const char *words[64] = {
+        HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated", "--", HARK_FAKE_PROCESS};
     size_t n = 8;
     for (int i = 0; i < 24; i++) {
         snprintf(word[2 * i], sizeof word[0], "i%d:deliver=%d", i, 3 + i);
@@ -281,20 +289,22 @@ static void deaths_with_progress(void **state)
     assert_int_equal(r->status, 0);
 }
 
-/* ---- checkpoints on demand ---------------------------------------------------------------------- */
+/* ---- checkpoints on demand ------------------------------------------------------------------- */
 
 static void a_checkpoint_on_demand(void **state)
 {
     struct run *r = *state;
-    static const char *const protocols[] = {"hydee", "coordinated", "scmel", "team", "camel", "sendet"};
+    static const char *const protocols[] = {
+        "hydee", "coordinated", "scmel", "team", "camel", "sendet"};
     for (size_t i = 0; i < 6; i++) {
         forget(r, "go");
         forget(r, "up.0");
-        START("-n", "4", "--protocol", protocols[i], "--interval", "0", "--checkpoint-on", "USR1", "--",
-            HARK_OBEDIENT, "make=up", "steps-until=go");
+        START("-n", "4", "--protocol", protocols[i], "--interval", "0", "--checkpoint-on", "USR1",
+            "--", HARK_OBEDIENT, "make=up", "steps-until=go");
         run_wait_for(r, "up.0");
         kill(r->pid, SIGUSR1);
-        run_wait_for_text(r, "err", "hark: the checkpoint that SIGUSR1 asked for is taken; the run goes on\n");
+        run_wait_for_text(
+            r, "err", "hark: the checkpoint that SIGUSR1 asked for is taken; the run goes on\n");
         run_make(r, "go");
         run_end(r);
         assert_int_equal(r->status, 0);
@@ -306,7 +316,8 @@ static void a_checkpoint_on_demand(void **state)
 static void then_stop_and_resume(void **state)
 {
     struct run *r = *state;
-    static const char *const protocols[] = {"hydee", "coordinated", "scmel", "team", "camel", "sendet"};
+    static const char *const protocols[] = {
+        "hydee", "coordinated", "scmel", "team", "camel", "sendet"};
     for (size_t i = 0; i < 6; i++) {
         char store[700], *all = calloc(1, 4096);
         int status = HARK_RUN_AGAIN, runs = 0;
@@ -315,9 +326,9 @@ static void then_stop_and_resume(void **state)
         for (; status == HARK_RUN_AGAIN && runs < 5; runs++) {
             forget(r, "up.0");
             forget(r, "far.0");
-            START("-n", "4", "--protocol", protocols[i], "--interval", "0", "--checkpoint-on", "SIGTERM",
-                "--then-stop", "--store", store, "--resume", "--", HARK_OBEDIENT, "make=up", "steps-until=go",
-                "0:print=end");
+            START("-n", "4", "--protocol", protocols[i], "--interval", "0", "--checkpoint-on",
+                "SIGTERM", "--then-stop", "--store", store, "--resume", "--", HARK_OBEDIENT,
+                "make=up", "steps-until=go", "0:print=end");
             run_wait_for(r, "up.0");
             if (runs == 2) {
                 run_wait_for(r, "far.0");
@@ -332,8 +343,8 @@ static void then_stop_and_resume(void **state)
         assert_int_equal(runs, 3);
         assert_string_equal(all, "sum 0\nend\n");
         free(all);
-        RUN("-n", "4", "--protocol", protocols[i], "--interval", "0", "--store", store, "--resume", "--",
-            HARK_OBEDIENT, "make=up", "steps-until=go", "0:print=end");
+        RUN("-n", "4", "--protocol", protocols[i], "--interval", "0", "--store", store, "--resume",
+            "--", HARK_OBEDIENT, "make=up", "steps-until=go", "0:print=end");
         assert_int_equal(r->status, 0);
         run_expect_err(r, ": the job in it has finished already; there is nothing to do\n");
         run_expect_out(r, "");
@@ -346,8 +357,8 @@ static void another_spelling_of_the_program(void **state)
     PATH(store, "store");
     PATH(link, "same");
     assert_int_equal(symlink(HARK_OBEDIENT, link), 0);
-    START("-n", "2", "--store", store, "--checkpoint-on", "USR2", "--then-stop", "--", HARK_OBEDIENT, "make=up",
-        "steps-until=go");
+    START("-n", "2", "--store", store, "--checkpoint-on", "USR2", "--then-stop", "--",
+        HARK_OBEDIENT, "make=up", "steps-until=go");
     run_wait_for(r, "up.0");
     kill(r->pid, SIGUSR2);
     run_end(r);
@@ -360,7 +371,7 @@ static void another_spelling_of_the_program(void **state)
     assert_int_equal(r->status, 0);
 }
 
-/* ---- what is left when it is killed ------------------------------------------------------------- */
+/* ---- what is left when it is killed ---------------------------------------------------------- */
 
 static void a_trace_of_a_run_that_is_killed(void **state)
 {
@@ -371,7 +382,8 @@ static void a_trace_of_a_run_that_is_killed(void **state)
     assert_non_null(f);
     fputs("an older one\n", f);
     fclose(f);
-    START("-n", "2", "--trace", trace, "--", HARK_OBEDIENT, "steps=20", "make=up", "steps-until=go");
+    START(
+        "-n", "2", "--trace", trace, "--", HARK_OBEDIENT, "steps=20", "make=up", "steps-until=go");
     run_wait_for(r, "up.0");
     char *text = run_read(r, "trace");
     assert_string_equal(text, "an older one\n"); /* until there is something better */
@@ -409,8 +421,8 @@ static void spilled_logs_are_removed(void **state)
     for (size_t i = 0; i < 3; i++) {
         forget(r, "go");
         forget(r, "up.0");
-        START("-n", "2", "--protocol", "scmel", "--interval", "0", "--log-limit", "64K", "--spill", spill, "--",
-            HARK_OBEDIENT, "much=1000000", "make=up", "await=go", "exit=5");
+        START("-n", "2", "--protocol", "scmel", "--interval", "0", "--log-limit", "64K", "--spill",
+            spill, "--", HARK_OBEDIENT, "much=1000000", "make=up", "await=go", "exit=5");
         run_wait_for(r, "up.0");
         char path[700];
         struct dirent *e;
@@ -422,10 +434,8 @@ static void spilled_logs_are_removed(void **state)
         }
         if (d) closedir(d);
         assert_true(files > 0);
-        if (number[i])
-            kill(r->pid, number[i]);
-        else
-            run_make(r, "go");
+        if (number[i]) kill(r->pid, number[i]);
+        else run_make(r, "go");
         run_end(r);
         assert_int_equal(place_count(spill), 0);
     }
@@ -434,11 +444,12 @@ static void spilled_logs_are_removed(void **state)
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
-    const struct CMUnitTest tests[] = {TEST(a_program_in_a_wrapper_is_brought_back), TEST(a_stale_variable),
-        TEST(a_program_within_a_process), TEST(an_empty_environment), TEST(a_job_of_one_is_killed),
-        TEST(closed_streams), TEST(streams_that_the_program_closes), TEST(limits), TEST(a_limit_of_files),
-        TEST(deaths_without_progress), TEST(deaths_with_progress), TEST(a_checkpoint_on_demand),
-        TEST(then_stop_and_resume), TEST(another_spelling_of_the_program), TEST(a_trace_of_a_run_that_is_killed),
+    const struct CMUnitTest tests[] = {TEST(a_program_in_a_wrapper_is_brought_back),
+        TEST(a_stale_variable), TEST(a_program_within_a_process), TEST(an_empty_environment),
+        TEST(a_job_of_one_is_killed), TEST(closed_streams), TEST(streams_that_the_program_closes),
+        TEST(limits), TEST(a_limit_of_files), TEST(deaths_without_progress),
+        TEST(deaths_with_progress), TEST(a_checkpoint_on_demand), TEST(then_stop_and_resume),
+        TEST(another_spelling_of_the_program), TEST(a_trace_of_a_run_that_is_killed),
         TEST(a_run_that_can_not_begin_leaves_no_files), TEST(spilled_logs_are_removed)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

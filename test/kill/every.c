@@ -1,19 +1,23 @@
-/* every.c: the kill matrix. Small programs of 3 to 6 processes, with every protocol on every transport:
+/* every.c: the kill matrix. Small programs of 3 to 6 processes, with every protocol on every
+ * transport:
  *
  *   every       SIGKILL at every delivery of every process
  *   pairs       two of them
- *   points      at named points of the library (src/driver/point.h), of a process, the recovery process or the supervisor, during
+ *   points      at named points of the library (src/driver/point.h), of a process, the recovery
+ *               process or the supervisor, during
  *               checkpoints and recovery; the job of a killed supervisor is resumed
  *   stop        a process is stopped, and asleep when it is to go back with another one
  *   fence       an earlier incarnation goes on, with its connections, when the next one is up
- *   supervisor  SIGKILL of the supervisor at some moment: everything is gone, and the job is resumed
+ *   supervisor  SIGKILL of the supervisor at some moment: everything is gone, and the job is
+ *               resumed
  *   cut         messages over TCP, connections cut and delayed, with a kill and without
  *   store       full disks, stores that can only be read, that vanish: tests of their own
  *
  * The answer is the undisturbed one, never are there two incarnations of a rank, nothing is left.
  *
  *   test-kill-every [-j JOBS] [-s SEED:RUNS] [-p NAME] [KIND[:NUMBER]]...
- *       -s: so many runs of each kind, SEED says which; -p: of one protocol, "camel", "scmel, 2 copies"
+ *       -s: so many runs of each kind, SEED says which; -p: of one protocol, "camel", "scmel, 2
+ *       copies"
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,45 +56,60 @@ static const struct program *four(const struct variant *v)
 static const struct variant variants[] = {
     {{"--protocol", "coordinated"}, "coordinated", .with_others = true},
     {{"--protocol", "hydee"}, "hydee", .with_others = true, .has_recovery = true},
-    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", .with_others = true, .has_recovery = true},
-    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", .with_others = true, .has_recovery = true},
-    {{"--protocol", "hydee", "--camel"}, "hydee, multicasts", .with_others = true, .has_recovery = true, .groups = 2},
-    {{"--protocol", "hydee", "--recluster"}, "hydee, clusters change", .has_recovery = true, .regroups = true},
+    {{"--protocol", "hydee", "--exact-gate"}, "hydee, exact gate", .with_others = true,
+        .has_recovery = true},
+    {{"--protocol", "hydee", "--report-tree", "2"}, "hydee, tree", .with_others = true,
+        .has_recovery = true},
+    {{"--protocol", "hydee", "--camel"}, "hydee, multicasts", .with_others = true,
+        .has_recovery = true, .groups = 2},
+    {{"--protocol", "hydee", "--recluster"}, "hydee, clusters change", .has_recovery = true,
+        .regroups = true},
     {{"--protocol", "sendet"}, "sendet", .has_recovery = true},
     {{"--protocol", "scmel"}, "scmel", .any_order = true, .at_once = 1},
     {{"--protocol", "scmel", "--copies", "2"}, "scmel, 2 copies", .any_order = true, .at_once = 2},
     {{"--protocol", "camel"}, "camel", .any_order = true, .groups = 1, .at_once = 1},
-    {{"--protocol", "camel", "--copies", "2"}, "camel, 2 copies", .any_order = true, .groups = 2, .at_once = 2},
+    {{"--protocol", "camel", "--copies", "2"}, "camel, 2 copies", .any_order = true, .groups = 2,
+        .at_once = 2},
     {{"--protocol", "team"}, "team", .any_order = true, .with_others = true, .at_once = 1},
-    {{"--protocol", "team", "--camel"}, "team, groups", .any_order = true, .with_others = true, .groups = 1, .at_once = 1},
-    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", .any_order = true, .with_others = true, .at_once = 2},
-    {{"--protocol", "team", "--team-lost"}, "team, lost", .any_order = true, .with_others = true, .at_once = 1}};
+    {{"--protocol", "team", "--camel"}, "team, groups", .any_order = true, .with_others = true,
+        .groups = 1, .at_once = 1},
+    {{"--protocol", "team", "--copies", "2"}, "team, 2 copies", .any_order = true,
+        .with_others = true, .at_once = 2},
+    {{"--protocol", "team", "--team-lost"}, "team, lost", .any_order = true, .with_others = true,
+        .at_once = 1}};
 static const char *const transports[] = {"shm", "uv"};
 
 static struct kase *list;
 static unsigned cases, room;
 
-/* ---- the list -------------------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
-static struct kase *add(void (*run)(struct run *, const struct kase *), const char *kind, const struct program *p,
-    const struct variant *v, const char *transport)
+static struct kase *add(void (*run)(struct run *, const struct kase *), const char *kind,
+    const struct program *p, const struct variant *v, const char *transport)
 {
     if (cases == room) {
         room = room * 2 + 1024;
         list = realloc(list, room * sizeof *list);
         if (list == NULL) abort();
     }
-    unsigned number = cases && strcmp(list[cases - 1].kind, kind) == 0 ? list[cases - 1].number + 1 : 0;
-    list[cases] = (struct kase){.run = run, .kind = kind, .number = number, .program = p, .variant = v, .transport = transport,
+    unsigned number =
+        cases && strcmp(list[cases - 1].kind, kind) == 0 ? list[cases - 1].number + 1 : 0;
+    list[cases] = (struct kase){.run = run,
+        .kind = kind,
+        .number = number,
+        .program = p,
+        .variant = v,
+        .transport = transport,
         .seed = number * UINT64_C(0x9e3779b97f4a7c15) >> 8};
     return &list[cases++];
 }
 
-#define EACH_VARIANT for (const struct variant *v = variants; v < variants + COUNT(variants); v++)
+#define EACH_VARIANT   for (const struct variant *v = variants; v < variants + COUNT(variants); v++)
 #define EACH_TRANSPORT for (size_t t = 0; t < COUNT(transports); t++)
-#define EACH_PROGRAM \
-    for (const struct program *p = programs; p < programs + COUNT(programs); p++) \
-        if ((v->any_order || !p->by_order) && (v->groups || !p->together) && v->regroups == p->partners)
+#define EACH_PROGRAM                                                                               \
+    for (const struct program *p = programs; p < programs + COUNT(programs); p++)                  \
+        if ((v->any_order || !p->by_order) && (v->groups || !p->together) &&                       \
+            v->regroups == p->partners)
 
 static void plan(char kill[24], int rank, unsigned at)
 {
@@ -99,24 +118,29 @@ static void plan(char kill[24], int rank, unsigned at)
 
 static void add_every(void)
 {
-    EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM
-        for (int rank = 0; rank < p->ranks; rank++)
-            for (unsigned at = 1; at <= every_deliveries(p, v, rank); at++) {
-                struct kase *k = add(every_kill, "every", p, v, transports[t]);
-                plan(k->kill[0], rank, at);
-                k->other_way = at % 3 == 0; /* without checkpoints */
-            }
+    EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM for (int rank = 0; rank < p->ranks;
+                                                  rank++) for (unsigned at = 1;
+                                                               at <= every_deliveries(p, v, rank);
+                                                               at++)
+    {
+        struct kase *k = add(every_kill, "every", p, v, transports[t]);
+        plan(k->kill[0], rank, at);
+        k->other_way = at % 3 == 0; /* without checkpoints */
+    }
 }
 
 /* All pairs at a stride, which begins elsewhere for each pair of ranks. */
 static void add_pairs(void)
 {
-    EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM {
+    EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM
+    {
         if (p->ranks > 4 || (p->by_order && v->at_once == 1)) continue;
         for (int i = 0; i < p->ranks; i++)
             for (int j = i; j < p->ranks; j++)
-                for (unsigned a = 1 + (unsigned)(i + j) % STRIDE; a <= every_deliveries(p, v, i); a += STRIDE)
-                    for (unsigned b = i == j ? a + 1 : 1 + (unsigned)(i + 2 * j) % STRIDE; b <= every_deliveries(p, v, j); b += STRIDE) {
+                for (unsigned a = 1 + (unsigned)(i + j) % STRIDE; a <= every_deliveries(p, v, i);
+                     a += STRIDE)
+                    for (unsigned b = i == j ? a + 1 : 1 + (unsigned)(i + 2 * j) % STRIDE;
+                         b <= every_deliveries(p, v, j); b += STRIDE) {
                         struct kase *k = add(every_kill, "pairs", p, v, transports[t]);
                         plan(k->kill[0], i, a);
                         plan(k->kill[1], j, b);
@@ -129,14 +153,16 @@ static void add_pairs(void)
 static const struct point {
     const char *name;
     unsigned count[6];
-} of_process[] = {{"capture", {1, 2}}, {"captured", {1, 2}}, {"persist", {1, 2}}, {"persisted", {1, 2}}, {"commit", {1, 2}},
-    {"committed", {1, 2}}, {"control", {1, 2, 4, 7, 11, 16}}, {"sent", {1, 5, 12, 20, 30, 45}}, {"restarted", {1}}, {"up", {1, 2}},
-    {"hello", {1, 2}}, {"failed", {1}}, {"heard", {1}}, {"rollback", {1}}, {"again", {1}}, {"execve", {1}},
-    {"clusters", {1, 2}}, {"told", {1, 2}}},
-  of_recovery[] = {{"control", {1, 2, 3, 4, 5, 7}}, {"sent", {1, 2, 3, 4, 5, 7}}, {"failed", {1}}, {"heard", {1}}, {"up", {1}},
-    {"hello", {1}}, {"persist", {1}}, {"persisted", {1}}},
-  of_supervisor[] = {{"chosen", {1}}, {"durable", {1}}, {"announced", {1}}, {"spawned", {1}}, {"fact", {1, 2, 3, 5}},
-    {"noted", {1, 2, 3, 5}}, {"finished", {1}}, {"proposed", {1}}, {"changed", {1}}};
+} of_process[] = {{"capture", {1, 2}}, {"captured", {1, 2}}, {"persist", {1, 2}},
+    {"persisted", {1, 2}}, {"commit", {1, 2}}, {"committed", {1, 2}},
+    {"control", {1, 2, 4, 7, 11, 16}}, {"sent", {1, 5, 12, 20, 30, 45}}, {"restarted", {1}},
+    {"up", {1, 2}}, {"hello", {1, 2}}, {"failed", {1}}, {"heard", {1}}, {"rollback", {1}},
+    {"again", {1}}, {"execve", {1}}, {"clusters", {1, 2}}, {"told", {1, 2}}},
+  of_recovery[] = {{"control", {1, 2, 3, 4, 5, 7}}, {"sent", {1, 2, 3, 4, 5, 7}}, {"failed", {1}},
+      {"heard", {1}}, {"up", {1}}, {"hello", {1}}, {"persist", {1}}, {"persisted", {1}}},
+  of_supervisor[] = {{"chosen", {1}}, {"durable", {1}}, {"announced", {1}}, {"spawned", {1}},
+      {"fact", {1, 2, 3, 5}}, {"noted", {1, 2, 3, 5}}, {"finished", {1}}, {"proposed", {1}},
+      {"changed", {1}}};
 
 /* Where clusters stay, nobody comes to these. */
 static const char *const of_change[] = {"clusters", "told", "proposed", "changed"};
@@ -148,11 +174,13 @@ static bool comes_to(const struct variant *v, const struct point *x)
     return v->regroups || !change;
 }
 
-static void add_point(const struct point *x, const char *rank, const struct variant *v, const char *transport)
+static void add_point(
+    const struct point *x, const char *rank, const struct variant *v, const char *transport)
 {
     bool supervisor = strcmp(rank, "supervisor") == 0;
     for (int i = 0; i < 6 && x->count[i] && comes_to(v, x); i++) {
-        struct kase *k = add(supervisor ? every_supervisor : every_point, "points", four(v), v, transport);
+        struct kase *k =
+            add(supervisor ? every_supervisor : every_point, "points", four(v), v, transport);
         snprintf(k->point, sizeof k->point, "%s@%s:%u", x->name, rank, x->count[i]);
         k->always = strcmp(x->name, "finished") == 0;
         plan(k->kill[0], 1, 4 + k->number % 7); /* what there is to be recovered from */
@@ -162,7 +190,8 @@ static void add_point(const struct point *x, const char *rank, const struct vari
 static void add_points(void)
 {
     char rank[16];
-    EACH_VARIANT EACH_TRANSPORT {
+    EACH_VARIANT EACH_TRANSPORT
+    {
         for (size_t i = 0; i < COUNT(of_process); i++)
             for (int r = 0; r < four(v)->ranks; r++) {
                 snprintf(rank, sizeof rank, "%d", r);
@@ -170,8 +199,10 @@ static void add_points(void)
             }
         for (size_t i = 0; i < COUNT(of_recovery) && v->has_recovery; i++)
             add_point(&of_recovery[i], "recovery", v, transports[t]);
-        for (size_t i = 0; i < COUNT(of_supervisor); i++) add_point(&of_supervisor[i], "supervisor", v, transports[t]);
-        /* It hears of the end, and is through with it, while its other thread is about to wake it. */
+        for (size_t i = 0; i < COUNT(of_supervisor); i++)
+            add_point(&of_supervisor[i], "supervisor", v, transports[t]);
+        /* It hears of the end, and is through with it, while its other thread is about to wake it.
+         */
         struct kase *k = add(every_point, "points", four(v), v, transports[t]);
         snprintf(k->point, sizeof k->point, "finishing@1=-20,wake@1=-40");
         k->always = t == 1;
@@ -180,41 +211,47 @@ static void add_points(void)
 
 static void add_stop(void)
 {
-    EACH_VARIANT EACH_TRANSPORT
-        for (int rank = 0; rank < four(v)->ranks; rank++)
-            for (unsigned at = 1; at <= every_deliveries(four(v), v, rank); at += 2) {
-                struct kase *k = add(every_stop, "stop", four(v), v, transports[t]);
-                snprintf(k->point, sizeof k->point, "delivered@%d:%u=19", rank, at); /* SIGSTOP */
-                k->rank = rank;
-                k->other_way = !v->with_others || at % 4 == 1;
-                k->long_asleep = k->always = !v->with_others && t == 1 && rank == 0 && at == 1;
-            }
+    EACH_VARIANT EACH_TRANSPORT for (int rank = 0; rank < four(v)->ranks;
+                                     rank++) for (unsigned at = 1;
+                                                  at <= every_deliveries(four(v), v, rank); at += 2)
+    {
+        struct kase *k = add(every_stop, "stop", four(v), v, transports[t]);
+        snprintf(k->point, sizeof k->point, "delivered@%d:%u=19", rank, at); /* SIGSTOP */
+        k->rank = rank;
+        k->other_way = !v->with_others || at % 4 == 1;
+        k->long_asleep = k->always = !v->with_others && t == 1 && rank == 0 && at == 1;
+    }
 }
 
 static void add_rest(const char *const test[], size_t tests)
 {
-    EACH_VARIANT EACH_TRANSPORT
-        for (int i = 0; i < 2 * four(v)->ranks; i++) {
-            struct kase *k = add(every_fence, "fence", &programs[0], v, transports[t]);
-            k->rank = i / 2;
-            k->other_way = i % 2;
-        }
-    EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM
-        for (int i = 0; i < 20 && !p->by_order; i++) { /* with it all processes are lost at once */
-            struct kase *k = add(every_supervisor, "supervisor", p, v, transports[t]);
-            unsigned rank = (unsigned)(k->seed % (unsigned)p->ranks), last = every_deliveries(p, v, (int)rank);
-            if (i % 4) snprintf(k->point, sizeof k->point, "delivered@%u:%u=0", rank, 1 + (unsigned)i * last / 20);
-            if (i % 2) plan(k->kill[0], i % p->ranks, 1 + (unsigned)i * 3 / 4); /* during a recovery, perhaps */
-        }
-    EACH_VARIANT EACH_PROGRAM
-        for (int i = 0; i < 20; i++) {
-            struct kase *k = add(every_cut, "cut", p, v, "uv");
-            if (i % 2) plan(k->kill[0], i % p->ranks, 1 + (unsigned)i % 7);
-        }
+    EACH_VARIANT EACH_TRANSPORT for (int i = 0; i < 2 * four(v)->ranks; i++)
+    {
+        struct kase *k = add(every_fence, "fence", &programs[0], v, transports[t]);
+        k->rank = i / 2;
+        k->other_way = i % 2;
+    }
+    EACH_VARIANT EACH_TRANSPORT EACH_PROGRAM for (int i = 0; i < 20 && !p->by_order; i++)
+    { /* with it all processes are lost at once */
+        struct kase *k = add(every_supervisor, "supervisor", p, v, transports[t]);
+        unsigned rank = (unsigned)(k->seed % (unsigned)p->ranks),
+                 last = every_deliveries(p, v, (int)rank);
+        if (i % 4)
+            snprintf(
+                k->point, sizeof k->point, "delivered@%u:%u=0", rank, 1 + (unsigned)i * last / 20);
+        if (i % 2)
+            plan(k->kill[0], i % p->ranks, 1 + (unsigned)i * 3 / 4); /* during a recovery, perhaps
+                                                                      */
+    }
+    EACH_VARIANT EACH_PROGRAM for (int i = 0; i < 20; i++)
+    {
+        struct kase *k = add(every_cut, "cut", p, v, "uv");
+        if (i % 2) plan(k->kill[0], i % p->ranks, 1 + (unsigned)i % 7);
+    }
     for (size_t i = 0; i < tests; i++) add(every_test, "store", NULL, NULL, NULL)->test = test[i];
 }
 
-/* ---- one case ------------------------------------------------------------------------------------------------------ */
+/* ---- one case -------------------------------------------------------------------------------- */
 
 static const struct kase *present;
 
@@ -239,7 +276,7 @@ static int run_case(const struct kase *k, int log)
     return cmocka_run_group_tests(test, NULL, NULL);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static struct slot {
     pid_t pid;
@@ -262,7 +299,10 @@ static void note_point(const struct kase *k)
 {
     const struct point *table[] = {of_process, of_recovery, of_supervisor};
     const size_t count[] = {COUNT(of_process), COUNT(of_recovery), COUNT(of_supervisor)};
-    size_t which = strstr(k->point, "@recovery") ? 1 : strstr(k->point, "@supervisor") ? 2 : 0, at = 0;
+    size_t which = strstr(k->point, "@recovery")     ? 1
+                   : strstr(k->point, "@supervisor") ? 2
+                                                     : 0,
+           at = 0;
     for (size_t i = 0; i < which; i++) at += count[i];
     for (size_t i = 0; i < count[which]; i++)
         if (strcspn(k->point, "@") == strlen(table[which][i].name) &&
@@ -281,7 +321,8 @@ static void say_failure(const struct kase *k, int log)
     if (f == NULL) return;
     rewind(f);
     while (lines < 40 && fgets(line, sizeof line, f))
-        if (strncmp(line, "[====", 5) != 0 && strncmp(line, "[ RUN", 5) != 0 && ++lines) printf("    %s", line);
+        if (strncmp(line, "[====", 5) != 0 && strncmp(line, "[ RUN", 5) != 0 && ++lines)
+            printf("    %s", line);
     fclose(f);
     fflush(stdout);
 }
@@ -296,7 +337,8 @@ static unsigned count_tests(int log)
     rewind(f);
     while (fgets(line, sizeof line, f)) {
         if (strncmp(line, "[       OK ] ", 13) == 0 && strncmp(line + 13, "store\n", 6) != 0) n++;
-        if (strncmp(line, "[  SKIPPED ] ", 13) == 0 && strspn(line + 13, "0123456789") == 0) printf("%s", line);
+        if (strncmp(line, "[  SKIPPED ] ", 13) == 0 && strspn(line + 13, "0123456789") == 0)
+            printf("%s", line);
     }
     fclose(f);
     return n;
@@ -353,13 +395,16 @@ static void say_kind(void)
 {
     const struct figures *f = &present_kind;
     if (f->kind == NULL) return;
-    printf("%-10s %5u runs: %5u passed, %u failed, %.0f s", f->kind, f->runs, f->passed, f->failed, f->seconds);
+    printf("%-10s %5u runs: %5u passed, %u failed, %.0f s", f->kind, f->runs, f->passed, f->failed,
+        f->seconds);
     if (strcmp(f->kind, "points") == 0) printf("; %u came to their point", f->reached);
     if (strcmp(f->kind, "supervisor") == 0) printf("; %u killed before their end", f->reached);
     if (strcmp(f->kind, "points") == 0 || strcmp(f->kind, "supervisor") == 0)
         printf("; everything gone %ld ms after a supervisor at the latest", f->gone_ms);
-    if (f->beyond) printf("; %u lost more at once than the protocol survives, and said so", f->beyond);
-    if (f->could_change) printf("; clusters changed in %u of %u that may", f->changed, f->could_change);
+    if (f->beyond)
+        printf("; %u lost more at once than the protocol survives, and said so", f->beyond);
+    if (f->could_change)
+        printf("; clusters changed in %u of %u that may", f->changed, f->could_change);
     if (f->cuts) printf("; %u connections cut", f->cuts);
     printf("\n");
     if (f->could_change >= MANY && f->changed == 0) {
@@ -435,14 +480,16 @@ int main(int argc, char **argv)
     }
     if (jobs == 0 || jobs > JOBS) return 2;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    outcomes = mmap(NULL, sizeof *outcomes * JOBS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    outcomes = mmap(
+        NULL, sizeof *outcomes * JOBS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (outcomes == MAP_FAILED) return 1;
     every_prepare(programs, COUNT(programs));
     add_every();
     add_pairs();
     add_points();
     add_stop();
-    add_rest(tests, sample ? 0 : COUNT(tests)); /* where there is a sample, they run by themselves */
+    add_rest(tests, sample ? 0 : COUNT(tests)); /* where there is a sample, they run by themselves
+                                                 */
     const struct kase **chosen = malloc((cases + 1) * sizeof *chosen);
     if (chosen == NULL) return 1;
     bool all_points = sample == 0 && protocol == NULL;
@@ -452,14 +499,16 @@ int main(int argc, char **argv)
             if (is_named(&list[next], protocol, argc, argv)) chosen[count++] = &list[next];
         all_points &= list[first].run != every_point || count == next - first;
         unsigned always = 0;
-        for (unsigned i = 0; sample && i < count; i++) { /* those always, then the first of a shuffle of the others */
+        for (unsigned i = 0; sample && i < count; i++) { /* those always, then the first of a
+                                                            shuffle of the others */
             const struct kase *k = chosen[i];
             if (!k->always) continue;
             chosen[i] = chosen[always];
             chosen[always++] = k;
         }
         for (unsigned i = always; sample && i < count; i++) {
-            unsigned other = i + (unsigned)(mix(seed * UINT64_C(0x9e3779b97f4a7c15) + i + first) % (count - i));
+            unsigned other =
+                i + (unsigned)(mix(seed * UINT64_C(0x9e3779b97f4a7c15) + i + first) % (count - i));
             const struct kase *k = chosen[i];
             chosen[i] = chosen[other];
             chosen[other] = k;

@@ -1,4 +1,5 @@
-/* every.h: a case of the kill matrix, and what came of it. every.c makes the list of them, every_runs.c runs one. */
+/* every.h: a case of the kill matrix, and what came of it. every.c makes the list of them,
+ * every_runs.c runs one. */
 #ifndef HARK_TEST_KILL_EVERY_H
 #define HARK_TEST_KILL_EVERY_H
 
@@ -19,12 +20,13 @@ struct program { /* small, with arguments */
 struct variant { /* a protocol */
     const char *word[5];
     const char *name;
-    bool any_order;     /* survives with programs that are by_order, which print what comes by chance */
-    bool with_others;   /* others go back with the one that died, whatever was sent */
-    bool has_recovery;  /* process */
-    int groups;         /* collectives are no messages there, 1: all that can, 2: multicasts */
-    int at_once;        /* ranks that may be lost before it has recovered, if what they send depends on the order; 0: any */
-    bool regroups;      /* its clusters change */
+    bool any_order; /* survives with programs that are by_order, which print what comes by chance */
+    bool with_others;  /* others go back with the one that died, whatever was sent */
+    bool has_recovery; /* process */
+    int groups;        /* collectives are no messages there, 1: all that can, 2: multicasts */
+    int at_once; /* ranks that may be lost before it has recovered, if what they send depends on the
+                    order; 0: any */
+    bool regroups; /* its clusters change */
 };
 
 struct kase {
@@ -39,12 +41,12 @@ struct kase {
     int rank;         /* who is stopped or fenced */
     bool other_way;
     bool long_asleep; /* stop: so long that one that waits would be given up */
-    bool always; /* also in a sample */
+    bool always;      /* also in a sample */
     uint64_t seed;
     const char *test; /* a program of tests, instead */
 };
 
-struct outcome { /* in shared memory */
+struct outcome {  /* in shared memory */
     bool reached; /* its point */
     bool beyond;  /* more was lost at once than the protocol survives, and that was said */
     bool changed; /* its clusters did */
@@ -60,8 +62,10 @@ unsigned every_deliveries(const struct program *p, const struct variant *v, int 
 void every_show(const struct kase *k, char text[1200]);
 
 void every_kill(struct run *r, const struct kase *k);       /* planned kills */
-void every_point(struct run *r, const struct kase *k);      /* at a point of a process; all but the supervisor */
-void every_supervisor(struct run *r, const struct kase *k); /* the supervisor, at a point or (none) at a moment of `seed` */
+void every_point(struct run *r, const struct kase *k);      /* at a point of a process; all but the
+                                                               supervisor */
+void every_supervisor(struct run *r, const struct kase *k); /* the supervisor, at a point or (none)
+                                                               at a moment of `seed` */
 void every_stop(struct run *r, const struct kase *k);       /* stopped while another one dies */
 void every_fence(struct run *r, const struct kase *k);      /* an earlier incarnation lives on */
 void every_cut(struct run *r, const struct kase *k);        /* TCP through a relay */

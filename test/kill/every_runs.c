@@ -30,17 +30,21 @@ static struct {
     unsigned deliveries[3][RANKS]; /* by variant.groups */
 } known[PROGRAMS];
 
-/* ---- the command ---------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
-static size_t command(const struct kase *k, const char *argv[WORDS], char number[2][16], const char *store, bool resume)
+static size_t command(const struct kase *k, const char *argv[WORDS], char number[2][16],
+    const char *store, bool resume)
 {
     size_t n = 0;
     const struct program *p = k->program;
     snprintf(number[0], 16, "%d", p->ranks);
     snprintf(number[1], 16, "fence=%d", k->rank);
-    const char *const begin[] = {HARK_WITH_POINTS, "run", "-n", number[0], "--clusters", p->clusters, "--transport", k->transport,
-        "--verbose", "--interval", k->other_way && k->run == every_kill ? "0" : "1ms", "--option",
-        k->run == every_stop && !k->other_way ? "answer-ms=50" : "answer-ms=50000"}; /* no slow machine decides */
+    const char *const begin[] = {HARK_WITH_POINTS, "run", "-n", number[0], "--clusters",
+        p->clusters, "--transport", k->transport, "--verbose", "--interval",
+        k->other_way && k->run == every_kill ? "0" : "1ms", "--option",
+        k->run == every_stop && !k->other_way ? "answer-ms=50" : "answer-ms=50000"}; /* no slow
+                                                                                        machine
+                                                                                        decides */
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) argv[n++] = begin[i];
     for (int i = 0; k->variant && k->variant->word[i]; i++) argv[n++] = k->variant->word[i];
     for (int i = 0; i < 2 && k->kill[i][0]; i++) {
@@ -71,7 +75,8 @@ void every_show(const struct kase *k, char text[1200])
     }
     command(k, argv, number, k->run == every_supervisor ? "s" : NULL, false);
     if (k->point[0]) at = (size_t)snprintf(text, 1200, "HARK_POINT=%s ", k->point);
-    for (size_t i = 0; argv[i] && at < 1200; i++) at += (size_t)snprintf(text + at, 1200 - at, "%s%s", i ? " " : "", argv[i]);
+    for (size_t i = 0; argv[i] && at < 1200; i++)
+        at += (size_t)snprintf(text + at, 1200 - at, "%s%s", i ? " " : "", argv[i]);
 }
 
 static void start(struct run *r, const struct kase *k, const char *store, bool resume)
@@ -84,7 +89,7 @@ static void start(struct run *r, const struct kase *k, const char *store, bool r
     run_start(r, argv);
 }
 
-/* ---- the answer ----------------------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static int by_text(const void *a, const void *b)
 {
@@ -104,7 +109,8 @@ static int lines_of(char *text, char *line[LINES])
     return n;
 }
 
-/* Each round has `ranks` lines "round K of rank R: order D" with the same D, and all ranks their last lines, with the last D. */
+/* Each round has `ranks` lines "round K of rank R: order D" with the same D, and all ranks their
+ * last lines, with the last D. */
 static void expect_one_order(char *line[LINES], int n, const struct program *p)
 {
     int rounds = atoi(p->argument[0]), at = 0;
@@ -113,19 +119,22 @@ static void expect_one_order(char *line[LINES], int n, const struct program *p)
     for (int rank = 0; rank < p->ranks; rank++) {
         char begin[40];
         snprintf(begin, sizeof begin, "rank %d: ", rank);
-        if (strncmp(line[at++], begin, strlen(begin)) != 0) fail_msg("unexpected line: %s", line[at - 1]);
+        if (strncmp(line[at++], begin, strlen(begin)) != 0)
+            fail_msg("unexpected line: %s", line[at - 1]);
     }
     for (int round = 0; round < rounds; round++)
         for (int rank = 0; rank < p->ranks; rank++, at++) {
             char begin[60];
             snprintf(begin, sizeof begin, "round %d of rank %d: order ", round, rank);
-            if (strncmp(line[at], begin, strlen(begin)) != 0) fail_msg("unexpected line: %s", line[at]);
+            if (strncmp(line[at], begin, strlen(begin)) != 0)
+                fail_msg("unexpected line: %s", line[at]);
             if (rank && strcmp(strrchr(line[at], ' '), strrchr(line[at - 1], ' ')) != 0)
                 fail_msg("two orders: %s, and %s", line[at - 1], line[at]);
             last = strrchr(line[at], ' ');
         }
     for (int rank = 0; rank < p->ranks; rank++)
-        if (strcmp(strrchr(line[rank], ' '), last) != 0) fail_msg("another digest: %s, expected%s", line[rank], last);
+        if (strcmp(strrchr(line[rank], ' '), last) != 0)
+            fail_msg("another digest: %s, expected%s", line[rank], last);
 }
 
 static void expect_answer(const char *out, const struct run *r, const struct kase *k)
@@ -145,7 +154,8 @@ static void expect_answer(const char *out, const struct run *r, const struct kas
     int m = lines_of(right, expected);
     qsort(expected, (size_t)m, sizeof *expected, by_text);
     for (int j = 0; j < n && j < m; j++)
-        if (strcmp(line[j], expected[j]) != 0) fail_msg("another answer: %s, expected %s; stderr:\n%s", line[j], expected[j], r->err);
+        if (strcmp(line[j], expected[j]) != 0)
+            fail_msg("another answer: %s, expected %s; stderr:\n%s", line[j], expected[j], r->err);
     if (n != m) fail_msg("%d lines, expected %d; stderr:\n%s", n, m, r->err);
 }
 
@@ -157,11 +167,12 @@ static void note_change(const struct run *r)
 static void expect_end(struct run *r, const struct kase *k)
 {
     note_change(r);
-    if (r->status != 0) fail_msg("exit status %d; stdout:\n%s\nstderr:\n%s", r->status, r->out, r->err);
+    if (r->status != 0)
+        fail_msg("exit status %d; stdout:\n%s\nstderr:\n%s", r->status, r->out, r->err);
     expect_answer(r->out, r, k);
 }
 
-/* ---- undisturbed ---------------------------------------------------------------------------------------------- */
+/* ---- undisturbed ----------------------------------------------------------------------------- */
 
 static unsigned hits(const struct run *r)
 {
@@ -171,7 +182,8 @@ static unsigned hits(const struct run *r)
     return stat(path, &st) == 0 ? (unsigned)st.st_size : 0;
 }
 
-/* What a program prints under a protocol, checked against known[i].text if there is one; how much a rank delivers. */
+/* What a program prints under a protocol, checked against known[i].text if there is one; how much a
+ * rank delivers. */
 static unsigned undisturbed(size_t i, const struct variant *v, int rank)
 {
     struct kase k = {.program = known[i].program, .variant = v, .transport = "shm"};
@@ -185,7 +197,8 @@ static unsigned undisturbed(size_t i, const struct variant *v, int rank)
         fprintf(stderr, "undisturbed: %s", r->err);
         exit(1);
     }
-    if (known[i].text[0] == 0 || known[i].program->by_order) snprintf(known[i].text, sizeof known[i].text, "%.4095s", r->out);
+    if (known[i].text[0] == 0 || known[i].program->by_order)
+        snprintf(known[i].text, sizeof known[i].text, "%.4095s", r->out);
     else expect_answer(r->out, r, &k);
     unsigned n = hits(r);
     run_teardown(&state);
@@ -194,12 +207,13 @@ static unsigned undisturbed(size_t i, const struct variant *v, int rank)
 
 void every_prepare(const struct program *program, size_t count)
 {
-    static const struct variant by_groups[] = {
-        {.word = {"--protocol", "none"}}, {.word = {"--protocol", "camel"}}, {.word = {"--protocol", "hydee", "--camel"}}};
+    static const struct variant by_groups[] = {{.word = {"--protocol", "none"}},
+        {.word = {"--protocol", "camel"}}, {.word = {"--protocol", "hydee", "--camel"}}};
     for (size_t i = 0; i < count; i++) {
         known[i].program = &program[i];
         for (int rank = 0; rank < program[i].ranks; rank++)
-            for (int g = 0; g < 3; g++) known[i].deliveries[g][rank] = undisturbed(i, &by_groups[g], rank);
+            for (int g = 0; g < 3; g++)
+                known[i].deliveries[g][rank] = undisturbed(i, &by_groups[g], rank);
     }
     unsetenv("HARK_POINT");
 }
@@ -211,13 +225,15 @@ unsigned every_deliveries(const struct program *p, const struct variant *v, int 
     return known[i].deliveries[v->groups][rank];
 }
 
-/* ---- kills of processes ----------------------------------------------------------------------------------------- */
+/* ---- kills of processes ---------------------------------------------------------------------- */
 
-/* Were two ranks lost, the second one before the first had recovered, where the protocol survives but one at once? */
+/* Were two ranks lost, the second one before the first had recovered, where the protocol survives
+ * but one at once? */
 static bool is_beyond(const struct run *r, const struct kase *k)
 {
     int first = -1, rank, at;
-    for (const char *line = r->err; line && k->variant->at_once == 1; line = strchr(line, '\n'), line += line != NULL) {
+    for (const char *line = r->err; line && k->variant->at_once == 1;
+         line = strchr(line, '\n'), line += line != NULL) {
         if (strncmp(line, "hark: recovered in ", 19) == 0) first = -1;
         if (sscanf(line, "hark: rank %d died (SIGKILL)%n", &rank, &at) != 1) continue;
         if (first >= 0 && first != rank) return true;
@@ -232,8 +248,10 @@ static void expect_end_or_beyond(struct run *r, const struct kase *k)
         expect_end(r, k);
         return;
     }
-    every_outcome->beyond = true; /* it may fail then, and says so: a contribution has one copy too */
-    if (!strstr(r->err, ": COMBINE: the log lacks a contribution\n")) run_expect_err(r, " diverged: ");
+    every_outcome->beyond = true; /* it may fail then, and says so: a contribution has one copy too
+                                   */
+    if (!strstr(r->err, ": COMBINE: the log lacks a contribution\n"))
+        run_expect_err(r, " diverged: ");
 }
 
 void every_kill(struct run *r, const struct kase *k)
@@ -255,7 +273,7 @@ void every_point(struct run *r, const struct kase *k)
     expect_end_or_beyond(r, k);
 }
 
-/* ---- kills of the supervisor -------------------------------------------------------------------------------------- */
+/* ---- kills of the supervisor ----------------------------------------------------------------- */
 
 /* Bytes of standard output that the killed run has written and not noted any more. */
 static size_t not_noted(const struct run *r)
@@ -268,7 +286,8 @@ static size_t not_noted(const struct run *r)
     ssize_t n = fd >= 0 ? read(fd, at, sizeof at) : 0;
     if (fd >= 0) close(fd);
     for (ssize_t i = 0; i + 8 <= n; i += 16) noted += hark_get64(at + i);
-    if (noted > strlen(r->out)) fail_msg("%" PRIu64 " bytes are noted, %zu are there", noted, strlen(r->out));
+    if (noted > strlen(r->out))
+        fail_msg("%" PRIu64 " bytes are noted, %zu are there", noted, strlen(r->out));
     return strlen(r->out) - noted;
 }
 
@@ -299,7 +318,8 @@ void every_supervisor(struct run *r, const struct kase *k)
     start(r, k, store, false);
     if (!strstr(k->point, "@supervisor")) { /* some moment, of the start or after a delivery */
         run_wait_for(r, k->point[0] ? "hit" : "err");
-        usleep((unsigned)(k->seed % (UINT64_C(1) << (6 + k->seed / 64 % 12)))); /* more often soon */
+        usleep((unsigned)(k->seed % (UINT64_C(1) << (6 + k->seed / 64 % 12)))); /* more often soon
+                                                                                 */
         kill(r->pid, SIGKILL);
     }
     run_end(r);
@@ -319,17 +339,19 @@ void every_supervisor(struct run *r, const struct kase *k)
     start(r, k, store, true);
     run_end(r);
     note_change(r);
-    if (r->status == 0 && strstr(r->err, ": the job in it has finished already; there is nothing to do\n")) {
+    if (r->status == 0 &&
+        strstr(r->err, ": the job in it has finished already; there is nothing to do\n")) {
         expect_answer(both, r, k);
         return;
     }
-    if (r->status != 0) fail_msg("exit status %d of the resumed run; stderr:\n%s", r->status, r->err);
+    if (r->status != 0)
+        fail_msg("exit status %d of the resumed run; stderr:\n%s", r->status, r->err);
     forget_repeated(both, r->out, loose);
     snprintf(both + strlen(both), sizeof both - strlen(both), "%s", r->out);
     expect_answer(both, r, k);
 }
 
-/* ---- stopped, and fenced -------------------------------------------------------------------------------------------- */
+/* ---- stopped, and fenced --------------------------------------------------------------------- */
 
 static void put(const struct run *r, const char *name)
 {
@@ -347,7 +369,9 @@ static void wait_for_text(struct run *r, const char *text)
         char *err = run_read(r, "err");
         there = strstr(err, text) != NULL;
         free(err);
-        if (there || waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) continue;
+        if (there || waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            info.si_pid == 0)
+            continue;
         run_end(r);
         fail_msg("never on stderr: %s; it has:\n%s", text, r->err);
     }
@@ -364,8 +388,9 @@ static pid_t pid_of(struct run *r, int rank)
     return pid;
 }
 
-/* Rank k->rank is stopped at k->point; then the other one of its cluster is killed. It is let go when that has been announced,
- * or never: then the supervisor kills it, and begins no other one before it has seen the end of this (small holds a lock). */
+/* Rank k->rank is stopped at k->point; then the other one of its cluster is killed. It is let go
+ * when that has been announced, or never: then the supervisor kills it, and begins no other one
+ * before it has seen the end of this (small holds a lock). */
 void every_stop(struct run *r, const struct kase *k)
 {
     int other = k->rank ^ 1;
@@ -377,7 +402,9 @@ void every_stop(struct run *r, const struct kase *k)
     snprintf(text, sizeof text, "hark: rank %d died (SIGKILL) ", other);
     wait_for_text(r, text);
     if (k->other_way) {
-        if (k->long_asleep) (void)poll(NULL, 0, 9000); /* after 7 s nothing moves for good, if it were one that waits */
+        if (k->long_asleep)
+            (void)poll(NULL, 0, 9000); /* after 7 s nothing moves for good, if it were one that
+                                          waits */
         assert_int_equal(kill(stopped, SIGCONT), 0);
     } else {
         snprintf(text, sizeof text, "hark: rank %d does not go back by itself in 50 ms", k->rank);
@@ -387,8 +414,9 @@ void every_stop(struct run *r, const struct kase *k)
     expect_end(r, k);
 }
 
-/* The copy says what its process said: that may be heard by who has not been told yet, as what was under way when it died. Or it says
- * something else when all have been told, and nobody may hear it. */
+/* The copy says what its process said: that may be heard by who has not been told yet, as what was
+ * under way when it died. Or it says something else when all have been told, and nobody may hear
+ * it. */
 void every_fence(struct run *r, const struct kase *k)
 {
     char path[300];
@@ -421,7 +449,7 @@ void every_fence(struct run *r, const struct kase *k)
     expect_end(r, k);
 }
 
-/* ---- TCP -------------------------------------------------------------------------------------------------------------- */
+/* ---- TCP ------------------------------------------------------------------------------------- */
 
 void every_cut(struct run *r, const struct kase *k)
 {
@@ -432,14 +460,15 @@ void every_cut(struct run *r, const struct kase *k)
     setenv("HARK_RELAY", path, 1);
     start(r, k, NULL, false);
     unsetenv("HARK_RELAY");
-    while (waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
+    while (waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    }
     assert_int_equal(kill(relay, SIGKILL), 0);
     assert_int_equal(waitpid(relay, NULL, 0), relay);
     run_end(r);
     expect_end(r, k);
 }
 
-/* ---- other tests -------------------------------------------------------------------------------------------------------- */
+/* ---- other tests ----------------------------------------------------------------------------- */
 
 void every_test(struct run *r, const struct kase *k)
 {

@@ -1,12 +1,13 @@
-/* fake_process.c: a process of a job without transport and protocol: it speaks to the supervisor, and does what its
- * arguments say, a word after the other. For tests of the supervisor alone.
+/* fake_process.c: a process of a job without transport and protocol: it speaks to the supervisor,
+ * and does what its arguments say, a word after the other. For tests of the supervisor alone.
  *
  *   [RANK:][iINC:]WORD   only that rank, only that incarnation
  *   print=TEXT partial=TEXT       a line, or a piece of one, on stdout; `%r` stands for the rank
  *   lines=N                       "RANK: I" for I = 1 .. N
  *   deliver=N                     counts N deliveries on the board, and dies where it was told to
  *   frames=N                      counts N frames received
- *   image=ID wave=ID              writes an image (what follows it is done after a restart); has it decided
+ *   image=ID wave=ID              writes an image (what follows it is done after a restart); has it
+ *                                 decided
  *   die=SIGNAL exit=STATUS        ends
  *   fatal=TEXT diverged=TEXT      says so
  *   garbage close                 on the control socket
@@ -14,12 +15,15 @@
  *   make=FILE await=FILE          in PLACE
  *   stuck hang                    waits for ever: as a blocked application; as a busy one
  *   deaf                          waits for ever, and hears nothing
- *   again=WHEN                    when it is told to go back: dies `before` or `after` it has said AGAIN; or says that
- *                                 it can `not`, then or after an AGAIN (`not-after`); exits (`exit`); says its last line
+ *   again=WHEN                    when it is told to go back: dies `before` or `after` it has said
+ *                                 AGAIN; or says that
+ *                                 it can `not`, then or after an AGAIN (`not-after`); exits
+ *                                 (`exit`); says its last line
  *                                 (`fatal`). Without this: executes itself again
  *   early=SIGNAL                  ends before it has said hello
  *   finish                        says FINISHED, waits for ALL_DONE
- *   recovery                      (as the recovery process) ends each recovery at once, until ALL_DONE
+ *   recovery                      (as the recovery process) ends each recovery at once, until
+ *                                 ALL_DONE
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -164,7 +168,9 @@ static struct hark_store *open_store(void)
 {
     struct hark_store *s;
     char error[256];
-    if (hark_store_open_directory(&s, setup.store, setup.job, setup.ranks, false, error) == HARK_S_OK) return s;
+    if (hark_store_open_directory(&s, setup.store, setup.job, setup.ranks, false, error) ==
+        HARK_S_OK)
+        return s;
     fprintf(stderr, "%s\n", error);
     exit(1);
 }
@@ -201,7 +207,8 @@ static struct image read_image(void)
     const struct hark_section *section;
     uint32_t count;
     void *handle;
-    if (s->ops->read(s, setup.rank, setup.checkpoint, &section, &count, &handle) != HARK_S_OK) exit(1);
+    if (s->ops->read(s, setup.rank, setup.checkpoint, &section, &count, &handle) != HARK_S_OK)
+        exit(1);
     memcpy(&image, section->at, sizeof image);
     s->ops->release(s, handle);
     s->ops->close(s);
@@ -361,9 +368,11 @@ int main(int argc, char **argv)
     arguments = argv;
     control = atoi(getenv("HARK_CONTROL") ? getenv("HARK_CONTROL") : "-1");
     hear();
-    void *board = mmap(NULL, hark_board_bytes(setup.ranks, 0), PROT_READ | PROT_WRITE, MAP_SHARED, setup.board, 0);
+    void *board = mmap(
+        NULL, hark_board_bytes(setup.ranks, 0), PROT_READ | PROT_WRITE, MAP_SHARED, setup.board, 0);
     if (board == MAP_FAILED) return 1;
-    slot = &((struct hark_board *)board)->slot[setup.rank == HARK_RECOVERY ? setup.ranks : setup.rank];
+    slot =
+        &((struct hark_board *)board)->slot[setup.rank == HARK_RECOVERY ? setup.ranks : setup.rank];
     slot->state = HARK_B_BUSY;
     if (setup.checkpoint) image = read_image();
     early(argv);

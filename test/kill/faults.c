@@ -1,5 +1,6 @@
-/* Faults around a real run: disks that fill up, stores that vanish or rot, strangers at the sockets, deaths at the very
- * end. Each is said in one line, and the answer is the one of an undisturbed run. */
+/* Faults around a real run: disks that fill up, stores that vanish or rot, strangers at the
+ * sockets, deaths at the very end. Each is said in one line, and the answer is the one of an
+ * undisturbed run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,8 @@ static void expect_answer(const struct run *r, int laps)
     static char text[100][64];
     const char *line[100];
     int n = 0;
-    for (int lap = 1; lap <= laps; lap++) snprintf(text[n++], 64, "lap %d: token %d", lap, lap * 10);
+    for (int lap = 1; lap <= laps; lap++)
+        snprintf(text[n++], 64, "lap %d: token %d", lap, lap * 10);
     snprintf(text[n++], 64, "rank 0: token %d", laps * 10);
     for (int rank = 1, token = laps * 10 - 10; rank < 4; rank++)
         snprintf(text[n++], 64, "rank %d: token %d", rank, token += rank + 1);
@@ -47,27 +49,31 @@ static void expect_answer(const struct run *r, int laps)
     run_expect_lines(r, line);
 }
 
-/* hark run -n 4 --clusters 2 --interval 1ms (a checkpoint at each lap) WORDS...; `@` at the beginning of a word, or
- * behind its first `=`, stands for the test's directory. */
+/* hark run -n 4 --clusters 2 --interval 1ms (a checkpoint at each lap) WORDS...; `@` at the
+ * beginning of a word, or behind its first `=`, stands for the test's directory. */
 static const char **command(const struct run *r, const char *const words[])
 {
     static const char *argv[MOST + 12];
     static char text[MOST][700];
     size_t n = 0;
-    const char *const begin[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--interval", "1ms", "--option",
-        "answer-ms=50000"}; /* no slow machine decides */
+    const char *const begin[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--interval",
+        "1ms", "--option", "answer-ms=50000"}; /* no slow machine decides */
     for (; n < sizeof begin / sizeof begin[0]; n++) argv[n] = begin[n];
     for (size_t i = 0; words[i]; i++) {
         assert_true(i < MOST);
-        const char *at = words[i][0] == '@' ? words[i] : strstr(words[i], "=@") ? strstr(words[i], "=@") + 1 : NULL;
-        if (at) snprintf(text[i], sizeof text[i], "%.*s%s%s", (int)(at - words[i]), words[i], r->place, at + 1);
+        const char *at = words[i][0] == '@'       ? words[i]
+                         : strstr(words[i], "=@") ? strstr(words[i], "=@") + 1
+                                                  : NULL;
+        if (at)
+            snprintf(text[i], sizeof text[i], "%.*s%s%s", (int)(at - words[i]), words[i], r->place,
+                at + 1);
         argv[n++] = at ? text[i] : words[i];
     }
     argv[n] = NULL;
     return argv;
 }
 #define START(...) run_start(r, command(r, (const char *const[]){__VA_ARGS__, NULL}))
-#define RUN(...) run_command(r, command(r, (const char *const[]){__VA_ARGS__, NULL}))
+#define RUN(...)   run_command(r, command(r, (const char *const[]){__VA_ARGS__, NULL}))
 
 static void again(struct run *r) /* the same test with another protocol: a place as new */
 {
@@ -107,7 +113,7 @@ static int went_back_to(const struct run *r)
 static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"};
 #define EACH_PROTOCOL for (size_t p = 0; p < sizeof protocols / sizeof *protocols; again(r), p++)
 
-/* ---- the store ----------------------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 struct on_a_disk {
     const char **argv;
@@ -123,22 +129,26 @@ static int run_on_a_disk(void *argument)
     return 99;
 }
 
-/* ENOSPC from a tmpfs of 700 KiB that only this run sees: the first images fit, then somebody takes the rest. */
+/* ENOSPC from a tmpfs of 700 KiB that only this run sees: the first images fit, then somebody takes
+ * the rest. */
 static void a_full_store(void **state)
 {
     struct run *r = *state;
-    EACH_PROTOCOL {
+    EACH_PROTOCOL
+    {
         struct on_a_disk x = {.bytes = 700u << 10};
         snprintf(x.path, sizeof x.path, "%s/s", r->place);
         assert_int_equal(mkdir(x.path, 0700), 0);
-        x.argv = command(r, (const char *const[]){"--protocol", protocols[p], "--store", "@/s", "--json", "@/json", "--",
-            HARK_LAP, "20", "0:10:fill=@/s/filler", "1:15:die=9", NULL});
+        x.argv = command(
+            r, (const char *const[]){"--protocol", protocols[p], "--store", "@/s", "--json",
+                   "@/json", "--", HARK_LAP, "20", "0:10:fill=@/s/filler", "1:15:die=9", NULL});
         run_start_main(r, run_on_a_disk, &x);
         run_end(r);
         if (r->status == 77) skip();
         assert_int_equal(r->status, 0);
         expect_answer(r, 20);
-        run_expect_err(r, ": No space left on device; the run goes on with the checkpoints that it has\n");
+        run_expect_err(
+            r, ": No space left on device; the run goes on with the checkpoints that it has\n");
         run_expect_err(r, "hark: rank 1 died (SIGKILL) after 14 deliveries; ");
         assert_true(went_back_to(r) > 0);
         assert_int_equal(lines_of(r->err), 3); /* and: recovered */
@@ -149,16 +159,18 @@ static void a_full_store(void **state)
 static void a_full_store_and_nothing_to_go_back_to(void **state)
 {
     struct run *r = *state;
-    EACH_PROTOCOL {
+    EACH_PROTOCOL
+    {
         struct on_a_disk x = {.bytes = 700u << 10};
         snprintf(x.path, sizeof x.path, "%s/s", r->place);
         assert_int_equal(mkdir(x.path, 0700), 0);
-        x.argv = command(r, (const char *const[]){"--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "9",
-            "0:1:fill=@/s/filler", "1:5:die=9", NULL});
+        x.argv = command(r, (const char *const[]){"--protocol", protocols[p], "--store", "@/s",
+                                "--", HARK_LAP, "9", "0:1:fill=@/s/filler", "1:5:die=9", NULL});
         run_start_main(r, run_on_a_disk, &x);
         run_end(r);
         if (r->status == 77) skip();
-        assert_int_equal(r->status, 0); /* the beginning is always there while nothing was trimmed */
+        assert_int_equal(r->status, 0); /* the beginning is always there while nothing was trimmed
+                                         */
         expect_answer(r, 9);
         run_expect_err(r, " to the beginning\n");
         assert_int_equal(lines_of(r->err), 3);
@@ -184,16 +196,21 @@ static void move_store(const struct run *r, const char *to)
     snprintf(from, sizeof from, "%s/s", r->place);
     snprintf(path, sizeof path, "%s/%s", r->place, to ? to : "removed");
     assert_int_equal(rename(from, path), 0); /* at once, which a removal is not */
-    while (!to && access(path, F_OK) == 0) place_remove(path); /* a checkpoint may be in the middle of it */
+    while (!to && access(path, F_OK) == 0)
+        place_remove(path); /* a checkpoint may be in the middle of it */
 }
 
-#define GONE ": it is not there any more, removed or renamed; the run goes on with the checkpoints that it has\n"
+#define GONE                                                                                       \
+    ": it is not there any more, removed or renamed; the run goes on with the checkpoints that "   \
+    "it has\n"
 
 static void the_store_is_renamed(void **state)
 {
     struct run *r = *state;
-    EACH_PROTOCOL {
-        START("--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "20", "1:10:meet=met", "1:15:die=9");
+    EACH_PROTOCOL
+    {
+        START("--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "20", "1:10:meet=met",
+            "1:15:die=9");
         run_wait_for(r, "met");
         int newest = newest_of_rank_1(r);
         move_store(r, "elsewhere");
@@ -210,7 +227,8 @@ static void the_store_is_renamed(void **state)
 static void the_store_is_removed(void **state)
 {
     struct run *r = *state;
-    EACH_PROTOCOL {
+    EACH_PROTOCOL
+    {
         START("--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "20", "0:10:meet=met");
         run_wait_for(r, "met");
         move_store(r, NULL);
@@ -221,7 +239,8 @@ static void the_store_is_removed(void **state)
         run_expect_err(r, GONE);
         assert_int_equal(lines_of(r->err), 1);
         again(r);
-        START("--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "20", "0:10:meet=met", "1:15:die=9");
+        START("--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "20", "0:10:meet=met",
+            "1:15:die=9");
         run_wait_for(r, "met");
         move_store(r, NULL);
         put(r, "met.go");
@@ -237,10 +256,12 @@ static void the_store_is_removed(void **state)
 static void a_damaged_newest_image(void **state)
 {
     struct run *r = *state;
-    EACH_PROTOCOL {
+    EACH_PROTOCOL
+    {
         char path[700], text[100];
         uint8_t byte;
-        START("--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "20", "1:10:meet=met", "1:10:die=9");
+        START("--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "20", "1:10:meet=met",
+            "1:10:die=9");
         run_wait_for(r, "met");
         int newest = newest_of_rank_1(r);
         snprintf(path, sizeof path, "%s/s/r1/%d", r->place, newest);
@@ -262,9 +283,10 @@ static void a_damaged_newest_image(void **state)
     }
 }
 
-/* ---- strangers ------------------------------------------------------------------------------------------------ */
+/* ---- strangers ------------------------------------------------------------------------------- */
 
-/* Connects to the socket of a rank (or of "recovery") of the only job in r->temporary, as soon as it is there. */
+/* Connects to the socket of a rank (or of "recovery") of the only job in r->temporary, as soon as
+ * it is there. */
 static int connect_to(const struct run *r, const char *rank)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -274,12 +296,13 @@ static int connect_to(const struct run *r, const char *rank)
     assert_non_null(jobs);
     for (struct dirent *job; (job = readdir(jobs)) != NULL;)
         if (job->d_name[0] != '.')
-            assert_true((size_t)snprintf(to.sun_path, sizeof to.sun_path, "%s/%s/%s.%s.0.sock", r->temporary, job->d_name,
-                job->d_name, rank) < sizeof to.sun_path);
+            assert_true((size_t)snprintf(to.sun_path, sizeof to.sun_path, "%s/%s/%s.%s.0.sock",
+                            r->temporary, job->d_name, job->d_name, rank) < sizeof to.sun_path);
     closedir(jobs);
     snprintf(name, sizeof name, "%s", to.sun_path + strlen(r->place) + 1);
     run_wait_for(r, name); /* the recovery process may be the last to come */
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0) fail_msg("%s: %s", to.sun_path, strerror(errno));
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
+        fail_msg("%s: %s", to.sun_path, strerror(errno));
     return fd;
 }
 
@@ -288,7 +311,8 @@ static void put32(uint8_t *at, uint32_t v)
     for (int i = 0; i < 4; i++) at[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* Says that it is process `from` and means `to`, as a peer would (transports/uv/handshake.c), but without the key. */
+/* Says that it is process `from` and means `to`, as a peer would (transports/uv/handshake.c), but
+ * without the key. */
 static void greet(int fd, uint32_t from, uint32_t to)
 {
     uint8_t hello[52] = {0}, proof[40] = {0};
@@ -308,12 +332,13 @@ static void strangers_at_the_sockets(void **state)
     static const char *const rank[] = {"0", "1", "2", "3", "recovery"};
     static const char garbage[4096] = "GET / HTTP/1.1\r\n\r\n";
     int fd[5];
-    START("--protocol", "hydee", "--transport", "uv", "--json", "@/json", "--option", "handshake-ms=100", "--", HARK_LAP,
-        "20", "1:10:meet=met");
+    START("--protocol", "hydee", "--transport", "uv", "--json", "@/json", "--option",
+        "handshake-ms=100", "--", HARK_LAP, "20", "1:10:meet=met");
     run_wait_for(r, "met");
     for (int i = 0; i < 5; i++) {
         fd[i] = connect_to(r, rank[i]);
-        assert_int_equal(send(fd[i], garbage, i == 3 ? 7 : sizeof garbage, MSG_NOSIGNAL), i == 3 ? 7 : sizeof garbage);
+        assert_int_equal(send(fd[i], garbage, i == 3 ? 7 : sizeof garbage, MSG_NOSIGNAL),
+            i == 3 ? 7 : sizeof garbage);
     }
     /* rank 2 waits for a message of rank 1, and answers meanwhile */
     int stranger = connect_to(r, "2");
@@ -325,7 +350,8 @@ static void strangers_at_the_sockets(void **state)
     assert_int_equal(r->status, 0);
     expect_answer(r, 20);
     assert_string_equal(r->err, "");
-    assert_true(figure(r, "refused") >= 4); /* ranks 0, 1, 2 and the wrong key; who says little may not be found out in time */
+    assert_true(figure(r, "refused") >= 4); /* ranks 0, 1, 2 and the wrong key; who says little may
+                                               not be found out in time */
 }
 
 static void a_message_over_the_limit(void **state)
@@ -333,24 +359,28 @@ static void a_message_over_the_limit(void **state)
     struct run *r = *state;
     const char *const transports[] = {"shm", "uv"};
     for (size_t t = 0; t < 2; t++) {
-        RUN("--transport", transports[t], "--option", "frame-limit=1M", "--", HARK_LAP, "3", "1:2:send=983042");
+        RUN("--transport", transports[t], "--option", "frame-limit=1M", "--", HARK_LAP, "3",
+            "1:2:send=983042");
         assert_int_equal(r->status, 1);
         run_expect_err(r, "hark: rank 1 exited with status 1\n");
-        assert_non_null(strstr(r->out, "rank 1: hark_send: the message is longer than the limit of a frame\n"));
+        assert_non_null(
+            strstr(r->out, "rank 1: hark_send: the message is longer than the limit of a frame\n"));
         again(r);
-        RUN("--transport", transports[t], "--option", "frame-limit=1M", "--", HARK_LAP, "3", "1:2:send=983041");
+        RUN("--transport", transports[t], "--option", "frame-limit=1M", "--", HARK_LAP, "3",
+            "1:2:send=983041");
         assert_int_equal(r->status, 0);
         expect_answer(r, 3);
         again(r);
     }
 }
 
-/* ---- the very end ---------------------------------------------------------------------------------------------- */
+/* ---- the very end ---------------------------------------------------------------------------- */
 
 static void killed_at_the_last_delivery(void **state)
 {
     struct run *r = *state;
-    EACH_PROTOCOL {
+    EACH_PROTOCOL
+    {
         for (int rank = 0; rank < 4; rank++) {
             char kill_at[20];
             snprintf(kill_at, sizeof kill_at, "%d@20", rank);
@@ -382,11 +412,13 @@ static void wait_for_text(struct run *r, const char *file, const char *text)
     }
 }
 
-/* Rank 0 waits in finalize (its last line is out, which finalize flushes) for rank 3, which comes later. */
+/* Rank 0 waits in finalize (its last line is out, which finalize flushes) for rank 3, which comes
+ * later. */
 static void killed_in_finalize(void **state)
 {
     struct run *r = *state;
-    EACH_PROTOCOL {
+    EACH_PROTOCOL
+    {
         START("--protocol", protocols[p], "--verbose", "--", HARK_LAP, "20", "3:end:meet=met");
         run_wait_for(r, "met");
         wait_for_text(r, "out", "rank 0: token 200\n");
@@ -403,9 +435,10 @@ static void killed_in_finalize(void **state)
 static void killed_after_finalize(void **state)
 {
     struct run *r = *state;
-    EACH_PROTOCOL {
-        RUN("--protocol", protocols[p], "--json", "@/json", "--", HARK_LAP, "20", "1:after:die=9", "2:exit:die=6",
-            "2:after:partial=last words");
+    EACH_PROTOCOL
+    {
+        RUN("--protocol", protocols[p], "--json", "@/json", "--", HARK_LAP, "20", "1:after:die=9",
+            "2:exit:die=6", "2:after:partial=last words");
         assert_int_equal(r->status, 0);
         run_expect_err(r, "hark: rank 1 died (SIGKILL) after the end of the job, which is done\n");
         run_expect_err(r, "hark: rank 2 died (SIGABRT) after the end of the job, which is done\n");
@@ -417,27 +450,30 @@ static void killed_after_finalize(void **state)
         expect_answer(r, 20);
         again(r);
         /* all of them, and with a store: the end is durable */
-        RUN("--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "5", "0:after:die=9", "1:after:die=9",
-            "2:after:die=9", "3:after:die=9");
+        RUN("--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP, "5", "0:after:die=9",
+            "1:after:die=9", "2:after:die=9", "3:after:die=9");
         assert_int_equal(r->status, 0);
         expect_answer(r, 5);
-        RUN("--protocol", protocols[p], "--store", "@/s", "--resume", "--", HARK_LAP, "5", "0:after:die=9", "1:after:die=9",
-            "2:after:die=9", "3:after:die=9");
+        RUN("--protocol", protocols[p], "--store", "@/s", "--resume", "--", HARK_LAP, "5",
+            "0:after:die=9", "1:after:die=9", "2:after:die=9", "3:after:die=9");
         assert_int_equal(r->status, 0);
         run_expect_err(r, ": the job in it has finished already; there is nothing to do\n");
     }
 }
 
-/* Who planned a kill is told that the run was too short for it; of what chance chose nothing is said. */
+/* Who planned a kill is told that the run was too short for it; of what chance chose nothing is
+ * said. */
 static void a_kill_that_does_not_happen(void **state)
 {
     struct run *r = *state;
-    RUN("--kill", "1@100000", "--kill", "2@3", "--kill", "recovery@100000", "--chaos", "7:3", "--", HARK_LAP, "20");
+    RUN("--kill", "1@100000", "--kill", "2@3", "--kill", "recovery@100000", "--chaos", "7:3", "--",
+        HARK_LAP, "20");
     assert_int_equal(r->status, 0);
     expect_answer(r, 20);
     const char *at = strstr(r->err, "hark: --kill 1@100000 did not happen: it made ");
     assert_non_null(at);
-    assert_non_null(strstr(at, " deliveries\nhark: --kill recovery@100000 did not happen: it received "));
+    assert_non_null(
+        strstr(at, " deliveries\nhark: --kill recovery@100000 did not happen: it received "));
     assert_null(strstr(r->err, "--kill 2@3 did"));
     int said = 0;
     for (at = r->err; (at = strstr(at, "did not happen")) != NULL; at++) said++;
@@ -447,8 +483,9 @@ static void a_kill_that_does_not_happen(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
-    const struct CMUnitTest tests[] = {TEST(a_full_store), TEST(a_full_store_and_nothing_to_go_back_to),
-        TEST(the_store_is_renamed), TEST(the_store_is_removed), TEST(a_damaged_newest_image), TEST(strangers_at_the_sockets),
+    const struct CMUnitTest tests[] = {TEST(a_full_store),
+        TEST(a_full_store_and_nothing_to_go_back_to), TEST(the_store_is_renamed),
+        TEST(the_store_is_removed), TEST(a_damaged_newest_image), TEST(strangers_at_the_sockets),
         TEST(a_message_over_the_limit), TEST(killed_at_the_last_delivery), TEST(killed_in_finalize),
         TEST(killed_after_finalize), TEST(a_kill_that_does_not_happen)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@
 
 static void near(double got, double expected, double error)
 {
-    if (got < expected - error || got > expected + error) fail_msg("expected %.9f, found %.9f", expected, got);
+    if (got < expected - error || got > expected + error)
+        fail_msg("expected %.9f, found %.9f", expected, got);
 }
 
 static double figure(const struct run *r, const char *name)
@@ -35,8 +36,9 @@ static void run_with(struct run *r, const char *interval, const char *laps, cons
 {
     char json[600];
     snprintf(json, sizeof json, "%s/json", r->place);
-    run_command(r, (const char *const[]){HARK_COMMAND, "run", "-n", "1", "--protocol", "coordinated", "--interval",
-                       interval, "--json", json, "--", HARK_LAP, laps, word, NULL});
+    run_command(
+        r, (const char *const[]){HARK_COMMAND, "run", "-n", "1", "--protocol", "coordinated",
+               "--interval", interval, "--json", json, "--", HARK_LAP, laps, word, NULL});
     assert_int_equal(r->status, 0);
 }
 
@@ -46,8 +48,8 @@ static void as_given(void **state)
     static const struct {
         const char *text;
         double ms;
-    } given[] = {
-        {"0", 0}, {"20ms", 20}, {"3s", 3000}, {"5m", 300000}, {"5min", 300000}, {"2h", 7200000}, {"1d", 86400000}};
+    } given[] = {{"0", 0}, {"20ms", 20}, {"3s", 3000}, {"5m", 300000}, {"5min", 300000},
+        {"2h", 7200000}, {"1d", 86400000}};
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
         run_with(r, given[i].text, "1", NULL);
         near(figure(r, "interval_ms"), given[i].ms, 0);
@@ -60,11 +62,15 @@ static void as_given(void **state)
     near(figure(r, "interval_ms"), 300, 0);
 }
 
-/* So many laps take longer than the first interval. What was measured is what is used, also by the next one. */
+/* So many laps take longer than the first interval. What was measured is what is used, also by the
+ * next one. */
 static void as_the_cost_says(void **state)
 {
     struct run *r = *state;
-    static const struct { const char *text; double ms; } mtbf[] = {{"daly:1ms", 1}, {"daly:5ms", 5}};
+    static const struct {
+        const char *text;
+        double ms;
+    } mtbf[] = {{"daly:1ms", 1}, {"daly:5ms", 5}};
     char died[600];
     for (size_t i = 0; i < 2; i++) {
         run_with(r, mtbf[i].text, "20000", "0:20000:die=9");

@@ -1,6 +1,8 @@
-/* lap.c: a program for tests of faults: a token goes round, and at chosen laps something is done to the world.
+/* lap.c: a program for tests of faults: a token goes round, and at chosen laps something is done to
+ * the world.
  *
- *   lap LAPS [RANK:LAP:WORD[=VALUE]]...   at the beginning of that lap (from 1), once in all incarnations
+ *   lap LAPS [RANK:LAP:WORD[=VALUE]]...   at the beginning of that lap (from 1), once in all
+ *                                         incarnations
  *   lap LAPS [RANK:end:WORD]              before hark_finalize
  *   lap LAPS [RANK:after:WORD]            when hark_finalize has returned
  *   lap LAPS [RANK:exit:WORD]             in an atexit handler
@@ -8,16 +10,18 @@
  *   fill=FILE    writes FILE until there is no room any more
  *   die=SIGNAL   ends by it
  *   send=BYTES   sends so many to the next, who takes none of it
- *   together     everybody at the same lap: long messages round by requests, a reduction and a barrier
+ *   together     everybody at the same lap: long messages round by requests, a reduction and a
+ *                barrier
  *   lines=N      prints N lines of 64 bytes
  *   partial=TEXT prints TEXT, no line
  *   stop=NAME    makes the file NAME, and stops
  *   refuse=N     system call number N is not permitted from now on
  *   fork         starts a process that does not end
- *   disturb      leaves descriptors open, another working directory, signals blocked and ignored, an alarm to come
+ *   disturb      leaves descriptors open, another working directory, signals blocked and ignored,
+ *                an alarm to come
  *
- * Each incarnation adds a line to PLACE/begun.RANK: its process, and how it began: how many descriptors, which
- * directory, signals blocked and ignored, an alarm or none, its arguments.
+ * Each incarnation adds a line to PLACE/begun.RANK: its process, and how it began: how many
+ * descriptors, which directory, signals blocked and ignored, an alarm or none, its arguments.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -72,16 +76,20 @@ static void fill(const char *path)
 {
     static char much[4096];
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    while (fd >= 0 && write(fd, much, sizeof much) > 0) {}
-    while (fd >= 0 && write(fd, much, 1) > 0) {}
-    if (fd < 0 || (errno != ENOSPC && errno != EFBIG)) printf("rank %d: %s was not filled\n", rank, path);
+    while (fd >= 0 && write(fd, much, sizeof much) > 0) {
+    }
+    while (fd >= 0 && write(fd, much, 1) > 0) {
+    }
+    if (fd < 0 || (errno != ENOSPC && errno != EFBIG))
+        printf("rank %d: %s was not filled\n", rank, path);
     if (fd >= 0) close(fd);
 }
 
 static void lines(int count)
 {
     for (int i = 0; i < count; i++)
-        printf("rank %d line %08" PRId64 " %s\n", rank, ++state[2], "..........................................");
+        printf("rank %d line %08" PRId64 " %s\n", rank, ++state[2],
+            "..........................................");
 }
 
 static void much(size_t bytes)
@@ -118,11 +126,14 @@ static void stop(const char *name)
 
 static void refuse(unsigned number)
 {
-    struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
         printf("rank %d: system call %u was not refused\n", rank, number);
 }
 
@@ -134,7 +145,8 @@ static void disturb(void)
     sigprocmask(SIG_BLOCK, &some, NULL);
     signal(SIGUSR2, SIG_IGN);
     alarm(1000);
-    if (dup(1) < 0 || dup2(0, 200) < 0 || chdir("/") < 0) printf("rank %d: nothing is disturbed\n", rank);
+    if (dup(1) < 0 || dup2(0, 200) < 0 || chdir("/") < 0)
+        printf("rank %d: nothing is disturbed\n", rank);
 }
 
 static char begun[1000];
@@ -151,8 +163,8 @@ static void see_how_it_began(void)
     sigprocmask(SIG_BLOCK, NULL, &blocked);
     sigaction(SIGUSR2, NULL, &usr2);
     if (getcwd(directory, sizeof directory) == NULL) directory[0] = 0;
-    int n = snprintf(begun, sizeof begun, "%d %u %s %d %d %u", (int)getpid(), descriptors, directory,
-        sigismember(&blocked, SIGUSR1), usr2.sa_handler == SIG_IGN, alarm(0));
+    int n = snprintf(begun, sizeof begun, "%d %u %s %d %d %u", (int)getpid(), descriptors,
+        directory, sigismember(&blocked, SIGUSR1), usr2.sa_handler == SIG_IGN, alarm(0));
     for (int i = 0; i < arguments && n < (int)sizeof begun; i++)
         n += snprintf(begun + n, sizeof begun - (size_t)n, " %s", argument[i]);
 }
@@ -185,7 +197,8 @@ static void act(const char *word, const char *value)
     }
 }
 
-/* Printing and passing messages are part of the execution, and come again with it; what is done to the world is done once. */
+/* Printing and passing messages are part of the execution, and come again with it; what is done to
+ * the world is done once. */
 static void at_lap(int lap)
 {
     for (int i = 2; i < arguments; i++) {
@@ -200,7 +213,8 @@ static void at_lap(int lap)
         if (word == NULL || at != lap) continue;
         char *value = strchr(++word, '=');
         snprintf(number, sizeof number, "%d", i);
-        bool comes_again = strncmp(word, "lines=", 6) == 0 || strncmp(word, "partial=", 8) == 0 || strcmp(word, "together") == 0;
+        bool comes_again = strncmp(word, "lines=", 6) == 0 || strncmp(word, "partial=", 8) == 0 ||
+                           strcmp(word, "together") == 0;
         if (comes_again || make("did-%s", number)) act(word, value ? value + 1 : "");
     }
 }

@@ -1,5 +1,6 @@
-/* long.c: processes in a ring that stream bursts of payloads from a byte to half a MiB, each made from what was heard before:
- * one wrong byte anywhere changes the answer. `long any` receives them from two others, in whatever order they come. */
+/* long.c: processes in a ring that stream bursts of payloads from a byte to half a MiB, each made
+ * from what was heard before: one wrong byte anywhere changes the answer. `long any` receives them
+ * from two others, in whatever order they come. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
-/* Every allocation of a real run fails in turn, in the supervisor and in a process: each time the answer is the one of an
- * undisturbed run, or there is one line and status 1; never a crash, never a hang, and nothing is left.
+/* Every allocation of a real run fails in turn, in the supervisor and in a process: each time the
+ * answer is the one of an undisturbed run, or there is one line and status 1; never a crash, never
+ * a hang, and nothing is left.
  *
- *   memory [STRIDE [SEED]]   every STRIDE-th allocation only (1: all of them), beginning with one that SEED chooses */
+ *   memory [STRIDE [SEED]]   every STRIDE-th allocation only (1: all of them), beginning with one
+ * that SEED chooses */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,11 +25,13 @@ static unsigned stride = 1, seed;
 
 struct job {
     const char *who; /* whose allocations: see nth.c */
-    bool files;      /* it was told files: it may say that it can not use one of them, with status 2 */
-    bool figures;    /* these are @/json and @/trace, and rank 1 is killed at its third delivery */
-    bool alone;      /* no `hark run`: the words are the whole command */
-    bool resumed;    /* the first word is --resume; before, the same without it ends by SIGTERM when it says `here` */
-    const char *words[MOST]; /* of `hark run -n 2`, and of `lap`; `@` at the beginning is the test's directory */
+    bool files;   /* it was told files: it may say that it can not use one of them, with status 2 */
+    bool figures; /* these are @/json and @/trace, and rank 1 is killed at its third delivery */
+    bool alone;   /* no `hark run`: the words are the whole command */
+    bool resumed; /* the first word is --resume; before, the same without it ends by SIGTERM when it
+                     says `here` */
+    const char *words[MOST]; /* of `hark run -n 2`, and of `lap`; `@` at the beginning is the test's
+                                directory */
 };
 
 static const char **command(const struct run *r, const struct job *job, size_t from)
@@ -35,11 +39,13 @@ static const char **command(const struct run *r, const struct job *job, size_t f
     static const char *argv[MOST + 10];
     static char text[MOST][700];
     size_t n = 0;
-    const char *const begin[] = {HARK_COMMAND, "run", "-n", "2", "--clusters", "2", "--interval", "1ms"};
+    const char *const begin[] = {
+        HARK_COMMAND, "run", "-n", "2", "--clusters", "2", "--interval", "1ms"};
     for (; !job->alone && n < sizeof begin / sizeof begin[0]; n++) argv[n] = begin[n];
     for (size_t i = from; job->words[i]; i++) {
         const char *word = job->words[i];
-        snprintf(text[i], sizeof text[i], "%s%s", word[0] == '@' ? r->place : "", word[0] == '@' ? word + 1 : word);
+        snprintf(text[i], sizeof text[i], "%s%s", word[0] == '@' ? r->place : "",
+            word[0] == '@' ? word + 1 : word);
         argv[n++] = text[i];
     }
     argv[n] = NULL;
@@ -61,7 +67,8 @@ static void expect_answer(struct run *r, const struct job *job, const char *befo
     run_expect_lines(r, line);
 }
 
-/* What a job with --json and --trace, whose rank 1 is killed, has written: a figure or a line less would be a wrong one. */
+/* What a job with --json and --trace, whose rank 1 is killed, has written: a figure or a line less
+ * would be a wrong one. */
 static void expect_files(const struct run *r)
 {
     char *json = run_read(r, "json"), *trace = run_read(r, "trace");
@@ -90,15 +97,16 @@ static const char *interrupted(struct run *r, const struct job *job)
     return out;
 }
 
-/* Lines on stderr that a job with a failure does not say anyway. A process whose pipes can not be watched is a failure, and
- * comes back. */
+/* Lines on stderr that a job with a failure does not say anyway. A process whose pipes can not be
+ * watched is a failure, and comes back. */
 static unsigned said(const struct run *r)
 {
     unsigned n = 0;
     for (const char *at = r->err; *at; at = strchr(at, '\n') + 1) {
         assert_non_null(strchr(at, '\n'));
         bool usual = strncmp(at, "hark: recovered in ", 19) == 0 ||
-                     (strncmp(at, "hark: rank ", 11) == 0 && strncmp(at + 12, " died (SIGKILL) after ", 22) == 0 &&
+                     (strncmp(at, "hark: rank ", 11) == 0 &&
+                         strncmp(at + 12, " died (SIGKILL) after ", 22) == 0 &&
                          strstr(at, " back to ") && strstr(at, " back to ") < strchr(at, '\n'));
         if (!usual) n++;
     }
@@ -119,11 +127,11 @@ static bool one(struct run *r, const struct job *job, unsigned n, const char *la
     bool reached = stat(mark, &st) == 0;
     unsigned lines = said(r);
     /* Where there is none any more, one thing after the other may be said to lack memory. */
-    bool good = r->status == 0 ? lines < 2
-                               : reached && (*lasting ? lines > 0 : lines == 1) && strstr(r->err, "memory") &&
-                                     (r->status == 1 || (r->status == 2 && job->files));
-    if (!good)
-        fail_msg("HARK_TEST_FAIL=%s: status %d, stderr:\n%s", fail, r->status, r->err);
+    bool good = r->status == 0
+                    ? lines < 2
+                    : reached && (*lasting ? lines > 0 : lines == 1) && strstr(r->err, "memory") &&
+                          (r->status == 1 || (r->status == 2 && job->files));
+    if (!good) fail_msg("HARK_TEST_FAIL=%s: status %d, stderr:\n%s", fail, r->status, r->err);
     if (r->status == 0) expect_answer(r, job, before);
     if (r->status == 0 && job->figures) expect_files(r);
     return reached;
@@ -141,30 +149,33 @@ static void each(struct run *r, const struct job *job)
         unsigned n = 1 + seed % stride, runs = 1;
         for (; one(r, job, n, lasting ? "+" : ""); n += stride, runs++) again(r);
         again(r);
-        print_message("%s, %s: %u runs up to allocation %u\n", job->who, lasting ? "all from one on" : "one", runs, n);
+        print_message("%s, %s: %u runs up to allocation %u\n", job->who,
+            lasting ? "all from one on" : "one", runs, n);
         assert_true(runs > 2);
     }
 }
 
-#define TESTED(name, who, ...) \
-    static void name(void **state) \
-    { \
-        static const struct job job = {who, __VA_ARGS__}; \
-        each(*state, &job); \
+#define TESTED(name, who, ...)                                                                     \
+    static void name(void **state)                                                                 \
+    {                                                                                              \
+        static const struct job job = {who, __VA_ARGS__};                                          \
+        each(*state, &job);                                                                        \
     }
 #define LAP "--", HARK_LAP, "6"
 
 TESTED(supervisor, "first", .words = {LAP})
 TESTED(supervisor_and_a_kill, "first", .words = {"--kill", "1@3", LAP})
 TESTED(supervisor_with_files, "first", .files = true, .figures = true,
-    .words = {"--protocol", "scmel", "--transport", "uv", "--kill", "1@3", "--store", "@/s", "--trace", "@/trace", "--json",
-        "@/json", LAP})
+    .words = {"--protocol", "scmel", "--transport", "uv", "--kill", "1@3", "--store", "@/s",
+        "--trace", "@/trace", "--json", "@/json", LAP})
 TESTED(supervisor_that_resumes, "first", .files = true, .resumed = true,
     .words = {"--resume", "--protocol", "coordinated", "--store", "@/s", LAP, "0:4:meet=here"})
 TESTED(process, "1.0", .words = {LAP, "0:2:send=300000", "0:3:together", "1:3:together"})
 TESTED(process_that_sees_a_kill, "1.0", .words = {"--kill", "0@3", "--trace", "@/trace", LAP})
-TESTED(process_that_goes_back, "1.1", .words = {"--kill", "1@3", LAP, "0:2:together", "1:2:together"})
-TESTED(process_under_scmel, "1.0", .words = {"--kill", "0@3", "--protocol", "scmel", "--transport", "uv", LAP})
+TESTED(
+    process_that_goes_back, "1.1", .words = {"--kill", "1@3", LAP, "0:2:together", "1:2:together"})
+TESTED(process_under_scmel, "1.0",
+    .words = {"--kill", "0@3", "--protocol", "scmel", "--transport", "uv", LAP})
 TESTED(recovery_process, "4294967295.0", .words = {"--kill", "0@3", LAP})
 TESTED(job_of_one, "first", .alone = true, .words = {HARK_LAP, "6"})
 
@@ -174,8 +185,9 @@ int main(int argc, char **argv)
     if (argc > 2) seed = (unsigned)strtoul(argv[2], NULL, 10);
     if (stride == 0) return 2;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
-    const struct CMUnitTest tests[] = {TEST(supervisor), TEST(supervisor_and_a_kill), TEST(supervisor_with_files),
-        TEST(supervisor_that_resumes), TEST(process), TEST(process_that_sees_a_kill), TEST(process_that_goes_back),
-        TEST(process_under_scmel), TEST(recovery_process), TEST(job_of_one)};
+    const struct CMUnitTest tests[] = {TEST(supervisor), TEST(supervisor_and_a_kill),
+        TEST(supervisor_with_files), TEST(supervisor_that_resumes), TEST(process),
+        TEST(process_that_sees_a_kill), TEST(process_that_goes_back), TEST(process_under_scmel),
+        TEST(recovery_process), TEST(job_of_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* mistakes.c: every mistake that app.h has a status for, made by both processes of a job; each call says so, and
- * harms nothing: what is right goes on. Ends with 1 if some call said otherwise. */
+/* mistakes.c: every mistake that app.h has a status for, made by both processes of a job; each call
+ * says so, and harms nothing: what is right goes on. Ends with 1 if some call said otherwise. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,13 +14,13 @@ static void expect(int expected, int found, const char *call)
         return;
     }
     wrong++;
-    printf("FAILED rank %d: %s: expected %d (%s), found %d (%s)\n", rank, call, expected, hark_app_error(expected),
-        found, hark_app_error(found));
+    printf("FAILED rank %d: %s: expected %d (%s), found %d (%s)\n", rank, call, expected,
+        hark_app_error(expected), found, hark_app_error(found));
 }
 #define EXPECT(status, call) expect(status, call, #call)
 
-#define TOO_LONG ((size_t)2 << 30) /* such memory is not looked at */
-#define NO_TYPE ((enum hark_type)4)
+#define TOO_LONG     ((size_t)2 << 30) /* such memory is not looked at */
+#define NO_TYPE      ((enum hark_type)4)
 #define NO_OPERATION ((enum hark_operation)4)
 
 static int64_t a[4], b[8];
@@ -113,7 +113,10 @@ static void collectives(void)
     EXPECT(HARK_A_ERANK, hark_reduce(a, b, 1, HARK_INT64, HARK_SUM, 2));
     EXPECT(HARK_A_ERANK, hark_reduce(a, b, 1, HARK_INT64, HARK_SUM, -1));
     EXPECT(HARK_A_ELENGTH, hark_reduce(a, b, TOO_LONG / 8, HARK_INT64, HARK_SUM, 0));
-    EXPECT(HARK_A_ELENGTH, hark_reduce(a, b, SIZE_MAX / 8 + 2, HARK_INT64, HARK_SUM, 0)); /* in bytes: a few */
+    EXPECT(HARK_A_ELENGTH, hark_reduce(a, b, SIZE_MAX / 8 + 2, HARK_INT64, HARK_SUM, 0)); /* in
+                                                                                             bytes:
+                                                                                             a few
+                                                                                           */
     EXPECT(HARK_A_ELENGTH, hark_allreduce(a, b, TOO_LONG / 4, HARK_INT32, HARK_SUM));
     EXPECT(HARK_A_ELENGTH, hark_allreduce(a, b, SIZE_MAX / 4 + 2, HARK_INT32, HARK_SUM));
     EXPECT(HARK_A_EARGUMENT, hark_allreduce(NULL, b, 1, HARK_INT64, HARK_SUM));
@@ -153,7 +156,8 @@ static void checkpoints(void)
     /* Of several the one that went wrong is told, though those behind it are right. */
     struct hark_request *both[2];
     struct hark_info told[2];
-    for (int i = 0; i < 2; i++) EXPECT(HARK_A_OK, hark_irecv(a, i ? sizeof a : 1, 1 - rank, i, &both[i]));
+    for (int i = 0; i < 2; i++)
+        EXPECT(HARK_A_OK, hark_irecv(a, i ? sizeof a : 1, 1 - rank, i, &both[i]));
     for (int i = 0; i < 2; i++) EXPECT(HARK_A_OK, hark_send(b, 8, 1 - rank, i));
     EXPECT(HARK_A_ETRUNCATE, hark_waitall(2, both, told));
     for (int i = 0; i < 2; i++) EXPECT(i, told[i].tag);

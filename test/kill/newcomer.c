@@ -1,7 +1,9 @@
 /* newcomer.c: a program with one of the faults of first programs.
  *
- *   newcomer whole | no-protect | no-restarted | other-regions | half-protected | late-step | no-finalize
- * late-step: the step is counted behind the checkpoint call, so that it is made again after a restart.
+ *   newcomer whole | no-protect | no-restarted | other-regions | half-protected | late-step |
+ *   no-finalize
+ * late-step: the step is counted behind the checkpoint call, so that it is made again after a
+ * restart.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +18,12 @@ int main(int count, char **argument)
     uint64_t restarted = 0;
     hark_init();
     if (strcmp(fault, "no-protect") != 0) hark_protect(1, &step, sizeof step);
-    if (strcmp(fault, "no-protect") != 0 && strcmp(fault, "half-protected") != 0) hark_protect(2, &sum, sizeof sum);
-    if (strcmp(fault, "other-regions") == 0 && getenv("LATER")) hark_protect(3, &restarted, sizeof restarted);
-    if (strcmp(fault, "no-protect") != 0 && strcmp(fault, "no-restarted") != 0) (void)hark_restarted(&restarted);
+    if (strcmp(fault, "no-protect") != 0 && strcmp(fault, "half-protected") != 0)
+        hark_protect(2, &sum, sizeof sum);
+    if (strcmp(fault, "other-regions") == 0 && getenv("LATER"))
+        hark_protect(3, &restarted, sizeof restarted);
+    if (strcmp(fault, "no-protect") != 0 && strcmp(fault, "no-restarted") != 0)
+        (void)hark_restarted(&restarted);
     while (step < 80) {
         bool late = strcmp(fault, "late-step") == 0;
         int64_t mine = sum / hark_size() + hark_rank() + step;

@@ -1,21 +1,27 @@
-/* obedient.c: a program that does as its arguments say, a word after the other. For tests of what is done to a run
- * from outside.
+/* obedient.c: a program that does as its arguments say, a word after the other. For tests of what
+ * is done to a run from outside.
  *
  *   [RANK:]WORD        only that rank
  *   make=NAME          makes the file NAME.RANK in PLACE, its process number in it
  *   await=NAME         computes, without a call of hark, until the file NAME is in PLACE
- *   steps-until=NAME   goes round (a reduction, a checkpoint call) until the file NAME is in PLACE; prints how often at the end
- *                      (the file is an input of which a process that begins again has to see the same: so a test makes it when there is
- *                      the file far.0, which rank 0 makes after 50 rounds of an incarnation, more than processes can be apart)
+ *   steps-until=NAME   goes round (a reduction, a checkpoint call) until the file NAME is in PLACE;
+ *                      prints how often at the end
+ *                      (the file is an input of which a process that begins again has to see the
+ *                      same: so a test makes it when there is
+ *                      the file far.0, which rank 0 makes after 50 rounds of an incarnation, more
+ *                      than processes can be apart)
  *   steps-left         the same, until rank 0 has got a signal that it catches
  *   steps=N            N rounds; prints the sum of what was reduced
  *   catch=N ignore=N   signal N, from now on; caught: the file caught.N.RANK
- *   block=N            blocks signal N, sends it to the process, and exits with 92 if it does not wait there for this thread
- *   send=RANK.TAG recv=RANK.TAG wait=RANK.TAG probe=RANK.TAG any-of=COUNT     RANK, TAG: a number, or -1 for any
+ *   block=N            blocks signal N, sends it to the process, and exits with 92 if it does not
+ *                      wait there for this thread
+ *   send=RANK.TAG recv=RANK.TAG wait=RANK.TAG probe=RANK.TAG any-of=COUNT     RANK, TAG: a number,
+ *                                                                             or -1 for any
  *   barrier reduce checkpoint
  *   much=BYTES         sends so many to the next process in messages of 1000, which takes them all
  *   print=TEXT close=DESCRIPTOR exit=STATUS die=SIGNAL system=COMMAND
- *   clear-environment-first close-first=DESCRIPTORS   as the first word: before hark_init; DESCRIPTORS such as 02
+ *   clear-environment-first close-first=DESCRIPTORS   as the first word: before hark_init;
+ *                                                     DESCRIPTORS such as 02
  *   expect-closed=DESCRIPTORS  exits with 93 if one of them is open
  * hark_init is called before the first word, hark_finalize behind the last.
  */
@@ -124,23 +130,17 @@ static void wait_for(int from, int tag)
 static void message(const char *word, int from, int tag)
 {
     int data = 0;
-    if (strcmp(word, "send") == 0)
-        check(hark_send(&data, sizeof data, from, tag), word);
-    else if (strcmp(word, "recv") == 0)
-        check(hark_recv(&data, sizeof data, from, tag, NULL), word);
-    else if (strcmp(word, "probe") == 0)
-        check(hark_probe(from, tag, NULL), word);
-    else if (strcmp(word, "wait") == 0)
-        wait_for(from, tag);
-    else
-        _exit(97);
+    if (strcmp(word, "send") == 0) check(hark_send(&data, sizeof data, from, tag), word);
+    else if (strcmp(word, "recv") == 0) check(hark_recv(&data, sizeof data, from, tag, NULL), word);
+    else if (strcmp(word, "probe") == 0) check(hark_probe(from, tag, NULL), word);
+    else if (strcmp(word, "wait") == 0) wait_for(from, tag);
+    else _exit(97);
 }
 
 static void rounds(const char *word, const char *value)
 {
     if (strcmp(word, "steps") == 0)
-        while (state[0] < atol(value))
-            (void)round_of(true);
+        while (state[0] < atol(value)) (void)round_of(true);
     else if (strcmp(word, "steps-left") == 0)
         while (round_of(!caught)) {
         }
@@ -155,31 +155,28 @@ static void obey(const char *word, const char *value)
     int from, tag;
     int64_t one = 1, all;
     if (strcmp(word, "make") == 0) make(value);
-    else if (strcmp(word, "await") == 0) while (!is_there(value)) (void)poll(NULL, 0, 1);
+    else if (strcmp(word, "await") == 0)
+        while (!is_there(value)) (void)poll(NULL, 0, 1);
     else if (strncmp(word, "steps", 5) == 0) rounds(word, value);
     else if (strcmp(word, "catch") == 0) signal(atoi(value), on_signal);
     else if (strcmp(word, "ignore") == 0) signal(atoi(value), SIG_IGN);
     else if (strcmp(word, "block") == 0) block(atoi(value));
     else if (strcmp(word, "barrier") == 0) check(hark_barrier(), word);
-    else if (strcmp(word, "reduce") == 0) check(hark_reduce(&one, &all, 1, HARK_INT64, HARK_SUM, 0), word);
+    else if (strcmp(word, "reduce") == 0)
+        check(hark_reduce(&one, &all, 1, HARK_INT64, HARK_SUM, 0), word);
     else if (strcmp(word, "checkpoint") == 0) check(hark_checkpoint(), word);
     else if (strcmp(word, "any-of") == 0) any_of(atoi(value));
     else if (strcmp(word, "much") == 0) much(atol(value));
     else if (strcmp(word, "system") == 0) {
         if (system(value) != 0) exit(94);
-    } else if (strcmp(word, "print") == 0)
-        printf("%s\n", value);
-    else if (strcmp(word, "close") == 0)
-        close(atoi(value));
+    } else if (strcmp(word, "print") == 0) printf("%s\n", value);
+    else if (strcmp(word, "close") == 0) close(atoi(value));
     else if (strcmp(word, "expect-closed") == 0) {
         for (; *value; value++)
             if (fcntl(*value - '0', F_GETFD) >= 0) _exit(93);
-    } else if (strcmp(word, "exit") == 0)
-        exit(atoi(value));
-    else if (strcmp(word, "die") == 0)
-        kill(getpid(), atoi(value));
-    else if (sscanf(value, "%d.%d", &from, &tag) == 2)
-        message(word, from, tag);
+    } else if (strcmp(word, "exit") == 0) exit(atoi(value));
+    else if (strcmp(word, "die") == 0) kill(getpid(), atoi(value));
+    else if (sscanf(value, "%d.%d", &from, &tag) == 2) message(word, from, tag);
     else if (strcmp(word, "clear-environment-first") != 0 && strcmp(word, "close-first") != 0)
         _exit(96);
 }
@@ -190,8 +187,7 @@ int main(int count, char **argument)
     snprintf(place, sizeof place, "%s", getenv("PLACE") ? getenv("PLACE") : ".");
     if (count > 1 && strcmp(argument[1], "clear-environment-first") == 0) clearenv();
     if (count > 1 && strncmp(argument[1], "close-first=", 12) == 0)
-        for (const char *c = argument[1] + 12; *c; c++)
-            close(*c - '0');
+        for (const char *c = argument[1] + 12; *c; c++) close(*c - '0');
     check(hark_init(), "hark_init");
     rank = hark_rank();
     check(hark_protect(1, state, sizeof state), "hark_protect");

@@ -1,6 +1,7 @@
-/* order.c: a program whose output depends on the order of arrivals. Rank 0 prints whose message came, and the whole order at
- * the end. Rank r sends when there is a file turn-r in PLACE, and then makes sent-r; when it came there is got-r. After its second message rank 0
- * waits until all is sent, and dies, once: nobody else can know by then whose message it was. */
+/* order.c: a program whose output depends on the order of arrivals. Rank 0 prints whose message
+ * came, and the whole order at the end. Rank r sends when there is a file turn-r in PLACE, and then
+ * makes sent-r; when it came there is got-r. After its second message rank 0 waits until all is
+ * sent, and dies, once: nobody else can know by then whose message it was. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -64,7 +64,8 @@ static void wait_for_err(struct run *r, const char *text)
 
 enum { LINE = 64, LAST_WRITE = 4096, CUTS = 256 };
 
-/* Where supervisors were killed: the text had this length then. What the last write had shown may come again, once. */
+/* Where supervisors were killed: the text had this length then. What the last write had shown may
+ * come again, once. */
 struct cuts {
     size_t at[CUTS];
     bool again[CUTS];
@@ -105,8 +106,8 @@ static bool has_line_of(const char *begin, const char *end, int rank)
     return false;
 }
 
-/* Was it in the last write before a supervisor was killed? That is of at most LAST_WRITE bytes, all of one rank, and comes
- * again before anything else of that rank. */
+/* Was it in the last write before a supervisor was killed? That is of at most LAST_WRITE bytes, all
+ * of one rank, and comes again before anything else of that rank. */
 static bool comes_again(const char *text, const char *at, struct line x, struct cuts *cuts)
 {
     for (int i = 0; i < cuts->count && text + cuts->at[i] <= at; i++) {
@@ -116,15 +117,16 @@ static bool comes_again(const char *text, const char *at, struct line x, struct 
             const char *start = before ? before + 1 : text;
             struct line y = read_line(start, (size_t)(begin - start) - 1);
             if (y.rank != x.rank || end - start > LAST_WRITE) break;
-            if (y.kind == x.kind && y.number == x.number) return cuts->again[i] = !has_line_of(text + cuts->at[i], at, x.rank);
+            if (y.kind == x.kind && y.number == x.number)
+                return cuts->again[i] = !has_line_of(text + cuts->at[i], at, x.rank);
             begin = start;
         }
     }
     return false;
 }
 
-/* Every line of `lap` on 4 processes exactly once; those of one rank in their order. Only what was written last before
- * a cut may come again. */
+/* Every line of `lap` on 4 processes exactly once; those of one rank in their order. Only what was
+ * written last before a cut may come again. */
 static void expect_lines(const char *text, int laps, const int printed[4], struct cuts *cuts)
 {
     int shown[4][3] = {{0}};
@@ -175,7 +177,8 @@ static void take_away(const struct run *r, const char *name)
     (void)unlink(path);
 }
 
-/* 6 MB are printed in the fifth lap, and nobody reads a byte until the recovery of another process is over. */
+/* 6 MB are printed in the fifth lap, and nobody reads a byte until the recovery of another process
+ * is over. */
 static void a_reader_who_does_not_read(void **state)
 {
     struct run *r = *state;
@@ -184,8 +187,9 @@ static void a_reader_who_does_not_read(void **state)
     assert_non_null(text);
     put(r, "met.go");
     for (size_t p = 0; p < sizeof protocols / sizeof *protocols; p++) {
-        const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--protocol", protocols[p],
-            "--interval", "1ms", "--verbose", "--", HARK_LAP, "12", "1:5:meet=met", "1:5:lines=100000", NULL};
+        const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--protocol",
+            protocols[p], "--interval", "1ms", "--verbose", "--", HARK_LAP, "12", "1:5:meet=met",
+            "1:5:lines=100000", NULL};
         int out = start(r, argv);
         run_wait_for(r, "met");
         wait_for_err(r, "hark: rank 3 is process "); /* it goes through a thread */
@@ -213,12 +217,13 @@ static uint64_t resident(pid_t pid)
     return (uint64_t)pages * 4096;
 }
 
-/* Without a failure it is the processes that wait, not the supervisor's memory that grows: 64 MB are printed. */
+/* Without a failure it is the processes that wait, not the supervisor's memory that grows: 64 MB
+ * are printed. */
 static void memory_is_bounded(void **state)
 {
     struct run *r = *state;
-    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "coordinated", "--", HARK_LAP, "2",
-        "1:1:meet=met", "1:1:lines=1000000", NULL};
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "coordinated", "--",
+        HARK_LAP, "2", "1:1:meet=met", "1:1:lines=1000000", NULL};
     int out = start(r, argv);
     char path[600];
     snprintf(path, sizeof path, "%s/met.go", r->place);
@@ -232,7 +237,8 @@ static void memory_is_bounded(void **state)
         now = resident(r->pid);
         if (now > most) same = 0, most = now;
     }
-    for (ssize_t n; (n = read(out, bytes, sizeof bytes)) > 0; length += (size_t)n) {}
+    for (ssize_t n; (n = read(out, bytes, sizeof bytes)) > 0; length += (size_t)n) {
+    }
     close(out);
     run_end(r);
     assert_int_equal(r->status, 0);
@@ -244,8 +250,8 @@ static void memory_is_bounded(void **state)
 static void a_signal_and_nobody_reads(void **state)
 {
     struct run *r = *state;
-    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "coordinated", "--", HARK_LAP, "3",
-        "1:1:lines=1000000", "0:1:meet=met", NULL};
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "coordinated", "--",
+        HARK_LAP, "3", "1:1:lines=1000000", "0:1:meet=met", NULL};
     int out = start(r, argv);
     run_wait_for(r, "met");
     kill(r->pid, SIGTERM);
@@ -267,20 +273,22 @@ static bool sleeps(pid_t pid)
     return name && name[1] && name[2] == 'S';
 }
 
-/* With a store the job is done when all is shown. All processes have finished, ignore the signal and wait for that;
- * it makes the end of the job wait no longer, and they are told. */
+/* With a store the job is done when all is shown. All processes have finished, ignore the signal
+ * and wait for that; it makes the end of the job wait no longer, and they are told. */
 static void a_signal_when_only_output_is_left(void **state)
 {
     struct run *r = *state;
     char store[600];
     snprintf(store, sizeof store, "%s/store", r->place);
-    const char *const argv[] = {HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated", "--store", store, "--grace",
-        "1d", "--verbose", "--", HARK_OBEDIENT, "ignore=15", "0:system=seq 40000", "make=up", NULL};
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated",
+        "--store", store, "--grace", "1d", "--verbose", "--", HARK_OBEDIENT, "ignore=15",
+        "0:system=seq 40000", "make=up", NULL};
     int out = start(r, argv);
     run_wait_for(r, "up.0");
     run_wait_for(r, "up.1");
     const pid_t pid[] = {pid_of(r, "rank 0"), pid_of(r, "rank 1"), r->pid};
-    for (int still = 0; still < 20; (void)poll(NULL, 0, 5)) /* too early, it would be the end all the same */
+    for (int still = 0; still < 20; (void)poll(NULL, 0, 5)) /* too early, it would be the end all
+                                                               the same */
         still = sleeps(pid[0]) && sleeps(pid[1]) && sleeps(pid[2]) ? still + 1 : 0;
     kill(r->pid, SIGTERM);
     run_end(r);
@@ -292,34 +300,38 @@ static void a_signal_when_only_output_is_left(void **state)
 static void the_reader_goes_away(void **state)
 {
     struct run *r = *state;
-    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "coordinated", "--", HARK_LAP, "3",
-        "1:1:lines=100000", NULL};
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "coordinated", "--",
+        HARK_LAP, "3", "1:1:lines=100000", NULL};
     close(start(r, argv));
     run_end(r);
     assert_int_equal(r->status, 1);
     assert_string_equal(r->err, "hark: cannot write the output of the program: Broken pipe\n");
 }
 
-/* The supervisor is killed at some byte of the output, again and again, and resumed: what all runs showed, one behind the
- * other, is what one run shows. */
+/* The supervisor is killed at some byte of the output, again and again, and resumed: what all runs
+ * showed, one behind the other, is what one run shows. */
 static void killed_and_resumed(void **state)
 {
     struct run *r = *state;
-    static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"}, *const clusters[] = {"2", "2", "2", "1"};
+    static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"},
+                             *const clusters[] = {"2", "2", "2", "1"};
     char *text = malloc(MOST), store[600];
     assert_non_null(text);
     for (size_t p = 0; p < sizeof protocols / sizeof *protocols; p++) {
         snprintf(store, sizeof store, "%s/store-%zu", r->place, p);
-        const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", clusters[p], "--protocol", protocols[p],
-            "--interval", "1ms", "--store", store, "--resume", "--", HARK_LAP, "12", "1:2:lines=20000", "0:4:partial=",
-            "3:6:lines=20000", "2:8:lines=2000", "1:11:lines=9", NULL};
+        const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", clusters[p],
+            "--protocol", protocols[p], "--interval", "1ms", "--store", store, "--resume", "--",
+            HARK_LAP, "12", "1:2:lines=20000", "0:4:partial=", "3:6:lines=20000", "2:8:lines=2000",
+            "1:11:lines=9", NULL};
         size_t length = 0;
         struct cuts cuts = {.count = 0};
-        /* Of 2.7 MB the last cut leaves more than a pipe takes: the supervisor is there to be killed. */
-        for (size_t until = 30; ; until = cuts.count < 9 ? until + 300017 : MOST - 1) {
+        /* Of 2.7 MB the last cut leaves more than a pipe takes: the supervisor is there to be
+         * killed. */
+        for (size_t until = 30;; until = cuts.count < 9 ? until + 300017 : MOST - 1) {
             int out = start(r, argv);
             ssize_t n = 1;
-            while (length < until && (n = read(out, text + length, until - length)) > 0) length += (size_t)n;
+            while (length < until && (n = read(out, text + length, until - length)) > 0)
+                length += (size_t)n;
             if (n > 0) kill(r->pid, SIGKILL);
             length = read_rest(out, text, length); /* what it had shown and we had not read */
             run_end(r);
@@ -335,14 +347,15 @@ static void killed_and_resumed(void **state)
     free(text);
 }
 
-/* ---- output commit ------------------------------------------------------------------------------------------------ */
+/* ---- output commit --------------------------------------------------------------------------- */
 
-/* Rank 0 has printed that rank 3 was second when it dies, and only it knows. What is shown in the end is of one
- * execution, whichever. */
+/* Rank 0 has printed that rank 3 was second when it dies, and only it knows. What is shown in the
+ * end is of one execution, whichever. */
 static void what_is_shown_was(void **state)
 {
     struct run *r = *state;
-    const char *const argv[] = {HARK_COMMAND, "run", "-n", "5", "--protocol", "scmel", "--", HARK_ORDER, NULL};
+    const char *const argv[] = {
+        HARK_COMMAND, "run", "-n", "5", "--protocol", "scmel", "--", HARK_ORDER, NULL};
     for (int turn = 0; turn < 10; turn++) {
         char got[100] = "order", *at;
         run_start(r, argv);
@@ -354,7 +367,8 @@ static void what_is_shown_was(void **state)
         put(r, "turn-1");
         run_end(r);
         if (r->status) fail_msg("%s", r->err);
-        run_expect_err(r, "hark: rank 0 died (SIGKILL) after 2 deliveries; it goes back to the beginning\n");
+        run_expect_err(
+            r, "hark: rank 0 died (SIGKILL) after 2 deliveries; it goes back to the beginning\n");
         at = r->out;
         for (int i = 0; i < 4; i++, at += 6) {
             assert_memory_equal(at, "got ", 4);
@@ -373,12 +387,13 @@ static void what_is_shown_was(void **state)
     }
 }
 
-/* Nobody waits for the end: while a process stands still at lap 900, the lines of the first laps are long there. */
+/* Nobody waits for the end: while a process stands still at lap 900, the lines of the first laps
+ * are long there. */
 static void what_is_stable_is_shown(void **state)
 {
     struct run *r = *state;
-    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "scmel", "--interval", "1ms", "--", HARK_LAP,
-        "1000", "2:900:meet=met", NULL};
+    const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--protocol", "scmel", "--interval",
+        "1ms", "--", HARK_LAP, "1000", "2:900:meet=met", NULL};
     run_start(r, argv);
     run_wait_for(r, "met");
     for (bool there = false; !there; (void)poll(NULL, 0, 1)) {

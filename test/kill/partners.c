@@ -1,7 +1,8 @@
-/* partners.c: a program whose processes have partners, and others later on: for clusters that follow.
- * partners ROUNDS BYTES: in the first half of the rounds each process exchanges BYTES with the one half of all ranks away, then with its
- * neighbour of the pair; and every round a word goes round the ring. A checkpoint call a round. The number of ranks is even.
- * Each prints a digest of all that it got. */
+/* partners.c: a program whose processes have partners, and others later on: for clusters that
+ * follow. partners ROUNDS BYTES: in the first half of the rounds each process exchanges BYTES with
+ * the one half of all ranks away, then with its neighbour of the pair; and every round a word goes
+ * round the ring. A checkpoint call a round. The number of ranks is even. Each prints a digest of
+ * all that it got. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -57,7 +58,8 @@ int main(int argc, char **argv)
         exchange(&state.digest, &got, 8, (rank + 1) % size, (rank + size - 1) % size);
         state.digest = mix(state.digest + got);
         state.round++;
-        (void)poll(NULL, 0, 1); /* so long a round takes at least, and an interval of as much passes in it */
+        (void)poll(NULL, 0, 1); /* so long a round takes at least, and an interval of as much passes
+                                   in it */
         check(hark_checkpoint(), "hark_checkpoint");
     }
     printf("rank %d: %016" PRIx64 "\n", rank, state.digest);

@@ -1,8 +1,10 @@
-/* points.c: the points of a test build. HARK_POINT=NAME@RANK[:COUNT][=SIGNAL] in the environment: the process RANK (or
- * `recovery`, `supervisor`) gets SIGNAL (9; 0: none) when it comes to the point NAME the COUNTth time (1) in all its incarnations;
- * they are counted by the length of the file PLACE/point, and when it happens there is PLACE/hit. With -MS in place of SIGNAL it
- * sleeps so long, each time, and there may be several of these with commas between. HARK_RELAY=SOCKET: the transport listens on
- * TCP, and others are told the address that the relay at SOCKET gives for it (relay.c). */
+/* points.c: the points of a test build. HARK_POINT=NAME@RANK[:COUNT][=SIGNAL] in the environment:
+ * the process RANK (or `recovery`, `supervisor`) gets SIGNAL (9; 0: none) when it comes to the
+ * point NAME the COUNTth time (1) in all its incarnations; they are counted by the length of the
+ * file PLACE/point, and when it happens there is PLACE/hit. With -MS in place of SIGNAL it sleeps
+ * so long, each time, and there may be several of these with commas between. HARK_RELAY=SOCKET: the
+ * transport listens on TCP, and others are told the address that the relay at SOCKET gives for it
+ * (relay.c). */
 #include "../../src/driver/point.h"
 
 #include <fcntl.h>
@@ -36,7 +38,8 @@ static bool meant(const char *text, const char *name, uint32_t rank, char **rest
     text += length + 1;
     uint32_t who;
     if (strncmp(text, "recovery", 8) == 0) who = HARK_RECOVERY, *rest = (char *)(uintptr_t)text + 8;
-    else if (strncmp(text, "supervisor", 10) == 0) who = HARK_TRACE_SUPERVISOR, *rest = (char *)(uintptr_t)text + 10;
+    else if (strncmp(text, "supervisor", 10) == 0)
+        who = HARK_TRACE_SUPERVISOR, *rest = (char *)(uintptr_t)text + 10;
     else who = (uint32_t)strtoul(text, rest, 10);
     return who == rank;
 }
@@ -54,7 +57,8 @@ void hark_point(const char *name, uint32_t rank)
     const char *text = getenv("HARK_POINT");
     char *rest;
     struct stat st;
-    while (text && !meant(text, name, rank, &rest)) text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL;
+    while (text && !meant(text, name, rank, &rest))
+        text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL;
     if (text == NULL) return;
     long count = *rest == ':' ? strtol(rest + 1, &rest, 10) : 1;
     int number = *rest == '=' ? atoi(rest + 1) : SIGKILL;
@@ -84,7 +88,8 @@ const char *hark_point_address(const char *own)
     snprintf(to.sun_path, sizeof to.sun_path, "%s", relay);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ssize_t n = -1;
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0 && send(fd, own, strlen(own) + 1, MSG_NOSIGNAL) > 0)
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0 &&
+        send(fd, own, strlen(own) + 1, MSG_NOSIGNAL) > 0)
         n = recv(fd, told, sizeof told - 1, MSG_WAITALL);
     if (fd >= 0) close(fd);
     return n > 0 ? told : own;

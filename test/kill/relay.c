@@ -14,7 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 256, CUTS = 60, DELAY_MS = 15, BYTES = 3000 }; /* cuts in all, so that there is an end */
+enum {
+    MOST = 256,
+    CUTS = 60,
+    DELAY_MS = 15,
+    BYTES = 3000
+}; /* cuts in all, so that there is an end */
 
 struct door { /* where others come for `to` */
     int fd;
@@ -61,8 +66,9 @@ static void new_door(int from)
     d->to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     d->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (inet_pton(AF_INET, host, &d->to.sin_addr) != 1 || bind(d->fd, (struct sockaddr *)&at, sizeof at) < 0 ||
-        listen(d->fd, 64) < 0 || getsockname(d->fd, (struct sockaddr *)&at, &length) < 0)
+    if (inet_pton(AF_INET, host, &d->to.sin_addr) != 1 ||
+        bind(d->fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(d->fd, 64) < 0 ||
+        getsockname(d->fd, (struct sockaddr *)&at, &length) < 0)
         abort();
     int n = snprintf(text, sizeof text, "tcp:127.0.0.1:%u", ntohs(at.sin_port));
     (void)send(fd, text, (size_t)n + 1, MSG_NOSIGNAL);
@@ -71,8 +77,10 @@ static void new_door(int from)
 
 static void new_way(const struct door *d)
 {
-    int a = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC), b = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (a >= 0 && b >= 0 && ways < MOST && connect(b, (const struct sockaddr *)&d->to, sizeof d->to) == 0) {
+    int a = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC),
+        b = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (a >= 0 && b >= 0 && ways < MOST &&
+        connect(b, (const struct sockaddr *)&d->to, sizeof d->to) == 0) {
         way[ways++] = (struct way){{a, b}, any(2) ? 1 + any(BYTES) : UINT64_MAX, 0};
         return;
     }
@@ -137,7 +145,8 @@ static void serve(int at)
         }
     if (poll(p, n, sleep) < 0 && errno != EINTR) abort();
     struct pollfd *at_ways = p + 1 + doors;
-    for (nfds_t i = count; i-- > 0;) serve_way(i, at_ways + 2 * i); /* the last takes the place of one that ends */
+    for (nfds_t i = count; i-- > 0;)
+        serve_way(i, at_ways + 2 * i); /* the last takes the place of one that ends */
     for (nfds_t i = doors; i-- > 0;)
         if (p[1 + i].revents) new_way(&door[i]);
     if (p[0].revents) new_door(at);

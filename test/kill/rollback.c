@@ -1,5 +1,6 @@
-/* Those that go back though they live: they stay the process that they are, execute their program again, and the
- * answer is the one of an undisturbed run; those that can not are killed and started again. */
+/* Those that go back though they live: they stay the process that they are, execute their program
+ * again, and the answer is the one of an undisturbed run; those that can not are killed and started
+ * again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,17 +24,23 @@
 #include "../../src/control/transports.h"
 
 enum { LAPS = 20 };
-#define BEGIN_IN(ms) HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--interval", "1ms", "--json", json, "--option", \
-    "answer-ms=" ms
+#define BEGIN_IN(ms)                                                                               \
+    HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--interval", "1ms", "--json", json,        \
+        "--option", "answer-ms=" ms
 #define BEGIN BEGIN_IN("50000") /* longer than a test may last, so that no slow machine decides */
-#define ARGV(...) (const char *const[]){__VA_ARGS__, NULL}
+#define ARGV(...)                                                                                  \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
 
 static char json[600];
 
 static int setup(void **state)
 {
     if (run_setup(state) < 0) return -1;
-    if (close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) < 0) return -1; /* whatever the one who tests has open */
+    if (close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+        return -1; /* whatever the one who tests has open */
     snprintf(json, sizeof json, "%s/json", ((struct run *)*state)->place);
     return 0;
 }
@@ -49,7 +56,8 @@ static void expect_answer(const struct run *r)
     static char text[LAPS + 4][64];
     const char *line[LAPS + 5];
     int n = 0;
-    for (int lap = 1; lap <= LAPS; lap++) snprintf(text[n++], 64, "lap %d: token %d", lap, lap * 10);
+    for (int lap = 1; lap <= LAPS; lap++)
+        snprintf(text[n++], 64, "lap %d: token %d", lap, lap * 10);
     snprintf(text[n++], 64, "rank 0: token %d", LAPS * 10);
     for (int rank = 1, token = LAPS * 10 - 10; rank < 4; rank++)
         snprintf(text[n++], 64, "rank %d: token %d", rank, token += rank + 1);
@@ -102,7 +110,7 @@ static size_t lines_of(const char *text)
     return n;
 }
 
-/* ---- the command, real programs -------------------------------------------------------------------------------- */
+/* ---- the command, real programs -------------------------------------------------------------- */
 
 static void survivors_stay_the_process_that_they_are(void **state)
 {
@@ -110,8 +118,8 @@ static void survivors_stay_the_process_that_they_are(void **state)
     struct begun b[4];
     static const char *const transports[] = {"shm", "uv"};
     for (size_t t = 0; t < 2; again(r), t++) {
-        run_command(r, ARGV(BEGIN, "--transport", transports[t], "--protocol", "coordinated", "--", HARK_LAP, "20",
-                           "1:15:die=9"));
+        run_command(r, ARGV(BEGIN, "--transport", transports[t], "--protocol", "coordinated", "--",
+                           HARK_LAP, "20", "1:15:die=9"));
         expect_answer(r);
         assert_false(same_process(r, 1));
         for (int rank = 0; rank < 4; rank++)
@@ -119,8 +127,8 @@ static void survivors_stay_the_process_that_they_are(void **state)
         expect_json(r, "\"restarted_ranks\": [0, 1, 2, 3]");
         assert_int_equal(lines_of(r->err), 2); /* died, recovered */
         again(r);
-        run_command(
-            r, ARGV(BEGIN, "--transport", transports[t], "--protocol", "hydee", "--", HARK_LAP, "20", "1:15:die=9"));
+        run_command(r, ARGV(BEGIN, "--transport", transports[t], "--protocol", "hydee", "--",
+                           HARK_LAP, "20", "1:15:die=9"));
         expect_answer(r);
         assert_true(same_process(r, 0));
         assert_false(same_process(r, 1));
@@ -135,7 +143,8 @@ static void it_begins_as_it_had_begun(void **state)
 {
     struct run *r = *state;
     struct begun b[4];
-    run_command(r, ARGV(BEGIN, "--", HARK_LAP, "20", "0:10:disturb", "1:15:die=9", "an argument", ""));
+    run_command(
+        r, ARGV(BEGIN, "--", HARK_LAP, "20", "0:10:disturb", "1:15:die=9", "an argument", ""));
     expect_answer(r);
     assert_int_equal(incarnations(r, 0, b), 2);
     assert_int_equal(b[0].pid, b[1].pid);
@@ -143,19 +152,21 @@ static void it_begins_as_it_had_begun(void **state)
     assert_string_equal(b[0].rest, b[1].rest);
 }
 
-/* The file that runs is not there any more, and the script that started it is another, through which the dead one comes
- * back. The script was found in PATH. */
+/* The file that runs is not there any more, and the script that started it is another, through
+ * which the dead one comes back. The script was found in PATH. */
 static void the_program_is_removed(void **state)
 {
     struct run *r = *state;
     char path[5000], name[600], text[1200];
     snprintf(name, sizeof name, "%s/prog", r->place);
     snprintf(text, sizeof text, "%s/copy", r->place);
-    snprintf(path, sizeof path, "cp %s %s && printf '#!/bin/sh\\nexec \"$PLACE/copy\" \"$@\"\\n' > %s && chmod +x %s",
+    snprintf(path, sizeof path,
+        "cp %s %s && printf '#!/bin/sh\\nexec \"$PLACE/copy\" \"$@\"\\n' > %s && chmod +x %s",
         HARK_LAP, text, name, name);
     assert_int_equal(system(path), 0);
     snprintf(path, sizeof path, "PATH=%s:%s", r->place, getenv("PATH"));
-    run_start(r, ARGV("/usr/bin/env", path, BEGIN, "--", "prog", "20", "1:15:meet=met", "1:15:die=9"));
+    run_start(
+        r, ARGV("/usr/bin/env", path, BEGIN, "--", "prog", "20", "1:15:meet=met", "1:15:die=9"));
     run_wait_for(r, "met");
     assert_int_equal(unlink(text), 0);
     assert_int_equal(unlink(name), 0);
@@ -174,7 +185,8 @@ static void expect_could_not(struct run *r, const char *why)
     expect_answer(r);
     assert_false(same_process(r, 0));
     snprintf(line, sizeof line,
-        "hark: rank 0 can not execute its program again: %s; it is killed and started again\n", why);
+        "hark: rank 0 can not execute its program again: %s; it is killed and started again\n",
+        why);
     run_expect_err(r, line);
     assert_int_equal(lines_of(r->err), 3);
     expect_json(r, "\"restarted_ranks\": [0, 1]");
@@ -188,7 +200,8 @@ static void it_can_not(void **state)
     static const struct {
         long number;
         const char *name;
-    } calls[] = {{SYS_execve, "execve"}, {SYS_memfd_create, "memfd_create"}, {SYS_close_range, "close_range"}};
+    } calls[] = {{SYS_execve, "execve"}, {SYS_memfd_create, "memfd_create"},
+        {SYS_close_range, "close_range"}};
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; again(r), i++) {
         char word[60], why[100], trace[600], *text, *at;
         snprintf(word, sizeof word, "0:10:refuse=%ld", calls[i].number);
@@ -223,19 +236,25 @@ static void a_stopped_one_is_killed(void **state)
     run_end(r);
     expect_answer(r);
     assert_false(same_process(r, 0));
-    run_expect_err(r, "hark: rank 0 does not go back by itself in 100 ms; it is killed and started again\n");
+    run_expect_err(
+        r, "hark: rank 0 does not go back by itself in 100 ms; it is killed and started again\n");
     expect_json(r, "\"restarted_ranks\": [0, 1]");
 }
 
-/* ---- what is kept, by a protocol that looks at it --------------------------------------------------------------- */
+/* ---- what is kept, by a protocol that looks at it -------------------------------------------- */
 
 static int supervise(void *argument)
 {
     const char *const *words = argument;
     struct hark_protocol kept = *hark_protocol_named("coordinated");
     kept.name = "kept";
-    struct hark_run_options o = {.ranks = 4, .protocol = &kept, .transport = hark_transport_named("shm"),
-        .generations = 2, .interval_ms = 1, .answer_ms = 50000, .program = (char *const *)(uintptr_t)words};
+    struct hark_run_options o = {.ranks = 4,
+        .protocol = &kept,
+        .transport = hark_transport_named("shm"),
+        .generations = 2,
+        .interval_ms = 1,
+        .answer_ms = 50000,
+        .program = (char *const *)(uintptr_t)words};
     if (hark_clusters_blocks(&o.clusters, 4, 2) < 0) return 98;
     int status = hark_supervise(&o);
     hark_clusters_free(&o.clusters);

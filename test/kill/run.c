@@ -43,7 +43,8 @@ int run_teardown(void **state)
     struct run *r = *state;
     if (r->running) { /* a test has failed in the middle: the next one begins with nothing of it */
         kill(r->pid, SIGKILL);
-        while (waitpid(-1, NULL, 0) > 0) {}
+        while (waitpid(-1, NULL, 0) > 0) {
+        }
     }
     place_remove(r->place);
     free(r);
@@ -63,13 +64,15 @@ static void redirect(const struct run *r, const char *name, int to)
     if (fd < 0 || dup2(fd, to) < 0) _exit(99);
 }
 
-/* What sanitizers have to say goes to files beside, and run_end reads them: a process that is killed in the middle of
- * its search for leaks has that said on its stderr, between the lines that tests compare. */
+/* What sanitizers have to say goes to files beside, and run_end reads them: a process that is
+ * killed in the middle of its search for leaks has that said on its stderr, between the lines that
+ * tests compare. */
 static void sanitizers_beside(const struct run *r)
 {
     char options[900], path[600];
     const char *more = getenv("ASAN_OPTIONS");
-    snprintf(options, sizeof options, "%.200s%slog_path=%s", more ? more : "", more ? ":" : "", join(r, "sanitizer", path));
+    snprintf(options, sizeof options, "%.200s%slog_path=%s", more ? more : "", more ? ":" : "",
+        join(r, "sanitizer", path));
     setenv("ASAN_OPTIONS", options, 1);
 }
 
@@ -81,8 +84,10 @@ static bool begin(struct run *r)
     assert_true(r->pid >= 0);
     r->running = true;
     if (r->pid) return false;
-    static const int usual[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGALRM};
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) /* a shell's background job has some ignored */
+    static const int usual[] = {
+        SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGALRM};
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) /* a shell's background job has some
+                                                                   ignored */
         signal(usual[i], SIG_DFL);
     setenv("TMPDIR", r->temporary, 1);
     setenv("PLACE", r->place, 1);
@@ -144,7 +149,8 @@ void run_wait_for_text(const struct run *r, const char *name, const char *text)
     for (bool there = false; !there;) {
         char *at = run_read(r, name);
         there = strstr(at, text) != NULL;
-        if (!there && since(&begun) > LONGEST_S * 1000) fail_msg("\"%s\" never came; there is:\n%s", text, at);
+        if (!there && since(&begun) > LONGEST_S * 1000)
+            fail_msg("\"%s\" never came; there is:\n%s", text, at);
         free(at);
         if (!there) (void)poll(NULL, 0, 1);
     }
@@ -167,7 +173,8 @@ static void expect_no_segments(const struct run *r)
     snprintf(name, sizeof name, "hark-%d-", (int)r->pid);
     snprintf(alone, sizeof alone, "hark-alone-%d.", (int)r->pid);
     while (d && (e = readdir(d)) != NULL)
-        if (strstr(e->d_name, name) || strstr(e->d_name, alone)) fail_msg("left in /dev/shm: %s", e->d_name);
+        if (strstr(e->d_name, name) || strstr(e->d_name, alone))
+            fail_msg("left in /dev/shm: %s", e->d_name);
     if (d) closedir(d);
 }
 
@@ -184,8 +191,9 @@ static void expect_no_findings(const struct run *r)
     if (d) closedir(d);
 }
 
-/* The children, with the state that they are in; returns whether one of them is where no signal gets to it: a disk that
- * takes seconds to write keeps it there, and the kernel ends it thereafter. */
+/* The children, with the state that they are in; returns whether one of them is where no signal
+ * gets to it: a disk that takes seconds to write keeps it there, and the kernel ends it thereafter.
+ */
 static bool who_is_left(char text[1024])
 {
     bool held = false;
@@ -201,9 +209,12 @@ static bool who_is_left(char text[1024])
         if (f == NULL) continue;
         (void)fread(line, 1, sizeof line - 1, f);
         fclose(f);
-        if (sscanf(line, "%d (%63[^)]) %c %d", &pid, name, &state, &parent) != 4 || parent != (int)getpid()) continue;
+        if (sscanf(line, "%d (%63[^)]) %c %d", &pid, name, &state, &parent) != 4 ||
+            parent != (int)getpid())
+            continue;
         held = held || state == 'D';
-        length += (size_t)snprintf(text + length, 1024 - length, " %d (%s) in state %c", pid, name, state);
+        length += (size_t)snprintf(
+            text + length, 1024 - length, " %d (%s) in state %c", pid, name, state);
         if (length >= 900) break;
     }
     if (d) closedir(d);
@@ -223,7 +234,8 @@ static void expect_no_processes(struct run *r)
         if (pid < 0 && errno == ECHILD) return;
         if (pid == 0 && r->gone_ms > limit) {
             if (who_is_left(left) && r->gone_ms < limit + HELD_MS) late = r->gone_ms;
-            if (late == 0 || r->gone_ms > late + 500) fail_msg("after %ld ms there still are:%s", r->gone_ms, left);
+            if (late == 0 || r->gone_ms > late + 500)
+                fail_msg("after %ld ms there still are:%s", r->gone_ms, left);
         }
         if (pid == 0) (void)poll(NULL, 0, 1);
     }
@@ -266,7 +278,8 @@ void run_expect_lines(const struct run *r, const char *const lines[])
         snprintf(with_end, sizeof with_end, "\n%s\n", lines[i]);
         const char *at = strstr(out, with_end);
         if (at == NULL) fail_msg("expected the line \"%s\", found:\n%s", lines[i], r->out);
-        if (strstr(at + 1, with_end)) fail_msg("the line \"%s\" is there twice:\n%s", lines[i], r->out);
+        if (strstr(at + 1, with_end))
+            fail_msg("the line \"%s\" is there twice:\n%s", lines[i], r->out);
         length += strlen(lines[i]) + 1;
     }
     if (strlen(r->out) != length) fail_msg("more lines than expected:\n%s", r->out);
@@ -274,5 +287,6 @@ void run_expect_lines(const struct run *r, const char *const lines[])
 
 void run_expect_err(const struct run *r, const char *text)
 {
-    if (strstr(r->err, text) == NULL) fail_msg("expected \"%s\" on stderr, found:\n%s", text, r->err);
+    if (strstr(r->err, text) == NULL)
+        fail_msg("expected \"%s\" on stderr, found:\n%s", text, r->err);
 }

@@ -6,18 +6,19 @@
 #include <sys/types.h>
 
 struct run {
-    char place[256]; /* a directory for the test's files */
-    char temporary[300]; /* within: TMPDIR of what is run; must be empty at the end */
+    char place[256];             /* a directory for the test's files */
+    char temporary[300];         /* within: TMPDIR of what is run; must be empty at the end */
     char out[65536], err[65536]; /* what it printed */
-    int status;          /* its exit status, or 256 + the signal that ended it */
+    int status;                  /* its exit status, or 256 + the signal that ended it */
     pid_t pid;
-    bool running;    /* it has not been waited for */
-    long gone_ms;    /* so long after its end nothing was left */
-    long gone_limit; /* ms; 0: 2000 */
+    bool running;          /* it has not been waited for */
+    long gone_ms;          /* so long after its end nothing was left */
+    long gone_limit;       /* ms; 0: 2000 */
     void (*prepare)(void); /* in the new process, before the command is executed; NULL: nothing */
 };
 
-/* For cmocka: *state is a struct run. The process becomes the one to which orphans go, so that none is missed. */
+/* For cmocka: *state is a struct run. The process becomes the one to which orphans go, so that none
+ * is missed. */
 int run_setup(void **state);
 int run_teardown(void **state);
 
@@ -37,7 +38,7 @@ void run_command(struct run *r, const char *const argv[]);
 
 void run_expect_out(const struct run *r, const char *text);
 void run_expect_lines(const struct run *r, const char *const lines[]); /* stdout, in any order */
-void run_expect_err(const struct run *r, const char *text);           /* somewhere in stderr */
+void run_expect_err(const struct run *r, const char *text);            /* somewhere in stderr */
 /* Reads a file of r->place; to be freed. */
 char *run_read(const struct run *r, const char *name);
 

@@ -1,4 +1,5 @@
-/* Every row of the table of signals in hark-run(1), and what an inherited mask or an ignored signal does. */
+/* Every row of the table of signals in hark-run(1), and what an inherited mask or an ignored signal
+ * does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +18,10 @@
 
 #include "run.h"
 
-#define RUN(...)   run_command(r, (const char *const[]){HARK_COMMAND, "run", "-n", "2", __VA_ARGS__, NULL})
-#define START(...) run_start(r, (const char *const[]){HARK_COMMAND, "run", "-n", "2", __VA_ARGS__, NULL})
+#define RUN(...)                                                                                   \
+    run_command(r, (const char *const[]){HARK_COMMAND, "run", "-n", "2", __VA_ARGS__, NULL})
+#define START(...)                                                                                 \
+    run_start(r, (const char *const[]){HARK_COMMAND, "run", "-n", "2", __VA_ARGS__, NULL})
 
 static void up(const struct run *r)
 {
@@ -36,12 +39,12 @@ static void anew(struct run *r)
     }
 }
 
-/* ---- the table ---------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void ends(void **state)
 {
-    static const int number[] = {
-        SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR, SIGSTKFLT};
+    static const int number[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGVTALRM,
+        SIGPROF, SIGPOLL, SIGPWR, SIGSTKFLT};
     struct run *r = *state;
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {
         char line[80] = "";
@@ -51,7 +54,9 @@ static void ends(void **state)
         kill(r->pid, number[i]);
         run_end(r);
         assert_int_equal(r->status, 128 + number[i]);
-        if (i > 3) snprintf(line, sizeof line, "hark: SIG%s came: the run ends\n", sigabbrev_np(number[i]));
+        if (i > 3)
+            snprintf(
+                line, sizeof line, "hark: SIG%s came: the run ends\n", sigabbrev_np(number[i]));
         assert_string_equal(r->err, line);
     }
 }
@@ -78,7 +83,8 @@ static void is_passed_on(void **state)
         START("--", HARK_OBEDIENT, "make=up", "steps-until=go");
         up(r);
         kill(r->pid, number[i]);
-        snprintf(line, sizeof line, "hark: SIG%s came: no process handles it, so it was passed on to none",
+        snprintf(line, sizeof line,
+            "hark: SIG%s came: no process handles it, so it was passed on to none",
             sigabbrev_np(number[i]));
         run_wait_for_text(r, "err", line);
         run_make(r, "go");
@@ -93,8 +99,7 @@ static void changes_nothing(void **state)
     struct run *r = *state;
     START("--", HARK_OBEDIENT, "make=up", "steps-until=go");
     up(r);
-    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
-        kill(r->pid, number[i]);
+    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) kill(r->pid, number[i]);
     run_make(r, "go");
     run_end(r);
     assert_int_equal(r->status, 0);
@@ -136,11 +141,9 @@ static void stops_and_goes_on(void **state)
             free(text);
         }
         kill(r->pid, number[i]);
-        for (int k = 0; k < 3; k++)
-            wait_for_state(pid[k], true);
+        for (int k = 0; k < 3; k++) wait_for_state(pid[k], true);
         kill(r->pid, SIGCONT);
-        for (int k = 0; k < 3; k++)
-            wait_for_state(pid[k], false);
+        for (int k = 0; k < 3; k++) wait_for_state(pid[k], false);
         run_make(r, "go");
         run_end(r);
         assert_int_equal(r->status, 0);
@@ -148,13 +151,13 @@ static void stops_and_goes_on(void **state)
     }
 }
 
-/* ---- how it ends -------------------------------------------------------------------------------- */
+/* ---- how it ends ----------------------------------------------------------------------------- */
 
 static void the_program_ends_properly(void **state)
 {
     struct run *r = *state;
-    START(
-        "--grace", "1d", "--", HARK_OBEDIENT, "catch=15", "make=up", "steps-left", "0:print=left0", "1:print=left1");
+    START("--grace", "1d", "--", HARK_OBEDIENT, "catch=15", "make=up", "steps-left",
+        "0:print=left0", "1:print=left1");
     up(r);
     kill(r->pid, SIGTERM);
     run_end(r);
@@ -169,16 +172,17 @@ static void ended_properly_it_can_be_resumed(void **state)
     struct run *r = *state;
     char store[600];
     snprintf(store, sizeof store, "%s/store", r->place);
-    START(
-        "--store", store, "--", HARK_OBEDIENT, "catch=15", "make=up", "steps-left", "0:print=left0", "1:print=left1");
+    START("--store", store, "--", HARK_OBEDIENT, "catch=15", "make=up", "steps-left",
+        "0:print=left0", "1:print=left1");
     up(r);
     kill(r->pid, SIGTERM);
     run_end(r);
     assert_int_equal(r->status, 128 + SIGTERM);
     anew(r);
-    START("--store", store, "--resume", "--", HARK_OBEDIENT, "catch=15", "make=up", "steps-left", "0:print=left0",
-        "1:print=left1");
-    run_wait_for(r, "far.0"); /* it has done again what was done: from there on the signal may come */
+    START("--store", store, "--resume", "--", HARK_OBEDIENT, "catch=15", "make=up", "steps-left",
+        "0:print=left0", "1:print=left1");
+    run_wait_for(r, "far.0"); /* it has done again what was done: from there on the signal may come
+                               */
     kill(r->pid, SIGTERM);
     run_end(r);
     assert_int_equal(r->status, 128 + SIGTERM);
@@ -204,7 +208,8 @@ static void the_program_ignores_it(void **state)
     kill(r->pid, SIGTERM);
     run_end(r);
     assert_int_equal(r->status, 128 + SIGTERM);
-    assert_string_equal(r->err, "hark: 2 processes have not ended within 0.1 s of SIGTERM; killed\n");
+    assert_string_equal(
+        r->err, "hark: 2 processes have not ended within 0.1 s of SIGTERM; killed\n");
 }
 
 static void a_second_one_ends_it_at_once(void **state)
@@ -229,7 +234,7 @@ static void what_the_program_blocks_waits(void **state)
     assert_string_equal(r->err, "");
 }
 
-/* ---- what is inherited ------------------------------------------------------------------------------------------------ */
+/* ---- what is inherited ----------------------------------------------------------------------- */
 
 static void block_all(void)
 {
@@ -254,9 +259,9 @@ static void a_blocked_mask(void **state)
 
 static void ignore_all(void)
 {
-    static const int number[] = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGTSTP, SIGCHLD, SIGPIPE, SIGALRM};
-    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
-        signal(number[i], SIG_IGN);
+    static const int number[] = {
+        SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGTSTP, SIGCHLD, SIGPIPE, SIGALRM};
+    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) signal(number[i], SIG_IGN);
 }
 
 /* nohup, and the background job of a shell. */
@@ -283,9 +288,11 @@ static void ignored_signals_stay_ignored(void **state)
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
-    const struct CMUnitTest tests[] = {TEST(ends), TEST(is_passed_on), TEST(changes_nothing), TEST(stops_and_goes_on),
-        TEST(the_program_ends_properly), TEST(ended_properly_it_can_be_resumed), TEST(the_program_exits_with_a_status_of_its_own),
-        TEST(the_program_ignores_it), TEST(a_second_one_ends_it_at_once), TEST(what_the_program_blocks_waits), TEST(a_blocked_mask),
+    const struct CMUnitTest tests[] = {TEST(ends), TEST(is_passed_on), TEST(changes_nothing),
+        TEST(stops_and_goes_on), TEST(the_program_ends_properly),
+        TEST(ended_properly_it_can_be_resumed), TEST(the_program_exits_with_a_status_of_its_own),
+        TEST(the_program_ignores_it), TEST(a_second_one_ends_it_at_once),
+        TEST(what_the_program_blocks_waits), TEST(a_blocked_mask),
         TEST(ignored_signals_stay_ignored)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,18 +1,25 @@
-/* small.c: a small program for the kill matrix: everything of app.h in a few rounds, and an answer that depends on every
- * message. A round: two messages round the ring, taken in the other order by tags; the last rank gathers from whoever comes
- * first, by requests, and tells everybody the sum; a test, which may miss; a checkpoint, which is due at each round.
+/* small.c: a small program for the kill matrix: everything of app.h in a few rounds, and an answer
+ * that depends on every message. A round: two messages round the ring, taken in the other order by
+ * tags; the last rank gathers from whoever comes first, by requests, and tells everybody the sum; a
+ * test, which may miss; a checkpoint, which is due at each round.
  *
  *   small ROUNDS          what is sent does not depend on the order of arrivals
- *   small ROUNDS order    it does: the verdict is the order in which they came, and everybody prints it
- *   small ROUNDS looks    the same, and what the last rank saw before it took anything is part of it: it tells rank 0 that first
+ *   small ROUNDS order    it does: the verdict is the order in which they came, and everybody
+ *                         prints it
+ *   small ROUNDS looks    the same, and what the last rank saw before it took anything is part of
+ *                         it: it tells rank 0 that first
  *   small ROUNDS together what everybody is told comes of collectives instead
- *   small ROUNDS partners most of what is sent goes between a rank and the one half of all ranks away, whose number is even
- *   small ROUNDS fence=R  at its third round rank R leaves a copy of itself that is stopped, with all its connections, and dies. The
- *                         copy goes on when somebody lets it, and makes PLACE/spoke when it has sent, which is wrong if there is
+ *   small ROUNDS partners most of what is sent goes between a rank and the one half of all ranks
+ *   away, whose number is even
+ *   small ROUNDS fence=R  at its third round rank R leaves a copy of itself that is stopped, with
+ *                         all its connections, and dies. The
+ *                         copy goes on when somebody lets it, and makes PLACE/spoke when it has
+ *                         sent, which is wrong if there is
  *                         PLACE/lie; PLACE/again: R is up again.
  *                         Before the end R makes PLACE/meet and waits for PLACE/meet.go
  *
- * With PLACE, each incarnation holds a lock while it lives: if a second one of a rank begins meanwhile, it says so and fails.
+ * With PLACE, each incarnation holds a lock while it lives: if a second one of a rank begins
+ * meanwhile, it says so and fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +36,17 @@
 
 #include "hark/app.h"
 
-enum { TAG_A = 1, TAG_B, TAG_GATHER, TAG_VERDICT, TAG_MUCH, TAG_SEEN, MOST = 16, MUCH = 1000, FENCE_ROUND = 2 };
+enum {
+    TAG_A = 1,
+    TAG_B,
+    TAG_GATHER,
+    TAG_VERDICT,
+    TAG_MUCH,
+    TAG_SEEN,
+    MOST = 16,
+    MUCH = 1000,
+    FENCE_ROUND = 2
+};
 
 static struct {
     int64_t round, taken; /* done; messages taken */
@@ -88,10 +105,12 @@ static void take(uint64_t word)
     state.taken++;
 }
 
-/* In order mode whoever gets a message knows as many verdicts as its sender: a later one, or another one, is of an orphan. */
+/* In order mode whoever gets a message knows as many verdicts as its sender: a later one, or
+ * another one, is of an orphan. */
 static void see(uint64_t digest)
 {
-    if (by_order && digest != state.digest) printf("rank %d: round %" PRId64 ": another order\n", rank, state.round);
+    if (by_order && digest != state.digest)
+        printf("rank %d: round %" PRId64 ": another order\n", rank, state.round);
 }
 
 static uint64_t recv_from(int from, int tag)
@@ -130,7 +149,8 @@ static uint64_t gather(void)
     uint64_t message[MOST][2], by[MOST] = {0}, sum = state.digest;
     struct hark_request *request[MOST];
     for (int i = 0; i < size - 1; i++)
-        check(hark_irecv(message[i], sizeof message[i], HARK_ANY_SOURCE, TAG_GATHER, &request[i]), "hark_irecv");
+        check(hark_irecv(message[i], sizeof message[i], HARK_ANY_SOURCE, TAG_GATHER, &request[i]),
+            "hark_irecv");
     for (int i = 0; i < size - 1; i++) {
         struct hark_info info;
         int index;
@@ -144,7 +164,8 @@ static uint64_t gather(void)
     return sum;
 }
 
-/* In every other round what was seen first is not what is taken first. Its last byte is what was seen first. */
+/* In every other round what was seen first is not what is taken first. Its last byte is what was
+ * seen first. */
 static uint64_t look_and_gather(void)
 {
     uint64_t sum = state.digest, first = 0;
@@ -153,17 +174,21 @@ static uint64_t look_and_gather(void)
         bool found;
         check(hark_probe(HARK_ANY_SOURCE, TAG_GATHER, &info), "hark_probe");
         if (i == 0) send_to(first = (uint64_t)info.source + 1, 0, TAG_SEEN);
-        check(hark_iprobe((info.source + 1) % (size - 1), HARK_ANY_TAG, &found, &other), "hark_iprobe");
+        check(hark_iprobe((info.source + 1) % (size - 1), HARK_ANY_TAG, &found, &other),
+            "hark_iprobe");
         sum = mix(sum ^ (uint64_t)(info.source * 2 + found));
         check(hark_iprobe(HARK_ANY_SOURCE, HARK_ANY_TAG, &found, &other), "hark_iprobe");
         sum = mix(sum ^ (uint64_t)(other.source + 1));
-        (void)recv_from(i == 0 && state.round % 2 ? (info.source + 1) % (size - 1) : HARK_ANY_SOURCE, TAG_GATHER);
+        (void)recv_from(
+            i == 0 && state.round % 2 ? (info.source + 1) % (size - 1) : HARK_ANY_SOURCE,
+            TAG_GATHER);
     }
     state.taken += size - 1;
     return (sum & ~UINT64_C(255)) | first;
 }
 
-/* The sum by a reduction that goes to all, the greatest to a root that is another each round, which tells it. */
+/* The sum by a reduction that goes to all, the greatest to a root that is another each round, which
+ * tells it. */
 static uint64_t agree(void)
 {
     const int root = (int)state.round % size;
@@ -194,17 +219,20 @@ static void verdict(void)
         if (!done) check(hark_wait(&request, NULL), "hark_wait");
         see(message[1]);
         sum = message[0];
-        if (seen && seen != (sum & 255)) printf("rank 0: round %" PRId64 ": it has seen something else\n", state.round);
+        if (seen && seen != (sum & 255))
+            printf("rank 0: round %" PRId64 ": it has seen something else\n", state.round);
         state.taken += 1 + (seen != 0);
     }
     state.digest = sum;
-    if (by_order) printf("round %" PRId64 " of rank %d: order %016" PRIx64 "\n", state.round, rank, sum);
+    if (by_order)
+        printf("round %" PRId64 " of rank %d: order %016" PRIx64 "\n", state.round, rank, sum);
     else if (rank == 0) printf("round %" PRId64 "\n", state.round);
     /* The rest of the digest is the rank's own. */
     if (!by_order) state.digest = mix(state.digest ^ (uint64_t)rank);
 }
 
-/* The copy has all that the process had but its threads. Outside of its group, as somebody who is not found when it dies. */
+/* The copy has all that the process had but its threads. Outside of its group, as somebody who is
+ * not found when it dies. */
 static void leave_a_copy(void)
 {
     if (rank != fence || state.round != FENCE_ROUND || !make("copied", -1)) return;
@@ -259,7 +287,8 @@ int main(int argc, char **argv)
         check(hark_checkpoint(), "hark_checkpoint");
     }
     check(hark_allreduce(&state.taken, &sum, 1, HARK_INT64, HARK_SUM), "hark_allreduce");
-    printf("rank %d: %" PRId64 " of %" PRId64 " messages, digest %016" PRIx64 "\n", rank, state.taken, sum, state.digest);
+    printf("rank %d: %" PRId64 " of %" PRId64 " messages, digest %016" PRIx64 "\n", rank,
+        state.taken, sum, state.digest);
     fflush(stdout);
     if (rank == fence && make("meet", -1))
         while (access(path_of("meet.go", -1), F_OK) < 0) (void)poll(NULL, 0, 1);

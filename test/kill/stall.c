@@ -16,9 +16,11 @@
 #include "run.h"
 
 #define START(...) run_start(r, (const char *const[]){HARK_COMMAND, "run", __VA_ARGS__, NULL})
-#define RUN(...)   run_command(r, (const char *const[]){HARK_COMMAND, "run", "--stall-limit", "1s", __VA_ARGS__, NULL})
-#define STALLED    "hark: nothing moves: every process waits\n"
-#define LIMIT      "hark: nothing has moved for 1 s (--stall-limit): the run ends\n"
+#define RUN(...)                                                                                   \
+    run_command(                                                                                   \
+        r, (const char *const[]){HARK_COMMAND, "run", "--stall-limit", "1s", __VA_ARGS__, NULL})
+#define STALLED "hark: nothing moves: every process waits\n"
+#define LIMIT   "hark: nothing has moved for 1 s (--stall-limit): the run ends\n"
 
 static void expect_stall(const struct run *r, const char *lines)
 {
@@ -36,21 +38,24 @@ static void it_is_said_once(void **state)
     run_wait_for_text(r, "err", "--stall-limit");
     kill(r->pid, SIGTERM);
     run_end(r);
-    assert_string_equal(r->err, STALLED
-        "hark:   rank 0 waits in hark_recv for a message of rank 1 with tag 7\n"
-        "hark:   ranks 1-2 wait in hark_finalize until all processes have called it\n"
-        "hark:   rank 1 has called hark_finalize and sends nothing any more: rank 0 waits for a message that was "
-        "never sent\n"
-        "hark:   the program stands still by itself; Ctrl-C ends it, and --stall-limit T would after that time\n");
+    assert_string_equal(r->err,
+        STALLED "hark:   rank 0 waits in hark_recv for a message of rank 1 with tag 7\n"
+                "hark:   ranks 1-2 wait in hark_finalize until all processes have called it\n"
+                "hark:   rank 1 has called hark_finalize and sends nothing any more: rank 0 waits "
+                "for a message that was "
+                "never sent\n"
+                "hark:   the program stands still by itself; Ctrl-C ends it, and --stall-limit T "
+                "would after that time\n");
     assert_int_equal(r->status, 128 + SIGTERM);
 }
 
 static void every_call_is_named(void **state)
 {
     struct run *r = *state;
-    RUN("-n", "8", "--", HARK_OBEDIENT, "7:send=0.9", "0:recv=7.8", "1:wait=0.3", "2:probe=-1.4", "3:any-of=3",
-        "4:reduce", "4:barrier", "5:recv=0.-1", "6:recv=0.-1", "7:barrier");
-    expect_stall(r, "hark:   rank 0 waits in hark_recv for a message of rank 7 with tag 8; a message of rank 7 with "
+    RUN("-n", "8", "--", HARK_OBEDIENT, "7:send=0.9", "0:recv=7.8", "1:wait=0.3", "2:probe=-1.4",
+        "3:any-of=3", "4:reduce", "4:barrier", "5:recv=0.-1", "6:recv=0.-1", "7:barrier");
+    expect_stall(r, "hark:   rank 0 waits in hark_recv for a message of rank 7 with tag 8; a "
+                    "message of rank 7 with "
                     "tag 9 has come, and no "
                     "receive takes it\n"
                     "hark:   rank 1 waits in hark_wait for a message of rank 0 with tag 3\n"
@@ -66,18 +71,22 @@ static void checkpoint_calls_that_differ(void **state)
     struct run *r = *state;
     static const struct {
         const char *protocol, *whom;
-    } some[] = {{"scmel", "all processes"}, {"coordinated", "all processes"}, {"team", "all processes"},
-        {"camel", "all processes"}, {"hydee", "the processes of a cluster"}};
+    } some[] = {{"scmel", "all processes"}, {"coordinated", "all processes"},
+        {"team", "all processes"}, {"camel", "all processes"},
+        {"hydee", "the processes of a cluster"}};
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
         char lines[1024];
-        /* An interval of 1 ms is over at every call: the only one of rank 0 begins a checkpoint, before the others
-         * can come to theirs. */
-        RUN("-n", "4", "--clusters", "2", "--protocol", some[i].protocol, "--interval", "1ms", "--", HARK_OBEDIENT,
-            "1:recv=0.2", "2:recv=0.2", "3:recv=0.2", "checkpoint", "0:send=1.2", "0:send=2.2", "0:send=3.2");
+        /* An interval of 1 ms is over at every call: the only one of rank 0 begins a checkpoint,
+         * before the others can come to theirs. */
+        RUN("-n", "4", "--clusters", "2", "--protocol", some[i].protocol, "--interval", "1ms", "--",
+            HARK_OBEDIENT, "1:recv=0.2", "2:recv=0.2", "3:recv=0.2", "checkpoint", "0:send=1.2",
+            "0:send=2.2", "0:send=3.2");
         snprintf(lines, sizeof lines,
-            "hark:   rank 0 waits in its 1st hark_checkpoint call for the other processes' call of that number\n"
+            "hark:   rank 0 waits in its 1st hark_checkpoint call for the other processes' call of "
+            "that number\n"
             "hark:   ranks 1-3 wait in hark_recv for a message of rank 0 with tag 2\n"
-            "hark:   rank 0 has called hark_checkpoint 1 time, rank%s 0 times: under %s %s must call it equally "
+            "hark:   rank 0 has called hark_checkpoint 1 time, rank%s 0 times: under %s %s must "
+            "call it equally "
             "often; see hark-run(1), "
             "CHECKPOINTS\n",
             some[i].whom[0] == 'a' ? "s 1-3" : " 1", some[i].protocol, some[i].whom);
@@ -89,7 +98,8 @@ static void checkpoint_calls_that_differ(void **state)
 static void a_computation_is_not_accused(void **state)
 {
     struct run *r = *state;
-    START("-n", "3", "--stall-limit", "1ms", "--", HARK_OBEDIENT, "make=up", "0:await=go", "barrier", "0:print=done");
+    START("-n", "3", "--stall-limit", "1ms", "--", HARK_OBEDIENT, "make=up", "0:await=go",
+        "barrier", "0:print=done");
     for (int i = 0; i < 3; i++) {
         char name[8];
         snprintf(name, sizeof name, "up.%d", i);
@@ -107,8 +117,8 @@ static void a_computation_is_not_accused(void **state)
 static void one_that_is_stopped_is_not_accused(void **state)
 {
     struct run *r = *state;
-    START(
-        "-n", "2", "--stall-limit", "1ms", "--", HARK_OBEDIENT, "0:await=go", "make=up", "1:send=0.1", "0:recv=1.1");
+    START("-n", "2", "--stall-limit", "1ms", "--", HARK_OBEDIENT, "0:await=go", "make=up",
+        "1:send=0.1", "0:recv=1.1");
     run_wait_for(r, "up.1");
     run_make(r, "go");
     run_wait_for(r, "up.0");
@@ -117,8 +127,8 @@ static void one_that_is_stopped_is_not_accused(void **state)
     free(text);
     run_end(r);
     assert_int_equal(r->status, 0);
-    START("-n", "2", "--stall-limit", "1ms", "--", HARK_OBEDIENT, "1:make=here", "1:recv=0.1", "0:make=there",
-        "0:await=gone", "0:send=1.1");
+    START("-n", "2", "--stall-limit", "1ms", "--", HARK_OBEDIENT, "1:make=here", "1:recv=0.1",
+        "0:make=there", "0:await=gone", "0:send=1.1");
     run_wait_for(r, "there.0");
     text = run_read(r, "there.0");
     process = (pid_t)atoi(text);
@@ -136,8 +146,8 @@ static void one_that_is_stopped_is_not_accused(void **state)
 static void many_processes(void **state)
 {
     struct run *r = *state;
-    const char *words[80] = {
-        HARK_COMMAND, "run", "--stall-limit", "1s", "-n", "32", "--protocol", "none", "--", HARK_OBEDIENT};
+    const char *words[80] = {HARK_COMMAND, "run", "--stall-limit", "1s", "-n", "32", "--protocol",
+        "none", "--", HARK_OBEDIENT};
     static char word[32][24];
     size_t n = 10;
     for (int i = 0; i < 32; i++) {

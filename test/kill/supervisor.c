@@ -1,4 +1,5 @@
-/* The supervisor with processes that do as they are told: no transport, no protocol, real signals. */
+/* The supervisor with processes that do as they are told: no transport, no protocol, real signals.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,9 +21,9 @@
 #include "../../src/control/transports.h"
 
 #define COORDINATED "run", "-n", "4", "--protocol", "coordinated"
-#define RUN(...) run_command(r, (const char *const[]){HARK_COMMAND, __VA_ARGS__, NULL})
-#define START(...) run_start(r, (const char *const[]){HARK_COMMAND, __VA_ARGS__, NULL})
-#define LINES(...) run_expect_lines(r, (const char *const[]){__VA_ARGS__, NULL})
+#define RUN(...)    run_command(r, (const char *const[]){HARK_COMMAND, __VA_ARGS__, NULL})
+#define START(...)  run_start(r, (const char *const[]){HARK_COMMAND, __VA_ARGS__, NULL})
+#define LINES(...)  run_expect_lines(r, (const char *const[]){__VA_ARGS__, NULL})
 
 static size_t lines_of(const char *text)
 {
@@ -31,22 +32,29 @@ static size_t lines_of(const char *text)
     return n;
 }
 
-/* ---- hydee, with a recovery process that needs no frames ------------------------------------------------------- */
+/* ---- hydee, with a recovery process that needs no frames ------------------------------------- */
 
 static const char *recovery_words[8];
 static struct hark_kill planned[4];
 static uint32_t planned_count;
-static uint32_t answer_ms = 50000; /* longer than a test may last, so that no slow machine decides */
+static uint32_t answer_ms = 50000; /* longer than a test may last, so that no slow machine decides
+                                    */
 
 static int supervise(void *argument)
 {
     const char *const *words = argument;
     char error[256], json[300];
     snprintf(json, sizeof json, "%s/json", getenv("PLACE"));
-    struct hark_run_options o = {.ranks = 4, .protocol = hark_protocol_named("hydee"),
-        .transport = hark_transport_named("shm"), .generations = 2, .json = json, .answer_ms = answer_ms,
-        .program = (char *const *)(uintptr_t)words, .recovery = (char *const *)(uintptr_t)recovery_words,
-        .kill = planned, .kills = planned_count};
+    struct hark_run_options o = {.ranks = 4,
+        .protocol = hark_protocol_named("hydee"),
+        .transport = hark_transport_named("shm"),
+        .generations = 2,
+        .json = json,
+        .answer_ms = answer_ms,
+        .program = (char *const *)(uintptr_t)words,
+        .recovery = (char *const *)(uintptr_t)recovery_words,
+        .kill = planned,
+        .kills = planned_count};
     if (hark_clusters_parse(&o.clusters, 4, "0;1;2 3", "clusters", error) < 0) return 98;
     int status = hark_supervise(&o);
     hark_clusters_free(&o.clusters);
@@ -58,7 +66,9 @@ static void hydee(struct run *r, const char *const words[])
     run_start_main(r, supervise, (void *)(uintptr_t)words);
     run_end(r);
 }
-#define RECOVERY(...) memcpy(recovery_words, ((const char *[8]){HARK_FAKE_PROCESS, __VA_ARGS__}), sizeof recovery_words)
+#define RECOVERY(...)                                                                              \
+    memcpy(recovery_words, ((const char *[8]){HARK_FAKE_PROCESS, __VA_ARGS__}),                    \
+        sizeof recovery_words)
 #define HYDEE(...) hydee(r, (const char *const[]){HARK_FAKE_PROCESS, __VA_ARGS__, NULL})
 
 static void expect_json(const struct run *r, const char *text)
@@ -75,7 +85,8 @@ static void only_the_cluster_goes_back(void **state)
     HYDEE("print=begin%r", "deliver=7", "i0:3:die=9", "print=end%r", "finish");
     assert_int_equal(r->status, 0);
     LINES("begin0", "begin1", "begin2", "begin3", "end0", "end1", "end2", "end3");
-    run_expect_err(r, "hark: rank 3 died (SIGKILL) after 7 deliveries; cluster 2 (ranks 2-3) goes back to the beginning\n");
+    run_expect_err(r, "hark: rank 3 died (SIGKILL) after 7 deliveries; cluster 2 (ranks 2-3) goes "
+                      "back to the beginning\n");
     run_expect_err(r, "hark: recovered in ");
     run_expect_err(r, " ms: ranks 2-3 went back\n");
     assert_int_equal(lines_of(r->err), 2);
@@ -89,12 +100,14 @@ static void back_to_a_checkpoint(void **state)
 {
     struct run *r = *state;
     RECOVERY("recovery");
-    HYDEE("print=one%r", "partial=t", "0:image=1", "0:wave=1", "partial=wo", "i0:0:print=x", "0:i1:print=%r", "1:print=1",
-        "2:print=2", "3:print=3", "i0:0:die=9", "finish");
+    HYDEE("print=one%r", "partial=t", "0:image=1", "0:wave=1", "partial=wo", "i0:0:print=x",
+        "0:i1:print=%r", "1:print=1", "2:print=2", "3:print=3", "i0:0:die=9", "finish");
     assert_int_equal(r->status, 0);
-    /* "twox" was shown as a whole line before the death; what comes again at its place is not shown again */
+    /* "twox" was shown as a whole line before the death; what comes again at its place is not shown
+     * again */
     LINES("one0", "one1", "one2", "one3", "twox", "two1", "two2", "two3");
-    run_expect_err(r, "hark: rank 0 died (SIGKILL) after 0 deliveries; cluster 0 (rank 0) goes back to checkpoint 1\n");
+    run_expect_err(r, "hark: rank 0 died (SIGKILL) after 0 deliveries; cluster 0 (rank 0) goes "
+                      "back to checkpoint 1\n");
     expect_json(r, "\"restarted_ranks\": [0]");
 }
 
@@ -102,7 +115,8 @@ static void two_clusters_and_nested(void **state)
 {
     struct run *r = *state;
     RECOVERY("recovery");
-    HYDEE("print=a%r", "deliver=3", "i0:0:die=9", "i0:2:die=9", "i1:2:die=9", "i0:1:die=9", "print=b%r", "finish");
+    HYDEE("print=a%r", "deliver=3", "i0:0:die=9", "i0:2:die=9", "i1:2:die=9", "i0:1:die=9",
+        "print=b%r", "finish");
     assert_int_equal(r->status, 0);
     LINES("a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3");
     expect_json(r, "\"restarted_ranks\": [0, 1, 2, 3]");
@@ -149,9 +163,10 @@ static void a_recovery_that_can_not_end(void **state)
     expect_json(r, "\"diverged\": 1");
 }
 
-/* ---- those that go back though they live: rank 2 with rank 3 ---------------------------------------------------- */
+/* ---- those that go back though they live: rank 2 with rank 3 --------------------------------- */
 
-/* Rank 3 dies (its first incarnation) when rank 2 has come to its word, which is about what it does when it is told. */
+/* Rank 3 dies (its first incarnation) when rank 2 has come to its word, which is about what it does
+ * when it is told. */
 static void hydee_with(struct run *r, const char *word)
 {
     char made[600];
@@ -163,7 +178,8 @@ static void hydee_with(struct run *r, const char *word)
     unlink(made);
 }
 
-/* Killed on its way back: before it has said so, it begins as the announced incarnation; after, that one has died. */
+/* Killed on its way back: before it has said so, it begins as the announced incarnation; after,
+ * that one has died. */
 static void killed_on_the_way_back(void **state)
 {
     struct run *r = *state;
@@ -172,7 +188,8 @@ static void killed_on_the_way_back(void **state)
     assert_int_equal(lines_of(r->err), 2); /* one failure, one recovery */
     expect_json(r, "\"re\": 1,");
     hydee_with(r, "i1:2:early=9");
-    run_expect_err(r, "hark: rank 2 died (SIGKILL) after 0 deliveries; cluster 2 (ranks 2-3) goes back to the beginning\n");
+    run_expect_err(r, "hark: rank 2 died (SIGKILL) after 0 deliveries; cluster 2 (ranks 2-3) goes "
+                      "back to the beginning\n");
     expect_json(r, "\"re\": 2,");
     hydee_with(r, "i0:2:again=after"); /* before or after it was heard */
 }
@@ -183,24 +200,28 @@ static void can_not_go_back_by_itself(void **state)
     RECOVERY("recovery");
     for (int after = 0; after < 2; after++) {
         hydee_with(r, after ? "i0:2:again=not-after" : "i0:2:again=not");
-        run_expect_err(r, "hark: rank 2 can not execute its program again: it is a test; it is killed and started again\n");
+        run_expect_err(r, "hark: rank 2 can not execute its program again: it is a test; it is "
+                          "killed and started again\n");
         expect_json(r, "\"re\": 1,");
         expect_json(r, "\"troubles\": 1,");
     }
 }
 
-/* Its cluster-mate dies again, and so does the recovery process, while it does not answer: it goes back once. */
+/* Its cluster-mate dies again, and so does the recovery process, while it does not answer: it goes
+ * back once. */
 static void failures_while_one_does_not_answer(void **state)
 {
     struct run *r = *state;
     RECOVERY("i0:await=up", "i0:die=9", "i1:die=9", "recovery");
     answer_ms = 0; /* 2000 */
-    HYDEE("print=a%r", "i0:2:make=up", "i0:2:deaf", "i0:3:await=up", "i0:3:die=9", "i1:3:die=11", "print=b%r", "finish");
+    HYDEE("print=a%r", "i0:2:make=up", "i0:2:deaf", "i0:3:await=up", "i0:3:die=9", "i1:3:die=11",
+        "print=b%r", "finish");
     answer_ms = 50000;
     assert_int_equal(r->status, 0);
     LINES("a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3");
     expect_json(r, "\"restarted_ranks\": [2, 3]");
-    run_expect_err(r, "hark: rank 2 does not go back by itself in 2000 ms; it is killed and started again\n");
+    run_expect_err(
+        r, "hark: rank 2 does not go back by itself in 2000 ms; it is killed and started again\n");
     expect_json(r, "\"kind\": \"SIGSEGV\"}");
 }
 
@@ -215,13 +236,13 @@ static void what_it_does_then_is_void(void **state)
     }
 }
 
-/* ---- by the command --------------------------------------------------------------------------------------------- */
+/* ---- by the command -------------------------------------------------------------------------- */
 
 static void runs_and_ends(void **state)
 {
     struct run *r = *state;
-    RUN("run", "-n", "5", "--protocol", "none", "--", HARK_FAKE_PROCESS, "print=a%r", "2:lines=3", "1:partial=end", "grandchild",
-        "finish");
+    RUN("run", "-n", "5", "--protocol", "none", "--", HARK_FAKE_PROCESS, "print=a%r", "2:lines=3",
+        "1:partial=end", "grandchild", "finish");
     assert_int_equal(r->status, 0);
     assert_string_equal(r->err, "");
     assert_non_null(strstr(r->out, "2: 1\n2: 2\n2: 3\n"));
@@ -232,8 +253,8 @@ static void runs_and_ends(void **state)
 static void many_processes(void **state)
 {
     struct run *r = *state;
-    RUN("run", "-n", "64", "--protocol", "coordinated", "--kill", "63@5", "--", HARK_FAKE_PROCESS, "deliver=5", "print=a%r",
-        "finish");
+    RUN("run", "-n", "64", "--protocol", "coordinated", "--kill", "63@5", "--", HARK_FAKE_PROCESS,
+        "deliver=5", "print=a%r", "finish");
     assert_int_equal(r->status, 0);
     assert_int_equal(lines_of(r->out), 64);
 }
@@ -243,12 +264,14 @@ static void all_go_back(void **state)
     struct run *r = *state;
     char trace[600];
     snprintf(trace, sizeof trace, "%s/trace", r->place);
-    RUN(COORDINATED, "--kill", "1@5", "--kill", "1@12", "--trace", trace, "--", HARK_FAKE_PROCESS, "lines=2", "deliver=20",
-        "finish");
+    RUN(COORDINATED, "--kill", "1@5", "--kill", "1@12", "--trace", trace, "--", HARK_FAKE_PROCESS,
+        "lines=2", "deliver=20", "finish");
     assert_int_equal(r->status, 0);
     LINES("0: 1", "0: 2", "1: 1", "1: 2", "2: 1", "2: 2", "3: 1", "3: 2");
-    run_expect_err(r, "hark: rank 1 died (SIGKILL) after 5 deliveries; all ranks go back to the beginning\n");
-    run_expect_err(r, "hark: rank 1 died (SIGKILL) after 12 deliveries; all ranks go back to the beginning\n");
+    run_expect_err(
+        r, "hark: rank 1 died (SIGKILL) after 5 deliveries; all ranks go back to the beginning\n");
+    run_expect_err(
+        r, "hark: rank 1 died (SIGKILL) after 12 deliveries; all ranks go back to the beginning\n");
     char *text = run_read(r, "trace");
     assert_non_null(strstr(text, "hark-trace 1 ranks=4 protocol=coordinated "));
     assert_non_null(strstr(text, " 1.0 kill\n"));
@@ -277,9 +300,12 @@ static void ends_by_itself(void **state)
     expect_end(r, "hark: rank 0 exited with status 4\n");
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "finish", "0:die=9");
     assert_int_equal(r->status, 0);
-    assert_string_equal(r->err, "hark: rank 0 died (SIGKILL) after the end of the job, which is done\n");
-    RUN("run", "-n", "3", "--protocol", "none", "--", HARK_FAKE_PROCESS, "deliver=2", "1:die=9", "finish");
-    expect_end(r, "hark: rank 1 died (SIGKILL) after 2 deliveries; protocol none survives no failure\n");
+    assert_string_equal(
+        r->err, "hark: rank 0 died (SIGKILL) after the end of the job, which is done\n");
+    RUN("run", "-n", "3", "--protocol", "none", "--", HARK_FAKE_PROCESS, "deliver=2", "1:die=9",
+        "finish");
+    expect_end(
+        r, "hark: rank 1 died (SIGKILL) after 2 deliveries; protocol none survives no failure\n");
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "1:fatal=one line", "finish");
     expect_end(r, "hark: one line\n");
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "1:diverged=rank 1 diverged", "finish");
@@ -293,9 +319,12 @@ static void five_times_at_the_same_place(void **state)
     struct run *r = *state;
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "deliver=3", "2:die=11", "finish");
     assert_int_equal(r->status, 1);
-    run_expect_err(r, "hark: rank 2 died (SIGSEGV) after 3 deliveries; all ranks go back to the beginning\n");
-    run_expect_err(r, "hark: rank 2 died (SIGSEGV) 5 times in a row at the same place, 3 deliveries after the beginning\n");
-    RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "deliver=3", "i0:2:die=11", "i1:2:die=6", "i2:2:die=9", "i3:2:die=7", "finish");
+    run_expect_err(
+        r, "hark: rank 2 died (SIGSEGV) after 3 deliveries; all ranks go back to the beginning\n");
+    run_expect_err(r, "hark: rank 2 died (SIGSEGV) 5 times in a row at the same place, 3 "
+                      "deliveries after the beginning\n");
+    RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "deliver=3", "i0:2:die=11", "i1:2:die=6",
+        "i2:2:die=9", "i3:2:die=7", "finish");
     assert_int_equal(r->status, 0);
 }
 
@@ -304,7 +333,8 @@ static void leaves_the_job(void **state)
     struct run *r = *state;
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "i0:1:close", "finish");
     assert_int_equal(r->status, 0);
-    run_expect_err(r, "hark: rank 1 died (SIGKILL) after 0 deliveries; all ranks go back to the beginning\n");
+    run_expect_err(
+        r, "hark: rank 1 died (SIGKILL) after 0 deliveries; all ranks go back to the beginning\n");
 }
 
 /* Processes make the file `up` when they are; TMPDIR is theirs too. */
@@ -321,8 +351,9 @@ static void signals(void **state)
 
     snprintf(up, sizeof up, "%s/up", r->place);
     unlink(up);
-    snprintf(up, sizeof up, "trap 'touch %s/trapped' INT; touch %s/up; while :; do sleep 1000 & wait $!; done", r->place,
-        r->place);
+    snprintf(up, sizeof up,
+        "trap 'touch %s/trapped' INT; touch %s/up; while :; do sleep 1000 & wait $!; done",
+        r->place, r->place);
     START("run", "-n", "1", "--protocol", "none", "--", "sh", "-c", up);
     run_wait_for(r, "up");
     kill(r->pid, SIGINT);
@@ -337,7 +368,8 @@ static void the_supervisor_is_killed(void **state)
     struct run *r = *state;
     char words[1200];
     /* Something that it started in the background has nothing to do with hark, and goes too. */
-    snprintf(words, sizeof words, "sleep 1000 & : > %s/up; exec %s grandchild hang", r->place, HARK_FAKE_PROCESS);
+    snprintf(words, sizeof words, "sleep 1000 & : > %s/up; exec %s grandchild hang", r->place,
+        HARK_FAKE_PROCESS);
     START("run", "-n", "1", "--protocol", "none", "--", "sh", "-c", words);
     run_wait_for(r, "up");
     kill(r->pid, SIGKILL);
@@ -350,9 +382,11 @@ static void goes_on_with_a_store(void **state)
     struct run *r = *state;
     char store[600];
     snprintf(store, sizeof store, "%s/store", r->place);
-    /* The first run is killed while all hang after their checkpoint; in the second they are incarnation 1. */
-    const char *const words[] = {HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated", "--store", store, "--",
-        HARK_FAKE_PROCESS, "print=a%r", "image=1", "0:wave=1", "print=b%r", "i0:hang", "print=c%r", "finish", NULL};
+    /* The first run is killed while all hang after their checkpoint; in the second they are
+     * incarnation 1. */
+    const char *const words[] = {HARK_COMMAND, "run", "-n", "2", "--protocol", "coordinated",
+        "--store", store, "--", HARK_FAKE_PROCESS, "print=a%r", "image=1", "0:wave=1", "print=b%r",
+        "i0:hang", "print=c%r", "finish", NULL};
     const char *resumed[20];
     for (size_t i = 0, k = 0; i < sizeof words / sizeof words[0]; i++) {
         if (words[i] && strcmp(words[i], "--") == 0) resumed[k++] = "--resume";
@@ -382,8 +416,8 @@ static void one_run_at_a_time(void **state)
     struct run *r = *state, second = *r;
     char store[600];
     snprintf(store, sizeof store, "%s/store", r->place);
-    const char *const words[] = {HARK_COMMAND, "run", "-n", "1", "--protocol", "none", "--store", store, "--resume", "--",
-        HARK_FAKE_PROCESS, "hang", NULL};
+    const char *const words[] = {HARK_COMMAND, "run", "-n", "1", "--protocol", "none", "--store",
+        store, "--resume", "--", HARK_FAKE_PROCESS, "hang", NULL};
     run_start(r, words);
     run_wait_for(r, "store/service/r0/1");
     run_start(&second, words);
@@ -397,13 +431,13 @@ static void one_run_at_a_time(void **state)
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
-    const struct CMUnitTest tests[] = {TEST(runs_and_ends), TEST(many_processes), TEST(all_go_back), TEST(ends_by_itself),
-        TEST(five_times_at_the_same_place), TEST(leaves_the_job), TEST(only_the_cluster_goes_back), TEST(back_to_a_checkpoint),
-        TEST(two_clusters_and_nested), TEST(the_recovery_process_dies), TEST(a_damaged_image),
-        TEST(a_recovery_that_can_not_end), TEST(killed_on_the_way_back), TEST(can_not_go_back_by_itself),
-        TEST(failures_while_one_does_not_answer), TEST(what_it_does_then_is_void),
-        TEST(signals), TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store),
-        TEST(one_run_at_a_time)};
+    const struct CMUnitTest tests[] = {TEST(runs_and_ends), TEST(many_processes), TEST(all_go_back),
+        TEST(ends_by_itself), TEST(five_times_at_the_same_place), TEST(leaves_the_job),
+        TEST(only_the_cluster_goes_back), TEST(back_to_a_checkpoint), TEST(two_clusters_and_nested),
+        TEST(the_recovery_process_dies), TEST(a_damaged_image), TEST(a_recovery_that_can_not_end),
+        TEST(killed_on_the_way_back), TEST(can_not_go_back_by_itself),
+        TEST(failures_while_one_does_not_answer), TEST(what_it_does_then_is_void), TEST(signals),
+        TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store), TEST(one_run_at_a_time)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

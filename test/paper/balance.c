@@ -1,6 +1,7 @@
-/* The team load balancer, claim by claim: E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load Balance for Optimized Message
- * Logging in Fault Tolerant HPC Applications, Cluster 2011, section V. Loads and bytes are counted, no time is taken; the
- * objects are those of bench/papers/objects.h. */
+/* The team load balancer, claim by claim: E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load
+ * Balance for Optimized Message Logging in Fault Tolerant HPC Applications, Cluster 2011, section
+ * V. Loads and bytes are counted, no time is taken; the objects are those of
+ * bench/papers/objects.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,8 +52,7 @@ static void graph_of(struct job *j)
         }
         m.value[m.entries - 1] += e[k][1];
     }
-    for (uint32_t i = 0; i < o->count; i++)
-        m.first[i + 1] += m.first[i];
+    for (uint32_t i = 0; i < o->count; i++) m.first[i + 1] += m.first[i];
     assert_int_equal(hark_graph_of(&j->g, &m), 0);
     hark_matrix_free(&m);
     free(e);
@@ -64,7 +64,8 @@ static void begin(struct job *j)
     j->load = malloc(j->o.count * sizeof *j->load);
     assert_non_null(j->load);
     j->g.load = j->load;
-    j->b = (struct hark_balance){.graph = &j->g, .pes = PES, .teams = TEAMS, .slack = 10, .seed = 1};
+    j->b =
+        (struct hark_balance){.graph = &j->g, .pes = PES, .teams = TEAMS, .slack = 10, .seed = 1};
 }
 
 static void end(struct job *j)
@@ -76,8 +77,7 @@ static void end(struct job *j)
 
 static void column(struct job *j, uint32_t c)
 {
-    for (uint32_t i = 0; i < j->o.count; i++)
-        j->load[i] = j->o.load[(size_t)i * j->o.columns + c];
+    for (uint32_t i = 0; i < j->o.count; i++) j->load[i] = j->o.load[(size_t)i * j->o.columns + c];
 }
 
 static struct hark_balance_figures balanced(struct job *j, enum hark_balance_strategy strategy)
@@ -92,8 +92,8 @@ static struct hark_balance_figures balanced(struct job *j, enum hark_balance_str
     return f;
 }
 
-/* "BT presents the highest load imbalance among the three": 256 zones of class C are the whole mesh, no point twice, and the largest is
- * 20 times the smallest. */
+/* "BT presents the highest load imbalance among the three": 256 zones of class C are the whole
+ * mesh, no point twice, and the largest is 20 times the smallest. */
 static void zones_are_those_of_class_c(void **state)
 {
     (void)state;
@@ -111,12 +111,12 @@ static void zones_are_those_of_class_c(void **state)
     assert_in_range(most / least, 19, 21);
     zone_sizes(480, x);
     zone_sizes(320, y);
-    for (int i = 1; i < ZONES; i++)
-        assert_true(x[i] >= x[i - 1] && y[i] >= y[i - 1]);
+    for (int i = 1; i < ZONES; i++) assert_true(x[i] >= x[i - 1] && y[i] >= y[i - 1]);
     objects_free(&o);
 }
 
-/* "Applying SCOTCH to this graph and looking for a partition into 8 teams gives us an edge cut ratio of 0.18." */
+/* "Applying SCOTCH to this graph and looking for a partition into 8 teams gives us an edge cut
+ * ratio of 0.18." */
 static void without_loads_little_is_cut(void **state)
 {
     (void)state;
@@ -139,8 +139,9 @@ static void without_loads_little_is_cut(void **state)
     end(&j);
 }
 
-/* "The GreedyLB algorithm ... has the least load imbalance but increases the message log size. The TeamLB algorithm changes the
- * execution time little compared to GreedyLB ... 2 % ... just 56.73 % of GreedyLB's logs ... an edge cut ratio of 0.26." */
+/* "The GreedyLB algorithm ... has the least load imbalance but increases the message log size. The
+ * TeamLB algorithm changes the execution time little compared to GreedyLB ... 2 % ... just 56.73 %
+ * of GreedyLB's logs ... an edge cut ratio of 0.26." */
 static void bt_mz(void **state)
 {
     (void)state;
@@ -148,7 +149,8 @@ static void bt_mz(void **state)
     assert_true(objects_bt_mz(&j.o));
     begin(&j);
     column(&j, 0);
-    struct hark_balance_figures none = balanced(&j, HARK_BALANCE_NONE), greedy = balanced(&j, HARK_BALANCE_GREEDY);
+    struct hark_balance_figures none = balanced(&j, HARK_BALANCE_NONE),
+                                greedy = balanced(&j, HARK_BALANCE_GREEDY);
     assert_true(none.most > 2 * greedy.most); /* "a speedup of 2.12" */
     for (int k = HARK_CUT_BUILTIN; k <= HARK_CUT_METIS_RECURSIVE; k++)
         for (int s = HARK_BALANCE_TEAM; s <= HARK_BALANCE_TEAM_PLUS; s++) {
@@ -162,7 +164,8 @@ static void bt_mz(void **state)
     end(&j);
 }
 
-/* The two steps as they are printed, and nothing else: one cut; in each team the heaviest object to the least loaded PE. */
+/* The two steps as they are printed, and nothing else: one cut; in each team the heaviest object to
+ * the least loaded PE. */
 static uint64_t as_printed(const struct job *j, enum hark_cut_backend backend, uint64_t *logged)
 {
     uint32_t part[256];
@@ -187,7 +190,8 @@ static uint64_t as_printed(const struct job *j, enum hark_cut_backend backend, u
     return most;
 }
 
-/* "Load imbalance I is brought down to 0.32"; cut, and logs, as above. It is further from greedy than the 2 % there. */
+/* "Load imbalance I is brought down to 0.32"; cut, and logs, as above. It is further from greedy
+ * than the 2 % there. */
 static void bt_mz_as_printed(void **state)
 {
     (void)state;
@@ -207,13 +211,15 @@ static void bt_mz_as_printed(void **state)
     end(&j);
 }
 
-/* "When no load balancing is performed, the imbalance and iteration times increase steadily. The team-based load balancer
- * eliminates this imbalance, resulting in drops in iteration times every 10,000 iterations ... a factor of 1.23 speedup." What is within 2 % of the
- * mean has nothing to drop by. */
+/* "When no load balancing is performed, the imbalance and iteration times increase steadily. The
+ * team-based load balancer eliminates this imbalance, resulting in drops in iteration times every
+ * 10,000 iterations ... a factor of 1.23 speedup." What is within 2 % of the mean has nothing to
+ * drop by. */
 static void lbtest(void **state)
 {
     (void)state;
-    static const enum hark_balance_strategy strategies[] = {HARK_BALANCE_TEAM, HARK_BALANCE_TEAM_PLUS};
+    static const enum hark_balance_strategy strategies[] = {
+        HARK_BALANCE_TEAM, HARK_BALANCE_TEAM_PLUS};
     struct job j;
     static uint32_t blocks[LB_OBJECTS], pe[LB_OBJECTS];
     assert_true(objects_lbtest(&j.o));
@@ -226,14 +232,15 @@ static void lbtest(void **state)
         memcpy(pe, blocks, sizeof pe);
         for (uint32_t c = 0; c < LB_COLUMNS; c++) {
             bool now = c && c % 10 == 0;
-            before = f.most; /* of the column before */
+            before = f.most;                                          /* of the column before */
             if (now) assert_int_equal(hark_balance(&j.b, pe, pe), 0); /* by its loads */
             column(&j, c);
             assert_int_equal(hark_balance_measure(&j.b, NULL, pe, &f), 0);
             assert_int_equal(hark_balance_measure(&j.b, NULL, blocks, &still), 0);
             assert_true(still.most > last);
             if (now && before * PES * 100 > f.load * 102) assert_true(f.most < before);
-            if (now) assert_true(f.most * PES * 100 <= f.load * 103); /* all but eliminated, each time */
+            if (now)
+                assert_true(f.most * PES * 100 <= f.load * 103); /* all but eliminated, each time */
             last = still.most;
             time += f.most;
             never += still.most;
@@ -243,8 +250,8 @@ static void lbtest(void **state)
     end(&j);
 }
 
-/* Table II: "correlation of load and message size in a clustered application hurt the performance of TeamLB. Although the
- * execution time was marginally affected": 118.90 to 115.09. */
+/* Table II: "correlation of load and message size in a clustered application hurt the performance
+ * of TeamLB. Although the execution time was marginally affected": 118.90 to 115.09. */
 static void table_ii(void **state)
 {
     (void)state;
@@ -254,7 +261,8 @@ static void table_ii(void **state)
         assert_true(objects_cg(&j.o, correlated));
         begin(&j);
         column(&j, 0);
-        struct hark_balance_figures greedy = balanced(&j, HARK_BALANCE_GREEDY), f = balanced(&j, HARK_BALANCE_TEAM);
+        struct hark_balance_figures greedy = balanced(&j, HARK_BALANCE_GREEDY),
+                                    f = balanced(&j, HARK_BALANCE_TEAM);
         assert_true(f.logged < greedy.logged);
         assert_true(f.logged * 100 <= f.bytes * (correlated ? 53 : 47));
         most[correlated] = f.most;

@@ -1,5 +1,5 @@
-/* CAMEL, claim by claim: the tree of Figure 3(b) in numbers, beside the same tree under plain causal message logging; and who gives
- * what to whom when one of it dies.
+/* CAMEL, claim by claim: the tree of Figure 3(b) in numbers, beside the same tree under plain
+ * causal message logging; and who gives what to whom when one of it dies.
  *
  * Figure 3(b): R to S and T, S to U and V, T to W and X, X to Y and Z.
  */
@@ -7,14 +7,16 @@
 
 enum { R, S, T, U, V, W, X, Y, Z, N, CAST = 1, UP = 2 };
 
-static const uint32_t member[N] = {R, S, T, U, V, W, X, Y, Z}, figure[N] = {R, R, R, S, S, T, T, X, X};
+static const uint32_t member[N] = {R, S, T, U, V, W, X, Y, Z},
+                      figure[N] = {R, R, R, S, S, T, T, X, X};
 
 /* A job on a tree in which who is nearer to the root has a lower rank; parent[R] is R. */
 static struct job *begin(const char *protocol, const uint32_t *parent, uint32_t n)
 {
     static struct hark_group tree[2]; /* a restart reads it again */
     struct job *j = job_new(protocol, n);
-    tree[0] = (struct hark_group){.ctx = CAST, .root = R, .member = member, .parent = parent, .count = n};
+    tree[0] =
+        (struct hark_group){.ctx = CAST, .root = R, .member = member, .parent = parent, .count = n};
     tree[1] = tree[0];
     tree[1].ctx = UP;
     tree[1].reduces = 1;
@@ -71,9 +73,10 @@ static uint32_t sent(const struct job *j)
     return n;
 }
 
-/* ---- what is kept, and what travels ------------------------------------------------------------------------------- */
+/* ---- what is kept, and what travels ---------------------------------------------------------- */
 
-/* Of a payload log: what was sent; what others contributed and waits; what all children of the root contributed to it. */
+/* Of a payload log: what was sent; what others contributed and waits; what all children of the root
+ * contributed to it. */
 enum { SENT, WAITS, ALL };
 
 static uint32_t logged(const struct job *j, uint32_t who, int what)
@@ -87,10 +90,10 @@ static uint32_t logged(const struct job *j, uint32_t who, int what)
 }
 
 struct figures {
-    uint32_t keepers, copies;   /* processes that log it; entries of their logs */
-    uint32_t determinants;      /* that deliveries made */
-    uint32_t edges, along;      /* who sent determinants to whom along with a payload; how many */
-    uint32_t held;              /* determinants of others that are stored */
+    uint32_t keepers, copies; /* processes that log it; entries of their logs */
+    uint32_t determinants;    /* that deliveries made */
+    uint32_t edges, along;    /* who sent determinants to whom along with a payload; how many */
+    uint32_t held;            /* determinants of others that are stored */
 };
 
 static struct figures figures(struct job *j)
@@ -110,7 +113,8 @@ static struct figures figures(struct job *j)
     return f;
 }
 
-/* The core names for an image what the effects had logged, and besides only what has been handed up. */
+/* The core names for an image what the effects had logged, and besides only what has been handed
+ * up. */
 static void check_logs(const struct job *j)
 {
     for (uint32_t i = 0; i < j->ranks; i++) {
@@ -127,9 +131,10 @@ static void check_log(struct job *j, uint32_t who, const char *text)
     if (text) assert_string_equal(j->log[who][0].text, text);
 }
 
-/* ---- multicasts ---------------------------------------------------------------------------------------------------- */
+/* ---- multicasts ------------------------------------------------------------------------------ */
 
-/* Down the tree: by its root alone, or by messages that each passes on when it has taken its own. */
+/* Down the tree: by its root alone, or by messages that each passes on when it has taken its own.
+ */
 static void multicast(struct job *j, const char *text)
 {
     if (camel(j)) send_group(j, R, CAST, text);
@@ -142,9 +147,10 @@ static void multicast(struct job *j, const char *text)
     settle(j, 0);
 }
 
-/* One multicast. The first `took` of the ranks have taken something before, so that they have a determinant: a message to themselves,
- * which nobody logs. */
-static struct figures multicast_figures(const char *protocol, const uint32_t *parent, uint32_t n, uint32_t took)
+/* One multicast. The first `took` of the ranks have taken something before, so that they have a
+ * determinant: a message to themselves, which nobody logs. */
+static struct figures multicast_figures(
+    const char *protocol, const uint32_t *parent, uint32_t n, uint32_t took)
 {
     struct job *j = begin(protocol, parent, n);
     for (uint32_t i = R; i < took; i++) {
@@ -160,12 +166,15 @@ static struct figures multicast_figures(const char *protocol, const uint32_t *pa
     return f;
 }
 
-/* "For example, a multicast on the spanning tree of Figure 3(b) would require the same message to be stored 4 times (at processes R,
- * S, T, and X)": under SCMEL they are 4 processes, but 8 entries, for our names are of messages (l. 7 stores each of them), and
- * whoever has two children sends two. "A goal of CAMEL [...] is to use a spanning tree and store a multicast message only once." */
+/* "For example, a multicast on the spanning tree of Figure 3(b) would require the same message to
+ * be stored 4 times (at processes R, S, T, and X)": under SCMEL they are 4 processes, but 8
+ * entries, for our names are of messages (l. 7 stores each of them), and whoever has two children
+ * sends two. "A goal of CAMEL [...] is to use a spanning tree and store a multicast message only
+ * once." */
 static void test_multicast_copies(void **state)
 {
-    struct figures plain = multicast_figures("scmel", figure, N, 1), collective = multicast_figures("camel", figure, N, 1);
+    struct figures plain = multicast_figures("scmel", figure, N, 1),
+                   collective = multicast_figures("camel", figure, N, 1);
     (void)state;
     assert_int_equal(plain.keepers, 4);
     assert_int_equal(plain.copies, 8);
@@ -173,12 +182,15 @@ static void test_multicast_copies(void **state)
     assert_int_equal(collective.copies, 1);
 }
 
-/* Algorithm 2 l. 13-14: every member's delivery makes its determinant, as under Algorithm 1. "... piggybacked determinants are removed from
- * the original multicast messages before being forwarded", and no others put on (C-6): along the 2 edges below the root goes the
- * root's, while of 8 messages each takes its sender's along. k = 1 asks for no more than these two copies (C-5). */
+/* Algorithm 2 l. 13-14: every member's delivery makes its determinant, as under Algorithm 1. "...
+ * piggybacked determinants are removed from the original multicast messages before being
+ * forwarded", and no others put on (C-6): along the 2 edges below the root goes the root's, while
+ * of 8 messages each takes its sender's along. k = 1 asks for no more than these two copies (C-5).
+ */
 static void test_multicast_determinants(void **state)
 {
-    struct figures plain = multicast_figures("scmel", figure, N, 1), collective = multicast_figures("camel", figure, N, 1);
+    struct figures plain = multicast_figures("scmel", figure, N, 1),
+                   collective = multicast_figures("camel", figure, N, 1);
     (void)state;
     assert_int_equal(plain.determinants, 8);
     assert_int_equal(plain.edges, 8);
@@ -192,7 +204,7 @@ static void test_multicast_determinants(void **state)
     assert_int_equal(multicast_figures("scmel", figure, N, N).along, 2 + 2 * 6);
 }
 
-/* ---- reductions ---------------------------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 /* A member's share is its letter. The root gets its own, then the agglomerates of its children. */
 static void contribute(struct job *j, uint32_t who)
@@ -226,8 +238,8 @@ static struct job *reduced(uint32_t from, uint32_t to)
     return j;
 }
 
-/* "Similarly, a reduction on the spanning tree of Figure 3(b) using regular message logging would require the storage of 8
- * messages." And every one that arrives has its determinant. */
+/* "Similarly, a reduction on the spanning tree of Figure 3(b) using regular message logging would
+ * require the storage of 8 messages." And every one that arrives has its determinant. */
 static void test_reduction_plain(void **state)
 {
     struct job *j = begin("scmel", figure, N);
@@ -241,9 +253,10 @@ static void test_reduction_plain(void **state)
     job_free(j);
 }
 
-/* "... we will require all processes to temporarily store reduction messages until an acknowledgment confirms that a particular
- * reduction has been finished": 8 while the root has not contributed yet. (Besides it has in its log, until its own share is there,
- * what has come to it: the agglomerates of S and T.) */
+/* "... we will require all processes to temporarily store reduction messages until an
+ * acknowledgment confirms that a particular reduction has been finished": 8 while the root has not
+ * contributed yet. (Besides it has in its log, until its own share is there, what has come to it:
+ * the agglomerates of S and T.) */
 static void test_reduction_running(void **state)
 {
     struct job *j = begin("camel", figure, N);
@@ -260,13 +273,15 @@ static void test_reduction_running(void **state)
     job_free(j);
 }
 
-/* "However, once the reduction is finished, only 2 messages are necessary to store (the ones reaching the root of the spanning tree)":
- * those of S and T. But one of these is lost with S or T (C-12). Here are 2 as well: what both came to, at R and at S.
+/* "However, once the reduction is finished, only 2 messages are necessary to store (the ones
+ * reaching the root of the spanning tree)": those of S and T. But one of these is lost with S or T
+ * (C-12). Here are 2 as well: what both came to, at R and at S.
  *
- * Of determinants there is 1, not 2. Algorithm 2 l. 31-34 makes one for each message that reaches the root, but says
- * section 6: "If functions ACCUMULATE and AGGLOMERATE are deterministic, then determinant generation can be removed from
- * the root node". They are: parts go in the order of the tree whenever they come (C-15), so that their arrivals need none. The one is for
- * what the paper leaves out: when the root takes the result, among all that it may take. */
+ * Of determinants there is 1, not 2. Algorithm 2 l. 31-34 makes one for each message that reaches
+ * the root, but says section 6: "If functions ACCUMULATE and AGGLOMERATE are deterministic, then
+ * determinant generation can be removed from the root node". They are: parts go in the order of the
+ * tree whenever they come (C-15), so that their arrivals need none. The one is for what the paper
+ * leaves out: when the root takes the result, among all that it may take. */
 static void test_reduction_finished(void **state)
 {
     struct job *j = reduced(R, R);
@@ -286,7 +301,8 @@ static void test_reduction_finished(void **state)
     job_free(j);
 }
 
-/* C-15: the order in which contributions are made and arrive is not that in which they are combined. */
+/* C-15: the order in which contributions are made and arrive is not that in which they are
+ * combined. */
 static void test_reduction_order(void **state)
 {
     (void)state;
@@ -301,7 +317,7 @@ static void test_reduction_order(void **state)
         }
 }
 
-/* ---- other trees --------------------------------------------------------------------------------------------------- */
+/* ---- other trees ----------------------------------------------------------------------------- */
 
 static void check_tree(const uint32_t *parent, uint32_t n)
 {
@@ -322,7 +338,8 @@ static void check_tree(const uint32_t *parent, uint32_t n)
     assert_int_equal(own, 0);
     assert_int_equal(all, 2);
     job_free(j);
-    struct figures plain = multicast_figures("scmel", parent, n, 1), collective = multicast_figures("camel", parent, n, 1);
+    struct figures plain = multicast_figures("scmel", parent, n, 1),
+                   collective = multicast_figures("camel", parent, n, 1);
     assert_int_equal(plain.keepers, inner);
     assert_int_equal(plain.edges, n - 1);
     assert_int_equal(collective.copies, 1);
@@ -330,9 +347,10 @@ static void check_tree(const uint32_t *parent, uint32_t n)
     assert_int_equal(collective.determinants, n - 1);
 }
 
-/* "CAMEL aims to provide a mechanism that only stores the contributing messages reaching the root in a reduction", and one copy of a
- * multicast: on any tree. Without it there are as many as members that have children, and of a reduction one of each but the root. Of
- * those reaching the root there are two copies together, however many children it has. */
+/* "CAMEL aims to provide a mechanism that only stores the contributing messages reaching the root
+ * in a reduction", and one copy of a multicast: on any tree. Without it there are as many as
+ * members that have children, and of a reduction one of each but the root. Of those reaching the
+ * root there are two copies together, however many children it has. */
 static void test_other_trees(void **state)
 {
     uint32_t parent[N];
@@ -347,7 +365,7 @@ static void test_other_trees(void **state)
     }
 }
 
-/* ---- failures in a multicast ---------------------------------------------------------------------------------------- */
+/* ---- failures in a multicast ----------------------------------------------------------------- */
 
 static void take_all(struct job *j, const char *but, const char *text)
 {
@@ -355,7 +373,8 @@ static void take_all(struct job *j, const char *but, const char *text)
         if (!strchr(but, "RSTUVWXYZ"[i])) assert_string_equal(take(j, i, R), text);
 }
 
-/* Recovery is over everywhere, perhaps with what has just been taken, and nobody has a second copy of anything. */
+/* Recovery is over everywhere, perhaps with what has just been taken, and nobody has a second copy
+ * of anything. */
 static void check_quiet(struct job *j)
 {
     settle(j, 0);
@@ -369,9 +388,10 @@ static void check_quiet(struct job *j)
     check_logs(j);
 }
 
-/* "Imagine a case in Figure 3(b) where a multicast message from R has reached all processes but Y and Z. Now, if process W fails, it
- * will not be able to receive the multicast message from T [...]. The original sender of the multicast message, R, will be the
- * only one retaining a copy of the message and it will provide it directly to W." As printed l. 39 finds nothing for W (C-1).
+/* "Imagine a case in Figure 3(b) where a multicast message from R has reached all processes but Y
+ * and Z. Now, if process W fails, it will not be able to receive the multicast message from T
+ * [...]. The original sender of the multicast message, R, will be the only one retaining a copy of
+ * the message and it will provide it directly to W." As printed l. 39 finds nothing for W (C-1).
  * `had`: W has taken it before, or its copy is lost with it. */
 static void test_leaf_fails(void **state)
 {
@@ -398,10 +418,11 @@ static void test_leaf_fails(void **state)
         }
 }
 
-/* "If it is process X the one failing, then the question is how processes Y and Z will receive the multicast message. Once
- * again, during recovery, process R will send the message to X, and X will forward the message to Y and Z": who has had it drops it.
- * `had`: 1 Y, 2 Z; the other's copy is lost with X. R sends them none, also if they lack it: X' has nothing either, so accepts
- * its copy as new, and that is passed on. */
+/* "If it is process X the one failing, then the question is how processes Y and Z will receive the
+ * multicast message. Once again, during recovery, process R will send the message to X, and X will
+ * forward the message to Y and Z": who has had it drops it. `had`: 1 Y, 2 Z; the other's copy is
+ * lost with X. R sends them none, also if they lack it: X' has nothing either, so accepts its copy
+ * as new, and that is passed on. */
 static void test_inner_fails(void **state)
 {
     (void)state;
@@ -430,8 +451,9 @@ static void test_inner_fails(void **state)
         }
 }
 
-/* And when Y fails before what X' passes on has come: nobody will pass it on again. It reports that it has none, and R
- * sends that to it directly, as to any member that reports fewer than there are (C-4). */
+/* And when Y fails before what X' passes on has come: nobody will pass it on again. It reports that
+ * it has none, and R sends that to it directly, as to any member that reports fewer than there are
+ * (C-4). */
 static void test_inner_then_leaf_fail(void **state)
 {
     (void)state;
@@ -470,10 +492,12 @@ static struct job *ab(void)
     return j;
 }
 
-/* "Multicast operations are thus atomic, once started they must be completed": Y and Z lack it when R fails. Not by their taking of
- * what comes from the old R ("even if it comes from a sender with an old incarnation number"): that is unsafe (C-3). S and T hold
- * the order in which R had heard U and V, so R' multicasts the same again, and sends it directly to those who report fewer
- * than others: Y and Z, whom nobody else would pass it on to (C-4). `late`: what X passed on comes after that, or before. */
+/* "Multicast operations are thus atomic, once started they must be completed": Y and Z lack it when
+ * R fails. Not by their taking of what comes from the old R ("even if it comes from a sender with
+ * an old incarnation number"): that is unsafe (C-3). S and T hold the order in which R had heard U
+ * and V, so R' multicasts the same again, and sends it directly to those who report fewer than
+ * others: Y and Z, whom nobody else would pass it on to (C-4). `late`: what X passed on comes after
+ * that, or before. */
 static void test_root_fails(void **state)
 {
     (void)state;
@@ -505,8 +529,9 @@ static void test_root_fails(void **state)
         }
 }
 
-/* The same, but S and T had not had it yet. Nobody depends on it, nobody holds an order: R' may hear V first, and what it
- * multicasts then is another payload under the same number. So the old one must reach no member at all (C-3). */
+/* The same, but S and T had not had it yet. Nobody depends on it, nobody holds an order: R' may
+ * hear V first, and what it multicasts then is another payload under the same number. So the old
+ * one must reach no member at all (C-3). */
 static void test_root_fails_unseen(void **state)
 {
     (void)state;
@@ -532,17 +557,18 @@ static void test_root_fails_unseen(void **state)
     }
 }
 
-/* ---- failures in a reduction ---------------------------------------------------------------------------------------- */
+/* ---- failures in a reduction ----------------------------------------------------------------- */
 
-/* The root has what all its children contributed, and so has the first of them; the others have forgotten theirs. */
+/* The root has what all its children contributed, and so has the first of them; the others have
+ * forgotten theirs. */
 static void check_kept(struct job *j)
 {
     for (uint32_t i = 0; i < N; i++) check_log(j, i, i == R || i == S ? "SUVTWXYZ" : NULL);
 }
 
-/* "Let us assume the contributing messages have arrived at S and T, but not R. If process T fails, then it will not be able to send
- * the final contribution to R unless its children store copies of the contributing messages." `late`: what T had sent still comes,
- * and is old. */
+/* "Let us assume the contributing messages have arrived at S and T, but not R. If process T fails,
+ * then it will not be able to send the final contribution to R unless its children store copies of
+ * the contributing messages." `late`: what T had sent still comes, and is old. */
 static void test_child_of_root_fails(void **state)
 {
     (void)state;
@@ -575,9 +601,10 @@ static void test_child_of_root_fails(void **state)
         }
 }
 
-/* "If instead of failing T, it is X that fails, the same mechanism will ensure the children of X send the messages again. Upon
- * reception, X will send the contribution to T. This message is a duplicate and can easily be discarded". Then the acknowledgement of
- * the root goes through X'. `ahead`: T has used up what X contributed, or waits for its own share. */
+/* "If instead of failing T, it is X that fails, the same mechanism will ensure the children of X
+ * send the messages again. Upon reception, X will send the contribution to T. This message is a
+ * duplicate and can easily be discarded". Then the acknowledgement of the root goes through X'.
+ * `ahead`: T has used up what X contributed, or waits for its own share. */
 static void test_inner_fails_behind(void **state)
 {
     (void)state;
@@ -610,9 +637,10 @@ static void test_inner_fails_behind(void **state)
         }
 }
 
-/* "... to recover any process, the root of every group will provide a reduction number that will determine which reduction messages are
- * old and should be discarded": the acknowledgement is lost with X, and Y and Z would never hear of it. X' is told the number by
- * its parent (v16), passes it on, and what it contributes again goes nowhere (C-10). */
+/* "... to recover any process, the root of every group will provide a reduction number that will
+ * determine which reduction messages are old and should be discarded": the acknowledgement is lost
+ * with X, and Y and Z would never hear of it. X' is told the number by its parent (v16), passes it
+ * on, and what it contributes again goes nowhere (C-10). */
 static void test_acknowledgement_lost(void **state)
 {
     (void)state;
@@ -636,10 +664,11 @@ static void test_acknowledgement_lost(void **state)
     }
 }
 
-/* "The reduction messages from S and T to R must be kept all the time as they are necessary to recover R." They are, though not where
- * they were sent: S has both (C-14: `lost` 0). Who fails of S (1) and T (2) can not make its own again from what its children have
- * forgotten. T need not: it is told that it is complete. S is given by the root what all contributed before it goes on, and R' takes it from
- * there, once (C-12). So it needs nobody else. Afterwards all is as it was. */
+/* "The reduction messages from S and T to R must be kept all the time as they are necessary to
+ * recover R." They are, though not where they were sent: S has both (C-14: `lost` 0). Who fails of
+ * S (1) and T (2) can not make its own again from what its children have forgotten. T need not: it
+ * is told that it is complete. S is given by the root what all contributed before it goes on, and
+ * R' takes it from there, once (C-12). So it needs nobody else. Afterwards all is as it was. */
 static void test_sequential_failures(void **state)
 {
     (void)state;
@@ -659,7 +688,8 @@ static void test_sequential_failures(void **state)
                 contribute(j, i);
                 settle(j, order);
                 assert_int_equal(j->sent[R][S], i == S);
-                assert_int_equal(sent(j), i == S); /* nobody else had anything, and it does not contribute again */
+                assert_int_equal(sent(j), i == S); /* nobody else had anything, and it does not
+                                                      contribute again */
                 check_kept(j);
                 check_quiet(j);
             }
@@ -682,7 +712,8 @@ static void test_sequential_failures(void **state)
         }
 }
 
-/* R fails before S has what both contributed: all that was sent to it is in the logs still, of T too. */
+/* R fails before S has what both contributed: all that was sent to it is in the logs still, of T
+ * too. */
 static void test_root_fails_before_kept(void **state)
 {
     (void)state;
@@ -729,12 +760,15 @@ static void test_acknowledgement_lost_with_root(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_multicast_copies), cmocka_unit_test(test_multicast_determinants),
-        cmocka_unit_test(test_reduction_plain), cmocka_unit_test(test_reduction_running), cmocka_unit_test(test_reduction_finished),
-        cmocka_unit_test(test_reduction_order), cmocka_unit_test(test_other_trees), cmocka_unit_test(test_leaf_fails),
-        cmocka_unit_test(test_inner_fails), cmocka_unit_test(test_inner_then_leaf_fail), cmocka_unit_test(test_root_fails),
-        cmocka_unit_test(test_root_fails_unseen), cmocka_unit_test(test_child_of_root_fails), cmocka_unit_test(test_inner_fails_behind),
-        cmocka_unit_test(test_acknowledgement_lost), cmocka_unit_test(test_sequential_failures),
-        cmocka_unit_test(test_root_fails_before_kept), cmocka_unit_test(test_acknowledgement_lost_with_root)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_multicast_copies),
+        cmocka_unit_test(test_multicast_determinants), cmocka_unit_test(test_reduction_plain),
+        cmocka_unit_test(test_reduction_running), cmocka_unit_test(test_reduction_finished),
+        cmocka_unit_test(test_reduction_order), cmocka_unit_test(test_other_trees),
+        cmocka_unit_test(test_leaf_fails), cmocka_unit_test(test_inner_fails),
+        cmocka_unit_test(test_inner_then_leaf_fail), cmocka_unit_test(test_root_fails),
+        cmocka_unit_test(test_root_fails_unseen), cmocka_unit_test(test_child_of_root_fails),
+        cmocka_unit_test(test_inner_fails_behind), cmocka_unit_test(test_acknowledgement_lost),
+        cmocka_unit_test(test_sequential_failures), cmocka_unit_test(test_root_fails_before_kept),
+        cmocka_unit_test(test_acknowledgement_lost_with_root)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

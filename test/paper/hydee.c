@@ -1,4 +1,5 @@
-/* The HydEE paper, claim by claim: Figure 4 with the numbers it implies, and the recoveries of III.B-D.
+/* The HydEE paper, claim by claim: Figure 4 with the numbers it implies, and the recoveries of
+ * III.B-D.
  *
  * "Figure 4 is a temporal representation of this execution": clusters {0,1}, {2,3,4}, {5,6,7};
  * m1: p1->p2, m2: p2->p3, m3: p3->p5, m4: p5->p6, m5: p5->p7, m6: p6->p7, m7: p7->p4, m8: p4->p3.
@@ -30,7 +31,8 @@ struct job {
     uint32_t done; /* PERSIST of the recovery process was answered */
 };
 
-static const struct hark_range group_of[N] = {{0, 1}, {0, 1}, {2, 4}, {2, 4}, {2, 4}, {5, 7}, {5, 7}, {5, 7}};
+static const struct hark_range group_of[N] = {
+    {0, 1}, {0, 1}, {2, 4}, {2, 4}, {2, 4}, {5, 7}, {5, 7}, {5, 7}};
 
 static struct hark_hydee *at(struct job *j, uint32_t i)
 {
@@ -39,7 +41,8 @@ static struct hark_hydee *at(struct job *j, uint32_t i)
 
 static void step(struct job *j, uint32_t who, struct hark_event e, const struct wire *frame);
 
-static void perform(struct job *j, uint32_t who, const struct hark_effect *x, const struct wire *frame)
+static void perform(
+    struct job *j, uint32_t who, const struct hark_effect *x, const struct wire *frame)
 {
     struct hark_event stored = {.type = HARK_STORED};
     switch (x->type) {
@@ -53,7 +56,9 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
         if (t->name.ssn && t->replay) j->replayed[j->replays++] = who * 10 + t->peer;
         break;
     }
-    case HARK_SUPPRESS: j->suppressed[j->suppressions++] = who * 10 + x->u.suppress.name.peer; break;
+    case HARK_SUPPRESS:
+        j->suppressed[j->suppressions++] = who * 10 + x->u.suppress.name.peer;
+        break;
     case HARK_HANDUP: j->inbox[who][j->inboxes[who]++] = *frame; break;
     case HARK_PERSIST:
         stored.u.stored.of = HARK_PERSIST;
@@ -71,9 +76,11 @@ static void step(struct job *j, uint32_t who, struct hark_event e, const struct 
 {
     struct hark_effect effects[HARK_EFFECTS_ROOM];
     uint8_t bytes[HARK_EFFECTS_BYTES];
-    struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+    struct hark_effects fx = {
+        .at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
     for (;;) {
-        int status = who == RP ? hark_recovery_step(j->core[who], &e, &fx) : hark_hydee_step(j->core[who], &e, &fx);
+        int status = who == RP ? hark_recovery_step(j->core[who], &e, &fx)
+                               : hark_hydee_step(j->core[who], &e, &fx);
         if (status == HARK_EFULL) {
             uint64_t wants = hark_wants(j->core[who], &e);
             j->core[who] = realloc(j->core[who], wants);
@@ -118,7 +125,9 @@ static void make(struct job *j, uint32_t i)
     bytes = i == RP ? hark_recovery_size(&c) : hark_hydee_size(&c);
     free(j->core[i]);
     j->core[i] = malloc(bytes);
-    assert_int_equal(i == RP ? hark_recovery_init(j->core[i], bytes, &c) : hark_hydee_init(j->core[i], bytes, &c), HARK_OK);
+    assert_int_equal(i == RP ? hark_recovery_init(j->core[i], bytes, &c)
+                             : hark_hydee_init(j->core[i], bytes, &c),
+        HARK_OK);
     if (i != RP) j->inboxes[i] = 0;
 }
 
@@ -181,17 +190,19 @@ static uint64_t phase_sent(struct job *j, uint32_t from, uint32_t to)
     uint64_t first, last, phase = 0;
     assert_non_null(c);
     struct hark_runs r = hark_runs_begin(j->core[from], &at(j, from)->pool, &h->log, 1, 1);
-    assert_true(hark_runs_next(j->core[from], &at(j, from)->pool, &h->log, &r, &first, &last, &phase));
+    assert_true(
+        hark_runs_next(j->core[from], &at(j, from)->pool, &h->log, &r, &first, &last, &phase));
     return phase;
 }
 
 static uint64_t phase_received(struct job *j, uint32_t who, uint32_t from)
 {
-    struct hark_hydee_channel *h =
-        (struct hark_hydee_channel *)(void *)hark_channel_find(j->core[who], &at(j, who)->endpoint, from, 0);
+    struct hark_hydee_channel *h = (struct hark_hydee_channel *)(void *)hark_channel_find(
+        j->core[who], &at(j, who)->endpoint, from, 0);
     uint64_t first, last, phase = 0;
     struct hark_runs r = hark_runs_begin(j->core[who], &at(j, who)->pool, &h->rpp, 1, 1);
-    assert_true(hark_runs_next(j->core[who], &at(j, who)->pool, &h->rpp, &r, &first, &last, &phase));
+    assert_true(
+        hark_runs_next(j->core[who], &at(j, who)->pool, &h->rpp, &r, &first, &last, &phase));
     return phase;
 }
 
@@ -205,9 +216,10 @@ static uint32_t logged(struct job *j, uint32_t who)
     return n;
 }
 
-/* "All processes phases are initialized to 1. When the process p2 receives the message m1, its phase becomes 2,
- * the same for p3 after receiving m2. When p5 receives m3, its phase becomes 3 then the processes p6 and p7 update
- * their phase to 3 after receiving m4 and m5. The phase of the message m7 is then 3." (III.B) */
+/* "All processes phases are initialized to 1. When the process p2 receives the message m1, its
+ * phase becomes 2, the same for p3 after receiving m2. When p5 receives m3, its phase becomes 3
+ * then the processes p6 and p7 update their phase to 3 after receiving m4 and m5. The phase of the
+ * message m7 is then 3." (III.B) */
 static void test_figure4_phases(void **state)
 {
     static const uint64_t phases[N] = {1, 1, 2, 4, 4, 3, 3, 3}, dates[N] = {0, 1, 2, 3, 2, 3, 2, 3};
@@ -223,8 +235,8 @@ static void test_figure4_phases(void **state)
     release(j);
 }
 
-/* "Only the content of inter-cluster messages is logged in the sender memory"; RPP "stores the phase and the date of all
- * received messages" of other clusters. (III.A, III.C) */
+/* "Only the content of inter-cluster messages is logged in the sender memory"; RPP "stores the
+ * phase and the date of all received messages" of other clusters. (III.A, III.C) */
 static void test_figure4_logs(void **state)
 {
     static const uint32_t logs[N] = {0, 1, 0, 1, 0, 0, 0, 1};
@@ -263,8 +275,9 @@ static uint64_t released(struct job *j)
     return ((struct hark_recovery *)(void *)j->core[RP])->released_phase;
 }
 
-/* "After the failure and the rollback of the processes of Cluster2, the message m7 which phase is 3 cannot be sent until
- * the orphan message m3, which phase is 2 is received. Thus m8 cannot be sent until m3 is received." (III.B). As printed,
+/* "After the failure and the rollback of the processes of Cluster2, the message m7 which phase is 3
+ * cannot be sent until the orphan message m3, which phase is 2 is received. Thus m8 cannot be sent
+ * until m3 is received." (III.B). As printed,
  * `<` in Alg. 2 line 14 would send m3 again and never release phase 3 (E1). */
 static void test_cluster2_fails(void **state)
 {
@@ -292,9 +305,10 @@ static void test_cluster2_fails(void **state)
     release(j);
 }
 
-/* "If the processes of Cluster3 fail and roll back, the message m7 becomes an orphan message. Thanks to send-determinism,
- * message m5 or message m6 can be received first, the same message m7 will be sent anyway. Thus, the processes of
- * cluster2 do not need to roll back to receive m7 again." (III.A) */
+/* "If the processes of Cluster3 fail and roll back, the message m7 becomes an orphan message.
+ * Thanks to send-determinism, message m5 or message m6 can be received first, the same message m7
+ * will be sent anyway. Thus, the processes of cluster2 do not need to roll back to receive m7
+ * again." (III.A) */
 static void test_cluster3_fails(void **state)
 {
     static const uint32_t down[] = {5, 6, 7};
@@ -318,9 +332,10 @@ static void test_cluster3_fails(void **state)
     release(j);
 }
 
-/* "We prove that HydEE can handle multiple concurrent failures" (abstract). With both clusters back at the beginning
- * nothing is an orphan; as printed, p3 would wait for LastDate of p5, which runs Alg. 2 itself (E9), and nobody would be
- * released, for NotifyPhase runs only after an OrphanNotification (E10). */
+/* "We prove that HydEE can handle multiple concurrent failures" (abstract). With both clusters back
+ * at the beginning nothing is an orphan; as printed, p3 would wait for LastDate of p5, which runs
+ * Alg. 2 itself (E9), and nobody would be released, for NotifyPhase runs only after an
+ * OrphanNotification (E10). */
 static void test_both_fail(void **state)
 {
     static const uint32_t down[] = {2, 3, 4, 5, 6, 7};
@@ -342,8 +357,9 @@ static void test_both_fail(void **state)
     release(j);
 }
 
-/* "If the recovery process fails during recovery, another one could be started to replace it. It would just need to
- * synchronize again with the application processes" (III.D): a new one and a new epoch; what was notified stays so. */
+/* "If the recovery process fails during recovery, another one could be started to replace it. It
+ * would just need to synchronize again with the application processes" (III.D): a new one and a new
+ * epoch; what was notified stays so. */
 static void test_recovery_process_fails(void **state)
 {
     static const uint32_t down[] = {2, 3, 4};

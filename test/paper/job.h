@@ -1,6 +1,7 @@
-/* job.h: a whole job of cores that keep what struct hark_scmel is (scmel, team, camel), and around them no more than their
- * effects ask for: a network that the test lets go or holds, a payload log each, the held and the handed up. Payloads are short
- * texts, and what contributions are combined to is those texts in a row: so a test reads who is in it, how often and where. */
+/* job.h: a whole job of cores that keep what struct hark_scmel is (scmel, team, camel), and around
+ * them no more than their effects ask for: a network that the test lets go or holds, a payload log
+ * each, the held and the handed up. Payloads are short texts, and what contributions are combined
+ * to is those texts in a row: so a test reads who is in it, how often and where. */
 #ifndef HARK_TEST_JOB_H
 #define HARK_TEST_JOB_H
 
@@ -50,7 +51,7 @@ static struct hark_scmel *at(struct job *j, uint32_t who)
     return (struct hark_scmel *)(void *)j->core[who];
 }
 
-/* ---- the payload log ---------------------------------------------------------------------------------------------- */
+/* ---- the payload log ------------------------------------------------------------------------- */
 
 static struct entry *entry(struct job *j, uint32_t who, const struct hark_name *name)
 {
@@ -76,7 +77,8 @@ static void trim(struct job *j, uint32_t who, const struct hark_name *name)
         struct hark_name same = j->log[who][i].name;
         bool goes = same.ssn <= name->ssn;
         same.ssn = name->ssn;
-        if (goes && memcmp(&same, name, sizeof same) == 0) j->log[who][i] = j->log[who][--j->logs[who]];
+        if (goes && memcmp(&same, name, sizeof same) == 0)
+            j->log[who][i] = j->log[who][--j->logs[who]];
     }
 }
 
@@ -95,9 +97,10 @@ static void combine(struct job *j, uint32_t who, const struct hark_name *name, u
     if (name->way == HARK_IN && name->to == HARK_PROCESS) trim(j, who, name);
 }
 
-/* ---- effects ------------------------------------------------------------------------------------------------------ */
+/* ---- effects --------------------------------------------------------------------------------- */
 
-static void step(struct job *j, uint32_t who, struct hark_event e, const struct wire *frame, const char *text);
+static void step(
+    struct job *j, uint32_t who, struct hark_event e, const struct wire *frame, const char *text);
 
 static void arrive(struct job *j, uint32_t who, const struct wire *w)
 {
@@ -142,7 +145,8 @@ static void persist(struct job *j, uint32_t who, uint64_t id)
     step(j, who, e, NULL, NULL);
 }
 
-static void perform(struct job *j, uint32_t who, const struct hark_effect *x, const struct wire *frame, const char *text)
+static void perform(struct job *j, uint32_t who, const struct hark_effect *x,
+    const struct wire *frame, const char *text)
 {
     switch (x->type) {
     case HARK_TRANSMIT: transmit(j, who, &x->u.transmit, text); break;
@@ -169,12 +173,16 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
     }
 }
 
-static void step(struct job *j, uint32_t who, struct hark_event e, const struct wire *frame, const char *text)
+static void step(
+    struct job *j, uint32_t who, struct hark_event e, const struct wire *frame, const char *text)
 {
     struct hark_effect effects[HARK_EFFECTS_ROOM];
     static uint8_t pool[8][HARK_EFFECTS_BYTES];
     static int depth;
-    struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = pool[depth], .bytes_room = HARK_EFFECTS_BYTES};
+    struct hark_effects fx = {.at = effects,
+        .room = HARK_EFFECTS_ROOM,
+        .bytes = pool[depth],
+        .bytes_room = HARK_EFFECTS_BYTES};
     int status;
     assert_true(depth < 7);
     depth++;
@@ -194,7 +202,7 @@ static void step(struct job *j, uint32_t who, struct hark_event e, const struct 
     depth--;
 }
 
-/* ---- what processes do -------------------------------------------------------------------------------------------- */
+/* ---- what processes do ----------------------------------------------------------------------- */
 
 static void send_text(struct job *j, uint32_t from, uint32_t to, const char *text)
 {
@@ -239,7 +247,7 @@ static void idle(struct job *j, uint32_t who)
     step(j, who, e, NULL, NULL);
 }
 
-/* ---- what the network does ---------------------------------------------------------------------------------------- */
+/* ---- what the network does ------------------------------------------------------------------- */
 
 static struct wire unwire(struct job *j, uint32_t i)
 {
@@ -249,7 +257,8 @@ static struct wire unwire(struct job *j, uint32_t i)
     return w;
 }
 
-/* What arrives next, of what is not cut: the first, or with `order` -1 the last; j->wires: nothing. */
+/* What arrives next, of what is not cut: the first, or with `order` -1 the last; j->wires: nothing.
+ */
 static uint32_t next_wire(const struct job *j, int order)
 {
     uint32_t next = j->wires;
@@ -258,7 +267,8 @@ static uint32_t next_wire(const struct job *j, int order)
     return next;
 }
 
-/* The network empties itself, but for what is cut. What an earlier self was meant to get is lost. */
+/* The network empties itself, but for what is cut. What an earlier self was meant to get is lost.
+ */
 static void settle(struct job *j, int order)
 {
     for (uint32_t i; (i = next_wire(j, order)) < j->wires;) {
@@ -274,7 +284,7 @@ static void lose(struct job *j, uint32_t from)
         if (j->wire[i].from == from) unwire(j, i);
 }
 
-/* ---- how it begins, and who goes back ----------------------------------------------------------------------------- */
+/* ---- how it begins, and who goes back -------------------------------------------------------- */
 
 static void core_make(struct job *j, uint32_t who)
 {
@@ -290,7 +300,8 @@ static struct job *job_new(const char *protocol, uint32_t ranks)
     assert_true(j != NULL && ranks <= JOB_RANKS);
     j->protocol = hark_protocol_named(protocol);
     j->ranks = ranks;
-    for (uint32_t i = 0; i < ranks; i++) j->config[i] = (struct hark_config){.me = i, .ranks = ranks};
+    for (uint32_t i = 0; i < ranks; i++)
+        j->config[i] = (struct hark_config){.me = i, .ranks = ranks};
     return j;
 }
 
@@ -313,7 +324,8 @@ static void restart(struct job *j, uint32_t rank, struct hark_bytes kept)
     step(j, rank, e, NULL, NULL);
 }
 
-/* The next announcement: all of `down` become new incarnations. Good until the one after it, and as long as `down`. */
+/* The next announcement: all of `down` become new incarnations. Good until the one after it, and as
+ * long as `down`. */
 static struct hark_event failed(struct job *j, const uint32_t *down, uint32_t count)
 {
     static struct hark_incarnation inc[JOB_RANKS];

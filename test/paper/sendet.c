@@ -1,10 +1,11 @@
-/* Uncoordinated checkpoints without domino effect (IPDPS 2011): the recovery line, by a worked example. Three processes in epochs 2,
- * 1 and 3, and five messages:
+/* Uncoordinated checkpoints without domino effect (IPDPS 2011): the recovery line, by a worked
+ * example. Three processes in epochs 2, 1 and 3, and five messages:
  *
- *   a: P0(1) -> P1(1)   b: P0(2) -> P1(1)   c: P1(1) -> P2(3), logged   d: P2(3) -> P0(2)   e: P2(2) -> P0(2)
+ *   a: P0(1) -> P1(1)   b: P0(2) -> P1(1)   c: P1(1) -> P2(3), logged   d: P2(3) -> P0(2)   e:
+ *                                                                       P2(2) -> P0(2)
  *
- * Here the line alone. The same by the processes' own code, each failing, who is suppressed and what is replayed, step by step:
- * test/scenario/golden/sendet-94-*.hark.
+ * Here the line alone. The same by the processes' own code, each failing, who is suppressed and
+ * what is replayed, step by step: test/scenario/golden/sendet-94-*.hark.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,11 +21,13 @@ static union {
     uint64_t room[4096];
 } block;
 
-static const struct hark_line_row example[] = {
-    {0, 0, HARK_L_EPOCH, 0, 0, 2, 2}, {1, 0, HARK_L_EPOCH, 0, 0, 1, 1}, {2, 0, HARK_L_EPOCH, 0, 0, 3, 2},
-    {0, 0, HARK_L_IMAGE, 0, 0, 1, 0}, {0, 0, HARK_L_IMAGE, 0, 0, 2, 1}, {1, 0, HARK_L_IMAGE, 0, 0, 1, 0},
-    {2, 0, HARK_L_IMAGE, 0, 0, 1, 0}, {2, 0, HARK_L_IMAGE, 0, 0, 2, 1}, {2, 0, HARK_L_IMAGE, 0, 0, 3, 2},
-    {0, 1, HARK_L_SPE, 0, 0, 1, 1}, {0, 1, HARK_L_SPE, 0, 0, 2, 1}, {2, 0, HARK_L_SPE, 0, 0, 2, 2}, {2, 0, HARK_L_SPE, 0, 0, 3, 2}};
+static const struct hark_line_row example[] = {{0, 0, HARK_L_EPOCH, 0, 0, 2, 2},
+    {1, 0, HARK_L_EPOCH, 0, 0, 1, 1}, {2, 0, HARK_L_EPOCH, 0, 0, 3, 2},
+    {0, 0, HARK_L_IMAGE, 0, 0, 1, 0}, {0, 0, HARK_L_IMAGE, 0, 0, 2, 1},
+    {1, 0, HARK_L_IMAGE, 0, 0, 1, 0}, {2, 0, HARK_L_IMAGE, 0, 0, 1, 0},
+    {2, 0, HARK_L_IMAGE, 0, 0, 2, 1}, {2, 0, HARK_L_IMAGE, 0, 0, 3, 2},
+    {0, 1, HARK_L_SPE, 0, 0, 1, 1}, {0, 1, HARK_L_SPE, 0, 0, 2, 1}, {2, 0, HARK_L_SPE, 0, 0, 2, 2},
+    {2, 0, HARK_L_SPE, 0, 0, 3, 2}};
 
 static struct hark_recovery *begin(void)
 {
@@ -42,7 +45,8 @@ static void add(struct hark_recovery *s, struct hark_line_row f)
     hark_line_add(&s->head, &s->line, &f);
 }
 
-/* RL of each when those of `down` (a bit each) have gone back; 0: it goes on. Facts come in either order. */
+/* RL of each when those of `down` (a bit each) have gone back; 0: it goes on. Facts come in either
+ * order. */
 static bool line(struct hark_recovery *s, uint32_t down, const uint64_t rl[3])
 {
     for (uint32_t r = 0; r < 3; r++)
@@ -56,7 +60,8 @@ static bool line(struct hark_recovery *s, uint32_t down, const uint64_t rl[3])
 
 static void all(struct hark_recovery *s, bool backwards)
 {
-    for (size_t i = 0; i < HARK_COUNT(example); i++) add(s, example[backwards ? HARK_COUNT(example) - 1 - i : i]);
+    for (size_t i = 0; i < HARK_COUNT(example); i++)
+        add(s, example[backwards ? HARK_COUNT(example) - 1 - i : i]);
 }
 
 static void the_example(void **state)
@@ -93,7 +98,8 @@ static void who_is_told(void **state)
     assert_null(hark_line_next(&s->head, &s->line, &more));
 }
 
-/* Those of the line have gone back, from their images: it is the same, and nobody else has to (N-7). */
+/* Those of the line have gone back, from their images: it is the same, and nobody else has to
+ * (N-7). */
 static void it_is_a_fixed_point(void **state)
 {
     (void)state;
@@ -104,8 +110,8 @@ static void it_is_a_fixed_point(void **state)
     assert_false(line(s, 7, (const uint64_t[3]){1, 1, 2}));
 }
 
-/* A message that is not acknowledged counts if its sender's epoch is that of the line or later, and the image does not have it
- * (N-1). */
+/* A message that is not acknowledged counts if its sender's epoch is that of the line or later, and
+ * the image does not have it (N-1). */
 static void not_acknowledged(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
-/* Teams, claim by claim: Figure 2 in numbers, with every process its own team and with the teams {A,B},{C}; and what is
- * lost when B, or all of its team, dies.
+/* Teams, claim by claim: Figure 2 in numbers, with every process its own team and with the teams
+ * {A,B},{C}; and what is lost when B, or all of its team, dies.
  *
- * Figure 2: objects alpha on A, beta on B, gamma and delta on C; m1: alpha->beta, m2: gamma->beta, m3: beta->delta.
- * d1 = <alpha, beta, 1, 1>, d2 = <gamma, beta, 1, 2>.
+ * Figure 2: objects alpha on A, beta on B, gamma and delta on C; m1: alpha->beta, m2: gamma->beta,
+ * m3: beta->delta. d1 = <alpha, beta, 1, 1>, d2 = <gamma, beta, 1, 2>.
  */
 #include "job.h"
 
@@ -22,7 +22,8 @@ static struct job *job_make(bool teams, uint32_t flags)
     return j;
 }
 
-/* `rank` dies, and with it `also`, unless that is N; who else is of a team with them goes back with what it knows. */
+/* `rank` dies, and with it `also`, unless that is N; who else is of a team with them goes back with
+ * what it knows. */
 static void crash_team(struct job *j, uint32_t rank, uint32_t also)
 {
     static uint8_t kept[KEPT];
@@ -37,7 +38,8 @@ static void crash_team(struct job *j, uint32_t rank, uint32_t also)
         if (i != rank && i != also) {
             step(j, i, e, NULL, NULL);
             assert_true(j->back[i]);
-            knows = (struct hark_bytes){kept, (uint32_t)hark_pack(j->core[i], &hark_team_shape, kept, KEPT)};
+            knows = (struct hark_bytes){
+                kept, (uint32_t)hark_pack(j->core[i], &hark_team_shape, kept, KEPT)};
             assert_true(knows.length <= KEPT);
         }
         restart(j, i, knows);
@@ -79,7 +81,8 @@ static uint32_t dlog(struct job *j, uint32_t who, uint32_t creator)
 static uint64_t mlog(struct job *j, uint32_t from, uint32_t to)
 {
     const struct hark_scmel_channel *c =
-        (const struct hark_scmel_channel *)(const void *)hark_channel_find(j->core[from], &at(j, from)->endpoint, to, 0);
+        (const struct hark_scmel_channel *)(const void *)hark_channel_find(
+            j->core[from], &at(j, from)->endpoint, to, 0);
     return c ? c->channel.sent + 1 - c->first : 0;
 }
 
@@ -90,8 +93,9 @@ static void check_took(struct job *j, uint64_t rsn, uint32_t from)
     assert_true(hark_det_is(row, from, 0, 1));
 }
 
-/* "when beta sends m_3 it has to piggyback the two determinants"; "Once delta receives m_3 and determinants d_1 and d_2, it will
- * return an ACK message to beta for it to stop piggybacking those two determinants." */
+/* "when beta sends m_3 it has to piggyback the two determinants"; "Once delta receives m_3 and
+ * determinants d_1 and d_2, it will return an ACK message to beta for it to stop piggybacking those
+ * two determinants." */
 static void test_determinants(void **state)
 {
     (void)state;
@@ -102,7 +106,8 @@ static void test_determinants(void **state)
         check_took(j, 2, C);
         for (uint32_t i = 0; i < N; i++) assert_int_equal(dlog(j, i, B), 0);
         send_to(j, B, C);
-        assert_int_equal(hark_get16(j->wire[j->wires - 1].header + HARK_WIRE_HEAD), 2); /* m3 + {d1, d2} */
+        assert_int_equal(hark_get16(j->wire[j->wires - 1].header + HARK_WIRE_HEAD), 2); /* m3 + {d1,
+                                                                                           d2} */
         settle(j, 0);
         assert_int_equal(dlog(j, C, B), 2);
         take(j, C, B);
@@ -116,7 +121,8 @@ static void test_determinants(void **state)
     }
 }
 
-/* "only messages across teams must be logged": MLOG is A{m1}, C{m2}, B{m3} with singleton teams, A{}, C{m2}, B{m3} with {A,B}. */
+/* "only messages across teams must be logged": MLOG is A{m1}, C{m2}, B{m3} with singleton teams,
+ * A{}, C{m2}, B{m3} with {A,B}. */
 static void test_message_log(void **state)
 {
     (void)state;
@@ -132,9 +138,10 @@ static void test_message_log(void **state)
     }
 }
 
-/* "if a PE of any team fails, all PEs in the team must roll back and restart", and "others can continue work without
- * interruption". B fails after the acknowledgement: C has {d1, d2}; m1 and m2 come in any order and are delivered m1 first; m3 is sent again,
- * and delta, which has it, drops it. In a team m1 is not in a log: alpha goes back too and sends it again. */
+/* "if a PE of any team fails, all PEs in the team must roll back and restart", and "others can
+ * continue work without interruption". B fails after the acknowledgement: C has {d1, d2}; m1 and m2
+ * come in any order and are delivered m1 first; m3 is sent again, and delta, which has it, drops
+ * it. In a team m1 is not in a log: alpha goes back too and sends it again. */
 static void test_failure(void **state)
 {
     (void)state;
@@ -166,8 +173,9 @@ static void test_failure(void **state)
         }
 }
 
-/* "the reason to save non-deterministic events on a given object is because other objects may depend on them". B fails before
- * m3: nobody knows an order, and nobody depends on one: either will do. */
+/* "the reason to save non-deterministic events on a given object is because other objects may
+ * depend on them". B fails before m3: nobody knows an order, and nobody depends on one: either will
+ * do. */
 static void test_no_order(void **state)
 {
     (void)state;
@@ -186,7 +194,8 @@ static void test_no_order(void **state)
     }
 }
 
-/* A goes back for B's sake, and what it has taken itself is not forgotten: it is told nobody, and yet followed. */
+/* A goes back for B's sake, and what it has taken itself is not forgotten: it is told nobody, and
+ * yet followed. */
 static void test_survivor(void **state)
 {
     struct job *j = job_make(true, 0);
@@ -227,7 +236,8 @@ static void test_mate_holds(void **state)
     job_free(j);
 }
 
-/* T-a: it does not count where the team may be lost, and A passes it on to those outside; then it outlasts both. */
+/* T-a: it does not count where the team may be lost, and A passes it on to those outside; then it
+ * outlasts both. */
 static void test_team_lost(void **state)
 {
     struct job *j = before_m3(true, HARK_TEAM_LOST);
@@ -267,8 +277,10 @@ static void test_self(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_determinants), cmocka_unit_test(test_message_log),
-        cmocka_unit_test(test_failure), cmocka_unit_test(test_no_order), cmocka_unit_test(test_survivor),
-        cmocka_unit_test(test_mate_holds), cmocka_unit_test(test_team_lost), cmocka_unit_test(test_self)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_determinants),
+        cmocka_unit_test(test_message_log), cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_no_order), cmocka_unit_test(test_survivor),
+        cmocka_unit_test(test_mate_holds), cmocka_unit_test(test_team_lost),
+        cmocka_unit_test(test_self)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

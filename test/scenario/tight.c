@@ -1,5 +1,5 @@
-/* `hark check` alone, for builds of the protocols with other limits: with bodies of its own, so that none of the library's
- * is linked. */
+/* `hark check` alone, for builds of the protocols with other limits: with bodies of its own, so
+ * that none of the library's is linked. */
 #undef HARK_LINK
 #define HARK_IMPLEMENTATION
 #include "../../src/cli/check.h"

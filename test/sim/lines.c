@@ -1,7 +1,8 @@
-/* lines.c: recovery lines of random jobs: test-lines SEED COUNT [MOST]. Each job has 2 to 16 (MOST) processes in
- * clusters of epochs of their own, a pattern, checkpoints, up to 5 failures, of which some overlap the recovery of
- * others, and now and then a dying recovery process. All come to their ends as without failures, and no line leads
- * below the epochs that failed: after each event the core that was stepped says whether its invariants hold (N-11).
+/* lines.c: recovery lines of random jobs: test-lines SEED COUNT [MOST]. Each job has 2 to 16 (MOST)
+ * processes in clusters of epochs of their own, a pattern, checkpoints, up to 5 failures, of which
+ * some overlap the recovery of others, and now and then a dying recovery process. All come to their
+ * ends as without failures, and no line leads below the epochs that failed: after each event the
+ * core that was stepped says whether its invariants hold (N-11).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,8 +29,7 @@ static struct {
 static void count(const struct sim_result *r, uint32_t ranks)
 {
     sum.jobs++;
-    for (uint32_t i = 0; i < r->failures; i++)
-        sum.failures += r->failure[i].rank != HARK_RECOVERY;
+    for (uint32_t i = 0; i < r->failures; i++) sum.failures += r->failure[i].rank != HARK_RECOVERY;
     for (uint32_t i = 0; i < r->recoveries; i++) {
         sum.recoveries++;
         sum.rolled += r->recovery[i].ranks;
@@ -40,7 +40,8 @@ static void count(const struct sim_result *r, uint32_t ranks)
 
 static void one(uint64_t number)
 {
-    static const char *const names[] = {"random", "stencil2d", "ring", "alltoall", "leanmd", "openatom"};
+    static const char *const names[] = {
+        "random", "stencil2d", "ring", "alltoall", "leanmd", "openatom"};
     struct sim_fail fail[FAILURES];
     struct sim_pattern p;
     struct hark_clusters c;
@@ -85,8 +86,8 @@ static void one(uint64_t number)
     if (status == 0) count(&r, ranks);
     if (status < 0) {
         sum.wrong++;
-        printf("job %" PRIu64 ", %s, %u processes in %u clusters, %u iterations, %u failures: %s\n", number,
-            from.name, ranks, c.count, iterations, fails, error);
+        printf("job %" PRIu64 ", %s, %u processes in %u clusters, %u iterations, %u failures: %s\n",
+            number, from.name, ranks, c.count, iterations, fails, error);
     }
     sim_result_free(&r);
     hark_clusters_free(&c);
@@ -95,7 +96,8 @@ static void one(uint64_t number)
 
 int main(int argc, char **argv)
 {
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1, jobs = argc > 2 ? strtoull(argv[2], NULL, 10) : 100;
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1,
+             jobs = argc > 2 ? strtoull(argv[2], NULL, 10) : 100;
     if (argc > 3) most = strtoull(argv[3], NULL, 10);
     if (most < 2 || most > 1000) return 2;
     for (uint64_t i = 0; i < jobs; i++) {
@@ -103,8 +105,8 @@ int main(int argc, char **argv)
         one(i);
     }
     printf("%" PRIu64 " jobs, %" PRIu64 " failures, %" PRIu64 " recoveries, %" PRIu64
-           " of them with more than one process, %" PRIu64 " of %" PRIu64 " processes rolled back; %" PRIu64
-           " wrong\n",
+           " of them with more than one process, %" PRIu64 " of %" PRIu64
+           " processes rolled back; %" PRIu64 " wrong\n",
         sum.jobs, sum.failures, sum.recoveries, sum.survivors, sum.rolled, sum.ranks, sum.wrong);
     return sum.wrong || sum.survivors == 0 || sum.rolled >= sum.ranks;
 }

@@ -1,4 +1,5 @@
-/* arguments.c: what is out of its range is refused in words, and garbage from outside harms nobody. */
+/* arguments.c: what is out of its range is refused in words, and garbage from outside harms nobody.
+ */
 #include "harness.h"
 
 static void refuse_open(const struct hark_transport_config *config)
@@ -17,7 +18,8 @@ static void bad_configs(void **state)
     struct job job;
     struct end e;
     struct hark_transport_config config;
-    const char *const jobs[] = {NULL, "", "a/b", "../x", "a b", "a.b", "a\n", "01234567890123456789012345678901234567890"};
+    const char *const jobs[] = {
+        NULL, "", "a/b", "../x", "a b", "a.b", "a\n", "01234567890123456789012345678901234567890"};
     job_begin(&job, 4);
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         end_config(&config, &job, 0, 0, &e);
@@ -124,5 +126,6 @@ static void garbage(void **state)
     job_end(&job);
 }
 
-const struct CMUnitTest arguments_tests[] = {TEST(bad_configs), TEST(bad_calls), TEST(frame_limit), TEST(garbage)};
+const struct CMUnitTest arguments_tests[] = {
+    TEST(bad_configs), TEST(bad_calls), TEST(frame_limit), TEST(garbage)};
 const size_t arguments_count = sizeof arguments_tests / sizeof *arguments_tests;

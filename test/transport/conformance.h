@@ -17,12 +17,15 @@ struct conformance_transport {
     /* Around each test; NULL: nothing to do. */
     void (*begin)(void);
     void (*end)(void);
-    /* Called for each config before open(), when job, directory, me, inc, ranks, key and sink are set. */
+    /* Called for each config before open(), when job, directory, me, inc, ranks, key and sink are
+     * set. */
     void (*configure)(struct hark_transport_config *config);
-    /* Throws the `round`-th piece of garbage, different each time, at an open end, as a hostile or dying
-     * neighbour would: `victim` is its config, `address` its address. Rank `as` never opens in that test,
-     * garbage may pretend to come from it. NULL: nothing outside the process reaches this transport. */
-    void (*garbage)(const struct hark_transport_config *victim, const char *address, uint32_t as, unsigned round);
+    /* Throws the `round`-th piece of garbage, different each time, at an open end, as a hostile or
+     * dying neighbour would: `victim` is its config, `address` its address. Rank `as` never opens
+     * in that test, garbage may pretend to come from it. NULL: nothing outside the process reaches
+     * this transport. */
+    void (*garbage)(const struct hark_transport_config *victim, const char *address, uint32_t as,
+        unsigned round);
 };
 
 extern const struct conformance_transport conformance_subject;

@@ -1,5 +1,5 @@
-/* fake_network.c: what the fake network promises beyond a transport: the same again from the same seed,
- * death at any moment, and frames chosen by hand. */
+/* fake_network.c: what the fake network promises beyond a transport: the same again from the same
+ * seed, death at any moment, and frames chosen by hand. */
 #include "harness.h"
 #include "hark/fake.h"
 
@@ -36,7 +36,8 @@ static void arrived(void *s, const struct hark_frame *frame, const void *payload
     (void)payload;
     w->arrived++;
     w->last = frame->header.at[0];
-    w->story = mix(w->story ^ frame->header.at[0] ^ (uint64_t)frame->from << 8 ^ (uint64_t)((struct self *)s)->rank << 16);
+    w->story = mix(w->story ^ frame->header.at[0] ^ (uint64_t)frame->from << 8 ^
+                   (uint64_t)((struct self *)s)->rank << 16);
 }
 
 static void broken(void *s, const struct hark_frame *frame, void *at)
@@ -50,11 +51,15 @@ static void broken(void *s, const struct hark_frame *frame, void *at)
 static void open_rank(uint32_t rank)
 {
     self[rank] = (struct self){&world, rank};
-    struct hark_transport_config config = {.job = "net", .me = rank, .inc = world.inc[rank], .ranks = RANKS,
+    struct hark_transport_config config = {.job = "net",
+        .me = rank,
+        .inc = world.inc[rank],
+        .ranks = RANKS,
         .sink = {&self[rank], place, arrived, broken}};
     hark_fake_join(world.network, &config);
     assert_int_equal(hark_fake_transport.open(&world.t[rank], &config, NULL), HARK_T_OK);
-    for (uint32_t i = 0; i < RANKS; i++) assert_int_equal(hark_fake_transport.peer(world.t[rank], i, world.inc[i], NULL), HARK_T_OK);
+    for (uint32_t i = 0; i < RANKS; i++)
+        assert_int_equal(hark_fake_transport.peer(world.t[rank], i, world.inc[i], NULL), HARK_T_OK);
 }
 
 static void begin(struct hark_fake_config config)
@@ -74,7 +79,8 @@ static void finish(void)
 static int send(uint32_t from, uint32_t to, uint8_t name, uint64_t length)
 {
     static const uint8_t zeros[MIB];
-    struct hark_outgoing out = {.to = to, .inc = world.inc[to], .header = {&name, 1}, .part = {{zeros, length}}};
+    struct hark_outgoing out = {
+        .to = to, .inc = world.inc[to], .header = {&name, 1}, .part = {{zeros, length}}};
     return hark_fake_transport.send(world.t[from], &out);
 }
 
@@ -100,7 +106,8 @@ static void reborn(uint32_t rank)
 /* A while with two deaths in it. */
 static uint64_t live(uint64_t seed)
 {
-    begin((struct hark_fake_config){.seed = seed, .delay = 9, .reorder = true, .drop = 50, .ghosts = 500});
+    begin((struct hark_fake_config){
+        .seed = seed, .delay = 9, .reorder = true, .drop = 50, .ghosts = 500});
     for (unsigned i = 0; i < 200; i++) {
         send(i % RANKS, (i / RANKS + i) % RANKS, (uint8_t)i, i % 17 == 0 ? 100000 : i);
         if (i == 70 || i == 140) reborn(i / 70);
@@ -145,9 +152,9 @@ static void no_ghosts_unless_wanted(void **state)
 {
     (void)state;
     begin((struct hark_fake_config){.seed = 3, .delay = 3});
-    send(0, 1, 1, 10);  /* from the one that dies */
-    send(1, 0, 2, 10);  /* to it */
-    send(1, 2, 3, 10);  /* between others */
+    send(0, 1, 1, 10); /* from the one that dies */
+    send(1, 0, 2, 10); /* to it */
+    send(1, 2, 3, 10); /* between others */
     reborn(0);
     poll_all(50);
     assert_int_equal(world.arrived, 1);
@@ -257,9 +264,14 @@ static void bad_networks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_seed_same_story), cmocka_unit_test(ghosts), cmocka_unit_test(no_ghosts_unless_wanted),
-        cmocka_unit_test(order), cmocka_unit_test(by_hand), cmocka_unit_test(half_by_hand),
-        cmocka_unit_test(ghosts_by_hand), cmocka_unit_test(bad_networks),
+        cmocka_unit_test(same_seed_same_story),
+        cmocka_unit_test(ghosts),
+        cmocka_unit_test(no_ghosts_unless_wanted),
+        cmocka_unit_test(order),
+        cmocka_unit_test(by_hand),
+        cmocka_unit_test(half_by_hand),
+        cmocka_unit_test(ghosts_by_hand),
+        cmocka_unit_test(bad_networks),
     };
     return cmocka_run_group_tests_name("fake network", tests, NULL, NULL);
 }

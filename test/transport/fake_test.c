@@ -23,8 +23,8 @@ static void configure(struct hark_transport_config *config)
     while (i < used && strcmp(jobs[i].job, config->job) != 0) i++;
     if (i == used) {
         seed++;
-        jobs[used].network = hark_fake_new(
-            &(struct hark_fake_config){.seed = seed, .delay = 7, .reorder = seed % 2, .drop = 20, .ghosts = 500});
+        jobs[used].network = hark_fake_new(&(struct hark_fake_config){
+            .seed = seed, .delay = 7, .reorder = seed % 2, .drop = 20, .ghosts = 500});
         strcpy(jobs[used++].job, config->job);
     }
     hark_fake_join(jobs[i].network, config);

@@ -40,7 +40,8 @@ static void all_sizes(void **state)
     job_end(&job);
 }
 
-/* Frame sizes next to each other must not disturb one another: all of 0 .. 300, header and payload. */
+/* Frame sizes next to each other must not disturb one another: all of 0 .. 300, header and payload.
+ */
 static void all_small_sizes(void **state)
 {
     (void)state;
@@ -49,14 +50,16 @@ static void all_small_sizes(void **state)
     job_begin(&job, 2);
     for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
     ends_meet(e, 2);
-    for (uint32_t i = 0; i < 300; i++) send_wholly(&e[0], 1, 0, i, (uint32_t)sizeof(struct label) + i % 67, i, e, 2);
+    for (uint32_t i = 0; i < 300; i++)
+        send_wholly(&e[0], 1, 0, i, (uint32_t)sizeof(struct label) + i % 67, i, e, 2);
     until_count(&e[1], 300, e, 2);
     for (uint64_t i = 0; i < 300; i++) MUST(end_heard(&e[1], i) == 1);
     for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
     job_end(&job);
 }
 
-/* Everybody talks to everybody, to the recovery process and to itself; order is nobody's promise. */
+/* Everybody talks to everybody, to the recovery process and to itself; order is nobody's promise.
+ */
 static void many_pairs(void **state)
 {
     (void)state;
@@ -76,7 +79,8 @@ static void many_pairs(void **state)
     for (uint32_t j = 0; j < ENDS; j++) until_count(&e[j], ENDS * EACH, e, ENDS);
     for (uint32_t j = 0; j < ENDS; j++)
         for (uint32_t i = 0; i < ENDS; i++)
-            for (uint32_t k = 0; k < EACH; k++) MUST(end_heard(&e[j], (i * ENDS + j) * EACH + k) == 1);
+            for (uint32_t k = 0; k < EACH; k++)
+                MUST(end_heard(&e[j], (i * ENDS + j) * EACH + k) == 1);
     for (uint32_t i = 0; i < ENDS; i++) end_close(&e[i]);
     job_end(&job);
 }
@@ -96,11 +100,15 @@ static void payload_in_parts(void **state)
         for (unsigned cut = 0; cut < 6; cut++) {
             struct parcel p;
             parcel_make(&p, &e[0], 1, 0, 100 + sent, 0, lengths[i]);
-            uint64_t a = cut < 3 ? 0 : lengths[i] / 3, b = cut % 3 == 0 ? a : cut % 3 == 1 ? lengths[i] : lengths[i] - lengths[i] / 7;
+            uint64_t a = cut < 3 ? 0 : lengths[i] / 3, b = cut % 3 == 0 ? a
+                                                           : cut % 3 == 1
+                                                               ? lengths[i]
+                                                               : lengths[i] - lengths[i] / 7;
             if (b < a) b = a;
             p.out.part[0] = (struct hark_part){p.payload, a};
             p.out.part[1] = (struct hark_part){p.payload + a, b - a};
-            p.out.part[2] = (struct hark_part){b < lengths[i] ? p.payload + b : NULL, lengths[i] - b};
+            p.out.part[2] =
+                (struct hark_part){b < lengths[i] ? p.payload + b : NULL, lengths[i] - b};
             int status;
             while ((status = parcel_send(&p, &e[0])) == HARK_T_AGAIN) ends_poll(e, 2);
             MUST(status == HARK_T_OK);
@@ -173,7 +181,8 @@ static void send_inside_arrived(void **state)
     job_end(&job);
 }
 
-/* What was taken and drained arrives even if the sender closes in good order before the other polls. */
+/* What was taken and drained arrives even if the sender closes in good order before the other
+ * polls. */
 static void close_after_drained(void **state)
 {
     (void)state;
@@ -198,7 +207,8 @@ static void say_enough(struct end *e, const struct label *label)
     e->t->enough = true;
 }
 
-/* A sink that has enough at each frame gets all of them all the same, and its neighbours take turns. */
+/* A sink that has enough at each frame gets all of them all the same, and its neighbours take
+ * turns. */
 static void enough_at_each(void **state)
 {
     (void)state;
@@ -212,7 +222,8 @@ static void enough_at_each(void **state)
     until_count(&e[0], ENDS - 1, e, ENDS); /* they have met */
     e[0].on_arrived = say_enough;
     for (uint64_t k = 1; k <= EACH; k++)
-        for (uint32_t i = 1; i < ENDS; i++) send_wholly(&e[i], 0, 0, k * ENDS + i, 0, 10 * k, &e[i], 1);
+        for (uint32_t i = 1; i < ENDS; i++)
+            send_wholly(&e[i], 0, 0, k * ENDS + i, 0, 10 * k, &e[i], 1);
     while (e[0].count < (EACH + 1) * (ENDS - 1)) {
         size_t before = e[0].count;
         ends_poll(e, ENDS);
@@ -227,7 +238,13 @@ static void enough_at_each(void **state)
 }
 
 const struct CMUnitTest frames_tests[] = {
-    TEST(all_sizes), TEST(all_small_sizes), TEST(many_pairs), TEST(payload_in_parts), TEST(no_place),
-    TEST(send_inside_arrived), TEST(enough_at_each), TEST(close_after_drained),
+    TEST(all_sizes),
+    TEST(all_small_sizes),
+    TEST(many_pairs),
+    TEST(payload_in_parts),
+    TEST(no_place),
+    TEST(send_inside_arrived),
+    TEST(enough_at_each),
+    TEST(close_after_drained),
 };
 const size_t frames_count = sizeof frames_tests / sizeof *frames_tests;

@@ -47,7 +47,7 @@ int test_end(void **state)
     return 0;
 }
 
-/* ---- jobs ----------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 void job_begin(struct job *job, uint32_t ranks)
 {
@@ -82,14 +82,15 @@ void job_end(struct job *job)
     size_t things = job_things(job);
     if (things) {
         char command[160];
-        snprintf(command, sizeof command, "ls /dev/shm %s | grep -e %s -e hark >&2", job->directory, job->name);
+        snprintf(command, sizeof command, "ls /dev/shm %s | grep -e %s -e hark >&2", job->directory,
+            job->name);
         if (system(command) != 0) fprintf(stderr, "(not listed)\n");
     }
     MUST(things == 0);
     MUST(rmdir(job->directory) == 0);
 }
 
-/* ---- the sink -------------------------------------------------------------------------------------- */
+/* ---- the sink -------------------------------------------------------------------------------- */
 
 static void check_header(struct end *e, const struct hark_frame *frame, struct label *label)
 {
@@ -99,7 +100,8 @@ static void check_header(struct end *e, const struct hark_frame *frame, struct l
     MUST(label->length == frame->length);
     MUST(label->from == frame->from && label->from_inc == frame->from_inc);
     MUST(label->to == e->me && label->to_inc == e->inc);
-    MUST(filled(frame->header.at + sizeof *label, frame->header.length - sizeof *label, ~label->id));
+    MUST(
+        filled(frame->header.at + sizeof *label, frame->header.length - sizeof *label, ~label->id));
 }
 
 static void *sink_place(void *self, const struct hark_frame *frame)
@@ -194,9 +196,10 @@ static void sink_broken(void *self, const struct hark_frame *frame, void *payloa
     e->broken++;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------------ */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
-void end_config(struct hark_transport_config *config, const struct job *job, uint32_t me, uint32_t inc, struct end *e)
+void end_config(struct hark_transport_config *config, const struct job *job, uint32_t me,
+    uint32_t inc, struct end *e)
 {
     memset(config, 0, sizeof *config);
     config->job = job->name;
@@ -228,7 +231,8 @@ void end_close(struct end *e)
     if (!e->t) return;
     e->t->ops->close(e->t);
     e->t = NULL;
-    for (struct placed *p = all_placed, *next; p; p = next) { /* what was half arrived stays the sink's */
+    for (struct placed *p = all_placed, *next; p; p = next) { /* what was half arrived stays the
+                                                                 sink's */
         next = p->next;
         if (p->owner == e) forget(p->at, e);
     }
@@ -241,7 +245,8 @@ void ends_meet(struct end *ends, size_t count)
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++) {
             struct hark_transport *t = ends[i].t;
-            MUST(t->ops->peer(t, ends[j].me, ends[j].inc, ends[j].t->ops->address(ends[j].t)) == HARK_T_OK);
+            MUST(t->ops->peer(t, ends[j].me, ends[j].inc, ends[j].t->ops->address(ends[j].t)) ==
+                 HARK_T_OK);
         }
 }
 
@@ -276,9 +281,10 @@ void until_count(struct end *e, size_t count, struct end *ends, size_t ends_coun
     MUST(e->count == count);
 }
 
-/* ---- frames ---------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
-void parcel_make(struct parcel *p, const struct end *from, uint32_t to, uint32_t inc, uint64_t id, uint32_t header, uint64_t length)
+void parcel_make(struct parcel *p, const struct end *from, uint32_t to, uint32_t inc, uint64_t id,
+    uint32_t header, uint64_t length)
 {
     if (header < sizeof p->label) header = sizeof p->label;
     memset(p, 0, sizeof *p);
@@ -309,8 +315,8 @@ int parcel_send(struct parcel *p, struct end *from)
     return status;
 }
 
-void send_wholly(struct end *from, uint32_t to, uint32_t inc, uint64_t id, uint32_t header, uint64_t length,
-    struct end *ends, size_t count)
+void send_wholly(struct end *from, uint32_t to, uint32_t inc, uint64_t id, uint32_t header,
+    uint64_t length, struct end *ends, size_t count)
 {
     struct parcel p;
     parcel_make(&p, from, to, inc, id, header, length);

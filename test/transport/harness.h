@@ -1,4 +1,5 @@
-/* harness.h: ends of a transport that check all they hear, for the files of the conformance suite. */
+/* harness.h: ends of a transport that check all they hear, for the files of the conformance suite.
+ */
 #ifndef HARK_TEST_HARNESS_H
 #define HARK_TEST_HARNESS_H
 
@@ -17,8 +18,8 @@
 #define KIB 1024u
 #define MIB (1024u * 1024u)
 
-/* The first bytes of every header that the suite sends; from them the receiver knows what the rest of
- * the header and the payload must be. */
+/* The first bytes of every header that the suite sends; from them the receiver knows what the rest
+ * of the header and the payload must be. */
 struct label {
     uint64_t id;
     uint64_t length; /* of the payload */
@@ -40,10 +41,10 @@ struct end {
     uint32_t me, inc;
     struct got *got;
     size_t count, room;
-    size_t placed, broken;     /* calls of place() answered with memory; of broken() */
-    size_t open_places;        /* placed, neither arrived nor broken yet */
-    bool refuse_places;        /* place() answers NULL */
-    bool inside;               /* a callback is running */
+    size_t placed, broken; /* calls of place() answered with memory; of broken() */
+    size_t open_places;    /* placed, neither arrived nor broken yet */
+    bool refuse_places;    /* place() answers NULL */
+    bool inside;           /* a callback is running */
     bool polling;
     void (*on_arrived)(struct end *e, const struct label *label); /* NULL: nothing more */
     void (*on_placed)(struct end *e, const struct label *label);  /* the same within place() */
@@ -63,7 +64,8 @@ void job_end(struct job *job);
 /* Names in /dev/shm that carry the job's name, and entries of its directory. */
 size_t job_things(const struct job *job);
 
-void end_config(struct hark_transport_config *config, const struct job *job, uint32_t me, uint32_t inc, struct end *e);
+void end_config(struct hark_transport_config *config, const struct job *job, uint32_t me,
+    uint32_t inc, struct end *e);
 void end_open(struct end *e, const struct job *job, uint32_t me, uint32_t inc);
 void end_close(struct end *e);
 /* All of the ends know each other, with addresses. */
@@ -80,12 +82,13 @@ struct parcel {
     uint8_t *header;
     uint8_t *payload;
 };
-void parcel_make(struct parcel *p, const struct end *from, uint32_t to, uint32_t inc, uint64_t id, uint32_t header, uint64_t length);
+void parcel_make(struct parcel *p, const struct end *from, uint32_t to, uint32_t inc, uint64_t id,
+    uint32_t header, uint64_t length);
 void parcel_free(struct parcel *p);
 int parcel_send(struct parcel *p, struct end *from);
 /* Sends wholly, polling the ends while it answers AGAIN. */
-void send_wholly(struct end *from, uint32_t to, uint32_t inc, uint64_t id, uint32_t header, uint64_t length,
-    struct end *ends, size_t count);
+void send_wholly(struct end *from, uint32_t to, uint32_t inc, uint64_t id, uint32_t header,
+    uint64_t length, struct end *ends, size_t count);
 /* Polls the ends until `e` has `count` frames. */
 void until_count(struct end *e, size_t count, struct end *ends, size_t ends_count);
 
@@ -105,8 +108,8 @@ void must(bool holds, const char *what, const char *file, int line);
 extern bool in_child;
 
 /* The tests of each file. */
-#define SUITE(name) \
-    extern const struct CMUnitTest name##_tests[]; \
+#define SUITE(name)                                                                                \
+    extern const struct CMUnitTest name##_tests[];                                                 \
     extern const size_t name##_count
 SUITE(frames);
 SUITE(pressure);

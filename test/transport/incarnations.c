@@ -14,7 +14,8 @@ static void kept_for_the_unborn(void **state)
     for (uint64_t i = 0; i < 5; i++) {
         struct parcel p;
         parcel_make(&p, &e[0], 1, 3, i, 0, 100 * i);
-        MUST(parcel_send(&p, &e[0]) == HARK_T_OK); /* a few small ones find room without anybody there */
+        MUST(parcel_send(&p, &e[0]) == HARK_T_OK); /* a few small ones find room without anybody
+                                                      there */
         parcel_free(&p);
         end_poll(&e[0]);
     }
@@ -52,8 +53,8 @@ static void large_for_the_unborn(void **state)
     job_end(&job);
 }
 
-/* peer() with a newer incarnation: what waits for the older one is dropped, a half-sent frame answers
- * EGONE, and nothing of it reaches the newer one. */
+/* peer() with a newer incarnation: what waits for the older one is dropped, a half-sent frame
+ * answers EGONE, and nothing of it reaches the newer one. */
 static void newer_incarnation(void **state)
 {
     (void)state;
@@ -88,7 +89,8 @@ static void newer_incarnation(void **state)
     job_end(&job);
 }
 
-/* An end closes and comes back as the next incarnation, several times, also changing who spoke last. */
+/* An end closes and comes back as the next incarnation, several times, also changing who spoke
+ * last. */
 static void generations(void **state)
 {
     (void)state;
@@ -110,7 +112,8 @@ static void generations(void **state)
         MUST(end_heard(&e[who], inc * 10 + 1) == 1);
         while (end_heard(&e[1 - who], inc * 10 + 2) == 0) ends_poll(e, 2);
         while (e[1 - who].open_places > 0) ends_poll(e, 2); /* each ends in arrived() or broken() */
-        for (size_t i = 0; i < e[1 - who].count; i++) MUST(end_heard(&e[1 - who], e[1 - who].got[i].id) == 1);
+        for (size_t i = 0; i < e[1 - who].count; i++)
+            MUST(end_heard(&e[1 - who], e[1 - who].got[i].id) == 1);
     }
     for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
     job_end(&job);
@@ -151,6 +154,10 @@ static void half_a_frame(void **state)
 }
 
 const struct CMUnitTest incarnations_tests[] = {
-    TEST(kept_for_the_unborn), TEST(large_for_the_unborn), TEST(newer_incarnation), TEST(generations), TEST(half_a_frame),
+    TEST(kept_for_the_unborn),
+    TEST(large_for_the_unborn),
+    TEST(newer_incarnation),
+    TEST(generations),
+    TEST(half_a_frame),
 };
 const size_t incarnations_count = sizeof incarnations_tests / sizeof *incarnations_tests;

@@ -25,7 +25,8 @@ static size_t mappings(const struct job *job)
     return count;
 }
 
-/* 64 processes cost 64 ends. A pair that never talks costs nothing, neither names nor descriptors. */
+/* 64 processes cost 64 ends. A pair that never talks costs nothing, neither names nor descriptors.
+ */
 static void silence_is_free(void **state)
 {
     (void)state;
@@ -51,8 +52,8 @@ static void silence_is_free(void **state)
     job_end(&job);
 }
 
-/* Whatever state the ends are in, closing all of them leaves nothing: here in both orders, with frames
- * unread, half sent, and a pair that met and never talked. */
+/* Whatever state the ends are in, closing all of them leaves nothing: here in both orders, with
+ * frames unread, half sent, and a pair that met and never talked. */
 static void close_leaves_nothing(void **state)
 {
     (void)state;
@@ -123,5 +124,6 @@ static void sweep(void **state)
     job_end(&other);
 }
 
-const struct CMUnitTest leftovers_tests[] = {TEST(silence_is_free), TEST(close_leaves_nothing), TEST(sweep)};
+const struct CMUnitTest leftovers_tests[] = {
+    TEST(silence_is_free), TEST(close_leaves_nothing), TEST(sweep)};
 const size_t leftovers_count = sizeof leftovers_tests / sizeof *leftovers_tests;

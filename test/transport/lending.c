@@ -15,7 +15,8 @@ static uint8_t *borrow(struct end *e, uint64_t bytes)
 }
 
 /* A parcel whose payload lies at `at`. */
-static void parcel_lend(struct parcel *p, const struct end *from, uint32_t to, uint32_t inc, uint64_t id, uint8_t *at, uint64_t length)
+static void parcel_lend(struct parcel *p, const struct end *from, uint32_t to, uint32_t inc,
+    uint64_t id, uint8_t *at, uint64_t length)
 {
     parcel_make(p, from, to, inc, id, 0, length);
     p->out.keep = at;
@@ -25,7 +26,8 @@ static void parcel_lend(struct parcel *p, const struct end *from, uint32_t to, u
     }
 }
 
-static void send_lent(struct end *from, uint32_t to, uint64_t id, uint8_t *at, uint64_t length, struct end *ends, size_t count)
+static void send_lent(struct end *from, uint32_t to, uint64_t id, uint8_t *at, uint64_t length,
+    struct end *ends, size_t count)
 {
     struct parcel p;
     int status;
@@ -45,8 +47,11 @@ static void read_in_place(void **state)
     for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
     ends_meet(e, 2);
     uint8_t *a = borrow(&e[0], 4 * MIB), *b = borrow(&e[0], 64 * KIB);
-    const struct { uint8_t *at; uint64_t length; } piece[] = {{a, 1}, {a + 64, 1 * MIB}, {a + 3 * MIB - 7, 1 * MIB + 7},
-        {b, 64 * KIB}, {b + 1, 0}, {a, 4 * MIB}, {a + 1, 33 * KIB}, {a, 2 * MIB}, {b + 64 * KIB - 1, 1}};
+    const struct {
+        uint8_t *at;
+        uint64_t length;
+    } piece[] = {{a, 1}, {a + 64, 1 * MIB}, {a + 3 * MIB - 7, 1 * MIB + 7}, {b, 64 * KIB},
+        {b + 1, 0}, {a, 4 * MIB}, {a + 1, 33 * KIB}, {a, 2 * MIB}, {b + 64 * KIB - 1, 1}};
     uint64_t id = 0;
     for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
         for (int way = 0; way < 2; way++) {
@@ -61,7 +66,8 @@ static void read_in_place(void **state)
     job_end(&job);
 }
 
-/* No room is needed for a payload that stays: far more can be under way than a transport would hold. */
+/* No room is needed for a payload that stays: far more can be under way than a transport would
+ * hold. */
 static void takes_no_room(void **state)
 {
     (void)state;
@@ -135,7 +141,8 @@ static void leaves_nothing(void **state)
     }
 }
 
-/* Its owner is killed: what it had sent arrives whole, or, when its successor is known, not at all. */
+/* Its owner is killed: what it had sent arrives whole, or, when its successor is known, not at all.
+ */
 static void owner_killed(void **state)
 {
     (void)state;
@@ -154,14 +161,15 @@ static void owner_killed(void **state)
             end_open(&dying, &job, 0, 0);
             MUST(dying.t->ops->peer(dying.t, 1, 0, e.t->ops->address(e.t)) == HARK_T_OK);
             uint8_t *at = borrow(&dying, 2 * MIB);
-            for (uint64_t i = 0; i < 4; i++) send_lent(&dying, 1, i + 1, at + i * 512 * KIB, 500 * KIB, &dying, 1);
+            for (uint64_t i = 0; i < 4; i++)
+                send_lent(&dying, 1, i + 1, at + i * 512 * KIB, 500 * KIB, &dying, 1);
             kill(getpid(), SIGKILL);
         }
         int status;
         MUST(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         if (!told) until_count(&e, 4, &e, 1);
         end_open(&next, &job, 0, 1); /* takes away what the former lent */
-        if (told) { /* the pieces are gone, and nobody has told us yet: no harm */
+        if (told) {                  /* the pieces are gone, and nobody has told us yet: no harm */
             end_poll(&e);
             MUST(e.count == 0);
         }
@@ -174,7 +182,8 @@ static void owner_killed(void **state)
     }
 }
 
-/* Who was sent to, and has not been listened to since, is behind; not any more when something was heard or waited for. */
+/* Who was sent to, and has not been listened to since, is behind; not any more when something was
+ * heard or waited for. */
 static void who_keeps_up(void **state)
 {
     (void)state;
@@ -184,7 +193,8 @@ static void who_keeps_up(void **state)
     for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
     ends_meet(e, 2);
     const struct hark_transport_ops *ops = e[0].t->ops;
-    MUST(ops->behind(e[0].t, 1) == 0 && ops->behind(e[0].t, 0) == 0 && ops->behind(e[0].t, 77) == 0);
+    MUST(
+        ops->behind(e[0].t, 1) == 0 && ops->behind(e[0].t, 0) == 0 && ops->behind(e[0].t, 77) == 0);
     for (uint64_t id = 0; id < 3; id++) {
         send_wholly(&e[0], 1, 0, 2 * id, 0, 10, e, 2);
         MUST(ops->behind(e[0].t, 1) == 1);
@@ -205,6 +215,6 @@ static void who_keeps_up(void **state)
     job_end(&job);
 }
 
-const struct CMUnitTest lending_tests[] = {TEST(read_in_place), TEST(who_keeps_up), TEST(takes_no_room), TEST(elsewhere_is_copied),
-    TEST(leaves_nothing), TEST(owner_killed)};
+const struct CMUnitTest lending_tests[] = {TEST(read_in_place), TEST(who_keeps_up),
+    TEST(takes_no_room), TEST(elsewhere_is_copied), TEST(leaves_nothing), TEST(owner_killed)};
 const size_t lending_count = sizeof lending_tests / sizeof *lending_tests;

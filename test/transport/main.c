@@ -29,11 +29,18 @@ int main(int argc, char **argv)
     count = add(all, count, leftovers_tests, leftovers_count);
     count = add(all, count, streams_tests, streams_count);
     if (conformance_subject.processes) count = add(all, count, news_tests, news_count);
-    else printf("%s lives in one process: the %zu tests of news of others do not apply\n", conformance_subject.name, news_count);
+    else
+        printf("%s lives in one process: the %zu tests of news of others do not apply\n",
+            conformance_subject.name, news_count);
     if (conformance_subject.processes) count = add(all, count, processes_tests, processes_count);
-    else printf("%s lives in one process: the %zu tests that fork do not apply\n", conformance_subject.name, processes_count);
+    else
+        printf("%s lives in one process: the %zu tests that fork do not apply\n",
+            conformance_subject.name, processes_count);
     if (conformance_subject.ops->lend) count = add(all, count, lending_tests, lending_count);
-    else printf("%s lends no memory: the %zu tests of that do not apply\n", conformance_subject.name, lending_count);
-    if (!conformance_subject.garbage) printf("%s: nothing outside reaches it, no garbage thrown\n", conformance_subject.name);
+    else
+        printf("%s lends no memory: the %zu tests of that do not apply\n", conformance_subject.name,
+            lending_count);
+    if (!conformance_subject.garbage)
+        printf("%s: nothing outside reaches it, no garbage thrown\n", conformance_subject.name);
     return _cmocka_run_group_tests(conformance_subject.name, all, count, NULL, NULL);
 }

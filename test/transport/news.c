@@ -1,11 +1,11 @@
-/* news.c: a transport that hears of a newer incarnation, while a frame of the older one is half there, gives it up at
- * once. (One that imitates a network may still bring the rest.) */
+/* news.c: a transport that hears of a newer incarnation, while a frame of the older one is half
+ * there, gives it up at once. (One that imitates a network may still bring the rest.) */
 #include "harness.h"
 
 #include <sys/resource.h>
 
-/* A frame is half there when its sender is heard to be another incarnation, and yet another: the sink is told once,
- * with the next poll, and then nothing is left to do. */
+/* A frame is half there when its sender is heard to be another incarnation, and yet another: the
+ * sink is told once, with the next poll, and then nothing is left to do. */
 static void half_a_frame_and_news(void **state)
 {
     (void)state;
@@ -24,12 +24,14 @@ static void half_a_frame_and_news(void **state)
     }
     MUST(status == HARK_T_OK || e[1].open_places == 1);
     size_t open = e[1].open_places;
-    for (uint32_t inc = 1; inc < 4; inc++) MUST(e[1].t->ops->peer(e[1].t, 0, inc, NULL) == HARK_T_OK);
+    for (uint32_t inc = 1; inc < 4; inc++)
+        MUST(e[1].t->ops->peer(e[1].t, 0, inc, NULL) == HARK_T_OK);
     MUST(e[1].broken == 0); /* not but within poll() */
     end_poll(&e[1]);
     MUST(e[1].broken == open && e[1].open_places == 0);
     bool slept = false;
-    for (int i = 0; i < 1000 && !slept; i++) { /* it gives the processor away, at least once of so many times */
+    for (int i = 0; i < 1000 && !slept; i++) { /* it gives the processor away, at least once of so
+                                                  many times */
         getrusage(RUSAGE_THREAD, &before);
         MUST(e[1].t->ops->wait(e[1].t, 1) >= 0);
         getrusage(RUSAGE_THREAD, &after);

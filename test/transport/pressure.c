@@ -1,17 +1,20 @@
-/* pressure.c: a receiver that does not poll costs its senders patience, not memory, and nobody a deadlock. */
+/* pressure.c: a receiver that does not poll costs its senders patience, not memory, and nobody a
+ * deadlock. */
 #include "harness.h"
 
 /* A transport that takes this much for one silent receiver has no back-pressure. */
 #define TOO_MUCH (256ull * MIB)
 
-/* Sends frames of `length` until one is not wholly taken, which stays in *stuck. Returns how many were. */
+/* Sends frames of `length` until one is not wholly taken, which stays in *stuck. Returns how many
+ * were. */
 static uint64_t until_again(struct end *from, uint32_t to, uint64_t length, struct parcel *stuck)
 {
     uint64_t taken = 0;
     for (;; taken++) {
         parcel_make(stuck, from, to, 0, taken, 0, length);
         int status = parcel_send(stuck, from);
-        if (status == HARK_T_AGAIN) { /* own polling does not help a receiver that never polls ... */
+        if (status == HARK_T_AGAIN) { /* own polling does not help a receiver that never polls ...
+                                       */
             for (int i = 0; i < 50 && status == HARK_T_AGAIN; i++) {
                 end_poll(from);
                 status = parcel_send(stuck, from);
@@ -34,7 +37,8 @@ static void silent_receiver(uint64_t length)
     ends_meet(e, 2);
     uint64_t taken = until_again(&e[0], 1, length, &stuck);
     int status;
-    while ((status = parcel_send(&stuck, &e[0])) == HARK_T_AGAIN) ends_poll(e, 2); /* now it does poll */
+    while ((status = parcel_send(&stuck, &e[0])) == HARK_T_AGAIN)
+        ends_poll(e, 2); /* now it does poll */
     MUST(status == HARK_T_OK);
     parcel_free(&stuck);
     until_count(&e[1], (size_t)taken + 1, e, 2);
@@ -129,7 +133,8 @@ static void crosswise(void **state)
     job_end(&job);
 }
 
-/* Much more than any buffer holds, sizes mixed, several frames half sent to several receivers at once. */
+/* Much more than any buffer holds, sizes mixed, several frames half sent to several receivers at
+ * once. */
 static void mixed_stream(void **state)
 {
     (void)state;
@@ -153,7 +158,8 @@ static void mixed_stream(void **state)
             else {
                 uint64_t length = mix(next[i] * 31 + i);
                 length %= length % 5 == 0 ? 400000 : length % 5 < 3 ? 40000 : 500;
-                parcel_make(&p[i], &e[0], i, 0, i * 10000 + next[i], (uint32_t)(length % 333), length);
+                parcel_make(
+                    &p[i], &e[0], i, 0, i * 10000 + next[i], (uint32_t)(length % 333), length);
             }
         }
         end_poll(&e[0]);
@@ -168,7 +174,11 @@ static void mixed_stream(void **state)
 }
 
 const struct CMUnitTest pressure_tests[] = {
-    TEST(silent_receiver_small_frames), TEST(silent_receiver_middle_frames), TEST(silent_receiver_large_frames),
-    TEST(others_go_on), TEST(crosswise), TEST(mixed_stream),
+    TEST(silent_receiver_small_frames),
+    TEST(silent_receiver_middle_frames),
+    TEST(silent_receiver_large_frames),
+    TEST(others_go_on),
+    TEST(crosswise),
+    TEST(mixed_stream),
 };
 const size_t pressure_count = sizeof pressure_tests / sizeof *pressure_tests;

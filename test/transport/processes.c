@@ -1,4 +1,5 @@
-/* processes.c: real processes and real SIGKILL. Processes meet through a shared page, never by time. */
+/* processes.c: real processes and real SIGKILL. Processes meet through a shared page, never by
+ * time. */
 #include "harness.h"
 
 #include <sched.h>
@@ -21,7 +22,8 @@ struct page { /* shared by the parent and its children */
 
 static struct page *page_new(void)
 {
-    struct page *page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct page *page =
+        mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     MUST(page != MAP_FAILED);
     return page;
 }
@@ -45,7 +47,8 @@ static void await(_Atomic uint64_t *word, uint64_t value)
     while (atomic_load(word) < value) sched_yield();
 }
 
-static pid_t start(void (*child)(struct job *, struct page *, uint32_t me), struct job *job, struct page *page, uint32_t me)
+static pid_t start(void (*child)(struct job *, struct page *, uint32_t me), struct job *job,
+    struct page *page, uint32_t me)
 {
     fflush(NULL);
     pid_t pid = fork();
@@ -79,7 +82,7 @@ static void wait_and_poll(struct end *e)
     end_poll(e);
 }
 
-/* ---- everybody to everybody -------------------------------------------------------------------------- */
+/* ---- everybody to everybody ------------------------------------------------------------------ */
 
 #define EACH 60
 
@@ -97,7 +100,8 @@ static void talks_to_all(struct job *job, struct page *page, uint32_t me)
     while (e.count < CHILDREN * EACH) wait_and_poll(&e);
     MUST(e.count == CHILDREN * EACH);
     for (uint32_t i = 0; i < CHILDREN; i++)
-        for (uint64_t k = 0; k < EACH; k++) MUST(end_heard(&e, (i * CHILDREN + me) * EACH + k) == 1);
+        for (uint64_t k = 0; k < EACH; k++)
+            MUST(end_heard(&e, (i * CHILDREN + me) * EACH + k) == 1);
     atomic_fetch_add(&page->word[0], 1);
     /* nobody closes before all have heard all */
     while (atomic_load(&page->word[0]) < CHILDREN || !e.t->ops->drained(e.t)) end_poll(&e);
@@ -117,7 +121,7 @@ static void all_to_all(void **state)
     job_end(&job);
 }
 
-/* ---- SIGKILL of the writer ---------------------------------------------------------------------------- */
+/* ---- SIGKILL of the writer ------------------------------------------------------------------- */
 
 /* Sends large frames for ever. word[0] counts them, word[1] the calls of send(). */
 static void writes_for_ever(struct job *job, struct page *page, uint32_t me)
@@ -143,7 +147,8 @@ static void writes_for_ever(struct job *job, struct page *page, uint32_t me)
     }
 }
 
-/* Whatever the instant of its death, the reader sees whole frames only, and of a half one broken(). */
+/* Whatever the instant of its death, the reader sees whole frames only, and of a half one broken().
+ */
 static void writer_killed(void **state)
 {
     (void)state;
@@ -165,15 +170,23 @@ static void writer_killed(void **state)
         size_t goal = (size_t)(mix(inc) % 9);
         size_t places = e.placed;
         switch (inc % 3) {
-        case 0: while (e.count - before < goal) end_poll(&e); break;
-        case 1: while (atomic_load(&page->word[1]) < goal) end_poll(&e); break;
-        default: while (e.placed - places < 1 + goal / 3 || e.open_places == 0) end_poll(&e); break;
+        case 0:
+            while (e.count - before < goal) end_poll(&e);
+            break;
+        case 1:
+            while (atomic_load(&page->word[1]) < goal) end_poll(&e);
+            break;
+        default:
+            while (e.placed - places < 1 + goal / 3 || e.open_places == 0) end_poll(&e);
+            break;
         }
         killed(pid);
-        if (inc % 2) for (int i = 0; i < 3; i++) end_poll(&e); /* looking on before hearing of it */
+        if (inc % 2)
+            for (int i = 0; i < 3; i++) end_poll(&e); /* looking on before hearing of it */
         MUST(e.t->ops->peer(e.t, 1, inc + 1, NULL) == HARK_T_OK);
         while (e.open_places > 0) wait_and_poll(&e); /* peer() was the news that wait() wakes for */
-        for (size_t i = before; i < e.count; i++) MUST(e.got[i].from_inc == inc && end_heard(&e, e.got[i].id) == 1);
+        for (size_t i = before; i < e.count; i++)
+            MUST(e.got[i].from_inc == inc && end_heard(&e, e.got[i].id) == 1);
     }
     end_close(&e);
     conformance_subject.ops->sweep(job.name, job.directory);
@@ -181,7 +194,7 @@ static void writer_killed(void **state)
     job_end(&job);
 }
 
-/* ---- SIGKILL of the reader ---------------------------------------------------------------------------- */
+/* ---- SIGKILL of the reader ------------------------------------------------------------------- */
 
 static void reads_for_ever(struct job *job, struct page *page, uint32_t me)
 {
@@ -192,12 +205,14 @@ static void reads_for_ever(struct job *job, struct page *page, uint32_t me)
     meet(page, &e, 0, 0);
     for (;;) {
         wait_and_poll(&e);
-        for (size_t i = 0; i < e.count; i++) MUST(e.got[i].id / 1000000 == inc); /* never another's */
+        for (size_t i = 0; i < e.count; i++)
+            MUST(e.got[i].id / 1000000 == inc); /* never another's */
         atomic_store(&page->word[0], e.count);
     }
 }
 
-/* The writer gets EGONE for the frame in hand once it is told, and the next incarnation hears only its own. */
+/* The writer gets EGONE for the frame in hand once it is told, and the next incarnation hears only
+ * its own. */
 static void reader_killed(void **state)
 {
     (void)state;
@@ -219,7 +234,9 @@ static void reader_killed(void **state)
             parcel_make(&p, &e, 1, inc, id, 0, mix(id) % (4 * MIB));
             id++;
             int status;
-            while ((status = parcel_send(&p, &e)) == HARK_T_AGAIN && atomic_load(&page->word[0]) < goal) end_poll(&e);
+            while ((status = parcel_send(&p, &e)) == HARK_T_AGAIN &&
+                   atomic_load(&page->word[0]) < goal)
+                end_poll(&e);
             if (status == HARK_T_AGAIN) break;
             MUST(status == HARK_T_OK);
             parcel_free(&p);
@@ -242,7 +259,7 @@ static void reader_killed(void **state)
     job_end(&job);
 }
 
-/* ---- many die, others go on ---------------------------------------------------------------------------- */
+/* ---- many die, others go on ------------------------------------------------------------------ */
 
 /* Talks to all, for ever, in small and large frames, and never looks whether they still live. */
 static void talks_for_ever(struct job *job, struct page *page, uint32_t me)
@@ -255,7 +272,8 @@ static void talks_for_ever(struct job *job, struct page *page, uint32_t me)
     bool busy[CHILDREN] = {false};
     for (uint64_t id = me;; id += CHILDREN) {
         for (uint32_t i = 0; i < CHILDREN; i++) {
-            if (!busy[i]) parcel_make(&p[i], &e, i, 0, id, 0, mix(id * 5 + i) % (id % 3 ? 3000 : 500000));
+            if (!busy[i])
+                parcel_make(&p[i], &e, i, 0, id, 0, mix(id * 5 + i) % (id % 3 ? 3000 : 500000));
             int status = parcel_send(&p[i], &e);
             busy[i] = status == HARK_T_AGAIN;
             if (!busy[i]) parcel_free(&p[i]);
@@ -283,7 +301,7 @@ static void a_massacre(void **state)
     job_end(&job);
 }
 
-/* ---- frames outlive nobody's restart -------------------------------------------------------------------- */
+/* ---- frames outlive nobody's restart --------------------------------------------------------- */
 
 static void echoes_once(struct job *job, struct page *page, uint32_t me)
 {
@@ -298,8 +316,8 @@ static void echoes_once(struct job *job, struct page *page, uint32_t me)
     for (;;) wait_and_poll(&e); /* until it is killed */
 }
 
-/* A process dies and comes back many times; each incarnation gets what was sent to it before it was there
- * and after, and is heard. */
+/* A process dies and comes back many times; each incarnation gets what was sent to it before it was
+ * there and after, and is heard. */
 static void back_again(void **state)
 {
     (void)state;
@@ -326,6 +344,10 @@ static void back_again(void **state)
 }
 
 const struct CMUnitTest processes_tests[] = {
-    TEST(all_to_all), TEST(writer_killed), TEST(reader_killed), TEST(a_massacre), TEST(back_again),
+    TEST(all_to_all),
+    TEST(writer_killed),
+    TEST(reader_killed),
+    TEST(a_massacre),
+    TEST(back_again),
 };
 const size_t processes_count = sizeof processes_tests / sizeof *processes_tests;

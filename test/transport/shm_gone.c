@@ -1,5 +1,5 @@
-/* shm_gone.c: a receiver that has closed its bell is gone: whatever its ring still has room for, every frame after that
- * is answered EGONE, and nothing is made for it. */
+/* shm_gone.c: a receiver that has closed its bell is gone: whatever its ring still has room for,
+ * every frame after that is answered EGONE, and nothing is made for it. */
 #include "harness.h"
 #include "shm/bell.h"
 #include "shm/ring.h"
@@ -7,7 +7,8 @@
 
 #include <unistd.h>
 
-const struct conformance_transport conformance_subject = {.name = "shm", .ops = &hark_shm_transport};
+const struct conformance_transport conformance_subject = {
+    .name = "shm", .ops = &hark_shm_transport};
 
 static int send_one(struct end *e, uint32_t to, uint64_t length)
 {
@@ -36,7 +37,8 @@ static void with_room(void **state)
     job_end(&job);
 }
 
-/* The ring is full for a long frame: it is answered EGONE, and so is a short one, which would find room. */
+/* The ring is full for a long frame: it is answered EGONE, and so is a short one, which would find
+ * room. */
 static void without_room(void **state)
 {
     (void)state;
@@ -47,7 +49,8 @@ static void without_room(void **state)
     for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
     ends_meet(e, 2);
     parcel_make(&p, &e[0], 1, 0, 1, 0, RING_CHUNK - 100);
-    while (parcel_send(&p, &e[0]) == HARK_T_OK) {}
+    while (parcel_send(&p, &e[0]) == HARK_T_OK) {
+    }
     end_close(&e[1]);
     assert_int_equal(parcel_send(&p, &e[0]), HARK_T_EGONE);
     assert_int_equal(send_one(&e[0], 1, 10), HARK_T_EGONE);
@@ -56,7 +59,8 @@ static void without_room(void **state)
     job_end(&job);
 }
 
-/* It closes between the sender's finding of its bell and the first frame: as if somebody had kept the bell's name. */
+/* It closes between the sender's finding of its bell and the first frame: as if somebody had kept
+ * the bell's name. */
 static void before_the_first(void **state)
 {
     (void)state;
@@ -78,8 +82,8 @@ static void before_the_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_room), cmocka_unit_test(without_room), cmocka_unit_test(before_the_first)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(with_room), cmocka_unit_test(without_room),
+        cmocka_unit_test(before_the_first)};
     alarm(120);
     return cmocka_run_group_tests_name("shm gone", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* shm_ring.c: a ring between two threads that share one mapping. Between processes a race detector sees
- * two unrelated pieces of memory; here it sees every access of both ends. */
+/* shm_ring.c: a ring between two threads that share one mapping. Between processes a race detector
+ * sees two unrelated pieces of memory; here it sees every access of both ends. */
 #include "harness.h"
 #include "shm/bell.h"
 #include "shm/ring.h"
@@ -52,7 +52,8 @@ static void *writes(void *argument)
         while (ring_reserve(w, need, &record) != RING_OK) sched_yield();
         record->header = (uint32_t)i;
         record->payload = ~i;
-        memset((uint8_t *)record + (kind == RING_REST ? RING_LINE : sizeof *record), (int)(i & 255), (size_t)bytes);
+        memset((uint8_t *)record + (kind == RING_REST ? RING_LINE : sizeof *record), (int)(i & 255),
+            (size_t)bytes);
         ring_publish(w, record, need, kind, bytes);
     }
     return NULL;
@@ -67,9 +68,12 @@ static void *reads(void *argument)
         while ((status = ring_next(r, &read)) == RING_EMPTY || read.kind == RING_SKIP)
             if (status == RING_OK) ring_done(r, &read);
             else sched_yield();
-        const uint8_t *at = (const uint8_t *)read.record + (read.kind == RING_REST ? RING_LINE : sizeof *read.record);
-        bool right = status == RING_OK && read.bytes == length_of(i) && read.record->header == (uint32_t)i && read.record->payload == ~i;
-        for (uint64_t b = 0; right && b < read.bytes; b += 1 + read.bytes / 64) right = at[b] == (i & 255);
+        const uint8_t *at = (const uint8_t *)read.record +
+                            (read.kind == RING_REST ? RING_LINE : sizeof *read.record);
+        bool right = status == RING_OK && read.bytes == length_of(i) &&
+                     read.record->header == (uint32_t)i && read.record->payload == ~i;
+        for (uint64_t b = 0; right && b < read.bytes; b += 1 + read.bytes / 64)
+            right = at[b] == (i & 255);
         if (right && read.bytes) right = at[read.bytes - 1] == (i & 255);
         if (!right) return (void *)1;
         ring_done(r, &read);
@@ -91,7 +95,8 @@ static void two_threads(void **state)
     ring_unmap(w.ring, w.size);
 }
 
-/* A writer that never waits fills exactly the ring; after the reader has read, there is room again. */
+/* A writer that never waits fills exactly the ring; after the reader has read, there is room again.
+ */
 static void fill_and_empty(void **state)
 {
     (void)state;
@@ -112,7 +117,9 @@ static void fill_and_empty(void **state)
             seen += read.kind != RING_SKIP;
         }
         assert_int_equal(seen, count);
-        assert_int_equal(ring_reserve(&w, ring_need(RING_FIRST, HARK_HEADER_MAX + RING_MIN_PART), &record), RING_OK);
+        assert_int_equal(
+            ring_reserve(&w, ring_need(RING_FIRST, HARK_HEADER_MAX + RING_MIN_PART), &record),
+            RING_OK);
     }
     ring_unmap(w.ring, w.size);
 }
@@ -155,7 +162,8 @@ static void impossible_heads(void **state)
         while ((status = ring_reserve(&w, need, &record)) == RING_OK) {
             ring_publish(&w, record, need, RING_FIRST, 30000);
             assert_true(w.tail < 4ull * RING_SIZE_MIN);
-            if (w.head > 0) break; /* it became possible in the meantime: within the ring it harms nobody */
+            if (w.head > 0)
+                break; /* it became possible in the meantime: within the ring it harms nobody */
             ring_rewind(&w, 30000);
         }
         assert_true(status == RING_CORRUPT || w.head == heads[i]);
@@ -187,8 +195,8 @@ static void nobody_oversleeps(void **state)
 {
     (void)state;
     pthread_t thread;
-    struct sleeper s = {mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 0,
-        bell_register() != BELL_BARRIER};
+    struct sleeper s = {mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+        0, bell_register() != BELL_BARRIER};
     assert_true(s.bell != MAP_FAILED);
     assert_int_equal(pthread_create(&thread, NULL, works, &s), 0);
     for (uint32_t i = 1; i <= TURNS; i++) {
@@ -208,8 +216,11 @@ static void nobody_oversleeps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_threads), cmocka_unit_test(fill_and_empty), cmocka_unit_test(stays_near),
-        cmocka_unit_test(impossible_heads), cmocka_unit_test(nobody_oversleeps),
+        cmocka_unit_test(two_threads),
+        cmocka_unit_test(fill_and_empty),
+        cmocka_unit_test(stays_near),
+        cmocka_unit_test(impossible_heads),
+        cmocka_unit_test(nobody_oversleeps),
     };
     alarm(300);
     return cmocka_run_group_tests_name("shm ring", tests, NULL, NULL);

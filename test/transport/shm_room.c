@@ -1,6 +1,6 @@
-/* shm_room.c: shared memory in a /dev/shm that is small, as in a container, or becomes so. Each case runs twice: in a
- * tmpfs of that size, mounted for one process only, and with a limit put under the transport, since not every machine
- * lets a test mount. */
+/* shm_room.c: shared memory in a /dev/shm that is small, as in a container, or becomes so. Each
+ * case runs twice: in a tmpfs of that size, mounted for one process only, and with a limit put
+ * under the transport, since not every machine lets a test mount. */
 #include "../fault/place.h"
 #include "harness.h"
 #include "shm/bell.h"
@@ -19,9 +19,10 @@
 
 #define PAGE 4096u
 
-const struct conformance_transport conformance_subject = {.name = "shm", .ops = &hark_shm_transport};
+const struct conformance_transport conformance_subject = {
+    .name = "shm", .ops = &hark_shm_transport};
 
-/* ---- a limit under the transport: the test is linked with --wrap for these ------------------------------------- */
+/* ---- a limit under the transport: the test is linked with --wrap for these ------------------- */
 
 static uint64_t limit, used; /* bytes; limit 0: none */
 
@@ -59,13 +60,14 @@ static void take_all(void)
     int fd = open("/dev/shm/taken", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     MUST(fd >= 0);
     uint64_t bytes = 0;
-    for (uint64_t piece = 16 * MIB; piece >= PAGE; piece /= 2) /* what statvfs() says can be a little too much */
+    for (uint64_t piece = 16 * MIB; piece >= PAGE; piece /= 2) /* what statvfs() says can be a
+                                                                  little too much */
         while (fallocate(fd, 0, (off_t)bytes, (off_t)piece) == 0) bytes += piece;
     MUST(bytes > 0);
     close(fd);
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------------ */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 static void run(void (*child)(void), uint64_t bytes, bool mounted)
 {
@@ -83,7 +85,8 @@ static void run(void (*child)(void), uint64_t bytes, bool mounted)
     }
     MUST(waitpid(pid, &status, 0) == pid);
     if (mounted && WIFEXITED(status) && WEXITSTATUS(status) == 2) {
-        fprintf(stderr, "*** no /dev/shm of its own here: only the limit that is put under the transport is tested\n");
+        fprintf(stderr, "*** no /dev/shm of its own here: only the limit that is put under the "
+                        "transport is tested\n");
         return;
     }
     MUST(status == 0);
@@ -95,7 +98,8 @@ static void both_ways(void (*child)(void), uint64_t bytes)
     run(child, bytes, true);
 }
 
-/* One message of each kind from everybody to everybody: short ones, one as long as a record, long ones. */
+/* One message of each kind from everybody to everybody: short ones, one as long as a record, long
+ * ones. */
 static void all_to_all(uint32_t count)
 {
     static const uint64_t length[] = {8, 3000, 32000, 70000, 0, 200000};
@@ -108,10 +112,12 @@ static void all_to_all(uint32_t count)
     for (uint32_t from = 0; from < count; from++) /* who comes last must find some memory too */
         for (uint32_t to = 0; to < count; to++)
             for (size_t kind = 0; kind < kinds; kind++)
-                if (from != to) send_wholly(&e[from], to, 0, kind * count + from, 0, length[kind], &e[to], 1);
+                if (from != to)
+                    send_wholly(&e[from], to, 0, kind * count + from, 0, length[kind], &e[to], 1);
     for (uint32_t i = 0; i < count; i++) {
         until_count(&e[i], kinds * (count - 1), &e[i], 1);
-        for (uint64_t id = 0; id < kinds * count; id++) MUST(end_heard(&e[i], id) == (id % count != i));
+        for (uint64_t id = 0; id < kinds * count; id++)
+            MUST(end_heard(&e[i], id) == (id % count != i));
     }
     for (uint32_t i = 0; i < count; i++) end_close(&e[i]);
     job_end(&job);
@@ -157,13 +163,15 @@ static void sixteen_too_many(void)
             struct parcel p;
             if (from == to) continue;
             parcel_make(&p, &e[from], to, 0, from, 6000, 100);
-            while ((status = e[from].t->ops->send(e[from].t, &p.out)) == HARK_T_AGAIN) end_poll(&e[to]);
+            while ((status = e[from].t->ops->send(e[from].t, &p.out)) == HARK_T_AGAIN)
+                end_poll(&e[to]);
             taken[to] += status == HARK_T_OK;
             error = e[from].t->error;
             parcel_free(&p);
         }
     MUST(status == HARK_T_ESYSTEM);
-    MUST(strstr(error, "shm: /dev/shm is full: ") == error && strstr(error, " of 1024 KiB are free, "));
+    MUST(strstr(error, "shm: /dev/shm is full: ") == error &&
+         strstr(error, " of 1024 KiB are free, "));
     MUST(strstr(error, " more are needed (1156 if all 16 processes talk to each other)"));
     MUST(strstr(error, "use --transport uv, --option ring=262144 or a larger /dev/shm"));
     for (uint32_t i = 0; i < COUNT; i++) until_count(&e[i], taken[i], &e[i], 1);
@@ -222,8 +230,8 @@ static void talk(struct job *job, uint32_t me, uint64_t says, uint64_t hears)
     end_close(&e);
 }
 
-/* Who finds the ring full sleeps, and so does who finds it empty. Neither may oversleep, however little memory the ring
- * goes round in: this would hang. */
+/* Who finds the ring full sleeps, and so does who finds it empty. Neither may oversleep, however
+ * little memory the ring goes round in: this would hang. */
 static void both_sleep(void)
 {
     enum { COUNT = 20000 };
@@ -243,7 +251,8 @@ static void both_sleep(void)
     job_end(&job);
 }
 
-/* Who sleeps when the ring goes to its beginning has to see that, also where the frame itself must wait. */
+/* Who sleeps when the ring goes to its beginning has to see that, also where the frame itself must
+ * wait. */
 static void woken_by_the_beginning(void)
 {
     struct job job;
@@ -292,7 +301,8 @@ static void refused_whole(void)
     MUST(at != NULL && segment_memory(&all, &before) && all == MIB);
     MUST(segment_reserve(at + PAGE, 4 * MIB - PAGE) < 0);
     MUST(segment_memory(&all, &after) && after == before);
-    MUST(segment_leaves(before, 0) && segment_leaves(before - PAGE, PAGE) && !segment_leaves(before, PAGE));
+    MUST(segment_leaves(before, 0) && segment_leaves(before - PAGE, PAGE) &&
+         !segment_leaves(before, PAGE));
     segment_unmap(at, 4 * MIB);
     close(descriptor);
 }
@@ -303,7 +313,7 @@ static void refused(void **state)
     both_ways(refused_whole, MIB);
 }
 
-/* ---- the limit of the size of files holds for shared memory too -------------------------------------------------- */
+/* ---- the limit of the size of files holds for shared memory too ------------------------------ */
 
 static void under_file_limit(uint64_t bytes, const char *error)
 {
@@ -333,7 +343,8 @@ static void limit_of_300k(void)
 
 static void limit_of_100k(void)
 {
-    under_file_limit(100 * KIB, "shm: 256 KiB of shared memory are over the file size limit (ulimit -f)");
+    under_file_limit(
+        100 * KIB, "shm: 256 KiB of shared memory are over the file size limit (ulimit -f)");
 }
 
 static void file_limit(void **state)
@@ -346,7 +357,8 @@ static void file_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(docker), cmocka_unit_test(four_mebibytes),
-        cmocka_unit_test(one_mebibyte), cmocka_unit_test(full_meanwhile), cmocka_unit_test(refused), cmocka_unit_test(file_limit)};
+        cmocka_unit_test(one_mebibyte), cmocka_unit_test(full_meanwhile), cmocka_unit_test(refused),
+        cmocka_unit_test(file_limit)};
     alarm(300);
     return cmocka_run_group_tests_name("shm room", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* shm_sleep.c: whoever really sleeps is woken by room, by a frame, by wake(), by a receiver that closes.
- * That it sleeps is seen in its bell, so nothing here depends on time. */
+/* shm_sleep.c: whoever really sleeps is woken by room, by a frame, by wake(), by a receiver that
+ * closes. That it sleeps is seen in its bell, so nothing here depends on time. */
 #include "harness.h"
 #include "shm/bell.h"
 #include "shm/shm.h"
@@ -36,7 +36,8 @@ static struct hark_transport *open_rank(uint32_t me)
 {
     struct hark_transport *t;
     snprintf(job, sizeof job, "sleep-%ld", (long)getpid());
-    struct hark_transport_config config = {.job = job, .me = me, .ranks = 2, .sink = {&count[me], place, arrived, broken}};
+    struct hark_transport_config config = {
+        .job = job, .me = me, .ranks = 2, .sink = {&count[me], place, arrived, broken}};
     count[me] = 0;
     assert_int_equal(hark_shm_transport.open(&t, &config, NULL), HARK_T_OK);
     return t;
@@ -79,9 +80,11 @@ static void by_room(void **state)
     (void)state;
     struct hark_transport *t[2] = {open_rank(0), open_rank(1)};
     struct bell *bell;
-    while (send(t[0], 1) == HARK_T_OK) {}
+    while (send(t[0], 1) == HARK_T_OK) {
+    }
     pthread_t thread = to_bed(t[0], 0, &bell);
-    while (hark_shm_transport.poll(t[1]) > 0) {}
+    while (hark_shm_transport.poll(t[1]) > 0) {
+    }
     up(thread, bell);
     assert_int_equal(send(t[0], 1), HARK_T_OK);
     for (int i = 0; i < 2; i++) hark_shm_transport.close(t[i]);
@@ -117,7 +120,8 @@ static void by_a_receiver_that_closes(void **state)
     (void)state;
     struct hark_transport *t[2] = {open_rank(0), open_rank(1)};
     struct bell *bell;
-    while (send(t[0], 1) == HARK_T_OK) {}
+    while (send(t[0], 1) == HARK_T_OK) {
+    }
     pthread_t thread = to_bed(t[0], 0, &bell);
     hark_shm_transport.close(t[1]);
     up(thread, bell);
@@ -141,8 +145,11 @@ static void after_a_dead_waker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_room), cmocka_unit_test(by_a_frame), cmocka_unit_test(by_wake),
-        cmocka_unit_test(by_a_receiver_that_closes), cmocka_unit_test(after_a_dead_waker),
+        cmocka_unit_test(by_room),
+        cmocka_unit_test(by_a_frame),
+        cmocka_unit_test(by_wake),
+        cmocka_unit_test(by_a_receiver_that_closes),
+        cmocka_unit_test(after_a_dead_waker),
     };
     alarm(120);
     return cmocka_run_group_tests_name("shm sleep", tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* Shared memory under the conformance suite, with neighbours that write garbage into rings and bells. */
+/* Shared memory under the conformance suite, with neighbours that write garbage into rings and
+ * bells. */
 #include "harness.h"
 #include "shm/bell.h"
 #include "shm/lent.h"
@@ -11,7 +12,8 @@ static void spoil(struct ring_writer *w, unsigned round)
 {
     uint64_t dice = mix(round);
     struct ring_record *record = (struct ring_record *)w->data, *second;
-    struct label label = {5, 100000, sizeof label, w->ring->from.rank, w->ring->from.inc, w->ring->to.rank, w->ring->to.inc, 0};
+    struct label label = {5, 100000, sizeof label, w->ring->from.rank, w->ring->from.inc,
+        w->ring->to.rank, w->ring->to.inc, 0};
     uint32_t word = (uint32_t)(40u << 2 | RING_FIRST);
     record->header = 24;
     record->payload = 16;
@@ -49,11 +51,13 @@ static void spoil(struct ring_writer *w, unsigned round)
         atomic_store(&second->word, (round % 17 == 15 ? 1000u : 100001u) << 2 | RING_REST);
         break;
     }
-    if (round % 17 == 8) atomic_store(ring_word(w->data, 0), word); /* a ring of nothing but skips */
+    if (round % 17 == 8)
+        atomic_store(ring_word(w->data, 0), word); /* a ring of nothing but skips */
     atomic_store(&record->word, word);
 }
 
-static void garbage(const struct hark_transport_config *victim, const char *address, uint32_t as, unsigned round)
+static void garbage(
+    const struct hark_transport_config *victim, const char *address, uint32_t as, unsigned round)
 {
     struct process from = {as, round}, to = {victim->me, victim->inc};
     struct segment_name name;
@@ -77,6 +81,10 @@ static void configure(struct hark_transport_config *config)
     config->option[1] = config->me % 2;
 }
 
-const struct conformance_transport conformance_subject = {
-    .name = "shm", .ops = &hark_shm_transport, .processes = true, .stops = true, .chunk = RING_CHUNK,
-    .configure = configure, .garbage = garbage};
+const struct conformance_transport conformance_subject = {.name = "shm",
+    .ops = &hark_shm_transport,
+    .processes = true,
+    .stops = true,
+    .chunk = RING_CHUNK,
+    .configure = configure,
+    .garbage = garbage};

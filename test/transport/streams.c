@@ -1,5 +1,6 @@
-/* streams.c: a program that has closed its standard streams. Nothing that a transport opens may take their place, or
- * what the program prints would go to whoever it talks to. Each case is a program of its own, begun anew. */
+/* streams.c: a program that has closed its standard streams. Nothing that a transport opens may
+ * take their place, or what the program prints would go to whoever it talks to. Each case is a
+ * program of its own, begun anew. */
 #include "harness.h"
 
 #include <errno.h>
@@ -9,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Descriptors that are closed again at once are seen here: the suite is linked with --wrap for these two. Atomic, for
- * some cases open their ends in threads. */
+/* Descriptors that are closed again at once are seen here: the suite is linked with --wrap for
+ * these two. Atomic, for some cases open their ends in threads. */
 static atomic_uint low;
 int __real_ftruncate64(int fd, off_t length);
 int __wrap_ftruncate64(int fd, off_t length);
@@ -30,7 +31,7 @@ int __wrap_fstat64(int fd, struct stat *st)
 }
 
 enum moment { BEFORE_OPEN, BEFORE_MEETING, BEFORE_NEXT, NEVER };
-#define STREAMS 3
+#define STREAMS    3
 #define ALL_CLOSED (1u << STREAMS)
 
 static unsigned closed; /* a bit for each stream */
@@ -83,7 +84,8 @@ int streams_program(char **argument)
     struct job job;
     struct end e[2];
     in_child = true;
-    stderr = fdopen(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100), "w"); /* for what MUST() has to say */
+    stderr = fdopen(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100), "w"); /* for what MUST() has to say
+                                                                       */
     if (!stderr) return 8;
     setvbuf(stderr, NULL, _IONBF, 0);
     job_begin(&job, 2);
@@ -121,7 +123,9 @@ static void run(enum moment moment, unsigned streams)
         _exit(7);
     }
     MUST(waitpid(pid, &status, 0) == pid);
-    if (status) fprintf(stderr, "streams closed at moment %d: %u, status %#x\n", moment, streams, (unsigned)status);
+    if (status)
+        fprintf(stderr, "streams closed at moment %d: %u, status %#x\n", moment, streams,
+            (unsigned)status);
     MUST(status == 0);
 }
 
@@ -129,7 +133,8 @@ static void closed_streams(void **state)
 {
     (void)state;
     for (int moment = BEFORE_OPEN; moment < NEVER; moment++)
-        for (unsigned streams = 1; streams < ALL_CLOSED; streams++) run((enum moment)moment, streams);
+        for (unsigned streams = 1; streams < ALL_CLOSED; streams++)
+            run((enum moment)moment, streams);
     run(NEVER, 0);
 }
 

@@ -1,6 +1,7 @@
-/* Sockets under the conformance suite, with neighbours that throw garbage at them; and, with UV_OWN_TESTS, a program
- * of its own for what only sockets can suffer: wrong keys, echoes, slow speakers, connections cut anywhere. The
- * handshake and the heads of frames are written down here a second time, so a change of the wire shows. */
+/* Sockets under the conformance suite, with neighbours that throw garbage at them; and, with
+ * UV_OWN_TESTS, a program of its own for what only sockets can suffer: wrong keys, echoes, slow
+ * speakers, connections cut anywhere. The handshake and the heads of frames are written down here a
+ * second time, so a change of the wire shows. */
 #include "harness.h"
 #include "uv/address.h"
 #include "uv/uv.h"
@@ -31,7 +32,8 @@ static void say(int fd, const uint8_t *bytes, size_t length)
     (void)!send(fd, bytes, length, MSG_NOSIGNAL); /* they may have hung up: fine */
 }
 
-static void hello(uint8_t at[HELLO], uint32_t from, uint32_t from_inc, uint32_t to, uint32_t to_inc, uint8_t nonce)
+static void hello(uint8_t at[HELLO], uint32_t from, uint32_t from_inc, uint32_t to, uint32_t to_inc,
+    uint8_t nonce)
 {
     put(at, MAGIC, 4);
     put(at + 4, from, 4);
@@ -41,7 +43,7 @@ static void hello(uint8_t at[HELLO], uint32_t from, uint32_t from_inc, uint32_t 
     memset(at + 20, nonce, 32);
 }
 
-/* ---- garbage for the suite --------------------------------------------------------------------------------- */
+/* ---- garbage for the suite ------------------------------------------------------------------- */
 
 static int open_fds[512];
 static size_t open_count;
@@ -51,7 +53,8 @@ static void hang_up(void)
     while (open_count > 0) close(open_fds[--open_count]);
 }
 
-static void garbage(const struct hark_transport_config *victim, const char *address, uint32_t as, unsigned round)
+static void garbage(
+    const struct hark_transport_config *victim, const char *address, uint32_t as, unsigned round)
 {
     uint8_t text[300];
     size_t length = HELLO;
@@ -60,13 +63,13 @@ static void garbage(const struct hark_transport_config *victim, const char *addr
     if (round % 8 != 0) hello(text, as, round, victim->me, victim->inc, 7);
     switch (round % 8) {
     case 0: length = 1 + mix(round) % 299; break;
-    case 1: text[mix(round) % 4] ^= 1; break;              /* another version */
-    case 2: length = mix(round) % HELLO; break;            /* cut, and left so */
-    case 3: length = HELLO + PROOF; break;                 /* a proof that is none */
-    case 4: put(text + 4, victim->ranks + 3, 4); break;    /* nobody */
+    case 1: text[mix(round) % 4] ^= 1; break;           /* another version */
+    case 2: length = mix(round) % HELLO; break;         /* cut, and left so */
+    case 3: length = HELLO + PROOF; break;              /* a proof that is none */
+    case 4: put(text + 4, victim->ranks + 3, 4); break; /* nobody */
     case 5: length = 0; break;
-    case 6: put(text + 4, victim->me, 4); break;           /* the victim itself */
-    default: put(text + 16, victim->inc + 1, 4); break;    /* for another incarnation */
+    case 6: put(text + 4, victim->me, 4); break;        /* the victim itself */
+    default: put(text + 16, victim->inc + 1, 4); break; /* for another incarnation */
     }
     say(fd, text, length);
     if (round % 3 && open_count < sizeof open_fds / sizeof *open_fds) open_fds[open_count++] = fd;
@@ -78,15 +81,20 @@ static void configure(struct hark_transport_config *config)
     if (getenv("HARK_TEST_UV") != NULL) config->address = getenv("HARK_TEST_UV");
 }
 
-const struct conformance_transport conformance_subject = {.name = "uv", .ops = &hark_uv_transport, .processes = true,
-    .chunk = 128 * KIB, .configure = configure, .end = hang_up, .garbage = garbage};
+const struct conformance_transport conformance_subject = {.name = "uv",
+    .ops = &hark_uv_transport,
+    .processes = true,
+    .chunk = 128 * KIB,
+    .configure = configure,
+    .end = hang_up,
+    .garbage = garbage};
 
 #ifdef UV_OWN_TESTS
 
-/* ---- ends with a difference -------------------------------------------------------------------------------- */
+/* ---- ends with a difference ------------------------------------------------------------------ */
 
-static void open_with(
-    struct end *e, const struct job *job, uint32_t me, void (*differ)(struct hark_transport_config *))
+static void open_with(struct end *e, const struct job *job, uint32_t me,
+    void (*differ)(struct hark_transport_config *))
 {
     char error[200] = "";
     memset(e, 0, sizeof *e);
@@ -130,13 +138,14 @@ static void close_all(struct end *e, size_t count, struct job *job)
     job_end(job);
 }
 
-/* ---- addresses --------------------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 static void addresses(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", "unix:", "tcp:", "tcp:127.0.0.1", "tcp:localhost:80", "tcp:1.2.3.4:99999",
-        "tcp:1.2.3.4:", "tcp:1.2.3.4:-1", "tcp:[::1:5", "tcp:[::1]", "tcp::5", "file:/x", "tcp:1.2.3.4:5x"};
+    static const char *const bad[] = {"", "unix:", "tcp:", "tcp:127.0.0.1", "tcp:localhost:80",
+        "tcp:1.2.3.4:99999", "tcp:1.2.3.4:", "tcp:1.2.3.4:-1", "tcp:[::1:5", "tcp:[::1]", "tcp::5",
+        "file:/x", "tcp:1.2.3.4:5x"};
     struct job job;
     struct end e;
     struct hark_transport *t;
@@ -151,17 +160,22 @@ static void addresses(void **state)
         MUST(e.t->ops->peer(e.t, 1, 0, address) == HARK_T_EINVAL && e.t->error[0] != 0);
         end_config(&config, &job, 1, 0, &e);
         config.address = address;
-        MUST(hark_uv_transport.open(&t, &config, error) == HARK_T_EINVAL && t == NULL && error[0] != 0);
+        MUST(hark_uv_transport.open(&t, &config, error) == HARK_T_EINVAL && t == NULL &&
+             error[0] != 0);
     }
     end_config(&config, &job, 1, 0, &e);
-    config.directory = text + 5; /* too long, then not there, then there are two of one incarnation */
+    config.directory = text + 5; /* too long, then not there, then there are two of one incarnation
+                                  */
     MUST(hark_uv_transport.open(&t, &config, error) == HARK_T_EINVAL && t == NULL);
     config.directory = "/tmp/hark-no-such-directory";
-    MUST(hark_uv_transport.open(&t, &config, error) == HARK_T_ESYSTEM && strstr(error, "hark-no-such-directory"));
+    MUST(hark_uv_transport.open(&t, &config, error) == HARK_T_ESYSTEM &&
+         strstr(error, "hark-no-such-directory"));
     end_config(&config, &job, 0, 0, &e);
-    MUST(hark_uv_transport.open(&t, &config, error) == HARK_T_ESYSTEM && strstr(error, "address already in use"));
+    MUST(hark_uv_transport.open(&t, &config, error) == HARK_T_ESYSTEM &&
+         strstr(error, "address already in use"));
     const char *address = e.t->ops->address(e.t);
-    MUST(strncmp(address, "unix:", 5) == 0 && stat(address + 5, &what) == 0 && (what.st_mode & 077) == 0);
+    MUST(strncmp(address, "unix:", 5) == 0 && stat(address + 5, &what) == 0 &&
+         (what.st_mode & 077) == 0);
     config.directory = NULL;
     MUST(hark_uv_transport.open(&t, &config, error) == HARK_T_OK);
     MUST(strncmp(t->ops->address(t), "tcp:127.0.0.1:", 14) == 0);
@@ -170,7 +184,7 @@ static void addresses(void **state)
     close_all(&e, 1, &job);
 }
 
-/* ---- strangers --------------------------------------------------------------------------------------------- */
+/* ---- strangers ------------------------------------------------------------------------------- */
 
 /* Rank 2 has another key. Who connects finds out, whoever that is; the others do not notice. */
 static void wrong_key(void **state)
@@ -220,8 +234,8 @@ static int listen_at(const char *text)
     return fd;
 }
 
-/* Somebody without the key sends the victim its own words: first what it has said here, then what it answers as the
- * acceptor of another connection, with the same nonce. */
+/* Somebody without the key sends the victim its own words: first what it has said here, then what
+ * it answers as the acceptor of another connection, with the same nonce. */
 static void reflection(void **state)
 {
     (void)state;
@@ -261,7 +275,8 @@ static void reflection(void **state)
     close_all(e, 2, &job);
 }
 
-/* More silent and half-mute strangers than may be in their handshake at a time, on both sides of a connection. */
+/* More silent and half-mute strangers than may be in their handshake at a time, on both sides of a
+ * connection. */
 static void slow_speakers(void **state)
 {
     (void)state;
@@ -298,10 +313,10 @@ static void slow_speakers(void **state)
     close_all(e, 3, &job);
 }
 
-/* ---- one who knows the key and speaks nonsense ---------------------------------------------------------------- */
+/* ---- one who knows the key and speaks nonsense ----------------------------------------------- */
 
-static void seal(uint8_t to[32], const struct job *job, const uint8_t *key, uint8_t role, const uint8_t said[HELLO],
-    const uint8_t *their_nonce, uint64_t position)
+static void seal(uint8_t to[32], const struct job *job, const uint8_t *key, uint8_t role,
+    const uint8_t said[HELLO], const uint8_t *their_nonce, uint64_t position)
 {
     uint8_t text[144] = "hark uv 1 seal";
     text[15] = role;
@@ -343,8 +358,9 @@ static void head(uint8_t at[24], uint64_t kind, uint64_t header, uint64_t payloa
 static void nonsense_inside(void **state)
 {
     (void)state;
-    static const uint64_t heads[][4] = {{3, 1, 0, 0}, {0, 1, 0, 0}, {1, 0, 5, 0}, {1, 1, UINT64_MAX, 0}, {2, 1, 0, 0},
-        {2, 0, 1, 0}, {1, 1, 1, 1}, {2, 0, 0, 99}, {1, 0x10001, 0, 0}, {0x101, 1, 0, 0}};
+    static const uint64_t heads[][4] = {{3, 1, 0, 0}, {0, 1, 0, 0}, {1, 0, 5, 0},
+        {1, 1, UINT64_MAX, 0}, {2, 1, 0, 0}, {2, 0, 1, 0}, {1, 1, 1, 1}, {2, 0, 0, 99},
+        {1, 0x10001, 0, 0}, {0x101, 1, 0, 0}};
     struct job job;
     struct end e;
     uint8_t bytes[24];
@@ -359,7 +375,8 @@ static void nonsense_inside(void **state)
         while (e.t->figures.refused <= inc) end_poll(&e);
         close(fd);
     }
-    int fd = join_by_hand(&e, &job, inc); /* far over the limit: no memory is asked for, nobody is told */
+    int fd = join_by_hand(&e, &job, inc); /* far over the limit: no memory is asked for, nobody is
+                                             told */
     head(bytes, 1, 1, 1ull << 60, 0);
     say(fd, bytes, sizeof bytes);
     while (e.t->figures.refused <= inc) end_poll(&e);
@@ -368,7 +385,8 @@ static void nonsense_inside(void **state)
     close_all(&e, 1, &job);
 }
 
-/* Of two that differ in what they allow, the one with less drops what is too long, and hears what follows. */
+/* Of two that differ in what they allow, the one with less drops what is too long, and hears what
+ * follows. */
 static void over_the_limit(void **state)
 {
     (void)state;
@@ -388,7 +406,7 @@ static void over_the_limit(void **state)
     close_all(e, 2, &job);
 }
 
-/* ---- cut connections ----------------------------------------------------------------------------------------- */
+/* ---- cut connections ------------------------------------------------------------------------- */
 
 enum { PIPES = 16 };
 
@@ -404,7 +422,8 @@ struct proxy {
     char here[200], there[200];
     struct pipe pipe[PIPES];
     unsigned count, open;
-    uint64_t first, most, seed; /* the first is cut after `first` bytes, others at random below `most` (0: never) */
+    uint64_t first, most, seed; /* the first is cut after `first` bytes, others at random below
+                                   `most` (0: never) */
 };
 
 static void proxy_open(struct proxy *x, const struct job *job, const char *name, const char *there)
@@ -440,7 +459,9 @@ static bool carry(struct pipe *p, int way)
     }
     size_t length = p->to[way] - p->from[way];
     if (length > p->left) length = (size_t)p->left;
-    ssize_t n = length ? send(p->fd[1 - way], p->bytes[way] + p->from[way], length, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+    ssize_t n = length ? send(p->fd[1 - way], p->bytes[way] + p->from[way], length,
+                             MSG_DONTWAIT | MSG_NOSIGNAL)
+                       : 0;
     if (n < 0 && errno != EAGAIN) return false;
     if (n > 0) p->from[way] += (size_t)n, p->left -= (size_t)n;
     return p->left > 0;
@@ -461,7 +482,8 @@ static void proxy_go(struct proxy *x)
         else cut(x, i);
 }
 
-/* Two ends and a proxy on each side: all that either says to the other arrives once, and nothing is broken. */
+/* Two ends and a proxy on each side: all that either says to the other arrives once, and nothing is
+ * broken. */
 static uint64_t talk_through(
     uint64_t first, uint64_t most, uint64_t seed, uint64_t frames, uint64_t longest, bool answer)
 {
@@ -495,7 +517,8 @@ static uint64_t talk_through(
         }
     }
     for (uint32_t i = 0; i < 2; i++) {
-        for (uint64_t k = 0; k < frames && (answer || i == 1); k++) MUST(end_heard(&e[i], seed * 100 + k) == 1);
+        for (uint64_t k = 0; k < frames && (answer || i == 1); k++)
+            MUST(end_heard(&e[i], seed * 100 + k) == 1);
         MUST(e[i].broken == 0 && e[i].open_places == 0 && e[i].t->figures.refused == 0);
     }
     uint64_t reconnects = e[0].t->figures.reconnects;
@@ -504,7 +527,8 @@ static uint64_t talk_through(
     return reconnects;
 }
 
-/* The first connection is cut after each number of bytes, in the handshake and in the frames behind it. */
+/* The first connection is cut after each number of bytes, in the handshake and in the frames behind
+ * it. */
 static void cut_at_every_byte(void **state)
 {
     (void)state;
@@ -514,7 +538,8 @@ static void cut_at_every_byte(void **state)
     MUST(reconnects > 300); /* that is, cut behind the handshake */
 }
 
-/* Every connection is cut, after random numbers of bytes; frames short and long, one way and both ways. */
+/* Every connection is cut, after random numbers of bytes; frames short and long, one way and both
+ * ways. */
 static void cut_again_and_again(void **state)
 {
     (void)state;
@@ -526,7 +551,8 @@ static void cut_again_and_again(void **state)
     MUST(reconnects > 500);
 }
 
-/* Both connect at the same time, and look at it in all orders: one connection comes out of it, at once. */
+/* Both connect at the same time, and look at it in all orders: one connection comes out of it, at
+ * once. */
 static void crossing(void **state)
 {
     (void)state;
@@ -540,7 +566,8 @@ static void crossing(void **state)
         for (unsigned i = 0; i < 8; i++) end_poll(&e[order >> i & 1]);
         for (uint32_t i = 0; i < 2; i++) until_count(&e[i], 1, e, 2);
         all_is_well(&e[0], &e[1], e, 2, 10);
-        for (uint32_t i = 0; i < 2; i++) MUST(e[i].t->figures.reconnects == 0 && e[i].t->figures.refused == 0);
+        for (uint32_t i = 0; i < 2; i++)
+            MUST(e[i].t->figures.reconnects == 0 && e[i].t->figures.refused == 0);
         close_all(e, 2, &job);
     }
 }
@@ -548,8 +575,15 @@ static void crossing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(addresses), TEST(wrong_key), TEST(reflection), TEST(slow_speakers), TEST(nonsense_inside),
-        TEST(over_the_limit), TEST(cut_at_every_byte), TEST(cut_again_and_again), TEST(crossing),
+        TEST(addresses),
+        TEST(wrong_key),
+        TEST(reflection),
+        TEST(slow_speakers),
+        TEST(nonsense_inside),
+        TEST(over_the_limit),
+        TEST(cut_at_every_byte),
+        TEST(cut_again_and_again),
+        TEST(crossing),
     };
     setvbuf(stdout, NULL, _IOLBF, 0);
     MUST(sodium_init() >= 0);

@@ -1,4 +1,5 @@
-/* waiting.c: wait() sleeps, and wakes for a frame, for room, for wake() and when its time is over. */
+/* waiting.c: wait() sleeps, and wakes for a frame, for room, for wake() and when its time is over.
+ */
 #include "harness.h"
 
 #include <pthread.h>
@@ -167,7 +168,11 @@ static void woken_by_room(void **state)
 }
 
 const struct CMUnitTest waiting_tests[] = {
-    TEST(time_is_over), TEST(it_sleeps), TEST(woken_before), TEST(woken_from_a_thread), TEST(woken_by_a_frame),
+    TEST(time_is_over),
+    TEST(it_sleeps),
+    TEST(woken_before),
+    TEST(woken_from_a_thread),
+    TEST(woken_by_a_frame),
     TEST(woken_by_room),
 };
 const size_t waiting_count = sizeof waiting_tests / sizeof *waiting_tests;

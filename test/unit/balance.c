@@ -1,5 +1,5 @@
-/* Objects onto processing elements in teams: cases worked out by hand, known optima, what must hold of every map, and tables of
- * loads. */
+/* Objects onto processing elements in teams: cases worked out by hand, known optima, what must hold
+ * of every map, and tables of loads. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,8 @@ static struct job *job(uint32_t pes, uint32_t teams, enum hark_balance_strategy 
 {
     static struct job j;
     memset(&j, 0, sizeof j);
-    j.b = (struct hark_balance){.pes = pes, .teams = teams, .strategy = strategy, .slack = 10, .seed = 1};
+    j.b = (struct hark_balance){
+        .pes = pes, .teams = teams, .strategy = strategy, .slack = 10, .seed = 1};
     return &j;
 }
 
@@ -84,7 +85,8 @@ static void greedy_by_hand(void **state)
     (void)state;
     struct job *j = job(3, 1, HARK_BALANCE_GREEDY);
     const uint64_t load[] = {3, 5, 2, 7, 4, 3};
-    /* 7 to PE 0, 5 to 1, 4 to 2, the first 3 to 2 (7), the other to 1 (8), 2 to 0: 7 is as little as on PE 2 */
+    /* 7 to PE 0, 5 to 1, 4 to 2, the first 3 to 2 (7), the other to 1 (8), 2 to 0: 7 is as little
+     * as on PE 2 */
     const uint32_t expected[] = {2, 1, 0, 0, 2, 1};
     uint32_t pe[6];
     loads(j, 6, load);
@@ -106,10 +108,12 @@ static void refine_moves_what_it_must(void **state)
         uint64_t load[6];
         uint32_t now[6], expected[6], objects, pes;
     } cases[] = {
-        {{5, 3, 2, 1, 1}, {0, 0, 0, 1, 1}, {0, 1, 0, 1, 1}, 5, 2},       /* 6 can not be: 3 goes, 7 and 5 */
-        {{4, 2, 1, 1, 2, 2}, {0, 0, 0, 0, 1, 2}, {0, 1, 2, 2, 1, 2}, 6, 3}, /* three must go, and three do */
-        {{3, 3, 3, 3}, {0, 0, 1, 1}, {0, 0, 1, 1}, 4, 2},                /* nothing to do */
-        {{6, 5, 4, 1}, {0, 0, 0, 1}, {1, 0, 0, 1}, 4, 2},                /* nor 8: 6 goes, 9 and 7 */
+        {{5, 3, 2, 1, 1}, {0, 0, 0, 1, 1}, {0, 1, 0, 1, 1}, 5, 2}, /* 6 can not be: 3 goes, 7 and 5
+                                                                    */
+        {{4, 2, 1, 1, 2, 2}, {0, 0, 0, 0, 1, 2}, {0, 1, 2, 2, 1, 2}, 6, 3}, /* three must go, and
+                                                                               three do */
+        {{3, 3, 3, 3}, {0, 0, 1, 1}, {0, 0, 1, 1}, 4, 2},                   /* nothing to do */
+        {{6, 5, 4, 1}, {0, 0, 0, 1}, {1, 0, 0, 1}, 4, 2}, /* nor 8: 6 goes, 9 and 7 */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct job *j = job(cases[i].pes, 1, HARK_BALANCE_REFINE);
@@ -127,7 +131,8 @@ static void refine_moves_one(void **state)
     (void)state;
     struct job *j = job(2, 1, HARK_BALANCE_REFINE);
     const uint64_t load[] = {8, 6, 5, 1, 1, 9};
-    const uint32_t now[] = {0, 0, 0, 0, 0, 1}, expected[] = {0, 1, 0, 0, 0, 1}; /* 21 and 9 of 30: 6 is just enough */
+    const uint32_t now[] = {0, 0, 0, 0, 0, 1}, expected[] = {0, 1, 0, 0, 0, 1}; /* 21 and 9 of 30: 6
+                                                                                   is just enough */
     uint32_t pe[6];
     j->b.slack = 0;
     loads(j, 6, load);
@@ -153,11 +158,13 @@ static void refine_has_slack(void **state)
     assert_memory_equal(pe, expected, sizeof pe);
 }
 
-/* Objects of equal load and cliques that do not talk to each other: nothing is cut, and no PE has more than another. */
+/* Objects of equal load and cliques that do not talk to each other: nothing is cut, and no PE has
+ * more than another. */
 static void cliques_become_teams(void **state)
 {
     (void)state;
-    static const enum hark_balance_strategy strategies[] = {HARK_BALANCE_TEAM, HARK_BALANCE_TEAM_PLUS};
+    static const enum hark_balance_strategy strategies[] = {
+        HARK_BALANCE_TEAM, HARK_BALANCE_TEAM_PLUS};
     for (size_t k = 0; k < sizeof backends / sizeof backends[0]; k++)
         for (size_t s = 0; s < 2; s++) {
             if (!hark_cut_has(backends[k])) continue;
@@ -166,8 +173,7 @@ static void cliques_become_teams(void **state)
             uint32_t pe[16];
             j->b.backend = backends[k];
             for (uint32_t i = 0; i < 16; i++)
-                for (uint32_t o = 0; o < 16; o++)
-                    j->between[i][o] = i % 4 == o % 4 ? 10 : 0;
+                for (uint32_t o = 0; o < 16; o++) j->between[i][o] = i % 4 == o % 4 ? 10 : 0;
             graph_of(j, 16);
             j->g.load = NULL; /* 1 each */
             assert_int_equal(hark_balance(&j->b, NULL, pe), 0);
@@ -181,7 +187,8 @@ static void cliques_become_teams(void **state)
         }
 }
 
-/* Two pairs that talk, split over two teams. Joining them takes two moves: worth it below the bytes that it saves, not above. */
+/* Two pairs that talk, split over two teams. Joining them takes two moves: worth it below the bytes
+ * that it saves, not above. */
 static void moves_have_their_price(void **state)
 {
     (void)state;
@@ -225,15 +232,15 @@ static uint32_t any_graph(struct job *j, uint64_t seed)
     uint32_t n = 1 + (uint32_t)(random_of(&s) % 40);
     for (uint32_t i = 0; i < n; i++) {
         j->load[i] = random_of(&s) % (seed % 5 == 0 ? 3 : 1000);
-        for (int k = 0; k < 3; k++)
-            j->between[i][random_of(&s) % n] += random_of(&s) % 100;
+        for (int k = 0; k < 3; k++) j->between[i][random_of(&s) % n] += random_of(&s) % 100;
         j->between[i][i] = 0;
     }
     graph_of(j, n);
     return n;
 }
 
-static void recompute(const struct job *j, const uint32_t *now, const uint32_t *pe, struct hark_balance_figures *f)
+static void recompute(
+    const struct job *j, const uint32_t *now, const uint32_t *pe, struct hark_balance_figures *f)
 {
     uint64_t sum[MOST] = {0}, team[MOST] = {0};
     uint32_t n = j->g.vertices, size = j->b.pes / j->b.teams;
@@ -258,7 +265,8 @@ static void recompute(const struct job *j, const uint32_t *now, const uint32_t *
 }
 
 /* An object that refine moved back makes its old PE fuller than all are. */
-static void nothing_moved_in_vain(const struct job *j, const uint32_t *now, const uint32_t *pe, uint64_t limit)
+static void nothing_moved_in_vain(
+    const struct job *j, const uint32_t *now, const uint32_t *pe, uint64_t limit)
 {
     for (uint32_t i = 0; i < j->g.vertices; i++) {
         uint64_t sum = j->load[i];
@@ -278,7 +286,8 @@ static void one_map(struct job *j, const uint32_t *now, const struct hark_balanc
     assert_memory_equal(pe, again, j->g.vertices * sizeof *pe);
     recompute(j, now, pe, &f);
     assert_int_equal(hark_balance_measure(&j->b, now, pe, &g), 0);
-    assert_true(f.load == g.load && f.most == g.most && f.least == g.least && f.team_most == g.team_most);
+    assert_true(
+        f.load == g.load && f.most == g.most && f.least == g.least && f.team_most == g.team_most);
     assert_true(f.bytes == g.bytes && f.logged == g.logged && f.moved == g.moved);
     if (j->b.strategy == HARK_BALANCE_NONE) assert_int_equal(f.moved, 0);
     if (j->b.strategy == HARK_BALANCE_REFINE) {
@@ -298,11 +307,11 @@ static void every_map_is_one(void **state)
                 struct job *j = job(p[0], p[1], (enum hark_balance_strategy)s);
                 struct hark_balance_figures before;
                 uint32_t now[MOST] = {0}, n = any_graph(j, seed);
-                if (!hark_cut_has(backends[k]) || (k && (s < HARK_BALANCE_TEAM || n < 4 * p[1]))) continue;
+                if (!hark_cut_has(backends[k]) || (k && (s < HARK_BALANCE_TEAM || n < 4 * p[1])))
+                    continue;
                 j->b.backend = backends[k];
                 j->b.move = seed % 3 * 20;
-                for (uint32_t i = 0; i < n; i++)
-                    now[i] = i * 7 % p[0];
+                for (uint32_t i = 0; i < n; i++) now[i] = i * 7 % p[0];
                 recompute(j, now, now, &before);
                 one_map(j, now, &before);
             }
@@ -335,8 +344,7 @@ static void greedy_is_near_the_optimum(void **state)
         struct hark_balance_figures f;
         uint64_t load[8], sum[3] = {0};
         uint32_t pe[8];
-        for (int i = 0; i < 8; i++)
-            load[i] = 1 + random_of(&s) % 50;
+        for (int i = 0; i < 8; i++) load[i] = 1 + random_of(&s) % 50;
         loads(j, 8, load);
         assert_int_equal(hark_balance(&j->b, NULL, pe), 0);
         assert_int_equal(hark_balance_measure(&j->b, NULL, pe, &f), 0);
@@ -357,9 +365,9 @@ static void maps_are_the_same_everywhere(void **state)
         uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
         uint32_t pe[MOST], n = any_graph(j, 11);
         assert_int_equal(hark_balance(&j->b, NULL, pe), 0);
-        for (uint32_t i = 0; i < n; i++)
-            hash = (hash ^ pe[i]) * UINT64_C(0x100000001b3);
-        if (hash != golden[s]) print_message("strategy %d: UINT64_C(0x%016llx)\n", s, (unsigned long long)hash);
+        for (uint32_t i = 0; i < n; i++) hash = (hash ^ pe[i]) * UINT64_C(0x100000001b3);
+        if (hash != golden[s])
+            print_message("strategy %d: UINT64_C(0x%016llx)\n", s, (unsigned long long)hash);
         same = same && hash == golden[s];
     }
     assert_true(same);
@@ -402,8 +410,7 @@ static void bad_arguments(void **state)
     assert_int_equal(hark_balance(&j->b, NULL, pe), -EINVAL);
     loads(j, 3, huge);
     assert_int_equal(hark_balance(&j->b, NULL, pe), -EINVAL);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(pe[i], 7);
+    for (int i = 0; i < 3; i++) assert_int_equal(pe[i], 7);
 }
 
 /* All objects may move, and the sum is to be a number. */
@@ -437,7 +444,8 @@ static void backends_that_are_not_there(void **state)
 
 /* ---- tables of loads */
 
-static int table(struct hark_loads *l, const char *text, size_t length, uint32_t columns, char error[HARK_MATRIX_ERROR])
+static int table(struct hark_loads *l, const char *text, size_t length, uint32_t columns,
+    char error[HARK_MATRIX_ERROR])
 {
     char path[] = "/tmp/hark-loads-XXXXXX";
     int fd = mkstemp(path);
@@ -452,7 +460,8 @@ static int table(struct hark_loads *l, const char *text, size_t length, uint32_t
 static void good_tables(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"1,2\n3,4\n5,6\n", "# loads\n\n 1 2\n3\t4 # more\r\n5;  6", "1 , 2\r\n\r\n3,4\n5,6"};
+    static const char *const texts[] = {
+        "1,2\n3,4\n5,6\n", "# loads\n\n 1 2\n3\t4 # more\r\n5;  6", "1 , 2\r\n\r\n3,4\n5,6"};
     const uint64_t expected[] = {1, 2, 3, 4, 5, 6};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct hark_loads l;
@@ -478,7 +487,8 @@ static void bad_tables(void **state)
         {"nan\n", ":1: expected whole numbers from 0 to 100, found \"nan\"", 0},
         {"1.5\n", ":1: expected whole numbers from 0 to 100, found \"1.5\"", 0},
         {"101\n", ":1: expected whole numbers from 0 to 100, found \"101\"", 0},
-        {"18446744073709551617\n", ":1: expected whole numbers from 0 to 100, found \"18446744073709551617\"", 0},
+        {"18446744073709551617\n",
+            ":1: expected whole numbers from 0 to 100, found \"18446744073709551617\"", 0},
         {"1,,2\n", ":1: expected whole numbers from 0 to 100, found \"\"", 0},
         {"1,2,\n", ":1: expected whole numbers from 0 to 100, found \"\"", 0},
         {"1 x\033\n", ":1: expected whole numbers from 0 to 100, found \"x?\"", 0},
@@ -488,7 +498,8 @@ static void bad_tables(void **state)
     struct hark_loads l;
     char error[HARK_MATRIX_ERROR];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(table(&l, cases[i].text, strlen(cases[i].text), cases[i].columns, error), -1);
+        assert_int_equal(
+            table(&l, cases[i].text, strlen(cases[i].text), cases[i].columns, error), -1);
         assert_string_equal(error, cases[i].error);
         assert_null(l.value);
     }
@@ -498,13 +509,14 @@ static void bad_tables(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_as_equal_as_can_be), cmocka_unit_test(greedy_by_hand),
-        cmocka_unit_test(refine_moves_what_it_must), cmocka_unit_test(refine_moves_one),
-        cmocka_unit_test(refine_has_slack), cmocka_unit_test(cliques_become_teams),
-        cmocka_unit_test(moves_have_their_price), cmocka_unit_test(team_plus_leaves_the_best),
-        cmocka_unit_test(every_map_is_one), cmocka_unit_test(greedy_is_near_the_optimum),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_as_equal_as_can_be),
+        cmocka_unit_test(greedy_by_hand), cmocka_unit_test(refine_moves_what_it_must),
+        cmocka_unit_test(refine_moves_one), cmocka_unit_test(refine_has_slack),
+        cmocka_unit_test(cliques_become_teams), cmocka_unit_test(moves_have_their_price),
+        cmocka_unit_test(team_plus_leaves_the_best), cmocka_unit_test(every_map_is_one),
+        cmocka_unit_test(greedy_is_near_the_optimum),
         cmocka_unit_test(maps_are_the_same_everywhere), cmocka_unit_test(bad_arguments),
-        cmocka_unit_test(moves_that_are_too_dear),
-        cmocka_unit_test(backends_that_are_not_there), cmocka_unit_test(good_tables), cmocka_unit_test(bad_tables)};
+        cmocka_unit_test(moves_that_are_too_dear), cmocka_unit_test(backends_that_are_not_there),
+        cmocka_unit_test(good_tables), cmocka_unit_test(bad_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
-/* What does not fit: fan-outs longer than a batch of effects, and lists longer than a frame. Jobs of many processes or
- * many contexts run through checkpoints and failures, over networks that keep the order and that turn it round. They come to
- * their end, and what is asked of the embedder is the same, in the same order, with the least room for effects and with
- * as much as can be. */
+/* What does not fit: fan-outs longer than a batch of effects, and lists longer than a frame. Jobs
+ * of many processes or many contexts run through checkpoints and failures, over networks that keep
+ * the order and that turn it round. They come to their end, and what is asked of the embedder is
+ * the same, in the same order, with the least room for effects and with as much as can be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,14 +48,15 @@ struct process {
 struct job { /* how: first five by the test */
     const char *protocol;
     struct op (*program)(const struct job *j, uint32_t who, uint32_t pc);
-    uint32_t ranks, cluster, size, flags, fan, room, bytes; /* cluster: processes of one; size: of the program */
-    bool turned;                                       /* the network: last in, first out */
+    uint32_t ranks, cluster, size, flags, fan, room, bytes; /* cluster: processes of one; size: of
+                                                               the program */
+    bool turned;                                            /* the network: last in, first out */
     struct process at[RANKS_MOST];
     struct frame *flight;
     uint64_t decided[RANKS_MOST];
     bool down[RANKS_MOST];
     uint32_t processes, re, recovered, fragments[256]; /* fragments: frames by type */
-    uint64_t seen; /* of all effects so far */
+    uint64_t seen;                                     /* of all effects so far */
 };
 
 static struct hark_effect effect[ROOM_MOST];
@@ -110,11 +111,12 @@ static uint64_t decision(const struct job *j, uint32_t who)
     return j->decided[j->at[who].protocol->rolls == HARK_ROLLS_LINE ? who : leader(j, who)];
 }
 
-static int step(struct job *j, uint32_t who, const struct hark_event *event, const struct frame *frame);
+static int step(
+    struct job *j, uint32_t who, const struct hark_event *event, const struct frame *frame);
 static void goes_back(struct job *j, uint32_t who);
 static void announce(struct job *j);
 
-/* ---- effects ------------------------------------------------------------------------------------------------------- */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 static void mix(struct job *j, uint64_t word)
 {
@@ -130,7 +132,8 @@ static void note(struct job *j, uint32_t who, const struct hark_effect *x)
     memcpy(words, &same, sizeof words);
     mix(j, who);
     for (unsigned i = 0; i < HARK_COUNT(words); i++) mix(j, words[i]);
-    for (uint32_t i = 0; x->type == HARK_TRANSMIT && i < x->u.transmit.header.length; i++) mix(j, x->u.transmit.header.at[i]);
+    for (uint32_t i = 0; x->type == HARK_TRANSMIT && i < x->u.transmit.header.length; i++)
+        mix(j, x->u.transmit.header.at[i]);
 }
 
 static void capture(struct job *j, uint32_t who, uint64_t id)
@@ -163,7 +166,8 @@ static void offer(struct job *j, uint32_t who, uint32_t peer)
     while ((f = all) != NULL) {
         all = f->next;
         f->next = NULL;
-        if (peer != HARK_RECOVERY && hark_get32(f->header + 4) != peer) frame_append(&j->at[who].held, f);
+        if (peer != HARK_RECOVERY && hark_get32(f->header + 4) != peer)
+            frame_append(&j->at[who].held, f);
         else frame_append(&j->flight, f);
     }
 }
@@ -173,15 +177,17 @@ struct todo { /* of one event: what is asked, to be done when the step is over *
     uint32_t count;
 };
 
-static void perform(struct job *j, uint32_t who, const struct hark_effect *x, const struct frame *frame, struct todo *todo)
+static void perform(struct job *j, uint32_t who, const struct hark_effect *x,
+    const struct frame *frame, struct todo *todo)
 {
     struct process *p = &j->at[who];
     note(j, who, x);
     switch (x->type) {
     case HARK_TRANSMIT:
         j->fragments[x->u.transmit.header.at[1]]++;
-        struct frame *f = frame_new(x->u.transmit.peer == HARK_RECOVERY ? j->ranks : x->u.transmit.peer,
-            x->u.transmit.header.at, x->u.transmit.header.length);
+        struct frame *f =
+            frame_new(x->u.transmit.peer == HARK_RECOVERY ? j->ranks : x->u.transmit.peer,
+                x->u.transmit.header.at, x->u.transmit.header.length);
         if (j->turned) f->next = j->flight, j->flight = f;
         else frame_append(&j->flight, f);
         break;
@@ -207,11 +213,13 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x, co
 }
 
 /* An event with all its batches. */
-static int step(struct job *j, uint32_t who, const struct hark_event *event, const struct frame *frame)
+static int step(
+    struct job *j, uint32_t who, const struct hark_event *event, const struct frame *frame)
 {
     struct process *p = &j->at[who];
     struct hark_event e = *event;
-    struct hark_effects fx = {.at = effect, .room = j->room, .bytes = bytes, .bytes_room = j->bytes};
+    struct hark_effects fx = {
+        .at = effect, .room = j->room, .bytes = bytes, .bytes_room = j->bytes};
     struct todo todo = {.count = 0};
     int first = 1, status;
     do {
@@ -231,7 +239,8 @@ static int step(struct job *j, uint32_t who, const struct hark_event *event, con
     for (uint32_t i = 0; i < todo.count; i++) {
         const struct hark_effect *x = &todo.stored[i];
         struct hark_event stored = {.type = HARK_STORED};
-        const struct hark_fact fact = x->type == HARK_PERSIST ? x->u.persist : (struct hark_fact){.id = x->u.checkpoint.id};
+        const struct hark_fact fact =
+            x->type == HARK_PERSIST ? x->u.persist : (struct hark_fact){.id = x->u.checkpoint.id};
         if (fact.kind == HARK_FACT_WAVE) j->decided[fact.rank] = fact.id;
         stored.u.stored.of = x->type;
         stored.u.stored.ok = 1;
@@ -247,13 +256,16 @@ static int step(struct job *j, uint32_t who, const struct hark_event *event, con
     return first;
 }
 
-/* ---- the job -------------------------------------------------------------------------------------------------------- */
+/* ---- the job --------------------------------------------------------------------------------- */
 
 static void begin(struct job *j, uint32_t who)
 {
     struct process *p = &j->at[who];
     p->protocol = hark_protocol_named(who < j->ranks ? j->protocol : "recovery");
-    p->config = (struct hark_config){.me = rank_of(j, who), .ranks = j->ranks, .generations = GENERATIONS, .flags = j->flags,
+    p->config = (struct hark_config){.me = rank_of(j, who),
+        .ranks = j->ranks,
+        .generations = GENERATIONS,
+        .flags = j->flags,
         .fan = j->fan};
     if (p->protocol->rolls == HARK_ROLLS_LINE) {
         p->config.epoch = 1 + (uint64_t)leader(j, who) * 100;
@@ -273,7 +285,8 @@ static void begin(struct job *j, uint32_t who)
 static struct frame **received(struct process *p, const struct op *op)
 {
     for (struct frame **f = &p->inbox; *f; f = &(*f)->next)
-        if (hark_get32((*f)->header + 4) == op->peer && hark_get16((*f)->header + 2) == op->ctx) return f;
+        if (hark_get32((*f)->header + 4) == op->peer && hark_get16((*f)->header + 2) == op->ctx)
+            return f;
     return NULL;
 }
 
@@ -282,7 +295,9 @@ static bool app_step(struct job *j, uint32_t who)
 {
     struct process *p = &j->at[who];
     struct op op = j->program(j, who, p->pc);
-    struct hark_event e = {.type = op.what == 'S' ? HARK_SEND : op.what == 'R' ? HARK_DELIVER : HARK_CHECKPOINT_POINT};
+    struct hark_event e = {.type = op.what == 'S'   ? HARK_SEND
+                                   : op.what == 'R' ? HARK_DELIVER
+                                                    : HARK_CHECKPOINT_POINT};
     struct frame **f = op.what == 'R' ? received(p, &op) : NULL;
     if (!op.what || p->inside || p->waits || (op.what == 'R' && f == NULL)) return false;
     if (op.what == 'C') {
@@ -384,7 +399,8 @@ static void announce(struct job *j)
     for (uint32_t i = 0; i < j->ranks; i++) {
         if (j->down[i]) restart(j, down[e.u.failed.down_count++] = i);
         if (j->at[i].inc) inc[e.u.failed.inc_count++] = (struct hark_incarnation){i, j->at[i].inc};
-        if (j->decided[i]) wave[e.u.failed.wave_count++] = (struct hark_decision){i, 0, j->decided[i]};
+        if (j->decided[i])
+            wave[e.u.failed.wave_count++] = (struct hark_decision){i, 0, j->decided[i]};
     }
     e.u.failed.re = j->re;
     e.u.failed.down = down;
@@ -447,7 +463,8 @@ static void close_job(struct job *j)
     }
 }
 
-/* With the least room and with the most; over both networks. Returns how many frames of `type` there were at least. */
+/* With the least room and with the most; over both networks. Returns how many frames of `type`
+ * there were at least. */
 static uint32_t both(struct job how, uint32_t lost, uint8_t type)
 {
     uint32_t least = UINT32_MAX;
@@ -469,9 +486,10 @@ static uint32_t both(struct job how, uint32_t lost, uint8_t type)
     return least;
 }
 
-/* ---- programs --------------------------------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
-/* Two processes say something on each of `size` contexts, three times, with a checkpoint between. */
+/* Two processes say something on each of `size` contexts, three times, with a checkpoint between.
+ */
 static struct op contexts(const struct job *j, uint32_t who, uint32_t pc)
 {
     uint32_t round = pc / (2 * j->size + 1), at = pc % (2 * j->size + 1);
@@ -521,21 +539,27 @@ static struct op tell_all(const struct job *j, uint32_t who, uint32_t pc)
     return (struct op){at < others ? 'S' : 'R', at % others ? 1 + at % others : 0, 0};
 }
 
-/* ---- what does not fit ---------------------------------------------------------------------------------------------------- */
+/* ---- what does not fit ----------------------------------------------------------------------- */
 
 static void test_contexts(void **state)
 {
     (void)state;
     for (uint32_t size = 1; size <= 40; size += size < 20 ? 1 : 4) {
-        struct job hydee = {.protocol = "hydee", .program = contexts, .ranks = 2, .size = size, .cluster = 1,
+        struct job hydee = {.protocol = "hydee",
+            .program = contexts,
+            .ranks = 2,
+            .size = size,
+            .cluster = 1,
             .flags = HARK_DIGEST};
         struct job scmel = {.protocol = "scmel", .program = contexts, .ranks = 2, .size = size};
-        struct job coordinated = {.protocol = "coordinated", .program = contexts, .ranks = 2, .size = size};
+        struct job coordinated = {
+            .protocol = "coordinated", .program = contexts, .ranks = 2, .size = size};
         assert_true(both(hydee, 0, HARK_H_NOTIFY) > 0);
         hydee.flags = HARK_EXACT_GATE;
         both(hydee, 1, HARK_H_NOTIFY);
         assert_true(both(scmel, 1, HARK_S_READY) > 0);
-        struct job team = {.protocol = "team", .program = contexts, .ranks = 2, .size = size, .cluster = 1};
+        struct job team = {
+            .protocol = "team", .program = contexts, .ranks = 2, .size = size, .cluster = 1};
         assert_true(both(team, 1, HARK_S_TRIM) > 0);
         assert_true(both(coordinated, 0, HARK_W_MARK) >= 2 * size);
         hydee.program = scmel.program = contexts_to_the_end;
@@ -552,33 +576,42 @@ static void test_phases(void **state)
     (void)state;
     for (uint32_t size = 20; size <= 140; size += 10)
         for (uint32_t flags = 0; flags <= HARK_EXACT_GATE; flags += HARK_EXACT_GATE) {
-            struct job j = {.protocol = "hydee", .program = rally, .ranks = 2, .size = size, .cluster = 1, .flags = flags};
+            struct job j = {.protocol = "hydee",
+                .program = rally,
+                .ranks = 2,
+                .size = size,
+                .cluster = 1,
+                .flags = flags};
             uint32_t rows = (HARK_FRAGMENT - HARK_WIRE_HEAD - 8) / 24;
             assert_true(both(j, 0, HARK_H_ORPH) >= (size + rows - 1) / rows);
         }
 }
 
-/* Who goes back by a recovery line tells all others where it stands, asks for its messages and forgets what it knew of theirs. */
+/* Who goes back by a recovery line tells all others where it stands, asks for its messages and
+ * forgets what it knew of theirs. */
 static void test_lines(void **state)
 {
     (void)state;
     for (uint32_t apart = 0; apart < 2; apart++) {
         for (uint32_t ranks = 2; ranks <= 230; ranks += ranks < 20 ? 6 : 105)
             for (uint32_t lost = 0; lost < ranks; lost += ranks - 1) {
-                struct job j = {.protocol = "sendet", .program = star, .ranks = ranks, .cluster = apart};
+                struct job j = {
+                    .protocol = "sendet", .program = star, .ranks = ranks, .cluster = apart};
                 both(j, lost, HARK_H_POS);
                 j.program = star_twice;
                 assert_true(both(j, lost, HARK_H_POS) >= 4 * (lost || apart ? ranks - 1 : 1));
             }
         for (uint32_t size = 20; size <= 140; size += 40) {
-            struct job j = {.protocol = "sendet", .program = rally, .ranks = 2, .size = size, .cluster = apart};
+            struct job j = {
+                .protocol = "sendet", .program = rally, .ranks = 2, .size = size, .cluster = apart};
             assert_true(both(j, 0, HARK_H_ACK) > 0);
             assert_true(both(j, 1, HARK_H_ORPH) >= size / 50);
         }
     }
 }
 
-/* A frontier of many processes: RELEASE in fragments; and a recovery process that has more to tell than a batch holds. */
+/* A frontier of many processes: RELEASE in fragments; and a recovery process that has more to tell
+ * than a batch holds. */
 static void test_frontier(void **state)
 {
     (void)state;
@@ -600,7 +633,8 @@ static void test_trees(void **state)
             j.cluster = ranks - 1;
             assert_true(both(j, 0, HARK_H_UP) >= ranks);
         }
-    struct job j = {.protocol = "hydee", .program = rally, .ranks = 2, .size = 60, .cluster = 1, .fan = 2};
+    struct job j = {
+        .protocol = "hydee", .program = rally, .ranks = 2, .size = 60, .cluster = 1, .fan = 2};
     assert_true(both(j, 0, HARK_H_UP) > 2);
 }
 
@@ -609,7 +643,8 @@ static void test_frozen(void **state)
 {
     (void)state;
     struct job j = {.protocol = "coordinated", .program = tell_all, .ranks = 260};
-    assert_int_equal(both(j, 7, HARK_W_FROZEN), j.ranks); /* of all but the leader, and one is in two parts */
+    assert_int_equal(both(j, 7, HARK_W_FROZEN), j.ranks); /* of all but the leader, and one is in
+                                                             two parts */
     j.protocol = "hydee";
     j.cluster = 260;
     assert_int_equal(both(j, 7, HARK_W_FROZEN), j.ranks);
@@ -617,7 +652,9 @@ static void test_frozen(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_contexts), cmocka_unit_test(test_phases), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_frontier), cmocka_unit_test(test_trees), cmocka_unit_test(test_frozen)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_phases), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_frontier), cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_frozen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,11 +59,14 @@ static void bad_files(void **state)
     (void)state;
     expect_error(4, "0-1\n2\n", "file: expected every rank once, rank 3 is in no cluster");
     expect_error(4, "", "file: expected every rank once, rank 0 is in no cluster");
-    expect_error(4, "0-1\n\n1-3", "file:3: expected every rank once, found rank 1 again (first in line 1)");
-    expect_error(4, "0 0", "file:1: expected every rank once, found rank 0 again (first in line 1)");
+    expect_error(
+        4, "0-1\n\n1-3", "file:3: expected every rank once, found rank 1 again (first in line 1)");
+    expect_error(
+        4, "0 0", "file:1: expected every rank once, found rank 0 again (first in line 1)");
     expect_error(4, "0-4", "file:1: expected ranks below 4, found 4");
     expect_error(4, "\n7", "file:2: expected ranks below 4, found 7");
-    expect_error(4, "99999999999999999999", "file:1: expected ranks below 4, found 99999999999999999999");
+    expect_error(
+        4, "99999999999999999999", "file:1: expected ranks below 4, found 99999999999999999999");
     expect_error(4, "3-1", "file:1: expected an ascending range, found 3-1");
     expect_error(4, "0,1", "file:1: expected a rank or a range such as 0-3, found \"0,1\"");
     expect_error(4, "-1", "file:1: expected a rank or a range such as 0-3, found \"-1\"");
@@ -105,7 +108,8 @@ static void groups(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(good_files), cmocka_unit_test(numbers_follow_lowest_ranks),
-        cmocka_unit_test(bad_files), cmocka_unit_test(blocks), cmocka_unit_test(groups)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(good_files),
+        cmocka_unit_test(numbers_follow_lowest_ranks), cmocka_unit_test(bad_files),
+        cmocka_unit_test(blocks), cmocka_unit_test(groups)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The picture of a trace: is it XML, does it show what happened and nothing else, can it be read? */
+/* The picture of a trace: is it XML, does it show what happened and nothing else, can it be read?
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #include "../../src/view/view.h"
 #include "view_fixture.h"
 
-/* ---- looking at a picture --------------------------------------------------------------------- */
+/* ---- looking at a picture -------------------------------------------------------------------- */
 
 /* Draws; the text is the caller's. */
 static char *draw(const struct hark_trace *trace, const struct hark_diagram_options *o)
@@ -28,7 +29,8 @@ static char *draw(const struct hark_trace *trace, const struct hark_diagram_opti
     int status = hark_view_diagram(trace, o != NULL ? o : &usual, f, error);
     fclose(f);
     if (status != HARK_TRACE_OK) fail_msg("%s", error);
-    char *copy = strdup(svg); /* gcc 12 takes what open_memstream writes for a pointer to our frame */
+    char *copy = strdup(svg); /* gcc 12 takes what open_memstream writes for a pointer to our frame
+                               */
     free(svg);
     assert_non_null(copy);
     return copy;
@@ -39,14 +41,14 @@ static unsigned count(const char *svg, const char *text)
 {
     const char *end = strstr(svg, "<g class=\"legend\">");
     unsigned n = 0;
-    for (const char *p = strstr(svg, text); p != NULL && p < end; p = strstr(p + 1, text))
-        n++;
+    for (const char *p = strstr(svg, text); p != NULL && p < end; p = strstr(p + 1, text)) n++;
     return n;
 }
 
 static const char *skip_name(const char *p)
 {
-    while ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '-')
+    while ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+           *p == '-')
         p++;
     return p;
 }
@@ -93,17 +95,15 @@ static bool well_formed(const char *p)
         size_t length = (size_t)(p - name);
         if (length == 0) return false;
         if (closing) {
-            if (depth-- == 0 || open[depth].length != length || memcmp(open[depth].at, name, length) != 0)
+            if (depth-- == 0 || open[depth].length != length ||
+                memcmp(open[depth].at, name, length) != 0)
                 return false;
         } else {
             if ((p = skip_attributes(p)) == NULL) return false;
             if (depth == 0 && roots++ > 0) return false;
-            if (*p == '/')
-                p++;
-            else if (depth == 32)
-                return false;
-            else
-                open[depth].at = name, open[depth++].length = length;
+            if (*p == '/') p++;
+            else if (depth == 32) return false;
+            else open[depth].at = name, open[depth++].length = length;
         }
         if (*p++ != '>') return false;
     }
@@ -118,12 +118,11 @@ static void assert_forward(const char *svg)
         const char *d = strstr(p, " d=\"M"), *end = strchr(d + 4, '"'), *last = d + 5;
         double x0 = atof(last), x1;
         for (const char *q = last; q < end; q++)
-            if (*q == 'L')
-                last = q + 1;
-            else if (*q == 'Q')
-                last = strchr(strchr(q, ' ') + 1, ' ') + 1; /* to itself */
+            if (*q == 'L') last = q + 1;
+            else if (*q == 'Q') last = strchr(strchr(q, ' ') + 1, ' ') + 1; /* to itself */
         x1 = atof(last);
-        if (!(x0 < x1) || x0 < 0 || x1 > width) fail_msg("an arrow from %.1f to %.1f of %.1f", x0, x1, width);
+        if (!(x0 < x1) || x0 < 0 || x1 > width)
+            fail_msg("an arrow from %.1f to %.1f of %.1f", x0, x1, width);
     }
 }
 
@@ -135,7 +134,8 @@ static void assert_apart(const char *svg, const char *class, double size, bool m
     for (const char *p = svg; (p = strstr(p, class)) != NULL; p++) {
         double x = atof(strstr(p, " x=\"") + 4), y = atof(strstr(p, " y=\"") + 4);
         const char *text = strchr(p, '>') + 1;
-        double wide = 0.55 * size * (double)(strchr(text, '<') - text), left = middle ? x - wide / 2 : x;
+        double wide = 0.55 * size * (double)(strchr(text, '<') - text),
+               left = middle ? x - wide / 2 : x;
         for (unsigned i = 0; i < n; i++)
             if (fabs(ends[i][0] - y) < 0.01 && left < ends[i][1])
                 fail_msg("%s: texts overlap at %.1f, %.1f", class, x, y);
@@ -168,10 +168,11 @@ static void the_parser_can_fail(void **state)
     assert_false(well_formed("<a/>"));
 }
 
-/* ---- a run small enough to count by hand ------------------------------------------------------- */
+/* ---- a run small enough to count by hand ----------------------------------------------------- */
 
-/* Two clusters: {0} and {1}. 0 checkpoints, sends #1 (delivered: an orphan later) and #2 (lost in flight with 1's
- * inattention), is killed, restarts, does not send #1 again, sends #2; 1 replays its #1; a duplicate is discarded. */
+/* Two clusters: {0} and {1}. 0 checkpoints, sends #1 (delivered: an orphan later) and #2 (lost in
+ * flight with 1's inattention), is killed, restarts, does not send #1 again, sends #2; 1 replays
+ * its #1; a duplicate is discarded. */
 static const uint32_t two[] = {0, 1};
 static struct hark_trace_record small[] = {
     {.time = 100, .rank = 0, .phase = 1, .kind = HARK_TRACE_START},
@@ -185,17 +186,41 @@ static struct hark_trace_record small[] = {
     {.time = 850, .rank = 1, .peer = 0, .ssn = 1, .phase = 1, .kind = HARK_TRACE_TRANSMIT},
     {.time = 890, .rank = 0, .peer = 1, .ssn = 1, .phase = 2, .kind = HARK_TRACE_DELIVER},
     {.time = 900, .rank = 0, .peer = 1, .ssn = 2, .phase = 2, .kind = HARK_TRACE_TRANSMIT},
-    {.time = 950, .rank = 0, .id = 2, .phase = 2, .kind = HARK_TRACE_CHECKPOINT}, /* never committed */
+    {.time = 950, .rank = 0, .id = 2, .phase = 2, .kind = HARK_TRACE_CHECKPOINT}, /* never committed
+                                                                                   */
     {.time = 1000, .rank = 0, .kind = HARK_TRACE_KILL},
-    {.time = 1100, .rank = HARK_TRACE_SUPERVISOR, .id = 1, .peer = 0, .last = 0, .kind = HARK_TRACE_FAILED},
+    {.time = 1100,
+        .rank = HARK_TRACE_SUPERVISOR,
+        .id = 1,
+        .peer = 0,
+        .last = 0,
+        .kind = HARK_TRACE_FAILED},
     {.time = 9000, .rank = 0, .inc = 1, .id = 1, .phase = 1, .kind = HARK_TRACE_RESTART},
-    {.time = 9100, .rank = 0, .inc = 1, .peer = 1, .ssn = 1, .phase = 1, .kind = HARK_TRACE_SUPPRESS},
+    {.time = 9100,
+        .rank = 0,
+        .inc = 1,
+        .peer = 1,
+        .ssn = 1,
+        .phase = 1,
+        .kind = HARK_TRACE_SUPPRESS},
     {.time = 9150, .rank = HARK_RECOVERY, .phase = 2, .kind = HARK_TRACE_RELEASE},
     {.time = 9200, .rank = 1, .peer = 0, .ssn = 1, .phase = 1, .kind = HARK_TRACE_REPLAY},
     {.time = 9210, .rank = 1, .peer = 0, .ssn = 1, .phase = 1, .kind = HARK_TRACE_REPLAY},
-    {.time = 9300, .rank = 0, .inc = 1, .peer = 1, .ssn = 1, .phase = 2, .kind = HARK_TRACE_DELIVER},
+    {.time = 9300,
+        .rank = 0,
+        .inc = 1,
+        .peer = 1,
+        .ssn = 1,
+        .phase = 2,
+        .kind = HARK_TRACE_DELIVER},
     {.time = 9310, .rank = 0, .inc = 1, .peer = 1, .ssn = 1, .kind = HARK_TRACE_DISCARD},
-    {.time = 9400, .rank = 0, .inc = 1, .peer = 1, .ssn = 2, .phase = 2, .kind = HARK_TRACE_TRANSMIT},
+    {.time = 9400,
+        .rank = 0,
+        .inc = 1,
+        .peer = 1,
+        .ssn = 2,
+        .phase = 2,
+        .kind = HARK_TRACE_TRANSMIT},
     {.time = 9500, .rank = 1, .peer = 0, .ssn = 2, .phase = 3, .kind = HARK_TRACE_DELIVER},
     {.time = 9600, .rank = 0, .inc = 1, .kind = HARK_TRACE_RECOVERED},
     {.time = 9700, .rank = 0, .inc = 1, .peer = 1, .ssn = 9, .id = 9, .kind = HARK_TRACE_DIVERGED},
@@ -205,7 +230,8 @@ static struct hark_trace_record small[] = {
 
 static struct hark_trace small_trace(void)
 {
-    return (struct hark_trace){{2, "hydee", "shm", two}, small, sizeof small / sizeof *small, 0, false};
+    return (struct hark_trace){
+        {2, "hydee", "shm", two}, small, sizeof small / sizeof *small, 0, false};
 }
 
 static void everything_is_shown_once(void **state)
@@ -247,10 +273,11 @@ static void everything_is_shown_once(void **state)
     assert_readable(svg);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (count(svg, expected[i].what) != expected[i].times)
-            fail_msg("%s: %u, not %u", expected[i].what, count(svg, expected[i].what), expected[i].times);
-    assert_non_null(
-        strstr(svg, "process 0 killed at 0.001 ms; 1 restart from a checkpoint; 2 messages replayed; 1 orphan "
-                    "not sent again"));
+            fail_msg("%s: %u, not %u", expected[i].what, count(svg, expected[i].what),
+                expected[i].times);
+    assert_non_null(strstr(svg,
+        "process 0 killed at 0.001 ms; 1 restart from a checkpoint; 2 messages replayed; 1 orphan "
+        "not sent again"));
     assert_non_null(strstr(svg, "hydee over shm, 2 processes in 2 clusters"));
     free(svg);
 }
@@ -258,8 +285,7 @@ static void everything_is_shown_once(void **state)
 /* A message counts as one of the clusters that there are when it is sent. */
 static void clusters_change(void **state)
 {
-    struct hark_trace_record r[] = {
-        {.time = 100, .rank = 0, .kind = HARK_TRACE_START},
+    struct hark_trace_record r[] = {{.time = 100, .rank = 0, .kind = HARK_TRACE_START},
         {.time = 100, .rank = 1, .kind = HARK_TRACE_START},
         {.time = 200, .rank = 0, .peer = 1, .ssn = 1, .kind = HARK_TRACE_TRANSMIT},
         {.time = 300, .rank = 1, .peer = 0, .ssn = 1, .kind = HARK_TRACE_DELIVER},
@@ -333,9 +359,10 @@ static void incarnations_keep_messages_apart(void **state)
     free(svg);
 }
 
-/* ---- schedules --------------------------------------------------------------------------------- */
+/* ---- schedules ------------------------------------------------------------------------------- */
 
-/* 0 sends to 1, fails, and comes back; 1 tells 0 what it has, and the recovery process that it is done, which does not arrive. */
+/* 0 sends to 1, fails, and comes back; 1 tells 0 what it has, and the recovery process that it is
+ * done, which does not arrive. */
 static struct hark_trace_record steps[] = {
     {.time = 0, .rank = 0, .phase = 1, .kind = HARK_TRACE_START},
     {.time = 0, .rank = 1, .phase = 1, .kind = HARK_TRACE_START},
@@ -343,21 +370,30 @@ static struct hark_trace_record steps[] = {
     {.time = 1000, .rank = 0, .peer = 1, .ssn = 1, .phase = 1, .kind = HARK_TRACE_TRANSMIT},
     {.time = 2000, .rank = 1, .peer = 0, .ssn = 1, .phase = 2, .kind = HARK_TRACE_DELIVER},
     {.time = 3000, .rank = 0, .kind = HARK_TRACE_KILL},
-    {.time = 3000, .rank = HARK_TRACE_SUPERVISOR, .id = 1, .peer = 0, .last = 0, .kind = HARK_TRACE_FAILED},
+    {.time = 3000,
+        .rank = HARK_TRACE_SUPERVISOR,
+        .id = 1,
+        .peer = 0,
+        .last = 0,
+        .kind = HARK_TRACE_FAILED},
     {.time = 4000, .rank = 0, .inc = 1, .phase = 1, .kind = HARK_TRACE_RESTART},
     {.time = 5000, .rank = 1, .peer = 0, .kind = HARK_TRACE_TRANSMIT},
     {.time = 5000, .rank = 1, .peer = 2, .kind = HARK_TRACE_TRANSMIT},
     {.time = 6000, .rank = 0, .inc = 1, .phase = 1, .kind = HARK_TRACE_SEND, .peer = 1, .ssn = 1},
 };
 static const struct hark_diagram_word carried[sizeof steps / sizeof *steps] = {
-    [3] = {UINT64_MAX, "1, phase 1", "1"}, [8] = {6000, "POS has <1>", "POS"}, [9] = {UINT64_MAX, "REPORT", "REPORT"}};
+    [3] = {UINT64_MAX, "1, phase 1", "1"},
+    [8] = {6000, "POS has <1>", "POS"},
+    [9] = {UINT64_MAX, "REPORT", "REPORT"}};
 
 /* Boxes of labels, as wide as letters are at most: none lies on another. */
 static unsigned assert_labels_apart(const char *svg)
 {
     double box[64][4];
     unsigned n = 0;
-    for (const char *p = svg; (p = strstr(p, "<text class=\"l l-")) != NULL && p < strstr(svg, "<g class=\"legend"); p++) {
+    for (const char *p = svg;
+         (p = strstr(p, "<text class=\"l l-")) != NULL && p < strstr(svg, "<g class=\"legend");
+         p++) {
         double x = atof(strstr(p, " x=\"") + 4), y = atof(strstr(p, " y=\"") + 4);
         const char *text = strchr(p, '>') + 1;
         double wide = 4.9 * (double)(strchr(text, '<') - text);
@@ -378,14 +414,26 @@ static void a_schedule_says_what_every_frame_carries_and_where_it_went_wrong(voi
     (void)state;
     static const uint32_t cluster[] = {0, 1, 2};
     static const char *const name[] = {"p0", "p1", "recovery"}, *const program[] = {"S1", "R0", ""};
-    static const struct hark_diagram_note note[] = {{1000, 0, 0, HARK_NOTE_STEP, "S1"}, {2000, 0, 1, HARK_NOTE_STEP, "R0"},
-        {5000, 0, 1, HARK_NOTE_TOLD, ""}, {6000, 7000, 0, HARK_NOTE_HELD, ""}, {6000, 0, 0, HARK_NOTE_STEP, "S1"},
+    static const struct hark_diagram_note note[] = {{1000, 0, 0, HARK_NOTE_STEP, "S1"},
+        {2000, 0, 1, HARK_NOTE_STEP, "R0"}, {5000, 0, 1, HARK_NOTE_TOLD, ""},
+        {6000, 7000, 0, HARK_NOTE_HELD, ""}, {6000, 0, 0, HARK_NOTE_STEP, "S1"},
         {6000, 0, 0, HARK_NOTE_NONE, "not this"}, {7000, 0, 2, HARK_NOTE_STOP, "is not done"}};
-    struct hark_diagram_schedule plan = {.title = "A & B", .about = "about", .summary = "6 steps", .name = name,
-        .program = program, .plain = true, .word = carried, .note = note, .notes = sizeof note / sizeof *note, .step = 1000,
-        .end = 7000, .violated = "after step 6: I8", .violated_at = 7000};
+    struct hark_diagram_schedule plan = {.title = "A & B",
+        .about = "about",
+        .summary = "6 steps",
+        .name = name,
+        .program = program,
+        .plain = true,
+        .word = carried,
+        .note = note,
+        .notes = sizeof note / sizeof *note,
+        .step = 1000,
+        .end = 7000,
+        .violated = "after step 6: I8",
+        .violated_at = 7000};
     struct hark_diagram_options o = {.width = 1200, .schedule = &plan};
-    struct hark_trace trace = {{3, "hydee", "search", cluster}, steps, sizeof steps / sizeof *steps, 0, false};
+    struct hark_trace trace = {
+        {3, "hydee", "search", cluster}, steps, sizeof steps / sizeof *steps, 0, false};
     char *svg = draw(&trace, &o);
     assert_readable(svg);
     assert_true(atof(strstr(svg, "width=\"") + 7) <= 1200);
@@ -393,24 +441,26 @@ static void a_schedule_says_what_every_frame_carries_and_where_it_went_wrong(voi
     static const struct {
         const char *what;
         unsigned times;
-    } expected[] = {{"<path class=\"m control\"", 1}, {"<path class=\"f control\"", 1}, {"<path class=\"m orphan\"", 1},
-        {"<path class=\"held\"", 1}, {"<circle class=\"told\"", 1}, {"<circle class=\"stop\"", 1}, {">recovery</text>", 1},
-        {">1, phase 1</text>", 1}, {">POS has &lt;1&gt;</text>", 1}, {"<title>POS has &lt;1&gt;, step 5 to 6</title>", 1}, {">REPORT</text>", 1}, {">is not done</text>", 1},
-        {">after step 6: I8</text>", 1}, {"<text class=\"time\"", 6}, {"not this", 0}, {"class=\"phase\"", 3}};
+    } expected[] = {{"<path class=\"m control\"", 1}, {"<path class=\"f control\"", 1},
+        {"<path class=\"m orphan\"", 1}, {"<path class=\"held\"", 1}, {"<circle class=\"told\"", 1},
+        {"<circle class=\"stop\"", 1}, {">recovery</text>", 1}, {">1, phase 1</text>", 1},
+        {">POS has &lt;1&gt;</text>", 1}, {"<title>POS has &lt;1&gt;, step 5 to 6</title>", 1},
+        {">REPORT</text>", 1}, {">is not done</text>", 1}, {">after step 6: I8</text>", 1},
+        {"<text class=\"time\"", 6}, {"not this", 0}, {"class=\"phase\"", 3}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (count(svg, expected[i].what) != expected[i].times)
-            fail_msg("%s: %u, not %u", expected[i].what, count(svg, expected[i].what), expected[i].times);
+            fail_msg("%s: %u, not %u", expected[i].what, count(svg, expected[i].what),
+                expected[i].times);
     assert_non_null(strstr(svg, ">A &amp; B</text>"));
     free(svg);
 }
 
-/* ---- runs like real ones ----------------------------------------------------------------------- */
+/* ---- runs like real ones --------------------------------------------------------------------- */
 
 static unsigned records(const struct hark_trace *trace, uint8_t kind)
 {
     unsigned n = 0;
-    for (uint64_t i = 0; i < trace->count; i++)
-        n += trace->record[i].kind == kind;
+    for (uint64_t i = 0; i < trace->count; i++) n += trace->record[i].kind == kind;
     return n;
 }
 
@@ -419,7 +469,8 @@ static void a_halo_exchange_is_whole(void **state)
     (void)state;
     struct hark_trace trace;
     char error[HARK_TRACE_ERROR];
-    assert_int_equal(hark_trace_read(HARK_TEST_DATA "/hydee-8.trace", &trace, error), HARK_TRACE_OK);
+    assert_int_equal(
+        hark_trace_read(HARK_TEST_DATA "/hydee-8.trace", &trace, error), HARK_TRACE_OK);
     char *svg = draw(&trace, NULL);
     assert_readable(svg);
     assert_int_equal(count(svg, "<path class=\"m "), records(&trace, HARK_TRACE_DELIVER));
@@ -451,7 +502,8 @@ static void a_halo_exchange_is_whole(void **state)
     hark_trace_free(&trace);
 }
 
-/* Which sizes are tried: ranks, ranks a cluster, iterations, iterations between checkpoints, who dies, when. */
+/* Which sizes are tried: ranks, ranks a cluster, iterations, iterations between checkpoints, who
+ * dies, when. */
 static const struct synthetic sizes[] = {
     {2, 1, 5, 2, 0, 5},
     {8, 2, 12, 4, 3, 13},
@@ -465,11 +517,13 @@ static const struct synthetic sizes[] = {
     {8, 2, 250, 1000, 3, 450},
 };
 
-/* The time axis is of the whole run, whatever part of it has its messages drawn: its numbers rise, from the first
- * quarter to the end. So are the lines: whoever begins and ends in the trace does so in the picture. */
+/* The time axis is of the whole run, whatever part of it has its messages drawn: its numbers rise,
+ * from the first quarter to the end. So are the lines: whoever begins and ends in the trace does so
+ * in the picture. */
 static void assert_whole(const char *svg, const struct hark_trace *trace, bool windowed)
 {
-    const double whole = (double)(trace->record[trace->count - 1].time - trace->record[0].time) / 1e6;
+    const double whole =
+        (double)(trace->record[trace->count - 1].time - trace->record[0].time) / 1e6;
     double before = -1, last = -1;
     unsigned ticks = 0;
     for (const char *p = svg; (p = strstr(p, "<text class=\"time\"")) != NULL; p++, ticks++) {
@@ -478,11 +532,12 @@ static void assert_whole(const char *svg, const struct hark_trace *trace, bool w
         if (ticks == 0) assert_true(last < whole / 4);
         assert_true(last > before);
     }
-    if (windowed && fabs(last - whole) > whole / 50) fail_msg("the axis ends at %f of %f ms", last, whole);
+    if (windowed && fabs(last - whole) > whole / 50)
+        fail_msg("the axis ends at %f of %f ms", last, whole);
     assert_true(ticks >= 3 && last <= whole * 1.001);
     if (trace->job.ranks <= 64)
-        assert_int_equal(
-            count(svg, "<path class=\"end\""), records(trace, HARK_TRACE_START) + records(trace, HARK_TRACE_FINISH));
+        assert_int_equal(count(svg, "<path class=\"end\""),
+            records(trace, HARK_TRACE_START) + records(trace, HARK_TRACE_FINISH));
 }
 
 static void every_size_can_be_read(void **state)
@@ -497,7 +552,8 @@ static void every_size_can_be_read(void **state)
         assert_int_equal(count(svg, "<path class=\"kill\""), sizes[i].kill_at ? 1 : 0);
         assert_true(strlen(svg) < 1000000);
         bool windowed = strstr(svg, "--from, --to show another part") != NULL;
-        unsigned messages = records(&trace, HARK_TRACE_TRANSMIT) + records(&trace, HARK_TRACE_REPLAY);
+        unsigned messages =
+            records(&trace, HARK_TRACE_TRANSMIT) + records(&trace, HARK_TRACE_REPLAY);
         unsigned budget = sizes[i].ranks * 40 > 300 ? sizes[i].ranks * 40 : 300;
         if (sizes[i].ranks <= 64 && messages <= budget) assert_false(windowed);
         if (sizes[i].ranks <= 64 && messages > 3 * budget) assert_true(windowed);
@@ -580,7 +636,7 @@ static void refusals(void **state)
     fclose(full);
 }
 
-/* ---- the command ------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* Runs `hark trace` with these words; what it said on stderr is in `said`. */
 static int command(char *said, size_t room, ...)
@@ -590,8 +646,7 @@ static int command(char *said, size_t room, ...)
     FILE *f = tmpfile();
     va_list list;
     va_start(list, room);
-    while ((word = va_arg(list, char *)) != NULL)
-        argv[argc++] = word;
+    while ((word = va_arg(list, char *)) != NULL) argv[argc++] = word;
     va_end(list);
     fflush(stderr);
     dup2(fileno(f), 2);
@@ -609,11 +664,14 @@ static void the_command_draws_or_says_why_not(void **state)
     (void)state;
     const char *file = HARK_TEST_DATA "/hydee-8.trace", *tmp = getenv("TMPDIR");
     char said[600], out[128];
-    snprintf(out, sizeof out, "%.80s/hark-diagram-%ld.svg", tmp != NULL ? tmp : "/tmp", (long)getpid());
-    assert_int_equal(command(said, sizeof said, file, "--svg", out, "--from", "2", "--to", "16.5", NULL), 0);
+    snprintf(
+        out, sizeof out, "%.80s/hark-diagram-%ld.svg", tmp != NULL ? tmp : "/tmp", (long)getpid());
+    assert_int_equal(
+        command(said, sizeof said, file, "--svg", out, "--from", "2", "--to", "16.5", NULL), 0);
     assert_string_equal(said, "");
     assert_int_equal(access(out, R_OK), 0);
-    assert_int_equal(command(said, sizeof said, "--svg", out, file, NULL), 0); /* options may come first */
+    assert_int_equal(command(said, sizeof said, "--svg", out, file, NULL), 0); /* options may come
+                                                                                  first */
     static const struct {
         const char *word[6];
         const char *says;
@@ -639,7 +697,8 @@ static void the_command_draws_or_says_why_not(void **state)
             if (w[k] != NULL && strcmp(w[k], "OUT") == 0) w[k] = out;
         }
         int status = command(said, sizeof said, w[0], w[1], w[2], w[3], w[4], w[5], NULL);
-        if (status != 2 || strstr(said, bad[i].says) == NULL) fail_msg("case %zu: %d, %s", i, status, said);
+        if (status != 2 || strstr(said, bad[i].says) == NULL)
+            fail_msg("case %zu: %d, %s", i, status, said);
         assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1); /* one line */
     }
     unlink(out);
@@ -649,7 +708,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_parser_can_fail),
-        cmocka_unit_test(everything_is_shown_once), cmocka_unit_test(clusters_change),
+        cmocka_unit_test(everything_is_shown_once),
+        cmocka_unit_test(clusters_change),
         cmocka_unit_test(a_quiet_run_has_no_legend_of_failures),
         cmocka_unit_test(incarnations_keep_messages_apart),
         cmocka_unit_test(a_schedule_says_what_every_frame_carries_and_where_it_went_wrong),

@@ -1,5 +1,6 @@
-/* The uniform door of every protocol: what configurations it takes, how large a block, whom it is handed on to; what can be
- * looked at from outside; and that its checks of itself find what is broken. */
+/* The uniform door of every protocol: what configurations it takes, how large a block, whom it is
+ * handed on to; what can be looked at from outside; and that its checks of itself find what is
+ * broken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@ static struct hark *core;
 static const struct hark_protocol *protocol;
 static struct hark_effect effect[HARK_EFFECTS_ROOM];
 static uint8_t bytes[HARK_EFFECTS_BYTES];
-static struct hark_effects fx = {.at = effect, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+static struct hark_effects fx = {
+    .at = effect, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
 
 static bool is_recovery(void)
 {
@@ -26,7 +28,8 @@ static bool is_recovery(void)
 
 static struct hark_config config(void)
 {
-    return (struct hark_config){.me = is_recovery() ? HARK_RECOVERY : 1, .ranks = 4, .flags = HARK_DIGEST};
+    return (struct hark_config){
+        .me = is_recovery() ? HARK_RECOVERY : 1, .ranks = 4, .flags = HARK_DIGEST};
 }
 
 static void begin(const char *name)
@@ -75,7 +78,7 @@ static void delivers(uint64_t ssn, const uint64_t *word, uint32_t words)
     message(HARK_DELIVER, ssn, word, words);
 }
 
-/* ---- configurations ---------------------------------------------------------------------------------------------- */
+/* ---- configurations -------------------------------------------------------------------------- */
 
 static void taken(const struct hark_config *c, bool ok)
 {
@@ -121,7 +124,8 @@ static void test_rows(void **state)
     (void)state;
     for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) {
         assert_int_equal(protocol->shape->fixed % 8, 0);
-        for (uint32_t k = 0; k < protocol->shape->tables; k++) assert_int_equal(protocol->shape->rows[k].width % 8, 0);
+        for (uint32_t k = 0; k < protocol->shape->tables; k++)
+            assert_int_equal(protocol->shape->rows[k].width % 8, 0);
     }
 }
 
@@ -131,8 +135,9 @@ static void test_groups(void **state)
     static const struct {
         struct hark_range range[2];
         bool ok;
-    } group[] = {{{{0, 1}, {3, 3}}, true}, {{{1, 1}, {2, 3}}, true}, {{{0, 0}, {1, 1}}, true}, {{{0, 0}, {2, 3}}, false},
-        {{{2, 3}, {0, 1}}, false}, {{{0, 1}, {1, 2}}, false}, {{{1, 1}, {3, 4}}, false}, {{{1, 0}, {1, 1}}, false}};
+    } group[] = {{{{0, 1}, {3, 3}}, true}, {{{1, 1}, {2, 3}}, true}, {{{0, 0}, {1, 1}}, true},
+        {{{0, 0}, {2, 3}}, false}, {{{2, 3}, {0, 1}}, false}, {{{0, 1}, {1, 2}}, false},
+        {{{1, 1}, {3, 4}}, false}, {{{1, 0}, {1, 1}}, false}};
     (void)state;
     for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) {
         struct hark_config c = config();
@@ -143,12 +148,14 @@ static void test_groups(void **state)
             c.cluster = group[k].range;
             if (protocol->rolls != HARK_ROLLS_PROCESS || !group[k].ok) taken(&c, group[k].ok);
         }
-        c.cluster = (struct hark_range[]){{0, 2}, {3, 3}}; /* all: what those take that go back alone */
+        c.cluster = (struct hark_range[]){{0, 2}, {3, 3}}; /* all: what those take that go back
+                                                              alone */
         taken(&c, true);
     }
 }
 
-/* In every block that is too small init says so; in the smallest that is not, the state is that in a large one. */
+/* In every block that is too small init says so; in the smallest that is not, the state is that in
+ * a large one. */
 static void test_blocks(void **state)
 {
     static uint8_t small[4096], large[4096];
@@ -164,13 +171,14 @@ static void test_blocks(void **state)
         assert_int_equal(core->used, room);
         assert_int_equal(hark_pack(core, protocol->shape, small, sizeof small), n);
         assert_memory_equal(small, large, n);
-        assert_int_equal(hark_grow(core, room - 8), HARK_EINVAL); /* it shrinks no further than to what it uses */
+        assert_int_equal(hark_grow(core, room - 8), HARK_EINVAL); /* it shrinks no further than to
+                                                                     what it uses */
         assert_int_equal(core->bytes, room);
         assert_int_equal(hark_wants(core, NULL), room);
     }
 }
 
-/* ---- the registry, and words --------------------------------------------------------------------------------------- */
+/* ---- the registry, and words ----------------------------------------------------------------- */
 
 static void test_registry(void **state)
 {
@@ -198,7 +206,9 @@ static void test_registry(void **state)
 static void test_events_of_none(void **state)
 {
     (void)state;
-    for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) { /* no event, and a member's at the recovery process */
+    for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) { /* no event, and a
+                                                                             member's at the
+                                                                             recovery process */
         struct hark_event e = {.type = 0};
         begin(protocol->name);
         assert_int_equal(hark_step(core, &e, &fx), HARK_EINVAL);
@@ -236,12 +246,13 @@ static void test_undone(void **state)
 
 static void test_words(void **state)
 {
-    static const int status[] = {HARK_OK, HARK_MORE, HARK_WAIT, HARK_EINVAL, HARK_EFRAME, HARK_EFULL, HARK_ENOROOM, HARK_ESTATE,
-        HARK_EIMAGE};
+    static const int status[] = {HARK_OK, HARK_MORE, HARK_WAIT, HARK_EINVAL, HARK_EFRAME,
+        HARK_EFULL, HARK_ENOROOM, HARK_ESTATE, HARK_EIMAGE};
     static const uint32_t none[] = {0, HARK_REGROUP + 1, HARK_TRANSMIT - 1, HARK_RECOVERED + 1};
     (void)state;
     for (unsigned i = 0; i < HARK_COUNT(status); i++)
-        for (unsigned k = 0; k < i; k++) assert_string_not_equal(hark_status_text(status[i]), hark_status_text(status[k]));
+        for (unsigned k = 0; k < i; k++)
+            assert_string_not_equal(hark_status_text(status[i]), hark_status_text(status[k]));
     assert_string_equal(hark_status_text(HARK_EFULL), "block too small");
     assert_string_equal(hark_status_text(-99), "unknown status");
     assert_string_equal(hark_event_text(HARK_SEND), "SEND");
@@ -249,7 +260,8 @@ static void test_words(void **state)
     assert_string_equal(hark_event_text(HARK_REGROUP), "REGROUP");
     assert_string_equal(hark_event_text(HARK_TRANSMIT), "TRANSMIT");
     assert_string_equal(hark_event_text(HARK_RECOVERED), "RECOVERED");
-    for (unsigned i = 0; i < HARK_COUNT(none); i++) assert_string_equal(hark_event_text(none[i]), "?");
+    for (unsigned i = 0; i < HARK_COUNT(none); i++)
+        assert_string_equal(hark_event_text(none[i]), "?");
     assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_APP), "APP");
     assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_W_WISH), "WISH");
     assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_H_POS), "POS");
@@ -258,9 +270,10 @@ static void test_words(void **state)
     assert_string_equal(hark_frame_text(&hark_none_shape, HARK_H_POS), "?");
 }
 
-/* ---- what can be looked at -------------------------------------------------------------------------------------------- */
+/* ---- what can be looked at ------------------------------------------------------------------- */
 
-/* A packed state has the same numbers as a walk over it with their names; between them it has counts alone. */
+/* A packed state has the same numbers as a walk over it with their names; between them it has
+ * counts alone. */
 static void looks_alike(void)
 {
     static uint8_t image[1 << 16];
@@ -287,7 +300,8 @@ static void looks_alike(void)
                     assert_int_equal(item.row, row);
                     assert_int_equal(item.element, k / width);
                     assert_int_equal(item.word, k % width);
-                    assert_true(item.value == hark_read(&r, field->what == HARK_QUEUE ? 8 : field->width));
+                    assert_true(
+                        item.value == hark_read(&r, field->what == HARK_QUEUE ? 8 : field->width));
                 }
             }
     }
@@ -351,10 +365,11 @@ static void test_none(void **state)
     assert_int_equal(protocol->names(core, &cursor, &run), 0);
 }
 
-/* ---- its checks of itself ------------------------------------------------------------------------------------------------- */
+/* ---- its checks of itself -------------------------------------------------------------------- */
 
 /* What violated() and unrest() are to find, they find when it is there, and else nothing. */
-static void says(const char *(*check)(const struct hark *), uint64_t *at, uint64_t value, const char *words)
+static void says(
+    const char *(*check)(const struct hark *), uint64_t *at, uint64_t value, const char *words)
 {
     const uint64_t was = *at;
     assert_null(check(core));
@@ -364,7 +379,8 @@ static void says(const char *(*check)(const struct hark *), uint64_t *at, uint64
     *at = was;
 }
 
-static void says32(const char *(*check)(const struct hark *), uint32_t *at, uint32_t value, const char *words)
+static void says32(
+    const char *(*check)(const struct hark *), uint32_t *at, uint32_t value, const char *words)
 {
     const uint32_t was = *at;
     assert_null(check(core));
@@ -383,11 +399,14 @@ static void test_violated_waves(void **state)
     struct hark_channel *c = hark_channel_at(core, &s->endpoint, 0);
     says(protocol->violated, &c->done, 2, "a message was delivered that has not arrived");
     says(protocol->violated, &c->done, 1, NULL);
-    says32(protocol->violated, &s->wave.owed, 1, "the count of channels that owe messages is wrong");
+    says32(
+        protocol->violated, &s->wave.owed, 1, "the count of channels that owe messages is wrong");
     assert_int_equal(hark_reserve(core, protocol->shape, &s->wave.kept, 3), HARK_OK);
-    for (uint32_t i = 0; i < 2; i++) ((struct hark_image *)hark_insert(core, &s->wave.kept, i))->id = i + 1;
+    for (uint32_t i = 0; i < 2; i++)
+        ((struct hark_image *)hark_insert(core, &s->wave.kept, i))->id = i + 1;
     says32(protocol->violated, &s->wave.generations, 1, "more images kept than generations");
-    says32(protocol->unrest, &s->endpoint.awaiting, 1, "the announcement of its restart has not come");
+    says32(
+        protocol->unrest, &s->endpoint.awaiting, 1, "the announcement of its restart has not come");
 }
 
 static void test_violated_hydee(void **state)
@@ -398,7 +417,8 @@ static void test_violated_hydee(void **state)
     post(0, 0);
     struct hark_hydee_channel *c = hark_hydee_at(s, 0);
     says(protocol->violated, &c->pos.transmitted, 2, "more was transmitted than posted");
-    says(protocol->violated, &c->pos.transmitted, 0, "a message is delayed though no recovery runs");
+    says(
+        protocol->violated, &c->pos.transmitted, 0, "a message is delayed though no recovery runs");
     says(protocol->violated, &c->pos.first, 3, "the log begins behind its end");
     says(protocol->violated, &c->pos.first, 2, NULL); /* all trimmed */
     s->recovering = 1;
@@ -447,9 +467,12 @@ static void test_violated_scmel(void **state)
     says(protocol->violated, &c->first, 3, "the log begins behind its end");
     says(protocol->violated, &c->transmitted, 0, "a message is put off and nobody will send it");
     says(protocol->violated, &s->rsn, 1, "a determinant lies in the future");
-    says(protocol->violated, &row[0], 1, "rsnMap is out of order, or its loose rows are miscounted");
-    says(protocol->violated, &s->own.top, 3, "rsnMap is out of order, or its loose rows are miscounted");
-    says32(protocol->violated, &s->own.loose, 1, "rsnMap is out of order, or its loose rows are miscounted");
+    says(
+        protocol->violated, &row[0], 1, "rsnMap is out of order, or its loose rows are miscounted");
+    says(protocol->violated, &s->own.top, 3,
+        "rsnMap is out of order, or its loose rows are miscounted");
+    says32(protocol->violated, &s->own.loose, 1,
+        "rsnMap is out of order, or its loose rows are miscounted");
     c->channel.flags |= HARK_SCMEL_AHEAD;
     assert_string_equal(protocol->violated(core), "determinants should have gone ahead");
     c->channel.flags &= (uint16_t)~HARK_SCMEL_AHEAD;
@@ -470,11 +493,13 @@ static void test_violated_scmel(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_configurations), cmocka_unit_test(test_rows), cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_blocks), cmocka_unit_test(test_registry), cmocka_unit_test(test_events_of_none),
-        cmocka_unit_test(test_undone), cmocka_unit_test(test_words), cmocka_unit_test(test_looks), cmocka_unit_test(test_none),
-        cmocka_unit_test(test_violated_waves), cmocka_unit_test(test_violated_hydee),
-        cmocka_unit_test(test_violated_recovery), cmocka_unit_test(test_violated_scmel)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_configurations),
+        cmocka_unit_test(test_rows), cmocka_unit_test(test_groups), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_registry), cmocka_unit_test(test_events_of_none),
+        cmocka_unit_test(test_undone), cmocka_unit_test(test_words), cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_none), cmocka_unit_test(test_violated_waves),
+        cmocka_unit_test(test_violated_hydee), cmocka_unit_test(test_violated_recovery),
+        cmocka_unit_test(test_violated_scmel)};
     core = calloc(1, BLOCK);
     if (core == NULL) return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

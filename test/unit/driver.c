@@ -6,7 +6,10 @@
 #include "hark/registry.h"
 #include "script.h"
 
-enum { LONG = 40000, LONG_TAKES = 40072 }; /* in the log: with its envelope, rounded up to 64, and a slot */
+enum {
+    LONG = 40000,
+    LONG_TAKES = 40072
+}; /* in the log: with its envelope, rounded up to 64, and a slot */
 
 static struct hark_driver *driver_with(
     const char *protocol, const struct hark_transport_ops *ops, struct hark_hooks hooks)
@@ -14,7 +17,8 @@ static struct hark_driver *driver_with(
     char error[256];
     struct hark_driver *d;
     struct hark_range mine = {0, 0};
-    struct hark_driver_config c = {.protocol = hark_protocol_named(protocol), .transport = ops, .hooks = hooks};
+    struct hark_driver_config c = {
+        .protocol = hark_protocol_named(protocol), .transport = ops, .hooks = hooks};
     c.core.ranks = 2;
     if (c.protocol->rolls == HARK_ROLLS_CLUSTER) {
         c.core.cluster = &mine;
@@ -39,7 +43,8 @@ static uint8_t *payload(uint8_t with)
     return p;
 }
 
-/* A frame that leaves while its sender looks once more must not let it sleep: nobody would wake it. */
+/* A frame that leaves while its sender looks once more must not let it sleep: nobody would wake it.
+ */
 static void no_sleep_after_it_left(void **state)
 {
     (void)state;
@@ -55,8 +60,8 @@ static void no_sleep_after_it_left(void **state)
     }
 }
 
-/* To a receiver that is behind, the payload is kept in the log and goes from there; the caller's memory is free at once, also
- * when the transport was busy. */
+/* To a receiver that is behind, the payload is kept in the log and goes from there; the caller's
+ * memory is free at once, also when the transport was busy. */
 static void kept_for_one_that_is_behind(void **state)
 {
     (void)state;
@@ -79,7 +84,8 @@ static void kept_for_one_that_is_behind(void **state)
     }
 }
 
-/* A receiver that is gone takes nothing: the log must have it all the same, for the next incarnation. */
+/* A receiver that is gone takes nothing: the log must have it all the same, for the next
+ * incarnation. */
 static void kept_for_one_that_is_gone(void **state)
 {
     (void)state;
@@ -98,15 +104,16 @@ static void kept_for_one_that_is_gone(void **state)
     }
 }
 
-/* A send does not wait for the transport once the log has its payload, but for one thing: what waits takes memory too,
- * beside the log, and there is an end to that. */
+/* A send does not wait for the transport once the log has its payload, but for one thing: what
+ * waits takes memory too, beside the log, and there is an end to that. */
 static void so_much_waits(void **state)
 {
     (void)state;
     enum { SOME = 1000, MANY = 20000 };
     struct hark_driver *d = driver_of("hydee", &plain);
     script.again = 3 * SOME;
-    for (int i = 0; i < SOME; i++) assert_int_equal(hark_driver_send(d, 1, 0, 0, "payload", 8), HARK_D_OK);
+    for (int i = 0; i < SOME; i++)
+        assert_int_equal(hark_driver_send(d, 1, 0, 0, "payload", 8), HARK_D_OK);
     assert_int_equal(script.taken, 0);
     assert_int_equal(script.waits, 0);
     int sent = SOME;
@@ -114,8 +121,9 @@ static void so_much_waits(void **state)
         assert_int_equal(hark_driver_send(d, 1, 0, 0, "payload", 8), HARK_D_OK);
         sent++;
     }
-    assert_in_range(sent, 3000, 10000); /* about a megabyte */
-    assert_int_equal(script.taken, sent); /* that one had to wait until it left, behind all others */
+    assert_in_range(sent, 3000, 10000);   /* about a megabyte */
+    assert_int_equal(script.taken, sent); /* that one had to wait until it left, behind all others
+                                           */
     assert_true(script.waits > 0);
     hark_driver_close(d);
 }
@@ -169,8 +177,8 @@ static void on_unplace(void *self, void *at)
     unplaced++;
 }
 
-/* A long message that is another's than its header says, or that breaks off, is not taken: whose memory it was in has it
- * back. */
+/* A long message that is another's than its header says, or that breaks off, is not taken: whose
+ * memory it was in has it back. */
 static void a_long_one_is_not_taken(void **state)
 {
     (void)state;

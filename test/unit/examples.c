@@ -1,4 +1,5 @@
-/* The Matrix Market reader of the examples: what it takes, and the line it gives for what it does not. */
+/* The Matrix Market reader of the examples: what it takes, and the line it gives for what it does
+ * not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,9 +12,9 @@
 
 #include "../../examples/matrix_market.h"
 
-#define PATH "matrix-market-test.mtx"
-#define REAL "%%MatrixMarket matrix coordinate real general\n"
-#define HALF "%%MatrixMarket matrix coordinate real symmetric\n"
+#define PATH   "matrix-market-test.mtx"
+#define REAL   "%%MatrixMarket matrix coordinate real general\n"
+#define HALF   "%%MatrixMarket matrix coordinate real symmetric\n"
 #define BANNER "\"%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric\""
 
 static void write_file(const char *text)
@@ -65,7 +66,8 @@ static void good_files(void **state)
     expect(HALF "% a comment\n\n%\n3 3 2\n2 2 4\n\n3 1 -1", 3, 3, "1 1 4;2 0 -1;0 2 -1;");
     expect("%%matrixmarket MATRIX Coordinate Pattern Symmetric\r\n2 2 2\r\n1 1\r\n2 1 \r\n", 2, 2,
         "0 0 1;1 0 1;0 1 1;");
-    expect("%%MatrixMarket matrix coordinate integer general\n1 1 1\n\t1  1\t-7\n", 1, 1, "0 0 -7;");
+    expect(
+        "%%MatrixMarket matrix coordinate integer general\n1 1 1\n\t1  1\t-7\n", 1, 1, "0 0 -7;");
     expect(REAL "5 5 0\n% nothing\n", 5, 5, "");
 }
 
@@ -80,33 +82,43 @@ static void wrong_heads(void **state)
         PATH ":1: expected " BANNER ", found \"%%MatrixMarket matrix coordinate real\"");
     expect_error("%%MatrixMarket matrix coordinate complex g\n",
         PATH ":1: expected " BANNER ", found \"%%MatrixMarket matrix coordinate complex\"");
-    expect_error(REAL "% c\n",
-        PATH ":3: expected numbers of rows, of columns (1 to 2147483647), of entries, found the end of the file");
-    expect_error(REAL "3 3\n",
-        PATH ":2: expected numbers of rows, of columns (1 to 2147483647), of entries, found \"3 3\"");
-    expect_error(REAL "3 0 1\n",
-        PATH ":2: expected numbers of rows, of columns (1 to 2147483647), of entries, found \"3 0 1\"");
+    expect_error(REAL "% c\n", PATH ":3: expected numbers of rows, of columns (1 to 2147483647), "
+                                    "of entries, found the end of the file");
+    expect_error(REAL "3 3\n", PATH
+        ":2: expected numbers of rows, of columns (1 to 2147483647), of entries, found \"3 3\"");
+    expect_error(REAL "3 0 1\n", PATH
+        ":2: expected numbers of rows, of columns (1 to 2147483647), of entries, found \"3 0 1\"");
     expect_error(REAL "99999999999999999999 1 1\n",
         PATH ":2: expected numbers of rows, of columns (1 to 2147483647), of entries, "
              "found \"99999999999999999999 1 1\"");
-    expect_error(HALF "3 2 1\n", PATH ":2: expected as many rows as columns in a symmetric matrix, found \"3 2 1\"");
+    expect_error(HALF "3 2 1\n",
+        PATH ":2: expected as many rows as columns in a symmetric matrix, found \"3 2 1\"");
 }
 
 static void wrong_entries(void **state)
 {
     (void)state;
     expect_error(REAL "3 3 1\n4 1 1.0\n", PATH ":3: expected a row from 1 to 3, found \"4 1 1.0\"");
-    expect_error(REAL "3 3 1\n-1 1 1.0\n", PATH ":3: expected a row from 1 to 3, found \"-1 1 1.0\"");
-    expect_error(REAL "3 3 1\n1 0 1.0\n", PATH ":3: expected a column from 1 to 3, found \"1 0 1.0\"");
-    expect_error(REAL "3 3 1\n1 2x 1\n", PATH ":3: expected a column from 1 to 3, found \"1 2x 1\"");
-    expect_error(REAL "3 3 1\n1 1\n", PATH ":3: expected row, column and a finite value, found \"1 1\"");
-    expect_error(REAL "3 3 1\n1 1 nan\n", PATH ":3: expected row, column and a finite value, found \"1 1 nan\"");
-    expect_error(REAL "3 3 1\n1 1 1e999\n", PATH ":3: expected row, column and a finite value, found \"1 1 1e999\"");
-    expect_error(REAL "3 3 1\n1 1 1 \a9\n", PATH ":3: expected row, column and one value, found \"1 1 1  9\"");
-    expect_error(HALF "3 3 1\n1 2 1\n",
-        PATH ":3: expected an entry on or below the diagonal of a symmetric matrix, found \"1 2 1\"");
-    expect_error(REAL "3 3 2\n1 1 1\n", PATH ":4: expected entry 2 of 2, found the end of the file");
-    expect_error(REAL "3 3 1\n1 1 1\n2 2 1\n", PATH ":4: expected no more than 1 entries, found \"2 2 1\"");
+    expect_error(
+        REAL "3 3 1\n-1 1 1.0\n", PATH ":3: expected a row from 1 to 3, found \"-1 1 1.0\"");
+    expect_error(
+        REAL "3 3 1\n1 0 1.0\n", PATH ":3: expected a column from 1 to 3, found \"1 0 1.0\"");
+    expect_error(
+        REAL "3 3 1\n1 2x 1\n", PATH ":3: expected a column from 1 to 3, found \"1 2x 1\"");
+    expect_error(
+        REAL "3 3 1\n1 1\n", PATH ":3: expected row, column and a finite value, found \"1 1\"");
+    expect_error(REAL "3 3 1\n1 1 nan\n",
+        PATH ":3: expected row, column and a finite value, found \"1 1 nan\"");
+    expect_error(REAL "3 3 1\n1 1 1e999\n",
+        PATH ":3: expected row, column and a finite value, found \"1 1 1e999\"");
+    expect_error(REAL "3 3 1\n1 1 1 \a9\n",
+        PATH ":3: expected row, column and one value, found \"1 1 1  9\"");
+    expect_error(HALF "3 3 1\n1 2 1\n", PATH
+        ":3: expected an entry on or below the diagonal of a symmetric matrix, found \"1 2 1\"");
+    expect_error(
+        REAL "3 3 2\n1 1 1\n", PATH ":4: expected entry 2 of 2, found the end of the file");
+    expect_error(
+        REAL "3 3 1\n1 1 1\n2 2 1\n", PATH ":4: expected no more than 1 entries, found \"2 2 1\"");
 }
 
 static void wrong_files(void **state)
@@ -123,8 +135,9 @@ static void wrong_files(void **state)
     text[sizeof text - 1] = 0;
     memcpy(text, REAL, strlen(REAL));
     assert_int_equal(read_all(text, out, sizeof out, &m), -1);
-    assert_string_equal(m.error, PATH ":2: expected a line of text of at most 1022 characters, found "
-                                      "\"%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%\"");
+    assert_string_equal(m.error,
+        PATH ":2: expected a line of text of at most 1022 characters, found "
+             "\"%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%\"");
     unlink(PATH);
 }
 

@@ -1,5 +1,6 @@
-/* The bounded parts, every way they can be used up to a small length, against models that are too simple to be wrong: ranges,
- * queues, runs of phases, lists of determinants, acknowledgements owed, and what is decoded. */
+/* The bounded parts, every way they can be used up to a small length, against models that are too
+ * simple to be wrong: ranges, queues, runs of phases, lists of determinants, acknowledgements owed,
+ * and what is decoded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,11 +22,12 @@ struct box {
 };
 static const struct hark_field none[1] = {HARK_FIELD(struct hark_range, first, "")};
 static struct hark_rows rows[4] = {{"table", "", offsetof(struct box, table), 0, 1, none},
-    {"lives", "", offsetof(struct box, lives), sizeof(struct hark_inc_range), 3, hark_inc_range_fields},
+    {"lives", "", offsetof(struct box, lives), sizeof(struct hark_inc_range), 3,
+        hark_inc_range_fields},
     HARK_PHASES_TABLE(struct box, phases),
     {"pool", "", offsetof(struct box, pool), sizeof(struct hark_chunk), 0, NULL}};
-static const struct hark_shape shape = {"box", 1, 0, 4, sizeof(struct box), none, rows, offsetof(struct box, pool),
-    NULL, 0, NULL};
+static const struct hark_shape shape = {
+    "box", 1, 0, 4, sizeof(struct box), none, rows, offsetof(struct box, pool), NULL, 0, NULL};
 static uint64_t memory[4096];
 static struct box *const box = (struct box *)(void *)memory;
 static struct hark *const p = (struct hark *)(void *)memory;
@@ -65,7 +67,7 @@ static void holds(uint32_t set, uint32_t ranks)
     assert_true(hark_ranges_ok(p, &box->table, ranks));
     for (uint32_t k = 1; k < box->table.count; k++)
         assert_true(((struct hark_range *)hark_row(p, &box->table, k))->first >
-            ((struct hark_range *)hark_row(p, &box->table, k - 1))->last + 1);
+                    ((struct hark_range *)hark_row(p, &box->table, k - 1))->last + 1);
 }
 
 static void test_ranges(void **state)
@@ -108,19 +110,23 @@ static void test_ranges_removed(void **state)
         }
 }
 
-/* What every process keeps of an announcement: each D of five, and each incarnation, 0 to 2, of them and of the recovery process. */
+/* What every process keeps of an announcement: each D of five, and each incarnation, 0 to 2, of
+ * them and of the recovery process. */
 static void test_failed(void **state)
 {
     enum { RANKS = 5 };
     (void)state;
     begin(sizeof(struct hark_range));
-    for (uint32_t word = 0; word < 32 * 3 * 3 * 3 * 3 * 3 * 3; word++) { /* each in place of the one before */
+    for (uint32_t word = 0; word < 32 * 3 * 3 * 3 * 3 * 3 * 3; word++) { /* each in place of the one
+                                                                            before */
         uint32_t down[RANKS], set = word % 32, ends = 0, before = 0;
         struct hark_incarnation inc[RANKS + 1];
         struct hark_event e = {.type = HARK_FAILED, .u.failed = {.down = down, .inc = inc}};
         for (uint32_t r = 0, w = word / 32; r <= RANKS; r++, before = w % 3, w /= 3) {
             if (set >> r & 1) down[e.u.failed.down_count++] = r;
-            if (w % 3) inc[e.u.failed.inc_count++] = (struct hark_incarnation){r < RANKS ? r : HARK_RECOVERY, w % 3};
+            if (w % 3)
+                inc[e.u.failed.inc_count++] =
+                    (struct hark_incarnation){r < RANKS ? r : HARK_RECOVERY, w % 3};
             ends += w % 3 && (r == RANKS || w % 3 != before);
         }
         assert_true(hark_failed_valid(RANKS, &e));
@@ -128,7 +134,8 @@ static void test_failed(void **state)
         hark_failed_tables(p, &box->table, &box->lives, &e);
         holds(set, RANKS);
         for (uint32_t r = 0, w = word / 32; r <= RANKS; r++, w /= 3)
-            assert_int_equal(hark_inc_range_of(p, &box->lives, r < RANKS ? r : HARK_RECOVERY), w % 3);
+            assert_int_equal(
+                hark_inc_range_of(p, &box->lives, r < RANKS ? r : HARK_RECOVERY), w % 3);
         assert_int_equal(hark_inc_range_of(p, &box->lives, RANKS), 0);
         assert_int_equal(box->lives.count, ends); /* neighbours of one incarnation are one row */
         assert_true(hark_lives_ok(p, &box->lives));
@@ -184,7 +191,8 @@ static void queue_word(uint8_t width, uint32_t word, uint32_t length)
             for (uint32_t x = 0; x < width; x++) assert_int_equal(row[x], model[k] + x);
         }
         assert_null(hark_queue_next(p, &box->pool, q, &at));
-        const uint64_t *head = hark_queue_first(p, &box->pool, q), *tail = hark_queue_last(p, &box->pool, q);
+        const uint64_t *head = hark_queue_first(p, &box->pool, q),
+                       *tail = hark_queue_last(p, &box->pool, q);
         assert_int_equal(head != NULL, end > first);
         if (head) assert_true(*head == model[first] && *tail == model[end - 1]);
         spot_holds(q, model + first, word + i);
@@ -197,14 +205,17 @@ static void test_queues(void **state)
     static const uint8_t widths[] = {4, 5, 7, 15}; /* three, three, two and one to a chunk */
     (void)state;
     for (uint32_t i = 0; i < HARK_COUNT(widths); i++)
-        for (uint32_t word = 0; word < 5 * 5 * 5 * 5 * 5 * 5 * 5; word++) queue_word(widths[i], word, 7);
+        for (uint32_t word = 0; word < 5 * 5 * 5 * 5 * 5 * 5 * 5; word++)
+            queue_word(widths[i], word, 7);
 }
 
 /* The runs say what the model says, from any ssn to any. */
 static void runs_are(const uint64_t *model, uint32_t first, uint32_t end)
 {
     struct hark_queue *q = &box->queue;
-    for (uint32_t k = 0, from = 1; k < 2 * end; k++, from = k < end ? k + 1 : 2 * end - k) /* up and down */
+    for (uint32_t k = 0, from = 1; k < 2 * end; k++, from = k < end ? k + 1 : 2 * end - k) /* up and
+                                                                                              down
+                                                                                            */
         for (uint32_t to = from; to <= end; to++) {
             struct hark_runs r = hark_runs_begin(p, &box->pool, q, from, to);
             uint64_t a, b, phase, next = from > first ? from : first;
@@ -233,19 +244,22 @@ static void test_runs(void **state)
                     q->width = 2;
                     for (uint32_t ssn = 1; ssn <= end; ssn++) {
                         chunks(1);
-                        hark_runs_add(p, &box->pool, q, ssn, model[ssn] = 1 + (word >> (ssn - 1) & 1));
+                        hark_runs_add(
+                            p, &box->pool, q, ssn, model[ssn] = 1 + (word >> (ssn - 1) & 1));
                     }
                     if (trim) hark_runs_trim(p, &box->pool, q, trim, end);
                     chunks(hark_runs_write_needs(q));
                     hark_runs_write(p, &box->pool, q, from, to, 1 + span % 3, end);
-                    for (uint32_t ssn = from > trim ? from : trim + 1; ssn <= to && ssn <= end; ssn++) model[ssn] = 1 + span % 3;
+                    for (uint32_t ssn = from > trim ? from : trim + 1; ssn <= to && ssn <= end;
+                         ssn++)
+                        model[ssn] = 1 + span % 3;
                     if (trim < end) runs_are(model, trim + 1, end);
                     else assert_int_equal(q->count, 0);
                 }
 }
 
-/* Runs so many that a walk begins where the last one was: from any ssn after any other, also when the first have gone
- * meanwhile. */
+/* Runs so many that a walk begins where the last one was: from any ssn after any other, also when
+ * the first have gone meanwhile. */
 static void test_long_runs(void **state)
 {
     enum { END = 30 };
@@ -253,7 +267,8 @@ static void test_long_runs(void **state)
     for (uint32_t word = 0; word < 3; word++)
         for (uint32_t span = 0; span < END * END * 4; span++) {
             uint64_t model[END + 1] = {0}, a, b, phase;
-            uint32_t one = span % END + 1, two = span / END % END + 1, trim = span / (END * END) * 4;
+            uint32_t one = span % END + 1, two = span / END % END + 1,
+                     trim = span / (END * END) * 4;
             struct hark_queue *q = &box->queue;
             begin(8);
             q->width = 2;
@@ -272,7 +287,8 @@ static void test_long_runs(void **state)
             }
             assert_int_equal(next, END + 1);
             if (two <= trim) continue;
-            struct hark_place at = hark_queue_from(q, q->spot); /* and it is there that the next one begins */
+            struct hark_place at = hark_queue_from(q, q->spot); /* and it is there that the next one
+                                                                   begins */
             const uint64_t *row = hark_queue_next(p, &box->pool, q, &at);
             const uint64_t *behind = hark_queue_next(p, &box->pool, q, &at);
             assert_true(row[0] <= two && (behind == NULL || behind[0] > two));
@@ -350,7 +366,8 @@ static void dets_word(uint32_t word, uint32_t length)
             assert_int_equal(row != NULL, here[r]);
             if (row == NULL) continue;
             count++;
-            for (uint32_t rank = 0; rank < RANKS; rank++) assert_int_equal(hark_det_held(d, row, rank), holds[r][rank]);
+            for (uint32_t rank = 0; rank < RANKS; rank++)
+                assert_int_equal(hark_det_held(d, row, rank), holds[r][rank]);
             if (holds[r][0] + holds[r][1] + holds[r][2] < 2) loose++;
         }
         assert_int_equal(d->loose, loose);
@@ -414,7 +431,8 @@ static void test_decoders(void **state)
         for (uint32_t i = 0; i < length; i++) words *= HARK_COUNT(letters);
         for (uint32_t word = 0; word < words; word++) {
             uint8_t b[HARK_PAST_FIXED + 5] = {1};
-            for (uint32_t i = 0, w = word; i < length; i++, w /= HARK_COUNT(letters)) b[HARK_PAST_FIXED + i] = letters[w % HARK_COUNT(letters)];
+            for (uint32_t i = 0, w = word; i < length; i++, w /= HARK_COUNT(letters))
+                b[HARK_PAST_FIXED + i] = letters[w % HARK_COUNT(letters)];
             for (uint32_t entries = 0; entries <= 2; entries++) {
                 uint64_t number[4] = {0}, rank = 0;
                 uint32_t n = 0, at = HARK_PAST_FIXED;
@@ -449,15 +467,18 @@ static void test_decoders(void **state)
             uint32_t n = hark_varint_put(b, v);
             assert_int_equal(hark_varint_get(b, n, &got), n);
             assert_true(got == v);
-            for (uint32_t less = 0; less < n; less++) assert_int_equal(hark_varint_get(b, less, &got), 0);
+            for (uint32_t less = 0; less < n; less++)
+                assert_int_equal(hark_varint_get(b, less, &got), 0);
         }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_ranges_removed), cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_queues), cmocka_unit_test(test_runs), cmocka_unit_test(test_long_runs),
-        cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_determinants), cmocka_unit_test(test_owed), cmocka_unit_test(test_decoders)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_ranges_removed), cmocka_unit_test(test_failed),
+        cmocka_unit_test(test_queues), cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_long_runs), cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_determinants), cmocka_unit_test(test_owed),
+        cmocka_unit_test(test_decoders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* What no honest process sends and no store gives back: it is answered with a status, by an end of the step, or by nothing;
- * never by a trap or without end. Found by test/fuzz; each here in as few events as show it. */
+/* What no honest process sends and no store gives back: it is answered with a status, by an end of
+ * the step, or by nothing; never by a trap or without end. Found by test/fuzz; each here in as few
+ * events as show it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,14 +19,19 @@ static const struct hark_protocol *protocol;
 static uint32_t myself;
 static struct hark_effect effect[HARK_EFFECTS_ROOM];
 static uint8_t bytes[HARK_EFFECTS_BYTES];
-static struct hark_effects fx = {.at = effect, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+static struct hark_effects fx = {
+    .at = effect, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
 static uint32_t count[HARK_RECOVERED + 1]; /* effects of the last event, by type */
 
 static uint32_t fan; /* of the tree of reports */
 
 static void begin(const char *name, uint32_t me, uint32_t flags)
 {
-    struct hark_config config = {.me = me, .ranks = 3, .flags = flags, .copies = strcmp(name, "camel") == 0 ? 1 : 2, .fan = fan};
+    struct hark_config config = {.me = me,
+        .ranks = 3,
+        .flags = flags,
+        .copies = strcmp(name, "camel") == 0 ? 1 : 2,
+        .fan = fan};
     protocol = hark_protocol_named(name);
     myself = me;
     assert_int_equal(protocol->init(core, BLOCK, &config), HARK_OK);
@@ -55,8 +61,8 @@ static int post(uint32_t peer, uint16_t ctx, uint64_t digest)
 }
 
 /* A frame from `src` to me with these words of 8 bytes behind its head. */
-static int frame(uint16_t kind, uint8_t type, uint16_t ctx, uint32_t src, uint32_t src_inc, uint32_t re, uint64_t ssn,
-    const uint64_t *word, uint32_t words)
+static int frame(uint16_t kind, uint8_t type, uint16_t ctx, uint32_t src, uint32_t src_inc,
+    uint32_t re, uint64_t ssn, const uint64_t *word, uint32_t words)
 {
     uint8_t b[HARK_WIRE_HEAD + 8 * 600];
     struct hark_head h = {(uint8_t)kind, type, ctx, src, myself, src_inc, 0, re, ssn};
@@ -82,7 +88,8 @@ static void test_contexts(void **state)
     const uint64_t app[2] = {1, 0};
     (void)state;
     begin("hydee", 0, 0);
-    for (uint16_t ctx = 0; ctx < HARK_HYDEE_CTX_MAX; ctx++) assert_int_equal(post(1, (uint16_t)(3 * ctx), 0), HARK_OK);
+    for (uint16_t ctx = 0; ctx < HARK_HYDEE_CTX_MAX; ctx++)
+        assert_int_equal(post(1, (uint16_t)(3 * ctx), 0), HARK_OK);
     assert_int_equal(post(1, 1, 0), HARK_EINVAL);
     assert_int_equal(post(1, 3, 0), HARK_OK);
     assert_int_equal(post(2, 1, 0), HARK_OK);
@@ -153,7 +160,8 @@ static void test_mark_from_myself(void **state)
     }
 }
 
-/* An image in which one number is another: offset in the fixed fields of the packed form, found by its name. */
+/* An image in which one number is another: offset in the fixed fields of the packed form, found by
+ * its name. */
 static uint64_t offset_of(const char *name)
 {
     uint64_t at = 8;
@@ -189,7 +197,8 @@ static void test_self_that_waits(void)
     s->late = 1;
     uint64_t n = hark_pack(core, protocol->shape, image, sizeof image);
     begin("scmel", 0, 0);
-    assert_int_equal(hark_unpack(core, protocol->shape, (struct hark_bytes){image, (uint32_t)n}), HARK_EIMAGE);
+    assert_int_equal(
+        hark_unpack(core, protocol->shape, (struct hark_bytes){image, (uint32_t)n}), HARK_EIMAGE);
 }
 
 static void test_images(void **state)
@@ -231,7 +240,8 @@ static void test_images(void **state)
     assert_int_equal(count[HARK_TRANSMIT], 1); /* the last */
 }
 
-/* A frame of a wave, from the leader to rank 1: the wave, and so many bytes behind it. What became of it. */
+/* A frame of a wave, from the leader to rank 1: the wave, and so many bytes behind it. What became
+ * of it. */
 static uint32_t wave(uint8_t type, uint64_t number, uint64_t more, uint32_t bytes_more)
 {
     uint8_t b[HARK_WIRE_HEAD + 20] = {0};
@@ -240,7 +250,8 @@ static uint32_t wave(uint8_t type, uint64_t number, uint64_t more, uint32_t byte
     hark_head_put(b, &h);
     hark_put64(b + HARK_WIRE_HEAD, number);
     hark_put64(b + HARK_WIRE_HEAD + 8, more);
-    e.u.frame.header = (struct hark_bytes){b, HARK_WIRE_HEAD + (type == HARK_W_ASK ? 0 : 8 + bytes_more)};
+    e.u.frame.header =
+        (struct hark_bytes){b, HARK_WIRE_HEAD + (type == HARK_W_ASK ? 0 : 8 + bytes_more)};
     assert_int_equal(give(&e), HARK_OK);
     return count[HARK_DISCARD] ? HARK_DISCARD : fx.count ? fx.at[0].type : 0;
 }
@@ -281,7 +292,8 @@ static void test_waves_that_are_over(void **state)
     assert_null(protocol->violated(core));
 }
 
-/* Under `coordinated` nobody outside of the group sends, and the recovery process is told DRAINED by all once. */
+/* Under `coordinated` nobody outside of the group sends, and the recovery process is told DRAINED
+ * by all once. */
 static void test_out_of_place(void **state)
 {
     struct hark_range pair = {0, 1};
@@ -301,10 +313,12 @@ static void test_out_of_place(void **state)
     assert_int_equal(count[HARK_DISCARD], 1); /* not all have reported */
     const uint64_t none = (uint64_t)1 << 16 | 1;
     for (uint32_t rank = 0; rank < 3; rank++)
-        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_REPORT, 0, rank, 0, 1, 0, &none, 1), HARK_OK);
+        assert_int_equal(
+            frame(HARK_KIND_HYDEE, HARK_H_REPORT, 0, rank, 0, 1, 0, &none, 1), HARK_OK);
     assert_int_equal(count[HARK_TRANSMIT], 3);
     for (uint32_t rank = 0; rank < 4; rank++) {
-        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, rank % 3, 0, 1, 0, NULL, 0), HARK_OK);
+        assert_int_equal(
+            frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, rank % 3, 0, 1, 0, NULL, 0), HARK_OK);
         assert_int_equal(count[HARK_PERSIST], rank == 2);
         assert_int_equal(count[HARK_DISCARD], rank == 3);
     }
@@ -320,7 +334,8 @@ static void test_images_that_are_kept(void **state)
         begin("coordinated", 0, 0);
         struct hark_wave *w = &((struct hark_coordinated *)(void *)core)->wave;
         assert_int_equal(hark_reserve(core, protocol->shape, &w->kept, 20), HARK_OK);
-        for (uint32_t i = 0; i < last; i++) ((struct hark_image *)hark_insert(core, &w->kept, i))->id = i + 1;
+        for (uint32_t i = 0; i < last; i++)
+            ((struct hark_image *)hark_insert(core, &w->kept, i))->id = i + 1;
         uint64_t n = hark_pack(core, protocol->shape, image, sizeof image);
         begin("coordinated", 0, 0);
         e.u.restarted.checkpoint = 15;
@@ -329,18 +344,22 @@ static void test_images_that_are_kept(void **state)
         assert_int_equal(give(&e), HARK_OK);
         assert_null(protocol->violated(core)); /* two generations */
         assert_int_equal(w->kept.count, last ? 2 : 1);
-        assert_int_equal(((struct hark_image *)hark_row(core, &w->kept, w->kept.count - 1))->id, 15);
+        assert_int_equal(
+            ((struct hark_image *)hark_row(core, &w->kept, w->kept.count - 1))->id, 15);
         uint32_t before = last < 15 ? (uint32_t)last : 14, more = before > 1 ? before - 1 : 0;
         assert_int_equal(count[HARK_DROP], more < 8 ? more : 8);
-        if (before) assert_int_equal(((struct hark_image *)hark_row(core, &w->kept, 0))->id, before);
+        if (before)
+            assert_int_equal(((struct hark_image *)hark_row(core, &w->kept, 0))->id, before);
     }
 }
 
-/* Reports by a tree: each frame from where it may come, and when. Of three p0 has the others below it. */
+/* Reports by a tree: each frame from where it may come, and when. Of three p0 has the others below
+ * it. */
 static void test_tree(void **state)
 {
     const uint64_t all = HARK_INFINITY, one[2] = {1, 1};
-    const struct hark_config bad[] = {{.ranks = 3, .fan = 1}, {.ranks = 3, .fan = 2, .flags = HARK_EXACT_GATE}};
+    const struct hark_config bad[] = {
+        {.ranks = 3, .fan = 1}, {.ranks = 3, .fan = 2, .flags = HARK_EXACT_GATE}};
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct hark_config c = bad[i];
@@ -351,19 +370,31 @@ static void test_tree(void **state)
         assert_int_equal(hark_protocol_named("recovery")->init(core, BLOCK, &c), HARK_EINVAL);
     }
     begin("hydee", 0, 0);
-    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 1, 0, 0, 0, one, 1), HARK_EFRAME); /* there is no tree */
+    assert_int_equal(
+        frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 1, 0, 0, 0, one, 1), HARK_EFRAME); /* there
+                                                                                   is
+                                                                                   no
+                                                                                   tree
+                                                                                 */
     fan = 2;
     for (uint32_t me = 0; me < 2; me++) {
         uint32_t above = me ? 0 : HARK_RECOVERY, other = me ? HARK_RECOVERY : 1;
         begin("hydee", me, 0);
-        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, other, 0, 0, 0, one, 1), HARK_EFRAME);
-        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, above, 0, 0, 0, one, 2), HARK_EFRAME);
-        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RECDONE, 0, other, 0, 0, 0, NULL, 0), HARK_EFRAME);
-        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, me ? 0 : 2, 0, 0, 0, one, 1), me ? HARK_EFRAME : HARK_OK);
+        assert_int_equal(
+            frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, other, 0, 0, 0, one, 1), HARK_EFRAME);
+        assert_int_equal(
+            frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, above, 0, 0, 0, one, 2), HARK_EFRAME);
+        assert_int_equal(
+            frame(HARK_KIND_HYDEE, HARK_H_RECDONE, 0, other, 0, 0, 0, NULL, 0), HARK_EFRAME);
+        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, me ? 0 : 2, 0, 0, 0, one, 1),
+            me ? HARK_EFRAME : HARK_OK);
         assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 2, 0, 0, 0, one, 2), HARK_EFRAME);
-        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, HARK_RECOVERY, 0, 0, 0, one, 1), HARK_EFRAME);
-        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 2, 0, 0, 0, one, 1), HARK_EFRAME);
-        assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_NOTIFY, 0, HARK_RECOVERY, 0, 0, 0, one, 1), HARK_EFRAME);
+        assert_int_equal(
+            frame(HARK_KIND_HYDEE, HARK_H_UP, 0, HARK_RECOVERY, 0, 0, 0, one, 1), HARK_EFRAME);
+        assert_int_equal(
+            frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 2, 0, 0, 0, one, 1), HARK_EFRAME);
+        assert_int_equal(
+            frame(HARK_KIND_HYDEE, HARK_H_NOTIFY, 0, HARK_RECOVERY, 0, 0, 0, one, 1), HARK_EFRAME);
     }
     begin("hydee", 0, 0); /* no recovery runs */
     assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 2, 0, 0, 0, NULL, 0), HARK_OK);
@@ -372,20 +403,31 @@ static void test_tree(void **state)
     assert_int_equal(count[HARK_DISCARD], 1);
     announce(1);
     assert_int_equal(count[HARK_TRANSMIT], 0);
-    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 2, 0, 1, 0, NULL, 0), HARK_OK); /* not a word of it before */
+    assert_int_equal(
+        frame(HARK_KIND_HYDEE, HARK_H_DRAINED, 0, 2, 0, 1, 0, NULL, 0), HARK_OK); /* not
+                                                                                     a
+                                                                                     word
+                                                                                     of
+                                                                                     it
+                                                                                     before
+                                                                                   */
     assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 1, 1, 1, 0, &all, 1), HARK_OK);
     assert_int_equal(count[HARK_TRANSMIT], 0);
     assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 2, 0, 1, 0, one, 1), HARK_OK);
     assert_int_equal(count[HARK_TRANSMIT], 1); /* UP */
     assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 2, 0, 1, 0, one, 1), HARK_OK);
     assert_int_equal(count[HARK_TRANSMIT], 0);
-    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, HARK_RECOVERY, 0, 1, 0, one, 1), HARK_OK);
+    assert_int_equal(
+        frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, HARK_RECOVERY, 0, 1, 0, one, 1), HARK_OK);
     assert_int_equal(count[HARK_TRANSMIT], 2);
-    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, HARK_RECOVERY, 0, 1, 0, one, 1), HARK_OK);
+    assert_int_equal(
+        frame(HARK_KIND_HYDEE, HARK_H_RELEASE, 0, HARK_RECOVERY, 0, 1, 0, one, 1), HARK_OK);
     assert_int_equal(count[HARK_TRANSMIT], 0);
-    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RECDONE, 0, HARK_RECOVERY, 0, 1, 0, NULL, 0), HARK_OK);
+    assert_int_equal(
+        frame(HARK_KIND_HYDEE, HARK_H_RECDONE, 0, HARK_RECOVERY, 0, 1, 0, NULL, 0), HARK_OK);
     assert_int_equal(count[HARK_TRANSMIT], 2);
-    assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_RECDONE, 0, HARK_RECOVERY, 0, 1, 0, NULL, 0), HARK_OK);
+    assert_int_equal(
+        frame(HARK_KIND_HYDEE, HARK_H_RECDONE, 0, HARK_RECOVERY, 0, 1, 0, NULL, 0), HARK_OK);
     assert_int_equal(count[HARK_TRANSMIT], 0);
     begin("recovery", HARK_RECOVERY, 0);
     assert_int_equal(frame(HARK_KIND_HYDEE, HARK_H_UP, 0, 1, 0, 0, 0, one, 1), HARK_EFRAME);
@@ -402,16 +444,25 @@ static void test_tree(void **state)
     fan = 0;
 }
 
-/* A run of looks, which found nothing or saw the same, that reaches into what is known behind it: it is not taken, and what is known
- * stays in order. */
+/* A run of looks, which found nothing or saw the same, that reaches into what is known behind it:
+ * it is not taken, and what is known stays in order. */
 static void test_runs_that_overlap(void **state)
 {
     (void)state;
-    const struct hark_det known = {.creator = 1, .src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 1, .rsn = 9},
-                          run = {.creator = 1, .src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 5, .rsn = 6},
-                          fits = {.creator = 1, .src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 3, .rsn = 6};
-    const struct hark_det seen = {.creator = 1, .src = 0, .ctx = HARK_DET_LOOK, .ssn = UINT64_C(4) << HARK_SSN_BITS | 1, .rsn = 6},
-                          saw = {.creator = 1, .src = 0, .ctx = HARK_DET_LOOK, .ssn = UINT64_C(2) << HARK_SSN_BITS | 1, .rsn = 6};
+    const struct hark_det
+        known = {.creator = 1, .src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 1, .rsn = 9},
+        run = {.creator = 1, .src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 5, .rsn = 6},
+        fits = {.creator = 1, .src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 3, .rsn = 6};
+    const struct hark_det seen = {.creator = 1,
+                              .src = 0,
+                              .ctx = HARK_DET_LOOK,
+                              .ssn = UINT64_C(4) << HARK_SSN_BITS | 1,
+                              .rsn = 6},
+                          saw = {.creator = 1,
+                              .src = 0,
+                              .ctx = HARK_DET_LOOK,
+                              .ssn = UINT64_C(2) << HARK_SSN_BITS | 1,
+                              .rsn = 6};
     const struct hark_det *all[] = {&known, &run, &known, &fits, &known, &seen, &known, &saw};
     for (unsigned i = 0; i < 4; i++) { /* too long, and as long as there is room */
         uint64_t word[20] = {0};
@@ -428,10 +479,13 @@ static void test_runs_that_overlap(void **state)
             hark_put64(at + 12, x->ssn);
             hark_put64(at + 20, x->rsn);
         }
-        assert_int_equal(frame(protocol->kind, HARK_S_SPREAD, 0, 1, 0, 0, 0, word, 2 * bytes_of / 8), HARK_OK);
+        assert_int_equal(
+            frame(protocol->kind, HARK_S_SPREAD, 0, 1, 0, 0, 0, word, 2 * bytes_of / 8), HARK_OK);
         assert_null(protocol->violated(core));
         const struct hark_scmel *s = (const struct hark_scmel *)(const void *)core;
-        assert_int_equal(((const struct hark_scmel_log *)hark_row_of(core, &s->logs, 0))->dets.rows.count, 1 + i % 2);
+        assert_int_equal(
+            ((const struct hark_scmel_log *)hark_row_of(core, &s->logs, 0))->dets.rows.count,
+            1 + i % 2);
     }
 }
 
@@ -441,14 +495,18 @@ static void test_determinants(void **state)
     static const struct {
         struct hark_det x;
         bool valid;
-    } list[] = {{{.src = 1, .ssn = 1, .rsn = 1}, true}, {{.src = 3, .ssn = 1, .rsn = 1}, false}, {{.src = 1, .ssn = 0, .rsn = 1}, false},
-        {{.src = 1, .ssn = 1, .rsn = 0}, false}, {{.src = 1, .ssn = HARK_SSN_MOST, .rsn = 1, .ctx = UINT16_MAX}, true},
-        {{.src = 1, .ssn = HARK_SSN_MOST + 1, .rsn = 1}, false}, {{.src = 1, .ssn = 1, .rsn = 1, .ctx = 2 * HARK_DET_LOOK}, false},
-        {{.src = 1, .ssn = 1, .rsn = 1, .ctx = HARK_DET_LOOK | 7}, true}, {{.src = 3, .ssn = 1, .rsn = 1, .ctx = HARK_DET_LOOK}, false},
+    } list[] = {{{.src = 1, .ssn = 1, .rsn = 1}, true}, {{.src = 3, .ssn = 1, .rsn = 1}, false},
+        {{.src = 1, .ssn = 0, .rsn = 1}, false}, {{.src = 1, .ssn = 1, .rsn = 0}, false},
+        {{.src = 1, .ssn = HARK_SSN_MOST, .rsn = 1, .ctx = UINT16_MAX}, true},
+        {{.src = 1, .ssn = HARK_SSN_MOST + 1, .rsn = 1}, false},
+        {{.src = 1, .ssn = 1, .rsn = 1, .ctx = 2 * HARK_DET_LOOK}, false},
+        {{.src = 1, .ssn = 1, .rsn = 1, .ctx = HARK_DET_LOOK | 7}, true},
+        {{.src = 3, .ssn = 1, .rsn = 1, .ctx = HARK_DET_LOOK}, false},
         {{.src = 1, .ssn = HARK_SSN_MOST + 2, .rsn = 1, .ctx = HARK_DET_LOOK}, true},
         {{.src = 1, .ssn = HARK_SSN_MOST + 1, .rsn = 1, .ctx = HARK_DET_LOOK}, false},
         {{.src = 1, .ssn = HARK_SSN_MOST + 2, .rsn = UINT64_MAX, .ctx = HARK_DET_LOOK}, false},
-        {{.src = 1, .ssn = 1, .rsn = 1, .ctx = 3 * HARK_DET_LOOK}, false}, {{.src = HARK_DET_MISS, .ssn = 1, .rsn = 1}, false},
+        {{.src = 1, .ssn = 1, .rsn = 1, .ctx = 3 * HARK_DET_LOOK}, false},
+        {{.src = HARK_DET_MISS, .ssn = 1, .rsn = 1}, false},
         {{.src = HARK_DET_MISS, .ssn = 5, .rsn = UINT64_MAX - 4, .ctx = HARK_DET_LOOK}, true},
         {{.src = HARK_DET_MISS, .ssn = 6, .rsn = UINT64_MAX - 4, .ctx = HARK_DET_LOOK}, false},
         {{.src = HARK_DET_MISS, .ssn = 1, .rsn = 1, .ctx = HARK_DET_LOOK | 1}, false}};
@@ -465,7 +523,8 @@ static void test_determinants(void **state)
     }
 }
 
-/* What no field of an event or of the configuration can be, under every protocol: a status, and nothing has moved. */
+/* What no field of an event or of the configuration can be, under every protocol: a status, and
+ * nothing has moved. */
 static void test_out_of_range(void **state)
 {
     static uint8_t before[BLOCK], after[BLOCK];
@@ -476,7 +535,8 @@ static void test_out_of_range(void **state)
         if (p->rolls == 0 && strcmp(p->name, "none") != 0) continue; /* a recovery process */
         assert_int_equal(p->init(core, BLOCK, &config), HARK_EINVAL);
         config.flags = 0;
-        assert_int_equal(p->init((struct hark *)(void *)((uint8_t *)core + 4), BLOCK - 8, &config), HARK_EINVAL); /* it has numbers of 8 bytes */
+        assert_int_equal(p->init((struct hark *)(void *)((uint8_t *)core + 4), BLOCK - 8, &config),
+            HARK_EINVAL); /* it has numbers of 8 bytes */
         begin(p->name, 0, 0);
         const uint64_t length = hark_pack(core, p->shape, before, sizeof before);
         for (uint32_t of = 0; of < 200; of++) {
@@ -484,7 +544,8 @@ static void test_out_of_range(void **state)
             const bool valid = of == HARK_CAPTURE || of == HARK_PERSIST;
             if (!valid) assert_int_equal(give(&e), HARK_EINVAL);
         }
-        const struct hark_decision falling[] = {{1, 0, 1}, {0, 0, 1}}, twice[] = {{1, 0, 1}, {1, 0, 2}}, nobody[] = {{3, 0, 1}};
+        const struct hark_decision falling[] = {{1, 0, 1}, {0, 0, 1}},
+                                   twice[] = {{1, 0, 1}, {1, 0, 2}}, nobody[] = {{3, 0, 1}};
         const struct hark_decision *list[] = {falling, twice, nobody};
         for (unsigned k = 0; k < 3 && p->rolls; k++) {
             struct hark_event e = {.type = HARK_FAILED};
@@ -499,11 +560,13 @@ static void test_out_of_range(void **state)
         struct hark_event point = {.type = HARK_CHECKPOINT_POINT};
         point.u.point.due = true;
         assert_int_equal(give(&point), HARK_OK);
-        if (count[HARK_RESUME] == 0) assert_int_equal(post(1, 0, 0), HARK_ESTATE); /* it is in its call */
+        if (count[HARK_RESUME] == 0)
+            assert_int_equal(post(1, 0, 0), HARK_ESTATE); /* it is in its call */
     }
 }
 
-/* A new incarnation has a new block: one that has done something is not told that it is new, with an image or without. */
+/* A new incarnation has a new block: one that has done something is not told that it is new, with
+ * an image or without. */
 static void test_restarted_when_used(void **state)
 {
     (void)state;
@@ -516,7 +579,8 @@ static void test_restarted_when_used(void **state)
         e.u.restarted.re = e.u.restarted.inc = 1;
         if (p->rolls == 0) continue;
         restarting++;
-        for (uint16_t ctx = 0; ctx < 3; ctx++) { /* so many that no row is free that would hide it */
+        for (uint16_t ctx = 0; ctx < 3; ctx++) { /* so many that no row is free that would hide it
+                                                  */
             begin(p->name, 2, 0);
             for (uint16_t k = 0; k <= ctx; k++) {
                 assert_true(post(2, k, 0) >= 0);
@@ -532,9 +596,11 @@ static void test_restarted_when_used(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_determinants), cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_restarted_when_used), cmocka_unit_test(test_runs_that_overlap),
-        cmocka_unit_test(test_contexts), cmocka_unit_test(test_forgotten),
-        cmocka_unit_test(test_divergences), cmocka_unit_test(test_mark_from_myself), cmocka_unit_test(test_images),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_determinants),
+        cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_restarted_when_used),
+        cmocka_unit_test(test_runs_that_overlap), cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_forgotten), cmocka_unit_test(test_divergences),
+        cmocka_unit_test(test_mark_from_myself), cmocka_unit_test(test_images),
         cmocka_unit_test(test_waves_that_are_over), cmocka_unit_test(test_out_of_place),
         cmocka_unit_test(test_images_that_are_kept), cmocka_unit_test(test_tree)};
     core = calloc(1, BLOCK);

@@ -1,16 +1,18 @@
-/* hydee/multicast.h: multicasts under HydEE, core by core: to whom the root sends and what it keeps of it, who passes on what to whom,
- * what is refused. What failures bring about is searched: test/scenario/hydee-cast*.hark. */
+/* hydee/multicast.h: multicasts under HydEE, core by core: to whom the root sends and what it keeps
+ * of it, who passes on what to whom, what is refused. What failures bring about is searched:
+ * test/scenario/hydee-cast*.hark. */
 #include "trees.h"
 
 static const struct hark_config with_figure = {.groups = &figure, .group_count = 1};
-static const struct hark_config with_digest = {.groups = &figure, .group_count = 1, .flags = HARK_DIGEST};
+static const struct hark_config with_digest = {
+    .groups = &figure, .group_count = 1, .flags = HARK_DIGEST};
 
 static struct hark_hydee *of(struct job *j, uint32_t who)
 {
     return (struct hark_hydee *)(void *)j->core[who];
 }
 
-/* ---- what the tests are made of -------------------------------------------------------------------------------------- */
+/* ---- what the tests are made of -------------------------------------------------------------- */
 
 /* The step answers so, and what is packed is what it was. */
 static void refused(struct job *j, uint32_t who, struct hark_event e, int status)
@@ -35,7 +37,8 @@ static const char *under_way(const struct job *j)
 }
 
 /* A control frame in the present epoch: words of 8 bytes behind its head. */
-static void control(struct job *j, uint32_t who, uint8_t type, uint16_t ctx, uint32_t src, const uint64_t *word, uint32_t words)
+static void control(struct job *j, uint32_t who, uint8_t type, uint16_t ctx, uint32_t src,
+    const uint64_t *word, uint32_t words)
 {
     const struct hark_endpoint *e = &of(j, who)->endpoint;
     struct hark_head h = {HARK_KIND_HYDEE, type, ctx, src, who, 0, e->inc, e->re, 0};
@@ -57,10 +60,12 @@ static void failed(struct job *j, uint32_t who, uint32_t down)
     assert_int_equal(step(j, who, e, NULL), HARK_OK);
 }
 
-/* A message of the group's context to T as it comes from there in this epoch; what T sends then is what is under way. */
+/* A message of the group's context to T as it comes from there in this epoch; what T sends then is
+ * what is under way. */
 static void to_t_from(struct job *j, uint32_t from, uint64_t ssn, uint32_t re)
 {
-    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, CTX, from, T, 0, of(j, T)->endpoint.inc, re, ssn};
+    struct hark_head h = {
+        HARK_KIND_HYDEE, HARK_APP, CTX, from, T, 0, of(j, T)->endpoint.inc, re, ssn};
     struct frame f = {.from = from, .to = T, .length = HARK_HYDEE_HEADER};
     hark_head_put(f.header, &h);
     hark_put64(f.header + HARK_WIRE_HEAD, 70 + ssn);     /* its phase */
@@ -75,9 +80,10 @@ static void to_t(struct job *j, uint64_t ssn, uint32_t re)
     to_t_from(j, R, ssn, re);
 }
 
-/* ---- the root --------------------------------------------------------------------------------------------------------- */
+/* ---- the root -------------------------------------------------------------------------------- */
 
-/* Two messages, to its children; one entry each in the log; and all have them, the members of other clusters too. */
+/* Two messages, to its children; one entry each in the log; and all have them, the members of other
+ * clusters too. */
 static void along_the_tree(void **state)
 {
     struct job j;
@@ -97,8 +103,10 @@ static void along_the_tree(void **state)
         for (uint32_t i = 0; i < N; i++) assert_int_equal(named(&j, i, false), i == R ? ssn : 0);
         for (uint32_t i = S; i < N; i++) assert_int_equal(named(&j, i, true), ssn);
     }
-    for (uint32_t i = S; i < N; i++) { /* what crosses clusters is known with its phase, at both ends */
-        const struct hark_hydee_channel *c = hark_hydee_find(of(&j, R), i, CTX), *d = hark_hydee_find(of(&j, i), R, CTX);
+    for (uint32_t i = S; i < N; i++) { /* what crosses clusters is known with its phase, at both
+                                          ends */
+        const struct hark_hydee_channel *c = hark_hydee_find(of(&j, R), i, CTX),
+                                        *d = hark_hydee_find(of(&j, i), R, CTX);
         assert_int_equal(c->channel.sent, 2);
         assert_int_equal(c->pos.transmitted, 2);
         assert_int_equal(c->log.count, i >= U);
@@ -124,8 +132,8 @@ static void in_one_cluster(void **state)
     end(&j);
 }
 
-/* X is with the root, and T, from whom it would have it, is not: it has it from the root as well, and passes on the one that
- * comes first. */
+/* X is with the root, and T, from whom it would have it, is not: it has it from the root as well,
+ * and passes on the one that comes first. */
 static void around(void **state)
 {
     static const char *const clusters[] = {"abbccdaee", "abaccdaee"}; /* T elsewhere; T with them */
@@ -146,8 +154,9 @@ static void around(void **state)
     }
 }
 
-/* While recovery runs nothing goes by the tree: to its own cluster at once, to the others what the gate lets go, and with a mark
- * that who has it keeps it for himself. The log has it once all the same. */
+/* While recovery runs nothing goes by the tree: to its own cluster at once, to the others what the
+ * gate lets go, and with a mark that who has it keeps it for himself. The log has it once all the
+ * same. */
 static void directly(void **state)
 {
     struct job j;
@@ -184,7 +193,8 @@ static void directly(void **state)
     end(&j);
 }
 
-/* Whoever fails, the root asks all members of other clusters what they have: a process between them may not have passed it on. */
+/* Whoever fails, the root asks all members of other clusters what they have: a process between them
+ * may not have passed it on. */
 static void asks_all(void **state)
 {
     struct job j;
@@ -206,7 +216,8 @@ static void asks_all(void **state)
     end(&j);
 }
 
-/* The root begins again: what a member has, it is not sent again, and is logged with the phase that the member has of it. */
+/* The root begins again: what a member has, it is not sent again, and is logged with the phase that
+ * the member has of it. */
 static void again(void **state)
 {
     struct job j;
@@ -228,7 +239,8 @@ static void again(void **state)
     assert_int_equal(hark_get64(j.frame[0].header + HARK_WIRE_HEAD + 8), same);
     control(&j, R, HARK_H_RELEASE, 0, HARK_RECOVERY, WORDS(HARK_INFINITY));
     assert_string_equal(under_way(&j), "STVWXYZ");
-    struct hark_hydee_channel *c = hark_hydee_find(of(&j, R), U, CTX), *d = hark_hydee_find(of(&j, R), V, CTX);
+    struct hark_hydee_channel *c = hark_hydee_find(of(&j, R), U, CTX),
+                              *d = hark_hydee_find(of(&j, R), V, CTX);
     assert_int_equal(hark_queue_first(j.core[R], &of(&j, R)->pool, &c->log)[1], 9);
     assert_int_equal(hark_queue_first(j.core[R], &of(&j, R)->pool, &d->log)[1], 1);
     assert_int_equal(c->pos.digests.count, 1);
@@ -260,9 +272,10 @@ static void log_goes(void **state)
     end(&j);
 }
 
-/* ---- who passes it on ------------------------------------------------------------------------------------------------ */
+/* ---- who passes it on ------------------------------------------------------------------------ */
 
-/* In the order of the numbers, each once, and as it came: number, phase and digest are the root's; the way back is to the root. */
+/* In the order of the numbers, each once, and as it came: number, phase and digest are the root's;
+ * the way back is to the root. */
 static void passes_on(void **state)
 {
     struct job j;
@@ -279,7 +292,10 @@ static void passes_on(void **state)
             struct hark_head h;
             assert_memory_equal(&j.frame[i].name, &name, sizeof name);
             assert_int_equal(j.frame[i].length, HARK_HYDEE_HEADER);
-            assert_int_equal(hark_head_get(&h, (struct hark_bytes){j.frame[i].header, j.frame[i].length}, HARK_KIND_HYDEE), HARK_OK);
+            assert_int_equal(
+                hark_head_get(
+                    &h, (struct hark_bytes){j.frame[i].header, j.frame[i].length}, HARK_KIND_HYDEE),
+                HARK_OK);
             assert_int_equal(h.src, R);
             assert_int_equal(h.ssn, ssn);
             assert_int_equal(hark_get64(j.frame[i].header + HARK_WIRE_HEAD), 70 + ssn);
@@ -294,7 +310,8 @@ static void passes_on(void **state)
     end(&j);
 }
 
-/* One of another epoch, or sent directly, goes no further than the cluster: W is in the root's and T's, X is not. */
+/* One of another epoch, or sent directly, goes no further than the cluster: W is in the root's and
+ * T's, X is not. */
 static void goes_no_further(void **state)
 {
     static const uint32_t re[] = {HARK_HYDEE_DIRECT, 0, 2};
@@ -339,10 +356,11 @@ static void in_batches(void **state)
     assert_true(fan_out("hydee", true) > 2);
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
-/* What hark_tree_valid says of, and what no tree here may be: one that reduces, one with the exact gate, more of them between two
- * processes than these may have contexts. The size that is asked for is enough, and less is not. */
+/* What hark_tree_valid says of, and what no tree here may be: one that reduces, one with the exact
+ * gate, more of them between two processes than these may have contexts. The size that is asked for
+ * is enough, and less is not. */
 static void bad_trees(void **state)
 {
     enum { MANY = HARK_HYDEE_CTX_MAX + 1 };
@@ -360,7 +378,8 @@ static void bad_trees(void **state)
         assert_int_equal(hark_hydee_init(p, hark_hydee_size(&c), &c), HARK_OK);
         assert_int_equal(hark_hydee_init(p, hark_hydee_size(&none), &c), HARK_EFULL);
         c.group_count = MANY;
-        assert_int_equal(hark_hydee_init(p, hark_hydee_size(&c), &c), me == R ? HARK_EINVAL : HARK_OK);
+        assert_int_equal(
+            hark_hydee_init(p, hark_hydee_size(&c), &c), me == R ? HARK_EINVAL : HARK_OK);
         c.group_count = 1;
         c.flags = HARK_EXACT_GATE;
         assert_int_equal(hark_hydee_init(p, hark_hydee_size(&c), &c), HARK_EINVAL);
@@ -373,7 +392,8 @@ static void bad_trees(void **state)
     free(p);
 }
 
-/* Another than the root, a group that there is not, or that one is not in, a context that is another's. */
+/* Another than the root, a group that there is not, or that one is not in, a context that is
+ * another's. */
 static void bad_groups(void **state)
 {
     struct job j;
@@ -398,8 +418,10 @@ static void bad_groups(void **state)
     assert_int_equal(j.retained, 1);
     assert_int_equal(j.kept.ssn, 1);
     end(&j);
-    const struct hark_group pair = {.ctx = CTX, .root = R, .member = member, .parent = parent, .count = 2};
-    const struct hark_config with_pair = {.groups = &pair, .group_count = 1}, with_none = {.group_count = 0};
+    const struct hark_group pair = {
+        .ctx = CTX, .root = R, .member = member, .parent = parent, .count = 2};
+    const struct hark_config with_pair = {.groups = &pair, .group_count = 1},
+                             with_none = {.group_count = 0};
     begin(&j, "hydee", &with_pair, NULL);
     refused(&j, T, to_group(CTX), HARK_EINVAL);
     assert_int_equal(multicast(&j, R, CTX), HARK_OK);
@@ -410,8 +432,8 @@ static void bad_groups(void **state)
     end(&j);
 }
 
-/* Not inside a checkpoint call, not before it is known why one runs again, not in a block or with effects that are too small; and
- * when that is over, it goes out as if nothing had been asked. */
+/* Not inside a checkpoint call, not before it is known why one runs again, not in a block or with
+ * effects that are too small; and when that is over, it goes out as if nothing had been asked. */
 static void not_now(void **state)
 {
     struct job j;
@@ -442,9 +464,10 @@ static void not_now(void **state)
     end(&j);
 }
 
-/* ---- images ------------------------------------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
-static const struct hark_group two[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
+static const struct hark_group two[] = {
+    {.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
     {.ctx = CTX + 1, .root = R, .member = member, .parent = parent, .count = N}};
 
 static struct hark_event from_image(const struct job *j, uint32_t who)
@@ -458,13 +481,15 @@ static struct hark_event from_image(const struct job *j, uint32_t who)
     return e;
 }
 
-/* With as many groups as there were it goes on where it was; with more or fewer there is no way back to that image. */
+/* With as many groups as there were it goes on where it was; with more or fewer there is no way
+ * back to that image. */
 static void other_groups(void **state)
 {
     (void)state;
     for (uint32_t was = 0; was < 3; was++)
         for (uint32_t is = 0; is < 3; is++) {
-            const struct hark_config before = {.groups = two, .group_count = was}, now = {.groups = two, .group_count = is};
+            const struct hark_config before = {.groups = two, .group_count = was},
+                                     now = {.groups = two, .group_count = is};
             struct job j, k;
             begin(&j, "hydee", &before, "aaabbbccc");
             begin(&k, "hydee", &now, "aaabbbccc");
@@ -483,7 +508,8 @@ static void other_groups(void **state)
         }
 }
 
-/* What it says of its groups, and of who belongs to them, is no state of a process: one thing is wrong with each. */
+/* What it says of its groups, and of who belongs to them, is no state of a process: one thing is
+ * wrong with each. */
 static void damaged(void **state)
 {
     (void)state;
@@ -504,7 +530,8 @@ static void damaged(void **state)
         case 1: /* fewer groups than it says itself */
             hark_empty(p, &s->groups);
             hark_empty(p, &s->branches);
-            for (uint32_t i = 0; i < s->endpoint.channels.count; i++) hark_hydee_at(s, i)->channel.flags &= HARK_INTRA;
+            for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
+                hark_hydee_at(s, i)->channel.flags &= HARK_INTRA;
             break;
         case 2: g->root = N; break;
         case 3: g->first = 0; break;
@@ -512,8 +539,12 @@ static void damaged(void **state)
         case 5: last->rank = N; break;
         case 6: last->ctx = CTX + 1; break;
         case 7: last->ctx = CTX + 0x10000; break;
-        case 8: hark_remove(p, &s->endpoint.channels, s->endpoint.channels.count - 1); break; /* none to Z */
-        case 9: hark_hydee_find(s, S, 0)->channel.flags |= HARK_HYDEE_GROUP; break;    /* of no group */
+        case 8:
+            hark_remove(p, &s->endpoint.channels, s->endpoint.channels.count - 1);
+            break; /* none to Z */
+        case 9:
+            hark_hydee_find(s, S, 0)->channel.flags |= HARK_HYDEE_GROUP;
+            break; /* of no group */
         default: break;
         }
         if (what) refused(&k, who, from_image(&j, who), HARK_EIMAGE);
@@ -525,10 +556,12 @@ static void damaged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(along_the_tree), cmocka_unit_test(in_one_cluster), cmocka_unit_test(around),
-        cmocka_unit_test(directly), cmocka_unit_test(asks_all), cmocka_unit_test(again), cmocka_unit_test(log_goes),
-        cmocka_unit_test(passes_on), cmocka_unit_test(goes_no_further), cmocka_unit_test(nothing_to_pass_on), cmocka_unit_test(in_batches),
-        cmocka_unit_test(bad_trees), cmocka_unit_test(bad_groups), cmocka_unit_test(not_now), cmocka_unit_test(other_groups),
-        cmocka_unit_test(damaged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(along_the_tree),
+        cmocka_unit_test(in_one_cluster), cmocka_unit_test(around), cmocka_unit_test(directly),
+        cmocka_unit_test(asks_all), cmocka_unit_test(again), cmocka_unit_test(log_goes),
+        cmocka_unit_test(passes_on), cmocka_unit_test(goes_no_further),
+        cmocka_unit_test(nothing_to_pass_on), cmocka_unit_test(in_batches),
+        cmocka_unit_test(bad_trees), cmocka_unit_test(bad_groups), cmocka_unit_test(not_now),
+        cmocka_unit_test(other_groups), cmocka_unit_test(damaged)};
     return cmocka_run_group_tests_name("hydee_multicast", tests, NULL, NULL);
 }

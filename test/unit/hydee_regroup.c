@@ -1,9 +1,11 @@
-/* HARK_REGROUP of hydee, step by step: what is refused, and that nothing is kept which the new clusters do not need. What holds in every
- * order of steps is for the explorer: test/scenario/hydee-regroup-*.hark. */
+/* HARK_REGROUP of hydee, step by step: what is refused, and that nothing is kept which the new
+ * clusters do not need. What holds in every order of steps is for the explorer:
+ * test/scenario/hydee-regroup-*.hark. */
 #include "../paper/job.h"
 
 enum { N = 4 };
-static const struct hark_range all = {0, 3}, low = {0, 1}, high = {2, 3}, apart[2] = {{0, 0}, {2, 2}}, odd[2] = {{1, 1}, {3, 3}};
+static const struct hark_range all = {0, 3}, low = {0, 1}, high = {2, 3},
+                               apart[2] = {{0, 0}, {2, 2}}, odd[2] = {{1, 1}, {3, 3}};
 
 static struct hark_hydee *of(const struct job *j, uint32_t who)
 {
@@ -27,7 +29,8 @@ static int tell(struct job *j, uint32_t who, const struct hark_range *group, uin
 {
     struct hark_effect effects[HARK_EFFECTS_ROOM];
     uint8_t bytes[HARK_EFFECTS_BYTES];
-    struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+    struct hark_effects fx = {
+        .at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
     struct hark_event e = {.type = HARK_REGROUP};
     e.u.regroup.cluster = group;
     e.u.regroup.cluster_count = count;
@@ -68,7 +71,8 @@ static uint32_t cluster_size(struct job *j, uint32_t who)
     return hark_ranges_size(j->core[who], hark_hydee_cluster(of(j, who)));
 }
 
-/* Ranges that are none, or of others; what does not go with it; and another map than the one that is to come. */
+/* Ranges that are none, or of others; what does not go with it; and another map than the one that
+ * is to come. */
 static void refused(void **state)
 {
     const struct hark_range backwards = {1, 0}, beyond = {0, N}, twice[2] = {{0, 1}, {1, 1}};
@@ -126,7 +130,8 @@ static void joined(void **state)
         assert_int_equal(j->protocol->names(j->core[i], &cursor, &run), 0);
         for (uint32_t k = 0; k < of(j, i)->endpoint.channels.count; k++) {
             const struct hark_hydee_channel *c = hark_hydee_at(of(j, i), k);
-            assert_int_equal(c->log.count + c->rpp.count + c->pos.digests.count + c->recorded.count, 0);
+            assert_int_equal(
+                c->log.count + c->rpp.count + c->pos.digests.count + c->recorded.count, 0);
         }
     }
     pass(j, 0, 2);
@@ -134,7 +139,8 @@ static void joined(void **state)
     job_free(j);
 }
 
-/* 0-1, 2-3 become 0 2, 1 3: what stays between two keeps its log and forgets it as ever, what comes to be begins one. */
+/* 0-1, 2-3 become 0 2, 1 3: what stays between two keeps its log and forgets it as ever, what comes
+ * to be begins one. */
 static void exchanged(void **state)
 {
     (void)state;
@@ -150,7 +156,8 @@ static void exchanged(void **state)
     pass(j, 0, 2);
     assert_int_equal(j->logs[0], 3);
     checkpoint(j);
-    checkpoint(j); /* what the older image has is trimmed by notices, on the channels that are new too */
+    checkpoint(j); /* what the older image has is trimmed by notices, on the channels that are new
+                      too */
     settle(j, 0);
     assert_int_equal(j->logs[0], 0);
     job_free(j);
@@ -175,10 +182,12 @@ static void not_all_know(void **state)
     job_free(j);
 }
 
-/* Two changes, the second to clusters of more ranges than the first: in a core that nobody packs and unpacks meanwhile. */
+/* Two changes, the second to clusters of more ranges than the first: in a core that nobody packs
+ * and unpacks meanwhile. */
 static void of_many_ranges(void **state)
 {
-    const struct hark_range blocks[2] = {{0, 3}, {4, 8}}, even[5] = {{0, 0}, {2, 2}, {4, 4}, {6, 6}, {8, 8}},
+    const struct hark_range blocks[2] = {{0, 3}, {4, 8}},
+                            even[5] = {{0, 0}, {2, 2}, {4, 4}, {6, 6}, {8, 8}},
                             odds[4] = {{1, 1}, {3, 3}, {5, 5}, {7, 7}};
     uint8_t *image = malloc(1 << 16);
     struct hark *again = malloc(1 << 16);
@@ -197,10 +206,13 @@ static void of_many_ranges(void **state)
         checkpoint(j);
         for (uint32_t i = 0; i < JOB_RANKS; i++) {
             for (uint32_t k = 0; k < JOB_RANKS; k++)
-                assert_int_equal(hark_ranges_hold(j->core[i], hark_hydee_cluster(of(j, i)), k), round % 2 ? i % 2 == k % 2 : (i > 3) == (k > 3));
+                assert_int_equal(hark_ranges_hold(j->core[i], hark_hydee_cluster(of(j, i)), k),
+                    round % 2 ? i % 2 == k % 2 : (i > 3) == (k > 3));
             uint64_t n = hark_pack(j->core[i], j->protocol->shape, image, 1 << 16);
             hark_block_init(again, 1 << 16, j->protocol->shape, j->core[i]->kind);
-            assert_int_equal(hark_unpack(again, j->protocol->shape, (struct hark_bytes){image, (uint32_t)n}), HARK_OK);
+            assert_int_equal(
+                hark_unpack(again, j->protocol->shape, (struct hark_bytes){image, (uint32_t)n}),
+                HARK_OK);
         }
     }
     free(again);
@@ -210,7 +222,8 @@ static void of_many_ranges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(joined), cmocka_unit_test(exchanged),
-        cmocka_unit_test(not_all_know), cmocka_unit_test(of_many_ranges)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(joined),
+        cmocka_unit_test(exchanged), cmocka_unit_test(not_all_know),
+        cmocka_unit_test(of_many_ranges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@
 
 static void near(double got, double expected, double error)
 {
-    if (got < expected - error || got > expected + error) fail_msg("expected %.9f, found %.9f", expected, got);
+    if (got < expected - error || got > expected + error)
+        fail_msg("expected %.9f, found %.9f", expected, got);
 }
 
 static void daly_2006(void **state)
@@ -22,7 +23,8 @@ static void daly_2006(void **state)
     near(hark_daly(8, 100), 32 + 8 / 3.0 + 8 / 45.0, 1e-9);
     /* d = M/2: d/2M = 1/4, M (1 + 1/6 + 1/36) - M/2 = 25/36 M */
     near(hark_daly(18, 36), 25, 1e-9);
-    /* A tenth of a second and an hour, in ms: d/2M = 1/72000, 26832.81573 (1 + 0.00372678/3 + 0.00001389/9) - 100 */
+    /* A tenth of a second and an hour, in ms: d/2M = 1/72000, 26832.81573 (1 + 0.00372678/3 +
+     * 0.00001389/9) - 100 */
     near(hark_daly(100, 3600000), 26766.1905, 1e-3);
     /* Just below 2M the formula: 2M (1 + 1/3 + 1/9) - 2M = 8/9 M; from there on M */
     near(hark_daly(199.9999999, 100), 800 / 9.0, 1e-5);

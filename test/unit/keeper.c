@@ -52,14 +52,22 @@ static struct world *begin_as(const char *protocol, bool together)
     char path[300];
     assert_non_null(w);
     place_make(w->place);
-    assert_int_equal(hark_clusters_parse(&w->clusters, RANKS, "0-1;2 4;3 5", "clusters", w->error), 0);
+    assert_int_equal(
+        hark_clusters_parse(&w->clusters, RANKS, "0-1;2 4;3 5", "clusters", w->error), 0);
     snprintf(path, sizeof path, "%s/images", w->place);
-    assert_int_equal(hark_store_open_directory(&w->images, path, "job", RANKS, true, w->error), HARK_S_OK);
+    assert_int_equal(
+        hark_store_open_directory(&w->images, path, "job", RANKS, true, w->error), HARK_S_OK);
     snprintf(path, sizeof path, "%s/record", w->place);
-    assert_int_equal(hark_store_open_directory(&w->record, path, "job", 1, true, w->error), HARK_S_OK);
-    w->config = (struct hark_keeper_config){.protocol = hark_protocol_named(protocol), .clusters = &w->clusters,
-        .waves_all = together, .record = w->record, .images = w->images, .identity = "protocol=p\nprogram=a b\n",
-        .fell_back = on_fell_back, .self = w};
+    assert_int_equal(
+        hark_store_open_directory(&w->record, path, "job", 1, true, w->error), HARK_S_OK);
+    w->config = (struct hark_keeper_config){.protocol = hark_protocol_named(protocol),
+        .clusters = &w->clusters,
+        .waves_all = together,
+        .record = w->record,
+        .images = w->images,
+        .identity = "protocol=p\nprogram=a b\n",
+        .fell_back = on_fell_back,
+        .self = w};
     open_service(w);
     assert_false(hark_keeper_resumed(w->s));
     return w;
@@ -83,7 +91,8 @@ static void end(struct world *w)
 /* Those that go back together when no image is damaged. */
 static void expect_unit(struct world *w, uint32_t rank, const char *members)
 {
-    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_service_mates(hark_keeper_core(w->s), r, rank), members[r] == 'x');
+    for (uint32_t r = 0; r < RANKS; r++)
+        assert_int_equal(hark_service_mates(hark_keeper_core(w->s), r, rank), members[r] == 'x');
 }
 
 /* These die; who goes back with them. */
@@ -92,9 +101,11 @@ static void die(struct world *w, const char *dead, bool recovery, const char *ba
     uint8_t member[RANKS];
     for (uint32_t r = 0; r < RANKS; r++) member[r] = dead[r] == 'x';
     assert_int_equal(hark_keeper_choose(w->s, member, recovery), HARK_KEEPER_OK);
-    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_service_goes_back(hark_keeper_core(w->s), r), back[r] == 'x');
+    for (uint32_t r = 0; r < RANKS; r++)
+        assert_int_equal(hark_service_goes_back(hark_keeper_core(w->s), r), back[r] == 'x');
     assert_int_equal(hark_keeper_commit(w->s), HARK_KEEPER_OK);
-    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_keeper_back(w->s)[r], back[r] == 'x');
+    for (uint32_t r = 0; r < RANKS; r++)
+        assert_int_equal(hark_keeper_back(w->s)[r], back[r] == 'x');
 }
 
 static void fails(struct world *w, const char *members, bool recovery)
@@ -121,12 +132,14 @@ static void is_lost(struct world *w, uint32_t rank)
     dead[rank] = 1;
     assert_int_equal(hark_keeper_choose(w->s, dead, false), HARK_KEEPER_ELOST);
     assert_int_equal(hark_service_epoch(hark_keeper_core(w->s)), re); /* nothing has changed */
-    for (uint32_t r = 0; r < RANKS; r++) assert_false(hark_service_goes_back(hark_keeper_core(w->s), r));
+    for (uint32_t r = 0; r < RANKS; r++)
+        assert_false(hark_service_goes_back(hark_keeper_core(w->s), r));
 }
 
 static void expect_down(struct world *w, const char *members)
 {
-    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_service_is_down(hark_keeper_core(w->s), r), members[r] == 'x');
+    for (uint32_t r = 0; r < RANKS; r++)
+        assert_int_equal(hark_service_is_down(hark_keeper_core(w->s), r), members[r] == 'x');
 }
 
 /* Writes image `id` of each of `members`. */
@@ -134,7 +147,8 @@ static void image(struct world *w, const char *members, uint64_t id)
 {
     struct hark_section section = {.tag = 1, .at = "state", .length = 5};
     for (uint32_t r = 0; r < RANKS; r++)
-        if (members[r] == 'x') assert_int_equal(w->images->ops->write(w->images, r, id, &section, 1), HARK_S_OK);
+        if (members[r] == 'x')
+            assert_int_equal(w->images->ops->write(w->images, r, id, &section, 1), HARK_S_OK);
 }
 
 static void damage(struct world *w, const char *file)
@@ -147,7 +161,7 @@ static void damage(struct world *w, const char *file)
     close(fd);
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void units(void **state)
 {
@@ -172,8 +186,8 @@ static void expect_wave(const char *protocol, bool together, uint32_t rank, cons
 {
     struct world *w = begin_as(protocol, together);
     for (uint32_t r = 0; r < RANKS; r++)
-        assert_int_equal(hark_service_same_wave(hark_keeper_core(w->s), r, rank),
-            members[r] == 'x');
+        assert_int_equal(
+            hark_service_same_wave(hark_keeper_core(w->s), r, rank), members[r] == 'x');
     end(w);
 }
 
@@ -229,9 +243,12 @@ static void nested_failures(void **state)
     assert_int_equal(hark_service_incarnation(hark_keeper_core(w->s), HARK_RECOVERY), 1);
     die(w, "......", true, "......");
     expect_down(w, "xxx.x.");
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, 1, 4, 0, 4, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, 1, 4, 0, 4, 0}), HARK_KEEPER_OK);
     expect_down(w, "x.x.x.");
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 4, 0, 4, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 4, 0, 4, 0}),
+        HARK_KEEPER_OK);
     assert_int_equal(hark_service_down(hark_keeper_core(w->s)), 0);
     end(w);
 }
@@ -243,8 +260,8 @@ static void expect_undone(struct world *w, uint32_t rank, const uint64_t *ids, u
     for (uint32_t i = 0; i < count; i++) assert_int_equal(id[i], ids[i]);
 }
 
-/* Which checkpoints the line has undone is remembered, durably, until they are decided again or recovery is over; those that no
- * line can reach are forgotten. */
+/* Which checkpoints the line has undone is remembered, durably, until they are decided again or
+ * recovery is over; those that no line can reach are forgotten. */
 static void what_is_undone(void **state)
 {
     (void)state;
@@ -252,29 +269,39 @@ static void what_is_undone(void **state)
     w->config.images = NULL;
     reopen(w);
     for (uint64_t id = 2; id <= 40; id += 2)
-        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, id, 0}), HARK_KEEPER_OK);
+        assert_int_equal(
+            hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, id, 0}),
+            HARK_KEEPER_OK);
     fails(w, "....x.", false);
     expect_undone(w, 0, NULL, 0);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 0, 1, 0, 36, 0}), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 0, 1, 0, 36, 0}),
+        HARK_KEEPER_OK);
     expect_undone(w, 0, (uint64_t[]){38, 40}, 2);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 2, 0, 38, 0}), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 2, 0, 38, 0}),
+        HARK_KEEPER_OK);
     expect_undone(w, 0, (uint64_t[]){40}, 1);
     fails(w, "x...x.", false); /* all again */
     reopen(w);
     expect_undone(w, 0, (uint64_t[]){40}, 1);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 0, 3, 0, 34, 0}), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 0, 3, 0, 34, 0}),
+        HARK_KEEPER_OK);
     expect_undone(w, 0, (uint64_t[]){36, 38, 40}, 3);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 4, 0, 36, 34}), HARK_KEEPER_OK);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 4, 0, 4, 0}), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 4, 0, 36, 34}),
+        HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 4, 0, 4, 0}),
+        HARK_KEEPER_OK);
     expect_undone(w, 0, NULL, 0);
     fails(w, "....x.", false);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 0, 5, 0, 0, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 0, 5, 0, 0, 0}), HARK_KEEPER_OK);
     expect_undone(w, 0, (uint64_t[]){34, 36}, 2); /* no others: 34 was the oldest that was kept */
     end(w);
 }
 
 /* One that can not be made durable has not begun. */
-static int no_write(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section *section, uint32_t count);
+static int no_write(struct hark_store *s, uint32_t rank, uint64_t id,
+    const struct hark_section *section, uint32_t count);
 static void an_epoch_that_is_not_durable(void **state)
 {
     (void)state;
@@ -284,16 +311,19 @@ static void an_epoch_that_is_not_durable(void **state)
     const struct hark_store_ops *ops = w->record->ops;
     struct hark_store_ops broken = *ops;
     broken.write = no_write;
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
     w->record->ops = &broken;
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 2, 1}), HARK_KEEPER_EDURABLE);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 2, 1}),
+        HARK_KEEPER_EDURABLE);
     expect_undone(w, 0, NULL, 0);
     w->record->ops = ops;
     end(w);
 }
 
-/* Who goes back by the line: it is made durable rank by rank, and is an announcement with the last. What they decided behind
- * it has not been (N-6); and when another one fails, all go back again (N-7). */
+/* Who goes back by the line: it is made durable rank by rank, and is an announcement with the last.
+ * What they decided behind it has not been (N-6); and when another one fails, all go back again
+ * (N-7). */
 static void the_line(void **state)
 {
     (void)state;
@@ -302,29 +332,41 @@ static void the_line(void **state)
     reopen(w);
     expect_unit(w, 4, "....x.");
     for (uint64_t id = 1; id <= 3; id++)
-        for (uint32_t r = 1; r <= 2; r++) assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, r, 0, 0, id, 0}), HARK_KEEPER_OK);
+        for (uint32_t r = 1; r <= 2; r++)
+            assert_int_equal(
+                hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, r, 0, 0, id, 0}),
+                HARK_KEEPER_OK);
     fails(w, "....x.", false);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_BACK, RANKS, 1, 0, 1, 0}), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_BACK, 1, 0, 0, 2, 0}), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_BACK, 1, 1, 0, 2, 0}), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_BACK, RANKS, 1, 0, 1, 0}),
+        HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_BACK, 1, 0, 0, 2, 0}),
+        HARK_KEEPER_REFUSED);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_BACK, 1, 1, 0, 2, 0}), HARK_KEEPER_OK);
     assert_int_equal(hark_service_epoch(hark_keeper_core(w->s)), 1);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 2, 1, 0, 1, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 2, 1, 0, 1, 0}), HARK_KEEPER_OK);
     assert_int_equal(hark_service_epoch(hark_keeper_core(w->s)), 2);
     for (int again = 0; again < 2; again++) {
         expect_down(w, ".xx.x.");
         assert_int_equal(hark_service_incarnation(hark_keeper_core(w->s), 1), 1);
-        assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 1, 0), 2); /* not 3: that is above the line */
-        assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 2, 0), 1); /* though it was not among those remembered */
+        assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 1, 0), 2); /* not 3: that is
+                                                                                 above the line */
+        assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 2, 0), 1); /* though it was not
+                                                                                 among those
+                                                                                 remembered */
         reopen(w);
     }
     expect_undone(w, 1, (uint64_t[]){3}, 1);
     expect_undone(w, 2, (uint64_t[]){2, 3}, 2);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 1, 2, 0, 3, 0}), HARK_KEEPER_OK); /* its number is free again */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 1, 2, 0, 3, 0}),
+        HARK_KEEPER_OK); /* its number is free again */
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 1, 0), 3);
     die(w, ".....x", false, ".xx.xx");
     end(w);
     w = begin("hydee");
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 1, 0, 0, 0, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_LINE, 1, 0, 0, 0, 0}),
+        HARK_KEEPER_REFUSED);
     fails(w, "xx....", false);
     die(w, "....x.", false, "..x.x.");
     end(w);
@@ -335,17 +377,30 @@ static void refused_facts(void **state)
     (void)state;
     struct world *w = begin("hydee");
     fails(w, "xx....", false);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, 0, 0, 1, 0}), HARK_KEEPER_REFUSED); /* of an older re */
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 0, 0, 0, 0}), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 2, 0, 2, 0}), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 4, 1, 0, 1, 0}), HARK_KEEPER_OK); /* any member names it */
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, RANKS, 1, 0, 1, 0}), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, RANKS, 1, 0, 1, 0}), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){77, 0, 1, 0, 1, 0}), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 0, 0}), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 7, 0}), HARK_KEEPER_OK);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 7, 0}), HARK_KEEPER_OK); /* said twice */
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 6, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, 0, 0, 1, 0}),
+        HARK_KEEPER_REFUSED); /* of an older re */
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 0, 0, 0, 0}),
+        HARK_KEEPER_REFUSED);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 2, 0, 2, 0}),
+        HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 4, 1, 0, 1, 0}),
+        HARK_KEEPER_OK); /* any member names it */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, RANKS, 1, 0, 1, 0}),
+        HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, RANKS, 1, 0, 1, 0}),
+        HARK_KEEPER_REFUSED);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){77, 0, 1, 0, 1, 0}), HARK_KEEPER_REFUSED);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 0, 0}),
+        HARK_KEEPER_REFUSED);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 7, 0}), HARK_KEEPER_OK);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 7, 0}),
+        HARK_KEEPER_OK); /* said twice */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 6, 0}),
+        HARK_KEEPER_REFUSED);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 1, 0), 7);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 2, 0), 1);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 5, 0), 0);
@@ -360,7 +415,9 @@ static void reopened_it_is_the_same(void **state)
     struct hark_control before, after;
     fails(w, "xx....", true);
     for (uint64_t wave = 1; wave < 6; wave++)
-        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, 1, 0, wave, 0}), HARK_KEEPER_OK);
+        assert_int_equal(
+            hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, 1, 0, wave, 0}),
+            HARK_KEEPER_OK);
     fails(w, "...x.x", false);
     hark_keeper_announce(w->s, &before);
     reopen(w);
@@ -378,7 +435,8 @@ static void reopened_it_is_the_same(void **state)
     end(w);
 }
 
-/* A record says what is remembered, not in what order it came about: of one job the first checkpoints are long forgotten. */
+/* A record says what is remembered, not in what order it came about: of one job the first
+ * checkpoints are long forgotten. */
 static void a_record_knows_no_history(void **state)
 {
     (void)state;
@@ -386,7 +444,8 @@ static void a_record_knows_no_history(void **state)
     uint8_t bytes[2][8192];
     uint64_t length[2];
     for (uint32_t i = 0; i < 2; i++) {
-        const struct hark_service_config c = {.protocol = hark_protocol_named("sendet"), .ranks = RANKS, .unverified = true};
+        const struct hark_service_config c = {
+            .protocol = hark_protocol_named("sendet"), .ranks = RANKS, .unverified = true};
         struct hark_service_effect effect[4];
         core[i] = malloc(1 << 16);
         assert_non_null(core[i]);
@@ -416,14 +475,17 @@ static void the_announcement(void **state)
     (void)state;
     struct world *w = begin("hydee");
     struct hark_control m, r;
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, 0, 0, 9, 0}), HARK_KEEPER_OK);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 1, 0, 0, 8, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, 0, 0, 9, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 1, 0, 0, 8, 0}), HARK_KEEPER_OK);
     fails(w, "...x.x", true);
     hark_keeper_announce(w->s, &m);
     assert_int_equal(hark_control_parse(&r, m.at, m.length), m.length);
     assert_int_equal(r.type, HARK_C_FAILED);
     const uint32_t words[] = {1, 2, 3, 5, 3, 3, 1, 5, 1, HARK_RECOVERY, 1, 2, 0};
-    for (size_t i = 0; i < HARK_COUNT(words); i++) assert_int_equal(hark_control_get32(&r), words[i]);
+    for (size_t i = 0; i < HARK_COUNT(words); i++)
+        assert_int_equal(hark_control_get32(&r), words[i]);
     assert_int_equal(hark_control_get64(&r), 8); /* of ranks 0 and 1, by the lowest */
     assert_int_equal(hark_control_get32(&r), 2);
     assert_int_equal(hark_control_get64(&r), 9);
@@ -457,7 +519,8 @@ static void of_another_job(void **state)
     hark_keeper_close(w->s);
     w->config.identity = "protocol=p\nprogram=a c\n";
     assert_int_equal(hark_keeper_open(&w->s, &w->config, w->error), HARK_KEEPER_EINVAL);
-    assert_string_equal(w->error, "the store belongs to a job with program=a b, this one has program=a c");
+    assert_string_equal(
+        w->error, "the store belongs to a job with program=a b, this one has program=a c");
     assert_null(w->s);
     end(w);
 }
@@ -469,7 +532,10 @@ static void a_damaged_image(void **state)
     dies(w, 2, 0, false);
     for (uint64_t id = 1; id <= 3; id++) {
         image(w, "..x.x.", id);
-        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2, hark_service_epoch(hark_keeper_core(w->s)), 0, id, 0}), HARK_KEEPER_OK);
+        assert_int_equal(
+            hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 2,
+                                       hark_service_epoch(hark_keeper_core(w->s)), 0, id, 0}),
+            HARK_KEEPER_OK);
     }
     dies(w, 4, 3, false);
     damage(w, "images/r4/3");
@@ -489,14 +555,18 @@ static void checkpoints_of_all_together(void **state)
     struct world *w = begin_as("team", true);
     for (uint64_t id = 1; id <= 2; id++) {
         image(w, "xxxxxx", id);
-        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, id, 0}), HARK_KEEPER_OK);
+        assert_int_equal(
+            hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, id, 0}),
+            HARK_KEEPER_OK);
     }
-    for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_service_wave(hark_keeper_core(w->s), r, 0), 2);
+    for (uint32_t r = 0; r < RANKS; r++)
+        assert_int_equal(hark_service_wave(hark_keeper_core(w->s), r, 0), 2);
     damage(w, "images/r4/2");
     dies(w, 2, 1, true);
     dies(w, 0, 2, false);
     reopen(w);
-    assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 2, 0), 2); /* what is decided stays so, for the others */
+    assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 2, 0), 2); /* what is decided stays
+                                                                             so, for the others */
     dies(w, 4, 1, true);
     end(w);
 }
@@ -512,27 +582,34 @@ static void clusters_that_change(void **state)
     w->config.images = NULL;
     reopen(w);
     broken.write = no_write;
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 1, 0}), HARK_KEEPER_REFUSED); /* to what? */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 1, 0}),
+        HARK_KEEPER_REFUSED); /* to what? */
     assert_int_equal(hark_keeper_propose(w->s, pairs), HARK_KEEPER_OK);
     assert_int_equal(hark_keeper_propose(w->s, one), HARK_KEEPER_REFUSED);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK); /* not all knew it */
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}),
+        HARK_KEEPER_OK); /* not all knew it */
     expect_unit(w, 4, "..x.x.");
     w->record->ops = &broken;
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 2, 0}), HARK_KEEPER_EDURABLE);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 2, 0}),
+        HARK_KEEPER_EDURABLE);
     expect_unit(w, 4, "..x.x.");
     assert_memory_equal(hark_keeper_next(w->s), pairs, sizeof pairs);
     w->record->ops = ops;
     for (int twice = 0; twice < 2; twice++) {
-        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 2, 0}), HARK_KEEPER_OK);
+        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 2, 0}),
+            HARK_KEEPER_OK);
         expect_unit(w, 4, ".x..x.");
         assert_null(hark_keeper_next(w->s));
     }
     reopen(w);
     expect_unit(w, 4, ".x..x.");
     assert_memory_equal(hark_keeper_clusters(w->s), pairs, sizeof pairs);
-    for (uint64_t id = 3; id <= 40; id++) { /* as many as one likes: those that no checkpoint goes by are forgotten */
+    for (uint64_t id = 3; id <= 40; id++) { /* as many as one likes: those that no checkpoint goes
+                                               by are forgotten */
         assert_int_equal(hark_keeper_propose(w->s, id % 2 ? one : pairs), HARK_KEEPER_OK);
-        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, id, 0}), HARK_KEEPER_OK);
+        assert_int_equal(
+            hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, id, 0}),
+            HARK_KEEPER_OK);
         expect_unit(w, 4, id % 2 ? "xxxxxx" : ".x..x.");
     }
     reopen(w);
@@ -543,7 +620,8 @@ static void clusters_that_change(void **state)
     end(w);
 }
 
-/* Where what is whole of a cluster's images is older than the clusters, all go back, to clusters as they were then. */
+/* Where what is whole of a cluster's images is older than the clusters, all go back, to clusters as
+ * they were then. */
 static void behind_a_change_all_go_back(void **state)
 {
     (void)state;
@@ -552,17 +630,22 @@ static void behind_a_change_all_go_back(void **state)
         struct world *w = begin_as("hydee", true);
         uint64_t first = initial ? 0 : 1;
         if (first) image(w, "xxxxxx", 1);
-        if (first) assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
+        if (first)
+            assert_int_equal(
+                hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}),
+                HARK_KEEPER_OK);
         assert_int_equal(hark_keeper_propose(w->s, pairs), HARK_KEEPER_OK);
         image(w, "xxxxxx", 2);
-        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 2, 0}), HARK_KEEPER_OK);
+        assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 1, 2, 0}),
+            HARK_KEEPER_OK);
         expect_unit(w, 4, ".x..x.");
         damage(w, "images/r4/2");
         die(w, "..x...", false, "..x..x"); /* whose own are whole */
         assert_false(hark_service_behind(hark_keeper_core(w->s)));
         die(w, ".xx...", false, "xxxxxx");
         assert_true(hark_service_behind(hark_keeper_core(w->s)));
-        for (uint32_t r = 0; r < RANKS; r++) assert_int_equal(hark_service_restart(hark_keeper_core(w->s), r).checkpoint, first);
+        for (uint32_t r = 0; r < RANKS; r++)
+            assert_int_equal(hark_service_restart(hark_keeper_core(w->s), r).checkpoint, first);
         for (int again = 0; again < 2; again++, reopen(w)) {
             expect_unit(w, 4, "..x.x.");
             assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 2, 0), first);
@@ -576,18 +659,21 @@ static void the_initial_state_counts_as_an_image(void **state)
     (void)state;
     struct world *w = begin("hydee");
     image(w, "xx....", 1);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
     damage(w, "images/r1/1");
     dies(w, 0, 0, true);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 0, 0), 0);
     image(w, "xx....", 2);
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 2, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 1, 0, 2, 0}), HARK_KEEPER_OK);
     damage(w, "images/r0/2");
     is_lost(w, 0); /* two were committed: it may be trimmed */
     end(w);
 }
 
-static int no_write(struct hark_store *s, uint32_t rank, uint64_t id, const struct hark_section *section, uint32_t count)
+static int no_write(struct hark_store *s, uint32_t rank, uint64_t id,
+    const struct hark_section *section, uint32_t count)
 {
     (void)rank, (void)id, (void)section, (void)count;
     snprintf(s->error, sizeof s->error, "disk full");
@@ -602,15 +688,19 @@ static void what_is_not_durable(void **state)
     struct hark_store_ops broken = *ops;
     const uint8_t member[RANKS] = {1, 1};
     broken.write = no_write;
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 1, 0}), HARK_KEEPER_OK);
     w->record->ops = &broken;
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 2, 0}), HARK_KEEPER_EDURABLE);
+    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, 2, 0}),
+        HARK_KEEPER_EDURABLE);
     assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 0, 0), 1); /* not decided */
     assert_string_equal(hark_keeper_error(w->s), "disk full");
     assert_int_equal(hark_keeper_choose(w->s, member, false), HARK_KEEPER_OK);
     assert_int_equal(hark_keeper_commit(w->s), HARK_KEEPER_EDURABLE);
     assert_int_equal(hark_service_epoch(hark_keeper_core(w->s)), 1); /* but this has happened */
-    assert_int_equal(hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 1, 0, 1, 0}), HARK_KEEPER_EDURABLE);
+    assert_int_equal(
+        hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_DONE, HARK_RECOVERY, 1, 0, 1, 0}),
+        HARK_KEEPER_EDURABLE);
     assert_int_equal(hark_service_down(hark_keeper_core(w->s)), 0);
     w->record->ops = ops;
     end(w);
@@ -620,12 +710,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(units),
         cmocka_unit_test(checkpoints_that_are_one), cmocka_unit_test(what_protocols_ask),
-        cmocka_unit_test(nested_failures),
-        cmocka_unit_test(the_line), cmocka_unit_test(what_is_undone),
-        cmocka_unit_test(an_epoch_that_is_not_durable), cmocka_unit_test(a_record_knows_no_history),
-        cmocka_unit_test(refused_facts), cmocka_unit_test(reopened_it_is_the_same), cmocka_unit_test(the_announcement),
-        cmocka_unit_test(a_damaged_record), cmocka_unit_test(of_another_job), cmocka_unit_test(a_damaged_image), cmocka_unit_test(checkpoints_of_all_together),
+        cmocka_unit_test(nested_failures), cmocka_unit_test(the_line),
+        cmocka_unit_test(what_is_undone), cmocka_unit_test(an_epoch_that_is_not_durable),
+        cmocka_unit_test(a_record_knows_no_history), cmocka_unit_test(refused_facts),
+        cmocka_unit_test(reopened_it_is_the_same), cmocka_unit_test(the_announcement),
+        cmocka_unit_test(a_damaged_record), cmocka_unit_test(of_another_job),
+        cmocka_unit_test(a_damaged_image), cmocka_unit_test(checkpoints_of_all_together),
         cmocka_unit_test(clusters_that_change), cmocka_unit_test(behind_a_change_all_go_back),
-        cmocka_unit_test(the_initial_state_counts_as_an_image), cmocka_unit_test(what_is_not_durable)};
+        cmocka_unit_test(the_initial_state_counts_as_an_image),
+        cmocka_unit_test(what_is_not_durable)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
-/* A recovery of hydee takes as long as it has messages to replay: twice as many, twice the work, though each has a
- * phase of its own. Work is counted, not timed: every function that is entered (all are small, also those that the
- * compiler puts into others), and every 64 bytes that are moved or zeroed. A table that is walked for each
- * notification or each release makes four times of twice. */
+/* A recovery of hydee takes as long as it has messages to replay: twice as many, twice the work,
+ * though each has a phase of its own. Work is counted, not timed: every function that is entered
+ * (all are small, also those that the compiler puts into others), and every 64 bytes that are moved
+ * or zeroed. A table that is walked for each notification or each release makes four times of
+ * twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -38,7 +39,7 @@ static inline void *zeroed(void *at, int c, uint64_t n)
     return memset(at, c, n);
 }
 #define __builtin_memmove moved
-#define __builtin_memset zeroed
+#define __builtin_memset  zeroed
 #include "hark/hydee.h"
 #undef __builtin_memmove
 #undef __builtin_memset
@@ -86,12 +87,14 @@ static bool get(struct frames *f, struct frame *frame)
 
 static void step(struct job *j, uint32_t who, struct hark_event e, const struct frame *frame);
 
-static void perform(struct job *j, uint32_t who, const struct hark_effect *x, const struct frame *frame)
+static void perform(
+    struct job *j, uint32_t who, const struct hark_effect *x, const struct frame *frame)
 {
     struct hark_event stored = {.type = HARK_STORED};
     switch (x->type) {
     case HARK_TRANSMIT:
-        put(&j->wire, x->u.transmit.peer == HARK_RECOVERY ? RP : x->u.transmit.peer, x->u.transmit.header.at, x->u.transmit.header.length);
+        put(&j->wire, x->u.transmit.peer == HARK_RECOVERY ? RP : x->u.transmit.peer,
+            x->u.transmit.header.at, x->u.transmit.header.length);
         j->replayed += x->u.transmit.replay;
         break;
     case HARK_SUPPRESS: j->suppressed++; break;
@@ -117,7 +120,8 @@ static void step(struct job *j, uint32_t who, struct hark_event e, const struct 
         struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM};
         fx.bytes = bytes;
         fx.bytes_room = sizeof bytes;
-        int status = who == RP ? hark_recovery_step(j->core[who], &e, &fx) : hark_hydee_step(j->core[who], &e, &fx);
+        int status = who == RP ? hark_recovery_step(j->core[who], &e, &fx)
+                               : hark_hydee_step(j->core[who], &e, &fx);
         if (status == HARK_EFULL) {
             uint64_t wants = hark_wants(j->core[who], &e);
             j->core[who] = realloc(j->core[who], wants);
@@ -148,11 +152,13 @@ static void make(struct job *j, uint32_t i)
     uint64_t bytes = i == RP ? hark_recovery_size(c) : hark_hydee_size(c);
     free(j->core[i]);
     j->core[i] = malloc(bytes);
-    int status = i == RP ? hark_recovery_init(j->core[i], bytes, c) : hark_hydee_init(j->core[i], bytes, c);
+    int status =
+        i == RP ? hark_recovery_init(j->core[i], bytes, c) : hark_hydee_init(j->core[i], bytes, c);
     assert_int_equal(status, HARK_OK);
 }
 
-/* In a round trip each sends to the other on each context, and then waits for as many. False: it can not go on. */
+/* In a round trip each sends to the other on each context, and then waits for as many. False: it
+ * can not go on. */
 static bool advance(struct job *j, uint32_t who)
 {
     struct frame f;
@@ -249,7 +255,8 @@ static void is_linear(uint32_t flags, uint32_t fan)
 {
     enum { FEW = 1000 };
     uint64_t once = recovery_of(FEW, flags, fan), twice = recovery_of(2 * FEW, flags, fan);
-    print_message("%u: %llu, %u: %llu\n", FEW, (unsigned long long)once, 2 * FEW, (unsigned long long)twice);
+    print_message(
+        "%u: %llu, %u: %llu\n", FEW, (unsigned long long)once, 2 * FEW, (unsigned long long)twice);
     assert_true(once > FEW);
     assert_true(twice < 2 * once + once / 5);
 }
@@ -296,8 +303,10 @@ static void test_many_fragments(void **state)
     lose(j);
     control(j, 0, HARK_H_POS, (uint64_t[]){1, 0, 0, FRAGMENTS, 0}, 5);
     for (uint64_t i = 0; i < FRAGMENTS; i++)
-        control(j, 0, HARK_H_ORPH, (uint64_t[]){(i & UINT16_MAX) << 16 | (i + 1 == FRAGMENTS), i + 1, i + 1, 1}, 4);
-    const struct hark_hydee_channel *c = hark_hydee_find((struct hark_hydee *)(void *)j->core[0], 1, 0);
+        control(j, 0, HARK_H_ORPH,
+            (uint64_t[]){(i & UINT16_MAX) << 16 | (i + 1 == FRAGMENTS), i + 1, i + 1, 1}, 4);
+    const struct hark_hydee_channel *c =
+        hark_hydee_find((struct hark_hydee *)(void *)j->core[0], 1, 0);
     assert_non_null(c);
     assert_int_equal(c->recorded.count, FRAGMENTS);
     assert_false(c->channel.flags & HARK_ORPH_WAIT);
@@ -323,7 +332,8 @@ static uint64_t reported(struct job *j, uint32_t k, uint8_t *packed, uint64_t ro
         uint32_t i = left[k % n];
         left[k % n] = left[n - 1];
         uint64_t at = 10 * i + 1, last = i == 3 ? 4 << 16 | 1 : 0;
-        control(j, RP, HARK_H_REPORT, (uint64_t[]){last, 0, at, at + 1, 9 - i, 0, at + 2, at + 4, 9 - i % 2}, 9);
+        control(j, RP, HARK_H_REPORT,
+            (uint64_t[]){last, 0, at, at + 1, 9 - i, 0, at + 2, at + 4, 9 - i % 2}, 9);
     }
     return hark_pack(j->core[RP], &hark_recovery_shape, packed, room);
 }
@@ -348,8 +358,8 @@ static void test_any_order_of_fragments(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_fragments), cmocka_unit_test(test_any_order_of_fragments),
-        cmocka_unit_test(test_plain), cmocka_unit_test(test_tree), cmocka_unit_test(test_exact)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_fragments),
+        cmocka_unit_test(test_any_order_of_fragments), cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_tree), cmocka_unit_test(test_exact)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static struct hark_log_figures figures(const struct hark_log *log)
     return f;
 }
 
-/* ---- the model -------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 enum { CHANNELS = 7, ENTRIES = 40000 };
 
@@ -76,7 +76,8 @@ static void model_start(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.random = seed * 0x9e3779b97f4a7c15u + 1;
-    for (uint32_t i = 0; i < CHANNELS; i++) { /* same peer with other ctx, same low bits, the highest numbers */
+    for (uint32_t i = 0; i < CHANNELS; i++) { /* same peer with other ctx, same low bits, the
+                                                 highest numbers */
         model.channel[i].peer = i < 3 ? 5 : i == 3 ? UINT32_MAX - 17 : i << 16;
         model.channel[i].ctx = (uint16_t)(i < 3 ? i : i == 3 ? 65535 : 0);
     }
@@ -93,8 +94,14 @@ static uint32_t some_length(void)
     switch (dice(40)) {
     case 0: return 0;
     case 1: return dice(LONGEST);
-    case 2: case 3: return dice(20000);
-    case 4: case 5: case 6: case 7: case 8: case 9: return dice(3000);
+    case 2:
+    case 3: return dice(20000);
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+    case 9: return dice(3000);
     default: return dice(100);
     }
 }
@@ -135,10 +142,8 @@ static void assert_entry(struct hark_log *log, struct model_channel *c, uint64_t
         uint32_t to = c->to;
         while (i < to) {
             uint32_t middle = i + (to - i) / 2;
-            if (c->entry[middle].ssn < ssn)
-                i = middle + 1;
-            else
-                to = middle;
+            if (c->entry[middle].ssn < ssn) i = middle + 1;
+            else to = middle;
         }
     }
     bool there = i < c->to && c->entry[i].ssn == ssn;
@@ -167,22 +172,27 @@ static void assert_figures(struct hark_log *log, uint64_t limit)
     assert_int_equal(hark_log_heaviest(log, &peer, &got), most > 0);
     assert_int_equal(got, most);
     bool right = most == 0;
-    for (int i = 0; i < CHANNELS; i++) right |= model.channel[i].peer == peer && model.channel[i].bytes == most;
+    for (int i = 0; i < CHANNELS; i++)
+        right |= model.channel[i].peer == peer && model.channel[i].bytes == most;
     assert_true(right);
 }
 
-/* What an entry may take: gaps and a slot beside its payload; a block of its own if it is long, at worst one that was
- * to spare and twice as large. */
+/* What an entry may take: gaps and a slot beside its payload; a block of its own if it is long, at
+ * worst one that was to spare and twice as large. */
 static void assert_takes(uint64_t takes, uint64_t length)
 {
     assert_true(takes >= length);
-    if (length < 1024) assert_true(takes >= (length + 7) / 8 * 8 + 8 && takes <= (length + 63) / 64 * 64 + 8);
+    if (length < 1024)
+        assert_true(takes >= (length + 7) / 8 * 8 + 8 && takes <= (length + 63) / 64 * 64 + 8);
     else assert_true(takes <= 2 * (length + length / 4 + 4096));
 }
 
-static void model_retain(struct hark_log *log, struct model_channel *c, uint64_t limit, uint64_t *refused)
+static void model_retain(
+    struct hark_log *log, struct model_channel *c, uint64_t limit, uint64_t *refused)
 {
-    uint64_t last = last_of(c), gap = dice(20) ? 0 : dice(5) ? dice(10) : (uint64_t)dice(1000) << 30;
+    uint64_t last = last_of(c), gap = dice(20)  ? 0
+                                      : dice(5) ? dice(10)
+                                                : (uint64_t)dice(1000) << 30;
     uint64_t ssn = last + 1 + gap;
     uint32_t length = some_length();
     if (c->to == ENTRIES) return;
@@ -208,7 +218,8 @@ static void model_retain(struct hark_log *log, struct model_channel *c, uint64_t
     if (model.bytes > model.peak) model.peak = model.bytes;
 }
 
-static void play(uint64_t seed, uint64_t limit, bool spill, uint32_t operations, uint64_t *refused, uint64_t *spilled)
+static void play(uint64_t seed, uint64_t limit, bool spill, uint32_t operations, uint64_t *refused,
+    uint64_t *spilled)
 {
     struct hark_log *log = open_log(limit, spill);
     model_start(seed);
@@ -218,8 +229,10 @@ static void play(uint64_t seed, uint64_t limit, bool spill, uint32_t operations,
         if (what < 70) {
             model_retain(log, c, limit, refused);
         } else if (what < 95) {
-            uint64_t ssn = c->to > c->from && dice(10) ? c->entry[c->from + dice(c->to - c->from)].ssn + !dice(5)
-                                                       : dice(2) ? last_of(c) + 1 : dice(1000);
+            uint64_t ssn = c->to > c->from && dice(10)
+                               ? c->entry[c->from + dice(c->to - c->from)].ssn + !dice(5)
+                           : dice(2) ? last_of(c) + 1
+                                     : dice(1000);
             assert_entry(log, c, ssn);
         } else if (what < 98 && c->to > c->from) {
             uint32_t part = 1 + (c->to - c->from) / (dice(4) ? 8 : 1);
@@ -281,7 +294,7 @@ static void test_model_without_spill(void **state)
     }
 }
 
-/* ---- one thing at a time ---------------------------------------------------------------------- */
+/* ---- one thing at a time --------------------------------------------------------------------- */
 
 static int retain(struct hark_log *log, uint32_t peer, uint64_t ssn, uint64_t length)
 {
@@ -323,8 +336,8 @@ static void test_memory_is_recycled(void **state)
     (void)state;
     static const struct {
         uint64_t length, window, takes;
-    } row[] = {{8, 10, 16}, {8, 100000, 16}, {1000, 100, 1008}, {65536, 128, 65544}, {LONGEST, 20, LONGEST_BLOCK},
-        {3000, 1, 3016}};
+    } row[] = {{8, 10, 16}, {8, 100000, 16}, {1000, 100, 1008}, {65536, 128, 65544},
+        {LONGEST, 20, LONGEST_BLOCK}, {3000, 1, 3016}};
     for (size_t r = 0; r < sizeof row / sizeof *row; r++) {
         struct hark_log *log = open_log(0, false);
         uint64_t window = row[r].window, held = 0;
@@ -350,7 +363,8 @@ static void test_memory_changes_hands(void **state)
     struct hark_log *log = open_log(0, false);
     uint64_t held = 0;
     for (uint32_t peer = 1; peer < 50; peer++) {
-        for (uint64_t ssn = 1; ssn <= 300; ssn++) assert_int_equal(retain(log, peer, ssn, 10000), HARK_L_OK);
+        for (uint64_t ssn = 1; ssn <= 300; ssn++)
+            assert_int_equal(retain(log, peer, ssn, 10000), HARK_L_OK);
         hark_log_trim(log, peer, 0, 300);
         if (peer == 1) held = figures(log).memory_bytes;
     }
@@ -386,7 +400,8 @@ static void test_many_channels(void **state)
     (void)state;
     enum { PEERS = 20000 };
     struct hark_log *log = open_log(0, false);
-    for (uint32_t peer = 0; peer < PEERS; peer++) assert_int_equal(retain(log, peer * 7919, 1 + peer, 8), HARK_L_OK);
+    for (uint32_t peer = 0; peer < PEERS; peer++)
+        assert_int_equal(retain(log, peer * 7919, 1 + peer, 8), HARK_L_OK);
     assert_int_equal(figures(log).entries, PEERS);
     assert_in_range(figures(log).memory_bytes, PEERS * 4096, PEERS * (4096 + 320));
     for (uint32_t peer = 0; peer < PEERS; peer++) {
@@ -409,7 +424,8 @@ static void test_heaviest(void **state)
         assert_int_equal(retain(log, 1, i, 4000), HARK_L_OK);
         assert_int_equal(retain(log, 2, i, 8100), HARK_L_OK);
     }
-    assert_int_equal(hark_log_heaviest(log, &peer, &bytes), 1); /* what lies in files counts as well */
+    assert_int_equal(hark_log_heaviest(log, &peer, &bytes), 1); /* what lies in files counts as well
+                                                                 */
     assert_int_equal(peer, 2);
     assert_int_equal(bytes, 50 * 8192); /* blocks of their own, under so low a limit */
     hark_log_trim(log, 2, 0, 30);

@@ -1,5 +1,5 @@
-/* log_memory.c: what the payload log says it uses beside what it really does: every allocation and mapping is counted.
- * The test is linked with --wrap for the calls below. */
+/* log_memory.c: what the payload log says it uses beside what it really does: every allocation and
+ * mapping is counted. The test is linked with --wrap for the calls below. */
 #include "hark/store.h"
 
 #include <malloc.h>
@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
-#define MIB ((uint64_t)1 << 20)
-#define PAGE ((uint64_t)4096)
+#define MIB        ((uint64_t)1 << 20)
+#define PAGE       ((uint64_t)4096)
 #define ALLOCATION 16u /* what malloc() needs for itself, about */
 
 static uint64_t allocated;
@@ -89,7 +89,8 @@ static uint64_t resident(void)
     unsigned char there;
     for (unsigned i = 0; i < mappings; i++)
         for (size_t k = 0; k < mapping[i].bytes; k += PAGE)
-            if (is_mapped(mapping[i].at + k) && mincore(mapping[i].at + k, PAGE, &there) == 0) bytes += (there & 1) * PAGE;
+            if (is_mapped(mapping[i].at + k) && mincore(mapping[i].at + k, PAGE, &there) == 0)
+                bytes += (there & 1) * PAGE;
     return bytes;
 }
 
@@ -98,14 +99,15 @@ static uint64_t used(void)
     return allocated + resident();
 }
 
-/* ---- what is lent: of anonymous memory, there at once, whole ----------------------------------------------------- */
+/* ---- what is lent: of anonymous memory, there at once, whole --------------------------------- */
 
 static uint64_t lent;
 
 static void *lend(void *self, uint64_t bytes)
 {
     (void)self;
-    void *at = __real_mmap64(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *at =
+        __real_mmap64(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return NULL;
     lent += bytes;
     return at;
@@ -118,7 +120,7 @@ static void reclaim(void *self, void *at, uint64_t bytes)
     munmap(at, bytes);
 }
 
-/* ---- the cases --------------------------------------------------------------------------------------------------- */
+/* ---- the cases ------------------------------------------------------------------------------- */
 
 static uint8_t payload[1 << 16];
 
@@ -134,14 +136,17 @@ static struct hark_log *open_log(const struct hark_log_config *config)
 
 static int retain(struct hark_log *log, uint64_t ssn, uint32_t peers, uint64_t length)
 {
-    return hark_log_retain(log, (uint32_t)(ssn % peers), 0, ssn, &(struct hark_log_part){payload, length}, 1);
+    return hark_log_retain(
+        log, (uint32_t)(ssn % peers), 0, ssn, &(struct hark_log_part){payload, length}, 1);
 }
 
 /* At most a tenth apart; `slack`: and so many bytes. */
 static void assert_about(const char *what, uint64_t said, uint64_t real, uint64_t slack)
 {
     bool right = real <= said + said / 10 + slack && said <= real + real / 10 + slack;
-    if (!right) print_error("%s: said %llu, really %llu\n", what, (unsigned long long)said, (unsigned long long)real);
+    if (!right)
+        print_error("%s: said %llu, really %llu\n", what, (unsigned long long)said,
+            (unsigned long long)real);
     assert_true(right);
 }
 
@@ -149,18 +154,24 @@ static const uint64_t lengths[] = {0, 8, 16, 100, 108, 4096, 4104, 40000};
 static const uint32_t peers[] = {1, 8, 64};
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static void fill(uint64_t length, uint32_t peers_now, const struct hark_log_config *config, uint64_t bytes)
+static void fill(
+    uint64_t length, uint32_t peers_now, const struct hark_log_config *config, uint64_t bytes)
 {
     struct hark_log *log = open_log(config);
     struct hark_log_figures f;
     uint64_t ssn = 0;
-    for (; hark_log_used(log) < bytes; ssn++) assert_int_equal(retain(log, ssn + 1, peers_now, length), HARK_L_OK);
+    for (; hark_log_used(log) < bytes; ssn++)
+        assert_int_equal(retain(log, ssn + 1, peers_now, length), HARK_L_OK);
     hark_log_figures(log, &f);
     uint64_t blocks = peers_now * PAGE; /* that a channel has at least */
     assert_about("memory", f.memory_bytes, used() + lent, blocks / 2);
     if (config->soft_limit) assert_about("entries", hark_log_used(log), f.memory_bytes, blocks);
-    else assert_in_range(f.memory_bytes, f.bytes, f.bytes + f.bytes / 4 + blocks); /* and blocks that are half full */
-    assert_true(f.bytes <= ssn * (length + 32 + length / 10)); /* what an entry takes beside its payload */
+    else
+        assert_in_range(f.memory_bytes, f.bytes, f.bytes + f.bytes / 4 + blocks); /* and blocks that
+                                                                                     are half full
+                                                                                   */
+    assert_true(f.bytes <= ssn * (length + 32 + length / 10)); /* what an entry takes beside its
+                                                                  payload */
     hark_log_close(log);
     assert_int_equal(allocated, 0);
 }
@@ -170,7 +181,8 @@ static void test_unlimited(void **state)
 {
     (void)state;
     for (size_t l = 0; l < COUNT(lengths); l++)
-        for (size_t p = 0; p < COUNT(peers); p++) fill(lengths[l], peers[p], &(struct hark_log_config){0}, 40 * MIB);
+        for (size_t p = 0; p < COUNT(peers); p++)
+            fill(lengths[l], peers[p], &(struct hark_log_config){0}, 40 * MIB);
 }
 
 /* Filled up to a limit that the owner keeps: nothing else is used. */
@@ -181,11 +193,13 @@ static void test_owner_keeps_a_limit(void **state)
         for (size_t p = 0; p < COUNT(peers); p++) {
             fill(lengths[l], peers[p], &(struct hark_log_config){.soft_limit = 16 * MIB}, 16 * MIB);
             fill(lengths[l], peers[p],
-                &(struct hark_log_config){.soft_limit = 16 * MIB, .lend = lend, .reclaim = reclaim}, 16 * MIB);
+                &(struct hark_log_config){.soft_limit = 16 * MIB, .lend = lend, .reclaim = reclaim},
+                16 * MIB);
         }
 }
 
-/* Up to the limit, and trimmed, again and again, with other lengths and other peers: what was spare goes back. */
+/* Up to the limit, and trimmed, again and again, with other lengths and other peers: what was spare
+ * goes back. */
 static void test_limit_again_and_again(void **state)
 {
     (void)state;
@@ -195,11 +209,14 @@ static void test_limit_again_and_again(void **state)
     for (unsigned round = 0; round < 24; round++) {
         uint64_t length = lengths[round % COUNT(lengths)];
         uint32_t others = peers[round / 8];
-        for (; hark_log_used(log) < limit; ssn++) assert_int_equal(retain(log, ssn + 1, others, length), HARK_L_OK);
+        for (; hark_log_used(log) < limit; ssn++)
+            assert_int_equal(retain(log, ssn + 1, others, length), HARK_L_OK);
         uint64_t real = used();
-        if (real > limit + limit / 10 + 64 * PAGE) print_error("round %u: %llu\n", round, (unsigned long long)real);
+        if (real > limit + limit / 10 + 64 * PAGE)
+            print_error("round %u: %llu\n", round, (unsigned long long)real);
         assert_true(real <= limit + limit / 10 + 64 * PAGE);
-        for (uint32_t peer = 0; peer < 64; peer++) hark_log_trim(log, peer, 0, ssn - (round % 2 ? 0 : 100));
+        for (uint32_t peer = 0; peer < 64; peer++)
+            hark_log_trim(log, peer, 0, ssn - (round % 2 ? 0 : 100));
     }
     hark_log_close(log);
     assert_int_equal(allocated, 0);
@@ -223,7 +240,8 @@ static void test_log_keeps_a_limit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unlimited), cmocka_unit_test(test_owner_keeps_a_limit),
-        cmocka_unit_test(test_limit_again_and_again), cmocka_unit_test(test_log_keeps_a_limit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unlimited),
+        cmocka_unit_test(test_owner_keeps_a_limit), cmocka_unit_test(test_limit_again_and_again),
+        cmocka_unit_test(test_log_keeps_a_limit)};
     return cmocka_run_group_tests_name("log memory", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Who receives what: of the messages that fit a receive the one that was handed up first, whatever was being written
- * into the receive's memory then. The real match.c; the driver is this file, and hands up what it likes, when it likes. */
+/* Who receives what: of the messages that fit a receive the one that was handed up first, whatever
+ * was being written into the receive's memory then. The real match.c; the driver is this file, and
+ * hands up what it likes, when it likes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +19,8 @@ struct hark_process hark_process;
 
 enum { SOURCES = 3, TAGS = 2, MANY = 256, LONGEST = 64 };
 
-/* How a message is handed up: in the transport's memory, in its own after the driver held it, or where hark_app_place
- * said. */
+/* How a message is handed up: in the transport's memory, in its own after the driver held it, or
+ * where hark_app_place said. */
 enum way { BORROWED, HELD, PLACED };
 
 struct sent {
@@ -39,9 +40,10 @@ static struct driver {
     bool by_chance;
     uint32_t refuse; /* so many times yet nothing may be taken or seen until the next wait */
     bool refusing;
-    uint32_t only;   /* a replay: this choice and no other, message only - 1; 0: any */
-    uint32_t looks;  /* that saw something */
-    uint32_t placed, overtaken; /* handed up where it was placed; that while another one waited for the same */
+    uint32_t only;              /* a replay: this choice and no other, message only - 1; 0: any */
+    uint32_t looks;             /* that saw something */
+    uint32_t placed, overtaken; /* handed up where it was placed; that while another one waited for
+                                   the same */
     struct hark_driver_figures figures;
 } world;
 
@@ -58,7 +60,7 @@ static void fill(uint8_t *at, uint32_t i)
 
 static void hand_up(void);
 
-/* ---- the driver ------------------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 static bool refused(const struct hark_message *m)
 {
@@ -76,7 +78,8 @@ int hark_driver_deliver(struct hark_driver *d, struct hark_message *m)
     if (refused(m)) return 1;
     assert_false(world.sent[m->ssn].taken);
     world.sent[m->ssn].taken = true;
-    if (world.by_chance && world.next < world.count && roll(8) == 0) hand_up(); /* effects of the step */
+    if (world.by_chance && world.next < world.count && roll(8) == 0)
+        hand_up(); /* effects of the step */
     return HARK_D_OK;
 }
 
@@ -126,7 +129,12 @@ static void hand_up(void)
     struct sent *s = &world.sent[i];
     uint8_t borrowed[LONGEST];
     begin(i);
-    struct hark_message m = {.from = s->from, .tag = s->tag, .ctx = CTX_POINT, .ssn = i, .length = s->length}, *whole = &m;
+    struct hark_message m = {.from = s->from,
+                            .tag = s->tag,
+                            .ctx = CTX_POINT,
+                            .ssn = i,
+                            .length = s->length},
+                        *whole = &m;
     if (s->way == BORROWED) {
         m.payload = borrowed;
         m.borrowed = 1;
@@ -229,7 +237,7 @@ void hark_observe_delivered(const struct hark_message *m)
     (void)m;
 }
 
-/* ---- what should be ----------------------------------------------------------------------------------------------- */
+/* ---- what should be -------------------------------------------------------------------------- */
 
 struct receive {
     int from, tag;
@@ -241,7 +249,8 @@ struct receive {
 
 static bool fits(const struct receive *r, const struct sent *s)
 {
-    return (r->from == HARK_ANY_SOURCE || r->from == (int)s->from) && (r->tag == HARK_ANY_TAG || r->tag == s->tag);
+    return (r->from == HARK_ANY_SOURCE || r->from == (int)s->from) &&
+           (r->tag == HARK_ANY_TAG || r->tag == s->tag);
 }
 
 /* Waits for posted[which], and gives each message to the first receive that may have it. */
@@ -286,13 +295,14 @@ static int setup(void **state)
 
 static void message(uint32_t from, int32_t tag, uint64_t length, enum way way)
 {
-    world.sent[world.count++] = (struct sent){.from = from, .tag = tag, .length = length, .way = way};
+    world.sent[world.count++] =
+        (struct sent){.from = from, .tag = tag, .length = length, .way = way};
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
-/* In a recovery the driver holds what comes too early. A long message may be on its way into the receive's memory when that is
- * handed up. */
+/* In a recovery the driver holds what comes too early. A long message may be on its way into the
+ * receive's memory when that is handed up. */
 static void a_long_message_does_not_overtake_what_was_held(void **state)
 {
     (void)state;
@@ -310,7 +320,8 @@ static void a_long_message_does_not_overtake_what_was_held(void **state)
     assert_int_equal(world.overtaken, 1);
     hark_app.waiting = NULL;
     hark_app.posted = hark_app.posted_last = NULL;
-    assert_false(r.done); /* both wait now, in their order, and nothing of the second lies in the receive's memory for good */
+    assert_false(r.done); /* both wait now, in their order, and nothing of the second lies in the
+                             receive's memory for good */
     assert_false(r.reserved);
     assert_int_equal(hark_recv(first.data, LONGEST, 1, 0, &info), HARK_A_OK);
     first.got = 0;
@@ -342,18 +353,21 @@ static void what_a_look_saw_does_not_stand_in_the_way(void **state)
     assert_true(found);
     assert_int_equal(info.source, 2);
     assert_int_equal(info.length, 9);
-    assert_int_equal(hark_recv(second.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+    assert_int_equal(
+        hark_recv(second.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
     second.got = 1;
     compare(&second, &info);
     world.only = 1;
-    assert_int_equal(hark_recv(first.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+    assert_int_equal(
+        hark_recv(first.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
     compare(&first, &info);
     assert_null(hark_app.first);
     assert_null(hark_app.last);
     assert_int_equal(world.looks, 2);
 }
 
-/* What a replay lets a look see is what is received then, though it was handed up behind others that fit. */
+/* What a replay lets a look see is what is received then, though it was handed up behind others
+ * that fit. */
 static void what_a_look_saw_is_received(void **state)
 {
     (void)state;
@@ -367,7 +381,8 @@ static void what_a_look_saw_is_received(void **state)
         assert_int_equal(hark_probe(HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
         assert_int_equal(info.source, order[i]);
         world.only = 0;
-        assert_int_equal(hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+        assert_int_equal(
+            hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
         r.got = order[i];
         compare(&r, &info);
     }
@@ -383,13 +398,15 @@ static void what_a_look_saw_is_received(void **state)
     assert_int_equal(info.source, 2);
     world.only = 0;
     for (unsigned i = 0; i < 3; i++) { /* and its sender's stay in order */
-        assert_int_equal(hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+        assert_int_equal(
+            hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
         r.got = (i + 1) % 3;
         compare(&r, &info);
     }
 }
 
-/* The first time they came as A1 B1 B2 P1. What is put before P1, B2 and with it B1, is not put before A1, which was seen as the first of its tag. */
+/* The first time they came as A1 B1 B2 P1. What is put before P1, B2 and with it B1, is not put
+ * before A1, which was seen as the first of its tag. */
 static void what_was_seen_stays_before_what_was_not(void **state)
 {
     (void)state;
@@ -421,13 +438,15 @@ static void what_was_seen_stays_before_what_was_not(void **state)
         compare(&r, &info);
     }
     for (unsigned i = 0; i < 2; i++) { /* B2, then P1 */
-        assert_int_equal(hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+        assert_int_equal(
+            hark_recv(r.data, LONGEST, HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
         r.got = i ? 0 : 3;
         compare(&r, &info);
     }
 }
 
-/* Polls for two messages, of which one is there: nothing is recorded but that, until something is taken. */
+/* Polls for two messages, of which one is there: nothing is recorded but that, until something is
+ * taken. */
 static void looks_in_turn_are_recorded_once(void **state)
 {
     (void)state;
@@ -448,7 +467,8 @@ static void looks_in_turn_are_recorded_once(void **state)
     hand_up();
     struct hark_request *request;
     assert_int_equal(hark_irecv(first.data, LONGEST, 1, 0, &request), HARK_A_OK);
-    assert_int_equal(hark_iprobe(1, 0, &found, &info), HARK_A_OK); /* a receive has a claim to both */
+    assert_int_equal(hark_iprobe(1, 0, &found, &info), HARK_A_OK); /* a receive has a claim to both
+                                                                    */
     assert_false(found);
     assert_int_equal(hark_wait(&request, &info), HARK_A_OK);
     compare(&first, &info);
@@ -472,20 +492,26 @@ static void looks_in_turn_are_recorded_once(void **state)
     }
 }
 
-/* Looks for one that no posted receive may have: the first that fits, of those that have been handed up. */
+/* Looks for one that no posted receive may have: the first that fits, of those that have been
+ * handed up. */
 static void look(const struct receive *posted, uint32_t count, const bool *gone)
 {
-    struct receive r = {.from = roll(3) ? (int)roll(SOURCES) : HARK_ANY_SOURCE, .tag = roll(3) ? (int)roll(TAGS) : HARK_ANY_TAG};
+    struct receive r = {.from = roll(3) ? (int)roll(SOURCES) : HARK_ANY_SOURCE,
+        .tag = roll(3) ? (int)roll(TAGS) : HARK_ANY_TAG};
     struct hark_info info = {0};
     bool found = false;
     uint32_t i, looks = world.looks;
     for (i = 0; i < world.count; i++) {
         bool claimed = gone[i];
-        for (uint32_t k = 0; k < count; k++) claimed |= posted[k].request != NULL && !posted[k].done && fits(&posted[k], &world.sent[i]);
+        for (uint32_t k = 0; k < count; k++)
+            claimed |=
+                posted[k].request != NULL && !posted[k].done && fits(&posted[k], &world.sent[i]);
         if (!claimed && fits(&r, &world.sent[i])) break;
     }
     const bool waits = i < world.count && roll(2);
-    assert_int_equal(waits ? hark_probe(r.from, r.tag, &info) : hark_iprobe(r.from, r.tag, &found, &info), HARK_A_OK);
+    assert_int_equal(
+        waits ? hark_probe(r.from, r.tag, &info) : hark_iprobe(r.from, r.tag, &found, &info),
+        HARK_A_OK);
     assert_in_range(world.looks, looks, looks + (waits || found));
     if (waits || found) { /* the same once more is no new choice */
         struct hark_info again;
@@ -495,7 +521,8 @@ static void look(const struct receive *posted, uint32_t count, const bool *gone)
         assert_int_equal(world.looks, looks);
         assert_memory_equal(&again, &info, sizeof info);
     }
-    if (!waits && !found && i + 1 >= world.next) return; /* it is not there yet, or has come with the look */
+    if (!waits && !found && i + 1 >= world.next)
+        return; /* it is not there yet, or has come with the look */
     assert_true(i < world.next);
     assert_true(waits || found);
     assert_int_equal(info.source, world.sent[i].from);
@@ -516,7 +543,8 @@ static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
     for (uint32_t i = 0; i < RECEIVES; i++)
         message((uint32_t)roll(SOURCES), (int32_t)roll(TAGS), 1 + roll(LONGEST), (enum way)roll(3));
     while (world.count + SOURCES * TAGS <= MANY) /* whatever is asked for comes */
-        for (uint32_t k = 0; k < SOURCES * TAGS; k++) message(k % SOURCES, (int32_t)(k / SOURCES), 1 + roll(LONGEST), (enum way)roll(3));
+        for (uint32_t k = 0; k < SOURCES * TAGS; k++)
+            message(k % SOURCES, (int32_t)(k / SOURCES), 1 + roll(LONGEST), (enum way)roll(3));
 
     for (uint32_t i = 0; i < RECEIVES;) {
         struct receive posted[OPEN];
@@ -524,7 +552,8 @@ static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
         uint32_t count = 1 + (uint32_t)roll(OPEN);
         for (uint32_t k = 0; k < count; k++) {
             struct receive *r = &posted[k];
-            *r = (struct receive){.from = roll(3) ? (int)roll(SOURCES) : HARK_ANY_SOURCE, .tag = roll(3) ? (int)roll(TAGS) : HARK_ANY_TAG};
+            *r = (struct receive){.from = roll(3) ? (int)roll(SOURCES) : HARK_ANY_SOURCE,
+                .tag = roll(3) ? (int)roll(TAGS) : HARK_ANY_TAG};
             assert_int_equal(hark_irecv(r->data, LONGEST, r->from, r->tag, &r->request), HARK_A_OK);
         }
         for (uint32_t left = count; left > 0; left--, i++) { /* waited for in any order */
@@ -552,7 +581,9 @@ static void the_first_that_fits_is_received(void **state)
     uint32_t placed = 0, overtaken = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) by_chance(seed, &placed, &overtaken);
-    print_message("%u messages were written where they were received, %u came where another one had to be first\n", placed, overtaken);
+    print_message("%u messages were written where they were received, %u came where another one "
+                  "had to be first\n",
+        placed, overtaken);
     assert_true(placed > SEEDS / 2 && overtaken > SEEDS / 100); /* else this shows nothing of it */
 }
 

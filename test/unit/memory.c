@@ -1,4 +1,5 @@
-/* How much memory there is: of a machine, and under control groups of both versions, as their files say. */
+/* How much memory there is: of a machine, and under control groups of both versions, as their files
+ * say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +53,8 @@ static void of_machine(void **state)
 {
     (void)state;
     assert_int_equal(memory_available(root), 0); /* nothing tells */
-    put("/proc/meminfo", "MemTotal:       16000 kB\nMemFree:          100 kB\nMemAvailable:    8000 kB\n");
+    put("/proc/meminfo",
+        "MemTotal:       16000 kB\nMemFree:          100 kB\nMemAvailable:    8000 kB\n");
     assert_int_equal(memory_available(root), ENOUGH);
     put("/proc/self/cgroup", "0::/\n");
     assert_int_equal(memory_available(root), ENOUGH); /* the group has no files */
@@ -94,13 +96,15 @@ static void of_first_version(void **state)
 {
     (void)state;
     put("/proc/meminfo", "MemAvailable:    8000 kB\n");
-    put("/proc/self/cgroup", "5:cpu,cpuacct:/elsewhere\n4:hugetlb,memory:/batch/job\n3:devices:/\n0::/\n");
+    put("/proc/self/cgroup",
+        "5:cpu,cpuacct:/elsewhere\n4:hugetlb,memory:/batch/job\n3:devices:/\n0::/\n");
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* none */
     put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "123\n");
     assert_int_equal(memory_available(root), ENOUGH);
     put("/sys/fs/cgroup/memory/batch/job/memory.limit_in_bytes", "4000000\n");
     put("/sys/fs/cgroup/memory/batch/job/memory.usage_in_bytes", "1000000\n");
-    put("/sys/fs/cgroup/memory/batch/job/memory.stat", "inactive_file 5\ntotal_inactive_file 600000\n");
+    put("/sys/fs/cgroup/memory/batch/job/memory.stat",
+        "inactive_file 5\ntotal_inactive_file 600000\n");
     assert_int_equal(memory_available(root), 3600000);
 }
 

@@ -1,4 +1,5 @@
-/* What a process prints is shown once, in whole lines; and a reader who does not read stops nobody. */
+/* What a process prints is shown once, in whole lines; and a reader who does not read stops nobody.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -219,8 +220,8 @@ static void moved(void *self)
     (void)self;
 }
 
-/* The outlet is given up while its thread is stuck; when somebody reads after all, the thread ends and takes with it what it
- * had (seen by a sanitizer build). */
+/* The outlet is given up while its thread is stuck; when somebody reads after all, the thread ends
+ * and takes with it what it had (seen by a sanitizer build). */
 static void a_stuck_outlet_is_given_up(void **state)
 {
     enum { MORE = 10000 };
@@ -246,10 +247,11 @@ static void a_stuck_outlet_is_given_up(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(whole_lines), TEST(a_long_line_in_pieces), TEST(again_from_the_beginning),
-        TEST(again_from_an_image), TEST(an_image_within_a_line), TEST(a_void_piece_is_forgotten), TEST(back_twice),
-        TEST(goes_on_with_an_earlier_run), TEST(what_was_pending_is_in_the_image),
-        TEST(what_was_pending_has_been_shown_since), TEST(a_resumed_run_goes_back_further), TEST(behind_a_gate),
+    const struct CMUnitTest tests[] = {TEST(whole_lines), TEST(a_long_line_in_pieces),
+        TEST(again_from_the_beginning), TEST(again_from_an_image), TEST(an_image_within_a_line),
+        TEST(a_void_piece_is_forgotten), TEST(back_twice), TEST(goes_on_with_an_earlier_run),
+        TEST(what_was_pending_is_in_the_image), TEST(what_was_pending_has_been_shown_since),
+        TEST(a_resumed_run_goes_back_further), TEST(behind_a_gate),
         cmocka_unit_test(a_stuck_outlet_is_given_up)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* past.h: V on the wire, its limit, the gate by numbers; and the frontier that the recovery process tells. */
+/* past.h: V on the wire, its limit, the gate by numbers; and the frontier that the recovery process
+ * tells. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -12,12 +13,14 @@ enum { RANKS = 4000, BYTES = 1 << 20 };
 
 static struct hark_effect effects[64];
 static uint8_t bytes[1 << 16];
-static struct hark_effects fx = {.at = effects, .room = 64, .bytes = bytes, .bytes_room = sizeof bytes};
+static struct hark_effects fx = {
+    .at = effects, .room = 64, .bytes = bytes, .bytes_room = sizeof bytes};
 
 static struct hark_hydee *member(uint32_t me)
 {
     struct hark_range pair = {RANKS - 3, RANKS - 2}; /* one cluster of two, all others are alone */
-    struct hark_config c = {.me = me, .ranks = RANKS, .flags = HARK_EXACT_GATE | HARK_DIGEST, .cluster = &pair};
+    struct hark_config c = {
+        .me = me, .ranks = RANKS, .flags = HARK_EXACT_GATE | HARK_DIGEST, .cluster = &pair};
     c.cluster_count = me >= pair.first && me <= pair.last;
     struct hark_hydee *s = calloc(1, BYTES);
     assert_int_equal(hark_hydee_init(&s->head, BYTES, &c), HARK_OK);
@@ -25,7 +28,8 @@ static struct hark_hydee *member(uint32_t me)
 }
 
 /* Delivers a message of `src` that carries V = {rank: number} for each rank < n but src. */
-static int take(struct hark_hydee *s, uint32_t src, uint64_t ssn, uint64_t number, uint32_t n, uint64_t each)
+static int take(
+    struct hark_hydee *s, uint32_t src, uint64_t ssn, uint64_t number, uint32_t n, uint64_t each)
 {
     static struct hark_hydee *from;
     uint8_t header[HARK_PAST_HEADER_MAX];
@@ -36,8 +40,8 @@ static int take(struct hark_hydee *s, uint32_t src, uint64_t ssn, uint64_t numbe
     hark_head_put(header, &h);
     hark_put64(header + 32, 1);
     hark_put64(header + 40, 0);
-    uint32_t length = hark_past_write(&from->head, &from->past.now, number, true, header + HARK_HYDEE_HEADER,
-        sizeof header - HARK_HYDEE_HEADER);
+    uint32_t length = hark_past_write(&from->head, &from->past.now, number, true,
+        header + HARK_HYDEE_HEADER, sizeof header - HARK_HYDEE_HEADER);
     free(from);
     struct hark_event e = {.type = HARK_ARRIVE};
     e.u.frame.header = (struct hark_bytes){header, HARK_HYDEE_HEADER + length};
@@ -61,7 +65,8 @@ static void test_wire(void **state)
     (void)state;
     struct hark_hydee *s = member(5);
     uint32_t length;
-    assert_int_equal(take(s, 3, 1, 7, 2, UINT64_MAX - 1), HARK_OK); /* V = {0: max, 1: max}, and number 7 of rank 3 */
+    assert_int_equal(take(s, 3, 1, 7, 2, UINT64_MAX - 1), HARK_OK); /* V = {0: max, 1: max}, and
+                                                                       number 7 of rank 3 */
     const uint8_t *b = post(s, 9, &length);
     assert_non_null(b);
     struct hark_past_walk w = hark_past_begin(b + HARK_HYDEE_HEADER, length - HARK_HYDEE_HEADER);
@@ -75,16 +80,20 @@ static void test_wire(void **state)
     }
     assert_false(hark_past_next(&w, &rank, &number));
     assert_true(hark_past_valid(b + HARK_HYDEE_HEADER, length - HARK_HYDEE_HEADER, RANKS));
-    assert_false(hark_past_valid(b + HARK_HYDEE_HEADER, length - HARK_HYDEE_HEADER, 3)); /* rank 3 does not exist */
+    assert_false(hark_past_valid(b + HARK_HYDEE_HEADER, length - HARK_HYDEE_HEADER, 3)); /* rank 3
+                                                                                            does not
+                                                                                            exist */
     for (uint32_t cut = 0; cut < length - HARK_HYDEE_HEADER; cut++)
         assert_false(hark_past_valid(b + HARK_HYDEE_HEADER, cut, RANKS));
     const uint8_t twice[] = {1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 4, 1, 0, 1};
     const uint8_t nothing[] = {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4, 0};
-    const uint8_t large[] = {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2};
+    const uint8_t large[] = {
+        1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2};
     assert_false(hark_past_valid(twice, sizeof twice, RANKS));
     assert_false(hark_past_valid(nothing, sizeof nothing, RANKS));
     assert_false(hark_past_valid(large, sizeof large, RANKS));
-    assert_int_equal(take(s, 3, 2, 8, 2, UINT64_MAX), HARK_EFRAME); /* that is no number: it stands for none */
+    assert_int_equal(take(s, 3, 2, 8, 2, UINT64_MAX), HARK_EFRAME); /* that is no number: it stands
+                                                                       for none */
     assert_int_equal(take(s, 3, 2, UINT64_MAX, 2, 7), HARK_EFRAME);
     /* A header without V is none of this job, and the other way round. */
     struct hark_event e = {.type = HARK_ARRIVE};
@@ -155,20 +164,20 @@ static void test_frontier(void **state)
     (void)state;
     struct hark_hydee *s = member(5);
     uint32_t length;
-    (void)post(s, 9, &length);                            /* 1 */
+    (void)post(s, 9, &length); /* 1 */
     assert_int_equal(take(s, 3, 1, 7, 0, 0), HARK_OK);
-    (void)post(s, 9, &length);                            /* 2: needs 7 of rank 3 */
-    assert_int_equal(take(s, 4, 1, 2, 0, 0), HARK_OK);    /* 3 would need 2 of rank 4 */
-    release(s, 1 << 16, 3, 8);                            /* a change, before the list it changes */
+    (void)post(s, 9, &length);                         /* 2: needs 7 of rank 3 */
+    assert_int_equal(take(s, 4, 1, 2, 0, 0), HARK_OK); /* 3 would need 2 of rank 4 */
+    release(s, 1 << 16, 3, 8);                         /* a change, before the list it changes */
     assert_int_equal(s->past.open, 0);
-    release(s, 2 << 16 | 1, 4, 2);                        /* the last of two */
+    release(s, 2 << 16 | 1, 4, 2); /* the last of two */
     assert_int_equal(s->past.open, 0);
-    release(s, 0, 3, 7);                                  /* the first of them: rank 3 is beyond it already */
-    assert_int_equal(s->past.open, 3);                    /* not yet posted, and it waits for rank 4 */
+    release(s, 0, 3, 7);               /* the first of them: rank 3 is beyond it already */
+    assert_int_equal(s->past.open, 3); /* not yet posted, and it waits for rank 4 */
     release(s, 1 << 16, 4, HARK_INFINITY);
     assert_true(s->past.open == HARK_INFINITY);
     release(s, 1 << 16, 9, 1);
-    assert_int_equal(take(s, 9, 1, 1, 0, 0), HARK_OK);    /* what is delivered closes again */
+    assert_int_equal(take(s, 9, 1, 1, 0, 0), HARK_OK); /* what is delivered closes again */
     assert_int_equal(s->past.open, 3);
     free(s);
 }
@@ -268,7 +277,8 @@ static void test_image(void **state)
     e.u.restarted.checkpoint = 1;
     e.u.restarted.re = 1;
     e.u.restarted.inc = 1;
-    e.u.restarted.image = (struct hark_bytes){image, (uint32_t)hark_pack(&without->head, &hark_hydee_shape, image, sizeof image)};
+    e.u.restarted.image = (struct hark_bytes){
+        image, (uint32_t)hark_pack(&without->head, &hark_hydee_shape, image, sizeof image)};
     assert_int_equal(hark_hydee_step(&with->head, &e, &fx), HARK_EIMAGE);
     assert_int_equal(hark_hydee_step(&without->head, &e, &fx), HARK_OK);
     free(without);
@@ -278,7 +288,7 @@ static void test_image(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_wire), cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_frontier), cmocka_unit_test(test_floor), cmocka_unit_test(test_partly_notified),
-        cmocka_unit_test(test_image)};
+        cmocka_unit_test(test_frontier), cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_partly_notified), cmocka_unit_test(test_image)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

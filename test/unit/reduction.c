@@ -1,5 +1,6 @@
-/* Reductions through the driver: five processes over a network in memory, the tree of camel-reduce-tree.hark; contributions of some bytes
- * and of many, images, and processes that die and come back. What the root gets is what it would get without. */
+/* Reductions through the driver: five processes over a network in memory, the tree of
+ * camel-reduce-tree.hark; contributions of some bytes and of many, images, and processes that die
+ * and come back. What the root gets is what it would get without. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 enum { N = 5, UP = 7, ROUNDS = 6, MOST = 40000, ROUNDS_MOST = 200000 };
 
 static const uint32_t member[N] = {0, 1, 2, 3, 4}, parent[N] = {0, 0, 0, 2, 2};
-static const struct hark_group tree = {.ctx = UP, .reduces = 1, .root = 0, .member = member, .parent = parent, .count = N};
+static const struct hark_group tree = {
+    .ctx = UP, .reduces = 1, .root = 0, .member = member, .parent = parent, .count = N};
 
 struct process {
     struct hark_driver *driver;
@@ -38,10 +40,12 @@ static struct job {
     const struct hark_transport_ops *transport;
 } job;
 
-/* The same network, but receivers may look into the log: of that which may go from it because others have it, they must not. */
+/* The same network, but receivers may look into the log: of that which may go from it because
+ * others have it, they must not. */
 static struct hark_transport_ops lending;
 
-static int on_open(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
+static int on_open(
+    struct hark_transport **t, const struct hark_transport_config *config, char error[200])
 {
     int status = hark_fake_transport.open(t, config, error);
     if (status == HARK_T_OK) (*t)->ops = &lending;
@@ -96,7 +100,8 @@ static uint64_t expected(uint64_t n)
     return mixed(share(0, n), mixed(share(1, n), two));
 }
 
-static void on_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
+static void on_combine(
+    void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
 {
     (void)self;
     assert_int_equal(ctx, UP);
@@ -185,16 +190,26 @@ static void peers(void)
 {
     for (uint32_t i = 0; i < N; i++)
         for (uint32_t k = 0; k < N; k++)
-            if (i != k) assert_true(hark_driver_peer(job.p[i].driver, k, job.p[k].inc, hark_driver_address(job.p[k].driver)) >= 0);
+            if (i != k)
+                assert_true(hark_driver_peer(job.p[i].driver, k, job.p[k].inc,
+                                hark_driver_address(job.p[k].driver)) >= 0);
 }
 
 static void open_one(struct process *p)
 {
     char error[256];
-    struct hark_driver_config c = {.protocol = hark_protocol_named("camel"), .transport = job.transport, .store = p->store};
+    struct hark_driver_config c = {
+        .protocol = hark_protocol_named("camel"), .transport = job.transport, .store = p->store};
     c.core = (struct hark_config){.me = p->rank, .ranks = N, .groups = &tree, .group_count = 1};
-    c.hooks = (struct hark_hooks){.self = p, .combine = on_combine, .handup = on_handup, .resume = on_resume, .capture = on_capture,
-        .persist = on_persist, .recovered = on_nothing, .trouble = on_trouble, .waiting = on_waiting,
+    c.hooks = (struct hark_hooks){.self = p,
+        .combine = on_combine,
+        .handup = on_handup,
+        .resume = on_resume,
+        .capture = on_capture,
+        .persist = on_persist,
+        .recovered = on_nothing,
+        .trouble = on_trouble,
+        .waiting = on_waiting,
         .rollback = on_rollback};
     c.transport_config.job = "reduction";
     c.transport_config.me = p->rank;
@@ -231,11 +246,14 @@ static void lose(uint32_t rank)
     open_one(p);
     p->gone = true;
     assert_true(hark_driver_restart(p->driver, job.wave, job.re, p->inc, &region, &count) >= 0);
-    for (uint32_t i = 0; i < count; i++) memcpy(region[i].id == 1 ? &p->made : &p->taken, region[i].at, 8);
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(region[i].id == 1 ? &p->made : &p->taken, region[i].at, 8);
     hark_driver_restarted(p->driver);
     p->gone = false;
     peers();
-    for (uint32_t i = 0; i < N; i++) if (hark_driver_failed(job.p[i].driver, &e) < 0) fail_msg("%s", hark_driver_error(job.p[i].driver));
+    for (uint32_t i = 0; i < N; i++)
+        if (hark_driver_failed(job.p[i].driver, &e) < 0)
+            fail_msg("%s", hark_driver_error(job.p[i].driver));
 }
 
 static void contribute(struct process *p)
@@ -267,7 +285,8 @@ static void take(struct process *p)
     hark_driver_drop(p->driver, m);
 }
 
-/* One thing that a process can do now. The third contribution of all is before the checkpoint; the root is behind by one result. */
+/* One thing that a process can do now. The third contribution of all is before the checkpoint; the
+ * root is behind by one result. */
 static void go(struct process *p)
 {
     if (p->called && !p->resumed) return;
@@ -288,17 +307,21 @@ static bool over(void)
     return job.p[0].taken == ROUNDS;
 }
 
-/* Loses who is named, each when so many results have been taken (at 0: when it has contributed once); `seed`: of the network. */
-static void run_on(const struct hark_transport_ops *transport, uint64_t bytes, uint64_t seed, const char *who, uint64_t at)
+/* Loses who is named, each when so many results have been taken (at 0: when it has contributed
+ * once); `seed`: of the network. */
+static void run_on(const struct hark_transport_ops *transport, uint64_t bytes, uint64_t seed,
+    const char *who, uint64_t at)
 {
     char error[256];
     job = (struct job){.bytes = bytes, .transport = transport};
     char place[256];
     place_make(place);
-    job.network = hark_fake_new(&(struct hark_fake_config){.seed = seed, .delay = 5, .chunk = 20000});
+    job.network =
+        hark_fake_new(&(struct hark_fake_config){.seed = seed, .delay = 5, .chunk = 20000});
     for (uint32_t i = 0; i < N; i++) {
         job.p[i].rank = i;
-        if (hark_store_open_directory(&job.p[i].store, place, "reduction", N, false, error) < 0) fail_msg("%s", error);
+        if (hark_store_open_directory(&job.p[i].store, place, "reduction", N, false, error) < 0)
+            fail_msg("%s", error);
         open_one(&job.p[i]);
     }
     peers();
@@ -309,7 +332,9 @@ static void run_on(const struct hark_transport_ops *transport, uint64_t bytes, u
         poll_all(NULL);
         for (uint32_t i = 0; i < N; i++) assert_true(hark_driver_wait(job.p[i].driver, 0) >= 0);
         recovers = false;
-        for (uint32_t i = 0; i < N; i++) recovers = recovers || hark_protocol_named("camel")->unrest(hark_driver_core(job.p[i].driver));
+        for (uint32_t i = 0; i < N; i++)
+            recovers =
+                recovers || hark_protocol_named("camel")->unrest(hark_driver_core(job.p[i].driver));
         if (*who && !recovers && (job.p[0].taken >= at || over())) lose((uint32_t)(*who++ - '0'));
     }
     for (uint32_t i = 0; i < N; i++) {
@@ -364,6 +389,7 @@ static void nothing_is_lent(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(without_failures), cmocka_unit_test(with_failures), cmocka_unit_test(nothing_is_lent)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(without_failures),
+        cmocka_unit_test(with_failures), cmocka_unit_test(nothing_is_lent)};
     return cmocka_run_group_tests_name("reduction", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Scenario files: every keyword and operation, what is wrong with them and where, and that they are written as they were
- * read. */
+/* Scenario files: every keyword and operation, what is wrong with them and where, and that they are
+ * written as they were read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,10 +14,11 @@
 #include "../../src/check/random.h"
 #include "hark/parts/mem.h"
 
-/* ---- tools -------------------------------------------------------------------------------------------------------------- */
+/* ---- tools ----------------------------------------------------------------------------------- */
 
 /* From a block of just that size, so that a sanitizer sees what is read behind it. */
-static int parse(struct hark_scenario *s, const char *text, size_t length, char error[HARK_SCENARIO_ERROR])
+static int parse(
+    struct hark_scenario *s, const char *text, size_t length, char error[HARK_SCENARIO_ERROR])
 {
     char *exact = malloc(length ? length : 1);
     assert_non_null(exact);
@@ -66,7 +67,8 @@ static void assert_same(const struct hark_scenario *a, const struct hark_scenari
     assert_string_equal(a->protocol, b->protocol);
     assert_string_equal(a->expect, b->expect);
     assert_int_equal(a->ranks, b->ranks);
-    for (uint32_t rank = 0; rank < HARK_SCENARIO_RANKS; rank++) assert_ops(a->op[rank], b->op[rank]);
+    for (uint32_t rank = 0; rank < HARK_SCENARIO_RANKS; rank++)
+        assert_ops(a->op[rank], b->op[rank]);
     assert_memory_equal(a->cluster, b->cluster, sizeof a->cluster);
     assert_memory_equal(a->parent, b->parent, sizeof a->parent);
     assert_int_equal(a->trees, b->trees);
@@ -119,7 +121,7 @@ static void assert_op(const struct hark_op *op, enum hark_op_type type, int peer
     assert_int_equal(op->to, to);
 }
 
-/* ---- what is read --------------------------------------------------------------------------------------------------------- */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
 static const char whole[] =
     "# a comment, in Greek: \xce\xb1\n"
@@ -168,7 +170,8 @@ static void every_keyword(void **state)
         {HARK_FAIL_RECOVERY, HARK_FAIL_DURING}, {3, HARK_FAIL_WAVE}, {15, HARK_FAIL_DECIDED},
         {-1, HARK_FAIL_DAMAGED}, {2, HARK_FAIL_STORE}};
     static const bool transcript[] = {false, true, true, false};
-    static const char *const lines[] = {"p1 gets MSG from p0", "p1 recv 1 # no comment", "", "name is a step here"};
+    static const char *const lines[] = {
+        "p1 gets MSG from p0", "p1 recv 1 # no comment", "", "name is a step here"};
     struct hark_scenario s;
     (void)state;
     good(&s, whole);
@@ -207,13 +210,16 @@ static void what_is_left_out(void **state)
     good(&s, "p2:\np0:\np1: S2");
     assert_int_equal(s.ranks, 3);
     for (uint8_t rank = 0; rank < 3; rank++) assert_int_equal(s.cluster[rank], rank);
-    assert_true(!s.fifo && !s.core.flags && !s.core.fan && !s.trees && !s.content && !s.core.copies && !s.generations && !s.fails);
+    assert_true(!s.fifo && !s.core.flags && !s.core.fan && !s.trees && !s.content &&
+                !s.core.copies && !s.generations && !s.fails);
     assert_true(!*s.name && !*s.about && !*s.protocol && !*s.expect && !s.schedule_lines);
     writes("p2:\np0:\np1: S2", "p0:\np1: S2\np2:\n");
     writes("network unordered\np0:\nschedule\n", "p0:\n");
     writes("content fixed\np0:\nclusters 0", "content fixed\np0:\n");
-    writes("p0:\ntree r\nreports tree 15 # wide\nepochs 2", "epochs 2\nreports tree 15\ntree r\np0:\n");
-    writes("p0:\np1:\np2:\np3:\np4:\nclusters 4,1 3 0,2", "clusters 0,2 1,4 3\np0:\np1:\np2:\np3:\np4:\n");
+    writes("p0:\ntree r\nreports tree 15 # wide\nepochs 2",
+        "epochs 2\nreports tree 15\ntree r\np0:\n");
+    writes("p0:\np1:\np2:\np3:\np4:\nclusters 4,1 3 0,2",
+        "clusters 0,2 1,4 3\np0:\np1:\np2:\np3:\np4:\n");
     writes("p0:\np1:\np2:\np3:\nclusters 2-3 0-1", "clusters 0-1 2-3\np0:\np1:\np2:\np3:\n");
 }
 
@@ -270,7 +276,8 @@ static void branches(void **state)
     writes("p0: T0[|S0 R]T0[R0.1|R]", "p0: T0[ | S0 R] T0[R0.1 | R]\n");
 }
 
-/* A wait completes the first test that it can, and what both parts of a branch complete is completed. */
+/* A wait completes the first test that it can, and what both parts of a branch complete is
+ * completed. */
 static void waits(void **state)
 {
     struct hark_scenario s;
@@ -292,31 +299,35 @@ static void waits(void **state)
     bad("p0: W0", "f:1:5: found W0, expected a T0 before it that is not completed yet");
     bad("p0: T0 W0 W0", "f:1:11: found W0, expected a T0 before it that is not completed yet");
     bad("p0: T1 W0\np1:", "f:1:8: found W0, expected a T0 before it that is not completed yet");
-    bad("p0: T0.2 W0.12", "f:1:10: found W0.12, expected a T0.12 before it that is not completed yet");
+    bad("p0: T0.2 W0.12",
+        "f:1:10: found W0.12, expected a T0.12 before it that is not completed yet");
 }
 
 static void barriers(void **state)
 {
     (void)state;
-    writes("p0: = C =\np1: S0 = S0 = C\np2: = =",
-        "p0: R1.2 R2.1 S1 S2 C R1.4 R2.2 S1 S2\np1: S0 S0 R0.1 S0 S0 R0.2 C\np2: S0 R0.1 S0 R0.2\n");
-    writes("p0: S1 T1[S1 | S1 O] = T1[C | O]\np1: =", "p0: S1 T1[S1 | S1 O] R1.1 S1 T1[C | O]\np1: S0 R0.3\n");
+    writes("p0: = C =\np1: S0 = S0 = C\np2: = =", "p0: R1.2 R2.1 S1 S2 C R1.4 R2.2 S1 S2\np1: S0 "
+                                                  "S0 R0.1 S0 S0 R0.2 C\np2: S0 R0.1 S0 R0.2\n");
+    writes("p0: S1 T1[S1 | S1 O] = T1[C | O]\np1: =",
+        "p0: S1 T1[S1 | S1 O] R1.1 S1 T1[C | O]\np1: S0 R0.3\n");
     writes("p0: =", "p0:\n");
     writes("p0: = T0 = W0", "p0: T0 W0\n");
     bad("p0: =\np1: = C =", "f:2:9: found barrier 2 of p1, expected as many in p0");
     bad("p0: = =\np1: = =\np2: C =", "f:1:7: found barrier 2 of p0, expected as many in p2");
     bad("p0: T0[=|=]", "f:1:8: found '=|=]', expected barriers outside of branches");
-    bad("p0: T1[S1|]=\np1: =",
-        "f:1:12: found a barrier, expected that both parts of a branch before it send as much to p1");
-    bad("p0: T1[|S1]O=\np1: =",
-        "f:1:13: found a barrier, expected that both parts of a branch before it send as much to p1");
-    bad("tree r0\np0: = M\np1: = B", "f:3:5: found a barrier, expected none in a program with M, B, A or Q");
+    bad("p0: T1[S1|]=\np1: =", "f:1:12: found a barrier, expected that both parts of a branch "
+                               "before it send as much to p1");
+    bad("p0: T1[|S1]O=\np1: =", "f:1:13: found a barrier, expected that both parts of a branch "
+                                "before it send as much to p1");
+    bad("tree r0\np0: = M\np1: = B",
+        "f:3:5: found a barrier, expected none in a program with M, B, A or Q");
 }
 
-/* ---- what is wrong, and where ---------------------------------------------------------------------------------------------- */
+/* ---- what is wrong, and where ---------------------------------------------------------------- */
 
-#define KEYWORDS                                                                                                       \
-    "name, about, protocol, clusters, regroup, network, content, generations, epochs, waves, receives, tree, tree2, gate, reports, copies, teams, p0:, fails, expect or schedule"
+#define KEYWORDS                                                                                   \
+    "name, about, protocol, clusters, regroup, network, content, generations, epochs, waves, "     \
+    "receives, tree, tree2, gate, reports, copies, teams, p0:, fails, expect or schedule"
 #define OPERATION "an operation (S R T W P L C c O M B A Q G = | ])"
 
 static void wrong_lines(void **state)
@@ -332,16 +343,20 @@ static void wrong_lines(void **state)
     bad("p0", "f:1:3: found the end of the line, expected a colon");
     bad("p0 :", "f:1:3: found ' :', expected a colon");
     bad("p16:", "f:1:2: found '16:', expected a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
-    bad("p9999999999999999999999:", "f:1:2: found '9999999999999999999999:', expected a rank from 0 to 15 "
+    bad("p9999999999999999999999:",
+        "f:1:2: found '9999999999999999999999:', expected a rank from 0 to 15 "
         "(HARK_SCENARIO_RANKS)");
     bad("p0:\np3:\np1:", "f:2:1: found p3: without p2:, expected every lower rank");
     bad("name", "f:1:5: found the end of the line, expected a name");
     bad("name # x", "f:1:6: found the end of the line, expected a name");
     bad("about", "f:1:6: found the end of the line, expected a sentence");
     bad("expect", "f:1:7: found the end of the line, expected ok, or how the violation begins");
-    bad("protocol", "f:1:9: found the end of the line, expected one of none coordinated hydee scmel team camel sendet");
-    bad("protocol hydeee", "f:1:10: found 'hydeee', expected one of none coordinated hydee scmel team camel sendet");
-    bad("protocol recovery", "f:1:10: found 'recovery', expected one of none coordinated hydee scmel team camel sendet");
+    bad("protocol", "f:1:9: found the end of the line, expected one of none coordinated hydee "
+                    "scmel team camel sendet");
+    bad("protocol hydeee",
+        "f:1:10: found 'hydeee', expected one of none coordinated hydee scmel team camel sendet");
+    bad("protocol recovery",
+        "f:1:10: found 'recovery', expected one of none coordinated hydee scmel team camel sendet");
     bad("protocol hydee scmel", "f:1:16: found 'scmel', expected the end of the line");
     bad("network", "f:1:8: found the end of the line, expected fifo or unordered");
     bad("network fifos", "f:1:9: found 'fifos', expected fifo or unordered");
@@ -362,7 +377,8 @@ static void wrong_lines(void **state)
     bad("epochs", "f:1:7: found the end of the line, expected an epoch from 1 to 8");
     bad("epochs 1 9", "f:1:10: found '9', expected an epoch from 1 to 8");
     bad("epochs 1 2\np0: S0", "f:1:8: found 2 epochs, expected 1");
-    bad("epochs 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "f:1:40: found one more epoch, expected at most 16 (HARK_SCENARIO_RANKS)");
+    bad("epochs 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
+        "f:1:40: found one more epoch, expected at most 16 (HARK_SCENARIO_RANKS)");
     bad("generations -1", "f:1:13: found '-1', expected a number from 1 to 8");
     bad("generations 4294967297", "f:1:13: found '4294967297', expected a number from 1 to 8");
     bad("schedule now", "f:1:10: found 'now', expected the end of the line");
@@ -382,7 +398,8 @@ static void wrong_clusters(void **state)
     bad("clusters 3-1", "f:1:10: found '3-1', expected an ascending range");
     bad("clusters 0-3 2", "f:1:14: found rank 2 again, expected every rank once");
     bad("clusters 0 1-3\np0:\np1:", "f:1:12: found rank 2, expected ranks below 2");
-    bad("clusters 0 2\np0:\np1:\np2:", "f:1:10: found rank 1 in no cluster, expected every rank once");
+    bad("clusters 0 2\np0:\np1:\np2:",
+        "f:1:10: found rank 1 in no cluster, expected every rank once");
 }
 
 static void wrong_trees(void **state)
@@ -403,8 +420,10 @@ static void wrong_trees(void **state)
     bad("tree r0\ntree2 0\np0:\np1:", "f:2:8: found the end of the line, expected a root r");
     bad("tree r0\ntree2 r\np0:\np1:", "f:2:8: found 1 parents, expected 2");
     bad("tree r0\ntree2 1.\np0:\np1:", "f:2:9: found the end of the line, expected a root r");
-    bad("tree r00\ntree2 0r1\np0:\np1:\np2:", "f:2:7: found parent 0 of p0, expected a way up to the root");
-    bad("tree r0\ntree2 r0\ntree2 r0\np0:\np1:", "f:3:1: found tree2 again, expected it once (it is in line 2)");
+    bad("tree r00\ntree2 0r1\np0:\np1:\np2:",
+        "f:2:7: found parent 0 of p0, expected a way up to the root");
+    bad("tree r0\ntree2 r0\ntree2 r0\np0:\np1:",
+        "f:3:1: found tree2 again, expected it once (it is in line 2)");
     bad("tree r9\np0:\np1:", "f:1:7: found parent 9 of p1, expected a way up to the root");
 }
 
@@ -418,10 +437,13 @@ static void wrong_failures(void **state)
     bad("fails p1x", "f:1:7: found 'p1x', expected p0 to p15, any, recovery or service");
     bad("fails p1, p2", "f:1:7: found 'p1,', expected p0 to p15, any, recovery or service");
     bad("fails anyone", "f:1:7: found 'anyone', expected p0 to p15, any, recovery or service");
-    bad("fails p1 p2", "f:1:10: found 'p2', expected nested, during, wave, decided, damaged, store, cluster or the end of the line");
+    bad("fails p1 p2", "f:1:10: found 'p2', expected nested, during, wave, decided, damaged, "
+                       "store, cluster or the end of the line");
     bad("fails p1 nested wave", "f:1:17: found 'wave', expected the end of the line");
-    bad("fails recovery  wave", "f:1:17: found 'wave', expected a process that takes checkpoints, or nested or during");
-    bad("fails recovery decided", "f:1:16: found 'decided', expected a process that takes checkpoints, or nested or during");
+    bad("fails recovery  wave",
+        "f:1:17: found 'wave', expected a process that takes checkpoints, or nested or during");
+    bad("fails recovery decided",
+        "f:1:16: found 'decided', expected a process that takes checkpoints, or nested or during");
     bad("p0:\nfails p0\nfails p1", "f:3:7: found p1, expected a rank below 1");
 }
 
@@ -434,17 +456,25 @@ static void wrong_operations(void **state)
     bad("p0: R.1", "f:1:6: found '.1', expected " OPERATION);
     bad("p0: T0 [|]", "f:1:8: found '[|]', expected " OPERATION);
     bad("p0: C1", "f:1:6: found '1', expected " OPERATION);
-    bad("p0: S", "f:1:6: found the end of the line, expected a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
+    bad("p0: S",
+        "f:1:6: found the end of the line, expected a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
     bad("p0: S 0", "f:1:6: found ' 0', expected a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
-    bad("p0: T", "f:1:6: found the end of the line, expected a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
-    bad("p0: W#0", "f:1:6: found the end of the line, expected a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
+    bad("p0: T",
+        "f:1:6: found the end of the line, expected a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
+    bad("p0: W#0",
+        "f:1:6: found the end of the line, expected a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
     bad("p0: R16", "f:1:6: found '16', expected a rank from 0 to 15 (HARK_SCENARIO_RANKS)");
-    bad("p0: R0.0", "f:1:8: found '0', expected a message of the channel, from 1 to 16 (HARK_SCENARIO_SSN)");
-    bad("p0: T0.17[", "f:1:8: found '17[', expected a message of the channel, from 1 to 16 (HARK_SCENARIO_SSN)");
-    bad("p0: W0.", "f:1:8: found the end of the line, expected a message of the channel, from 1 to 16 (HARK_SCENARIO_SSN)");
+    bad("p0: R0.0",
+        "f:1:8: found '0', expected a message of the channel, from 1 to 16 (HARK_SCENARIO_SSN)");
+    bad("p0: T0.17[",
+        "f:1:8: found '17[', expected a message of the channel, from 1 to 16 (HARK_SCENARIO_SSN)");
+    bad("p0: W0.", "f:1:8: found the end of the line, expected a message of the channel, from 1 to "
+                   "16 (HARK_SCENARIO_SSN)");
     bad("p0:\np1: S0 R2", "f:2:8: found R2, expected a rank below 2");
-    bad("p0: T0[C T1[O|O]|]", "f:1:10: a branch inside a branch, expected branches that are not nested");
-    bad("p0: T0[|T1[O|O]]", "f:1:9: a branch inside a branch, expected branches that are not nested");
+    bad("p0: T0[C T1[O|O]|]",
+        "f:1:10: a branch inside a branch, expected branches that are not nested");
+    bad("p0: T0[|T1[O|O]]",
+        "f:1:9: a branch inside a branch, expected branches that are not nested");
     bad("p0: C ]", "f:1:7: found ']', expected T j[ before it");
     bad("p0: C | C", "f:1:7: found '|', expected T j[ before it");
     bad("p0: T0[C]", "f:1:9: found ']', expected | before it");
@@ -455,11 +485,14 @@ static void wrong_operations(void **state)
     bad("p0:\np1: C M", "f:2:7: found M, expected a line tree for it");
     bad("p0: A\np1:", "f:1:5: found A, expected a line tree for it");
     bad("tree r0.\np0:\np1: M\np2:", "f:3:5: found M in p1, expected the root of the tree");
-    bad("tree r0.\np0: B\np1:\np2:", "f:2:5: found B in p0, expected another member of the tree than the root");
-    bad("tree r0.\np0:\np1:\np2: B", "f:4:5: found B in p2, expected another member of the tree than the root");
+    bad("tree r0.\np0: B\np1:\np2:",
+        "f:2:5: found B in p0, expected another member of the tree than the root");
+    bad("tree r0.\np0:\np1:\np2: B",
+        "f:4:5: found B in p2, expected another member of the tree than the root");
     bad("tree r0\np0: A\np1: A2", "f:3:5: found A2, expected a line tree2 for it");
     bad("tree r0\ntree2 1r\np0: Q2\np1:", "f:3:5: found Q2 in p0, expected the root of the tree");
-    bad("tree r0\np0: A1\np1:", "f:2:6: found '1', expected an operation (S R T W P L C c O M B A Q G = | ])");
+    bad("tree r0\np0: A1\np1:",
+        "f:2:6: found '1', expected an operation (S R T W P L C c O M B A Q G = | ])");
     bad("tree r0.\np0:\np1:\np2: A", "f:4:5: found A in p2, expected a member of the tree");
     bad("tree r0.\np0:\np1: Q\np2:", "f:3:5: found Q in p1, expected the root of the tree");
 }
@@ -467,13 +500,15 @@ static void wrong_operations(void **state)
 /* Each keyword but p and fails stands once. */
 static void keywords_again(void **state)
 {
-    static const char *const once[] = {"name x", "about x", "protocol none", "clusters 0", "network fifo", "content fixed",
-        "copies 1", "generations 1", "epochs 1", "gate exact", "reports tree 2", "tree r", "expect ok"};
+    static const char *const once[] = {"name x", "about x", "protocol none", "clusters 0",
+        "network fifo", "content fixed", "copies 1", "generations 1", "epochs 1", "gate exact",
+        "reports tree 2", "tree r", "expect ok"};
     (void)state;
     for (size_t i = 0; i < HARK_COUNT(once); i++) {
         char text[64], expected[96];
         snprintf(text, sizeof text, "p0:\n%s\n%s\n", once[i], once[i]);
-        snprintf(expected, sizeof expected, "f:3:1: found %.*s again, expected it once (it is in line 2)",
+        snprintf(expected, sizeof expected,
+            "f:3:1: found %.*s again, expected it once (it is in line 2)",
             (int)strcspn(once[i], " "), once[i]);
         bad(text, expected);
     }
@@ -500,10 +535,11 @@ static void wrong_bytes(void **state)
     bad("about a\x1b", "f:1:8: found the byte 0x1b, expected text in UTF-8");
     assert_int_equal(parse(&s, "p0: S0\0", 7, error), -1);
     assert_string_equal(error, "f:1:7: found the byte 0x00, expected ASCII");
-    writes("about \xf0\x9f\x90\x95 \xe2\x88\x9e\np0: # \xff\x00", "about \xf0\x9f\x90\x95 \xe2\x88\x9e\np0:\n");
+    writes("about \xf0\x9f\x90\x95 \xe2\x88\x9e\np0: # \xff\x00",
+        "about \xf0\x9f\x90\x95 \xe2\x88\x9e\np0:\n");
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 /* `head`, `count` times `unit`, `tail`. */
 static const char *many(const char *head, int count, const char *unit, const char *tail)
@@ -511,7 +547,8 @@ static const char *many(const char *head, int count, const char *unit, const cha
     static char text[4096];
     char *at = text;
     at += snprintf(text, sizeof text, "%s", head);
-    for (int i = 0; i < count; i++) at += snprintf(at, (size_t)(text + sizeof text - at), "%s", unit);
+    for (int i = 0; i < count; i++)
+        at += snprintf(at, (size_t)(text + sizeof text - at), "%s", unit);
     snprintf(at, (size_t)(text + sizeof text - at), "%s", tail);
     return text;
 }
@@ -543,15 +580,19 @@ static void limits(void **state)
     bad(many("p0: ", 61, "C", "=\np1: =\np2: ="), expected);
     /* messages of a channel */
     accepted(many("p0: ", 16, "S1", "\np1:"));
-    bad(many("p0: ", 17, "S1", "\np1:"), "f:1:37: found one more message to p1, expected at most 16 (HARK_SCENARIO_SSN)");
+    bad(many("p0: ", 17, "S1", "\np1:"),
+        "f:1:37: found one more message to p1, expected at most 16 (HARK_SCENARIO_SSN)");
     accepted(many("p0: ", 15, "S1", "T1[S1|S1]\np1:"));
     bad(many("p0: ", 15, "S1", "T1[S1|S1S1]\np1:"),
         "f:1:43: found one more message to p1, expected at most 16 (HARK_SCENARIO_SSN)");
     bad(many("p0: ", 15, "S1", "T1[S1|]S1\np1:"),
         "f:1:42: found one more message to p1, expected at most 16 (HARK_SCENARIO_SSN)");
-    bad(many("p0: ", 16, "S1", "=\np1: ="), "f:1:37: found one more message to p1, expected at most 16 (HARK_SCENARIO_SSN)");
-    bad(many("tree r0\np0: ", 17, "M", "\np1:"), "f:2:21: found one more message to p1, expected at most 16 (HARK_SCENARIO_SSN)");
-    bad(many("tree r0\np0:\np1: ", 17, "A", ""), "f:3:21: found one more message to p0, expected at most 16 (HARK_SCENARIO_SSN)");
+    bad(many("p0: ", 16, "S1", "=\np1: ="),
+        "f:1:37: found one more message to p1, expected at most 16 (HARK_SCENARIO_SSN)");
+    bad(many("tree r0\np0: ", 17, "M", "\np1:"),
+        "f:2:21: found one more message to p1, expected at most 16 (HARK_SCENARIO_SSN)");
+    bad(many("tree r0\np0:\np1: ", 17, "A", ""),
+        "f:3:21: found one more message to p0, expected at most 16 (HARK_SCENARIO_SSN)");
     /* sends of all */
     accepted(many("p2:\np1:\np3:\np0: ", 16, "S0S1S2S3", ""));
     bad(many("p1: S2\np2:\np3:\np0: ", 16, "S0S1S2S3", ""),
@@ -574,7 +615,8 @@ static void long_texts(void **state)
     good(&s, many("p0:\nexpect ", 127, "n", ""));
     bad(many("p0:\nexpect ", 128, "n", ""), "f:2:135: found more text, expected at most 127 bytes");
     accepted(many("p0:\n", 8, "fails p0\n", ""));
-    bad(many("p0:\n", 9, "fails p0\n", ""), "f:10:7: found one more failure, expected at most 8 (HARK_SCENARIO_FAILS)");
+    bad(many("p0:\n", 9, "fails p0\n", ""),
+        "f:10:7: found one more failure, expected at most 8 (HARK_SCENARIO_FAILS)");
 }
 
 /* Every operation knows where it stands. */
@@ -608,7 +650,7 @@ static void long_names(void **state)
     assert_string_equal(error + 90, ":1:1: found 'x', expected " KEYWORDS);
 }
 
-/* ---- schedules, files ---------------------------------------------------------------------------------------------------- */
+/* ---- schedules, files ------------------------------------------------------------------------ */
 
 static void lines_added(void **state)
 {
@@ -616,7 +658,8 @@ static void lines_added(void **state)
     (void)state;
     good(&s, "p0: S0");
     assert_int_equal(hark_scenario_add(&s, true, "too early"), -1);
-    for (int i = 0; i < 100; i++) assert_int_equal(hark_scenario_add(&s, i % 3, i % 3 ? "  = # x\t" : "\tp0 S0 "), 0);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(hark_scenario_add(&s, i % 3, i % 3 ? "  = # x\t" : "\tp0 S0 "), 0);
     assert_int_equal(hark_scenario_add(&s, true, " "), 0);
     assert_int_equal(hark_scenario_add(&s, false, ""), -1);
     assert_int_equal(hark_scenario_add(&s, false, " # x"), -1);
@@ -723,7 +766,7 @@ static void files_that_are_none(void **state)
     assert_string_equal(error, "stdin:1:1: found the end, expected a line p0:");
 }
 
-/* ---- anything ---------------------------------------------------------------------------------------------------------------- */
+/* ---- anything -------------------------------------------------------------------------------- */
 
 static uint32_t pick(uint64_t *x, uint32_t n)
 {
@@ -736,21 +779,25 @@ static uint32_t pick(uint64_t *x, uint32_t n)
 /* Lines of tokens that belong there, most of the time. */
 static size_t soup(uint64_t *x, char *text, size_t room)
 {
-    static const char *const heads[] = {"p0:", "p1:", "p2:", "p0:", "p1:", "p3:", "p15:", "p:", "name", "about", "protocol",
-        "clusters", "network", "content", "copies", "generations", "epochs", "gate", "reports", "tree", "tree", "tree2", "fails", "fails", "expect", "schedule", "#",
-        "=", "", "\xce\xb1", "p16:"};
-    static const char *const ops[] = {"S0", "S1", "S2", "R", "R1", "R0.2", "T0", "T1", "W0", "W1", "T1[", "|", "]", "C", "O",
-        "=", "M", "B", "A", "Q", "A2", "M2", "T2.1[", "P", "P1", "L", "L0.2", "C", "C", "C", "S0", "S1", "R", "W0.2", "S15", "#"};
-    static const char *const words[] = {"0", "1", "0-2", "0,1", "2", "r", "r0", "r01", "r00", "hydee", "scmel", "fifo",
-        "unordered", "fixed", "history", "exact", "ok", "any", "p0", "p1", "recovery", "nested", "during", "wave", "decided", "damaged", "store",
-        "-", ",", "\xce\xb1", "99999999999999", "\x01", "\r", "3", "8", "tree 2", "tree 15"};
+    static const char *const heads[] = {"p0:", "p1:", "p2:", "p0:", "p1:", "p3:", "p15:", "p:",
+        "name", "about", "protocol", "clusters", "network", "content", "copies", "generations",
+        "epochs", "gate", "reports", "tree", "tree", "tree2", "fails", "fails", "expect",
+        "schedule", "#", "=", "", "\xce\xb1", "p16:"};
+    static const char *const ops[] = {"S0", "S1", "S2", "R", "R1", "R0.2", "T0", "T1", "W0", "W1",
+        "T1[", "|", "]", "C", "O", "=", "M", "B", "A", "Q", "A2", "M2", "T2.1[", "P", "P1", "L",
+        "L0.2", "C", "C", "C", "S0", "S1", "R", "W0.2", "S15", "#"};
+    static const char *const words[] = {"0", "1", "0-2", "0,1", "2", "r", "r0", "r01", "r00",
+        "hydee", "scmel", "fifo", "unordered", "fixed", "history", "exact", "ok", "any", "p0", "p1",
+        "recovery", "nested", "during", "wave", "decided", "damaged", "store", "-", ",", "\xce\xb1",
+        "99999999999999", "\x01", "\r", "3", "8", "tree 2", "tree 15"};
     size_t n = 0;
     for (uint32_t lines = 1 + pick(x, 8), i = 0; i < lines; i++) {
         uint32_t head = pick(x, HARK_COUNT(heads)), tidy = pick(x, 8);
         if (i < 2 && tidy) head = i;
         n += (size_t)snprintf(text + n, room - n, "%s%s", heads[head], tidy ? " " : "");
         for (uint32_t k = pick(x, head < 8 ? 12 : 3); k > 0; k--) {
-            const char *token = head < 8 ? ops[pick(x, HARK_COUNT(ops))] : words[pick(x, HARK_COUNT(words))];
+            const char *token =
+                head < 8 ? ops[pick(x, HARK_COUNT(ops))] : words[pick(x, HARK_COUNT(words))];
             n += (size_t)snprintf(text + n, room - n, "%s%s", token, pick(x, 8) ? " " : "");
         }
         text[n++] = '\n';
@@ -785,7 +832,8 @@ static void token_soup(void **state)
 /* Programs made by chance: the same again, and with trees failures are of all these kinds. */
 static void made_by_chance(void **state)
 {
-    static const uint32_t traits[] = {0, HARK_TRAIT_GROUPS, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, HARK_TRAIT_REGROUPS};
+    static const uint32_t traits[] = {
+        0, HARK_TRAIT_GROUPS, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, HARK_TRAIT_REGROUPS};
     (void)state;
     for (uint32_t t = 0; t < 4; t++) {
         uint32_t kinds[HARK_FAIL_CLUSTER + 1] = {0}, looks[2] = {0};
@@ -810,13 +858,15 @@ static void made_by_chance(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_keyword), cmocka_unit_test(what_is_left_out),
-        cmocka_unit_test(every_operation), cmocka_unit_test(branches), cmocka_unit_test(waits), cmocka_unit_test(barriers),
-        cmocka_unit_test(wrong_lines), cmocka_unit_test(wrong_clusters), cmocka_unit_test(wrong_trees),
-        cmocka_unit_test(wrong_failures), cmocka_unit_test(wrong_operations), cmocka_unit_test(keywords_again),
-        cmocka_unit_test(wrong_bytes), cmocka_unit_test(limits), cmocka_unit_test(long_texts), cmocka_unit_test(long_names),
-        cmocka_unit_test(far_down),
-        cmocka_unit_test(lines_added), cmocka_unit_test(files_hold), cmocka_unit_test(cut_anywhere),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_keyword),
+        cmocka_unit_test(what_is_left_out), cmocka_unit_test(every_operation),
+        cmocka_unit_test(branches), cmocka_unit_test(waits), cmocka_unit_test(barriers),
+        cmocka_unit_test(wrong_lines), cmocka_unit_test(wrong_clusters),
+        cmocka_unit_test(wrong_trees), cmocka_unit_test(wrong_failures),
+        cmocka_unit_test(wrong_operations), cmocka_unit_test(keywords_again),
+        cmocka_unit_test(wrong_bytes), cmocka_unit_test(limits), cmocka_unit_test(long_texts),
+        cmocka_unit_test(long_names), cmocka_unit_test(far_down), cmocka_unit_test(lines_added),
+        cmocka_unit_test(files_hold), cmocka_unit_test(cut_anywhere),
         cmocka_unit_test(files_that_are_none), cmocka_unit_test(token_soup),
         cmocka_unit_test(made_by_chance)};
     return cmocka_run_group_tests(tests, NULL, NULL);

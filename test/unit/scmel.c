@@ -8,7 +8,7 @@
 
 #include "hark/registry.h"
 
-/* ---- lists of determinants ----------------------------------------------------------------------------------------- */
+/* ---- lists of determinants ------------------------------------------------------------------- */
 
 struct list {
     struct hark_scmel *s;
@@ -45,7 +45,8 @@ static void check_list(struct list l, const char *expected)
 {
     struct hark_place at = hark_queue_begin(&l.s->own.rows);
     char text[256] = "";
-    for (const uint64_t *row; (row = hark_queue_next(l.p, &l.s->pool, &l.s->own.rows, &at)) != NULL;) {
+    for (const uint64_t *row;
+         (row = hark_queue_next(l.p, &l.s->pool, &l.s->own.rows, &at)) != NULL;) {
         size_t n = strlen(text);
         snprintf(text + n, sizeof text - n, "%s%llu", n ? " " : "", (unsigned long long)row[0]);
         for (uint32_t i = 0; i < hark_det_holders(&l.s->own, row); i++) {
@@ -119,11 +120,12 @@ static void test_owed(void **state)
     free(l.p);
 }
 
-/* ---- single cores ---------------------------------------------------------------------------------------------------- */
+/* ---- single cores ---------------------------------------------------------------------------- */
 
 static struct hark_effect effects[HARK_EFFECTS_ROOM];
 static uint8_t bytes[HARK_EFFECTS_BYTES];
-static struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+static struct hark_effects fx = {
+    .at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
 
 static struct hark *core(uint32_t me, uint32_t ranks, uint32_t k)
 {
@@ -189,14 +191,18 @@ static uint32_t transmitted(uint8_t type, uint8_t *frame, uint32_t *length)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < fx.count; i++) {
-        if (effects[i].type != HARK_TRANSMIT || effects[i].u.transmit.header.at[1] != type) continue;
-        if (frame) memcpy(frame, effects[i].u.transmit.header.at, *length = effects[i].u.transmit.header.length);
+        if (effects[i].type != HARK_TRANSMIT || effects[i].u.transmit.header.at[1] != type)
+            continue;
+        if (frame)
+            memcpy(frame, effects[i].u.transmit.header.at,
+                *length = effects[i].u.transmit.header.length);
         n++;
     }
     return n;
 }
 
-/* S-2: the determinants of a duplicate are stored and acknowledged. v10: those of a message behind a gap are not. */
+/* S-2: the determinants of a duplicate are stored and acknowledged. v10: those of a message behind
+ * a gap are not. */
 static void test_determinants_first(void **state)
 {
     struct hark *y = core(0, 3, 1), *x = core(1, 3, 1);
@@ -218,7 +224,8 @@ static void test_determinants_first(void **state)
     give(x, HARK_ARRIVE, first, n1);
     assert_int_equal(effects[0].type, HARK_HANDUP);
     assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
-    memcpy(again, second, n2); /* the first once more, by a sender that has been told to send it again */
+    memcpy(again, second, n2); /* the first once more, by a sender that has been told to send it
+                                  again */
     hark_put64(again + 24, 1);
     give(x, HARK_ARRIVE, again, n2);
     assert_int_equal(effects[0].type, HARK_DISCARD);
@@ -260,7 +267,8 @@ static void test_acks_ride(void **state)
     free(p[1]);
 }
 
-/* I10: one who only receives tells others before its determinants fill a header, and is answered at once. */
+/* I10: one who only receives tells others before its determinants fill a header, and is answered at
+ * once. */
 static void test_spread(void **state)
 {
     (void)state;
@@ -275,14 +283,15 @@ static void test_spread(void **state)
                 spread += transmitted(HARK_S_SPREAD, NULL, NULL);
                 step(y, (struct hark_event){.type = HARK_CONTINUE});
             }
-            if (transmitted(HARK_S_SPREAD, frame, &n)) spread += transmitted(HARK_S_SPREAD, NULL, NULL);
+            if (transmitted(HARK_S_SPREAD, frame, &n))
+                spread += transmitted(HARK_S_SPREAD, NULL, NULL);
         }
         assert_int_equal(spread, k); /* one frame each until it is answered (v10) */
         hark_put32(frame + 8, 1);
         give(x, HARK_ARRIVE, frame, n);
         assert_int_equal(transmitted(HARK_S_ACK, frame, &n), 1);
-        /* nobody has answered, so the next message does not fit: it is posted and logged, its determinants go ahead to
-         * its receiver (v9), and it leaves when they have been stored */
+        /* nobody has answered, so the next message does not fit: it is posted and logged, its
+         * determinants go ahead to its receiver (v9), and it leaves when they have been stored */
         assert_int_equal(post(y, 1), HARK_OK);
         assert_int_equal(fx.count, 2);
         assert_int_equal(effects[0].type, HARK_RETAIN);
@@ -325,7 +334,8 @@ static void test_misses(void **state)
     free(y);
 }
 
-/* Looks that see the same are one determinant too; of another message, or told, they are another. */
+/* Looks that see the same are one determinant too; of another message, or told, they are another.
+ */
 static void test_looks(void **state)
 {
     struct hark *y = core(0, 3, 1);
@@ -418,7 +428,9 @@ static void test_fragments(void **state)
     for (;;) {
         for (uint32_t i = 0; i < fx.count; i++)
             if (effects[i].type == HARK_TRANSMIT)
-                memcpy(frame[n], effects[i].u.transmit.header.at, length[n] = effects[i].u.transmit.header.length), n++;
+                memcpy(frame[n], effects[i].u.transmit.header.at,
+                    length[n] = effects[i].u.transmit.header.length),
+                    n++;
         if (status != HARK_MORE) break;
         status = step(x, (struct hark_event){.type = HARK_CONTINUE});
     }
@@ -426,7 +438,8 @@ static void test_fragments(void **state)
     restarted.u.restarted.re = restarted.u.restarted.inc = 1;
     step(y, restarted);
     step(y, failed);
-    for (uint32_t left = n, offers; left > 0;) { /* the last first: all but the first wait, and are offered again */
+    for (uint32_t left = n, offers; left > 0;) { /* the last first: all but the first wait, and are
+                                                    offered again */
         offers = 0;
         for (uint32_t i = n; i-- > 0;) {
             if (length[i] == 0) continue;
@@ -447,8 +460,8 @@ static void test_fragments(void **state)
     free(y);
 }
 
-/* Output waits for what it depends on: own determinants until k others hold them, those of others until k - 1 do
- * besides this process. */
+/* Output waits for what it depends on: own determinants until k others hold them, those of others
+ * until k - 1 do besides this process. */
 static void test_unstable(void **state)
 {
     (void)state;
@@ -468,7 +481,8 @@ static void test_unstable(void **state)
         step(y, idle);
         assert_int_equal(transmitted(HARK_S_SPREAD, NULL, NULL), k);
         for (uint32_t i = 0; i < fx.count; i++, frames++)
-            memcpy(frame[i], effects[i].u.transmit.header.at, length[i] = effects[i].u.transmit.header.length);
+            memcpy(frame[i], effects[i].u.transmit.header.at,
+                length[i] = effects[i].u.transmit.header.length);
         step(y, idle);
         assert_int_equal(fx.count, 0); /* it is under way */
         give(x, HARK_ARRIVE, frame[0], length[0]);
@@ -521,7 +535,7 @@ static void test_arguments(void **state)
     free(p);
 }
 
-/* ---- a process that comes back ------------------------------------------------------------------------------------------ */
+/* ---- a process that comes back --------------------------------------------------------------- */
 
 /* Process 0 of 3, from its beginning, or an image; it asks 1 and 2 for determinants. */
 static struct hark *come_back_from(struct hark_bytes image)
@@ -546,8 +560,10 @@ static struct hark *come_back(void)
     return come_back_from((struct hark_bytes){NULL, 0});
 }
 
-/* DETS of `from` in one frame: it has sent and received so many messages, and knows of these of 0's determinants. */
-static void answer_of_both(struct hark *y, uint32_t from, uint64_t sent, uint64_t recv, const struct hark_det *x, uint32_t n)
+/* DETS of `from` in one frame: it has sent and received so many messages, and knows of these of 0's
+ * determinants. */
+static void answer_of_both(struct hark *y, uint32_t from, uint64_t sent, uint64_t recv,
+    const struct hark_det *x, uint32_t n)
 {
     struct hark_head h = {HARK_KIND_SCMEL, HARK_S_DETS, 0, from, 0, 0, 1, 1, 0};
     uint8_t b[HARK_FRAGMENT] = {0}, *at = b + HARK_WIRE_HEAD + 32;
@@ -566,7 +582,8 @@ static void answer_of_both(struct hark *y, uint32_t from, uint64_t sent, uint64_
     assert_true(give(y, HARK_ARRIVE, b, (uint32_t)(at - b)) >= 0);
 }
 
-static void answer(struct hark *y, uint32_t from, uint64_t sent, const struct hark_det *x, uint32_t n)
+static void answer(
+    struct hark *y, uint32_t from, uint64_t sent, const struct hark_det *x, uint32_t n)
 {
     answer_of_both(y, from, sent, 0, x, n);
 }
@@ -582,8 +599,9 @@ static void stored_by_2(struct hark *y, uint64_t first, uint32_t count)
     assert_int_equal(give(y, HARK_ARRIVE, b, sizeof b), HARK_OK);
 }
 
-/* v21: determinants have gone ahead of a message that its receiver had already, as turns out before it acknowledges them. The next
- * message sends others ahead, and does not wait for that acknowledgement. */
+/* v21: determinants have gone ahead of a message that its receiver had already, as turns out before
+ * it acknowledges them. The next message sends others ahead, and does not wait for that
+ * acknowledgement. */
 static void test_went_ahead_of_nothing(void **state)
 {
     enum { TAKEN = 80, FRAME = (HARK_FRAGMENT - HARK_WIRE_HEAD) / 28, LEFT = TAKEN - FRAME };
@@ -619,7 +637,8 @@ static uint32_t again(struct hark *y, uint32_t type, uint32_t src, uint64_t ssn)
     return fx.count ? effects[0].type : 0;
 }
 
-/* v22: two channels to one process wait for what goes ahead to it: one frame is under way for both, and each answer brings one more. */
+/* v22: two channels to one process wait for what goes ahead to it: one frame is under way for both,
+ * and each answer brings one more. */
 static void test_goes_ahead_once(void **state)
 {
     enum { TAKEN = 200, FRAME = (HARK_FRAGMENT - HARK_WIRE_HEAD) / 28 };
@@ -652,10 +671,12 @@ static void test_goes_ahead_once(void **state)
     free(y);
 }
 
-/* S-3: a determinant that nobody depends on may be lost. In its place is taken what no other names; all may be seen there. */
+/* S-3: a determinant that nobody depends on may be lost. In its place is taken what no other names;
+ * all may be seen there. */
 static void test_gap(void **state)
 {
-    const struct hark_det known[] = {{.src = 1, .ssn = 1, .rsn = 1}, {.src = 2, .ssn = 1, .rsn = 3}};
+    const struct hark_det known[] = {
+        {.src = 1, .ssn = 1, .rsn = 1}, {.src = 2, .ssn = 1, .rsn = 3}};
     struct hark *y = come_back();
     struct hark_scmel *s = (struct hark_scmel *)(void *)y;
     (void)state;
@@ -678,11 +699,14 @@ static void test_gap(void **state)
     free(y);
 }
 
-/* v26: what a look saw the first time it sees again, and what came before that on its channel is handed up with it. */
+/* v26: what a look saw the first time it sees again, and what came before that on its channel is
+ * handed up with it. */
 static void test_look_again(void **state)
 {
-    const struct hark_det known[] = {{.src = 2, .ssn = UINT64_C(1) << HARK_SSN_BITS | 2, .ctx = HARK_DET_LOOK, .rsn = 1},
-        {.src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 1, .rsn = 3}, {.src = 1, .ssn = 1, .rsn = 4}, {.src = 2, .ssn = 2, .rsn = 5}};
+    const struct hark_det known[] = {
+        {.src = 2, .ssn = UINT64_C(1) << HARK_SSN_BITS | 2, .ctx = HARK_DET_LOOK, .rsn = 1},
+        {.src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 1, .rsn = 3},
+        {.src = 1, .ssn = 1, .rsn = 4}, {.src = 2, .ssn = 2, .rsn = 5}};
     struct hark_event quiet = {.type = HARK_QUIET}, miss = {.type = HARK_MISS};
     struct hark *y = come_back();
     struct hark_scmel *s = (struct hark_scmel *)(void *)y;
@@ -690,11 +714,11 @@ static void test_look_again(void **state)
     answer(y, 1, 1, known, 4);
     answer(y, 2, 3, NULL, 0);
     assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HOLD);
-    assert_int_equal(step(y, miss), HARK_WAIT); /* it saw something */
+    assert_int_equal(step(y, miss), HARK_WAIT);                 /* it saw something */
     assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HANDUP); /* that was there too */
     assert_int_equal(again(y, HARK_ARRIVE, 2, 2), HARK_HANDUP);
     assert_int_equal(again(y, HARK_ARRIVE, 2, 3), HARK_HOLD); /* that perhaps not */
-    assert_int_equal(look_at(y, 2, 1), HARK_WAIT); /* it did not look at this one */
+    assert_int_equal(look_at(y, 2, 1), HARK_WAIT);            /* it did not look at this one */
     assert_int_equal(take(y, 2, 2), HARK_WAIT);
     step(y, quiet);
     assert_int_equal(effects[0].type, HARK_DIVERGED);
@@ -716,10 +740,12 @@ static void test_look_again(void **state)
     free(y);
 }
 
-/* What came before it on its channel waits already, and is offered when the look is the next choice. */
+/* What came before it on its channel waits already, and is offered when the look is the next
+ * choice. */
 static void test_look_offers(void **state)
 {
-    const struct hark_det known[] = {{.src = 1, .ssn = 1, .rsn = 1}, {.src = 2, .ssn = 2, .ctx = HARK_DET_LOOK, .rsn = 2}};
+    const struct hark_det known[] = {
+        {.src = 1, .ssn = 1, .rsn = 1}, {.src = 2, .ssn = 2, .ctx = HARK_DET_LOOK, .rsn = 2}};
     struct hark *y = come_back();
     (void)state;
     answer(y, 1, 1, known, 2);
@@ -735,8 +761,8 @@ static void test_look_offers(void **state)
     free(y);
 }
 
-/* v27: a replay is over, in the midst of an OFFER, or behind frames in another order: what comes before on its channel is handed up first,
- * and what was held behind it is asked for. */
+/* v27: a replay is over, in the midst of an OFFER, or behind frames in another order: what comes
+ * before on its channel is handed up first, and what was held behind it is asked for. */
 static void test_behind(void **state)
 {
     const struct hark_det known = {.src = 1, .ssn = 2, .rsn = 1};
@@ -755,7 +781,8 @@ static void test_behind(void **state)
     assert_int_equal(again(y, HARK_ARRIVE, 1, 1), HARK_HANDUP);
     assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
     assert_int_equal(effects[fx.count - 1].u.offer.peer, 1);
-    assert_int_equal(effects[fx.count - 1].u.offer.name.ssn, 3); /* the next that waits: 2 has been taken */
+    assert_int_equal(effects[fx.count - 1].u.offer.name.ssn, 3); /* the next that waits: 2 has been
+                                                                    taken */
     assert_int_equal(again(y, HARK_ARRIVE, 1, 4), HARK_HOLD);
     assert_int_equal(again(y, HARK_ARRIVE, 1, 3), HARK_HANDUP);
     assert_int_equal(effects[fx.count - 1].type, HARK_OFFER);
@@ -764,8 +791,8 @@ static void test_behind(void **state)
     free(y);
 }
 
-/* All that is replayed is here before the first of it is taken, in another order: each delivery asks for the one message whose turn it
- * is, and what waits is few rows. */
+/* All that is replayed is here before the first of it is taken, in another order: each delivery
+ * asks for the one message whose turn it is, and what waits is few rows. */
 static void test_ahead(void **state)
 {
     enum { MANY = 20 };
@@ -773,7 +800,8 @@ static void test_ahead(void **state)
     struct hark *y = come_back();
     struct hark_scmel *s = (struct hark_scmel *)(void *)y;
     (void)state;
-    for (uint32_t i = 0; i < MANY; i++) known[i] = (struct hark_det){.src = 1, .ssn = (i ^ 1u) + 1, .rsn = i + 1};
+    for (uint32_t i = 0; i < MANY; i++)
+        known[i] = (struct hark_det){.src = 1, .ssn = (i ^ 1u) + 1, .rsn = i + 1};
     answer(y, 1, MANY, known, MANY);
     answer(y, 2, 0, NULL, 0);
     for (uint64_t ssn = 1; ssn <= MANY; ssn++)
@@ -799,7 +827,8 @@ static void test_ahead(void **state)
 /* Between what two looks saw nothing is known: what a later one saw is not taken before it. */
 static void test_look_lost(void **state)
 {
-    const struct hark_det known[] = {{.src = 1, .ssn = 1, .rsn = 1}, {.src = 2, .ssn = 1, .ctx = HARK_DET_LOOK, .rsn = 3}};
+    const struct hark_det known[] = {
+        {.src = 1, .ssn = 1, .rsn = 1}, {.src = 2, .ssn = 1, .ctx = HARK_DET_LOOK, .rsn = 3}};
     struct hark *y = come_back();
     (void)state;
     answer(y, 1, 2, known, 2);
@@ -808,8 +837,9 @@ static void test_look_lost(void **state)
     assert_int_equal(take(y, 1, 1), HARK_OK);
     assert_int_equal(again(y, HARK_ARRIVE, 2, 1), HARK_HANDUP);
     assert_int_equal(again(y, HARK_ARRIVE, 1, 2), HARK_HANDUP);
-    assert_int_equal(take(y, 2, 1), HARK_WAIT); /* it was seen after this */
-    assert_int_equal(look_at(y, 1, 2), HARK_OK); /* a choice is free there: it may look, or miss, or take */
+    assert_int_equal(take(y, 2, 1), HARK_WAIT);  /* it was seen after this */
+    assert_int_equal(look_at(y, 1, 2), HARK_OK); /* a choice is free there: it may look, or miss, or
+                                                    take */
     assert_int_equal(take(y, 2, 1), HARK_WAIT);
     assert_int_equal(take(y, 1, 2), HARK_WAIT);
     assert_int_equal(look_at(y, 2, 1), HARK_OK);
@@ -821,7 +851,8 @@ static void test_look_lost(void **state)
 /* A program that waits for something else than it took the first time is told so. */
 static void test_divergence(void **state)
 {
-    const struct hark_det took = {.src = 1, .ssn = 1, .rsn = 1}, missed = {.src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 1, .rsn = 1};
+    const struct hark_det took = {.src = 1, .ssn = 1, .rsn = 1},
+                          missed = {.src = HARK_DET_MISS, .ctx = HARK_DET_LOOK, .ssn = 1, .rsn = 1};
     struct hark_event quiet = {.type = HARK_QUIET};
     struct hark *y = come_back();
     (void)state;
@@ -858,12 +889,16 @@ static void test_divergence(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_list_order), cmocka_unit_test(test_list_holders),
-        cmocka_unit_test(test_owed), cmocka_unit_test(test_determinants_first), cmocka_unit_test(test_acks_ride),
-        cmocka_unit_test(test_spread), cmocka_unit_test(test_misses), cmocka_unit_test(test_looks), cmocka_unit_test(test_old_ack),
-        cmocka_unit_test(test_fragments), cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_unstable), cmocka_unit_test(test_went_ahead_of_nothing), cmocka_unit_test(test_goes_ahead_once),
-        cmocka_unit_test(test_gap), cmocka_unit_test(test_look_again), cmocka_unit_test(test_look_offers), cmocka_unit_test(test_behind), cmocka_unit_test(test_ahead),
-        cmocka_unit_test(test_look_lost), cmocka_unit_test(test_divergence)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_list_order),
+        cmocka_unit_test(test_list_holders), cmocka_unit_test(test_owed),
+        cmocka_unit_test(test_determinants_first), cmocka_unit_test(test_acks_ride),
+        cmocka_unit_test(test_spread), cmocka_unit_test(test_misses), cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_old_ack), cmocka_unit_test(test_fragments),
+        cmocka_unit_test(test_arguments), cmocka_unit_test(test_unstable),
+        cmocka_unit_test(test_went_ahead_of_nothing), cmocka_unit_test(test_goes_ahead_once),
+        cmocka_unit_test(test_gap), cmocka_unit_test(test_look_again),
+        cmocka_unit_test(test_look_offers), cmocka_unit_test(test_behind),
+        cmocka_unit_test(test_ahead), cmocka_unit_test(test_look_lost),
+        cmocka_unit_test(test_divergence)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

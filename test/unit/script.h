@@ -15,14 +15,15 @@
 
 static struct script {
     struct hark_transport head;
-    int again;      /* so many calls of send() answer AGAIN */
-    bool gone;      /* then send() answers EGONE */
-    int taken;      /* frames */
-    int waits;      /* calls of wait() without a limit */
-    int lent;       /* pieces of memory that are out */
+    int again; /* so many calls of send() answer AGAIN */
+    bool gone; /* then send() answers EGONE */
+    int taken; /* frames */
+    int waits; /* calls of wait() without a limit */
+    int lent;  /* pieces of memory that are out */
     void *piece[64];
-    int expect;     /* what the first byte of `keep` must be when the transport is closed; 0: anything */
-    int behind;     /* what behind() answers */
+    int expect; /* what the first byte of `keep` must be when the transport is closed; 0: anything
+                 */
+    int behind; /* what behind() answers */
     struct hark_outgoing last;
     struct sent { /* the first of the frames taken */
         uint32_t to, length;
@@ -30,11 +31,12 @@ static struct script {
         uint8_t payload[64];
     } sent[64];
     uint8_t *keep;
-    uint8_t header[128]; /* of the last frame taken */
+    uint8_t header[128];   /* of the last frame taken */
     struct hark_sink sink; /* to let frames arrive */
 } script;
 
-static int script_open(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
+static int script_open(
+    struct hark_transport **t, const struct hark_transport_config *config, char error[200])
 {
     (void)error;
     script.sink = config->sink;
@@ -64,11 +66,13 @@ static int script_send(struct hark_transport *t, struct hark_outgoing *frame)
         return HARK_T_AGAIN;
     }
     if (script.gone) return HARK_T_EGONE;
-    if (frame->keep && frame->keep != frame->part[0].at) memcpy(frame->keep, frame->part[0].at, frame->part[0].length);
+    if (frame->keep && frame->keep != frame->part[0].at)
+        memcpy(frame->keep, frame->part[0].at, frame->part[0].length);
     if (script.taken < 64) {
         struct sent *s = &script.sent[script.taken];
         *s = (struct sent){frame->to, (uint32_t)frame->part[0].length, frame->header.at[1], {0}};
-        memcpy(script.header, frame->header.at, frame->header.length < 128 ? frame->header.length : 128);
+        memcpy(script.header, frame->header.at,
+            frame->header.length < 128 ? frame->header.length : 128);
         if (s->length) memcpy(s->payload, frame->part[0].at, s->length < 64 ? s->length : 64);
     }
     script.taken++;
@@ -84,7 +88,8 @@ static int script_poll(struct hark_transport *t)
 static int script_wait(struct hark_transport *t, int milliseconds)
 {
     (void)t;
-    assert_true(milliseconds >= 0 || script.taken == 0); /* else it would sleep for ever: nothing is left to happen */
+    assert_true(milliseconds >= 0 || script.taken == 0); /* else it would sleep for ever: nothing is
+                                                            left to happen */
     script.waits++;
     return HARK_T_OK;
 }
@@ -134,12 +139,28 @@ static int script_behind(const struct hark_transport *t, uint32_t rank)
     return script.behind;
 }
 
-static const struct hark_transport_ops plain = {.name = "script", .open = script_open, .address = script_address,
-    .peer = script_peer, .send = script_send, .poll = script_poll, .wait = script_wait, .wake = script_wake,
-    .drained = script_drained, .close = script_close};
-static const struct hark_transport_ops lending = {.name = "script", .open = script_open, .address = script_address,
-    .peer = script_peer, .send = script_send, .poll = script_poll, .wait = script_wait, .wake = script_wake,
-    .drained = script_drained, .close = script_close, .lend = script_lend, .reclaim = script_reclaim,
+static const struct hark_transport_ops plain = {.name = "script",
+    .open = script_open,
+    .address = script_address,
+    .peer = script_peer,
+    .send = script_send,
+    .poll = script_poll,
+    .wait = script_wait,
+    .wake = script_wake,
+    .drained = script_drained,
+    .close = script_close};
+static const struct hark_transport_ops lending = {.name = "script",
+    .open = script_open,
+    .address = script_address,
+    .peer = script_peer,
+    .send = script_send,
+    .poll = script_poll,
+    .wait = script_wait,
+    .wake = script_wake,
+    .drained = script_drained,
+    .close = script_close,
+    .lend = script_lend,
+    .reclaim = script_reclaim,
     .behind = script_behind};
 
 #endif

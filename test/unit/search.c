@@ -1,5 +1,5 @@
-/* What a search concludes from ends that are not the program's: of any way of searching the same, also where it begins again. And the table
- * of states, as it grows. */
+/* What a search concludes from ends that are not the program's: of any way of searching the same,
+ * also where it begins again. And the table of states, as it grows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,12 +21,14 @@ static struct hark_scenario read_scenario(const char *text)
     return s;
 }
 
-/* The ends of one program are held against those of another, which has sent less: never are they all right, however often they are seen. */
+/* The ends of one program are held against those of another, which has sent less: never are they
+ * all right, however often they are seen. */
 static void other_ends(void **state)
 {
     static const enum search_reduce ways[] = {SEARCH_WHOLE, SEARCH_REDUCED, SEARCH_COMPARED};
     struct hark_scenario less = read_scenario("protocol hydee\np0: S1 T1\np1: R S0\n");
-    struct hark_scenario more = read_scenario("protocol hydee\np0: S1 T1 S1\np1: R S0 R\nfails any\n");
+    struct hark_scenario more =
+        read_scenario("protocol hydee\np0: S1 T1 S1\np1: R S0 R\nfails any\n");
     (void)state;
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++)
         for (uint32_t jobs = 1; jobs <= 2; jobs++) {
@@ -38,7 +40,8 @@ static void other_ends(void **state)
             for (int again = 0; again < 2; again++) {
                 struct search_result r = search_classified(&more, &options, &alone, &outcomes);
                 assert_int_equal(r.verdict, SEARCH_VIOLATED);
-                assert_string_equal(lab_violation(r.violated), "I4: the final state is not that of a failure-free run");
+                assert_string_equal(lab_violation(r.violated),
+                    "I4: the final state is not that of a failure-free run");
                 assert_non_null(r.path);
                 assert_int_equal(outcomes.count, 2);
                 free(r.path);
@@ -53,16 +56,17 @@ static void other_ends(void **state)
     hark_scenario_free(&more);
 }
 
-/* Told to stop, or with a limit, a search says so, whichever way it goes; with too little memory it says how much it
- * takes. */
+/* Told to stop, or with a limit, a search says so, whichever way it goes; with too little memory it
+ * says how much it takes. */
 static void not_whole(void **state)
 {
     static const _Atomic int stop = 1;
     struct hark_scenario s = read_scenario("protocol hydee\np0: S1 T1 S1\np1: R S0 R\nfails any\n");
     (void)state;
     for (uint32_t way = 0; way < 8; way++) {
-        struct search_options options = {
-            .jobs = 1 + way % 2, .reduce = way / 2 % 2 ? SEARCH_COMPARED : SEARCH_WHOLE, .walks = way >= 4 ? 50 : 0};
+        struct search_options options = {.jobs = 1 + way % 2,
+            .reduce = way / 2 % 2 ? SEARCH_COMPARED : SEARCH_WHOLE,
+            .walks = way >= 4 ? 50 : 0};
         if (options.walks) options.reduce = SEARCH_WHOLE;
         struct search_options stopped = options, few = options, little = options;
         stopped.stop = &stop;
@@ -88,7 +92,8 @@ static void not_whole(void **state)
     hark_scenario_free(&s);
 }
 
-/* With what it takes at least a search begins; and what a limit of memory leaves of it is not whole. */
+/* With what it takes at least a search begins; and what a limit of memory leaves of it is not
+ * whole. */
 static void least_memory(void **state)
 {
     struct hark_scenario s = read_scenario("protocol hydee\np0: S1 T1 S1\np1: R S0 R\nfails any\n");
@@ -123,8 +128,10 @@ static void many_states(void **state)
     for (uint32_t i = 0; i < MANY_STATES; i++) {
         struct job job = job_of(i % HALVES, i / HALVES);
         step.index = (uint16_t)i;
-        if (states_add(&q, &job, i / 2, step) != 0 || q.count != i + 1) fail_msg("state %u is not new", i);
-        if (i % 1000 == 0 && (states_add(&q, &job, 0, step) != 0 || q.count != i + 1)) fail_msg("state %u is new again", i);
+        if (states_add(&q, &job, i / 2, step) != 0 || q.count != i + 1)
+            fail_msg("state %u is not new", i);
+        if (i % 1000 == 0 && (states_add(&q, &job, 0, step) != 0 || q.count != i + 1))
+            fail_msg("state %u is new again", i);
     }
     assert_int_equal(q.half[0].count, HALVES);
     assert_int_equal(q.half[1].count, (MANY_STATES + HALVES - 1) / HALVES);
@@ -134,7 +141,8 @@ static void many_states(void **state)
         struct job_step before = states_step(&q, i);
         if (states_find(&q, &job) != (int64_t)i) fail_msg("state %u is not found", i);
         states_get(&q, i, row);
-        if (memcmp(row, job.at, sizeof row) != 0 || states_before(&q, i) != i / 2 || before.index != (uint16_t)i || before.who != 3)
+        if (memcmp(row, job.at, sizeof row) != 0 || states_before(&q, i) != i / 2 ||
+            before.index != (uint16_t)i || before.who != 3)
             fail_msg("state %u is another", i);
         job.at[i % 5] ^= 1u << 31;
         if (states_find(&q, &job) != -1) fail_msg("what is not there is found beside state %u", i);
@@ -171,6 +179,7 @@ static void states_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(other_ends), cmocka_unit_test(not_whole),
-        cmocka_unit_test(least_memory), cmocka_unit_test(many_states), cmocka_unit_test(states_together)};
+        cmocka_unit_test(least_memory), cmocka_unit_test(many_states),
+        cmocka_unit_test(states_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* sendet.h: single cores: what an acknowledgement counts, what is logged and for how long, and who stands still when. */
+/* sendet.h: single cores: what an acknowledgement counts, what is logged and for how long, and who
+ * stands still when. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@ enum { BLOCK = 1 << 18, IMAGE = 1 << 16 };
 
 static struct hark_effect effects[HARK_EFFECTS_ROOM];
 static uint8_t bytes[HARK_EFFECTS_BYTES];
-static struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+static struct hark_effects fx = {
+    .at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
 
 static struct hark_sendet *of(struct hark *p)
 {
@@ -58,7 +60,9 @@ static int post(struct hark *p, uint32_t to, uint16_t ctx)
 static uint32_t count(uint32_t type, uint8_t frame)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < fx.count; i++) n += effects[i].type == type && (type != HARK_TRANSMIT || effects[i].u.transmit.header.at[1] == frame);
+    for (uint32_t i = 0; i < fx.count; i++)
+        n += effects[i].type == type &&
+             (type != HARK_TRANSMIT || effects[i].u.transmit.header.at[1] == frame);
     return n;
 }
 
@@ -66,16 +70,19 @@ static uint32_t count(uint32_t type, uint8_t frame)
 static const uint8_t *sent(uint8_t frame)
 {
     for (uint32_t i = 0; i < fx.count; i++)
-        if (effects[i].type == HARK_TRANSMIT && effects[i].u.transmit.header.at[1] == frame) return effects[i].u.transmit.header.at + HARK_WIRE_HEAD;
+        if (effects[i].type == HARK_TRANSMIT && effects[i].u.transmit.header.at[1] == frame)
+            return effects[i].u.transmit.header.at + HARK_WIRE_HEAD;
     fail_msg("no frame of type %u goes out", frame);
     return NULL;
 }
 
-/* A frame to process 0, in its incarnation and recovery epoch: words of 8 bytes behind the header. */
-static int frame(struct hark *p, uint32_t type, uint8_t what, uint32_t src, uint32_t src_inc, uint16_t ctx, uint64_t ssn, const uint64_t *word,
-    uint32_t words)
+/* A frame to process 0, in its incarnation and recovery epoch: words of 8 bytes behind the header.
+ */
+static int frame(struct hark *p, uint32_t type, uint8_t what, uint32_t src, uint32_t src_inc,
+    uint16_t ctx, uint64_t ssn, const uint64_t *word, uint32_t words)
 {
-    struct hark_head h = {HARK_KIND_SENDET, what, ctx, src, 0, src_inc, of(p)->endpoint.inc, of(p)->endpoint.re, ssn};
+    struct hark_head h = {
+        HARK_KIND_SENDET, what, ctx, src, 0, src_inc, of(p)->endpoint.inc, of(p)->endpoint.re, ssn};
     struct hark_event e = {.type = type};
     uint8_t b[HARK_WIRE_HEAD + 100] = {0};
     hark_head_put(b, &h);
@@ -88,7 +95,8 @@ static int frame(struct hark *p, uint32_t type, uint8_t what, uint32_t src, uint
 /* A message of phase 1 that was sent in `epoch`: what became of it. */
 static uint32_t arrive(struct hark *p, uint32_t src, uint32_t inc, uint64_t ssn, uint64_t epoch)
 {
-    assert_int_equal(frame(p, HARK_ARRIVE, HARK_APP, src, inc, 0, ssn, WORDS(1, 0, epoch, 0, 0, 0)), HARK_OK);
+    assert_int_equal(
+        frame(p, HARK_ARRIVE, HARK_APP, src, inc, 0, ssn, WORDS(1, 0, epoch, 0, 0, 0)), HARK_OK);
     return effects[0].type;
 }
 
@@ -97,9 +105,11 @@ static int deliver(struct hark *p, uint32_t src, uint32_t inc, uint64_t ssn, uin
     return frame(p, HARK_DELIVER, HARK_APP, src, inc, 0, ssn, WORDS(1, 0, epoch, 0, 0, 0));
 }
 
-static void ack(struct hark *p, uint32_t src, uint32_t inc, uint16_t ctx, uint64_t first, uint64_t last, uint64_t epoch)
+static void ack(struct hark *p, uint32_t src, uint32_t inc, uint16_t ctx, uint64_t first,
+    uint64_t last, uint64_t epoch)
 {
-    assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_ACK, src, inc, ctx, 0, WORDS(first, last, epoch)), HARK_OK);
+    assert_int_equal(
+        frame(p, HARK_ARRIVE, HARK_H_ACK, src, inc, ctx, 0, WORDS(first, last, epoch)), HARK_OK);
 }
 
 static uint64_t checkpoint(struct hark *p)
@@ -110,10 +120,12 @@ static uint64_t checkpoint(struct hark *p)
     stored.u.stored.ok = 1;
     for (int i = 0; i < 2; i++) {
         uint32_t k = 0;
-        while (k < fx.count && effects[k].type != HARK_CAPTURE && effects[k].type != HARK_PERSIST) k++;
+        while (k < fx.count && effects[k].type != HARK_CAPTURE && effects[k].type != HARK_PERSIST)
+            k++;
         assert_true(k < fx.count);
         stored.u.stored.of = effects[k].type;
-        id = stored.u.stored.id = effects[k].type == HARK_CAPTURE ? effects[k].u.checkpoint.id : effects[k].u.persist.id;
+        id = stored.u.stored.id =
+            effects[k].type == HARK_CAPTURE ? effects[k].u.checkpoint.id : effects[k].u.persist.id;
         assert_int_equal(step(p, stored), HARK_OK);
     }
     assert_int_equal(count(HARK_COMMIT, 0), 1);
@@ -146,9 +158,10 @@ static void expect_log(struct hark *p, uint16_t ctx, uint64_t first, uint64_t la
     assert_int_equal(first, 0);
 }
 
-/* ---- without failures --------------------------------------------------------------------------------------------- */
+/* ---- without failures ------------------------------------------------------------------------ */
 
-/* Received in the epoch in which it was sent or in an earlier one: counted and forgotten. In a later one: logged. */
+/* Received in the epoch in which it was sent or in an earlier one: counted and forgotten. In a
+ * later one: logged. */
 static void test_acknowledged(void **state)
 {
     struct hark *p = core(2);
@@ -170,7 +183,8 @@ static void test_acknowledged(void **state)
     free(p);
 }
 
-/* SPE has the latest epoch in which something was received that is not logged, whatever comes last (U-4). */
+/* SPE has the latest epoch in which something was received that is not logged, whatever comes last
+ * (U-4). */
 static void test_latest(void **state)
 {
     struct hark *p = core(5);
@@ -187,7 +201,8 @@ static void test_latest(void **state)
     free(p);
 }
 
-/* A checkpoint begins an epoch, and a phase: what is sent behind it does not overtake what was received before. */
+/* A checkpoint begins an epoch, and a phase: what is sent behind it does not overtake what was
+ * received before. */
 static void test_phases(void **state)
 {
     struct hark *p = core(1);
@@ -222,14 +237,16 @@ static void test_two_epochs(void **state)
     assert_int_equal(arrive(p, 1, 0, 2, 1), HARK_HANDUP);
     assert_int_equal(post(p, 1, 0), HARK_OK);
     const uint8_t *b = sent(HARK_APP);
-    for (uint32_t i = 0; i < 3; i++) assert_int_equal(hark_get64(b + 24 + 8 * i), 1); /* first, last, epoch */
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(hark_get64(b + 24 + 8 * i), 1); /* first, last, epoch */
     assert_int_equal(plain(p, HARK_IDLE), HARK_OK);
     b = sent(HARK_H_ACK);
     for (uint32_t i = 0; i < 3; i++) assert_int_equal(hark_get64(b + 8 * i), 2);
     free(p);
 }
 
-/* Log entries go by what the oldest image of their receiver has, not by the epochs that are over (N-3). */
+/* Log entries go by what the oldest image of their receiver has, not by the epochs that are over
+ * (N-3). */
 static void test_log_goes(void **state)
 {
     struct hark *p = core(1);
@@ -245,19 +262,23 @@ static void test_log_goes(void **state)
     free(p);
 }
 
-/* ---- a peer fails --------------------------------------------------------------------------------------------------- */
+/* ---- a peer fails ---------------------------------------------------------------------------- */
 
 static void position(struct hark *p, uint64_t sent_to_me, uint64_t received, uint64_t acked)
 {
-    assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_POS, 1, 1, 0, 0, WORDS(1, 0, sent_to_me, received, acked, 0)), HARK_OK);
+    assert_int_equal(
+        frame(p, HARK_ARRIVE, HARK_H_POS, 1, 1, 0, 0, WORDS(1, 0, sent_to_me, received, acked, 0)),
+        HARK_OK);
 }
 
 static void release(struct hark *p, uint64_t phase)
 {
-    assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_RELEASE, HARK_RECOVERY, 0, 0, 0, WORDS(phase)), HARK_OK);
+    assert_int_equal(
+        frame(p, HARK_ARRIVE, HARK_H_RELEASE, HARK_RECOVERY, 0, 0, 0, WORDS(phase)), HARK_OK);
 }
 
-/* From FAILED to the first RELEASE nothing moves, not even what comes from those who have not failed (N-9). */
+/* From FAILED to the first RELEASE nothing moves, not even what comes from those who have not
+ * failed (N-9). */
 static void test_stands_still(void **state)
 {
     struct hark *p = core(1);
@@ -279,7 +300,9 @@ static void test_stands_still(void **state)
         assert_int_equal(fx.count, 0);
         if (i) break;
         position(p, 0, 1, 0);
-        assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 1, 0, 0, WORDS((uint64_t)1, 1, 1, 1, 1, 1)), HARK_OK);
+        assert_int_equal(
+            frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 1, 0, 0, WORDS((uint64_t)1, 1, 1, 1, 1, 1)),
+            HARK_OK);
         assert_int_equal(count(HARK_TRANSMIT, HARK_H_REPORT), 1);
     }
     release(p, HARK_INFINITY);
@@ -290,7 +313,8 @@ static void test_stands_still(void **state)
     free(p);
 }
 
-/* Orphans of a context that is not known yet, and of which the peer's POS will tell: they wait for that (v18). */
+/* Orphans of a context that is not known yet, and of which the peer's POS will tell: they wait for
+ * that (v18). */
 static void test_orphans_overtake(void **state)
 {
     struct hark *p = core(1);
@@ -298,16 +322,21 @@ static void test_orphans_overtake(void **state)
     assert_int_equal(post(p, 1, 0), HARK_OK);
     failed(p, 1);
     for (int got = 0; got < 2; got++) {
-        assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 1, 7, 0, WORDS((uint64_t)1, 1, 1, 1, 1, 1)), HARK_OK);
+        assert_int_equal(
+            frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 1, 7, 0, WORDS((uint64_t)1, 1, 1, 1, 1, 1)),
+            HARK_OK);
         assert_int_equal(count(HARK_HOLD, 0), !got);
         assert_int_equal(count(HARK_DISCARD, 0), 0);
         assert_int_equal(count(HARK_TRANSMIT, HARK_H_REPORT), got);
-        if (!got) assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_POS, 1, 1, 0, 0, WORDS(1, 7, 0, 1, 0, 0)), HARK_OK);
+        if (!got)
+            assert_int_equal(
+                frame(p, HARK_ARRIVE, HARK_H_POS, 1, 1, 0, 0, WORDS(1, 7, 0, 1, 0, 0)), HARK_OK);
     }
     free(p);
 }
 
-/* What is replayed waits for its acknowledgement again: it may be received in another epoch now (N-3). */
+/* What is replayed waits for its acknowledgement again: it may be received in another epoch now
+ * (N-3). */
 static void test_replayed(void **state)
 {
     struct hark *p = core(1);
@@ -321,7 +350,8 @@ static void test_replayed(void **state)
     assert_int_equal(count(HARK_TRANSMIT, HARK_APP), 2);
     assert_string_equal(hark_sendet_unrest(p), "NonAck never drains");
     ack(p, 1, 1, 0, 2, 2, 3);
-    ack(p, 1, 1, 0, 3, 3, 1); /* in an earlier epoch than before: counted, and forgotten when those before it are */
+    ack(p, 1, 1, 0, 3, 3, 1); /* in an earlier epoch than before: counted, and forgotten when those
+                                 before it are */
     assert_int_equal(of(p)->spe.count, 1);
     assert_string_equal(hark_sendet_unrest(p), "recovery is not over here");
     assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_GC, 1, 1, 0, 0, WORDS(2, 1)), HARK_OK);
@@ -329,9 +359,10 @@ static void test_replayed(void **state)
     free(p);
 }
 
-/* ---- it goes back itself -------------------------------------------------------------------------------------------- */
+/* ---- it goes back itself --------------------------------------------------------------------- */
 
-/* An image with three messages: not acknowledged, whatever it knew of them; their receiver may have undone that (N-2, N-10). */
+/* An image with three messages: not acknowledged, whatever it knew of them; their receiver may have
+ * undone that (N-2, N-10). */
 static void test_goes_back(void **state)
 {
     struct hark *p = core(1);
@@ -353,9 +384,12 @@ static void test_goes_back(void **state)
     const uint8_t *row = sent(HARK_H_POS) + 8;
     assert_int_equal(hark_get64(row + 8), 3);  /* sent */
     assert_int_equal(hark_get64(row + 24), 0); /* acknowledged */
-    assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_POS, 1, 0, 0, 0, WORDS(1, 0, 0, 3, 0, 0)), HARK_OK);
-    assert_int_equal(count(HARK_TRANSMIT, HARK_H_REPORT), 0); /* it waits for what 1 has to tell of them */
-    assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 0, 0, 0, WORDS((uint64_t)1, 1, 3, 1, 1, 1)), HARK_OK);
+    assert_int_equal(
+        frame(p, HARK_ARRIVE, HARK_H_POS, 1, 0, 0, 0, WORDS(1, 0, 0, 3, 0, 0)), HARK_OK);
+    assert_int_equal(count(HARK_TRANSMIT, HARK_H_REPORT), 0); /* it waits for what 1 has to tell of
+                                                                 them */
+    assert_int_equal(
+        frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 0, 0, 0, WORDS((uint64_t)1, 1, 3, 1, 1, 1)), HARK_OK);
     assert_int_equal(count(HARK_TRANSMIT, HARK_H_REPORT), 1);
     expect_log(p, 0, 0, 0); /* received in the epoch in which they were sent */
     release(p, HARK_INFINITY);
@@ -373,7 +407,8 @@ static int post_content(struct hark *p, uint64_t digest)
     return step(p, e);
 }
 
-/* Process 1 has received two messages of a process that has none of them left: it sends them again, or others, or only one. */
+/* Process 1 has received two messages of a process that has none of them left: it sends them again,
+ * or others, or only one. */
 static void test_diverges(void **state)
 {
     const uint64_t of_both = hark_digest_mix(hark_digest_mix(0, 1, 8, 5), 2, 8, 6);
@@ -384,9 +419,13 @@ static void test_diverges(void **state)
         again.u.restarted.re = again.u.restarted.inc = 1;
         assert_int_equal(step(p, again), HARK_OK);
         failed(p, 0);
-        assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_POS, 1, 0, 0, 0, WORDS(1, 0, 0, 2, 0, of_both)), HARK_OK);
-        assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_POS, 2, 0, 0, 0, WORDS((uint64_t)0)), HARK_OK);
-        assert_int_equal(frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 0, 0, 0, WORDS((uint64_t)1, 1, 2, 1, 1, 1)), HARK_OK);
+        assert_int_equal(
+            frame(p, HARK_ARRIVE, HARK_H_POS, 1, 0, 0, 0, WORDS(1, 0, 0, 2, 0, of_both)), HARK_OK);
+        assert_int_equal(
+            frame(p, HARK_ARRIVE, HARK_H_POS, 2, 0, 0, 0, WORDS((uint64_t)0)), HARK_OK);
+        assert_int_equal(
+            frame(p, HARK_ARRIVE, HARK_H_ORPH, 1, 0, 0, 0, WORDS((uint64_t)1, 1, 2, 1, 1, 1)),
+            HARK_OK);
         assert_int_equal(plain(p, HARK_QUIET), HARK_OK);
         assert_int_equal(fx.count, 0); /* it may not send yet */
         release(p, HARK_INFINITY);
@@ -400,7 +439,8 @@ static void test_diverges(void **state)
             if (x->type != HARK_DIVERGED) continue;
             assert_int_equal(x->u.diverged.name.peer, 1);
             assert_int_equal(x->u.diverged.name.way, HARK_OUT);
-            assert_int_equal(x->u.diverged.name.ssn, second == 5 ? 2 : 1); /* not sent; of all that were sent again */
+            assert_int_equal(x->u.diverged.name.ssn, second == 5 ? 2 : 1); /* not sent; of all that
+                                                                              were sent again */
             assert_int_equal(x->u.diverged.last, 2);
             assert_int_equal(x->u.diverged.expected, second == 5 ? 0 : of_both);
             assert_true((x->u.diverged.got == 0) == (second == 5));
@@ -413,9 +453,10 @@ static void test_diverges(void **state)
     }
 }
 
-/* ---- frames that no core sends --------------------------------------------------------------------------------------- */
+/* ---- frames that no core sends --------------------------------------------------------------- */
 
-static void refused(struct hark *p, uint8_t what, uint32_t src, uint64_t ssn, uint32_t words, uint64_t first)
+static void refused(
+    struct hark *p, uint8_t what, uint32_t src, uint64_t ssn, uint32_t words, uint64_t first)
 {
     const uint64_t word[8] = {first, 1, 1, 1, 1, 1, 1, 1};
     struct hark *before = malloc(BLOCK);
@@ -452,7 +493,7 @@ static void test_lengths(void **state)
     free(p);
 }
 
-/* ---- the recovery process ------------------------------------------------------------------------------------------- */
+/* ---- the recovery process -------------------------------------------------------------------- */
 
 static struct hark *recovery(void)
 {
@@ -475,7 +516,8 @@ static void epoch_of(struct hark *p, uint32_t src, uint32_t inc, uint32_t re, ui
     assert_null(hark_recovery_violated(p));
 }
 
-/* What all have left behind may go. Epochs of before a failure do not count: some of them are undone (N-4). */
+/* What all have left behind may go. Epochs of before a failure do not count: some of them are
+ * undone (N-4). */
 static void test_oldest(void **state)
 {
     struct hark *p = recovery();
@@ -496,7 +538,8 @@ static void test_oldest(void **state)
     assert_int_equal(hark_recovery_step(p, &e, &fx), HARK_OK);
     ((struct hark_recovery *)(void *)p)->stage = HARK_R_CALM;
     epoch_of(p, 0, 0, 1, 9);
-    assert_int_equal(count(HARK_TRANSMIT, HARK_H_MIN), 0); /* 1 may have gone back below 7, and 2 below 8 */
+    assert_int_equal(count(HARK_TRANSMIT, HARK_H_MIN), 0); /* 1 may have gone back below 7, and 2
+                                                              below 8 */
     epoch_of(p, 1, 0, 1, 5);
     epoch_of(p, 2, 1, 1, 6);
     assert_int_equal(count(HARK_TRANSMIT, HARK_H_MIN), 3);
@@ -506,9 +549,12 @@ static void test_oldest(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_acknowledged), cmocka_unit_test(test_latest), cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_two_epochs), cmocka_unit_test(test_log_goes), cmocka_unit_test(test_stands_still),
-        cmocka_unit_test(test_orphans_overtake), cmocka_unit_test(test_replayed), cmocka_unit_test(test_goes_back), cmocka_unit_test(test_diverges),
-        cmocka_unit_test(test_lengths), cmocka_unit_test(test_oldest)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_acknowledged),
+        cmocka_unit_test(test_latest), cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_two_epochs), cmocka_unit_test(test_log_goes),
+        cmocka_unit_test(test_stands_still), cmocka_unit_test(test_orphans_overtake),
+        cmocka_unit_test(test_replayed), cmocka_unit_test(test_goes_back),
+        cmocka_unit_test(test_diverges), cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_oldest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The simulator: its queue and log, the patterns against their formulas and against matrices of real programs, and
- * runs of every protocol with failures. */
+/* The simulator: its queue and log, the patterns against their formulas and against matrices of
+ * real programs, and runs of every protocol with failures. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -15,8 +15,7 @@
 #include "../../src/sim/parts.h"
 #include "../../src/view/plot.h"
 
-/* ---- parts
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Whatever is put, what comes out ascends, and what has one time keeps its order. */
 static void test_queue(void **state)
@@ -99,42 +98,53 @@ static void test_log(void **state)
     free(s);
 }
 
-/* Axes: steps are 1, 2, 5 times a power of ten, no more of them than were asked for, and no smaller step has as few.
- * Ends are as round, and no more than half as high again as what has to have room. */
+/* Axes: steps are 1, 2, 5 times a power of ten, no more of them than were asked for, and no smaller
+ * step has as few. Ends are as round, and no more than half as high again as what has to have room.
+ */
 static void test_round(void **state)
 {
     (void)state;
     for (double most = 1e-6; most < 1e12; most *= 1.0137)
         for (unsigned steps = 3; steps < 10; steps++) {
-            const double step = hark_plot_step(most, steps), ten = pow(10, floor(log10(step) + 1e-9)),
-                         leading = step / ten;
-            const double smaller = leading > 1.5 && leading < 4 ? step / 2 : leading < 1.5 ? step / 2 : step / 2.5;
-            assert_true(fabs(leading - 1) < 1e-9 || fabs(leading - 2) < 1e-9 || fabs(leading - 5) < 1e-9);
+            const double step = hark_plot_step(most, steps),
+                         ten = pow(10, floor(log10(step) + 1e-9)), leading = step / ten;
+            const double smaller = leading > 1.5 && leading < 4 ? step / 2
+                                   : leading < 1.5              ? step / 2
+                                                                : step / 2.5;
+            assert_true(
+                fabs(leading - 1) < 1e-9 || fabs(leading - 2) < 1e-9 || fabs(leading - 5) < 1e-9);
             assert_true(step * steps >= most * (1 - 1e-9));
             assert_true(smaller * steps < most * (1 + 1e-9));
-            assert_true(
-                hark_plot_round(most) >= most * (1 - 1e-9) && hark_plot_round(most) <= most * 1.5 * (1 + 1e-9));
+            assert_true(hark_plot_round(most) >= most * (1 - 1e-9) &&
+                        hark_plot_round(most) <= most * 1.5 * (1 + 1e-9));
         }
-    assert_true(hark_plot_step(100, 5) == 20 && hark_plot_step(0, 5) == 1 && hark_plot_step(30, 3) == 10);
-    assert_true(hark_plot_round(44) == 50 && hark_plot_round(25) == 25 && hark_plot_round(9) == 10 &&
-                hark_plot_round(0) == 0);
+    assert_true(
+        hark_plot_step(100, 5) == 20 && hark_plot_step(0, 5) == 1 && hark_plot_step(30, 3) == 10);
+    assert_true(hark_plot_round(44) == 50 && hark_plot_round(25) == 25 &&
+                hark_plot_round(9) == 10 && hark_plot_round(0) == 0);
 }
 
-/* ---- patterns
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 static struct sim_pattern open_pattern(const char *name, uint32_t ranks)
 {
     static struct sim_pattern p;
     char error[SIM_ERROR] = "";
-    struct sim_pattern_options o = {
-        .name = name, .ranks = ranks, .bytes = 1000, .degree = 3, .cells = 3, .atoms = 10, .planes = 4, .seed = 5,
+    struct sim_pattern_options o = {.name = name,
+        .ranks = ranks,
+        .bytes = 1000,
+        .degree = 3,
+        .cells = 3,
+        .atoms = 10,
+        .planes = 4,
+        .seed = 5,
         .away = {1, 1, 1}};
     if (sim_pattern_open(&p, &o, error) < 0) fail_msg("%s", error);
     return p;
 }
 
-/* Everything that is sent is received on its channel, with its length, in its order; how many in an iteration. */
+/* Everything that is sent is received on its channel, with its length, in its order; how many in an
+ * iteration. */
 static uint64_t matched(const struct sim_pattern *p, uint32_t iteration, uint64_t part[3])
 {
     uint64_t n = p->ranks, messages = 0;
@@ -154,8 +164,7 @@ static uint64_t matched(const struct sim_pattern *p, uint32_t iteration, uint64_
                 if (!pass) part[op.part]++;
                 messages += !pass;
             }
-    for (uint64_t k = 0; k < n * n; k++)
-        assert_true(sent[k] == 0 && sum[k] == 0);
+    for (uint64_t k = 0; k < n * n; k++) assert_true(sent[k] == 0 && sum[k] == 0);
     free(sent);
     free(sum);
     return messages;
@@ -188,8 +197,8 @@ static void test_counts(void **state)
         for (uint32_t k = x = 1; k * k <= n / z; k++)
             if (n / z % k == 0) x = k;
         y = n / z / x;
-        assert_int_equal(
-            messages_of("stencil3d", n, part), 2 * ((x - 1) * y * z + x * (y - 1) * z + x * y * (z - 1)));
+        assert_int_equal(messages_of("stencil3d", n, part),
+            2 * ((x - 1) * y * z + x * (y - 1) * z + x * y * (z - 1)));
         assert_int_equal(messages_of("ring", n, part), n > 1 ? n : 0);
         assert_int_equal(messages_of("alltoall", n, part), n * (n - 1));
         assert_true(messages_of("random", n, part) <= 3 * n);
@@ -207,13 +216,15 @@ static void test_counts(void **state)
         uint32_t edges = (x - 1) * y + x * (y - 1);
         assert_int_equal(messages_of("nas-lu", n, part), 4 * edges * 2 + 2 * edges);
     }
-    /* 6 faces on each of 6 levels; half of the processes a side on the next: 8 of 64, three exchanges of two */
+    /* 6 faces on each of 6 levels; half of the processes a side on the next: 8 of 64, three
+     * exchanges of two */
     assert_int_equal(messages_of("nas-mg", 64, part), 64 * 6 * 6 + 8 * 6);
     assert_int_equal(messages_of("nas-mg", 1, part), 0);
 }
 
-/* Of a grid of cells: the edges of all trees, which is the ranks that a cell and its computes are on, less one. Computes
- * by their two cells, each made by one of them: as LeanMD makes them, and the other way round to see who is on them. */
+/* Of a grid of cells: the edges of all trees, which is the ranks that a cell and its computes are
+ * on, less one. Computes by their two cells, each made by one of them: as LeanMD makes them, and
+ * the other way round to see who is on them. */
 static uint64_t edges_of_leanmd(int side, uint64_t ranks, const int away[3])
 {
     int cells = side * side * side, d[3];
@@ -225,7 +236,8 @@ static uint64_t edges_of_leanmd(int side, uint64_t ranks, const int away[3])
         for (d[0] = -away[0]; d[0] <= away[0]; d[0]++)
             for (d[1] = -away[1]; d[1] <= away[1]; d[1]++)
                 for (d[2] = -away[2]; d[2] <= away[2]; d[2]++) {
-                    if (d[0] < 0 || (d[0] == 0 && (d[1] < 0 || (d[1] == 0 && d[2] < 0)))) continue; /* the other's */
+                    if (d[0] < 0 || (d[0] == 0 && (d[1] < 0 || (d[1] == 0 && d[2] < 0))))
+                        continue; /* the other's */
                     int x = (c / side / side + d[0]) % side, y = (c / side + d[1] + side) % side,
                         z = (c % side + d[2] + side) % side;
                     at = (at + 1) % ranks;
@@ -234,8 +246,7 @@ static uint64_t edges_of_leanmd(int side, uint64_t ranks, const int away[3])
                 }
     }
     uint64_t edges = 0;
-    for (size_t i = 0; i < (size_t)cells * ranks; i++)
-        edges += on[i];
+    for (size_t i = 0; i < (size_t)cells * ranks; i++) edges += on[i];
     free(on);
     return edges - (uint64_t)cells;
 }
@@ -248,8 +259,7 @@ static void test_trees(void **state)
     for (uint32_t n = 3; n <= 40; n++) {
         uint32_t groups = (n + 2) / 3;
         assert_int_equal(messages_of("openatom", n, part), 3 * (n - groups));
-        for (int k = 0; k < 3; k++)
-            assert_int_equal(part[k], n - groups);
+        for (int k = 0; k < 3; k++) assert_int_equal(part[k], n - groups);
     }
     for (uint32_t n = 1; n <= 64; n *= 2) {
         uint64_t all = messages_of("leanmd", n, part);
@@ -259,15 +269,16 @@ static void test_trees(void **state)
         const int near[3] = {1, 1, 1};
         assert_int_equal(all, 2 * edges_of_leanmd(3, n, near));
     }
-    /* The shape of the trees is nothing to the number of their edges; how far pairs are apart is. */
+    /* The shape of the trees is nothing to the number of their edges; how far pairs are apart is.
+     */
     for (uint32_t k = 0; k < 4; k++) {
         static const int away[4][3] = {{0, 0, 0}, {1, 1, 1}, {2, 2, 1}, {2, 0, 2}};
         for (uint32_t branches = 0; branches < 5; branches += 2) {
             char error[SIM_ERROR] = "";
             struct sim_pattern p;
-            struct sim_pattern_options o = {.name = "leanmd", .ranks = 50, .cells = 5, .atoms = 10, .branches = branches};
-            for (int i = 0; i < 3; i++)
-                o.away[i] = (uint32_t)away[k][i];
+            struct sim_pattern_options o = {
+                .name = "leanmd", .ranks = 50, .cells = 5, .atoms = 10, .branches = branches};
+            for (int i = 0; i < 3; i++) o.away[i] = (uint32_t)away[k][i];
             assert_int_equal(sim_pattern_open(&p, &o, error), 0);
             part[SIM_MULTICAST] = 0;
             assert_int_equal(matched(&p, 0, part), 2 * edges_of_leanmd(5, 50, away[k]));
@@ -276,12 +287,13 @@ static void test_trees(void **state)
     }
 }
 
-/* With groups: a multicast goes to all but the root, each of these takes it from the root, in the order of the trees, and
- * the group that each of them is told of is the same. */
+/* With groups: a multicast goes to all but the root, each of these takes it from the root, in the
+ * order of the trees, and the group that each of them is told of is the same. */
 static void groups_matched(const struct sim_pattern *p, uint64_t multicasts)
 {
     uint32_t n = p->ranks, member[64], count;
-    uint64_t *balance = calloc((size_t)n << 16, sizeof *balance), sent = 0, taken = 0; /* by root and ctx */
+    uint64_t *balance = calloc((size_t)n << 16, sizeof *balance), sent = 0, taken = 0; /* by root
+                                                                                          and ctx */
     uint16_t ctx, last;
     struct sim_op op;
     assert_non_null(balance);
@@ -296,22 +308,23 @@ static void groups_matched(const struct sim_pattern *p, uint64_t multicasts)
             taken += !root;
         }
         last = 0;
-        for (uint32_t i = 0; (count = p->maker->group(p, r, i, &ctx, member, 64)) != 0; i++, last = ctx) {
+        for (uint32_t i = 0; (count = p->maker->group(p, r, i, &ctx, member, 64)) != 0;
+             i++, last = ctx) {
             bool in = false;
             assert_true(ctx > last && count <= 64);
             for (uint32_t k = 0; k < count; k++) {
                 uint32_t other[64], others = 0;
                 uint16_t theirs = 0;
                 for (uint32_t j = 0; theirs != ctx; j++)
-                    assert_true((others = p->maker->group(p, member[k], j, &theirs, other, 64)) != 0);
+                    assert_true(
+                        (others = p->maker->group(p, member[k], j, &theirs, other, 64)) != 0);
                 assert_true(others == count && memcmp(member, other, count * sizeof *member) == 0);
                 in |= member[k] == r;
             }
             assert_true(in);
         }
     }
-    for (uint64_t k = 0; k < (uint64_t)n << 16; k++)
-        assert_int_equal(balance[k], 0);
+    for (uint64_t k = 0; k < (uint64_t)n << 16; k++) assert_int_equal(balance[k], 0);
     assert_true(sent == multicasts && taken == multicasts);
     free(balance);
 }
@@ -330,7 +343,8 @@ static void test_groups(void **state)
         }
 }
 
-/* The places that have entries, the diagonal left out, are those of the benchmark's own messages. */
+/* The places that have entries, the diagonal left out, are those of the benchmark's own messages.
+ */
 static void test_matrices(void **state)
 {
     (void)state;
@@ -347,8 +361,7 @@ static void test_matrices(void **state)
         if (hark_matrix_read(&m, path, 0, error) < 0) fail_msg("%s", error);
         struct sim_pattern p = open_pattern(name, 64);
         for (uint32_t r = 0; r < 64; r++) {
-            for (uint64_t k = m.first[r]; k < m.first[r + 1]; k++)
-                entries += m.column[k] != r;
+            for (uint64_t k = m.first[r]; k < m.first[r + 1]; k++) entries += m.column[k] != r;
             for (uint64_t at = sim_pattern_op(&p, r, 0, 0, &op); op.kind != SIM_END;
                  at = sim_pattern_op(&p, r, 0, at, &op)) {
                 if (op.kind != SIM_SEND || seen[r][op.peer]) continue;
@@ -364,11 +377,10 @@ static void test_matrices(void **state)
     }
 }
 
-/* ---- runs
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
-static struct sim_options usual(
-    const struct hark_protocol *protocol, const struct sim_pattern *p, const struct hark_clusters *c)
+static struct sim_options usual(const struct hark_protocol *protocol, const struct sim_pattern *p,
+    const struct hark_clusters *c)
 {
     return (struct sim_options){.protocol = protocol,
         .pattern = p,
@@ -376,7 +388,8 @@ static struct sim_options usual(
         .iterations = 8,
         .every = 2,
         .generations = 2,
-        .core = {.copies = hark_protocol_groups(protocol, false) ? 1 : 3}, /* reductions are for one copy only */
+        .core = {.copies = hark_protocol_groups(protocol, false) ? 1 : 3}, /* reductions are for one
+                                                                              copy only */
         .latency = 1000,
         .overhead = 200,
         .gap = 100,
@@ -399,22 +412,26 @@ static struct sim_result run(const struct sim_options *o)
     return r;
 }
 
-/* What one failure, two at once, one in the recovery of another, failures by chance come to: the ends without
- * failures. */
+/* What one failure, two at once, one in the recovery of another, failures by chance come to: the
+ * ends without failures. */
 static uint32_t by_chance; /* failures */
 
 static void with_failures(const struct hark_protocol *protocol, const char *name, uint32_t ranks)
 {
     const struct sim_fail fails[] = {{2, 3}, {5, 3}, {2, 6}, {0, 0}, {HARK_RECOVERY, 3}};
-    uint32_t rolled[] = {[HARK_ROLLS_PROCESS] = 1, [HARK_ROLLS_CLUSTER] = 0, [HARK_ROLLS_ALL] = ranks};
+    uint32_t rolled[] = {
+        [HARK_ROLLS_PROCESS] = 1, [HARK_ROLLS_CLUSTER] = 0, [HARK_ROLLS_ALL] = ranks};
     struct sim_pattern p = open_pattern(name, ranks);
     struct hark_clusters c;
     assert_int_equal(hark_clusters_blocks(&c, ranks, 3), 0);
-    for (uint32_t r = 0; r < ranks; r++)
-        rolled[HARK_ROLLS_CLUSTER] += c.of[r] == c.of[2];
+    for (uint32_t r = 0; r < ranks; r++) rolled[HARK_ROLLS_CLUSTER] += c.of[r] == c.of[2];
     struct sim_options o = usual(protocol, &p, &c);
     struct sim_result calm = run(&o), again = run(&o);
-    assert_int_equal(calm.messages - calm.contributions + calm.results, calm.wanted); /* of a reduction only the result is taken */
+    assert_int_equal(calm.messages - calm.contributions + calm.results, calm.wanted); /* of a
+                                                                                         reduction
+                                                                                         only the
+                                                                                         result is
+                                                                                         taken */
     assert_int_equal(calm.deliveries, calm.wanted);
     assert_int_equal(calm.time, again.time);
     assert_int_equal(calm.control, again.control);
@@ -437,11 +454,12 @@ static void with_failures(const struct hark_protocol *protocol, const char *name
             assert_int_equal(r.recoveries, 1);
             if (protocol->rolls != HARK_ROLLS_LINE)
                 assert_int_equal(r.recovery[0].ranks, rolled[protocol->rolls]);
-            else
-                assert_in_range(r.recovery[0].ranks, 1, ranks);
-            assert_true(r.recovery[0].over > r.recovery[0].announced && r.recovery[0].caught_up > r.recovery[0].died);
+            else assert_in_range(r.recovery[0].ranks, 1, ranks);
+            assert_true(r.recovery[0].over > r.recovery[0].announced &&
+                        r.recovery[0].caught_up > r.recovery[0].died);
             assert_true(r.recovery[0].over != SIM_NEVER && r.recovery[0].caught_up != SIM_NEVER);
-            assert_true(r.recovery[0].lost_most > 0 && r.recovery[0].lost >= r.recovery[0].lost_most);
+            assert_true(
+                r.recovery[0].lost_most > 0 && r.recovery[0].lost >= r.recovery[0].lost_most);
             assert_int_equal(r.recovery[0].announced - r.recovery[0].died, with.detect);
             if (protocol->rolls != HARK_ROLLS_LINE) { /* where a second announcement names more */
                 assert_int_equal(r.recovery[0].restarted - r.recovery[0].announced, with.restart);
@@ -462,8 +480,8 @@ static void test_protocols(void **state)
     static const struct {
         const char *name;
         uint32_t ranks;
-    } patterns[] = {
-        {"stencil2d", 12}, {"random", 9}, {"leanmd", 6}, {"openatom", 15}, {"nas-lu", 8}, {"alltoall", 9}};
+    } patterns[] = {{"stencil2d", 12}, {"random", 9}, {"leanmd", 6}, {"openatom", 15},
+        {"nas-lu", 8}, {"alltoall", 9}};
     const struct hark_protocol *protocol;
     for (unsigned i = 0; (protocol = hark_protocol_at(i)) != NULL; i++) {
         if (protocol == hark_protocol_named("recovery")) continue;
@@ -508,17 +526,22 @@ static void test_figures(void **state)
     sim_pattern_close(&p);
 }
 
-/* One program under two protocols: a multicast that its root logs once, and one that is logged on each edge of the tree.
- * The ends are the same, also when a root, one in the middle, or a leaf dies, alone or while another comes back. */
-static void one_end(const char *name, uint32_t ranks, uint32_t cells, const struct sim_fail *fail, uint32_t fails,
-    uint64_t roots)
+/* One program under two protocols: a multicast that its root logs once, and one that is logged on
+ * each edge of the tree. The ends are the same, also when a root, one in the middle, or a leaf
+ * dies, alone or while another comes back. */
+static void one_end(const char *name, uint32_t ranks, uint32_t cells, const struct sim_fail *fail,
+    uint32_t fails, uint64_t roots)
 {
     struct sim_pattern p;
     struct hark_clusters c;
     struct sim_result r[2];
     char error[SIM_ERROR] = "";
-    struct sim_pattern_options from = {
-        .name = name, .ranks = ranks, .bytes = 1000, .cells = cells, .atoms = 10, .away = {1, 1, 1}};
+    struct sim_pattern_options from = {.name = name,
+        .ranks = ranks,
+        .bytes = 1000,
+        .cells = cells,
+        .atoms = 10,
+        .away = {1, 1, 1}};
     if (sim_pattern_open(&p, &from, error) < 0) fail_msg("%s", error);
     assert_int_equal(hark_clusters_blocks(&c, ranks, 1), 0);
     for (int camel = 0; camel < 2; camel++) {
@@ -533,15 +556,22 @@ static void one_end(const char *name, uint32_t ranks, uint32_t cells, const stru
         assert_int_equal(r[0].messages, r[1].messages);
         assert_int_equal(r[1].results, roots);
         assert_int_equal(r[1].contributions, r[0].part[SIM_REDUCTION].messages);
-        assert_int_equal(r[0].wanted - r[1].wanted, r[1].contributions - r[1].results); /* the result alone is taken */
+        assert_int_equal(r[0].wanted - r[1].wanted, r[1].contributions - r[1].results); /* the
+                                                                                           result
+                                                                                           alone is
+                                                                                           taken */
         for (int k = 0; k < SIM_PARTS; k++) {
             const struct sim_part_of *scmel = &r[0].part[k], *camel = &r[1].part[k];
             assert_int_equal(scmel->messages, camel->messages);
             assert_int_equal(scmel->logged, scmel->messages);
             if (k == SIM_MULTICAST) assert_int_equal(camel->logged, roots);
             else if (k == SIM_POINT) assert_int_equal(camel->logged, scmel->logged);
-            else assert_int_equal(camel->logged, scmel->logged + 3 * roots); /* the root's own, and what all gave, there and once more */
-            assert_int_equal(camel->logged * scmel->logged_bytes, scmel->logged * camel->logged_bytes);
+            else
+                assert_int_equal(camel->logged, scmel->logged + 3 * roots); /* the root's own, and
+                                                                               what all gave, there
+                                                                               and once more */
+            assert_int_equal(
+                camel->logged * scmel->logged_bytes, scmel->logged * camel->logged_bytes);
         }
         assert_true(r[1].part[SIM_MULTICAST].messages > roots);
     }
@@ -554,7 +584,8 @@ static void one_end(const char *name, uint32_t ranks, uint32_t cells, const stru
 static void test_multicasts(void **state)
 {
     (void)state;
-    /* openatom, groups of 8: of the group 8 .. 15 the root is 8, 12 is below it, 13 below that, 15 below 14. */
+    /* openatom, groups of 8: of the group 8 .. 15 the root is 8, 12 is below it, 13 below that, 15
+     * below 14. */
     const uint32_t died[] = {8, 12, 13, 15};
     one_end("openatom", 20, 8, NULL, 0, 3 * 8);
     one_end("leanmd", 12, 2, NULL, 0, 8 * 8);
@@ -568,12 +599,11 @@ static void test_multicasts(void **state)
     }
 }
 
-/* ---- LogGP, by hand
- * ----------------------------------------------------------------------------------------------------------------
- *
- * k is all bytes of a frame: without a protocol, those of the message and HARK_WIRE_HEAD before them. A frame of k
- * bytes occupies the network for (k-1)G where it leaves and again where it comes in, each time with a gap g behind
- * it. */
+/* ---- LogGP, by hand -------------------------------------------------------------------------- */
+
+/* k is all bytes of a frame: without a protocol, those of the message and HARK_WIRE_HEAD before
+ * them. A frame of k bytes occupies the network for (k-1)G where it leaves and again where it comes
+ * in, each time with a gap g behind it. */
 
 enum { STEPS_MOST = 64 };
 struct script { /* what each process does, in its order; computes nothing */
@@ -586,13 +616,15 @@ struct script { /* what each process does, in its order; computes nothing */
 };
 static const struct script *played;
 
-static uint64_t op_played(
-    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+static uint64_t op_played(const struct sim_pattern *p, uint32_t rank, uint32_t iteration,
+    uint64_t place, struct sim_op *op)
 {
     (void)p;
     (void)iteration;
-    const struct step none = {SIM_NOTHING, 0, 0}, *s = place < STEPS_MOST ? &played->step[rank][place] : &none;
-    *op = (struct sim_op){.kind = s->kind ? s->kind : SIM_END, .peer = s->peer, .length = s->length};
+    const struct step none = {SIM_NOTHING, 0, 0},
+                      *s = place < STEPS_MOST ? &played->step[rank][place] : &none;
+    *op =
+        (struct sim_op){.kind = s->kind ? s->kind : SIM_END, .peer = s->peer, .length = s->length};
     return place + 1;
 }
 
@@ -626,14 +658,14 @@ static uint64_t duration(const struct script *script, const struct loggp *m)
 static void add_step(struct script *s, uint32_t rank, uint8_t kind, uint32_t peer, uint32_t length)
 {
     struct step *at = s->step[rank];
-    while (at->kind)
-        at++;
+    while (at->kind) at++;
     assert_true(at < &s->step[rank][STEPS_MOST]);
     *at = (struct step){kind, (uint8_t)peer, (uint16_t)length};
 }
 
 /* `count` messages of `length` bytes. */
-static void add_messages(struct script *s, uint32_t from, uint32_t to, uint32_t count, uint32_t length)
+static void add_messages(
+    struct script *s, uint32_t from, uint32_t to, uint32_t count, uint32_t length)
 {
     for (uint32_t i = 0; i < count; i++) {
         add_step(s, from, SIM_SEND, to, length);
@@ -642,8 +674,8 @@ static void add_messages(struct script *s, uint32_t from, uint32_t to, uint32_t 
 }
 
 static const struct loggp usual_model = {1000, 200, 100, 1000}, /* L, o, g, and G = 1 ns a byte */
-    processor = {1000, 300, 100, 0},                            /* o > g, and bytes are for nothing */
-    network = {1000, 100, 300, 0};                              /* g > o */
+    processor = {1000, 300, 100, 0},    /* o > g, and bytes are for nothing */
+    network = {1000, 100, 300, 0};      /* g > o */
 enum { K1000 = 1000 - HARK_WIRE_HEAD }; /* a message of so many bytes is a frame of k = 1000 */
 
 /* o; L for each byte, and (k-1)G from the first to the last; o: L + 2o + (k-1)G. */
@@ -671,19 +703,22 @@ static void test_stream(void **state)
     (void)state;
     struct script four = {.ranks = 2}, mixed = {.ranks = 2}, tight = {.ranks = 2};
     add_messages(&four, 0, 1, 4, K1000);
-    /* First bytes leave at 200, 1299, 2398, 3497: g + (k-1)G = 1099 apart, for o = 200 is less. The last byte of the
-     * last one is there at 3497 + 999 + 1000, and it is taken by 5696. */
+    /* First bytes leave at 200, 1299, 2398, 3497: g + (k-1)G = 1099 apart, for o = 200 is less. The
+     * last byte of the last one is there at 3497 + 999 + 1000, and it is taken by 5696. */
     assert_int_equal(duration(&four, &usual_model), 200 + 3 * 1099 + 999 + 1000 + 200);
-    /* o > g: they leave at 300, 600, 900, 1200; the last comes at 2200, just when the one before is taken: L + 5o. */
+    /* o > g: they leave at 300, 600, 900, 1200; the last comes at 2200, just when the one before is
+     * taken: L + 5o. */
     assert_int_equal(duration(&four, &processor), 4 * 300 + 1000 + 300);
     /* g > o: they leave at 100, 400, 700, 1000: L + 2o + 3g. */
     assert_int_equal(duration(&four, &network), 100 + 3 * 300 + 1000 + 100);
-    /* k = 1000 and then k = 500: the second leaves at 200 + 1099, not with the first one's last byte at 1199. */
+    /* k = 1000 and then k = 500: the second leaves at 200 + 1099, not with the first one's last
+     * byte at 1199. */
     add_messages(&mixed, 0, 1, 1, K1000);
     add_messages(&mixed, 0, 1, 1, 500 - HARK_WIRE_HEAD);
     assert_int_equal(duration(&mixed, &usual_model), 1299 + 499 + 1000 + 200);
-    /* Nothing but bytes takes time, and of the second frame's 32 (31 x 0.03 ns) nothing is left: its first byte comes
-     * when the first frame's last one does (1031 x 0.03 ns), and it stays behind it. */
+    /* Nothing but bytes takes time, and of the second frame's 32 (31 x 0.03 ns) nothing is left:
+     * its first byte comes when the first frame's last one does (1031 x 0.03 ns), and it stays
+     * behind it. */
     const struct loggp bytes = {1000, 0, 0, 30};
     add_messages(&tight, 0, 1, 1, 1000);
     add_messages(&tight, 0, 1, 1, 0);
@@ -697,10 +732,10 @@ static void test_sends_do_not_wait(void **state)
     struct script s = {.ranks = 3};
     add_messages(&s, 0, 1, 4, K1000);
     add_messages(&s, 2, 0, 40, 0);
-    /* 0 is through with its sends at 800, while the last of them leaves at 3497 (see test_stream). 2's messages leave
-     * at 200, 400,
-     * ..., for o = 200 is more than g + 31 G = 131, so that the i-th is there at 1231 + 200 i, when the one before is
-     * taken. */
+    /* 0 is through with its sends at 800, while the last of them leaves at 3497 (see test_stream).
+     * 2's messages leave at 200, 400,
+     * ..., for o = 200 is more than g + 31 G = 131, so that the i-th is there at 1231 + 200 i, when
+     * the one before is taken. */
     assert_int_equal(duration(&s, &usual_model), 1231 + 40 * 200);
 }
 
@@ -708,24 +743,23 @@ static void test_fan_in(void **state)
 {
     (void)state;
     struct script three = {.ranks = 4}, backward = {.ranks = 4}, later = {.ranks = 4};
-    for (uint32_t i = 1; i < 4; i++)
-        add_messages(&three, i, 0, 1, 1000); /* k = 1032 */
-    /* All three first bytes are there at 200 + 1000. Receptions begin g + (k-1)G = 1131 apart: at 1200, 2331, 3462;
-     * the last byte comes at 3462 + 1031 = 4493, and the message is taken by 4693. */
+    for (uint32_t i = 1; i < 4; i++) add_messages(&three, i, 0, 1, 1000); /* k = 1032 */
+    /* All three first bytes are there at 200 + 1000. Receptions begin g + (k-1)G = 1131 apart: at
+     * 1200, 2331, 3462; the last byte comes at 3462 + 1031 = 4493, and the message is taken by
+     * 4693. */
     assert_int_equal(duration(&three, &usual_model), 1200 + 2 * 1131 + 1031 + 200);
-    /* o > g: receptions at 1300, 1400, 1500; the processor takes them at 1300, 1600, 1900: L + 4o. */
+    /* o > g: receptions at 1300, 1400, 1500; the processor takes them at 1300, 1600, 1900: L + 4o.
+     */
     assert_int_equal(duration(&three, &processor), 1300 + 3 * 300);
     /* g > o: receptions at 1100, 1400, 1700: L + 2o + 2g. */
     assert_int_equal(duration(&three, &network), 1100 + 2 * 300 + 100);
     /* The program takes first what comes in last, and nothing before that. */
-    for (uint32_t i = 1; i < 4; i++)
-        add_step(&backward, i, SIM_SEND, 0, 1000);
-    for (uint32_t i = 3; i > 0; i--)
-        add_step(&backward, 0, SIM_RECEIVE, i, 1000);
+    for (uint32_t i = 1; i < 4; i++) add_step(&backward, i, SIM_SEND, 0, 1000);
+    for (uint32_t i = 3; i > 0; i--) add_step(&backward, 0, SIM_RECEIVE, i, 1000);
     assert_int_equal(duration(&backward, &usual_model), 4493 + 3 * 200);
-    /* Whose first byte is first comes in first, however long it is: of 1 (k = 4000) it is there at 1200, of 2 (k =
-     * 32), which sends one to 3 before, at 1200 + 131; the latter is in at 1200 + 4099 + 31 = 5330, and taken by
-     * 5530; then the other is taken. */
+    /* Whose first byte is first comes in first, however long it is: of 1 (k = 4000) it is there at
+     * 1200, of 2 (k = 32), which sends one to 3 before, at 1200 + 131; the latter is in at 1200 +
+     * 4099 + 31 = 5330, and taken by 5530; then the other is taken. */
     add_step(&later, 1, SIM_SEND, 0, 4000 - HARK_WIRE_HEAD);
     add_messages(&later, 2, 3, 1, 0);
     add_messages(&later, 2, 0, 1, 0);
@@ -737,12 +771,13 @@ static void test_fan_out(void **state)
 {
     (void)state;
     struct script three = {.ranks = 4};
-    for (uint32_t i = 1; i < 4; i++)
-        add_messages(&three, 0, i, 1, 1000); /* k = 1032 */
-    /* First bytes leave at 200, 1331, 2462: the last byte of the third is there at 2462 + 1031 + 1000. */
+    for (uint32_t i = 1; i < 4; i++) add_messages(&three, 0, i, 1, 1000); /* k = 1032 */
+    /* First bytes leave at 200, 1331, 2462: the last byte of the third is there at 2462 + 1031 +
+     * 1000. */
     assert_int_equal(duration(&three, &usual_model), 200 + 2 * 1131 + 1031 + 1000 + 200);
     assert_int_equal(duration(&three, &processor), 3 * 300 + 1000 + 300);     /* o > g: L + 4o */
-    assert_int_equal(duration(&three, &network), 100 + 2 * 300 + 1000 + 100); /* g > o: L + 2o + 2g */
+    assert_int_equal(duration(&three, &network), 100 + 2 * 300 + 1000 + 100); /* g > o: L + 2o + 2g
+                                                                               */
 }
 
 /* Between two messages of a process is a whole round trip, in which any gap here is over. */
@@ -759,8 +794,8 @@ static void test_ping_pong(void **state)
     assert_int_equal(duration(&s, &network), 6 * (100 + 1000 + 100));
 }
 
-/* Under a protocol its header's bytes take their time as well, and a computation comes before: 5 us, then 0.1 ns a
- * byte. */
+/* Under a protocol its header's bytes take their time as well, and a computation comes before: 5
+ * us, then 0.1 ns a byte. */
 static void test_time(void **state)
 {
     (void)state;
@@ -780,19 +815,19 @@ static void test_time(void **state)
     sim_pattern_close(&p);
 }
 
-/* ---- what goes wrong is noticed
- * ---------------------------------------------------------------------------------------- */
+/* ---- what goes wrong is noticed -------------------------------------------------------------- */
 
-static uint64_t op_missing(
-    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+static uint64_t op_missing(const struct sim_pattern *p, uint32_t rank, uint32_t iteration,
+    uint64_t place, struct sim_op *op)
 {
     (void)p;
-    *op = (struct sim_op){.kind = place == 0 && rank == 1 && iteration == 2 ? SIM_RECEIVE : SIM_END};
+    *op =
+        (struct sim_op){.kind = place == 0 && rank == 1 && iteration == 2 ? SIM_RECEIVE : SIM_END};
     return place + 1;
 }
 
-static uint64_t op_longer(
-    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+static uint64_t op_longer(const struct sim_pattern *p, uint32_t rank, uint32_t iteration,
+    uint64_t place, struct sim_op *op)
 {
     (void)p;
     (void)iteration;
@@ -804,8 +839,8 @@ static uint64_t op_longer(
     return place + 1;
 }
 
-static uint64_t op_more(
-    const struct sim_pattern *p, uint32_t rank, uint32_t iteration, uint64_t place, struct sim_op *op)
+static uint64_t op_more(const struct sim_pattern *p, uint32_t rank, uint32_t iteration,
+    uint64_t place, struct sim_op *op)
 {
     (void)p;
     (void)iteration;
@@ -814,7 +849,8 @@ static uint64_t op_more(
 }
 
 static void wrong(
-    uint64_t (*op)(const struct sim_pattern *, uint32_t, uint32_t, uint64_t, struct sim_op *), const char *said)
+    uint64_t (*op)(const struct sim_pattern *, uint32_t, uint32_t, uint64_t, struct sim_op *),
+    const char *said)
 {
     const struct sim_maker maker = {"wrong", 0, "", NULL, op, NULL};
     struct sim_pattern p = {.maker = &maker, .ranks = 2};
@@ -834,17 +870,20 @@ static void test_wrong(void **state)
     (void)state;
     wrong(op_missing, "process 1, iteration 3: waits for a message from 0");
     wrong(op_longer, "I4: process 1 has not delivered what its program receives without failures");
-    wrong(op_more, "process 1, at the end: a message of 0 was handed up that its program does not receive");
+    wrong(op_more,
+        "process 1, at the end: a message of 0 was handed up that its program does not receive");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_queue), cmocka_unit_test(test_arena),
         cmocka_unit_test(test_log), cmocka_unit_test(test_round), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_trees), cmocka_unit_test(test_groups), cmocka_unit_test(test_matrices),
-        cmocka_unit_test(test_protocols), cmocka_unit_test(test_figures), cmocka_unit_test(test_multicasts),
-        cmocka_unit_test(test_single), cmocka_unit_test(test_stream), cmocka_unit_test(test_sends_do_not_wait),
-        cmocka_unit_test(test_fan_in), cmocka_unit_test(test_fan_out), cmocka_unit_test(test_ping_pong),
+        cmocka_unit_test(test_trees), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_matrices), cmocka_unit_test(test_protocols),
+        cmocka_unit_test(test_figures), cmocka_unit_test(test_multicasts),
+        cmocka_unit_test(test_single), cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_sends_do_not_wait), cmocka_unit_test(test_fan_in),
+        cmocka_unit_test(test_fan_out), cmocka_unit_test(test_ping_pong),
         cmocka_unit_test(test_time), cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-/* Three small protocols of the test's own, through the interface and the driver: a survivor that is told to roll back and
- * keeps what its earlier self knew (send-deterministic protocols), a layer that turns a group into messages (CAMEL), and a
- * reduction. What they need of the interface is what is tested; their rules are not those of any paper. */
+/* Three small protocols of the test's own, through the interface and the driver: a survivor that is
+ * told to roll back and keeps what its earlier self knew (send-deterministic protocols), a layer
+ * that turns a group into messages (CAMEL), and a reduction. What they need of the interface is
+ * what is tested; their rules are not those of any paper. */
 #undef HARK_LINK /* protocols of its own are made of the bodies */
 #include "hark/parts/channel.h"
 #include "hark/registry.h"
@@ -9,9 +10,15 @@
 #define KIND_STUB 99
 /* What a payload of `n` bytes takes in the log: its envelope, and a slot; rounded up. */
 #define TAKES(n) (((n) + 8 + 7) / 8 * 8 + 8)
-enum { GROUP = 7, CTX = 3, NAMED = 4, TOLD = 16, TURN = 17 }; /* NAMED: a context whose messages are asked for one by one */
+enum {
+    GROUP = 7,
+    CTX = 3,
+    NAMED = 4,
+    TOLD = 16,
+    TURN = 17
+}; /* NAMED: a context whose messages are asked for one by one */
 
-/* ---- the core ------------------------------------------------------------------------------------------------ */
+/* ---- the core -------------------------------------------------------------------------------- */
 
 struct stub {
     struct hark head;
@@ -24,12 +31,14 @@ struct stub {
 
 static const struct hark_field stub_channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
     HARK_FIELD(struct hark_channel, ctx, "ctx"), HARK_FIELD(struct hark_channel, sent, "sent")};
-static const struct hark_field stub_fields[] = {HARK_ENDPOINT_FIELDS(struct stub), HARK_FIELD(struct stub, number, "n"),
-    HARK_FIELD(struct stub, line, "RL"), HARK_FIELD(struct stub, turn, "turn")};
-static const struct hark_rows stub_rows[] = {{"channels", "", (uint16_t)offsetof(struct stub, endpoint.channels),
-    sizeof(struct hark_channel), HARK_COUNT(stub_channel_fields), stub_channel_fields}};
-static const struct hark_shape stub_shape = {"stub", 1, HARK_COUNT(stub_fields), HARK_COUNT(stub_rows), sizeof(struct stub),
-    stub_fields, stub_rows, 0, NULL, 0, NULL};
+static const struct hark_field stub_fields[] = {HARK_ENDPOINT_FIELDS(struct stub),
+    HARK_FIELD(struct stub, number, "n"), HARK_FIELD(struct stub, line, "RL"),
+    HARK_FIELD(struct stub, turn, "turn")};
+static const struct hark_rows stub_rows[] = {
+    {"channels", "", (uint16_t)offsetof(struct stub, endpoint.channels),
+        sizeof(struct hark_channel), HARK_COUNT(stub_channel_fields), stub_channel_fields}};
+static const struct hark_shape stub_shape = {"stub", 1, HARK_COUNT(stub_fields),
+    HARK_COUNT(stub_rows), sizeof(struct stub), stub_fields, stub_rows, 0, NULL, 0, NULL};
 
 static uint64_t stub_size(const struct hark_config *c)
 {
@@ -46,7 +55,8 @@ static int stub_init(struct hark *p, uint64_t bytes, const struct hark_config *c
     return HARK_OK;
 }
 
-static void to_child(struct stub *s, struct hark_effects *fx, uint32_t child, const struct hark_name *name, bool replay)
+static void to_child(struct stub *s, struct hark_effects *fx, uint32_t child,
+    const struct hark_name *name, bool replay)
 {
     struct hark_head h = {KIND_STUB, HARK_APP, CTX, s->endpoint.me, child, 0, 0, 0, name->ssn};
     uint8_t *body;
@@ -90,12 +100,14 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
     case HARK_ARRIVE: { /* to a child, then handed up */
         struct hark_head h;
         if (hark_head_get(&h, event->u.frame.header, KIND_STUB) < 0) return HARK_EFRAME;
-        if (h.type == TOLD) { /* the receivers have it, by way of others too: so far the log may go */
+        if (h.type == TOLD) { /* the receivers have it, by way of others too: so far the log may go
+                               */
             name.ssn = h.ssn;
             hark_emit_trim(fx, name);
             return HARK_OK;
         }
-        if (h.type == TURN) { /* one after the other; the next is of the same sender, or of anybody */
+        if (h.type == TURN) { /* one after the other; the next is of the same sender, or of anybody
+                               */
             if (h.ssn != s->turn + 1) return hark_emit_verdict(fx, HARK_HOLD);
             s->turn++;
             hark_emit_offer(fx, h.ssn % 2 ? h.src : HARK_RECOVERY);
@@ -122,16 +134,25 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
         return HARK_OK;
     }
     case HARK_COMBINED:
-        hark_emit_trim(fx, event->u.combined.name); /* the result has come: this entry alone may go */
+        hark_emit_trim(fx, event->u.combined.name); /* the result has come: this entry alone may go
+                                                     */
         return HARK_OK;
     default: return HARK_OK;
     }
 }
 
-static const struct hark_protocol stub = {.name = "stub", .kind = KIND_STUB, .rolls = HARK_ROLLS_PROCESS, .traits = HARK_TRAIT_GROUPS, .shape = &stub_shape,
-    .size = stub_size, .init = stub_init, .step = stub_step, .names = hark_none_names, .violated = hark_none_violated};
+static const struct hark_protocol stub = {.name = "stub",
+    .kind = KIND_STUB,
+    .rolls = HARK_ROLLS_PROCESS,
+    .traits = HARK_TRAIT_GROUPS,
+    .shape = &stub_shape,
+    .size = stub_size,
+    .init = stub_init,
+    .step = stub_step,
+    .names = hark_none_names,
+    .violated = hark_none_violated};
 
-/* ---- the embedder ---------------------------------------------------------------------------------------------- */
+/* ---- the embedder ---------------------------------------------------------------------------- */
 
 static uint64_t rolled_to;
 static int combined;
@@ -142,12 +163,14 @@ static void on_rollback(void *self, uint64_t id)
     rolled_to = id;
 }
 
-static void on_combine(void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
+static void on_combine(
+    void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
 {
     (void)self;
     assert_int_equal(ctx, CTX);
     assert_int_equal(tag, 6);
-    for (uint64_t i = 0; i < length; i++) ((char *)into)[i] = (char)(((char *)into)[i] + ((const char *)part)[i]);
+    for (uint64_t i = 0; i < length; i++)
+        ((char *)into)[i] = (char)(((char *)into)[i] + ((const char *)part)[i]);
     combined++;
 }
 
@@ -163,9 +186,12 @@ static struct hark_driver *open_driver(void)
 {
     char error[256];
     struct hark_driver *d;
-    struct hark_driver_config c = {.protocol = &stub, .transport = &plain, .hooks = {.rollback = on_rollback, .combine = on_combine, .handup = on_handup}};
+    struct hark_driver_config c = {.protocol = &stub,
+        .transport = &plain,
+        .hooks = {.rollback = on_rollback, .combine = on_combine, .handup = on_handup}};
     static const uint32_t alone = 0;
-    const struct hark_group tree = {.ctx = CTX, .root = 0, .member = &alone, .parent = &alone, .count = 1};
+    const struct hark_group tree = {
+        .ctx = CTX, .root = 0, .member = &alone, .parent = &alone, .count = 1};
     c.core.ranks = 8;
     c.core.groups = &tree; /* so messages are passed on */
     c.core.group_count = 1;
@@ -188,9 +214,10 @@ static int failed(struct hark_driver *d, uint32_t down)
     return hark_driver_failed(d, &e);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
-/* One copy in the log for two receivers, and a third served from it later; also when both have to wait. */
+/* One copy in the log for two receivers, and a third served from it later; also when both have to
+ * wait. */
 static void a_group_is_one_entry(void **state)
 {
     (void)state;
@@ -215,7 +242,8 @@ static void a_group_is_one_entry(void **state)
     }
 }
 
-/* What waits in the log outlives its entry there: it goes on its way all the same, and so does what was before it. */
+/* What waits in the log outlives its entry there: it goes on its way all the same, and so does what
+ * was before it. */
 static void what_waits_outlives_its_entry(void **state)
 {
     (void)state;
@@ -226,7 +254,8 @@ static void what_waits_outlives_its_entry(void **state)
     struct hark_frame f = {.from = 1, .header = {header, sizeof header}};
     script.again = 1000;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 5, said[i], strlen(said[i]) + 1), HARK_D_OK);
+        assert_int_equal(
+            hark_driver_multicast(d, GROUP, CTX, 5, said[i], strlen(said[i]) + 1), HARK_D_OK);
     assert_int_equal(hark_driver_figures(d)->log_bytes, TAKES(6) + TAKES(7) + TAKES(6));
     hark_head_put(header, &h);
     script.sink.arrived(script.sink.self, &f, NULL); /* two of three may go */
@@ -275,8 +304,8 @@ static void a_combination_is_answered(void **state)
     hark_driver_close(d);
 }
 
-/* What comes from the root by way of another is passed on, with its tag, and handed up; also when the child's frame has to
- * wait, and what it came in is gone. */
+/* What comes from the root by way of another is passed on, with its tag, and handed up; also when
+ * the child's frame has to wait, and what it came in is gone. */
 static void an_arrival_is_passed_on(void **state)
 {
     (void)state;
@@ -312,13 +341,15 @@ static void an_arrival_is_passed_on(void **state)
 static void an_offer_in_an_offer(void **state)
 {
     (void)state;
-    static const uint8_t numbers[][6] = {{2, 3, 1}, {3, 2, 1}, {6, 4, 2, 5, 3, 1}, {2, 4, 6, 5, 3, 1}, {3, 5, 6, 2, 4, 1}};
+    static const uint8_t numbers[][6] = {
+        {2, 3, 1}, {3, 2, 1}, {6, 4, 2, 5, 3, 1}, {2, 4, 6, 5, 3, 1}, {3, 5, 6, 2, 4, 1}};
     for (size_t i = 0; i < HARK_COUNT(numbers); i++) {
         struct hark_driver *d = open_driver();
         const struct stub *s = (const struct stub *)(const void *)hark_driver_core(d);
         uint64_t last = 0;
         for (size_t k = 0; k < HARK_COUNT(numbers[i]) && numbers[i][k]; k++) {
-            const uint32_t from = 1 + (numbers[i][k] - 1u) / 2 % 2; /* 1 and 2 of one, 3 and 4 of another */
+            const uint32_t from = 1 + (numbers[i][k] - 1u) / 2 % 2; /* 1 and 2 of one, 3 and 4 of
+                                                                       another */
             uint8_t header[HARK_WIRE_HEAD];
             struct hark_head h = {KIND_STUB, TURN, CTX, from, 0, 0, 0, 0, numbers[i][k]};
             struct hark_frame f = {.from = from, .header = {header, sizeof header}};
@@ -331,7 +362,8 @@ static void an_offer_in_an_offer(void **state)
     }
 }
 
-/* Of many that are held the one that is asked for is given, however many there are, and all copies of it. */
+/* Of many that are held the one that is asked for is given, however many there are, and all copies
+ * of it. */
 static void one_message_is_asked_for(void **state)
 {
     enum { MANY = 3000 };
@@ -355,7 +387,8 @@ static void one_message_is_asked_for(void **state)
         script.sink.arrived(script.sink.self, &f, NULL);
     }
     for (int copies = 0; copies < 2; copies++) {
-        h.ssn = MANY + 1; /* held twice: when it is asked for both are given, and one is held once more */
+        h.ssn = MANY + 1; /* held twice: when it is asked for both are given, and one is held once
+                             more */
         hark_head_put(header, &h);
         script.sink.arrived(script.sink.self, &f, NULL);
     }
@@ -368,13 +401,15 @@ static void one_message_is_asked_for(void **state)
     hark_driver_close(d);
 }
 
-/* The survivor ends, its snapshot lives on: the new incarnation has the checkpoint's numbers and the earlier one's line. */
+/* The survivor ends, its snapshot lives on: the new incarnation has the checkpoint's numbers and
+ * the earlier one's line. */
 static void a_survivor_rolls_back(void **state)
 {
     (void)state;
     struct hark_driver *d = open_driver();
     uint8_t snapshot[1024];
-    for (int i = 0; i < 5; i++) assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 0, "x", 1), HARK_D_OK);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 0, "x", 1), HARK_D_OK);
     assert_int_equal(failed(d, 0), HARK_D_EGONE);
     assert_int_equal(rolled_to, 1);
     assert_int_equal(hark_driver_multicast(d, GROUP, CTX, 0, "x", 1), HARK_D_EGONE);

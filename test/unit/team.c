@@ -1,4 +1,5 @@
-/* team.h: single cores: what they are told outside, what a survivor keeps, and bytes that are none. */
+/* team.h: single cores: what they are told outside, what a survivor keeps, and bytes that are none.
+ */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@ enum { BLOCK = 1 << 20, IMAGE = 1 << 18 };
 
 static struct hark_effect effects[HARK_EFFECTS_ROOM];
 static uint8_t bytes[HARK_EFFECTS_BYTES];
-static struct hark_effects fx = {.at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
+static struct hark_effects fx = {
+    .at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
 
 static struct hark_scmel *of(struct hark *p)
 {
@@ -19,10 +21,16 @@ static struct hark_scmel *of(struct hark *p)
 }
 
 /* Process `me` of 4; its team is the first `mates` processes. */
-static struct hark *core_of(uint32_t me, uint32_t mates, uint32_t copies, uint32_t generations, uint64_t room)
+static struct hark *core_of(
+    uint32_t me, uint32_t mates, uint32_t copies, uint32_t generations, uint64_t room)
 {
     struct hark_range team = {0, mates - 1};
-    struct hark_config c = {.me = me, .ranks = 4, .cluster = &team, .cluster_count = 1, .copies = copies, .generations = generations};
+    struct hark_config c = {.me = me,
+        .ranks = 4,
+        .cluster = &team,
+        .cluster_count = 1,
+        .copies = copies,
+        .generations = generations};
     struct hark *p = calloc(1, room);
     assert_int_equal(hark_team_init(p, room, &c), HARK_OK);
     return p;
@@ -66,12 +74,15 @@ static void message(struct hark *p, uint32_t src, uint64_t ssn)
     assert_true(give(p, HARK_DELIVER, b, sizeof b) >= 0);
 }
 
-/* How many effects of this kind there are; of TRANSMIT those of one type of frame, to one process. */
+/* How many effects of this kind there are; of TRANSMIT those of one type of frame, to one process.
+ */
 static uint32_t count(uint32_t type, uint8_t frame, uint32_t to)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < fx.count; i++)
-        n += effects[i].type == type && (type != HARK_TRANSMIT || (effects[i].u.transmit.header.at[1] == frame && effects[i].u.transmit.peer == to));
+        n += effects[i].type == type &&
+             (type != HARK_TRANSMIT ||
+                 (effects[i].u.transmit.header.at[1] == frame && effects[i].u.transmit.peer == to));
     return n;
 }
 
@@ -106,7 +117,7 @@ static void check_same(const struct hark *p, uint8_t *before, uint64_t length)
     free(before);
 }
 
-/* ---- configurations -------------------------------------------------------------------------------------------------- */
+/* ---- configurations -------------------------------------------------------------------------- */
 
 static void test_configurations(void **state)
 {
@@ -116,7 +127,8 @@ static void test_configurations(void **state)
     (void)state;
     c.copies = 2;
     c.flags = HARK_TEAM_LOST;
-    assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_EINVAL); /* one copy outside is what T-a has */
+    assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_EINVAL); /* one copy outside is what T-a has
+                                                                  */
     c.copies = 0;
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_OK);
     assert_int_equal(of(p)->k, 1);
@@ -138,7 +150,7 @@ static void test_configurations(void **state)
     free(p);
 }
 
-/* ---- what is logged, and what may go --------------------------------------------------------------------------------- */
+/* ---- what is logged, and what may go --------------------------------------------------------- */
 
 static void test_logged(void **state)
 {
@@ -153,7 +165,8 @@ static void test_logged(void **state)
     free(p);
 }
 
-/* Eighty deliveries, two messages that have to wait for the determinants of these, and what comes of an acknowledgement of them. */
+/* Eighty deliveries, two messages that have to wait for the determinants of these, and what comes
+ * of an acknowledgement of them. */
 static void wait_for_determinants(struct hark *p, uint32_t peer)
 {
     struct hark_head h = {HARK_KIND_TEAM, HARK_S_ACK, 0, 1, 0, 0, 0, 0, 0};
@@ -172,7 +185,8 @@ static void wait_for_determinants(struct hark *p, uint32_t peer)
     assert_int_equal(count(HARK_TRANSMIT, HARK_APP, peer), 2);
 }
 
-/* Messages inside the team that have to wait for their determinants are in the log until they go, others stay there. */
+/* Messages inside the team that have to wait for their determinants are in the log until they go,
+ * others stay there. */
 static void test_waits(void **state)
 {
     struct hark *p = core();
@@ -211,7 +225,8 @@ static void test_trim(void **state)
     for (int i = 0; i < 3; i++) post(p, 2);
     uint8_t *before = packed(p, &n);
     static const uint32_t wrong[] = {0, 8, 15, 17, 24, 31, 33, 48};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_int_equal(trim(p, 1, 0, 2, wrong[i]), HARK_EFRAME);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(trim(p, 1, 0, 2, wrong[i]), HARK_EFRAME);
     assert_int_equal(trim(p, UINT64_MAX, 0, 2, 32), HARK_EFRAME);
     assert_int_equal(trim(p, UINT64_C(1) << 60, 0, 2, 16), HARK_EFRAME); /* 16 n is 0 */
     assert_int_equal(trim(p, 0, 0, 2, 32), HARK_EFRAME);
@@ -259,16 +274,19 @@ static void checkpoint(struct hark *p)
     stored.u.stored.ok = 1;
     for (int i = 0; i < 2; i++) {
         uint32_t k = 0;
-        while (k < fx.count && effects[k].type != HARK_CAPTURE && effects[k].type != HARK_PERSIST) k++;
+        while (k < fx.count && effects[k].type != HARK_CAPTURE && effects[k].type != HARK_PERSIST)
+            k++;
         assert_true(k < fx.count);
         stored.u.stored.of = effects[k].type;
-        stored.u.stored.id = effects[k].type == HARK_CAPTURE ? effects[k].u.checkpoint.id : effects[k].u.persist.id;
+        stored.u.stored.id =
+            effects[k].type == HARK_CAPTURE ? effects[k].u.checkpoint.id : effects[k].u.persist.id;
         assert_int_equal(step(p, stored), HARK_OK);
     }
     assert_int_equal(count(HARK_COMMIT, 0, 0), 1);
 }
 
-/* Who holds determinants without ever having got a message is told what may go until it holds none: with two generations twice. */
+/* Who holds determinants without ever having got a message is told what may go until it holds none:
+ * with two generations twice. */
 static void test_told_widely(void **state)
 {
     struct hark_event idle = {.type = HARK_IDLE};
@@ -293,7 +311,7 @@ static void test_told_widely(void **state)
     free(p);
 }
 
-/* ---- what a survivor keeps --------------------------------------------------------------------------------------------- */
+/* ---- what a survivor keeps ------------------------------------------------------------------- */
 
 /* A core of the team {0,1} that has taken so many messages from 2, and holds an order of 1. */
 static struct hark *lived(uint32_t me, uint32_t copies, uint32_t deliveries)
@@ -345,7 +363,8 @@ static void refused(struct hark_bytes kept, int status)
 /* What another process kept, of another number of copies, of another protocol, or half of it. */
 static void test_foreign(void **state)
 {
-    struct hark *other[] = {lived(1, 1, 5), lived(0, 2, 5)}, *mine = lived(0, 1, 5), *alone = calloc(1, BLOCK);
+    struct hark *other[] = {lived(1, 1, 5), lived(0, 2, 5)}, *mine = lived(0, 1, 5),
+                *alone = calloc(1, BLOCK);
     struct hark_config c = {.me = 0, .ranks = 4};
     uint64_t n;
     (void)state;
@@ -368,10 +387,15 @@ static void test_foreign(void **state)
     free(alone);
 }
 
-/* An image of a process whose determinants have to be elsewhere, of another number of copies or of other waves, though it is a state. */
+/* An image of a process whose determinants have to be elsewhere, of another number of copies or of
+ * other waves, though it is a state. */
 static void test_image_of_another_kind(void **state)
 {
-    const struct hark_config c = {.me = 0, .ranks = 4, .cluster = &(struct hark_range){0, 1}, .cluster_count = 1, .generations = 1};
+    const struct hark_config c = {.me = 0,
+        .ranks = 4,
+        .cluster = &(struct hark_range){0, 1},
+        .cluster_count = 1,
+        .generations = 1};
     struct hark_config other[] = {c, c, c};
     (void)state;
     other[0].flags = HARK_TEAM_LOST;
@@ -419,14 +443,20 @@ static void test_damaged(void **state)
     free(before);
 }
 
-/* An image and what was kept, in a block that is as large as it was asked to be: that is enough, and comes to the same. */
+/* An image and what was kept, in a block that is as large as it was asked to be: that is enough,
+ * and comes to the same. */
 static void test_small_block(void **state)
 {
     static const uint32_t many[] = {0, 1, 3, 7, 20, 90, 500};
     (void)state;
     for (uint32_t i = 0; i < 49; i++) {
-        struct hark *old = lived(0, 1, many[i % 7]), *newer = lived(0, 1, many[i / 7]), *large = core();
-        struct hark_config c = {.me = 0, .ranks = 4, .cluster = &(struct hark_range){0, 1}, .cluster_count = 1, .generations = 1};
+        struct hark *old = lived(0, 1, many[i % 7]), *newer = lived(0, 1, many[i / 7]),
+                    *large = core();
+        struct hark_config c = {.me = 0,
+            .ranks = 4,
+            .cluster = &(struct hark_range){0, 1},
+            .cluster_count = 1,
+            .generations = 1};
         uint64_t room = hark_team_size(&c), n, m;
         uint8_t *image = packed(old, &n), *kept = packed(newer, &m);
         struct hark *p = core_of(0, 2, 1, 1, room);
@@ -463,10 +493,12 @@ static void test_pack(void **state)
     struct hark *alone = calloc(1, BLOCK);
     struct hark_config c = {.me = 0, .ranks = 4};
     (void)state;
-    assert_int_equal(hark_unpack(q, &hark_team_shape, (struct hark_bytes){b, (uint32_t)n}), HARK_OK);
+    assert_int_equal(
+        hark_unpack(q, &hark_team_shape, (struct hark_bytes){b, (uint32_t)n}), HARK_OK);
     check_same(q, packed(p, &length), n);
     assert_int_equal(hark_scmel_init(alone, BLOCK, &c), HARK_OK);
-    assert_int_equal(hark_unpack(alone, &hark_scmel_shape, (struct hark_bytes){b, (uint32_t)n}), HARK_EIMAGE);
+    assert_int_equal(
+        hark_unpack(alone, &hark_scmel_shape, (struct hark_bytes){b, (uint32_t)n}), HARK_EIMAGE);
     free(b);
     free(p);
     free(q);

@@ -1,12 +1,15 @@
-/* causal/multicast.h, causal/reduction.h under teams, and with more copies: what stays in whose log, what goes along, and what is refused.
- * Failures are searched: test/scenario/team-cast*.hark, team-reduce*.hark, camel-k2*.hark. */
+/* causal/multicast.h, causal/reduction.h under teams, and with more copies: what stays in whose
+ * log, what goes along, and what is refused. Failures are searched: test/scenario/team-cast*.hark,
+ * team-reduce*.hark, camel-k2*.hark. */
 #include "trees.h"
 
 enum { UP = 2 };
 
-static const struct hark_group both[] = {{.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
+static const struct hark_group both[] = {
+    {.ctx = CTX, .root = R, .member = member, .parent = parent, .count = N},
     {.ctx = UP, .reduces = 1, .root = R, .member = member, .parent = parent, .count = N}};
-static const struct hark_config together = {.groups = both, .group_count = 2, .copies = 1, .flags = HARK_WAVES_ALL};
+static const struct hark_config together = {
+    .groups = both, .group_count = 2, .copies = 1, .flags = HARK_WAVES_ALL};
 static const struct hark_config two_copies = {.groups = both, .group_count = 1, .copies = 2};
 
 /* R with S, U and V; T with X, Y and Z; and W below T. */
@@ -32,7 +35,8 @@ static void multicast_in_log(void **state)
     }
 }
 
-/* Who still has something of a reduction that is complete: the root, and one child that does not go back with it. */
+/* Who still has something of a reduction that is complete: the root, and one child that does not go
+ * back with it. */
 static void reduction_in_log(void **state)
 {
     static const struct {
@@ -47,12 +51,14 @@ static void reduction_in_log(void **state)
         settle(&j);
         assert_int_equal(j.handed_up, 1);
         take(&j, R);
-        for (uint32_t who = 0; who < N; who++) assert_int_equal(named(&j, who, false), kind[i].kept[who]);
+        for (uint32_t who = 0; who < N; who++)
+            assert_int_equal(named(&j, who, false), kind[i].kept[who]);
         end(&j);
     }
 }
 
-/* Before it is complete, what has gone up inside a team is gone there already, and what crosses teams is not. */
+/* Before it is complete, what has gone up inside a team is gone there already, and what crosses
+ * teams is not. */
 static void contribution_in_log(void **state)
 {
     static const uint32_t kept[N] = {[S] = 1, [T] = 1, [W] = 1};
@@ -62,7 +68,8 @@ static void contribution_in_log(void **state)
     for (uint32_t who = T; who < N; who++) assert_int_equal(multicast(&j, who, UP), HARK_OK);
     settle(&j);
     assert_int_equal(multicast(&j, S, UP), HARK_OK); /* on its way to R, whose own is lacking */
-    for (uint32_t who = S; who < N; who++) assert_int_equal(named(&j, who, false), who == S ? 0 : kept[who]);
+    for (uint32_t who = S; who < N; who++)
+        assert_int_equal(named(&j, who, false), who == S ? 0 : kept[who]);
     end(&j);
 }
 
@@ -105,7 +112,8 @@ static void idle_all(struct job *j)
 }
 
 /* R has delivered something that nobody else knows of. */
-static void one_loose(struct job *j, const char *protocol, const struct hark_config *config, const char *teams)
+static void one_loose(
+    struct job *j, const char *protocol, const struct hark_config *config, const char *teams)
 {
     begin(j, protocol, config, teams);
     send(j, S, R);
@@ -117,7 +125,8 @@ static void one_loose(struct job *j, const char *protocol, const struct hark_con
 /* To all it goes along, also where the one in between has it already. */
 static void goes_along(void **state)
 {
-    const struct hark_config lost = {.groups = both, .group_count = 1, .flags = HARK_WAVES_ALL | HARK_TEAM_LOST};
+    const struct hark_config lost = {
+        .groups = both, .group_count = 1, .flags = HARK_WAVES_ALL | HARK_TEAM_LOST};
     (void)state;
     for (uint32_t way = 0; way < 2; way++) {
         struct job j;
@@ -164,7 +173,8 @@ static void holders_of_then(void **state)
 {
     static const uint32_t down[] = {Y};
     static const struct hark_incarnation inc[] = {{Y, 1}};
-    struct hark_event failed = {.type = HARK_FAILED, .u.failed = {.re = 1, .down = down, .down_count = 1, .inc = inc, .inc_count = 1}};
+    struct hark_event failed = {.type = HARK_FAILED,
+        .u.failed = {.re = 1, .down = down, .down_count = 1, .inc = inc, .inc_count = 1}};
     const uint32_t holders = HARK_WIRE_HEAD + 8 + 28;
     struct job j;
     (void)state;
@@ -210,7 +220,7 @@ static void refused(void **state)
         const char *teams; /* R's first */
         uint32_t by;       /* told to */
         bool reduces;
-    } bad[] = {{"abbacdeff", T, true}, /* S and T: two pieces */
+    } bad[] = {{"abbacdeff", T, true},                  /* S and T: two pieces */
         {"abbacdeff", S, true}, {"aabccdeff", S, true}, /* below S, of the root's team */
         {"aabccdeff", R, true}, {"abcaacaaa", U, true}};
     struct hark *p = malloc(BLOCK);
@@ -224,11 +234,19 @@ static void refused(void **state)
             c.cluster = mate;
             c.group_count = 1 + way;
             for (uint32_t k = 0; k < N; k++)
-                if (bad[i].teams[k] == bad[i].teams[c.me]) mate[c.cluster_count++] = (struct hark_range){k, k};
-            assert_int_equal(hark_team_init(p, BLOCK, &c), way ? HARK_EINVAL : HARK_OK); /* a multicast goes along any tree */
+                if (bad[i].teams[k] == bad[i].teams[c.me])
+                    mate[c.cluster_count++] = (struct hark_range){k, k};
+            assert_int_equal(
+                hark_team_init(p, BLOCK, &c), way ? HARK_EINVAL : HARK_OK); /* a
+                                                                               multicast
+                                                                               goes
+                                                                               along
+                                                                               any tree
+                                                                             */
         }
     }
-    struct hark_config c = {.me = R, .ranks = N, .groups = both, .group_count = 2, .flags = HARK_WAVES_ALL};
+    struct hark_config c = {
+        .me = R, .ranks = N, .groups = both, .group_count = 2, .flags = HARK_WAVES_ALL};
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_OK);
     c.copies = 2;
     assert_int_equal(hark_team_init(p, BLOCK, &c), HARK_EINVAL);
@@ -243,8 +261,10 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(multicast_in_log), cmocka_unit_test(reduction_in_log),
-        cmocka_unit_test(contribution_in_log), cmocka_unit_test(goes_along), cmocka_unit_test(goes_alone), cmocka_unit_test(holders_of_then),
-        cmocka_unit_test(waits_for_room), cmocka_unit_test(refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(multicast_in_log),
+        cmocka_unit_test(reduction_in_log), cmocka_unit_test(contribution_in_log),
+        cmocka_unit_test(goes_along), cmocka_unit_test(goes_alone),
+        cmocka_unit_test(holders_of_then), cmocka_unit_test(waits_for_room),
+        cmocka_unit_test(refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,8 @@ static char *read_file(const char *path, size_t *length)
 /* One record of every kind, all fields set that the kind has, some at their limits. */
 static struct hark_trace_record example(uint8_t kind)
 {
-    struct hark_trace_record r = {.time = 5000000 + kind, .rank = kind % 4u, .inc = 2, .kind = kind};
+    struct hark_trace_record r = {
+        .time = 5000000 + kind, .rank = kind % 4u, .inc = 2, .kind = kind};
     switch (kind) {
     case HARK_TRACE_SEND:
     case HARK_TRACE_TRANSMIT:
@@ -100,14 +101,15 @@ static struct hark_trace_record example(uint8_t kind)
     return r;
 }
 
-static void assert_same(const struct hark_trace_record *a, const struct hark_trace_record *b, uint64_t zero)
+static void assert_same(
+    const struct hark_trace_record *a, const struct hark_trace_record *b, uint64_t zero)
 {
     struct hark_trace_record x = *a;
     x.time -= zero;
     assert_memory_equal(&x, b, sizeof x);
 }
 
-/* ---- round trip ------------------------------------------------------------------------------- */
+/* ---- round trip ------------------------------------------------------------------------------ */
 
 static void every_kind_comes_back(void **state)
 {
@@ -153,17 +155,32 @@ static void every_kind_comes_back(void **state)
 static void the_text_is_as_documented(void **state)
 {
     (void)state;
-    static const char expected[] = "hark-trace 1 ranks=8 protocol=hydee transport=shm clusters=0-1+7,2,3-6\n"
-                                   "0.000000 s.0 failed re=2 down=2-3\n"
-                                   "0.000000 s.0 failed re=3 down=-\n"
-                                   "12.345678 3.0 deliver from=2 ctx=0 ssn=17 phase=4 bytes=4096\n"
-                                   "12.345678 3.1 replay to=2.1 ctx=0 ssn=18 phase=inf bytes=0 logged\n"
-                                   "end records=4 lost=5 unfinished\n";
+    static const char expected[] =
+        "hark-trace 1 ranks=8 protocol=hydee transport=shm clusters=0-1+7,2,3-6\n"
+        "0.000000 s.0 failed re=2 down=2-3\n"
+        "0.000000 s.0 failed re=3 down=-\n"
+        "12.345678 3.0 deliver from=2 ctx=0 ssn=17 phase=4 bytes=4096\n"
+        "12.345678 3.1 replay to=2.1 ctx=0 ssn=18 phase=inf bytes=0 logged\n"
+        "end records=4 lost=5 unfinished\n";
     static const uint32_t cluster[] = {9, 9, 4, 0, 0, 0, 0, 9};
-    struct hark_trace_record r[] = {
-        {.time = 1000, .rank = HARK_TRACE_SUPERVISOR, .id = 2, .peer = 2, .last = 3, .kind = HARK_TRACE_FAILED},
-        {.time = 1000, .rank = HARK_TRACE_SUPERVISOR, .id = 3, .peer = HARK_RECOVERY, .kind = HARK_TRACE_FAILED},
-        {.time = 12346678, .rank = 3, .peer = 2, .ssn = 17, .phase = 4, .bytes = 4096, .kind = HARK_TRACE_DELIVER},
+    struct hark_trace_record r[] = {{.time = 1000,
+                                        .rank = HARK_TRACE_SUPERVISOR,
+                                        .id = 2,
+                                        .peer = 2,
+                                        .last = 3,
+                                        .kind = HARK_TRACE_FAILED},
+        {.time = 1000,
+            .rank = HARK_TRACE_SUPERVISOR,
+            .id = 3,
+            .peer = HARK_RECOVERY,
+            .kind = HARK_TRACE_FAILED},
+        {.time = 12346678,
+            .rank = 3,
+            .peer = 2,
+            .ssn = 17,
+            .phase = 4,
+            .bytes = 4096,
+            .kind = HARK_TRACE_DELIVER},
         {.time = 12346678,
             .rank = 3,
             .inc = 1,
@@ -247,8 +264,10 @@ static void merge_sorts_many_parts(void **state)
         hark_trace_close(t);
     }
     assert_int_equal(hark_trace_merge(in_dir("many.txt"), parts, PARTS, error), HARK_TRACE_OK);
-    assert_int_equal(
-        hark_trace_read(in_dir("many.txt"), &trace, error), HARK_TRACE_OK); /* refuses what is unsorted */
+    assert_int_equal(hark_trace_read(in_dir("many.txt"), &trace, error), HARK_TRACE_OK); /* refuses
+                                                                                            what is
+                                                                                            unsorted
+                                                                                          */
     assert_int_equal(trace.count, PARTS * EACH);
     uint64_t next[PARTS] = {0};
     for (uint64_t i = 0; i < trace.count; i++)
@@ -256,7 +275,7 @@ static void merge_sorts_many_parts(void **state)
     hark_trace_free(&trace);
 }
 
-/* ---- recording -------------------------------------------------------------------------------- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 static void refusals_and_room(void **state)
 {
@@ -281,8 +300,7 @@ static void refusals_and_room(void **state)
     assert_int_equal(hark_trace_add(t, &r), HARK_TRACE_EINVAL);
     r.kind = HARK_TRACE_START;
     uint64_t kept = 0, lost = 0;
-    for (int i = 0; i < 6000; i++)
-        *(hark_trace_add(t, &r) == HARK_TRACE_OK ? &kept : &lost) += 1;
+    for (int i = 0; i < 6000; i++) *(hark_trace_add(t, &r) == HARK_TRACE_OK ? &kept : &lost) += 1;
     assert_int_equal(kept, 4096); /* 4 KiB of head, 64 KiB of buffer, three times that behind it */
     hark_trace_close(t);
     const char *parts[] = {in_dir("limited")};
@@ -315,7 +333,7 @@ static void a_record_is_cheap(void **state)
     assert_true(ns < 5000); /* generous: sanitizers, valgrind and busy machines run this too */
 }
 
-/* ---- kill -9 ---------------------------------------------------------------------------------- */
+/* ---- kill -9 --------------------------------------------------------------------------------- */
 
 static void write_until_killed(const char *path, volatile uint64_t *done)
 {
@@ -342,7 +360,8 @@ static void nothing_recorded_is_lost_to_sigkill(void **state)
     char error[HARK_TRACE_ERROR];
     char path[128];
     snprintf(path, sizeof path, "%s/killed", dir);
-    volatile uint64_t *done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    volatile uint64_t *done =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(done, MAP_FAILED);
     for (long round = 0; round < 150; round++) {
         struct hark_trace trace;
@@ -366,7 +385,8 @@ static void nothing_recorded_is_lost_to_sigkill(void **state)
         assert_true(trace.count == *done || trace.count == *done + 1);
         for (uint64_t i = 1; i <= trace.count; i++) {
             const struct hark_trace_record *r = &trace.record[i - 1];
-            if (r->time != i - 1 || r->ssn != i || r->phase != i * 3 || r->bytes != i * 7 || r->ctx != (uint16_t)i)
+            if (r->time != i - 1 || r->ssn != i || r->phase != i * 3 || r->bytes != i * 7 ||
+                r->ctx != (uint16_t)i)
                 fail_msg("record %llu is torn", (unsigned long long)i);
         }
         hark_trace_free(&trace);
@@ -374,7 +394,7 @@ static void nothing_recorded_is_lost_to_sigkill(void **state)
     munmap((void *)(uintptr_t)done, 4096);
 }
 
-/* ---- damaged parts ---------------------------------------------------------------------------- */
+/* ---- damaged parts --------------------------------------------------------------------------- */
 
 static int merge_one(const char *name, char *error)
 {
@@ -403,8 +423,7 @@ static void damaged_parts_are_named(void **state)
     size_t length;
     struct hark_trace_record r = example(HARK_TRACE_START);
     struct hark_trace_writer *t = hark_trace_open(in_dir("good"), &job, 0, error);
-    for (int i = 0; i < 3; i++)
-        hark_trace_add(t, &r);
+    for (int i = 0; i < 3; i++) hark_trace_add(t, &r);
     hark_trace_close(t);
     char *good = read_file(in_dir("good"), &length);
     struct hark_part_head *head = (void *)good;
@@ -417,10 +436,8 @@ static void damaged_parts_are_named(void **state)
     for (size_t cut = 0; cut < length; cut += cut < 256 || cut + 8 > length ? 1 : 61) {
         write_file(in_dir("bad"), good, cut);
         int status = merge_one("bad", error);
-        if (status != HARK_TRACE_OK)
-            assert_int_equal(status, HARK_TRACE_EFORMAT);
-        else
-            assert_true(cut == length);
+        if (status != HARK_TRACE_OK) assert_int_equal(status, HARK_TRACE_EFORMAT);
+        else assert_true(cut == length);
     }
     record[1].kind = HARK_TRACE_KINDS;
     write_file(in_dir("bad"), good, length);
@@ -452,7 +469,7 @@ static void damaged_parts_are_named(void **state)
     free(good);
 }
 
-/* ---- hostile text ----------------------------------------------------------------------------- */
+/* ---- hostile text ---------------------------------------------------------------------------- */
 
 #define HEAD "hark-trace 1 ranks=4 protocol=hydee transport=shm clusters=0-1,2-3\n"
 
@@ -465,17 +482,21 @@ static const struct {
      "ELF\x02\x01\x01\x01 and so on and on",
         "found '?ELF"},
     {"hark-trace 2 ranks=4\n", ":1: expected the first line"},
-    {"hark-trace 1 ranks=4294967297 protocol=a transport=b clusters=0\n", "expected ranks=1..1048576"},
+    {"hark-trace 1 ranks=4294967297 protocol=a transport=b clusters=0\n",
+        "expected ranks=1..1048576"},
     {"hark-trace 1 ranks=1048577 protocol=a transport=b clusters=0\n", "expected ranks=1..1048576"},
     {"hark-trace 1 ranks=0 protocol=a transport=b clusters=0\n", "expected ranks=1..1048576"},
     {"hark-trace 1 ranks=-1 protocol=a transport=b clusters=0\n", "expected ranks=1..1048576"},
     {"hark-trace 1 ranks=2 protocol=<b> transport=b clusters=0-1\n", "expected names of letters"},
     {"hark-trace 1 ranks=2 protocol= transport=b clusters=0-1\n", "expected protocol=NAME"},
-    {"hark-trace 1 ranks=2 protocol=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa transport=b clusters=0-1\n",
+    {"hark-trace 1 ranks=2 protocol=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa transport=b "
+     "clusters=0-1\n",
         "protocol=NAME"},
-    {"hark-trace 1 ranks=2 protocol=a transport=b clusters=0-2\n", "expected the last rank of a run"},
+    {"hark-trace 1 ranks=2 protocol=a transport=b clusters=0-2\n",
+        "expected the last rank of a run"},
     {"hark-trace 1 ranks=2 protocol=a transport=b clusters=0,0\n", "expected each rank once"},
-    {"hark-trace 1 ranks=2 protocol=a transport=b clusters=0\n", "expected every rank in clusters="},
+    {"hark-trace 1 ranks=2 protocol=a transport=b clusters=0\n",
+        "expected every rank in clusters="},
     {"hark-trace 1 ranks=2 protocol=a transport=b clusters=0,1,\n", "expected a rank below ranks="},
     {"hark-trace 1 ranks=2 protocol=a transport=b clusters=0,1 \n", "the end of clusters="},
     {HEAD, ":2: expected a whole record, or `end records=N`, found the end of the file"},
@@ -489,7 +510,8 @@ static const struct {
     {HEAD "0.0 0.0 finish\n", "expected a time in ms"},
     {HEAD "99999999999999999999.000000 0.0 finish\n", "expected a time in ms"},
     {HEAD "18446744073709.551616 0.0 finish\n", "expected a time in ms"},
-    {HEAD "1.000000 0.0 finish\n0.999999 0.0 finish\n", ":3: expected a time not below the line before"},
+    {HEAD "1.000000 0.0 finish\n0.999999 0.0 finish\n",
+        ":3: expected a time not below the line before"},
     {HEAD "0.000000 4.0 finish\n", "expected rank.incarnation, found '4.0 finish'"},
     {HEAD "0.000000 0.4294967296 finish\n", "expected rank.incarnation"},
     {HEAD "0.000000 0.0 explode\n", "expected a kind of record, found 'explode'"},
@@ -497,13 +519,17 @@ static const struct {
     {HEAD "0.000000 0.0 finish now\n", "expected the end of the line, found ' now'"},
     {HEAD "0.000000 0.0 deliver from=4 ctx=0 ssn=1 phase=1 bytes=1\n",
         "expected from= within its range in `deliver`"},
-    {HEAD "0.000000 0.0 deliver from=1 ctx=65536 ssn=1 phase=1 bytes=1\n", "expected ctx= within its range"},
-    {HEAD "0.000000 0.0 deliver from=1 ctx=0 ssn=18446744073709551616 phase=1 bytes=1\n", "expected ssn= within"},
+    {HEAD "0.000000 0.0 deliver from=1 ctx=65536 ssn=1 phase=1 bytes=1\n",
+        "expected ctx= within its range"},
+    {HEAD "0.000000 0.0 deliver from=1 ctx=0 ssn=18446744073709551616 phase=1 bytes=1\n",
+        "expected ssn= within"},
     {HEAD "0.000000 0.0 deliver from=1 ctx=0 ssn=1 phase=1\n",
         "expected bytes= within its range in `deliver`, found the end"},
     {HEAD "0.000000 s.0 failed re=1 down=3-2\n", "expected down= within"},
-    {HEAD "1.000000 1.0 cluster id=7 to=r\n", ":2: expected ranks of the job, below 4, in `cluster`, found '1.000000 1.0 cluster id=7 to=r'"},
-    {HEAD "1.000000 s.0 cluster id=7 to=0\n", ":2: expected ranks of the job, below 4, in `cluster`"},
+    {HEAD "1.000000 1.0 cluster id=7 to=r\n", ":2: expected ranks of the job, below 4, in "
+                                              "`cluster`, found '1.000000 1.0 cluster id=7 to=r'"},
+    {HEAD "1.000000 s.0 cluster id=7 to=0\n",
+        ":2: expected ranks of the job, below 4, in `cluster`"},
     {HEAD "0.000000 s.0 failed re=1 down=2-4\n", "expected down= within"},
 };
 
@@ -515,7 +541,8 @@ static void hostile_text_gives_one_line(void **state)
         struct hark_trace trace;
         write_file(in_dir("hostile"), hostile[i].text, strlen(hostile[i].text));
         assert_int_equal(hark_trace_read(in_dir("hostile"), &trace, error), HARK_TRACE_EFORMAT);
-        if (strstr(error, hostile[i].says) == NULL || strncmp(error, in_dir("hostile"), strlen(dir)) != 0)
+        if (strstr(error, hostile[i].says) == NULL ||
+            strncmp(error, in_dir("hostile"), strlen(dir)) != 0)
             fail_msg("case %zu says: %s", i, error);
         assert_null(strchr(error, '\n'));
         assert_null(trace.record);
@@ -551,7 +578,8 @@ static void truncation_is_noticed_at_every_byte(void **state)
     struct hark_trace trace;
     size_t length;
     char *text = read_file(HARK_TEST_DATA "/hydee-8.trace", &length);
-    size_t dense = 3000; /* the beginning and the end byte by byte, what is like them in larger steps */
+    size_t dense = 3000; /* the beginning and the end byte by byte, what is like them in larger
+                            steps */
     for (size_t cut = 0; cut < length; cut += cut < dense || cut + dense > length ? 1 : 97) {
         write_file(in_dir("cut"), text, cut);
         assert_int_equal(hark_trace_read(in_dir("cut"), &trace, error), HARK_TRACE_EFORMAT);
@@ -565,10 +593,8 @@ static void truncation_is_noticed_at_every_byte(void **state)
         char was = text[i];
         text[i] = (char)(i * 37 + 1);
         write_file(in_dir("cut"), text, length);
-        if (hark_trace_read(in_dir("cut"), &trace, error) == HARK_TRACE_OK)
-            hark_trace_free(&trace);
-        else
-            assert_non_null(strstr(error, "expected"));
+        if (hark_trace_read(in_dir("cut"), &trace, error) == HARK_TRACE_OK) hark_trace_free(&trace);
+        else assert_non_null(strstr(error, "expected"));
         text[i] = was;
     }
     free(text);

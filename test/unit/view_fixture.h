@@ -1,8 +1,9 @@
 /* view_fixture.h: traces of runs that never were: halo exchange on a ring under HydEE's rules.
  *
- * Each process, in each iteration: computes, posts to both neighbours, delivers from both; every few
- * iterations its cluster takes a checkpoint. One process is killed when it has made `kill_at` deliveries;
- * its cluster goes back, the others replay from their logs, what waits for orphans waits for them.
+ * Each process, in each iteration: computes, posts to both neighbours, delivers from both; every
+ * few iterations its cluster takes a checkpoint. One process is killed when it has made `kill_at`
+ * deliveries; its cluster goes back, the others replay from their logs, what waits for orphans
+ * waits for them.
  */
 #ifndef HARK_TEST_VIEW_FIXTURE_H
 #define HARK_TEST_VIEW_FIXTURE_H
@@ -30,8 +31,9 @@ struct sy_saved {
 
 struct sy_process {
     uint32_t iteration, step, inc, deliveries;
-    uint64_t now, sent[2], got[2], phase; /* [0]: the left neighbour's channel, [1]: the right one's */
-    uint64_t orphan_until[2];             /* last ssn of each channel that the receiver has already */
+    uint64_t now, sent[2], got[2], phase; /* [0]: the left neighbour's channel, [1]: the right one's
+                                           */
+    uint64_t orphan_until[2]; /* last ssn of each channel that the receiver has already */
     struct sy_saved saved;
     bool dead, redo;
 };
@@ -74,7 +76,8 @@ static inline bool sy_together(const struct sy *s, uint32_t a, uint32_t b)
     return a / s->of.cluster_size == b / s->of.cluster_size;
 }
 
-static inline void sy_about(struct sy *s, uint8_t kind, uint32_t rank, uint64_t time, const struct sy_message *m)
+static inline void sy_about(
+    struct sy *s, uint8_t kind, uint32_t rank, uint64_t time, const struct sy_message *m)
 {
     bool in = kind == HARK_TRACE_ARRIVE || kind == HARK_TRACE_DELIVER;
     struct hark_trace_record r = {.time = time,
@@ -94,11 +97,13 @@ static inline void sy_about(struct sy *s, uint8_t kind, uint32_t rank, uint64_t 
     sy_record(s, r);
 }
 
-static inline void sy_mark(struct sy *s, uint8_t kind, uint32_t rank, uint64_t time, uint64_t id, uint64_t phase)
+static inline void sy_mark(
+    struct sy *s, uint8_t kind, uint32_t rank, uint64_t time, uint64_t id, uint64_t phase)
 {
     uint32_t inc = rank < s->of.ranks ? s->p[rank].inc : 0;
-    sy_record(s,
-        (struct hark_trace_record){.time = time, .id = id, .phase = phase, .rank = rank, .inc = inc, .kind = kind});
+    sy_record(
+        s, (struct hark_trace_record){
+               .time = time, .id = id, .phase = phase, .rank = rank, .inc = inc, .kind = kind});
 }
 
 /* Orphans of a lower phase that nobody has come to again yet. */
@@ -130,7 +135,8 @@ static inline void sy_release(struct sy *s, uint64_t time)
     for (uint32_t i = 0; i < s->messages; i++) {
         struct sy_message *m = &s->m[i];
         if (!m->waits || sy_gated(s, m->phase)) continue;
-        if (m->phase > released) sy_mark(s, HARK_TRACE_RELEASE, HARK_RECOVERY, time + 20000, 0, released = m->phase);
+        if (m->phase > released)
+            sy_mark(s, HARK_TRACE_RELEASE, HARK_RECOVERY, time + 20000, 0, released = m->phase);
         sy_transmit(s, m, time + 30000 + i % 7 * 4000);
     }
 }
@@ -158,8 +164,8 @@ static inline struct sy_message *sy_awaited(struct sy *s, uint32_t rank, int sid
     uint32_t from = sy_neighbour(s, rank, side);
     for (uint32_t i = s->messages; i-- > 0;) {
         struct sy_message *m = &s->m[i];
-        if (m->from == from && m->to == rank && m->ssn == s->p[rank].got[side] + 1 && !m->delivered && !m->gone &&
-            !m->waits && m->to_inc == s->p[rank].inc)
+        if (m->from == from && m->to == rank && m->ssn == s->p[rank].got[side] + 1 &&
+            !m->delivered && !m->gone && !m->waits && m->to_inc == s->p[rank].inc)
             return m;
     }
     return NULL;
@@ -182,8 +188,8 @@ static inline void sy_deliver(struct sy *s, uint32_t rank, int side, struct sy_m
 static inline void sy_checkpoint(struct sy *s, uint32_t rank)
 {
     struct sy_process *p = &s->p[rank];
-    p->saved = (struct sy_saved){p->iteration, p->deliveries, {p->sent[0], p->sent[1]}, {p->got[0], p->got[1]},
-        p->phase, p->iteration / s->of.every};
+    p->saved = (struct sy_saved){p->iteration, p->deliveries, {p->sent[0], p->sent[1]},
+        {p->got[0], p->got[1]}, p->phase, p->iteration / s->of.every};
     p->now += 30000;
     sy_record(s, (struct hark_trace_record){.time = p->now,
                      .id = p->saved.id,
@@ -219,7 +225,8 @@ static inline void sy_restart(struct sy *s, uint32_t rank, uint64_t time)
 /* The victim dies; its cluster goes back; the others' logs are looked through. */
 static inline void sy_kill(struct sy *s)
 {
-    uint32_t first = s->of.victim / s->of.cluster_size * s->of.cluster_size, last = first + s->of.cluster_size - 1;
+    uint32_t first = s->of.victim / s->of.cluster_size * s->of.cluster_size,
+             last = first + s->of.cluster_size - 1;
     uint64_t time = s->p[s->of.victim].now + 2000, until = time + 9000000;
     uint32_t before = s->messages;
     sy_mark(s, HARK_TRACE_KILL, s->of.victim, time, 0, 0);
@@ -230,9 +237,9 @@ static inline void sy_kill(struct sy *s)
                      .last = last,
                      .kind = HARK_TRACE_FAILED});
     for (uint32_t i = first; i <= last; i++)
-        if (i != s->of.victim) sy_mark(s, HARK_TRACE_ROLLBACK, i, time + 260000, s->p[i].saved.id, 0);
-    for (uint32_t i = first; i <= last; i++)
-        sy_restart(s, i, until + (i - first) * 100000);
+        if (i != s->of.victim)
+            sy_mark(s, HARK_TRACE_ROLLBACK, i, time + 260000, s->p[i].saved.id, 0);
+    for (uint32_t i = first; i <= last; i++) sy_restart(s, i, until + (i - first) * 100000);
     s->recovering = true;
     s->killed = time;
     for (uint32_t i = 0; i < before; i++) {
@@ -244,8 +251,12 @@ static inline void sy_kill(struct sy *s)
         m->gone = true;
         int side = sy_neighbour(s, m->to, 1) == m->from;
         if (from || m->ssn <= s->p[m->to].got[side]) continue;
-        struct sy_message again = {
-            .from = m->from, .to = m->to, .ssn = m->ssn, .phase = m->phase, .waits = true, .replay = true};
+        struct sy_message again = {.from = m->from,
+            .to = m->to,
+            .ssn = m->ssn,
+            .phase = m->phase,
+            .waits = true,
+            .replay = true};
         s->m[s->messages++] = again;
     }
     sy_release(s, until + 400000);
@@ -291,7 +302,8 @@ static inline void sy_step(struct sy *s, uint32_t rank)
             sy_mark(s, HARK_TRACE_FINISH, rank, p->now + 200000, 0, 0);
         }
     }
-    if (s->killed == 0 && rank == s->of.victim && s->of.kill_at && p->deliveries == s->of.kill_at) sy_kill(s);
+    if (s->killed == 0 && rank == s->of.victim && s->of.kill_at && p->deliveries == s->of.kill_at)
+        sy_kill(s);
     sy_caught_up(s);
 }
 
@@ -304,7 +316,8 @@ static inline int sy_by_time(const void *a, const void *b)
 }
 
 /* Fills *trace; freed by synthetic_free. */
-static inline void synthetic_make(struct hark_trace *trace, const struct synthetic *of, uint32_t *cluster)
+static inline void synthetic_make(
+    struct hark_trace *trace, const struct synthetic *of, uint32_t *cluster)
 {
     struct sy s = {.of = *of, .trace = trace, .seed = 7};
     memset(trace, 0, sizeof *trace);

@@ -16,7 +16,8 @@
 #define BAD "\xef\xbf\xbd"
 #define CUT "\xe2\x80\xa6"
 
-static void expect_words(const char *text, size_t most, enum hark_words_end kept, const char *expected)
+static void expect_words(
+    const char *text, size_t most, enum hark_words_end kept, const char *expected)
 {
     char *found = NULL;
     size_t length;
@@ -46,10 +47,12 @@ static void what_xml_takes(void **state)
     expect_words("", 9, HARK_WORDS_HEAD, "");
     expect_words("a<b>&\"c'", 9, HARK_WORDS_HEAD, "a&lt;b&gt;&amp;\"c'");
     expect_words("1\t2\x01\x7f\n\r.", 9, HARK_WORDS_HEAD, "1 2" BAD "\x7f  .");
-    expect_words("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", 9, HARK_WORDS_HEAD, "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    expect_words("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", 9, HARK_WORDS_HEAD,
+        "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
 }
 
-/* A byte each: alone, overlong, cut short, a surrogate, beyond the last character; and what XML has not. */
+/* A byte each: alone, overlong, cut short, a surrogate, beyond the last character; and what XML has
+ * not. */
 static void what_is_no_utf8(void **state)
 {
     (void)state;
@@ -63,7 +66,8 @@ static void what_is_no_utf8(void **state)
     expect_words("\xe2\x82", 9, HARK_WORDS_HEAD, BAD BAD);
     expect_words("\xef\xbf\xbe", 9, HARK_WORDS_HEAD, BAD);
     expect_json("\xff.\xe2\x82 \xed\xa0\x80", "\"\\ufffd.\\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\"");
-    expect_json("\xc3\xa9\"\\\n\x7f\xf0\x9f\x98\x80", "\"\xc3\xa9\\\"\\\\\\u000a\\u007f\xf0\x9f\x98\x80\"");
+    expect_json(
+        "\xc3\xa9\"\\\n\x7f\xf0\x9f\x98\x80", "\"\xc3\xa9\\\"\\\\\\u000a\\u007f\xf0\x9f\x98\x80\"");
 }
 
 static void what_is_too_long(void **state)
@@ -72,9 +76,11 @@ static void what_is_too_long(void **state)
     expect_words("12345", 5, HARK_WORDS_HEAD, "12345");
     expect_words("123456", 5, HARK_WORDS_HEAD, "1234" CUT);
     expect_words("123456", 5, HARK_WORDS_TAIL, CUT "3456");
-    expect_words("\xc3\xa9\xc3\xa8\xc3\xa0\xff.", 5, HARK_WORDS_TAIL, "\xc3\xa9\xc3\xa8\xc3\xa0" BAD ".");
+    expect_words(
+        "\xc3\xa9\xc3\xa8\xc3\xa0\xff.", 5, HARK_WORDS_TAIL, "\xc3\xa9\xc3\xa8\xc3\xa0" BAD ".");
     expect_words("\xc3\xa9\xc3\xa8\xc3\xa0\xff.", 4, HARK_WORDS_TAIL, CUT "\xc3\xa0" BAD ".");
-    expect_words("\xc3\xa9\xc3\xa8\xc3\xa0\xff.", 4, HARK_WORDS_HEAD, "\xc3\xa9\xc3\xa8\xc3\xa0" CUT);
+    expect_words(
+        "\xc3\xa9\xc3\xa8\xc3\xa0\xff.", 4, HARK_WORDS_HEAD, "\xc3\xa9\xc3\xa8\xc3\xa0" CUT);
     expect_words("<<<<", 3, HARK_WORDS_HEAD, "&lt;&lt;" CUT);
     expect_words("12", 1, HARK_WORDS_TAIL, CUT);
     expect_words("12", 0, HARK_WORDS_TAIL, "");
@@ -83,7 +89,7 @@ static void what_is_too_long(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_xml_takes), cmocka_unit_test(what_is_no_utf8), cmocka_unit_test(what_is_too_long)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_xml_takes),
+        cmocka_unit_test(what_is_no_utf8), cmocka_unit_test(what_is_too_long)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

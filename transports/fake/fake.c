@@ -1,4 +1,5 @@
-/* fake.c: the ends of the network, as a transport. See include/hark/fake.h; network.c has the rest. */
+/* fake.c: the ends of the network, as a transport. See include/hark/fake.h; network.c has the rest.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 #define FRAME_LIMIT (1ull << 30)
 
-/* ---- open and close ------------------------------------------------------------------------------------ */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static int refuse(char *error, int status, const char *why)
 {
@@ -22,7 +23,8 @@ static const char *bad_config(const struct hark_transport_config *c)
     static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     if (!c->job || !c->job[0] || strlen(c->job) > 40 || c->job[strspn(c->job, legal)])
         return "the name of the job is not 1 .. 40 of [A-Za-z0-9_-]";
-    if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX) return "the number of ranks is out of its range";
+    if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX)
+        return "the number of ranks is out of its range";
     if (fake_port_number(c->ranks, c->me) > c->ranks) return "no such rank";
     if (!c->sink.place || !c->sink.arrived || !c->sink.broken) return "the sink is not complete";
     if (!c->option[0]) return "no network: hark_fake_join() the config first";
@@ -56,7 +58,8 @@ static const char *move_in(struct hark_fake *n, struct end *e)
     return NULL;
 }
 
-static int fake_open(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
+static int fake_open(
+    struct hark_transport **t, const struct hark_transport_config *config, char error[200])
 {
     *t = NULL;
     const char *why = bad_config(config);
@@ -64,8 +67,13 @@ static int fake_open(struct hark_transport **t, const struct hark_transport_conf
     struct hark_fake *n = (struct hark_fake *)(uintptr_t)config->option[0];
     struct end *e = calloc(1, sizeof *e);
     if (!e) return refuse(error, HARK_T_ESYSTEM, "no memory");
-    *e = (struct end){.head.ops = &hark_fake_transport, .network = n, .sink = config->sink, .me = config->me,
-        .inc = config->inc, .ranks = config->ranks, .port = fake_port_number(config->ranks, config->me),
+    *e = (struct end){.head.ops = &hark_fake_transport,
+        .network = n,
+        .sink = config->sink,
+        .me = config->me,
+        .inc = config->inc,
+        .ranks = config->ranks,
+        .port = fake_port_number(config->ranks, config->me),
         .limit = config->frame_limit ? config->frame_limit : FRAME_LIMIT};
     e->out = calloc((size_t)config->ranks + 1, sizeof *e->out);
     snprintf(e->address, sizeof e->address, "fake:%u.%u", config->me, config->inc);
@@ -104,7 +112,7 @@ static int is_dead(struct end *e)
     return HARK_T_ESYSTEM;
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void learn(struct end *e, uint32_t number, uint32_t rank, uint32_t inc)
 {
@@ -116,7 +124,9 @@ static void learn(struct end *e, uint32_t number, uint32_t rank, uint32_t inc)
     out->stalled = false;
     for (struct frame *f = n->port[number].first, *next; f; f = next) {
         next = f->next;
-        if (f->from == e->me && f->from_inc == e->inc && f->to == rank && f->to_inc < inc && !f->broken) fake_lose(n, f);
+        if (f->from == e->me && f->from_inc == e->inc && f->to == rank && f->to_inc < inc &&
+            !f->broken)
+            fake_lose(n, f);
     }
 }
 
@@ -137,7 +147,8 @@ static int fake_peer(struct hark_transport *t, uint32_t rank, uint32_t inc, cons
 static uint64_t payload_length(const struct end *e, const struct hark_outgoing *o)
 {
     uint64_t length = 0, limit = e->limit;
-    if (o->header.length == 0 || o->header.length > HARK_HEADER_MAX || o->header.length > limit) return UINT64_MAX;
+    if (o->header.length == 0 || o->header.length > HARK_HEADER_MAX || o->header.length > limit)
+        return UINT64_MAX;
     limit -= o->header.length;
     for (int i = 0; i < 3; i++) {
         if (o->part[i].length > limit - length) return UINT64_MAX;
@@ -160,8 +171,15 @@ static struct frame *new_frame(struct end *e, const struct hark_outgoing *o, uin
         return NULL;
     }
     memcpy(header, o->header.at, o->header.length);
-    *f = (struct frame){.id = ++n->frames, .from = e->me, .from_inc = e->inc, .to = o->to, .to_inc = o->inc,
-        .header = header, .header_length = o->header.length, .payload = payload, .length = length};
+    *f = (struct frame){.id = ++n->frames,
+        .from = e->me,
+        .from_inc = e->inc,
+        .to = o->to,
+        .to_inc = o->inc,
+        .header = header,
+        .header_length = o->header.length,
+        .payload = payload,
+        .length = length};
     struct channel *channel = &port->channel[e->port];
     f->due = n->now + fake_draw(n, (uint64_t)n->config.delay + 1);
     if (!n->config.reorder && f->due < channel->due) f->due = channel->due;
@@ -197,12 +215,14 @@ static int take(struct end *e, struct hark_outgoing *o, uint32_t number, uint64_
     if (port->channel && port->channel[e->port].flying >= n->config.room) return HARK_T_AGAIN;
     struct frame *f = out->sending ? out->sending : new_frame(e, o, length);
     if (!f) {
-        snprintf(e->head.error, sizeof e->head.error, "fake: no memory for a frame of %llu bytes", (unsigned long long)length);
+        snprintf(e->head.error, sizeof e->head.error, "fake: no memory for a frame of %llu bytes",
+            (unsigned long long)length);
         return HARK_T_ESYSTEM;
     }
     struct channel *channel = fake_channel_of(n, f);
     uint64_t piece = length - f->taken;
-    if (length > n->config.chunk && piece > n->config.room - channel->flying) piece = n->config.room - channel->flying;
+    if (length > n->config.chunk && piece > n->config.room - channel->flying)
+        piece = n->config.room - channel->flying;
     gather(f->payload + f->taken, o, f->taken, piece);
     f->taken += piece;
     channel->flying += piece;
@@ -229,7 +249,8 @@ static int fake_send(struct hark_transport *t, struct hark_outgoing *o)
     if (!status) {
         learn(e, number, o->to, o->inc);
         if (o->inc < e->out[number].inc) status = HARK_T_EGONE;
-        else if ((o->done > 0) != (e->out[number].sending != NULL)) status = o->done ? HARK_T_EGONE : HARK_T_EINVAL;
+        else if ((o->done > 0) != (e->out[number].sending != NULL))
+            status = o->done ? HARK_T_EGONE : HARK_T_EINVAL;
         /* its death may be noticed at once or only when somebody says so */
         else if (port->next_inc > o->inc && !(port->end && port->end->inc == o->inc))
             status = fake_draw(n, 2) ? HARK_T_EGONE : HARK_T_OK;
@@ -239,7 +260,7 @@ static int fake_send(struct hark_transport *t, struct hark_outgoing *o)
     return status;
 }
 
-/* ---- receiving ----------------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------- */
 
 /* Some connection drops: what it carried is sent again, later. */
 static void drop_connection(struct end *e)
@@ -277,8 +298,10 @@ static struct frame *next_due(const struct end *e, uint64_t newest)
         if (!best || f->due < best->due || (f->due == best->due && f->id < best->id)) best = f;
     }
     if (!best || n->config.reorder || n->config.manual || best->broken) return best;
-    for (struct frame *f = n->port[e->port].first; f; f = f->next) /* one half arrived comes first */
-        if (f->from == best->from && f->from_inc == best->from_inc && f->to_inc == e->inc && f->id < best->id && !f->broken)
+    for (struct frame *f = n->port[e->port].first; f; f = f->next) /* one half arrived comes first
+                                                                    */
+        if (f->from == best->from && f->from_inc == best->from_inc && f->to_inc == e->inc &&
+            f->id < best->id && !f->broken)
             return f->due <= n->now && has_news(n, f) ? f : NULL;
     return best;
 }
@@ -350,7 +373,7 @@ static int fake_poll(struct hark_transport *t)
     return status ? status : arrived;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static bool something_to_do(const struct end *e)
 {
@@ -358,9 +381,12 @@ static bool something_to_do(const struct end *e)
     const struct port *port = &n->port[e->port];
     if (e->dead || e->woken || n->config.manual) return true;
     for (const struct frame *f = port->first; f; f = f->next)
-        if (f->to_inc == e->inc && has_news(n, f)) return true; /* even if not due: poll() makes time pass */
+        if (f->to_inc == e->inc && has_news(n, f))
+            return true; /* even if not due: poll() makes time pass */
     for (uint32_t i = 0; i <= n->ranks; i++)
-        if (e->out[i].stalled && (!n->port[i].channel || n->port[i].channel[e->port].flying < n->config.room)) return true;
+        if (e->out[i].stalled &&
+            (!n->port[i].channel || n->port[i].channel[e->port].flying < n->config.room))
+            return true;
     return false;
 }
 

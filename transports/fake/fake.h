@@ -7,13 +7,13 @@
 #include "hark/fake.h"
 
 /* Whatever the linker sees begins with hark_. */
-#define fake_draw hark_fake_draw_
-#define fake_port_number hark_fake_port_number_
-#define fake_channel_of hark_fake_channel_of_
+#define fake_draw         hark_fake_draw_
+#define fake_port_number  hark_fake_port_number_
+#define fake_channel_of   hark_fake_channel_of_
 #define fake_unlink_frame hark_fake_unlink_frame_
-#define fake_free_frame hark_fake_free_frame_
-#define fake_lose hark_fake_lose_
-#define fake_leave hark_fake_leave_
+#define fake_free_frame   hark_fake_free_frame_
+#define fake_lose         hark_fake_lose_
+#define fake_leave        hark_fake_leave_
 
 struct frame {
     struct frame *next; /* at the port of its receiver */
@@ -38,8 +38,8 @@ struct channel {
 };
 
 struct port {
-    struct end *end;         /* who is open there, or NULL */
-    uint32_t next_inc;       /* the lowest incarnation that may still open */
+    struct end *end;   /* who is open there, or NULL */
+    uint32_t next_inc; /* the lowest incarnation that may still open */
     struct frame *first, **last;
     struct channel *channel; /* by sender; made with the first frame */
 };
@@ -71,12 +71,13 @@ struct end {
 };
 
 /* All of these want the lock held. */
-uint64_t fake_draw(struct hark_fake *n, uint64_t below); /* 0 .. below-1 */
+uint64_t fake_draw(struct hark_fake *n, uint64_t below);  /* 0 .. below-1 */
 uint32_t fake_port_number(uint32_t ranks, uint32_t rank); /* ranks + 1: no such rank */
 struct channel *fake_channel_of(struct hark_fake *n, const struct frame *f);
 void fake_unlink_frame(struct port *port, struct frame *f);
 void fake_free_frame(struct hark_fake *n, struct frame *f);
-/* The frame will never arrive. If its receiver has given a place, it must hear so at its next poll(). */
+/* The frame will never arrive. If its receiver has given a place, it must hear so at its next
+ * poll(). */
 void fake_lose(struct hark_fake *n, struct frame *f);
 /* What an end leaves when it goes: nothing is for it any more, what it half sent is lost. */
 void fake_leave(struct hark_fake *n, struct end *e, bool killed);

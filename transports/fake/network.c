@@ -1,18 +1,19 @@
 /* network.c: the network itself: what is in flight, who dies, and choosing by hand.
  *
  * A port is a rank's place in the network, whoever is open there; frames wait at the port of their
- * receiver until its poll() finds them due. One lock guards everything; it is let go around the calls
- * into a sink, so a frame in a sink's hands has been taken out of its list, or is marked busy.
+ * receiver until its poll() finds them due. One lock guards everything; it is let go around the
+ * calls into a sink, so a frame in a sink's hands has been taken out of its list, or is marked
+ * busy.
  */
 #include <stdlib.h>
 #include <time.h>
 
 #include "fake.h"
 
-#define ROOM (256u * 1024)
+#define ROOM  (256u * 1024)
 #define CHUNK (32u * 1024)
 
-/* ---- small tools ------------------------------------------------------------------------------------ */
+/* ---- small tools ----------------------------------------------------------------------------- */
 
 uint64_t fake_draw(struct hark_fake *n, uint64_t below) /* 0 .. below-1; splitmix64 */
 {
@@ -55,7 +56,8 @@ static bool receiver_is_open(const struct hark_fake *n, const struct frame *f)
     return port->end && port->end->inc == f->to_inc;
 }
 
-/* The frame will never arrive. If its receiver has given a place, it must hear so at its next poll(). */
+/* The frame will never arrive. If its receiver has given a place, it must hear so at its next
+ * poll(). */
 void fake_lose(struct hark_fake *n, struct frame *f)
 {
     if (f->placed && f->place && receiver_is_open(n, f)) {
@@ -72,7 +74,7 @@ void fake_lose(struct hark_fake *n, struct frame *f)
     fake_free_frame(n, f);
 }
 
-/* ---- the network ------------------------------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 struct hark_fake *hark_fake_new(const struct hark_fake_config *config)
 {
@@ -135,7 +137,8 @@ void fake_leave(struct hark_fake *n, struct end *e, bool killed)
                     fake_lose(n, f);
                     continue;
                 }
-                fake_channel_of(n, f)->flying -= f->taken - f->given; /* a ghost takes no room of the living */
+                fake_channel_of(n, f)->flying -= f->taken - f->given; /* a ghost takes no room of
+                                                                         the living */
                 f->ghost = true;
                 f->due = n->now + 1 + fake_draw(n, 3 * (uint64_t)n->config.delay + 3);
             }
@@ -176,7 +179,7 @@ uint64_t hark_fake_now(const struct hark_fake *network)
     return now;
 }
 
-/* ---- choosing by hand --------------------------------------------------------------------------------- */
+/* ---- choosing by hand ------------------------------------------------------------------------ */
 
 /* The frame with the lowest id above `above`. */
 static struct frame *next_in_flight(const struct hark_fake *n, uint64_t above)
@@ -188,15 +191,16 @@ static struct frame *next_in_flight(const struct hark_fake *n, uint64_t above)
     return best;
 }
 
-size_t hark_fake_in_flight(const struct hark_fake *network, struct hark_fake_flight *at, size_t room)
+size_t hark_fake_in_flight(
+    const struct hark_fake *network, struct hark_fake_flight *at, size_t room)
 {
     struct hark_fake *n = (struct hark_fake *)(uintptr_t)network;
     size_t count = 0;
     pthread_mutex_lock(&n->lock);
     for (const struct frame *f = next_in_flight(n, 0); f; f = next_in_flight(n, f->id), count++)
         if (count < room)
-            at[count] = (struct hark_fake_flight){f->id, f->from, f->from_inc, f->to, f->to_inc, f->length,
-                {f->header, f->header_length}, f->placed, receiver_is_open(n, f)};
+            at[count] = (struct hark_fake_flight){f->id, f->from, f->from_inc, f->to, f->to_inc,
+                f->length, {f->header, f->header_length}, f->placed, receiver_is_open(n, f)};
     pthread_mutex_unlock(&n->lock);
     return count;
 }

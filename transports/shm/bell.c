@@ -33,8 +33,9 @@ struct bell *bell_open(const char *job, struct process of, uint32_t ranks, bool 
     for (int tries = 0; tries < 100; tries++) { /* it may come and go between our two looks */
         struct bell *b = segment_map(&name, &bytes);
         if (b) {
-            if (bytes == bell_bytes(ranks) && b->magic == BELL_MAGIC && b->version == BELL_VERSION &&
-                b->ranks == ranks && b->owner.rank == of.rank && b->owner.inc == of.inc)
+            if (bytes == bell_bytes(ranks) && b->magic == BELL_MAGIC &&
+                b->version == BELL_VERSION && b->ranks == ranks && b->owner.rank == of.rank &&
+                b->owner.inc == of.inc)
                 return b;
             segment_unmap(b, bytes);
             errno = EBADMSG;
@@ -55,23 +56,28 @@ void bell_unmap(struct bell *b, uint32_t ranks)
 void bell_announce(struct bell *b, uint32_t number, uint32_t inc)
 {
     uint32_t now = atomic_load(&b->slot[number]);
-    while (now < inc + 1 && !atomic_compare_exchange_weak(&b->slot[number], &now, inc + 1)) {}
+    while (now < inc + 1 && !atomic_compare_exchange_weak(&b->slot[number], &now, inc + 1)) {
+    }
     atomic_fetch_add(&b->announced, 1);
     bell_ring(b, true);
 }
 
 uint32_t bell_register(void)
 {
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? BELL_BARRIER : BELL_FENCE;
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0
+               ? BELL_BARRIER
+               : BELL_FENCE;
 }
 
 void bell_barrier(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* where it fails, the others fence */
+    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* where it fails, the others
+                                                                       fence */
 }
 
-static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
+static long futex(
+    _Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
 {
     return syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
 }

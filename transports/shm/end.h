@@ -8,9 +8,10 @@
 
 struct out { /* to one receiver; made with the first frame */
     struct ring_writer writer;
-    struct bell *bell;    /* the receiver's */
+    struct bell *bell; /* the receiver's */
     struct process to;
-    uint64_t length, done; /* of a half-sent frame: payload, and how much of it is in the ring; else 0 */
+    uint64_t length, done; /* of a half-sent frame: payload, and how much of it is in the ring; else
+                              0 */
     uint64_t need;         /* bytes of room that the last send() missed; 0: it was not in want */
     bool half;
     bool small;            /* the frame goes in small records: memory is short */
@@ -25,16 +26,16 @@ struct in { /* from one sender; made when its ring is found */
     struct bell *bell; /* the sender's, to wake it when there is room; NULL: it has closed */
     struct process from;
     uint32_t number;
-    bool fence;        /* see bell_ring() */
-    bool dead;         /* peer() has told of a newer incarnation: to be buried by the next poll() */
-    bool idle;         /* it was empty when last looked at */
-    bool half;         /* a frame longer than a record is arriving */
+    bool fence; /* see bell_ring() */
+    bool dead;  /* peer() has told of a newer incarnation: to be buried by the next poll() */
+    bool idle;  /* it was empty when last looked at */
+    bool half;  /* a frame longer than a record is arriving */
     struct hark_frame frame;
     void *place;
     const uint8_t *source; /* where its payload is, if not in the ring */
-    uint64_t got;      /* bytes of its payload */
+    uint64_t got;          /* bytes of its payload */
     struct lent_list lent; /* pieces of the sender that were met */
-    uint8_t *header;   /* a copy: its record is long overwritten when the frame is whole */
+    uint8_t *header;       /* a copy: its record is long overwritten when the frame is whole */
     uint32_t header_room;
 };
 
@@ -42,20 +43,22 @@ struct end {
     struct hark_transport head;
     struct hark_sink sink;
     struct bell *bell;
-    uint32_t seen;         /* of bell->announced */
+    uint32_t seen; /* of bell->announced */
     uint32_t in_count;
-    uint32_t first;        /* of the rings, the one to look at first */
-    struct in **in;        /* the rings to look at */
-    struct out **out;      /* by number of the receiver; NULL: never sent */
-    uint32_t *known;       /* by number: the incarnation that peer() or a frame told, all older ones are dead */
-    uint32_t *met;         /* by number: the announcement that was last looked at */
+    uint32_t first;   /* of the rings, the one to look at first */
+    struct in **in;   /* the rings to look at */
+    struct out **out; /* by number of the receiver; NULL: never sent */
+    uint32_t *known;  /* by number: the incarnation that peer() or a frame told, all older ones are
+                         dead */
+    uint32_t *met;    /* by number: the announcement that was last looked at */
     struct process me;
     uint32_t number, ranks;
     uint64_t limit, ring_size;
-    uint64_t leave;        /* bytes of shared memory that no ring takes while it can do without, see new_end() */
-    uint32_t stalled;      /* how many outs are in want of room */
-    uint32_t dead;         /* how many ins are to be buried */
-    uint32_t sleeps;       /* numbers of our sleeps */
+    uint64_t leave;   /* bytes of shared memory that no ring takes while it can do without, see
+                         new_end() */
+    uint32_t stalled; /* how many outs are in want of room */
+    uint32_t dead;    /* how many ins are to be buried */
+    uint32_t sleeps;  /* numbers of our sleeps */
     uint32_t spins, yields; /* how often wait() looks before it sleeps */
     uint32_t spins_fixed;
     uint32_t opened;       /* BELL_BARRIER or BELL_FENCE: what this process can do */
@@ -78,8 +81,8 @@ static inline uint32_t end_rank(const struct end *e, uint32_t number)
 }
 
 int end_failed(struct end *e, const char *what, const char *which, int why);
-/* The same for a segment that could not be made, or have memory: `bytes` of it are needed. For ENOSPC and EFBIG it is
- * said what helps. */
+/* The same for a segment that could not be made, or have memory: `bytes` of it are needed. For
+ * ENOSPC and EFBIG it is said what helps. */
 int end_no_memory(struct end *e, const char *what, const char *which, uint64_t bytes, int why);
 
 /* send.c */

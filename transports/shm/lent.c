@@ -15,7 +15,8 @@ static bool room(struct lent_list *l)
     return true;
 }
 
-void *lent_make(struct lent_list *l, const char *job, struct process me, uint64_t bytes, uint64_t leave)
+void *lent_make(
+    struct lent_list *l, const char *job, struct process me, uint64_t bytes, uint64_t leave)
 {
     struct segment_name name;
     int descriptor;
@@ -73,7 +74,8 @@ bool lent_find(const struct lent_list *l, const void *at, uint64_t length, struc
 }
 
 /* The piece, last used first in the list; mapped if it was not. */
-static const struct lent *seen(struct lent_list *l, const char *job, struct process from, uint32_t number)
+static const struct lent *seen(
+    struct lent_list *l, const char *job, struct process from, uint32_t number)
 {
     struct segment_name name;
     struct lent piece = {.number = number};
@@ -98,10 +100,13 @@ static const struct lent *seen(struct lent_list *l, const char *job, struct proc
     return l->list;
 }
 
-const uint8_t *lent_look(struct lent_list *l, const char *job, struct process from, struct lent_place place, uint64_t length)
+const uint8_t *lent_look(struct lent_list *l, const char *job, struct process from,
+    struct lent_place place, uint64_t length)
 {
-    const struct lent *p = l->count && l->list[0].number == place.number ? l->list : seen(l, job, from, place.number);
+    const struct lent *p =
+        l->count && l->list[0].number == place.number ? l->list : seen(l, job, from, place.number);
     if (!p) return NULL;
     errno = EBADMSG;
-    return place.offset <= p->bytes && length <= p->bytes - place.offset ? p->at + place.offset : NULL;
+    return place.offset <= p->bytes && length <= p->bytes - place.offset ? p->at + place.offset
+                                                                         : NULL;
 }

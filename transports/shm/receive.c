@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* ---- the senders ----------------------------------------------------------------------------------------- */
+/* ---- the senders ----------------------------------------------------------------------------- */
 
 void in_free(struct end *e, struct in *in)
 {
@@ -46,7 +46,8 @@ static int meet(struct end *e, uint32_t number, struct process from)
     if (status != RING_OK) {
         int why = errno;
         free(in);
-        if (status == RING_NOMEMORY && why != ENOENT && why != ELOOP) return end_failed(e, "cannot map", name.path, why);
+        if (status == RING_NOMEMORY && why != ENOENT && why != ELOOP)
+            return end_failed(e, "cannot map", name.path, why);
         if (status == RING_CORRUPT) e->head.figures.refused++;
         segment_remove(&name);
         return HARK_T_OK;
@@ -54,7 +55,8 @@ static int meet(struct end *e, uint32_t number, struct process from)
     in->from = from;
     in->number = number;
     in->bell = bell_open(e->job, from, e->ranks, false);
-    in->fence = e->opened != BELL_BARRIER || !in->bell || atomic_load(&in->bell->opened) != BELL_BARRIER;
+    in->fence =
+        e->opened != BELL_BARRIER || !in->bell || atomic_load(&in->bell->opened) != BELL_BARRIER;
     for (uint32_t i = 0; i < e->in_count; i++)
         if (e->in[i]->number == number) { /* an older incarnation, which then is dead */
             bury(e, i);
@@ -86,7 +88,7 @@ int meet_announced(struct end *e)
     return HARK_T_OK;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------------ */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static void arrived(struct end *e, const struct hark_frame *frame, const void *payload)
 {
@@ -96,7 +98,8 @@ static void arrived(struct end *e, const struct hark_frame *frame, const void *p
 }
 
 /* The beginning of a frame that is longer than a record. */
-static int begin_long(struct end *e, struct in *in, const struct hark_frame *frame, const uint8_t *part, uint64_t length)
+static int begin_long(struct end *e, struct in *in, const struct hark_frame *frame,
+    const uint8_t *part, uint64_t length)
 {
     if (frame->header.length > in->header_room) {
         uint8_t *header = realloc(in->header, frame->header.length);
@@ -116,7 +119,8 @@ static int begin_long(struct end *e, struct in *in, const struct hark_frame *fra
 }
 
 /* A frame whose payload lies where its sender keeps it. */
-static int elsewhere(struct end *e, struct in *in, struct hark_frame *frame, const uint8_t *at, uint64_t length)
+static int elsewhere(
+    struct end *e, struct in *in, struct hark_frame *frame, const uint8_t *at, uint64_t length)
 {
     struct lent_place place;
     if (length != sizeof place) return RING_CORRUPT;
@@ -142,14 +146,19 @@ static inline int first(struct end *e, struct in *in, const struct ring_read *re
 {
     const uint8_t *at = (const uint8_t *)(read->record + 1);
     uint32_t head = read->record->header;
-    struct hark_frame frame = {in->from.rank, in->from.inc, {at, head & ~RING_ELSEWHERE}, read->record->payload};
+    struct hark_frame frame = {
+        in->from.rank, in->from.inc, {at, head & ~RING_ELSEWHERE}, read->record->payload};
     uint64_t header = ring_round(frame.header.length, 8), part = read->bytes - header;
-    if (__builtin_expect(in->half || frame.header.length - 1u >= HARK_HEADER_MAX || header > read->bytes ||
-            frame.header.length > e->limit || frame.length > e->limit - frame.header.length, 0))
+    if (__builtin_expect(in->half || frame.header.length - 1u >= HARK_HEADER_MAX ||
+                             header > read->bytes || frame.header.length > e->limit ||
+                             frame.length > e->limit - frame.header.length,
+            0))
         return RING_CORRUPT;
-    if (__builtin_expect((head & RING_ELSEWHERE) != 0, 0)) return elsewhere(e, in, &frame, at + header, part);
+    if (__builtin_expect((head & RING_ELSEWHERE) != 0, 0))
+        return elsewhere(e, in, &frame, at + header, part);
     if (__builtin_expect(part > frame.length, 0)) return RING_CORRUPT;
-    if (__builtin_expect(part < frame.length, 0)) return begin_long(e, in, &frame, at + header, part);
+    if (__builtin_expect(part < frame.length, 0))
+        return begin_long(e, in, &frame, at + header, part);
     arrived(e, &frame, at + header);
     return 1;
 }
@@ -164,7 +173,8 @@ static int rest(struct end *e, struct in *in, const struct ring_read *read)
         from = in->source + in->got;
         bytes = head & ~RING_ELSEWHERE;
     }
-    if (!in->half || read->record->payload != in->got || bytes > in->frame.length - in->got) return RING_CORRUPT;
+    if (!in->half || read->record->payload != in->got || bytes > in->frame.length - in->got)
+        return RING_CORRUPT;
     if (in->place) memcpy((uint8_t *)in->place + in->got, from, (size_t)bytes);
     in->got += bytes;
     if (in->got < in->frame.length) return 0;
@@ -176,9 +186,9 @@ static int rest(struct end *e, struct in *in, const struct ring_read *read)
 /* Reads what there is, at most about a whole ring, so that others get their turn. Returns how many
  * frames arrived, or a negative status. Sets *corrupt if the ring must be refused.
  *
- * If the ring was empty the last time, it is most likely empty again after one frame; but to see that,
- * the line that the writer has just touched would have to come over, and the answer to this frame would
- * wait for it. So the look is left to the next poll(). */
+ * If the ring was empty the last time, it is most likely empty again after one frame; but to see
+ * that, the line that the writer has just touched would have to come over, and the answer to this
+ * frame would wait for it. So the look is left to the next poll(). */
 static int drain(struct end *e, struct in *in, bool *corrupt)
 {
     bool one = in->idle;
@@ -188,7 +198,9 @@ static int drain(struct end *e, struct in *in, bool *corrupt)
     uint64_t enough = in->reader.head + in->reader.size;
     while (in->reader.head < enough && (status = ring_next(&in->reader, &read)) != RING_EMPTY) {
         if (__builtin_expect(status == RING_OK, 1))
-            status = read.kind == RING_FIRST ? first(e, in, &read) : read.kind == RING_REST ? rest(e, in, &read) : 0;
+            status = read.kind == RING_FIRST  ? first(e, in, &read)
+                     : read.kind == RING_REST ? rest(e, in, &read)
+                                              : 0;
         if (__builtin_expect(status < 0, 0)) {
             *corrupt = status == RING_CORRUPT;
             return *corrupt ? count : status;
@@ -198,7 +210,8 @@ static int drain(struct end *e, struct in *in, bool *corrupt)
         if (__builtin_expect(ring_done(&in->reader, &read), 0)) {
             if (__builtin_expect(in->fence, 0)) atomic_thread_fence(memory_order_seq_cst);
             else atomic_signal_fence(memory_order_seq_cst);
-            uint64_t wanting = atomic_load_explicit(&in->reader.ring->wanting, memory_order_relaxed);
+            uint64_t wanting =
+                atomic_load_explicit(&in->reader.ring->wanting, memory_order_relaxed);
             if (wanting && in->reader.head >= wanting && in->bell) bell_ring(in->bell, in->fence);
         }
         if (enough_for_now || e->head.enough) break;
@@ -213,7 +226,8 @@ int shm_poll(struct hark_transport *t)
     for (uint32_t i = 0; __builtin_expect(e->dead > 0, 0) && i < e->in_count;)
         if (e->in[i]->dead) bury(e, i);
         else i++;
-    if (__builtin_expect(atomic_load_explicit(&e->bell->announced, memory_order_acquire) != e->seen, 0)) {
+    if (__builtin_expect(
+            atomic_load_explicit(&e->bell->announced, memory_order_acquire) != e->seen, 0)) {
         int status = meet_announced(e);
         if (status != HARK_T_OK) return status;
     }

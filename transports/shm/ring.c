@@ -5,8 +5,12 @@
 
 #define RING_PAGE 4096u
 
-HARK_STATIC_ASSERT(2 * (sizeof(struct ring_record) + HARK_HEADER_MAX + RING_MIN_PART + 2 * RING_LINE) + RING_STRIDE < RING_SIZE_MIN,
-    "a reader that has read everything, and published all but a stride, leaves room for any record and its skip");
+HARK_STATIC_ASSERT(
+    2 * (sizeof(struct ring_record) + HARK_HEADER_MAX + RING_MIN_PART + 2 * RING_LINE) +
+            RING_STRIDE <
+        RING_SIZE_MIN,
+    "a reader that has read everything, and published all but a stride, leaves room for any record "
+    "and its skip");
 
 /* A limit of the size of files holds for shared memory too: then the ring is smaller. */
 static struct ring *make_ring(uint64_t *size, int *descriptor)
@@ -19,7 +23,8 @@ static struct ring *make_ring(uint64_t *size, int *descriptor)
     return ring;
 }
 
-int ring_make(struct ring_writer *w, const struct segment_name *name, struct process from, struct process to, uint64_t size)
+int ring_make(struct ring_writer *w, const struct segment_name *name, struct process from,
+    struct process to, uint64_t size)
 {
     for (;;) {
         int descriptor;
@@ -30,8 +35,11 @@ int ring_make(struct ring_writer *w, const struct segment_name *name, struct pro
         ring->size = size;
         ring->from = from;
         ring->to = to;
-        *w = (struct ring_writer){.ring = ring, .data = (uint8_t *)(ring + 1), .size = size,
-            .backed = RING_FIRST_PAGE - sizeof *ring, .rewind = RING_WINDOW};
+        *w = (struct ring_writer){.ring = ring,
+            .data = (uint8_t *)(ring + 1),
+            .size = size,
+            .backed = RING_FIRST_PAGE - sizeof *ring,
+            .rewind = RING_WINDOW};
         if (segment_publish(descriptor, name) == 0) return RING_OK;
         int why = errno;
         ring_unmap(ring, size);
@@ -41,15 +49,19 @@ int ring_make(struct ring_writer *w, const struct segment_name *name, struct pro
     }
 }
 
-int ring_map(struct ring_reader *r, const struct segment_name *name, struct process from, struct process to)
+int ring_map(
+    struct ring_reader *r, const struct segment_name *name, struct process from, struct process to)
 {
     uint64_t bytes;
     struct ring *ring = segment_map(name, &bytes);
     if (!ring) return errno == EBADMSG ? RING_CORRUPT : RING_NOMEMORY;
     bool fits = bytes > sizeof *ring && ring->magic == RING_MAGIC && ring->version == RING_VERSION;
-    uint64_t size = bytes - sizeof *ring; /* not the one that stands there, which could still change */
-    fits = fits && ring->size == size && size >= RING_SIZE_MIN && size <= RING_SIZE_MAX && (size & (size - 1)) == 0;
-    fits = fits && ring->from.rank == from.rank && ring->from.inc == from.inc && ring->to.rank == to.rank && ring->to.inc == to.inc;
+    uint64_t size = bytes - sizeof *ring; /* not the one that stands there, which could still change
+                                           */
+    fits = fits && ring->size == size && size >= RING_SIZE_MIN && size <= RING_SIZE_MAX &&
+           (size & (size - 1)) == 0;
+    fits = fits && ring->from.rank == from.rank && ring->from.inc == from.inc &&
+           ring->to.rank == to.rank && ring->to.inc == to.inc;
     if (!fits) {
         segment_unmap(ring, bytes);
         return RING_CORRUPT;
@@ -63,8 +75,8 @@ void ring_unmap(struct ring *ring, uint64_t size)
     if (ring) segment_unmap(ring, sizeof *ring + size);
 }
 
-/* Memory up to that place, in pieces of `piece` bytes, before it is written: a full /dev/shm is then a status, and not
- * a bus error. */
+/* Memory up to that place, in pieces of `piece` bytes, before it is written: a full /dev/shm is
+ * then a status, and not a bus error. */
 static int back(struct ring_writer *w, uint64_t up_to, uint64_t piece, uint64_t leave)
 {
     uint64_t before = w->backed + sizeof *w->ring; /* counted from the ring, which starts a page */
@@ -77,7 +89,8 @@ static int back(struct ring_writer *w, uint64_t up_to, uint64_t piece, uint64_t 
     return RING_OK;
 }
 
-/* The first lap takes memory piece by piece. A ring that gets none goes round in what it has, and asks again later. */
+/* The first lap takes memory piece by piece. A ring that gets none goes round in what it has, and
+ * asks again later. */
 static bool takes_more(struct ring_writer *w, uint64_t up_to)
 {
     if (w->tail < w->again) return false;
@@ -86,8 +99,9 @@ static bool takes_more(struct ring_writer *w, uint64_t up_to)
     return false;
 }
 
-/* With so much memory a record that takes `need` bytes finds its place for certain when the reader has read everything,
- * and published all but a stride of it: where it does not fit, more than a stride and a line lie before. */
+/* With so much memory a record that takes `need` bytes finds its place for certain when the reader
+ * has read everything, and published all but a stride of it: where it does not fit, more than a
+ * stride and a line lie before. */
 static uint64_t least_memory(uint64_t need)
 {
     return need + RING_STRIDE + 2 * RING_LINE;
@@ -102,7 +116,7 @@ int ring_grow(struct ring_writer *w, uint64_t need)
 void ring_rewind(struct ring_writer *w, uint64_t bytes)
 {
     uint64_t at = w->tail & (w->size - 1), skip = w->size - at;
-    w->rewind = at + RING_WINDOW / 2; /* if not now, then soon */
+    w->rewind = at + RING_WINDOW / 2;              /* if not now, then soon */
     if (at < RING_WINDOW) w->rewind = RING_WINDOW; /* it has come round by itself */
     if (at < 4 * bytes) return;
     if (w->tail + skip + at / 2 - w->head > w->size) {
@@ -123,8 +137,8 @@ static int has_room(struct ring_writer *w, uint64_t bytes)
     return w->tail + bytes - head <= w->size ? RING_OK : RING_FULL;
 }
 
-/* Goes to the beginning as soon as the reader has left it, though there may be no room for the record yet: what is
- * left out is not waited for twice. */
+/* Goes to the beginning as soon as the reader has left it, though there may be no room for the
+ * record yet: what is left out is not waited for twice. */
 static int go_back(struct ring_writer *w, uint64_t at, uint64_t need)
 {
     if (w->backed < least_memory(need)) return RING_NOMEMORY;

@@ -19,7 +19,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* ---- names -------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static int put_process(char *at, size_t room, struct process p)
 {
@@ -33,14 +33,16 @@ void segment_bell_name(struct segment_name *name, const char *job, struct proces
     put_process(name->path + n, sizeof name->path - (size_t)n, of);
 }
 
-void segment_ring_name(struct segment_name *name, const char *job, struct process from, struct process to)
+void segment_ring_name(
+    struct segment_name *name, const char *job, struct process from, struct process to)
 {
     segment_bell_name(name, job, from);
     size_t n = strlen(name->path);
     put_process(name->path + n, sizeof name->path - n, to);
 }
 
-void segment_lent_name(struct segment_name *name, const char *job, struct process of, uint32_t number)
+void segment_lent_name(
+    struct segment_name *name, const char *job, struct process of, uint32_t number)
 {
     segment_bell_name(name, job, of);
     size_t n = strlen(name->path);
@@ -110,13 +112,13 @@ void segment_remove(const struct segment_name *name)
     unlink(name->path);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 int segment_reserve(void *at, uint64_t bytes)
 {
     if (bytes == 0 || madvise(at, (size_t)bytes, MADV_POPULATE_WRITE) == 0) return 0;
     if (errno == EINVAL) return 0; /* a kernel that cannot say: hope, as everybody does */
-    segment_empty(at, bytes); /* what of it was there */
+    segment_empty(at, bytes);      /* what of it was there */
     return -1;
 }
 
@@ -140,7 +142,8 @@ void *segment_make(uint64_t bytes, uint64_t reserved, int *descriptor)
     int fd = hark_descriptor_above(open(DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (fd < 0) return NULL;
     void *at = MAP_FAILED;
-    if (ftruncate(fd, (off_t)bytes) == 0) at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (ftruncate(fd, (off_t)bytes) == 0)
+        at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at != MAP_FAILED && segment_reserve(at, reserved) == 0) {
         *descriptor = fd;
         return at;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* ---- the receivers ------------------------------------------------------------------------------------- */
+/* ---- the receivers --------------------------------------------------------------------------- */
 
 void out_free(struct end *e, uint32_t number)
 {
@@ -46,7 +46,8 @@ static int out_make(struct end *e, uint32_t number, struct process to)
     if (ring_make(&out->writer, &name, e->me, to, e->ring_size) != RING_OK) {
         int why = errno;
         out_free(e, number);
-        return end_no_memory(e, "cannot make", name.path, why == EFBIG ? RING_SIZE_MIN : RING_FIRST_PAGE, why);
+        return end_no_memory(
+            e, "cannot make", name.path, why == EFBIG ? RING_SIZE_MIN : RING_FIRST_PAGE, why);
     }
     out->writer.leave = e->leave;
     bell_announce(out->bell, e->number, e->me.inc);
@@ -90,7 +91,7 @@ static void unstall(struct end *e, struct out *out)
 /* Beside the transport's: memory is short, and the ring has none for a record as long as this. */
 enum { SEND_SHORT = 2 };
 
-/* ---- one record ----------------------------------------------------------------------------------------- */
+/* ---- one record ------------------------------------------------------------------------------ */
 
 /* There is no room for a record: why? */
 static int cannot(struct end *e, struct out *out, uint64_t need, int status)
@@ -102,7 +103,8 @@ static int cannot(struct end *e, struct out *out, uint64_t need, int status)
     }
     if (status == RING_FULL) {
         stall(e, out, need);
-        bell_ring(out->bell, out->fence); /* the ring may have gone to its beginning, which the reader has to see */
+        bell_ring(out->bell, out->fence); /* the ring may have gone to its beginning, which the
+                                             reader has to see */
         return HARK_T_AGAIN;
     }
     if (status == RING_NOMEMORY) return SEND_SHORT;
@@ -110,8 +112,10 @@ static int cannot(struct end *e, struct out *out, uint64_t need, int status)
     return end_failed(e, "the ring to a receiver is corrupt, or refused by it", "", EBADMSG);
 }
 
-/* As ring_reserve(), in this transport's words; HARK_T_AGAIN when there is no room; or SEND_SHORT. */
-static inline int reserve(struct end *e, struct out *out, uint64_t need, struct ring_record **record)
+/* As ring_reserve(), in this transport's words; HARK_T_AGAIN when there is no room; or SEND_SHORT.
+ */
+static inline int reserve(
+    struct end *e, struct out *out, uint64_t need, struct ring_record **record)
 {
     int status = ring_reserve(&out->writer, need, record);
     if (__builtin_expect(status == RING_OK, 1)) {
@@ -130,7 +134,8 @@ static int reserve_all(struct end *e, struct out *out, uint64_t need, struct rin
     return end_no_memory(e, "no room in", "/dev/shm", need, ENOSPC);
 }
 
-static inline void publish(struct end *e, struct out *out, struct ring_record *record, uint64_t need, uint32_t kind, uint64_t bytes)
+static inline void publish(struct end *e, struct out *out, struct ring_record *record,
+    uint64_t need, uint32_t kind, uint64_t bytes)
 {
     ring_publish(&out->writer, record, need, kind, bytes);
     if (__builtin_expect(bell_ring(out->bell, out->fence) == BELL_CLOSED, 0)) out->gone = true;
@@ -138,7 +143,8 @@ static inline void publish(struct end *e, struct out *out, struct ring_record *r
         out->fence = e->opened != BELL_BARRIER || atomic_load(&out->bell->opened) != BELL_BARRIER;
 }
 
-/* memcpy() without the call for what most headers and small payloads are: two moves that may overlap. */
+/* memcpy() without the call for what most headers and small payloads are: two moves that may
+ * overlap. */
 static inline void copy(uint8_t *to, const uint8_t *from, uint64_t count)
 {
     if (count - 8 <= 8) {
@@ -148,7 +154,9 @@ static inline void copy(uint8_t *to, const uint8_t *from, uint64_t count)
         memcpy(to, &head, 8);
         memcpy(to + count - 8, &tail, 8);
     } else if (count - 16 <= 48) {
-        struct { uint64_t a, b; } head, middle, tail;
+        struct {
+            uint64_t a, b;
+        } head, middle, tail;
         uint64_t half = count > 32 ? 16 : 0, last = count - 16;
         memcpy(&head, from, 16);
         memcpy(&middle, from + half, 16);
@@ -186,15 +194,19 @@ static inline void gather(uint8_t *to, const struct hark_outgoing *o, uint64_t f
 /* One more piece of the payload to where it is kept. */
 static void keep_piece(const struct hark_outgoing *o, uint64_t from, uint64_t count)
 {
-    if (o->part[0].at != o->keep && count) memcpy((uint8_t *)o->keep + from, (const uint8_t *)o->part[0].at + from, (size_t)count);
+    if (o->part[0].at != o->keep && count)
+        memcpy((uint8_t *)o->keep + from, (const uint8_t *)o->part[0].at + from, (size_t)count);
 }
 
 /* The record that begins a frame whose payload is read where it is kept. */
-static int send_place(struct end *e, struct out *out, const struct hark_outgoing *o, uint64_t length, struct lent_place place)
+static int send_place(struct end *e, struct out *out, const struct hark_outgoing *o,
+    uint64_t length, struct lent_place place)
 {
     struct ring_record *record = NULL;
-    if ((out->writer.tail & (out->writer.size - 1)) >= out->writer.rewind) ring_rewind(&out->writer, o->header.length);
-    uint64_t header = ring_round(o->header.length, 8), need = ring_need(RING_FIRST, header + sizeof place);
+    if ((out->writer.tail & (out->writer.size - 1)) >= out->writer.rewind)
+        ring_rewind(&out->writer, o->header.length);
+    uint64_t header = ring_round(o->header.length, 8),
+             need = ring_need(RING_FIRST, header + sizeof place);
     int status = reserve_all(e, out, need, &record);
     if (status != HARK_T_OK) return status;
     uint8_t *at = (uint8_t *)(record + 1);
@@ -208,7 +220,8 @@ static int send_place(struct end *e, struct out *out, const struct hark_outgoing
 }
 
 /* Piece by piece, so that the receiver copies one while we copy the next. */
-HARK_COLD int send_kept(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length, struct lent_place place)
+HARK_COLD int send_kept(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length,
+    struct lent_place place)
 {
     bool there = o->part[0].at == o->keep;
     if (!out->half) {
@@ -236,10 +249,12 @@ HARK_COLD int send_kept(struct end *e, struct out *out, struct hark_outgoing *o,
 }
 
 /* The record that begins a frame: its header and the first `part` bytes of its payload. */
-HARK_HOT int send_first(struct end *e, struct out *out, const struct hark_outgoing *o, uint64_t length, uint64_t part)
+HARK_HOT int send_first(
+    struct end *e, struct out *out, const struct hark_outgoing *o, uint64_t length, uint64_t part)
 {
     struct ring_record *record = NULL;
-    if (__builtin_expect((out->writer.tail & (out->writer.size - 1)) >= out->writer.rewind, 0)) ring_rewind(&out->writer, length);
+    if (__builtin_expect((out->writer.tail & (out->writer.size - 1)) >= out->writer.rewind, 0))
+        ring_rewind(&out->writer, length);
     uint64_t header = ring_round(o->header.length, 8), need = ring_need(RING_FIRST, header + part);
     int status = reserve(e, out, need, &record);
     if (__builtin_expect(status != HARK_T_OK, 0)) {
@@ -263,7 +278,8 @@ static int send_rest(struct end *e, struct out *out, const struct hark_outgoing 
         uint64_t part = out->small ? RING_SMALL : RING_CHUNK;
         if (part > out->length - out->done) part = out->length - out->done;
         uint64_t need = ring_need(RING_REST, part);
-        int status = out->small ? reserve_all(e, out, need, &record) : reserve(e, out, need, &record);
+        int status =
+            out->small ? reserve_all(e, out, need, &record) : reserve(e, out, need, &record);
         if (status == SEND_SHORT) {
             out->small = true;
             continue;
@@ -278,7 +294,7 @@ static int send_rest(struct end *e, struct out *out, const struct hark_outgoing 
     return HARK_T_OK;
 }
 
-/* ---- frames ---------------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* The length of the payload, or UINT64_MAX if the frame is out of its range. */
 static inline uint64_t payload_length(const struct end *e, const struct hark_outgoing *o)
@@ -315,7 +331,8 @@ static uint64_t first_part(const struct out *out, uint32_t header, uint64_t leng
 }
 
 /* A frame of more than one record; `small`: of small ones, though it may be short. */
-HARK_COLD int send_long(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length, bool small)
+HARK_COLD int send_long(
+    struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length, bool small)
 {
     if (!out->half) {
         out->small = small;
@@ -360,7 +377,8 @@ int shm_send(struct hark_transport *t, struct hark_outgoing *o)
     }
     bool kept = o->keep && lent_find(&e->lent, o->keep, length, &place);
     if (kept) status = send_kept(e, out, o, length, place);
-    else if (__builtin_expect(!out->half && o->header.length + length <= RING_CHUNK, 1)) status = send_first(e, out, o, length, length);
+    else if (__builtin_expect(!out->half && o->header.length + length <= RING_CHUNK, 1))
+        status = send_first(e, out, o, length, length);
     else status = send_long(e, out, o, length, false);
     if (__builtin_expect(status != HARK_T_OK, 0)) {
         if (status == SEND_SHORT) status = send_long(e, out, o, length, true);

@@ -9,23 +9,26 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define RING_SIZE (512u * 1024)
+#define RING_SIZE   (512u * 1024)
 #define FRAME_LIMIT (1ull << 30)
-#define SPINS_MIN 16u
-#define SPINS_MAX 2048u
-#define SHORT_SLEEP 100000u /* nanoseconds: whoever is woken that soon had better not have slept */
-#define YIELDS 6u
-#define PAGE 4096u
+#define SPINS_MIN   16u
+#define SPINS_MAX   2048u
+#define SHORT_SLEEP                                                                                \
+    100000u /* nanoseconds: whoever is woken that soon had better not have slept                   \
+             */
+#define YIELDS     6u
+#define PAGE       4096u
 #define RING_USUAL (2 * PAGE) /* left free for each ring that may still be made */
 
 int end_failed(struct end *e, const char *what, const char *which, int why)
 {
-    snprintf(e->head.error, sizeof e->head.error, "shm: %s%s%s: %s", what, which[0] ? " " : "", which,
-        why == EBADMSG ? "it does not hold what it should" : strerror(why));
+    snprintf(e->head.error, sizeof e->head.error, "shm: %s%s%s: %s", what, which[0] ? " " : "",
+        which, why == EBADMSG ? "it does not hold what it should" : strerror(why));
     return HARK_T_ESYSTEM;
 }
 
-/* What all processes need at least if each of them talks to each other one: a page for each ring and bell. */
+/* What all processes need at least if each of them talks to each other one: a page for each ring
+ * and bell. */
 static uint64_t least_of_all(const struct end *e)
 {
     uint64_t n = e->ranks + 1ull, bell = ring_round(bell_bytes(e->ranks), PAGE);
@@ -42,20 +45,25 @@ int end_no_memory(struct end *e, const char *what, const char *which, uint64_t b
     uint64_t all, free;
     char line[320], smaller[40] = "";
     if (why == EFBIG) {
-        snprintf(e->head.error, sizeof e->head.error, "shm: %llu KiB of shared memory are over the file size limit "
-            "(ulimit -f), which holds for them too: raise it, or use --transport uv", kib(bytes));
+        snprintf(e->head.error, sizeof e->head.error,
+            "shm: %llu KiB of shared memory are over the file size limit "
+            "(ulimit -f), which holds for them too: raise it, or use --transport uv",
+            kib(bytes));
         return HARK_T_ESYSTEM;
     }
     if (why != ENOSPC || !segment_memory(&all, &free)) return end_failed(e, what, which, why);
-    if (e->ring_size > RING_SIZE_MIN) snprintf(smaller, sizeof smaller, ", --option ring=%u", RING_SIZE_MIN);
-    snprintf(line, sizeof line, "shm: /dev/shm is full: %llu of %llu KiB are free, %llu more are needed (%llu if all %u "
-        "processes talk to each other): use --transport uv%s or a larger /dev/shm", (unsigned long long)free / 1024,
-        kib(all), kib(bytes), kib(least_of_all(e)), e->ranks, smaller);
+    if (e->ring_size > RING_SIZE_MIN)
+        snprintf(smaller, sizeof smaller, ", --option ring=%u", RING_SIZE_MIN);
+    snprintf(line, sizeof line,
+        "shm: /dev/shm is full: %llu of %llu KiB are free, %llu more are needed (%llu if all %u "
+        "processes talk to each other): use --transport uv%s or a larger /dev/shm",
+        (unsigned long long)free / 1024, kib(all), kib(bytes), kib(least_of_all(e)), e->ranks,
+        smaller);
     snprintf(e->head.error, sizeof e->head.error, "%.199s", line);
     return HARK_T_ESYSTEM;
 }
 
-/* ---- open and close -------------------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static const char *bad_config(const struct hark_transport_config *c)
 {
@@ -63,7 +71,8 @@ static const char *bad_config(const struct hark_transport_config *c)
     uint64_t size = c->option[0];
     if (!c->job || !c->job[0] || strlen(c->job) > 40 || c->job[strspn(c->job, legal)])
         return "the name of the job is not 1 .. 40 of [A-Za-z0-9_-]";
-    if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX) return "the number of ranks is out of its range";
+    if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX)
+        return "the number of ranks is out of its range";
     if (c->me >= c->ranks && c->me != HARK_RECOVERY) return "no such rank";
     if (c->inc == UINT32_MAX) return "the incarnation is out of its range";
     if (!c->sink.place || !c->sink.arrived || !c->sink.broken) return "the sink is not complete";
@@ -109,8 +118,9 @@ static struct end *new_end(const struct hark_transport_config *c)
     return NULL;
 }
 
-/* Who fills a ring first does not take it all: every pair of processes may still want to talk. In two pages they can,
- * if need be. But in a small /dev/shm rings would rather be larger than many. */
+/* Who fills a ring first does not take it all: every pair of processes may still want to talk. In
+ * two pages they can, if need be. But in a small /dev/shm rings would rather be larger than many.
+ */
 static uint64_t to_leave(const struct end *e)
 {
     uint64_t all, free, rings = (e->ranks + 1ull) * e->ranks;
@@ -129,10 +139,12 @@ static int move_in(struct end *e)
     uint32_t opened = 0;
     e->opened = bell_register();
     if (atomic_compare_exchange_strong(&e->bell->opened, &opened, e->opened)) return HARK_T_OK;
-    return end_failed(e, "open already, or left behind by a job that was never swept:", name.path, EEXIST);
+    return end_failed(
+        e, "open already, or left behind by a job that was never swept:", name.path, EEXIST);
 }
 
-static int shm_open_end(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
+static int shm_open_end(
+    struct hark_transport **t, const struct hark_transport_config *config, char error[200])
 {
     *t = NULL;
     const char *why = bad_config(config);
@@ -192,7 +204,7 @@ static void shm_sweep(const char *job, const char *directory)
     segment_sweep(job);
 }
 
-/* ---- peers ------------------------------------------------------------------------------------------------ */
+/* ---- peers ----------------------------------------------------------------------------------- */
 
 static const char *shm_address(const struct hark_transport *t)
 {
@@ -212,7 +224,8 @@ static int shm_peer(struct hark_transport *t, uint32_t rank, uint32_t inc, const
     if (out && out->to.inc < inc) {
         segment_ring_name(&name, e->job, e->me, out->to);
         segment_remove(&name);
-        segment_bell_name(&name, e->job, out->to); /* the dead need none; perhaps it was we who made it */
+        segment_bell_name(&name, e->job, out->to); /* the dead need none; perhaps it was we who made
+                                                      it */
         segment_remove(&name);
         out_free(e, number);
     }
@@ -224,11 +237,12 @@ static int shm_peer(struct hark_transport *t, uint32_t rank, uint32_t inc, const
     return HARK_T_OK;
 }
 
-/* ---- sleeping ---------------------------------------------------------------------------------------------- */
+/* ---- sleeping -------------------------------------------------------------------------------- */
 
 static bool something_to_do(struct end *e)
 {
-    if (e->dead || atomic_load_explicit(&e->bell->announced, memory_order_acquire) != e->seen) return true;
+    if (e->dead || atomic_load_explicit(&e->bell->announced, memory_order_acquire) != e->seen)
+        return true;
     for (uint32_t i = 0; i < e->in_count; i++)
         if (ring_ready(&e->in[i]->reader)) return true;
     if (__builtin_expect(e->stalled > 0, 0))
@@ -246,8 +260,9 @@ static inline void pause_a_little(void)
 #endif
 }
 
-/* Looks again for a moment, as long as that has paid off lately; then lets others have the processor a
- * few times. With more processes than processors the former is kept short by its own failures. */
+/* Looks again for a moment, as long as that has paid off lately; then lets others have the
+ * processor a few times. With more processes than processors the former is kept short by its own
+ * failures. */
 static bool comes_soon(struct end *e)
 {
     uint32_t spins = e->spins_fixed ? e->spins_fixed : e->spins;
@@ -276,8 +291,8 @@ static uint64_t nanoseconds(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Waking costs the other side more than a message does. Where it happens soon after falling asleep again and again,
- * both would stay slow for ever: so a short sleep makes the next looks longer. */
+/* Waking costs the other side more than a message does. Where it happens soon after falling asleep
+ * again and again, both would stay slow for ever: so a short sleep makes the next looks longer. */
 static void sleep_now(struct end *e, uint32_t count, int milliseconds)
 {
     uint64_t from = nanoseconds();
@@ -335,8 +350,8 @@ static void shm_reclaim(struct hark_transport *t, void *at, uint64_t bytes)
     lent_remove(&e->lent, e->job, e->me, at);
 }
 
-static const struct hark_transport_option options[] = {{"ring", 0, 256u << 10, 256u << 20, true}, {"spin", 1, 1, 100000, false},
-    HARK_TRANSPORT_OPTIONS_END};
+static const struct hark_transport_option options[] = {{"ring", 0, 256u << 10, 256u << 20, true},
+    {"spin", 1, 1, 100000, false}, HARK_TRANSPORT_OPTIONS_END};
 
 const struct hark_transport_ops hark_shm_transport = {
     .options = options,

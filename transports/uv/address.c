@@ -16,7 +16,8 @@ static const char *parse_local(struct address *a, const char *path)
 {
     size_t length = strlen(path);
     if (length == 0) return "the path of the socket is empty";
-    if (length >= sizeof a->at.local.sun_path) return "the path of the socket is longer than 107 bytes";
+    if (length >= sizeof a->at.local.sun_path)
+        return "the path of the socket is longer than 107 bytes";
     a->at.local.sun_family = AF_UNIX;
     memcpy(a->at.local.sun_path, path, length + 1);
     a->length = (socklen_t)sizeof a->at.local;
@@ -39,12 +40,14 @@ static const char *parse_tcp(struct address *a, const char *text)
     char host[64];
     const char *colon = strrchr(text, ':');
     bool six = text[0] == '[';
-    if (!colon || colon == text || (six && colon[-1] != ']')) return "a TCP address is tcp:HOST:PORT";
+    if (!colon || colon == text || (six && colon[-1] != ']'))
+        return "a TCP address is tcp:HOST:PORT";
     size_t length = (size_t)(colon - text) - (six ? 2 : 0);
     if (length >= sizeof host) return "the host of a TCP address is too long";
     memcpy(host, text + six, length);
     host[length] = 0;
-    int good = six ? inet_pton(AF_INET6, host, &a->at.in6.sin6_addr) : inet_pton(AF_INET, host, &a->at.in.sin_addr);
+    int good = six ? inet_pton(AF_INET6, host, &a->at.in6.sin6_addr)
+                   : inet_pton(AF_INET, host, &a->at.in.sin_addr);
     if (good != 1) return "the host of a TCP address is not numeric";
     const char *why = parse_port(colon + 1, six ? &a->at.in6.sin6_port : &a->at.in.sin_port);
     if (why) return why;
@@ -82,7 +85,7 @@ void hark_uv_address_text(const struct address *a, char text[ADDRESS_TEXT])
     }
 }
 
-/* ---- sockets of a job: JOB.RANK.INC.sock, RANK a number or "recovery" ------------------------------------- */
+/* ---- sockets of a job: JOB.RANK.INC.sock, RANK a number or "recovery" ------------------------ */
 
 bool hark_uv_address_local(
     char text[ADDRESS_TEXT], const char *directory, const char *job, uint32_t rank, uint32_t inc)
@@ -115,7 +118,8 @@ void hark_uv_address_sweep(const char *job, const char *directory)
     if (!job || !directory || !entries_open(&e, AT_FDCWD, directory, 0)) return;
     for (const char *name = entries_next(&e); name; name = entries_next(&e)) {
         if (!is_of_job(name, job)) continue;
-        if (fstatat(e.fd, name, &what, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(what.st_mode)) continue;
+        if (fstatat(e.fd, name, &what, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(what.st_mode))
+            continue;
         (void)unlinkat(e.fd, name, 0);
     }
     entries_close(&e);

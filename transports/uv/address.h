@@ -23,7 +23,8 @@ struct address {
 /* NULL, or what is wrong with `text`; then *a is not known. */
 const char *hark_uv_address_parse(struct address *a, const char *text);
 void hark_uv_address_text(const struct address *a, char text[ADDRESS_TEXT]);
-/* The path of the socket of an incarnation (rank may be HARK_RECOVERY) as text of an address. False: too long. */
+/* The path of the socket of an incarnation (rank may be HARK_RECOVERY) as text of an address.
+ * False: too long. */
 bool hark_uv_address_local(
     char text[ADDRESS_TEXT], const char *directory, const char *job, uint32_t rank, uint32_t inc);
 /* Removes all such sockets of the job. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- lists ------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void link_conn(struct conn *c)
 {
@@ -45,7 +45,7 @@ void hark_uv_conn_seen(struct conn *c)
     c->ready = false;
 }
 
-/* ---- birth and death --------------------------------------------------------------------------------------- */
+/* ---- birth and death ------------------------------------------------------------------------- */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -110,7 +110,8 @@ void hark_uv_conn_drop(struct conn *c)
     unlink_conn(c);
     uv_close((uv_handle_t *)&c->watch, on_closed);
     uv_close((uv_handle_t *)&c->deadline, on_closed);
-    /* a child that was forked may hold a copy of the descriptor: the other end shall hear of it all the same */
+    /* a child that was forked may hold a copy of the descriptor: the other end shall hear of it all
+     * the same */
     (void)shutdown(c->fd, SHUT_RDWR);
     close(c->fd);
 }
@@ -137,7 +138,7 @@ void hark_uv_conn_refuse(struct conn *c)
     hark_uv_conn_lost(c);
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void note_connect(struct pair *p, int why)
 {
@@ -193,12 +194,13 @@ void hark_uv_conn_watch(struct conn *c, bool writing)
     hark_uv_conn_ready(c);
 }
 
-/* ---- connecting -------------------------------------------------------------------------------------------- */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
 void hark_uv_conn_connect(struct pair *p)
 {
     const struct address *a = &p->address;
-    int fd = hark_descriptor_above(socket(a->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    int fd = hark_descriptor_above(
+        socket(a->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0) {
         hark_uv_failed(p->e, "cannot make a socket", "", errno);
         hark_uv_pair_retry(p);

@@ -9,8 +9,9 @@
  *   receive.c    frames out of the stream from a peer
  *   self.c       frames of a process to itself
  *
- * libuv calls back inside uv_run(), thus in wait() and poll(). These callbacks shake hands and write, but they never
- * read frames: that is left to poll() (struct end, ready), since only poll() may call the sink.
+ * libuv calls back inside uv_run(), thus in wait() and poll(). These callbacks shake hands and
+ * write, but they never read frames: that is left to poll() (struct end, ready), since only poll()
+ * may call the sink.
  */
 #ifndef HARK_UV_END_H
 #define HARK_UV_END_H
@@ -22,20 +23,23 @@
 #include "head.h"
 #include "window.h"
 
-/* A frame of at most so many bytes, head and all, is kept by the sender as a copy, and lies whole in the receiver's
- * buffer when it is handed up. A longer one goes from the memory of the sender's caller to the place that the sink
- * of the receiver gives. */
-#define SHORT_FRAME (128u * 1024)
+/* A frame of at most so many bytes, head and all, is kept by the sender as a copy, and lies whole
+ * in the receiver's buffer when it is handed up. A longer one goes from the memory of the sender's
+ * caller to the place that the sink of the receiver gives. */
+#define SHORT_FRAME  (128u * 1024)
 #define BUFFER_BYTES (2 * SHORT_FRAME)
-/* So much the receiver may have without having told. A window holds this and one short frame, or both would wait. */
-#define ACK_EVERY (128u * 1024)
+/* So much the receiver may have without having told. A window holds this and one short frame, or
+ * both would wait. */
+#define ACK_EVERY    (128u * 1024)
 #define WINDOW_LEAST (ACK_EVERY + SHORT_FRAME)
 #define WINDOW_USUAL (4u << 20)
-/* A long frame is taken, and the next may follow, when the receiver lacks no more of it than this, which is copied */
-#define LONG_TAIL (256u * 1024)
+/* A long frame is taken, and the next may follow, when the receiver lacks no more of it than this,
+ * which is copied */
+#define LONG_TAIL   (256u * 1024)
 #define WINDOW_MOST (1ull << 30)
 
-_Static_assert(LONG_TAIL >= SHORT_FRAME && LONG_TAIL <= WINDOW_LEAST, "the tail of a long frame fits any window");
+_Static_assert(LONG_TAIL >= SHORT_FRAME && LONG_TAIL <= WINDOW_LEAST,
+    "the tail of a long frame fits any window");
 
 struct process {
     uint32_t rank, inc;
@@ -60,50 +64,50 @@ struct conn {
     int fd;
     enum conn_state state;
     bool initiator; /* it was us who connected */
-    bool writing; /* waits until it can be written */
-    bool mute;    /* writing failed: what came is still read, up to the end */
-    bool hung;    /* libuv reported an error and watches no more */
-    bool ready;   /* in the list of those that poll() has to look at */
+    bool writing;   /* waits until it can be written */
+    bool mute;      /* writing failed: what came is still read, up to the end */
+    bool hung;      /* libuv reported an error and watches no more */
+    bool ready;     /* in the list of those that poll() has to look at */
     struct conn *next, *before, *ready_next;
     struct end *e;
     struct pair *pair; /* NULL: a stranger */
 
-    struct process them; /* as they say; proved from CONN_JOINED on */
-    uint64_t gen;        /* of the pair when the challenge was sent */
-    uint64_t born;       /* milliseconds of the loop */
-    uint8_t nonce[2][32]; /* initiator's, acceptor's */
+    struct process them;                /* as they say; proved from CONN_JOINED on */
+    uint64_t gen;                       /* of the pair when the challenge was sent */
+    uint64_t born;                      /* milliseconds of the loop */
+    uint8_t nonce[2][32];               /* initiator's, acceptor's */
     uint8_t message[SHAKE_MESSAGE_MAX]; /* that is coming */
     uint32_t got;
 
-    uint8_t *buffer; /* BUFFER_BYTES; unread bytes are begin .. end */
-    size_t begin, end, need; /* need: so many from begin on make up what comes next */
-    bool long_ones;  /* the last frame was long */
+    uint8_t *buffer;             /* BUFFER_BYTES; unread bytes are begin .. end */
+    size_t begin, end, need;     /* need: so many from begin on make up what comes next */
+    bool long_ones;              /* the last frame was long */
     uint8_t control[HEAD_BYTES]; /* a HEAD_ACK that is only half written */
     uint32_t control_left;
     uint64_t joined_at; /* how far both streams were */
 };
 
-struct out { /* the stream to a peer */
+struct out {        /* the stream to a peer */
     uint64_t acked; /* the peer has it up to here */
     uint64_t sent;  /* written to the present connection */
     uint64_t high;  /* written to any */
     uint64_t held;  /* the window keeps acked .. held */
     uint64_t end;   /* held .. end is the long frame that is under way, in the caller's memory */
     struct window window;
-    bool is_long;   /* there is one */
+    bool is_long;          /* there is one */
     struct iovec piece[5]; /* head, header, payload */
     uint8_t head[HEAD_BYTES];
     bool stalled, go; /* send() answered AGAIN; and now could go on */
-    uint64_t need;  /* room that it missed */
+    uint64_t need;    /* room that it missed */
 };
 
-struct in { /* the stream from a peer */
+struct in {            /* the stream from a peer */
     uint64_t position; /* all before it was taken */
     uint64_t told;     /* what the peer was told of that */
     bool ack_due;
-    bool half;         /* a long frame is arriving */
-    bool skip;         /* it is over the limit */
-    bool lost;         /* and will not arrive any more: the sink is to be told */
+    bool half; /* a long frame is arriving */
+    bool skip; /* it is over the limit */
+    bool lost; /* and will not arrive any more: the sink is to be told */
     struct hark_frame frame;
     void *place;
     uint64_t got, length; /* of the payload; if `skip`, of all behind the head */
@@ -114,15 +118,15 @@ struct in { /* the stream from a peer */
 struct pair { /* this process and another one; made when they first have to do with each other */
     struct end *e;
     uint32_t number, rank, inc;
-    uint64_t gen;          /* +1 at each meeting, and at each new incarnation */
+    uint64_t gen; /* +1 at each meeting, and at each new incarnation */
     struct address address;
-    struct conn *conn;     /* joined */
-    struct conn *attempt;  /* ours, on its way to be joined */
+    struct conn *conn;    /* joined */
+    struct conn *attempt; /* ours, on its way to be joined */
     uv_timer_t retry;
-    uint64_t backoff;      /* milliseconds */
-    bool met;              /* they have met in these incarnations */
-    bool again;            /* the last connection was ours: the other may rely on us to make it again */
-    bool absent;           /* nobody listens at the address */
+    uint64_t backoff; /* milliseconds */
+    bool met;         /* they have met in these incarnations */
+    bool again;       /* the last connection was ours: the other may rely on us to make it again */
+    bool absent;      /* nobody listens at the address */
     struct out out;
     struct in in;
 };
@@ -145,12 +149,12 @@ struct end {
     uint8_t key[32];
     char job[41];
     char address[ADDRESS_TEXT];
-    struct pair **pairs; /* by number; NULL: nothing to do with it */
+    struct pair **pairs;            /* by number; NULL: nothing to do with it */
     struct conn *conns, *last_conn; /* all, oldest first */
     struct conn *ready, **ready_end;
-    uint32_t lost;       /* pairs with in.lost */
-    uint32_t go;         /* pairs with out.go */
-    int trouble;         /* what poll() is to answer; 0: none */
+    uint32_t lost; /* pairs with in.lost */
+    uint32_t go;   /* pairs with out.go */
+    int trouble;   /* what poll() is to answer; 0: none */
 
     struct self_frame *self, **self_end;
     uint64_t self_bytes;
@@ -179,7 +183,8 @@ static inline uint32_t rank_of(const struct end *e, uint32_t number)
 }
 
 /* uv.c */
-/* Writes what has failed into the error text; `why` is an errno, positive. Returns HARK_T_ESYSTEM. */
+/* Writes what has failed into the error text; `why` is an errno, positive. Returns HARK_T_ESYSTEM.
+ */
 int hark_uv_failed(struct end *e, const char *what, const char *which, int why);
 
 /* listen.c */
@@ -198,7 +203,8 @@ void hark_uv_conn_refuse(struct conn *c);
 void hark_uv_conn_watch(struct conn *c, bool writing);
 /* The message that is wanted now must come before the deadline. */
 void hark_uv_conn_hurry(struct conn *c);
-/* To be looked at by poll(): it is joined and can be read, or can not be watched and is to be lost. */
+/* To be looked at by poll(): it is joined and can be read, or can not be watched and is to be lost.
+ */
 void hark_uv_conn_ready(struct conn *c);
 void hark_uv_conn_seen(struct conn *c);
 /* A connection to p->address is begun. */

@@ -6,10 +6,10 @@
  *   PROOF      position, seal                       ->
  *                                               <-  WELCOME    position, seal
  *
- * A seal is a keyed hash over the role, the job, both processes with their incarnations, both nonces and the
- * position. Nothing that one side seals is what the other has to seal, in this connection or in one of the other
- * direction, so no seal can be sent back to the one who made it. A position says how far the stream of the other
- * direction has come.
+ * A seal is a keyed hash over the role, the job, both processes with their incarnations, both
+ * nonces and the position. Nothing that one side seals is what the other has to seal, in this
+ * connection or in one of the other direction, so no seal can be sent back to the one who made it.
+ * A position says how far the stream of the other direction has come.
  */
 #include "end.h"
 
@@ -23,7 +23,8 @@ enum { NONCE = 32, SEAL = 32 };
 enum { HELLO_BYTES = 20 + NONCE, CHALLENGE_BYTES = 12 + NONCE + SEAL, POSITION_BYTES = 8 + SEAL };
 enum role { ROLE_CHALLENGE = 1, ROLE_PROOF, ROLE_WELCOME };
 
-_Static_assert(HELLO_BYTES <= SHAKE_MESSAGE_MAX && CHALLENGE_BYTES <= SHAKE_MESSAGE_MAX, "messages fit");
+_Static_assert(
+    HELLO_BYTES <= SHAKE_MESSAGE_MAX && CHALLENGE_BYTES <= SHAKE_MESSAGE_MAX, "messages fit");
 
 static uint32_t wanted_bytes(enum conn_state state)
 {
@@ -49,7 +50,8 @@ static void seal(uint8_t to[SEAL], const struct conn *c, enum role role, uint64_
     crypto_generichash(to, SEAL, text, sizeof text, c->e->key, sizeof c->e->key);
 }
 
-static bool is_sealed(const uint8_t from[SEAL], const struct conn *c, enum role role, uint64_t position)
+static bool is_sealed(
+    const uint8_t from[SEAL], const struct conn *c, enum role role, uint64_t position)
 {
     uint8_t right[SEAL];
     seal(right, c, role, position);
@@ -75,7 +77,7 @@ static bool say_position(struct conn *c, enum role role, uint64_t position)
     return say(c, message, sizeof message);
 }
 
-/* ---- initiator --------------------------------------------------------------------------------------------- */
+/* ---- initiator ------------------------------------------------------------------------------- */
 
 void hark_uv_shake_begin(struct conn *c)
 {
@@ -97,8 +99,8 @@ static void challenged(struct conn *c)
 {
     const uint8_t *m = c->message;
     memcpy(c->nonce[1], m + 12, NONCE);
-    bool right = get_le(m, 4) == MAGIC && get_le(m + 4, 4) == c->them.rank && get_le(m + 8, 4) == c->them.inc &&
-        is_sealed(m + 12 + NONCE, c, ROLE_CHALLENGE, 0);
+    bool right = get_le(m, 4) == MAGIC && get_le(m + 4, 4) == c->them.rank &&
+                 get_le(m + 8, 4) == c->them.inc && is_sealed(m + 12 + NONCE, c, ROLE_CHALLENGE, 0);
     if (!right) {
         hark_uv_conn_refuse(c);
         return;
@@ -109,11 +111,12 @@ static void challenged(struct conn *c)
 static void welcomed(struct conn *c)
 {
     uint64_t position = get_le(c->message, 8);
-    if (is_sealed(c->message + 8, c, ROLE_WELCOME, position)) hark_uv_pair_join(c->pair, c, position);
+    if (is_sealed(c->message + 8, c, ROLE_WELCOME, position))
+        hark_uv_pair_join(c->pair, c, position);
     else hark_uv_conn_refuse(c);
 }
 
-/* ---- acceptor ---------------------------------------------------------------------------------------------- */
+/* ---- acceptor -------------------------------------------------------------------------------- */
 
 static void greeted(struct conn *c)
 {
@@ -122,7 +125,8 @@ static void greeted(struct conn *c)
     uint8_t answer[CHALLENGE_BYTES];
     c->them = (struct process){(uint32_t)get_le(m + 4, 4), (uint32_t)get_le(m + 8, 4)};
     uint32_t number = number_of(e, c->them.rank);
-    if (get_le(m, 4) != MAGIC || number > e->ranks || number == e->number || c->them.inc == UINT32_MAX) {
+    if (get_le(m, 4) != MAGIC || number > e->ranks || number == e->number ||
+        c->them.inc == UINT32_MAX) {
         hark_uv_conn_refuse(c);
         return;
     }
@@ -145,11 +149,12 @@ static void greeted(struct conn *c)
     hark_uv_conn_hurry(c);
 }
 
-/* Two connections of one pair may be on their way, one begun by each. Which of them becomes the one is decided here
- * only, by the acceptor of each, and both decide alike:
- * - The initiator had no connection when it sent its proof, or it would not have. If the two have met since the
- *   challenge, it may have one by now.
- * - If a proof of ours is under way too, that of the lower number wins; the other is not accepted. */
+/* Two connections of one pair may be on their way, one begun by each. Which of them becomes the one
+ * is decided here only, by the acceptor of each, and both decide alike:
+ * - The initiator had no connection when it sent its proof, or it would not have. If the two have
+ * met since the challenge, it may have one by now.
+ * - If a proof of ours is under way too, that of the lower number wins; the other is not accepted.
+ */
 static bool wins(const struct conn *c, const struct pair *p)
 {
     if (p->gen != c->gen) return false;
@@ -176,7 +181,7 @@ static void proved(struct conn *c)
     if (say_position(c, ROLE_WELCOME, p->in.position)) hark_uv_pair_join(p, c, position);
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 void hark_uv_shake_read(struct conn *c)
 {

@@ -2,9 +2,9 @@
  *
  *   0 kind u8   1 zero u8   2 header u16   4 zero u32   8 payload u64   16 ack u64
  *
- * Frames make up the stream of their direction, and the stream has positions: the number of its bytes since the two
- * incarnations met first. HEAD_ACK is not part of the stream; it only carries `ack`, the position up to which the
- * sender of the head has the stream of the other direction.
+ * Frames make up the stream of their direction, and the stream has positions: the number of its
+ * bytes since the two incarnations met first. HEAD_ACK is not part of the stream; it only carries
+ * `ack`, the position up to which the sender of the head has the stream of the other direction.
  */
 #ifndef HARK_UV_HEAD_H
 #define HARK_UV_HEAD_H
@@ -51,7 +51,8 @@ static inline bool head_read(struct head *h, const uint8_t *from)
     h->payload = get_le(from + 8, 8);
     h->ack = get_le(from + 16, 8);
     if (first >> 32 || h->payload > UINT64_MAX / 2) return false;
-    return h->kind == HEAD_FRAME ? h->header > 0 : h->kind == HEAD_ACK && h->header == 0 && h->payload == 0;
+    return h->kind == HEAD_FRAME ? h->header > 0
+                                 : h->kind == HEAD_ACK && h->header == 0 && h->payload == 0;
 }
 
 #endif

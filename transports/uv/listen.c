@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define AT_ONCE 16      /* accepted before others get their turn */
-#define GRACE_MS 200    /* the oldest stranger has at least so long before a new one may take its place */
-#define BREATH_MS 20    /* how long nobody is accepted, if nobody can be */
+#define AT_ONCE 16 /* accepted before others get their turn */
+#define GRACE_MS                                                                                   \
+    200 /* the oldest stranger has at least so long before a new one may take its place */
+#define BREATH_MS 20 /* how long nobody is accepted, if nobody can be */
 
 static void on_stranger(uv_poll_t *listener, int status, int events);
 
@@ -46,7 +47,8 @@ static void on_stranger(uv_poll_t *listener, int status, int events)
             take_breath(e);
             return;
         }
-        int fd = hark_descriptor_above(accept4(e->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        int fd =
+            hark_descriptor_above(accept4(e->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (fd < 0) { /* no descriptors, no memory: they may come back */
@@ -72,14 +74,16 @@ int hark_uv_listen(struct end *e, const struct address *at)
 {
     struct address mine = *at;
     int on = 1;
-    e->listen_fd = hark_descriptor_above(socket(at->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    e->listen_fd = hark_descriptor_above(
+        socket(at->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (e->listen_fd < 0) return listen_failed(e, at, errno);
     /* who may write to a UNIX socket is said by its mode: it is made with that of its descriptor */
     if (address_is_local(at)) (void)fchmod(e->listen_fd, S_IRUSR | S_IWUSR);
     else (void)setsockopt(e->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(e->listen_fd, &at->at.any, at->length) != 0) return listen_failed(e, at, errno);
     if (address_is_local(at)) strcpy(e->unlink_path, at->at.local.sun_path);
-    else if (getsockname(e->listen_fd, &mine.at.any, &mine.length) != 0) return listen_failed(e, at, errno);
+    else if (getsockname(e->listen_fd, &mine.at.any, &mine.length) != 0)
+        return listen_failed(e, at, errno);
     hark_uv_address_text(&mine, e->address);
     if (listen(e->listen_fd, SOMAXCONN) != 0) return listen_failed(e, at, errno);
     int status = uv_poll_init(&e->loop, &e->listener, e->listen_fd);

@@ -47,7 +47,7 @@ int hark_uv_pair_at(struct end *e, uint32_t number, uint32_t inc, struct pair **
     return HARK_T_OK;
 }
 
-/* ---- meeting ----------------------------------------------------------------------------------------------- */
+/* ---- meeting --------------------------------------------------------------------------------- */
 
 static void on_retry(uv_timer_t *timer)
 {
@@ -61,14 +61,17 @@ static bool has_reason(const struct pair *p)
 
 void hark_uv_pair_pursue(struct pair *p)
 {
-    if (p->conn || p->attempt || p->address.length == 0 || uv_is_active((uv_handle_t *)&p->retry)) return;
+    if (p->conn || p->attempt || p->address.length == 0 || uv_is_active((uv_handle_t *)&p->retry))
+        return;
     if (has_reason(p)) hark_uv_conn_connect(p);
 }
 
 void hark_uv_pair_retry(struct pair *p)
 {
     if (p->conn || p->attempt || !has_reason(p)) return;
-    p->backoff = p->backoff == 0 ? 1 : p->backoff < BACKOFF_MOST / 2 ? 2 * p->backoff : BACKOFF_MOST;
+    p->backoff = p->backoff == 0                 ? 1
+                 : p->backoff < BACKOFF_MOST / 2 ? 2 * p->backoff
+                                                 : BACKOFF_MOST;
     uv_timer_start(&p->retry, on_retry, p->backoff, 0);
 }
 

@@ -1,7 +1,8 @@
 /* receive.c: frames out of the stream from a peer.
  *
- * The position of a stream moves on only with bytes that are taken for good: whole short frames, and what of a long
- * one lies in its place. What is in the buffer beyond that comes again with the next connection.
+ * The position of a stream moves on only with bytes that are taken for good: whole short frames,
+ * and what of a long one lies in its place. What is in the buffer beyond that comes again with the
+ * next connection.
  */
 #include "end.h"
 
@@ -9,9 +10,10 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define READS_MOST 16          /* then others get their turn */
+#define READS_MOST 16 /* then others get their turn */
 #define READ_USUAL (72u * 1024)
-#define READ_HEAD 4096u        /* after a long frame: what is read here of the next must be copied to its place */
+#define READ_HEAD                                                                                  \
+    4096u /* after a long frame: what is read here of the next must be copied to its place */
 
 static void count_in(struct end *e, const struct hark_frame *frame)
 {
@@ -25,7 +27,7 @@ static void took(struct in *in, uint64_t bytes)
     if (in->position - in->told >= ACK_EVERY && !in->half) in->ack_due = true;
 }
 
-/* ---- long frames ------------------------------------------------------------------------------------------- */
+/* ---- long frames ----------------------------------------------------------------------------- */
 
 void hark_uv_in_reset(struct pair *p)
 {
@@ -125,7 +127,7 @@ static void begin_skip(struct conn *c, const struct head *h)
     (void)went_on(c->pair, part);
 }
 
-/* ---- short frames ------------------------------------------------------------------------------------------ */
+/* ---- short frames ---------------------------------------------------------------------------- */
 
 static int short_frame(struct conn *c, const struct head *h)
 {
@@ -141,7 +143,8 @@ static int short_frame(struct conn *c, const struct head *h)
     return 1;
 }
 
-/* Takes what is whole out of the buffer. Returns how many frames arrived. The callbacks may end the connection. */
+/* Takes what is whole out of the buffer. Returns how many frames arrived. The callbacks may end the
+ * connection. */
 static int take(struct conn *c)
 {
     struct end *e = c->e;
@@ -169,7 +172,7 @@ static int take(struct conn *c)
     return count;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Where the next bytes are to go, and how many. */
 static size_t offer(struct conn *c, uint8_t **at)
@@ -221,7 +224,8 @@ int hark_uv_receive(struct conn *c)
         if ((size_t)n < room && !c->hung) break;
     }
     if (c->state != CONN_JOINED) return count;
-    if (c->hung || c->mute) hark_uv_conn_ready(c); /* up to the end; nobody else will say that there is more */
+    if (c->hung || c->mute)
+        hark_uv_conn_ready(c); /* up to the end; nobody else will say that there is more */
     if (c->pair->in.ack_due && !c->writing) hark_uv_flush(c->pair);
     return count;
 }

@@ -1,8 +1,9 @@
 /* send.c: frames into the stream to a peer.
  *
- * A short frame is written and then copied, so that the copy is made while the receiver already reads; it is taken at
- * once. A long one is written from where it lies, and taken when the receiver has all but its last LONG_TAIL bytes,
- * which are then copied: so little is copied, and the next frame can follow without a pause.
+ * A short frame is written and then copied, so that the copy is made while the receiver already
+ * reads; it is taken at once. A long one is written from where it lies, and taken when the receiver
+ * has all but its last LONG_TAIL bytes, which are then copied: so little is copied, and the next
+ * frame can follow without a pause.
  */
 #include "end.h"
 
@@ -11,15 +12,16 @@
 
 #define TINY_FRAME 4096u /* up to here one piece is quicker than a copy less */
 
-/* ---- writing ----------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Returns how many bytes were written. The connection may be mute then. */
 static uint64_t write_some(struct conn *c, struct iovec *piece, int count)
 {
     struct msghdr message = {.msg_iov = piece, .msg_iovlen = (size_t)count};
     ssize_t n;
-    do n = count == 1 ? send(c->fd, piece->iov_base, piece->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
-                      : sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    do
+        n = count == 1 ? send(c->fd, piece->iov_base, piece->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                       : sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n >= 0) return (uint64_t)n;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
@@ -98,7 +100,8 @@ static void look_if_go(struct pair *p)
 {
     struct out *o = &p->out;
     if (!o->stalled || o->go) return;
-    o->go = o->is_long ? long_is_over(o) : window_fits(o->acked, o->held, o->need, p->e->window_most);
+    o->go =
+        o->is_long ? long_is_over(o) : window_fits(o->acked, o->held, o->need, p->e->window_most);
     if (o->go) p->e->go++;
 }
 
@@ -143,7 +146,7 @@ void hark_uv_out_reset(struct pair *p)
     if (stalled && !go) p->e->go++; /* to hear that the receiver is gone */
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------------ */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* The length of the payload, or UINT64_MAX if the frame is out of its range. */
 static inline uint64_t payload_length(const struct end *e, const struct hark_outgoing *f)
@@ -167,15 +170,18 @@ static void *writable(const void *at) /* an iovec has no const; nobody writes th
     return u.to;
 }
 
-static void pieces_of(struct iovec piece[5], uint8_t head[HEAD_BYTES], const struct hark_outgoing *f)
+static void pieces_of(
+    struct iovec piece[5], uint8_t head[HEAD_BYTES], const struct hark_outgoing *f)
 {
     piece[0] = (struct iovec){head, HEAD_BYTES};
     piece[1] = (struct iovec){writable(f->header.at), f->header.length};
-    for (int i = 0; i < 3; i++) piece[2 + i] = (struct iovec){writable(f->part[i].at), (size_t)f->part[i].length};
+    for (int i = 0; i < 3; i++)
+        piece[2 + i] = (struct iovec){writable(f->part[i].at), (size_t)f->part[i].length};
 }
 
 /* Every frame tells how far the other direction has come. */
-static void head_of(uint8_t head[HEAD_BYTES], struct pair *p, const struct hark_outgoing *f, uint64_t payload)
+static void head_of(
+    uint8_t head[HEAD_BYTES], struct pair *p, const struct hark_outgoing *f, uint64_t payload)
 {
     head_write(head, &(struct head){HEAD_FRAME, f->header.length, payload, p->in.position});
     p->in.told = p->in.position;
@@ -195,7 +201,8 @@ static void keep(struct window *w, uint64_t to, const struct iovec *piece, int c
     }
 }
 
-static int send_short(struct pair *p, const struct hark_outgoing *f, uint64_t payload, uint64_t total)
+static int send_short(
+    struct pair *p, const struct hark_outgoing *f, uint64_t payload, uint64_t total)
 {
     struct out *o = &p->out;
     struct conn *c = p->conn;
@@ -218,11 +225,13 @@ static int send_short(struct pair *p, const struct hark_outgoing *f, uint64_t pa
     return HARK_T_OK;
 }
 
-static int begin_long(struct pair *p, const struct hark_outgoing *f, uint64_t payload, uint64_t total)
+static int begin_long(
+    struct pair *p, const struct hark_outgoing *f, uint64_t payload, uint64_t total)
 {
     struct out *o = &p->out;
     /* room for what is to be copied in the end, as long as it can be refused */
-    if (o->window.size < LONG_TAIL && window_grow(&o->window, o->acked, o->held, LONG_TAIL) != WINDOW_OK)
+    if (o->window.size < LONG_TAIL &&
+        window_grow(&o->window, o->acked, o->held, LONG_TAIL) != WINDOW_OK)
         return no_memory(p->e);
     head_of(o->head, p, f, payload);
     pieces_of(o->piece, o->head, f);
@@ -235,7 +244,8 @@ static bool is_the_same(const struct out *o, const struct hark_outgoing *f)
 {
     bool same = o->piece[1].iov_base == f->header.at && o->piece[1].iov_len == f->header.length;
     for (int i = 0; i < 3; i++)
-        same = same && o->piece[2 + i].iov_base == f->part[i].at && o->piece[2 + i].iov_len == f->part[i].length;
+        same = same && o->piece[2 + i].iov_base == f->part[i].at &&
+               o->piece[2 + i].iov_len == f->part[i].length;
     return same;
 }
 
@@ -290,7 +300,8 @@ int hark_uv_send(struct hark_transport *t, struct hark_outgoing *f)
     uint64_t total = HEAD_BYTES + f->header.length + payload;
     unstall(p);
     if (o->is_long ? !is_the_same(o, f) : f->done != 0) return HARK_T_EINVAL;
-    int status = total <= SHORT_FRAME ? send_short(p, f, payload, total) : send_long(p, f, payload, total);
+    int status =
+        total <= SHORT_FRAME ? send_short(p, f, payload, total) : send_long(p, f, payload, total);
     if (status == HARK_T_OK) {
         e->head.figures.frames_out++;
         e->head.figures.bytes_out += f->header.length + payload;

@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FRAME_LIMIT (1ull << 30)
+#define FRAME_LIMIT      (1ull << 30)
 #define FRAME_LIMIT_MOST (1ull << 60)
-#define DEADLINE_USUAL 10000u
-#define STRANGERS_USUAL 128u
-#define FAREWELL_READS 64
+#define DEADLINE_USUAL   10000u
+#define STRANGERS_USUAL  128u
+#define FAREWELL_READS   64
 
 int hark_uv_failed(struct end *e, const char *what, const char *which, int why)
 {
-    snprintf(e->head.error, sizeof e->head.error, "uv: %s%s%s: %s", what, which[0] ? " " : "", which,
-        uv_strerror(-why));
+    snprintf(e->head.error, sizeof e->head.error, "uv: %s%s%s: %s", what, which[0] ? " " : "",
+        which, uv_strerror(-why));
     return HARK_T_ESYSTEM;
 }
 
-/* ---- open -------------------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 static const char *bad_config(const struct hark_transport_config *c)
 {
@@ -32,7 +32,8 @@ static const char *bad_config(const struct hark_transport_config *c)
     uint64_t window = c->option[2];
     if (!c->job || !c->job[0] || strlen(c->job) > 40 || c->job[strspn(c->job, legal)])
         return "the name of the job is not 1 .. 40 of [A-Za-z0-9_-]";
-    if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX) return "the number of ranks is out of its range";
+    if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX)
+        return "the number of ranks is out of its range";
     if (c->me >= c->ranks && c->me != HARK_RECOVERY) return "no such rank";
     if (c->inc == UINT32_MAX) return "the incarnation is out of its range";
     if (!c->sink.place || !c->sink.arrived || !c->sink.broken) return "the sink is not complete";
@@ -99,9 +100,9 @@ static void on_woken(uv_async_t *async)
     ((struct end *)async->data)->woken = true;
 }
 
-/* In a child that is forked libuv opens the pipe again that all its loops share, and aborts when the child ends if
- * that is 0, 1 or 2. Handlers of a child are called in the order of their registration: ours are around libuv's,
- * which it registers with its first loop. */
+/* In a child that is forked libuv opens the pipe again that all its loops share, and aborts when
+ * the child ends if that is 0, 1 or 2. Handlers of a child are called in the order of their
+ * registration: ours are around libuv's, which it registers with its first loop. */
 static int held_in_child;
 
 static void before_libuv(void)
@@ -126,8 +127,8 @@ static void after_first_loop(void)
     if (fork_status == 0) fork_status = pthread_atfork(NULL, NULL, after_libuv);
 }
 
-/* What libuv opens, it opens here: a loop's descriptors and, once, what all loops share. None of them may be 0, 1
- * or 2, which it would take for the program's own. */
+/* What libuv opens, it opens here: a loop's descriptors and, once, what all loops share. None of
+ * them may be 0, 1 or 2, which it would take for the program's own. */
 static int make_loop(struct end *e)
 {
     static pthread_once_t before = PTHREAD_ONCE_INIT, after = PTHREAD_ONCE_INIT;
@@ -177,7 +178,8 @@ static int refuse(char error[200], int status, const char *why)
     return status;
 }
 
-static int open_end(struct hark_transport **t, const struct hark_transport_config *config, char error[200])
+static int open_end(
+    struct hark_transport **t, const struct hark_transport_config *config, char error[200])
 {
     struct address at;
     *t = NULL;
@@ -198,7 +200,7 @@ static int open_end(struct hark_transport **t, const struct hark_transport_confi
     return status;
 }
 
-/* ---- peers ------------------------------------------------------------------------------------------------- */
+/* ---- peers ----------------------------------------------------------------------------------- */
 
 static const char *own_address(const struct hark_transport *t)
 {
@@ -221,7 +223,8 @@ static int peer(struct hark_transport *t, uint32_t rank, uint32_t inc, const cha
     int status = hark_uv_pair_at(e, number, inc, &p);
     if (status == HARK_T_EGONE) return HARK_T_OK; /* old news */
     if (status != HARK_T_OK || !address) return status;
-    if (p->address.length == at.length && memcmp(&p->address.at, &at.at, at.length) == 0) return HARK_T_OK;
+    if (p->address.length == at.length && memcmp(&p->address.at, &at.at, at.length) == 0)
+        return HARK_T_OK;
     p->address = at;
     p->absent = false;
     p->backoff = 0;
@@ -231,7 +234,7 @@ static int peer(struct hark_transport *t, uint32_t rank, uint32_t inc, const cha
     return HARK_T_OK;
 }
 
-/* ---- polling and sleeping ---------------------------------------------------------------------------------- */
+/* ---- polling and sleeping -------------------------------------------------------------------- */
 
 static int poll_end(struct hark_transport *t)
 {
@@ -286,7 +289,8 @@ static void wake(struct hark_transport *t)
     (void)uv_async_send(&((struct end *)t)->woken_by);
 }
 
-/* What was once written to somebody who then was lost, and whom we can not find again, has left too. */
+/* What was once written to somebody who then was lost, and whom we can not find again, has left
+ * too. */
 static bool has_left(const struct pair *p)
 {
     const struct out *o = &p->out;
@@ -303,10 +307,10 @@ static int drained(struct hark_transport *t)
     return e->self == NULL;
 }
 
-/* ---- close ------------------------------------------------------------------------------------------------- */
+/* ---- close ----------------------------------------------------------------------------------- */
 
-/* Tells the peer what has come, so that it need not look for us, and takes what lies unread out of the socket: with
- * that in it, the system would throw away what is still to go out. */
+/* Tells the peer what has come, so that it need not look for us, and takes what lies unread out of
+ * the socket: with that in it, the system would throw away what is still to go out. */
 static void say_farewell(struct pair *p)
 {
     struct conn *c = p->conn;
@@ -327,8 +331,9 @@ static void close_end(struct hark_transport *t)
     stop(e);
 }
 
-static const struct hark_transport_option options[] = {{"handshake-ms", 0, 1, 3600000, false}, {"strangers", 1, 1, 65536, false},
-    {"window", 2, 256u << 10, 1u << 30, false}, HARK_TRANSPORT_OPTIONS_END};
+static const struct hark_transport_option options[] = {{"handshake-ms", 0, 1, 3600000, false},
+    {"strangers", 1, 1, 65536, false}, {"window", 2, 256u << 10, 1u << 30, false},
+    HARK_TRANSPORT_OPTIONS_END};
 
 const struct hark_transport_ops hark_uv_transport = {
     .options = options,

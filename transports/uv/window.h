@@ -1,7 +1,8 @@
 /* window.h: the bytes of a stream that are kept until the other end has them.
  *
- * Bytes are named by their position in the stream; which positions are kept, from .. to, the caller knows. When
- * nothing is kept the next byte goes to the beginning again: a stream that is acknowledged soon stays in cache.
+ * Bytes are named by their position in the stream; which positions are kept, from .. to, the caller
+ * knows. When nothing is kept the next byte goes to the beginning again: a stream that is
+ * acknowledged soon stays in cache.
  */
 #ifndef HARK_UV_WINDOW_H
 #define HARK_UV_WINDOW_H
@@ -20,7 +21,8 @@ struct window {
 enum { WINDOW_OK = 0, WINDOW_FULL, WINDOW_NOMEMORY };
 
 /* Where the kept bytes from .. to lie, in at most two pieces. Returns how many. */
-static inline int window_pieces(const struct window *w, uint64_t from, uint64_t to, struct iovec piece[2])
+static inline int window_pieces(
+    const struct window *w, uint64_t from, uint64_t to, struct iovec piece[2])
 {
     if (from == to) return 0;
     uint64_t at = (from - w->base) & (w->size - 1), straight = w->size - at;
@@ -58,7 +60,8 @@ static inline int window_fits(uint64_t from, uint64_t to, uint64_t need, uint64_
 }
 
 /* Makes that room. */
-static inline int window_reserve(struct window *w, uint64_t from, uint64_t to, uint64_t need, uint64_t most)
+static inline int window_reserve(
+    struct window *w, uint64_t from, uint64_t to, uint64_t need, uint64_t most)
 {
     if (!window_fits(from, to, need, most)) return WINDOW_FULL;
     if (from == to) w->base = to;
@@ -75,7 +78,8 @@ static inline void window_put(struct window *w, uint64_t to, const void *from, u
     uint64_t at = (to - w->base) & (w->size - 1), straight = w->size - at;
     if (straight > count) straight = count;
     memcpy(w->at + at, from, (size_t)straight);
-    if (count > straight) memcpy(w->at, (const uint8_t *)from + straight, (size_t)(count - straight));
+    if (count > straight)
+        memcpy(w->at, (const uint8_t *)from + straight, (size_t)(count - straight));
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* causal/checkpoint.h: lines 22-27 of the algorithm: what an image's positions are for, and what goes when it is old. A part of
- * scmel.h. */
+/* causal/checkpoint.h: lines 22-27 of the algorithm: what an image's positions are for, and what
+ * goes when it is old. A part of scmel.h. */
 #ifndef HARK_CAUSAL_CHECKPOINT_H
 #define HARK_CAUSAL_CHECKPOINT_H
 
@@ -11,7 +11,8 @@ extern "C" {
 
 #if HARK_BODIES
 
-static inline void hark_scmel_remember(struct hark_scmel *s, uint32_t peer, uint16_t ctx, uint16_t what, uint64_t at)
+static inline void hark_scmel_remember(
+    struct hark_scmel *s, uint32_t peer, uint16_t ctx, uint16_t what, uint64_t at)
 {
     struct hark_scmel_position *x =
         (struct hark_scmel_position *)hark_insert(&s->head, &s->positions, s->positions.count);
@@ -22,8 +23,8 @@ static inline void hark_scmel_remember(struct hark_scmel *s, uint32_t peer, uint
     x->at = at;
 }
 
-/* An image is taken: everyone stands still, and nothing is under way. A run of looks ends here: who goes
- * back to the image would not find the rest of it under its own rsn. */
+/* An image is taken: everyone stands still, and nothing is under way. A run of looks ends here: who
+ * goes back to the image would not find the rest of it under its own rsn. */
 HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
 {
     s->published_rsn = s->rsn;
@@ -36,38 +37,50 @@ HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (s->team_checkpoints_alone && !(c->channel.flags & HARK_SCMEL_MATE))
-            hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_RECV, c->channel.recv);
-        else if (c->channel.peer != s->endpoint.me && c->channel.sent && !(c->channel.flags & HARK_SCMEL_GROUP))
-            hark_scmel_remember(s, c->channel.peer, c->channel.ctx, HARK_SCMEL_SENT, c->channel.sent);
+            hark_scmel_remember(
+                s, c->channel.peer, c->channel.ctx, HARK_SCMEL_RECV, c->channel.recv);
+        else if (c->channel.peer != s->endpoint.me && c->channel.sent &&
+                 !(c->channel.flags & HARK_SCMEL_GROUP))
+            hark_scmel_remember(
+                s, c->channel.peer, c->channel.ctx, HARK_SCMEL_SENT, c->channel.sent);
     }
     for (uint32_t i = 0; i < s->groups.count; i++) {
-        const struct hark_scmel_group *g = (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i);
-        if (g->sent && !g->reduces) hark_scmel_remember(s, s->endpoint.me, (uint16_t)g->ctx, HARK_SCMEL_GROUPS, g->sent);
-        if (g->whole_keeper && g->keeps) hark_scmel_remember(s, s->endpoint.me, (uint16_t)g->ctx, HARK_SCMEL_KEPT, g->whole_keeper);
+        const struct hark_scmel_group *g =
+            (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i);
+        if (g->sent && !g->reduces)
+            hark_scmel_remember(s, s->endpoint.me, (uint16_t)g->ctx, HARK_SCMEL_GROUPS, g->sent);
+        if (g->whole_keeper && g->keeps)
+            hark_scmel_remember(
+                s, s->endpoint.me, (uint16_t)g->ctx, HARK_SCMEL_KEPT, g->whole_keeper);
     }
 }
 
-/* From here to the end of the wave I stand still; but what those below me contribute in this time goes up with what I contributed
- * before: my parent's image may be without it, so it stays in the log (v17). The root waits: its result would be under way. */
+/* From here to the end of the wave I stand still; but what those below me contribute in this time
+ * goes up with what I contributed before: my parent's image may be without it, so it stays in the
+ * log (v17). The root waits: its result would be under way. */
 HARK_COLD void hark_scmel_frozen(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->groups.count; i++) {
-        const struct hark_scmel_group *g = (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i);
-        if (g->sent && g->reduces) hark_scmel_remember(s, s->endpoint.me, (uint16_t)g->ctx, HARK_SCMEL_GROUPS, g->sent);
+        const struct hark_scmel_group *g =
+            (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i);
+        if (g->sent && g->reduces)
+            hark_scmel_remember(s, s->endpoint.me, (uint16_t)g->ctx, HARK_SCMEL_GROUPS, g->sent);
     }
 }
 
-/* A wave is over. If it committed and as many images are kept as there should be, what is older than the oldest
- * of them goes: never before COMMIT.                                                                        l. 23-25 */
+/* A wave is over. If it committed and as many images are kept as there should be, what is older
+ * than the oldest of them goes: never before COMMIT.                                    l. 23-25 */
 HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
 {
     struct hark *p = &s->head;
     const struct hark_table *kept = &s->wave.kept;
     uint64_t oldest = kept->count ? ((const struct hark_image *)hark_row(p, kept, 0))->id : 0;
-    uint64_t newest = kept->count ? ((const struct hark_image *)hark_row(p, kept, kept->count - 1))->id : 0;
+    uint64_t newest =
+        kept->count ? ((const struct hark_image *)hark_row(p, kept, kept->count - 1))->id : 0;
     committed = committed && kept->count == s->wave.generations;
     for (uint32_t i = s->positions.count; i-- > 0;) {
-        const struct hark_scmel_position x = *(const struct hark_scmel_position *)hark_row(p, &s->positions, i);
+        const struct hark_scmel_position x =
+            *(const struct hark_scmel_position *)hark_row(p, &s->positions, i);
         if (x.id < oldest || x.id > newest) hark_remove(p, &s->positions, i);
         if (!committed || x.id != oldest) continue;
         if (x.what == HARK_SCMEL_GROUPS || x.what == HARK_SCMEL_KEPT) {
@@ -79,10 +92,11 @@ HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
             g->trim |= all ? HARK_SCMEL_TRIM_ALL : HARK_SCMEL_TRIM_OWN;
             s->busy = 1;
         } else if (x.what != HARK_SCMEL_RSN) {
-            struct hark_scmel_channel *c =
-                (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->endpoint, x.peer, x.ctx);
+            struct hark_scmel_channel *c = (struct hark_scmel_channel *)(void *)hark_channel_find(
+                p, &s->endpoint, x.peer, x.ctx);
             if (c && x.what == HARK_SCMEL_RECV) c->kept = x.at;
-            if (c == NULL || x.what != HARK_SCMEL_SENT || c->first > x.at || x.at > c->channel.sent) continue;
+            if (c == NULL || x.what != HARK_SCMEL_SENT || c->first > x.at || x.at > c->channel.sent)
+                continue;
             c->first = x.at + 1;
             c->channel.flags |= HARK_SCMEL_TRIM;
             s->busy = 1;

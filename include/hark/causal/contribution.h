@@ -1,5 +1,5 @@
-/* causal/contribution.h: what arrives of a reduction, lines 28-38 of CAMEL's Algorithm 2. A part of scmel.h; the rest is
- * causal/reduction.h. */
+/* causal/contribution.h: what arrives of a reduction, lines 28-38 of CAMEL's Algorithm 2. A part of
+ * scmel.h; the rest is causal/reduction.h. */
 #ifndef HARK_CAUSAL_CONTRIBUTION_H
 #define HARK_CAUSAL_CONTRIBUTION_H
 
@@ -12,19 +12,23 @@ HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
 
-/* Is this what all children of the root contributed, which I keep for it?                                          erratum C-12 */
-static inline uint32_t hark_scmel_whole(struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
+/* Is this what all children of the root contributed, which I keep for it?           erratum C-12 */
+static inline uint32_t hark_scmel_whole(
+    struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
     if (!(c->channel.flags & HARK_SCMEL_GROUP)) return 0;
     const struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
     return g->keeps && ssn <= g->whole_keeper ? HARK_SCMEL_WHOLE : 0;
 }
 
-/* What I contributed behind what I keep, and the root has in its oldest image, is in no log: it is passed over. */
+/* What I contributed behind what I keep, and the root has in its oldest image, is in no log: it is
+ * passed over. */
 static inline void hark_scmel_pass_over(struct hark_scmel *s, struct hark_scmel_channel *c)
 {
-    const struct hark_scmel_group *g = c->channel.flags & HARK_SCMEL_GROUP ? hark_scmel_group(s, c->channel.ctx) : NULL;
-    if (g && g->keeps && c->transmitted >= g->whole_keeper && c->transmitted + 1 < g->first) c->transmitted = g->first - 1;
+    const struct hark_scmel_group *g =
+        c->channel.flags & HARK_SCMEL_GROUP ? hark_scmel_group(s, c->channel.ctx) : NULL;
+    if (g && g->keeps && c->transmitted >= g->whole_keeper && c->transmitted + 1 < g->first)
+        c->transmitted = g->first - 1;
 }
 
 static inline struct hark_scmel_branch *hark_scmel_branch(struct hark_scmel *s, uint32_t i)
@@ -32,22 +36,26 @@ static inline struct hark_scmel_branch *hark_scmel_branch(struct hark_scmel *s, 
     return (struct hark_scmel_branch *)hark_row(&s->head, &s->branches, i);
 }
 
-static inline bool hark_scmel_is_child(const struct hark_scmel_group *g, const struct hark_scmel_branch *b)
+static inline bool hark_scmel_is_child(
+    const struct hark_scmel_group *g, const struct hark_scmel_branch *b)
 {
     return b->ctx == g->ctx && b->child;
 }
 
-/* recv of a channel has grown without an arrival: a wave may have waited for that, and what is held behind a gap is old. */
-static inline void hark_scmel_passed_over(struct hark_scmel *s, struct hark_channel *c, struct hark_effects *fx)
+/* recv of a channel has grown without an arrival: a wave may have waited for that, and what is held
+ * behind a gap is old. */
+static inline void hark_scmel_passed_over(
+    struct hark_scmel *s, struct hark_channel *c, struct hark_effects *fx)
 {
     hark_wave_arrived(&s->wave, c, fx);
     if (c->flags & HARK_GAP) s->endpoint.offer = 1;
     c->flags = (uint16_t)(c->flags & ~HARK_GAP);
 }
 
-/* What children contributed to reductions up to n is needed no more: it is dropped where it is kept, and not asked for. */
-static inline void hark_scmel_children_at(struct hark_scmel *s, const struct hark_scmel_group *g, uint64_t n,
-    struct hark_effects *fx)
+/* What children contributed to reductions up to n is needed no more: it is dropped where it is
+ * kept, and not asked for. */
+static inline void hark_scmel_children_at(
+    struct hark_scmel *s, const struct hark_scmel_group *g, uint64_t n, struct hark_effects *fx)
 {
     const uint16_t ctx = (uint16_t)g->ctx;
     for (uint32_t i = 0; i < s->branches.count; i++) {
@@ -64,8 +72,10 @@ static inline void hark_scmel_children_at(struct hark_scmel *s, const struct har
     }
 }
 
-/* At the root: the child that keeps what all gave, the first that does not go back with me; NULL: all do. */
-static inline const struct hark_scmel_branch *hark_scmel_keeper(struct hark_scmel *s, const struct hark_scmel_group *g)
+/* At the root: the child that keeps what all gave, the first that does not go back with me; NULL:
+ * all do. */
+static inline const struct hark_scmel_branch *hark_scmel_keeper(
+    struct hark_scmel *s, const struct hark_scmel_group *g)
 {
     for (uint32_t i = 0; g->reduces && g->root == s->endpoint.me && i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
@@ -74,25 +84,31 @@ static inline const struct hark_scmel_branch *hark_scmel_keeper(struct hark_scme
     return NULL;
 }
 
-static inline bool hark_scmel_is_keeper(struct hark_scmel *s, const struct hark_scmel_group *g, uint32_t rank)
+static inline bool hark_scmel_is_keeper(
+    struct hark_scmel *s, const struct hark_scmel_group *g, uint32_t rank)
 {
     const struct hark_scmel_branch *b = hark_scmel_keeper(s, g);
     return b && b->rank == rank;
 }
 
-/* What those below me need not contribute again: what root and keeper both have. Who went back and lacks some of it has still to be
- * given that, and the other one may die before (v16). */
-static inline uint64_t hark_scmel_done_below(const struct hark_scmel *s, const struct hark_scmel_group *g)
+/* What those below me need not contribute again: what root and keeper both have. Who went back and
+ * lacks some of it has still to be given that, and the other one may die before (v16). */
+static inline uint64_t hark_scmel_done_below(
+    const struct hark_scmel *s, const struct hark_scmel_group *g)
 {
-    if (g->root == s->endpoint.me) return g->whole_keeper < g->whole_root ? g->whole_keeper : g->whole_root;
+    if (g->root == s->endpoint.me)
+        return g->whole_keeper < g->whole_root ? g->whole_keeper : g->whole_root;
     return g->keeps ? g->whole_keeper : g->done;
 }
 
-/* Has who went back been given all that is kept? The keeper, so that another failure of the root finds it there; the root, for who gave
- * has forgotten it, and may know that before the root has it. */
-static inline bool hark_scmel_given_back(const struct hark_scmel *s, const struct hark_scmel_group *g)
+/* Has who went back been given all that is kept? The keeper, so that another failure of the root
+ * finds it there; the root, for who gave has forgotten it, and may know that before the root has
+ * it. */
+static inline bool hark_scmel_given_back(
+    const struct hark_scmel *s, const struct hark_scmel_group *g)
 {
-    return g->root == s->endpoint.me ? g->whole_root >= g->whole_keeper : !g->keeps || g->whole_keeper >= g->done;
+    return g->root == s->endpoint.me ? g->whole_root >= g->whole_keeper
+                                     : !g->keeps || g->whole_keeper >= g->done;
 }
 
 /* Reduction n is in the log, or needs no log: my channel to the parent is behind it. */
@@ -112,25 +128,28 @@ static inline bool hark_scmel_from_child(struct hark_scmel *s, const struct hark
     return g && g->reduces && c->peer != g->parent && c->peer != s->endpoint.me;
 }
 
-/* Is it part of a reduction: a child's contribution, or what all gave? The result itself is a message to myself. */
+/* Is it part of a reduction: a child's contribution, or what all gave? The result itself is a
+ * message to myself. */
 static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct hark_head *h)
 {
-    const struct hark_scmel_group *g = h->ctx && h->src != s->endpoint.me ? hark_scmel_group(s, h->ctx) : NULL;
+    const struct hark_scmel_group *g =
+        h->ctx && h->src != s->endpoint.me ? hark_scmel_group(s, h->ctx) : NULL;
     return g && g->reduces;
 }
 
 /* Those who have a channel in it: a child, the root to its children, and the root to itself. */
 static inline bool hark_scmel_belongs(struct hark_scmel *s, const struct hark_head *h)
 {
-    const struct hark_scmel_group *g = s->groups.count && h->ctx ? hark_scmel_group(s, h->ctx) : NULL;
+    const struct hark_scmel_group *g =
+        s->groups.count && h->ctx ? hark_scmel_group(s, h->ctx) : NULL;
     if (g == NULL || !g->reduces) return true;
     if (h->src == s->endpoint.me || h->src == g->parent) return h->src == g->root;
     return hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx) != NULL;
 }
 
-/* From the root: what all gave. I keep it, in place of what I gave myself.                                        erratum C-12 */
-static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_group *g, struct hark_channel *c, uint64_t n,
-    struct hark_effects *fx)
+/* From the root: what all gave. I keep it, in place of what I gave myself.          erratum C-12 */
+static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_group *g,
+    struct hark_channel *c, uint64_t n, struct hark_effects *fx)
 {
     struct hark_name name = hark_name_of_group((uint16_t)g->ctx, n);
     name.way = HARK_IN;
@@ -148,12 +167,16 @@ static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_group
     g->rack_due = g->report_due = 1;
 }
 
-/* ReceiveReductionMsg: logged until all are there, without determinant (l. 31).                         Alg. 2 l. 28-38 */
-HARK_COLD void hark_scmel_contributed(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+/* ReceiveReductionMsg: logged until all are there, without determinant (l. 31).
+ *                                                                                Alg. 2 l. 28-38 */
+HARK_COLD void hark_scmel_contributed(
+    struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     struct hark_scmel_group *g = hark_scmel_group(s, h->ctx);
     if (h->src != g->root) hark_emit_retain(fx, hark_name_in(h->src, h->ctx, h->ssn));
-    else hark_scmel_keep(s, g, hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx), h->ssn, fx);
+    else
+        hark_scmel_keep(
+            s, g, hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx), h->ssn, fx);
     s->combine = s->busy = 1;
 }
 

@@ -1,5 +1,6 @@
-/* causal/describe.h: what the frames of causal message logging carry, in words. What stands where is written in
- * messages.h, recovery.h, team.h and reduction.h, by hark_det_write and by hark_owed_write. */
+/* causal/describe.h: what the frames of causal message logging carry, in words. What stands where
+ * is written in messages.h, recovery.h, team.h and reduction.h, by hark_det_write and by
+ * hark_owed_write. */
 #ifndef HARK_CAUSAL_DESCRIBE_H
 #define HARK_CAUSAL_DESCRIBE_H
 
@@ -13,8 +14,10 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* Determinants in the order they stand: which messages each creator took, "p2.1" the first of p2's, or saw. */
-static inline void hark_scmel_describe_dets(struct hark_words *w, const uint8_t *b, uint32_t count, uint32_t width)
+/* Determinants in the order they stand: which messages each creator took, "p2.1" the first of p2's,
+ * or saw. */
+static inline void hark_scmel_describe_dets(
+    struct hark_words *w, const uint8_t *b, uint32_t count, uint32_t width)
 {
     uint32_t creator = UINT32_MAX;
     for (; count > 0; count--, b += width) {
@@ -27,7 +30,8 @@ static inline void hark_scmel_describe_dets(struct hark_words *w, const uint8_t 
             hark_words_add(w, " nothing");
             continue;
         }
-        hark_words_number(w, hark_get32(b + 8) & HARK_DET_LOOK ? " (saw) p" : " p", hark_get32(b + 4));
+        hark_words_number(
+            w, hark_get32(b + 8) & HARK_DET_LOOK ? " (saw) p" : " p", hark_get32(b + 4));
         hark_words_number(w, ".", hark_get64(b + 12) & HARK_SSN_MOST);
     }
 }
@@ -44,7 +48,8 @@ static inline void hark_scmel_describe_acks(struct hark_words *w, const uint8_t 
 }
 
 /* Rows of a channel and what its receiver has of it. */
-static inline void hark_scmel_describe_received(struct hark_words *w, const uint8_t *b, uint32_t count)
+static inline void hark_scmel_describe_received(
+    struct hark_words *w, const uint8_t *b, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++, b += 16) {
         hark_words_add(w, i ? ";" : "");
@@ -108,34 +113,36 @@ static inline void hark_scmel_describe_control(
 static inline bool hark_scmel_goes_down(const struct hark_scmel *s, const struct hark_head *h)
 {
     for (uint32_t i = 0; h->src == s->endpoint.me && i < s->branches.count; i++) {
-        const struct hark_scmel_branch *b = (const struct hark_scmel_branch *)hark_row_of(&s->head, &s->branches, i);
+        const struct hark_scmel_branch *b =
+            (const struct hark_scmel_branch *)hark_row_of(&s->head, &s->branches, i);
         if (b->ctx == h->ctx && b->child && b->rank == h->dst) return true;
     }
     return false;
 }
 
-static inline void hark_scmel_describe_message(
-    const struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t length, struct hark_words *w)
+static inline void hark_scmel_describe_message(const struct hark_scmel *s,
+    const struct hark_head *h, const uint8_t *b, uint32_t length, struct hark_words *w)
 {
     if (length < HARK_SCMEL_HEADER - HARK_WIRE_HEAD) return;
     const uint32_t count = hark_get16(b), k = hark_get32(b + 4);
-    w->whole = h->ctx && (hark_get16(b + 2) & HARK_SCMEL_WHOLE || (s && hark_scmel_goes_down(s, h)));
+    w->whole =
+        h->ctx && (hark_get16(b + 2) & HARK_SCMEL_WHOLE || (s && hark_scmel_goes_down(s, h)));
     if (count == 0 || k > HARK_DET_HOLDERS || length < 8 + count * hark_det_bytes(k)) return;
     hark_words_add(w, ",");
     hark_scmel_describe_dets(w, b + 8, count, hark_det_bytes(k));
 }
 
-HARK_FN void hark_scmel_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+HARK_FN void hark_scmel_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {
     struct hark_head h;
     if (header.length < HARK_WIRE_HEAD || hark_head_get(&h, header, header.at[0]) < 0) return;
-    const struct hark_scmel *s = p && p->kind == h.kind ? (const struct hark_scmel *)(const void *)p : NULL;
+    const struct hark_scmel *s =
+        p && p->kind == h.kind ? (const struct hark_scmel *)(const void *)p : NULL;
     const uint8_t *b = header.at + HARK_WIRE_HEAD;
     const uint32_t length = header.length - HARK_WIRE_HEAD;
-    if (h.type == HARK_APP)
-        hark_scmel_describe_message(s, &h, b, length, w);
-    else
-        hark_scmel_describe_control(w, h.type, b, length, s ? hark_det_bytes(s->k) : 0);
+    if (h.type == HARK_APP) hark_scmel_describe_message(s, &h, b, length, w);
+    else hark_scmel_describe_control(w, h.type, b, length, s ? hark_det_bytes(s->k) : 0);
 }
 #endif
 

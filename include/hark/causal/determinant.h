@@ -1,14 +1,17 @@
-/* causal/determinant.h: determinants, who holds a copy of which, and the acknowledgements that say so.
+/* causal/determinant.h: determinants, who holds a copy of which, and the acknowledgements that say
+ * so.
  *
- * A determinant #m = <sender, recver, ssn, rsn> records one non-deterministic choice of the process that made it
- * (its creator, the recver): that its delivery number rsn was message ssn of a channel; or, with HARK_DET_LOOK beside the
- * context, that it saw that message, so many times in a row, and did not take it; or, the sender then being HARK_DET_MISS, that
- * from rsn on it looked ssn times and found nothing.
+ * A determinant #m = <sender, recver, ssn, rsn> records one non-deterministic choice of the process
+ * that made it (its creator, the recver): that its delivery number rsn was message ssn of a
+ * channel; or, with HARK_DET_LOOK beside the context, that it saw that message, so many times in a
+ * row, and did not take it; or, the sender then being HARK_DET_MISS, that from rsn on it looked ssn
+ * times and found nothing.
  *
- * struct hark_dets is a list by rsn. A process keeps one of its own (rsnMap: the only complete copy) and one for
- * every other creator (detLog). Each row has room for the ranks that are known to hold a copy; until there are
- * `most` of them the row is loose and goes on travelling (detBuf is the loose rows, not a list of its own). Walks
- * begin at places that are remembered, so that what is done for each message does not grow with the list.
+ * struct hark_dets is a list by rsn. A process keeps one of its own (rsnMap: the only complete
+ * copy) and one for every other creator (detLog). Each row has room for the ranks that are known to
+ * hold a copy; until there are `most` of them the row is loose and goes on travelling (detBuf is
+ * the loose rows, not a list of its own). Walks begin at places that are remembered, so that what
+ * is done for each message does not grow with the list.
  */
 #ifndef HARK_CAUSAL_DETERMINANT_H
 #define HARK_CAUSAL_DETERMINANT_H
@@ -22,22 +25,25 @@ extern "C" {
 
 #define HARK_DET_MISS UINT32_MAX /* the sender of a determinant of looks that found nothing */
 #define HARK_DET_LOOK 0x10000u   /* beside the context: a look, which takes nothing */
-#define HARK_DET_MISSED ((uint64_t)HARK_DET_LOOK << 32 | HARK_DET_MISS) /* the channel of looks that found nothing */
-#define HARK_DET_HOLDERS 8u      /* k is at most this */
-#define HARK_DET_WORDS 7u        /* widest row of a list */
-#define HARK_ACK_BYTES 16u       /* creator u32, count u32, first rsn u64 */
+#define HARK_DET_MISSED                                                                            \
+    ((uint64_t)HARK_DET_LOOK << 32 | HARK_DET_MISS) /* the channel of looks that found nothing */
+#define HARK_DET_HOLDERS 8u                         /* k is at most this */
+#define HARK_DET_WORDS   7u                         /* widest row of a list */
+#define HARK_ACK_BYTES   16u                        /* creator u32, count u32, first rsn u64 */
 
 struct hark_det {
     uint32_t creator;
-    uint32_t src;    /* sender, or HARK_DET_MISS */
-    uint32_t ctx;    /* of the channel; HARK_DET_LOOK */
+    uint32_t src; /* sender, or HARK_DET_MISS */
+    uint32_t ctx; /* of the channel; HARK_DET_LOOK */
     uint32_t holders;
-    uint64_t ssn;    /* of the message; of MISS: how many, rsn .. rsn + ssn - 1; of LOOK: of the message, and above it how many more */
+    uint64_t ssn; /* of the message; of MISS: how many, rsn .. rsn + ssn - 1; of LOOK: of the
+                     message, and above it how many more */
     uint64_t rsn;
     uint32_t holder[HARK_DET_HOLDERS];
 };
 
-/* Words of a row: rsn, ssn, src | ctx << 32 (its channel), then holders, rank + 1, two to a word, ascending, 0 behind the last. */
+/* Words of a row: rsn, ssn, src | ctx << 32 (its channel), then holders, rank + 1, two to a word,
+ * ascending, 0 behind the last. */
 struct hark_dets {
     struct hark_queue rows;
     struct hark_place low;    /* scratch: no loose row is before it; chunk 0: not known */
@@ -47,20 +53,22 @@ struct hark_dets {
     uint32_t most;
 };
 
-struct hark_owed { /* an acknowledgement that a peer is to get: all of creator's first .. last are stored here */
+struct hark_owed { /* an acknowledgement that a peer is to get: all of creator's first .. last are
+                      stored here */
     uint32_t peer, creator;
     uint64_t first, last;
 };
 
-#define HARK_DETS_FIELDS(type, member, symbol)                                                                         \
-    HARK_FIELD_QUEUE(type, member.rows, symbol), HARK_FIELD(type, member.top, ""), HARK_FIELD(type, member.loose, ""), \
-        HARK_FIELD(type, member.most, "k")
+#define HARK_DETS_FIELDS(type, member, symbol)                                                     \
+    HARK_FIELD_QUEUE(type, member.rows, symbol), HARK_FIELD(type, member.top, ""),                 \
+        HARK_FIELD(type, member.loose, ""), HARK_FIELD(type, member.most, "k")
 
 static const struct hark_field hark_owed_fields[] = {HARK_FIELD(struct hark_owed, peer, "j"),
     HARK_FIELD(struct hark_owed, creator, "recver"), HARK_FIELD(struct hark_owed, first, "rsn"),
     HARK_FIELD(struct hark_owed, last, "rsn")};
 
-/* Bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1 its holders, rank + 1, k times. */
+/* Bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1 its holders,
+ * rank + 1, k times. */
 static inline uint32_t hark_det_bytes(uint32_t k)
 {
     return 28 + (k > 1 ? 4 * k : 0);
@@ -68,7 +76,7 @@ static inline uint32_t hark_det_bytes(uint32_t k)
 
 #if HARK_BODIES
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static inline void hark_dets_init(struct hark_dets *d, uint32_t most)
 {
@@ -113,7 +121,8 @@ static inline bool hark_det_is(const uint64_t *row, uint32_t src, uint32_t ctx, 
 /* Is it about this message, taken or seen? */
 static inline bool hark_det_names(const uint64_t *row, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
-    return hark_det_ssn(row) == ssn && (row[2] & ~((uint64_t)HARK_DET_LOOK << 32)) == hark_det_channel(src, ctx);
+    return hark_det_ssn(row) == ssn &&
+           (row[2] & ~((uint64_t)HARK_DET_LOOK << 32)) == hark_det_channel(src, ctx);
 }
 
 /* A run of looks has one more. False: it is as long as it can be. */
@@ -192,18 +201,18 @@ static inline bool hark_det_release(struct hark_dets *d, uint64_t *row, uint32_t
     return true;
 }
 
-/* ---- lists --------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* The row at the place, or NULL behind the last. */
-static inline uint64_t *hark_dets_at(struct hark *p, const struct hark_pool *pool, const struct hark_dets *d,
-    const struct hark_place *at)
+static inline uint64_t *hark_dets_at(struct hark *p, const struct hark_pool *pool,
+    const struct hark_dets *d, const struct hark_place *at)
 {
     return at->left ? hark_chunk(p, pool, at->chunk)->word + at->slot * d->rows.width : NULL;
 }
 
 /* The place moves on, past a row that is there. */
-static inline void hark_dets_pass(struct hark *p, const struct hark_pool *pool, const struct hark_dets *d,
-    struct hark_place *at)
+static inline void hark_dets_pass(
+    struct hark *p, const struct hark_pool *pool, const struct hark_dets *d, struct hark_place *at)
 {
     at->left--;
     if ((++at->slot + 1) * d->rows.width <= HARK_CHUNK_WORDS) return;
@@ -211,8 +220,8 @@ static inline void hark_dets_pass(struct hark *p, const struct hark_pool *pool, 
     at->slot = 0;
 }
 
-static inline uint64_t *hark_dets_next(struct hark *p, const struct hark_pool *pool, const struct hark_dets *d,
-    struct hark_place *at)
+static inline uint64_t *hark_dets_next(
+    struct hark *p, const struct hark_pool *pool, const struct hark_dets *d, struct hark_place *at)
 {
     uint64_t *row = hark_dets_at(p, pool, d, at);
     if (row) hark_dets_pass(p, pool, d, at);
@@ -226,12 +235,14 @@ static inline void hark_dets_forget_places(struct hark_dets *d)
 }
 
 /* Where to begin looking for loose rows; nothing to walk if there are none. */
-HARK_HOT struct hark_place hark_dets_loose(struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
+HARK_HOT struct hark_place hark_dets_loose(
+    struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
 {
     struct hark_place at = {0, 0, 0};
     if (d->loose) {
         at = d->low.chunk ? d->low : hark_queue_begin(&d->rows);
-        for (const uint64_t *row; (row = hark_dets_at(p, pool, d, &at)) != NULL && !hark_det_loose(d, row);)
+        for (const uint64_t *row;
+             (row = hark_dets_at(p, pool, d, &at)) != NULL && !hark_det_loose(d, row);)
             hark_dets_pass(p, pool, d, &at);
     }
     d->low = at;
@@ -239,7 +250,8 @@ HARK_HOT struct hark_place hark_dets_loose(struct hark *p, const struct hark_poo
 }
 
 /* The row that rsn belongs to, or NULL. */
-static inline uint64_t *hark_dets_find(struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint64_t rsn)
+static inline uint64_t *hark_dets_find(
+    struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint64_t rsn)
 {
     if (rsn > d->top) return NULL;
     struct hark_place at = d->recent;
@@ -256,8 +268,8 @@ static inline uint64_t *hark_dets_find(struct hark *p, const struct hark_pool *p
 }
 
 /* The new zeroed row at the tail becomes `x`, moved to where it belongs. */
-static inline uint64_t *hark_dets_place(struct hark *p, const struct hark_pool *pool, struct hark_dets *d,
-    const uint64_t *x)
+static inline uint64_t *hark_dets_place(
+    struct hark *p, const struct hark_pool *pool, struct hark_dets *d, const uint64_t *x)
 {
     struct hark_place at = hark_queue_begin(&d->rows);
     uint64_t carry[HARK_DET_WORDS], other, *found = NULL;
@@ -276,8 +288,8 @@ static inline uint64_t *hark_dets_place(struct hark *p, const struct hark_pool *
 }
 
 /* A new row of one rsn, above those of all others, without holders; a chunk has been reserved. */
-HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn,
-    uint64_t ssn, uint64_t channel)
+HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
+    uint64_t rsn, uint64_t ssn, uint64_t channel)
 {
     uint64_t *row = hark_queue_push(p, pool, &d->rows);
     row[0] = rsn;
@@ -294,8 +306,8 @@ HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, 
 }
 
 /* The same, perhaps of a run. */
-static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn, uint64_t ssn,
-    uint64_t channel)
+static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool,
+    struct hark_dets *d, uint64_t rsn, uint64_t ssn, uint64_t channel)
 {
     uint64_t *row = hark_dets_append_one(p, pool, d, rsn, ssn, channel);
     if (hark_det_is_look(channel)) d->top = hark_det_last(row);
@@ -303,16 +315,18 @@ static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool,
 }
 
 /* Would the run x reach into a row behind it? No process names its looks so. */
-HARK_COLD bool hark_dets_overlaps(struct hark *p, const struct hark_pool *pool, const struct hark_dets *d, const struct hark_det *x)
+HARK_COLD bool hark_dets_overlaps(struct hark *p, const struct hark_pool *pool,
+    const struct hark_dets *d, const struct hark_det *x)
 {
     struct hark_place at = hark_queue_begin(&d->rows);
     for (const uint64_t *row; (row = hark_dets_next(p, pool, d, &at)) != NULL;)
-        if (row[0] > x->rsn) return row[0] - x->rsn < hark_det_run(hark_det_channel(x->src, x->ctx), x->ssn);
+        if (row[0] > x->rsn)
+            return row[0] - x->rsn < hark_det_run(hark_det_channel(x->src, x->ctx), x->ssn);
     return false;
 }
 
-HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
-    const struct hark_det *x, bool *made)
+HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool,
+    struct hark_dets *d, const struct hark_det *x, bool *made)
 {
     uint64_t *row = hark_dets_find(p, pool, d, x->rsn);
     uint64_t fresh[HARK_DET_WORDS] = {x->rsn, x->ssn, hark_det_channel(x->src, x->ctx)};
@@ -327,9 +341,10 @@ HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool,
     return hark_dets_place(p, pool, d, fresh);
 }
 
-/* Finds or makes the row of x, without holders; a chunk has been reserved. NULL: there is one that contradicts it. */
-HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct hark_dets *d, const struct hark_det *x,
-    bool *made)
+/* Finds or makes the row of x, without holders; a chunk has been reserved. NULL: there is one that
+ * contradicts it. */
+HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
+    const struct hark_det *x, bool *made)
 {
     if (x->rsn <= d->top) return hark_dets_put_before(p, pool, d, x, made);
     *made = true;
@@ -337,16 +352,17 @@ HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct 
 }
 
 /* `rank` holds all of first .. last. */
-static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint64_t first,
-    uint64_t last, uint32_t rank)
+static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, struct hark_dets *d,
+    uint64_t first, uint64_t last, uint32_t rank)
 {
     struct hark_place at = hark_dets_loose(p, pool, d);
     for (uint64_t *row; (row = hark_dets_next(p, pool, d, &at)) != NULL && row[0] <= last;)
         if (row[0] >= first && hark_det_last(row) <= last) hark_det_hold(d, row, rank);
 }
 
-/* `rank` has lost what it held: rows become loose again, acknowledged or not.                        erratum S-5 */
-static inline void hark_dets_release(struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint32_t rank)
+/* `rank` has lost what it held: rows become loose again, acknowledged or not.        erratum S-5 */
+static inline void hark_dets_release(
+    struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint32_t rank)
 {
     struct hark_place at = hark_queue_begin(&d->rows);
     bool any = false;
@@ -356,7 +372,8 @@ static inline void hark_dets_release(struct hark *p, const struct hark_pool *poo
 }
 
 /* Nothing is known of any holder. */
-static inline void hark_dets_release_all(struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
+static inline void hark_dets_release_all(
+    struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
 {
     struct hark_place at = hark_queue_begin(&d->rows);
     for (uint64_t *row; d->most && (row = hark_dets_next(p, pool, d, &at)) != NULL;)
@@ -365,9 +382,11 @@ static inline void hark_dets_release_all(struct hark *p, const struct hark_pool 
 }
 
 /* Forgets all up to rsn. */
-static inline void hark_dets_trim(struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn)
+static inline void hark_dets_trim(
+    struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn)
 {
-    for (uint64_t *row; (row = hark_queue_first(p, pool, &d->rows)) != NULL && hark_det_last(row) <= rsn;) {
+    for (uint64_t *row;
+         (row = hark_queue_first(p, pool, &d->rows)) != NULL && hark_det_last(row) <= rsn;) {
         if (hark_det_loose(d, row)) d->loose--;
         hark_queue_pop(p, pool, &d->rows);
     }
@@ -383,11 +402,11 @@ static inline bool hark_dets_ok(const struct hark_dets *d, uint32_t most)
     return d->most == most && d->rows.width == as.rows.width;
 }
 
-/* ---- on the wire ---------------------------------------------------------------------------------------------- */
+/* ---- on the wire ----------------------------------------------------------------------------- */
 
 /* `me` is added to the holders unless it is the creator. */
-static inline void hark_det_write(uint8_t *b, const struct hark_dets *d, const uint64_t *row, uint32_t creator,
-    uint32_t me, uint32_t k)
+static inline void hark_det_write(uint8_t *b, const struct hark_dets *d, const uint64_t *row,
+    uint32_t creator, uint32_t me, uint32_t k)
 {
     uint32_t n = 0;
     hark_put32(b, creator);
@@ -407,7 +426,9 @@ static inline void hark_det_write(uint8_t *b, const struct hark_dets *d, const u
 HARK_COLD bool hark_det_look_ok(const struct hark_det *x, uint32_t ranks)
 {
     const uint64_t channel = hark_det_channel(x->src, x->ctx);
-    if (x->ctx > (HARK_DET_LOOK | UINT16_MAX) || hark_det_run(channel, x->ssn) - 1 > UINT64_MAX - x->rsn) return false;
+    if (x->ctx > (HARK_DET_LOOK | UINT16_MAX) ||
+        hark_det_run(channel, x->ssn) - 1 > UINT64_MAX - x->rsn)
+        return false;
     return channel == HARK_DET_MISSED || (x->src < ranks && (x->ssn & HARK_SSN_MOST) != 0);
 }
 
@@ -430,17 +451,19 @@ static inline bool hark_det_read(struct hark_det *x, const uint8_t *b, uint32_t 
     return x->src < ranks && x->ctx <= UINT16_MAX && x->ssn <= HARK_SSN_MOST;
 }
 
-/* ---- acknowledgements owed -------------------------------------------------------------------------------------- */
+/* ---- acknowledgements owed ------------------------------------------------------------------- */
 
 /* Index of the first row that is not before (peer, creator, first). */
-static inline uint32_t hark_owed_search(const struct hark *p, const struct hark_table *t, uint32_t peer,
-    uint32_t creator, uint64_t first)
+static inline uint32_t hark_owed_search(const struct hark *p, const struct hark_table *t,
+    uint32_t peer, uint32_t creator, uint64_t first)
 {
     uint32_t low = 0, high = t->count;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
         const struct hark_owed *o = (const struct hark_owed *)hark_row_of(p, t, mid);
-        bool before = o->peer != peer ? o->peer < peer : o->creator != creator ? o->creator < creator : o->first < first;
+        bool before = o->peer != peer         ? o->peer < peer
+                      : o->creator != creator ? o->creator < creator
+                                              : o->first < first;
         if (before) low = mid + 1;
         else high = mid;
     }
@@ -448,7 +471,8 @@ static inline uint32_t hark_owed_search(const struct hark *p, const struct hark_
 }
 
 /* Does what is owed go on where `o` ends, or before? */
-static inline bool hark_owed_reaches(const struct hark_owed *o, uint32_t peer, uint32_t creator, uint64_t first)
+static inline bool hark_owed_reaches(
+    const struct hark_owed *o, uint32_t peer, uint32_t creator, uint64_t first)
 {
     return o->peer == peer && o->creator == creator && first <= o->last + 1;
 }
@@ -457,7 +481,8 @@ static inline bool hark_owed_reaches(const struct hark_owed *o, uint32_t peer, u
 static inline bool hark_owed_join(struct hark *p, struct hark_table *t, uint32_t i)
 {
     if (i + 1 >= t->count) return false;
-    struct hark_owed *a = (struct hark_owed *)hark_row(p, t, i), *b = (struct hark_owed *)hark_row(p, t, i + 1);
+    struct hark_owed *a = (struct hark_owed *)hark_row(p, t, i),
+                     *b = (struct hark_owed *)hark_row(p, t, i + 1);
     if (!hark_owed_reaches(a, b->peer, b->creator, b->first)) return false;
     if (b->last > a->last) a->last = b->last;
     hark_remove(p, t, i + 1);
@@ -465,8 +490,8 @@ static inline bool hark_owed_join(struct hark *p, struct hark_table *t, uint32_t
 }
 
 /* Owes `peer` an acknowledgement; a row has been reserved. */
-static inline void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t peer, uint32_t creator, uint64_t first,
-    uint64_t last)
+static inline void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t peer,
+    uint32_t creator, uint64_t first, uint64_t last)
 {
     uint32_t i = hark_owed_search(p, t, peer, creator, first);
     struct hark_owed *o = i > 0 ? (struct hark_owed *)hark_row(p, t, i - 1) : NULL;
@@ -480,11 +505,13 @@ static inline void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t 
         o->first = first;
         o->last = last;
     }
-    while (hark_owed_join(p, t, i)) {}
+    while (hark_owed_join(p, t, i)) {
+    }
 }
 
 /* How many determinants `peer` has coming. */
-static inline uint64_t hark_owed_count(const struct hark *p, const struct hark_table *t, uint32_t peer)
+static inline uint64_t hark_owed_count(
+    const struct hark *p, const struct hark_table *t, uint32_t peer)
 {
     uint64_t n = 0;
     for (uint32_t i = hark_owed_search(p, t, peer, 0, 0); i < t->count; i++) {
@@ -496,7 +523,8 @@ static inline uint64_t hark_owed_count(const struct hark *p, const struct hark_t
 }
 
 /* Writes at most `most` acknowledgements for `peer`, which are owed no longer; returns how many. */
-static inline uint32_t hark_owed_write(struct hark *p, struct hark_table *t, uint32_t peer, uint8_t *b, uint32_t most)
+static inline uint32_t hark_owed_write(
+    struct hark *p, struct hark_table *t, uint32_t peer, uint8_t *b, uint32_t most)
 {
     uint32_t n = 0;
     if (t->count == 0) return 0;
@@ -504,7 +532,8 @@ static inline uint32_t hark_owed_write(struct hark *p, struct hark_table *t, uin
         const struct hark_owed *o = (const struct hark_owed *)hark_row_of(p, t, i);
         uint64_t count = o->last - o->first + 1;
         if (o->peer != peer) break;
-        if (count > UINT32_MAX) count = UINT32_MAX; /* the rest was stored at its creator long ago */
+        if (count > UINT32_MAX)
+            count = UINT32_MAX; /* the rest was stored at its creator long ago */
         hark_put32(b + n * HARK_ACK_BYTES, o->creator);
         hark_put32(b + n * HARK_ACK_BYTES + 4, (uint32_t)count);
         hark_put64(b + n * HARK_ACK_BYTES + 8, o->first);
@@ -517,7 +546,8 @@ static inline uint32_t hark_owed_write(struct hark *p, struct hark_table *t, uin
 static inline void hark_owed_forget(struct hark *p, struct hark_table *t, uint32_t peer)
 {
     uint32_t i = hark_owed_search(p, t, peer, 0, 0);
-    while (i < t->count && ((struct hark_owed *)hark_row(p, t, i))->peer == peer) hark_remove(p, t, i);
+    while (i < t->count && ((struct hark_owed *)hark_row(p, t, i))->peer == peer)
+        hark_remove(p, t, i);
 }
 #endif /* HARK_BODIES */
 

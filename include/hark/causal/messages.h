@@ -1,4 +1,5 @@
-/* causal/messages.h: lines 1-27 of the algorithm, what happens without failures; the second part of scmel.h. */
+/* causal/messages.h: lines 1-27 of the algorithm, what happens without failures; the second part of
+ * scmel.h. */
 #ifndef HARK_CAUSAL_MESSAGES_H
 #define HARK_CAUSAL_MESSAGES_H
 
@@ -11,11 +12,12 @@ HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
 
-/* ---- lines 1-9 and 19-21: determinants go out until they are stable -------------------------------------------------- */
+/* ---- lines 1-9 and 19-21: determinants go out until they are stable -------------------------- */
 
-/* The next determinant that goes to `to`; *d and *creator say whose. Starts at list 0 for all, 1 for the loose. */
-static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_scmel_walk *w, uint32_t to,
-    struct hark_dets **d, uint32_t *creator)
+/* The next determinant that goes to `to`; *d and *creator say whose. Starts at list 0 for all, 1
+ * for the loose. */
+static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_scmel_walk *w,
+    uint32_t to, struct hark_dets **d, uint32_t *creator)
 {
     struct hark *p = &s->head;
     for (;; w->list++, w->open = 0) {
@@ -26,17 +28,20 @@ static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_
         if (w->list != 1 && (log == NULL || (w->list && log->rank == to))) continue;
         *d = w->list == 1 ? &s->own : &log->dets;
         *creator = w->list == 1 ? s->endpoint.me : log->rank;
-        if (!w->open) w->at = w->list ? hark_dets_loose(p, &s->pool, *d) : hark_queue_begin(&(*d)->rows);
+        if (!w->open)
+            w->at = w->list ? hark_dets_loose(p, &s->pool, *d) : hark_queue_begin(&(*d)->rows);
         w->open = 1;
         for (const uint64_t *row; (row = hark_dets_next(p, &s->pool, *d, &w->at)) != NULL;) {
-            if (w->list == 1 && row[0] > s->rsn && !s->teams) break; /* those who named them hold them; tickets kept need not be */
+            if (w->list == 1 && row[0] > s->rsn && !s->teams)
+                break; /* those who named them hold them; tickets kept need not be */
             if (w->list == 0 || hark_dets_goes(*d, row, to)) return row;
         }
     }
 }
 
-/* All that is loose here: an own determinant is stable when k others hold it, one of another's when k - 1 do besides
- * me. One that is not here is stable, or it would have come with the message that depends on it. */
+/* All that is loose here: an own determinant is stable when k others hold it, one of another's when
+ * k - 1 do besides me. One that is not here is stable, or it would have come with the message that
+ * depends on it. */
 HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
@@ -46,13 +51,16 @@ HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
     return loose;
 }
 
-/* What a message to `to` takes along of a list, from beyond `carried` up to `last`: added to the *n at b. */
-static inline bool hark_scmel_carry_list(struct hark_scmel *s, struct hark_dets *d, uint32_t creator, uint32_t to,
-    uint64_t carried, uint64_t last, uint8_t *b, uint32_t room, uint32_t *n)
+/* What a message to `to` takes along of a list, from beyond `carried` up to `last`: added to the *n
+ * at b. */
+static inline bool hark_scmel_carry_list(struct hark_scmel *s, struct hark_dets *d,
+    uint32_t creator, uint32_t to, uint64_t carried, uint64_t last, uint8_t *b, uint32_t room,
+    uint32_t *n)
 {
     const uint32_t bytes = hark_det_bytes(s->k);
     struct hark_place at = hark_dets_loose(&s->head, &s->pool, d);
-    for (const uint64_t *row; (row = hark_dets_next(&s->head, &s->pool, d, &at)) != NULL && row[0] <= last;) {
+    for (const uint64_t *row;
+         (row = hark_dets_next(&s->head, &s->pool, d, &at)) != NULL && row[0] <= last;) {
         if (row[0] <= carried || !hark_dets_goes(d, row, to)) continue;
         if ((*n + 1) * bytes > room) return false;
         if (b) hark_det_write(b + *n * bytes, d, row, creator, s->endpoint.me, s->k);
@@ -61,22 +69,25 @@ static inline bool hark_scmel_carry_list(struct hark_scmel *s, struct hark_dets 
     return true;
 }
 
-/* Writes what a message to `to` takes along, *n determinants; false if it does not fit. b NULL: only counts. */
-static inline bool hark_scmel_carry(struct hark_scmel *s, uint32_t to, uint64_t carried, uint8_t *b, uint32_t room,
-    uint32_t *n)
+/* Writes what a message to `to` takes along, *n determinants; false if it does not fit. b NULL:
+ * only counts. */
+static inline bool hark_scmel_carry(
+    struct hark_scmel *s, uint32_t to, uint64_t carried, uint8_t *b, uint32_t room, uint32_t *n)
 {
     *n = 0;
-    if (!hark_scmel_carry_list(s, &s->own, s->endpoint.me, to, carried, s->rsn, b, room, n)) return false;
+    if (!hark_scmel_carry_list(s, &s->own, s->endpoint.me, to, carried, s->rsn, b, room, n))
+        return false;
     for (uint32_t i = 0; hark_scmel_forwards(s) && i < s->logs.count; i++) {
         struct hark_scmel_log *log = hark_scmel_log_at(s, i);
         if (log->rank == to) continue;
-        if (!hark_scmel_carry_list(s, &log->dets, log->rank, to, 0, UINT64_MAX, b, room, n)) return false;
+        if (!hark_scmel_carry_list(s, &log->dets, log->rank, to, 0, UINT64_MAX, b, room, n))
+            return false;
     }
     return true;
 }
 
-/* Would it fit? Where all that is loose does, there is no need to count: what does not fit must not be written, for behind
- * a shorter header the bytes are the embedder's. */
+/* Would it fit? Where all that is loose does, there is no need to count: what does not fit must not
+ * be written, for behind a shorter header the bytes are the embedder's. */
 static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t carried)
 {
     uint32_t n;
@@ -84,40 +95,44 @@ static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t c
            hark_scmel_carry(s, to, carried, NULL, HARK_SCMEL_ROOM, &n);
 }
 
-/* What is loose does not fit. It goes ahead to the receiver; where that has to pass it on, so that the receiver's having it is not
- * enough, to the next ranks. */
+/* What is loose does not fit. It goes ahead to the receiver; where that has to pass it on, so that
+ * the receiver's having it is not enough, to the next ranks. */
 HARK_COLD bool hark_scmel_spread_ahead(struct hark_scmel *s, struct hark_scmel_channel *c, bool all)
 {
-    all = all || !hark_scmel_is_valid_holder(s, c->channel.peer); /* its having it would not make it any fewer (v23) */
+    all = all || !hark_scmel_is_valid_holder(s, c->channel.peer); /* its having it would not make it
+                                                                     any fewer (v23) */
     if (all && !s->awaited) s->spread = 1;
     else if (!all && !(c->channel.flags & HARK_SCMEL_WENT)) c->channel.flags |= HARK_SCMEL_AHEAD;
     s->busy = 1;
     return false;
 }
 
-/* NetSendMsg, with determinants and acknowledgements; HARK_FRAGMENT bytes are free. False: they do not fit, and
- * nothing happened. Nothing goes with a message to myself: I am no second holder (S-4). With a multicast everything goes that is
- * loose, whoever has it: who passes it on has to pass that on to others. With a contribution also what those before it took along,
- * for they may be passed over while they are on their way (v25).                                        l. 6, 16, 8 */
-static inline bool hark_scmel_transmit(struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn,
-    struct hark_effects *fx)
+/* NetSendMsg, with determinants and acknowledgements; HARK_FRAGMENT bytes are free. False: they do
+ * not fit, and nothing happened. Nothing goes with a message to myself: I am no second holder
+ * (S-4). With a multicast everything goes that is loose, whoever has it: who passes it on has to
+ * pass that on to others. With a contribution also what those before it took along, for they may be
+ * passed over while they are on their way (v25).                                     l. 6, 16, 8 */
+static inline bool hark_scmel_transmit(
+    struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn, struct hark_effects *fx)
 {
-    struct hark_head h = {(uint8_t)s->head.kind, HARK_APP, c->channel.ctx, s->endpoint.me, c->channel.peer, s->endpoint.inc,
-        c->channel.inc, s->endpoint.re, ssn};
+    struct hark_head h = {(uint8_t)s->head.kind, HARK_APP, c->channel.ctx, s->endpoint.me,
+        c->channel.peer, s->endpoint.inc, c->channel.inc, s->endpoint.re, ssn};
     uint8_t *b = fx->bytes + fx->used + HARK_SCMEL_HEADER;
     uint32_t n = 0, acks = 0;
     if (c->channel.peer != s->endpoint.me) {
-        const bool cast = c->channel.flags & HARK_SCMEL_GROUP, passed_on = cast && hark_scmel_is_passed_on(s, c);
+        const bool cast = c->channel.flags & HARK_SCMEL_GROUP,
+                   passed_on = cast && hark_scmel_is_passed_on(s, c);
         const bool all = passed_on && hark_scmel_forwards(s);
         const uint32_t to = all ? HARK_SCMEL_NOBODY : c->channel.peer;
         const uint64_t carried = all || (cast && !passed_on) ? 0 : c->carried;
         if (!hark_scmel_fits(s, to, carried)) return hark_scmel_spread_ahead(s, c, all);
         hark_scmel_carry(s, to, carried, b, HARK_SCMEL_ROOM, &n);
-        acks = hark_owed_write(&s->head, &s->owed, c->channel.peer, b + n * hark_det_bytes(s->k), HARK_SCMEL_ACKS);
+        acks = hark_owed_write(
+            &s->head, &s->owed, c->channel.peer, b + n * hark_det_bytes(s->k), HARK_SCMEL_ACKS);
         c->carried = s->published_rsn = s->rsn;
     }
-    struct hark_transmit *x =
-        hark_emit_frame(fx, &h, HARK_SCMEL_HEADER + n * hark_det_bytes(s->k) + acks * HARK_ACK_BYTES, &b);
+    struct hark_transmit *x = hark_emit_frame(
+        fx, &h, HARK_SCMEL_HEADER + n * hark_det_bytes(s->k) + acks * HARK_ACK_BYTES, &b);
     hark_put16(b, (uint16_t)n);
     hark_put16(b + 2, (uint16_t)(acks | hark_scmel_whole(s, c, ssn)));
     hark_put32(b + 4, s->k);
@@ -136,58 +151,69 @@ static inline bool hark_scmel_unlogged(struct hark_scmel_channel *c)
     return true;
 }
 
-/* SendMsg.                                                                                                   l. 1-9 */
-static inline int hark_scmel_send(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+/* SendMsg.                                                                                l. 1-9 */
+static inline int hark_scmel_send(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     uint32_t peer = event->u.send.peer;
     if (event->u.send.to != HARK_PROCESS || peer >= s->endpoint.ranks) return HARK_EINVAL;
-    if (s->groups.count && event->u.send.ctx && hark_scmel_group(s, event->u.send.ctx)) return HARK_EINVAL; /* that is a group's */
-    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+    if (s->groups.count && event->u.send.ctx && hark_scmel_group(s, event->u.send.ctx))
+        return HARK_EINVAL; /* that is a group's */
+    if (s->wave.in_checkpoint_call)
+        return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.channels, 1);
     if (status < 0) return status;
     struct hark_scmel_channel *c = hark_scmel_channel(s, peer, event->u.send.ctx);
-    uint64_t ssn = ++c->channel.sent;                                                                        /* l. 4 */
-    if (peer == s->endpoint.me) { /* lost with me and sent again by re-execution */
+    uint64_t ssn = ++c->channel.sent; /* l. 4 */
+    if (peer == s->endpoint.me) {     /* lost with me and sent again by re-execution */
         c->first = ssn + 1;
         hark_scmel_transmit(s, c, ssn, fx);
         return HARK_OK;
     }
-    bool late = c->transmitted + 1 != ssn || hark_scmel_sends_gated(s, peer) || !hark_scmel_transmit(s, c, ssn, fx);
+    bool late = c->transmitted + 1 != ssn || hark_scmel_sends_gated(s, peer) ||
+                !hark_scmel_transmit(s, c, ssn, fx);
     if (late) s->late = 1;
     else if (hark_scmel_unlogged(c)) return HARK_OK;
-    hark_emit_retain(fx, hark_name_of(HARK_OUT, &c->channel, ssn));                             /* l. 7 */
+    hark_emit_retain(fx, hark_name_of(HARK_OUT, &c->channel, ssn)); /* l. 7 */
     return HARK_OK;
 }
 
-/* ReceiveDetAck: {creator u32, count u32, first rsn u64} each; the acker is a holder.                      l. 19-21 */
-static inline void hark_scmel_acks(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n)
+/* ReceiveDetAck: {creator u32, count u32, first rsn u64} each; the acker is a holder.   l. 19-21 */
+static inline void hark_scmel_acks(
+    struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n)
 {
-    for (uint32_t left = hark_scmel_is_valid_holder(s, h->src) ? n : 0; left > 0; left--, b += HARK_ACK_BYTES) {
+    for (uint32_t left = hark_scmel_is_valid_holder(s, h->src) ? n : 0; left > 0;
+         left--, b += HARK_ACK_BYTES) {
         uint32_t creator = hark_get32(b);
         uint64_t first = hark_get64(b + 8), last = first + hark_get32(b + 4) - 1;
         struct hark_dets *d = &s->own;
         if (creator != s->endpoint.me) {
-            struct hark_scmel_log *log = creator == h->src ? NULL : hark_scmel_log(s, creator, false);
+            struct hark_scmel_log *log =
+                creator == h->src ? NULL : hark_scmel_log(s, creator, false);
             if (log == NULL) continue;
             d = &log->dets;
         }
         hark_dets_hold(&s->head, &s->pool, d, first, last, h->src);
     }
     if (n && s->awaited) s->awaited--; /* or to something else: then it is too early */
-    for (uint32_t i = n && s->late ? hark_channel_search(&s->head, &s->endpoint, h->src, 0) : UINT32_MAX;
+    for (uint32_t i = n && s->late ? hark_channel_search(&s->head, &s->endpoint, h->src, 0)
+                                   : UINT32_MAX;
          i < s->endpoint.channels.count && hark_scmel_at(s, i)->channel.peer == h->src; i++)
-        hark_scmel_at(s, i)->channel.flags &= (uint16_t)~HARK_SCMEL_WENT; /* they may fit now; if not, again */
+        hark_scmel_at(s, i)->channel.flags &= (uint16_t)~HARK_SCMEL_WENT; /* they may fit now; if
+                                                                             not, again */
     if (s->late) s->busy = 1;
 }
 
-/* Are so many that they go to the next ranks? By default, half of what fits; without a division on the way of every
- * message. */
+/* Are so many that they go to the next ranks? By default, half of what fits; without a division on
+ * the way of every message. */
 static inline bool hark_scmel_many(const struct hark_scmel *s, uint64_t loose)
 {
-    return HARK_SCMEL_LOOSE ? loose + 1 > HARK_SCMEL_LOOSE : (loose + 1) * 2 * hark_det_bytes(s->k) > HARK_SCMEL_ROOM;
+    return HARK_SCMEL_LOOSE ? loose + 1 > HARK_SCMEL_LOOSE
+                            : (loose + 1) * 2 * hark_det_bytes(s->k) > HARK_SCMEL_ROOM;
 }
 
-/* Loose determinants have become many: they go to the next ranks before a message has to wait for them (I10). */
+/* Loose determinants have become many: they go to the next ranks before a message has to wait for
+ * them (I10). */
 static inline void hark_scmel_grown(struct hark_scmel *s)
 {
     if (!hark_scmel_many(s, s->fresh) || s->awaited) return;
@@ -196,24 +222,28 @@ static inline void hark_scmel_grown(struct hark_scmel *s)
     s->spread = s->busy = 1;
 }
 
-/* ---- lines 10-18: what comes in -------------------------------------------------------------------------------------- */
+/* ---- lines 10-18: what comes in -------------------------------------------------------------- */
 
-/* A determinant that came from h->src, and so is held there. `forced`: it is acknowledged in any case. Holder
- * sets of a sender that does not know of the last failure may name who has lost its copies.                l. 15-16 */
-static inline void hark_scmel_absorb(struct hark_scmel *s, const struct hark_head *h, const struct hark_det *x,
-    bool forced)
+/* A determinant that came from h->src, and so is held there. `forced`: it is acknowledged in any
+ * case. Holder sets of a sender that does not know of the last failure may name who has lost its
+ * copies.                                                                               l. 15-16 */
+static inline void hark_scmel_absorb(
+    struct hark_scmel *s, const struct hark_head *h, const struct hark_det *x, bool forced)
 {
     struct hark *p = &s->head;
     bool made = false, mine = x->creator == s->endpoint.me;
     struct hark_scmel_log *log = mine ? NULL : hark_scmel_log(s, x->creator, true);
     struct hark_dets *d = mine ? &s->own : &log->dets;
     uint64_t end = x->rsn + hark_det_run(hark_det_channel(x->src, x->ctx), x->ssn) - 1, *row;
-    if (mine && (h->type != HARK_S_DETS || end <= s->rsn)) row = hark_dets_find(p, &s->pool, d, x->rsn);
+    if (mine && (h->type != HARK_S_DETS || end <= s->rsn))
+        row = hark_dets_find(p, &s->pool, d, x->rsn);
     else row = hark_dets_put(p, &s->pool, d, x, &made);
     if (row == NULL || row[0] != x->rsn || !hark_det_is(row, x->src, x->ctx, x->ssn)) return;
-    if (h->src != x->creator && hark_scmel_is_valid_holder(s, h->src)) hark_det_hold(d, row, h->src);
+    if (h->src != x->creator && hark_scmel_is_valid_holder(s, h->src))
+        hark_det_hold(d, row, h->src);
     for (uint32_t i = 0; i < x->holders && h->re >= s->endpoint.re; i++)
-        if (x->holder[i] != s->endpoint.me && x->holder[i] != x->creator) hark_det_hold(d, row, x->holder[i]);
+        if (x->holder[i] != s->endpoint.me && x->holder[i] != x->creator)
+            hark_det_hold(d, row, x->holder[i]);
     if (mine) return;
     if (made && hark_det_loose(d, row)) s->fresh++;
     if (made || forced || h->src != x->creator || end > log->acked)
@@ -222,8 +252,8 @@ static inline void hark_scmel_absorb(struct hark_scmel *s, const struct hark_hea
 }
 
 /* n determinants at b; they are well-formed and there is room for them. */
-static inline void hark_scmel_absorb_all(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n,
-    bool forced)
+static inline void hark_scmel_absorb_all(
+    struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n, bool forced)
 {
     struct hark_det x;
     if (n == 0) return;
@@ -236,7 +266,8 @@ static inline void hark_scmel_absorb_all(struct hark_scmel *s, const struct hark
     if (hark_scmel_forwards(s)) hark_scmel_grown(s);
 }
 
-/* Where no determinant of rsn + 1 is left but later ones are: does none of them name this message? */
+/* Where no determinant of rsn + 1 is left but later ones are: does none of them name this message?
+ */
 HARK_COLD bool hark_scmel_left_over(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     struct hark_place at = hark_queue_begin(&s->own.rows);
@@ -245,9 +276,11 @@ HARK_COLD bool hark_scmel_left_over(struct hark_scmel *s, uint32_t src, uint16_t
     return true;
 }
 
-/* In replay: may this be the next choice, to take the message or (`look`: HARK_DET_LOOK) to see it? Only what rsn + 1 names; where that is
- * lost, to take any that no later one names, to see any that is here.                                       errata S-3, v26 */
-HARK_COLD bool hark_scmel_choice(struct hark_scmel *s, uint32_t look, uint32_t src, uint16_t ctx, uint64_t ssn)
+/* In replay: may this be the next choice, to take the message or (`look`: HARK_DET_LOOK) to see it?
+ * Only what rsn + 1 names; where that is lost, to take any that no later one names, to see any that
+ * is here.                                                                       errata S-3, v26 */
+HARK_COLD bool hark_scmel_choice(
+    struct hark_scmel *s, uint32_t look, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return false;
     const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
@@ -256,36 +289,44 @@ HARK_COLD bool hark_scmel_choice(struct hark_scmel *s, uint32_t look, uint32_t s
 }
 
 /* Does a message of the channel wait that is before this one? */
-HARK_COLD bool hark_scmel_waits_below(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
+HARK_COLD bool hark_scmel_waits_below(
+    struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     const uint64_t first = hark_arrived_from(&s->head, &s->endpoint.waiting, src, ctx, 1);
     return first && first < ssn;
 }
 
-/* Has what came before this message on its channel been handed up? Else it would be found behind it. When a replay ends in the midst of an
- * OFFER, some of the channel has been passed over already (v27). */
-static inline bool hark_scmel_in_order(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
+/* Has what came before this message on its channel been handed up? Else it would be found behind
+ * it. When a replay ends in the midst of an OFFER, some of the channel has been passed over already
+ * (v27). */
+static inline bool hark_scmel_in_order(
+    struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     return s->endpoint.waiting.count == 0 || !hark_scmel_waits_below(s, src, ctx, ssn);
 }
 
-/* May this arrived message be handed up? In replay only if it is the next choice to take it, whatever else of its channel waits (v7); or to
- * see it, and then what came before it too: that was there. Where a choice is lost anything may be, to be taken when its turn comes. */
-HARK_COLD bool hark_scmel_turn_replayed(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
+/* May this arrived message be handed up? In replay only if it is the next choice to take it,
+ * whatever else of its channel waits (v7); or to see it, and then what came before it too: that was
+ * there. Where a choice is lost anything may be, to be taken when its turn comes. */
+HARK_COLD bool hark_scmel_turn_replayed(
+    struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return false;
     const uint64_t *row = hark_dets_find(&s->head, &s->pool, &s->own, s->rsn + 1);
     if (row && hark_det_is(row, src, ctx, ssn)) return true;
-    if (row && (row[2] != hark_det_channel(src, ctx | HARK_DET_LOOK) || ssn > hark_det_ssn(row))) return false;
+    if (row && (row[2] != hark_det_channel(src, ctx | HARK_DET_LOOK) || ssn > hark_det_ssn(row)))
+        return false;
     return hark_scmel_in_order(s, src, ctx, ssn);
 }
 
 static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
-    return s->mode == HARK_SCMEL_NORMAL ? hark_scmel_in_order(s, src, ctx, ssn) : hark_scmel_turn_replayed(s, src, ctx, ssn);
+    return s->mode == HARK_SCMEL_NORMAL ? hark_scmel_in_order(s, src, ctx, ssn)
+                                        : hark_scmel_turn_replayed(s, src, ctx, ssn);
 }
 
-/* OFFER, when this step's other effects are out: of one message, or (ssn 0) of all that one process sent. */
+/* OFFER, when this step's other effects are out: of one message, or (ssn 0) of all that one process
+ * sent. */
 static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     if (s->offer_peer && s->offer_peer != peer + 1) s->endpoint.offer = 1;
@@ -295,36 +336,44 @@ static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer, uint16_
     s->offer_ssn = ssn;
 }
 
-/* Replay is over when no determinant is left and every replayed message has arrived: a process without any may
- * still be the only one that a replay gives another's determinant to (v6). */
+/* Replay is over when no determinant is left and every replayed message has arrived: a process
+ * without any may still be the only one that a replay gives another's determinant to (v6). */
 HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top > s->rsn) return;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
         if (hark_scmel_at(s, i)->channel.recv < hark_scmel_at(s, i)->peer_sent) return;
     for (uint32_t i = 0; i < s->groups.count; i++)
-        if (!hark_scmel_given_back(s, (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i))) return;
+        if (!hark_scmel_given_back(
+                s, (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i)))
+            return;
     s->mode = HARK_SCMEL_NORMAL;
-    s->published_rsn = s->rsn; /* others may hold what has been replayed: a run of looks among it does not grow */
+    s->published_rsn = s->rsn; /* others may hold what has been replayed: a run of looks among it
+                                  does not grow */
     s->persisting = s->endpoint.offer = 1;
     hark_emit_done(fx, s->endpoint.me, s->endpoint.re);
 }
 
-/* An arrived message that is here already: held for its turn, or a duplicate. Contributions are not handed up. */
-HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+/* An arrived message that is here already: held for its turn, or a duplicate. Contributions are not
+ * handed up. */
+HARK_COLD int hark_scmel_again(
+    struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     bool found;
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.waiting, 1);
     if (status < 0) return status;
-    if (s->groups.count && h->ctx && hark_scmel_contributes(s, h)) return hark_emit_verdict(fx, HARK_DISCARD);
+    if (s->groups.count && h->ctx && hark_scmel_contributes(s, h))
+        return hark_emit_verdict(fx, HARK_DISCARD);
     hark_arrived_search(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn, &found);
     struct hark_channel *c = hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx);
     if (!found || c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
     if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_emit_verdict(fx, HARK_HOLD);
     hark_arrived_take(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn);
     hark_emit(fx, HARK_HANDUP);
-    /* The next of its channel may have been passed over because this one came before it.                  erratum v27 */
-    const uint64_t next = hark_arrived_from(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn + 1);
+    /* The next of its channel may have been passed over because this one came before it.
+     *                                                                                erratum v27 */
+    const uint64_t next =
+        hark_arrived_from(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn + 1);
     if (next && hark_scmel_turn(s, h->src, h->ctx, next)) hark_scmel_offer(s, h->src, h->ctx, next);
     return HARK_OK;
 }
@@ -332,13 +381,16 @@ HARK_COLD int hark_scmel_again(struct hark_scmel *s, const struct hark_head *h, 
 /* Is it a multicast? It is of the root, whoever brought it. */
 static inline bool hark_scmel_is_multicast(struct hark_scmel *s, const struct hark_head *h)
 {
-    const struct hark_scmel_group *g = s->branches.count && h->ctx ? hark_scmel_group(s, h->ctx) : NULL;
+    const struct hark_scmel_group *g =
+        s->branches.count && h->ctx ? hark_scmel_group(s, h->ctx) : NULL;
     return g && !g->reduces && g->root == h->src && g->root != s->endpoint.me;
 }
 
-/* It has been accepted: those below me get it, with the determinants that the root sent along where one copy of those is not
- * enough. Holders in them that a failure may have taken are not passed on: who gets them knows me to know of it.     Alg. 2 l. 19 */
-HARK_COLD void hark_scmel_pass_on(struct hark_scmel *s, const struct hark_head *h, const uint8_t *dets, uint32_t n)
+/* It has been accepted: those below me get it, with the determinants that the root sent along where
+ * one copy of those is not enough. Holders in them that a failure may have taken are not passed on:
+ * who gets them knows me to know of it.                                             Alg. 2 l. 19 */
+HARK_COLD void hark_scmel_pass_on(
+    struct hark_scmel *s, const struct hark_head *h, const uint8_t *dets, uint32_t n)
 {
     const uint32_t bytes = hark_det_bytes(s->k);
     s->passes = *h;
@@ -346,15 +398,17 @@ HARK_COLD void hark_scmel_pass_on(struct hark_scmel *s, const struct hark_head *
     s->forward = s->busy = 1;
     s->forwarded_determinants = hark_scmel_forwards(s) ? n : 0;
     if (s->forwarded_determinants == 0) return;
-    for (uint32_t i = 0; i < hark_scmel_along_rows(n * bytes); i++) hark_insert(&s->head, &s->along, i);
+    for (uint32_t i = 0; i < hark_scmel_along_rows(n * bytes); i++)
+        hark_insert(&s->head, &s->along, i);
     uint8_t *b = (uint8_t *)hark_row(&s->head, &s->along, 0);
     hark_copy(b, dets, n * bytes);
-    for (uint32_t i = 0; h->re < s->endpoint.re && i < n; i++) hark_zero(b + i * bytes + 28, bytes - 28);
+    for (uint32_t i = 0; h->re < s->endpoint.re && i < n; i++)
+        hark_zero(b + i * bytes + 28, bytes - 28);
 }
 
-/* ReceiveMsg, when its determinants have been taken: OutOfOrder.                                        l. 11-12, 17 */
-static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_channel *c, const struct hark_head *h,
-    struct hark_effects *fx)
+/* ReceiveMsg, when its determinants have been taken: OutOfOrder.                    l. 11-12, 17 */
+static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_channel *c,
+    const struct hark_head *h, struct hark_effects *fx)
 {
     if (h->ssn <= c->channel.recv) return hark_scmel_again(s, h, fx);
     if (h->ssn > c->channel.recv + 1) {
@@ -383,19 +437,23 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
     return HARK_OK;
 }
 
-/* A message from or to an earlier self. What had arrived then and waits is taken, anything else is dropped: a
- * process that nobody depended on may have sent something else under the same ssn the second time. */
-HARK_COLD int hark_scmel_older(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+/* A message from or to an earlier self. What had arrived then and waits is taken, anything else is
+ * dropped: a process that nobody depended on may have sent something else under the same ssn the
+ * second time. */
+HARK_COLD int hark_scmel_older(
+    struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     const struct hark_scmel_channel *c =
-        (const struct hark_scmel_channel *)(const void *)hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx);
+        (const struct hark_scmel_channel *)(const void *)hark_channel_find(
+            &s->head, &s->endpoint, h->src, h->ctx);
     if (c == NULL || (h->ssn >= c->from ? h->src_inc != c->accepted : h->src_inc >= c->accepted))
         return hark_emit_verdict(fx, HARK_DISCARD);
     return hark_scmel_again(s, h, fx);
 }
 
-/* rsn has grown in replay: what is next? Where that is lost, all that may be has been handed up but what is held behind another
- * choice; else it is one message, or to be seen: the first of its channel, which asks for those behind it. */
+/* rsn has grown in replay: what is next? Where that is lost, all that may be has been handed up but
+ * what is held behind another choice; else it is one message, or to be seen: the first of its
+ * channel, which asks for those behind it. */
 HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY) return;
@@ -407,19 +465,23 @@ HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
     } else if ((uint32_t)row[2] != HARK_DET_MISS) {
         const uint16_t ctx = (uint16_t)(row[2] >> 32);
         const uint64_t ssn = hark_det_ssn(row), from = hark_det_is_look(row[2]) ? 1 : ssn;
-        const uint64_t next = hark_arrived_from(&s->head, &s->endpoint.waiting, (uint32_t)row[2], ctx, from);
+        const uint64_t next =
+            hark_arrived_from(&s->head, &s->endpoint.waiting, (uint32_t)row[2], ctx, from);
         if (next && next <= ssn) hark_scmel_offer(s, (uint32_t)row[2], ctx, next);
     }
 }
 
-/* A choice gets the next rsn and its determinant; in replay it has that already, or takes one that is left over. */
-static inline void hark_scmel_record_choice(struct hark_scmel *s, uint64_t channel, uint64_t ssn, struct hark_effects *fx)
+/* A choice gets the next rsn and its determinant; in replay it has that already, or takes one that
+ * is left over. */
+static inline void hark_scmel_record_choice(
+    struct hark_scmel *s, uint64_t channel, uint64_t ssn, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     if (++s->rsn > s->own.top) {
         hark_dets_append_one(p, &s->pool, &s->own, s->rsn, ssn, channel);
     } else {
-        struct hark_det x = {s->endpoint.me, (uint32_t)channel, (uint32_t)(channel >> 32), 0, ssn, s->rsn, {0}};
+        struct hark_det x = {
+            s->endpoint.me, (uint32_t)channel, (uint32_t)(channel >> 32), 0, ssn, s->rsn, {0}};
         bool made;
         hark_dets_put(p, &s->pool, &s->own, &x, &made);
         hark_scmel_next(s, fx);
@@ -428,29 +490,33 @@ static inline void hark_scmel_record_choice(struct hark_scmel *s, uint64_t chann
     hark_scmel_grown(s);
 }
 
-/* The message that the application takes, or (`look`) sees: was it handed up, and is it the next choice? */
-HARK_HOT int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *event, uint32_t look, struct hark_head *h,
-    struct hark_channel **c)
+/* The message that the application takes, or (`look`) sees: was it handed up, and is it the next
+ * choice? */
+HARK_HOT int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *event, uint32_t look,
+    struct hark_head *h, struct hark_channel **c)
 {
     struct hark *p = &s->head;
     struct hark_endpoint *e = &s->endpoint;
     bool waits;
-    if (hark_head_get(h, event->u.frame.header, p->kind) < 0 || h->type != HARK_APP) return HARK_EFRAME;
+    if (hark_head_get(h, event->u.frame.header, p->kind) < 0 || h->type != HARK_APP)
+        return HARK_EFRAME;
     if (event->u.frame.header.length < HARK_SCMEL_HEADER) return HARK_EFRAME;
     if (s->wave.in_checkpoint_call) return HARK_ESTATE;
     int status = hark_reserve(p, &hark_scmel_shape, &e->beyond, 1);
     if (status >= 0) status = hark_pool_reserve(p, &hark_scmel_shape, &s->pool, 1);
     if (status < 0) return status;
     *c = hark_channel_find(p, e, h->src, h->ctx);
-    if (*c == NULL || h->ssn == 0 || h->ssn > (*c)->recv || hark_delivered(p, e, *c, h->ssn)) return HARK_EINVAL;
+    if (*c == NULL || h->ssn == 0 || h->ssn > (*c)->recv || hark_delivered(p, e, *c, h->ssn))
+        return HARK_EINVAL;
     if (s->mode == HARK_SCMEL_NORMAL) return HARK_OK;
     if (!hark_scmel_choice(s, look, h->src, h->ctx, h->ssn)) return HARK_WAIT;
     hark_arrived_search(p, &e->waiting, h->src, h->ctx, h->ssn, &waits);
     return waits ? HARK_EINVAL : HARK_OK;
 }
 
-/* The message is taken.                                                                                    l. 13-14 */
-static inline int hark_scmel_deliver(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+/* The message is taken.                                                                 l. 13-14 */
+static inline int hark_scmel_deliver(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_head h;
     struct hark_channel *c;
@@ -461,29 +527,35 @@ static inline int hark_scmel_deliver(struct hark_scmel *s, const struct hark_eve
     return HARK_OK;
 }
 
-/* A look goes on what the last one saw, or did not see, and nobody was told of that: they are one row. */
+/* A look goes on what the last one saw, or did not see, and nobody was told of that: they are one
+ * row. */
 static inline bool hark_scmel_extend_look_run(struct hark_scmel *s, uint64_t channel, uint64_t ssn)
 {
-    if (s->mode != HARK_SCMEL_NORMAL || s->own.top != s->rsn || s->rsn <= s->published_rsn) return false;
+    if (s->mode != HARK_SCMEL_NORMAL || s->own.top != s->rsn || s->rsn <= s->published_rsn)
+        return false;
     uint64_t *last = hark_queue_last(&s->head, &s->pool, &s->own.rows);
-    if (last == NULL || last[2] != channel || (ssn && hark_det_ssn(last) != ssn) || !hark_det_extend(last)) return false;
+    if (last == NULL || last[2] != channel || (ssn && hark_det_ssn(last) != ssn) ||
+        !hark_det_extend(last))
+        return false;
     s->own.top = ++s->rsn;
     return true;
 }
 
-/* A look that saw a message is a choice too, if the application does not take it.                               erratum v26 */
-HARK_COLD int hark_scmel_look(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+/* A look that saw a message is a choice too, if the application does not take it.    erratum v26 */
+HARK_COLD int hark_scmel_look(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_head h;
     struct hark_channel *c;
     int status = hark_scmel_handed(s, event, HARK_DET_LOOK, &h, &c);
     if (status != HARK_OK) return status;
     const uint64_t channel = hark_det_channel(h.src, h.ctx | HARK_DET_LOOK);
-    if (!hark_scmel_extend_look_run(s, channel, h.ssn)) hark_scmel_record_choice(s, channel, h.ssn, fx);
+    if (!hark_scmel_extend_look_run(s, channel, h.ssn))
+        hark_scmel_record_choice(s, channel, h.ssn, fx);
     return HARK_OK;
 }
 
-/* And a look that found nothing.                                                                               erratum S-3 */
+/* And a look that found nothing.                                                     erratum S-3 */
 HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -495,7 +567,8 @@ HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
         const uint64_t *row = hark_dets_find(p, &s->pool, &s->own, s->rsn + 1);
         if (row && (uint32_t)row[2] != HARK_DET_MISS) return HARK_WAIT; /* it found something */
     }
-    if (!hark_scmel_extend_look_run(s, HARK_DET_MISSED, 0)) hark_scmel_record_choice(s, HARK_DET_MISSED, 1, fx);
+    if (!hark_scmel_extend_look_run(s, HARK_DET_MISSED, 0))
+        hark_scmel_record_choice(s, HARK_DET_MISSED, 1, fx);
     return HARK_OK;
 }
 #endif /* HARK_BODIES */

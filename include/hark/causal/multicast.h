@@ -1,16 +1,20 @@
-/* causal/multicast.h: multicasts, lines 1-20 of CAMEL's Algorithm 2: the root logs one copy, and others pass it on.
+/* causal/multicast.h: multicasts, lines 1-20 of CAMEL's Algorithm 2: the root logs one copy, and
+ * others pass it on.
  *
- * A multicast is a message on a channel from the root to each member, of the group's context: the same number on all of them, and one
- * payload, under the group's name. So positions, replay, marks and DETS are those of channels; what differs is who transmits.
- * A member that is no child of the root has it from the tree, and the root counts it as transmitted. Where the tree is not to
- * be trusted the root sends directly, with determinants (C-1, C-5): to a member that has gone back, what it lacks; and, when
- * the root itself went back, whatever members lack of what any of them has (C-4): the tree drops duplicates, and stops there.
+ * A multicast is a message on a channel from the root to each member, of the group's context: the
+ * same number on all of them, and one payload, under the group's name. So positions, replay, marks
+ * and DETS are those of channels; what differs is who transmits. A member that is no child of the
+ * root has it from the tree, and the root counts it as transmitted. Where the tree is not to be
+ * trusted the root sends directly, with determinants (C-1, C-5): to a member that has gone back,
+ * what it lacks; and, when the root itself went back, whatever members lack of what any of them has
+ * (C-4): the tree drops duplicates, and stops there.
  *
- * A member passes a multicast on when it accepts it, once, and without determinants: for the root's direct children have
- * stored them before (C-5), and one copy is all that is asked for. Where more is, or copies at team-mates do not count, it passes on those that the
- * root sent along, and these are all that is loose there. Its own do not go with it: what it passes on does not depend
- * on what it has delivered (C-6). Copies of an earlier incarnation of the root are dropped
- * as soon as its failure is known (C-3).
+ * A member passes a multicast on when it accepts it, once, and without determinants: for the root's
+ * direct children have stored them before (C-5), and one copy is all that is asked for. Where more
+ * is, or copies at team-mates do not count, it passes on those that the root sent along, and these
+ * are all that is loose there. Its own do not go with it: what it passes on does not depend on what
+ * it has delivered (C-6). Copies of an earlier incarnation of the root are dropped as soon as its
+ * failure is known (C-3).
  */
 #ifndef HARK_CAUSAL_MULTICAST_H
 #define HARK_CAUSAL_MULTICAST_H
@@ -24,18 +28,22 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* The channels of a reduction are there from the beginning: what is heard of it later never has to make one. */
-static inline int hark_scmel_reduction_channels(struct hark_scmel *s, const struct hark_group *t, uint32_t parent)
+/* The channels of a reduction are there from the beginning: what is heard of it later never has to
+ * make one. */
+static inline int hark_scmel_reduction_channels(
+    struct hark_scmel *s, const struct hark_group *t, uint32_t parent)
 {
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.channels, t->count);
     if (status < 0) return status;
     for (uint32_t m = 0; m < t->count; m++)
-        if (t->member[m] == parent || t->parent[m] == s->endpoint.me) hark_scmel_channel(s, t->member[m], t->ctx);
+        if (t->member[m] == parent || t->parent[m] == s->endpoint.me)
+            hark_scmel_channel(s, t->member[m], t->ctx);
     return HARK_OK;
 }
 
-/* May it reduce? What is complete is with what goes back with the root, and with those who contribute to that from outside: so these are
- * below the root itself, and whatever goes back together is one piece of the tree. Each looks at its own team.        8.3 */
+/* May it reduce? What is complete is with what goes back with the root, and with those who
+ * contribute to that from outside: so these are below the root itself, and whatever goes back
+ * together is one piece of the tree. Each looks at its own team.                             8.3 */
 static inline bool hark_scmel_may_reduce(const struct hark_scmel *s, const struct hark_group *t)
 {
     uint32_t pieces = 0;
@@ -51,17 +59,22 @@ static inline bool hark_scmel_may_reduce(const struct hark_scmel *s, const struc
 /* Takes over the trees of the configuration; HARK_EINVAL if one is none. */
 static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_config *c)
 {
-    if (c->group_count && s->team_checkpoints_alone) return HARK_EINVAL; /* what lies before a member's image would have to be known to be needed no more */
+    if (c->group_count && s->team_checkpoints_alone)
+        return HARK_EINVAL; /* what lies before a member's image would have to be known to be needed
+                               no more */
     for (uint32_t i = 0; i < c->group_count; i++) {
         const struct hark_group *t = &c->groups[i];
-        uint32_t branches = t->count - 1, mine = hark_tree_root(t->member, t->count, s->endpoint.me);
-        if (!hark_tree_valid(t, c->ranks) || (i && t->ctx <= c->groups[i - 1].ctx)) return HARK_EINVAL;
+        uint32_t branches = t->count - 1,
+                 mine = hark_tree_root(t->member, t->count, s->endpoint.me);
+        if (!hark_tree_valid(t, c->ranks) || (i && t->ctx <= c->groups[i - 1].ctx))
+            return HARK_EINVAL;
         if (t->reduces && !hark_scmel_may_reduce(s, t)) return HARK_EINVAL;
         if (mine == t->count) continue;
         int status = hark_reserve(&s->head, &hark_scmel_shape, &s->groups, 1);
         if (status >= 0) status = hark_reserve(&s->head, &hark_scmel_shape, &s->branches, branches);
         if (status < 0) return status;
-        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_insert(&s->head, &s->groups, s->groups.count);
+        struct hark_scmel_group *g =
+            (struct hark_scmel_group *)hark_insert(&s->head, &s->groups, s->groups.count);
         g->ctx = t->ctx;
         g->reduces = t->reduces != 0;
         g->whole_first = 1;
@@ -71,48 +84,58 @@ static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_confi
         for (uint32_t m = 0; m < t->count; m++) {
             bool child = t->parent[m] == s->endpoint.me;
             if (t->member[m] == s->endpoint.me || (!child && t->root != s->endpoint.me)) continue;
-            struct hark_scmel_branch *b = (struct hark_scmel_branch *)hark_insert(&s->head, &s->branches, s->branches.count);
+            struct hark_scmel_branch *b =
+                (struct hark_scmel_branch *)hark_insert(&s->head, &s->branches, s->branches.count);
             b->ctx = t->ctx;
             b->rank = t->member[m];
             b->child = child;
         }
-        if (t->reduces && (status = hark_scmel_reduction_channels(s, t, t->parent[mine])) < 0) return status;
+        if (t->reduces && (status = hark_scmel_reduction_channels(s, t, t->parent[mine])) < 0)
+            return status;
     }
     return HARK_OK;
 }
 
-/* SendMulticastMsg. The root's: another sends to the root, or has a tree of its own (C-7).                          l. 1-9 */
-static inline int hark_scmel_multicast(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+/* SendMulticastMsg. The root's: another sends to the root, or has a tree of its own (C-7).
+ *                                                                                         l. 1-9 */
+static inline int hark_scmel_multicast(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    struct hark_scmel_group *g = event->u.send.peer <= UINT16_MAX ? hark_scmel_group(s, (uint16_t)event->u.send.peer) : NULL;
-    if (g == NULL || g->reduces || g->root != s->endpoint.me || event->u.send.ctx != g->ctx) return HARK_EINVAL;
+    struct hark_scmel_group *g =
+        event->u.send.peer <= UINT16_MAX ? hark_scmel_group(s, (uint16_t)event->u.send.peer) : NULL;
+    if (g == NULL || g->reduces || g->root != s->endpoint.me || event->u.send.ctx != g->ctx)
+        return HARK_EINVAL;
     if (s->wave.in_checkpoint_call) return HARK_ESTATE;
-    int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.channels, s->branches.count);
+    int status =
+        hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.channels, s->branches.count);
     if (status < 0) return status;
     g = hark_scmel_group(s, (uint16_t)event->u.send.peer); /* tables may have moved */
-    uint64_t ssn = ++g->sent, again = g->again;                                                              /* l. 4 */
+    uint64_t ssn = ++g->sent, again = g->again;            /* l. 4 */
     uint16_t ctx = (uint16_t)g->ctx;
     /* Among team-mates what goes at once needs no log: see hark_scmel_unlogged. */
-    bool goes = s->teams && s->mode == HARK_SCMEL_NORMAL && hark_scmel_fits(s, HARK_SCMEL_NOBODY, 0);
+    bool goes =
+        s->teams && s->mode == HARK_SCMEL_NORMAL && hark_scmel_fits(s, HARK_SCMEL_NOBODY, 0);
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
         if (b->ctx != ctx) continue;
         struct hark_scmel_channel *c = hark_scmel_channel(s, b->rank, ctx);
         c->channel.flags |= HARK_SCMEL_GROUP;
         c->channel.sent = ssn;
-        /* Who passes it on may not know a new incarnation yet; and what the tree has had is not known while DETS are collected. */
-        bool tree = !b->child && ssn > again && s->mode != HARK_SCMEL_COLLECT && !hark_scmel_sends_gated(s, b->rank);
+        /* Who passes it on may not know a new incarnation yet; and what the tree has had is not
+         * known while DETS are collected. */
+        bool tree = !b->child && ssn > again && s->mode != HARK_SCMEL_COLLECT &&
+                    !hark_scmel_sends_gated(s, b->rank);
         goes = goes && c->channel.flags & HARK_SCMEL_MATE && c->transmitted + 1 == ssn;
         if (tree && c->transmitted + 1 == ssn) c->transmitted = ssn;
-        if (c->transmitted < ssn) s->late = s->busy = 1;                                                              /* l. 8 */
+        if (c->transmitted < ssn) s->late = s->busy = 1; /* l. 8 */
     }
     if (goes) g->first = ssn + 1;
-    else hark_emit_retain(fx, hark_name_of_group(ctx, ssn));                                  /* l. 7 */
+    else hark_emit_retain(fx, hark_name_of_group(ctx, ssn)); /* l. 7 */
     s->posting = ctx;
     return HARK_OK;
 }
 
-/* SendMsgToChildren, of one that passes it on.                                               Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
+/* SendMsgToChildren, of one that passes it on.                    Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
 static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (; s->forward && s->forward <= s->branches.count; s->forward++) {
@@ -136,12 +159,14 @@ static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effe
     return HARK_OK;
 }
 
-/* The root has gone back, and knows what all have: up to the most that anybody has, it sends directly what one lacks (C-4). */
+/* The root has gone back, and knows what all have: up to the most that anybody has, it sends
+ * directly what one lacks (C-4). */
 static inline void hark_scmel_group_collected(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        struct hark_scmel_group *g = c->channel.flags & HARK_SCMEL_GROUP ? hark_scmel_group(s, c->channel.ctx) : NULL;
+        struct hark_scmel_group *g =
+            c->channel.flags & HARK_SCMEL_GROUP ? hark_scmel_group(s, c->channel.ctx) : NULL;
         if (g && !g->reduces && g->again < c->transmitted) g->again = c->transmitted;
     }
 }

@@ -1,4 +1,5 @@
-/* causal/recovery.h: lines 28-51 of the algorithm, failures, and what steps have left to send; the last part of scmel.h. */
+/* causal/recovery.h: lines 28-51 of the algorithm, failures, and what steps have left to send; the
+ * last part of scmel.h. */
 #ifndef HARK_CAUSAL_RECOVERY_H
 #define HARK_CAUSAL_RECOVERY_H
 
@@ -11,20 +12,22 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* ---- lines 28-51: failures ------------------------------------------------------------------------------------------------- */
+/* ---- lines 28-51: failures ------------------------------------------------------------------- */
 
-/* `rank` has become a new incarnation: what it held is gone, and so are those who were owed.            erratum S-5 */
+/* `rank` has become a new incarnation: what it held is gone, and so are those who were owed.
+ *                                                                                    erratum S-5 */
 static inline void hark_scmel_lost(struct hark_scmel *s, uint32_t rank)
 {
     struct hark *p = &s->head;
     hark_dets_release(p, &s->pool, &s->own, rank);
-    for (uint32_t i = 0; i < s->logs.count; i++) hark_dets_release(p, &s->pool, &hark_scmel_log_at(s, i)->dets, rank);
+    for (uint32_t i = 0; i < s->logs.count; i++)
+        hark_dets_release(p, &s->pool, &hark_scmel_log_at(s, i)->dets, rank);
     if (hark_scmel_log(s, rank, false)) hark_scmel_log(s, rank, false)->acked = 0;
     hark_scmel_kept_lost(s, rank);
     hark_owed_forget(p, &s->owed, rank);
 }
 
-/* DETS of all have come: Y knows its order, and asks for its messages.                              l. 48-49, S-6 */
+/* DETS of all have come: Y knows its order, and asks for its messages.             l. 48-49, S-6 */
 static inline void hark_scmel_collected(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_COLLECT || s->determinants_from + 1 < s->endpoint.ranks) return;
@@ -47,9 +50,10 @@ static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effect
     hark_emit(fx, HARK_RECOVERED);
 }
 
-/* Failure(Y), for every Y of D: determinants go to it at once, the next message to it may never come (S-5). Those
- * of D that are at it begin collecting again.                                                             l. 28-36 */
-HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+/* Failure(Y), for every Y of D: determinants go to it at once, the next message to it may never
+ * come (S-5). Those of D that are at it begin collecting again.                         l. 28-36 */
+HARK_COLD int hark_scmel_failed(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_endpoint *e = &s->endpoint;
@@ -62,11 +66,13 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     }
     int status = hark_failed_reserve(p, &hark_scmel_shape, e, event);
     if (status >= 0) status = hark_reserve(p, &hark_scmel_shape, &s->wave.kept, 1);
-    if (status >= 0) status = hark_reserve(p, &hark_scmel_shape, &s->pairs, event->u.failed.down_count);
+    if (status >= 0)
+        status = hark_reserve(p, &hark_scmel_shape, &s->pairs, event->u.failed.down_count);
     if (status < 0) return status;
     for (uint32_t i = 0; i < event->u.failed.inc_count; i++) {
         const struct hark_incarnation *x = &event->u.failed.inc[i];
-        if (x->rank != e->me && x->inc > hark_inc_of(p, e, x->rank)) hark_scmel_lost(s, x->rank);         /* l. 30 */
+        if (x->rank != e->me && x->inc > hark_inc_of(p, e, x->rank))
+            hark_scmel_lost(s, x->rank); /* l. 30 */
     }
     hark_wave_failed(p, e, &s->wave, event, fx);
     hark_failed_take(p, e, event);
@@ -81,9 +87,11 @@ HARK_COLD int hark_scmel_failed(struct hark_scmel *s, const struct hark_event *e
     }
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        c->carried = c->peer_sent = 0; /* carried: to be safe; with DETS at once no program shows the need */
-        c->channel.flags &= (uint16_t)~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
-        if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer)) c->transmitted = c->channel.sent; /* READY will say (v15) */
+        c->carried = c->peer_sent = 0; /* carried: to be safe; with DETS at once no program shows
+                                          the need */
+        c->channel.flags &= (uint16_t) ~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
+        if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer))
+            c->transmitted = c->channel.sent; /* READY will say (v15) */
     }
     hark_scmel_collected(s, fx);
     hark_scmel_recovered(s, fx);
@@ -98,33 +106,40 @@ static inline bool hark_scmel_sents_ok(const uint8_t *b, uint32_t n)
     return true;
 }
 
-/* What `rank` has sent to me and has received. Of what was posted before my image it may lack the end, which then comes from
- * the log that the image has (E4).                                                                                  */
+/* What `rank` has sent to me and has received. Of what was posted before my image it may lack the
+ * end, which then comes from the log that the image has (E4). */
 static inline void hark_scmel_read_positions(struct hark_scmel *s, uint32_t rank, const uint8_t *b)
 {
     struct hark_scmel_channel *c = hark_scmel_channel(s, rank, hark_get16(b));
     uint64_t recv = hark_get64(b + 16);
     struct hark_scmel_group *g = c->channel.ctx ? hark_scmel_group(s, c->channel.ctx) : NULL;
     c->peer_sent = hark_get64(b + 8);
-    if (g && g->reduces && g->root != s->endpoint.me && rank == g->parent) { /* how many are complete; the keeper is given them back */
+    if (g && g->reduces && g->root != s->endpoint.me && rank == g->parent) { /* how many are
+                                                                                complete; the keeper
+                                                                                is given them back
+                                                                              */
         if (hark_get32(b) & HARK_SCMEL_KEEPS && rank == g->root) g->keeps = 1;
         if (g->done < c->peer_sent) g->done = c->peer_sent;
         if (!g->keeps) c->peer_sent = 0;
     }
     if (g && hark_scmel_is_keeper(s, g, rank)) hark_scmel_known_kept(s, g, recv);
-    if (g && g->root == s->endpoint.me) c->channel.flags |= HARK_SCMEL_GROUP; /* of which it may have more than I have sent by now */
+    if (g && g->root == s->endpoint.me)
+        c->channel.flags |= HARK_SCMEL_GROUP; /* of which it may have more than I have sent by now
+                                               */
     else if (recv > c->channel.sent) recv = c->channel.sent;
     if (c->transmitted < recv) c->transmitted = recv;
 }
 
-/* ReceiveDets: u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64, recv u64} each; the determinants.
- * Those of mine are need, others become mine to hold. Fragments are taken in order (v10).                 l. 44-51 */
-HARK_COLD int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
-    struct hark_effects *fx)
+/* ReceiveDets: u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64, recv
+ * u64} each; the determinants. Those of mine are need, others become mine to hold. Fragments are
+ * taken in order (v10).                                                                 l. 44-51 */
+HARK_COLD int hark_scmel_dets(
+    struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     struct hark_scmel_pair *pair = hark_scmel_pair(s, h->src, true);
     uint32_t fragment = hark_get32(b), sents = hark_get16(b + 4), dets = hark_get16(b + 6);
-    if (s->mode != HARK_SCMEL_COLLECT || fragment >> 1 < pair->next) return hark_emit_verdict(fx, HARK_DISCARD);
+    if (s->mode != HARK_SCMEL_COLLECT || fragment >> 1 < pair->next)
+        return hark_emit_verdict(fx, HARK_DISCARD);
     if (fragment >> 1 > pair->next) {
         pair->flags |= HARK_SCMEL_HELD;
         return hark_emit_verdict(fx, HARK_HOLD);
@@ -143,20 +158,23 @@ HARK_COLD int hark_scmel_dets(struct hark_scmel *s, const struct hark_head *h, c
     return HARK_OK;
 }
 
-/* READY from Y: u32 n, u32 0, {ctx u64, recv u64} each: from where it needs my messages.                    l. 38-42 */
-HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
-    struct hark_effects *fx)
+/* READY from Y: u32 n, u32 0, {ctx u64, recv u64} each: from where it needs my messages.
+ *                                                                                       l. 38-42 */
+HARK_COLD int hark_scmel_ready(
+    struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     uint32_t n = hark_get32(b);
     if (!hark_is_down(&s->head, &s->endpoint, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
     hark_scmel_pair(s, h->src, true)->flags |= HARK_SCMEL_READY;
-    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, h->src, 0); i < s->endpoint.channels.count; i++) {
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, h->src, 0);
+         i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         uint64_t recv = 0;
         if (c->channel.peer != h->src) break;
         for (uint32_t k = 0; k < n; k++)
             if (hark_get16(b + 8 + 16 * k) == c->channel.ctx) recv = hark_get64(b + 16 + 16 * k);
-        struct hark_scmel_group *g = c->channel.flags & HARK_SCMEL_GROUP ? hark_scmel_group(s, c->channel.ctx) : NULL;
+        struct hark_scmel_group *g =
+            c->channel.flags & HARK_SCMEL_GROUP ? hark_scmel_group(s, c->channel.ctx) : NULL;
         if (g && hark_scmel_is_keeper(s, g, h->src)) hark_scmel_known_kept(s, g, recv);
         uint64_t first = hark_scmel_first(s, c);
         if (recv + 1 < first) recv = first - 1;
@@ -167,9 +185,10 @@ HARK_COLD int hark_scmel_ready(struct hark_scmel *s, const struct hark_head *h, 
     return HARK_OK;
 }
 
-/* DONE from Y: out of D. It may overtake READY, which then is dropped: Y is done when all has arrived that had been
- * posted at its failure, and nothing beyond that has been transmitted yet. */
-HARK_COLD int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
+/* DONE from Y: out of D. It may overtake READY, which then is dropped: Y is done when all has
+ * arrived that had been posted at its failure, and nothing beyond that has been transmitted yet. */
+HARK_COLD int hark_scmel_done(
+    struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
     if (!hark_is_down(&s->head, &s->endpoint, h->src)) return hark_emit_verdict(fx, HARK_DISCARD);
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.down, 1);
@@ -181,9 +200,11 @@ HARK_COLD int hark_scmel_done(struct hark_scmel *s, const struct hark_head *h, s
 }
 
 /* My own DONE is durable. */
-HARK_COLD void hark_scmel_stored(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD void hark_scmel_stored(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    if (!s->persisting || event->u.stored.of != HARK_PERSIST || event->u.stored.id != s->endpoint.re) {
+    if (!s->persisting || event->u.stored.of != HARK_PERSIST ||
+        event->u.stored.id != s->endpoint.re) {
         hark_wave_stored(&s->head, &s->endpoint, &s->wave, event, fx);
         return;
     }
@@ -195,8 +216,8 @@ HARK_COLD void hark_scmel_stored(struct hark_scmel *s, const struct hark_event *
     hark_scmel_recovered(s, fx);
 }
 
-/* QUIET: if everything has been replayed and the application does not take what its determinants say, it is not
- * piecewise deterministic: a divergence, not a hang. */
+/* QUIET: if everything has been replayed and the application does not take what its determinants
+ * say, it is not piecewise deterministic: a divergence, not a hang. */
 HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top <= s->rsn) return HARK_OK;
@@ -213,14 +234,16 @@ HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
     return HARK_OK;
 }
 
-/* ---- what a step still has to send; each returns HARK_MORE when the effects are full ------------------------------------------ */
+/* ---- what a step still has to send; each returns HARK_MORE when the effects are full --------- */
 
-/* Of a channel: what it is, and what I have sent; to a child in a reduction, how many are complete and kept; to the keeper all that are
- * complete. */
-static inline void hark_scmel_write_positions(struct hark_scmel *s, const struct hark_scmel_channel *c, uint8_t *b)
+/* Of a channel: what it is, and what I have sent; to a child in a reduction, how many are complete
+ * and kept; to the keeper all that are complete. */
+static inline void hark_scmel_write_positions(
+    struct hark_scmel *s, const struct hark_scmel_channel *c, uint8_t *b)
 {
     const struct hark_scmel_group *g = c->channel.ctx ? hark_scmel_group(s, c->channel.ctx) : NULL;
-    bool below = g && g->reduces && c->channel.peer != g->parent, keeper = below && hark_scmel_is_keeper(s, g, c->channel.peer);
+    bool below = g && g->reduces && c->channel.peer != g->parent,
+         keeper = below && hark_scmel_is_keeper(s, g, c->channel.peer);
     hark_put64(b, c->channel.ctx | (keeper ? HARK_SCMEL_KEEPS : 0));
     hark_put64(b + 8, below && !keeper ? hark_scmel_done_below(s, g) : c->channel.sent);
 }
@@ -229,12 +252,15 @@ static inline void hark_scmel_write_positions(struct hark_scmel *s, const struct
 static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    uint32_t to = s->walk_rank - 1, bytes = hark_det_bytes(s->k), at = 8, sents = 0, dets = 0, creator;
+    uint32_t to = s->walk_rank - 1, bytes = hark_det_bytes(s->k), at = 8, sents = 0, dets = 0,
+             creator;
     uint8_t *b = fx->bytes + fx->used + HARK_WIRE_HEAD;
     struct hark_dets *d;
     bool end = false;
     uint32_t first = hark_channel_search(p, &s->endpoint, to, 0);
-    for (; first + s->walk_sent < s->endpoint.channels.count && at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD; at += 24) {
+    for (; first + s->walk_sent < s->endpoint.channels.count &&
+           at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD;
+         at += 24) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, first + s->walk_sent);
         if (c->channel.peer != to) break;
         hark_scmel_write_positions(s, c, b + at);
@@ -254,7 +280,7 @@ static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effec
     if (end) s->walk_rank = 0;
 }
 
-/* NetSendDets: to Y what is known of its own determinants, and all that is loose.                          l. 31-36 */
+/* NetSendDets: to Y what is known of its own determinants, and all that is loose.       l. 31-36 */
 static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < s->pairs.count; i++) {
@@ -276,13 +302,15 @@ static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects
 }
 
 /* To all others: READY when `type` says so, else DONE. */
-static inline int hark_scmel_pump_all(struct hark_scmel *s, uint8_t type, uint32_t *next, struct hark_effects *fx)
+static inline int hark_scmel_pump_all(
+    struct hark_scmel *s, uint8_t type, uint32_t *next, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     for (; *next && *next <= s->endpoint.ranks; ++*next) {
         uint32_t to = *next - 1, first = hark_channel_search(p, &s->endpoint, to, 0), n = 0;
         if (to == s->endpoint.me) continue;
-        while (type == HARK_S_READY && n < HARK_SCMEL_CTX_MAX && first + n < s->endpoint.channels.count &&
+        while (type == HARK_S_READY && n < HARK_SCMEL_CTX_MAX &&
+               first + n < s->endpoint.channels.count &&
                hark_scmel_at(s, first + n)->channel.peer == to)
             n++;
         uint32_t length = type == HARK_S_READY ? 8 + 16 * n : 0;
@@ -291,34 +319,43 @@ static inline int hark_scmel_pump_all(struct hark_scmel *s, uint8_t type, uint32
         if (length) hark_put64(b, n);
         for (uint32_t i = 0; i < n; i++) {
             const struct hark_scmel_channel *c = hark_scmel_at(s, first + i);
-            const struct hark_scmel_group *g = c->channel.ctx ? hark_scmel_group(s, c->channel.ctx) : NULL;
+            const struct hark_scmel_group *g =
+                c->channel.ctx ? hark_scmel_group(s, c->channel.ctx) : NULL;
             hark_put64(b + 8 + 16 * i, c->channel.ctx);
-            hark_put64(b + 16 + 16 * i, g && hark_scmel_is_keeper(s, g, to) ? g->whole_root : c->channel.recv);
+            hark_put64(b + 16 + 16 * i,
+                g && hark_scmel_is_keeper(s, g, to) ? g->whole_root : c->channel.recv);
         }
     }
     *next = 0;
     return HARK_OK;
 }
 
-/* Has what goes to a group gone to all who get it from me, and these go back whenever I do? To the parent in a reduction, or from the
- * root to all. But what I contributed while images are taken my parent's may lack (v17). */
+/* Has what goes to a group gone to all who get it from me, and these go back whenever I do? To the
+ * parent in a reduction, or from the root to all. But what I contributed while images are taken my
+ * parent's may lack (v17). */
 static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
     const struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
-    if (g->reduces) return c->channel.peer == g->parent && g->root != s->endpoint.me && s->wave.mode < HARK_W_IS_FROZEN;
+    if (g->reduces)
+        return c->channel.peer == g->parent && g->root != s->endpoint.me &&
+               s->wave.mode < HARK_W_IS_FROZEN;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *other = hark_scmel_at(s, i);
-        if (other->channel.ctx != c->channel.ctx || !(other->channel.flags & HARK_SCMEL_GROUP)) continue;
+        if (other->channel.ctx != c->channel.ctx || !(other->channel.flags & HARK_SCMEL_GROUP))
+            continue;
         if (!(other->channel.flags & HARK_SCMEL_MATE) || other->transmitted < g->sent) return false;
     }
     return true;
 }
 
-/* What waited in the log has gone to one who goes back whenever I do: the result of a reduction to myself, or, between
- * members of a team, a message whose determinants had to go ahead. Nobody will ask for it again. */
-static inline void hark_scmel_needs_no_log(struct hark_scmel *s, struct hark_scmel_channel *c, struct hark_effects *fx)
+/* What waited in the log has gone to one who goes back whenever I do: the result of a reduction to
+ * myself, or, between members of a team, a message whose determinants had to go ahead. Nobody will
+ * ask for it again. */
+static inline void hark_scmel_needs_no_log(
+    struct hark_scmel *s, struct hark_scmel_channel *c, struct hark_effects *fx)
 {
-    const bool cast = (c->channel.flags & HARK_SCMEL_GROUP) != 0, mate = (c->channel.flags & HARK_SCMEL_MATE) != 0;
+    const bool cast = (c->channel.flags & HARK_SCMEL_GROUP) != 0,
+               mate = (c->channel.flags & HARK_SCMEL_MATE) != 0;
     if (c->channel.peer == s->endpoint.me || (cast && mate && hark_scmel_stays_inside(s, c))) {
         struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
         if (g->first > c->transmitted) return;
@@ -331,19 +368,22 @@ static inline void hark_scmel_needs_no_log(struct hark_scmel *s, struct hark_scm
 }
 
 /* Is what has just gone out the multicast that this step posts? */
-static inline bool hark_scmel_posting(const struct hark_scmel *s, const struct hark_scmel_channel *c)
+static inline bool hark_scmel_posting(
+    const struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
-    return s->posting && s->posting == c->channel.ctx && c->channel.flags & HARK_SCMEL_GROUP && c->transmitted == c->channel.sent;
+    return s->posting && s->posting == c->channel.ctx && c->channel.flags & HARK_SCMEL_GROUP &&
+           c->transmitted == c->channel.sent;
 }
 
-/* Replays, and what was put off: in each channel, ssn ascending.                                            l. 38-42 */
+/* Replays, and what was put off: in each channel, ssn ascending.                        l. 38-42 */
 static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects *fx)
 {
     uint32_t late = 0;
     for (uint32_t i = 0; s->late && i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if (c->transmitted >= c->channel.sent) { /* perhaps because the peer says that it has it all: nothing is on its way for it (v21) */
-            c->channel.flags &= (uint16_t)~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
+        if (c->transmitted >= c->channel.sent) { /* perhaps because the peer says that it has it
+                                                    all: nothing is on its way for it (v21) */
+            c->channel.flags &= (uint16_t) ~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
             continue;
         }
         bool go = !hark_scmel_sends_gated(s, c->channel.peer) && !hark_scmel_unknown(s, c);
@@ -367,16 +407,19 @@ static inline int hark_scmel_pump_acks(struct hark_scmel *s, struct hark_effects
     while (s->ack_all || s->ack_peer) {
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         uint32_t to = s->ack_peer - 1;
-        if (s->ack_all) to = s->owed.count ? ((const struct hark_owed *)hark_row(&s->head, &s->owed, 0))->peer : 0;
-        uint32_t n = hark_owed_write(&s->head, &s->owed, to, fx->bytes + fx->used + HARK_WIRE_HEAD, most);
+        if (s->ack_all)
+            to = s->owed.count ? ((const struct hark_owed *)hark_row(&s->head, &s->owed, 0))->peer
+                               : 0;
+        uint32_t n =
+            hark_owed_write(&s->head, &s->owed, to, fx->bytes + fx->used + HARK_WIRE_HEAD, most);
         if (n) hark_emit_control(&s->head, &s->endpoint, fx, HARK_S_ACK, to, n * HARK_ACK_BYTES);
         else s->ack_all = s->ack_peer = 0;
     }
     return HARK_OK;
 }
 
-/* What is loose, to one process, the oldest first: one frame. The rest goes when that has been acknowledged: of two
- * under way the later could be all that arrives, and leave a hole (v10). */
+/* What is loose, to one process, the oldest first: one frame. The rest goes when that has been
+ * acknowledged: of two under way the later could be all that arrives, and leave a hole (v10). */
 static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struct hark_effects *fx)
 {
     const uint32_t bytes = hark_det_bytes(s->k), most = (HARK_FRAGMENT - HARK_WIRE_HEAD) / bytes;
@@ -384,7 +427,8 @@ static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struc
     uint8_t *b = fx->bytes + fx->used + HARK_WIRE_HEAD;
     uint32_t creator, n = 0;
     struct hark_dets *d;
-    for (const uint64_t *row; n < most && (row = hark_scmel_walk(s, &w, to, &d, &creator)) != NULL; n++)
+    for (const uint64_t *row; n < most && (row = hark_scmel_walk(s, &w, to, &d, &creator)) != NULL;
+         n++)
         hark_det_write(b + n * bytes, d, row, creator, s->endpoint.me, s->k);
     if (n == 0) return;
     hark_emit_control(&s->head, &s->endpoint, fx, HARK_S_SPREAD, to, n * bytes);
@@ -392,11 +436,13 @@ static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struc
     s->awaited++;
 }
 
-/* Has one gone ahead to this process, for any of its channels, that it has not acknowledged? Another one now would be answered too, and
- * each answer lets all its channels send again: of two channels the SPREADs double with each answer (v22). */
+/* Has one gone ahead to this process, for any of its channels, that it has not acknowledged?
+ * Another one now would be answered too, and each answer lets all its channels send again: of two
+ * channels the SPREADs double with each answer (v22). */
 static inline bool hark_scmel_went(struct hark_scmel *s, uint32_t to)
 {
-    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, to, 0); i < s->endpoint.channels.count; i++) {
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, to, 0);
+         i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (c->channel.peer != to) break;
         if (c->channel.flags & HARK_SCMEL_WENT) return true;
@@ -404,8 +450,9 @@ static inline bool hark_scmel_went(struct hark_scmel *s, uint32_t to)
     return false;
 }
 
-/* To the receivers of messages that wait for it (v9), and to the next k ranks that are up or have said what they have: who still
- * replays is down until it has heard a message that may wait for this (v24). */
+/* To the receivers of messages that wait for it (v9), and to the next k ranks that are up or have
+ * said what they have: who still replays is down until it has heard a message that may wait for
+ * this (v24). */
 static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effects *fx)
 {
     uint32_t targets = 0;
@@ -437,12 +484,14 @@ static inline int hark_scmel_pump_trim(struct hark_scmel *s, struct hark_effects
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         c->channel.flags &= (uint16_t)~HARK_SCMEL_TRIM;
         bool child = hark_scmel_from_child(s, &c->channel);
-        hark_emit_trim(fx, hark_name_of(child ? HARK_IN : HARK_OUT, &c->channel, child ? c->channel.done : c->first - 1));
+        hark_emit_trim(fx, hark_name_of(child ? HARK_IN : HARK_OUT, &c->channel,
+                               child ? c->channel.done : c->first - 1));
     }
     for (uint32_t i = 0; i < s->groups.count; i++) {
         struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(&s->head, &s->groups, i);
         if (g->trim && !hark_effects_fit(fx, 2, 0)) return HARK_MORE;
-        if (g->trim & HARK_SCMEL_TRIM_OWN) hark_emit_trim(fx, hark_name_of_group((uint16_t)g->ctx, g->first - 1));
+        if (g->trim & HARK_SCMEL_TRIM_OWN)
+            hark_emit_trim(fx, hark_name_of_group((uint16_t)g->ctx, g->first - 1));
         if (g->trim & HARK_SCMEL_TRIM_ALL) {
             struct hark_name whole = hark_name_of_group((uint16_t)g->ctx, g->whole_first - 1);
             whole.way = HARK_IN;
@@ -476,7 +525,8 @@ HARK_COLD int hark_scmel_pump(struct hark_scmel *s, struct hark_effects *fx)
     if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
     const uint32_t peer = s->endpoint.offer ? HARK_RECOVERY : s->offer_peer - 1;
     struct hark_effect *x = hark_emit_offer(fx, peer);
-    if (!s->endpoint.offer && s->offer_ssn) x->u.offer.name = hark_name_in(peer, (uint16_t)s->offer_ctx, s->offer_ssn);
+    if (!s->endpoint.offer && s->offer_ssn)
+        x->u.offer.name = hark_name_in(peer, (uint16_t)s->offer_ctx, s->offer_ssn);
     s->endpoint.offer = s->offer_peer = s->offer_ctx = 0;
     s->offer_ssn = 0;
     return HARK_OK;

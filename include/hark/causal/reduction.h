@@ -1,25 +1,31 @@
 /* causal/reduction.h: reductions, lines 21-38 of CAMEL's Algorithm 2 and 8-39 of Algorithm 3.
  *
- * A contribution goes up a channel from child to parent, of the group's context: the n-th message on it is reduction n (C-8, C-11).
- * It is logged where it arrives until it is combined. A member logs what it sends up under the group's name; when the root has
- * all and it is kept, RACK goes down the tree, cumulative (C-10), and all forget it. The order of agglomeration is
- * that of the tree, so arrivals need no determinants, not at the root either (C-15): the result is a message of the root to
- * itself, and its delivery has one.
+ * A contribution goes up a channel from child to parent, of the group's context: the n-th message
+ * on it is reduction n (C-8, C-11). It is logged where it arrives until it is combined. A member
+ * logs what it sends up under the group's name; when the root has all and it is kept, RACK goes
+ * down the tree, cumulative (C-10), and all forget it. The order of agglomeration is that of the
+ * tree, so arrivals need no determinants, not at the root either (C-15): the result is a message of
+ * the root to itself, and its delivery has one.
  *
- * The paper leaves what arrives at the root with its children. But one that goes back has lost it, and those below it have forgotten what
- * it was made of (C-12). So what all children of the root contributed is kept as one, by the root and by one of these children, the
- * keeper: the first that does not go back with the root. It is without the root's own contribution, which may depend on its deliveries: a
- * printed RACK with the result would carry an effect of deliveries without their determinants. The root sends it to the keeper when it
- * is complete, as the n-th message of the channel between them; the keeper logs it in place of what it gave, and tells the root
- * (RACK, upwards): only now the others may forget theirs. A keeper that goes back is sent it again; and to a root that goes
- * back the keeper sends it, as what is whole, instead of everybody's contributions; the root goes on when it has been given all of it, for
- * who contributed may have forgotten it already. If all children go back with the root nobody has to keep it.
+ * The paper leaves what arrives at the root with its children. But one that goes back has lost it,
+ * and those below it have forgotten what it was made of (C-12). So what all children of the root
+ * contributed is kept as one, by the root and by one of these children, the keeper: the first that
+ * does not go back with the root. It is without the root's own contribution, which may depend on
+ * its deliveries: a printed RACK with the result would carry an effect of deliveries without their
+ * determinants. The root sends it to the keeper when it is complete, as the n-th message of the
+ * channel between them; the keeper logs it in place of what it gave, and tells the root (RACK,
+ * upwards): only now the others may forget theirs. A keeper that goes back is sent it again; and to
+ * a root that goes back the keeper sends it, as what is whole, instead of everybody's
+ * contributions; the root goes on when it has been given all of it, for who contributed may have
+ * forgotten it already. If all children go back with the root nobody has to keep it.
  *
- * Who goes back asks its parent which reductions are complete, and nobody else: the keeper answers with what it has itself, for until
- * it has been given back what it lacks, what those below contributed may be needed again (v16).
+ * Who goes back asks its parent which reductions are complete, and nobody else: the keeper answers
+ * with what it has itself, for until it has been given back what it lacks, what those below
+ * contributed may be needed again (v16).
  *
- * In a checkpoint call contributions still go up, for the root may need them to come to its own; but they count as sent behind the
- * image, so they stay in the log (v17). The root combines nothing there: its result would be under way when its image is taken.
+ * In a checkpoint call contributions still go up, for the root may need them to come to its own;
+ * but they count as sent behind the image, so they stay in the log (v17). The root combines nothing
+ * there: its result would be under way when its image is taken.
  */
 #ifndef HARK_CAUSAL_REDUCTION_H
 #define HARK_CAUSAL_REDUCTION_H
@@ -32,8 +38,10 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* SendReductionMsg. Who goes back waits until it knows which are complete; the root and the keeper until they have them.   l. 21-27 */
-static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_group *g, struct hark_effects *fx)
+/* SendReductionMsg. Who goes back waits until it knows which are complete; the root and the keeper
+ * until they have them.                                                                 l. 21-27 */
+static inline int hark_scmel_contribute(
+    struct hark_scmel *s, struct hark_scmel_group *g, struct hark_effects *fx)
 {
     if (s->wave.in_checkpoint_call) return HARK_ESTATE;
     if (s->mode == HARK_SCMEL_COLLECT) return HARK_WAIT;
@@ -45,22 +53,31 @@ static inline int hark_scmel_contribute(struct hark_scmel *s, struct hark_scmel_
 }
 
 /* To a group: the root's multicast, or a contribution. */
-static inline int hark_scmel_group_send(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_scmel_group_send(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    struct hark_scmel_group *g = event->u.send.peer <= UINT16_MAX ? hark_scmel_group(s, (uint16_t)event->u.send.peer) : NULL;
-    if (g == NULL || !g->reduces || event->u.send.ctx != g->ctx) return hark_scmel_multicast(s, event, fx);
+    struct hark_scmel_group *g =
+        event->u.send.peer <= UINT16_MAX ? hark_scmel_group(s, (uint16_t)event->u.send.peer) : NULL;
+    if (g == NULL || !g->reduces || event->u.send.ctx != g->ctx)
+        return hark_scmel_multicast(s, event, fx);
     return hark_scmel_contribute(s, g, fx);
 }
 
-/* ReductionReady: have all children contributed to the next one, and I?                                     Alg. 3 l. 9 */
-static inline bool hark_scmel_ready_to_combine(struct hark_scmel *s, const struct hark_scmel_group *g)
+/* ReductionReady: have all children contributed to the next one, and I?              Alg. 3 l. 9 */
+static inline bool hark_scmel_ready_to_combine(
+    struct hark_scmel *s, const struct hark_scmel_group *g)
 {
-    if (g->combining || g->made <= g->sent || s->mode == HARK_SCMEL_COLLECT || !hark_scmel_given_back(s, g)) return false;
-    if (s->wave.mode == HARK_W_CAPTURED || (g->root == s->endpoint.me && s->wave.mode >= HARK_W_IS_FROZEN)) return false;
+    if (g->combining || g->made <= g->sent || s->mode == HARK_SCMEL_COLLECT ||
+        !hark_scmel_given_back(s, g))
+        return false;
+    if (s->wave.mode == HARK_W_CAPTURED ||
+        (g->root == s->endpoint.me && s->wave.mode >= HARK_W_IS_FROZEN))
+        return false;
     for (uint32_t i = 0; g->whole_root <= g->sent && i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
         if (!hark_scmel_is_child(g, b)) continue;
-        const struct hark_channel *c = hark_channel_find(&s->head, &s->endpoint, b->rank, (uint16_t)g->ctx);
+        const struct hark_channel *c =
+            hark_channel_find(&s->head, &s->endpoint, b->rank, (uint16_t)g->ctx);
         if (c == NULL || c->recv <= g->sent) return false;
     }
     return true;
@@ -74,8 +91,10 @@ static inline bool hark_scmel_alone(struct hark_scmel *s, const struct hark_scme
     return g->root == s->endpoint.me;
 }
 
-/* Agglomerate: parts in the order of the tree, mine first; the root's last, over what its children gave.          Alg. 3 l. 10 */
-static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_group *g, struct hark_effects *fx)
+/* Agglomerate: parts in the order of the tree, mine first; the root's last, over what its children
+ * gave.                                                                             Alg. 3 l. 10 */
+static inline int hark_scmel_combine(
+    struct hark_scmel *s, struct hark_scmel_group *g, struct hark_effects *fx)
 {
     bool root = g->root == s->endpoint.me;
     uint64_t n = g->sent + 1;
@@ -89,7 +108,8 @@ static inline int hark_scmel_combine(struct hark_scmel *s, struct hark_scmel_gro
     for (; !given && s->combine_next <= s->branches.count; s->combine_next++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, s->combine_next - 1);
         if (!hark_scmel_is_child(g, b)) continue;
-        struct hark_channel *c = hark_channel_find(&s->head, &s->endpoint, b->rank, (uint16_t)g->ctx);
+        struct hark_channel *c =
+            hark_channel_find(&s->head, &s->endpoint, b->rank, (uint16_t)g->ctx);
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         hark_emit_combine(fx, hark_name_in(b->rank, (uint16_t)g->ctx, n), HARK_COMBINE_OPERAND);
         if (c->done < n) c->done = n; /* they are used up in order: nothing is beyond */
@@ -112,7 +132,8 @@ static inline int hark_scmel_pump_combine(struct hark_scmel *s, struct hark_effe
     if (!s->combine) return HARK_OK;
     if (!s->combine_at) s->combine_at = 1;
     for (; s->combine_at <= s->groups.count; s->combine_at++) {
-        struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(&s->head, &s->groups, s->combine_at - 1);
+        struct hark_scmel_group *g =
+            (struct hark_scmel_group *)hark_row(&s->head, &s->groups, s->combine_at - 1);
         if (!s->combine_next && (!g->reduces || !hark_scmel_ready_to_combine(s, g))) continue;
         if (hark_scmel_combine(s, g, fx) == HARK_MORE) return HARK_MORE;
         break; /* one answer at a time: COMBINED looks for the next */
@@ -121,7 +142,8 @@ static inline int hark_scmel_pump_combine(struct hark_scmel *s, struct hark_effe
     return HARK_OK;
 }
 
-/* The root has everything: the result goes to myself, and what all gave to the keeper, if it has not given it to me. */
+/* The root has everything: the result goes to myself, and what all gave to the keeper, if it has
+ * not given it to me. */
 static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
     uint16_t ctx = (uint16_t)g->ctx;
@@ -143,8 +165,9 @@ static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_g
     if (g->whole_keeper >= n) g->rack_due = 1;
 }
 
-/* COMBINED: up with it, or it is the result.                                                            Alg. 3 l. 11-20 */
-static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
+/* COMBINED: up with it, or it is the result.                                     Alg. 3 l. 11-20 */
+static inline int hark_scmel_combined(
+    struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     const struct hark_name *name = &event->u.combined.name;
     struct hark_scmel_group *g = name->to == HARK_GROUP ? hark_scmel_group(s, name->ctx) : NULL;
@@ -168,23 +191,27 @@ static inline int hark_scmel_combined(struct hark_scmel *s, const struct hark_ev
 }
 
 /* Is it well-formed? From my parent, or from the keeper to the root. u64 ctx, u64 n */
-static inline bool hark_scmel_rack_ok(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
+static inline bool hark_scmel_rack_ok(
+    struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
-    const struct hark_scmel_group *g = hark_get64(b) <= UINT16_MAX ? hark_scmel_group(s, hark_get16(b)) : NULL;
+    const struct hark_scmel_group *g =
+        hark_get64(b) <= UINT16_MAX ? hark_scmel_group(s, hark_get16(b)) : NULL;
     if (g == NULL || !g->reduces || hark_get64(b + 8) >> HARK_SSN_BITS) return false;
     return g->root == s->endpoint.me ? hark_scmel_is_keeper(s, g, h->src) : g->parent == h->src;
 }
 
 /* The keeper has what all gave up to n: the others may forget what they gave. */
-static inline void hark_scmel_known_kept(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
+static inline void hark_scmel_known_kept(
+    struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
     if (g->whole_keeper >= n) return;
     g->whole_keeper = n;
     g->rack_due = s->busy = 1;
 }
 
-/* Reductions up to n are complete, and kept: what they need of my log is not.                               Alg. 3 l. 30-39 */
-static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n, struct hark_effects *fx)
+/* Reductions up to n are complete, and kept: what they need of my log is not.    Alg. 3 l. 30-39 */
+static inline void hark_scmel_known_done(
+    struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n, struct hark_effects *fx)
 {
     if (g->root == s->endpoint.me) {
         hark_scmel_known_kept(s, g, n);
@@ -204,15 +231,19 @@ static inline void hark_scmel_known_done(struct hark_scmel *s, struct hark_scmel
 }
 
 /* Is it from the keeper to me, who went back: what all gave? */
-static inline bool hark_scmel_is_whole(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
+static inline bool hark_scmel_is_whole(
+    struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
-    const struct hark_scmel_group *g = hark_get16(b + 2) & HARK_SCMEL_WHOLE && h->ctx ? hark_scmel_group(s, h->ctx) : NULL;
+    const struct hark_scmel_group *g =
+        hark_get16(b + 2) & HARK_SCMEL_WHOLE && h->ctx ? hark_scmel_group(s, h->ctx) : NULL;
     return g && hark_scmel_is_keeper(s, g, h->src);
 }
 
-/* It is kept here too, and nobody's contribution is needed, nor may be there any more. My image may have the keeper's own, and lack others';
- * so it counts from what I completed, not from what I received.                                                  erratum C-12 */
-HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *c, const struct hark_head *h, struct hark_effects *fx)
+/* It is kept here too, and nobody's contribution is needed, nor may be there any more. My image may
+ * have the keeper's own, and lack others'; so it counts from what I completed, not from what I
+ * received.                                                                         erratum C-12 */
+HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *c,
+    const struct hark_head *h, struct hark_effects *fx)
 {
     struct hark_scmel_group *g = hark_scmel_group(s, h->ctx);
     struct hark_name name = hark_name_of_group(h->ctx, h->ssn);
@@ -232,32 +263,37 @@ HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *
     c->channel.flags |= HARK_SCMEL_GROUP;
     if (c->channel.sent < h->ssn) c->channel.sent = h->ssn; /* what it gave me it has */
     if (c->transmitted < h->ssn) c->transmitted = h->ssn;
-    c->channel.flags |= HARK_GAP; /* what is held behind it, or behind others' contributions, is next */
+    c->channel.flags |= HARK_GAP; /* what is held behind it, or behind others' contributions, is
+                                     next */
     hark_scmel_children_at(s, g, h->ssn, fx);
     s->combine = s->busy = 1;
     if (s->mode != HARK_SCMEL_NORMAL) hark_scmel_try_normal(s, fx);
     return HARK_OK;
 }
 
-/* A root or a keeper goes back, and what it was to give the other is lost: only what the other has is sure to be complete. */
+/* A root or a keeper goes back, and what it was to give the other is lost: only what the other has
+ * is sure to be complete. */
 static inline void hark_scmel_kept_lost(struct hark_scmel *s, uint32_t rank)
 {
     for (uint32_t k = 0; k < s->groups.count; k++) {
         struct hark_scmel_group *g = (struct hark_scmel_group *)hark_row(&s->head, &s->groups, k);
         if (g->keeps && g->root == rank && g->done > g->whole_keeper) g->done = g->whole_keeper;
-        if (hark_scmel_is_keeper(s, g, rank) && g->whole_keeper > g->whole_root) g->whole_keeper = g->whole_root;
+        if (hark_scmel_is_keeper(s, g, rank) && g->whole_keeper > g->whole_root)
+            g->whole_keeper = g->whole_root;
     }
-    if (s->groups.count) s->combine = s->busy = 1; /* nobody gives back any more what was waited for */
+    if (s->groups.count)
+        s->combine = s->busy = 1; /* nobody gives back any more what was waited for */
 }
 
-static inline void hark_scmel_rack(struct hark_scmel *s, const struct hark_scmel_group *g, uint32_t to, struct hark_effects *fx)
+static inline void hark_scmel_rack(
+    struct hark_scmel *s, const struct hark_scmel_group *g, uint32_t to, struct hark_effects *fx)
 {
     uint8_t *body = hark_emit_control(&s->head, &s->endpoint, fx, HARK_S_RACK, to, 16);
     hark_put64(body, g->ctx);
     hark_put64(body + 8, hark_scmel_done_below(s, g));
 }
 
-/* SendMsgAckToChildren; but the keeper tells the root. u64 ctx, u64 n.                                      Alg. 3 l. 25-29 */
+/* SendMsgAckToChildren; but the keeper tells the root. u64 ctx, u64 n.           Alg. 3 l. 25-29 */
 static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t k = 0; k < s->groups.count; k++) {
@@ -277,7 +313,8 @@ static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* All have said what they know: what is complete needs nothing of me, but of the keeper (C-10, C-12). */
+/* All have said what they know: what is complete needs nothing of me, but of the keeper (C-10,
+ * C-12). */
 static inline void hark_scmel_reductions_collected(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t k = 0; k < s->groups.count; k++) {

@@ -1,4 +1,5 @@
-/* causal/state.h: what a process of simple causal message logging remembers; the first part of scmel.h. */
+/* causal/state.h: what a process of simple causal message logging remembers; the first part of
+ * scmel.h. */
 #ifndef HARK_CAUSAL_STATE_H
 #define HARK_CAUSAL_STATE_H
 
@@ -10,48 +11,77 @@ extern "C" {
 #endif
 HARK_NAMESAKES_BEGIN
 
-#define HARK_KIND_SCMEL 5
-#define HARK_KIND_TEAM 6
-#define HARK_KIND_CAMEL 7
-#define HARK_SCMEL_IMAGE 7u   /* version of images, of all three */
-#define HARK_SCMEL_HEADER 40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
-#define HARK_SCMEL_WHOLE 0x8000u /* beside the number of acknowledgements: what all children of the root contributed */
+#define HARK_KIND_SCMEL  5
+#define HARK_KIND_TEAM   6
+#define HARK_KIND_CAMEL  7
+#define HARK_SCMEL_IMAGE 7u /* version of images, of all three */
+#define HARK_SCMEL_HEADER                                                                          \
+    40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
+#define HARK_SCMEL_WHOLE                                                                           \
+    0x8000u /* beside the number of acknowledgements: what all children of the root contributed */
 #define HARK_SCMEL_KEEPS (1u << 16) /* beside a context in DETS: you are the keeper */
-#define HARK_SCMEL_ACKS 8u    /* that a message takes along at most */
-#define HARK_SCMEL_OWED 8u    /* determinants of a peer that go unacknowledged at most, I10 */
+#define HARK_SCMEL_ACKS  8u         /* that a message takes along at most */
+#define HARK_SCMEL_OWED  8u         /* determinants of a peer that go unacknowledged at most, I10 */
 #ifndef HARK_SCMEL_ROOM
-#define HARK_SCMEL_ROOM (HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES) /* for determinants */
+#define HARK_SCMEL_ROOM                                                                            \
+    (HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES) /* for determinants */
 #endif
 #ifndef HARK_SCMEL_LOOSE
-#define HARK_SCMEL_LOOSE 0u   /* loose determinants that make a SPREAD; 0: half of what fits into a header */
+#define HARK_SCMEL_LOOSE                                                                           \
+    0u /* loose determinants that make a SPREAD; 0: half of what fits into a header */
 #endif
 #define HARK_SCMEL_NOBODY (UINT32_MAX - 1) /* a rank that nobody has, and no holder */
-#define HARK_SCMEL_CTX_MAX 120u /* contexts in a READY; what is not listed is sent again from the log's beginning */
+#define HARK_SCMEL_CTX_MAX                                                                         \
+    120u /* contexts in a READY; what is not listed is sent again from the log's beginning */
 
-enum { /* control frames; ACK, SPREAD and TRIM are judged by incarnations alone, the others belong to one epoch */
-    HARK_S_ACK = 16, HARK_S_SPREAD, HARK_S_DETS, HARK_S_READY, HARK_S_DONE, HARK_S_TRIM, HARK_S_RACK
+enum { /* control frames; ACK, SPREAD and TRIM are judged by incarnations alone, the others belong
+          to one epoch */
+    HARK_S_ACK = 16,
+    HARK_S_SPREAD,
+    HARK_S_DETS,
+    HARK_S_READY,
+    HARK_S_DONE,
+    HARK_S_TRIM,
+    HARK_S_RACK
 };
-enum { /* who goes back together: a process alone; a team, of which one dies (T-b); a team, of which any may die (T-a) */
-    HARK_SCMEL_ALONE = 0, HARK_SCMEL_TEAMS, HARK_SCMEL_TEAM_LOST
+enum { /* who goes back together: a process alone; a team, of which one dies (T-b); a team, of which
+          any may die (T-a) */
+    HARK_SCMEL_ALONE = 0,
+    HARK_SCMEL_TEAMS,
+    HARK_SCMEL_TEAM_LOST
 };
 enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
-enum { HARK_SCMEL_TRIM_OWN = 1, HARK_SCMEL_TRIM_ALL = 2 }; /* of a group: what I sent, what all gave */
+enum {
+    HARK_SCMEL_TRIM_OWN = 1,
+    HARK_SCMEL_TRIM_ALL = 2
+}; /* of a group: what I sent, what all gave */
 enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL_KNOWN = 8 };
-enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be told what it may trim;
-        * it is the root's channel to a member of a group, and what is sent on it is a multicast; the peer is of my team */
-    HARK_SCMEL_TRIM = HARK_OWN_FLAGS, HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1, HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
-    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3, HARK_SCMEL_GROUP = HARK_OWN_FLAGS << 4, HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5
+enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be
+        * told what it may trim; it is the root's channel to a member of a group, and what is sent
+        * on it is a multicast; the peer is of my team */
+    HARK_SCMEL_TRIM = HARK_OWN_FLAGS,
+    HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1,
+    HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
+    HARK_SCMEL_TELL = HARK_OWN_FLAGS << 3,
+    HARK_SCMEL_GROUP = HARK_OWN_FLAGS << 4,
+    HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5
 };
-enum { HARK_SCMEL_SENT = 0, HARK_SCMEL_RSN = 1, HARK_SCMEL_RECV = 2, HARK_SCMEL_GROUPS = 3, HARK_SCMEL_KEPT = 4 }; /* what a position is about */
+enum {
+    HARK_SCMEL_SENT = 0,
+    HARK_SCMEL_RSN = 1,
+    HARK_SCMEL_RECV = 2,
+    HARK_SCMEL_GROUPS = 3,
+    HARK_SCMEL_KEPT = 4
+}; /* what a position is about */
 
 struct hark_scmel_channel {
     struct hark_channel channel;
     uint64_t transmitted; /* up to here; transmitted+1 .. sent are put off */
-    uint64_t first;   /* msgLog of j is first .. sent */
-    uint64_t peer_sent; /* sent_j[i], as j's DETS says */
-    uint64_t carried; /* own loose determinants up to here went out on this channel */
-    uint64_t from;    /* the first ssn that arrived from incarnation `accepted` of j */
-    uint64_t kept;    /* recv at the oldest image kept, for what j is told */
+    uint64_t first;       /* msgLog of j is first .. sent */
+    uint64_t peer_sent;   /* sent_j[i], as j's DETS says */
+    uint64_t carried;     /* own loose determinants up to here went out on this channel */
+    uint64_t from;        /* the first ssn that arrived from incarnation `accepted` of j */
+    uint64_t kept;        /* recv at the oldest image kept, for what j is told */
     uint32_t accepted, pad;
 };
 
@@ -66,7 +96,8 @@ struct hark_scmel_pair { /* a process with whom this recovery has business */
     uint32_t next, pad; /* fragment of its DETS */
 };
 
-struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, of a group `sent` or `kept`, of a creator the highest rsn known */
+struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, of a group `sent` or
+                                `kept`, of a creator the highest rsn known */
     uint64_t id;
     uint32_t peer;
     uint16_t ctx, what;
@@ -78,18 +109,21 @@ struct hark_scmel_group { /* a group that I belong to */
     uint32_t trim;  /* TRIM is due: HARK_SCMEL_TRIM_OWN, HARK_SCMEL_TRIM_ALL */
     uint64_t sent;  /* ssn of the last multicast, at the root */
     uint64_t first; /* msgLog is first .. sent */
-    uint64_t again; /* the most that a member had when the root went back: up to there the tree does not carry them */
+    uint64_t again; /* the most that a member had when the root went back: up to there the tree does
+                       not carry them */
     uint32_t reduces, rack_due; /* a reduction; RACK is due to my children */
-    uint64_t made;  /* redNo: own contributions */
-    uint64_t done;  /* reductions known to be complete */
-    uint64_t whole_first;  /* what all gave is in the log from here on: at the root up to `whole_root`, at the keeper up to `whole_keeper` */
-    uint64_t whole_root;   /* what the root has */
-    uint64_t whole_keeper; /* what the keeper has, as I know */
-    uint64_t combining; /* 0, or the reduction whose COMBINED is awaited */
+    uint64_t made;              /* redNo: own contributions */
+    uint64_t done;              /* reductions known to be complete */
+    uint64_t whole_first;       /* what all gave is in the log from here on: at the root up to
+                                   `whole_root`, at the keeper up to `whole_keeper` */
+    uint64_t whole_root;        /* what the root has */
+    uint64_t whole_keeper;      /* what the keeper has, as I know */
+    uint64_t combining;         /* 0, or the reduction whose COMBINED is awaited */
     uint32_t keeps, report_due; /* I am the keeper; the root is to be told what I have */
 };
 
-struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children */
+struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children
+                            */
     uint32_t ctx, rank, child, pad;
 };
 HARK_STATIC_ASSERT(sizeof(struct hark_scmel_branch) % 8 == 0, "and the table behind it too");
@@ -107,95 +141,119 @@ struct hark_scmel {
     struct hark head;
     struct hark_endpoint endpoint;
     struct hark_wave wave;
-    uint32_t k;     /* copies wanted */
-    uint32_t team_checkpoints_alone; /* a team's checkpoints are its own: those outside are told what may go */
-    uint32_t mode; /* normal, collect: DETS are awaited; replay */
-    uint64_t rsn;  /* deliveries and looks since the job began */
-    uint64_t published_rsn; /* no own determinant beyond it has left this process */
-    uint32_t recovering;         /* D is not empty */
-    uint32_t determinants_from;  /* DETS are complete, of how many processes */
-    uint32_t persisting;      /* DONE of this epoch is being made durable */
-    uint32_t fresh;           /* rows that became loose since the last SPREAD to the next ranks */
-    uint32_t late;            /* some message may be put off */
-    uint32_t busy, gone;      /* busy: the fan-outs below have something to look for */
-    uint32_t ready, done, spread;  /* fan-outs under way: next rank or target, + 1 */
-    uint32_t ack_peer, ack_all;    /* whose acknowledgements go now, + 1; all */
-    uint32_t offer_peer, offer_ctx; /* OFFER of one peer, + 1, or, with offer_ssn, of one message of it */
+    uint32_t k;                      /* copies wanted */
+    uint32_t team_checkpoints_alone; /* a team's checkpoints are its own: those outside are told
+                                        what may go */
+    uint32_t mode;                   /* normal, collect: DETS are awaited; replay */
+    uint64_t rsn;                    /* deliveries and looks since the job began */
+    uint64_t published_rsn;          /* no own determinant beyond it has left this process */
+    uint32_t recovering;             /* D is not empty */
+    uint32_t determinants_from;      /* DETS are complete, of how many processes */
+    uint32_t persisting;             /* DONE of this epoch is being made durable */
+    uint32_t fresh;      /* rows that became loose since the last SPREAD to the next ranks */
+    uint32_t late;       /* some message may be put off */
+    uint32_t busy, gone; /* busy: the fan-outs below have something to look for */
+    uint32_t ready, done, spread;   /* fan-outs under way: next rank or target, + 1 */
+    uint32_t ack_peer, ack_all;     /* whose acknowledgements go now, + 1; all */
+    uint32_t offer_peer, offer_ctx; /* OFFER of one peer, + 1, or, with offer_ssn, of one message of
+                                       it */
     uint64_t offer_ssn;
-    uint32_t walk_rank, walk_sent, fragment; /* DETS under way: to whom + 1, channels told, fragments */
+    uint32_t walk_rank, walk_sent, fragment; /* DETS under way: to whom + 1, channels told,
+                                                fragments */
     struct hark_scmel_walk walk;
-    uint32_t awaited;         /* answers to SPREADs */
-    uint32_t teams;           /* HARK_SCMEL_ALONE, ... */
-    uint32_t trim_broadcasts_left; /* others than receivers may hold own determinants: TRIM goes to all this many more times */
-    uint32_t trim_peers_due;  /* TRIM is being sent to the peers marked HARK_SCMEL_TELL */
-    uint32_t trim_all_next;   /* TRIM is being sent to all: next rank + 1 */
-    uint64_t oldest_image_rsn; /* rsn at the oldest image kept */
-    uint32_t forward;         /* a multicast is being passed on: next branch + 1 */
+    uint32_t awaited;              /* answers to SPREADs */
+    uint32_t teams;                /* HARK_SCMEL_ALONE, ... */
+    uint32_t trim_broadcasts_left; /* others than receivers may hold own determinants: TRIM goes to
+                                      all this many more times */
+    uint32_t trim_peers_due;       /* TRIM is being sent to the peers marked HARK_SCMEL_TELL */
+    uint32_t trim_all_next;        /* TRIM is being sent to all: next rank + 1 */
+    uint64_t oldest_image_rsn;     /* rsn at the oldest image kept */
+    uint32_t forward;              /* a multicast is being passed on: next branch + 1 */
     uint32_t forwarded_determinants; /* scratch: how many go along with it */
-    uint32_t posting;         /* scratch: ctx of the multicast that this step posts */
-    uint32_t combine;         /* reductions may be complete here; the group whose COMBINE is going out, + 1; its next branch, + 1 */
+    uint32_t posting;                /* scratch: ctx of the multicast that this step posts */
+    uint32_t combine; /* reductions may be complete here; the group whose COMBINE is going out, + 1;
+                         its next branch, + 1 */
     uint32_t combine_at, combine_next;
-    struct hark_head passes;  /* scratch: what is passed on */
+    struct hark_head passes; /* scratch: what is passed on */
     struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
     struct hark_pool pool;
     struct hark_table pairs, positions, owed, logs, groups, branches;
-    struct hark_table along;  /* determinants, as on the wire, that go along with what is passed on; empty between steps */
-    struct hark_table team; /* hark_range: who goes back with me */
+    struct hark_table along; /* determinants, as on the wire, that go along with what is passed on;
+                                empty between steps */
+    struct hark_table team;  /* hark_range: who goes back with me */
 };
 
 #define HARK_SF(m, s) HARK_FIELD(struct hark_scmel, m, s)
 #define HARK_SC(m, s) HARK_FIELD(struct hark_scmel_channel, m, s)
-static const struct hark_field hark_scmel_fields[] = {HARK_ENDPOINT_FIELDS(struct hark_scmel), HARK_SF(k, "k"), HARK_SF(team_checkpoints_alone, ""),
-    HARK_WAVE_FIELDS(struct hark_scmel), HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(published_rsn, ""),
-    HARK_SF(recovering, ""), HARK_SF(determinants_from, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""), HARK_SF(awaited, ""), HARK_SF(late, ""),
-    HARK_SF(gone, ""), HARK_SF(teams, ""), HARK_SF(trim_broadcasts_left, ""), HARK_SF(oldest_image_rsn, ""), HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
-static const struct hark_field hark_scmel_channel_fields[] = {HARK_CHANNEL_FIELDS(struct hark_scmel_channel),
-    HARK_SC(transmitted, ""), HARK_SC(first, "msgLog"), HARK_SC(peer_sent, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
+static const struct hark_field hark_scmel_fields[] = {HARK_ENDPOINT_FIELDS(struct hark_scmel),
+    HARK_SF(k, "k"), HARK_SF(team_checkpoints_alone, ""), HARK_WAVE_FIELDS(struct hark_scmel),
+    HARK_SF(mode, "mode"), HARK_SF(rsn, "rsn"), HARK_SF(published_rsn, ""), HARK_SF(recovering, ""),
+    HARK_SF(determinants_from, "AllDets"), HARK_SF(persisting, ""), HARK_SF(fresh, ""),
+    HARK_SF(awaited, ""), HARK_SF(late, ""), HARK_SF(gone, ""), HARK_SF(teams, ""),
+    HARK_SF(trim_broadcasts_left, ""), HARK_SF(oldest_image_rsn, ""),
+    HARK_DETS_FIELDS(struct hark_scmel, own, "rsnMap")};
+static const struct hark_field hark_scmel_channel_fields[] = {
+    HARK_CHANNEL_FIELDS(struct hark_scmel_channel), HARK_SC(transmitted, ""),
+    HARK_SC(first, "msgLog"), HARK_SC(peer_sent, ""), HARK_SC(carried, "dets"), HARK_SC(from, ""),
     HARK_SC(kept, ""), HARK_SC(accepted, "incMap")};
-static const struct hark_field hark_scmel_log_fields[] = {HARK_FIELD(struct hark_scmel_log, rank, "recver"),
-    HARK_FIELD(struct hark_scmel_log, acked, ""), HARK_DETS_FIELDS(struct hark_scmel_log, dets, "detLog")};
-static const struct hark_field hark_scmel_pair_fields[] = {HARK_FIELD(struct hark_scmel_pair, rank, "j"),
-    HARK_FIELD(struct hark_scmel_pair, flags, ""), HARK_FIELD(struct hark_scmel_pair, next, "")};
-static const struct hark_field hark_scmel_position_fields[] = {HARK_FIELD(struct hark_scmel_position, id, "ckptNo"),
-    HARK_FIELD(struct hark_scmel_position, peer, "j"), HARK_FIELD(struct hark_scmel_position, ctx, "ctx"),
-    HARK_FIELD(struct hark_scmel_position, what, ""), HARK_FIELD(struct hark_scmel_position, at, "")};
+static const struct hark_field hark_scmel_log_fields[] = {
+    HARK_FIELD(struct hark_scmel_log, rank, "recver"), HARK_FIELD(struct hark_scmel_log, acked, ""),
+    HARK_DETS_FIELDS(struct hark_scmel_log, dets, "detLog")};
+static const struct hark_field hark_scmel_pair_fields[] = {
+    HARK_FIELD(struct hark_scmel_pair, rank, "j"), HARK_FIELD(struct hark_scmel_pair, flags, ""),
+    HARK_FIELD(struct hark_scmel_pair, next, "")};
+static const struct hark_field hark_scmel_position_fields[] = {
+    HARK_FIELD(struct hark_scmel_position, id, "ckptNo"),
+    HARK_FIELD(struct hark_scmel_position, peer, "j"),
+    HARK_FIELD(struct hark_scmel_position, ctx, "ctx"),
+    HARK_FIELD(struct hark_scmel_position, what, ""),
+    HARK_FIELD(struct hark_scmel_position, at, "")};
 #define HARK_SG(m, s) HARK_FIELD(struct hark_scmel_group, m, s)
 #define HARK_SB(m, s) HARK_FIELD(struct hark_scmel_branch, m, s)
-static const struct hark_field hark_scmel_group_fields[] = {HARK_SG(ctx, "group"), HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"),
-    HARK_SG(trim, ""), HARK_SG(sent, "ssn"), HARK_SG(first, "msgLog"), HARK_SG(again, ""), HARK_SG(reduces, ""), HARK_SG(rack_due, ""),
-    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(whole_first, ""), HARK_SG(whole_root, ""),
-    HARK_SG(whole_keeper, ""), HARK_SG(combining, ""), HARK_SG(keeps, ""), HARK_SG(report_due, "")};
-static const struct hark_field hark_scmel_branch_fields[] = {HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
-static const struct hark_field hark_scmel_along_fields[] = {HARK_FIELD(struct hark_scmel_along, bytes, "dets")};
+static const struct hark_field hark_scmel_group_fields[] = {HARK_SG(ctx, "group"),
+    HARK_SG(root, "rootMap"), HARK_SG(parent, "parentMap"), HARK_SG(trim, ""), HARK_SG(sent, "ssn"),
+    HARK_SG(first, "msgLog"), HARK_SG(again, ""), HARK_SG(reduces, ""), HARK_SG(rack_due, ""),
+    HARK_SG(made, "redNo"), HARK_SG(done, "done"), HARK_SG(whole_first, ""),
+    HARK_SG(whole_root, ""), HARK_SG(whole_keeper, ""), HARK_SG(combining, ""), HARK_SG(keeps, ""),
+    HARK_SG(report_due, "")};
+static const struct hark_field hark_scmel_branch_fields[] = {
+    HARK_SB(ctx, "group"), HARK_SB(rank, "j"), HARK_SB(child, "childrenMap")};
+static const struct hark_field hark_scmel_along_fields[] = {
+    HARK_FIELD(struct hark_scmel_along, bytes, "dets")};
 static const struct hark_rows hark_scmel_rows[] = {HARK_ENDPOINT_TABLES(struct hark_scmel),
     HARK_WAVE_TABLES(struct hark_scmel),
     {"pairs", "", (uint16_t)offsetof(struct hark_scmel, pairs), sizeof(struct hark_scmel_pair), 3,
         hark_scmel_pair_fields},
-    {"positions", "", (uint16_t)offsetof(struct hark_scmel, positions), sizeof(struct hark_scmel_position), 5,
-        hark_scmel_position_fields},
-    {"owed", "", (uint16_t)offsetof(struct hark_scmel, owed), sizeof(struct hark_owed), 4, hark_owed_fields},
+    {"positions", "", (uint16_t)offsetof(struct hark_scmel, positions),
+        sizeof(struct hark_scmel_position), 5, hark_scmel_position_fields},
+    {"owed", "", (uint16_t)offsetof(struct hark_scmel, owed), sizeof(struct hark_owed), 4,
+        hark_owed_fields},
     {"logs", "detLog", (uint16_t)offsetof(struct hark_scmel, logs), sizeof(struct hark_scmel_log),
         HARK_COUNT(hark_scmel_log_fields), hark_scmel_log_fields},
-    {"groups", "", (uint16_t)offsetof(struct hark_scmel, groups), sizeof(struct hark_scmel_group), HARK_COUNT(hark_scmel_group_fields),
-        hark_scmel_group_fields},
-    {"branches", "", (uint16_t)offsetof(struct hark_scmel, branches), sizeof(struct hark_scmel_branch), 3, hark_scmel_branch_fields},
-    {"along", "", (uint16_t)offsetof(struct hark_scmel, along), sizeof(struct hark_scmel_along), 1, hark_scmel_along_fields},
-    {"team", "Team", (uint16_t)offsetof(struct hark_scmel, team), sizeof(struct hark_range), 2, hark_range_fields},
-    {"channels", "", (uint16_t)offsetof(struct hark_scmel, endpoint.channels), sizeof(struct hark_scmel_channel),
-        HARK_COUNT(hark_scmel_channel_fields), hark_scmel_channel_fields},
-    {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
+    {"groups", "", (uint16_t)offsetof(struct hark_scmel, groups), sizeof(struct hark_scmel_group),
+        HARK_COUNT(hark_scmel_group_fields), hark_scmel_group_fields},
+    {"branches", "", (uint16_t)offsetof(struct hark_scmel, branches),
+        sizeof(struct hark_scmel_branch), 3, hark_scmel_branch_fields},
+    {"along", "", (uint16_t)offsetof(struct hark_scmel, along), sizeof(struct hark_scmel_along), 1,
+        hark_scmel_along_fields},
+    {"team", "Team", (uint16_t)offsetof(struct hark_scmel, team), sizeof(struct hark_range), 2,
+        hark_range_fields},
+    {"channels", "", (uint16_t)offsetof(struct hark_scmel, endpoint.channels),
+        sizeof(struct hark_scmel_channel), HARK_COUNT(hark_scmel_channel_fields),
+        hark_scmel_channel_fields},
+    {"pool", "", (uint16_t)offsetof(struct hark_scmel, pool.chunks), sizeof(struct hark_chunk), 0,
+        NULL}};
 HARK_FN bool hark_scmel_accept(struct hark *p);
 static const struct hark_frame_kind hark_scmel_frames[] = {
-    {"ACK", "I keep these determinants for you"},
-    {"SPREAD", "keep these determinants for me"},
+    {"ACK", "I keep these determinants for you"}, {"SPREAD", "keep these determinants for me"},
     {"DETS", "I kept these determinants of yours, and this is where our messages stand"},
     {"READY", "I know in which order to receive: send me again what I lack"},
-    {"DONE", "my recovery is over"},
-    {"TRIM", "I do not need your messages up to this one again"},
+    {"DONE", "my recovery is over"}, {"TRIM", "I do not need your messages up to this one again"},
     {"RACK", "reductions up to this one are safe: forget what you gave"}};
-static const struct hark_shape hark_scmel_shape = {"scmel", HARK_SCMEL_IMAGE, HARK_COUNT(hark_scmel_fields),
-    HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel), hark_scmel_fields, hark_scmel_rows,
-    offsetof(struct hark_scmel, pool), hark_scmel_frames, HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
+static const struct hark_shape hark_scmel_shape = {"scmel", HARK_SCMEL_IMAGE,
+    HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel),
+    hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool), hark_scmel_frames,
+    HARK_COUNT(hark_scmel_frames), hark_scmel_accept};
 HARK_STATIC_ASSERT(sizeof(struct hark_scmel) % 8 == 0, "tables begin aligned");
 
 #if HARK_BODIES
@@ -222,7 +280,8 @@ static inline struct hark_scmel_group *hark_scmel_group(struct hark_scmel *s, ui
 
 static inline uint32_t hark_scmel_along_rows(uint32_t bytes)
 {
-    return (bytes + (uint32_t)sizeof(struct hark_scmel_along) - 1) / (uint32_t)sizeof(struct hark_scmel_along);
+    return (bytes + (uint32_t)sizeof(struct hark_scmel_along) - 1) /
+           (uint32_t)sizeof(struct hark_scmel_along);
 }
 
 /* Is it the root's channel to one who may have to pass on what comes on it? */
@@ -236,17 +295,23 @@ static inline uint64_t hark_scmel_first(struct hark_scmel *s, const struct hark_
 {
     if (!(c->channel.flags & HARK_SCMEL_GROUP)) return c->first;
     const struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
-    return g->reduces && (g->root == s->endpoint.me || g->whole_first <= g->whole_keeper) ? g->whole_first : g->first;
+    return g->reduces && (g->root == s->endpoint.me || g->whole_first <= g->whole_keeper)
+               ? g->whole_first
+               : g->first;
 }
 
-/* What is sent on a channel: of multicasts there is one for all of them, and of agglomerates. Between the root of a reduction and the
- * keeper it is what all children of the root gave, where both have it. */
-static inline struct hark_name hark_scmel_name(struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
+/* What is sent on a channel: of multicasts there is one for all of them, and of agglomerates.
+ * Between the root of a reduction and the keeper it is what all children of the root gave, where
+ * both have it. */
+static inline struct hark_name hark_scmel_name(
+    struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
     if (!(c->channel.flags & HARK_SCMEL_GROUP)) return hark_name_of(HARK_OUT, &c->channel, ssn);
     const struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
     struct hark_name n = hark_name_of_group(c->channel.ctx, ssn);
-    if (g->reduces && g->root == s->endpoint.me ? c->channel.peer != s->endpoint.me : g->keeps && ssn <= g->whole_keeper) n.way = HARK_IN;
+    if (g->reduces && g->root == s->endpoint.me ? c->channel.peer != s->endpoint.me
+                                                : g->keeps && ssn <= g->whole_keeper)
+        n.way = HARK_IN;
     return n;
 }
 
@@ -256,18 +321,20 @@ static inline bool hark_scmel_mate(const struct hark_scmel *s, uint32_t rank)
     return s->teams && hark_ranges_hold(&s->head, &s->team, rank);
 }
 
-static inline struct hark_scmel_channel *hark_scmel_channel(struct hark_scmel *s, uint32_t peer, uint16_t ctx)
+static inline struct hark_scmel_channel *hark_scmel_channel(
+    struct hark_scmel *s, uint32_t peer, uint16_t ctx)
 {
     bool made;
-    struct hark_scmel_channel *c =
-        (struct hark_scmel_channel *)(void *)hark_channel_make(&s->head, &s->endpoint, peer, ctx, &made);
+    struct hark_scmel_channel *c = (struct hark_scmel_channel *)(void *)hark_channel_make(
+        &s->head, &s->endpoint, peer, ctx, &made);
     if (made) c->first = 1;
     if (made && hark_scmel_mate(s, peer)) c->channel.flags |= HARK_SCMEL_MATE;
     return c;
 }
 
 /* The row of `rank` in a table whose rows begin with one; *i is where it is or would be. */
-static inline void *hark_scmel_ranked(struct hark *p, const struct hark_table *t, uint32_t rank, uint32_t *i)
+static inline void *hark_scmel_ranked(
+    struct hark *p, const struct hark_table *t, uint32_t rank, uint32_t *i)
 {
     uint32_t low = 0, high = t->count;
     while (low < high) {
@@ -276,10 +343,11 @@ static inline void *hark_scmel_ranked(struct hark *p, const struct hark_table *t
         else high = mid;
     }
     *i = low;
-    return low < t->count && *(const uint32_t *)hark_row(p, t, low) == rank ? hark_row(p, t, low) : NULL;
+    return low < t->count && *(const uint32_t *)hark_row(p, t, low) == rank ? hark_row(p, t, low)
+                                                                            : NULL;
 }
 
-/* Does a copy at `rank` outlast what I may be lost with?                                                      4.1, T-a */
+/* Does a copy at `rank` outlast what I may be lost with?                                4.1, T-a */
 static inline bool hark_scmel_is_valid_holder(const struct hark_scmel *s, uint32_t rank)
 {
     return s->teams != HARK_SCMEL_TEAM_LOST || !hark_scmel_mate(s, rank);
@@ -301,7 +369,8 @@ static inline uint32_t hark_scmel_copies_needed(const struct hark_scmel *s, uint
 static inline struct hark_scmel_log *hark_scmel_log(struct hark_scmel *s, uint32_t rank, bool make)
 {
     uint32_t i;
-    struct hark_scmel_log *log = (struct hark_scmel_log *)hark_scmel_ranked(&s->head, &s->logs, rank, &i);
+    struct hark_scmel_log *log =
+        (struct hark_scmel_log *)hark_scmel_ranked(&s->head, &s->logs, rank, &i);
     if (log || !make) return log;
     log = (struct hark_scmel_log *)hark_insert(&s->head, &s->logs, i);
     log->rank = rank;
@@ -309,10 +378,12 @@ static inline struct hark_scmel_log *hark_scmel_log(struct hark_scmel *s, uint32
     return log;
 }
 
-static inline struct hark_scmel_pair *hark_scmel_pair(struct hark_scmel *s, uint32_t rank, bool make)
+static inline struct hark_scmel_pair *hark_scmel_pair(
+    struct hark_scmel *s, uint32_t rank, bool make)
 {
     uint32_t i;
-    struct hark_scmel_pair *x = (struct hark_scmel_pair *)hark_scmel_ranked(&s->head, &s->pairs, rank, &i);
+    struct hark_scmel_pair *x =
+        (struct hark_scmel_pair *)hark_scmel_ranked(&s->head, &s->pairs, rank, &i);
     if (x || !make) return x;
     x = (struct hark_scmel_pair *)hark_insert(&s->head, &s->pairs, i);
     x->rank = rank;
@@ -323,13 +394,14 @@ static inline struct hark_scmel_pair *hark_scmel_pair(struct hark_scmel *s, uint
 static inline bool hark_scmel_sends_gated(struct hark_scmel *s, uint32_t rank)
 {
     if (s->endpoint.down.count == 0 || !hark_is_down(&s->head, &s->endpoint, rank)) return false;
-    if (rank == s->endpoint.me || hark_scmel_mate(s, rank)) return false; /* where I go on, it does */
+    if (rank == s->endpoint.me || hark_scmel_mate(s, rank))
+        return false; /* where I go on, it does */
     struct hark_scmel_pair *x = hark_scmel_pair(s, rank, false);
     return x == NULL || !(x->flags & HARK_SCMEL_READY);
 }
 
-/* Is it not known yet what the peer has of messages that were posted before my image? A team-mate's image has them, but for what was
- * contributed while it was taken (v17). */
+/* Is it not known yet what the peer has of messages that were posted before my image? A team-mate's
+ * image has them, but for what was contributed while it was taken (v17). */
 static inline bool hark_scmel_unknown(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
     if (s->mode != HARK_SCMEL_COLLECT || c->channel.peer == s->endpoint.me) return false;

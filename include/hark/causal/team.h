@@ -1,7 +1,9 @@
-/* causal/team.h: what teams add: an earlier self that lived keeps what it knew, and those outside are told what may go.
+/* causal/team.h: what teams add: an earlier self that lived keeps what it knew, and those outside
+ * are told what may go.
  *
- * E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load Balance for Optimized Message Logging in Fault Tolerant HPC
- * Applications. IEEE Cluster 2011, Figure 3 as rebuilt. A part of scmel.h and team.h.
+ * E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load Balance for Optimized Message Logging in
+ * Fault Tolerant HPC Applications. IEEE Cluster 2011, Figure 3 as rebuilt. A part of scmel.h and
+ * team.h.
  */
 #ifndef HARK_CAUSAL_TEAM_H
 #define HARK_CAUSAL_TEAM_H
@@ -14,11 +16,13 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* ---- a survivor goes back: its determinants, and those it holds, do not ----------------------------------------------- */
+/* ---- a survivor goes back: its determinants, and those it holds, do not ---------------------- */
 
-/* What an earlier self had packed, in the last bytes of the block, beyond all that a step may use of it; *kept stays NULL
- * without one. The block is smaller by *bytes until they are given back. HARK_EIMAGE, HARK_EFULL. */
-HARK_COLD int hark_scmel_earlier(struct hark_scmel *s, struct hark_bytes in, struct hark_scmel **kept, uint64_t *bytes)
+/* What an earlier self had packed, in the last bytes of the block, beyond all that a step may use
+ * of it; *kept stays NULL without one. The block is smaller by *bytes until they are given back.
+ * HARK_EIMAGE, HARK_EFULL. */
+HARK_COLD int hark_scmel_earlier(
+    struct hark_scmel *s, struct hark_bytes in, struct hark_scmel **kept, uint64_t *bytes)
 {
     struct hark *p = &s->head;
     const struct hark_shape *shape = &hark_scmel_shape;
@@ -39,42 +43,47 @@ HARK_COLD int hark_scmel_earlier(struct hark_scmel *s, struct hark_bytes in, str
     hark_block_init(made, own, shape, p->kind);
     hark_unpack_all(made, shape, r, chunks);
     *kept = (struct hark_scmel *)(void *)made;
-    bool mine = (*kept)->endpoint.me == s->endpoint.me && (*kept)->endpoint.ranks == s->endpoint.ranks && (*kept)->k == s->k;
+    bool mine = (*kept)->endpoint.me == s->endpoint.me &&
+                (*kept)->endpoint.ranks == s->endpoint.ranks && (*kept)->k == s->k;
     if (!mine || !hark_scmel_accept(made)) return HARK_EIMAGE;
     p->bytes -= *bytes;
     return HARK_OK;
 }
 
-static inline void hark_scmel_inherit_list(struct hark_scmel *s, struct hark_dets *to, const struct hark_scmel *kept,
-    const struct hark_dets *from)
+static inline void hark_scmel_inherit_list(struct hark_scmel *s, struct hark_dets *to,
+    const struct hark_scmel *kept, const struct hark_dets *from)
 {
     struct hark_place at = hark_queue_begin(&from->rows);
     hark_dets_trim(&s->head, &s->pool, to, UINT64_MAX);
-    for (const uint64_t *row; (row = hark_queue_next(&kept->head, &kept->pool, &from->rows, &at)) != NULL;) {
+    for (const uint64_t *row;
+         (row = hark_queue_next(&kept->head, &kept->pool, &from->rows, &at)) != NULL;) {
         if (hark_pool_reserve(&s->head, &hark_scmel_shape, &s->pool, 1) < 0) HARK_TRAP();
         hark_dets_append(&s->head, &s->pool, to, row[0], row[1], row[2]);
     }
 }
 
-/* The image has the application's state and the positions; tickets and DLOG are those of the earlier self.       4.1, T-b */
+/* The image has the application's state and the positions; tickets and DLOG are those of the
+ * earlier self.                                                                         4.1, T-b */
 HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel *kept)
 {
     hark_scmel_inherit_list(s, &s->own, kept, &kept->own);
     for (uint32_t i = 0; i < kept->logs.count; i++) {
-        const struct hark_scmel_log *from = (const struct hark_scmel_log *)hark_row_of(&kept->head, &kept->logs, i);
+        const struct hark_scmel_log *from =
+            (const struct hark_scmel_log *)hark_row_of(&kept->head, &kept->logs, i);
         if (hark_reserve(&s->head, &hark_scmel_shape, &s->logs, 1) < 0) HARK_TRAP();
         hark_scmel_inherit_list(s, &hark_scmel_log(s, from->rank, true)->dets, kept, &from->dets);
     }
     s->trim_broadcasts_left = s->wave.generations;
 }
 
-/* ---- what may go: TRIM(beta, recv vector, rsn) ---------------------------------------------------------------------------- */
+/* ---- what may go: TRIM(beta, recv vector, rsn) ----------------------------------------------- */
 
 /* As many images are kept as there should be: what those outside keep for older ones may go. */
 HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
-        if (!(hark_scmel_at(s, i)->channel.flags & HARK_SCMEL_MATE)) hark_scmel_at(s, i)->channel.flags |= HARK_SCMEL_TELL;
+        if (!(hark_scmel_at(s, i)->channel.flags & HARK_SCMEL_MATE))
+            hark_scmel_at(s, i)->channel.flags |= HARK_SCMEL_TELL;
     s->trim_all_next = s->trim_broadcasts_left || hark_scmel_forwards(s);
     if (s->trim_broadcasts_left) s->trim_broadcasts_left--;
     s->trim_peers_due = s->busy = 1;
@@ -85,7 +94,8 @@ static inline void hark_scmel_tell_one(struct hark_scmel *s, uint32_t to, struct
 {
     uint32_t n = 0, length = 16;
     uint8_t *b = fx->bytes + fx->used + HARK_WIRE_HEAD;
-    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, to, 0); i < s->endpoint.channels.count; i++) {
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, to, 0);
+         i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
         if (c->channel.peer != to || n == HARK_SCMEL_CTX_MAX) break;
         if (!(c->channel.flags & HARK_SCMEL_TELL)) continue;
@@ -100,7 +110,8 @@ static inline void hark_scmel_tell_one(struct hark_scmel *s, uint32_t to, struct
     hark_put64(b + 8, s->oldest_image_rsn);
 }
 
-/* To those outside that messages came from or went to, or, if others may hold determinants, to all outside. */
+/* To those outside that messages came from or went to, or, if others may hold determinants, to all
+ * outside. */
 static inline int hark_scmel_pump_tell(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; s->trim_peers_due && i < s->endpoint.channels.count; i++) {
@@ -112,7 +123,9 @@ static inline int hark_scmel_pump_tell(struct hark_scmel *s, struct hark_effects
     s->trim_peers_due = 0;
     for (; s->trim_all_next && s->trim_all_next <= s->endpoint.ranks; s->trim_all_next++) {
         uint32_t to = s->trim_all_next - 1, i = hark_channel_search(&s->head, &s->endpoint, to, 0);
-        if (hark_scmel_mate(s, to) || (i < s->endpoint.channels.count && hark_scmel_at(s, i)->channel.peer == to)) continue;
+        if (hark_scmel_mate(s, to) ||
+            (i < s->endpoint.channels.count && hark_scmel_at(s, i)->channel.peer == to))
+            continue;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 16)) return HARK_MORE;
         hark_scmel_tell_one(s, to, fx);
     }
@@ -120,15 +133,16 @@ static inline int hark_scmel_pump_tell(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* TRIM from beta: u64 n, u64 rsn, {ctx u64, recv u64} each: none of its kept images needs anything up to there (T-5). */
+/* TRIM from beta: u64 n, u64 rsn, {ctx u64, recv u64} each: none of its kept images needs anything
+ * up to there (T-5). */
 HARK_COLD int hark_scmel_trim(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
     struct hark_scmel_log *log = hark_scmel_log(s, h->src, false);
     if (log) hark_dets_trim(&s->head, &s->pool, &log->dets, hark_get64(b + 8));
     for (uint64_t n = hark_get64(b); n > 0; n--) {
         b += 16;
-        struct hark_scmel_channel *c =
-            (struct hark_scmel_channel *)(void *)hark_channel_find(&s->head, &s->endpoint, h->src, hark_get16(b));
+        struct hark_scmel_channel *c = (struct hark_scmel_channel *)(void *)hark_channel_find(
+            &s->head, &s->endpoint, h->src, hark_get16(b));
         uint64_t recv = hark_get64(b + 8);
         if (c == NULL || recv < c->first || recv > c->channel.sent) continue;
         c->first = recv + 1;

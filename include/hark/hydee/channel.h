@@ -10,7 +10,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* ---- maps of clusters: hydee/regroup.h ---------------------------------------------------------------------------- */
+/* ---- maps of clusters: hydee/regroup.h ------------------------------------------------------- */
 
 /* The ranks of my cluster. */
 static inline struct hark_table *hark_hydee_cluster(struct hark_hydee *s)
@@ -24,7 +24,7 @@ static inline struct hark_table *hark_hydee_next(struct hark_hydee *s)
     return &s->map[~s->in_force & 1];
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static inline struct hark_hydee_channel *hark_hydee_at(struct hark_hydee *s, uint32_t i)
 {
@@ -44,31 +44,37 @@ static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, ui
     return status;
 }
 
-/* Room for hark_hydee_captured: a wave may end in this step, and the step may have made a channel. */
+/* Room for hark_hydee_captured: a wave may end in this step, and the step may have made a channel.
+ */
 static inline int hark_hydee_reserve_positions(struct hark_hydee *s)
 {
     return hark_reserve(&s->head, &hark_hydee_shape, &s->positions, s->endpoint.channels.count + 1);
 }
 
-HARK_HOT struct hark_hydee_channel *hark_hydee_find(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+HARK_HOT struct hark_hydee_channel *hark_hydee_find(
+    struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
-    return (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->endpoint, peer, ctx);
+    return (struct hark_hydee_channel *)(void *)hark_channel_find(
+        &s->head, &s->endpoint, peer, ctx);
 }
 
 /* NULL: the pair uses HARK_HYDEE_CTX_MAX contexts already. */
-HARK_COLD struct hark_hydee_channel *hark_hydee_add(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+HARK_COLD struct hark_hydee_channel *hark_hydee_add(
+    struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
     if (hark_contexts_full(&s->head, &s->endpoint, &hark_hydee_exchange, peer)) return NULL;
     struct hark_hydee_channel *c =
         (struct hark_hydee_channel *)(void *)hark_channel_add(&s->head, &s->endpoint, peer, ctx);
-    if (hark_ranges_hold(&s->head, hark_hydee_cluster(s), peer)) c->channel.flags |= HARK_HYDEE_MATE;
+    if (hark_ranges_hold(&s->head, hark_hydee_cluster(s), peer))
+        c->channel.flags |= HARK_HYDEE_MATE;
     hark_positions_begin(&c->pos);
     c->log.width = c->rpp.width = c->recorded.width = c->index.width = c->rpp_index.width = 2;
     return c;
 }
 
 /* The row of (peer, ctx), made if it is new; NULL: see hark_hydee_add. */
-HARK_HOT struct hark_hydee_channel *hark_hydee_channel(struct hark_hydee *s, uint32_t peer, uint16_t ctx)
+HARK_HOT struct hark_hydee_channel *hark_hydee_channel(
+    struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
     struct hark_hydee_channel *c = hark_hydee_find(s, peer, ctx);
     return c ? c : hark_hydee_add(s, peer, ctx);
@@ -81,15 +87,18 @@ static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *
     return hark_name_of_group(c->channel.ctx, ssn);
 }
 
-/* ---- headers and digests ------------------------------------------------------------------------------------------ */
+/* ---- headers and digests --------------------------------------------------------------------- */
 
 /* The header of message ssn, `length` bytes; of the exact gate's part it writes nothing. */
-static inline struct hark_transmit *hark_hydee_transmit_as(struct hark_hydee *s, const struct hark_hydee_channel *c,
-    uint64_t ssn, uint64_t phase, uint64_t digest, uint32_t length, struct hark_effects *fx)
+static inline struct hark_transmit *hark_hydee_transmit_as(struct hark_hydee *s,
+    const struct hark_hydee_channel *c, uint64_t ssn, uint64_t phase, uint64_t digest,
+    uint32_t length, struct hark_effects *fx)
 {
     uint8_t *b;
-    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->endpoint.me, c->channel.peer, s->endpoint.inc,
-        c->channel.inc, c->channel.flags & HARK_HYDEE_GROUP && s->recovering ? HARK_HYDEE_DIRECT : s->endpoint.re, ssn};
+    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->endpoint.me,
+        c->channel.peer, s->endpoint.inc, c->channel.inc,
+        c->channel.flags & HARK_HYDEE_GROUP && s->recovering ? HARK_HYDEE_DIRECT : s->endpoint.re,
+        ssn};
     struct hark_transmit *x = hark_emit_frame(fx, &h, length, &b);
     hark_put64(b, phase);
     hark_put64(b + 8, digest);
@@ -98,40 +107,46 @@ static inline struct hark_transmit *hark_hydee_transmit_as(struct hark_hydee *s,
     return x;
 }
 
-static inline struct hark_transmit *hark_hydee_transmit(struct hark_hydee *s, const struct hark_hydee_channel *c,
-    uint64_t ssn, uint64_t phase, uint64_t digest, struct hark_effects *fx)
+static inline struct hark_transmit *hark_hydee_transmit(struct hark_hydee *s,
+    const struct hark_hydee_channel *c, uint64_t ssn, uint64_t phase, uint64_t digest,
+    struct hark_effects *fx)
 {
     return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER, fx);
 }
 
 /* The same with V of table `t`; there is room for HARK_PAST_HEADER_MAX bytes. */
-HARK_COLD struct hark_transmit *hark_hydee_transmit_exact(struct hark_hydee *s, const struct hark_hydee_channel *c,
-    uint64_t ssn, uint64_t phase, uint64_t digest, uint64_t number, const struct hark_table *t, struct hark_effects *fx)
+HARK_COLD struct hark_transmit *hark_hydee_transmit_exact(struct hark_hydee *s,
+    const struct hark_hydee_channel *c, uint64_t ssn, uint64_t phase, uint64_t digest,
+    uint64_t number, const struct hark_table *t, struct hark_effects *fx)
 {
-    /* Inside a cluster `number` is that of the last message between clusters: this one is of the time before the next. */
+    /* Inside a cluster `number` is that of the last message between clusters: this one is of the
+     * time before the next. */
     bool known = (hark_hydee_inter(c) ? number : number + 1) < s->past.blind;
-    uint32_t length = hark_past_write(&s->head, t, number, known, fx->bytes + fx->used + HARK_HYDEE_HEADER,
-        HARK_PAST_HEADER_MAX - HARK_HYDEE_HEADER);
+    uint32_t length = hark_past_write(&s->head, t, number, known,
+        fx->bytes + fx->used + HARK_HYDEE_HEADER, HARK_PAST_HEADER_MAX - HARK_HYDEE_HEADER);
     return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER + length, fx);
 }
 
-/* ---- may it leave? --------------------------------------------------------------------------------------------------- */
+/* ---- may it leave? --------------------------------------------------------------------------- */
 
-/* An orphan is sent again: nothing is transmitted, and the recovery process hears of it (Alg. 2 l. 14-15).
- * Never gated (E7); logged all the same (E15), at the phase that its receiver recorded (E6). */
-HARK_COLD uint64_t hark_hydee_suppress(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn,
-    struct hark_effects *fx)
+/* An orphan is sent again: nothing is transmitted, and the recovery process hears of it (Alg. 2 l.
+ * 14-15). Never gated (E7); logged all the same (E15), at the phase that its receiver recorded
+ * (E6). */
+HARK_COLD uint64_t hark_hydee_suppress(
+    struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn, struct hark_effects *fx)
 {
     uint64_t phase = s->phase, first, last, recorded;
     struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->recorded, ssn, ssn);
-    if (hark_runs_next(&s->head, &s->pool, &c->recorded, &r, &first, &last, &recorded)) phase = recorded;
+    if (hark_runs_next(&s->head, &s->pool, &c->recorded, &r, &first, &last, &recorded))
+        phase = recorded;
     hark_suppress(&c->channel, &c->pos, ssn, phase, (s->flags & HARK_DIGEST) != 0, fx);
     s->busy = 1;
     return phase;
 }
 
 /* May a message of this phase and number leave now? */
-static inline bool hark_hydee_phase_released(const struct hark_hydee *s, uint64_t phase, uint64_t number)
+static inline bool hark_hydee_phase_released(
+    const struct hark_hydee *s, uint64_t phase, uint64_t number)
 {
     return phase <= s->released_phase || number < s->past.open;
 }

@@ -1,4 +1,5 @@
-/* hydee/checkpoint.h: upon checkpoint; garbage collection of Logs and RPP (III.E); is what is given as an image one? */
+/* hydee/checkpoint.h: upon checkpoint; garbage collection of Logs and RPP (III.E); is what is given
+ * as an image one? */
 #ifndef HARK_HYDEE_CHECKPOINT_H
 #define HARK_HYDEE_CHECKPOINT_H
 
@@ -11,7 +12,8 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Upon checkpoint: remembers the positions of this image, for the notices after later commits.  Alg. 1 l. 19-21 */
+/* Upon checkpoint: remembers the positions of this image, for the notices after later commits. Alg.
+ * 1 l. 19-21 */
 HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
@@ -21,18 +23,22 @@ HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
     }
 }
 
-/* ---- garbage collection, III.E, by checkpoint-time positions and only after COMMIT (E3) ----------------------- */
+/* ---- garbage collection, III.E, by checkpoint-time positions and only after COMMIT (E3) ------ */
 
 /* After a wave is over: positions of images that are gone go, and if one was committed and as many
  * generations are kept as there should be, every peer hears the positions of the oldest. */
 HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
 {
     const struct hark_wave *w = &s->wave;
-    uint64_t oldest = w->kept.count ? ((const struct hark_image *)hark_row_of(&s->head, &w->kept, 0))->id : 0;
+    uint64_t oldest =
+        w->kept.count ? ((const struct hark_image *)hark_row_of(&s->head, &w->kept, 0))->id : 0;
     uint64_t newest =
-        w->kept.count ? ((const struct hark_image *)hark_row_of(&s->head, &w->kept, w->kept.count - 1))->id : 0;
+        w->kept.count
+            ? ((const struct hark_image *)hark_row_of(&s->head, &w->kept, w->kept.count - 1))->id
+            : 0;
     for (uint32_t i = s->positions.count; i-- > 0;) {
-        const struct hark_position *x = (const struct hark_position *)hark_row(&s->head, &s->positions, i);
+        const struct hark_position *x =
+            (const struct hark_position *)hark_row(&s->head, &s->positions, i);
         if (x->id < oldest || x->id > newest) hark_remove(&s->head, &s->positions, i);
     }
     if (!committed || w->kept.count < w->generations) return;
@@ -51,11 +57,11 @@ HARK_COLD uint64_t hark_hydee_oldest(struct hark_hydee *s)
 }
 
 /* GC from j: {recv u64, sent u64} of j's oldest kept image. */
-static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
-    struct hark_effects *fx)
+static inline int hark_hydee_trim(
+    struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
-    struct hark_hydee_channel *c =
-        (struct hark_hydee_channel *)(void *)hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx);
+    struct hark_hydee_channel *c = (struct hark_hydee_channel *)(void *)hark_channel_find(
+        &s->head, &s->endpoint, h->src, h->ctx);
     if (c == NULL || !hark_hydee_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
     uint64_t recv = hark_get64(b), sent = hark_get64(b + 8);
     hark_runs_trim(&s->head, &s->pool, &c->rpp, sent, c->channel.recv);
@@ -64,71 +70,87 @@ static inline int hark_hydee_trim(struct hark_hydee *s, const struct hark_head *
     if (recv < c->pos.first) return HARK_OK;
     hark_runs_trim(&s->head, &s->pool, &c->log, recv, c->channel.sent);
     hark_runs_trim(&s->head, &s->pool, &c->index, recv, c->channel.sent);
-    for (; c->pos.first <= recv && c->pos.digests.count; c->pos.first++) hark_queue_pop(&s->head, &s->pool, &c->pos.digests);
+    for (; c->pos.first <= recv && c->pos.digests.count; c->pos.first++)
+        hark_queue_pop(&s->head, &s->pool, &c->pos.digests);
     c->pos.first = recv + 1;
-    if (s->flags & HARK_EXACT_GATE) hark_past_trim(&s->head, &s->pool, &s->past, hark_hydee_oldest(s));
+    if (s->flags & HARK_EXACT_GATE)
+        hark_past_trim(&s->head, &s->pool, &s->past, hark_hydee_oldest(s));
     if (c->channel.flags & HARK_HYDEE_GROUP) hark_hydee_group_trim(s, c->channel.ctx, fx);
     else hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, recv));
     return HARK_OK;
 }
 
-/* ---- images -------------------------------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
-/* Is the image, if it is one, of a process with the same gate, groups and waves? Without the gate the numbers are not there. */
+/* Is the image, if it is one, of a process with the same gate, groups and waves? Without the gate
+ * the numbers are not there. */
 static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark_event *event)
 {
     struct hark_hydee was;
     if (event->u.restarted.checkpoint == 0 || event->u.restarted.image.at == NULL) return true;
     hark_zero(&was, sizeof was);
     bool whole = hark_unpack_fixed(&hark_hydee_shape, event->u.restarted.image, &was);
-    return !whole || (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 && was.groups_configured == s->groups_configured && was.waves_all == s->waves_all);
+    return !whole ||
+           (((was.flags ^ s->flags) & HARK_EXACT_GATE) == 0 &&
+               was.groups_configured == s->groups_configured && was.waves_all == s->waves_all);
 }
 
 static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)
 {
-    return c->pos.transmitted <= c->channel.sent && c->pos.first > 0 && c->pos.first <= c->channel.sent + 1 && c->log.width == 2 &&
-           c->rpp.width == 2 && c->recorded.width == 2 && c->index.width == 2 && c->rpp_index.width == 2 &&
+    return c->pos.transmitted <= c->channel.sent && c->pos.first > 0 &&
+           c->pos.first <= c->channel.sent + 1 && c->log.width == 2 && c->rpp.width == 2 &&
+           c->recorded.width == 2 && c->index.width == 2 && c->rpp_index.width == 2 &&
            c->pos.digests.width == 1;
 }
 
-/* Numbers of the log are looked up by steps and found or not; what steps have no answer to is looked for here. */
+/* Numbers of the log are looked up by steps and found or not; what steps have no answer to is
+ * looked for here. */
 HARK_FN bool hark_hydee_accept(struct hark *p)
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
     if (!hark_ends_ok(p, &s->endpoint) || !hark_wave_ok(p, &s->endpoint, &s->wave)) return false;
     if (s->fixed_header_bytes != (s->flags & HARK_EXACT_GATE ? 0 : HARK_HYDEE_HEADER)) return false;
     if (s->tree.fan == 1 || !hark_rows_ascend(p, &s->tree.below, s->endpoint.ranks)) return false;
-    if (!hark_rows_ascend(p, &s->pairs, s->endpoint.ranks) || !hark_past_ok(p, &s->pool, &s->past, s->endpoint.ranks)) return false;
+    if (!hark_rows_ascend(p, &s->pairs, s->endpoint.ranks) ||
+        !hark_past_ok(p, &s->pool, &s->past, s->endpoint.ranks))
+        return false;
     if (s->groups_configured != s->groups.count || !hark_hydee_maps_ok(s)) return false;
     for (uint32_t i = 0; i < s->groups.count; i++) {
-        const struct hark_hydee_group *g = (const struct hark_hydee_group *)hark_row(p, &s->groups, i);
+        const struct hark_hydee_group *g =
+            (const struct hark_hydee_group *)hark_row(p, &s->groups, i);
         if (g->root >= s->endpoint.ranks || g->first == 0 || g->first > g->sent + 1) return false;
     }
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_hydee_branch *b = hark_hydee_branch(s, i);
-        const struct hark_hydee_group *g = b->ctx <= UINT16_MAX ? hark_hydee_group(s, (uint16_t)b->ctx) : NULL;
+        const struct hark_hydee_group *g =
+            b->ctx <= UINT16_MAX ? hark_hydee_group(s, (uint16_t)b->ctx) : NULL;
         if (b->rank >= s->endpoint.ranks || g == NULL) return false;
-        if (g->root == s->endpoint.me && hark_hydee_find(s, b->rank, (uint16_t)b->ctx) == NULL) return false;
+        if (g->root == s->endpoint.me && hark_hydee_find(s, b->rank, (uint16_t)b->ctx) == NULL)
+            return false;
     }
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_channel_ok(c)) return false;
-        if (c->channel.flags & HARK_HYDEE_GROUP && hark_hydee_group(s, c->channel.ctx) == NULL) return false;
+        if (c->channel.flags & HARK_HYDEE_GROUP && hark_hydee_group(s, c->channel.ctx) == NULL)
+            return false;
     }
     return hark_contexts_ok(p, &s->endpoint, &hark_hydee_exchange);
 }
-/* ---- frames ------------------------------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
-static inline bool hark_hydee_length_ok(const struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
-    uint32_t length)
+static inline bool hark_hydee_length_ok(
+    const struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {
     bool exact = (s->flags & HARK_EXACT_GATE) != 0;
     if (h->type != HARK_APP && h->src == s->endpoint.me) return false;
     bool of_tree = (h->type >= HARK_H_RELEASE && h->type <= HARK_H_RECDONE) || h->type == HARK_H_UP;
-    if (s->tree.fan && (of_tree || h->src == HARK_RECOVERY)) return hark_hydee_tree_ok(s, h, length);
+    if (s->tree.fan && (of_tree || h->src == HARK_RECOVERY))
+        return hark_hydee_tree_ok(s, h, length);
     if (h->src == HARK_RECOVERY) /* it has no channels */
-        return h->type == HARK_H_RECDONE ? length == 0
-                                         : h->type == HARK_H_RELEASE && (exact ? length >= 16 && length % 16 == 0 : length == 8);
+        return h->type == HARK_H_RECDONE
+                   ? length == 0
+                   : h->type == HARK_H_RELEASE &&
+                         (exact ? length >= 16 && length % 16 == 0 : length == 8);
     switch (h->type) {
     case HARK_APP:
         return exact && length >= HARK_HYDEE_HEADER - HARK_WIRE_HEAD &&
@@ -147,11 +169,13 @@ static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *
     uint32_t chunks = 2, channels = h->type == HARK_H_POS ? length / 32 + 1 : 1;
     if (h->type == HARK_H_ORPH) {
         const struct hark_hydee_channel *c =
-            (const struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->endpoint, h->src, h->ctx);
+            (const struct hark_hydee_channel *)(void *)hark_channel_find(
+                p, &s->endpoint, h->src, h->ctx);
         chunks += length / 24 + (c ? hark_runs_write_needs(&c->log) : 0);
     }
     int status = hark_hydee_reserve(s, channels, chunks);
-    if (status >= 0 && h->type >= HARK_H_POS) status = hark_reserve(p, &hark_hydee_shape, &s->pairs, 1);
+    if (status >= 0 && h->type >= HARK_H_POS)
+        status = hark_reserve(p, &hark_hydee_shape, &s->pairs, 1);
     if (status >= 0 && h->type < HARK_H_POS)
         status = hark_wave_reserve(p, &hark_hydee_shape, &s->endpoint, &s->wave, length);
     if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);

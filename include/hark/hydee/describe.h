@@ -1,5 +1,5 @@
-/* hydee/describe.h: what the frames of HydEE carry, in words. What stands where is written in pump.h, tree.h and
- * recovery.h. */
+/* hydee/describe.h: what the frames of HydEE carry, in words. What stands where is written in
+ * pump.h, tree.h and recovery.h. */
 #ifndef HARK_HYDEE_DESCRIBE_H
 #define HARK_HYDEE_DESCRIBE_H
 
@@ -23,7 +23,8 @@ static inline void hark_hydee_describe_orph(struct hark_words *w, const uint8_t 
     }
 }
 
-static inline void hark_hydee_describe_report(struct hark_words *w, const uint8_t *b, uint32_t length)
+static inline void hark_hydee_describe_report(
+    struct hark_words *w, const uint8_t *b, uint32_t length)
 {
     const uint32_t width = length >= 8 && hark_get32(b) & HARK_R_EXACT ? 40 : 32;
     for (uint32_t at = 8; at + width <= length; at += width) {
@@ -37,13 +38,12 @@ static inline void hark_hydee_describe_report(struct hark_words *w, const uint8_
 /* The highest phase below, of a tree. */
 static inline void hark_hydee_describe_up(struct hark_words *w, const uint8_t *b)
 {
-    if (hark_get64(b) == HARK_INFINITY)
-        hark_words_add(w, " nothing");
-    else
-        hark_words_number(w, " phase ", hark_get64(b));
+    if (hark_get64(b) == HARK_INFINITY) hark_words_add(w, " nothing");
+    else hark_words_number(w, " phase ", hark_get64(b));
 }
 
-/* To the recovery process NOTIFY names the channel; to the member of a tree it is about that which it goes along. */
+/* To the recovery process NOTIFY names the channel; to the member of a tree it is about that which
+ * it goes along. */
 static inline void hark_hydee_describe_notify(
     struct hark_words *w, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {
@@ -82,16 +82,15 @@ static inline void hark_hydee_describe_control(
 }
 
 /* Of the recovery process too, whose frames are those of its members: the core is not looked at. */
-HARK_FN void hark_hydee_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+HARK_FN void hark_hydee_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {
     struct hark_head h;
     (void)p;
     if (hark_head_get(&h, header, HARK_KIND_HYDEE) < 0) return;
     const uint8_t *b = header.at + HARK_WIRE_HEAD;
-    if (h.type != HARK_APP)
-        hark_hydee_describe_control(w, &h, b, header.length - HARK_WIRE_HEAD);
-    else if (header.length >= HARK_HYDEE_HEADER)
-        hark_words_number(w, ", phase ", hark_get64(b));
+    if (h.type != HARK_APP) hark_hydee_describe_control(w, &h, b, header.length - HARK_WIRE_HEAD);
+    else if (header.length >= HARK_HYDEE_HEADER) hark_words_number(w, ", phase ", hark_get64(b));
 }
 #endif
 

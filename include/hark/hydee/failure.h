@@ -1,5 +1,5 @@
-/* hydee/failure.h: Algorithms 2 and 3: rollback, failure announcements, the exchange of positions and orphans, RELEASE.
- * A part of hydee.h. What these handlers mark as due, hydee/pump.h sends. */
+/* hydee/failure.h: Algorithms 2 and 3: rollback, failure announcements, the exchange of positions
+ * and orphans, RELEASE. A part of hydee.h. What these handlers mark as due, hydee/pump.h sends. */
 #ifndef HARK_HYDEE_FAILURE_H
 #define HARK_HYDEE_FAILURE_H
 
@@ -10,10 +10,12 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* ---- Algorithms 2 and 3, as every process's own part -------------------------------------------------------- */
+/* ---- Algorithms 2 and 3, as every process's own part ----------------------------------------- */
 
-/* Restart from the last image on stable storage; sends wait for the FAILED that explains it.   Alg. 2 l. 4-5 */
-static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+/* Restart from the last image on stable storage; sends wait for the FAILED that explains it.
+ *                                                                                  Alg. 2 l. 4-5 */
+static inline int hark_hydee_rollback(
+    struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint32_t flags = s->flags, fan = s->tree.fan;
@@ -31,9 +33,10 @@ static inline int hark_hydee_rollback(struct hark_hydee *s, const struct hark_ev
     return HARK_OK;
 }
 
-/* Upon failure: forget what the last epoch worked out (E11) and exchange positions on every channel with an
- * end in D. Those without one stay as they are, gated.                              Alg. 2 l. 4-8, Alg. 3 l. 6-18 */
-static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+/* Upon failure: forget what the last epoch worked out (E11) and exchange positions on every channel
+ * with an end in D. Those without one stay as they are, gated.     Alg. 2 l. 4-8, Alg. 3 l. 6-18 */
+static inline int hark_hydee_failed(
+    struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_endpoint *e = &s->endpoint;
@@ -56,7 +59,8 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
         if (!hark_hydee_inter(c)) continue;
         hark_positions_clear(&c->channel, &c->pos, c->channel.sent);
         hark_queue_clear(p, &s->pool, &c->recorded);
-        bool cast = (c->channel.flags & HARK_HYDEE_GROUP) != 0; /* who died may have had it to pass on */
+        bool cast = (c->channel.flags & HARK_HYDEE_GROUP) != 0; /* who died may have had it to pass
+                                                                   on */
         if (mine || cast || hark_is_down(p, e, c->channel.peer))
             hark_pair(&s->head, &s->pairs, c->channel.peer)->flags = HARK_POS_DUE;
     }
@@ -64,8 +68,8 @@ static inline int hark_hydee_failed(struct hark_hydee *s, const struct hark_even
 }
 
 /* What j's POS says of one context. */
-static inline void hark_hydee_pos_channel(struct hark_hydee *s, struct hark_hydee_channel *c, const uint8_t *b,
-    struct hark_effects *fx)
+static inline void hark_hydee_pos_channel(
+    struct hark_hydee *s, struct hark_hydee_channel *c, const uint8_t *b, struct hark_effects *fx)
 {
     struct hark_positions *o = &c->pos;
     struct hark_said said = hark_pos_said(&hark_hydee_exchange, b, c->channel.ctx);
@@ -73,23 +77,28 @@ static inline void hark_hydee_pos_channel(struct hark_hydee *s, struct hark_hyde
     hark_pos_channel(&c->channel, o, &said);
     if (said.recv > o->sent_at_failure) {
         c->channel.flags |= HARK_ORPH_WAIT;
-        if (sent > o->sent_at_failure) c->channel.flags |= HARK_NOTIFY_DUE; /* posted before this POS came */
+        if (sent > o->sent_at_failure)
+            c->channel.flags |= HARK_NOTIFY_DUE; /* posted before this POS came */
         if (sent >= said.recv && s->flags & HARK_DIGEST)
-            hark_digest_compare(&c->channel, o, hark_digest_at(&s->head, &s->pool, o, said.recv), fx);
+            hark_digest_compare(
+                &c->channel, o, hark_digest_at(&s->head, &s->pool, o, said.recv), fx);
     }
-    if (said.sent < c->channel.recv) hark_orph_ask(&c->channel, o, said.sent + 1); /* orphans j -> i */
+    if (said.sent < c->channel.recv)
+        hark_orph_ask(&c->channel, o, said.sent + 1); /* orphans j -> i */
 }
 
 /* POS from j: LastDate and Rollback of the paper in one, in both directions.
- *                                                                           Alg. 2 l. 9-10, Alg. 3 l. 7-14, 20-21 */
-static inline int hark_hydee_pos(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
-    struct hark_effects *fx)
+ *                                                          Alg. 2 l. 9-10, Alg. 3 l. 7-14, 20-21 */
+static inline int hark_hydee_pos(
+    struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     const struct hark_exchange *x = &hark_hydee_exchange;
     int status;
     if (!hark_pos_take(&s->head, &s->endpoint, x, &s->pairs, h, b, &status, fx)) return status;
-    for (uint32_t i = 0; i < hark_get32(b); i++) hark_hydee_channel(s, h->src, hark_pos_ctx(x, b, i));
-    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, h->src, 0); i < s->endpoint.channels.count; i++) {
+    for (uint32_t i = 0; i < hark_get32(b); i++)
+        hark_hydee_channel(s, h->src, hark_pos_ctx(x, b, i));
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, h->src, 0);
+         i < s->endpoint.channels.count; i++) {
         if (hark_hydee_at(s, i)->channel.peer != h->src) break;
         hark_hydee_pos_channel(s, hark_hydee_at(s, i), b, fx);
     }
@@ -97,18 +106,22 @@ static inline int hark_hydee_pos(struct hark_hydee *s, const struct hark_head *h
     return HARK_OK;
 }
 
-/* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first u64, last u64, phase u64} of my messages
- * that j has: their recorded phases go into the log, also of those already posted again (E6). */
-static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    struct hark_effects *fx)
+/* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first u64, last u64, phase u64} of my
+ * messages that j has: their recorded phases go into the log, also of those already posted again
+ * (E6). */
+static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
+    uint32_t length, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    struct hark_hydee_channel *c = (struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->endpoint, h->src, h->ctx);
+    struct hark_hydee_channel *c =
+        (struct hark_hydee_channel *)(void *)hark_channel_find(p, &s->endpoint, h->src, h->ctx);
     if (c && !hark_hydee_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
-    if (hark_orph_early(p, &s->pairs, c ? &c->pos : NULL, h->src, b)) return hark_emit_verdict(fx, HARK_HOLD);
+    if (hark_orph_early(p, &s->pairs, c ? &c->pos : NULL, h->src, b))
+        return hark_emit_verdict(fx, HARK_HOLD);
     if (c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
     for (uint32_t at = 8; at < length; at += 24) {
-        uint64_t first = hark_get64(b + at), last = hark_get64(b + at + 8), phase = hark_get64(b + at + 16);
+        uint64_t first = hark_get64(b + at), last = hark_get64(b + at + 8),
+                 phase = hark_get64(b + at + 16);
         if (first == 0 || first > last) continue;
         if (first <= c->channel.sent)
             hark_runs_write(p, &s->pool, &c->log, first, last, phase, c->channel.sent);
@@ -122,7 +135,8 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
     return HARK_OK;
 }
 
-/* RELEASE: the gate opens up to a phase, and never closes again in this epoch.     Alg. 2 l. 8, Alg. 3 l. 18, 22 */
+/* RELEASE: the gate opens up to a phase, and never closes again in this epoch.
+ *                                                                  Alg. 2 l. 8, Alg. 3 l. 18, 22 */
 static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uint32_t length)
 {
     uint64_t rel = hark_get64(b);
@@ -133,7 +147,7 @@ static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uin
     return HARK_OK;
 }
 
-/* RECDONE: failure-free functions again.                                              Alg. 2 l. 22, Alg. 3 l. 19 */
+/* RECDONE: failure-free functions again.                              Alg. 2 l. 22, Alg. 3 l. 19 */
 static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (s->recovering && s->tree.fan) s->tree.fanout = HARK_H_RECDONE;

@@ -1,15 +1,19 @@
-/* hydee/multicast.h: multicasts under HydEE: one copy in the root's log, and others pass it on. A part of hydee.h.
+/* hydee/multicast.h: multicasts under HydEE: one copy in the root's log, and others pass it on. A
+ * part of hydee.h.
  *
- * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015, Algorithm 2, over HydEE in
- * place of causal logging. A multicast is a message on a channel from the root to each member, of the group's context: the same number,
- * phase and payload on all of them. So phases, orphans, replay, notices and marks are those of channels; what differs is who
+ * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing,
+ * 2015, Algorithm 2, over HydEE in place of causal logging. A multicast is a message on a channel
+ * from the root to each member, of the group's context: the same number, phase and payload on all
+ * of them. So phases, orphans, replay, notices and marks are those of channels; what differs is who
  * transmits, and that the payload is in the log once, under the group's name.
  *
- * Without a recovery the tree carries it: the root counts as transmitted what goes to its children, and who accepts a multicast
- * passes it on. That moves no phase: nothing that the one in between delivered is in it. What a process in between takes with it when it
- * dies, or does not pass on because it knows of a failure that the root did not know of, the root finds by positions: upon every failure it
- * exchanges them with all members in other clusters. While recovery runs it sends directly, gated as any message. A member of its
- * own cluster has it from the tree only where all between them are of that cluster, for then they go back together: there is no log.
+ * Without a recovery the tree carries it: the root counts as transmitted what goes to its children,
+ * and who accepts a multicast passes it on. That moves no phase: nothing that the one in between
+ * delivered is in it. What a process in between takes with it when it dies, or does not pass on
+ * because it knows of a failure that the root did not know of, the root finds by positions: upon
+ * every failure it exchanges them with all members in other clusters. While recovery runs it sends
+ * directly, gated as any message. A member of its own cluster has it from the tree only where all
+ * between them are of that cluster, for then they go back together: there is no log.
  */
 #ifndef HARK_HYDEE_MULTICAST_H
 #define HARK_HYDEE_MULTICAST_H
@@ -37,10 +41,11 @@ static inline struct hark_hydee_branch *hark_hydee_branch(struct hark_hydee *s, 
     return (struct hark_hydee_branch *)hark_row(&s->head, &s->branches, i);
 }
 
-/* ---- groups of the configuration ------------------------------------------------------------------------------------ */
+/* ---- groups of the configuration ------------------------------------------------------------- */
 
 /* Are all on the way from the root to `rank` of my cluster, both included? */
-static inline bool hark_hydee_among_mates(struct hark_hydee *s, const struct hark_group *t, uint32_t rank)
+static inline bool hark_hydee_among_mates(
+    struct hark_hydee *s, const struct hark_group *t, uint32_t rank)
 {
     for (uint32_t steps = 0; steps <= t->count; steps++) {
         uint32_t i = hark_tree_root(t->member, t->count, rank);
@@ -51,7 +56,8 @@ static inline bool hark_hydee_among_mates(struct hark_hydee *s, const struct har
     return false;
 }
 
-/* One that I belong to: at the root all members are branches, with a channel each; else my children are. */
+/* One that I belong to: at the root all members are branches, with a channel each; else my children
+ * are. */
 static inline int hark_hydee_add_group(struct hark_hydee *s, const struct hark_group *t)
 {
     struct hark *p = &s->head;
@@ -59,7 +65,8 @@ static inline int hark_hydee_add_group(struct hark_hydee *s, const struct hark_g
     if (status >= 0) status = hark_reserve(p, &hark_hydee_shape, &s->branches, t->count);
     if (status >= 0) status = hark_reserve(p, &hark_hydee_shape, &s->endpoint.channels, t->count);
     if (status < 0) return status;
-    struct hark_hydee_group *g = (struct hark_hydee_group *)hark_insert(p, &s->groups, s->groups.count);
+    struct hark_hydee_group *g =
+        (struct hark_hydee_group *)hark_insert(p, &s->groups, s->groups.count);
     g->ctx = t->ctx;
     g->root = t->root;
     g->first = 1;
@@ -67,7 +74,8 @@ static inline int hark_hydee_add_group(struct hark_hydee *s, const struct hark_g
         uint32_t rank = t->member[m];
         bool child = t->parent[m] == s->endpoint.me, root = t->root == s->endpoint.me;
         if (rank == s->endpoint.me || (!child && !root)) continue;
-        struct hark_hydee_branch *b = (struct hark_hydee_branch *)hark_insert(p, &s->branches, s->branches.count);
+        struct hark_hydee_branch *b =
+            (struct hark_hydee_branch *)hark_insert(p, &s->branches, s->branches.count);
         b->ctx = t->ctx;
         b->rank = rank;
         b->child = child;
@@ -86,7 +94,8 @@ static inline int hark_hydee_groups(struct hark_hydee *s, const struct hark_conf
 {
     for (uint32_t i = 0; i < c->group_count; i++) {
         const struct hark_group *t = &c->groups[i];
-        if (t->reduces || (i && t->ctx <= c->groups[i - 1].ctx) || !hark_tree_valid(t, c->ranks)) return HARK_EINVAL;
+        if (t->reduces || (i && t->ctx <= c->groups[i - 1].ctx) || !hark_tree_valid(t, c->ranks))
+            return HARK_EINVAL;
         if (hark_tree_root(t->member, t->count, s->endpoint.me) == t->count) continue;
         int status = hark_hydee_add_group(s, t);
         if (status < 0) return status;
@@ -94,12 +103,15 @@ static inline int hark_hydee_groups(struct hark_hydee *s, const struct hark_conf
     return HARK_OK;
 }
 
-/* ---- the root ------------------------------------------------------------------------------------------------------- */
+/* ---- the root -------------------------------------------------------------------------------- */
 
-/* SendMulticastMsg: another than the root sends to the root, or has a tree of its own.                     CAMEL Alg. 2 l. 1-9 */
-HARK_COLD int hark_hydee_multicast(struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
+/* SendMulticastMsg: another than the root sends to the root, or has a tree of its own.
+ *                                                                            CAMEL Alg. 2 l. 1-9 */
+HARK_COLD int hark_hydee_multicast(
+    struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    struct hark_hydee_group *g = event->u.send.peer <= UINT16_MAX ? hark_hydee_group(s, (uint16_t)event->u.send.peer) : NULL;
+    struct hark_hydee_group *g =
+        event->u.send.peer <= UINT16_MAX ? hark_hydee_group(s, (uint16_t)event->u.send.peer) : NULL;
     if (g == NULL || g->root != s->endpoint.me || event->u.send.ctx != g->ctx) return HARK_EINVAL;
     if (s->wave.in_checkpoint_call) return HARK_ESTATE;
     int status = hark_hydee_reserve(s, 0, 2 * s->branches.count + 1);
@@ -116,12 +128,15 @@ HARK_COLD int hark_hydee_multicast(struct hark_hydee *s, const struct hark_event
 }
 
 /* To one member: what hark_hydee_send does, but for the tree. */
-static inline void hark_hydee_multicast_one(struct hark_hydee *s, const struct hark_hydee_branch *b, struct hark_effects *fx)
+static inline void hark_hydee_multicast_one(
+    struct hark_hydee *s, const struct hark_hydee_branch *b, struct hark_effects *fx)
 {
     struct hark_hydee_channel *c = hark_hydee_find(s, b->rank, (uint16_t)b->ctx);
     uint64_t ssn = ++c->channel.sent, phase = s->phase;
     bool direct = b->child || (hark_hydee_inter(c) ? s->recovering : !b->mates);
-    if (s->flags & HARK_DIGEST) c->pos.sent_digest = hark_digest_mix(c->pos.sent_digest, ssn, s->multicast_length, s->multicast_digest);
+    if (s->flags & HARK_DIGEST)
+        c->pos.sent_digest =
+            hark_digest_mix(c->pos.sent_digest, ssn, s->multicast_length, s->multicast_digest);
     if (!hark_hydee_inter(c)) {
         c->pos.transmitted = ssn;
         if (direct) hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
@@ -134,7 +149,8 @@ static inline void hark_hydee_multicast_one(struct hark_hydee *s, const struct h
         if (direct) hark_hydee_transmit(s, c, ssn, phase, c->pos.sent_digest, fx);
     }
     hark_runs_add(&s->head, &s->pool, &c->log, ssn, phase);
-    if (s->flags & HARK_DIGEST) *hark_queue_push(&s->head, &s->pool, &c->pos.digests) = c->pos.sent_digest;
+    if (s->flags & HARK_DIGEST)
+        *hark_queue_push(&s->head, &s->pool, &c->pos.digests) = c->pos.sent_digest;
 }
 
 static inline int hark_hydee_pump_multicast(struct hark_hydee *s, struct hark_effects *fx)
@@ -150,13 +166,15 @@ static inline int hark_hydee_pump_multicast(struct hark_hydee *s, struct hark_ef
 }
 
 /* The payload is needed by nobody any more up to what all members' images have. */
-static inline void hark_hydee_group_trim(struct hark_hydee *s, uint16_t ctx, struct hark_effects *fx)
+static inline void hark_hydee_group_trim(
+    struct hark_hydee *s, uint16_t ctx, struct hark_effects *fx)
 {
     struct hark_hydee_group *g = hark_hydee_group(s, ctx);
     uint64_t first = g->sent + 1;
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const struct hark_hydee_branch *b = hark_hydee_branch(s, i);
-        const struct hark_hydee_channel *c = b->ctx == ctx ? hark_hydee_find(s, b->rank, ctx) : NULL;
+        const struct hark_hydee_channel *c =
+            b->ctx == ctx ? hark_hydee_find(s, b->rank, ctx) : NULL;
         if (c && hark_hydee_inter(c) && c->pos.first < first) first = c->pos.first;
     }
     if (first <= g->first) return;
@@ -164,11 +182,13 @@ static inline void hark_hydee_group_trim(struct hark_hydee *s, uint16_t ctx, str
     hark_emit_trim(fx, hark_name_of_group(ctx, first - 1));
 }
 
-/* ---- who passes it on ----------------------------------------------------------------------------------------------- */
+/* ---- who passes it on ------------------------------------------------------------------------ */
 
-/* A multicast has been accepted: those below me get it. Of another epoch only those who go back with the root and me: the others the
- * root asks what they have. One that it sends itself while recovery runs is of no epoch: what may go to me need not be let go to them. */
-static inline void hark_hydee_pass_on(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b)
+/* A multicast has been accepted: those below me get it. Of another epoch only those who go back
+ * with the root and me: the others the root asks what they have. One that it sends itself while
+ * recovery runs is of no epoch: what may go to me need not be let go to them. */
+static inline void hark_hydee_pass_on(
+    struct hark_hydee *s, const struct hark_head *h, const uint8_t *b)
 {
     const struct hark_hydee_group *g = hark_hydee_group(s, h->ctx);
     if (g == NULL || g->root != h->src || g->root == s->endpoint.me) return;
@@ -181,7 +201,7 @@ static inline void hark_hydee_pass_on(struct hark_hydee *s, const struct hark_he
     s->pass = s->busy = 1;
 }
 
-/* SendMsgToChildren.                                                                     CAMEL Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
+/* SendMsgToChildren.                                        CAMEL Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
 static inline int hark_hydee_pump_pass(struct hark_hydee *s, struct hark_effects *fx)
 {
     for (; s->pass && s->pass_next < s->branches.count; s->pass_next++) {

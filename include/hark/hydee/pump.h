@@ -1,4 +1,5 @@
-/* hydee/pump.h: what a step still has to send, in batches: POS, ORPH, REPORT, NOTIFY, replays, GC, DRAINED. A part of hydee.h. */
+/* hydee/pump.h: what a step still has to send, in batches: POS, ORPH, REPORT, NOTIFY, replays, GC,
+ * DRAINED. A part of hydee.h. */
 #ifndef HARK_HYDEE_PUMP_H
 #define HARK_HYDEE_PUMP_H
 
@@ -10,7 +11,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* ---- what a step still has to send; each returns HARK_MORE when the effects are full ------------------------- */
+/* ---- what a step still has to send; each returns HARK_MORE when the effects are full --------- */
 
 static inline int hark_hydee_pump_pos(struct hark_hydee *s, struct hark_effects *fx)
 {
@@ -24,7 +25,8 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!(c->channel.flags & HARK_ORPH_DUE)) continue;
-        struct hark_runs r = hark_runs_begin(p, &s->pool, &c->rpp, c->pos.orphan_next, c->channel.recv);
+        struct hark_runs r =
+            hark_runs_begin(p, &s->pool, &c->rpp, c->pos.orphan_next, c->channel.recv);
         while (c->channel.flags & HARK_ORPH_DUE) {
             uint64_t first, last, phase;
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
@@ -37,7 +39,8 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
                 hark_put64(b + at + 16, phase);
                 at += 24;
             }
-            bool end = r.from > r.end || r.row == NULL; /* NULL: j has made me forget them, and asks all the same */
+            bool end = r.from > r.end || r.row == NULL; /* NULL: j has made me forget them, and asks
+                                                           all the same */
             c->pos.orphan_next = r.from;
             hark_orph_end(&c->channel, &c->pos, b, at, end, fx);
         }
@@ -45,7 +48,7 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
     return HARK_OK;
 }
 
-/* REPORT: the orphans that I have received, once the answers to my POS are in.                Alg. 3 l. 13-16 */
+/* REPORT: the orphans that I have received, once the answers to my POS are in.   Alg. 3 l. 13-16 */
 static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -56,7 +59,8 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
         if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
         uint8_t *b = hark_emit_control(p, &s->endpoint, fx, HARK_H_REPORT, HARK_RECOVERY, 8);
         uint32_t at = 8;
-        for (; s->report_channel < s->endpoint.channels.count; s->report_channel++, s->report_at = 0) {
+        for (; s->report_channel < s->endpoint.channels.count;
+             s->report_channel++, s->report_at = 0) {
             struct hark_hydee_channel *c = hark_hydee_at(s, s->report_channel);
             uint64_t first, last, phase, number, until = 0, index = 0;
             if (!hark_hydee_inter(c) || c->pos.peer_sent >= c->channel.recv) continue;
@@ -66,8 +70,11 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
             struct hark_runs n = hark_runs_begin(p, &s->pool, &c->rpp_index, from, c->channel.recv);
             while (at + row <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
                    hark_runs_next(p, &s->pool, &c->rpp, &r, &first, &last, &phase)) {
-                while (exact && until < first && hark_runs_next(p, &s->pool, &c->rpp_index, &n, &number, &until, &index)) {}
-                if (exact && until >= first && last > until) r.from = (last = until) + 1; /* the numbers of a run have no gaps */
+                while (exact && until < first &&
+                       hark_runs_next(p, &s->pool, &c->rpp_index, &n, &number, &until, &index)) {
+                }
+                if (exact && until >= first && last > until)
+                    r.from = (last = until) + 1; /* the numbers of a run have no gaps */
                 hark_put32(b + at, c->channel.peer);
                 hark_put32(b + at + 4, c->channel.ctx);
                 hark_put64(b + at + 8, first);
@@ -77,17 +84,20 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
                 at += row;
             }
             s->report_at = r.from;
-            if (r.row && r.from <= r.end) break; /* without a row they were forgotten, by j's own GC */
+            if (r.row && r.from <= r.end)
+                break; /* without a row they were forgotten, by j's own GC */
         }
         s->report_out++;
         s->reported = s->report_channel >= s->endpoint.channels.count;
-        hark_fragment_end(b, at, (s->reported ? s->report_out << 16 | 1 : 0) | (exact ? HARK_R_EXACT : 0), fx);
+        hark_fragment_end(
+            b, at, (s->reported ? s->report_out << 16 | 1 : 0) | (exact ? HARK_R_EXACT : 0), fx);
     }
     return HARK_OK;
 }
 
-/* OrphanNotification, by id; not before the first RELEASE, else the recovery process may hear of an orphan
- * before the REPORT that lists it (v3). With a tree who has the orphans hears it, at once.            Alg. 2 l. 15 */
+/* OrphanNotification, by id; not before the first RELEASE, else the recovery process may hear of an
+ * orphan before the REPORT that lists it (v3). With a tree who has the orphans hears it, at once.
+ *                                                                                   Alg. 2 l. 15 */
 static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effects *fx)
 {
     bool tree = s->tree.fan != 0;
@@ -96,16 +106,20 @@ static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effec
 }
 
 /* What may leave of channel c, ssn ascending; each once (E12). */
-static inline int hark_hydee_replay(struct hark_hydee *s, struct hark_hydee_channel *c, struct hark_effects *fx)
+static inline int hark_hydee_replay(
+    struct hark_hydee *s, struct hark_hydee_channel *c, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint64_t first, last, phase;
-    struct hark_runs r = hark_runs_begin(p, &s->pool, &c->log, c->pos.transmitted + 1, c->channel.sent);
+    struct hark_runs r =
+        hark_runs_begin(p, &s->pool, &c->log, c->pos.transmitted + 1, c->channel.sent);
     while (hark_runs_next(p, &s->pool, &c->log, &r, &first, &last, &phase)) {
         for (uint64_t ssn = first; ssn <= last; ssn++) {
             if (!hark_hydee_phase_released(s, phase, HARK_INFINITY)) return HARK_OK;
             if (!hark_effects_fit(fx, 1, HARK_HYDEE_HEADER)) return HARK_MORE;
-            hark_hydee_transmit(s, c, ssn, phase, hark_digest_at(&s->head, &s->pool, &c->pos, ssn), fx)->replay = true;
+            hark_hydee_transmit(
+                s, c, ssn, phase, hark_digest_at(&s->head, &s->pool, &c->pos, ssn), fx)
+                ->replay = true;
             c->pos.transmitted = ssn;
         }
     }
@@ -118,18 +132,19 @@ struct hark_hydee_logged {
     uint64_t phase, number;
 };
 
-static inline struct hark_hydee_logged hark_hydee_logged(struct hark_hydee *s, struct hark_hydee_channel *c,
-    uint64_t ssn)
+static inline struct hark_hydee_logged hark_hydee_logged(
+    struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn)
 {
     uint64_t last = c->channel.sent, end = last;
-    struct hark_hydee_logged x = {c, hark_runs_at(&s->head, &s->pool, &c->log, ssn, &last), HARK_INFINITY};
+    struct hark_hydee_logged x = {
+        c, hark_runs_at(&s->head, &s->pool, &c->log, ssn, &last), HARK_INFINITY};
     uint64_t less = hark_runs_at(&s->head, &s->pool, &c->index, ssn, &end);
     if (c->index.count) x.number = ssn + less;
     return x;
 }
 
-/* Exact gate: the same, in the order in which they were posted, so that V is gone through once. Channels differ in
- * what of them is to be sent: each time the lowest number that may go. */
+/* Exact gate: the same, in the order in which they were posted, so that V is gone through once.
+ * Channels differ in what of them is to be sent: each time the lowest number that may go. */
 static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effects *fx)
 {
     for (;;) {
@@ -139,25 +154,33 @@ static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effe
             if (!hark_hydee_inter(c) || c->pos.transmitted >= c->channel.sent) continue;
             struct hark_hydee_logged x = hark_hydee_logged(s, c, c->pos.transmitted + 1);
             if (x.phase == 0) continue; /* it is not there: no message is of that phase */
-            if (hark_hydee_phase_released(s, x.phase, x.number) && (next.channel == NULL || x.number < next.number)) next = x;
+            if (hark_hydee_phase_released(s, x.phase, x.number) &&
+                (next.channel == NULL || x.number < next.number))
+                next = x;
         }
         if (next.channel == NULL) return HARK_OK;
         if (!hark_effects_fit(fx, 1, HARK_PAST_HEADER_MAX)) return HARK_MORE;
-        uint64_t ssn = next.channel->pos.transmitted + 1, digest = hark_digest_at(&s->head, &s->pool, &next.channel->pos, ssn);
+        uint64_t ssn = next.channel->pos.transmitted + 1,
+                 digest = hark_digest_at(&s->head, &s->pool, &next.channel->pos, ssn);
         hark_past_go(&s->head, &s->pool, &s->past, next.number);
-        hark_hydee_transmit_exact(s, next.channel, ssn, next.phase, digest, next.number, &s->past.at, fx)->replay = true;
+        hark_hydee_transmit_exact(
+            s, next.channel, ssn, next.phase, digest, next.number, &s->past.at, fx)
+            ->replay = true;
         next.channel->pos.transmitted = ssn;
     }
 }
 
-/* NotifySendLog and delayed sends: in each channel what the release covers.                         Alg. 3 l. 22-24 */
+/* NotifySendLog and delayed sends: in each channel what the release covers.      Alg. 3 l. 22-24 */
 static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
 {
     int status = HARK_OK;
-    if (s->flags & HARK_EXACT_GATE) return s->released_phase > 0 ? hark_hydee_replay_exact(s, fx) : HARK_OK;
-    for (uint32_t i = 0; i < s->endpoint.channels.count && s->released_phase > 0 && status == HARK_OK; i++) {
+    if (s->flags & HARK_EXACT_GATE)
+        return s->released_phase > 0 ? hark_hydee_replay_exact(s, fx) : HARK_OK;
+    for (uint32_t i = 0;
+         i < s->endpoint.channels.count && s->released_phase > 0 && status == HARK_OK; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (hark_hydee_inter(c) && c->pos.transmitted < c->channel.sent) status = hark_hydee_replay(s, c, fx);
+        if (hark_hydee_inter(c) && c->pos.transmitted < c->channel.sent)
+            status = hark_hydee_replay(s, c, fx);
     }
     return status;
 }
@@ -177,7 +200,8 @@ static inline int hark_hydee_pump_free(struct hark_hydee *s, struct hark_effects
 
 static inline int hark_hydee_pump_gc(struct hark_hydee *s, struct hark_effects *fx)
 {
-    uint64_t oldest = s->wave.kept.count ? ((struct hark_image *)hark_row(&s->head, &s->wave.kept, 0))->id : 0;
+    uint64_t oldest =
+        s->wave.kept.count ? ((struct hark_image *)hark_row(&s->head, &s->wave.kept, 0))->id : 0;
     return hark_gc_pump(&s->head, &s->endpoint, &s->positions, oldest, fx);
 }
 
@@ -188,12 +212,14 @@ static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effe
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
         if (!hark_hydee_inter(c)) continue;
-        if (c->pos.transmitted < c->channel.sent || (c->channel.flags & HARK_ORPH_WAIT)) return HARK_OK;
+        if (c->pos.transmitted < c->channel.sent || (c->channel.flags & HARK_ORPH_WAIT))
+            return HARK_OK;
     }
     if (s->tree.fan && !hark_hydee_below_drained(s)) return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD)) return HARK_MORE;
     s->drained = 1;
-    hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_DRAINED, s->tree.fan ? hark_hydee_above(s) : HARK_RECOVERY, 0);
+    hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_DRAINED,
+        s->tree.fan ? hark_hydee_above(s) : HARK_RECOVERY, 0);
     return HARK_OK;
 }
 
@@ -205,7 +231,8 @@ HARK_COLD int hark_hydee_pump(struct hark_hydee *s, struct hark_effects *fx)
         if (status == HARK_OK) status = hark_hydee_pump_tell(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_pos(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_orph(s, fx);
-        if (status == HARK_OK) status = s->tree.fan ? hark_hydee_pump_up(s, fx) : hark_hydee_pump_report(s, fx);
+        if (status == HARK_OK)
+            status = s->tree.fan ? hark_hydee_pump_up(s, fx) : hark_hydee_pump_report(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_notify(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_replay(s, fx);
         if (status == HARK_OK) status = hark_hydee_pump_free(s, fx);

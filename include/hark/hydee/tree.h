@@ -1,10 +1,14 @@
-/* hydee/tree.h: reports by a tree (config.fan), in place of all to the recovery process and from it to all. A part of hydee.h. Why it is right: docs/recovery-tree.md.
+/* hydee/tree.h: reports by a tree (config.fan), in place of all to the recovery process and from it
+ * to all. A part of hydee.h. Why it is right: docs/recovery-tree.md.
  *
- * A tree over the ranks in heap order: below rank i stand fan * i + 1 .. fan * i + fan, above rank 0 the recovery process.
+ * A tree over the ranks in heap order: below rank i stand fan * i + 1 .. fan * i + fan, above rank
+ * 0 the recovery process.
  *
- *   REPORT, NOTIFY at the recovery process    who received an orphan hears itself that it was sent again (NOTIFY), and knows
+ *   REPORT, NOTIFY at the recovery process    who received an orphan hears itself that it was sent
+ *                                             again (NOTIFY), and knows
  *                                             the least recorded phase of those that were not
- *   rel, the minimum over all                 UP: the minimum over a subtree, once all of it is known (E10), and when it rises
+ *   rel, the minimum over all                 UP: the minimum over a subtree, once all of it is
+ *                                             known (E10), and when it rises
  *   DRAINED of all                            DRAINED of a subtree
  *   RELEASE, RECDONE to all                   to rank 0, and from each to those below it
  */
@@ -19,7 +23,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* ---- who stands where ---------------------------------------------------------------------------------------------- */
+/* ---- who stands where ------------------------------------------------------------------------ */
 
 static inline uint32_t hark_hydee_above(const struct hark_hydee *s)
 {
@@ -36,11 +40,13 @@ static inline uint32_t hark_hydee_below(const struct hark_hydee *s)
 {
     uint64_t first = (uint64_t)s->tree.fan * s->endpoint.me + 1;
     if (first >= s->endpoint.ranks) return 0;
-    return s->endpoint.ranks - first < s->tree.fan ? (uint32_t)(s->endpoint.ranks - first) : s->tree.fan;
+    return s->endpoint.ranks - first < s->tree.fan ? (uint32_t)(s->endpoint.ranks - first)
+                                                   : s->tree.fan;
 }
 
 /* A frame of the tree: does it come from where it may, as long as it is? */
-static inline bool hark_hydee_tree_ok(const struct hark_hydee *s, const struct hark_head *h, uint32_t length)
+static inline bool hark_hydee_tree_ok(
+    const struct hark_hydee *s, const struct hark_head *h, uint32_t length)
 {
     switch (h->type) {
     case HARK_H_RELEASE: return h->src == hark_hydee_above(s) && length == 8;
@@ -65,7 +71,8 @@ static inline uint32_t hark_hydee_tree_runs(struct hark_hydee *s, uint32_t peer)
     uint32_t runs = 0;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (hark_hydee_inter(c) && (c->pos.peer_sent != HARK_INFINITY || c->channel.peer == peer)) runs += c->rpp.count;
+        if (hark_hydee_inter(c) && (c->pos.peer_sent != HARK_INFINITY || c->channel.peer == peer))
+            runs += c->rpp.count;
     }
     return runs;
 }
@@ -75,38 +82,43 @@ static inline int hark_hydee_tree_room(struct hark_hydee *s, uint32_t peer)
 {
     int status = hark_reserve(&s->head, &hark_hydee_shape, &s->tree.below, 1);
     if (status < 0 || s->tree.waits.ready) return status;
-    return hark_reserve(&s->head, &hark_hydee_shape, &s->tree.waits.rows, hark_hydee_tree_runs(s, peer));
+    return hark_reserve(
+        &s->head, &hark_hydee_shape, &s->tree.waits.rows, hark_hydee_tree_runs(s, peer));
 }
 
-/* ---- what comes ---------------------------------------------------------------------------------------------------- */
+/* ---- what comes ------------------------------------------------------------------------------ */
 
 /* Those of the channel's orphans up to `upto` are sent again; infinite `theirs`: it has none. */
-static inline void hark_hydee_sent_again(struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t upto)
+static inline void hark_hydee_sent_again(
+    struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t upto)
 {
     uint64_t first, last, phase, end = c->pos.orphan_next ? c->pos.orphan_next - 1 : 0;
     if (upto <= c->pos.peer_sent) return;
     struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->pos.peer_sent + 1, end);
     c->pos.peer_sent = upto;
-    while (s->tree.waits.ready && hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase) &&
-           last <= upto)
+    while (s->tree.waits.ready &&
+           hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase) && last <= upto)
         hark_phases_take(&s->head, &s->tree.waits, phase);
 }
 
-/* NOTIFY: the sender has sent again its orphans that I have, up to an ssn u64. Not before its POS, by which I know them: so
- * there is no report that it could overtake (v3). */
-static inline int hark_hydee_notified(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
-    struct hark_effects *fx)
+/* NOTIFY: the sender has sent again its orphans that I have, up to an ssn u64. Not before its POS,
+ * by which I know them: so there is no report that it could overtake (v3). */
+static inline int hark_hydee_notified(
+    struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
-    if (!s->recovering || c == NULL || !hark_hydee_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
-    if (!(hark_pair(&s->head, &s->pairs, h->src)->flags & HARK_POS_GOT)) return hark_emit_verdict(fx, HARK_HOLD);
+    if (!s->recovering || c == NULL || !hark_hydee_inter(c))
+        return hark_emit_verdict(fx, HARK_DISCARD);
+    if (!(hark_pair(&s->head, &s->pairs, h->src)->flags & HARK_POS_GOT))
+        return hark_emit_verdict(fx, HARK_HOLD);
     hark_hydee_sent_again(s, c, hark_get64(b));
     s->tree.stale = s->busy = 1;
     return HARK_OK;
 }
 
 /* UP and DRAINED of a process below me; an UP may have overtaken another. */
-static inline int hark_hydee_up(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
+static inline int hark_hydee_up(
+    struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_table *t = &s->tree.below;
@@ -124,25 +136,27 @@ static inline int hark_hydee_up(struct hark_hydee *s, const struct hark_head *h,
     return HARK_OK;
 }
 
-/* ---- what goes; each returns HARK_MORE when the effects are full --------------------------------------------------- */
+/* ---- what goes; each returns HARK_MORE when the effects are full ----------------------------- */
 
 /* RELEASE or RECDONE, to all below me. */
 static inline int hark_hydee_pump_tell(struct hark_hydee *s, struct hark_effects *fx)
 {
     uint32_t below = s->tree.fanout ? hark_hydee_below(s) : 0;
     for (; s->tree.fanout_sent < below; s->tree.fanout_sent++) {
-        uint32_t to = s->tree.fan * s->endpoint.me + 1 + s->tree.fanout_sent, length = s->tree.fanout == HARK_H_RELEASE ? 8 : 0;
+        uint32_t to = s->tree.fan * s->endpoint.me + 1 + s->tree.fanout_sent,
+                 length = s->tree.fanout == HARK_H_RELEASE ? 8 : 0;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8)) return HARK_MORE;
-        uint8_t *b = hark_emit_control(&s->head, &s->endpoint, fx, (uint8_t)s->tree.fanout, to, length);
+        uint8_t *b =
+            hark_emit_control(&s->head, &s->endpoint, fx, (uint8_t)s->tree.fanout, to, length);
         if (length) hark_put64(b, s->released_phase);
     }
     s->tree.fanout = s->tree.fanout_sent = 0;
     return HARK_OK;
 }
 
-/* The phases of the orphans that I have received and that are not sent again, once. Behind the last orphan of a
- * channel stands orph_at: once all ORPH are out, what arrives later is none. False: an image begins in the middle,
- * and frames make the room. */
+/* The phases of the orphans that I have received and that are not sent again, once. Behind the last
+ * orphan of a channel stands orph_at: once all ORPH are out, what arrives later is none. False: an
+ * image begins in the middle, and frames make the room. */
 static inline bool hark_hydee_waits(struct hark_hydee *s)
 {
     uint64_t first, last, phase;
@@ -150,8 +164,10 @@ static inline bool hark_hydee_waits(struct hark_hydee *s)
     if (hark_hydee_tree_runs(s, HARK_RECOVERY) > s->tree.waits.rows.room) return false;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
-        if (!hark_hydee_inter(c) || c->pos.peer_sent == HARK_INFINITY || c->pos.orphan_next == 0) continue;
-        struct hark_runs r = hark_runs_begin(&s->head, &s->pool, &c->rpp, c->pos.peer_sent + 1, c->pos.orphan_next - 1);
+        if (!hark_hydee_inter(c) || c->pos.peer_sent == HARK_INFINITY || c->pos.orphan_next == 0)
+            continue;
+        struct hark_runs r = hark_runs_begin(
+            &s->head, &s->pool, &c->rpp, c->pos.peer_sent + 1, c->pos.orphan_next - 1);
         while (hark_runs_next(&s->head, &s->pool, &c->rpp, &r, &first, &last, &phase))
             hark_phases_add(&s->head, &s->tree.waits, phase);
     }
@@ -165,13 +181,15 @@ static inline uint64_t hark_hydee_least(const struct hark_hydee *s)
     uint64_t least = s->tree.least_phase;
     if (s->tree.below.count < hark_hydee_below(s)) return 0;
     for (uint32_t i = 0; i < s->tree.below.count; i++) {
-        const struct hark_hydee_below *x = (const struct hark_hydee_below *)hark_row_of(&s->head, &s->tree.below, i);
+        const struct hark_hydee_below *x =
+            (const struct hark_hydee_below *)hark_row_of(&s->head, &s->tree.below, i);
         if (x->phase < least) least = x->phase;
     }
     return least;
 }
 
-/* UP: what my subtree waits for, once the answers to all POS in it are in, and whenever that rises.  Alg. 3 l. 13-16 */
+/* UP: what my subtree waits for, once the answers to all POS in it are in, and whenever that rises.
+ * Alg. 3 l. 13-16 */
 static inline int hark_hydee_pump_up(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (!s->recovering) return HARK_OK;
@@ -187,7 +205,8 @@ static inline int hark_hydee_pump_up(struct hark_hydee *s, struct hark_effects *
     uint64_t least = hark_hydee_least(s);
     if (least <= s->tree.last_up) return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8)) return HARK_MORE;
-    hark_put64(hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_UP, hark_hydee_above(s), 8), least);
+    hark_put64(
+        hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_UP, hark_hydee_above(s), 8), least);
     s->tree.last_up = least;
     return HARK_OK;
 }
@@ -197,7 +216,8 @@ static inline bool hark_hydee_below_drained(const struct hark_hydee *s)
 {
     if (s->tree.below.count < hark_hydee_below(s)) return false;
     for (uint32_t i = 0; i < s->tree.below.count; i++)
-        if (!((const struct hark_hydee_below *)hark_row_of(&s->head, &s->tree.below, i))->drained) return false;
+        if (!((const struct hark_hydee_below *)hark_row_of(&s->head, &s->tree.below, i))->drained)
+            return false;
     return true;
 }
 #endif /* HARK_BODIES */

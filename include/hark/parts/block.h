@@ -1,11 +1,12 @@
 /* parts/block.h: the flat block that holds a protocol's state, and its tables.
  *
  * A block is the head (struct hark), the protocol's fixed fields, and behind them its tables: dense
- * arrays, one after another, each with room to grow; when one needs more the later ones move up. There
- * are no pointers, so a block can be copied, moved and written anywhere. Rows move when a table
- * grows: reserve first, then take addresses.
+ * arrays, one after another, each with room to grow; when one needs more the later ones move up.
+ * There are no pointers, so a block can be copied, moved and written anywhere. Rows move when a
+ * table grows: reserve first, then take addresses.
  *
- * Everything is described once, by a struct hark_shape: pack, unpack and inspect all walk it (parts/pack.h).
+ * Everything is described once, by a struct hark_shape: pack, unpack and inspect all walk it
+ * (parts/pack.h).
  */
 #ifndef HARK_PARTS_BLOCK_H
 #define HARK_PARTS_BLOCK_H
@@ -36,8 +37,8 @@ struct hark_field {
 struct hark_rows {
     const char *name;
     const char *symbol;
-    uint16_t at;    /* offset of its struct hark_table in the block */
-    uint16_t width; /* of a row in bytes */
+    uint16_t at;     /* offset of its struct hark_table in the block */
+    uint16_t width;  /* of a row in bytes */
     uint16_t fields; /* 0: the pool of chunks, which is no state of its own */
     const struct hark_field *field;
 };
@@ -54,25 +55,26 @@ struct hark_shape {
     uint32_t fixed; /* bytes of the head and the fixed fields */
     const struct hark_field *field;
     const struct hark_rows *rows;
-    uint32_t pool; /* offset of the struct hark_pool, 0 if there is none */
+    uint32_t pool;                        /* offset of the struct hark_pool, 0 if there is none */
     const struct hark_frame_kind *frames; /* the protocol's own, from type 16 on */
     uint32_t frame_count;
-    /* Of what hark_unpack has read: can it be a state, so that no event finds it broken? May set what is not packed. NULL:
-     * any can. */
+    /* Of what hark_unpack has read: can it be a state, so that no event finds it broken? May set
+     * what is not packed. NULL: any can. */
     bool (*accept)(struct hark *p);
 };
 
-#define HARK_FIELD(type, member, symbol)                                                                               \
-    {                                                                                                                  \
-        #member, symbol, (uint16_t)offsetof(type, member), (uint8_t)sizeof(((type *)0)->member), HARK_NUMBER          \
+#define HARK_FIELD(type, member, symbol)                                                           \
+    {                                                                                              \
+#member, symbol, (uint16_t)offsetof(type, member), (uint8_t)sizeof(((type *)0)->member),   \
+            HARK_NUMBER                                                                            \
     }
-#define HARK_FIELD_QUEUE(type, member, symbol)                                                                         \
-    {                                                                                                                  \
-        #member, symbol, (uint16_t)offsetof(type, member), 0, HARK_QUEUE                                               \
+#define HARK_FIELD_QUEUE(type, member, symbol)                                                     \
+    {                                                                                              \
+#member, symbol, (uint16_t)offsetof(type, member), 0, HARK_QUEUE                           \
     }
 #define HARK_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- rows ------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static inline void *hark_row(struct hark *p, const struct hark_table *t, uint32_t i)
 {
@@ -84,12 +86,14 @@ static inline const void *hark_row_of(const struct hark *p, const struct hark_ta
     return (const uint8_t *)p + (uint64_t)t->at * 8 + (uint64_t)i * t->width;
 }
 
-static inline struct hark_table *hark_shape_table(struct hark *p, const struct hark_shape *s, uint32_t i)
+static inline struct hark_table *hark_shape_table(
+    struct hark *p, const struct hark_shape *s, uint32_t i)
 {
     return (struct hark_table *)(void *)((uint8_t *)p + s->rows[i].at);
 }
 
-static inline const struct hark_table *hark_shape_table_of(const struct hark *p, const struct hark_shape *s, uint32_t i)
+static inline const struct hark_table *hark_shape_table_of(
+    const struct hark *p, const struct hark_shape *s, uint32_t i)
 {
     return (const struct hark_table *)(const void *)((const uint8_t *)p + s->rows[i].at);
 }
@@ -97,7 +101,8 @@ static inline const struct hark_table *hark_shape_table_of(const struct hark *p,
 #if HARK_BODIES
 
 /* The table has no room for `more`: moves the later ones up. */
-HARK_COLD int hark_reserve_more(struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
+HARK_COLD int hark_reserve_more(
+    struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
 {
     uint64_t need = (uint64_t)t->count + more, room = (uint64_t)t->room * 2;
     if (room < need) room = need;
@@ -123,12 +128,14 @@ HARK_COLD int hark_reserve_more(struct hark *p, const struct hark_shape *s, stru
 }
 
 /* Makes room for `more` rows of `t`. HARK_EFULL leaves everything as it was. */
-HARK_HOT int hark_reserve(struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
+HARK_HOT int hark_reserve(
+    struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
 {
     return more <= t->room - t->count ? HARK_OK : hark_reserve_more(p, s, t, more);
 }
 
-/* Opens a zeroed row before row i; room has been reserved. Behind the last row everything is zero. */
+/* Opens a zeroed row before row i; room has been reserved. Behind the last row everything is zero.
+ */
 static inline void *hark_insert(struct hark *p, struct hark_table *t, uint32_t i)
 {
     if (t->count >= t->room) HARK_TRAP();
@@ -156,7 +163,8 @@ static inline void hark_empty(struct hark *p, struct hark_table *t)
 }
 
 /* Zeroes the block and lays out empty tables. HARK_EFULL if even that does not fit. */
-static inline int hark_block_init(struct hark *p, uint64_t bytes, const struct hark_shape *s, uint16_t kind)
+static inline int hark_block_init(
+    struct hark *p, uint64_t bytes, const struct hark_shape *s, uint16_t kind)
 {
     if ((uintptr_t)p % 8) return HARK_EINVAL;
     if (bytes < s->fixed) return HARK_EFULL;

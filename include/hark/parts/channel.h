@@ -15,9 +15,9 @@ extern "C" {
 #endif
 
 enum {
-    HARK_INTRA = 1,   /* the peer is of my own cluster */
-    HARK_GAP = 2,     /* a frame of this channel is held because one before it is missing */
-    HARK_OWED = 4,    /* the peer's MARK says that more is to arrive */
+    HARK_INTRA = 1,     /* the peer is of my own cluster */
+    HARK_GAP = 2,       /* a frame of this channel is held because one before it is missing */
+    HARK_OWED = 4,      /* the peer's MARK says that more is to arrive */
     HARK_OWN_FLAGS = 16 /* the protocol's own begin here */
 };
 
@@ -33,11 +33,11 @@ struct hark_channel { /* what every protocol's row begins with */
     uint64_t mark; /* the peer's `sent` at its freeze, by MARK */
 };
 
-#define HARK_CHANNEL_FIELDS(type)                                                                                      \
-    HARK_FIELD(type, channel.peer, "j"), HARK_FIELD(type, channel.ctx, "ctx"), HARK_FIELD(type, channel.flags, ""),   \
-        HARK_FIELD(type, channel.inc, "incView"), HARK_FIELD(type, channel.sent, "sent"),                              \
-        HARK_FIELD(type, channel.recv, "recv"), HARK_FIELD(type, channel.done, "delivered"),                           \
-        HARK_FIELD(type, channel.mark, "mark")
+#define HARK_CHANNEL_FIELDS(type)                                                                  \
+    HARK_FIELD(type, channel.peer, "j"), HARK_FIELD(type, channel.ctx, "ctx"),                     \
+        HARK_FIELD(type, channel.flags, ""), HARK_FIELD(type, channel.inc, "incView"),             \
+        HARK_FIELD(type, channel.sent, "sent"), HARK_FIELD(type, channel.recv, "recv"),            \
+        HARK_FIELD(type, channel.done, "delivered"), HARK_FIELD(type, channel.mark, "mark")
 
 struct hark_arrived { /* a row of `waiting` and of `beyond`: a run of messages of one channel */
     uint32_t peer;
@@ -50,38 +50,48 @@ struct hark_arrived { /* a row of `waiting` and of `beyond`: a run of messages o
 
 struct hark_endpoint {
     uint32_t me, ranks;
-    uint32_t inc; /* my incarnation */
-    uint32_t re;  /* the recovery epoch of the last FAILED */
-    uint32_t offer; /* 1: OFFER all when this step's other effects are out */
-    uint32_t awaiting; /* 1: restarted, and the FAILED that explains it has not come: the application waits */
-    uint8_t hint[1 << HARK_HINT_BITS]; /* scratch: where channels used lately stand (mod 256), by hark_hint_of */
-    struct hark_table cluster;  /* hark_range: mine */
-    struct hark_table incs;     /* hark_inc_range: all that are not 0 */
-    struct hark_table down;     /* hark_range: D, who rolls back in this recovery */
-    struct hark_table channels; /* rows that begin with struct hark_channel */
-    struct hark_table waiting;  /* hark_arrived: arrived and not handed up */
-    struct hark_table beyond;   /* hark_arrived: delivered beyond `done` */
+    uint32_t inc;      /* my incarnation */
+    uint32_t re;       /* the recovery epoch of the last FAILED */
+    uint32_t offer;    /* 1: OFFER all when this step's other effects are out */
+    uint32_t awaiting; /* 1: restarted, and the FAILED that explains it has not come: the
+                          application waits */
+    uint8_t hint[1 << HARK_HINT_BITS]; /* scratch: where channels used lately stand (mod 256), by
+                                          hark_hint_of */
+    struct hark_table cluster;         /* hark_range: mine */
+    struct hark_table incs;            /* hark_inc_range: all that are not 0 */
+    struct hark_table down;            /* hark_range: D, who rolls back in this recovery */
+    struct hark_table channels;        /* rows that begin with struct hark_channel */
+    struct hark_table waiting;         /* hark_arrived: arrived and not handed up */
+    struct hark_table beyond;          /* hark_arrived: delivered beyond `done` */
 };
 
-#define HARK_ENDPOINT_FIELDS(type)                                                                                         \
-    HARK_FIELD(type, endpoint.me, "i"), HARK_FIELD(type, endpoint.ranks, "n"), HARK_FIELD(type, endpoint.inc, "inc"),              \
-        HARK_FIELD(type, endpoint.re, "re"), HARK_FIELD(type, endpoint.offer, ""), HARK_FIELD(type, endpoint.awaiting, "")
+#define HARK_ENDPOINT_FIELDS(type)                                                                 \
+    HARK_FIELD(type, endpoint.me, "i"), HARK_FIELD(type, endpoint.ranks, "n"),                     \
+        HARK_FIELD(type, endpoint.inc, "inc"), HARK_FIELD(type, endpoint.re, "re"),                \
+        HARK_FIELD(type, endpoint.offer, ""), HARK_FIELD(type, endpoint.awaiting, "")
 
 static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_arrived, peer, "j"),
     HARK_FIELD(struct hark_arrived, ctx, "ctx"), HARK_FIELD(struct hark_arrived, ssn, "ssn"),
     HARK_FIELD(struct hark_arrived, last, "")};
 
 /* The tables of hark_endpoint, but for the channels, whose rows are the protocol's. */
-#define HARK_ENDPOINT_TABLES(type)                                                                                         \
-    {"group", "Cluster", (uint16_t)offsetof(type, endpoint.cluster), sizeof(struct hark_range), 2, hark_range_fields},       \
-        {"incarnations", "incMap", (uint16_t)offsetof(type, endpoint.incs), sizeof(struct hark_inc_range), 3, hark_inc_range_fields}, \
-        {"down", "D", (uint16_t)offsetof(type, endpoint.down), sizeof(struct hark_range), 2, hark_range_fields},           \
-        {"waiting", "", (uint16_t)offsetof(type, endpoint.waiting), sizeof(struct hark_arrived), 4, hark_arrived_fields},  \
-        {"beyond", "", (uint16_t)offsetof(type, endpoint.beyond), sizeof(struct hark_arrived), 4, hark_arrived_fields}
+#define HARK_ENDPOINT_TABLES(type)                                                                 \
+    {"group", "Cluster", (uint16_t)offsetof(type, endpoint.cluster), sizeof(struct hark_range), 2, \
+        hark_range_fields},                                                                        \
+        {"incarnations", "incMap", (uint16_t)offsetof(type, endpoint.incs),                        \
+            sizeof(struct hark_inc_range), 3, hark_inc_range_fields},                              \
+        {"down", "D", (uint16_t)offsetof(type, endpoint.down), sizeof(struct hark_range), 2,       \
+            hark_range_fields},                                                                    \
+        {"waiting", "", (uint16_t)offsetof(type, endpoint.waiting), sizeof(struct hark_arrived),   \
+            4, hark_arrived_fields},                                                               \
+    {                                                                                              \
+        "beyond", "", (uint16_t)offsetof(type, endpoint.beyond), sizeof(struct hark_arrived), 4,   \
+            hark_arrived_fields                                                                    \
+    }
 
 #if HARK_BODIES
 
-/* ---- who I am, and who rolls back ---------------------------------------------------------------------- */
+/* ---- who I am, and who rolls back ------------------------------------------------------------ */
 
 /* Takes over the members of the cluster from the configuration; `all` when it names none. */
 static inline int hark_group_init(struct hark *p, const struct hark_shape *s, struct hark_table *t,
@@ -103,11 +113,13 @@ static inline int hark_group_init(struct hark *p, const struct hark_shape *s, st
 static inline bool hark_config_valid(const struct hark_config *c)
 {
     if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX || c->me >= c->ranks) return false;
-    if (c->generations > 8 || c->copies > 8 || (c->cluster_count && c->cluster == NULL)) return false;
+    if (c->generations > 8 || c->copies > 8 || (c->cluster_count && c->cluster == NULL))
+        return false;
     if ((c->group_count && c->groups == NULL) || c->flags & ~(uint32_t)HARK_FLAGS) return false;
     bool mine = c->cluster_count == 0;
     for (uint32_t i = 0; i < c->cluster_count; i++) {
-        if (c->cluster[i].first > c->cluster[i].last || c->cluster[i].last >= c->ranks) return false;
+        if (c->cluster[i].first > c->cluster[i].last || c->cluster[i].last >= c->ranks)
+            return false;
         if (i && c->cluster[i].first <= c->cluster[i - 1].last) return false;
         if (c->me >= c->cluster[i].first && c->me <= c->cluster[i].last) mine = true;
     }
@@ -120,25 +132,29 @@ static inline bool hark_is_down(const struct hark *p, const struct hark_endpoint
 }
 
 /* The incarnation of any process, met or not. */
-static inline uint32_t hark_inc_of(const struct hark *p, const struct hark_endpoint *e, uint32_t rank)
+static inline uint32_t hark_inc_of(
+    const struct hark *p, const struct hark_endpoint *e, uint32_t rank)
 {
     return rank == e->me ? e->inc : hark_inc_range_of(p, &e->incs, rank);
 }
 
-/* ---- channels -------------------------------------------------------------------------------------- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
-static inline struct hark_channel *hark_channel_at(struct hark *p, struct hark_endpoint *e, uint32_t i)
+static inline struct hark_channel *hark_channel_at(
+    struct hark *p, struct hark_endpoint *e, uint32_t i)
 {
     return (struct hark_channel *)hark_row(p, &e->channels, i);
 }
 
 /* Index of the first row that is not before (peer, ctx). */
-static inline uint32_t hark_channel_search(const struct hark *p, const struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
+static inline uint32_t hark_channel_search(
+    const struct hark *p, const struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t low = 0, high = e->channels.count;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
-        const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, mid);
+        const struct hark_channel *c =
+            (const struct hark_channel *)hark_row_of(p, &e->channels, mid);
         if (c->peer < peer || (c->peer == peer && c->ctx < ctx)) low = mid + 1;
         else high = mid;
     }
@@ -151,7 +167,8 @@ static inline uint32_t hark_hint_of(uint32_t peer, uint16_t ctx)
     return ((peer + ctx) * 2654435769u) >> (32 - HARK_HINT_BITS);
 }
 
-HARK_COLD struct hark_channel *hark_channel_find_far(struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
+HARK_COLD struct hark_channel *hark_channel_find_far(
+    struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t i = hark_channel_search(p, e, peer, ctx);
     if (i == e->channels.count) return NULL;
@@ -162,7 +179,8 @@ HARK_COLD struct hark_channel *hark_channel_find_far(struct hark *p, struct hark
 }
 
 /* The row of (peer, ctx), or NULL. */
-HARK_HOT struct hark_channel *hark_channel_find(struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
+HARK_HOT struct hark_channel *hark_channel_find(
+    struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t i = e->hint[hark_hint_of(peer, ctx)];
     if (i < e->channels.count) {
@@ -173,7 +191,8 @@ HARK_HOT struct hark_channel *hark_channel_find(struct hark *p, struct hark_endp
 }
 
 /* A row for a channel that has none. */
-HARK_COLD struct hark_channel *hark_channel_add(struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
+HARK_COLD struct hark_channel *hark_channel_add(
+    struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
     uint32_t i = hark_channel_search(p, e, peer, ctx);
     struct hark_channel *c = (struct hark_channel *)hark_insert(p, &e->channels, i);
@@ -186,26 +205,28 @@ HARK_COLD struct hark_channel *hark_channel_add(struct hark *p, struct hark_endp
 }
 
 /* The row of (peer, ctx), made if it is new: *made says so. A row has been reserved. */
-HARK_HOT struct hark_channel *hark_channel_make(struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx,
-    bool *made)
+HARK_HOT struct hark_channel *hark_channel_make(
+    struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx, bool *made)
 {
     struct hark_channel *c = hark_channel_find(p, e, peer, ctx);
     *made = c == NULL;
     return c ? c : hark_channel_add(p, e, peer, ctx);
 }
 
-/* ---- arrival and delivery --------------------------------------------------------------------------- */
+/* ---- arrival and delivery -------------------------------------------------------------------- */
 
 /* The row that has the message, else the one that it would stand before. */
-static inline uint32_t hark_arrived_search(const struct hark *p, const struct hark_table *t, uint32_t peer,
-    uint16_t ctx, uint64_t ssn, bool *found)
+static inline uint32_t hark_arrived_search(const struct hark *p, const struct hark_table *t,
+    uint32_t peer, uint16_t ctx, uint64_t ssn, bool *found)
 {
     uint32_t low = 0, high = t->count;
     *found = false;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
         const struct hark_arrived *a = (const struct hark_arrived *)hark_row_of(p, t, mid);
-        bool before = a->peer != peer ? a->peer < peer : a->ctx != ctx ? a->ctx < ctx : a->last < ssn;
+        bool before = a->peer != peer ? a->peer < peer
+                      : a->ctx != ctx ? a->ctx < ctx
+                                      : a->last < ssn;
         if (before) low = mid + 1;
         else high = mid;
     }
@@ -217,16 +238,17 @@ static inline uint32_t hark_arrived_search(const struct hark *p, const struct ha
 }
 
 /* Row i, if there is one and it is of this channel. */
-static inline const struct hark_arrived *hark_arrived_of(const struct hark *p, const struct hark_table *t, uint32_t i,
-    uint32_t peer, uint16_t ctx)
+static inline const struct hark_arrived *hark_arrived_of(
+    const struct hark *p, const struct hark_table *t, uint32_t i, uint32_t peer, uint16_t ctx)
 {
-    const struct hark_arrived *a = i < t->count ? (const struct hark_arrived *)hark_row_of(p, t, i) : NULL;
+    const struct hark_arrived *a =
+        i < t->count ? (const struct hark_arrived *)hark_row_of(p, t, i) : NULL;
     return a && a->peer == peer && a->ctx == ctx ? a : NULL;
 }
 
 /* The first message of the channel from ssn on that is in the table; 0: none. */
-static inline uint64_t hark_arrived_from(const struct hark *p, const struct hark_table *t, uint32_t peer, uint16_t ctx,
-    uint64_t ssn)
+static inline uint64_t hark_arrived_from(
+    const struct hark *p, const struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     bool found;
     const uint32_t i = hark_arrived_search(p, t, peer, ctx, ssn, &found);
@@ -235,14 +257,16 @@ static inline uint64_t hark_arrived_from(const struct hark *p, const struct hark
 }
 
 /* Adds to `waiting` or `beyond`; a row has been reserved. */
-static inline void hark_arrived_add(struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
+static inline void hark_arrived_add(
+    struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     bool found;
     uint32_t i = hark_arrived_search(p, t, peer, ctx, ssn, &found);
     if (found) return;
     const struct hark_arrived *before = i ? hark_arrived_of(p, t, i - 1, peer, ctx) : NULL;
     const struct hark_arrived *behind = hark_arrived_of(p, t, i, peer, ctx);
-    const bool ends_before = before && before->last + 1 == ssn, begins_behind = behind && behind->ssn == ssn + 1;
+    const bool ends_before = before && before->last + 1 == ssn,
+               begins_behind = behind && behind->ssn == ssn + 1;
     if (ends_before) {
         ((struct hark_arrived *)hark_row(p, t, i - 1))->last = begins_behind ? behind->last : ssn;
         if (begins_behind) hark_remove(p, t, i);
@@ -256,8 +280,10 @@ static inline void hark_arrived_add(struct hark *p, struct hark_table *t, uint32
     }
 }
 
-/* Takes it out, if it is in; of one in the midst of a run two remain, for which a row has been reserved. */
-static inline bool hark_arrived_take(struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
+/* Takes it out, if it is in; of one in the midst of a run two remain, for which a row has been
+ * reserved. */
+static inline bool hark_arrived_take(
+    struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     bool found;
     if (t->count == 0) return false;
@@ -281,9 +307,10 @@ static inline bool hark_arrived_take(struct hark *p, struct hark_table *t, uint3
     return true;
 }
 
-/* An arrival: was it here already, from an image, and waits to be handed up? Then it is out of `waiting`. HARK_EFULL. */
-HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e, const struct hark_head *h,
-    bool *waited)
+/* An arrival: was it here already, from an image, and waits to be handed up? Then it is out of
+ * `waiting`. HARK_EFULL. */
+HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
+    const struct hark_head *h, bool *waited)
 {
     int status = hark_reserve(p, shape, &e->waiting, 1);
     *waited = status >= 0 && hark_arrived_take(p, &e->waiting, h->src, h->ctx, h->ssn);
@@ -291,8 +318,8 @@ HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct
 }
 
 /* Was message ssn of the channel delivered? */
-static inline bool hark_delivered(const struct hark *p, const struct hark_endpoint *e, const struct hark_channel *c,
-    uint64_t ssn)
+static inline bool hark_delivered(
+    const struct hark *p, const struct hark_endpoint *e, const struct hark_channel *c, uint64_t ssn)
 {
     bool found;
     if (ssn <= c->done) return true;
@@ -302,7 +329,8 @@ static inline bool hark_delivered(const struct hark *p, const struct hark_endpoi
 }
 
 /* Marks it delivered; a row of `beyond` has been reserved. */
-static inline void hark_deliver_mark(struct hark *p, struct hark_endpoint *e, struct hark_channel *c, uint64_t ssn)
+static inline void hark_deliver_mark(
+    struct hark *p, struct hark_endpoint *e, struct hark_channel *c, uint64_t ssn)
 {
     if (ssn != c->done + 1) {
         hark_arrived_add(p, &e->beyond, c->peer, c->ctx, ssn);
@@ -317,15 +345,19 @@ static inline void hark_deliver_mark(struct hark *p, struct hark_endpoint *e, st
     hark_remove(p, &e->beyond, i);
 }
 
-/* The first run of messages beyond ssn *upto that arrived on the channel and were not delivered; *upto is then its last. */
-static inline bool hark_undelivered_run(const struct hark *p, const struct hark_endpoint *e, const struct hark_channel *c,
-    uint64_t *upto, uint64_t *first)
+/* The first run of messages beyond ssn *upto that arrived on the channel and were not delivered;
+ * *upto is then its last. */
+static inline bool hark_undelivered_run(const struct hark *p, const struct hark_endpoint *e,
+    const struct hark_channel *c, uint64_t *upto, uint64_t *first)
 {
     bool found;
     uint64_t s = *upto > c->done ? *upto : c->done;
     if (s >= c->recv) return false;
     uint32_t i = hark_arrived_search(p, &e->beyond, c->peer, c->ctx, s + 1, &found);
-    if (found) s = ((const struct hark_arrived *)hark_row_of(p, &e->beyond, i++))->last; /* what is next to it is in no row */
+    if (found)
+        s = ((const struct hark_arrived *)hark_row_of(p, &e->beyond, i++))->last; /* what is next to
+                                                                                     it is in no row
+                                                                                   */
     if (s >= c->recv) return false;
     const struct hark_arrived *next = hark_arrived_of(p, &e->beyond, i, c->peer, c->ctx);
     *first = s + 1;
@@ -338,14 +370,16 @@ static inline bool hark_undelivered_run(const struct hark *p, const struct hark_
 enum { HARK_CURRENT = 0, HARK_OLDER = 1, HARK_NEWER = 2 };
 
 /* Of an application message, if its sender's incarnation is `known`. */
-static inline int hark_age_by(const struct hark_endpoint *e, const struct hark_head *h, uint32_t known)
+static inline int hark_age_by(
+    const struct hark_endpoint *e, const struct hark_head *h, uint32_t known)
 {
     if (h->src_inc < known || h->dst_inc < e->inc) return HARK_OLDER;
     if (h->src_inc > known || h->dst_inc > e->inc) return HARK_NEWER;
     return HARK_CURRENT;
 }
 
-static inline int hark_frame_freshness(const struct hark *p, const struct hark_endpoint *e, const struct hark_head *h)
+static inline int hark_frame_freshness(
+    const struct hark *p, const struct hark_endpoint *e, const struct hark_head *h)
 {
     if (h->type != HARK_APP && h->re != e->re) return h->re < e->re ? HARK_OLDER : HARK_NEWER;
     if (h->src == HARK_RECOVERY) return HARK_CURRENT;
@@ -360,17 +394,18 @@ static inline bool hark_head_valid(const struct hark_endpoint *e, const struct h
     return h->ssn == 0 && (h->src < e->ranks || h->src == HARK_RECOVERY);
 }
 
-/* ---- FAILED ------------------------------------------------------------------------------------------ */
+/* ---- FAILED ---------------------------------------------------------------------------------- */
 
 /* Room for what hark_failed_take writes. */
-static inline int hark_failed_reserve(struct hark *p, const struct hark_shape *s, struct hark_endpoint *e,
-    const struct hark_event *event)
+static inline int hark_failed_reserve(struct hark *p, const struct hark_shape *s,
+    struct hark_endpoint *e, const struct hark_event *event)
 {
     return hark_failed_room(p, s, &e->down, &e->incs, event);
 }
 
 /* Takes over epoch, D and incarnations. Mine is not raised here: that is a rollback. */
-static inline void hark_failed_take(struct hark *p, struct hark_endpoint *e, const struct hark_event *event)
+static inline void hark_failed_take(
+    struct hark *p, struct hark_endpoint *e, const struct hark_event *event)
 {
     e->re = event->u.failed.re;
     hark_failed_tables(p, &e->down, &e->incs, event);
@@ -384,7 +419,8 @@ static inline void hark_failed_take(struct hark *p, struct hark_endpoint *e, con
 }
 
 /* My incarnation in the announcement, 0 if it is not named. */
-static inline uint32_t hark_failed_mine(const struct hark_endpoint *e, const struct hark_event *event)
+static inline uint32_t hark_failed_mine(
+    const struct hark_endpoint *e, const struct hark_event *event)
 {
     for (uint32_t i = 0; i < event->u.failed.inc_count; i++)
         if (event->u.failed.inc[i].rank == e->me) return event->u.failed.inc[i].inc;
@@ -399,7 +435,7 @@ static inline uint64_t hark_failed_wave(const struct hark_event *event, uint32_t
     return 0;
 }
 
-/* ---- an image ------------------------------------------------------------------------------------------ */
+/* ---- an image -------------------------------------------------------------------------------- */
 
 /* Do rows that begin with a rank ascend by it, none of them at or above `end`? */
 static inline bool hark_rows_ascend(const struct hark *p, const struct hark_table *t, uint64_t end)
@@ -413,29 +449,35 @@ static inline bool hark_rows_ascend(const struct hark *p, const struct hark_tabl
     return true;
 }
 
-/* Of an unpacked state: what every step relies on. No channel has more messages than `names` can count. */
+/* Of an unpacked state: what every step relies on. No channel has more messages than `names` can
+ * count. */
 static inline bool hark_ends_ok(const struct hark *p, const struct hark_endpoint *e)
 {
     const struct hark_channel *before = NULL;
     if (e->me >= e->ranks || e->ranks > HARK_RANKS_MAX) return false;
-    if (!hark_ranges_ok(p, &e->cluster, e->ranks) || !hark_ranges_ok(p, &e->down, e->ranks)) return false;
+    if (!hark_ranges_ok(p, &e->cluster, e->ranks) || !hark_ranges_ok(p, &e->down, e->ranks))
+        return false;
     if (!hark_lives_ok(p, &e->incs)) return false;
     for (uint32_t i = 0; i < e->channels.count; i++) {
         const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, i);
-        if (c->peer >= e->ranks || c->done > c->recv || (c->sent | c->recv) >> HARK_SSN_BITS) return false;
-        if (before && (c->peer < before->peer || (c->peer == before->peer && c->ctx <= before->ctx))) return false;
+        if (c->peer >= e->ranks || c->done > c->recv || (c->sent | c->recv) >> HARK_SSN_BITS)
+            return false;
+        if (before &&
+            (c->peer < before->peer || (c->peer == before->peer && c->ctx <= before->ctx)))
+            return false;
         before = c;
     }
     return true;
 }
 
-/* ---- effects of a channel ------------------------------------------------------------------------------ */
+/* ---- effects of a channel -------------------------------------------------------------------- */
 
 /* A control frame to `to` with `length` bytes behind the common part. */
-HARK_COLD uint8_t *hark_emit_control(struct hark *p, struct hark_endpoint *e, struct hark_effects *fx, uint8_t type,
-    uint32_t to, uint32_t length)
+HARK_COLD uint8_t *hark_emit_control(struct hark *p, struct hark_endpoint *e,
+    struct hark_effects *fx, uint8_t type, uint32_t to, uint32_t length)
 {
-    struct hark_head h = {(uint8_t)p->kind, type, 0, e->me, to, e->inc, hark_inc_of(p, e, to), e->re, 0};
+    struct hark_head h = {
+        (uint8_t)p->kind, type, 0, e->me, to, e->inc, hark_inc_of(p, e, to), e->re, 0};
     uint8_t *body;
     hark_emit_frame(fx, &h, HARK_WIRE_HEAD + length, &body);
     return body;
@@ -471,9 +513,10 @@ static inline int hark_offer_all(struct hark_endpoint *e, struct hark_effects *f
     return HARK_OK;
 }
 
-/* Runs of arrived and undelivered names of a channel, for `names`: one at a time beyond ssn *upto. */
-static inline bool hark_undelivered(const struct hark *p, const struct hark_endpoint *e, const struct hark_channel *c,
-    uint64_t *upto, struct hark_names *run)
+/* Runs of arrived and undelivered names of a channel, for `names`: one at a time beyond ssn *upto.
+ */
+static inline bool hark_undelivered(const struct hark *p, const struct hark_endpoint *e,
+    const struct hark_channel *c, uint64_t *upto, struct hark_names *run)
 {
     uint64_t first;
     if (!hark_undelivered_run(p, e, c, upto, &first)) return false;

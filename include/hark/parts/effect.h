@@ -8,10 +8,10 @@
 extern "C" {
 #endif
 
-#define HARK_EFFECTS_ROOM 16u                    /* effects that a step may need at least */
-#define HARK_FRAGMENT 1024u                      /* control frames are cut to this length, bytes */
+#define HARK_EFFECTS_ROOM  16u   /* effects that a step may need at least */
+#define HARK_FRAGMENT      1024u /* control frames are cut to this length, bytes */
 #define HARK_EFFECTS_BYTES (HARK_FRAGMENT * 4)
-#define HARK_SPARE_MAX 64u                       /* of hark_effects.spare */
+#define HARK_SPARE_MAX     64u /* of hark_effects.spare */
 
 #if HARK_BODIES
 
@@ -80,9 +80,10 @@ static inline void hark_emit_done(struct hark_effects *fx, uint32_t rank, uint32
     hark_emit_fact(fx, fact);
 }
 
-/* TRANSMIT with a header of `length` bytes; the common part is written, the rest is the caller's. */
-HARK_HOT struct hark_transmit *hark_emit_frame(struct hark_effects *fx, const struct hark_head *h, uint32_t length,
-    uint8_t **body)
+/* TRANSMIT with a header of `length` bytes; the common part is written, the rest is the caller's.
+ */
+HARK_HOT struct hark_transmit *hark_emit_frame(
+    struct hark_effects *fx, const struct hark_head *h, uint32_t length, uint8_t **body)
 {
     if (fx->bytes_room - fx->used < length + fx->spare) HARK_TRAP();
     uint8_t *b = fx->bytes + fx->used;

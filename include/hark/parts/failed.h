@@ -1,6 +1,7 @@
-/* parts/failed.h: what the last FAILED said, as every process keeps it: D, who rolls back, and the incarnations, as tables of
- * ranges. Whole clusters go back together, and everybody keeps all of it: with a row for each process that went back, a
- * million processes would keep a million times a cluster.
+/* parts/failed.h: what the last FAILED said, as every process keeps it: D, who rolls back, and the
+ * incarnations, as tables of ranges. Whole clusters go back together, and everybody keeps all of
+ * it: with a row for each process that went back, a million processes would keep a million times a
+ * cluster.
  */
 #ifndef HARK_PARTS_FAILED_H
 #define HARK_PARTS_FAILED_H
@@ -16,8 +17,9 @@ struct hark_inc_range { /* a row of `incs`: all from first to last are in incarn
     uint32_t first, last, inc, pad;
 };
 
-static const struct hark_field hark_inc_range_fields[] = {HARK_FIELD(struct hark_inc_range, first, "j"),
-    HARK_FIELD(struct hark_inc_range, last, "j"), HARK_FIELD(struct hark_inc_range, inc, "inc")};
+static const struct hark_field hark_inc_range_fields[] = {
+    HARK_FIELD(struct hark_inc_range, first, "j"), HARK_FIELD(struct hark_inc_range, last, "j"),
+    HARK_FIELD(struct hark_inc_range, inc, "inc")};
 
 #if HARK_BODIES
 
@@ -27,7 +29,8 @@ static inline bool hark_failed_valid(uint32_t ranks, const struct hark_event *ev
     if ((n && !event->u.failed.down) || (m && !event->u.failed.inc)) return false;
     if (event->u.failed.wave_count && !event->u.failed.wave) return false;
     for (uint32_t i = 0; i < n; i++)
-        if (event->u.failed.down[i] >= ranks || (i && event->u.failed.down[i] <= event->u.failed.down[i - 1]))
+        if (event->u.failed.down[i] >= ranks ||
+            (i && event->u.failed.down[i] <= event->u.failed.down[i - 1]))
             return false;
     for (uint32_t i = 0; i < m; i++) {
         const struct hark_incarnation *x = &event->u.failed.inc[i];
@@ -54,8 +57,8 @@ static inline bool hark_life_joins(const struct hark_event *event, uint32_t i)
 }
 
 /* Room for what hark_failed_tables writes. */
-static inline int hark_failed_room(struct hark *p, const struct hark_shape *s, struct hark_table *down,
-    struct hark_table *incs, const struct hark_event *event)
+static inline int hark_failed_room(struct hark *p, const struct hark_shape *s,
+    struct hark_table *down, struct hark_table *incs, const struct hark_event *event)
 {
     uint32_t n = 0, m = 0;
     int status = HARK_OK;
@@ -67,20 +70,23 @@ static inline int hark_failed_room(struct hark *p, const struct hark_shape *s, s
 }
 
 /* D and the incarnations of a valid FAILED, in place of those before. */
-static inline void hark_failed_tables(struct hark *p, struct hark_table *down, struct hark_table *incs,
-    const struct hark_event *event)
+static inline void hark_failed_tables(struct hark *p, struct hark_table *down,
+    struct hark_table *incs, const struct hark_event *event)
 {
     hark_empty(p, down);
     for (uint32_t i = 0; i < event->u.failed.down_count; i++) {
         bool joins = hark_down_joins(event, i);
-        struct hark_range *r = (struct hark_range *)(joins ? hark_row(p, down, down->count - 1) : hark_insert(p, down, down->count));
+        struct hark_range *r = (struct hark_range *)(joins ? hark_row(p, down, down->count - 1)
+                                                           : hark_insert(p, down, down->count));
         r->last = event->u.failed.down[i];
         if (!joins) r->first = r->last;
     }
     hark_empty(p, incs);
     for (uint32_t i = 0; i < event->u.failed.inc_count; i++) {
         bool joins = hark_life_joins(event, i);
-        struct hark_inc_range *x = (struct hark_inc_range *)(joins ? hark_row(p, incs, incs->count - 1) : hark_insert(p, incs, incs->count));
+        struct hark_inc_range *x =
+            (struct hark_inc_range *)(joins ? hark_row(p, incs, incs->count - 1)
+                                            : hark_insert(p, incs, incs->count));
         x->last = event->u.failed.inc[i].rank;
         x->inc = event->u.failed.inc[i].inc;
         if (!joins) x->first = x->last;
@@ -88,7 +94,8 @@ static inline void hark_failed_tables(struct hark *p, struct hark_table *down, s
 }
 
 /* The incarnation of a rank, 0 if none is said. */
-static inline uint32_t hark_inc_range_of(const struct hark *p, const struct hark_table *incs, uint32_t rank)
+static inline uint32_t hark_inc_range_of(
+    const struct hark *p, const struct hark_table *incs, uint32_t rank)
 {
     uint32_t low = 0, high = incs->count;
     while (low < high) {

@@ -1,8 +1,8 @@
 /* parts/group.h: groups of processes and the trees that messages to them travel along.
  *
- * A group is named by its context. Its tree is given to the core by hark_config.groups: the functions here make the usual ones.
- * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing, 2015, section 3: rootMap,
- * parentMap, childrenMap.
+ * A group is named by its context. Its tree is given to the core by hark_config.groups: the
+ * functions here make the usual ones. E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message
+ * Logging. The Journal of Supercomputing, 2015, section 3: rootMap, parentMap, childrenMap.
  */
 #ifndef HARK_PARTS_GROUP_H
 #define HARK_PARTS_GROUP_H
@@ -13,21 +13,29 @@
 extern "C" {
 #endif
 
-/* The parents of a binomial tree: parent[i] is the rank above member[i], the root's its own. `member`: `count` different ranks,
- * the root among them, in the order that the tree is to have: neighbours in it are close in the tree. HARK_EINVAL: no root. */
-HARK_FN int hark_tree_binomial(const uint32_t *member, uint32_t count, uint32_t root, uint32_t *parent);
-/* The same of a tree in which each has `k` children at most, 1 or more; the order is by levels. HARK_EINVAL: no root, k is 0. */
-HARK_FN int hark_tree_kary(const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent);
-/* One for teams, of[rank]: neighbours in the order that are of one team are one piece, a binomial tree below its first (the root's
- * below the root); these are a binomial tree again. So one edge leads into each piece, and from the root's team the root alone has
- * others below it. HARK_EINVAL: no root. */
-HARK_FN int hark_tree_teams(const uint32_t *member, uint32_t count, uint32_t root, const uint32_t *of, uint32_t *parent);
-/* Is each team one piece of it, and are others below a member of the root's team below the root only? Then it may reduce under `team`. */
+/* The parents of a binomial tree: parent[i] is the rank above member[i], the root's its own.
+ * `member`: `count` different ranks, the root among them, in the order that the tree is to have:
+ * neighbours in it are close in the tree. HARK_EINVAL: no root. */
+HARK_FN int hark_tree_binomial(
+    const uint32_t *member, uint32_t count, uint32_t root, uint32_t *parent);
+/* The same of a tree in which each has `k` children at most, 1 or more; the order is by levels.
+ * HARK_EINVAL: no root, k is 0. */
+HARK_FN int hark_tree_kary(
+    const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent);
+/* One for teams, of[rank]: neighbours in the order that are of one team are one piece, a binomial
+ * tree below its first (the root's below the root); these are a binomial tree again. So one edge
+ * leads into each piece, and from the root's team the root alone has others below it. HARK_EINVAL:
+ * no root. */
+HARK_FN int hark_tree_teams(
+    const uint32_t *member, uint32_t count, uint32_t root, const uint32_t *of, uint32_t *parent);
+/* Is each team one piece of it, and are others below a member of the root's team below the root
+ * only? Then it may reduce under `team`. */
 HARK_FN bool hark_tree_in_teams(const struct hark_group *tree, const uint32_t *of);
 
 #if HARK_BODIES
 
-/* Is it a tree: of ranks that there are, in which only the root is its own parent? Cycles are not looked for. */
+/* Is it a tree: of ranks that there are, in which only the root is its own parent? Cycles are not
+ * looked for. */
 static inline bool hark_tree_valid(const struct hark_group *t, uint32_t ranks)
 {
     if (t->ctx == 0 || t->count == 0) return false;
@@ -46,11 +54,13 @@ static inline uint32_t hark_tree_root(const uint32_t *member, uint32_t count, ui
     return at;
 }
 
-HARK_FN int hark_tree_binomial(const uint32_t *member, uint32_t count, uint32_t root, uint32_t *parent)
+HARK_FN int hark_tree_binomial(
+    const uint32_t *member, uint32_t count, uint32_t root, uint32_t *parent)
 {
     uint32_t at = hark_tree_root(member, count, root);
     if (at == count) return HARK_EINVAL;
-    for (uint32_t i = 0; i < count; i++) { /* i-th from the root on: its parent has its lowest bit cleared */
+    for (uint32_t i = 0; i < count; i++) { /* i-th from the root on: its parent has its lowest bit
+                                              cleared */
         uint32_t above = i & (i - 1), me = i < count - at ? at + i : at + i - count;
         if (i == 0) above = 0;
         parent[me] = member[above < count - at ? at + above : at + above - count];
@@ -58,7 +68,8 @@ HARK_FN int hark_tree_binomial(const uint32_t *member, uint32_t count, uint32_t 
     return HARK_OK;
 }
 
-HARK_FN int hark_tree_kary(const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent)
+HARK_FN int hark_tree_kary(
+    const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent)
 {
     uint32_t at = hark_tree_root(member, count, root);
     if (at == count || k == 0) return HARK_EINVAL;
@@ -68,8 +79,10 @@ HARK_FN int hark_tree_kary(const uint32_t *member, uint32_t count, uint32_t root
     }
     return HARK_OK;
 }
-/* The rank with which the n-th piece of other teams than the root's begins, at `at`; the 0th is the root's. */
-static inline uint32_t hark_tree_piece(const uint32_t *member, uint32_t count, uint32_t at, const uint32_t *of, uint32_t n)
+/* The rank with which the n-th piece of other teams than the root's begins, at `at`; the 0th is the
+ * root's. */
+static inline uint32_t hark_tree_piece(
+    const uint32_t *member, uint32_t count, uint32_t at, const uint32_t *of, uint32_t n)
 {
     uint32_t team = of[member[at]], before = team;
     for (uint32_t i = 1; n && i < count; i++) {
@@ -80,13 +93,15 @@ static inline uint32_t hark_tree_piece(const uint32_t *member, uint32_t count, u
     return member[at];
 }
 
-HARK_FN int hark_tree_teams(const uint32_t *member, uint32_t count, uint32_t root, const uint32_t *of, uint32_t *parent)
+HARK_FN int hark_tree_teams(
+    const uint32_t *member, uint32_t count, uint32_t root, const uint32_t *of, uint32_t *parent)
 {
     uint32_t at = hark_tree_root(member, count, root), pieces = 0, first = 0;
     if (at == count) return HARK_EINVAL;
     for (uint32_t i = 0; i < count; i++) { /* i-th from the root on, as in a binomial tree */
         uint32_t me = i < count - at ? at + i : at + i - count, before = me ? me - 1 : count - 1;
-        bool begins = i == 0 || of[member[me]] != of[member[before]], own = of[member[me]] == of[root];
+        bool begins = i == 0 || of[member[me]] != of[member[before]],
+             own = of[member[me]] == of[root];
         if (begins) first = i;
         if (begins && !own) pieces++;
         uint32_t above = first + ((i - first) & (i - first - 1));
@@ -104,7 +119,8 @@ HARK_FN bool hark_tree_in_teams(const struct hark_group *t, const uint32_t *of)
         if (team == of[above] && rank != t->root) continue;
         if (rank != t->root && above != t->root && of[above] == of[t->root]) return false;
         for (uint32_t j = 0; j < i; j++) /* does it come in a second time? */
-            if (of[t->member[j]] == team && (t->member[j] == t->root || of[t->parent[j]] != team)) return false;
+            if (of[t->member[j]] == team && (t->member[j] == t->root || of[t->parent[j]] != team))
+                return false;
     }
     return true;
 }

@@ -1,5 +1,6 @@
-/* parts/member.h: what the member protocols do alike: beginning and end of a step, the accept rule, delivery by positions,
- * failure announcements, taking over an image. Line numbers are of HydEE (IPDPS 2012), Algorithms 1-3.
+/* parts/member.h: what the member protocols do alike: beginning and end of a step, the accept rule,
+ * delivery by positions, failure announcements, taking over an image. Line numbers are of HydEE
+ * (IPDPS 2012), Algorithms 1-3.
  */
 #ifndef HARK_PARTS_MEMBER_H
 #define HARK_PARTS_MEMBER_H
@@ -11,17 +12,21 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* ---- the beginning: Algorithm 1 lines 1-4 ---------------------------------------------------------------------- */
+/* ---- the beginning: Algorithm 1 lines 1-4 ---------------------------------------------------- */
 
 /* Bytes of a new member: `fixed`, its cluster, and `more` for the first peers. 0: bad config. */
 static inline uint64_t hark_member_size(const struct hark_config *c, uint64_t fixed, uint64_t more)
 {
-    return hark_config_valid(c) ? fixed + (uint64_t)(c->cluster_count + 4) * sizeof(struct hark_range) + more : 0;
+    return hark_config_valid(c)
+               ? fixed + (uint64_t)(c->cluster_count + 4) * sizeof(struct hark_range) + more
+               : 0;
 }
 
-/* The initial state of what all have; `all`: a config without group means everyone. HARK_EINVAL, HARK_EFULL. */
-static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct hark_shape *shape, uint16_t kind,
-    struct hark_endpoint *e, struct hark_wave *w, const struct hark_config *c, bool all)
+/* The initial state of what all have; `all`: a config without group means everyone. HARK_EINVAL,
+ * HARK_EFULL. */
+static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct hark_shape *shape,
+    uint16_t kind, struct hark_endpoint *e, struct hark_wave *w, const struct hark_config *c,
+    bool all)
 {
     if (!hark_config_valid(c)) return HARK_EINVAL;
     int status = hark_block_init(p, bytes, shape, kind);
@@ -32,18 +37,19 @@ static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct 
     return hark_group_init(p, shape, &e->cluster, c, all);
 }
 
-/* ---- a step --------------------------------------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
-/* The frame of every step: nothing but CONTINUE after MORE, room for the effects; and an application that
- * has been restarted waits for the FAILED that explains it. */
-HARK_HOT int hark_step_begin(struct hark *p, const struct hark_endpoint *e, const struct hark_event *event,
-    struct hark_effects *fx, uint32_t gone)
+/* The frame of every step: nothing but CONTINUE after MORE, room for the effects; and an
+ * application that has been restarted waits for the FAILED that explains it. */
+HARK_HOT int hark_step_begin(struct hark *p, const struct hark_endpoint *e,
+    const struct hark_event *event, struct hark_effects *fx, uint32_t gone)
 {
     if (gone || (p->more != 0) != (event->type == HARK_CONTINUE)) return HARK_ESTATE;
     if (hark_effects_begin(fx) < 0) return HARK_ENOROOM;
     if (!e->awaiting) return HARK_OK;
-    bool app = event->type == HARK_SEND || event->type == HARK_DELIVER || event->type == HARK_MISS ||
-               event->type == HARK_LOOK || event->type == HARK_CHECKPOINT_POINT;
+    bool app = event->type == HARK_SEND || event->type == HARK_DELIVER ||
+               event->type == HARK_MISS || event->type == HARK_LOOK ||
+               event->type == HARK_CHECKPOINT_POINT;
     return app ? HARK_WAIT : HARK_OK;
 }
 
@@ -53,9 +59,10 @@ static inline bool hark_step_rests(const struct hark_endpoint *e, const struct h
     return (w->fanout | w->marking | w->listing | e->offer) == 0;
 }
 
-/* CHECKPOINT_POINT and STORED: `quiet`: no wave may start.                                      Alg. 1 l. 19-21 */
-static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
-    struct hark_wave *w, const struct hark_event *event, bool quiet, struct hark_effects *fx)
+/* CHECKPOINT_POINT and STORED: `quiet`: no wave may start.                       Alg. 1 l. 19-21 */
+static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape *shape,
+    struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event, bool quiet,
+    struct hark_effects *fx)
 {
     if (event->type == HARK_CHECKPOINT_POINT && w->in_checkpoint_call) return HARK_ESTATE;
     if (event->type == HARK_STORED && !hark_stored_valid(event)) return HARK_EINVAL;
@@ -66,11 +73,11 @@ static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape
     return HARK_OK;
 }
 
-/* ---- messages: Algorithm 1 lines 10-18 --------------------------------------------------------------------------- */
+/* ---- messages: Algorithm 1 lines 10-18 ------------------------------------------------------- */
 
 /* The accept rule of every protocol here: exactly once and in ssn order, on any network. */
-HARK_HOT int hark_accept(struct hark *p, struct hark_endpoint *e, struct hark_channel *c, const struct hark_head *h,
-    struct hark_effects *fx)
+HARK_HOT int hark_accept(struct hark *p, struct hark_endpoint *e, struct hark_channel *c,
+    const struct hark_head *h, struct hark_effects *fx)
 {
     if (h->ssn <= c->recv) return hark_emit_verdict(fx, HARK_DISCARD); /* instead of Date: E5 */
     if (h->ssn > c->recv + 1) {
@@ -92,44 +99,50 @@ static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *f
     hark_emit_offer(fx, c->peer);
 }
 
-/* DELIVER by positions: of a message that has arrived, once. *channel is its row.                    Alg. 1 l. 10, 18 */
-static inline int hark_deliver_position(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
-    const struct hark_event *event, struct hark_channel **channel)
+/* DELIVER by positions: of a message that has arrived, once. *channel is its row.
+ *                                                                               Alg. 1 l. 10, 18 */
+static inline int hark_deliver_position(struct hark *p, const struct hark_shape *shape,
+    struct hark_endpoint *e, const struct hark_event *event, struct hark_channel **channel)
 {
     struct hark_head h;
-    if (hark_head_get(&h, event->u.frame.header, p->kind) < 0 || h.type != HARK_APP) return HARK_EFRAME;
+    if (hark_head_get(&h, event->u.frame.header, p->kind) < 0 || h.type != HARK_APP)
+        return HARK_EFRAME;
     int status = hark_reserve(p, shape, &e->beyond, 1);
     if (status < 0) return status;
     struct hark_channel *c = hark_channel_find(p, e, h.src, h.ctx);
-    if (c == NULL || h.ssn == 0 || h.ssn > c->recv || hark_delivered(p, e, c, h.ssn)) return HARK_EINVAL;
+    if (c == NULL || h.ssn == 0 || h.ssn > c->recv || hark_delivered(p, e, c, h.ssn))
+        return HARK_EINVAL;
     hark_deliver_mark(p, e, c, h.ssn);
     *channel = c;
     return HARK_OK;
 }
 
 /* DELIVER, for protocols to which only the positions matter. */
-static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
-    const struct hark_event *event)
+static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *shape,
+    struct hark_endpoint *e, const struct hark_event *event)
 {
     struct hark_channel *c;
     return hark_deliver_position(p, shape, e, event, &c);
 }
 
 /* Any mixing will do that depends on order, ssn and length. */
-static inline uint64_t hark_digest_mix(uint64_t running, uint64_t ssn, uint64_t length, uint64_t digest)
+static inline uint64_t hark_digest_mix(
+    uint64_t running, uint64_t ssn, uint64_t length, uint64_t digest)
 {
-    uint64_t x = (running ^ digest) * UINT64_C(0x9e3779b97f4a7c15) + ssn * UINT64_C(0xbf58476d1ce4e5b9) + length;
+    uint64_t x = (running ^ digest) * UINT64_C(0x9e3779b97f4a7c15) +
+                 ssn * UINT64_C(0xbf58476d1ce4e5b9) + length;
     x ^= x >> 29;
     return x ? x : 1;
 }
 
-/* ---- failures: Algorithm 2 lines 4-5, Algorithm 3 line 6 ---------------------------------------------------------- */
+/* ---- failures: Algorithm 2 lines 4-5, Algorithm 3 line 6 ------------------------------------- */
 
-/* FAILED, for whoever rolls back when its incarnation says so: takes over epoch, D and incarnations, ends the wave.
- * *taken is false if that is all: an old announcement, or *gone: a ROLLBACK to the decided wave.
- *                                                                                    Alg. 2 l. 4, Alg. 3 l. 6 (E19) */
-static inline int hark_member_failed(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
-    struct hark_wave *w, const struct hark_event *event, uint32_t *gone, bool *taken, struct hark_effects *fx)
+/* FAILED, for whoever rolls back when its incarnation says so: takes over epoch, D and
+ * incarnations, ends the wave. *taken is false if that is all: an old announcement, or *gone: a
+ * ROLLBACK to the decided wave.                                   Alg. 2 l. 4, Alg. 3 l. 6 (E19) */
+static inline int hark_member_failed(struct hark *p, const struct hark_shape *shape,
+    struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event, uint32_t *gone,
+    bool *taken, struct hark_effects *fx)
 {
     *taken = false;
     if (!hark_failed_valid(e->ranks, event)) return HARK_EINVAL;
@@ -148,8 +161,8 @@ static inline int hark_member_failed(struct hark *p, const struct hark_shape *sh
     return HARK_OK;
 }
 
-/* How many runs of arrived and undelivered messages a checked image can name: one more of each channel than it has rows of
- * `beyond`. */
+/* How many runs of arrived and undelivered messages a checked image can name: one more of each
+ * channel than it has rows of `beyond`. */
 static inline uint64_t hark_restart_undelivered(struct hark *p, const struct hark_shape *shape,
     const struct hark_endpoint *e, struct hark_bytes image)
 {
@@ -167,7 +180,8 @@ static inline uint64_t hark_restart_undelivered(struct hark *p, const struct har
         bool beyond = hark_shape_table(p, shape, i) == &e->beyond;
         if (channels && shape->rows[i].width > sizeof row) HARK_TRAP();
         for (uint64_t left = hark_read(&r, 4); left > 0 && !r.bad; left--) {
-            hark_unpack_fields(p, NULL, channels ? (uint8_t *)&row : NULL, shape->rows[i].field, shape->rows[i].fields, &r);
+            hark_unpack_fields(p, NULL, channels ? (uint8_t *)&row : NULL, shape->rows[i].field,
+                shape->rows[i].fields, &r);
             n += beyond || (channels && row.channel.recv > row.channel.done);
         }
     }
@@ -175,17 +189,18 @@ static inline uint64_t hark_restart_undelivered(struct hark *p, const struct har
 }
 
 /* Has anything been sent or received, or a checkpoint been kept? Then it is no new incarnation. */
-static inline bool hark_restart_used(struct hark *p, struct hark_endpoint *e, const struct hark_wave *w)
+static inline bool hark_restart_used(
+    struct hark *p, struct hark_endpoint *e, const struct hark_wave *w)
 {
     for (uint32_t i = 0; i < e->channels.count; i++)
         if (hark_channel_at(p, e, i)->sent || hark_channel_at(p, e, i)->recv) return true;
     return e->re || e->inc || w->kept.count;
 }
 
-/* RESTARTED: unpacks the image into the fresh block. Room for what the event adds is there when it returns:
- * rows of `waiting`, and one of `kept`. */
-static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
-    struct hark_wave *w, const struct hark_event *event)
+/* RESTARTED: unpacks the image into the fresh block. Room for what the event adds is there when it
+ * returns: rows of `waiting`, and one of `kept`. */
+static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape,
+    struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event)
 {
     struct hark_bytes image = event->u.restarted.image;
     uint64_t chunks, bytes, n = 0;
@@ -195,11 +210,13 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
         struct hark_reader r = {image.at, image.length, 0, false};
         /* me and ranks are the first fixed fields of every member's packed form */
         if (image.at == NULL || image.length < 16) return HARK_EIMAGE;
-        if (hark_get32(image.at + 8) != e->me || hark_get32(image.at + 12) != e->ranks) return HARK_EIMAGE;
+        if (hark_get32(image.at + 8) != e->me || hark_get32(image.at + 12) != e->ranks)
+            return HARK_EIMAGE;
         int status = hark_unpack_check(p, shape, r, &chunks, &bytes);
         if (status < 0) return status;
         n = hark_restart_undelivered(p, shape, e, image);
-        /* `waiting` begins anew, and `kept` may double; before that both states are in the block. Room for `again` too. */
+        /* `waiting` begins anew, and `kept` may double; before that both states are in the block.
+         * Room for `again` too. */
         bytes = p->used + bytes * 2 + (n + 4) * sizeof(struct hark_arrived) * 2 +
                 ((uint64_t)event->u.restarted.again_count + 4) * sizeof(struct hark_image);
         if (bytes > p->bytes) {
@@ -209,7 +226,9 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
         status = hark_unpack(p, shape, image);
         if (status < 0) return status;
     }
-    int status = n > e->waiting.count ? hark_reserve(p, shape, &e->waiting, (uint32_t)n - e->waiting.count) : HARK_OK;
+    int status = n > e->waiting.count
+                     ? hark_reserve(p, shape, &e->waiting, (uint32_t)n - e->waiting.count)
+                     : HARK_OK;
     if (status >= 0) status = hark_reserve(p, shape, &w->kept, 1);
     if (status < 0) {
         if (event->u.restarted.checkpoint) HARK_TRAP();
@@ -238,9 +257,11 @@ static inline void hark_restart_wait(struct hark *p, struct hark_endpoint *e)
     }
 }
 
-/* RESTARTED, all of it that is the same everywhere. Sends wait for the FAILED that explains it.       Alg. 2 l. 4-5 */
-static inline int hark_member_restart(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
-    struct hark_wave *w, const struct hark_event *event, struct hark_effects *fx)
+/* RESTARTED, all of it that is the same everywhere. Sends wait for the FAILED that explains it.
+ *                                                                                  Alg. 2 l. 4-5 */
+static inline int hark_member_restart(struct hark *p, const struct hark_shape *shape,
+    struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event,
+    struct hark_effects *fx)
 {
     uint32_t generations = w->generations;
     int status = hark_restart_take(p, shape, e, w, event);
@@ -250,21 +271,24 @@ static inline int hark_member_restart(struct hark *p, const struct hark_shape *s
     return HARK_OK;
 }
 
-/* ---- what belongs into an image ----------------------------------------------------------------------------------- */
+/* ---- what belongs into an image -------------------------------------------------------------- */
 
-/* The undelivered of all channels, one run a call: of channel *channel those up to *ssn have been named. */
-static inline int hark_names_undelivered(const struct hark *p, const struct hark_endpoint *e, uint32_t *channel,
-    uint64_t *ssn, struct hark_names *run)
+/* The undelivered of all channels, one run a call: of channel *channel those up to *ssn have been
+ * named. */
+static inline int hark_names_undelivered(const struct hark *p, const struct hark_endpoint *e,
+    uint32_t *channel, uint64_t *ssn, struct hark_names *run)
 {
     for (; *channel < e->channels.count; (*channel)++, *ssn = 0)
-        if (hark_undelivered(p, e, (const struct hark_channel *)hark_row_of(p, &e->channels, *channel), ssn, run))
+        if (hark_undelivered(p, e,
+                (const struct hark_channel *)hark_row_of(p, &e->channels, *channel), ssn, run))
             return 1;
     return 0;
 }
 
-/* The same by a cursor of 63 bits: 23 of the channel, 40 of the ssn; its highest bit is the protocol's. */
-static inline int hark_member_names(const struct hark *p, const struct hark_endpoint *e, uint64_t *cursor,
-    struct hark_names *run)
+/* The same by a cursor of 63 bits: 23 of the channel, 40 of the ssn; its highest bit is the
+ * protocol's. */
+static inline int hark_member_names(
+    const struct hark *p, const struct hark_endpoint *e, uint64_t *cursor, struct hark_names *run)
 {
     uint32_t channel = (uint32_t)(*cursor >> 40) & 0x7fffff;
     uint64_t ssn = *cursor & ((UINT64_C(1) << 40) - 1), top = *cursor >> 63 << 63;

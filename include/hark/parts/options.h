@@ -1,8 +1,8 @@
 /* parts/options.h: the options of protocols: what users ask for, in a configuration and in words.
  *
- * An option is known by its name, and is the same wherever a protocol has it, but for its help: it sets the same, by
- * the same values. No two set the same. So what was asked for is kept in a struct hark_config, before it is known
- * which protocol is to run.
+ * An option is known by its name, and is the same wherever a protocol has it, but for its help: it
+ * sets the same, by the same values. No two set the same. So what was asked for is kept in a struct
+ * hark_config, before it is known which protocol is to run.
  */
 #ifndef HARK_PARTS_OPTIONS_H
 #define HARK_PARTS_OPTIONS_H
@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* In `options`, the end of which is a row without a name, that of the name of `length` bytes; NULL: there is none. */
+/* In `options`, the end of which is a row without a name, that of the name of `length` bytes; NULL:
+ * there is none. */
 HARK_FN const struct hark_option *hark_option_named(
     const struct hark_option *options, const char *name, uint32_t length);
 /* What `c` has of it; of one without value 1, or 0. */
@@ -25,25 +26,26 @@ HARK_FN void hark_option_set(const struct hark_option *o, uint32_t value, struct
 /* Sets in `to` what `from` has of `options`. */
 HARK_FN void hark_options_take(
     const struct hark_option *options, const struct hark_config *from, struct hark_config *to);
-/* The first one that `c` asks for and that cannot be combined with another, *other, which it asks for too; NULL: all
- * go together. */
-HARK_FN const struct hark_option *hark_options_clash(
-    const struct hark_option *options, const struct hark_config *c, const struct hark_option **other);
-/* Those that `c` asks for as on a command line, a blank before each: " --exact-gate --copies 2". `image`: only those
- * that images are of. */
-HARK_FN void hark_options_write(
-    const struct hark_option *options, const struct hark_config *c, bool image, struct hark_words *w);
+/* The first one that `c` asks for and that cannot be combined with another, *other, which it asks
+ * for too; NULL: all go together. */
+HARK_FN const struct hark_option *hark_options_clash(const struct hark_option *options,
+    const struct hark_config *c, const struct hark_option **other);
+/* Those that `c` asks for as on a command line, a blank before each: " --exact-gate --copies 2".
+ * `image`: only those that images are of. */
+HARK_FN void hark_options_write(const struct hark_option *options, const struct hark_config *c,
+    bool image, struct hark_words *w);
 /* Reads that. HARK_EINVAL: not such words, or not these options; `c` may be changed then. */
-HARK_FN int hark_options_read(const struct hark_option *options, const char *text, struct hark_config *c);
+HARK_FN int hark_options_read(
+    const struct hark_option *options, const char *text, struct hark_config *c);
 
 #if HARK_BODIES
 
-HARK_FN const struct hark_option *hark_option_named(const struct hark_option *o, const char *name, uint32_t length)
+HARK_FN const struct hark_option *hark_option_named(
+    const struct hark_option *o, const char *name, uint32_t length)
 {
     for (; o->name; o++) {
         uint32_t at = 0;
-        while (at < length && o->name[at] && o->name[at] == name[at])
-            at++;
+        while (at < length && o->name[at] && o->name[at] == name[at]) at++;
         if (at == length && o->name[at] == 0) return o;
     }
     return NULL;
@@ -69,13 +71,12 @@ HARK_FN bool hark_option_asked(const struct hark_option *o, const struct hark_co
 
 HARK_FN void hark_option_set(const struct hark_option *o, uint32_t value, struct hark_config *c)
 {
-    if (o->value)
-        *hark_option_place(o, c) = value;
-    else
-        *hark_option_place(o, c) |= o->bits;
+    if (o->value) *hark_option_place(o, c) = value;
+    else *hark_option_place(o, c) |= o->bits;
 }
 
-HARK_FN void hark_options_take(const struct hark_option *o, const struct hark_config *from, struct hark_config *to)
+HARK_FN void hark_options_take(
+    const struct hark_option *o, const struct hark_config *from, struct hark_config *to)
 {
     for (; o->name; o++) {
         const uint32_t value = hark_option_value(o, from);
@@ -87,15 +88,13 @@ HARK_FN void hark_options_take(const struct hark_option *o, const struct hark_co
 static inline uint32_t hark_options_next(const char **names)
 {
     uint32_t n = 0;
-    while (**names == ' ')
-        ++*names;
-    while ((*names)[n] && (*names)[n] != ' ')
-        n++;
+    while (**names == ' ') ++*names;
+    while ((*names)[n] && (*names)[n] != ' ') n++;
     return n;
 }
 
-HARK_FN const struct hark_option *hark_options_clash(
-    const struct hark_option *options, const struct hark_config *c, const struct hark_option **other)
+HARK_FN const struct hark_option *hark_options_clash(const struct hark_option *options,
+    const struct hark_config *c, const struct hark_option **other)
 {
     for (const struct hark_option *o = options; o->name; o++) {
         const char *names = o->without;
@@ -119,11 +118,13 @@ HARK_FN void hark_options_write(
     }
 }
 
-HARK_FN int hark_options_read(const struct hark_option *options, const char *text, struct hark_config *c)
+HARK_FN int hark_options_read(
+    const struct hark_option *options, const char *text, struct hark_config *c)
 {
     for (uint32_t n; (n = hark_options_next(&text)) != 0;) {
-        const struct hark_option *o =
-            n > 2 && text[0] == '-' && text[1] == '-' ? hark_option_named(options, text + 2, n - 2) : NULL;
+        const struct hark_option *o = n > 2 && text[0] == '-' && text[1] == '-'
+                                          ? hark_option_named(options, text + 2, n - 2)
+                                          : NULL;
         uint64_t value = o && o->value ? 0 : 1;
         if (o == NULL) return HARK_EINVAL;
         text += n;

@@ -1,4 +1,5 @@
-/* parts/pack.h: a state as bytes and back, and a walk over it for people: everything by its shape. */
+/* parts/pack.h: a state as bytes and back, and a walk over it for people: everything by its shape.
+ */
 #ifndef HARK_PARTS_PACK_H
 #define HARK_PARTS_PACK_H
 
@@ -22,22 +23,27 @@ struct hark_cursor {
     uint32_t table, row, field, element, word;
 };
 
-/* Bytes that the block must have for the event that got HARK_EFULL; the present size if none did. */
+/* Bytes that the block must have for the event that got HARK_EFULL; the present size if none did.
+ */
 HARK_FN uint64_t hark_wants(const struct hark *p, const struct hark_event *event);
 /* The memory of the block is now `bytes` long (the caller has made it so, by realloc or a copy).
  * HARK_EINVAL if that is less than is in use. */
 HARK_FN int hark_grow(struct hark *p, uint64_t bytes);
-/* Writes the state in the one form that depends on nothing else (not on capacity, not on history), as
- * versioned little-endian bytes. Returns the length; nothing is written if `room` is below it. */
-HARK_FN uint64_t hark_pack(const struct hark *p, const struct hark_shape *shape, uint8_t *out, uint64_t room);
-/* Reads what hark_pack wrote into an initialised block of the same kind; until it is known to be a state, both are in the
- * block. HARK_EIMAGE: not such bytes, or no state; HARK_EFULL: see hark_wants. On failure the state is unchanged. */
+/* Writes the state in the one form that depends on nothing else (not on capacity, not on history),
+ * as versioned little-endian bytes. Returns the length; nothing is written if `room` is below it.
+ */
+HARK_FN uint64_t hark_pack(
+    const struct hark *p, const struct hark_shape *shape, uint8_t *out, uint64_t room);
+/* Reads what hark_pack wrote into an initialised block of the same kind; until it is known to be a
+ * state, both are in the block. HARK_EIMAGE: not such bytes, or no state; HARK_EFULL: see
+ * hark_wants. On failure the state is unchanged. */
 HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *shape, struct hark_bytes in);
-/* Walks every field with the paper's name for it: start with a zeroed cursor; 1 and *item, or 0 at the end. */
-HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *shape, struct hark_cursor *cursor,
-    struct hark_item *item);
-/* The name of a frame of this type (byte 1 of its header), for messages: APP, those of checkpoint waves, the protocol's own.
- * Never NULL. */
+/* Walks every field with the paper's name for it: start with a zeroed cursor; 1 and *item, or 0 at
+ * the end. */
+HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *shape,
+    struct hark_cursor *cursor, struct hark_item *item);
+/* The name of a frame of this type (byte 1 of its header), for messages: APP, those of checkpoint
+ * waves, the protocol's own. Never NULL. */
 HARK_FN const char *hark_frame_text(const struct hark_shape *shape, uint8_t type);
 /* What a frame of this type says, in the words of its sender: "my image is durable". NULL: there
  * are none. */
@@ -63,17 +69,16 @@ static inline const struct hark_frame_kind *hark_frame_find(
     const struct hark_shape *s, uint8_t type)
 {
     /* From 1 on the types of parts/wave.h. */
-    static const struct hark_frame_kind unknown = {"?", NULL},
-        common[] = {
-            {"APP", NULL},
+    static const struct hark_frame_kind
+        unknown = {"?", NULL},
+        common[] = {{"APP", NULL},
             {"ASK", "I lead a checkpoint: how many checkpoint calls have you passed?"},
             {"COUNT", "I have passed this many, and wait at my next one"},
             {"PREPARE", "stop at this checkpoint call"},
             {"MARK", "these are all the messages that I sent you before the checkpoint"},
             {"FROZEN", "I have stopped; these are the processes that I sent a MARK"},
             {"EXPECT", "this many MARKs come to you: save your image when you have them"},
-            {"READY", "my image is durable"},
-            {"COMMIT", "the checkpoint is decided: go on"},
+            {"READY", "my image is durable"}, {"COMMIT", "the checkpoint is decided: go on"},
             {"ABORT", "there is no checkpoint this time: go on"},
             {"WISH", "a checkpoint is due here: lead one"}};
     if (type < HARK_COUNT(common)) return &common[type];
@@ -130,29 +135,33 @@ static inline void hark_number_set(void *base, const struct hark_field *f, uint6
     }
 }
 
-static inline const struct hark_pool *hark_shape_pool(const struct hark *p, const struct hark_shape *s)
+static inline const struct hark_pool *hark_shape_pool(
+    const struct hark *p, const struct hark_shape *s)
 {
     return (const struct hark_pool *)(const void *)((const uint8_t *)p + s->pool);
 }
 
-static inline void hark_pack_fields(const struct hark *p, const struct hark_shape *s, const void *base,
-    const struct hark_field *field, uint32_t count, struct hark_writer *w)
+static inline void hark_pack_fields(const struct hark *p, const struct hark_shape *s,
+    const void *base, const struct hark_field *field, uint32_t count, struct hark_writer *w)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (field[i].what == HARK_NUMBER) {
             hark_write(w, hark_number(base, &field[i]), field[i].width);
             continue;
         }
-        const struct hark_queue *q = (const struct hark_queue *)(const void *)((const uint8_t *)base + field[i].at);
+        const struct hark_queue *q =
+            (const struct hark_queue *)(const void *)((const uint8_t *)base + field[i].at);
         struct hark_place at = hark_queue_begin(q);
         hark_write(w, q->width, 4);
         hark_write(w, q->count, 4);
-        for (const uint64_t *row; (row = hark_queue_next(p, hark_shape_pool(p, s), q, &at)) != NULL;)
+        for (const uint64_t *row;
+             (row = hark_queue_next(p, hark_shape_pool(p, s), q, &at)) != NULL;)
             for (uint32_t k = 0; k < q->width; k++) hark_write(w, row[k], 8);
     }
 }
 
-static inline void hark_pack_all(const struct hark *p, const struct hark_shape *s, struct hark_writer *w)
+static inline void hark_pack_all(
+    const struct hark *p, const struct hark_shape *s, struct hark_writer *w)
 {
     hark_write(w, HARK_MAGIC, 4);
     hark_write(w, p->kind, 2);
@@ -163,11 +172,13 @@ static inline void hark_pack_all(const struct hark *p, const struct hark_shape *
         if (r->fields == 0) continue;
         const struct hark_table *t = hark_shape_table_of(p, s, i);
         hark_write(w, t->count, 4);
-        for (uint32_t k = 0; k < t->count; k++) hark_pack_fields(p, s, hark_row_of(p, t, k), r->field, r->fields, w);
+        for (uint32_t k = 0; k < t->count; k++)
+            hark_pack_fields(p, s, hark_row_of(p, t, k), r->field, r->fields, w);
     }
 }
 
-HARK_FN uint64_t hark_pack(const struct hark *p, const struct hark_shape *s, uint8_t *out, uint64_t room)
+HARK_FN uint64_t hark_pack(
+    const struct hark *p, const struct hark_shape *s, uint8_t *out, uint64_t room)
 {
     struct hark_writer w = {out, 0, 0};
     if (room < p->used) { /* else it fits: what is packed is never longer than what is in use */
@@ -232,7 +243,8 @@ static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, ui
     }
 }
 
-/* The numbers that a packed state begins with, into zeroed memory of its type; its queues stay empty. False: it is cut off. */
+/* The numbers that a packed state begins with, into zeroed memory of its type; its queues stay
+ * empty. False: it is cut off. */
 static inline bool hark_unpack_fixed(const struct hark_shape *s, struct hark_bytes in, void *to)
 {
     struct hark_reader r = {in.at, in.length, 0, false};
@@ -241,11 +253,13 @@ static inline bool hark_unpack_fixed(const struct hark_shape *s, struct hark_byt
     return !r.bad;
 }
 
-/* Walks the packed form once: checks it, and gives the counts and the bytes that a block needs for it. */
-static inline int hark_unpack_check(const struct hark *p, const struct hark_shape *s, struct hark_reader r,
-    uint64_t *chunks, uint64_t *bytes)
+/* Walks the packed form once: checks it, and gives the counts and the bytes that a block needs for
+ * it. */
+static inline int hark_unpack_check(const struct hark *p, const struct hark_shape *s,
+    struct hark_reader r, uint64_t *chunks, uint64_t *bytes)
 {
-    if (hark_read(&r, 4) != HARK_MAGIC || hark_read(&r, 2) != p->kind || hark_read(&r, 2) != s->version)
+    if (hark_read(&r, 4) != HARK_MAGIC || hark_read(&r, 2) != p->kind ||
+        hark_read(&r, 2) != s->version)
         return HARK_EIMAGE;
     hark_unpack_fields(NULL, NULL, NULL, s->field, s->fields, &r);
     *bytes = s->fixed;
@@ -253,7 +267,8 @@ static inline int hark_unpack_check(const struct hark *p, const struct hark_shap
         if (s->rows[i].fields == 0) continue;
         uint64_t rows = hark_read(&r, 4);
         if (rows > r.left / 2) return HARK_EIMAGE; /* every row has at least two bytes */
-        if (rows) *bytes += (rows < 4 ? 4 : rows) * s->rows[i].width; /* as hark_reserve will take it */
+        if (rows)
+            *bytes += (rows < 4 ? 4 : rows) * s->rows[i].width; /* as hark_reserve will take it */
         for (uint64_t k = 0; k < rows && !r.bad; k++)
             hark_unpack_fields(NULL, NULL, NULL, s->rows[i].field, s->rows[i].fields, &r);
     }
@@ -263,11 +278,14 @@ static inline int hark_unpack_check(const struct hark *p, const struct hark_shap
     return HARK_OK;
 }
 
-/* The rows of everything, from bytes that have been checked, into an empty block with room for them. */
-static inline void hark_unpack_all(struct hark *p, const struct hark_shape *s, struct hark_reader r, uint64_t chunks)
+/* The rows of everything, from bytes that have been checked, into an empty block with room for
+ * them. */
+static inline void hark_unpack_all(
+    struct hark *p, const struct hark_shape *s, struct hark_reader r, uint64_t chunks)
 {
     struct hark_pool *pool = s->pool ? (struct hark_pool *)(void *)((uint8_t *)p + s->pool) : NULL;
-    if (chunks && (pool == NULL || hark_reserve(p, s, &pool->chunks, (uint32_t)chunks) < 0)) HARK_TRAP();
+    if (chunks && (pool == NULL || hark_reserve(p, s, &pool->chunks, (uint32_t)chunks) < 0))
+        HARK_TRAP();
     hark_read(&r, 8);
     hark_unpack_fields(p, pool, (uint8_t *)p, s->field, s->fields, &r);
     for (uint32_t i = 0; i < s->tables; i++) {
@@ -302,8 +320,8 @@ HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *s, struct hark_
 }
 
 /* Fills *item from one field; false when the field has no more to show. */
-static inline bool hark_inspect_field(const struct hark *p, const struct hark_shape *s, const void *base,
-    const struct hark_field *f, struct hark_cursor *c, struct hark_item *item)
+static inline bool hark_inspect_field(const struct hark *p, const struct hark_shape *s,
+    const void *base, const struct hark_field *f, struct hark_cursor *c, struct hark_item *item)
 {
     item->name = f->name;
     item->symbol = f->symbol;
@@ -314,11 +332,13 @@ static inline bool hark_inspect_field(const struct hark *p, const struct hark_sh
         c->element = 1;
         return true;
     }
-    const struct hark_queue *q = (const struct hark_queue *)(const void *)((const uint8_t *)base + f->at);
+    const struct hark_queue *q =
+        (const struct hark_queue *)(const void *)((const uint8_t *)base + f->at);
     if (c->element >= q->count) return false;
     struct hark_place at = hark_queue_begin(q);
     const uint64_t *row = NULL;
-    for (uint32_t i = 0; i <= c->element; i++) row = hark_queue_next(p, hark_shape_pool(p, s), q, &at);
+    for (uint32_t i = 0; i <= c->element; i++)
+        row = hark_queue_next(p, hark_shape_pool(p, s), q, &at);
     item->element = c->element;
     item->word = c->word;
     item->value = row[c->word];
@@ -329,8 +349,8 @@ static inline bool hark_inspect_field(const struct hark *p, const struct hark_sh
     return true;
 }
 
-HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *s, struct hark_cursor *c,
-    struct hark_item *item)
+HARK_FN int hark_inspect(
+    const struct hark *p, const struct hark_shape *s, struct hark_cursor *c, struct hark_item *item)
 {
     hark_zero(item, sizeof *item);
     for (;;) {

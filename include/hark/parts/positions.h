@@ -1,13 +1,14 @@
-/* parts/positions.h: what the two ends of a channel tell each other after a failure, for protocols that replay by
- * positions.
+/* parts/positions.h: what the two ends of a channel tell each other after a failure, for protocols
+ * that replay by positions.
  *
- * HydEE (IPDPS 2012, Algorithms 2 and 3) and its forerunner without the domino effect (IPDPS 2011) recover alike.
- * Upon FAILED each process forgets what the last recovery epoch worked out, and sends POS on every channel with an
- * end in D: how much it has sent, and how much has arrived. By the answer it knows what to replay, and what the peer
- * already has: its orphans.
+ * HydEE (IPDPS 2012, Algorithms 2 and 3) and its forerunner without the domino effect (IPDPS 2011)
+ * recover alike. Upon FAILED each process forgets what the last recovery epoch worked out, and
+ * sends POS on every channel with an end in D: how much it has sent, and how much has arrived. By
+ * the answer it knows what to replay, and what the peer already has: its orphans.
  *
- * A row of channels begins with struct hark_channel and has a struct hark_positions somewhere; where, and what else
- * differs between the protocols, struct hark_exchange says. Phases, epochs, logs and gates are the protocol's own.
+ * A row of channels begins with struct hark_channel and has a struct hark_positions somewhere;
+ * where, and what else differs between the protocols, struct hark_exchange says. Phases, epochs,
+ * logs and gates are the protocol's own.
  */
 #ifndef HARK_PARTS_POSITIONS_H
 #define HARK_PARTS_POSITIONS_H
@@ -21,7 +22,7 @@ extern "C" {
 #endif
 HARK_NAMESAKES_BEGIN
 
-enum { /* flags of a channel */
+enum {                                         /* flags of a channel */
     HARK_NOTIFY_DUE = HARK_OWN_FLAGS,          /* a NOTIFY for this channel is due */
     HARK_ORPH_DUE = HARK_OWN_FLAGS << 1,       /* ORPH for this channel is to be sent */
     HARK_ORPH_WAIT = HARK_OWN_FLAGS << 2,      /* ORPH for this channel is to come */
@@ -30,17 +31,19 @@ enum { /* flags of a channel */
 };
 enum { HARK_POS_DUE = 1, HARK_POS_SENT = 2, HARK_POS_GOT = 4 }; /* flags of a pair */
 
-struct hark_positions { /* of a channel with P_j; first what every message looks at */
+struct hark_positions {   /* of a channel with P_j; first what every message looks at */
     uint64_t transmitted; /* or suppressed, up to here: pend[j] is transmitted+1 .. sent */
-    uint64_t last_orphan; /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known */
+    uint64_t last_orphan; /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known
+                           */
     uint64_t sent_digest, recv_digest;
-    uint64_t first;            /* first .. sent are retained */
-    uint64_t sent_at_failure;  /* sent when this recovery epoch began: what my POS says */
-    uint64_t peer_sent;        /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no POS */
-    uint64_t orph_digest;      /* j's digest at last_orphan */
-    uint64_t orphan_next;      /* next message of j's to tell it of */
-    uint32_t orph_out;         /* fragments of ORPH sent */
-    uint32_t orph_in;          /* fragments of ORPH that came */
+    uint64_t first;           /* first .. sent are retained */
+    uint64_t sent_at_failure; /* sent when this recovery epoch began: what my POS says */
+    uint64_t peer_sent;   /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no
+                             POS */
+    uint64_t orph_digest; /* j's digest at last_orphan */
+    uint64_t orphan_next; /* next message of j's to tell it of */
+    uint32_t orph_out;    /* fragments of ORPH sent */
+    uint32_t orph_in;     /* fragments of ORPH that came */
     struct hark_queue digests; /* of first .. sent, running */
 };
 
@@ -53,7 +56,8 @@ struct hark_position { /* of a channel at a kept image: what a GC notice tells *
     uint64_t id;
     uint32_t peer;
     uint16_t ctx, pad;
-    uint64_t own;  /* of my messages to the peer: hydee: the last one sent; sendet: the first one retained */
+    uint64_t own;  /* of my messages to the peer: hydee: the last one sent; sendet: the first one
+                      retained */
     uint64_t recv; /* of the peer's */
 };
 
@@ -61,34 +65,39 @@ struct hark_exchange { /* what differs between the protocols that exchange posit
     uint16_t at;       /* where in a row of channels struct hark_positions stands */
     uint16_t also;     /* ... and one more number, u64, that POS says; 0: none */
     uint16_t inside;   /* flag of a channel whose ends go back together: it has no log */
-    uint32_t contexts; /* that one pair of processes may use: a POS with more would not fit into the effects */
+    uint32_t contexts; /* that one pair of processes may use: a POS with more would not fit into the
+                          effects */
 };
 
 /* All that have no name in a paper. */
-#define HARK_POSITIONS_FIELDS(type)                                                                                  \
-    HARK_FIELD(type, pos.peer_sent, ""), HARK_FIELD(type, pos.orph_digest, ""), HARK_FIELD(type, pos.sent_digest, ""),  \
-        HARK_FIELD(type, pos.recv_digest, ""), HARK_FIELD(type, pos.orphan_next, ""),                                    \
-        HARK_FIELD(type, pos.orph_out, ""), HARK_FIELD(type, pos.orph_in, "")
+#define HARK_POSITIONS_FIELDS(type)                                                                \
+    HARK_FIELD(type, pos.peer_sent, ""), HARK_FIELD(type, pos.orph_digest, ""),                    \
+        HARK_FIELD(type, pos.sent_digest, ""), HARK_FIELD(type, pos.recv_digest, ""),              \
+        HARK_FIELD(type, pos.orphan_next, ""), HARK_FIELD(type, pos.orph_out, ""),                 \
+        HARK_FIELD(type, pos.orph_in, "")
 
 static const struct hark_field hark_pair_fields[] = {
     HARK_FIELD(struct hark_pair, rank, "j"), HARK_FIELD(struct hark_pair, flags, "POS")};
 
-#define HARK_PAIRS_TABLE(type)                                                                                       \
-    {                                                                                                                \
-        "pairs", "", (uint16_t)offsetof(type, pairs), sizeof(struct hark_pair), 2, hark_pair_fields                  \
+#define HARK_PAIRS_TABLE(type)                                                                     \
+    {                                                                                              \
+        "pairs", "", (uint16_t)offsetof(type, pairs), sizeof(struct hark_pair), 2,                 \
+            hark_pair_fields                                                                       \
     }
 
-static const struct hark_field hark_position_fields[] = {HARK_FIELD(struct hark_position, id, "ckptNo"),
-    HARK_FIELD(struct hark_position, peer, "j"), HARK_FIELD(struct hark_position, ctx, "ctx"),
-    HARK_FIELD(struct hark_position, own, ""), HARK_FIELD(struct hark_position, recv, "recv")};
-#define HARK_IMAGE_POSITIONS_TABLE(type)                                                                             \
-    {                                                                                                                \
-        "positions", "", (uint16_t)offsetof(type, positions), sizeof(struct hark_position), 5, hark_position_fields  \
+static const struct hark_field hark_position_fields[] = {
+    HARK_FIELD(struct hark_position, id, "ckptNo"), HARK_FIELD(struct hark_position, peer, "j"),
+    HARK_FIELD(struct hark_position, ctx, "ctx"), HARK_FIELD(struct hark_position, own, ""),
+    HARK_FIELD(struct hark_position, recv, "recv")};
+#define HARK_IMAGE_POSITIONS_TABLE(type)                                                           \
+    {                                                                                              \
+        "positions", "", (uint16_t)offsetof(type, positions), sizeof(struct hark_position), 5,     \
+            hark_position_fields                                                                   \
     }
 
 #if HARK_BODIES
 
-/* ---- channels ------------------------------------------------------------------------------------------- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 static inline const struct hark_positions *hark_positions_of(
     const struct hark_exchange *x, const struct hark_channel *c)
@@ -113,29 +122,36 @@ static inline bool hark_contexts_full(
 }
 
 /* Of an unpacked state: has none of the pairs more? */
-static inline bool hark_contexts_ok(struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x)
+static inline bool hark_contexts_ok(
+    struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x)
 {
     for (uint32_t i = x->contexts; i < e->channels.count; i++)
-        if (hark_channel_at(p, e, i - x->contexts)->peer == hark_channel_at(p, e, i)->peer) return false;
+        if (hark_channel_at(p, e, i - x->contexts)->peer == hark_channel_at(p, e, i)->peer)
+            return false;
     return true;
 }
 
-/* Forgets what the last recovery epoch worked out for this channel (E11); its protocol forgets what ORPH recorded. */
-static inline void hark_positions_clear(struct hark_channel *c, struct hark_positions *o, uint64_t base)
+/* Forgets what the last recovery epoch worked out for this channel (E11); its protocol forgets what
+ * ORPH recorded. */
+static inline void hark_positions_clear(
+    struct hark_channel *c, struct hark_positions *o, uint64_t base)
 {
     c->flags &= (uint16_t) ~(HARK_NOTIFY_DUE | HARK_ORPH_DUE | HARK_ORPH_WAIT);
     o->sent_at_failure = base;
     o->last_orphan = o->orph_digest = o->orphan_next = 0;
-    o->peer_sent = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an orphan */
+    o->peer_sent = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an
+                                     orphan */
     o->orph_in = o->orph_out = 0;
 }
 
-/* What the log of each channel holds, one run a call; channels with one of the flags `but` are left out. */
-static inline int hark_logged_names(const struct hark *p, const struct hark_endpoint *e, const struct hark_exchange *x,
-    uint16_t but, uint64_t *cursor, struct hark_names *run)
+/* What the log of each channel holds, one run a call; channels with one of the flags `but` are left
+ * out. */
+static inline int hark_logged_names(const struct hark *p, const struct hark_endpoint *e,
+    const struct hark_exchange *x, uint16_t but, uint64_t *cursor, struct hark_names *run)
 {
     for (uint64_t i = *cursor >> 40; !(*cursor >> 63) && i < e->channels.count; i++) {
-        const struct hark_channel *c = (const struct hark_channel *)hark_row_of(p, &e->channels, (uint32_t)i);
+        const struct hark_channel *c =
+            (const struct hark_channel *)hark_row_of(p, &e->channels, (uint32_t)i);
         const struct hark_positions *o = hark_positions_of(x, c);
         if (c->flags & but || o->first > c->sent) continue;
         run->name = hark_name_of(HARK_OUT, c, o->first);
@@ -146,12 +162,13 @@ static inline int hark_logged_names(const struct hark *p, const struct hark_endp
     return 0;
 }
 
-/* ---- digests -------------------------------------------------------------------------------------------- */
+/* ---- digests --------------------------------------------------------------------------------- */
 
-static inline void hark_diverged(const struct hark_channel *c, const struct hark_positions *o, uint64_t expected,
-    uint64_t got, struct hark_effects *fx)
+static inline void hark_diverged(const struct hark_channel *c, const struct hark_positions *o,
+    uint64_t expected, uint64_t got, struct hark_effects *fx)
 {
-    struct hark_divergence what = {hark_name_of(HARK_OUT, c, o->sent_at_failure + 1), o->last_orphan, expected, got};
+    struct hark_divergence what = {
+        hark_name_of(HARK_OUT, c, o->sent_at_failure + 1), o->last_orphan, expected, got};
     hark_emit(fx, HARK_DIVERGED)->u.diverged = what;
 }
 
@@ -163,22 +180,23 @@ static inline uint64_t hark_digest_at(
     return *hark_queue_seek(p, pool, &o->digests, (uint32_t)(ssn - o->first));
 }
 
-/* At the last orphan: was the same sent as before? A POS may find more that were not than there is room to say. */
-static inline void hark_digest_compare(
-    const struct hark_channel *c, const struct hark_positions *o, uint64_t got, struct hark_effects *fx)
+/* At the last orphan: was the same sent as before? A POS may find more that were not than there is
+ * room to say. */
+static inline void hark_digest_compare(const struct hark_channel *c, const struct hark_positions *o,
+    uint64_t got, struct hark_effects *fx)
 {
-    if (o->orph_digest == 0 || got == 0 || got == o->orph_digest || !hark_effects_fit(fx, 1, 0)) return;
+    if (o->orph_digest == 0 || got == 0 || got == o->orph_digest || !hark_effects_fit(fx, 1, 0))
+        return;
     hark_diverged(c, o, o->orph_digest, got, fx);
 }
 
-/* ---- POS ------------------------------------------------------------------------------------------------ */
+/* ---- POS ------------------------------------------------------------------------------------- */
 
 /* The row of this peer, made if it is new; one has been reserved. */
 static inline struct hark_pair *hark_pair(struct hark *p, struct hark_table *pairs, uint32_t rank)
 {
     uint32_t i = 0;
-    while (i < pairs->count && ((struct hark_pair *)hark_row(p, pairs, i))->rank < rank)
-        i++;
+    while (i < pairs->count && ((struct hark_pair *)hark_row(p, pairs, i))->rank < rank) i++;
     struct hark_pair *pair = i < pairs->count ? (struct hark_pair *)hark_row(p, pairs, i) : NULL;
     if (pair && pair->rank == rank) return pair;
     pair = (struct hark_pair *)hark_insert(p, pairs, i);
@@ -190,19 +208,23 @@ static inline struct hark_pair *hark_pair(struct hark *p, struct hark_table *pai
 static inline bool hark_pairs_answered(const struct hark *p, const struct hark_table *pairs)
 {
     for (uint32_t i = 0; i < pairs->count; i++)
-        if (!(((const struct hark_pair *)hark_row_of(p, pairs, i))->flags & HARK_POS_GOT)) return false;
+        if (!(((const struct hark_pair *)hark_row_of(p, pairs, i))->flags & HARK_POS_GOT))
+            return false;
     return true;
 }
 
-/* POS: u32 contexts, u32 0, then {ctx u16, 0 u16, 0 u32, sent u64, recv u64, perhaps one more u64, digest u64}. */
+/* POS: u32 contexts, u32 0, then {ctx u16, 0 u16, 0 u32, sent u64, recv u64, perhaps one more u64,
+ * digest u64}. */
 static inline uint32_t hark_pos_width(const struct hark_exchange *x)
 {
     return x->also ? 40 : 32;
 }
 
-static inline bool hark_pos_length_ok(const struct hark_exchange *x, const uint8_t *b, uint32_t length)
+static inline bool hark_pos_length_ok(
+    const struct hark_exchange *x, const uint8_t *b, uint32_t length)
 {
-    return length >= 8 && hark_get32(b) <= x->contexts && length == 8 + hark_pos_width(x) * hark_get32(b);
+    return length >= 8 && hark_get32(b) <= x->contexts &&
+           length == 8 + hark_pos_width(x) * hark_get32(b);
 }
 
 /* The context of row i. */
@@ -212,7 +234,8 @@ static inline uint16_t hark_pos_ctx(const struct hark_exchange *x, const uint8_t
 }
 
 /* The row of a context; NULL: j does not know of it. */
-static inline const uint8_t *hark_pos_row(const struct hark_exchange *x, const uint8_t *b, uint16_t ctx)
+static inline const uint8_t *hark_pos_row(
+    const struct hark_exchange *x, const uint8_t *b, uint16_t ctx)
 {
     const uint8_t *row = NULL;
     for (uint32_t i = 0; i < hark_get32(b); i++)
@@ -220,11 +243,13 @@ static inline const uint8_t *hark_pos_row(const struct hark_exchange *x, const u
     return row;
 }
 
-struct hark_said { /* by j's POS, of one context: what j has sent, what of mine arrived, j's digest there */
+struct hark_said { /* by j's POS, of one context: what j has sent, what of mine arrived, j's digest
+                      there */
     uint64_t sent, recv, also, digest;
 };
 
-static inline struct hark_said hark_pos_said(const struct hark_exchange *x, const uint8_t *b, uint16_t ctx)
+static inline struct hark_said hark_pos_said(
+    const struct hark_exchange *x, const uint8_t *b, uint16_t ctx)
 {
     struct hark_said said = {0, 0, 0, 0};
     const uint8_t *row = hark_pos_row(x, b, ctx);
@@ -237,8 +262,8 @@ static inline struct hark_said hark_pos_said(const struct hark_exchange *x, cons
 }
 
 /* How many contexts would the pair use with those of this POS? */
-static inline uint32_t hark_pos_contexts(
-    struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x, uint32_t peer, const uint8_t *b)
+static inline uint32_t hark_pos_contexts(struct hark *p, struct hark_endpoint *e,
+    const struct hark_exchange *x, uint32_t peer, const uint8_t *b)
 {
     uint32_t all = hark_get32(b);
     for (uint32_t i = hark_channel_search(p, e, peer, 0); i < e->channels.count; i++) {
@@ -251,10 +276,11 @@ static inline uint32_t hark_pos_contexts(
     return all;
 }
 
-/* POS from j: is it to be taken? Then it counts as got, and mine is due if it has not been sent. False: *status is
- * what the step returns. */
-static inline bool hark_pos_take(struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x,
-    struct hark_table *pairs, const struct hark_head *h, const uint8_t *b, int *status, struct hark_effects *fx)
+/* POS from j: is it to be taken? Then it counts as got, and mine is due if it has not been sent.
+ * False: *status is what the step returns. */
+static inline bool hark_pos_take(struct hark *p, struct hark_endpoint *e,
+    const struct hark_exchange *x, struct hark_table *pairs, const struct hark_head *h,
+    const uint8_t *b, int *status, struct hark_effects *fx)
 {
     *status = HARK_EFRAME;
     if (hark_pos_contexts(p, e, x, h->src, b) > x->contexts) return false;
@@ -265,8 +291,9 @@ static inline bool hark_pos_take(struct hark *p, struct hark_endpoint *e, const 
         return false;
     }
     pair->flags |= HARK_POS_GOT;
-    if (!(pair->flags & HARK_POS_SENT)) pair->flags |= HARK_POS_DUE; /* v2: who knows none answers */
-    e->offer = 1; /* an ORPH may have overtaken it */
+    if (!(pair->flags & HARK_POS_SENT))
+        pair->flags |= HARK_POS_DUE; /* v2: who knows none answers */
+    e->offer = 1;                    /* an ORPH may have overtaken it */
     return true;
 }
 
@@ -277,7 +304,8 @@ static inline void hark_pos_channel(
     o->peer_sent = said->sent;
     o->last_orphan = said->recv;
     o->orph_digest = said->digest;
-    o->transmitted = said->recv < c->sent ? said->recv : c->sent; /* replay: recv_j < ssn <= sent (E2, E4) */
+    o->transmitted = said->recv < c->sent ? said->recv : c->sent; /* replay: recv_j < ssn <= sent
+                                                                     (E2, E4) */
 }
 
 /* j is to hear which of its messages I have, from this one on. */
@@ -287,26 +315,29 @@ static inline void hark_orph_ask(struct hark_channel *c, struct hark_positions *
     o->orphan_next = from;
 }
 
-static inline void hark_pos_write(const struct hark_exchange *x, const struct hark_channel *c, uint8_t *row)
+static inline void hark_pos_write(
+    const struct hark_exchange *x, const struct hark_channel *c, uint8_t *row)
 {
     const struct hark_positions *o = hark_positions_of(x, c);
     hark_put64(row, c->ctx);
     hark_put64(row + 8, o->sent_at_failure);
     hark_put64(row + 16, c->recv);
-    if (x->also) hark_put64(row + 24, *(const uint64_t *)(const void *)((const uint8_t *)c + x->also));
+    if (x->also)
+        hark_put64(row + 24, *(const uint64_t *)(const void *)((const uint8_t *)c + x->also));
     hark_put64(row + hark_pos_width(x) - 8, o->recv_digest);
 }
 
 /* All POS that are due. HARK_MORE: the effects are full. */
-static inline int hark_pos_pump(struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x,
-    struct hark_table *pairs, struct hark_effects *fx)
+static inline int hark_pos_pump(struct hark *p, struct hark_endpoint *e,
+    const struct hark_exchange *x, struct hark_table *pairs, struct hark_effects *fx)
 {
     const uint32_t width = hark_pos_width(x);
     for (uint32_t i = 0; i < pairs->count; i++) {
         struct hark_pair *pair = (struct hark_pair *)hark_row(p, pairs, i);
         if (!(pair->flags & HARK_POS_DUE)) continue;
         uint32_t first = hark_channel_search(p, e, pair->rank, 0), n = 0;
-        while (first + n < e->channels.count && hark_channel_at(p, e, first + n)->peer == pair->rank)
+        while (
+            first + n < e->channels.count && hark_channel_at(p, e, first + n)->peer == pair->rank)
             n++;
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 8 + width * n)) return HARK_MORE;
         uint8_t *b = hark_emit_control(p, e, fx, HARK_H_POS, pair->rank, 8 + width * n);
@@ -319,10 +350,12 @@ static inline int hark_pos_pump(struct hark *p, struct hark_endpoint *e, const s
     return HARK_OK;
 }
 
-/* ---- orphans -------------------------------------------------------------------------------------------- */
+/* ---- orphans --------------------------------------------------------------------------------- */
 
-/* The end of a frame of one of several fragments, of which `at` bytes are written behind the head. */
-static inline void hark_fragment_end(uint8_t *b, uint32_t at, uint32_t word, struct hark_effects *fx)
+/* The end of a frame of one of several fragments, of which `at` bytes are written behind the head.
+ */
+static inline void hark_fragment_end(
+    uint8_t *b, uint32_t at, uint32_t word, struct hark_effects *fx)
 {
     hark_put32(b, word);
     hark_put32(b + 4, 0);
@@ -331,8 +364,8 @@ static inline void hark_fragment_end(uint8_t *b, uint32_t at, uint32_t word, str
 }
 
 /* ORPH: u32 (fragment << 16 | last), u32 0, then the protocol's rows. */
-static inline void hark_orph_end(
-    struct hark_channel *c, struct hark_positions *o, uint8_t *b, uint32_t at, bool last, struct hark_effects *fx)
+static inline void hark_orph_end(struct hark_channel *c, struct hark_positions *o, uint8_t *b,
+    uint32_t at, bool last, struct hark_effects *fx)
 {
     hark_put16(b - HARK_WIRE_HEAD + 2, c->ctx);
     hark_fragment_end(b, at, o->orph_out++ << 16 | last, fx);
@@ -340,15 +373,16 @@ static inline void hark_orph_end(
 }
 
 /* ORPH from j: has it overtaken j's POS, or another fragment? Without a channel `o` is NULL. */
-static inline bool hark_orph_early(
-    struct hark *p, struct hark_table *pairs, const struct hark_positions *o, uint32_t src, const uint8_t *b)
+static inline bool hark_orph_early(struct hark *p, struct hark_table *pairs,
+    const struct hark_positions *o, uint32_t src, const uint8_t *b)
 {
     if (!(hark_pair(p, pairs, src)->flags & HARK_POS_GOT)) return true;
     return o && hark_get32(b) >> 16 != (uint16_t)o->orph_in;
 }
 
 /* A fragment of ORPH has been taken: true if it was the last one. */
-static inline bool hark_orph_took(struct hark_channel *c, struct hark_positions *o, const uint8_t *b)
+static inline bool hark_orph_took(
+    struct hark_channel *c, struct hark_positions *o, const uint8_t *b)
 {
     o->orph_in++;
     if (!(hark_get32(b) & 1)) return false;
@@ -357,8 +391,8 @@ static inline bool hark_orph_took(struct hark_channel *c, struct hark_positions 
 }
 
 /* An orphan is sent again: nothing is transmitted, and who waits for it is to be told. */
-static inline void hark_suppress(struct hark_channel *c, struct hark_positions *o, uint64_t ssn, uint64_t phase,
-    bool compare, struct hark_effects *fx)
+static inline void hark_suppress(struct hark_channel *c, struct hark_positions *o, uint64_t ssn,
+    uint64_t phase, bool compare, struct hark_effects *fx)
 {
     o->transmitted = ssn;
     c->flags |= HARK_NOTIFY_DUE;
@@ -368,10 +402,10 @@ static inline void hark_suppress(struct hark_channel *c, struct hark_positions *
     if (ssn == o->last_orphan && compare) hark_digest_compare(c, o, o->sent_digest, fx);
 }
 
-/* All NOTIFY that are due, of orphans that were sent again, up to an ssn u64: to who has them, or to the recovery
- * process, and then the receiver's rank u32 stands before it. */
-static inline int hark_notify_pump(
-    struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x, bool to_peer, struct hark_effects *fx)
+/* All NOTIFY that are due, of orphans that were sent again, up to an ssn u64: to who has them, or
+ * to the recovery process, and then the receiver's rank u32 stands before it. */
+static inline int hark_notify_pump(struct hark *p, struct hark_endpoint *e,
+    const struct hark_exchange *x, bool to_peer, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_channel *c = hark_channel_at(p, e, i);
@@ -395,14 +429,15 @@ static inline int hark_positions_quiet(
     for (uint32_t i = 0; i < e->channels.count; i++) {
         const struct hark_channel *c = hark_channel_at(p, e, i);
         const struct hark_positions *o = hark_positions_of(x, c);
-        if (c->flags & x->inside || c->sent >= o->last_orphan || !hark_effects_fit(fx, 1, 0)) continue;
+        if (c->flags & x->inside || c->sent >= o->last_orphan || !hark_effects_fit(fx, 1, 0))
+            continue;
         hark_diverged(c, o, 0, 0, fx);
         fx->at[fx->count - 1].u.diverged.name.ssn = c->sent + 1;
     }
     return HARK_OK;
 }
 
-/* ---- garbage collection, by positions of images (E3) ---------------------------------------------------- */
+/* ---- garbage collection, by positions of images (E3) ----------------------------------------- */
 
 /* Remembers where a channel stands at the image `id`; a row has been reserved. */
 static inline void hark_position_add(
@@ -427,7 +462,8 @@ static inline const struct hark_position *hark_position_of(
 }
 
 /* `oldest` is now the oldest image: each peer whose channel it has is to be told. False: none. */
-static inline bool hark_gc_mark(struct hark *p, struct hark_endpoint *e, const struct hark_table *t, uint64_t oldest)
+static inline bool hark_gc_mark(
+    struct hark *p, struct hark_endpoint *e, const struct hark_table *t, uint64_t oldest)
 {
     bool any = false;
     for (uint32_t i = 0; i < e->channels.count; i++) {
@@ -440,8 +476,8 @@ static inline bool hark_gc_mark(struct hark *p, struct hark_endpoint *e, const s
 }
 
 /* All GC notices that are due: {recv u64, own u64} of the oldest image. */
-static inline int hark_gc_pump(
-    struct hark *p, struct hark_endpoint *e, const struct hark_table *t, uint64_t oldest, struct hark_effects *fx)
+static inline int hark_gc_pump(struct hark *p, struct hark_endpoint *e, const struct hark_table *t,
+    uint64_t oldest, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_channel *c = hark_channel_at(p, e, i);

@@ -9,8 +9,8 @@ extern "C" {
 #endif
 HARK_NAMESAKES_BEGIN
 
-/* A queue is a chain of chunks, so that each channel's history grows at its tail and is trimmed at its
- * head in constant time, however many channels there are. Rows are `width` words of 8 bytes. */
+/* A queue is a chain of chunks, so that each channel's history grows at its tail and is trimmed at
+ * its head in constant time, however many channels there are. Rows are `width` words of 8 bytes. */
 #define HARK_CHUNK_WORDS 15u
 struct hark_chunk {
     uint64_t word[HARK_CHUNK_WORDS];
@@ -32,7 +32,8 @@ struct hark_queue {
     uint8_t skip;        /* rows gone from the head chunk */
     uint8_t fill;        /* slots passed in the tail chunk */
     uint8_t pad;
-    struct hark_spot spot; /* scratch: a long queue is not walked from its head each time; follows pops and cuts */
+    struct hark_spot spot; /* scratch: a long queue is not walked from its head each time; follows
+                              pops and cuts */
 };
 
 /* A place in a queue, for walks from its head; valid while the queue is not changed. */
@@ -48,25 +49,30 @@ struct hark_pool {
 
 #if HARK_BODIES
 
-static inline struct hark_chunk *hark_chunk(struct hark *p, const struct hark_pool *pool, uint32_t index1)
+static inline struct hark_chunk *hark_chunk(
+    struct hark *p, const struct hark_pool *pool, uint32_t index1)
 {
     return (struct hark_chunk *)hark_row(p, &pool->chunks, index1 - 1);
 }
 
-static inline const struct hark_chunk *hark_chunk_of(const struct hark *p, const struct hark_pool *pool, uint32_t index1)
+static inline const struct hark_chunk *hark_chunk_of(
+    const struct hark *p, const struct hark_pool *pool, uint32_t index1)
 {
     return (const struct hark_chunk *)hark_row_of(p, &pool->chunks, index1 - 1);
 }
 
 /* Makes sure that `more` chunks can be taken. */
-static inline int hark_pool_reserve(struct hark *p, const struct hark_shape *s, struct hark_pool *pool, uint32_t more)
+static inline int hark_pool_reserve(
+    struct hark *p, const struct hark_shape *s, struct hark_pool *pool, uint32_t more)
 {
     if (pool->free_count >= more) return HARK_OK;
     return hark_reserve(p, s, &pool->chunks, more - pool->free_count);
 }
 
-/* Rows that fit into a chunk, by their width: a division on the way of every message is too dear. */
-static const uint8_t hark_queue_rows[HARK_CHUNK_WORDS + 1] = {0, 15, 7, 5, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
+/* Rows that fit into a chunk, by their width: a division on the way of every message is too dear.
+ */
+static const uint8_t hark_queue_rows[HARK_CHUNK_WORDS + 1] = {
+    0, 15, 7, 5, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
 
 static inline uint32_t hark_queue_per_chunk(const struct hark_queue *q)
 {
@@ -114,19 +120,22 @@ HARK_HOT uint64_t *hark_queue_push(struct hark *p, struct hark_pool *pool, struc
     return hark_chunk(p, pool, q->tail)->word + q->fill++ * q->width;
 }
 
-HARK_HOT uint64_t *hark_queue_last(struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
+HARK_HOT uint64_t *hark_queue_last(
+    struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
 {
     if (q->count == 0) return NULL;
     return hark_chunk(p, pool, q->tail)->word + (q->fill - 1) * q->width;
 }
 
 /* The last row will soon be looked at: its chunk may be far from everything else. */
-static inline void hark_queue_fetch(const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q)
+static inline void hark_queue_fetch(
+    const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q)
 {
     if (q->tail) __builtin_prefetch(hark_chunk_of(p, pool, q->tail));
 }
 
-static inline uint64_t *hark_queue_first(struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
+static inline uint64_t *hark_queue_first(
+    struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
 {
     if (q->count == 0) return NULL;
     return hark_chunk(p, pool, q->head)->word + q->skip * q->width;
@@ -168,7 +177,8 @@ static inline struct hark_place hark_queue_begin(const struct hark_queue *q)
     return at;
 }
 
-/* The place of a row that hark_queue_spot named, and that has not been taken away since; none: the first. */
+/* The place of a row that hark_queue_spot named, and that has not been taken away since; none: the
+ * first. */
 static inline struct hark_place hark_queue_from(const struct hark_queue *q, struct hark_spot spot)
 {
     struct hark_place at = {spot.chunk, 0, q->count - spot.before};
@@ -198,9 +208,10 @@ static inline const uint64_t *hark_queue_next(const struct hark *p, const struct
     return row;
 }
 
-/* Row `index` from the head, which is there; the next search for it or one behind it begins here. */
-static inline const uint64_t *hark_queue_seek(const struct hark *p, const struct hark_pool *pool,
-    struct hark_queue *q, uint32_t index)
+/* Row `index` from the head, which is there; the next search for it or one behind it begins here.
+ */
+static inline const uint64_t *hark_queue_seek(
+    const struct hark *p, const struct hark_pool *pool, struct hark_queue *q, uint32_t index)
 {
     if (q->spot.before > index) q->spot.chunk = 0;
     struct hark_place at = hark_queue_from(q, q->spot);
@@ -210,7 +221,8 @@ static inline const uint64_t *hark_queue_seek(const struct hark *p, const struct
 }
 
 /* Keeps the first `keep` rows. */
-static inline void hark_queue_cut(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint32_t keep)
+static inline void hark_queue_cut(
+    struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint32_t keep)
 {
     if (keep >= q->count) return;
     if (keep == 0) {

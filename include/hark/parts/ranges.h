@@ -1,4 +1,5 @@
-/* parts/ranges.h: sets of ranks as tables of ascending disjoint ranges: a cluster, who has reported. */
+/* parts/ranges.h: sets of ranks as tables of ascending disjoint ranges: a cluster, who has
+ * reported. */
 #ifndef HARK_PARTS_RANGES_H
 #define HARK_PARTS_RANGES_H
 
@@ -85,7 +86,8 @@ static inline bool hark_ranges_add(struct hark *p, struct hark_table *t, uint32_
     return true;
 }
 
-/* Takes a rank out, which may part a range in two; a row has been reserved. False if it was not there. */
+/* Takes a rank out, which may part a range in two; a row has been reserved. False if it was not
+ * there. */
 static inline bool hark_ranges_remove(struct hark *p, struct hark_table *t, uint32_t rank)
 {
     uint32_t i = 0;

@@ -1,8 +1,8 @@
 /* parts/rpp.h: phases of the messages of one channel, run-length encoded.
  *
- * RPP (Received Per Phase, HydEE Alg. 1 lines 4, 12-14) and the phases in the log (lines 3, 8) are both
- * a phase for each ssn of a gap-free range. Rows of a queue: {first ssn, phase}; a run ends where
- * the next begins. Memory grows with changes of phase, not with messages.
+ * RPP (Received Per Phase, HydEE Alg. 1 lines 4, 12-14) and the phases in the log (lines 3, 8) are
+ * both a phase for each ssn of a gap-free range. Rows of a queue: {first ssn, phase}; a run ends
+ * where the next begins. Memory grows with changes of phase, not with messages.
  */
 #ifndef HARK_PARTS_RPP_H
 #define HARK_PARTS_RPP_H
@@ -15,8 +15,8 @@ extern "C" {
 #if HARK_BODIES
 
 /* ssn is the next of the range; a chunk has been reserved. */
-HARK_HOT void hark_runs_add(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn,
-    uint64_t phase)
+HARK_HOT void hark_runs_add(
+    struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn, uint64_t phase)
 {
     const uint64_t *last = hark_queue_last(p, pool, q);
     if (last && last[1] == phase) return;
@@ -26,8 +26,8 @@ HARK_HOT void hark_runs_add(struct hark *p, struct hark_pool *pool, struct hark_
 }
 
 /* Forgets all up to ssn; `end` is the last of the range. */
-static inline void hark_runs_trim(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn,
-    uint64_t end)
+static inline void hark_runs_trim(
+    struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn, uint64_t end)
 {
     if (ssn >= end) {
         hark_queue_clear(p, pool, q);
@@ -50,10 +50,10 @@ struct hark_runs {
     uint64_t from, end;
 };
 
-/* The place of the run of `from`: the last that was searched for is often near, so many short walks that go up are
- * one long one. */
-HARK_COLD struct hark_place hark_runs_seek(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
-    uint64_t from)
+/* The place of the run of `from`: the last that was searched for is often near, so many short walks
+ * that go up are one long one. */
+HARK_COLD struct hark_place hark_runs_seek(
+    const struct hark *p, const struct hark_pool *pool, struct hark_queue *q, uint64_t from)
 {
     struct hark_place at = hark_queue_from(q, q->spot), ahead = at;
     if (hark_queue_next(p, pool, q, &ahead)[0] > from) {
@@ -72,14 +72,16 @@ static inline struct hark_runs hark_runs_begin(const struct hark *p, const struc
     struct hark_queue *q, uint64_t from, uint64_t end)
 {
     bool few = q->count <= HARK_CHUNK_WORDS / 2; /* as nearly always without a failure */
-    struct hark_runs r = {few ? hark_queue_begin(q) : hark_runs_seek(p, pool, q, from), NULL, from, end};
+    struct hark_runs r = {
+        few ? hark_queue_begin(q) : hark_runs_seek(p, pool, q, from), NULL, from, end};
     r.row = hark_queue_next(p, pool, q, &r.at);
     return r;
 }
 
 /* The next run: *first .. *last with *phase; false at the end. */
-static inline bool hark_runs_next(const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q,
-    struct hark_runs *r, uint64_t *first, uint64_t *last, uint64_t *phase)
+static inline bool hark_runs_next(const struct hark *p, const struct hark_pool *pool,
+    const struct hark_queue *q, struct hark_runs *r, uint64_t *first, uint64_t *last,
+    uint64_t *phase)
 {
     while (r->row && r->from <= r->end) {
         const uint64_t *row = r->row;
@@ -101,9 +103,10 @@ static inline bool hark_runs_next(const struct hark *p, const struct hark_pool *
     return false;
 }
 
-/* The value at ssn; 0 if none is known. *last, to which the caller asks, comes down to where that ends. */
-static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool *pool, struct hark_queue *q,
-    uint64_t ssn, uint64_t *last)
+/* The value at ssn; 0 if none is known. *last, to which the caller asks, comes down to where that
+ * ends. */
+static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool *pool,
+    struct hark_queue *q, uint64_t ssn, uint64_t *last)
 {
     struct hark_runs r = hark_runs_begin(p, pool, q, ssn, *last);
     uint64_t first, until, value;
@@ -113,17 +116,20 @@ static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool
 }
 
 /* Forgets all behind ssn. */
-static inline void hark_runs_cut(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn)
+static inline void hark_runs_cut(
+    struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn)
 {
     struct hark_place at = hark_queue_begin(q);
     uint32_t keep = 0;
-    for (const uint64_t *row; (row = hark_queue_next(p, pool, q, &at)) != NULL && row[0] <= ssn;) keep++;
+    for (const uint64_t *row; (row = hark_queue_next(p, pool, q, &at)) != NULL && row[0] <= ssn;)
+        keep++;
     hark_queue_cut(p, pool, q, keep);
 }
 
-/* Writes `phase` over first .. last of a range that ends at `end`; runs + 2 may be added, reserved. */
-static inline void hark_runs_write(struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t first,
-    uint64_t last, uint64_t phase, uint64_t end)
+/* Writes `phase` over first .. last of a range that ends at `end`; runs + 2 may be added, reserved.
+ */
+static inline void hark_runs_write(struct hark *p, struct hark_pool *pool, struct hark_queue *q,
+    uint64_t first, uint64_t last, uint64_t phase, uint64_t end)
 {
     struct hark_queue old = *q, fresh = {0, 0, 0, q->width, 0, 0, 0, {0, 0}};
     uint64_t a, b, ph, beyond = 0, same = last;

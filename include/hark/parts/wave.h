@@ -1,23 +1,29 @@
-/* parts/wave.h: checkpoint waves of a group of processes, a part of every protocol that coordinates.
+/* parts/wave.h: checkpoint waves of a group of processes, a part of every protocol that
+ * coordinates.
  *
  * A freezing two-phase commit (Guermouche et al., HydEE, Alg. 1 lines 19-21: "Coordinate with the
  * processes in Cluster_i" is all that the paper says). The lowest rank leads.
  *
  *   leader            members
  *   ASK         ->                    any time; answered without the application's help
- *               <-    COUNT           checkpoint calls passed, highest wave seen, is the next map known; waits at its next call
- *   PREPARE     ->                    a fresh wave, n = max + 1: calls below n run on; does it bring the map that all know
- *                     each at its own n-th call: frozen; MARK with `sent` on each channel of the group
+ *               <-    COUNT           checkpoint calls passed, highest wave seen, is the next map
+ *                                     known; waits at its next call
+ *   PREPARE     ->                    a fresh wave, n = max + 1: calls below n run on; does it
+ *                                     bring the map that all know
+ *                     each at its own n-th call: frozen; MARK with `sent` on each channel of the
+ *                     group
  *               <-    FROZEN          to whom MARKs are on their way
- *   EXPECT      ->                    how many MARKs will come; once they and what they count are in: CAPTURE
+ *   EXPECT      ->                    how many MARKs will come; once they and what they count are
+ *                                     in: CAPTURE
  *               <-    READY           stored, or not
  *   PERSIST at the failure service: the decision
  *   COMMIT or ABORT ->
  *
- * Freezing all sends from the n-th call to COMMIT also keeps a chain of messages from leaving the group
- * and coming back into an image that is taken later. Deviations from "MARK on each channel, recorded
- * in order": MARK carries the count, so channels need not be FIFO, and FROZEN/EXPECT tells how many to wait for,
- * so that no process keeps or sends anything to group members that it never met.
+ * Freezing all sends from the n-th call to COMMIT also keeps a chain of messages from leaving the
+ * group and coming back into an image that is taken later. Deviations from "MARK on each channel,
+ * recorded in order": MARK carries the count, so channels need not be FIFO, and FROZEN/EXPECT tells
+ * how many to wait for, so that no process keeps or sends anything to group members that it never
+ * met.
  */
 #ifndef HARK_PARTS_WAVE_H
 #define HARK_PARTS_WAVE_H
@@ -30,11 +36,12 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* ---- events that concern waves ------------------------------------------------------------------------ */
+/* ---- events that concern waves --------------------------------------------------------------- */
 
-/* CHECKPOINT_POINT. `quiet`: no wave may start (between FAILED and RECOVERED: E21).                 Alg. 1 l. 19 */
-static inline void hark_wave_point(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, bool due, bool quiet,
-    struct hark_effects *fx)
+/* CHECKPOINT_POINT. `quiet`: no wave may start (between FAILED and RECOVERED: E21).
+ *                                                                                   Alg. 1 l. 19 */
+static inline void hark_wave_point(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    bool due, bool quiet, struct hark_effects *fx)
 {
     w->in_checkpoint_call = 1;
     if (w->mode == HARK_W_RUN && due && !quiet) {
@@ -49,12 +56,13 @@ static inline void hark_wave_point(struct hark *p, struct hark_endpoint *e, stru
     else if (w->mode == HARK_W_PREPARED) hark_wave_reach(p, e, w, fx);
 }
 
-/* STORED: the image is on stable storage, or the decision is, or is not.                            Alg. 1 l. 21 */
+/* STORED: the image is on stable storage, or the decision is, or is not.            Alg. 1 l. 21 */
 static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_event *event, struct hark_effects *fx)
 {
     bool ok = event->u.stored.ok != 0;
-    if (event->u.stored.of == HARK_CAPTURE && w->mode == HARK_W_CAPTURED && event->u.stored.id == w->wave) {
+    if (event->u.stored.of == HARK_CAPTURE && w->mode == HARK_W_CAPTURED &&
+        event->u.stored.id == w->wave) {
         w->mode = HARK_W_IS_READY;
         if (w->lead_stage) {
             hark_wave_lead_ready(p, e, w, ok, fx);
@@ -64,7 +72,8 @@ static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, str
             hark_put32(b + 8, ok);
         }
     }
-    if (event->u.stored.of == HARK_PERSIST && w->lead_stage == HARK_W_DECIDING && event->u.stored.id == w->wave) {
+    if (event->u.stored.of == HARK_PERSIST && w->lead_stage == HARK_W_DECIDING &&
+        event->u.stored.id == w->wave) {
         if (!ok) {
             hark_wave_lead_abort(p, e, w, fx);
             return;
@@ -75,7 +84,8 @@ static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, str
     }
 }
 
-/* FAILED: an undecided wave aborts, a decided one commits: its decision is durable.                  Alg. 2 l. 4 */
+/* FAILED: an undecided wave aborts, a decided one commits: its decision is durable.
+ *                                                                                    Alg. 2 l. 4 */
 static inline void hark_wave_failed(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_event *event, struct hark_effects *fx)
 {
@@ -84,35 +94,42 @@ static inline void hark_wave_failed(struct hark *p, struct hark_endpoint *e, str
     w->fanout = 0;
     if (w->mode >= HARK_W_CAPTURED && decided >= w->wave) hark_wave_commit(p, e, w, fx);
     else hark_wave_abort(e, w, fx);
-    if (decided > w->wave) w->wave = decided; /* all may have gone back behind it: its number is used */
+    if (decided > w->wave)
+        w->wave = decided; /* all may have gone back behind it: its number is used */
     for (uint32_t i = 0; i < e->channels.count; i++)
         hark_channel_at(p, e, i)->flags &= (uint16_t)~HARK_OWED;
     w->owed = 0;
 }
 
-/* A new incarnation from checkpoint `id`, whose image has just been unpacked: the n-th call is passed. The image was taken
- * before its own commit, so what that forgot is forgotten again.                                    Alg. 2 l. 5 */
-static inline void hark_wave_restarted(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint64_t id,
-    uint32_t generations, struct hark_effects *fx)
+/* A new incarnation from checkpoint `id`, whose image has just been unpacked: the n-th call is
+ * passed. The image was taken before its own commit, so what that forgot is forgotten again.
+ *                                                                                    Alg. 2 l. 5 */
+static inline void hark_wave_restarted(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    uint64_t id, uint32_t generations, struct hark_effects *fx)
 {
     w->generations = generations; /* of the configuration, not of the image */
-    w->map = w->map == HARK_W_MAP_NOW ? HARK_W_MAP_TAKEN : HARK_W_NO_MAP; /* what was only known is told anew */
+    w->map = w->map == HARK_W_MAP_NOW ? HARK_W_MAP_TAKEN : HARK_W_NO_MAP; /* what was only known is
+                                                                             told anew */
     if (id == 0) return;
     w->calls = w->target;
-    w->in_checkpoint_call = w->mode = w->lead_stage = w->fanout = w->expected = w->marks = w->owed = 0;
+    w->in_checkpoint_call = w->mode = w->lead_stage = w->fanout = w->expected = w->marks = w->owed =
+        0;
     w->marking = w->listing = w->fragment = 0;
     for (uint32_t i = 0; i < e->channels.count; i++)
         hark_channel_at(p, e, i)->flags &= (uint16_t)~HARK_OWED;
-    while (w->kept.count && ((struct hark_image *)hark_row(p, &w->kept, w->kept.count - 1))->id >= id)
+    while (
+        w->kept.count && ((struct hark_image *)hark_row(p, &w->kept, w->kept.count - 1))->id >= id)
         hark_remove(p, &w->kept, w->kept.count - 1);
     ((struct hark_image *)hark_insert(p, &w->kept, w->kept.count))->id = id;
     for (; w->kept.count > generations; hark_remove(p, &w->kept, 0))
         if (fx->count < 8) /* more generations no image has that is one */
-            hark_emit_checkpoint(fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
+            hark_emit_checkpoint(
+                fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
 }
 
 /* After recv of a channel has grown. */
-static inline void hark_wave_arrived(struct hark_wave *w, struct hark_channel *c, struct hark_effects *fx)
+static inline void hark_wave_arrived(
+    struct hark_wave *w, struct hark_channel *c, struct hark_effects *fx)
 {
     if (!(c->flags & HARK_OWED) || c->recv < c->mark) return;
     c->flags = (uint16_t)(c->flags & ~HARK_OWED);
@@ -120,9 +137,10 @@ static inline void hark_wave_arrived(struct hark_wave *w, struct hark_channel *c
     hark_wave_try_capture(w, fx);
 }
 
-/* MARK: how many messages of a channel belong before the cut. HARK_OK, or the frame is old: DISCARD. */
-static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, const struct hark_head *h,
-    const uint8_t *b, struct hark_effects *fx)
+/* MARK: how many messages of a channel belong before the cut. HARK_OK, or the frame is old:
+ * DISCARD. */
+static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     uint64_t wave = hark_get64(b), sent = hark_get64(b + 8);
     bool made;
@@ -139,11 +157,12 @@ static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct
 }
 
 /* FROZEN, at the leader. HARK_OK. */
-static inline int hark_wave_frozen(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, const uint8_t *b,
-    uint32_t length, struct hark_effects *fx)
+static inline int hark_wave_frozen(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
     /* Fragments need no order: all but the last of a member carry only ranks. */
-    for (uint32_t at = 12; at + 4 <= length; at += 4) hark_wave_expect_add(p, w, hark_get32(b + at));
+    for (uint32_t at = 12; at + 4 <= length; at += 4)
+        hark_wave_expect_add(p, w, hark_get32(b + at));
     w->fragment += hark_get32(b + 8) >> 16; /* the last one says how many there were; */
     w->fragment--;                          /* each one that came counts one of them */
     if (hark_get32(b + 8) & 1) w->answers++;
@@ -170,8 +189,8 @@ static inline bool hark_wave_length_ok(uint8_t type, uint32_t length)
 }
 
 /* Rows that a wave's frame may add; before anything moves. */
-static inline int hark_wave_reserve(struct hark *p, const struct hark_shape *s, struct hark_endpoint *e,
-    struct hark_wave *w, uint32_t length)
+static inline int hark_wave_reserve(struct hark *p, const struct hark_shape *s,
+    struct hark_endpoint *e, struct hark_wave *w, uint32_t length)
 {
     int status = hark_reserve(p, s, &w->kept, 1);
     if (status >= 0) status = hark_reserve(p, s, &e->channels, 1);
@@ -184,18 +203,20 @@ static inline int hark_wave_lead_frame(struct hark *p, struct hark_endpoint *e, 
     const struct hark_head *h, const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
     if (h->type == HARK_W_COUNT && w->lead_stage == HARK_W_ASKING)
-        hark_wave_lead_count(p, e, w, hark_get64(b), hark_get64(b + 8), hark_get32(b + 16) != 0, fx);
-    else if (h->type == HARK_W_FROZEN && w->lead_stage == HARK_W_FREEZING && hark_get64(b) == w->lead_wave)
+        hark_wave_lead_count(
+            p, e, w, hark_get64(b), hark_get64(b + 8), hark_get32(b + 16) != 0, fx);
+    else if (h->type == HARK_W_FROZEN && w->lead_stage == HARK_W_FREEZING &&
+             hark_get64(b) == w->lead_wave)
         return hark_wave_frozen(p, e, w, b, length, fx);
-    else if (h->type == HARK_W_READY && w->lead_stage == HARK_W_STORING && hark_get64(b) == w->lead_wave)
+    else if (h->type == HARK_W_READY && w->lead_stage == HARK_W_STORING &&
+             hark_get64(b) == w->lead_wave)
         hark_wave_lead_ready(p, e, w, hark_get32(b + 8) != 0, fx);
-    else
-        return hark_emit_verdict(fx, HARK_DISCARD);
+    else return hark_emit_verdict(fx, HARK_DISCARD);
     return HARK_OK;
 }
 
-static inline void hark_wave_answer(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint32_t leader,
-    struct hark_effects *fx)
+static inline void hark_wave_answer(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    uint32_t leader, struct hark_effects *fx)
 {
     uint8_t *b = hark_emit_control(p, e, fx, HARK_W_COUNT, leader, 20);
     w->mode = HARK_W_ANSWERED;
@@ -204,16 +225,18 @@ static inline void hark_wave_answer(struct hark *p, struct hark_endpoint *e, str
     hark_put32(b + 16, w->map != HARK_W_NO_MAP);
 }
 
-/* A frame of a wave; age, length and room have been looked at. `quiet`: recovery is not over here, so ASK waits.
- * HARK_OK, or HARK_EFRAME if it is not for me.                                                      Alg. 1 l. 20 */
-static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, const struct hark_head *h,
-    const uint8_t *b, uint32_t length, bool quiet, struct hark_effects *fx)
+/* A frame of a wave; age, length and room have been looked at. `quiet`: recovery is not over here,
+ * so ASK waits. HARK_OK, or HARK_EFRAME if it is not for me.                        Alg. 1 l. 20 */
+static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    const struct hark_head *h, const uint8_t *b, uint32_t length, bool quiet,
+    struct hark_effects *fx)
 {
     bool leader = hark_wave_leader(p, e) == e->me, from_leader = hark_wave_leader(p, e) == h->src;
     if (!hark_ranges_hold(p, &e->cluster, h->src) || h->src == e->me) return HARK_EFRAME;
     if (h->type == HARK_W_MARK) return hark_wave_mark(p, e, w, h, b, fx);
     if (h->type == HARK_W_WISH && leader) {
-        if (w->lead_stage || quiet || w->mode != HARK_W_RUN || hark_get64(b) != w->wave) return hark_emit_verdict(fx, HARK_DISCARD);
+        if (w->lead_stage || quiet || w->mode != HARK_W_RUN || hark_get64(b) != w->wave)
+            return hark_emit_verdict(fx, HARK_DISCARD);
         hark_wave_lead_start(p, e, w, fx);
         return HARK_OK;
     }
@@ -226,15 +249,18 @@ static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struc
         break;
     case HARK_W_PREPARE:
         if (w->mode != HARK_W_ANSWERED) return hark_emit_verdict(fx, HARK_DISCARD);
-        if (hark_get32(b + 16) && w->map == HARK_W_NO_MAP) return HARK_EFRAME; /* I did not say that I know it */
+        if (hark_get32(b + 16) && w->map == HARK_W_NO_MAP)
+            return HARK_EFRAME; /* I did not say that I know it */
         hark_wave_prepare(p, e, w, hark_get64(b), hark_get64(b + 8), hark_get32(b + 16) != 0, fx);
         break;
     case HARK_W_EXPECT:
-        if (w->mode != HARK_W_IS_FROZEN || hark_get64(b) != w->wave) return hark_emit_verdict(fx, HARK_DISCARD);
+        if (w->mode != HARK_W_IS_FROZEN || hark_get64(b) != w->wave)
+            return hark_emit_verdict(fx, HARK_DISCARD);
         hark_wave_expect(w, hark_get32(b + 8), fx);
         break;
     case HARK_W_COMMIT:
-        if (w->mode != HARK_W_IS_READY || hark_get64(b) != w->wave) return hark_emit_verdict(fx, HARK_DISCARD);
+        if (w->mode != HARK_W_IS_READY || hark_get64(b) != w->wave)
+            return hark_emit_verdict(fx, HARK_DISCARD);
         hark_wave_commit(p, e, w, fx);
         break;
     case HARK_W_ABORT:
@@ -247,10 +273,13 @@ static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struc
 }
 
 /* One frame of the fan-out `tell`. */
-static inline void hark_wave_tell_one(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint32_t rank,
-    struct hark_effects *fx)
+static inline void hark_wave_tell_one(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    uint32_t rank, struct hark_effects *fx)
 {
-    uint32_t length = w->fanout == HARK_W_ASK ? 0 : w->fanout == HARK_W_PREPARE ? 20 : w->fanout == HARK_W_EXPECT ? 12 : 8;
+    uint32_t length = w->fanout == HARK_W_ASK       ? 0
+                      : w->fanout == HARK_W_PREPARE ? 20
+                      : w->fanout == HARK_W_EXPECT  ? 12
+                                                    : 8;
     uint8_t *b = hark_emit_control(p, e, fx, (uint8_t)w->fanout, rank, length);
     if (length) hark_put64(b, w->lead_wave);
     if (w->fanout == HARK_W_PREPARE) {
@@ -261,7 +290,8 @@ static inline void hark_wave_tell_one(struct hark *p, struct hark_endpoint *e, s
 }
 
 /* FROZEN in fragments: wave u64, u32 (fragments << 16 | last), ranks u32 each. */
-static inline int hark_wave_list(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
+static inline int hark_wave_list(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     const uint32_t most = (HARK_FRAGMENT - HARK_WIRE_HEAD - 12) / 4;
     while (w->listing) {
@@ -288,10 +318,12 @@ static inline int hark_wave_list(struct hark *p, struct hark_endpoint *e, struct
 }
 
 /* What the wave still has to send; HARK_MORE when the effects are full. */
-static inline int hark_wave_pump(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
+static inline int hark_wave_pump(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     while (w->fanout) {
-        uint32_t rank = hark_ranges_at(p, &e->cluster, w->fanout_sent + 1); /* the leader is the lowest */
+        uint32_t rank = hark_ranges_at(p, &e->cluster, w->fanout_sent + 1); /* the leader is the
+                                                                               lowest */
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 20)) return HARK_MORE;
         hark_wave_tell_one(p, e, w, rank, fx);
         if (++w->fanout_sent + 1 == hark_wave_size(p, e)) w->fanout = w->fanout_sent = 0;
@@ -315,17 +347,20 @@ static inline int hark_wave_pump(struct hark *p, struct hark_endpoint *e, struct
     return hark_wave_list(p, e, w, fx);
 }
 
-/* Of an unpacked state; hark_ends_ok has been asked. A fan-out that was under way goes on by CONTINUE. */
-static inline bool hark_wave_ok(struct hark *p, const struct hark_endpoint *e, const struct hark_wave *w)
+/* Of an unpacked state; hark_ends_ok has been asked. A fan-out that was under way goes on by
+ * CONTINUE. */
+static inline bool hark_wave_ok(
+    struct hark *p, const struct hark_endpoint *e, const struct hark_wave *w)
 {
-    if (!hark_ranges_hold(p, &e->cluster, e->me) || w->listing > e->channels.count + 1) return false;
+    if (!hark_ranges_hold(p, &e->cluster, e->me) || w->listing > e->channels.count + 1)
+        return false;
     if (w->fanout == 0) return true;
     p->more = 1;
     return w->fanout < HARK_W_END && w->fanout_sent + 1 < hark_wave_size(p, e);
 }
 
-static inline const char *hark_wave_violated(const struct hark *p, const struct hark_endpoint *e,
-    const struct hark_wave *w)
+static inline const char *hark_wave_violated(
+    const struct hark *p, const struct hark_endpoint *e, const struct hark_wave *w)
 {
     uint32_t owed = 0;
     for (uint32_t i = 0; i < e->channels.count; i++) {

@@ -1,4 +1,5 @@
-/* parts/wave_round.h: a round of a checkpoint wave: what leader and members do when its frames are in. A part of parts/wave.h. */
+/* parts/wave_round.h: a round of a checkpoint wave: what leader and members do when its frames are
+ * in. A part of parts/wave.h. */
 #ifndef HARK_PARTS_WAVE_ROUND_H
 #define HARK_PARTS_WAVE_ROUND_H
 
@@ -21,7 +22,8 @@ static inline uint32_t hark_wave_size(const struct hark *p, const struct hark_en
 }
 
 /* A frame of this type is to go to all other members. */
-static inline void hark_wave_tell(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint32_t type)
+static inline void hark_wave_tell(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint32_t type)
 {
     if (w->fanout) HARK_TRAP(); /* a fan-out is complete before the next event */
     if (hark_wave_size(p, e) > 1) w->fanout = type;
@@ -36,7 +38,8 @@ static inline void hark_wave_pass(struct hark_wave *w, struct hark_effects *fx)
     hark_emit(fx, HARK_RESUME);
 }
 
-static inline void hark_wave_over(struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
+static inline void hark_wave_over(
+    struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     w->mode = HARK_W_RUN;
     w->marking = w->listing = w->fragment = 0;
@@ -46,8 +49,10 @@ static inline void hark_wave_over(struct hark_endpoint *e, struct hark_wave *w, 
     e->offer = 1; /* the next ASK may have been held */
 }
 
-/* The image is a recovery point; the oldest beyond the generations kept is forgotten.               Alg. 1 l. 21 */
-static inline void hark_wave_commit(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
+/* The image is a recovery point; the oldest beyond the generations kept is forgotten.
+ *                                                                                   Alg. 1 l. 21 */
+static inline void hark_wave_commit(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     hark_emit_checkpoint(fx, HARK_COMMIT, w->wave);
     if (w->map == HARK_W_MAP_NOW) w->map = HARK_W_MAP_TAKEN;
@@ -60,22 +65,23 @@ static inline void hark_wave_commit(struct hark *p, struct hark_endpoint *e, str
 }
 
 /* As if the wave had not been; the application goes on. */
-static inline void hark_wave_abort(struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
+static inline void hark_wave_abort(
+    struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->mode == HARK_W_RUN) return;
     if (w->mode >= HARK_W_CAPTURED) hark_emit_checkpoint(fx, HARK_DROP, w->wave);
     hark_wave_over(e, w, fx);
 }
 
-static inline void hark_wave_lead_abort(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
-    struct hark_effects *fx)
+static inline void hark_wave_lead_abort(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     w->lead_stage = HARK_W_IDLE;
     hark_wave_tell(p, e, w, HARK_W_ABORT);
     hark_wave_abort(e, w, fx);
 }
 
-/* All that was sent to me before the others froze is in: the image can be taken.                    Alg. 1 l. 21 */
+/* All that was sent to me before the others froze is in: the image can be taken.    Alg. 1 l. 21 */
 static inline void hark_wave_try_capture(struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->mode != HARK_W_IS_FROZEN || w->expected != w->marks + 1 || w->owed) return;
@@ -86,13 +92,15 @@ static inline void hark_wave_try_capture(struct hark_wave *w, struct hark_effect
 static inline void hark_wave_expect_add(struct hark *p, struct hark_wave *w, uint32_t rank)
 {
     uint32_t i = 0;
-    while (i < w->expect.count && ((struct hark_expect *)hark_row(p, &w->expect, i))->rank < rank) i++;
+    while (i < w->expect.count && ((struct hark_expect *)hark_row(p, &w->expect, i))->rank < rank)
+        i++;
     if (i == w->expect.count || ((struct hark_expect *)hark_row(p, &w->expect, i))->rank != rank)
         ((struct hark_expect *)hark_insert(p, &w->expect, i))->rank = rank;
     ((struct hark_expect *)hark_row(p, &w->expect, i))->count++;
 }
 
-static inline uint32_t hark_wave_expect_of(const struct hark *p, const struct hark_wave *w, uint32_t rank)
+static inline uint32_t hark_wave_expect_of(
+    const struct hark *p, const struct hark_wave *w, uint32_t rank)
 {
     for (uint32_t i = 0; i < w->expect.count; i++) {
         const struct hark_expect *x = (const struct hark_expect *)hark_row_of(p, &w->expect, i);
@@ -107,8 +115,8 @@ static inline void hark_wave_expect(struct hark_wave *w, uint32_t count, struct 
     hark_wave_try_capture(w, fx);
 }
 
-static inline void hark_wave_lead_frozen(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
-    struct hark_effects *fx)
+static inline void hark_wave_lead_frozen(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->answers < hark_wave_size(p, e) || w->fragment != 0) return;
     w->lead_stage = HARK_W_STORING;
@@ -123,7 +131,8 @@ static inline bool hark_wave_marks(const struct hark_endpoint *e, const struct h
     return (c->flags & HARK_INTRA) && c->sent > 0 && c->peer != e->me;
 }
 
-/* So many messages of this channel belong before the image. It may still owe those of a wave that was aborted. */
+/* So many messages of this channel belong before the image. It may still owe those of a wave that
+ * was aborted. */
 static inline void hark_wave_owe(struct hark_wave *w, struct hark_channel *c, uint64_t sent)
 {
     c->mark = sent;
@@ -132,8 +141,9 @@ static inline void hark_wave_owe(struct hark_wave *w, struct hark_channel *c, ui
     w->owed++;
 }
 
-/* The n-th call: nothing is sent from here to COMMIT or ABORT.                                      Alg. 1 l. 20 */
-static inline void hark_wave_freeze(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
+/* The n-th call: nothing is sent from here to COMMIT or ABORT.                      Alg. 1 l. 20 */
+static inline void hark_wave_freeze(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     w->mode = HARK_W_IS_FROZEN;
     w->marking = 1;
@@ -151,14 +161,15 @@ static inline void hark_wave_freeze(struct hark *p, struct hark_endpoint *e, str
 }
 
 /* The application is inside a call, and the wave's number of the call is known. */
-static inline void hark_wave_reach(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
+static inline void hark_wave_reach(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->calls + 1 == w->target) hark_wave_freeze(p, e, w, fx);
     else hark_wave_pass(w, fx);
 }
 
-static inline void hark_wave_prepare(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint64_t wave,
-    uint64_t n, bool map, struct hark_effects *fx)
+static inline void hark_wave_prepare(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    uint64_t wave, uint64_t n, bool map, struct hark_effects *fx)
 {
     if (map) w->map = HARK_W_MAP_NOW;
     w->wave = wave;
@@ -172,8 +183,8 @@ static inline void hark_wave_prepare(struct hark *p, struct hark_endpoint *e, st
     if (w->in_checkpoint_call) hark_wave_reach(p, e, w, fx);
 }
 
-static inline void hark_wave_lead_count(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint64_t calls,
-    uint64_t wave, bool map, struct hark_effects *fx)
+static inline void hark_wave_lead_count(struct hark *p, struct hark_endpoint *e,
+    struct hark_wave *w, uint64_t calls, uint64_t wave, bool map, struct hark_effects *fx)
 {
     if (calls > w->lead_n) w->lead_n = calls;
     w->lead_map += map;
@@ -188,8 +199,8 @@ static inline void hark_wave_lead_count(struct hark *p, struct hark_endpoint *e,
     hark_wave_prepare(p, e, w, w->lead_wave, w->lead_n, w->lead_map == hark_wave_size(p, e), fx);
 }
 
-static inline void hark_wave_lead_start(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
-    struct hark_effects *fx)
+static inline void hark_wave_lead_start(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     w->lead_stage = HARK_W_ASKING;
     w->answers = 0;
@@ -200,8 +211,8 @@ static inline void hark_wave_lead_start(struct hark *p, struct hark_endpoint *e,
     hark_wave_lead_count(p, e, w, w->calls, w->wave, w->map != HARK_W_NO_MAP, fx);
 }
 
-static inline void hark_wave_lead_ready(struct hark *p, struct hark_endpoint *e, struct hark_wave *w, bool ok,
-    struct hark_effects *fx)
+static inline void hark_wave_lead_ready(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, bool ok, struct hark_effects *fx)
 {
     if (!ok) {
         hark_wave_lead_abort(p, e, w, fx);
@@ -209,7 +220,8 @@ static inline void hark_wave_lead_ready(struct hark *p, struct hark_endpoint *e,
     }
     if (++w->answers < hark_wave_size(p, e)) return;
     w->lead_stage = HARK_W_DECIDING;
-    struct hark_fact fact = {HARK_FACT_WAVE, hark_wave_leader(p, e), e->re, w->map == HARK_W_MAP_NOW, w->wave, 0};
+    struct hark_fact fact = {
+        HARK_FACT_WAVE, hark_wave_leader(p, e), e->re, w->map == HARK_W_MAP_NOW, w->wave, 0};
     if (w->kept.count) fact.oldest = ((struct hark_image *)hark_row(p, &w->kept, 0))->id;
     hark_emit_fact(fx, fact);
 }

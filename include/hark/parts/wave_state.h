@@ -9,11 +9,28 @@ extern "C" {
 #endif
 
 enum { /* control frames of waves */
-    HARK_W_ASK = 1, HARK_W_COUNT, HARK_W_PREPARE, HARK_W_MARK, HARK_W_FROZEN, HARK_W_EXPECT, HARK_W_READY,
-    HARK_W_COMMIT, HARK_W_ABORT, HARK_W_WISH, HARK_W_END
+    HARK_W_ASK = 1,
+    HARK_W_COUNT,
+    HARK_W_PREPARE,
+    HARK_W_MARK,
+    HARK_W_FROZEN,
+    HARK_W_EXPECT,
+    HARK_W_READY,
+    HARK_W_COMMIT,
+    HARK_W_ABORT,
+    HARK_W_WISH,
+    HARK_W_END
 };
-enum { HARK_W_RUN = 0, HARK_W_ANSWERED, HARK_W_PREPARED, HARK_W_IS_FROZEN, HARK_W_CAPTURED, HARK_W_IS_READY };
-/* The next map of groups: nobody has told me one; I know it; the present wave is to bring it into force; it has. */
+enum {
+    HARK_W_RUN = 0,
+    HARK_W_ANSWERED,
+    HARK_W_PREPARED,
+    HARK_W_IS_FROZEN,
+    HARK_W_CAPTURED,
+    HARK_W_IS_READY
+};
+/* The next map of groups: nobody has told me one; I know it; the present wave is to bring it into
+ * force; it has. */
 enum { HARK_W_NO_MAP = 0, HARK_W_MAP_KNOWN, HARK_W_MAP_NOW, HARK_W_MAP_TAKEN };
 enum { HARK_W_IDLE = 0, HARK_W_ASKING, HARK_W_FREEZING, HARK_W_STORING, HARK_W_DECIDING };
 
@@ -26,26 +43,27 @@ struct hark_expect { /* at the leader: how many MARKs are on their way to a memb
 };
 
 struct hark_wave {
-    uint64_t calls;     /* checkpoint calls passed */
-    uint64_t target;    /* n: the call to freeze at */
-    uint64_t wave;      /* highest number seen */
-    uint64_t mark_wave; /* what `marks` counts */
-    uint64_t lead_n, lead_wave; /* the leader's maxima over COUNT */
-    uint32_t mode;      /* HARK_W_RUN.. */
+    uint64_t calls;              /* checkpoint calls passed */
+    uint64_t target;             /* n: the call to freeze at */
+    uint64_t wave;               /* highest number seen */
+    uint64_t mark_wave;          /* what `marks` counts */
+    uint64_t lead_n, lead_wave;  /* the leader's maxima over COUNT */
+    uint32_t mode;               /* HARK_W_RUN.. */
     uint32_t in_checkpoint_call; /* 1: the application is inside a call */
-    uint32_t expected;  /* MARKs to come, + 1; 0: not told yet */
-    uint32_t marks;     /* MARKs that came */
-    uint32_t owed;      /* channels on which more is to arrive */
+    uint32_t expected;           /* MARKs to come, + 1; 0: not told yet */
+    uint32_t marks;              /* MARKs that came */
+    uint32_t owed;               /* channels on which more is to arrive */
     uint32_t generations;
-    uint32_t lead_stage; /* of the leader: HARK_W_IDLE.. */
-    uint32_t answers;    /* ... in this stage */
-    uint32_t fanout;     /* a frame on its way to all members: its type; 0: none */
-    uint32_t fanout_sent; /* how many have it */
-    uint32_t marking, listing, fragment; /* freeze: next channel to MARK + 1, to list in FROZEN + 1 */
-    uint32_t map;       /* HARK_W_NO_MAP.. */
-    uint32_t lead_map;  /* at the leader: how many know the next map */
+    uint32_t lead_stage;                 /* of the leader: HARK_W_IDLE.. */
+    uint32_t answers;                    /* ... in this stage */
+    uint32_t fanout;                     /* a frame on its way to all members: its type; 0: none */
+    uint32_t fanout_sent;                /* how many have it */
+    uint32_t marking, listing, fragment; /* freeze: next channel to MARK + 1, to list in FROZEN + 1
+                                          */
+    uint32_t map;                        /* HARK_W_NO_MAP.. */
+    uint32_t lead_map;                   /* at the leader: how many know the next map */
     uint32_t pad;
-    struct hark_table kept;   /* ckptNo and the generations before it */
+    struct hark_table kept; /* ckptNo and the generations before it */
     struct hark_table expect;
 };
 
@@ -53,18 +71,25 @@ static const struct hark_field hark_image_fields[] = {HARK_FIELD(struct hark_ima
 static const struct hark_field hark_expect_fields[] = {
     HARK_FIELD(struct hark_expect, rank, "j"), HARK_FIELD(struct hark_expect, count, "")};
 
-#define HARK_WAVE_FIELDS(type)                                                                                         \
-    HARK_FIELD(type, wave.calls, ""), HARK_FIELD(type, wave.target, "n"), HARK_FIELD(type, wave.wave, "wave"),         \
-        HARK_FIELD(type, wave.mark_wave, ""), HARK_FIELD(type, wave.lead_n, ""), HARK_FIELD(type, wave.lead_wave, ""), \
-        HARK_FIELD(type, wave.mode, "mode"), HARK_FIELD(type, wave.in_checkpoint_call, ""), HARK_FIELD(type, wave.expected, ""),       \
-        HARK_FIELD(type, wave.marks, "mark"), HARK_FIELD(type, wave.owed, ""),                                         \
-        HARK_FIELD(type, wave.generations, "g"), HARK_FIELD(type, wave.lead_stage, ""), HARK_FIELD(type, wave.answers, "ready"), \
-        HARK_FIELD(type, wave.fanout, ""), HARK_FIELD(type, wave.fanout_sent, ""), HARK_FIELD(type, wave.marking, ""),          \
-        HARK_FIELD(type, wave.listing, ""), HARK_FIELD(type, wave.fragment, "")
+#define HARK_WAVE_FIELDS(type)                                                                     \
+    HARK_FIELD(type, wave.calls, ""), HARK_FIELD(type, wave.target, "n"),                          \
+        HARK_FIELD(type, wave.wave, "wave"), HARK_FIELD(type, wave.mark_wave, ""),                 \
+        HARK_FIELD(type, wave.lead_n, ""), HARK_FIELD(type, wave.lead_wave, ""),                   \
+        HARK_FIELD(type, wave.mode, "mode"), HARK_FIELD(type, wave.in_checkpoint_call, ""),        \
+        HARK_FIELD(type, wave.expected, ""), HARK_FIELD(type, wave.marks, "mark"),                 \
+        HARK_FIELD(type, wave.owed, ""), HARK_FIELD(type, wave.generations, "g"),                  \
+        HARK_FIELD(type, wave.lead_stage, ""), HARK_FIELD(type, wave.answers, "ready"),            \
+        HARK_FIELD(type, wave.fanout, ""), HARK_FIELD(type, wave.fanout_sent, ""),                 \
+        HARK_FIELD(type, wave.marking, ""), HARK_FIELD(type, wave.listing, ""),                    \
+        HARK_FIELD(type, wave.fragment, "")
 
-#define HARK_WAVE_TABLES(type)                                                                                         \
-    {"kept", "ckptNo", (uint16_t)offsetof(type, wave.kept), sizeof(struct hark_image), 1, hark_image_fields},          \
-        {"expect", "", (uint16_t)offsetof(type, wave.expect), sizeof(struct hark_expect), 2, hark_expect_fields}
+#define HARK_WAVE_TABLES(type)                                                                     \
+    {"kept", "ckptNo", (uint16_t)offsetof(type, wave.kept), sizeof(struct hark_image), 1,          \
+        hark_image_fields},                                                                        \
+    {                                                                                              \
+        "expect", "", (uint16_t)offsetof(type, wave.expect), sizeof(struct hark_expect), 2,        \
+            hark_expect_fields                                                                     \
+    }
 
 #ifdef __cplusplus
 }

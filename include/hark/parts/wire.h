@@ -1,10 +1,11 @@
-/* parts/wire.h: explicit little-endian bytes, and the header that every frame of every protocol begins with.
+/* parts/wire.h: explicit little-endian bytes, and the header that every frame of every protocol
+ * begins with.
  *
- *   offset 0 kind u8 · 1 type u8 · 2 ctx u16 · 4 src u32 · 8 dst u32 · 12 srcInc u32 · 16 dstInc u32 ·
- *   20 re u32 · 24 ssn u64 · 32 the protocol's own
+ *   offset 0 kind u8 · 1 type u8 · 2 ctx u16 · 4 src u32 · 8 dst u32 · 12 srcInc u32 ·
+ *   16 dstInc u32 · 20 re u32 · 24 ssn u64 · 32 the protocol's own
  *
- * kind is the protocol's number in the registry, type 0 an application message, others control frames
- * (1..15 checkpoint waves, 16.. the protocol's own). ssn is 0 in control frames.
+ * kind is the protocol's number in the registry, type 0 an application message, others control
+ * frames (1..15 checkpoint waves, 16.. the protocol's own). ssn is 0 in control frames.
  */
 #ifndef HARK_PARTS_WIRE_H
 #define HARK_PARTS_WIRE_H
@@ -16,16 +17,18 @@ extern "C" {
 #endif
 
 #define HARK_WIRE_HEAD 32u
-#define HARK_APP 0u /* type of an application message */
+#define HARK_APP       0u /* type of an application message */
 
-/* A header's common part, decoded; laid out as on the wire, so that it is read and written in one piece. */
+/* A header's common part, decoded; laid out as on the wire, so that it is read and written in one
+ * piece. */
 struct hark_head {
     uint8_t kind, type;
     uint16_t ctx;
     uint32_t src, dst, src_inc, dst_inc, re;
     uint64_t ssn;
 };
-HARK_STATIC_ASSERT(sizeof(struct hark_head) == HARK_WIRE_HEAD && offsetof(struct hark_head, re) == 20 &&
+HARK_STATIC_ASSERT(sizeof(struct hark_head) == HARK_WIRE_HEAD &&
+                       offsetof(struct hark_head, re) == 20 &&
                        offsetof(struct hark_head, ssn) == 24,
     "the decoded head lies as on the wire");
 

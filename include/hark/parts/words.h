@@ -1,5 +1,5 @@
-/* parts/words.h: what frames carry, in words, for people: pictures, transcripts, replays. Without stdio, into memory
- * of the caller's. */
+/* parts/words.h: what frames carry, in words, for people: pictures, transcripts, replays. Without
+ * stdio, into memory of the caller's. */
 #ifndef HARK_PARTS_WORDS_H
 #define HARK_PARTS_WORDS_H
 
@@ -9,15 +9,18 @@
 extern "C" {
 #endif
 
-/* What the `describe` of a protocol writes to. The caller sets what comes first, best by hark_words_begin. */
+/* What the `describe` of a protocol writes to. The caller sets what comes first, best by
+ * hark_words_begin. */
 struct hark_words {
-    char *text; /* of `room` bytes, 1 at least; ends with a NUL always; what does not fit is cut off */
+    char *text; /* of `room` bytes, 1 at least; ends with a NUL always; what does not fit is cut off
+                 */
     uint32_t room, length;
-    const char *const *context; /* by ctx: what is sent there, "multicasts"; the first one, of messages, is "" */
+    const char *const *context; /* by ctx: what is sent there, "multicasts"; the first one, of
+                                   messages, is "" */
     uint32_t contexts;          /* how many there are; those beyond have numbers only */
-    struct hark_names spared;   /* said by the frame: its receiver has these messages of its sender's; last 0: it says
-                                   no such thing */
-    bool whole;                 /* of a reduction: it is what all have given, not one contribution */
+    struct hark_names spared; /* said by the frame: its receiver has these messages of its sender's;
+                                 last 0: it says no such thing */
+    bool whole;               /* of a reduction: it is what all have given, not one contribution */
 };
 
 static inline void hark_words_begin(struct hark_words *w, char *text, uint32_t room)
@@ -30,8 +33,7 @@ static inline void hark_words_begin(struct hark_words *w, char *text, uint32_t r
 
 static inline void hark_words_add(struct hark_words *w, const char *text)
 {
-    while (*text && w->length + 1 < w->room)
-        w->text[w->length++] = *text++;
+    while (*text && w->length + 1 < w->room) w->text[w->length++] = *text++;
     w->text[w->length] = 0;
 }
 
@@ -41,8 +43,7 @@ static inline void hark_words_number(struct hark_words *w, const char *before, u
     char digits[21];
     uint32_t at = sizeof digits - 1;
     digits[at] = 0;
-    do
-        digits[--at] = (char)('0' + n % 10);
+    do digits[--at] = (char)('0' + n % 10);
     while ((n /= 10) != 0);
     hark_words_add(w, before);
     hark_words_add(w, digits + at);

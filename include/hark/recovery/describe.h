@@ -1,5 +1,5 @@
-/* recovery/describe.h: what the frames of a recovery carry, in words: those that are alike under the protocols which
- * have one. */
+/* recovery/describe.h: what the frames of a recovery carry, in words: those that are alike under
+ * the protocols which have one. */
 #ifndef HARK_RECOVERY_DESCRIBE_H
 #define HARK_RECOVERY_DESCRIBE_H
 
@@ -20,10 +20,8 @@ static inline void hark_describe_position(struct hark_words *w, const uint8_t *b
 static inline void hark_describe_released(struct hark_words *w, const uint8_t *b, uint32_t length)
 {
     if (length < 8) return;
-    if (hark_get64(b) == HARK_INFINITY)
-        hark_words_add(w, " all");
-    else
-        hark_words_number(w, " up to ", hark_get64(b));
+    if (hark_get64(b) == HARK_INFINITY) hark_words_add(w, " all");
+    else hark_words_number(w, " up to ", hark_get64(b));
 }
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* recovery/frontier.h: the exact gate's part of a RELEASE: the first orphan of each process that is not sent again yet. A part
- * of recovery.h. */
+/* recovery/frontier.h: the exact gate's part of a RELEASE: the first orphan of each process that is
+ * not sent again yet. A part of recovery.h. */
 #ifndef HARK_RECOVERY_FRONTIER_H
 #define HARK_RECOVERY_FRONTIER_H
 
@@ -45,7 +45,8 @@ static inline bool hark_recovery_frontier_of(struct hark_recovery *s, uint32_t r
 }
 
 /* Rows of the frontier in the next fragment of a RELEASE, from which on, and its control word. */
-static inline uint32_t hark_recovery_part(struct hark_recovery *s, uint32_t *from, uint32_t *control)
+static inline uint32_t hark_recovery_part(
+    struct hark_recovery *s, uint32_t *from, uint32_t *control)
 {
     const uint32_t most = (HARK_FRAGMENT - HARK_WIRE_HEAD - 16) / 16;
     *from = s->listing;
@@ -58,7 +59,8 @@ static inline uint32_t hark_recovery_part(struct hark_recovery *s, uint32_t *fro
 }
 
 /* RELEASE to one process: rel u64, with the exact gate in fragments with the frontier behind it. */
-static inline bool hark_recovery_release(struct hark_recovery *s, uint8_t *b, struct hark_effects *fx)
+static inline bool hark_recovery_release(
+    struct hark_recovery *s, uint8_t *b, struct hark_effects *fx)
 {
     uint32_t from = 0, control = 0, rows = s->exact ? hark_recovery_part(s, &from, &control) : 0;
     hark_put64(b, s->released_phase);

@@ -1,14 +1,19 @@
-/* recovery/line.h: the recovery line of processes that checkpoint alone: who must go back, and to which of its images.
+/* recovery/line.h: the recovery line of processes that checkpoint alone: who must go back, and to
+ * which of its images.
  *
- * A. Guermouche, T. Ropars, E. Brunet, M. Snir, F. Cappello: Uncoordinated Checkpointing Without Domino Effect for
- * Send-Deterministic MPI Applications. IPDPS 2011. Facts of all processes go in, the least rollback comes out:
+ * A. Guermouche, T. Ropars, E. Brunet, M. Snir, F. Cappello: Uncoordinated Checkpointing Without
+ * Domino Effect for Send-Deterministic MPI Applications. IPDPS 2011. Facts of all processes go in,
+ * the least rollback comes out:
  *
- *   RL[f] = the epoch of f's image, for all that have gone back already (N-7); infinite for the others; then, until stable,
- *   a message i -> j of epoch e, not logged and received in an epoch >= RL[j]: i goes back to the image that began e;
- *   one that is not acknowledged, with RL[j] <= e, behind what j's image has received: the same (N-1).
+ *   RL[f] = the epoch of f's image, for all that have gone back already (N-7); infinite for the
+ *   others; then, until stable,
+ *   a message i -> j of epoch e, not logged and received in an epoch >= RL[j]: i goes back to the
+ *   image that began e;
+ *   one that is not acknowledged, with RL[j] <= e, behind what j's image has received: the same
+ *   (N-1).
  *
- * What is not logged was received in no later epoch than it was sent in: so no step leads below the lowest RL[f], there is no
- * domino effect.
+ * What is not logged was received in no later epoch than it was sent in: so no step leads below the
+ * lowest RL[f], there is no domino effect.
  */
 #ifndef HARK_RECOVERY_LINE_H
 #define HARK_RECOVERY_LINE_H
@@ -23,8 +28,10 @@ enum { /* what a fact says of process `src`; in rows of a REPORT, where 0 is an 
     HARK_L_EPOCH = 1, /* epoch: it is in; value: that of the oldest image it may need itself */
     HARK_L_IMAGE,     /* epoch: that an image began; value: the image's id */
     HARK_L_RECV,      /* epoch: of an image; value: the last message from `peer` on `ctx` in it */
-    HARK_L_SPE,       /* epoch: of sends to `peer`, not logged; value: the latest epoch in which one was received */
-    HARK_L_NONACK     /* epoch: of sends to `peer` on `ctx`; value: the last of them, not acknowledged */
+    HARK_L_SPE,   /* epoch: of sends to `peer`, not logged; value: the latest epoch in which one was
+                     received */
+    HARK_L_NONACK /* epoch: of sends to `peer` on `ctx`; value: the last of them, not acknowledged
+                   */
 };
 
 struct hark_line_row { /* a row of `facts` */
@@ -36,7 +43,7 @@ struct hark_line_row { /* a row of `facts` */
 
 struct hark_back { /* a row of `line`: one for each process that has said its epoch */
     uint32_t rank;
-    uint32_t goes;  /* 1: it has to go back and the failure service is to be told; 2: and has been */
+    uint32_t goes; /* 1: it has to go back and the failure service is to be told; 2: and has been */
     uint64_t epoch; /* it is in */
     uint64_t oldest;
     uint64_t rl; /* RL; infinite: it goes on */
@@ -52,25 +59,33 @@ struct hark_line {
 };
 
 static const struct hark_field hark_line_row_fields[] = {HARK_FIELD(struct hark_line_row, src, "i"),
-    HARK_FIELD(struct hark_line_row, peer, "j"), HARK_FIELD(struct hark_line_row, what, ""), HARK_FIELD(struct hark_line_row, ctx, "ctx"),
-    HARK_FIELD(struct hark_line_row, epoch, "e"), HARK_FIELD(struct hark_line_row, value, "")};
+    HARK_FIELD(struct hark_line_row, peer, "j"), HARK_FIELD(struct hark_line_row, what, ""),
+    HARK_FIELD(struct hark_line_row, ctx, "ctx"), HARK_FIELD(struct hark_line_row, epoch, "e"),
+    HARK_FIELD(struct hark_line_row, value, "")};
 static const struct hark_field hark_back_fields[] = {HARK_FIELD(struct hark_back, rank, "i"),
     HARK_FIELD(struct hark_back, goes, ""), HARK_FIELD(struct hark_back, epoch, "Epoch"),
-    HARK_FIELD(struct hark_back, oldest, ""), HARK_FIELD(struct hark_back, rl, "RL"), HARK_FIELD(struct hark_back, id, "ckptNo")};
+    HARK_FIELD(struct hark_back, oldest, ""), HARK_FIELD(struct hark_back, rl, "RL"),
+    HARK_FIELD(struct hark_back, id, "ckptNo")};
 
 #define HARK_LINE_FIELDS(type) HARK_FIELD(type, line.low, ""), HARK_FIELD(type, line.min, "E")
-#define HARK_LINE_TABLES(type)                                                                                         \
-    {"facts", "SPE", (uint16_t)offsetof(type, line.facts), sizeof(struct hark_line_row), 6, hark_line_row_fields},             \
-        {"line", "RL", (uint16_t)offsetof(type, line.line), sizeof(struct hark_back), 6, hark_back_fields}
+#define HARK_LINE_TABLES(type)                                                                     \
+    {"facts", "SPE", (uint16_t)offsetof(type, line.facts), sizeof(struct hark_line_row), 6,        \
+        hark_line_row_fields},                                                                     \
+    {                                                                                              \
+        "line", "RL", (uint16_t)offsetof(type, line.line), sizeof(struct hark_back), 6,            \
+            hark_back_fields                                                                       \
+    }
 
 #if HARK_BODIES
 
-static inline const struct hark_line_row *hark_line_row_at(const struct hark *p, const struct hark_line *l, uint32_t i)
+static inline const struct hark_line_row *hark_line_row_at(
+    const struct hark *p, const struct hark_line *l, uint32_t i)
 {
     return (const struct hark_line_row *)hark_row_of(p, &l->facts, i);
 }
 
-static inline bool hark_line_row_before(const struct hark_line_row *a, const struct hark_line_row *b)
+static inline bool hark_line_row_before(
+    const struct hark_line_row *a, const struct hark_line_row *b)
 {
     if (a->src != b->src) return a->src < b->src;
     if (a->what != b->what) return a->what < b->what;
@@ -94,12 +109,14 @@ static inline struct hark_back *hark_back_of(struct hark *p, struct hark_line *l
 }
 
 /* A process's epoch, and that of the oldest image it may need; a row has been reserved. */
-static inline void hark_line_epoch(struct hark *p, struct hark_line *l, uint32_t rank, uint64_t epoch, uint64_t oldest)
+static inline void hark_line_epoch(
+    struct hark *p, struct hark_line *l, uint32_t rank, uint64_t epoch, uint64_t oldest)
 {
     struct hark_back *x = hark_back_of(p, l, rank);
     uint32_t i = 0;
     if (x == NULL) {
-        while (i < l->line.count && ((struct hark_back *)hark_row(p, &l->line, i))->rank < rank) i++;
+        while (i < l->line.count && ((struct hark_back *)hark_row(p, &l->line, i))->rank < rank)
+            i++;
         x = (struct hark_back *)hark_insert(p, &l->line, i);
         x->rank = rank;
         x->rl = HARK_INFINITY;
@@ -132,26 +149,30 @@ static inline uint64_t hark_line_oldest(struct hark *p, struct hark_line *l, uin
 }
 
 /* What process `rank` has received from `peer` in its image of `epoch`. */
-static inline uint64_t hark_line_received(const struct hark *p, const struct hark_line *l, uint32_t rank, uint64_t epoch,
-    uint32_t peer, uint16_t ctx)
+static inline uint64_t hark_line_received(const struct hark *p, const struct hark_line *l,
+    uint32_t rank, uint64_t epoch, uint32_t peer, uint16_t ctx)
 {
     for (uint32_t i = 0; i < l->facts.count; i++) {
         const struct hark_line_row *f = hark_line_row_at(p, l, i);
-        if (f->src == rank && f->what == HARK_L_RECV && f->peer == peer && f->ctx == ctx && f->epoch == epoch)
+        if (f->src == rank && f->what == HARK_L_RECV && f->peer == peer && f->ctx == ctx &&
+            f->epoch == epoch)
             return f->value;
     }
     return 0;
 }
 
 /* One fact: does it send its process further back? */
-static inline bool hark_line_step(struct hark *p, struct hark_line *l, const struct hark_line_row *f)
+static inline bool hark_line_step(
+    struct hark *p, struct hark_line *l, const struct hark_line_row *f)
 {
     struct hark_back *i = hark_back_of(p, l, f->src), *j = hark_back_of(p, l, f->peer);
     if (i == NULL || j == NULL || j->rl == HARK_INFINITY || f->epoch >= i->rl) return false;
     if (f->what == HARK_L_SPE) {
         if (f->value < j->rl) return false;
     } else if (f->what == HARK_L_NONACK) { /* N-1 */
-        if (f->epoch < j->rl || f->value <= hark_line_received(p, l, j->rank, j->rl, i->rank, f->ctx)) return false;
+        if (f->epoch < j->rl ||
+            f->value <= hark_line_received(p, l, j->rank, j->rl, i->rank, f->ctx))
+            return false;
     } else {
         return false;
     }
@@ -160,7 +181,8 @@ static inline bool hark_line_step(struct hark *p, struct hark_line *l, const str
 }
 
 /* The image that began `epoch`, or if it does not say so, the newest before; 0: the beginning. */
-static inline uint64_t hark_line_image(const struct hark *p, const struct hark_line *l, uint32_t rank, uint64_t epoch)
+static inline uint64_t hark_line_image(
+    const struct hark *p, const struct hark_line *l, uint32_t rank, uint64_t epoch)
 {
     uint64_t id = 0;
     for (uint32_t i = 0; i < l->facts.count; i++) { /* by epoch */
@@ -170,7 +192,8 @@ static inline uint64_t hark_line_image(const struct hark *p, const struct hark_l
     return id;
 }
 
-/* The fixed point, of all facts. True if others than those of D (`down`), or these further, have to go back. */
+/* The fixed point, of all facts. True if others than those of D (`down`), or these further, have to
+ * go back. */
 HARK_COLD bool hark_line_solve(struct hark *p, struct hark_line *l, const struct hark_table *down)
 {
     uint64_t lowest = HARK_INFINITY;
@@ -182,7 +205,8 @@ HARK_COLD bool hark_line_solve(struct hark *p, struct hark_line *l, const struct
     }
     while (moved) {
         moved = false;
-        for (uint32_t i = 0; i < l->facts.count; i++) moved |= hark_line_step(p, l, hark_line_row_at(p, l, i));
+        for (uint32_t i = 0; i < l->facts.count; i++)
+            moved |= hark_line_step(p, l, hark_line_row_at(p, l, i));
     }
     for (uint32_t i = 0; i < l->line.count; i++) {
         struct hark_back *x = (struct hark_back *)hark_row(p, &l->line, i);
@@ -195,7 +219,8 @@ HARK_COLD bool hark_line_solve(struct hark *p, struct hark_line *l, const struct
     return others;
 }
 
-/* The next that has to go back and nobody has been told of, NULL behind the last; *more: there are others. */
+/* The next that has to go back and nobody has been told of, NULL behind the last; *more: there are
+ * others. */
 static inline struct hark_back *hark_line_next(struct hark *p, struct hark_line *l, bool *more)
 {
     struct hark_back *next = NULL;

@@ -1,5 +1,6 @@
-/* recovery/orphans.h: the orphans that the recovery process knows of: a queue for each channel, from which they go at
- * the front. So a notification takes as long with a million of them as with one. A part of recovery.h. */
+/* recovery/orphans.h: the orphans that the recovery process knows of: a queue for each channel,
+ * from which they go at the front. So a notification takes as long with a million of them as with
+ * one. A part of recovery.h. */
 #ifndef HARK_RECOVERY_ORPHANS_H
 #define HARK_RECOVERY_ORPHANS_H
 
@@ -18,18 +19,21 @@ static inline struct hark_orphans *hark_orphans_at(struct hark_recovery *s, uint
 /* The first run of the i-th channel. */
 static inline struct hark_orphan *hark_orphans_first(struct hark_recovery *s, uint32_t i)
 {
-    return (struct hark_orphan *)(void *)hark_queue_first(&s->head, &s->pool, &hark_orphans_at(s, i)->runs);
+    return (struct hark_orphan *)(void *)hark_queue_first(
+        &s->head, &s->pool, &hark_orphans_at(s, i)->runs);
 }
 
 /* Is the channel of a row before that one? */
-static inline bool hark_orphans_before(const struct hark_orphans *x, uint32_t src, uint32_t dst, uint16_t ctx)
+static inline bool hark_orphans_before(
+    const struct hark_orphans *x, uint32_t src, uint32_t dst, uint16_t ctx)
 {
     if (x->src != src) return x->src < src;
     return x->dst != dst ? x->dst < dst : x->ctx < ctx;
 }
 
 /* Index of the first channel that is not before that one. */
-static inline uint32_t hark_orphans_search(struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx)
+static inline uint32_t hark_orphans_search(
+    struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx)
 {
     uint32_t low = 0, high = s->orphans.count;
     while (low < high) {
@@ -41,7 +45,8 @@ static inline uint32_t hark_orphans_search(struct hark_recovery *s, uint32_t src
 }
 
 /* ... and is it that? */
-static inline bool hark_orphans_are(struct hark_recovery *s, uint32_t i, uint32_t src, uint32_t dst, uint16_t ctx)
+static inline bool hark_orphans_are(
+    struct hark_recovery *s, uint32_t i, uint32_t src, uint32_t dst, uint16_t ctx)
 {
     const struct hark_orphans *x = i < s->orphans.count ? hark_orphans_at(s, i) : NULL;
     return x && x->src == src && x->dst == dst && x->ctx == ctx;
@@ -66,17 +71,21 @@ static inline void hark_recovery_forget(struct hark_recovery *s)
     s->runs = 0;
 }
 
-static inline void hark_orphans_push(struct hark_recovery *s, struct hark_queue *runs, const struct hark_orphan *o)
+static inline void hark_orphans_push(
+    struct hark_recovery *s, struct hark_queue *runs, const struct hark_orphan *o)
 {
     *(struct hark_orphan *)(void *)hark_queue_push(&s->head, &s->pool, runs) = *o;
 }
 
-/* A run before the last one, for its fragment was overtaken: all that are there go through the queue once. */
-HARK_COLD void hark_orphans_insert(struct hark_recovery *s, struct hark_queue *runs, const struct hark_orphan *o)
+/* A run before the last one, for its fragment was overtaken: all that are there go through the
+ * queue once. */
+HARK_COLD void hark_orphans_insert(
+    struct hark_recovery *s, struct hark_queue *runs, const struct hark_orphan *o)
 {
     bool in = false;
     for (uint32_t left = runs->count; left > 0; left--) {
-        struct hark_orphan x = *(struct hark_orphan *)(void *)hark_queue_first(&s->head, &s->pool, runs);
+        struct hark_orphan x =
+            *(struct hark_orphan *)(void *)hark_queue_first(&s->head, &s->pool, runs);
         hark_queue_pop(&s->head, &s->pool, runs);
         if (!in && x.first >= o->first) {
             hark_orphans_push(s, runs, o);
@@ -87,8 +96,8 @@ HARK_COLD void hark_orphans_insert(struct hark_recovery *s, struct hark_queue *r
 }
 
 /* A run of the channel; the order is the same whatever that of arrival. */
-static inline void hark_recovery_add(struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx,
-    const struct hark_orphan *o)
+static inline void hark_recovery_add(
+    struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx, const struct hark_orphan *o)
 {
     uint32_t i = hark_orphans_search(s, src, dst, ctx);
     if (!hark_orphans_are(s, i, src, dst, ctx)) {
@@ -99,7 +108,8 @@ static inline void hark_recovery_add(struct hark_recovery *s, uint32_t src, uint
         x->runs.width = HARK_ORPHAN_WORDS;
     }
     struct hark_queue *runs = &hark_orphans_at(s, i)->runs;
-    const struct hark_orphan *last = (const struct hark_orphan *)(void *)hark_queue_last(&s->head, &s->pool, runs);
+    const struct hark_orphan *last =
+        (const struct hark_orphan *)(void *)hark_queue_last(&s->head, &s->pool, runs);
     s->runs++;
     if (last == NULL || last->first < o->first) hark_orphans_push(s, runs, o);
     else hark_orphans_insert(s, runs, o);
@@ -113,14 +123,15 @@ static inline void hark_recovery_phases(struct hark_recovery *s)
         const struct hark_queue *runs = &hark_orphans_at(s, i)->runs;
         struct hark_place at = hark_queue_begin(runs);
         for (const uint64_t *row; (row = hark_queue_next(&s->head, &s->pool, runs, &at)) != NULL;)
-            hark_phases_add(&s->head, &s->phases, ((const struct hark_orphan *)(const void *)row)->phase);
+            hark_phases_add(
+                &s->head, &s->phases, ((const struct hark_orphan *)(const void *)row)->phase);
     }
     hark_phases_sort(&s->head, &s->phases);
 }
 
 /* Those of the channel up to `upto` have been sent again. */
-static inline void hark_recovery_take(struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx,
-    uint64_t upto)
+static inline void hark_recovery_take(
+    struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx, uint64_t upto)
 {
     uint32_t i = hark_orphans_search(s, src, dst, ctx);
     if (!hark_orphans_are(s, i, src, dst, ctx)) return;
@@ -147,7 +158,8 @@ static inline bool hark_recovery_orphans_ok(struct hark_recovery *s)
     for (uint32_t i = 0; i < s->orphans.count; i++) {
         const struct hark_orphans *x = hark_orphans_at(s, i);
         if (x->runs.width != HARK_ORPHAN_WORDS || x->runs.count == 0) return false;
-        if (i && !hark_orphans_before(hark_orphans_at(s, i - 1), x->src, x->dst, x->ctx)) return false;
+        if (i && !hark_orphans_before(hark_orphans_at(s, i - 1), x->src, x->dst, x->ctx))
+            return false;
         s->runs += x->runs.count;
     }
     return true;

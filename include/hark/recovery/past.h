@@ -1,17 +1,22 @@
-/* recovery/past.h: exact dependencies: how far into the sends of each process a causal past reaches.
+/* recovery/past.h: exact dependencies: how far into the sends of each process a causal past
+ * reaches.
  *
- * Not in the paper: a scalar phase makes false dependencies, and programs whose sets of receives vary may deadlock
- * in recovery (E24). Here every message carries V: for each process, the number of its last message between
- * clusters in the causal past. Those messages are numbered 1, 2, 3 ... over all channels of their sender, which is
- * the same in every execution of a send-deterministic program. A delayed message may leave when for every
- * process the first orphan not yet sent again is behind V.
+ * Not in the paper: a scalar phase makes false dependencies, and programs whose sets of receives
+ * vary may deadlock in recovery (E24). Here every message carries V: for each process, the number
+ * of its last message between clusters in the causal past. Those messages are numbered 1, 2, 3 ...
+ * over all channels of their sender, which is the same in every execution of a send-deterministic
+ * program. A delayed message may leave when for every process the first orphan not yet sent again
+ * is behind V.
  *
- *   V                          table `now`; on the wire ascending by rank, as varints {rank - before, number}
- *   V of a logged message      `floor` and the rows of `history` up to its number: only what changed is kept
- *   the gate                   `open`: V only grows, so what may leave is a prefix of the own numbers
+ *   V                          table `now`; on the wire ascending by rank, as varints {rank -
+ *                              before, number}
+ *   V of a logged message      `floor` and the rows of `history` up to its number: only what
+ *                              changed is kept
+ *   the gate                   `open`: V only grows, so what may leave is a prefix of the own
+ *                              numbers
  *
- * A V that does not fit into HARK_PAST_HEADER_MAX goes as "unknown": that message, and from its delivery on the
- * receiver's own, wait by phase alone, which is never too early.
+ * A V that does not fit into HARK_PAST_HEADER_MAX goes as "unknown": that message, and from its
+ * delivery on the receiver's own, wait by phase alone, which is never too early.
  */
 #ifndef HARK_RECOVERY_PAST_H
 #define HARK_RECOVERY_PAST_H
@@ -22,10 +27,11 @@
 extern "C" {
 #endif
 
-#define HARK_PAST_HEADER_MAX HARK_EFFECTS_BYTES /* of a whole header with V, bytes: what every step has room for */
-#define HARK_PAST_FIXED 12u                     /* number u64, entries u32 */
-#define HARK_PAST_UNKNOWN UINT32_MAX            /* in place of the entries */
-#define HARK_PAST_ROWS 5u                       /* rows of `history` in a chunk */
+#define HARK_PAST_HEADER_MAX                                                                       \
+    HARK_EFFECTS_BYTES        /* of a whole header with V, bytes: what every step has room for */
+#define HARK_PAST_FIXED   12u /* number u64, entries u32 */
+#define HARK_PAST_UNKNOWN UINT32_MAX /* in place of the entries */
+#define HARK_PAST_ROWS    5u         /* rows of `history` in a chunk */
 
 struct hark_entry { /* a row of now, floor, at and frontier */
     uint32_t rank;
@@ -39,33 +45,43 @@ struct hark_past {
     uint64_t open;    /* mine below this number are released */
     uint32_t missing; /* fragments of the frontier expected - come, modulo 2^32 */
     uint32_t listed;  /* 1: its last fragment came */
-    uint64_t reached; /* scratch: `at` is V of this number, the history's spot the last row in it; 0: of none */
-    struct hark_spot passed;    /* scratch: no row of the history before this one is behind an orphan of this epoch */
-    struct hark_queue history;  /* {number, rank, its number}: from mine of this number on, V says so */
-    struct hark_table now;      /* V */
-    struct hark_table floor;    /* V of the oldest message in the log */
-    struct hark_table at;       /* scratch: V of the message that is sent again */
+    uint64_t reached; /* scratch: `at` is V of this number, the history's spot the last row in it;
+                         0: of none */
+    struct hark_spot passed;   /* scratch: no row of the history before this one is behind an orphan
+                                  of this epoch */
+    struct hark_queue history; /* {number, rank, its number}: from mine of this number on, V says so
+                                */
+    struct hark_table now;     /* V */
+    struct hark_table floor;   /* V of the oldest message in the log */
+    struct hark_table at;      /* scratch: V of the message that is sent again */
     struct hark_table frontier; /* of each process that has orphans: the first not yet sent again */
 };
 
-#define HARK_PAST_FIELDS(type)                                                                                         \
-    HARK_FIELD(type, past.posts, ""), HARK_FIELD(type, past.blind, ""), HARK_FIELD(type, past.open, ""),               \
-        HARK_FIELD(type, past.missing, ""), HARK_FIELD(type, past.listed, ""), HARK_FIELD_QUEUE(type, past.history, "V")
+#define HARK_PAST_FIELDS(type)                                                                     \
+    HARK_FIELD(type, past.posts, ""), HARK_FIELD(type, past.blind, ""),                            \
+        HARK_FIELD(type, past.open, ""), HARK_FIELD(type, past.missing, ""),                       \
+        HARK_FIELD(type, past.listed, ""), HARK_FIELD_QUEUE(type, past.history, "V")
 
 static const struct hark_field hark_entry_fields[] = {HARK_FIELD(struct hark_entry, rank, "c"),
     HARK_FIELD(struct hark_entry, fresh, ""), HARK_FIELD(struct hark_entry, number, "V")};
 
-#define HARK_PAST_TABLES(type)                                                                                         \
-    {"past", "V", (uint16_t)offsetof(type, past.now), sizeof(struct hark_entry), 3, hark_entry_fields},                \
-        {"floor", "V", (uint16_t)offsetof(type, past.floor), sizeof(struct hark_entry), 3, hark_entry_fields},         \
-        {"at", "", (uint16_t)offsetof(type, past.at), sizeof(struct hark_entry), 0, NULL},                             \
-        {"frontier", "", (uint16_t)offsetof(type, past.frontier), sizeof(struct hark_entry), 3, hark_entry_fields}
+#define HARK_PAST_TABLES(type)                                                                     \
+    {"past", "V", (uint16_t)offsetof(type, past.now), sizeof(struct hark_entry), 3,                \
+        hark_entry_fields},                                                                        \
+        {"floor", "V", (uint16_t)offsetof(type, past.floor), sizeof(struct hark_entry), 3,         \
+            hark_entry_fields},                                                                    \
+        {"at", "", (uint16_t)offsetof(type, past.at), sizeof(struct hark_entry), 0, NULL},         \
+    {                                                                                              \
+        "frontier", "", (uint16_t)offsetof(type, past.frontier), sizeof(struct hark_entry), 3,     \
+            hark_entry_fields                                                                      \
+    }
 
 #if HARK_BODIES
 
-/* ---- entries by rank ------------------------------------------------------------------------------------------ */
+/* ---- entries by rank ------------------------------------------------------------------------- */
 
-static inline struct hark_entry *hark_entry_at(struct hark *p, const struct hark_table *t, uint32_t i)
+static inline struct hark_entry *hark_entry_at(
+    struct hark *p, const struct hark_table *t, uint32_t i)
 {
     return (struct hark_entry *)hark_row(p, t, i);
 }
@@ -83,7 +99,8 @@ static inline uint32_t hark_entry_search(struct hark *p, const struct hark_table
 }
 
 /* The number of `rank`; `none` if the table has no row for it. */
-static inline uint64_t hark_entry_of(struct hark *p, const struct hark_table *t, uint32_t rank, uint64_t none)
+static inline uint64_t hark_entry_of(
+    struct hark *p, const struct hark_table *t, uint32_t rank, uint64_t none)
 {
     uint32_t i = hark_entry_search(p, t, rank);
     if (i == t->count || hark_entry_at(p, t, i)->rank != rank) return none;
@@ -91,7 +108,8 @@ static inline uint64_t hark_entry_of(struct hark *p, const struct hark_table *t,
 }
 
 /* The row, if that raises its number, else NULL; a row has been reserved. */
-static inline struct hark_entry *hark_entry_raise(struct hark *p, struct hark_table *t, uint32_t rank, uint64_t number)
+static inline struct hark_entry *hark_entry_raise(
+    struct hark *p, struct hark_table *t, uint32_t rank, uint64_t number)
 {
     uint32_t i = hark_entry_search(p, t, rank);
     struct hark_entry *x = i < t->count ? hark_entry_at(p, t, i) : NULL;
@@ -105,23 +123,30 @@ static inline struct hark_entry *hark_entry_raise(struct hark *p, struct hark_ta
     return x;
 }
 
-/* Of an unpacked state: what was learnt is of other ranks, and what is remembered of it names no more of them. */
-static inline bool hark_past_ok(struct hark *p, const struct hark_pool *pool, const struct hark_past *v, uint32_t ranks)
+/* Of an unpacked state: what was learnt is of other ranks, and what is remembered of it names no
+ * more of them. */
+static inline bool hark_past_ok(
+    struct hark *p, const struct hark_pool *pool, const struct hark_past *v, uint32_t ranks)
 {
     struct hark_place at = hark_queue_begin(&v->history);
-    if (v->history.width != 3 || !hark_rows_ascend(p, &v->now, ranks) || !hark_rows_ascend(p, &v->floor, ranks) ||
-        !hark_rows_ascend(p, &v->frontier, UINT64_MAX))
+    if (v->history.width != 3 || !hark_rows_ascend(p, &v->now, ranks) ||
+        !hark_rows_ascend(p, &v->floor, ranks) || !hark_rows_ascend(p, &v->frontier, UINT64_MAX))
         return false;
     for (uint32_t i = 0; i < v->now.count; i++)
-        if (hark_entry_at(p, &v->now, i)->number == HARK_INFINITY) return false; /* of no message: it stands for none below */
+        if (hark_entry_at(p, &v->now, i)->number == HARK_INFINITY)
+            return false; /* of no message: it stands for none below */
     for (uint32_t i = 0; i < v->floor.count; i++)
-        if (hark_entry_of(p, &v->now, hark_entry_at(p, &v->floor, i)->rank, HARK_INFINITY) == HARK_INFINITY) return false;
+        if (hark_entry_of(p, &v->now, hark_entry_at(p, &v->floor, i)->rank, HARK_INFINITY) ==
+            HARK_INFINITY)
+            return false;
     for (const uint64_t *row; (row = hark_queue_next(p, pool, &v->history, &at)) != NULL;)
-        if (row[1] >= ranks || hark_entry_of(p, &v->now, (uint32_t)row[1], HARK_INFINITY) == HARK_INFINITY) return false;
+        if (row[1] >= ranks ||
+            hark_entry_of(p, &v->now, (uint32_t)row[1], HARK_INFINITY) == HARK_INFINITY)
+            return false;
     return true;
 }
 
-/* ---- on the wire ---------------------------------------------------------------------------------------------- */
+/* ---- on the wire ----------------------------------------------------------------------------- */
 
 static inline uint32_t hark_varint_put(uint8_t *b, uint64_t v)
 {
@@ -144,8 +169,8 @@ static inline uint32_t hark_varint_get(const uint8_t *b, uint32_t length, uint64
 }
 
 /* Writes number and V of table `t` in at most `room` bytes; returns the length. */
-static inline uint32_t hark_past_write(struct hark *p, const struct hark_table *t, uint64_t number, bool known,
-    uint8_t *b, uint32_t room)
+static inline uint32_t hark_past_write(struct hark *p, const struct hark_table *t, uint64_t number,
+    bool known, uint8_t *b, uint32_t room)
 {
     uint32_t at = HARK_PAST_FIXED, before = 0;
     hark_put64(b, number);
@@ -172,7 +197,8 @@ struct hark_past_walk {
 
 static inline struct hark_past_walk hark_past_begin(const uint8_t *b, uint32_t length)
 {
-    struct hark_past_walk w = {b + HARK_PAST_FIXED, length - HARK_PAST_FIXED, hark_get32(b + 8), 0, false};
+    struct hark_past_walk w = {
+        b + HARK_PAST_FIXED, length - HARK_PAST_FIXED, hark_get32(b + 8), 0, false};
     if (w.left == HARK_PAST_UNKNOWN) w.left = 0;
     return w;
 }
@@ -203,14 +229,16 @@ static inline bool hark_past_valid(const uint8_t *b, uint32_t length, uint32_t r
     if (length < HARK_PAST_FIXED || hark_get64(b) == HARK_INFINITY) return false;
     struct hark_past_walk w = hark_past_begin(b, length);
     for (; hark_past_next(&w, &rank, &number); first = false, last = rank)
-        if (rank >= ranks || number == 0 || number == HARK_INFINITY || (!first && rank == last)) return false;
+        if (rank >= ranks || number == 0 || number == HARK_INFINITY || (!first && rank == last))
+            return false;
     return !w.bad && w.length == 0;
 }
 
-/* ---- what I have delivered and posted -------------------------------------------------------------------------- */
+/* ---- what I have delivered and posted -------------------------------------------------------- */
 
 /* Room for `more` new entries of V, and for the tables that hold no other ranks. */
-static inline int hark_past_reserve(struct hark *p, const struct hark_shape *s, struct hark_past *v, uint32_t more)
+static inline int hark_past_reserve(
+    struct hark *p, const struct hark_shape *s, struct hark_past *v, uint32_t more)
 {
     uint32_t all = v->now.count + more;
     int status = hark_reserve(p, s, &v->now, more);
@@ -219,18 +247,21 @@ static inline int hark_past_reserve(struct hark *p, const struct hark_shape *s, 
 }
 
 /* Something of `rank` up to `number` is in my past from now on. */
-static inline void hark_past_learn(struct hark *p, struct hark_past *v, uint32_t me, uint32_t rank, uint64_t number)
+static inline void hark_past_learn(
+    struct hark *p, struct hark_past *v, uint32_t me, uint32_t rank, uint64_t number)
 {
-    if (rank == me || number == 0) return; /* what I have posted has been sent again when I post more */
+    if (rank == me || number == 0)
+        return; /* what I have posted has been sent again when I post more */
     struct hark_entry *x = hark_entry_raise(p, &v->now, rank, number);
     if (x == NULL) return;
     x->fresh = 1;
-    if (number >= hark_entry_of(p, &v->frontier, rank, HARK_INFINITY) && v->open > v->posts + 1) v->open = v->posts + 1;
+    if (number >= hark_entry_of(p, &v->frontier, rank, HARK_INFINITY) && v->open > v->posts + 1)
+        v->open = v->posts + 1;
 }
 
 /* Delivery of a message of `src` with V at b, which is valid; room has been reserved. */
-static inline void hark_past_deliver(struct hark *p, struct hark_past *v, uint32_t me, uint32_t src, const uint8_t *b,
-    uint32_t length)
+static inline void hark_past_deliver(struct hark *p, struct hark_past *v, uint32_t me, uint32_t src,
+    const uint8_t *b, uint32_t length)
 {
     uint32_t rank;
     uint64_t number;
@@ -248,7 +279,8 @@ static inline uint32_t hark_past_post_needs(const struct hark_past *v)
     return v->now.count / HARK_PAST_ROWS + 2;
 }
 
-/* The next message of mine between clusters: its number, and what V says from it on goes to the history. */
+/* The next message of mine between clusters: its number, and what V says from it on goes to the
+ * history. */
 static inline uint64_t hark_past_post(struct hark *p, struct hark_pool *pool, struct hark_past *v)
 {
     v->posts++;
@@ -265,7 +297,8 @@ static inline uint64_t hark_past_post(struct hark *p, struct hark_pool *pool, st
 }
 
 /* The log begins at message `number` of mine now. */
-static inline void hark_past_trim(struct hark *p, struct hark_pool *pool, struct hark_past *v, uint64_t number)
+static inline void hark_past_trim(
+    struct hark *p, struct hark_pool *pool, struct hark_past *v, uint64_t number)
 {
     for (;;) {
         const uint64_t *row = hark_queue_first(p, pool, &v->history);
@@ -276,7 +309,7 @@ static inline void hark_past_trim(struct hark *p, struct hark_pool *pool, struct
     }
 }
 
-/* ---- V of messages in the log ----------------------------------------------------------------------------------- */
+/* ---- V of messages in the log ---------------------------------------------------------------- */
 
 /* Makes `at` V of the oldest; room has been reserved. */
 static inline void hark_past_rewind(struct hark *p, struct hark_past *v)
@@ -288,7 +321,8 @@ static inline void hark_past_rewind(struct hark *p, struct hark_past *v)
 }
 
 /* Makes `at` V of message `number`: from where it is, if that is not behind it. */
-static inline void hark_past_go(struct hark *p, const struct hark_pool *pool, struct hark_past *v, uint64_t number)
+static inline void hark_past_go(
+    struct hark *p, const struct hark_pool *pool, struct hark_past *v, uint64_t number)
 {
     struct hark_queue *q = &v->history;
     if (v->reached == 0 || number < v->reached) hark_past_rewind(p, v);
@@ -304,7 +338,7 @@ static inline void hark_past_go(struct hark *p, const struct hark_pool *pool, st
     }
 }
 
-/* ---- the gate ------------------------------------------------------------------------------------------------- */
+/* ---- the gate -------------------------------------------------------------------------------- */
 
 /* A new recovery epoch, or its end: nothing is known of orphans. */
 static inline void hark_past_close(struct hark *p, struct hark_past *v)
@@ -315,9 +349,10 @@ static inline void hark_past_close(struct hark *p, struct hark_past *v)
     v->passed.chunk = 0;
 }
 
-/* The lowest number of mine below `open` that V puts behind an orphan. Orphans only get fewer: what was passed once
- * is not looked at again. */
-static inline void hark_past_narrow(struct hark *p, const struct hark_pool *pool, struct hark_past *v)
+/* The lowest number of mine below `open` that V puts behind an orphan. Orphans only get fewer: what
+ * was passed once is not looked at again. */
+static inline void hark_past_narrow(
+    struct hark *p, const struct hark_pool *pool, struct hark_past *v)
 {
     struct hark_place at = hark_queue_from(&v->history, v->passed);
     for (;;) {
@@ -332,10 +367,11 @@ static inline void hark_past_narrow(struct hark *p, const struct hark_pool *pool
     }
 }
 
-/* RELEASE: u32 (fragments << 16 | last), u32 0, {rank u32, 0 u32, number u64}: the first orphan not yet sent again.
- * Numbers only grow, infinite when there is none; so order does not matter. Rows have been reserved. */
-static inline void hark_past_release(struct hark *p, const struct hark_pool *pool, struct hark_past *v,
-    const uint8_t *b, uint32_t length)
+/* RELEASE: u32 (fragments << 16 | last), u32 0, {rank u32, 0 u32, number u64}: the first orphan not
+ * yet sent again. Numbers only grow, infinite when there is none; so order does not matter. Rows
+ * have been reserved. */
+static inline void hark_past_release(struct hark *p, const struct hark_pool *pool,
+    struct hark_past *v, const uint8_t *b, uint32_t length)
 {
     v->missing += (hark_get32(b) >> 16) - 1;
     v->listed |= hark_get32(b) & 1;
@@ -351,7 +387,8 @@ static inline void hark_past_release(struct hark *p, const struct hark_pool *poo
     hark_past_narrow(p, pool, v);
     for (uint32_t i = 0; i < v->now.count && v->open > v->posts + 1; i++) {
         const struct hark_entry *x = hark_entry_at(p, &v->now, i);
-        if (x->fresh && x->number >= hark_entry_of(p, &v->frontier, x->rank, HARK_INFINITY)) v->open = v->posts + 1;
+        if (x->fresh && x->number >= hark_entry_of(p, &v->frontier, x->rank, HARK_INFINITY))
+            v->open = v->posts + 1;
     }
 }
 #endif /* HARK_BODIES */

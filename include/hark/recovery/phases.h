@@ -1,9 +1,9 @@
 /* recovery/phases.h: of how many orphans' runs each phase is, and the least of these phases.
  *
- * NotifyPhase (HydEE Alg. 4 l. 16-24) asks for the least phase after every notification. A program of which every
- * message has a phase of its own has as many as there are messages replayed; so they are sorted once, and from then
- * on only counted down. Scratch: it is made from what a state remembers of orphans, when it is needed first, and is
- * no state of its own.
+ * NotifyPhase (HydEE Alg. 4 l. 16-24) asks for the least phase after every notification. A program
+ * of which every message has a phase of its own has as many as there are messages replayed; so they
+ * are sorted once, and from then on only counted down. Scratch: it is made from what a state
+ * remembers of orphans, when it is needed first, and is no state of its own.
  */
 #ifndef HARK_RECOVERY_PHASES_H
 #define HARK_RECOVERY_PHASES_H
@@ -25,9 +25,9 @@ struct hark_phases {
     uint32_t ready;
 };
 
-#define HARK_PHASES_TABLE(type, member)                                                                              \
-    {                                                                                                                \
-        "phases", "", (uint16_t)offsetof(type, member.rows), sizeof(struct hark_phase), 0, NULL                      \
+#define HARK_PHASES_TABLE(type, member)                                                            \
+    {                                                                                              \
+        "phases", "", (uint16_t)offsetof(type, member.rows), sizeof(struct hark_phase), 0, NULL    \
     }
 
 #if HARK_BODIES
@@ -54,13 +54,17 @@ static inline void hark_phases_add(struct hark *p, struct hark_phases *t, uint64
     last->runs++;
 }
 
-/* Row i of the first `count` goes down until what is below it, at 2i + 1 and 2i + 2, is not greater. */
-static inline void hark_phases_sift(struct hark *p, struct hark_phases *t, uint32_t i, uint32_t count)
+/* Row i of the first `count` goes down until what is below it, at 2i + 1 and 2i + 2, is not
+ * greater. */
+static inline void hark_phases_sift(
+    struct hark *p, struct hark_phases *t, uint32_t i, uint32_t count)
 {
     struct hark_phase x = *hark_phase_at(p, t, i);
     for (uint32_t below; i < count / 2; i = below) {
         below = 2 * i + 1;
-        if (below + 1 < count && hark_phase_at(p, t, below + 1)->phase > hark_phase_at(p, t, below)->phase) below++;
+        if (below + 1 < count &&
+            hark_phase_at(p, t, below + 1)->phase > hark_phase_at(p, t, below)->phase)
+            below++;
         if (hark_phase_at(p, t, below)->phase <= x.phase) break;
         *hark_phase_at(p, t, i) = *hark_phase_at(p, t, below);
     }
@@ -95,7 +99,8 @@ static inline void hark_phases_sort(struct hark *p, struct hark_phases *t)
         else *hark_phase_at(p, t, ++kept) = *x;
     }
     t->rows.count = kept + 1;
-    hark_zero(hark_row(p, &t->rows, t->rows.count), (uint64_t)(all - t->rows.count) * t->rows.width);
+    hark_zero(
+        hark_row(p, &t->rows, t->rows.count), (uint64_t)(all - t->rows.count) * t->rows.width);
 }
 
 /* A run of this phase has been sent again. */

@@ -1,6 +1,6 @@
-/* recovery/tree.h: the recovery process above a tree of reports (config.fan): of all members it hears rank 0 alone, and tells
- * rank 0 alone; and what frames come to it at all. A part of recovery.h. The members'
- * part: hydee/tree.h. */
+/* recovery/tree.h: the recovery process above a tree of reports (config.fan): of all members it
+ * hears rank 0 alone, and tells rank 0 alone; and what frames come to it at all. A part of
+ * recovery.h. The members' part: hydee/tree.h. */
 #ifndef HARK_RECOVERY_TREE_H
 #define HARK_RECOVERY_TREE_H
 
@@ -17,11 +17,14 @@ static inline uint32_t hark_recovery_ends(const struct hark_recovery *s)
     return s->fan ? 1 : s->ranks;
 }
 
-/* UP: the least phase of the orphans not yet sent again, of all processes: the first is there once all is known (E10). */
-static inline int hark_recovery_up(struct hark_recovery *s, const uint8_t *b, struct hark_effects *fx)
+/* UP: the least phase of the orphans not yet sent again, of all processes: the first is there once
+ * all is known (E10). */
+static inline int hark_recovery_up(
+    struct hark_recovery *s, const uint8_t *b, struct hark_effects *fx)
 {
     bool open = s->stage == HARK_R_COLLECTING || s->stage == HARK_R_RELEASING;
-    if (!open || hark_get64(b) <= s->released_phase) return hark_emit_verdict(fx, HARK_DISCARD); /* one that has overtaken it said more */
+    if (!open || hark_get64(b) <= s->released_phase)
+        return hark_emit_verdict(fx, HARK_DISCARD); /* one that has overtaken it said more */
     s->released_phase = hark_get64(b);
     s->stage = s->released_phase == HARK_INFINITY ? HARK_R_DRAINING : HARK_R_RELEASING;
     hark_recovery_tell(s, HARK_H_RELEASE);
@@ -29,13 +32,14 @@ static inline int hark_recovery_up(struct hark_recovery *s, const uint8_t *b, st
 }
 
 /* Is it a frame for a recovery process, as long as it is, and by a tree from rank 0? */
-static inline bool hark_recovery_frame_ok(const struct hark_recovery *s, const struct hark_head *h, const uint8_t *b,
-    uint32_t length)
+static inline bool hark_recovery_frame_ok(
+    const struct hark_recovery *s, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {
     if (h->dst != HARK_RECOVERY || h->src >= (s->fan ? 1 : s->ranks)) return false;
     if (h->type == HARK_H_DRAINED) return length == 0;
     if (s->fan) return h->type == HARK_H_UP && length == 8;
-    if (h->type == HARK_H_REPORT) return length >= 8 && (length - 8) % (hark_get32(b) & HARK_R_EXACT ? 40 : 32) == 0;
+    if (h->type == HARK_H_REPORT)
+        return length >= 8 && (length - 8) % (hark_get32(b) & HARK_R_EXACT ? 40 : 32) == 0;
     return h->type == HARK_H_NOTIFY ? length == 12 : h->type == HARK_H_EPOCH && length == 16;
 }
 

@@ -1,4 +1,5 @@
-/* sendet/channel.h: rows of channels, headers of messages, and what an acknowledgement does. A part of sendet.h. */
+/* sendet/channel.h: rows of channels, headers of messages, and what an acknowledgement does. A part
+ * of sendet.h. */
 #ifndef HARK_SENDET_CHANNEL_H
 #define HARK_SENDET_CHANNEL_H
 
@@ -10,7 +11,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static inline struct hark_sendet_channel *hark_sendet_at(struct hark_sendet *s, uint32_t i)
 {
@@ -30,20 +31,26 @@ static inline int hark_sendet_reserve(struct hark_sendet *s, uint32_t channels, 
     return status;
 }
 
-/* Room for hark_sendet_captured: an image may be taken in this step, and the step may have made a channel. */
+/* Room for hark_sendet_captured: an image may be taken in this step, and the step may have made a
+ * channel. */
 static inline int hark_sendet_reserve_image(struct hark_sendet *s)
 {
-    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->positions, s->endpoint.channels.count + 1);
+    int status =
+        hark_reserve(&s->head, &hark_sendet_shape, &s->positions, s->endpoint.channels.count + 1);
     return status >= 0 ? hark_reserve(&s->head, &hark_sendet_shape, &s->images, 1) : status;
 }
 
-static inline struct hark_sendet_channel *hark_sendet_find(struct hark_sendet *s, uint32_t peer, uint16_t ctx)
+static inline struct hark_sendet_channel *hark_sendet_find(
+    struct hark_sendet *s, uint32_t peer, uint16_t ctx)
 {
-    return (struct hark_sendet_channel *)(void *)hark_channel_find(&s->head, &s->endpoint, peer, ctx);
+    return (struct hark_sendet_channel *)(void *)hark_channel_find(
+        &s->head, &s->endpoint, peer, ctx);
 }
 
-/* The row of (peer, ctx), made if it is new. NULL: the pair uses HARK_SENDET_CTX_MAX contexts already. */
-static inline struct hark_sendet_channel *hark_sendet_channel(struct hark_sendet *s, uint32_t peer, uint16_t ctx)
+/* The row of (peer, ctx), made if it is new. NULL: the pair uses HARK_SENDET_CTX_MAX contexts
+ * already. */
+static inline struct hark_sendet_channel *hark_sendet_channel(
+    struct hark_sendet *s, uint32_t peer, uint16_t ctx)
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, peer, ctx);
     if (c) return c;
@@ -56,10 +63,11 @@ static inline struct hark_sendet_channel *hark_sendet_channel(struct hark_sendet
     return c;
 }
 
-/* ---- acknowledgements --------------------------------------------------------------------------------------------- */
+/* ---- acknowledgements ------------------------------------------------------------------------ */
 
 /* SPE[epoch][j] = max(., latest); a row has been reserved. */
-static inline void hark_sendet_count(struct hark_sendet *s, uint64_t epoch, uint32_t peer, uint64_t latest)
+static inline void hark_sendet_count(
+    struct hark_sendet *s, uint64_t epoch, uint32_t peer, uint64_t latest)
 {
     uint32_t i = 0;
     struct hark_sendet_spe *x = NULL;
@@ -75,9 +83,10 @@ static inline void hark_sendet_count(struct hark_sendet *s, uint64_t epoch, uint
     if (latest > x->latest) x->latest = latest; /* U-4 */
 }
 
-/* j has received my messages up to `last` in its epoch `epoch`: those sent in an earlier one are logged, the others only
- * counted. Room: a chunk, and a row of SPE for each run of epochs. */
-static inline void hark_sendet_acked(struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t last, uint64_t epoch)
+/* j has received my messages up to `last` in its epoch `epoch`: those sent in an earlier one are
+ * logged, the others only counted. Room: a chunk, and a row of SPE for each run of epochs. */
+static inline void hark_sendet_acked(
+    struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t last, uint64_t epoch)
 {
     struct hark *p = &s->head;
     struct hark_mark m;
@@ -91,8 +100,8 @@ static inline void hark_sendet_acked(struct hark_sendet *s, struct hark_sendet_c
 }
 
 /* What is acknowledged and not logged is forgotten, from the first on; and all up to `safe`. */
-static inline void hark_sendet_forget(struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t safe,
-    struct hark_effects *fx)
+static inline void hark_sendet_forget(
+    struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t safe, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint64_t from = c->pos.first;
@@ -105,24 +114,27 @@ static inline void hark_sendet_forget(struct hark_sendet *s, struct hark_sendet_
     }
     if (from == c->pos.first) return;
     hark_trail_trim(p, &s->pool, &c->log, from - 1, c->channel.sent, c->acked);
-    for (; c->pos.first < from && c->pos.digests.count; c->pos.first++) hark_queue_pop(p, &s->pool, &c->pos.digests);
+    for (; c->pos.first < from && c->pos.digests.count; c->pos.first++)
+        hark_queue_pop(p, &s->pool, &c->pos.digests);
     c->pos.first = from;
     hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, from - 1));
 }
 
-/* ---- headers and digests ------------------------------------------------------------------------------------------ */
+/* ---- headers and digests --------------------------------------------------------------------- */
 
-/* The header of message ssn. It carries what of j's messages arrived in one epoch: an acknowledgement never crosses a
- * checkpoint of its sender (N-5). */
-static inline struct hark_transmit *hark_sendet_transmit(struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t ssn,
-    uint64_t phase, uint64_t epoch, uint64_t digest, struct hark_effects *fx)
+/* The header of message ssn. It carries what of j's messages arrived in one epoch: an
+ * acknowledgement never crosses a checkpoint of its sender (N-5). */
+static inline struct hark_transmit *hark_sendet_transmit(struct hark_sendet *s,
+    struct hark_sendet_channel *c, uint64_t ssn, uint64_t phase, uint64_t epoch, uint64_t digest,
+    struct hark_effects *fx)
 {
     uint8_t *b;
-    struct hark_head h = {HARK_KIND_SENDET, HARK_APP, c->channel.ctx, s->endpoint.me, c->channel.peer, s->endpoint.inc,
-        c->channel.inc, s->endpoint.re, ssn};
+    struct hark_head h = {HARK_KIND_SENDET, HARK_APP, c->channel.ctx, s->endpoint.me,
+        c->channel.peer, s->endpoint.inc, c->channel.inc, s->endpoint.re, ssn};
     struct hark_transmit *x = hark_emit_frame(fx, &h, HARK_SENDET_HEADER, &b);
     uint64_t first = c->acks_sent + 1, last = c->channel.recv, received = 0;
-    if (first <= last && hark_sendet_inter(c)) received = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, first, &last);
+    if (first <= last && hark_sendet_inter(c))
+        received = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, first, &last);
     hark_put64(b, phase);
     hark_put64(b + 8, digest);
     hark_put64(b + 16, epoch);

@@ -1,4 +1,5 @@
-/* sendet/checkpoint.h: checkpoints of a process alone, and garbage collection. A part of sendet.h. */
+/* sendet/checkpoint.h: checkpoints of a process alone, and garbage collection. A part of sendet.h.
+ */
 #ifndef HARK_SENDET_CHECKPOINT_H
 #define HARK_SENDET_CHECKPOINT_H
 
@@ -9,17 +10,20 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Did an epoch begin at this call, and has been undone? Then it begins here again, and in a recovery no other does: what is sent
- * has to be of the epoch and phase that it was of, for orphans are waited for by those (N-8, N-11). */
+/* Did an epoch begin at this call, and has been undone? Then it begins here again, and in a
+ * recovery no other does: what is sent has to be of the epoch and phase that it was of, for orphans
+ * are waited for by those (N-8, N-11). */
 static inline bool hark_sendet_again(const struct hark_sendet *s, uint64_t call)
 {
     for (uint32_t i = 0; i < s->again.count; i++)
-        if (((const struct hark_image *)hark_row_of(&s->head, &s->again, i))->id == call) return true;
+        if (((const struct hark_image *)hark_row_of(&s->head, &s->again, i))->id == call)
+            return true;
     return false;
 }
 
 /* CHECKPOINT_POINT, STORED. The id of an image is the number of the call at which it is taken. */
-static inline int hark_sendet_checkpoint(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_sendet_checkpoint(
+    struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     if (event->type == HARK_CHECKPOINT_POINT && s->wave.in_checkpoint_call) return HARK_ESTATE;
@@ -33,19 +37,21 @@ static inline int hark_sendet_checkpoint(struct hark_sendet *s, const struct har
     }
     bool again = hark_sendet_again(s, s->wave.calls + 1);
     if (s->wave.mode == HARK_W_RUN) s->wave.wave = s->wave.calls;
-    hark_wave_point(p, &s->endpoint, &s->wave, event->u.point.due || again, s->recovering && !again, fx);
+    hark_wave_point(
+        p, &s->endpoint, &s->wave, event->u.point.due || again, s->recovering && !again, fx);
     return HARK_OK;
 }
 
-/* An image is taken, and a new epoch begins with it. Without a phase of its own what is sent behind it could overtake in a
- * recovery what was received before. */
+/* An image is taken, and a new epoch begins with it. Without a phase of its own what is sent behind
+ * it could overtake in a recovery what was received before. */
 HARK_COLD void hark_sendet_captured(struct hark_sendet *s)
 {
     struct hark *p = &s->head;
     s->epoch++;
     s->phase++;
     s->taken = 1;
-    struct hark_sendet_image *image = (struct hark_sendet_image *)hark_insert(p, &s->images, s->images.count);
+    struct hark_sendet_image *image =
+        (struct hark_sendet_image *)hark_insert(p, &s->images, s->images.count);
     image->id = s->wave.wave;
     image->epoch = s->epoch;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
@@ -67,8 +73,8 @@ static inline void hark_sendet_forget_image(struct hark_sendet *s, uint32_t k)
             hark_remove(&s->head, &s->wave.kept, i);
 }
 
-/* A checkpoint is over: if it was not to be, neither was its epoch, for nothing has happened in that; but one that has to begin
- * again does so without an image. */
+/* A checkpoint is over: if it was not to be, neither was its epoch, for nothing has happened in
+ * that; but one that has to begin again does so without an image. */
 HARK_COLD void hark_sendet_over(struct hark_sendet *s, bool committed)
 {
     if (s->taken && !committed) {
@@ -82,7 +88,7 @@ HARK_COLD void hark_sendet_over(struct hark_sendet *s, bool committed)
     if (committed) s->epoch_due = s->busy = 1;
 }
 
-/* ---- garbage collection ---------------------------------------------------------------------------------------- */
+/* ---- garbage collection ---------------------------------------------------------------------- */
 
 /* The epoch of the oldest image that I may need when I fail myself. */
 static inline uint64_t hark_sendet_oldest(const struct hark_sendet *s)
@@ -91,20 +97,24 @@ static inline uint64_t hark_sendet_oldest(const struct hark_sendet *s)
     return ((const struct hark_sendet_image *)hark_row_of(&s->head, &s->images, i))->epoch;
 }
 
-/* MIN: E, from the recovery process. Images of earlier epochs go (hark_sendet_pump_drop), and what was counted for them. */
+/* MIN: E, from the recovery process. Images of earlier epochs go (hark_sendet_pump_drop), and what
+ * was counted for them. */
 static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
 {
     if (hark_get64(b) > s->oldest_epoch) s->oldest_epoch = hark_get64(b);
-    while (s->spe.count && ((const struct hark_sendet_spe *)hark_row(&s->head, &s->spe, 0))->epoch < s->oldest_epoch)
+    while (s->spe.count && ((const struct hark_sendet_spe *)hark_row(&s->head, &s->spe, 0))->epoch <
+                               s->oldest_epoch)
         hark_remove(&s->head, &s->spe, 0);
     s->busy = 1;
     return HARK_OK;
 }
 
-/* GC from j: {recv u64, first u64} of j's oldest kept image. Log entries go by what that has received, not by epochs: what is
- * replayed may be received in a later one (N-3). RPP goes by what it does not hold any more, for of all else it will ask
- * (N-2), also of what it knows as acknowledged: that may have been received again since (N-10). */
-static inline int hark_sendet_gc(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
+/* GC from j: {recv u64, first u64} of j's oldest kept image. Log entries go by what that has
+ * received, not by epochs: what is replayed may be received in a later one (N-3). RPP goes by what
+ * it does not hold any more, for of all else it will ask (N-2), also of what it knows as
+ * acknowledged: that may have been received again since (N-10). */
+static inline int hark_sendet_gc(
+    struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
     if (c == NULL || !hark_sendet_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);

@@ -1,5 +1,5 @@
-/* sendet/describe.h: what the frames of sendet carry, in words. What stands where is written in channel.h, pump.h and
- * report.h. */
+/* sendet/describe.h: what the frames of sendet carry, in words. What stands where is written in
+ * channel.h, pump.h and report.h. */
 #ifndef HARK_SENDET_DESCRIBE_H
 #define HARK_SENDET_DESCRIBE_H
 
@@ -48,9 +48,11 @@ static inline void hark_sendet_describe_fact(struct hark_words *w, const uint8_t
 }
 
 /* What readers ask for most comes first, for not all of it may be shown. */
-static inline void hark_sendet_describe_report(struct hark_words *w, const uint8_t *b, uint32_t length)
+static inline void hark_sendet_describe_report(
+    struct hark_words *w, const uint8_t *b, uint32_t length)
 {
-    static const uint16_t order[] = {HARK_L_EPOCH, 0, HARK_L_NONACK, HARK_L_SPE, HARK_L_IMAGE, HARK_L_RECV};
+    static const uint16_t order[] = {
+        HARK_L_EPOCH, 0, HARK_L_NONACK, HARK_L_SPE, HARK_L_IMAGE, HARK_L_RECV};
     bool first = true;
     for (uint32_t i = 0; i < HARK_COUNT(order); i++)
         for (uint32_t at = 8; at + 32 <= length; at += 32) {
@@ -62,7 +64,8 @@ static inline void hark_sendet_describe_report(struct hark_words *w, const uint8
 }
 
 /* Runs of messages that were sent in one epoch and received in one. */
-static inline void hark_sendet_describe_orph(struct hark_words *w, const uint8_t *b, uint32_t length)
+static inline void hark_sendet_describe_orph(
+    struct hark_words *w, const uint8_t *b, uint32_t length)
 {
     if (length == 8) hark_words_add(w, " nothing");
     for (uint32_t at = 8; at + 40 <= length; at += 40) {
@@ -86,7 +89,8 @@ static inline void hark_sendet_describe_ack(struct hark_words *w, const uint8_t 
     hark_words_number(w, " in epoch ", hark_get64(b + 16));
 }
 
-static inline void hark_sendet_describe_control(struct hark_words *w, uint8_t type, const uint8_t *b, uint32_t length)
+static inline void hark_sendet_describe_control(
+    struct hark_words *w, uint8_t type, const uint8_t *b, uint32_t length)
 {
     switch (type) {
     case HARK_H_POS:
@@ -122,7 +126,8 @@ static inline void hark_sendet_describe_control(struct hark_words *w, uint8_t ty
 }
 
 /* Of the recovery process too, whose frames are those of its members: the core is not looked at. */
-HARK_FN void hark_sendet_describe(const struct hark *p, struct hark_bytes header, struct hark_words *w)
+HARK_FN void hark_sendet_describe(
+    const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {
     struct hark_head h;
     (void)p;

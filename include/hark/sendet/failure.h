@@ -1,4 +1,5 @@
-/* sendet/failure.h: rollback, failure announcements, the exchange of positions, RELEASE. A part of sendet.h. What these handlers mark as due, sendet/pump.h sends. */
+/* sendet/failure.h: rollback, failure announcements, the exchange of positions, RELEASE. A part of
+ * sendet.h. What these handlers mark as due, sendet/pump.h sends. */
 #ifndef HARK_SENDET_FAILURE_H
 #define HARK_SENDET_FAILURE_H
 
@@ -14,25 +15,33 @@ HARK_NAMESAKES_BEGIN
 static inline bool hark_sendet_again_valid(const struct hark_event *event)
 {
     for (uint32_t i = 0; i < event->u.restarted.again_count; i++)
-        if (event->u.restarted.again[i] <= (i ? event->u.restarted.again[i - 1] : event->u.restarted.checkpoint)) return false;
+        if (event->u.restarted.again[i] <=
+            (i ? event->u.restarted.again[i - 1] : event->u.restarted.checkpoint))
+            return false;
     return true;
 }
 
 static inline void hark_sendet_again_take(struct hark_sendet *s, const struct hark_event *event)
 {
     hark_empty(&s->head, &s->again);
-    if (hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count) < 0) HARK_TRAP();
+    if (hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count) < 0)
+        HARK_TRAP();
     for (uint32_t i = 0; i < event->u.restarted.again_count; i++)
-        ((struct hark_image *)hark_insert(&s->head, &s->again, i))->id = event->u.restarted.again[i];
+        ((struct hark_image *)hark_insert(&s->head, &s->again, i))->id =
+            event->u.restarted.again[i];
 }
 
 /* RESTARTED: from an image, which is also what the line asked for. */
-HARK_COLD int hark_sendet_restarted(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD int hark_sendet_restarted(
+    struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     uint32_t flags = s->flags, generations = s->generations;
     if (!hark_sendet_again_valid(event)) return HARK_EINVAL;
-    int status = hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count);
-    if (status >= 0) status = hark_member_restart(&s->head, &hark_sendet_shape, &s->endpoint, &s->wave, event, fx);
+    int status =
+        hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count);
+    if (status >= 0)
+        status =
+            hark_member_restart(&s->head, &hark_sendet_shape, &s->endpoint, &s->wave, event, fx);
     if (status < 0) return status;
     hark_sendet_again_take(s, event);
     s->flags = flags;
@@ -44,14 +53,16 @@ HARK_COLD int hark_sendet_restarted(struct hark_sendet *s, const struct hark_eve
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         c->channel.flags &= HARK_INTRA;
         if (!hark_sendet_inter(c)) continue;
-        c->acked = c->pos.first - 1; /* how j received it may have been undone meanwhile, and done otherwise (N-2, N-10) */
+        c->acked = c->pos.first - 1; /* how j received it may have been undone meanwhile, and done
+                                        otherwise (N-2, N-10) */
         hark_queue_clear(&s->head, &s->pool, &c->log.recv);
     }
     return HARK_OK;
 }
 
 /* Upon failure: stand still, and exchange positions on every channel with an end in D. */
-HARK_COLD int hark_sendet_failed(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+HARK_COLD int hark_sendet_failed(
+    struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     struct hark_endpoint *e = &s->endpoint;
@@ -78,7 +89,8 @@ HARK_COLD int hark_sendet_failed(struct hark_sendet *s, const struct hark_event 
     return HARK_OK;
 }
 
-/* What j's POS says of one context: also how much of what j has sent me it knows to be acknowledged. */
+/* What j's POS says of one context: also how much of what j has sent me it knows to be
+ * acknowledged. */
 static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const uint8_t *b)
 {
     struct hark_said said = hark_pos_said(&hark_sendet_exchange, b, c->channel.ctx);
@@ -90,14 +102,16 @@ static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const 
 }
 
 /* POS from j, in both directions. */
-static inline int hark_sendet_pos(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b,
-    struct hark_effects *fx)
+static inline int hark_sendet_pos(
+    struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     const struct hark_exchange *x = &hark_sendet_exchange;
     int status;
     if (!hark_pos_take(&s->head, &s->endpoint, x, &s->pairs, h, b, &status, fx)) return status;
-    for (uint32_t i = 0; i < hark_get32(b); i++) hark_sendet_channel(s, h->src, hark_pos_ctx(x, b, i));
-    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, h->src, 0); i < s->endpoint.channels.count; i++) {
+    for (uint32_t i = 0; i < hark_get32(b); i++)
+        hark_sendet_channel(s, h->src, hark_pos_ctx(x, b, i));
+    for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, h->src, 0);
+         i < s->endpoint.channels.count; i++) {
         if (hark_sendet_at(s, i)->channel.peer != h->src) break;
         hark_sendet_pos_channel(hark_sendet_at(s, i), b);
     }
@@ -112,15 +126,17 @@ static inline bool hark_sendet_waits(struct hark_sendet *s)
     return false;
 }
 
-/* Does everything move again? The line is known, and of my orphans all that will be; an ORPH may come behind the first RELEASE,
- * for who restarts from the beginning knows of nobody and reports at once. What j does not have any more is from now on not
- * acknowledged any more (N-3). */
+/* Does everything move again? The line is known, and of my orphans all that will be; an ORPH may
+ * come behind the first RELEASE, for who restarts from the beginning knows of nobody and reports at
+ * once. What j does not have any more is from now on not acknowledged any more (N-3). */
 static inline void hark_sendet_go_on(struct hark_sendet *s)
 {
     if (!s->frozen || s->released_phase == 0 || hark_sendet_waits(s)) return;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
-        if (!hark_sendet_inter(c) || c->pos.peer_sent == HARK_INFINITY || c->acked <= c->pos.transmitted) continue;
+        if (!hark_sendet_inter(c) || c->pos.peer_sent == HARK_INFINITY ||
+            c->acked <= c->pos.transmitted)
+            continue;
         c->acked = c->pos.transmitted;
         hark_runs_cut(&s->head, &s->pool, &c->log.recv, c->pos.transmitted);
     }
@@ -128,32 +144,39 @@ static inline void hark_sendet_go_on(struct hark_sendet *s)
     s->busy = s->endpoint.offer = 1;
 }
 
-/* One run of an ORPH: of what was posted it is an acknowledgement; the others are orphans, to be posted again. */
-static inline void hark_sendet_orph_run(struct hark_sendet *s, struct hark_sendet_channel *c, const uint8_t *b)
+/* One run of an ORPH: of what was posted it is an acknowledgement; the others are orphans, to be
+ * posted again. */
+static inline void hark_sendet_orph_run(
+    struct hark_sendet *s, struct hark_sendet_channel *c, const uint8_t *b)
 {
-    struct hark_mark m = {hark_get64(b), hark_get64(b + 8), hark_get64(b + 16), hark_get64(b + 24), hark_get64(b + 32)};
+    struct hark_mark m = {hark_get64(b), hark_get64(b + 8), hark_get64(b + 16), hark_get64(b + 24),
+        hark_get64(b + 32)};
     uint64_t posted = m.last < c->channel.sent ? m.last : c->channel.sent;
     if (m.first == 0 || m.first > m.last) return;
-    if (m.first > c->acked + 1 && m.first <= c->channel.sent) /* j has forgotten those between: to be safe they are logged */
+    if (m.first > c->acked + 1 && m.first <= c->channel.sent) /* j has forgotten those between: to
+                                                                 be safe they are logged */
         hark_sendet_acked(s, c, m.first - 1, HARK_INFINITY);
     hark_sendet_acked(s, c, posted, m.recv);
     if (m.last > c->channel.sent)
-        hark_trail_add(&s->head, &s->pool, &c->recorded, m.first > c->channel.sent ? m.first : c->channel.sent + 1, m.phase,
-            m.sent, m.recv);
+        hark_trail_add(&s->head, &s->pool, &c->recorded,
+            m.first > c->channel.sent ? m.first : c->channel.sent + 1, m.phase, m.sent, m.recv);
 }
 
-/* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first, last, phase, epochSend, epochRecv: u64 each} of my messages
- * that j has and of which I do not know that it knows: orphans (U-2), and what my image holds (N-2). */
-static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    struct hark_effects *fx)
+/* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first, last, phase, epochSend,
+ * epochRecv: u64 each} of my messages that j has and of which I do not know that it knows: orphans
+ * (U-2), and what my image holds (N-2). */
+static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head *h,
+    const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
     if (c && !hark_sendet_inter(c)) return hark_emit_verdict(fx, HARK_DISCARD);
-    if (hark_orph_early(&s->head, &s->pairs, c ? &c->pos : NULL, h->src, b)) return hark_emit_verdict(fx, HARK_HOLD);
+    if (hark_orph_early(&s->head, &s->pairs, c ? &c->pos : NULL, h->src, b))
+        return hark_emit_verdict(fx, HARK_HOLD);
     if (c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
     for (uint32_t at = 8; at < length; at += 40) hark_sendet_orph_run(s, c, b + at);
     if (hark_orph_took(&c->channel, &c->pos, b))
-        hark_sendet_acked(s, c, c->pos.transmitted, HARK_INFINITY); /* of what is missing j knows nothing any more */
+        hark_sendet_acked(s, c, c->pos.transmitted, HARK_INFINITY); /* of what is missing j knows
+                                                                       nothing any more */
     hark_sendet_forget(s, c, 0, fx);
     hark_sendet_go_on(s);
     s->busy = s->endpoint.offer = 1;

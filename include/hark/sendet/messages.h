@@ -9,36 +9,41 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* May a message of this phase leave now? While its sender has not gone back, or went back behind it, it may depend on an orphan
- * of its own phase, for an orphan that is not logged did not raise its receiver's (U-6). */
-static inline bool hark_sendet_may(const struct hark_sendet *s, const struct hark_sendet_channel *c, uint64_t ssn,
-    uint64_t phase)
+/* May a message of this phase leave now? While its sender has not gone back, or went back behind
+ * it, it may depend on an orphan of its own phase, for an orphan that is not logged did not raise
+ * its receiver's (U-6). */
+static inline bool hark_sendet_may(
+    const struct hark_sendet *s, const struct hark_sendet_channel *c, uint64_t ssn, uint64_t phase)
 {
     if (s->released_phase == HARK_INFINITY) return true;
-    return s->is_down && ssn > c->pos.sent_at_failure ? phase <= s->released_phase : phase < s->released_phase;
+    return s->is_down && ssn > c->pos.sent_at_failure ? phase <= s->released_phase
+                                                      : phase < s->released_phase;
 }
 
-/* An orphan is sent again: nothing is transmitted, and it counts as when its receiver recorded it: phase, epoch, and the
- * acknowledgement that will not come again (U-2). */
-HARK_COLD struct hark_mark hark_sendet_suppress(struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t ssn,
-    struct hark_effects *fx)
+/* An orphan is sent again: nothing is transmitted, and it counts as when its receiver recorded it:
+ * phase, epoch, and the acknowledgement that will not come again (U-2). */
+HARK_COLD struct hark_mark hark_sendet_suppress(
+    struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t ssn, struct hark_effects *fx)
 {
     struct hark_mark m = hark_trail_at(&s->head, &s->pool, &c->recorded, ssn, ssn);
     if (m.phase == 0) m.phase = s->phase;
     if (m.sent == 0) m.sent = s->epoch;
-    if (m.recv == 0) m.recv = HARK_INFINITY; /* its receiver has forgotten it: to be safe it is logged */
+    if (m.recv == 0)
+        m.recv = HARK_INFINITY; /* its receiver has forgotten it: to be safe it is logged */
     hark_suppress(&c->channel, &c->pos, ssn, m.phase, (s->flags & HARK_DIGEST) != 0, fx);
     s->busy = 1;
     return m;
 }
 
 /* Send msg to P_j: ssn, phase and epoch are fixed now, whenever it leaves. */
-static inline int hark_sendet_send(struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_sendet_send(
+    struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint32_t peer = event->u.send.peer;
     if (event->u.send.to != HARK_PROCESS || peer >= s->endpoint.ranks) return HARK_EINVAL;
-    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+    if (s->wave.in_checkpoint_call)
+        return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
     int status = hark_sendet_reserve(s, 1, HARK_TRAIL_CHUNKS + 1);
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->spe, 1);
     if (status < 0) return status;
@@ -47,7 +52,8 @@ static inline int hark_sendet_send(struct hark_sendet *s, const struct hark_even
     struct hark_mark m = {0, 0, s->phase, s->epoch, 0};
     uint64_t ssn = ++c->channel.sent;
     if (s->flags & HARK_DIGEST)
-        c->pos.sent_digest = hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
+        c->pos.sent_digest =
+            hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
     if (!hark_sendet_inter(c)) {
         c->pos.transmitted = ssn;
         hark_sendet_transmit(s, c, ssn, m.phase, m.sent, c->pos.sent_digest, fx);
@@ -69,30 +75,35 @@ static inline int hark_sendet_send(struct hark_sendet *s, const struct hark_even
     return HARK_OK;
 }
 
-/* Is there something between what is acknowledged and this? It is on its way (non-FIFO), so this waits: else the epochs of the
- * one would be taken for those of the other. */
+/* Is there something between what is acknowledged and this? It is on its way (non-FIFO), so this
+ * waits: else the epochs of the one would be taken for those of the other. */
 static inline bool hark_sendet_ahead(const struct hark_sendet_channel *c, const uint8_t *b)
 {
     return hark_get64(b + 8) > c->acked && hark_get64(b) > c->acked + 1;
 }
 
 /* Upon receiving: RPP is about what arrived, in the epoch in which it did. */
-static inline int hark_sendet_arrive(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b,
-    struct hark_effects *fx)
+static inline int hark_sendet_arrive(
+    struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     bool waited = false;
-    int status = s->endpoint.waiting.count ? hark_waited(p, &hark_sendet_shape, &s->endpoint, h, &waited) : HARK_OK;
+    int status = s->endpoint.waiting.count
+                     ? hark_waited(p, &hark_sendet_shape, &s->endpoint, h, &waited)
+                     : HARK_OK;
     if (status < 0) return status;
     if (waited) return hark_emit_verdict(fx, HARK_HANDUP);
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
-    int age = hark_age_by(&s->endpoint, h, c ? c->channel.inc : hark_inc_of(p, &s->endpoint, h->src));
-    if (age != HARK_CURRENT) return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
+    int age =
+        hark_age_by(&s->endpoint, h, c ? c->channel.inc : hark_inc_of(p, &s->endpoint, h->src));
+    if (age != HARK_CURRENT)
+        return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     if (hark_get64(b + 32) > (c ? c->channel.sent : 0)) return HARK_EFRAME;
     /* Between an image and its decision it is not known in which epoch this is. */
     if (s->frozen || s->wave.mode >= HARK_W_CAPTURED) return hark_emit_verdict(fx, HARK_HOLD);
     status = hark_sendet_reserve(s, 1, HARK_TRAIL_CHUNKS + 1);
-    if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->spe, c ? c->log.sent.count + 1 : 1);
+    if (status >= 0)
+        status = hark_reserve(p, &hark_sendet_shape, &s->spe, c ? c->log.sent.count + 1 : 1);
     if (status >= 0) status = hark_sendet_reserve_image(s);
     if (status < 0) return status;
     c = hark_sendet_channel(s, h->src, h->ctx); /* rows may have moved */
@@ -116,11 +127,12 @@ static inline int hark_sendet_arrive(struct hark_sendet *s, const struct hark_he
 }
 
 /* ACK: {first, last, epoch: u64 each}: the runs of messages that arrived in one epoch each. */
-static inline int hark_sendet_acks(struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, uint32_t length,
-    struct hark_effects *fx)
+static inline int hark_sendet_acks(struct hark_sendet *s, const struct hark_head *h,
+    const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
     struct hark_sendet_channel *c = hark_sendet_find(s, h->src, h->ctx);
-    if (c == NULL || !hark_sendet_inter(c) || hark_get64(b + length - 16) > c->channel.sent) return HARK_EFRAME;
+    if (c == NULL || !hark_sendet_inter(c) || hark_get64(b + length - 16) > c->channel.sent)
+        return HARK_EFRAME;
     if (s->frozen) return hark_emit_verdict(fx, HARK_HOLD);
     if (hark_sendet_ahead(c, b)) {
         c->channel.flags |= HARK_GAP;
@@ -128,15 +140,17 @@ static inline int hark_sendet_acks(struct hark_sendet *s, const struct hark_head
     }
     for (uint32_t at = 0; at < length; at += 24) {
         uint64_t last = hark_get64(b + at + 8);
-        hark_sendet_acked(s, c, last < c->channel.sent ? last : c->channel.sent, hark_get64(b + at + 16));
+        hark_sendet_acked(
+            s, c, last < c->channel.sent ? last : c->channel.sent, hark_get64(b + at + 16));
     }
     hark_sendet_forget(s, c, 0, fx);
     hark_offer_gap(&c->channel, fx);
     return HARK_OK;
 }
 
-/* Deliver msg: what is of an earlier epoch raises the phase, for if it is logged it will be there when its receiver goes back,
- * and what depends on it must wait; all else only carries it on (U-7). */
+/* Deliver msg: what is of an earlier epoch raises the phase, for if it is logged it will be there
+ * when its receiver goes back, and what depends on it must wait; all else only carries it on (U-7).
+ */
 static inline int hark_sendet_deliver(struct hark_sendet *s, const struct hark_event *event)
 {
     struct hark_bytes header = event->u.frame.header;
@@ -146,8 +160,10 @@ static inline int hark_sendet_deliver(struct hark_sendet *s, const struct hark_e
     int status = hark_deliver_position(&s->head, &hark_sendet_shape, &s->endpoint, event, &channel);
     if (status < 0) return status;
     const struct hark_sendet_channel *c = (const struct hark_sendet_channel *)(const void *)channel;
-    uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD), sent = hark_get64(header.at + HARK_WIRE_HEAD + 16);
-    if (hark_sendet_inter(c) && sent < s->epoch) phase++; /* not the epoch it arrived in: it may arrive in another again (N-12) */
+    uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD),
+             sent = hark_get64(header.at + HARK_WIRE_HEAD + 16);
+    if (hark_sendet_inter(c) && sent < s->epoch)
+        phase++; /* not the epoch it arrived in: it may arrive in another again (N-12) */
     if (phase > s->phase) s->phase = phase;
     return HARK_OK;
 }

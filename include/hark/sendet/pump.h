@@ -1,5 +1,5 @@
-/* sendet/pump.h: what a step still has to send, in batches: POS, ORPH, NOTIFY, replays, acknowledgements, EPOCH, images that
- * go, GC, DRAINED. A part of sendet.h. */
+/* sendet/pump.h: what a step still has to send, in batches: POS, ORPH, NOTIFY, replays,
+ * acknowledgements, EPOCH, images that go, GC, DRAINED. A part of sendet.h. */
 #ifndef HARK_SENDET_PUMP_H
 #define HARK_SENDET_PUMP_H
 
@@ -28,8 +28,10 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
             uint8_t *b = hark_emit_control(p, &s->endpoint, fx, HARK_H_ORPH, c->channel.peer, 8);
             uint32_t at = 8;
-            for (; at + 40 <= HARK_FRAGMENT - HARK_WIRE_HEAD && c->pos.orphan_next <= c->channel.recv;) {
-                struct hark_mark m = hark_trail_at(p, &s->pool, &c->rpp, c->pos.orphan_next, c->channel.recv);
+            for (; at + 40 <= HARK_FRAGMENT - HARK_WIRE_HEAD &&
+                   c->pos.orphan_next <= c->channel.recv;) {
+                struct hark_mark m =
+                    hark_trail_at(p, &s->pool, &c->rpp, c->pos.orphan_next, c->channel.recv);
                 c->pos.orphan_next = m.last + 1;
                 if (m.phase == 0) continue; /* j has made me forget them, and asks all the same */
                 hark_put64(b + at, m.first);
@@ -48,15 +50,19 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
 /* Orphans that were sent again, to the recovery process. */
 static inline int hark_sendet_pump_notify(struct hark_sendet *s, struct hark_effects *fx)
 {
-    return s->frozen ? HARK_OK : hark_notify_pump(&s->head, &s->endpoint, &hark_sendet_exchange, false, fx);
+    return s->frozen ? HARK_OK
+                     : hark_notify_pump(&s->head, &s->endpoint, &hark_sendet_exchange, false, fx);
 }
 
-/* What may leave of channel c, ssn ascending: replays of Logs and NonAck, and sends that were delayed. */
-static inline int hark_sendet_replay(struct hark_sendet *s, struct hark_sendet_channel *c, struct hark_effects *fx)
+/* What may leave of channel c, ssn ascending: replays of Logs and NonAck, and sends that were
+ * delayed. */
+static inline int hark_sendet_replay(
+    struct hark_sendet *s, struct hark_sendet_channel *c, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     while (c->pos.transmitted < c->channel.sent) {
-        struct hark_mark m = hark_trail_at(p, &s->pool, &c->log, c->pos.transmitted + 1, c->channel.sent);
+        struct hark_mark m =
+            hark_trail_at(p, &s->pool, &c->log, c->pos.transmitted + 1, c->channel.sent);
         for (uint64_t ssn = m.first; ssn <= m.last; ssn++) {
             if (!hark_sendet_may(s, c, ssn, m.phase)) return HARK_OK;
             if (!hark_effects_fit(fx, 1, HARK_SENDET_HEADER)) return HARK_MORE;
@@ -85,12 +91,15 @@ static inline int hark_sendet_pump_ack(struct hark_sendet *s, struct hark_effect
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         while (hark_sendet_inter(c) && c->acks_sent < c->channel.recv) {
             if (!hark_effects_fit(fx, 1, HARK_FRAGMENT)) return HARK_MORE;
-            uint8_t *b = hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_ACK, c->channel.peer, 0);
+            uint8_t *b =
+                hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_ACK, c->channel.peer, 0);
             uint32_t at = 0;
             hark_put16(b - HARK_WIRE_HEAD + 2, c->channel.ctx);
-            for (; at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD && c->acks_sent < c->channel.recv; at += 24) {
+            for (; at + 24 <= HARK_FRAGMENT - HARK_WIRE_HEAD && c->acks_sent < c->channel.recv;
+                 at += 24) {
                 uint64_t last = c->channel.recv;
-                uint64_t epoch = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, c->acks_sent + 1, &last);
+                uint64_t epoch =
+                    hark_runs_at(&s->head, &s->pool, &c->rpp.recv, c->acks_sent + 1, &last);
                 hark_put64(b + at, c->acks_sent + 1);
                 hark_put64(b + at + 8, last);
                 hark_put64(b + at + 16, epoch);
@@ -147,7 +156,8 @@ static inline int hark_sendet_pump_drained(struct hark_sendet *s, struct hark_ef
 {
     if (!s->recovering || s->drained || s->released_phase != HARK_INFINITY) return HARK_OK;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
-        if (hark_sendet_at(s, i)->pos.transmitted < hark_sendet_at(s, i)->channel.sent) return HARK_OK;
+        if (hark_sendet_at(s, i)->pos.transmitted < hark_sendet_at(s, i)->channel.sent)
+            return HARK_OK;
     if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD)) return HARK_MORE;
     s->drained = 1;
     hark_emit_control(&s->head, &s->endpoint, fx, HARK_H_DRAINED, HARK_RECOVERY, 0);
@@ -156,8 +166,9 @@ static inline int hark_sendet_pump_drained(struct hark_sendet *s, struct hark_ef
 
 HARK_COLD int hark_sendet_pump(struct hark_sendet *s, struct hark_effects *fx)
 {
-    static int (*const part[])(struct hark_sendet *, struct hark_effects *) = {hark_sendet_pump_pos, hark_sendet_pump_orph,
-        hark_sendet_pump_report, hark_sendet_pump_notify, hark_sendet_pump_replay, hark_sendet_pump_ack, hark_sendet_pump_epoch,
+    static int (*const part[])(struct hark_sendet *, struct hark_effects *) = {hark_sendet_pump_pos,
+        hark_sendet_pump_orph, hark_sendet_pump_report, hark_sendet_pump_notify,
+        hark_sendet_pump_replay, hark_sendet_pump_ack, hark_sendet_pump_epoch,
         hark_sendet_pump_drop, hark_sendet_pump_gc, hark_sendet_pump_drained};
     for (uint32_t i = 0; i < HARK_COUNT(part) && s->busy; i++) {
         int status = part[i](s, fx);

@@ -1,4 +1,5 @@
-/* sendet/report.h: REPORT: what the line is made of, and the orphans that I have received. A part of sendet.h. */
+/* sendet/report.h: REPORT: what the line is made of, and the orphans that I have received. A part
+ * of sendet.h. */
 #ifndef HARK_SENDET_REPORT_H
 #define HARK_SENDET_REPORT_H
 
@@ -9,8 +10,10 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Rows are {j u32, ctx u16, what u16, u64, u64, u64}: what is of enum HARK_L_*, or 0: an orphan {first, last, phase}. */
-static inline bool hark_sendet_row(uint8_t *b, uint32_t peer, uint16_t ctx, uint16_t what, uint64_t x, uint64_t y, uint64_t z)
+/* Rows are {j u32, ctx u16, what u16, u64, u64, u64}: what is of enum HARK_L_*, or 0: an orphan
+ * {first, last, phase}. */
+static inline bool hark_sendet_row(
+    uint8_t *b, uint32_t peer, uint16_t ctx, uint16_t what, uint64_t x, uint64_t y, uint64_t z)
 {
     hark_put32(b, peer);
     hark_put16(b + 4, ctx);
@@ -31,19 +34,25 @@ static inline uint64_t hark_sendet_image_epoch(const struct hark_sendet *s, uint
     return 0;
 }
 
-/* The next row of the list about channels: NonAck by the epoch of its sends, or orphans by their recorded phases. */
+/* The next row of the list about channels: NonAck by the epoch of its sends, or orphans by their
+ * recorded phases. */
 static inline bool hark_sendet_report_channel(struct hark_sendet *s, bool orphans, uint8_t *b)
 {
     for (; s->report_row < s->endpoint.channels.count; s->report_row++, s->report_at = 0) {
         struct hark_sendet_channel *c = hark_sendet_at(s, s->report_row);
-        uint64_t from = (orphans ? c->pos.peer_sent : c->acked) + 1, end = orphans ? c->channel.recv : c->channel.sent;
+        uint64_t from = (orphans ? c->pos.peer_sent : c->acked) + 1,
+                 end = orphans ? c->channel.recv : c->channel.sent;
         if (!hark_sendet_inter(c) || (orphans && c->pos.peer_sent == HARK_INFINITY)) continue;
         if (from < s->report_at) from = s->report_at;
         if (from > end) continue;
-        struct hark_mark m = hark_trail_at(&s->head, &s->pool, orphans ? &c->rpp : &c->log, from, end);
+        struct hark_mark m =
+            hark_trail_at(&s->head, &s->pool, orphans ? &c->rpp : &c->log, from, end);
         s->report_at = m.last + 1;
-        if (orphans && m.phase) return hark_sendet_row(b, c->channel.peer, c->channel.ctx, 0, m.first, m.last, m.phase);
-        if (!orphans) return hark_sendet_row(b, c->channel.peer, c->channel.ctx, HARK_L_NONACK, m.sent, m.last, 0);
+        if (orphans && m.phase)
+            return hark_sendet_row(b, c->channel.peer, c->channel.ctx, 0, m.first, m.last, m.phase);
+        if (!orphans)
+            return hark_sendet_row(
+                b, c->channel.peer, c->channel.ctx, HARK_L_NONACK, m.sent, m.last, 0);
     }
     return false;
 }
@@ -67,7 +76,8 @@ static inline bool hark_sendet_report_row(struct hark_sendet *s, uint8_t *b)
     case 2:
         if (i >= s->positions.count) return false;
         at = (const struct hark_position *)hark_row(p, &s->positions, s->report_row++);
-        return hark_sendet_row(b, at->peer, at->ctx, HARK_L_RECV, hark_sendet_image_epoch(s, at->id), at->recv, 0);
+        return hark_sendet_row(
+            b, at->peer, at->ctx, HARK_L_RECV, hark_sendet_image_epoch(s, at->id), at->recv, 0);
     case 3:
         if (i >= s->spe.count) return false;
         x = (const struct hark_sendet_spe *)hark_row(p, &s->spe, s->report_row++);

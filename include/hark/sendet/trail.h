@@ -1,5 +1,6 @@
-/* sendet/trail.h: what is known of each message of one channel, in one direction: its phase, the epoch that its sender was in, and
- * the epoch that its receiver was in when it arrived. Run-length encoded, as phases are in parts/rpp.h.
+/* sendet/trail.h: what is known of each message of one channel, in one direction: its phase, the
+ * epoch that its sender was in, and the epoch that its receiver was in when it arrived. Run-length
+ * encoded, as phases are in parts/rpp.h.
  */
 #ifndef HARK_SENDET_TRAIL_H
 #define HARK_SENDET_TRAIL_H
@@ -20,8 +21,9 @@ struct hark_mark { /* messages first .. last, of which the same is known; 0: it 
     uint64_t first, last, phase, sent, recv;
 };
 
-#define HARK_FIELD_TRAIL(type, member, symbol)                                                                         \
-    HARK_FIELD_QUEUE(type, member.phase, symbol ".Phase"), HARK_FIELD_QUEUE(type, member.sent, symbol ".epochSend"),   \
+#define HARK_FIELD_TRAIL(type, member, symbol)                                                     \
+    HARK_FIELD_QUEUE(type, member.phase, symbol ".Phase"),                                         \
+        HARK_FIELD_QUEUE(type, member.sent, symbol ".epochSend"),                                  \
         HARK_FIELD_QUEUE(type, member.recv, symbol ".epochRecv")
 
 #if HARK_BODIES
@@ -32,8 +34,8 @@ static inline void hark_trail_begin(struct hark_trail *t)
 }
 
 /* ssn is the next; epochs that are not known are 0. */
-static inline void hark_trail_add(struct hark *p, struct hark_pool *pool, struct hark_trail *t, uint64_t ssn,
-    uint64_t phase, uint64_t sent, uint64_t recv)
+static inline void hark_trail_add(struct hark *p, struct hark_pool *pool, struct hark_trail *t,
+    uint64_t ssn, uint64_t phase, uint64_t sent, uint64_t recv)
 {
     hark_runs_add(p, pool, &t->phase, ssn, phase);
     hark_runs_add(p, pool, &t->sent, ssn, sent);
@@ -51,9 +53,10 @@ static inline struct hark_mark hark_trail_at(const struct hark *p, const struct 
     return m;
 }
 
-/* Forgets all up to ssn; `end` is the last that has a phase, `known` the last of which the receiver's epoch is known. */
-static inline void hark_trail_trim(struct hark *p, struct hark_pool *pool, struct hark_trail *t, uint64_t ssn,
-    uint64_t end, uint64_t known)
+/* Forgets all up to ssn; `end` is the last that has a phase, `known` the last of which the
+ * receiver's epoch is known. */
+static inline void hark_trail_trim(struct hark *p, struct hark_pool *pool, struct hark_trail *t,
+    uint64_t ssn, uint64_t end, uint64_t known)
 {
     hark_runs_trim(p, pool, &t->phase, ssn, end);
     hark_runs_trim(p, pool, &t->sent, ssn, end);

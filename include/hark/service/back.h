@@ -10,9 +10,10 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
-/* ---- who goes back, and to where ------------------------------------------------------------------------------------ */
+/* ---- who goes back, and to where ------------------------------------------------------------- */
 
-static inline void hark_service_emit(struct hark_service_effects *fx, uint32_t type, uint32_t rank, uint64_t id)
+static inline void hark_service_emit(
+    struct hark_service_effects *fx, uint32_t type, uint32_t rank, uint64_t id)
 {
     const struct hark_service_effect x = {type, rank, id};
     fx->at[fx->count++] = x;
@@ -23,13 +24,15 @@ static inline void hark_service_goes(struct hark_service *s, uint32_t rank)
     hark_service_row(s, rank)->flags |= HARK_SERVICE_GOES;
 }
 
-/* Is the image `id` of r needed when those of unit `s->unit` go back to it? Behind a change of the map all go back. */
+/* Is the image `id` of r needed when those of unit `s->unit` go back to it? Behind a change of the
+ * map all go back. */
 static inline bool hark_service_needs(const struct hark_service *s, uint32_t r, uint64_t id)
 {
     return id < s->since || s->behind || hark_service_mates(&s->head, r, s->unit);
 }
 
-/* Others whose checkpoints are one with these need not fall back when these do: each has its own image of an older one. */
+/* Others whose checkpoints are one with these need not fall back when these do: each has its own
+ * image of an older one. */
 static inline bool hark_service_apart(const struct hark_service *s)
 {
     return s->rolls == HARK_ROLLS_PROCESS || s->waves_all;
@@ -39,10 +42,12 @@ static inline bool hark_service_apart(const struct hark_service *s)
 static inline void hark_service_unmap(struct hark_service *s, uint64_t id)
 {
     const uint64_t since = s->since;
-    while (id < s->since && s->maps.count) { /* in a record that was tampered with the maps may be fewer */
+    while (id < s->since && s->maps.count) { /* in a record that was tampered with the maps may be
+                                                fewer */
         const uint32_t first = s->maps.count - s->ranks;
         for (uint32_t r = s->ranks; r-- > 0;) {
-            const struct hark_service_map *m = (const struct hark_service_map *)hark_row_of(&s->head, &s->maps, first + r);
+            const struct hark_service_map *m =
+                (const struct hark_service_map *)hark_row_of(&s->head, &s->maps, first + r);
             hark_service_row(s, r)->cluster = m->cluster;
             if (r == 0) s->since = m->since;
             hark_remove(&s->head, &s->maps, first + r);
@@ -69,7 +74,8 @@ HARK_COLD void hark_service_chosen(struct hark_service *s, struct hark_service_e
     hark_service_unmap(s, s->found);
     if (s->nth && (s->behind || !hark_service_apart(s)))
         hark_service_forget(s, hark_service_waves(s, s->unit), s->found + 1, UINT64_MAX);
-    hark_service_row(s, s->unit)->from = s->found; /* at its head; the others follow it when all is known */
+    hark_service_row(s, s->unit)->from = s->found; /* at its head; the others follow it when all is
+                                                      known */
     for (uint32_t r = 0; s->behind && r < s->ranks; r++) hark_service_goes(s, r);
 }
 
@@ -119,19 +125,22 @@ HARK_COLD int hark_service_apply(struct hark_service *s, struct hark_service_eff
 HARK_COLD int hark_service_look(struct hark_service *s, struct hark_service_effects *fx)
 {
     for (; s->unit < hark_service_ends(s) && !s->behind; s->unit++, s->mate = s->nth = 0) {
-        if (!hark_service_goes_back(&s->head, s->unit) || hark_service_head(s, s->unit) != s->unit) continue;
+        if (!hark_service_goes_back(&s->head, s->unit) || hark_service_head(s, s->unit) != s->unit)
+            continue;
         if (fx->count + 3 > fx->room) {
             s->stage = HARK_SERVICE_LOOKING;
             return HARK_MORE;
         }
         s->found = hark_service_wave(&s->head, s->unit, s->nth);
-        while (!s->unverified && s->mate < s->ranks && !hark_service_needs(s, s->mate, s->found)) s->mate++;
+        while (!s->unverified && s->mate < s->ranks && !hark_service_needs(s, s->mate, s->found))
+            s->mate++;
         if (s->found && s->mate < s->ranks && !s->unverified) {
             hark_service_emit(fx, HARK_SERVICE_VERIFY, s->mate, s->found);
             s->stage = HARK_SERVICE_VERIFYING;
             return HARK_OK;
         }
-        if (s->found == 0 && s->nth && hark_service_decided(&s->head, s->unit) >= s->generations) return hark_service_lost(s, fx);
+        if (s->found == 0 && s->nth && hark_service_decided(&s->head, s->unit) >= s->generations)
+            return hark_service_lost(s, fx);
         hark_service_chosen(s, fx);
     }
     return hark_service_apply(s, fx);
@@ -142,20 +151,25 @@ HARK_COLD void hark_service_trim(struct hark_service *s, struct hark_queue *wave
 {
     while (waves->count > s->generations) hark_queue_pop(&s->head, &s->pool, waves);
     const uint64_t oldest = hark_service_nth(s, waves, s->generations - 1);
-    while (oldest && s->maps.count && ((const struct hark_service_map *)hark_row(&s->head, &s->maps, 0))->until <= oldest)
+    while (oldest && s->maps.count &&
+           ((const struct hark_service_map *)hark_row(&s->head, &s->maps, 0))->until <= oldest)
         for (uint32_t r = 0; r < s->ranks; r++) hark_remove(&s->head, &s->maps, 0);
 }
 
-/* These ranks are dead: with each goes its unit, and where a line says who goes back all of a recovery that is not over (N-7). */
+/* These ranks are dead: with each goes its unit, and where a line says who goes back all of a
+ * recovery that is not over (N-7). */
 HARK_COLD void hark_service_died(struct hark_service *s, const struct hark_service_event *e)
 {
     const bool all = e->type == HARK_SERVICE_RESUMED;
-    for (uint32_t r = 0; all && r < s->ranks; r++) /* a record is older than the trim that its decision brought */
+    for (uint32_t r = 0; all && r < s->ranks; r++) /* a record is older than the trim that its
+                                                      decision brought */
         hark_service_trim(s, &hark_service_row(s, r)->waves);
-    for (uint32_t i = 0; !all && i < e->u.died.count; i++) hark_service_goes(s, hark_service_head(s, e->u.died.rank[i]));
+    for (uint32_t i = 0; !all && i < e->u.died.count; i++)
+        hark_service_goes(s, hark_service_head(s, e->u.died.rank[i]));
     for (uint32_t r = 0; r < s->ranks; r++) {
         const bool again = s->rolls == HARK_ROLLS_LINE && hark_service_is_down(&s->head, r);
-        if (all || again || hark_service_goes_back(&s->head, hark_service_head(s, r))) hark_service_goes(s, r);
+        if (all || again || hark_service_goes_back(&s->head, hark_service_head(s, r)))
+            hark_service_goes(s, r);
     }
     s->recovery = e->u.died.recovery;
     s->unit = s->mate = s->nth = s->behind = 0;

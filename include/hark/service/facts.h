@@ -1,4 +1,5 @@
-/* service/facts.h: what processes have made durable: decisions, the recovery line, the end of recovery. A part of service.h. */
+/* service/facts.h: what processes have made durable: decisions, the recovery line, the end of
+ * recovery. A part of service.h. */
 #ifndef HARK_SERVICE_FACTS_H
 #define HARK_SERVICE_FACTS_H
 
@@ -10,7 +11,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
-/* ---- facts ------------------------------------------------------------------------------------------------------------ */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 HARK_COLD int hark_service_answer(struct hark_service *s, bool ok, struct hark_service_effects *fx)
 {
@@ -23,7 +24,8 @@ HARK_COLD int hark_service_answer(struct hark_service *s, bool ok, struct hark_s
 static inline void hark_service_map(struct hark_service *s, uint64_t id)
 {
     for (uint32_t r = 0; r < s->ranks; r++) {
-        struct hark_service_map *m = (struct hark_service_map *)hark_insert(&s->head, &s->maps, s->maps.count);
+        struct hark_service_map *m =
+            (struct hark_service_map *)hark_insert(&s->head, &s->maps, s->maps.count);
         m->until = id;
         m->since = s->since;
         m->rank = r;
@@ -39,13 +41,16 @@ static inline void hark_service_map(struct hark_service *s, uint64_t id)
 HARK_COLD int hark_service_decide(struct hark_service *s, struct hark_service_effects *fx)
 {
     const uint64_t last = hark_service_wave(&s->head, s->peer, 0);
-    if (s->id <= last) return hark_service_answer(s, s->id && s->id == last && (!s->map || s->since == s->id), fx);
+    if (s->id <= last)
+        return hark_service_answer(s, s->id && s->id == last && (!s->map || s->since == s->id), fx);
     if (s->map && !s->proposed) return hark_service_answer(s, false, fx);
     int status = hark_pool_reserve(&s->head, &hark_service_shape, &s->pool, 2);
-    if (status >= 0 && s->map) status = hark_reserve(&s->head, &hark_service_shape, &s->maps, s->ranks);
+    if (status >= 0 && s->map)
+        status = hark_reserve(&s->head, &hark_service_shape, &s->maps, s->ranks);
     if (status < 0) return status;
     (void)hark_service_add(s, hark_service_waves(s, s->peer), s->id);
-    s->found = s->rolls == HARK_ROLLS_LINE && hark_service_add(s, &hark_service_row(s, s->peer)->begun, s->id);
+    s->found = s->rolls == HARK_ROLLS_LINE &&
+               hark_service_add(s, &hark_service_row(s, s->peer)->begun, s->id);
     struct hark_service_rank *leader = hark_service_row(s, hark_service_leader(&s->head, s->peer));
     s->counted = leader->decided < s->generations;
     leader->decided += s->counted;
@@ -55,7 +60,8 @@ HARK_COLD int hark_service_decide(struct hark_service *s, struct hark_service_ef
 }
 
 /* Is the decision durable? Then it is one; else it has not been made. */
-HARK_COLD int hark_service_decided_now(struct hark_service *s, bool ok, struct hark_service_effects *fx)
+HARK_COLD int hark_service_decided_now(
+    struct hark_service *s, bool ok, struct hark_service_effects *fx)
 {
     struct hark_service_rank *leader = hark_service_row(s, hark_service_leader(&s->head, s->peer));
     struct hark_queue *begun = &hark_service_row(s, s->peer)->begun;
@@ -72,21 +78,24 @@ HARK_COLD int hark_service_decided_now(struct hark_service *s, bool ok, struct h
     return hark_service_answer(s, true, fx);
 }
 
-/* A rank goes back too, to its checkpoint s->id: what it decided later has not been, but is remembered (N-11). */
+/* A rank goes back too, to its checkpoint s->id: what it decided later has not been, but is
+ * remembered (N-11). */
 HARK_COLD int hark_service_back(struct hark_service *s, struct hark_service_effects *fx)
 {
     int status = hark_pool_reserve(&s->head, &hark_service_shape, &s->pool, 1);
     if (status < 0) return status;
     struct hark_queue *waves = hark_service_waves(s, s->peer);
     hark_service_forget(s, waves, s->id + 1, UINT64_MAX);
-    if (s->id && waves->count < s->generations) (void)hark_service_add(s, waves, s->id); /* older than those kept */
+    if (s->id && waves->count < s->generations)
+        (void)hark_service_add(s, waves, s->id); /* older than those kept */
     hark_service_goes(s, s->peer);
     s->unit = s->peer;
     s->mate = s->nth = s->behind = s->recovery = 0;
     return hark_service_look(s, fx);
 }
 
-/* Recovery of s->peer, or of all, is over. What was undone has been done again, as far as anybody asks for it. */
+/* Recovery of s->peer, or of all, is over. What was undone has been done again, as far as anybody
+ * asks for it. */
 HARK_COLD int hark_service_done(struct hark_service *s, struct hark_service_effects *fx)
 {
     for (uint32_t r = hark_service_begins(s); r < hark_service_ends(s); r++) {
@@ -100,11 +109,14 @@ HARK_COLD int hark_service_done(struct hark_service *s, struct hark_service_effe
     return HARK_OK;
 }
 
-HARK_COLD int hark_service_fact(struct hark_service *s, const struct hark_service_event *e, struct hark_service_effects *fx)
+HARK_COLD int hark_service_fact(
+    struct hark_service *s, const struct hark_service_event *e, struct hark_service_effects *fx)
 {
     const bool line = e->u.fact.kind == HARK_FACT_BACK || e->u.fact.kind == HARK_FACT_LINE;
-    const bool somebody = e->u.fact.rank < s->ranks || (e->u.fact.kind == HARK_FACT_DONE && e->u.fact.rank == HARK_RECOVERY);
-    const bool known = e->u.fact.kind == HARK_FACT_WAVE || e->u.fact.kind == HARK_FACT_DONE || (line && s->rolls == HARK_ROLLS_LINE);
+    const bool somebody = e->u.fact.rank < s->ranks ||
+                          (e->u.fact.kind == HARK_FACT_DONE && e->u.fact.rank == HARK_RECOVERY);
+    const bool known = e->u.fact.kind == HARK_FACT_WAVE || e->u.fact.kind == HARK_FACT_DONE ||
+                       (line && s->rolls == HARK_ROLLS_LINE);
     s->fact = e->u.fact.kind;
     s->peer = e->u.fact.rank;
     s->id = e->u.fact.id;

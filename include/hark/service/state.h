@@ -1,4 +1,5 @@
-/* service/state.h: events and effects of the failure service, what it remembers, and what others may ask it. service.h says how it goes. */
+/* service/state.h: events and effects of the failure service, what it remembers, and what others
+ * may ask it. service.h says how it goes. */
 #ifndef HARK_SERVICE_STATE_H
 #define HARK_SERVICE_STATE_H
 
@@ -9,12 +10,18 @@ extern "C" {
 #endif
 HARK_NAMESAKES_BEGIN
 
-#define HARK_KIND_SERVICE 32 /* of the block; it has no frames */
+#define HARK_KIND_SERVICE        32 /* of the block; it has no frames */
 #define HARK_SERVICE_GENERATIONS 8
 
 enum hark_service_event_type {
-    HARK_SERVICE_DIED = 1, HARK_SERVICE_VERIFIED, HARK_SERVICE_DURABLE, HARK_SERVICE_FACT, HARK_SERVICE_PROPOSED,
-    HARK_SERVICE_FINISHED, HARK_SERVICE_RESUMED, HARK_SERVICE_CONTINUE
+    HARK_SERVICE_DIED = 1,
+    HARK_SERVICE_VERIFIED,
+    HARK_SERVICE_DURABLE,
+    HARK_SERVICE_FACT,
+    HARK_SERVICE_PROPOSED,
+    HARK_SERVICE_FINISHED,
+    HARK_SERVICE_RESUMED,
+    HARK_SERVICE_CONTINUE
 };
 
 struct hark_service_event {
@@ -23,15 +30,16 @@ struct hark_service_event {
         struct {
             const uint32_t *rank; /* ascending; all that are known to be dead by now */
             uint32_t count;
-            bool recovery;        /* and the recovery process */
+            bool recovery; /* and the recovery process */
         } died;
         struct {
-            bool whole;           /* the image that VERIFY named can be restarted from */
+            bool whole; /* the image that VERIFY named can be restarted from */
         } verified;
         struct {
-            bool ok;              /* false: it could not be written; a wave is then not decided, all else holds in memory */
+            bool ok; /* false: it could not be written; a wave is then not decided, all else holds
+                        in memory */
         } durable;
-        struct hark_fact fact;    /* as in PERSIST */
+        struct hark_fact fact; /* as in PERSIST */
         struct {
             const uint32_t *cluster; /* of each rank */
         } proposed;
@@ -40,12 +48,16 @@ struct hark_service_event {
 
 enum hark_service_effect_type {
     HARK_SERVICE_VERIFY = 101, /* is image `id` of `rank` whole? */
-    HARK_SERVICE_FELL_BACK,    /* newer images of `rank`, or of those that go back with it, are damaged: it goes back to `id`, 0: the beginning */
-    HARK_SERVICE_LOST,         /* no image of those that go back with `rank` is whole, and the beginning is not kept: the job is over */
-    HARK_SERVICE_RECORD,       /* make hark_pack() durable */
-    HARK_SERVICE_ANSWER,       /* the process whose FACT it was gets STORED with ok = `id` */
-    HARK_SERVICE_ANNOUNCE,     /* every process that lives, and each that begins anew, gets FAILED: hark_service_failed() */
-    HARK_SERVICE_RESTART,      /* `rank` goes back: if it lives FAILED tells it so; if it is dead it is started again, see hark_service_restart() */
+    HARK_SERVICE_FELL_BACK,    /* newer images of `rank`, or of those that go back with it, are
+                                  damaged: it goes back to `id`, 0: the beginning */
+    HARK_SERVICE_LOST, /* no image of those that go back with `rank` is whole, and the beginning is
+                          not kept: the job is over */
+    HARK_SERVICE_RECORD,   /* make hark_pack() durable */
+    HARK_SERVICE_ANSWER,   /* the process whose FACT it was gets STORED with ok = `id` */
+    HARK_SERVICE_ANNOUNCE, /* every process that lives, and each that begins anew, gets FAILED:
+                              hark_service_failed() */
+    HARK_SERVICE_RESTART,  /* `rank` goes back: if it lives FAILED tells it so; if it is dead it is
+                              started again, see hark_service_restart() */
     HARK_SERVICE_RESTART_RECOVERY /* the recovery process is started again */
 };
 
@@ -62,11 +74,11 @@ struct hark_service_effects { /* where a step writes; the caller's. room: at lea
 struct hark_service_config {
     const struct hark_protocol *protocol;
     uint32_t ranks;
-    const uint32_t *cluster; /* of each rank, a number below `ranks`, for protocols in which clusters go back together; NULL:
-                              * all are of one. Copied */
-    bool waves_all;          /* HARK_WAVES_ALL: a checkpoint is of all processes, whoever goes back */
-    bool unverified;         /* all images count as whole: no VERIFY */
-    uint32_t generations;    /* checkpoints kept, 1 .. 8; 0 stands for 2 */
+    const uint32_t *cluster; /* of each rank, a number below `ranks`, for protocols in which
+                              * clusters go back together; NULL: all are of one. Copied */
+    bool waves_all;       /* HARK_WAVES_ALL: a checkpoint is of all processes, whoever goes back */
+    bool unverified;      /* all images count as whole: no VERIFY */
+    uint32_t generations; /* checkpoints kept, 1 .. 8; 0 stands for 2 */
 };
 
 struct hark_service_restart { /* what RESTARTED of a rank says, beside its image */
@@ -89,35 +101,44 @@ HARK_FN bool hark_service_by_line(const struct hark_protocol *protocol);
  * is true, and a protocol by cluster is given HARK_WAVES_ALL. */
 HARK_FN bool hark_service_waves_all(const struct hark_protocol *protocol, uint32_t asks);
 
-/* FAILED as it is to be told now: `down` and `wave` have room for as many as there are ranks, `inc` for one more. */
-HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uint32_t *down, struct hark_incarnation *inc,
-    struct hark_decision *wave);
+/* FAILED as it is to be told now: `down` and `wave` have room for as many as there are ranks, `inc`
+ * for one more. */
+HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uint32_t *down,
+    struct hark_incarnation *inc, struct hark_decision *wave);
 /* From where `rank` (HARK_RECOVERY: no checkpoint) begins, if it is started now. */
 HARK_FN struct hark_service_restart hark_service_restart(const struct hark *p, uint32_t rank);
-/* RESTARTED.again: checkpoints of `rank` beyond its restart's that are undone, ascending; the first `room` of them. How many there are. */
-HARK_FN uint32_t hark_service_undone(const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room);
+/* RESTARTED.again: checkpoints of `rank` beyond its restart's that are undone, ascending; the first
+ * `room` of them. How many there are. */
+HARK_FN uint32_t hark_service_undone(
+    const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room);
 
 HARK_FN uint32_t hark_service_epoch(const struct hark *p);
-HARK_FN uint32_t hark_service_incarnation(const struct hark *p, uint32_t rank); /* or HARK_RECOVERY */
+HARK_FN uint32_t hark_service_incarnation(const struct hark *p, uint32_t rank); /* or HARK_RECOVERY
+                                                                                 */
 HARK_FN bool hark_service_is_down(const struct hark *p, uint32_t rank);
 HARK_FN uint32_t hark_service_down(const struct hark *p); /* how many ranks are in D */
 /* The lowest rank of those whose checkpoints are one with those of `rank`. */
 HARK_FN uint32_t hark_service_leader(const struct hark *p, uint32_t rank);
 /* Are their checkpoints one? */
 HARK_FN bool hark_service_same_wave(const struct hark *p, uint32_t a, uint32_t b);
-/* The n-th newest decided checkpoint of its group that is kept, from 0; 0: there is none, or it is the beginning. */
+/* The n-th newest decided checkpoint of its group that is kept, from 0; 0: there is none, or it is
+ * the beginning. */
 HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t n);
-/* How many were ever decided, counted up to the generations kept: while fewer were, the beginning is kept too. */
+/* How many were ever decided, counted up to the generations kept: while fewer were, the beginning
+ * is kept too. */
 HARK_FN uint32_t hark_service_decided(const struct hark *p, uint32_t rank);
 /* Do they go back together, by the map in force? */
 HARK_FN bool hark_service_mates(const struct hark *p, uint32_t a, uint32_t b);
 /* The wave that brought the map in force; 0: that of the configuration is. */
 HARK_FN uint64_t hark_service_mapped(const struct hark *p);
-HARK_FN uint32_t hark_service_cluster(const struct hark *p, uint32_t rank); /* by the map in force */
-HARK_FN uint32_t hark_service_next(const struct hark *p, uint32_t rank); /* by the map that is to come; UINT32_MAX: none is */
+/* The cluster of a rank by the map in force. */
+HARK_FN uint32_t hark_service_cluster(const struct hark *p, uint32_t rank);
+/* The same by the next map; UINT32_MAX: none is proposed. */
+HARK_FN uint32_t hark_service_next(const struct hark *p, uint32_t rank);
 /* Did the last failure go behind a change of the map? Then all went back. */
 HARK_FN bool hark_service_behind(const struct hark *p);
-/* Does this rank go back with the change that is being made? From the first VERIFY until its RESTART. */
+/* Does this rank go back with the change that is being made? From the first VERIFY until its
+ * RESTART. */
 HARK_FN bool hark_service_goes_back(const struct hark *p, uint32_t rank);
 /* HARK_ROLLS_*: who goes back when a process dies; 0: no failure is survived. */
 HARK_FN uint32_t hark_service_rolls(const struct hark *p);
@@ -129,13 +150,17 @@ HARK_FN bool hark_service_idle(const struct hark *p); /* no answer is awaited */
 
 struct hark_service_rank {
     uint32_t inc, cluster, next;
-    uint32_t first;          /* not of this rank, of the cluster with its number: the lowest rank in it */
+    uint32_t first; /* not of this rank, of the cluster with its number: the lowest rank in it */
     uint32_t flags, decided; /* decided: at a leader */
     uint64_t from;           /* the checkpoint that it goes back to */
     struct hark_queue waves; /* at a leader: the decided checkpoints that are kept, ascending */
-    struct hark_queue begun; /* rolls by the line: where its epochs began, the undone ones too, ascending */
+    struct hark_queue begun; /* rolls by the line: where its epochs began, the undone ones too,
+                                ascending */
 };
-enum { HARK_SERVICE_DOWN = 1, HARK_SERVICE_GOES = 2 }; /* of a rank: in D; goes back with this change */
+enum {
+    HARK_SERVICE_DOWN = 1,
+    HARK_SERVICE_GOES = 2
+}; /* of a rank: in D; goes back with this change */
 
 struct hark_service_map { /* of `maps`: the cluster of a rank until wave `until` */
     uint64_t until, since;
@@ -146,11 +171,11 @@ struct hark_service {
     struct hark head;
     uint32_t ranks, rolls, waves_all, unverified, generations;
     uint32_t re, recovery_inc, finished, proposed;
-    uint64_t since; /* the wave that brought the map in force */
+    uint64_t since;     /* the wave that brought the map in force */
     uint32_t down, pad; /* ranks in D; counted, no part of a record */
     /* Of the change that is being made; no part of a record. */
     uint32_t stage, change, telling; /* telling: the next rank to RESTART, + 1 */
-    uint32_t unit, mate, nth; /* VERIFY: whose unit, of whom, its nth newest wave */
+    uint32_t unit, mate, nth;        /* VERIFY: whose unit, of whom, its nth newest wave */
     uint32_t behind, recovery, fact, peer, map, counted; /* counted: the decision in `decided` */
     uint64_t id, oldest, found;
     struct hark_table rank, maps;
@@ -158,35 +183,52 @@ struct hark_service {
 };
 
 #define HARK_V(m) HARK_FIELD(struct hark_service, m, "")
-static const struct hark_field hark_service_fields[] = {HARK_V(ranks), HARK_V(rolls), HARK_V(waves_all),
-    HARK_V(generations), HARK_V(re), HARK_V(recovery_inc), HARK_V(finished), HARK_V(since)};
-static const struct hark_field hark_service_rank_fields[] = {HARK_FIELD(struct hark_service_rank, inc, "incMap"),
+static const struct hark_field hark_service_fields[] = {HARK_V(ranks), HARK_V(rolls),
+    HARK_V(waves_all), HARK_V(generations), HARK_V(re), HARK_V(recovery_inc), HARK_V(finished),
+    HARK_V(since)};
+static const struct hark_field hark_service_rank_fields[] = {
+    HARK_FIELD(struct hark_service_rank, inc, "incMap"),
     HARK_FIELD(struct hark_service_rank, cluster, "Cluster"),
-    HARK_FIELD(struct hark_service_rank, flags, "D"), HARK_FIELD(struct hark_service_rank, decided, ""),
-    HARK_FIELD(struct hark_service_rank, from, "ckptNo"), HARK_FIELD_QUEUE(struct hark_service_rank, waves, ""),
+    HARK_FIELD(struct hark_service_rank, flags, "D"),
+    HARK_FIELD(struct hark_service_rank, decided, ""),
+    HARK_FIELD(struct hark_service_rank, from, "ckptNo"),
+    HARK_FIELD_QUEUE(struct hark_service_rank, waves, ""),
     HARK_FIELD_QUEUE(struct hark_service_rank, begun, "")};
-static const struct hark_field hark_service_map_fields[] = {HARK_FIELD(struct hark_service_map, until, ""),
-    HARK_FIELD(struct hark_service_map, since, ""), HARK_FIELD(struct hark_service_map, rank, "j"),
+static const struct hark_field hark_service_map_fields[] = {
+    HARK_FIELD(struct hark_service_map, until, ""), HARK_FIELD(struct hark_service_map, since, ""),
+    HARK_FIELD(struct hark_service_map, rank, "j"),
     HARK_FIELD(struct hark_service_map, cluster, "Cluster")};
-#define HARK_VT(member, row)                                                                                              \
-    {#member, "", (uint16_t)offsetof(struct hark_service, member), sizeof(struct hark_service_##row),                     \
-        HARK_COUNT(hark_service_##row##_fields), hark_service_##row##_fields}
+#define HARK_VT(member, row)                                                                       \
+    {                                                                                              \
+#member, "", (uint16_t)offsetof(struct hark_service, member),                              \
+            sizeof(struct hark_service_##row), HARK_COUNT(hark_service_##row##_fields),            \
+            hark_service_##row##_fields                                                            \
+    }
 static const struct hark_rows hark_service_rows[] = {HARK_VT(rank, rank), HARK_VT(maps, map),
-    {"pool", "", (uint16_t)offsetof(struct hark_service, pool.chunks), sizeof(struct hark_chunk), 0, NULL}};
+    {"pool", "", (uint16_t)offsetof(struct hark_service, pool.chunks), sizeof(struct hark_chunk), 0,
+        NULL}};
 HARK_FN bool hark_service_accept(struct hark *p);
-static const struct hark_shape hark_service_shape = {"service", 2, HARK_COUNT(hark_service_fields), HARK_COUNT(hark_service_rows),
-    sizeof(struct hark_service), hark_service_fields, hark_service_rows, offsetof(struct hark_service, pool), NULL, 0, hark_service_accept};
+static const struct hark_shape hark_service_shape = {"service", 2, HARK_COUNT(hark_service_fields),
+    HARK_COUNT(hark_service_rows), sizeof(struct hark_service), hark_service_fields,
+    hark_service_rows, offsetof(struct hark_service, pool), NULL, 0, hark_service_accept};
 
 #if HARK_BODIES
 
-enum { HARK_SERVICE_IDLE = 0, HARK_SERVICE_LOOKING, HARK_SERVICE_VERIFYING, HARK_SERVICE_RECORDING, HARK_SERVICE_TELLING };
+enum {
+    HARK_SERVICE_IDLE = 0,
+    HARK_SERVICE_LOOKING,
+    HARK_SERVICE_VERIFYING,
+    HARK_SERVICE_RECORDING,
+    HARK_SERVICE_TELLING
+};
 
 static inline const struct hark_service *hark_service_of(const struct hark *p)
 {
     return (const struct hark_service *)(const void *)p;
 }
 
-static inline const struct hark_service_rank *hark_service_at(const struct hark_service *s, uint32_t rank)
+static inline const struct hark_service_rank *hark_service_at(
+    const struct hark_service *s, uint32_t rank)
 {
     return (const struct hark_service_rank *)hark_row_of(&s->head, &s->rank, rank);
 }
@@ -196,10 +238,11 @@ static inline struct hark_service_rank *hark_service_row(struct hark_service *s,
     return (struct hark_service_rank *)hark_row(&s->head, &s->rank, rank);
 }
 
-/* ---- lists of checkpoints: `waves` and `begun` -------------------------------------------------------------------- */
+/* ---- lists of checkpoints: `waves` and `begun` ----------------------------------------------- */
 
 /* The row at the place, and the place moves on; NULL at the end. */
-static inline uint64_t *hark_service_walk(struct hark_service *s, const struct hark_queue *q, struct hark_place *at)
+static inline uint64_t *hark_service_walk(
+    struct hark_service *s, const struct hark_queue *q, struct hark_place *at)
 {
     const struct hark_place here = *at;
     if (hark_queue_next(&s->head, &s->pool, q, at) == NULL) return NULL;
@@ -213,7 +256,8 @@ static inline struct hark_queue *hark_service_waves(struct hark_service *s, uint
 }
 
 /* The n-th newest, from 0; 0: there are not as many. */
-static inline uint64_t hark_service_nth(const struct hark_service *s, const struct hark_queue *q, uint32_t n)
+static inline uint64_t hark_service_nth(
+    const struct hark_service *s, const struct hark_queue *q, uint32_t n)
 {
     struct hark_place at = hark_queue_begin(q);
     if (n >= q->count) return 0;
@@ -229,7 +273,8 @@ static inline bool hark_service_add(struct hark_service *s, struct hark_queue *q
         if (*x == id) return false;
     (void)hark_queue_push(&s->head, &s->pool, q);
     at = hark_queue_begin(q);
-    for (uint64_t *x; (x = hark_service_walk(s, q, &at)) != NULL;) { /* those above it move up by one */
+    for (uint64_t *x; (x = hark_service_walk(s, q, &at)) != NULL;) { /* those above it move up by
+                                                                        one */
         const uint64_t was = *x;
         if (was && was < id) continue;
         *x = id;
@@ -239,7 +284,8 @@ static inline bool hark_service_add(struct hark_service *s, struct hark_queue *q
 }
 
 /* Forgets those from `first` on, before `end`. */
-static inline void hark_service_forget(struct hark_service *s, struct hark_queue *q, uint64_t first, uint64_t end)
+static inline void hark_service_forget(
+    struct hark_service *s, struct hark_queue *q, uint64_t first, uint64_t end)
 {
     struct hark_place at = hark_queue_begin(q), to = at;
     uint32_t kept = 0;
@@ -278,7 +324,7 @@ HARK_FN bool hark_service_waves_all(const struct hark_protocol *protocol, uint32
     return protocol->traits & HARK_TRAIT_WAVES || asks & HARK_ASKS_REGROUP;
 }
 
-/* ---- what others ask ----------------------------------------------------------------------------------------------- */
+/* ---- what others ask ------------------------------------------------------------------------- */
 
 HARK_FN uint32_t hark_service_epoch(const struct hark *p)
 {
@@ -288,7 +334,9 @@ HARK_FN uint32_t hark_service_epoch(const struct hark *p)
 HARK_FN uint32_t hark_service_incarnation(const struct hark *p, uint32_t rank)
 {
     const struct hark_service *s = hark_service_of(p);
-    return rank == HARK_RECOVERY ? s->recovery_inc : rank < s->ranks ? hark_service_at(s, rank)->inc : 0;
+    return rank == HARK_RECOVERY ? s->recovery_inc
+           : rank < s->ranks     ? hark_service_at(s, rank)->inc
+                                 : 0;
 }
 
 HARK_FN bool hark_service_is_down(const struct hark *p, uint32_t rank)
@@ -334,7 +382,8 @@ HARK_FN bool hark_service_mates(const struct hark *p, uint32_t a, uint32_t b)
 {
     const struct hark_service *s = hark_service_of(p);
     switch (s->rolls) {
-    case HARK_ROLLS_CLUSTER: return hark_service_at(s, a)->cluster == hark_service_at(s, b)->cluster;
+    case HARK_ROLLS_CLUSTER:
+        return hark_service_at(s, a)->cluster == hark_service_at(s, b)->cluster;
     case HARK_ROLLS_ALL: return true;
     default: return a == b;
     }
@@ -352,7 +401,8 @@ HARK_FN uint32_t hark_service_cluster(const struct hark *p, uint32_t rank)
 
 HARK_FN uint32_t hark_service_next(const struct hark *p, uint32_t rank)
 {
-    return hark_service_of(p)->proposed ? hark_service_at(hark_service_of(p), rank)->next : UINT32_MAX;
+    return hark_service_of(p)->proposed ? hark_service_at(hark_service_of(p), rank)->next
+                                        : UINT32_MAX;
 }
 
 HARK_FN bool hark_service_behind(const struct hark *p)
@@ -397,7 +447,8 @@ HARK_FN struct hark_service_restart hark_service_restart(const struct hark *p, u
     return r;
 }
 
-HARK_FN uint32_t hark_service_undone(const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room)
+HARK_FN uint32_t hark_service_undone(
+    const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room)
 {
     const struct hark_service *s = hark_service_of(p);
     const struct hark_queue *q = &hark_service_at(s, rank)->begun;
@@ -412,8 +463,8 @@ HARK_FN uint32_t hark_service_undone(const struct hark *p, uint32_t rank, uint64
     return n;
 }
 
-HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uint32_t *down, struct hark_incarnation *inc,
-    struct hark_decision *wave)
+HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uint32_t *down,
+    struct hark_incarnation *inc, struct hark_decision *wave)
 {
     const struct hark_service *s = hark_service_of(p);
     hark_zero(e, sizeof *e);
@@ -426,7 +477,8 @@ HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uin
         const struct hark_service_rank *x = hark_service_at(s, r);
         if (x->flags & HARK_SERVICE_DOWN) down[e->u.failed.down_count++] = r;
         const struct hark_incarnation own = {r, x->inc};
-        const struct hark_decision decision = {r, 0, hark_service_leader(p, r) == r ? hark_service_nth(s, &x->waves, 0) : 0};
+        const struct hark_decision decision = {
+            r, 0, hark_service_leader(p, r) == r ? hark_service_nth(s, &x->waves, 0) : 0};
         if (x->inc) inc[e->u.failed.inc_count++] = own;
         if (decision.wave) wave[e->u.failed.wave_count++] = decision;
     }
@@ -434,20 +486,24 @@ HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uin
     if (s->recovery_inc) inc[e->u.failed.inc_count++] = recovery;
 }
 
-/* ---- init ------------------------------------------------------------------------------------------------------------ */
+/* ---- init ------------------------------------------------------------------------------------ */
 
 HARK_FN uint64_t hark_service_size(const struct hark_service_config *c)
 {
-    if (c->protocol == NULL || c->ranks == 0 || c->ranks > HARK_RANKS_MAX || c->generations > HARK_SERVICE_GENERATIONS) return 0;
+    if (c->protocol == NULL || c->ranks == 0 || c->ranks > HARK_RANKS_MAX ||
+        c->generations > HARK_SERVICE_GENERATIONS)
+        return 0;
     for (uint32_t r = 0; c->cluster && r < c->ranks; r++)
         if (c->cluster[r] >= c->ranks) return 0;
-    return sizeof(struct hark_service) + (uint64_t)c->ranks * sizeof(struct hark_service_rank) + 1024;
+    return sizeof(struct hark_service) + (uint64_t)c->ranks * sizeof(struct hark_service_rank) +
+           1024;
 }
 
 /* The lowest rank of each cluster; clusters may be numbered anyhow. */
 static inline void hark_service_find_firsts(struct hark_service *s)
 {
-    for (uint32_t r = s->ranks; r-- > 0;) hark_service_row(s, hark_service_at(s, r)->cluster)->first = r;
+    for (uint32_t r = s->ranks; r-- > 0;)
+        hark_service_row(s, hark_service_at(s, r)->cluster)->first = r;
 }
 
 HARK_FN int hark_service_init(struct hark *p, uint64_t bytes, const struct hark_service_config *c)
@@ -485,20 +541,26 @@ static inline bool hark_service_ascends(const struct hark_service *s, const stru
 HARK_FN bool hark_service_accept(struct hark *p)
 {
     struct hark_service *s = (struct hark_service *)(void *)p;
-    if (s->ranks == 0 || s->rank.count != s->ranks || s->generations == 0 || s->generations > HARK_SERVICE_GENERATIONS) return false;
+    if (s->ranks == 0 || s->rank.count != s->ranks || s->generations == 0 ||
+        s->generations > HARK_SERVICE_GENERATIONS)
+        return false;
     for (uint32_t r = 0; r < s->ranks; r++) {
         struct hark_service_rank *x = hark_service_row(s, r);
-        if (x->cluster >= s->ranks || !hark_service_ascends(s, &x->waves) || !hark_service_ascends(s, &x->begun)) return false;
+        if (x->cluster >= s->ranks || !hark_service_ascends(s, &x->waves) ||
+            !hark_service_ascends(s, &x->begun))
+            return false;
         x->flags &= HARK_SERVICE_DOWN;
         s->down += x->flags;
     }
     hark_service_find_firsts(s);
     if (s->maps.count % s->ranks) return false;
     for (uint32_t i = 0; i < s->maps.count; i++) {
-        const struct hark_service_map *m = (const struct hark_service_map *)hark_row_of(p, &s->maps, i);
+        const struct hark_service_map *m =
+            (const struct hark_service_map *)hark_row_of(p, &s->maps, i);
         if (m->rank != i % s->ranks || m->until <= m->since || m->cluster >= s->ranks) return false;
     }
-    s->stage = s->change = s->telling = s->unit = s->mate = s->nth = s->behind = s->recovery = s->proposed = 0;
+    s->stage = s->change = s->telling = s->unit = s->mate = s->nth = s->behind = s->recovery =
+        s->proposed = 0;
     return true;
 }
 #endif /* HARK_BODIES */
