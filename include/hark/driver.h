@@ -141,7 +141,7 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
  * earlier incarnation. The bytes must stay valid until the restart returns. */
 void hark_driver_kept(struct hark_driver *d, struct hark_bytes kept);
 /* Before hark_driver_restart: the checkpoints beyond `id` that are undone, ascending, from the
- * failure service (RESTARTED.again). The array must stay valid until the restart returns. */
+ * failure service (RESTARTED.undone). The array must stay valid until the restart returns. */
 void hark_driver_again(struct hark_driver *d, const uint64_t *id, uint32_t count);
 /* The packed state of the core. Returns its length; writes it only if it fits into `room`. */
 uint64_t hark_driver_snapshot(const struct hark_driver *d, void *to, uint64_t room);
@@ -180,7 +180,7 @@ int hark_driver_quiet(struct hark_driver *d);
 int hark_driver_stabilise(struct hark_driver *d);
 /* These four pass on messages of the failure service. */
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed);
-int hark_driver_regroup(
+int hark_driver_recluster(
     struct hark_driver *d, const struct hark_range *group, uint32_t count); /* REGROUP */
 int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok);
 int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const char *address);

@@ -5,10 +5,10 @@
  * keeps a global. The same state and the same event give the same effects, always.
  *
  * The contract
- *  1. A negative status, or HARK_WAIT, means that the state is as it was, as hark_pack() shows it,
- * and that there are no effects to look at; capacity is checked before anything moves.
- *  2. Effects are performed in array order; there is no other order. OFFER and ROLLBACK come last,
- * so that stepping again because of them is legal.
+ *  1. A negative status, or HARK_WAIT, leaves the state as it was, as hark_pack() shows it, and
+ * gives no effects: capacity is checked before anything changes.
+ *  2. Effects are performed in array order. OFFER and ROLLBACK come last, so the embedder may step
+ *     the core again while it performs them.
  *  3. Event memory stays the caller's; it is not read after the step.
  *  4. Effect memory (the array and the header bytes it points to) is valid until the next step that
  *     is given the same struct hark_effects.
@@ -33,7 +33,7 @@
 #define HARK_VERSION_MAJOR 0
 #define HARK_VERSION_MINOR 1
 #define HARK_VERSION_PATCH 0
-#define HARK_VERSION       ((HARK_VERSION_MAJOR << 16) | (HARK_VERSION_MINOR << 8) | HARK_VERSION_PATCH)
+#define HARK_VERSION       (HARK_VERSION_MAJOR << 16 | HARK_VERSION_MINOR << 8 | HARK_VERSION_PATCH)
 
 #if defined(HARK_IMPLEMENTATION)
 #define HARK_FN
@@ -47,13 +47,12 @@
 #endif
 
 #define HARK_TRAP() __builtin_trap()
-/* What every message passes is kept in line there, what few do out of line, whatever else a program
- * includes. */
+/* HOT: always inlined, the path of every message. COLD: never inlined. */
 #define HARK_HOT  static inline __attribute__((always_inline, unused))
 #define HARK_COLD static __attribute__((noinline, unused))
 
-/* A function may be named as the struct that it finds or fills, as in C it may; g++ -Wshadow takes
- * it for one that hides a constructor. */
+/* Some functions have the name of the struct that they find or fill, which is legal; g++ -Wshadow
+ * warns of them as if they hid a constructor. */
 #if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__)
 #define HARK_NAMESAKES_BEGIN                                                                       \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
@@ -77,8 +76,9 @@ extern "C" {
 #define HARK_HEADER_MAX 65535u            /* no header is longer, in bytes */
 #define HARK_INFINITY   UINT64_MAX        /* a phase above all phases */
 
-/* The only name of a payload. The embedder keeps the bytes under that name; cores never touch them.
- * What leaves (HARK_OUT) is named by its receiver, what comes (HARK_IN) by its sender. */
+/* The name of a payload. The embedder keeps the bytes under this name; cores never touch them.
+ * An outgoing payload (HARK_OUT) is named by its receiver, an incoming one (HARK_IN) by its sender.
+ */
 enum { HARK_OUT = 0, HARK_IN = 1 };
 enum { HARK_PROCESS = 0, HARK_GROUP = 1 };
 struct hark_name {
@@ -115,7 +115,7 @@ struct hark_decision { /* the last checkpoint wave of a cluster that was decided
 enum hark_status {
     HARK_OK = 0,
     HARK_MORE = 1,     /* the effects are not complete: perform these, then CONTINUE */
-    HARK_WAIT = 2,     /* not now: nothing happened; give the event again after the next step */
+    HARK_WAIT = 2,     /* not yet: nothing happened; give the event again after the next step */
     HARK_EINVAL = -1,  /* an argument or a field of the event is out of its range */
     HARK_EFRAME = -2,  /* the header is not one of this protocol: drop the frame and count it */
     HARK_EFULL = -3,   /* the block is too small: hark_wants, hark_grow, the event again */
@@ -127,28 +127,41 @@ enum hark_status {
 /* ---- events: what happened ------------------------------------------------------------------- */
 
 enum hark_event_type {
-    HARK_SEND = 1, /* the application posts a message */
-    HARK_ARRIVE,   /* a frame came off the wire, or is offered again */
-    HARK_DELIVER,  /* the application takes a message that was handed up */
-    HARK_MISS,     /* the application looked (test, probe) and found nothing */
-    HARK_LOOK, /* the application looked (probe) and saw a message that was handed up, which it does
-                * not take. HARK_WAIT, as of DELIVER: not this one now. Others that were handed up
-                * are tried; if there is none, it is a MISS, or waits */
-    HARK_CHECKPOINT_POINT, /* the application is at its next checkpoint call */
-    HARK_STORED,    /* what CAPTURE or PERSIST asked for is durable, or failed to become so */
-    HARK_COMBINED,  /* the result of a COMBINE */
-    HARK_FAILED,    /* from the failure service, to every instance */
-    HARK_RESTARTED, /* this is a new incarnation, and its block a new one; FAILED with the same re
-                       follows */
-    HARK_IDLE,      /* the embedder is about to wait: what was put off for batching goes now */
-    HARK_QUIET, /* no application of the job can make a step, this one's neither, and nothing is on
-                 * its way: all have finished, or everything is blocked. One that waits while others
-                 * run is IDLE, not QUIET */
-    HARK_CONTINUE, /* the next batch of effects */
-    HARK_REGROUP /* hydee: the next map of clusters, of which the embedder tells every process; the
-                  * first checkpoint at which all know it brings it into force. A new incarnation is
-                  * told again. HARK_OK also for what is known already, HARK_ESTATE: another one is;
-                  * one follows the other when a later wave than its own is decided */
+    /* The application posts a message. */
+    HARK_SEND = 1,
+    /* A frame arrived, or the embedder gives a held frame again. */
+    HARK_ARRIVE,
+    /* The application receives a message that was handed up. HARK_WAIT: not this one yet, since a
+     * replay has an order; try the others that were handed up. */
+    HARK_DELIVER,
+    /* The application looked (test, probe) and found no message. HARK_WAIT: look again after the
+     * next step, since the execution that is replayed found one here, or is not known yet. */
+    HARK_MISS,
+    /* The application looked (probe) and found a message that was handed up, without receiving it.
+     * HARK_WAIT as for DELIVER; if all that were handed up wait, give MISS. */
+    HARK_LOOK,
+    /* The application has reached its next checkpoint call, and waits in it for RESUME. */
+    HARK_CHECKPOINT_POINT,
+    /* What CAPTURE or PERSIST asked for is durable, or failed. */
+    HARK_STORED,
+    /* The result of a COMBINE whose part was HARK_COMBINE_REPLY. */
+    HARK_COMBINED,
+    /* The failure service announces a failure. Every process gets every announcement. */
+    HARK_FAILED,
+    /* The first event of a new incarnation, in a new block. FAILED with the same re follows. */
+    HARK_RESTARTED,
+    /* The embedder is about to wait: the core sends what it delayed for batching. */
+    HARK_IDLE,
+    /* Nothing can happen any more: all applications of the job have finished or are blocked, and no
+     * frame is in flight. (One blocked application while others run is IDLE.) */
+    HARK_QUIET,
+    /* Asks for the next batch of effects, after HARK_MORE. */
+    HARK_CONTINUE,
+    /* hydee: the next map of clusters. The embedder gives it to every process, and again to each
+     * new incarnation; the first checkpoint at which all have it brings it into force. HARK_OK also
+     * if this map is known already; HARK_ESTATE if another one is pending: the next map may be
+     * given when a later wave has been decided. */
+    HARK_RECLUSTER
 };
 
 struct hark_event {
@@ -167,15 +180,15 @@ struct hark_event {
             uint64_t length;          /* of the payload, bytes */
         } frame;
         struct {
-            bool due; /* the embedder would like a checkpoint to be taken here */
+            bool due; /* the embedder asks for a checkpoint at this call */
         } point;
         struct {
-            bool stable; /* output waits for hark_unstable() to be 0: what it takes goes out now */
+            bool stable; /* output waits until hark_unstable() is 0: ask for acknowledgements now */
         } idle;
         struct {
-            const struct hark_range *cluster; /* mine in it: ascending, disjoint, containing me */
+            const struct hark_range *cluster; /* my next one: ascending, disjoint, containing me */
             uint32_t cluster_count;
-        } regroup;
+        } recluster;
         struct {
             uint32_t of; /* HARK_CAPTURE or HARK_PERSIST */
             int32_t ok;  /* 1 durable, 0 failed or refused */
@@ -186,28 +199,25 @@ struct hark_event {
             uint64_t digest;
         } combined;
         struct {
-            uint32_t re;         /* recovery epoch: +1 at each announcement */
-            uint32_t down_count; /* D: ranks that roll back, cumulative until recovery is over,
-                                    ascending */
-            const uint32_t *down;
-            const struct hark_incarnation *inc; /* every incarnation that is not 0, by rank
-                                                   ascending */
-            const struct hark_decision *wave;   /* of every cluster that decided one, by cluster
-                                                   ascending */
+            uint32_t re;                        /* recovery epoch: +1 at each announcement */
+            uint32_t down_count;                /* D: the ranks that roll back, cumulative until */
+            const uint32_t *down;               /* recovery is over, ascending */
+            const struct hark_incarnation *inc; /* all that are not 0, by rank ascending */
+            const struct hark_decision *wave;   /* of each cluster that has one, ascending */
             uint32_t inc_count, wave_count;
         } failed;
         struct {
-            uint64_t checkpoint;     /* id of the image; 0: the initial state, no image */
-            uint32_t re;             /* of the announcement that explains this incarnation */
-            uint32_t inc;            /* this process's own */
-            struct hark_bytes image; /* what hark_pack gave when `checkpoint` was captured;
-                                      * HARK_EIMAGE if that core had other copies, placement of
-                                      * them, gate, groups or waves than this one */
-            struct hark_bytes kept;  /* hark_pack of this process's earlier core at its ROLLBACK;
-                                        empty after a crash */
-            const uint64_t *again;   /* sendet: checkpoints beyond it that were decided and are
-                                        undone, ascending */
-            uint32_t again_count;
+            uint64_t checkpoint; /* id of the image; 0: the initial state, no image */
+            uint32_t re;         /* of the announcement that caused this incarnation */
+            uint32_t inc;        /* this process's own */
+            /* hark_pack() of the core when `checkpoint` was captured. HARK_EIMAGE if that core was
+             * configured with other copies, holders, gate, groups or waves than this one. */
+            struct hark_bytes image;
+            /* hark_pack() of this process's earlier core at its ROLLBACK; empty after a crash. */
+            struct hark_bytes old_core;
+            /* sendet: later checkpoints that were decided and are undone, ascending. */
+            const uint64_t *undone;
+            uint32_t undone_count;
         } restarted;
     } u;
 };
@@ -215,43 +225,63 @@ struct hark_event {
 /* ---- effects: what the embedder must now do -------------------------------------------------- */
 
 enum hark_effect_type {
-    HARK_TRANSMIT = 101, /* header, and the payload named if any, to an incarnation of a process */
-    HARK_HANDUP,  /* the arrived frame may be delivered. Those of a channel that are not taken yet
-                   * come in the order of ssn if the  transport keeps frames of one process to
-                   * another  in order; else the owner puts them in order. In a replay some  are
-                   * handed up to  be seen: until it is its turn DELIVER says WAIT, and others that
-                   * were handed up  come before */
-    HARK_HOLD,    /* keep the arrived frame: not yet */
-    HARK_DISCARD, /* the arrived frame is a duplicate or old */
-    HARK_OFFER,   /* give the held frames of `peer` (HARK_RECOVERY: of all) again, as ARRIVE, oldest
-                   * first: of whom the header says that it   is the sender, which is not who passed
-                   * it   on. With a name.ssn only message `name` is asked for, which spares   a replay
-                   * the   others; to give them too is no fault. One more OFFER meanwhile: when this one
-                   * is   done */
-    HARK_RETAIN,  /* the log keeps this payload, that of the event: posted, or (HARK_IN, or of a
-                     group) just arrived */
-    HARK_TRIM,    /* this entry and all of its channel up to it may go; a TRANSMIT of it that waits
-                     needs its own copy */
-    HARK_PERSIST, /* make this fact durable at the failure service, then STORED */
-    HARK_CAPTURE, /* save for checkpoint `id`, then STORED */
-    HARK_COMMIT,  /* checkpoint `id` is now a recovery point */
-    HARK_DROP,    /* forget checkpoint `id` */
-    HARK_RESUME,  /* the application may leave its checkpoint call */
-    HARK_COMBINE, /* combine these contributions, which the log has, in this order: HARK_COMBINE_*
-                   */
-    HARK_ROLLBACK, /* become a new incarnation from checkpoint `id` */
-    HARK_SUPPRESS, /* for traces: a re-execution whose message the receiver already has */
-    HARK_DIVERGED, /* the re-execution did not send what was sent before */
-    HARK_RECOVERED /* failure-free rules apply again */
+    /* Send the header, and the named payload if there is one, to an incarnation of a process. */
+    HARK_TRANSMIT = 101,
+    /* The arrived frame may be received. Messages of one channel are handed up in the order of ssn
+     * if the transport is FIFO between two processes; else the embedder must sort them. During a
+     * replay a message may be handed up before its turn: DELIVER returns HARK_WAIT until then, and
+     * messages that are handed up later may come first. */
+    HARK_HANDUP,
+    /* Keep the arrived frame until OFFER: the core cannot accept it yet. */
+    HARK_HOLD,
+    /* Drop the arrived frame: it is a duplicate, or of an old incarnation. */
+    HARK_DISCARD,
+    /* Give the held frames of `peer` (HARK_RECOVERY: of all) again as ARRIVE, oldest first. `peer`
+     * is the source in the header, not the process that forwarded the frame. With a name.ssn only
+     * that message is needed; giving more is allowed. If another OFFER comes meanwhile, start again
+     * after this one. */
+    HARK_OFFER,
+    /* Copy this payload of the event into the log: the one posted; or, if HARK_IN or of a group,
+     * the one that just arrived. */
+    HARK_RETAIN,
+    /* Delete this entry, and all of its channel before it, from the log. A TRANSMIT of it that
+     * still waits for the transport needs a copy of its own. */
+    HARK_TRIM,
+    /* Give this fact to the failure service, and its answer to the core as STORED. */
+    HARK_PERSIST,
+    /* Save an image for checkpoint `id` (hark_pack(), the payloads that `names` lists, the
+     * application), then give STORED. */
+    HARK_CAPTURE,
+    /* From now on the process can restart from checkpoint `id`. */
+    HARK_COMMIT,
+    /* Delete the image of checkpoint `id`. */
+    HARK_DROP,
+    /* The application may leave its checkpoint call. */
+    HARK_RESUME,
+    /* Combine payloads that are in the log, in this order: HARK_COMBINE_*. */
+    HARK_COMBINE,
+    /* This incarnation has ended: start a new one from checkpoint `id`. */
+    HARK_ROLLBACK,
+    /* For traces: this re-executed send transmits nothing, since the receiver has the message. */
+    HARK_SUPPRESS,
+    /* The re-execution does not send what was sent before: the program is outside the class that
+     * this protocol supports. */
+    HARK_DIVERGED,
+    /* Recovery is over for this process. */
+    HARK_RECOVERED
 };
 
-/* Facts that PERSIST hands to the failure service; it refuses those of an older `re`. */
+/* Facts of PERSIST. The failure service refuses those of an older `re`. */
 enum {
-    HARK_FACT_WAVE = 1, /* the group of `rank` commits checkpoint wave `id` */
-    HARK_FACT_DONE = 2, /* recovery of `rank` is over (HARK_RECOVERY: of all): out of D */
-    HARK_FACT_BACK = 3, /* `rank` goes back to its checkpoint `id` too, by the recovery line: into
-                           D, and `id` is what FAILED says of it */
-    HARK_FACT_LINE = 4  /* the same, and it is the last: a new announcement */
+    /* The cluster of `rank` commits checkpoint wave `id`. */
+    HARK_FACT_WAVE = 1,
+    /* Recovery of `rank` is over (HARK_RECOVERY: of all): it leaves D. */
+    HARK_FACT_DONE = 2,
+    /* sendet: `rank` must roll back to its checkpoint `id` too: it enters D. Another one follows.
+     */
+    HARK_FACT_BACK = 3,
+    /* The same, and it is the last one: the service announces the new D. */
+    HARK_FACT_LINE = 4
 };
 
 struct hark_transmit {        /* a frame that leaves: header, and the payload named if any */
@@ -280,12 +310,13 @@ struct hark_divergence {   /* a re-execution that did not send what was sent bef
                                sent again */
 };
 
-/* What a COMBINE is in its run of several: the operands in order, then one RESULT or REPLY. */
+/* The part of a payload in a COMBINE: operands in order, then one RESULT or REPLY. */
 enum {
     HARK_COMBINE_OPERAND = 0, /* `name` is the next operand */
-    HARK_COMBINE_RESULT = 1,  /* combine all operands since the last result, keep it as `name`;
-                               * operands that came in (HARK_IN, of a  process) are used up */
-    HARK_COMBINE_REPLY = 2    /* the same, then give COMBINED */
+    /* Combine all operands since the last result and keep the result as `name`. Operands that
+     * arrived from a process (HARK_IN, HARK_PROCESS) are used up: delete them. */
+    HARK_COMBINE_RESULT = 1,
+    HARK_COMBINE_REPLY = 2 /* the same, then give COMBINED */
 };
 
 struct hark_effect {
@@ -293,12 +324,11 @@ struct hark_effect {
     union {
         struct hark_transmit transmit;
         struct {
-            bool logged; /* sendet: its sender is going to log it; for figures */
+            bool logged; /* sendet: its sender will log it; for figures */
         } handup;
         struct {
             uint32_t peer;         /* a rank; HARK_RECOVERY: all */
-            struct hark_name name; /* ssn 0: all of the peer's; else this message alone is asked for
-                                    */
+            struct hark_name name; /* ssn 0: all messages of the peer; else only this one */
         } offer;
         struct {
             struct hark_name name;
@@ -319,8 +349,7 @@ struct hark_effect {
     } u;
 };
 
-/* Where a step writes. The caller owns all of it and sets at, room, bytes, bytes_room, spare once.
- */
+/* Where a step writes. The caller owns it and sets at, room, bytes, bytes_room, spare once. */
 struct hark_effects {
     struct hark_effect *at;
     uint32_t count; /* written by the step */
@@ -328,59 +357,62 @@ struct hark_effects {
     uint8_t *bytes; /* headers */
     uint32_t used;  /* written by the step */
     uint32_t bytes_room;
-    uint32_t spare; /* bytes behind each header that the core leaves alone, for an envelope of the
-                       embedder's; 0 .. 64 */
+    uint32_t spare; /* bytes after each header for the embedder's own envelope; 0 .. 64 */
 };
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-enum {
-    HARK_DIGEST = 1,     /* running digests per channel, compared at the last orphan */
-    HARK_EXACT_GATE = 2, /* hydee: recovery waits by exact dependencies, for programs whose receives
-                          * vary (E24); all processes of a job alike */
-    HARK_TEAM_LOST = 4,  /* team: a whole team may be lost at once, so determinants count as stored
-                          * only where another team  holds them (T-a); `copies` is 1 then; all
-                          * processes of a job alike */
-    HARK_WAVES_ALL = 16, /* hydee, team: a checkpoint is of all processes together, not of a group
-                            alone; all processes of a job alike */
+enum { /* flags; all processes of a job have the same */
+    /* Running digests per channel, compared at the last orphan. */
+    HARK_DIGEST = 1,
+    /* hydee: recovery waits by exact dependencies, for programs whose receive order varies (E24).
+     */
+    HARK_EXACT_GATE = 2,
+    /* team: a whole team may be lost at once, so only copies of a determinant in another team count
+     * (T-a); `copies` is 1 then. */
+    HARK_TEAM_LOST = 4,
+    /* hydee, team: all processes checkpoint together, not each cluster for itself. */
+    HARK_WAVES_ALL = 16,
     HARK_FLAGS = HARK_DIGEST | HARK_EXACT_GATE | HARK_TEAM_LOST | HARK_WAVES_ALL /* no others */
 };
 
-enum {                    /* what an option asks of the embedder */
-    HARK_ASKS_GROUPS = 1, /* to give trees: collectives go to groups */
-    HARK_ASKS_REGROUP = 2 /* to give HARK_WAVES_ALL, and REGROUP when others should be together */
+enum { /* what a user's option asks of the embedder */
+    /* To configure groups: multicasts and reductions go along trees. */
+    HARK_ASKS_GROUPS = 1,
+    /* To configure HARK_WAVES_ALL, and to give RECLUSTER when other clusters are better. */
+    HARK_ASKS_RECLUSTER = 2
 };
 
-struct hark_group {   /* a group of processes, and the tree that messages to it travel along; see
-                         parts/group.h */
-    uint16_t ctx;     /* its number, and the context of its messages: 1 .. */
-    uint16_t reduces; /* 1: all members contribute, and the root gets the result; 0: the root sends
-                         to all */
+/* The members of a multicast or reduction, and the tree that its messages take: parts/group.h. */
+struct hark_group {
+    uint16_t ctx;     /* its number, from 1; also the context of its messages */
+    uint16_t reduces; /* 0: multicasts, from the root to all; 1: reductions, from all to the root */
     uint32_t root;
     const uint32_t *member; /* `count` ranks, the root among them */
-    const uint32_t *parent; /* of each member the rank above it; the root's own is the root */
+    const uint32_t *parent; /* of each member, a rank; the root's own is the root */
     uint32_t count;
 };
 
 struct hark_config {
-    uint32_t me;                      /* rank of this process, or HARK_RECOVERY */
-    uint32_t ranks;                   /* processes of the job, 1 .. HARK_RANKS_MAX */
-    const struct hark_range *cluster; /* mine (team, group of processes that go back together):
-                                         ascending, disjoint, containing me */
-    uint32_t cluster_count; /* 0: the protocol's default (coordinated, scmel, camel: all; hydee,
-                             * team: alone); sendet is alone always */
-    uint32_t generations;   /* checkpoints kept, 1 .. 8; 0 stands for 2 */
-    uint32_t copies; /* scmel, team, camel: k, copies of a determinant, 1 .. 8; 0 stands for 1 */
-    uint32_t flags;
-    const struct hark_group *groups; /* camel, hydee, team with HARK_WAVES_ALL: the groups, by ctx
-                                      * ascending, the same everywhere; read by init only. hydee:
-                                      * none that reduces; team, camel: none that reduces with more
-                                      * than one copy */
+    uint32_t me;    /* rank of this process, or HARK_RECOVERY */
+    uint32_t ranks; /* processes of the job, 1 .. HARK_RANKS_MAX */
+    /* My cluster (team): the ranks that roll back with me, ascending, disjoint, containing me. With
+     * count 0 the protocol's default: all (coordinated, scmel, camel) or me alone (hydee, team).
+     * sendet: always me alone. */
+    const struct hark_range *cluster;
+    uint32_t cluster_count;
+    uint32_t generations; /* checkpoints kept, 1 .. 8; 0 stands for 2 */
+    uint32_t copies;      /* scmel, team, camel: k, of a determinant, 1 .. 8; 0 stands for 1 */
+    uint32_t flags;       /* HARK_DIGEST ... */
+    /* camel; hydee and team with HARK_WAVES_ALL: by ctx ascending, the same at all processes; read
+     * by init only. hydee: multicasts only. team, camel: reductions only if `copies` is 1. */
+    const struct hark_group *groups;
     uint32_t group_count;
     uint64_t epoch; /* sendet: the first epoch; 0 stands for 1 */
-    uint32_t asks;  /* HARK_ASKS_*: of the embedder, no core looks at it */
-    uint32_t fan; /* hydee: reports go up a tree in which so many stand below each, 2 .. ; 0: all to
-                   * the recovery process. Not with HARK_EXACT_GATE; all processes of a job alike */
+    uint32_t asks;  /* HARK_ASKS_*, for the embedder; cores do not read it */
+    /* hydee: reports go up a tree of this fan-out, 2 ..; 0: all go to the recovery process. Not
+     * with HARK_EXACT_GATE; all processes of a job have the same. */
+    uint32_t fan;
 };
 
 /* ---- the uniform door ------------------------------------------------------------------------ */
@@ -403,22 +435,18 @@ struct hark_names { /* a run of payload names: name.ssn .. last */
 struct hark_shape;
 struct hark_words;
 
-/* What users may ask of a protocol: see parts/options.h. */
+/* An option of a protocol, for command lines and scenarios: parts/options.h. */
 struct hark_option {
-    const char *name;    /* on a command line, behind --: "report-tree"; NULL: the end of a table */
-    const char *value;   /* what stands for its value in help, "K"; NULL: it takes none, and sets
-                            `bits` */
-    const char *help;    /* what it does, in a line */
-    const char *line;    /* how a line of a scenario begins that asks for it, "reports tree"; NULL:
-                            none does */
-    const char *without; /* the options that it cannot be combined with, by name, a blank between
-                            two; NULL: none */
-    const char *why;     /* and why not, if that needs words */
-    uint32_t least, most, usual; /* of its value; what is meant where nobody asks for it, which asks
-                                    for nothing */
-    uint32_t bits;               /* of one without value */
-    uint16_t at;                 /* the uint32_t of struct hark_config that it sets, as offset */
-    bool image;                  /* images are of one way: who resumes a job asks for the same */
+    const char *name;    /* after --: "report-tree"; NULL: the end of a table */
+    const char *value;   /* its value's name in help, "K"; NULL: it has none, and sets `bits` */
+    const char *help;    /* what it does, in one line */
+    const char *line;    /* how its line in a scenario begins, "reports tree"; NULL: it has none */
+    const char *without; /* options it cannot be combined with, separated by a blank; NULL: none */
+    const char *why;     /* the reason, where one is needed */
+    uint32_t least, most, usual; /* of its value; `usual` is the default */
+    uint32_t bits;               /* of an option without value */
+    uint16_t at;                 /* offset of the uint32_t of struct hark_config that it sets */
+    bool image;                  /* images depend on it: a resumed job needs the same */
 };
 #define HARK_SETS(member) ((uint16_t)offsetof(struct hark_config, member))
 #define HARK_OPTIONS_END                                                                           \
@@ -426,37 +454,32 @@ struct hark_option {
         NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, false                                   \
     }
 
-/* Programs that a protocol is for: any; those that do the same again when they receive the same in
- * the same order; those that send the same again in whatever order they receive. NOTHING: none that
- * has to survive anything. */
+/* The class of programs that a protocol supports: any; piecewise deterministic (the same receive
+ * order gives the same execution); send-deterministic (any receive order gives the same sends).
+ * NOTHING: it survives no failure. */
 enum { HARK_FOR_NOTHING = 0, HARK_FOR_ANY, HARK_FOR_PIECEWISE, HARK_FOR_SENDS };
-struct hark_manual {   /* what users are told of a protocol */
+struct hark_manual {   /* what the command's help says of a protocol */
     uint32_t programs; /* HARK_FOR_* */
-    const char *back; /* who goes back: "only the lost process goes back"; of one with `when` it may
-                         be NULL */
-    const char *when; /* what else is so of a program that it is better for: "many of its messages
-                       * are broadcasts"; NULL: it is the first to take among those for such
-                       * programs */
-    const char *usage; /* behind its name where it is recommended: "--clusters K"; NULL: nothing */
-    const char *calls; /* which processes must call for checkpoints equally often: "those of a
-                          cluster"; NULL: all */
-    const struct hark_option *options; /* up to one without a name */
+    const char *back;  /* which processes roll back, a sentence; NULL: as the one without `when` */
+    /* The further property of programs that it suits better, "many of its messages are broadcasts";
+     * NULL: it is the first choice of its class. */
+    const char *when;
+    const char *usage; /* shown after its name where it is recommended, "--clusters K"; or NULL */
+    const char *calls; /* the processes that must call for checkpoints equally often; NULL: all */
+    const struct hark_option *options; /* ends with an option without a name */
 };
 
-/* What else a protocol wants or can. */
-enum {
-    HARK_TRAIT_WANTS_OLD_CORE = 1, /* who goes back though it lives wants to know what its earlier
-                                      core did: RESTARTED.kept */
-    HARK_TRAIT_GROUPS = 2, /* sends to groups, if it is given trees; without an option that asks for
-                              them it always is */
-    HARK_TRAIT_REDUCES = 4,  /* and reduces along them */
-    HARK_TRAIT_WAVES = 8,    /* takes HARK_WAVES_ALL, and `hark run` always gives it that */
-    HARK_TRAIT_USUAL = 16,   /* the one that runs where none is named */
-    HARK_TRAIT_REGROUPS = 32 /* with HARK_WAVES_ALL, takes HARK_REGROUP */
+enum {                             /* traits */
+    HARK_TRAIT_WANTS_OLD_CORE = 1, /* RESTARTED.old_core is needed after a rollback */
+    HARK_TRAIT_GROUPS = 2,         /* multicasts to groups, always unless an option asks for them */
+    HARK_TRAIT_REDUCES = 4,        /* reductions along groups too */
+    HARK_TRAIT_WAVES = 8,          /* supports HARK_WAVES_ALL, and `hark run` always sets it */
+    HARK_TRAIT_USUAL = 16,         /* the default protocol */
+    HARK_TRAIT_RECLUSTERS = 32     /* supports HARK_RECLUSTER, with HARK_WAVES_ALL */
 };
-/* Who goes back when a process fails. LINE: it alone, each process being a group of its own, and
- * then whom the recovery process names (HARK_FACT_BACK); and when another one fails before recovery
- * is over, all of D again. */
+/* Which processes roll back when one fails: it alone; its cluster; all; or (LINE) it alone, then
+ * those that the recovery process names (HARK_FACT_BACK); a failure during a recovery rolls back
+ * all of D again. */
 enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_CLUSTER = 2, HARK_ROLLS_ALL = 3, HARK_ROLLS_LINE = 4 };
 
 struct hark_protocol {
@@ -466,28 +489,24 @@ struct hark_protocol {
     uint8_t recovery; /* 1: needs a recovery process at HARK_RECOVERY */
     uint8_t traits;   /* HARK_TRAIT_* */
     const struct hark_manual *manual;
-    const struct hark_shape *shape; /* every field with the paper's name, for pack, unpack, inspect
-                                     */
-    /* Bytes that a block needs at first; it grows with peers met, never with ranks. 0: bad config.
-     */
+    const struct hark_shape *shape; /* every field with the paper's name: pack, unpack, inspect */
+    /* Bytes that a new block needs; it grows with peers met, not with ranks. 0: bad config. */
     uint64_t (*size)(const struct hark_config *config);
     /* Makes the initial state in `bytes` bytes at `p` (8-aligned). HARK_EINVAL, HARK_EFULL. */
     int (*init)(struct hark *p, uint64_t bytes, const struct hark_config *config);
     int (*step)(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
-    /* Which payloads belong into an image, as runs: retained (OUT), arrived and undelivered (IN).
-     * *cursor starts at 0; returns 1 and fills *run, or 0 at the end. */
+    /* The payloads that belong into an image, as runs: retained (OUT), and arrived but undelivered
+     * (IN). *cursor starts at 0. Returns 1 and fills *run, or 0 at the end. */
     int (*names)(const struct hark *p, uint64_t *cursor, struct hark_names *run);
     /* The first broken invariant in words, or NULL. For tests and explorers. */
     const char *(*violated)(const struct hark *p);
-    /* What has not come to its end, in words, or NULL: for when nothing is on its way and nobody
-     * can do anything any more. */
+    /* What is unfinished, in words, or NULL. Asked when no process can make a step any more. */
     const char *(*unrest)(const struct hark *p);
-    /* How many determinants that this state depends on are not stable yet; NULL: there are never
-     * any. */
+    /* How many determinants that this state depends on are unstable; NULL: always 0. */
     uint64_t (*unstable)(const struct hark *p);
-    /* Writes what a frame carries beside its name or its number, in words (parts/words.h): ", phase
-     * 2". `p` is the core that sends it; of NULL, or of another protocol's core, as the recovery
-     * process is one, what only that knows is left out. Any header may be given. */
+    /* Writes what a frame carries beside its name or number, in words (parts/words.h): ", phase 2".
+     * `p` is the core that sends it. If `p` is NULL, or a core of another protocol (the recovery
+     * process), facts that only the sender knows are left out. Any header may be given. */
     void (*describe)(const struct hark *p, struct hark_bytes header, struct hark_words *words);
 };
 
@@ -521,7 +540,7 @@ HARK_FN const char *hark_event_text(uint32_t type)
     static const char *const effects[] = {"TRANSMIT", "HANDUP", "HOLD", "DISCARD", "OFFER",
         "RETAIN", "TRIM", "PERSIST", "CAPTURE", "COMMIT", "DROP", "RESUME", "COMBINE", "ROLLBACK",
         "SUPPRESS", "DIVERGED", "RECOVERED"};
-    if (type >= HARK_SEND && type <= HARK_REGROUP) return events[type - HARK_SEND];
+    if (type >= HARK_SEND && type <= HARK_RECLUSTER) return events[type - HARK_SEND];
     if (type >= HARK_TRANSMIT && type <= HARK_RECOVERED) return effects[type - HARK_TRANSMIT];
     return "?";
 }

@@ -22,7 +22,7 @@
  * Read on in this order: parts/positions.h, hydee/state.h, hydee/channel.h, Algorithm 1 below,
  * hydee/checkpoint.h, hydee/failure.h, hydee/pump.h, the door at the end of this file. Extensions:
  * the exact gate (E24), recovery/past.h; reports by a tree, hydee/tree.h; multicasts,
- * hydee/multicast.h; clusters that change, hydee/regroup.h.
+ * hydee/multicast.h; clusters that change, hydee/recluster.h.
  *
  * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its
  * channel, not by Date (E5); positions are exchanged in both directions on every channel with an
@@ -60,7 +60,7 @@ static const struct hark_option hark_hydee_options[] = {
     {"recluster", NULL,
         "who is in a cluster changes at checkpoints, by what is sent; checkpoints are of all "
         "processes",
-        NULL, "camel exact-gate", NULL, 0, 0, 0, HARK_ASKS_REGROUP, HARK_SETS(asks), true},
+        NULL, "camel exact-gate", NULL, 0, 0, 0, HARK_ASKS_RECLUSTER, HARK_SETS(asks), true},
     {"camel", NULL, "a broadcast is logged once, by rank 0, and passed on along a tree", NULL,
         "exact-gate", NULL, 0, 0, 0, HARK_ASKS_GROUPS, HARK_SETS(asks), true},
     {"report-tree", "K", "reports go up a tree with K processes below each", "reports tree",
@@ -313,7 +313,7 @@ HARK_COLD int hark_hydee_step_rare(
     case HARK_QUIET:
         return s->recovering ? hark_positions_quiet(p, &s->endpoint, &hark_hydee_exchange, fx)
                              : HARK_OK;
-    case HARK_REGROUP: return hark_hydee_regroup(s, event);
+    case HARK_RECLUSTER: return hark_hydee_recluster(s, event);
     case HARK_MISS: /* send-deterministic programs may look as they like */
     case HARK_LOOK:
     case HARK_IDLE:
@@ -342,7 +342,7 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
     if (status < 0 || s->gone) return status;
     if (s->wave.mode != mode) {
         if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_hydee_captured(s);
-        hark_hydee_regrouped(s);
+        hark_hydee_reclustered(s);
         if (s->wave.mode == HARK_W_RUN) hark_hydee_gc(s, newest != hark_hydee_newest(s));
     }
     p->more = 0;

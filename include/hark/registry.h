@@ -26,7 +26,7 @@ extern "C" {
     X(none, HARK_KIND_NONE, 0, 0, 0, NULL)                                                         \
     X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL)                              \
     X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_CLUSTER, 1,                                               \
-        HARK_TRAIT_GROUPS | HARK_TRAIT_REGROUPS | HARK_TRAIT_USUAL, NULL)                          \
+        HARK_TRAIT_GROUPS | HARK_TRAIT_RECLUSTERS | HARK_TRAIT_USUAL, NULL)                        \
     X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable)                       \
     X(team, HARK_KIND_TEAM, HARK_ROLLS_CLUSTER, 0,                                                 \
         HARK_TRAIT_WANTS_OLD_CORE | HARK_TRAIT_WAVES | HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES,     \

@@ -296,7 +296,7 @@ HARK_COLD int hark_scmel_restarted(
             return HARK_ESTATE; /* see hark_restart_used */
     const struct hark_bytes nothing = {NULL, 0};
     int status =
-        hark_scmel_earlier(s, s->teams ? event->u.restarted.kept : nothing, &kept, &earlier);
+        hark_scmel_earlier(s, s->teams ? event->u.restarted.old_core : nothing, &kept, &earlier);
     if (status < 0) return status;
     status = hark_restart_take(p, &hark_scmel_shape, &s->endpoint, &s->wave, event);
     if (status == HARK_EFULL) p->want += earlier * 2;

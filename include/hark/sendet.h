@@ -36,7 +36,7 @@
  *
  * What is executed again has to be sent in the epochs and at the phases of before, for orphans are
  * waited for at theirs. So epochs begin again at the calls at which they began: the failure
- * service, which has decided those checkpoints, says which the line has undone (RESTARTED.again,
+ * service, which has decided those checkpoints, says which the line has undone (RESTARTED.undone,
  * N-11); and phases depend on what was delivered and sent, not on when anything arrived (N-12).
  */
 #ifndef HARK_SENDET_H

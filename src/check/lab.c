@@ -172,9 +172,10 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
                   (s->waves_all || !(lab->protocol->traits & HARK_TRAIT_WAVES));
     lab->reduces = lab_unreduced(lab) == NULL;
     lab->waves_all =
-        s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_REGROUPS);
-    lab->regroups = s->regroups && lab->waves_all && lab->protocol->traits & HARK_TRAIT_REGROUPS &&
-                    !lab->groups && goes_with(lab, HARK_ASKS_REGROUP);
+        s->waves_all && lab->protocol->traits & (HARK_TRAIT_WAVES | HARK_TRAIT_RECLUSTERS);
+    lab->regroups = s->regroups && lab->waves_all &&
+                    lab->protocol->traits & HARK_TRAIT_RECLUSTERS && !lab->groups &&
+                    goes_with(lab, HARK_ASKS_RECLUSTER);
     if (check_calls(lab, error) < 0) return -1;
     lab->core_bytes = BLOCK;
     lab->core = malloc(BLOCK);
@@ -291,8 +292,8 @@ static void restarted(struct lab *lab, uint32_t part)
     e.u.restarted.checkpoint = r->checkpoint;
     e.u.restarted.re = a->re;
     e.u.restarted.inc = r->inc;
-    e.u.restarted.again = again;
-    e.u.restarted.again_count = undone(r->again, again);
+    e.u.restarted.undone = again;
+    e.u.restarted.undone_count = undone(r->again, again);
     while (l->images) {
         const struct image *m = intern_at(&lab->part, l->image[l->images - 1]);
         if (m->id <= r->checkpoint) break;
@@ -312,7 +313,7 @@ static void restarted(struct lab *lab, uint32_t part)
             intern_at(&lab->part, from->core), intern_length(&lab->part, from->core)};
     }
     if (l->kept)
-        e.u.restarted.kept =
+        e.u.restarted.old_core =
             (struct hark_bytes){intern_at(&lab->part, l->kept), intern_length(&lab->part, l->kept)};
     l->kept = 0;
     (void)local_event(lab, &e, 0, NULL);

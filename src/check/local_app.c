@@ -196,10 +196,10 @@ static void told(struct lab *lab)
 {
     const struct hark_scenario *s = lab->scenario;
     struct hark_range group[HARK_SCENARIO_RANKS];
-    struct hark_event e = {.type = HARK_REGROUP, .u.regroup.cluster = group};
+    struct hark_event e = {.type = HARK_RECLUSTER, .u.recluster.cluster = group};
     for (uint32_t i = 0; i < lab->ranks; i++)
         if (s->next[i] == s->next[lab->who_now])
-            group[e.u.regroup.cluster_count++] = (struct hark_range){i, i};
+            group[e.u.recluster.cluster_count++] = (struct hark_range){i, i};
     if (lab->regroups && local_event(lab, &e, 0, NULL) != HARK_OK) lab->out.happened = 0;
     else app_go_on(lab);
 }

@@ -258,7 +258,7 @@ void hark_scenario_random(
     fail(&m);
     for (uint32_t i = 0; i < s->ranks; i++) s->epoch[i] = (uint8_t)(1 + below(&m, 3));
     s->waves_all = teams && (groups || below(&m, 2));
-    const bool regroups = traits & HARK_TRAIT_REGROUPS && !groups;
+    const bool regroups = traits & HARK_TRAIT_RECLUSTERS && !groups;
     if (regroups) s->waves_all = true;
     if (regroups && points) regroup(&m);
     if ((regroups || groups) && points) fail_at_checkpoints(&m);

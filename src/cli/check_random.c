@@ -167,7 +167,7 @@ static struct search_result random_program(const struct check_arguments *a, uint
                                                                                  third
                                                                                */
     uint32_t traits = protocol ? protocol->traits : 0;
-    if (!groups) traits &= HARK_TRAIT_WAVES | (seed % 3 == 1 ? HARK_TRAIT_REGROUPS : 0);
+    if (!groups) traits &= HARK_TRAIT_WAVES | (seed % 3 == 1 ? HARK_TRAIT_RECLUSTERS : 0);
     struct search_result r = {.verdict = SEARCH_UNFINISHED};
     for (uint32_t named = 0;
          named < 2 && (r.verdict == SEARCH_UNFINISHED || r.verdict == SEARCH_LIMIT); named++) {

@@ -494,7 +494,7 @@ static int advise(struct arguments *a)
 {
     const bool found = a->clusters && strcmp(a->clusters, "auto") == 0;
     if (found && hark_service_by_cluster(a->o.protocol)) a->advice.used = &a->o.clusters;
-    const bool regroups = a->o.core.asks & HARK_ASKS_REGROUP;
+    const bool regroups = a->o.core.asks & HARK_ASKS_RECLUSTER;
     a->advice.store = a->o.store;
     const struct hark_cli_file files[] = {{"--write-matrix", a->advice.matrix}, {NULL, NULL}};
     if (hark_cli_writable("run", files)) return 2;
@@ -535,8 +535,8 @@ static int complete(struct arguments *a)
         return bad("--checkpoint-on cannot be used with --protocol %s, which takes no checkpoints",
             a->o.protocol->name);
     if (hark_cli_options_check("run", a->o.protocol, &a->o.core)) return 2;
-    if (a->o.core.asks & HARK_ASKS_REGROUP && a->o.ranks > TRAFFIC_MAX)
-        return bad("--%s: expected at most %u processes, found %u", asker(HARK_ASKS_REGROUP),
+    if (a->o.core.asks & HARK_ASKS_RECLUSTER && a->o.ranks > TRAFFIC_MAX)
+        return bad("--%s: expected at most %u processes, found %u", asker(HARK_ASKS_RECLUSTER),
             TRAFFIC_MAX, a->o.ranks);
     if (a->o.transport == NULL) return bad("no transport was built in");
     a->o.program = a->program;

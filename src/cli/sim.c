@@ -23,7 +23,7 @@ static const char usage[] = "usage: hark sim --pattern NAME|FILE [OPTION]...";
 /* Nobody decides there who should be together. */
 static bool knows(const struct hark_option *o)
 {
-    return o->at != HARK_SETS(asks) || !(o->bits & HARK_ASKS_REGROUP);
+    return o->at != HARK_SETS(asks) || !(o->bits & HARK_ASKS_RECLUSTER);
 }
 
 static const struct hark_cli_options protocol_options = {knows, 0};

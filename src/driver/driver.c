@@ -517,11 +517,11 @@ int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
     return status < 0 ? status : hark_driver_flush(d);
 }
 
-int hark_driver_regroup(struct hark_driver *d, const struct hark_range *group, uint32_t count)
+int hark_driver_recluster(struct hark_driver *d, const struct hark_range *group, uint32_t count)
 {
-    struct hark_event e = {.type = HARK_REGROUP};
-    e.u.regroup.cluster = group;
-    e.u.regroup.cluster_count = count;
+    struct hark_event e = {.type = HARK_RECLUSTER};
+    e.u.recluster.cluster = group;
+    e.u.recluster.cluster_count = count;
     return driver_step_bare(d, &e);
 }
 

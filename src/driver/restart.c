@@ -11,9 +11,9 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
     e.u.restarted.checkpoint = id;
     e.u.restarted.re = re;
     e.u.restarted.inc = inc;
-    e.u.restarted.kept = d->kept;
-    e.u.restarted.again = d->again;
-    e.u.restarted.again_count = d->again_count;
+    e.u.restarted.old_core = d->kept;
+    e.u.restarted.undone = d->again;
+    e.u.restarted.undone_count = d->again_count;
     if (id) status = hark_driver_image_read(d, id, &e, count);
     if (status >= 0) status = driver_step(d, &e, &none);
     *region = d->image_region;

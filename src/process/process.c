@@ -251,7 +251,7 @@ static int on_clusters(struct hark_control *c)
     bool read = copy && hark_clusters_parse(&clusters, P.setup.ranks, copy, "clusters", error) == 0;
     if (read) group = hark_clusters_group(&clusters, P.setup.rank, &count);
     HARK_POINT("clusters", P.setup.rank);
-    int status = group ? hark_driver_regroup(P.driver, group, count) : HARK_D_EINVAL;
+    int status = group ? hark_driver_recluster(P.driver, group, count) : HARK_D_EINVAL;
     HARK_POINT("told", P.setup.rank);
     if (read) hark_clusters_free(&clusters);
     free(group);

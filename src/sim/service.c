@@ -361,7 +361,7 @@ static void note_lost(struct sim *s, const struct sim_process *p, const struct s
     if (lost > r->lost_most) r->lost_most = lost;
 }
 
-/* RESTARTED.again. */
+/* RESTARTED.undone. */
 static void undone(struct sim *s, uint32_t who, uint32_t count, struct hark_event *e)
 {
     if (count > s->undone_room) {
@@ -373,8 +373,8 @@ static void undone(struct sim *s, uint32_t who, uint32_t count, struct hark_even
         s->undone = more;
         s->undone_room = count;
     }
-    e->u.restarted.again = s->undone;
-    e->u.restarted.again_count = hark_service_undone(s->service, who, s->undone, s->undone_room);
+    e->u.restarted.undone = s->undone;
+    e->u.restarted.undone_count = hark_service_undone(s->service, who, s->undone, s->undone_room);
 }
 
 void sim_restart(struct sim *s, uint32_t who)
@@ -391,7 +391,7 @@ void sim_restart(struct sim *s, uint32_t who)
     if (s->failed) return;
     e.u.restarted.inc = p->inc;
     e.u.restarted.re = from.re;
-    e.u.restarted.kept = (struct hark_bytes){p->kept, p->kept_length};
+    e.u.restarted.old_core = (struct hark_bytes){p->kept, p->kept_length};
     if (from.undone) undone(s, who, from.undone, &e);
     e.u.restarted.checkpoint = from.checkpoint;
     if (member) sim_image_drop_beyond(s, who, from.checkpoint);

@@ -272,10 +272,10 @@ bool hark_sup_shown(struct supervisor *s); /* all that was printed is written an
                                               more is on its way there */
 
 /* recluster.c */
-static inline bool hark_sup_regroups(const struct supervisor *s) /* do clusters change while it
+static inline bool hark_sup_reclusters(const struct supervisor *s) /* do clusters change while it
                                                                     runs? */
 {
-    return s->o->core.asks & HARK_ASKS_REGROUP;
+    return s->o->core.asks & HARK_ASKS_RECLUSTER;
 }
 /* A checkpoint was decided, and has `changed` the clusters or not: should others be together from
  * the next one on? */

@@ -173,7 +173,7 @@ int hark_sup_json(const struct supervisor *s)
         put_failures(f, s);
         put_recoveries(f, s);
         if (s->o->traffic) put_traffic(f, s);
-        if (hark_sup_regroups(s))
+        if (hark_sup_reclusters(s))
             fprintf(f, "  \"reclusterings\": [%s],\n", s->reclusterings ? s->reclusterings : "");
         if (s->advice) fprintf(f, "  \"advice\": %s,\n", s->advice);
         fprintf(f,

@@ -57,7 +57,7 @@ bool hark_keeper_resumed(const struct hark_keeper *k);
 
 /* The core, for what hark/service.h tells of it; it may move with the next call. */
 const struct hark *hark_keeper_core(const struct hark_keeper *k);
-/* RESTARTED.again of a rank: *id lasts until the next call. How many. */
+/* RESTARTED.undone of a rank: *id lasts until the next call. How many. */
 uint32_t hark_keeper_undone(struct hark_keeper *k, uint32_t rank, const uint64_t **id);
 /* The cluster of each rank, by the map that is in force, or (hark_keeper_next) that is to come,
  * NULL: none is. Until the next call. */

@@ -44,7 +44,7 @@ static bool look_at_traffic(struct supervisor *s)
 
 void hark_sup_recluster(struct supervisor *s, bool changed)
 {
-    if (!hark_sup_regroups(s) || s->phase != RUNNING) return;
+    if (!hark_sup_reclusters(s) || s->phase != RUNNING) return;
     bool known = look_at_traffic(s);
     uint32_t *of = malloc(s->o->ranks * sizeof *of);
     /* One after the other: of a map that has come into force just now, not all have heard. */
@@ -70,7 +70,7 @@ void hark_sup_trace_clusters(struct supervisor *s, uint64_t id)
 {
     struct hark_trace_job before = {.ranks = s->o->ranks, .cluster = s->o->clusters.of},
                           now = before;
-    if (s->trace == NULL || !hark_sup_regroups(s)) return;
+    if (s->trace == NULL || !hark_sup_reclusters(s)) return;
     now.cluster = hark_keeper_clusters(s->keeper);
     uint32_t *lowest = malloc(s->o->ranks * sizeof *lowest),
              *old = s->lowest ? s->lowest : malloc(s->o->ranks * sizeof *old);

@@ -47,7 +47,8 @@ struct hark_run_options {
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
     bool resume, digest, verbose;
-    /* HARK_ASKS_REGROUP needs `traffic` and `better`, and a protocol with HARK_TRAIT_REGROUPS. */
+    /* HARK_ASKS_RECLUSTER needs `traffic` and `better`, and a protocol with HARK_TRAIT_RECLUSTERS.
+     */
     bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes
                      of memory at most */
     const struct hark_kill *kill; /* any order */
@@ -56,7 +57,7 @@ struct hark_run_options {
      * rank i sent to each rank k, bytes[i * ranks + k]: what was executed again counts again.
      * Returns an object for the JSON, to be freed, or NULL. */
     char *(*advise)(void *self, const uint64_t *bytes, uint32_t ranks);
-    /* With HARK_ASKS_REGROUP: asked after each decided checkpoint with what was sent lately: are
+    /* With HARK_ASKS_RECLUSTER: asked after each decided checkpoint with what was sent lately: are
      * there clusters which are so much better than `now` that they are worth a change? Then
      * of[rank], numbered by lowest rank. */
     bool (*better)(

@@ -130,21 +130,21 @@ static inline void play_restarted(struct world *w, uint32_t who)
     e.u.restarted.re = w->re + (how & 8 ? choose(c) % 3 - 1u : 0);
     e.u.restarted.inc = w->inc[who] + (how & 16 ? choose(c) % 3 : 0);
     e.u.restarted.image = (struct hark_bytes){image, length};
-    e.u.restarted.kept = (struct hark_bytes){kept, sizeof kept};
+    e.u.restarted.old_core = (struct hark_bytes){kept, sizeof kept};
     world_step(w, who, &e);
     free(image);
 }
 
 /* Clusters that are none, or others than those of everybody else. */
-static inline void play_regroup(struct world *w, uint32_t who)
+static inline void play_recluster(struct world *w, uint32_t who)
 {
     struct hark_range r[2] = {{0, 0}, {0, 0}};
-    struct hark_event e = {.type = HARK_REGROUP};
-    e.u.regroup.cluster_count = choose(&w->c) % (HARK_COUNT(r) + 1);
-    for (uint32_t i = 0; i < e.u.regroup.cluster_count; i++)
+    struct hark_event e = {.type = HARK_RECLUSTER};
+    e.u.recluster.cluster_count = choose(&w->c) % (HARK_COUNT(r) + 1);
+    for (uint32_t i = 0; i < e.u.recluster.cluster_count; i++)
         r[i].first = play_rank(&w->c), r[i].last = play_rank(&w->c);
-    struct hark_range *own = exactly(r, e.u.regroup.cluster_count * sizeof *r);
-    e.u.regroup.cluster = own;
+    struct hark_range *own = exactly(r, e.u.recluster.cluster_count * sizeof *r);
+    e.u.recluster.cluster = own;
     world_step(w, who, &e);
     free(own);
 }
@@ -214,8 +214,8 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
         e.u.send.to = choose(c) % 4 ? HARK_PROCESS : choose(c);
         e.u.send.ctx = play_ctx(c);
         e.u.send.length = choose_number(c);
-        if (e.type == HARK_REGROUP) {
-            play_regroup(w, who);
+        if (e.type == HARK_RECLUSTER) {
+            play_recluster(w, who);
             break;
         }
         if (e.type == HARK_CHECKPOINT_POINT)
@@ -224,7 +224,7 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
         world_step(w, who, &e);
         break;
     default:
-        e.type = choose(c) % (HARK_REGROUP + 1);
+        e.type = choose(c) % (HARK_RECLUSTER + 1);
         if (e.type == HARK_ARRIVE || e.type == HARK_DELIVER || e.type == HARK_LOOK)
             e.type = HARK_IDLE;
         if (e.type == HARK_FAILED || e.type == HARK_RESTARTED) e.type = HARK_IDLE;
@@ -312,9 +312,9 @@ static inline void play_legal(struct world *w, uint32_t who, uint8_t what)
             world_combined(w, choose(c) % w->combines);
             break;
         }
-        if (w->config.flags & HARK_WAVES_ALL && w->protocol->traits & HARK_TRAIT_REGROUPS &&
+        if (w->config.flags & HARK_WAVES_ALL && w->protocol->traits & HARK_TRAIT_RECLUSTERS &&
             choose(c) & 1) {
-            world_regroup(w, who);
+            world_recluster(w, who);
             break;
         }
         e.type = choose(c) & 1 ? HARK_IDLE : HARK_QUIET;

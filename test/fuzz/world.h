@@ -465,12 +465,12 @@ static inline void world_stored(struct world *w, uint32_t i, bool ok)
 }
 
 /* Who is told of the clusters that are to come. */
-static inline void world_regroup(struct world *w, uint32_t who)
+static inline void world_recluster(struct world *w, uint32_t who)
 {
-    struct hark_event e = {.type = HARK_REGROUP};
+    struct hark_event e = {.type = HARK_RECLUSTER};
     if (who >= WORLD_RANKS) return;
-    e.u.regroup.cluster = &w->next[who];
-    e.u.regroup.cluster_count = 1;
+    e.u.recluster.cluster = &w->next[who];
+    e.u.recluster.cluster_count = 1;
     world_step(w, who, &e);
 }
 

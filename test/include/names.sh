@@ -4,8 +4,8 @@
 source=$(readlink -f "$1")
 . "$(dirname "$0")/../shell.sh"
 
-protocols=$(sh "$source/include/protocols.sh" "$source/include/hark/registry.h" | grep -vx 'none\|recovery' | paste -sd'|') # none: a word of many things; who
-options=$(sed -n 's/^    {"\([a-z-]*\)", \(NULL\|"[A-Z]*"\), "..*/\1/p' "$source"/include/hark/*.h | sort -u | paste -sd'|') # recovers is a process
+protocols=$(sh "$source/include/protocols.sh" "$source/include/hark/registry.h" | grep -vx 'none\|recovery' | paste -sd'|') # none has many meanings; recovery is a process
+options=$(cat "$source"/include/hark/*.h | tr -s ' \n' ' ' | grep -oE '\{"[a-z-]+", (NULL|"[A-Z]+"), "' | cut -d'"' -f2 | sort -u | paste -sd'|')
 found() ( # where else than in comments, of files of the source
   local pattern=$1; shift
   cd "$source" && find "$@" -name '*.[ch]' -exec awk -v pattern="$pattern" '

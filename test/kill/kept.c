@@ -40,7 +40,7 @@ static int step(struct hark *p, const struct hark_event *event, struct hark_effe
 {
     int status = hark_coordinated_step(p, event, effects);
     if (status >= 0 && event->type == HARK_RESTARTED)
-        note(p, event->u.restarted.kept); /* given again when it had no room */
+        note(p, event->u.restarted.old_core); /* given again when it had no room */
     return status;
 }
 

@@ -320,7 +320,7 @@ static void restart(struct job *j, uint32_t rank, struct hark_bytes kept)
     core_make(j, rank);
     e.u.restarted.re = j->re;
     e.u.restarted.inc = j->inc[rank];
-    e.u.restarted.kept = kept;
+    e.u.restarted.old_core = kept;
     step(j, rank, e, NULL, NULL);
 }
 

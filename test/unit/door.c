@@ -234,8 +234,8 @@ static void test_undone(void **state)
     (void)state;
     begin("sendet");
     e.u.restarted.re = e.u.restarted.inc = 1;
-    e.u.restarted.again = again;
-    e.u.restarted.again_count = 3;
+    e.u.restarted.undone = again;
+    e.u.restarted.undone_count = 3;
     assert_int_equal(hark_step(core, &e, &fx), HARK_EINVAL);
     again[0] = 5;
     assert_int_equal(hark_step(core, &e, &fx), HARK_EINVAL);
@@ -248,7 +248,7 @@ static void test_words(void **state)
 {
     static const int status[] = {HARK_OK, HARK_MORE, HARK_WAIT, HARK_EINVAL, HARK_EFRAME,
         HARK_EFULL, HARK_ENOROOM, HARK_ESTATE, HARK_EIMAGE};
-    static const uint32_t none[] = {0, HARK_REGROUP + 1, HARK_TRANSMIT - 1, HARK_RECOVERED + 1};
+    static const uint32_t none[] = {0, HARK_RECLUSTER + 1, HARK_TRANSMIT - 1, HARK_RECOVERED + 1};
     (void)state;
     for (unsigned i = 0; i < HARK_COUNT(status); i++)
         for (unsigned k = 0; k < i; k++)
@@ -257,7 +257,7 @@ static void test_words(void **state)
     assert_string_equal(hark_status_text(-99), "unknown status");
     assert_string_equal(hark_event_text(HARK_SEND), "SEND");
     assert_string_equal(hark_event_text(HARK_CONTINUE), "CONTINUE");
-    assert_string_equal(hark_event_text(HARK_REGROUP), "REGROUP");
+    assert_string_equal(hark_event_text(HARK_RECLUSTER), "REGROUP");
     assert_string_equal(hark_event_text(HARK_TRANSMIT), "TRANSMIT");
     assert_string_equal(hark_event_text(HARK_RECOVERED), "RECOVERED");
     for (unsigned i = 0; i < HARK_COUNT(none); i++)

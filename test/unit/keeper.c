@@ -223,7 +223,7 @@ static void what_protocols_ask(void **state)
     expect_asks("team", "csw");
     expect_asks("scmel", "s");
     expect_asks("sendet", "ls");
-    assert_true(hark_service_waves_all(hark_protocol_named("hydee"), HARK_ASKS_REGROUP));
+    assert_true(hark_service_waves_all(hark_protocol_named("hydee"), HARK_ASKS_RECLUSTER));
 }
 
 static void nested_failures(void **state)

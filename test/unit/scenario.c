@@ -833,7 +833,7 @@ static void token_soup(void **state)
 static void made_by_chance(void **state)
 {
     static const uint32_t traits[] = {
-        0, HARK_TRAIT_GROUPS, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, HARK_TRAIT_REGROUPS};
+        0, HARK_TRAIT_GROUPS, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES, HARK_TRAIT_RECLUSTERS};
     (void)state;
     for (uint32_t t = 0; t < 4; t++) {
         uint32_t kinds[HARK_FAIL_CLUSTER + 1] = {0}, looks[2] = {0};

@@ -90,9 +90,9 @@ static int stub_step(struct hark *p, const struct hark_event *event, struct hark
     case HARK_RESTARTED: {
         uint64_t room[(sizeof(struct stub) + 1024) / 8];
         struct stub *earlier = (struct stub *)(void *)room;
-        if (event->u.restarted.kept.length == 0) return HARK_OK;
+        if (event->u.restarted.old_core.length == 0) return HARK_OK;
         if (hark_block_init(&earlier->head, sizeof room, &stub_shape, KIND_STUB) < 0 ||
-            hark_unpack(&earlier->head, &stub_shape, event->u.restarted.kept) < 0)
+            hark_unpack(&earlier->head, &stub_shape, event->u.restarted.old_core) < 0)
             return HARK_EIMAGE;
         s->line = earlier->line;
         return HARK_OK;

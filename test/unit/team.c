@@ -327,7 +327,7 @@ static int restart(struct hark *p, struct hark_bytes image, struct hark_bytes ke
     e.u.restarted.re = e.u.restarted.inc = 1;
     e.u.restarted.checkpoint = image.length ? 1 : 0;
     e.u.restarted.image = image;
-    e.u.restarted.kept = kept;
+    e.u.restarted.old_core = kept;
     return step(p, e);
 }
 

@@ -10,7 +10,8 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* ---- maps of clusters: hydee/regroup.h ------------------------------------------------------- */
+/* ---- maps of clusters: hydee/recluster.h ------------------------------------------------------
+ */
 
 /* The ranks of my cluster. */
 static inline struct hark_table *hark_hydee_cluster(struct hark_hydee *s)

@@ -4,7 +4,7 @@
 #define HARK_HYDEE_CHECKPOINT_H
 
 #include "multicast.h"
-#include "regroup.h"
+#include "recluster.h"
 #include "tree.h"
 
 #ifdef __cplusplus

@@ -29,7 +29,7 @@ static inline int hark_hydee_rollback(
     hark_past_close(p, &s->past);
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
         hark_hydee_at(s, i)->channel.flags &= (int)HARK_INTRA | HARK_HYDEE_MATE | HARK_HYDEE_GROUP;
-    hark_hydee_regrouped(s);
+    hark_hydee_reclustered(s);
     return HARK_OK;
 }
 
@@ -45,7 +45,7 @@ static inline int hark_hydee_failed(
     if (status < 0) return status;
     status = hark_member_failed(p, &hark_hydee_shape, e, &s->wave, event, &s->gone, &taken, fx);
     if (!taken) return status;
-    hark_hydee_regrouped(s); /* the wave may have been decided */
+    hark_hydee_reclustered(s); /* the wave may have been decided */
     hark_empty(p, &s->pairs);
     hark_past_close(p, &s->past);
     s->recovering = s->busy = 1;

@@ -92,7 +92,7 @@ struct hark_hydee {
     uint32_t groups_configured;          /* that I belong to, by the configuration */
     uint32_t waves_all;                  /* 1: HARK_WAVES_ALL */
     uint32_t in_force; /* which of `map` is my cluster; the other one is that of the map which is to
-                          come: hydee/regroup.h */
+                          come: hydee/recluster.h */
     struct hark_table map[2]; /* hark_range */
     struct hark_pool pool;    /* of Logs, RPP and what else the channels remember */
     struct hark_table pairs;

@@ -218,7 +218,7 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
         /* `waiting` begins anew, and `kept` may double; before that both states are in the block.
          * Room for `again` too. */
         bytes = p->used + bytes * 2 + (n + 4) * sizeof(struct hark_arrived) * 2 +
-                ((uint64_t)event->u.restarted.again_count + 4) * sizeof(struct hark_image);
+                ((uint64_t)event->u.restarted.undone_count + 4) * sizeof(struct hark_image);
         if (bytes > p->bytes) {
             p->want = bytes * 2;
             return HARK_EFULL;

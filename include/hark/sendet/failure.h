@@ -14,9 +14,9 @@ HARK_NAMESAKES_BEGIN
 /* What RESTARTED says of epochs that are undone: ascending, beyond the image. */
 static inline bool hark_sendet_again_valid(const struct hark_event *event)
 {
-    for (uint32_t i = 0; i < event->u.restarted.again_count; i++)
-        if (event->u.restarted.again[i] <=
-            (i ? event->u.restarted.again[i - 1] : event->u.restarted.checkpoint))
+    for (uint32_t i = 0; i < event->u.restarted.undone_count; i++)
+        if (event->u.restarted.undone[i] <=
+            (i ? event->u.restarted.undone[i - 1] : event->u.restarted.checkpoint))
             return false;
     return true;
 }
@@ -24,11 +24,11 @@ static inline bool hark_sendet_again_valid(const struct hark_event *event)
 static inline void hark_sendet_again_take(struct hark_sendet *s, const struct hark_event *event)
 {
     hark_empty(&s->head, &s->again);
-    if (hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count) < 0)
+    if (hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.undone_count) < 0)
         HARK_TRAP();
-    for (uint32_t i = 0; i < event->u.restarted.again_count; i++)
+    for (uint32_t i = 0; i < event->u.restarted.undone_count; i++)
         ((struct hark_image *)hark_insert(&s->head, &s->again, i))->id =
-            event->u.restarted.again[i];
+            event->u.restarted.undone[i];
 }
 
 /* RESTARTED: from an image, which is also what the line asked for. */
@@ -38,7 +38,7 @@ HARK_COLD int hark_sendet_restarted(
     uint32_t flags = s->flags, generations = s->generations;
     if (!hark_sendet_again_valid(event)) return HARK_EINVAL;
     int status =
-        hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.again_count);
+        hark_reserve(&s->head, &hark_sendet_shape, &s->again, event->u.restarted.undone_count);
     if (status >= 0)
         status =
             hark_member_restart(&s->head, &hark_sendet_shape, &s->endpoint, &s->wave, event, fx);

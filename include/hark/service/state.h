@@ -107,8 +107,8 @@ HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uin
     struct hark_incarnation *inc, struct hark_decision *wave);
 /* From where `rank` (HARK_RECOVERY: no checkpoint) begins, if it is started now. */
 HARK_FN struct hark_service_restart hark_service_restart(const struct hark *p, uint32_t rank);
-/* RESTARTED.again: checkpoints of `rank` beyond its restart's that are undone, ascending; the first
- * `room` of them. How many there are. */
+/* RESTARTED.undone: checkpoints of `rank` beyond its restart's that are undone, ascending; the
+ * first `room` of them. How many there are. */
 HARK_FN uint32_t hark_service_undone(
     const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room);
 
@@ -321,7 +321,7 @@ HARK_FN bool hark_service_by_line(const struct hark_protocol *protocol)
 
 HARK_FN bool hark_service_waves_all(const struct hark_protocol *protocol, uint32_t asks)
 {
-    return protocol->traits & HARK_TRAIT_WAVES || asks & HARK_ASKS_REGROUP;
+    return protocol->traits & HARK_TRAIT_WAVES || asks & HARK_ASKS_RECLUSTER;
 }
 
 /* ---- what others ask ------------------------------------------------------------------------- */

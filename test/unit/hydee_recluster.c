@@ -1,4 +1,4 @@
-/* HARK_REGROUP of hydee, step by step: what is refused, and that nothing is kept which the new
+/* HARK_RECLUSTER of hydee, step by step: what is refused, and that nothing is kept which the new
  * clusters do not need. What holds in every order of steps is for the explorer:
  * test/scenario/hydee-regroup-*.hark. */
 #include "../paper/job.h"
@@ -31,9 +31,9 @@ static int tell(struct job *j, uint32_t who, const struct hark_range *group, uin
     uint8_t bytes[HARK_EFFECTS_BYTES];
     struct hark_effects fx = {
         .at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
-    struct hark_event e = {.type = HARK_REGROUP};
-    e.u.regroup.cluster = group;
-    e.u.regroup.cluster_count = count;
+    struct hark_event e = {.type = HARK_RECLUSTER};
+    e.u.recluster.cluster = group;
+    e.u.recluster.cluster_count = count;
     int status = hark_step(j->core[who], &e, &fx);
     if (status >= 0) assert_int_equal(fx.count, 0);
     return status;

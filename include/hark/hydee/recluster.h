@@ -1,7 +1,8 @@
-/* hydee/regroup.h: clusters that change while the job runs (docs/recluster.md). A part of hydee.h.
+/* hydee/recluster.h: clusters that change while the job runs (docs/recluster.md). A part of
+ * hydee.h.
  *
  * Only with HARK_WAVES_ALL. The embedder tells every process the next map of clusters
- * (HARK_REGROUP); the first wave at which all know it brings it into force: COUNT says that one
+ * (HARK_RECLUSTER); the first wave at which all know it brings it into force: COUNT says that one
  * knows it, PREPARE that all do, and the decision that is durable at the failure service that it is
  * so. From COMMIT on the map holds.
  *
@@ -12,8 +13,8 @@
  * process that has heard of COMMIT may send to one that has not, where the message is held until
  * that one has. Phases stay: they only grow.
  */
-#ifndef HARK_HYDEE_REGROUP_H
-#define HARK_HYDEE_REGROUP_H
+#ifndef HARK_HYDEE_RECLUSTER_H
+#define HARK_HYDEE_RECLUSTER_H
 
 #include "channel.h"
 
@@ -24,10 +25,10 @@ extern "C" {
 
 /* REGROUP. HARK_EINVAL: no such ranges, or this configuration takes none; HARK_ESTATE: another map
  * is to come. */
-HARK_COLD int hark_hydee_regroup(struct hark_hydee *s, const struct hark_event *event)
+HARK_COLD int hark_hydee_recluster(struct hark_hydee *s, const struct hark_event *event)
 {
-    const struct hark_range *r = event->u.regroup.cluster;
-    const uint32_t n = event->u.regroup.cluster_count;
+    const struct hark_range *r = event->u.recluster.cluster;
+    const uint32_t n = event->u.recluster.cluster_count;
     struct hark_config c;
     hark_zero(&c, sizeof c);
     c.me = s->endpoint.me;
@@ -81,7 +82,7 @@ static inline void hark_hydee_rewire(struct hark_hydee *s, struct hark_hydee_cha
 
 /* The wave has been committed, or I begin behind it: if it brought the next map into force, that is
  * mine now. */
-HARK_COLD void hark_hydee_regrouped(struct hark_hydee *s)
+HARK_COLD void hark_hydee_reclustered(struct hark_hydee *s)
 {
     if (s->wave.map == HARK_W_NO_MAP)
         hark_empty(&s->head, hark_hydee_next(s)); /* an image's, which is to be told again */
