@@ -18,10 +18,12 @@ static unsigned octave(uint64_t size)
     return 63u - (unsigned)__builtin_clzll(size);
 }
 
+#define BLOCK_MOST (SIZE_MAX / 2 >> 46 ? (uint64_t)1 << 46 : SIZE_MAX / 2) /* bytes */
+
 uint64_t hark_block_size(uint64_t bytes)
 {
     if (bytes <= HARK_BLOCK_MIN) return HARK_BLOCK_MIN;
-    if (bytes > (uint64_t)1 << 46 || bytes > SIZE_MAX / 2) return 0;
+    if (bytes > BLOCK_MOST) return 0;
     uint64_t step = (uint64_t)1 << (octave(bytes) - 2);
     return (bytes + step - 1) & ~(step - 1);
 }

@@ -256,11 +256,11 @@ static bool field(struct reader *r, uint8_t which, uint32_t ranks, struct hark_t
 static uint8_t kind(struct reader *r)
 {
     size_t n = strcspn(r->at, " ");
-    for (uint8_t k = HARK_TRACE_START; k < HARK_TRACE_KINDS; k++) {
+    for (unsigned k = HARK_TRACE_START; k < HARK_TRACE_KINDS; k++) {
         const char *w = hark_trace_forms[k].word;
         if (strlen(w) != n || memcmp(w, r->at, n) != 0) continue;
         r->at += n;
-        return k;
+        return (uint8_t)k;
     }
     return 0;
 }
