@@ -83,7 +83,7 @@ static void message(struct end *a, struct end *b, uint32_t to)
     for (uint32_t i = 0; i < a->fx.count; i++) {
         if (a->fx.at[i].type != HARK_TRANSMIT) continue;
         struct hark_event arrive = {.type = HARK_ARRIVE}, deliver = {.type = HARK_DELIVER};
-        arrive.u.frame.header = deliver.u.frame.header = a->fx.at[i].header;
+        arrive.u.frame.header = deliver.u.frame.header = a->fx.at[i].u.transmit.header;
         step(b, &arrive);
         if (b->fx.count && b->fx.at[0].type == HARK_HANDUP) step(b, &deliver);
     }
