@@ -19,16 +19,16 @@
  *   III.E     Garbage collection           hydee/checkpoint.h, parts/positions.h: hark_hydee_gc,
  *                                          _trim; hark_gc_mark, hark_gc_pump
  *
- * Read on in this order: parts/positions.h, hydee/state.h, hydee/channel.h, Algorithm 1 below,
+ * Order of reading: parts/positions.h, hydee/state.h, hydee/channel.h, Algorithm 1 below,
  * hydee/checkpoint.h, hydee/failure.h, hydee/pump.h, the door at the end of this file. Extensions:
  * the exact gate (E24), recovery/past.h; reports by a tree, hydee/tree.h; multicasts,
  * hydee/multicast.h; clusters that change, hydee/recluster.h.
  *
- * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its
- * channel, not by Date (E5); positions are exchanged in both directions on every channel with an
- * end in D (E2, E4, E9); every inter-cluster transmission is gated while recovery runs, not the
- * first (E8), a suppressed orphan never (E7); orphans are notified by id and counted at their
- * recorded phase (E6).
+ * Differences from the printed pseudocode: a message is identified by its ssn on its channel, not
+ * by Date (E5). Both ends of every channel with an end in D exchange positions (E2, E4, E9). While
+ * recovery runs, every transmission between clusters is gated, not only the first (E8); the send of
+ * an orphan is suppressed and never gated (E7). Orphans are notified by id, and counted at the
+ * phase that their receiver recorded (E6).
  */
 #ifndef HARK_HYDEE_H
 #define HARK_HYDEE_H
@@ -43,7 +43,7 @@ extern "C" {
 #endif
 HARK_NAMESAKES_BEGIN
 
-/* The uniform door: as struct hark_protocol says of each, with its errors. */
+/* The uniform door: see struct hark_protocol for each function and its errors. */
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *config);
 HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_hydee_step(
@@ -74,7 +74,7 @@ static const struct hark_manual hark_hydee_manual = {HARK_FOR_SENDS,
 
 /* ---- Algorithm 1, with Algorithm 2 lines 11-20 ----------------------------------------------- */
 
-/* `flags` are the state's: a constant 0 makes a function without tests for them. */
+/* `flags` are those of the state. Passing a constant 0 lets the compiler drop the flag checks. */
 HARK_HOT int hark_hydee_send_with(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx, uint32_t flags)
 {
@@ -84,22 +84,23 @@ HARK_HOT int hark_hydee_send_with(
     if (event->u.send.to != HARK_PROCESS) return hark_hydee_multicast(s, event, fx);
     if (peer >= s->endpoint.ranks) return HARK_EINVAL;
     if (event->u.send.ctx && s->groups.count && hark_hydee_group(s, event->u.send.ctx))
-        return HARK_EINVAL; /* that is a group's */
-    if (s->wave.in_checkpoint_call)
-        return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+        return HARK_EINVAL;                             /* this context belongs to a group */
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* no sends inside a checkpoint call */
     int status = hark_hydee_reserve(s, 1, exact ? 3 + hark_past_post_needs(&s->past) : 2);
     if (status >= 0 && exact) status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
     if (status < 0) return status;
     struct hark_hydee_channel *c = hark_hydee_channel(s, peer, event->u.send.ctx);
     if (c == NULL) return HARK_EINVAL;
     hark_queue_fetch(p, &s->pool, &c->log);
-    uint64_t ssn = ++c->channel.sent, phase = s->phase, number = 0; /* fixed now, whenever it leaves
-                                                                     */
-    s->date++;                                                      /* Alg. 1 l. 6 */
+    /* ssn and phase are fixed when the message is posted, not when it leaves */
+    uint64_t ssn = ++c->channel.sent, phase = s->phase, number = 0;
+    s->date++; /* Alg. 1 l. 6 */
     if (flags & HARK_DIGEST)
         c->pos.sent_digest =
             hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
-    if (!hark_hydee_inter(c)) { /* never logged, never gated: the freezing wave covers it */
+    /* never logged or gated: in the image of a wave no channel of the cluster has a message in
+     * transit */
+    if (!hark_hydee_inter(c)) {
         c->pos.transmitted = ssn;
         if (exact)
             hark_hydee_transmit_exact(
@@ -112,7 +113,8 @@ HARK_HOT int hark_hydee_send_with(
         phase = hark_hydee_suppress(s, c, ssn, fx);
     } else if ((exact ? hark_hydee_phase_released(s, phase, number) : phase <= s->released_phase) &&
                c->pos.transmitted + 1 == ssn) {
-        c->pos.transmitted = ssn; /* behind pending replays it would have queued (E13) */
+        /* only if no replay of the channel is pending; else it queues behind them (E13) */
+        c->pos.transmitted = ssn;
         if (exact)
             hark_hydee_transmit_exact(
                 s, c, ssn, phase, c->pos.sent_digest, number, &s->past.now, fx);
@@ -138,8 +140,8 @@ static inline int hark_hydee_send(
     return s->flags ? hark_hydee_send_flagged(s, event, fx) : hark_hydee_send_with(s, event, fx, 0);
 }
 
-/* Upon receiving (msg, Date_send, Phase_send): the arrival. RPP is about what arrived.
- *                                                                                Alg. 1 l. 10-14 */
+/* Upon receiving (msg, Date_send, Phase_send), at the arrival: RPP records what has arrived,
+ * whether delivered or not.                                                      Alg. 1 l. 10-14 */
 static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -153,7 +155,8 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     struct hark_hydee_channel *c = hark_hydee_find(s, h->src, h->ctx);
     if (c) hark_queue_fetch(p, &s->pool, &c->rpp);
     if (s->wave.map == HARK_W_MAP_NOW && s->wave.mode >= HARK_W_CAPTURED)
-        return hark_emit_verdict(fx, HARK_HOLD); /* its sender may be ahead */
+        return hark_emit_verdict(fx, HARK_HOLD); /* its sender may already use the next map of
+                                                    clusters */
     int age =
         hark_age_by(&s->endpoint, h, c ? c->channel.inc : hark_inc_of(p, &s->endpoint, h->src));
     if (age != HARK_CURRENT)
@@ -177,7 +180,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     return HARK_OK;
 }
 
-/* Room for V of a message whose header is not as long as all are without the exact gate. */
+/* Room for V of a message whose header carries a dependency vector. */
 HARK_COLD int hark_hydee_deliver_room(struct hark_hydee *s, struct hark_bytes header)
 {
     const uint8_t *b = header.at;
@@ -191,7 +194,7 @@ HARK_COLD int hark_hydee_deliver_room(struct hark_hydee *s, struct hark_bytes he
         &s->head, &hark_hydee_shape, &s->past, entries == HARK_PAST_UNKNOWN ? 1 : entries + 1);
 }
 
-/* Deliver msg to the application: the phase moves here.                          Alg. 1 l. 11-18 */
+/* Deliver msg to the application: the phase moves at the delivery.               Alg. 1 l. 11-18 */
 static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_event *event)
 {
     struct hark_bytes header = event->u.frame.header;
@@ -294,7 +297,7 @@ static inline int hark_hydee_frame(
                               : hark_hydee_control(s, &h, b, length, fx);
 }
 
-/* All events but those of a message. */
+/* All events except SEND, ARRIVE and DELIVER. */
 HARK_COLD int hark_hydee_step_rare(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -314,7 +317,7 @@ HARK_COLD int hark_hydee_step_rare(
         return s->recovering ? hark_positions_quiet(p, &s->endpoint, &hark_hydee_exchange, fx)
                              : HARK_OK;
     case HARK_RECLUSTER: return hark_hydee_recluster(s, event);
-    case HARK_MISS: /* send-deterministic programs may look as they like */
+    case HARK_MISS: /* a send-deterministic program's sends do not depend on probes */
     case HARK_LOOK:
     case HARK_IDLE:
     case HARK_CONTINUE: return HARK_OK;
@@ -352,7 +355,8 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
     return status;
 }
 
-/* First the logs, channel by channel, then what arrived. */
+/* First the logs: of each channel, then of each group. Then the messages that have arrived and are
+ * not delivered. */
 HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_hydee *s = (const struct hark_hydee *)(const void *)p;

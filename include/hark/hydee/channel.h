@@ -1,4 +1,5 @@
-/* hydee/channel.h: rows of channels, headers of messages, what may leave. A part of hydee.h. */
+/* hydee/channel.h: rows of channels, headers of messages, suppression of orphans and the gate. A
+ * part of hydee.h. */
 #ifndef HARK_HYDEE_CHANNEL_H
 #define HARK_HYDEE_CHANNEL_H
 
@@ -19,7 +20,7 @@ static inline struct hark_table *hark_hydee_cluster(struct hark_hydee *s)
     return &s->map[s->in_force & 1];
 }
 
-/* Those of my cluster in the map that is to come; empty: there is none. */
+/* The ranks of my cluster in the next map; empty: there is no next map. */
 static inline struct hark_table *hark_hydee_next(struct hark_hydee *s)
 {
     return &s->map[~s->in_force & 1];
@@ -37,7 +38,7 @@ static inline bool hark_hydee_inter(const struct hark_hydee_channel *c)
     return !(c->channel.flags & HARK_HYDEE_MATE);
 }
 
-/* Room for new channels and for new chunks of their queues. */
+/* Room for new channels, and for new chunks of their queues. */
 static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, uint32_t chunks)
 {
     int status = hark_reserve(&s->head, &hark_hydee_shape, &s->endpoint.channels, channels);
@@ -45,8 +46,8 @@ static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, ui
     return status;
 }
 
-/* Room for hark_hydee_captured: a wave may end in this step, and the step may have made a channel.
- */
+/* Room for hark_hydee_captured: this step may capture the image of a wave, and may have made a
+ * channel. */
 static inline int hark_hydee_reserve_positions(struct hark_hydee *s)
 {
     return hark_reserve(&s->head, &hark_hydee_shape, &s->positions, s->endpoint.channels.count + 1);
@@ -59,7 +60,7 @@ HARK_HOT struct hark_hydee_channel *hark_hydee_find(
         &s->head, &s->endpoint, peer, ctx);
 }
 
-/* NULL: the pair uses HARK_HYDEE_CTX_MAX contexts already. */
+/* Makes the row of (peer, ctx). NULL: the pair already uses HARK_HYDEE_CTX_MAX contexts. */
 HARK_COLD struct hark_hydee_channel *hark_hydee_add(
     struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
@@ -73,7 +74,7 @@ HARK_COLD struct hark_hydee_channel *hark_hydee_add(
     return c;
 }
 
-/* The row of (peer, ctx), made if it is new; NULL: see hark_hydee_add. */
+/* The row of (peer, ctx); made if it is new. NULL: see hark_hydee_add. */
 HARK_HOT struct hark_hydee_channel *hark_hydee_channel(
     struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
@@ -81,7 +82,7 @@ HARK_HOT struct hark_hydee_channel *hark_hydee_channel(
     return c ? c : hark_hydee_add(s, peer, ctx);
 }
 
-/* What is sent on a channel: of multicasts there is one for all of them. */
+/* The name of message ssn of a channel. A multicast has one name on the channels to all members. */
 static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *c, uint64_t ssn)
 {
     if (!(c->channel.flags & HARK_HYDEE_GROUP)) return hark_name_of(HARK_OUT, &c->channel, ssn);
@@ -90,7 +91,7 @@ static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *
 
 /* ---- headers and digests --------------------------------------------------------------------- */
 
-/* The header of message ssn, `length` bytes; of the exact gate's part it writes nothing. */
+/* The header of message ssn, `length` bytes long; the exact gate's part is not written here. */
 static inline struct hark_transmit *hark_hydee_transmit_as(struct hark_hydee *s,
     const struct hark_hydee_channel *c, uint64_t ssn, uint64_t phase, uint64_t digest,
     uint32_t length, struct hark_effects *fx)
@@ -115,24 +116,24 @@ static inline struct hark_transmit *hark_hydee_transmit(struct hark_hydee *s,
     return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER, fx);
 }
 
-/* The same with V of table `t`; there is room for HARK_PAST_HEADER_MAX bytes. */
+/* The same with V of table `t`. The effects have room for HARK_PAST_HEADER_MAX bytes. */
 HARK_COLD struct hark_transmit *hark_hydee_transmit_exact(struct hark_hydee *s,
     const struct hark_hydee_channel *c, uint64_t ssn, uint64_t phase, uint64_t digest,
     uint64_t number, const struct hark_table *t, struct hark_effects *fx)
 {
-    /* Inside a cluster `number` is that of the last message between clusters: this one is of the
-     * time before the next. */
+    /* Inside a cluster `number` is that of my last message between clusters, so this message
+     * belongs to the time before number + 1. */
     bool known = (hark_hydee_inter(c) ? number : number + 1) < s->past.blind;
     uint32_t length = hark_past_write(&s->head, t, number, known,
         fx->bytes + fx->used + HARK_HYDEE_HEADER, HARK_PAST_HEADER_MAX - HARK_HYDEE_HEADER);
     return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER + length, fx);
 }
 
-/* ---- may it leave? --------------------------------------------------------------------------- */
+/* ---- suppression and the gate ---------------------------------------------------------------- */
 
-/* An orphan is sent again: nothing is transmitted, and the recovery process hears of it (Alg. 2 l.
- * 14-15). Never gated (E7); logged all the same (E15), at the phase that its receiver recorded
- * (E6). */
+/* The program sends an orphan again: nothing is transmitted, and the recovery process is notified.
+ * The send is never gated (E7) and is logged all the same (E15), at the phase that its receiver
+ * recorded (E6), if that is known. Returns the phase for the log.                Alg. 2 l. 14-15 */
 HARK_COLD uint64_t hark_hydee_suppress(
     struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn, struct hark_effects *fx)
 {
@@ -145,7 +146,7 @@ HARK_COLD uint64_t hark_hydee_suppress(
     return phase;
 }
 
-/* May a message of this phase and number leave now? */
+/* True if the gate lets a message of this phase and number leave now. */
 static inline bool hark_hydee_phase_released(
     const struct hark_hydee *s, uint64_t phase, uint64_t number)
 {

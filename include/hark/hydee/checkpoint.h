@@ -1,5 +1,5 @@
-/* hydee/checkpoint.h: upon checkpoint; garbage collection of Logs and RPP (III.E); is what is given
- * as an image one? */
+/* hydee/checkpoint.h: upon checkpoint; garbage collection of Logs and RPP (III.E); validation of
+ * images and of unpacked states; lengths of frames. A part of hydee.h. */
 #ifndef HARK_HYDEE_CHECKPOINT_H
 #define HARK_HYDEE_CHECKPOINT_H
 
@@ -12,8 +12,8 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Upon checkpoint: remembers the positions of this image, for the notices after later commits. Alg.
- * 1 l. 19-21 */
+/* Upon checkpoint: stores the positions of this image; notices after later commits need them.
+ *                                                                                Alg. 1 l. 19-21 */
 HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
@@ -25,8 +25,9 @@ HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
 
 /* ---- garbage collection, III.E, by checkpoint-time positions and only after COMMIT (E3) ------ */
 
-/* After a wave is over: positions of images that are gone go, and if one was committed and as many
- * generations are kept as there should be, every peer hears the positions of the oldest. */
+/* After a wave is over: drops the positions of images that are no longer kept. If the wave was
+ * committed and all `generations` are kept, marks a notice to every peer with the positions of the
+ * oldest image. */
 HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
 {
     const struct hark_wave *w = &s->wave;
@@ -45,7 +46,7 @@ HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
     if (hark_gc_mark(&s->head, &s->endpoint, &s->positions, oldest)) s->busy = 1;
 }
 
-/* Exact gate: the lowest number in the log, or of all that I have posted. */
+/* Exact gate: the lowest number in the logs, or the number of posts if they are empty. */
 HARK_COLD uint64_t hark_hydee_oldest(struct hark_hydee *s)
 {
     uint64_t oldest = s->past.posts;
@@ -56,7 +57,8 @@ HARK_COLD uint64_t hark_hydee_oldest(struct hark_hydee *s)
     return oldest;
 }
 
-/* GC from j: {recv u64, sent u64} of j's oldest kept image. */
+/* GC from j: {recv u64, sent u64} of j's oldest kept image. Trims my log to j up to `recv`, and RPP
+ * up to `sent`. */
 static inline int hark_hydee_trim(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -82,8 +84,9 @@ static inline int hark_hydee_trim(
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* Is the image, if it is one, of a process with the same gate, groups and waves? Without the gate
- * the numbers are not there. */
+/* False if the image is of a process with another gate, other groups or other waves: without the
+ * exact gate the numbers are missing. True also for bytes that are no image, which unpacking
+ * refuses. */
 static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark_event *event)
 {
     struct hark_hydee was;
@@ -103,8 +106,8 @@ static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)
            c->pos.digests.width == 1;
 }
 
-/* Numbers of the log are looked up by steps and found or not; what steps have no answer to is
- * looked for here. */
+/* True if steps can use an unpacked state. Missing numbers of the log need no check: steps look
+ * them up and handle an absent one. */
 HARK_FN bool hark_hydee_accept(struct hark *p)
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
@@ -146,7 +149,8 @@ static inline bool hark_hydee_length_ok(
     bool of_tree = (h->type >= HARK_H_RELEASE && h->type <= HARK_H_RECDONE) || h->type == HARK_H_UP;
     if (s->tree.fan && (of_tree || h->src == HARK_RECOVERY))
         return hark_hydee_tree_ok(s, h, length);
-    if (h->src == HARK_RECOVERY) /* it has no channels */
+    /* the recovery process has no channels: only RECDONE and RELEASE come from it */
+    if (h->src == HARK_RECOVERY)
         return h->type == HARK_H_RECDONE
                    ? length == 0
                    : h->type == HARK_H_RELEASE &&
@@ -162,7 +166,7 @@ static inline bool hark_hydee_length_ok(
     }
 }
 
-/* Room for whatever a control frame of this length may add, before anything moves. */
+/* Room for whatever a control frame of this length may add; reserved before the state changes. */
 static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *h, uint32_t length)
 {
     struct hark *p = &s->head;

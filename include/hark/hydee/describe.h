@@ -1,5 +1,4 @@
-/* hydee/describe.h: what the frames of HydEE carry, in words. What stands where is written in
- * pump.h, tree.h and recovery.h. */
+/* hydee/describe.h: HydEE's frames in words. Their layouts are in pump.h, tree.h and recovery.h. */
 #ifndef HARK_HYDEE_DESCRIBE_H
 #define HARK_HYDEE_DESCRIBE_H
 
@@ -13,7 +12,7 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* Runs of orphans, and the phase of each. */
+/* ORPH: runs of orphans, and the phase of each. */
 static inline void hark_hydee_describe_orph(struct hark_words *w, const uint8_t *b, uint32_t length)
 {
     for (uint32_t at = 8; at + 24 <= length; at += 24) {
@@ -35,15 +34,15 @@ static inline void hark_hydee_describe_report(
     }
 }
 
-/* The highest phase below, of a tree. */
+/* UP of a tree: the lowest phase that the subtree waits for. */
 static inline void hark_hydee_describe_up(struct hark_words *w, const uint8_t *b)
 {
     if (hark_get64(b) == HARK_INFINITY) hark_words_add(w, " nothing");
     else hark_words_number(w, " phase ", hark_get64(b));
 }
 
-/* To the recovery process NOTIFY names the channel; to the member of a tree it is about that which
- * it goes along. */
+/* NOTIFY to the recovery process names the channel; in a tree it is about the channel from its
+ * sender to its receiver. */
 static inline void hark_hydee_describe_notify(
     struct hark_words *w, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {
@@ -81,7 +80,8 @@ static inline void hark_hydee_describe_control(
     }
 }
 
-/* Of the recovery process too, whose frames are those of its members: the core is not looked at. */
+/* Describes frames of the recovery process too, which have the kind of its members. The core is not
+ * used. */
 HARK_FN void hark_hydee_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {

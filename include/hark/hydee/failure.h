@@ -1,5 +1,6 @@
 /* hydee/failure.h: Algorithms 2 and 3: rollback, failure announcements, the exchange of positions
- * and orphans, RELEASE. A part of hydee.h. What these handlers mark as due, hydee/pump.h sends. */
+ * and orphans, RELEASE. A part of hydee.h. These handlers mark frames as due; hydee/pump.h sends
+ * them. */
 #ifndef HARK_HYDEE_FAILURE_H
 #define HARK_HYDEE_FAILURE_H
 
@@ -10,10 +11,10 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* ---- Algorithms 2 and 3, as every process's own part ----------------------------------------- */
+/* ---- Algorithms 2 and 3: every process plays both roles (E9) --------------------------------- */
 
-/* Restart from the last image on stable storage; sends wait for the FAILED that explains it.
- *                                                                                  Alg. 2 l. 4-5 */
+/* Restart from the last image on stable storage. Sends are gated from here on; the FAILED of the
+ * same epoch follows.                                                              Alg. 2 l. 4-5 */
 static inline int hark_hydee_rollback(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -33,8 +34,9 @@ static inline int hark_hydee_rollback(
     return HARK_OK;
 }
 
-/* Upon failure: forget what the last epoch worked out (E11) and exchange positions on every channel
- * with an end in D. Those without one stay as they are, gated.     Alg. 2 l. 4-8, Alg. 3 l. 6-18 */
+/* Upon failure: drops the results of the previous epoch (E11), and exchanges positions on every
+ * channel with an end in D. Other channels keep their positions; sends stay gated.
+ *                                                                  Alg. 2 l. 4-8, Alg. 3 l. 6-18 */
 static inline int hark_hydee_failed(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -45,7 +47,7 @@ static inline int hark_hydee_failed(
     if (status < 0) return status;
     status = hark_member_failed(p, &hark_hydee_shape, e, &s->wave, event, &s->gone, &taken, fx);
     if (!taken) return status;
-    hark_hydee_reclustered(s); /* the wave may have been decided */
+    hark_hydee_reclustered(s); /* FAILED may have committed the wave */
     hark_empty(p, &s->pairs);
     hark_past_close(p, &s->past);
     s->recovering = s->busy = 1;
@@ -59,15 +61,15 @@ static inline int hark_hydee_failed(
         if (!hark_hydee_inter(c)) continue;
         hark_positions_clear(&c->channel, &c->pos, c->channel.sent);
         hark_queue_clear(p, &s->pool, &c->recorded);
-        bool cast = (c->channel.flags & HARK_HYDEE_GROUP) != 0; /* who died may have had it to pass
-                                                                   on */
+        /* a failed process may have lost a multicast that it had to pass on */
+        bool cast = (c->channel.flags & HARK_HYDEE_GROUP) != 0;
         if (mine || cast || hark_is_down(p, e, c->channel.peer))
             hark_pair(&s->head, &s->pairs, c->channel.peer)->flags = HARK_POS_DUE;
     }
     return HARK_OK;
 }
 
-/* What j's POS says of one context. */
+/* Takes the row of one context from j's POS. */
 static inline void hark_hydee_pos_channel(
     struct hark_hydee *s, struct hark_hydee_channel *c, const uint8_t *b, struct hark_effects *fx)
 {
@@ -78,16 +80,16 @@ static inline void hark_hydee_pos_channel(
     if (said.recv > o->sent_at_failure) {
         c->channel.flags |= HARK_ORPH_WAIT;
         if (sent > o->sent_at_failure)
-            c->channel.flags |= HARK_NOTIFY_DUE; /* posted before this POS came */
+            c->channel.flags |= HARK_NOTIFY_DUE; /* sent again before this POS arrived */
         if (sent >= said.recv && s->flags & HARK_DIGEST)
             hark_digest_compare(
                 &c->channel, o, hark_digest_at(&s->head, &s->pool, o, said.recv), fx);
     }
     if (said.sent < c->channel.recv)
-        hark_orph_ask(&c->channel, o, said.sent + 1); /* orphans j -> i */
+        hark_orph_ask(&c->channel, o, said.sent + 1); /* orphans from j to me */
 }
 
-/* POS from j: LastDate and Rollback of the paper in one, in both directions.
+/* POS from j: LastDate and Rollback of the paper in one frame, in both directions.
  *                                                          Alg. 2 l. 9-10, Alg. 3 l. 7-14, 20-21 */
 static inline int hark_hydee_pos(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
@@ -107,8 +109,8 @@ static inline int hark_hydee_pos(
 }
 
 /* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first u64, last u64, phase u64} of my
- * messages that j has: their recorded phases go into the log, also of those already posted again
- * (E6). */
+ * messages that j has. Their recorded phases replace those in the log, and are kept for the orphans
+ * that are still to be sent again (E6). */
 static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
     uint32_t length, struct hark_effects *fx)
 {
@@ -135,7 +137,7 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
     return HARK_OK;
 }
 
-/* RELEASE: the gate opens up to a phase, and never closes again in this epoch.
+/* RELEASE: the gate opens up to a phase; within an epoch it never closes again.
  *                                                                  Alg. 2 l. 8, Alg. 3 l. 18, 22 */
 static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uint32_t length)
 {
@@ -147,7 +149,7 @@ static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uin
     return HARK_OK;
 }
 
-/* RECDONE: failure-free functions again.                              Alg. 2 l. 22, Alg. 3 l. 19 */
+/* RECDONE: the failure-free functions apply again.                    Alg. 2 l. 22, Alg. 3 l. 19 */
 static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (s->recovering && s->tree.fan) s->tree.fanout = HARK_H_RECDONE;
@@ -163,7 +165,7 @@ static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *
         hark_positions_clear(&c->channel, &c->pos, 0);
         hark_queue_clear(&s->head, &s->pool, &c->recorded);
     }
-    s->endpoint.offer = 1; /* the next wave's ASK may have been held */
+    s->endpoint.offer = 1; /* the ASK of the next wave may have been held */
     hark_emit(fx, HARK_RECOVERED);
     return HARK_OK;
 }

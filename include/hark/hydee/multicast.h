@@ -1,19 +1,23 @@
-/* hydee/multicast.h: multicasts under HydEE: one copy in the root's log, and others pass it on. A
- * part of hydee.h.
+/* hydee/multicast.h: multicasts under HydEE: the root logs one copy, and members pass it on along a
+ * tree. A part of hydee.h.
  *
  * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing,
- * 2015, Algorithm 2, over HydEE in place of causal logging. A multicast is a message on a channel
- * from the root to each member, of the group's context: the same number, phase and payload on all
- * of them. So phases, orphans, replay, notices and marks are those of channels; what differs is who
- * transmits, and that the payload is in the log once, under the group's name.
+ * 2015, Algorithm 2, over HydEE in place of causal logging. A multicast is one message per member,
+ * on the channel from the root to that member in the group's context, with the same number, phase
+ * and payload on all of them. So the rules for phases, orphans, replay, notices and marks are those
+ * of channels. Two things differ: the process that transmits, and the log, which holds the payload
+ * once, under the group's name.
  *
- * Without a recovery the tree carries it: the root counts as transmitted what goes to its children,
- * and who accepts a multicast passes it on. That moves no phase: nothing that the one in between
- * delivered is in it. What a process in between takes with it when it dies, or does not pass on
- * because it knows of a failure that the root did not know of, the root finds by positions: upon
- * every failure it exchanges them with all members in other clusters. While recovery runs it sends
- * directly, gated as any message. A member of its own cluster has it from the tree only where all
- * between them are of that cluster, for then they go back together: there is no log.
+ * When no recovery runs, the tree carries a multicast: the root transmits to its children and
+ * counts it as transmitted to all, and a member that accepts it passes it on. Passing on moves no
+ * phase, because the multicast depends on nothing that the member delivered. The member may die, or
+ * may not pass the multicast on because it knows of a failure that the root does not know of yet.
+ * The root finds such losses by positions, which it exchanges after every failure with all members
+ * in other clusters. While recovery runs, the root sends directly, gated as any message.
+ *
+ * Inside the root's cluster there is no log. So a member there gets the multicast from the tree
+ * only if all processes between are of that cluster, since these roll back together; otherwise from
+ * the root directly.
  */
 #ifndef HARK_HYDEE_MULTICAST_H
 #define HARK_HYDEE_MULTICAST_H
@@ -26,7 +30,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* The group of that context; NULL: there is none, or I do not belong to it. */
+/* The group of a context; NULL: there is none, or I do not belong to it. */
 static inline struct hark_hydee_group *hark_hydee_group(struct hark_hydee *s, uint16_t ctx)
 {
     for (uint32_t i = 0; i < s->groups.count; i++) {
@@ -43,7 +47,8 @@ static inline struct hark_hydee_branch *hark_hydee_branch(struct hark_hydee *s, 
 
 /* ---- groups of the configuration ------------------------------------------------------------- */
 
-/* Are all on the way from the root to `rank` of my cluster, both included? */
+/* True if all processes on the path from the root to `rank` are of my cluster, both ends
+ * included. */
 static inline bool hark_hydee_among_mates(
     struct hark_hydee *s, const struct hark_group *t, uint32_t rank)
 {
@@ -56,8 +61,8 @@ static inline bool hark_hydee_among_mates(
     return false;
 }
 
-/* One that I belong to: at the root all members are branches, with a channel each; else my children
- * are. */
+/* Adds a group that I belong to. Its branches are, at the root, all other members, each with a
+ * channel; elsewhere my children. */
 static inline int hark_hydee_add_group(struct hark_hydee *s, const struct hark_group *t)
 {
     struct hark *p = &s->head;
@@ -89,7 +94,8 @@ static inline int hark_hydee_add_group(struct hark_hydee *s, const struct hark_g
     return HARK_OK;
 }
 
-/* Takes over the trees of the configuration; HARK_EINVAL if one is none. */
+/* Takes over the groups of the configuration. HARK_EINVAL: one is not a valid tree, or is for
+ * reductions, or they do not ascend by context. */
 static inline int hark_hydee_groups(struct hark_hydee *s, const struct hark_config *c)
 {
     for (uint32_t i = 0; i < c->group_count; i++) {
@@ -105,8 +111,8 @@ static inline int hark_hydee_groups(struct hark_hydee *s, const struct hark_conf
 
 /* ---- the root -------------------------------------------------------------------------------- */
 
-/* SendMulticastMsg: another than the root sends to the root, or has a tree of its own.
- *                                                                            CAMEL Alg. 2 l. 1-9 */
+/* SendMulticastMsg. Only the root may multicast: another member sends to the root, or has a tree of
+ * its own.                                                                   CAMEL Alg. 2 l. 1-9 */
 HARK_COLD int hark_hydee_multicast(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -127,7 +133,7 @@ HARK_COLD int hark_hydee_multicast(
     return HARK_OK;
 }
 
-/* To one member: what hark_hydee_send does, but for the tree. */
+/* To one member: as hark_hydee_send, except that the tree may carry it. */
 static inline void hark_hydee_multicast_one(
     struct hark_hydee *s, const struct hark_hydee_branch *b, struct hark_effects *fx)
 {
@@ -165,7 +171,8 @@ static inline int hark_hydee_pump_multicast(struct hark_hydee *s, struct hark_ef
     return HARK_OK;
 }
 
-/* The payload is needed by nobody any more up to what all members' images have. */
+/* Trims the payloads of a group up to the last one that the oldest images of all members in other
+ * clusters contain. */
 static inline void hark_hydee_group_trim(
     struct hark_hydee *s, uint16_t ctx, struct hark_effects *fx)
 {
@@ -182,11 +189,12 @@ static inline void hark_hydee_group_trim(
     hark_emit_trim(fx, hark_name_of_group(ctx, first - 1));
 }
 
-/* ---- who passes it on ------------------------------------------------------------------------ */
+/* ---- passing on ------------------------------------------------------------------------------ */
 
-/* A multicast has been accepted: those below me get it. Of another epoch only those who go back
- * with the root and me: the others the root asks what they have. One that it sends itself while
- * recovery runs is of no epoch: what may go to me need not be let go to them. */
+/* A multicast was accepted: pass it on to my children. If it is of another epoch, only to those
+ * that roll back together with the root and me; the root exchanges positions with the others. A
+ * multicast that the root sends directly while recovery runs has no epoch, so it counts as another
+ * one: the gate that let it go to me may still be closed for my children. */
 static inline void hark_hydee_pass_on(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b)
 {

@@ -1,5 +1,5 @@
-/* hydee/pump.h: what a step still has to send, in batches: POS, ORPH, REPORT, NOTIFY, replays, GC,
- * DRAINED. A part of hydee.h. */
+/* hydee/pump.h: sends in batches what a step has marked as due: POS, ORPH, REPORT, NOTIFY, replays,
+ * GC, DRAINED. A part of hydee.h. */
 #ifndef HARK_HYDEE_PUMP_H
 #define HARK_HYDEE_PUMP_H
 
@@ -11,14 +11,14 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* ---- what a step still has to send; each returns HARK_MORE when the effects are full --------- */
+/* ---- each returns HARK_MORE when the effects are full ---------------------------------------- */
 
 static inline int hark_hydee_pump_pos(struct hark_hydee *s, struct hark_effects *fx)
 {
     return hark_pos_pump(&s->head, &s->endpoint, &hark_hydee_exchange, &s->pairs, fx);
 }
 
-/* Orphans j -> i, to j, so that its log keeps their recorded phases. */
+/* ORPH to j: j's orphans that I have, so that j logs them at their recorded phases. */
 static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -39,8 +39,8 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
                 hark_put64(b + at + 16, phase);
                 at += 24;
             }
-            bool end = r.from > r.end || r.row == NULL; /* NULL: j has made me forget them, and asks
-                                                           all the same */
+            bool end = r.from > r.end || r.row == NULL; /* NULL: j's own GC has trimmed them, and
+                                                           yet j asks */
             c->pos.orphan_next = r.from;
             hark_orph_end(&c->channel, &c->pos, b, at, end, fx);
         }
@@ -48,7 +48,8 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
     return HARK_OK;
 }
 
-/* REPORT: the orphans that I have received, once the answers to my POS are in.   Alg. 3 l. 13-16 */
+/* REPORT: the orphans that I have received, once all answers to my POS are in. Rows:
+ * hark_recovery_report.                                                          Alg. 3 l. 13-16 */
 static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -74,7 +75,7 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
                        hark_runs_next(p, &s->pool, &c->rpp_index, &n, &number, &until, &index)) {
                 }
                 if (exact && until >= first && last > until)
-                    r.from = (last = until) + 1; /* the numbers of a run have no gaps */
+                    r.from = (last = until) + 1; /* a row's numbers must be consecutive */
                 hark_put32(b + at, c->channel.peer);
                 hark_put32(b + at + 4, c->channel.ctx);
                 hark_put64(b + at + 8, first);
@@ -84,8 +85,7 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
                 at += row;
             }
             s->report_at = r.from;
-            if (r.row && r.from <= r.end)
-                break; /* without a row they were forgotten, by j's own GC */
+            if (r.row && r.from <= r.end) break; /* no row: j's own GC has trimmed them */
         }
         s->report_out++;
         s->reported = s->report_channel >= s->endpoint.channels.count;
@@ -95,9 +95,9 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
     return HARK_OK;
 }
 
-/* OrphanNotification, by id; not before the first RELEASE, else the recovery process may hear of an
- * orphan before the REPORT that lists it (v3). With a tree who has the orphans hears it, at once.
- *                                                                                   Alg. 2 l. 15 */
+/* OrphanNotification, by id. Without a tree not before the first RELEASE: NOTIFY could reach the
+ * recovery process before the REPORT that lists its orphan (v3). With a tree at once, to the
+ * receiver of the orphans.                                                          Alg. 2 l. 15 */
 static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effects *fx)
 {
     bool tree = s->tree.fan != 0;
@@ -105,7 +105,7 @@ static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effec
     return hark_notify_pump(&s->head, &s->endpoint, &hark_hydee_exchange, tree, fx);
 }
 
-/* What may leave of channel c, ssn ascending; each once (E12). */
+/* Replays what the gate releases of channel c, ssn ascending, each message once (E12). */
 static inline int hark_hydee_replay(
     struct hark_hydee *s, struct hark_hydee_channel *c, struct hark_effects *fx)
 {
@@ -126,7 +126,8 @@ static inline int hark_hydee_replay(
     return HARK_OK;
 }
 
-/* Exact gate: the phase and the number of message ssn in Logs[j]. */
+/* Exact gate: the phase and the number of message ssn in Logs[j]; phase 0: the log does not have
+ * it. */
 struct hark_hydee_logged {
     struct hark_hydee_channel *channel;
     uint64_t phase, number;
@@ -143,8 +144,9 @@ static inline struct hark_hydee_logged hark_hydee_logged(
     return x;
 }
 
-/* Exact gate: the same, in the order in which they were posted, so that V is gone through once.
- * Channels differ in what of them is to be sent: each time the lowest number that may go. */
+/* Exact gate: the same, in the order in which the messages were posted, so that one pass over V's
+ * history suffices. Channels differ in their positions, so each turn takes the lowest number that
+ * may go. */
 static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effects *fx)
 {
     for (;;) {
@@ -153,7 +155,7 @@ static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effe
             struct hark_hydee_channel *c = hark_hydee_at(s, i);
             if (!hark_hydee_inter(c) || c->pos.transmitted >= c->channel.sent) continue;
             struct hark_hydee_logged x = hark_hydee_logged(s, c, c->pos.transmitted + 1);
-            if (x.phase == 0) continue; /* it is not there: no message is of that phase */
+            if (x.phase == 0) continue; /* not in the log: phases begin at 1 */
             if (hark_hydee_phase_released(s, x.phase, x.number) &&
                 (next.channel == NULL || x.number < next.number))
                 next = x;
@@ -170,7 +172,8 @@ static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effe
     }
 }
 
-/* NotifySendLog and delayed sends: in each channel what the release covers.      Alg. 3 l. 22-24 */
+/* NotifySendLog and delayed sends: on each channel what the last RELEASE covers.
+ *                                                                                Alg. 3 l. 22-24 */
 static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
 {
     int status = HARK_OK;
@@ -185,7 +188,7 @@ static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effec
     return status;
 }
 
-/* Logs that a new map of clusters has made needless. */
+/* TRIM of logs that a new map of clusters has made superfluous. */
 static inline int hark_hydee_pump_free(struct hark_hydee *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
@@ -205,7 +208,8 @@ static inline int hark_hydee_pump_gc(struct hark_hydee *s, struct hark_effects *
     return hark_gc_pump(&s->head, &s->endpoint, &s->positions, oldest, fx);
 }
 
-/* DRAINED: everything is released, sent, and known; only then may D shrink (v4). */
+/* DRAINED: everything is released and sent, and all ORPH that I wait for are in. Only then may D
+ * shrink (v4). */
 static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (!s->recovering || s->drained || s->released_phase != HARK_INFINITY) return HARK_OK;

@@ -1,17 +1,16 @@
 /* hydee/recluster.h: clusters that change while the job runs (docs/recluster.md). A part of
  * hydee.h.
  *
- * Only with HARK_WAVES_ALL. The embedder tells every process the next map of clusters
- * (HARK_RECLUSTER); the first wave at which all know it brings it into force: COUNT says that one
- * knows it, PREPARE that all do, and the decision that is durable at the failure service that it is
- * so. From COMMIT on the map holds.
+ * Only with HARK_WAVES_ALL. The embedder gives every process the next map of clusters
+ * (HARK_RECLUSTER). The first wave at which all processes know the map brings it into force: a
+ * process reports in COUNT that it knows the map, PREPARE announces that all do, and the failure
+ * service stores this with its decision. From COMMIT on the map is in force.
  *
- * Why nothing is lost. A wave drains every channel, so at COMMIT both ends of each have the same
- * messages behind them, and no process goes back beyond the wave unless all do, who then need no
- * log at all. A channel that comes to lie inside a cluster forgets its log; one that comes to lie
- * between two begins an empty one. What follows on it follows on both sides under the new map: a
- * process that has heard of COMMIT may send to one that has not, where the message is held until
- * that one has. Phases stay: they only grow.
+ * Why nothing is lost. A wave drains every channel, so at COMMIT both ends of a channel agree on
+ * the messages before it. No process rolls back beyond the wave unless all do, and then no log is
+ * needed. A channel that now lies inside a cluster drops its log; a channel that now lies between
+ * clusters begins an empty one. Later messages are under the new map at both ends: if the receiver
+ * has not got COMMIT yet, it holds the message until then. Phases stay, because they only grow.
  */
 #ifndef HARK_HYDEE_RECLUSTER_H
 #define HARK_HYDEE_RECLUSTER_H
@@ -23,8 +22,8 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* REGROUP. HARK_EINVAL: no such ranges, or this configuration takes none; HARK_ESTATE: another map
- * is to come. */
+/* REGROUP. HARK_EINVAL: invalid ranges, or a configuration that takes no maps. HARK_ESTATE: another
+ * map is already the next one. */
 HARK_COLD int hark_hydee_recluster(struct hark_hydee *s, const struct hark_event *event)
 {
     const struct hark_range *r = event->u.recluster.cluster;
@@ -52,7 +51,7 @@ HARK_COLD int hark_hydee_recluster(struct hark_hydee *s, const struct hark_event
     return status;
 }
 
-/* Is it a channel inside my cluster that the present wave puts between two? */
+/* True if the channel lies inside my cluster now and the present wave puts it between clusters. */
 static inline bool hark_hydee_becomes_intercluster(
     struct hark_hydee *s, const struct hark_hydee_channel *c)
 {
@@ -60,8 +59,8 @@ static inline bool hark_hydee_becomes_intercluster(
            !hark_ranges_hold(&s->head, hark_hydee_next(s), c->channel.peer);
 }
 
-/* What was between two clusters lies inside one: nobody goes back behind the wave alone. Or the
- * reverse: the log begins here. */
+/* Moves a channel into a cluster (`mate`) or out of one. Into: the log goes, because no process
+ * rolls back beyond the wave alone. Out: an empty log begins here. */
 static inline void hark_hydee_rewire(struct hark_hydee *s, struct hark_hydee_channel *c, bool mate)
 {
     struct hark *p = &s->head;
@@ -80,25 +79,25 @@ static inline void hark_hydee_rewire(struct hark_hydee *s, struct hark_hydee_cha
     }
 }
 
-/* The wave has been committed, or I begin behind it: if it brought the next map into force, that is
- * mine now. */
+/* After a commit, or a restart from the image of the wave: if the wave brought the next map into
+ * force, it becomes mine now. */
 HARK_COLD void hark_hydee_reclustered(struct hark_hydee *s)
 {
     if (s->wave.map == HARK_W_NO_MAP)
-        hark_empty(&s->head, hark_hydee_next(s)); /* an image's, which is to be told again */
+        hark_empty(&s->head, hark_hydee_next(s)); /* an image's; the embedder gives it again */
     if (s->wave.map != HARK_W_MAP_TAKEN) return;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);
         bool mate = hark_ranges_hold(&s->head, hark_hydee_next(s), c->channel.peer);
         if (mate == hark_hydee_inter(c)) hark_hydee_rewire(s, c, mate);
     }
-    s->in_force ^= 1; /* tables stay where they are: they lie in the order of the shape */
+    s->in_force ^= 1; /* an index is switched, because tables must stay in the order of the shape */
     hark_empty(&s->head, hark_hydee_next(s));
     s->wave.map = HARK_W_NO_MAP;
     s->busy = 1;
 }
 
-/* Of an unpacked state. */
+/* True if the maps of an unpacked state are valid. */
 static inline bool hark_hydee_maps_ok(struct hark_hydee *s)
 {
     const struct hark *p = &s->head;

@@ -1,5 +1,5 @@
-/* hydee/state.h: what a process of HydEE remembers; the first part of hydee.h, which says what the
- * paper's names are. */
+/* hydee/state.h: the state of a process under HydEE; the first part of hydee.h, which explains the
+ * names of the paper. */
 #ifndef HARK_HYDEE_STATE_H
 #define HARK_HYDEE_STATE_H
 
@@ -19,89 +19,92 @@ extern "C" {
          * exact gate, what recovery/past.h writes follows */
 #define HARK_HYDEE_CTX_MAX 120 /* contexts that one pair of processes may use */
 #define HARK_HYDEE_DIRECT                                                                          \
-    UINT32_MAX /* in place of the epoch: a multicast that the tree does not carry */
+    UINT32_MAX /* in the header in place of the epoch: a multicast that its root                   \
+                * sends directly while recovery runs */
 
 enum {
-    HARK_HYDEE_GROUP = HARK_POSITIONS_FLAGS,     /* from the root of a group to a member */
+    HARK_HYDEE_GROUP = HARK_POSITIONS_FLAGS, /* a channel from the root of a group to a member */
     HARK_HYDEE_MATE = HARK_POSITIONS_FLAGS << 1, /* the peer is of my own cluster */
-    HARK_HYDEE_FREE = HARK_POSITIONS_FLAGS << 2  /* what is logged for it is needed no more, and to
-                                                    be trimmed */
+    HARK_HYDEE_FREE = HARK_POSITIONS_FLAGS << 2  /* the log of the channel is no longer needed and
+                                                    must be trimmed */
 };
 
-struct hark_hydee_channel {      /* with P_j on one context; first what every message looks at */
+/* A channel with P_j on one context. The fields that every message uses come first. */
+struct hark_hydee_channel {
     struct hark_channel channel; /* sent, recv: instead of Date (E5) */
     struct hark_queue log;       /* phases of Logs[j], which is pos.first .. sent */
     struct hark_queue rpp;       /* RPP[j] */
     struct hark_positions pos;
-    struct hark_queue recorded;  /* phases of own orphans not yet re-sent, {first ssn, phase} */
-    struct hark_queue index;     /* exact gate: of Logs[j], {first ssn, number - ssn} */
-    struct hark_queue rpp_index; /* exact gate: of RPP[j], the same */
+    struct hark_queue recorded;  /* phases of my orphans not yet sent again: {first ssn, phase} */
+    struct hark_queue index;     /* exact gate, Logs[j]: {first ssn, number - ssn} */
+    struct hark_queue rpp_index; /* exact gate, RPP[j]: the same */
 };
 HARK_STATIC_ASSERT(offsetof(struct hark_hydee_channel, pos.first) == 128,
     "a message looks at two cache lines of a row");
 
-struct hark_hydee_below { /* a process that stands below me in the tree of reports */
+struct hark_hydee_below { /* a process directly below me in the tree of reports */
     uint32_t rank;
-    uint32_t drained; /* 1: its DRAINED came */
-    uint64_t phase;   /* the highest of its UP; 0: none came */
+    uint32_t drained; /* 1: its DRAINED has arrived */
+    uint64_t phase;   /* the highest phase of its UP frames; 0: none has arrived */
 };
 
 struct hark_hydee_group { /* a group that I belong to: hydee/multicast.h */
     uint32_t ctx, root;
-    uint32_t logged, pad; /* 1: some member is in another cluster */
-    uint64_t sent, first; /* msgLog is first .. sent, at the root */
+    uint32_t logged, pad; /* logged 1: a member is in another cluster */
+    uint64_t sent, first; /* at the root: msgLog is first .. sent */
 };
 
-struct hark_hydee_branch { /* of a group whom I send to: at the root all members, else my children
-                            */
+/* A member of a group that I send to: at the root every other member, elsewhere my children. */
+struct hark_hydee_branch {
     uint32_t ctx, rank, child;
-    uint32_t mates; /* 1: all on the way there from the root are of my cluster, and so is the root
-                     */
+    /* 1: the root and all processes on the path from the root to this one are of my cluster */
+    uint32_t mates;
 };
 
-struct hark_hydee_tree {          /* of reports: hydee/tree.h */
-    uint32_t fan;                 /* how many stand below each; 0: no tree */
-    uint32_t stale;               /* scratch: mine is to be computed */
-    uint32_t fanout, fanout_sent; /* scratch: a frame on its way to those below, and how many have
-                                     it */
-    uint64_t least_phase;         /* the least recorded phase that I wait for; 0: not known yet */
-    uint64_t last_up;             /* my last UP; 0: none */
+struct hark_hydee_tree { /* of reports: hydee/tree.h */
+    uint32_t fan;        /* children of each process; 0: no tree */
+    uint32_t stale;      /* scratch: least_phase must be computed again */
+    /* scratch: type of the frame being sent to the children, and how many have got it */
+    uint32_t fanout, fanout_sent;
+    uint64_t least_phase; /* lowest recorded phase in `waits`; 0: not known yet */
+    uint64_t last_up;     /* phase of my last UP; 0: none */
     struct hark_table below;
-    struct hark_phases waits; /* scratch: of the orphans that I have received and that are not sent
-                                 again */
+    /* scratch: phases of the orphans that I have received and that are not sent again */
+    struct hark_phases waits;
 };
 
 struct hark_hydee {
     struct hark head;
     struct hark_endpoint endpoint;
     struct hark_wave wave;
-    uint64_t phase;          /* Phase_i, from 1 */
-    uint64_t date;           /* Date_i: a Lamport-like counter, for people only (E5) */
-    uint64_t released_phase; /* the phase of the last NotifySendMsg and NotifySendLog; infinite when
-                                no recovery runs */
-    uint32_t recovering;     /* 1: Algorithms 2 and 3 */
-    uint32_t reported;       /* REPORT of this epoch is out */
-    uint32_t drained;        /* DRAINED of this epoch is out */
-    uint32_t flags;          /* HARK_DIGEST, HARK_EXACT_GATE */
-    uint32_t fixed_header_bytes; /* length of every header of an application message; 0 with the
-                                    exact gate: they vary */
-    uint32_t report_channel, report_out; /* a REPORT under way: channel, fragments sent */
-    uint64_t report_at;                  /* ... and ssn */
-    uint32_t busy;                       /* 1: the fan-out below has something to look for */
-    uint32_t gone;                       /* 1: rolled back, nothing is legal any more */
-    uint32_t groups_configured;          /* that I belong to, by the configuration */
+    uint64_t phase; /* Phase_i, from 1 */
+    uint64_t date;  /* Date_i: a Lamport-like counter, for people only (E5) */
+    /* the phase of the last NotifySendMsg and NotifySendLog; infinite when no recovery runs */
+    uint64_t released_phase;
+    uint32_t recovering; /* 1: a recovery runs (Algorithms 2 and 3) */
+    uint32_t reported; /* 1: my REPORT of this epoch is sent (tree: the answers to my POS are in) */
+    uint32_t drained;  /* 1: my DRAINED of this epoch is sent */
+    uint32_t flags;    /* HARK_DIGEST, HARK_EXACT_GATE */
+    /* header length of every application message; 0 with the exact gate: lengths vary */
+    uint32_t fixed_header_bytes;
+    uint32_t report_channel, report_out; /* a REPORT being sent: channel, fragments sent */
+    uint64_t report_at;                  /* ... and ssn on that channel */
+    uint32_t busy;                       /* 1: hark_hydee_pump may have something to send */
+    uint32_t gone;                       /* 1: rolled back, no event is legal any more */
+    uint32_t groups_configured;          /* groups of the configuration that I belong to */
     uint32_t waves_all;                  /* 1: HARK_WAVES_ALL */
-    uint32_t in_force; /* which of `map` is my cluster; the other one is that of the map which is to
-                          come: hydee/recluster.h */
+    /* Index in `map` of the map in force, which holds my cluster; the other one holds my cluster in
+     * the next map: hydee/recluster.h. */
+    uint32_t in_force;
     struct hark_table map[2]; /* hark_range */
-    struct hark_pool pool;    /* of Logs, RPP and what else the channels remember */
+    struct hark_pool pool;    /* of all queues of the channels: Logs, RPP and the others */
     struct hark_table pairs;
-    struct hark_table positions; /* ckptNo: of each kept image */
+    struct hark_table positions; /* positions of each kept image (ckptNo) */
     struct hark_past past;       /* exact gate */
     struct hark_hydee_tree tree;
     struct hark_table groups, branches;
-    /* Scratch: the multicast that this step posts, to which branch next; the one that it passes on.
-     */
+    /* Scratch: the multicast that this step posts, and the branch that gets it next; the multicast
+     * that this step passes on, likewise. */
     uint32_t multicast, multicast_next, pass, pass_next, passes_far, pad2;
     uint64_t multicast_length, multicast_digest, passes_phase, passes_digest;
     struct hark_head passes;

@@ -1,16 +1,16 @@
-/* hydee/tree.h: reports by a tree (config.fan), in place of all to the recovery process and from it
- * to all. A part of hydee.h. Why it is right: docs/recovery-tree.md.
+/* hydee/tree.h: reports by a tree (config.fan), in place of frames between the recovery process and
+ * every other process. A part of hydee.h. Why it is right: docs/recovery-tree.md.
  *
- * A tree over the ranks in heap order: below rank i stand fan * i + 1 .. fan * i + fan, above rank
- * 0 the recovery process.
+ * The tree has the ranks in heap order: below rank i are fan * i + 1 .. fan * i + fan, above rank 0
+ * is the recovery process.
  *
- *   REPORT, NOTIFY at the recovery process    who received an orphan hears itself that it was sent
- *                                             again (NOTIFY), and knows
- *                                             the least recorded phase of those that were not
+ *   without the tree                          with the tree
+ *   REPORT, NOTIFY to the recovery process    NOTIFY to the receiver of an orphan, which keeps the
+ *                                             lowest recorded phase of those not sent again
  *   rel, the minimum over all                 UP: the minimum over a subtree, once all of it is
- *                                             known (E10), and when it rises
+ *                                             known (E10), and whenever it rises
  *   DRAINED of all                            DRAINED of a subtree
- *   RELEASE, RECDONE to all                   to rank 0, and from each to those below it
+ *   RELEASE, RECDONE to all                   to rank 0, and from each process to those below it
  */
 #ifndef HARK_HYDEE_TREE_H
 #define HARK_HYDEE_TREE_H
@@ -23,7 +23,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* ---- who stands where ------------------------------------------------------------------------ */
+/* ---- neighbours in the tree ------------------------------------------------------------------ */
 
 static inline uint32_t hark_hydee_above(const struct hark_hydee *s)
 {
@@ -35,7 +35,7 @@ static inline bool hark_hydee_is_below(const struct hark_hydee *s, uint32_t rank
     return rank > 0 && rank < s->endpoint.ranks && (rank - 1) / s->tree.fan == s->endpoint.me;
 }
 
-/* How many stand directly below me. */
+/* The number of processes directly below me. */
 static inline uint32_t hark_hydee_below(const struct hark_hydee *s)
 {
     uint64_t first = (uint64_t)s->tree.fan * s->endpoint.me + 1;
@@ -44,7 +44,7 @@ static inline uint32_t hark_hydee_below(const struct hark_hydee *s)
                                                    : s->tree.fan;
 }
 
-/* A frame of the tree: does it come from where it may, as long as it is? */
+/* True if a frame of the tree comes from the right neighbour and has the right length. */
 static inline bool hark_hydee_tree_ok(
     const struct hark_hydee *s, const struct hark_head *h, uint32_t length)
 {
@@ -57,7 +57,7 @@ static inline bool hark_hydee_tree_ok(
     }
 }
 
-/* Everything of the tree is of one epoch (E11). */
+/* The tree's state belongs to one epoch (E11). */
 static inline void hark_hydee_tree_clear(struct hark_hydee *s)
 {
     s->tree.least_phase = s->tree.last_up = 0;
@@ -65,7 +65,8 @@ static inline void hark_hydee_tree_clear(struct hark_hydee *s)
     hark_phases_clear(&s->head, &s->tree.waits);
 }
 
-/* Runs that hold all orphans which I have received, when `peer` has answered. */
+/* Upper limit of the runs of all orphans that I have received, with those from `peer`, whose POS
+ * may be arriving. */
 static inline uint32_t hark_hydee_tree_runs(struct hark_hydee *s, uint32_t peer)
 {
     uint32_t runs = 0;
@@ -77,7 +78,7 @@ static inline uint32_t hark_hydee_tree_runs(struct hark_hydee *s, uint32_t peer)
     return runs;
 }
 
-/* Room for what a frame of `peer` may add. */
+/* Room for what a frame from `peer` may add. */
 static inline int hark_hydee_tree_room(struct hark_hydee *s, uint32_t peer)
 {
     int status = hark_reserve(&s->head, &hark_hydee_shape, &s->tree.below, 1);
@@ -86,9 +87,10 @@ static inline int hark_hydee_tree_room(struct hark_hydee *s, uint32_t peer)
         &s->head, &hark_hydee_shape, &s->tree.waits.rows, hark_hydee_tree_runs(s, peer));
 }
 
-/* ---- what comes ------------------------------------------------------------------------------ */
+/* ---- frames that arrive ---------------------------------------------------------------------- */
 
-/* Those of the channel's orphans up to `upto` are sent again; infinite `theirs`: it has none. */
+/* The sender has sent again the channel's orphans up to `upto`. Infinite peer_sent: the channel has
+ * no orphans of this epoch. */
 static inline void hark_hydee_sent_again(
     struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t upto)
 {
@@ -101,8 +103,8 @@ static inline void hark_hydee_sent_again(
         hark_phases_take(&s->head, &s->tree.waits, phase);
 }
 
-/* NOTIFY: the sender has sent again its orphans that I have, up to an ssn u64. Not before its POS,
- * by which I know them: so there is no report that it could overtake (v3). */
+/* NOTIFY: the sender has sent again its orphans that I have, up to an ssn u64. Held until its POS
+ * is in, by which I know these orphans; so NOTIFY cannot overtake a report of them (v3). */
 static inline int hark_hydee_notified(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -116,7 +118,8 @@ static inline int hark_hydee_notified(
     return HARK_OK;
 }
 
-/* UP and DRAINED of a process below me; an UP may have overtaken another. */
+/* UP and DRAINED from a process below me. An UP may have overtaken another, so the highest
+ * counts. */
 static inline int hark_hydee_up(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -136,9 +139,9 @@ static inline int hark_hydee_up(
     return HARK_OK;
 }
 
-/* ---- what goes; each returns HARK_MORE when the effects are full ----------------------------- */
+/* ---- frames that go; each returns HARK_MORE when the effects are full ------------------------ */
 
-/* RELEASE or RECDONE, to all below me. */
+/* RELEASE or RECDONE to all directly below me. */
 static inline int hark_hydee_pump_tell(struct hark_hydee *s, struct hark_effects *fx)
 {
     uint32_t below = s->tree.fanout ? hark_hydee_below(s) : 0;
@@ -154,9 +157,9 @@ static inline int hark_hydee_pump_tell(struct hark_hydee *s, struct hark_effects
     return HARK_OK;
 }
 
-/* The phases of the orphans that I have received and that are not sent again, once. Behind the last
- * orphan of a channel stands orph_at: once all ORPH are out, what arrives later is none. False: an
- * image begins in the middle, and frames make the room. */
+/* Computes, once, the phases of the orphans that I have received and that are not sent again. The
+ * orphans of a channel end before orphan_next: once all ORPH are sent, later arrivals are no
+ * orphans. False: there is no room, as after unpacking an image; frames reserve it. */
 static inline bool hark_hydee_waits(struct hark_hydee *s)
 {
     uint64_t first, last, phase;
@@ -175,7 +178,7 @@ static inline bool hark_hydee_waits(struct hark_hydee *s)
     return true;
 }
 
-/* Of my whole subtree; 0: not all of it is known. */
+/* The lowest phase that my subtree waits for; 0: not all of it is known. */
 static inline uint64_t hark_hydee_least(const struct hark_hydee *s)
 {
     uint64_t least = s->tree.least_phase;
@@ -188,8 +191,8 @@ static inline uint64_t hark_hydee_least(const struct hark_hydee *s)
     return least;
 }
 
-/* UP: what my subtree waits for, once the answers to all POS in it are in, and whenever that rises.
- * Alg. 3 l. 13-16 */
+/* UP: the lowest phase that my subtree waits for, once the answers to all POS in it are in, and
+ * whenever it rises.                                                             Alg. 3 l. 13-16 */
 static inline int hark_hydee_pump_up(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (!s->recovering) return HARK_OK;
@@ -211,7 +214,7 @@ static inline int hark_hydee_pump_up(struct hark_hydee *s, struct hark_effects *
     return HARK_OK;
 }
 
-/* Are all below me drained, and everything below them? */
+/* True if all processes directly below me have sent DRAINED, each for its subtree. */
 static inline bool hark_hydee_below_drained(const struct hark_hydee *s)
 {
     if (s->tree.below.count < hark_hydee_below(s)) return false;
