@@ -1,4 +1,4 @@
-/* recovery.h: the recovery process of hydee and sendet, behind the address HARK_RECOVERY.
+/* recovery.h: the recovery process of hydee and sendet, at the address HARK_RECOVERY.
  *
  * A. Guermouche, T. Ropars, M. Snir, F. Cappello: HydEE: Failure Containment without Event Logging
  * for Large Scale Send-Deterministic MPI Applications. IPDPS 2012. Algorithm 4.
@@ -6,23 +6,24 @@
  *   Algorithm 4                          here
  *   1  NbOrphPhase                       table `orphans`: ids with phases, not numbers of processes
  *                                        (E14)
- *   2  ProcessPhases, 3 MsgLPhase        not kept: RELEASE goes to all, whoever may send compares
- *                                        itself
+ *   2  ProcessPhases, 3 MsgLPhase        not kept: RELEASE goes to all, and each process compares
+ *                                        its own messages with it
  *   4-9 Log, Orphan                      hark_recovery_report: once per process and epoch (E10,
  *                                        E11)
- *   10 OwnPhase                          part of no frame: the gate is at every send (E8)
+ *   10 OwnPhase                          not sent: every send checks the gate itself (E8)
  *   12 OrphanNotification                hark_recovery_notify: by id at its recorded phase (E6)
  *   16-24 NotifyPhase                    hark_recovery_notify_phase: never before all reports are
  *                                        in (E10)
  *
- * Soft state: a new one needs only FAILED with a new epoch, and everybody reports again (E22). It
- * ends a recovery when every process says that its delayed and replayed messages have left
- * (DRAINED).
+ * Its state is soft: a new recovery process needs only FAILED with a new epoch, and all processes
+ * report again (E22). A recovery ends when every process has reported that its delayed and replayed
+ * messages have left (DRAINED).
  *
- * Whom it serves it knows by their frames. Reports of sendet have rows for the recovery line too
- * (recovery/line.h): if that leads further back than D is, the failure service is told who goes
- * where, and announces them like a failure; then all report again. So the phases begin only when D
- * and the line are the same, and of the line nobody else need hear.
+ * It learns the protocol of its members from the kind in the header of the first frame. Reports of
+ * sendet also have rows for the recovery line (recovery/line.h). If the line leads further back
+ * than D, the recovery process gives the failure service each process to roll back, with its image.
+ * The service announces these processes like failed ones, and all report again. So the phases begin
+ * only when D and the line are equal, and members need no knowledge of the line.
  */
 #ifndef HARK_RECOVERY_H
 #define HARK_RECOVERY_H
@@ -34,7 +35,7 @@
 extern "C" {
 #endif
 
-/* The uniform door: as struct hark_protocol says of each, with its errors. */
+/* The uniform door: see struct hark_protocol for each function and its errors. */
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *config);
 /* config->me must be HARK_RECOVERY. */
 HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
@@ -72,8 +73,9 @@ HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark
     return HARK_OK;
 }
 
-/* NotifyPhase: all that no un-notified orphan precedes may go. Monotone. With the exact gate also
- * when only the frontier has `moved`.                                            Alg. 4 l. 16-24 */
+/* NotifyPhase: releases phases up to the lowest one of an orphan that is not sent again yet; the
+ * released phase only rises. With the exact gate RELEASE is also sent when only the frontier has
+ * `moved`.                                                                       Alg. 4 l. 16-24 */
 static inline void hark_recovery_notify_phase(struct hark_recovery *s, bool moved)
 {
     if (s->stage != HARK_R_RELEASING) return;
@@ -84,7 +86,7 @@ static inline void hark_recovery_notify_phase(struct hark_recovery *s, bool move
     hark_recovery_tell(s, HARK_H_RELEASE);
 }
 
-/* FAILED: everything begins again; nothing but positions at the members matters (E22). */
+/* FAILED: everything is computed again, from the positions of the members alone (E22). */
 static inline int hark_recovery_failed(struct hark_recovery *s, const struct hark_event *event)
 {
     struct hark *p = &s->head;
@@ -98,7 +100,7 @@ static inline int hark_recovery_failed(struct hark_recovery *s, const struct har
     hark_recovery_forget(s);
     hark_empty(p, &s->frontier);
     hark_empty(p, &s->line.facts);
-    hark_empty(p, &s->line.line); /* epochs of before do not count any more (N-4) */
+    hark_empty(p, &s->line.line); /* epochs reported before this failure no longer count (N-4) */
     s->exact = s->change = s->listing = 0;
     s->re = event->u.failed.re;
     s->stage = HARK_R_COLLECTING;
@@ -108,7 +110,7 @@ static inline int hark_recovery_failed(struct hark_recovery *s, const struct har
     return HARK_OK;
 }
 
-/* The next that has to go back by the line, to the failure service. */
+/* Gives the failure service the next process that the line rolls back. */
 static inline void hark_recovery_back(struct hark_recovery *s, struct hark_effects *fx)
 {
     bool more;
@@ -119,7 +121,8 @@ static inline void hark_recovery_back(struct hark_recovery *s, struct hark_effec
     hark_emit_fact(fx, fact);
 }
 
-/* All have reported: is D all that goes back? Then what precedes every orphan may go. */
+/* All have reported. If the line leads beyond D, D must grow first; otherwise the release of phases
+ * begins. */
 static inline void hark_recovery_reported(struct hark_recovery *s, struct hark_effects *fx)
 {
     if (s->member == HARK_KIND_SENDET && hark_line_solve(&s->head, &s->line, &s->down)) {
@@ -134,8 +137,8 @@ static inline void hark_recovery_reported(struct hark_recovery *s, struct hark_e
     hark_recovery_notify_phase(s, false);
 }
 
-/* A row of a REPORT: {src u32, ctx u16, what u16, first u64, last u64, phase u64}; what 0: an
- * orphan, else a fact. */
+/* A row of a REPORT: {src u32, ctx u16, what u16, first u64, last u64, phase u64}. `what` 0: an
+ * orphan; otherwise a fact (HARK_L_*). */
 static inline void hark_recovery_row(
     struct hark_recovery *s, uint32_t from, const uint8_t *b, bool number)
 {
@@ -146,9 +149,9 @@ static inline void hark_recovery_row(
     else hark_recovery_add(s, f.peer, from, f.ctx, &o);
 }
 
-/* A fragment of a process's REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then rows;
- * an orphan is one that the reporting process received; with the exact gate a number u64 behind
- * each.                                                                            Alg. 4 l. 4-9 */
+/* A fragment of a REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then rows. Orphans
+ * are those that the reporting process has received; with the exact gate a number u64 follows each
+ * row.                                                                             Alg. 4 l. 4-9 */
 static inline int hark_recovery_report(struct hark_recovery *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -171,15 +174,15 @@ static inline int hark_recovery_report(struct hark_recovery *s, const struct har
     part->missing += (control >> 16) - 1;
     part->last |= control & 1;
     if (!part->last || (uint16_t)part->missing)
-        return HARK_OK; /* a frame has 16 bits for how many they are */
+        return HARK_OK; /* fragments are counted modulo 2^16 */
     hark_remove(p, &s->partial, i);
     hark_ranges_add(p, &s->reported, h->src);
     if (hark_ranges_size(p, &s->reported) == s->ranks) hark_recovery_reported(s, fx);
     return HARK_OK;
 }
 
-/* EPOCH: a process has checkpointed: {Epoch u64, that of the oldest image it may need itself u64}.
- */
+/* EPOCH: a process has taken a checkpoint: {its epoch u64, the epoch of the oldest image that it
+ * may need u64}. */
 static inline int hark_recovery_epoch(
     struct hark_recovery *s, const struct hark_head *h, const uint8_t *b)
 {
@@ -191,7 +194,7 @@ static inline int hark_recovery_epoch(
     return HARK_OK;
 }
 
-/* OrphanNotification: src has re-sent all orphans of a channel up to an ssn.     Alg. 4 l. 12-15 */
+/* OrphanNotification: src has sent again all orphans of a channel up to an ssn.  Alg. 4 l. 12-15 */
 static inline int hark_recovery_notify(
     struct hark_recovery *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -227,7 +230,8 @@ static inline int hark_recovery_arrive(
     if (!hark_recovery_frame_ok(s, &h, b, length)) return HARK_EFRAME;
     if (h.re != s->re) return hark_emit_verdict(fx, h.re < s->re ? HARK_DISCARD : HARK_HOLD);
     int status = hark_recovery_room(s, length / 32);
-    if (status >= 0 && s->stage == HARK_R_COLLECTING) /* the frontier is still empty */
+    /* the frontier is still empty: room for a row for each run of orphans */
+    if (status >= 0 && s->stage == HARK_R_COLLECTING)
         status =
             hark_reserve(p, &hark_recovery_shape, &s->frontier, s->orphans.count + length / 32);
     if (status >= 0) status = hark_reserve(p, &hark_recovery_shape, &s->partial, 1);
@@ -243,7 +247,7 @@ static inline int hark_recovery_arrive(
     return hark_recovery_drained(s, fx);
 }
 
-/* RELEASE, RECDONE or MIN to all, in batches; by a tree to rank 0. */
+/* RELEASE, RECDONE or MIN to all members, in batches; with a tree to rank 0 only. */
 static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effects *fx)
 {
     while (s->fanout) {
@@ -304,7 +308,7 @@ HARK_FN int hark_recovery_names(const struct hark *p, uint64_t *cursor, struct h
     (void)p;
     (void)cursor;
     (void)run;
-    return 0; /* it has no payloads and no image */
+    return 0; /* the recovery process has no payloads and no image */
 }
 
 HARK_FN const char *hark_recovery_violated(const struct hark *p)
@@ -334,7 +338,7 @@ HARK_FN const char *hark_recovery_unrest(const struct hark *p)
     return s->stage != HARK_R_CALM && s->stage != HARK_R_DONE ? "recovery is not over here" : NULL;
 }
 
-/* Its frames are of the kind of its members, and theirs describes them. */
+/* Describes nothing: its frames have the kind of its members, whose protocol describes them. */
 HARK_FN void hark_recovery_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {
@@ -343,8 +347,8 @@ HARK_FN void hark_recovery_describe(
     (void)w;
 }
 
-/* RELEASE takes a row of the frontier for `change`, and those from `listing` on. A fan-out goes on
- * by CONTINUE. */
+/* True if steps can use an unpacked state: RELEASE reads the frontier's row for `change`, or its
+ * rows from `listing` on. A pending fan-out resumes with CONTINUE. */
 HARK_FN bool hark_recovery_accept(struct hark *p)
 {
     struct hark_recovery *s = (struct hark_recovery *)(void *)p;

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Exact gate: the frontier of all, once; room has been reserved with the orphans. */
+/* Exact gate: computes the frontier of all processes. Room has been reserved with the orphans. */
 static inline void hark_recovery_frontier(struct hark_recovery *s)
 {
     hark_empty(&s->head, &s->frontier);
@@ -29,7 +29,8 @@ static inline void hark_recovery_frontier(struct hark_recovery *s)
     }
 }
 
-/* ... and of one, after orphans of its have been sent again. Has it moved? */
+/* Computes the frontier of one process, some of whose orphans have been sent again. True if it has
+ * moved. */
 static inline bool hark_recovery_frontier_of(struct hark_recovery *s, uint32_t rank)
 {
     uint64_t number = HARK_INFINITY;
@@ -44,13 +45,15 @@ static inline bool hark_recovery_frontier_of(struct hark_recovery *s, uint32_t r
     return moved;
 }
 
-/* Rows of the frontier in the next fragment of a RELEASE, from which on, and its control word. */
+/* The number of frontier rows in the next fragment of a RELEASE; *from: the first of them,
+ * *control: the fragment's control word, 0 if it is not the last. */
 static inline uint32_t hark_recovery_part(
     struct hark_recovery *s, uint32_t *from, uint32_t *control)
 {
     const uint32_t most = (HARK_FRAGMENT - HARK_WIRE_HEAD - 16) / 16;
     *from = s->listing;
-    *control = 1 << 16; /* a change counts for itself, in any order with the list */
+    *control = 1 << 16; /* a change is complete in itself, so its order with the list does not
+                           matter */
     if (s->change) *from = hark_entry_search(&s->head, &s->frontier, s->change - 1);
     if (s->change) return 1;
     uint32_t left = s->frontier.count - s->listing;
@@ -58,7 +61,8 @@ static inline uint32_t hark_recovery_part(
     return left > most ? most : left;
 }
 
-/* RELEASE to one process: rel u64, with the exact gate in fragments with the frontier behind it. */
+/* RELEASE to one process: rel u64; with the exact gate a fragment of the frontier follows. True if
+ * it was the last fragment for this process. */
 static inline bool hark_recovery_release(
     struct hark_recovery *s, uint8_t *b, struct hark_effects *fx)
 {

@@ -1,19 +1,18 @@
-/* recovery/line.h: the recovery line of processes that checkpoint alone: who must go back, and to
- * which of its images.
+/* recovery/line.h: the recovery line of processes that checkpoint alone: which processes must roll
+ * back, and to which of their images.
  *
  * A. Guermouche, T. Ropars, E. Brunet, M. Snir, F. Cappello: Uncoordinated Checkpointing Without
- * Domino Effect for Send-Deterministic MPI Applications. IPDPS 2011. Facts of all processes go in,
- * the least rollback comes out:
+ * Domino Effect for Send-Deterministic MPI Applications. IPDPS 2011. The input is facts of all
+ * processes, the result is the least rollback:
  *
- *   RL[f] = the epoch of f's image, for all that have gone back already (N-7); infinite for the
- *   others; then, until stable,
- *   a message i -> j of epoch e, not logged and received in an epoch >= RL[j]: i goes back to the
- *   image that began e;
- *   one that is not acknowledged, with RL[j] <= e, behind what j's image has received: the same
- *   (N-1).
+ *   RL[f] = the epoch of f's image, for all processes that have rolled back already (N-7); infinite
+ *   for the others; then, until nothing changes, for each message i -> j of epoch e:
+ *   if it is not logged and was received in an epoch >= RL[j], i rolls back to the image that began
+ *   e;
+ *   if it is not acknowledged, e >= RL[j] and j's image has not received it, the same (N-1).
  *
- * What is not logged was received in no later epoch than it was sent in: so no step leads below the
- * lowest RL[f], there is no domino effect.
+ * An unlogged message was received in no later epoch than it was sent in. So no step leads below
+ * the lowest RL[f]: there is no domino effect.
  */
 #ifndef HARK_RECOVERY_LINE_H
 #define HARK_RECOVERY_LINE_H
@@ -24,14 +23,15 @@
 extern "C" {
 #endif
 
-enum { /* what a fact says of process `src`; in rows of a REPORT, where 0 is an orphan */
-    HARK_L_EPOCH = 1, /* epoch: it is in; value: that of the oldest image it may need itself */
-    HARK_L_IMAGE,     /* epoch: that an image began; value: the image's id */
+enum {                /* facts about process `src`, as in rows of a REPORT, where 0 is an orphan */
+    HARK_L_EPOCH = 1, /* epoch: the present one; value: the epoch of the oldest image that it may
+                         need */
+    HARK_L_IMAGE,     /* epoch: the one that an image began; value: the image's id */
     HARK_L_RECV,      /* epoch: of an image; value: the last message from `peer` on `ctx` in it */
-    HARK_L_SPE,   /* epoch: of sends to `peer`, not logged; value: the latest epoch in which one was
-                     received */
-    HARK_L_NONACK /* epoch: of sends to `peer` on `ctx`; value: the last of them, not acknowledged
-                   */
+    HARK_L_SPE, /* epoch: of unlogged sends to `peer`; value: the latest epoch in which one of them
+                   was received */
+    HARK_L_NONACK /* epoch: of unacknowledged sends to `peer` on `ctx`; value: the ssn of the last
+                     of them */
 };
 
 struct hark_line_row { /* a row of `facts` */
@@ -41,21 +41,22 @@ struct hark_line_row { /* a row of `facts` */
     uint64_t epoch, value;
 };
 
-struct hark_back { /* a row of `line`: one for each process that has said its epoch */
+struct hark_back { /* a row of `line`: a process that has reported its epoch */
     uint32_t rank;
-    uint32_t goes; /* 1: it has to go back and the failure service is to be told; 2: and has been */
-    uint64_t epoch; /* it is in */
+    /* 1: it must roll back, and the failure service must get it; 2: the service has got it */
+    uint32_t goes;
+    uint64_t epoch; /* the epoch that it is in */
     uint64_t oldest;
-    uint64_t rl; /* RL; infinite: it goes on */
-    uint64_t id; /* of the image */
+    uint64_t rl; /* RL; infinite: it does not roll back */
+    uint64_t id; /* of the image to which it rolls back */
 };
 
 struct hark_line {
     struct hark_table facts;
     struct hark_table line;
-    uint32_t low; /* 1: RL fell below all failed epochs: the domino effect that there can not be */
+    uint32_t low; /* 1: RL fell below all failed epochs: a domino effect, which is impossible */
     uint32_t pad;
-    uint64_t min; /* of `oldest` over all processes, as it was said last */
+    uint64_t min; /* the minimum of `oldest` over all processes, as last sent (MIN) */
 };
 
 static const struct hark_field hark_line_row_fields[] = {HARK_FIELD(struct hark_line_row, src, "i"),
@@ -94,7 +95,7 @@ static inline bool hark_line_row_before(
     return a->epoch != b->epoch ? a->epoch < b->epoch : a->value < b->value;
 }
 
-/* The row of a process; NULL: it has not said its epoch. */
+/* The row of a process; NULL: it has not reported its epoch. */
 static inline struct hark_back *hark_back_of(struct hark *p, struct hark_line *l, uint32_t rank)
 {
     uint32_t low = 0, high = l->line.count;
@@ -108,7 +109,7 @@ static inline struct hark_back *hark_back_of(struct hark *p, struct hark_line *l
     return NULL;
 }
 
-/* A process's epoch, and that of the oldest image it may need; a row has been reserved. */
+/* Stores a process's epoch, and that of the oldest image it may need. A row has been reserved. */
 static inline void hark_line_epoch(
     struct hark *p, struct hark_line *l, uint32_t rank, uint64_t epoch, uint64_t oldest)
 {
@@ -125,7 +126,8 @@ static inline void hark_line_epoch(
     x->oldest = oldest;
 }
 
-/* In one order, whatever that of arrival; a row of each table has been reserved. */
+/* Adds a fact; rows have the same order whatever the order of arrival. A row of each table has been
+ * reserved. */
 static inline void hark_line_add(struct hark *p, struct hark_line *l, const struct hark_line_row *f)
 {
     uint32_t i = l->facts.count;
@@ -137,7 +139,8 @@ static inline void hark_line_add(struct hark *p, struct hark_line *l, const stru
     *(struct hark_line_row *)hark_insert(p, &l->facts, i) = *f;
 }
 
-/* E: no line will ever need an image of an earlier epoch. 0: not all have said theirs. */
+/* E: no line will ever need an image of an earlier epoch. 0: some process has not reported its
+ * epoch. */
 static inline uint64_t hark_line_oldest(struct hark *p, struct hark_line *l, uint32_t ranks)
 {
     uint64_t oldest = l->line.count == ranks ? HARK_INFINITY : 0;
@@ -148,7 +151,8 @@ static inline uint64_t hark_line_oldest(struct hark *p, struct hark_line *l, uin
     return oldest;
 }
 
-/* What process `rank` has received from `peer` in its image of `epoch`. */
+/* The last message from `peer` on `ctx` that the image of process `rank` of `epoch` has
+ * received. */
 static inline uint64_t hark_line_received(const struct hark *p, const struct hark_line *l,
     uint32_t rank, uint64_t epoch, uint32_t peer, uint16_t ctx)
 {
@@ -161,7 +165,7 @@ static inline uint64_t hark_line_received(const struct hark *p, const struct har
     return 0;
 }
 
-/* One fact: does it send its process further back? */
+/* Applies one fact: true if its process must roll back further. */
 static inline bool hark_line_step(
     struct hark *p, struct hark_line *l, const struct hark_line_row *f)
 {
@@ -180,25 +184,27 @@ static inline bool hark_line_step(
     return true;
 }
 
-/* The image that began `epoch`, or if it does not say so, the newest before; 0: the beginning. */
+/* The id of the image that began `epoch`, or of the newest image before if none was reported for
+ * it; 0: the initial state. */
 static inline uint64_t hark_line_image(
     const struct hark *p, const struct hark_line *l, uint32_t rank, uint64_t epoch)
 {
     uint64_t id = 0;
-    for (uint32_t i = 0; i < l->facts.count; i++) { /* by epoch */
+    for (uint32_t i = 0; i < l->facts.count; i++) { /* in the order of epochs */
         const struct hark_line_row *f = hark_line_row_at(p, l, i);
         if (f->src == rank && f->what == HARK_L_IMAGE && f->epoch <= epoch) id = f->value;
     }
     return id;
 }
 
-/* The fixed point, of all facts. True if others than those of D (`down`), or these further, have to
- * go back. */
+/* Computes the fixed point of all facts. True if processes outside D (`down`) must roll back, or
+ * processes of D further. */
 HARK_COLD bool hark_line_solve(struct hark *p, struct hark_line *l, const struct hark_table *down)
 {
     uint64_t lowest = HARK_INFINITY;
     bool moved = true, others = false;
-    for (uint32_t i = 0; i < l->line.count; i++) { /* all of D, not only who failed now (N-7) */
+    for (uint32_t i = 0; i < l->line.count; i++) { /* all of D, not only the processes that failed
+                                                      now (N-7) */
         struct hark_back *x = (struct hark_back *)hark_row(p, &l->line, i);
         x->rl = hark_ranges_hold(p, down, x->rank) ? x->epoch : HARK_INFINITY;
         if (x->rl < lowest) lowest = x->rl;
@@ -219,8 +225,8 @@ HARK_COLD bool hark_line_solve(struct hark *p, struct hark_line *l, const struct
     return others;
 }
 
-/* The next that has to go back and nobody has been told of, NULL behind the last; *more: there are
- * others. */
+/* The next process that must roll back and that the failure service has not got; NULL: none is
+ * left. *more: there are others after it. */
 static inline struct hark_back *hark_line_next(struct hark *p, struct hark_line *l, bool *more)
 {
     struct hark_back *next = NULL;

@@ -1,6 +1,6 @@
-/* recovery/orphans.h: the orphans that the recovery process knows of: a queue for each channel,
- * from which they go at the front. So a notification takes as long with a million of them as with
- * one. A part of recovery.h. */
+/* recovery/orphans.h: the orphans that the recovery process knows: one queue per channel, which is
+ * emptied at its front. So the time for a notification does not depend on the number of orphans. A
+ * part of recovery.h. */
 #ifndef HARK_RECOVERY_ORPHANS_H
 #define HARK_RECOVERY_ORPHANS_H
 
@@ -23,7 +23,7 @@ static inline struct hark_orphan *hark_orphans_first(struct hark_recovery *s, ui
         &s->head, &s->pool, &hark_orphans_at(s, i)->runs);
 }
 
-/* Is the channel of a row before that one? */
+/* True if the channel of row `x` is before (src, dst, ctx). */
 static inline bool hark_orphans_before(
     const struct hark_orphans *x, uint32_t src, uint32_t dst, uint16_t ctx)
 {
@@ -31,7 +31,7 @@ static inline bool hark_orphans_before(
     return x->dst != dst ? x->dst < dst : x->ctx < ctx;
 }
 
-/* Index of the first channel that is not before that one. */
+/* Index of the first channel that is not before (src, dst, ctx). */
 static inline uint32_t hark_orphans_search(
     struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx)
 {
@@ -44,7 +44,7 @@ static inline uint32_t hark_orphans_search(
     return low;
 }
 
-/* ... and is it that? */
+/* True if row i is the channel (src, dst, ctx). */
 static inline bool hark_orphans_are(
     struct hark_recovery *s, uint32_t i, uint32_t src, uint32_t dst, uint16_t ctx)
 {
@@ -52,7 +52,7 @@ static inline bool hark_orphans_are(
     return x && x->src == src && x->dst == dst && x->ctx == ctx;
 }
 
-/* Room for so many runs more, each on a channel of its own. */
+/* Room for `runs` more runs, each on a channel of its own. */
 static inline int hark_recovery_room(struct hark_recovery *s, uint32_t runs)
 {
     struct hark *p = &s->head;
@@ -77,8 +77,8 @@ static inline void hark_orphans_push(
     *(struct hark_orphan *)(void *)hark_queue_push(&s->head, &s->pool, runs) = *o;
 }
 
-/* A run before the last one, for its fragment was overtaken: all that are there go through the
- * queue once. */
+/* Inserts a run before the last one, after a fragment was overtaken by a later one: all runs pass
+ * through the queue once. */
 HARK_COLD void hark_orphans_insert(
     struct hark_recovery *s, struct hark_queue *runs, const struct hark_orphan *o)
 {
@@ -95,7 +95,7 @@ HARK_COLD void hark_orphans_insert(
     }
 }
 
-/* A run of the channel; the order is the same whatever that of arrival. */
+/* Adds a run of a channel; runs have the same order whatever the order of arrival. */
 static inline void hark_recovery_add(
     struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx, const struct hark_orphan *o)
 {
@@ -115,7 +115,7 @@ static inline void hark_recovery_add(
     else hark_orphans_insert(s, runs, o);
 }
 
-/* Of what phases they are, if that is not known yet; room has been reserved. */
+/* Computes the phases of all runs, if they are not known yet. Room has been reserved. */
 static inline void hark_recovery_phases(struct hark_recovery *s)
 {
     if (s->phases.ready) return;
@@ -129,7 +129,7 @@ static inline void hark_recovery_phases(struct hark_recovery *s)
     hark_phases_sort(&s->head, &s->phases);
 }
 
-/* Those of the channel up to `upto` have been sent again. */
+/* Removes the channel's orphans up to `upto`, which have been sent again. */
 static inline void hark_recovery_take(
     struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx, uint64_t upto)
 {
@@ -151,7 +151,8 @@ static inline void hark_recovery_take(
     o->first = upto + 1;
 }
 
-/* Of an unpacked state: every channel once and with something; counts what is not packed. */
+/* True if in an unpacked state every channel occurs once and has runs. Counts `runs`, which is not
+ * packed. */
 static inline bool hark_recovery_orphans_ok(struct hark_recovery *s)
 {
     s->runs = 0;

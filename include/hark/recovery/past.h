@@ -1,22 +1,21 @@
-/* recovery/past.h: exact dependencies: how far into the sends of each process a causal past
- * reaches.
+/* recovery/past.h: exact dependencies: for each process, which of its sends are in a causal past.
  *
- * Not in the paper: a scalar phase makes false dependencies, and programs whose sets of receives
- * vary may deadlock in recovery (E24). Here every message carries V: for each process, the number
- * of its last message between clusters in the causal past. Those messages are numbered 1, 2, 3 ...
- * over all channels of their sender, which is the same in every execution of a send-deterministic
- * program. A delayed message may leave when for every process the first orphan not yet sent again
- * is behind V.
+ * Not in the paper. A scalar phase makes false dependencies, and programs whose sets of receives
+ * vary may deadlock in recovery (E24). With the exact gate every message carries V: for each
+ * process the number of its last message between clusters in the causal past. Messages between
+ * clusters are numbered 1, 2, 3 ... over all channels of their sender; these numbers are the same
+ * in every execution of a send-deterministic program. A delayed message may leave when for every
+ * process the first orphan not yet sent again has a higher number than V.
  *
- *   V                          table `now`; on the wire ascending by rank, as varints {rank -
- *                              before, number}
- *   V of a logged message      `floor` and the rows of `history` up to its number: only what
- *                              changed is kept
- *   the gate                   `open`: V only grows, so what may leave is a prefix of the own
+ *   V                          table `now`; on the wire ascending by rank, as varints {rank minus
+ *                              the rank before, number}
+ *   V of a logged message      `floor` and the rows of `history` up to its number: only changes are
+ *                              kept
+ *   the gate                   `open`: V only grows, so the released messages are a prefix of my
  *                              numbers
  *
- * A V that does not fit into HARK_PAST_HEADER_MAX goes as "unknown": that message, and from its
- * delivery on the receiver's own, wait by phase alone, which is never too early.
+ * A V that does not fit into HARK_PAST_HEADER_MAX is sent as "unknown". That message, and the
+ * receiver's own messages from its delivery on, wait by phase alone, which is never too early.
  */
 #ifndef HARK_RECOVERY_PAST_H
 #define HARK_RECOVERY_PAST_H
@@ -28,33 +27,35 @@ extern "C" {
 #endif
 
 #define HARK_PAST_HEADER_MAX                                                                       \
-    HARK_EFFECTS_BYTES        /* of a whole header with V, bytes: what every step has room for */
+    HARK_EFFECTS_BYTES        /* of a whole header with V, bytes: every step has room for it */
 #define HARK_PAST_FIXED   12u /* number u64, entries u32 */
-#define HARK_PAST_UNKNOWN UINT32_MAX /* in place of the entries */
-#define HARK_PAST_ROWS    5u         /* rows of `history` in a chunk */
+#define HARK_PAST_UNKNOWN UINT32_MAX /* in place of `entries`: V is unknown */
+#define HARK_PAST_ROWS    5u         /* rows of `history` per chunk */
 
-struct hark_entry { /* a row of now, floor, at and frontier */
+struct hark_entry { /* a row of the tables now, floor, at and frontier */
     uint32_t rank;
-    uint32_t fresh; /* of now: 1: no message of mine has carried it yet */
+    uint32_t fresh; /* in `now` 1: no message of mine has carried this number yet */
     uint64_t number;
 };
 
 struct hark_past {
     uint64_t posts;   /* messages between clusters that I have posted */
-    uint64_t blind;   /* from this number on, mine depend on something unknown */
-    uint64_t open;    /* mine below this number are released */
-    uint32_t missing; /* fragments of the frontier expected - come, modulo 2^32 */
-    uint32_t listed;  /* 1: its last fragment came */
-    uint64_t reached; /* scratch: `at` is V of this number, the history's spot the last row in it;
-                         0: of none */
-    struct hark_spot passed;   /* scratch: no row of the history before this one is behind an orphan
-                                  of this epoch */
-    struct hark_queue history; /* {number, rank, its number}: from mine of this number on, V says so
-                                */
-    struct hark_table now;     /* V */
-    struct hark_table floor;   /* V of the oldest message in the log */
-    struct hark_table at;      /* scratch: V of the message that is sent again */
-    struct hark_table frontier; /* of each process that has orphans: the first not yet sent again */
+    uint64_t blind;   /* my messages from this number on depend on an unknown V */
+    uint64_t open;    /* my messages below this number are released */
+    uint32_t missing; /* fragments of the frontier expected minus those arrived, modulo 2^32 */
+    uint32_t listed;  /* 1: the last fragment of the frontier has arrived */
+    /* scratch: `at` is V of my message of this number, and history.spot is the last row in it; 0:
+     * `at` is of no message */
+    uint64_t reached;
+    /* scratch: no row of the history before this one depends on an orphan of this epoch */
+    struct hark_spot passed;
+    /* {number, rank, its number}: from my message `number` on, this is V of `rank` */
+    struct hark_queue history;
+    struct hark_table now;   /* V */
+    struct hark_table floor; /* V of the oldest message in the log */
+    struct hark_table at;    /* scratch: V of the message that is replayed */
+    /* for each process with orphans: the first one not sent again yet */
+    struct hark_table frontier;
 };
 
 #define HARK_PAST_FIELDS(type)                                                                     \
@@ -86,7 +87,7 @@ static inline struct hark_entry *hark_entry_at(
     return (struct hark_entry *)hark_row(p, t, i);
 }
 
-/* Index of the first row that is not before `rank`. */
+/* Index of the first row whose rank is not below `rank`. */
 static inline uint32_t hark_entry_search(struct hark *p, const struct hark_table *t, uint32_t rank)
 {
     uint32_t low = 0, high = t->count;
@@ -107,7 +108,8 @@ static inline uint64_t hark_entry_of(
     return hark_entry_at(p, t, i)->number;
 }
 
-/* The row, if that raises its number, else NULL; a row has been reserved. */
+/* Raises the number of `rank` and returns the row; NULL: its number is not lower. A row has been
+ * reserved. */
 static inline struct hark_entry *hark_entry_raise(
     struct hark *p, struct hark_table *t, uint32_t rank, uint64_t number)
 {
@@ -123,8 +125,8 @@ static inline struct hark_entry *hark_entry_raise(
     return x;
 }
 
-/* Of an unpacked state: what was learnt is of other ranks, and what is remembered of it names no
- * more of them. */
+/* True if in an unpacked state all ranks are valid, and `floor` and `history` name only ranks that
+ * `now` has. */
 static inline bool hark_past_ok(
     struct hark *p, const struct hark_pool *pool, const struct hark_past *v, uint32_t ranks)
 {
@@ -134,7 +136,7 @@ static inline bool hark_past_ok(
         return false;
     for (uint32_t i = 0; i < v->now.count; i++)
         if (hark_entry_at(p, &v->now, i)->number == HARK_INFINITY)
-            return false; /* of no message: it stands for none below */
+            return false; /* no message has this number: below it means that there is no row */
     for (uint32_t i = 0; i < v->floor.count; i++)
         if (hark_entry_of(p, &v->now, hark_entry_at(p, &v->floor, i)->rank, HARK_INFINITY) ==
             HARK_INFINITY)
@@ -156,7 +158,7 @@ static inline uint32_t hark_varint_put(uint8_t *b, uint64_t v)
     return n;
 }
 
-/* Bytes read, 0 if they are no number. */
+/* Bytes read; 0: they are not a varint. */
 static inline uint32_t hark_varint_get(const uint8_t *b, uint32_t length, uint64_t *v)
 {
     *v = 0;
@@ -168,7 +170,8 @@ static inline uint32_t hark_varint_get(const uint8_t *b, uint32_t length, uint64
     return 0;
 }
 
-/* Writes number and V of table `t` in at most `room` bytes; returns the length. */
+/* Writes `number` and V of table `t` into at most `room` bytes; not `known`, or no room: V is
+ * unknown. Returns the length. */
 static inline uint32_t hark_past_write(struct hark *p, const struct hark_table *t, uint64_t number,
     bool known, uint8_t *b, uint32_t room)
 {
@@ -203,7 +206,7 @@ static inline struct hark_past_walk hark_past_begin(const uint8_t *b, uint32_t l
     return w;
 }
 
-/* The next entry; false at the end, or with w->bad. */
+/* The next entry; false at the end, or after an error, with w->bad. */
 static inline bool hark_past_next(struct hark_past_walk *w, uint32_t *rank, uint64_t *number)
 {
     uint64_t step = 0;
@@ -220,7 +223,7 @@ static inline bool hark_past_next(struct hark_past_walk *w, uint32_t *rank, uint
     return true;
 }
 
-/* Is it V of a job of so many ranks? */
+/* True if the bytes are a number and V of a job of `ranks` processes. */
 static inline bool hark_past_valid(const uint8_t *b, uint32_t length, uint32_t ranks)
 {
     uint32_t rank, last = 0;
@@ -236,7 +239,7 @@ static inline bool hark_past_valid(const uint8_t *b, uint32_t length, uint32_t r
 
 /* ---- what I have delivered and posted -------------------------------------------------------- */
 
-/* Room for `more` new entries of V, and for the tables that hold no other ranks. */
+/* Room for `more` new entries of V, also in the tables that hold the same ranks. */
 static inline int hark_past_reserve(
     struct hark *p, const struct hark_shape *s, struct hark_past *v, uint32_t more)
 {
@@ -246,12 +249,13 @@ static inline int hark_past_reserve(
     return status >= 0 ? hark_reserve(p, s, &v->at, all) : status;
 }
 
-/* Something of `rank` up to `number` is in my past from now on. */
+/* The sends of `rank` up to `number` are in my causal past from now on. */
 static inline void hark_past_learn(
     struct hark *p, struct hark_past *v, uint32_t me, uint32_t rank, uint64_t number)
 {
     if (rank == me || number == 0)
-        return; /* what I have posted has been sent again when I post more */
+        /* my own earlier sends, also orphans, are sent again before I post more */
+        return;
     struct hark_entry *x = hark_entry_raise(p, &v->now, rank, number);
     if (x == NULL) return;
     x->fresh = 1;
@@ -259,7 +263,7 @@ static inline void hark_past_learn(
         v->open = v->posts + 1;
 }
 
-/* Delivery of a message of `src` with V at b, which is valid; room has been reserved. */
+/* Delivery of a message from `src` with V at b, which is valid. Room has been reserved. */
 static inline void hark_past_deliver(struct hark *p, struct hark_past *v, uint32_t me, uint32_t src,
     const uint8_t *b, uint32_t length)
 {
@@ -273,13 +277,13 @@ static inline void hark_past_deliver(struct hark *p, struct hark_past *v, uint32
     if (v->open > v->blind) v->open = v->blind;
 }
 
-/* Chunks that hark_past_post may take. */
+/* Chunks that hark_past_post may need. */
 static inline uint32_t hark_past_post_needs(const struct hark_past *v)
 {
     return v->now.count / HARK_PAST_ROWS + 2;
 }
 
-/* The next message of mine between clusters: its number, and what V says from it on goes to the
+/* Counts my next message between clusters and returns its number; changes of V go to the
  * history. */
 static inline uint64_t hark_past_post(struct hark *p, struct hark_pool *pool, struct hark_past *v)
 {
@@ -296,7 +300,7 @@ static inline uint64_t hark_past_post(struct hark *p, struct hark_pool *pool, st
     return v->posts;
 }
 
-/* The log begins at message `number` of mine now. */
+/* From now on my log begins at message `number`. */
 static inline void hark_past_trim(
     struct hark *p, struct hark_pool *pool, struct hark_past *v, uint64_t number)
 {
@@ -311,7 +315,7 @@ static inline void hark_past_trim(
 
 /* ---- V of messages in the log ---------------------------------------------------------------- */
 
-/* Makes `at` V of the oldest; room has been reserved. */
+/* Makes `at` V of the oldest message in the log. Room has been reserved. */
 static inline void hark_past_rewind(struct hark *p, struct hark_past *v)
 {
     hark_empty(p, &v->at);
@@ -320,7 +324,7 @@ static inline void hark_past_rewind(struct hark *p, struct hark_past *v)
     v->history.spot.chunk = 0;
 }
 
-/* Makes `at` V of message `number`: from where it is, if that is not behind it. */
+/* Makes `at` V of message `number`, from its present place if that is not behind the message. */
 static inline void hark_past_go(
     struct hark *p, const struct hark_pool *pool, struct hark_past *v, uint64_t number)
 {
@@ -328,7 +332,7 @@ static inline void hark_past_go(
     if (v->reached == 0 || number < v->reached) hark_past_rewind(p, v);
     v->reached = number;
     struct hark_place at = hark_queue_from(q, q->spot);
-    if (q->spot.chunk) hark_queue_next(p, pool, q, &at); /* that one is in it */
+    if (q->spot.chunk) hark_queue_next(p, pool, q, &at); /* `at` contains this row already */
     for (;;) {
         struct hark_place here = at;
         const uint64_t *row = hark_queue_next(p, pool, q, &at);
@@ -340,7 +344,7 @@ static inline void hark_past_go(
 
 /* ---- the gate -------------------------------------------------------------------------------- */
 
-/* A new recovery epoch, or its end: nothing is known of orphans. */
+/* Closes the gate at the beginning of a recovery epoch, and at its end: no orphans are known. */
 static inline void hark_past_close(struct hark *p, struct hark_past *v)
 {
     hark_empty(p, &v->frontier);
@@ -349,8 +353,8 @@ static inline void hark_past_close(struct hark *p, struct hark_past *v)
     v->passed.chunk = 0;
 }
 
-/* The lowest number of mine below `open` that V puts behind an orphan. Orphans only get fewer: what
- * was passed once is not looked at again. */
+/* Lowers `open` to my first message whose V reaches an orphan. Orphans only become fewer, so rows
+ * that were passed once need no second look. */
 static inline void hark_past_narrow(
     struct hark *p, const struct hark_pool *pool, struct hark_past *v)
 {
@@ -367,9 +371,9 @@ static inline void hark_past_narrow(
     }
 }
 
-/* RELEASE: u32 (fragments << 16 | last), u32 0, {rank u32, 0 u32, number u64}: the first orphan not
- * yet sent again. Numbers only grow, infinite when there is none; so order does not matter. Rows
- * have been reserved. */
+/* RELEASE: u32 (fragments << 16 | last), u32 0, {rank u32, 0 u32, number u64}: the first orphan of
+ * each process that is not sent again yet. Numbers only grow, and are infinite when no orphan is
+ * left; so the order of frames does not matter. Rows have been reserved. */
 static inline void hark_past_release(struct hark *p, const struct hark_pool *pool,
     struct hark_past *v, const uint8_t *b, uint32_t length)
 {

@@ -1,9 +1,9 @@
-/* recovery/phases.h: of how many orphans' runs each phase is, and the least of these phases.
+/* recovery/phases.h: the number of runs of orphans in each phase, and the lowest of these phases.
  *
- * NotifyPhase (HydEE Alg. 4 l. 16-24) asks for the least phase after every notification. A program
- * of which every message has a phase of its own has as many as there are messages replayed; so they
- * are sorted once, and from then on only counted down. Scratch: it is made from what a state
- * remembers of orphans, when it is needed first, and is no state of its own.
+ * NotifyPhase (HydEE Alg. 4 l. 16-24) needs the lowest phase after every notification. If every
+ * message of a program has a phase of its own, there are as many phases as replayed messages. So
+ * they are sorted once, and later only counted down. The table is scratch, not part of the state:
+ * it is computed from the state's orphans when it is first needed.
  */
 #ifndef HARK_RECOVERY_PHASES_H
 #define HARK_RECOVERY_PHASES_H
@@ -21,7 +21,7 @@ struct hark_phase {
 
 struct hark_phases {
     struct hark_table rows; /* hark_phase; ascending when `ready` */
-    uint32_t least;         /* no run is of the phases before this row */
+    uint32_t least;         /* the rows before this one have no runs left */
     uint32_t ready;
 };
 
@@ -43,7 +43,7 @@ static inline void hark_phases_clear(struct hark *p, struct hark_phases *t)
     t->least = t->ready = 0;
 }
 
-/* One run more, before hark_phases_sort; a row has been reserved. */
+/* Adds a run; only before hark_phases_sort. A row has been reserved. */
 static inline void hark_phases_add(struct hark *p, struct hark_phases *t, uint64_t phase)
 {
     struct hark_phase *last = t->rows.count ? hark_phase_at(p, t, t->rows.count - 1) : NULL;
@@ -54,7 +54,7 @@ static inline void hark_phases_add(struct hark *p, struct hark_phases *t, uint64
     last->runs++;
 }
 
-/* Row i of the first `count` goes down until what is below it, at 2i + 1 and 2i + 2, is not
+/* Moves row i of the first `count` down the heap until no row below it, at 2i + 1 and 2i + 2, is
  * greater. */
 static inline void hark_phases_sift(
     struct hark *p, struct hark_phases *t, uint32_t i, uint32_t count)
@@ -71,7 +71,7 @@ static inline void hark_phases_sift(
     *hark_phase_at(p, t, i) = x;
 }
 
-/* Heapsort: no memory besides, and never quadratic. */
+/* Heapsort: it needs no extra memory and is never quadratic. */
 static inline void hark_phases_order(struct hark *p, struct hark_phases *t)
 {
     for (uint32_t i = t->rows.count / 2; i-- > 0;) hark_phases_sift(p, t, i, t->rows.count);
@@ -83,10 +83,10 @@ static inline void hark_phases_order(struct hark *p, struct hark_phases *t)
     }
 }
 
-/* All runs have been added: a row for each phase, ascending. */
+/* After all runs have been added: makes one row per phase, ascending. */
 static inline void hark_phases_sort(struct hark *p, struct hark_phases *t)
 {
-    bool ascends = true; /* as those of one channel do, if a program's receives do not vary */
+    bool ascends = true; /* the phases of one channel ascend if a program's receives do not vary */
     uint32_t kept = 0, all = t->rows.count;
     for (uint32_t i = 1; i < all && ascends; i++)
         ascends = hark_phase_at(p, t, i - 1)->phase < hark_phase_at(p, t, i)->phase;
@@ -103,7 +103,7 @@ static inline void hark_phases_sort(struct hark *p, struct hark_phases *t)
         hark_row(p, &t->rows, t->rows.count), (uint64_t)(all - t->rows.count) * t->rows.width);
 }
 
-/* A run of this phase has been sent again. */
+/* Counts down: a run of this phase has been sent again. */
 static inline void hark_phases_take(struct hark *p, struct hark_phases *t, uint64_t phase)
 {
     uint32_t low = t->least, high = t->rows.count;
@@ -118,7 +118,7 @@ static inline void hark_phases_take(struct hark *p, struct hark_phases *t, uint6
     while (t->least < t->rows.count && hark_phase_at(p, t, t->least)->runs == 0) t->least++;
 }
 
-/* Infinite: no run is left. */
+/* The lowest phase of a run; infinite: no run is left. */
 static inline uint64_t hark_phases_least(struct hark *p, struct hark_phases *t)
 {
     return t->least < t->rows.count ? hark_phase_at(p, t, t->least)->phase : HARK_INFINITY;

@@ -1,5 +1,5 @@
-/* recovery/state.h: what the recovery process remembers; recovery.h says what the paper's names
- * are. */
+/* recovery/state.h: the state of the recovery process; recovery.h explains the names of the
+ * paper. */
 #ifndef HARK_RECOVERY_STATE_H
 #define HARK_RECOVERY_STATE_H
 
@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 #define HARK_KIND_HYDEE    3
-#define HARK_KIND_RECOVERY 4 /* of the block; its frames are those of the members */
+#define HARK_KIND_RECOVERY 4 /* of the block; its frames have the kind of its members */
 #define HARK_KIND_SENDET   8
 
 #define HARK_R_EXACT                                                                               \
@@ -21,23 +21,25 @@ extern "C" {
 
 struct hark_orphan { /* a run of messages first .. last */
     uint64_t first, last;
-    uint64_t phase;  /* recorded at their receiver */
-    uint64_t number; /* exact gate: of the first, among all that src posted between clusters; no
-                        gaps, ascending */
+    uint64_t phase; /* as their receiver recorded it */
+    /* Exact gate: the number of `first` among all messages that src posted between clusters. Within
+     * a run numbers are consecutive. */
+    uint64_t number;
 };
 
-struct hark_orphans { /* messages src -> dst on ctx that their sender has not re-sent: they go from
-                         the first on */
+/* Messages from src to dst on ctx that src has not sent again. Runs leave at the front. */
+struct hark_orphans {
     uint32_t src, dst;
     uint16_t ctx, pad;
     uint32_t pad2;
-    struct hark_queue runs; /* hark_orphan, ascending; never empty */
+    struct hark_queue runs; /* of hark_orphan, ascending; never empty */
 };
 #define HARK_ORPHAN_WORDS 4u
 HARK_STATIC_ASSERT(sizeof(struct hark_orphan) == HARK_ORPHAN_WORDS * 8, "a row of a queue");
 
-struct hark_partial { /* a report of which some fragments came: fragments expected - come, modulo
-                         2^32 */
+/* A report of which some fragments have arrived. `missing`: fragments expected minus fragments
+ * arrived, modulo 2^32. */
+struct hark_partial {
     uint32_t rank;
     uint32_t missing;
     uint32_t last; /* 1: the last fragment came */
@@ -52,25 +54,27 @@ struct hark_recovery {
     uint32_t stage;          /* HARK_R_* */
     uint64_t released_phase; /* the phase up to which sends are released */
     uint32_t offer;
-    uint32_t fanout, fanout_sent; /* a frame being sent to all; how many have it */
+    /* type of the frame being sent to all members; how many have got it */
+    uint32_t fanout, fanout_sent;
     uint32_t drained;
-    uint32_t exact;             /* 1: the members have the exact gate (recovery/past.h) */
-    uint32_t change;            /* RELEASE tells the frontier of process change - 1; 0: of all */
-    uint32_t listing;           /* ... from this row on */
-    uint32_t member;            /* kind of whom it serves; 0: nobody has said anything yet */
-    uint32_t fan;               /* reports come by a tree (recovery/tree.h); 0: from all */
+    uint32_t exact;   /* 1: the members use the exact gate (recovery/past.h) */
+    uint32_t change;  /* RELEASE carries the frontier of process change - 1; 0: of all processes */
+    uint32_t listing; /* ... and then from this row on */
+    uint32_t member;  /* kind of its members; 0: no frame has arrived yet */
+    /* children of each process in the tree of reports (recovery/tree.h); 0: no tree */
+    uint32_t fan;
     struct hark_line line;      /* sendet */
     struct hark_table down;     /* hark_range: D */
     struct hark_table incs;     /* hark_inc_range */
     struct hark_table reported; /* hark_range */
     struct hark_table partial;
     struct hark_table orphans; /* hark_orphans, ascending by (src, dst, ctx) */
-    struct hark_pool pool;     /* of their runs */
-    struct hark_phases phases; /* scratch: of the same runs */
-    uint32_t runs;             /* scratch: how many there are */
+    struct hark_pool pool;     /* of the runs in `orphans` */
+    struct hark_phases phases; /* scratch: phases of the same runs */
+    uint32_t runs;             /* scratch: number of the same runs */
     uint32_t pad;
-    struct hark_table frontier; /* hark_entry: exact gate: the first orphan of each process not yet
-                                   sent again */
+    /* hark_entry, exact gate: the first orphan of each process that is not sent again */
+    struct hark_table frontier;
 };
 enum {
     HARK_R_CALM = 0,
@@ -119,7 +123,7 @@ static const struct hark_shape hark_recovery_shape = {"recovery", 6,
     hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_recovery_accept};
 
 #if HARK_BODIES
-/* A frame of this type is to go to all members. */
+/* Starts a fan-out: a frame of this type to all members. */
 static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
 {
     if (s->fanout && s->fanout_sent) HARK_TRAP(); /* a fan-out is complete before the next event */

@@ -1,6 +1,6 @@
-/* recovery/tree.h: the recovery process above a tree of reports (config.fan): of all members it
- * hears rank 0 alone, and tells rank 0 alone; and what frames come to it at all. A part of
- * recovery.h. The members' part: hydee/tree.h. */
+/* recovery/tree.h: the recovery process above a tree of reports (config.fan), where it exchanges
+ * frames with rank 0 only; and which frames it accepts at all. A part of recovery.h. The members'
+ * part: hydee/tree.h. */
 #ifndef HARK_RECOVERY_TREE_H
 #define HARK_RECOVERY_TREE_H
 
@@ -11,27 +11,28 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* How many it tells, and hears of as drained. */
+/* The number of members that get its frames, and that send it DRAINED. */
 static inline uint32_t hark_recovery_ends(const struct hark_recovery *s)
 {
     return s->fan ? 1 : s->ranks;
 }
 
-/* UP: the least phase of the orphans not yet sent again, of all processes: the first is there once
- * all is known (E10). */
+/* UP: the lowest phase of an orphan that is not sent again yet, over all processes. The first UP
+ * comes when all values are known (E10). */
 static inline int hark_recovery_up(
     struct hark_recovery *s, const uint8_t *b, struct hark_effects *fx)
 {
     bool open = s->stage == HARK_R_COLLECTING || s->stage == HARK_R_RELEASING;
     if (!open || hark_get64(b) <= s->released_phase)
-        return hark_emit_verdict(fx, HARK_DISCARD); /* one that has overtaken it said more */
+        return hark_emit_verdict(fx, HARK_DISCARD); /* a later UP has overtaken this one */
     s->released_phase = hark_get64(b);
     s->stage = s->released_phase == HARK_INFINITY ? HARK_R_DRAINING : HARK_R_RELEASING;
     hark_recovery_tell(s, HARK_H_RELEASE);
     return HARK_OK;
 }
 
-/* Is it a frame for a recovery process, as long as it is, and by a tree from rank 0? */
+/* True if it is a frame for a recovery process, has the right length and, with a tree, comes from
+ * rank 0. */
 static inline bool hark_recovery_frame_ok(
     const struct hark_recovery *s, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {
