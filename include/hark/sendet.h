@@ -2,8 +2,8 @@
  *
  * A. Guermouche, T. Ropars, E. Brunet, M. Snir, F. Cappello: Uncoordinated Checkpointing Without
  * Domino Effect for Send-Deterministic MPI Applications. IPDPS 2011. The pseudocode is not at hand:
- * these are the rules of the authors' slides, with what was missing in them (U-..) and in our first
- * reading (N-..); docs/errata.md.
+ * these are the rules of the authors' slides, with what the slides leave out (U-..) and the faults
+ * of our own first rules (N-..); docs/errata.md.
  *
  *   Rule                                   file: function
  *   Sending: epoch, phase                  sendet/messages.h: hark_sendet_send
@@ -15,29 +15,29 @@
  *   Re-execution: at the same calls        sendet/checkpoint.h: hark_sendet_again
  *   Garbage collection                     sendet/checkpoint.h, parts/positions.h: hark_sendet_min,
  *                                          _gc; hark_gc_mark, hark_gc_pump
- *   Failure: who goes back                 sendet/failure.h, recovery/line.h: hark_sendet_failed,
+ *   Failure: who rolls back                sendet/failure.h, recovery/line.h: hark_sendet_failed,
  *                                          hark_line_solve
  *   Positions, phases in order             sendet/failure.h, parts/positions.h: hark_sendet_pos,
  *                                          _orph, _release; hark_pos_take
  *
- * A process checkpoints alone: a wave of a group of one. The epoch is the number of its
- * checkpoints. Every message is kept by its sender (NonAck) until the receiver's epoch is known;
- * then it is logged, or forgotten and only counted in SPE.
+ * A process checkpoints alone, in a wave of a cluster of one. Its epoch is the number of its
+ * checkpoints. The sender keeps every message (NonAck) until it knows the epoch in which the
+ * message was received; then the message is logged, or forgotten and only counted in SPE.
  *
- * Who goes back. Upon FAILED everybody stands still (N-9) until the first RELEASE: no step of the
- * application, no message and no acknowledgement is taken. Positions are exchanged on every channel
- * with an end in D, and each process reports its orphans and what the line is made of. If the line
- * leads beyond D the recovery process makes that durable at the failure service, rank by rank, and
- * the service announces it as it announces failures: those named restart from their images of the
- * line, all report again, and now D is the line. So a survivor that rolls back needs no frame, no
- * state and no rule of its own, a recovery process that dies leaves nothing half done, and the
- * phases begin from states that do not change any more. A failure before RECDONE sends all of D
- * back again (N-7), and so the same holds for it.
+ * Which processes roll back. From FAILED to the first RELEASE all processes are frozen (N-9): the
+ * application makes no step, and no message and no acknowledgement is accepted. Both ends of every
+ * channel with an end in D exchange positions, and each process reports its orphans and the facts
+ * for the line. If the line leads beyond D, the recovery process makes it durable at the failure
+ * service, rank by rank, and the service announces it like a failure: the processes named restart
+ * from their images of the line, all report again, and now D is the line. So a survivor that rolls
+ * back needs no frame, no state and no rule of its own; a recovery process that dies leaves nothing
+ * half done; and the phases begin from states that no longer change. A failure before RECDONE makes
+ * all of D roll back again (N-7), so the same holds for it.
  *
- * What is executed again has to be sent in the epochs and at the phases of before, for orphans are
- * waited for at theirs. So epochs begin again at the calls at which they began: the failure
- * service, which has decided those checkpoints, says which the line has undone (RESTARTED.undone,
- * N-11); and phases depend on what was delivered and sent, not on when anything arrived (N-12).
+ * A re-execution must send its messages in the same epochs and phases as before, because orphans
+ * are waited for at theirs. So epochs begin again at the same checkpoint calls: the failure
+ * service, which decided those checkpoints, names the ones that the line has undone
+ * (RESTARTED.undone, N-11). Phases depend on deliveries and sends, not on arrivals (N-12).
  */
 #ifndef HARK_SENDET_H
 #define HARK_SENDET_H
@@ -50,7 +50,7 @@
 extern "C" {
 #endif
 
-/* The uniform door: as struct hark_protocol says of each, with its errors. */
+/* The uniform door: see struct hark_protocol for each function and its errors. */
 HARK_FN uint64_t hark_sendet_size(const struct hark_config *config);
 HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_sendet_step(
@@ -78,7 +78,8 @@ HARK_FN uint64_t hark_sendet_size(const struct hark_config *c)
 HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     struct hark_sendet *s = (struct hark_sendet *)(void *)p;
-    struct hark_config alone = *c; /* whatever groups there are: no two checkpoint together */
+    /* clusters of the configuration do not count: no two processes checkpoint together */
+    struct hark_config alone = *c;
     alone.cluster_count = 0;
     if (!hark_config_valid(c)) return HARK_EINVAL;
     int status = hark_member_init(
@@ -86,7 +87,7 @@ HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_c
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->images, 1);
     if (status < 0) return status;
     s->generations = s->wave.generations;
-    s->wave.generations = UINT32_MAX; /* how long an image is kept depends on others too */
+    s->wave.generations = UINT32_MAX; /* other processes also decide how long an image is kept */
     s->flags = c->flags & HARK_DIGEST;
     s->epoch = c->epoch ? c->epoch : 1;
     s->phase = 1;
@@ -109,11 +110,11 @@ static inline bool hark_sendet_length_ok(
     case HARK_H_ORPH: return length >= 8 && (length - 8) % 40 == 0;
     case HARK_H_ACK: return length >= 24 && length % 24 == 0;
     case HARK_H_GC: return length == 16;
-    default: return false; /* waves are of one process: they have no frames */
+    default: return false; /* a wave is of one process, so it has no frames */
     }
 }
 
-/* Room for whatever a control frame of this length may add, before anything moves. */
+/* Room for whatever a control frame of this length may add; reserved before the state changes. */
 static inline int hark_sendet_room(
     struct hark_sendet *s, const struct hark_head *h, uint32_t length)
 {
@@ -132,7 +133,7 @@ HARK_COLD int hark_sendet_control(struct hark_sendet *s, const struct hark_head 
 {
     struct hark_head as_app = *h;
     if (h->type == HARK_H_ACK)
-        as_app.type = HARK_APP; /* it belongs to messages, not to a recovery */
+        as_app.type = HARK_APP; /* an ACK belongs to messages, not to a recovery */
     int age = hark_frame_freshness(&s->head, &s->endpoint, &as_app);
     if (age != HARK_CURRENT)
         return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
@@ -163,7 +164,7 @@ static inline int hark_sendet_frame(
                               : hark_sendet_control(s, &h, b, length, fx);
 }
 
-/* All events but those of a message. */
+/* All events except SEND, ARRIVE and DELIVER. */
 HARK_COLD int hark_sendet_other(
     struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -176,7 +177,7 @@ HARK_COLD int hark_sendet_other(
         if (!s->recovering || s->frozen) return HARK_OK;
         return hark_positions_quiet(&s->head, &s->endpoint, &hark_sendet_exchange, fx);
     case HARK_IDLE: s->ack_due = s->busy = 1; return HARK_OK;
-    case HARK_MISS: /* send-deterministic programs may look as they like */
+    case HARK_MISS: /* a send-deterministic program's sends do not depend on probes */
     case HARK_LOOK:
     case HARK_CONTINUE: return HARK_OK;
     default: return HARK_EINVAL;
@@ -192,7 +193,8 @@ HARK_FN int hark_sendet_step(
                event->type == HARK_CHECKPOINT_POINT;
     int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
     if (status != HARK_OK) return status;
-    if (s->frozen && app) return HARK_WAIT; /* from the report to the line nothing moves (N-9) */
+    /* from FAILED to the first RELEASE the application makes no step (N-9) */
+    if (s->frozen && app) return HARK_WAIT;
     uint32_t mode = s->wave.mode, kept = s->wave.kept.count;
     if (event->type == HARK_SEND) status = hark_sendet_send(s, event, fx);
     else if (event->type == HARK_ARRIVE) status = hark_sendet_frame(s, event, fx);
@@ -210,7 +212,8 @@ HARK_FN int hark_sendet_step(
     return status;
 }
 
-/* First what is retained, channel by channel, then what arrived. */
+/* First the messages that are retained, of each channel; then those that have arrived and are not
+ * delivered. */
 HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
@@ -237,7 +240,7 @@ HARK_FN const char *hark_sendet_violated(const struct hark *p)
     return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
-/* I10: what is acknowledged is forgotten or logged, in the end all (U-3). */
+/* I10: every message is acknowledged in the end, and then forgotten or logged (U-3). */
 HARK_FN const char *hark_sendet_unrest(const struct hark *p)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;

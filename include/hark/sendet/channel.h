@@ -1,5 +1,5 @@
-/* sendet/channel.h: rows of channels, headers of messages, and what an acknowledgement does. A part
- * of sendet.h. */
+/* sendet/channel.h: rows of channels, headers of messages, and the effects of an acknowledgement. A
+ * part of sendet.h. */
 #ifndef HARK_SENDET_CHANNEL_H
 #define HARK_SENDET_CHANNEL_H
 
@@ -18,7 +18,7 @@ static inline struct hark_sendet_channel *hark_sendet_at(struct hark_sendet *s, 
     return (struct hark_sendet_channel *)hark_row(&s->head, &s->endpoint.channels, i);
 }
 
-/* Messages to oneself are covered by the image: they are waited for before it is taken. */
+/* False for messages to myself: an image contains them, because its wave drains that channel. */
 static inline bool hark_sendet_inter(const struct hark_sendet_channel *c)
 {
     return !(c->channel.flags & HARK_INTRA);
@@ -31,8 +31,7 @@ static inline int hark_sendet_reserve(struct hark_sendet *s, uint32_t channels, 
     return status;
 }
 
-/* Room for hark_sendet_captured: an image may be taken in this step, and the step may have made a
- * channel. */
+/* Room for hark_sendet_captured: this step may capture an image, and may have made a channel. */
 static inline int hark_sendet_reserve_image(struct hark_sendet *s)
 {
     int status =
@@ -47,8 +46,8 @@ static inline struct hark_sendet_channel *hark_sendet_find(
         &s->head, &s->endpoint, peer, ctx);
 }
 
-/* The row of (peer, ctx), made if it is new. NULL: the pair uses HARK_SENDET_CTX_MAX contexts
- * already. */
+/* The row of (peer, ctx); made if it is new. NULL: the pair already uses HARK_SENDET_CTX_MAX
+ * contexts. */
 static inline struct hark_sendet_channel *hark_sendet_channel(
     struct hark_sendet *s, uint32_t peer, uint16_t ctx)
 {
@@ -65,7 +64,7 @@ static inline struct hark_sendet_channel *hark_sendet_channel(
 
 /* ---- acknowledgements ------------------------------------------------------------------------ */
 
-/* SPE[epoch][j] = max(., latest); a row has been reserved. */
+/* SPE[epoch][j] = max(., latest). A row has been reserved. */
 static inline void hark_sendet_count(
     struct hark_sendet *s, uint64_t epoch, uint32_t peer, uint64_t latest)
 {
@@ -83,8 +82,9 @@ static inline void hark_sendet_count(
     if (latest > x->latest) x->latest = latest; /* U-4 */
 }
 
-/* j has received my messages up to `last` in its epoch `epoch`: those sent in an earlier one are
- * logged, the others only counted. Room: a chunk, and a row of SPE for each run of epochs. */
+/* j has received my messages up to `last` in its epoch `epoch`. Those sent in an earlier epoch are
+ * logged, the others only counted. Needs room for a chunk, and for a row of SPE for each run of
+ * epochs. */
 static inline void hark_sendet_acked(
     struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t last, uint64_t epoch)
 {
@@ -99,7 +99,8 @@ static inline void hark_sendet_acked(
     c->acked = last;
 }
 
-/* What is acknowledged and not logged is forgotten, from the first on; and all up to `safe`. */
+/* Forgets, from the first retained message on, messages that are acknowledged and not logged, and
+ * all acknowledged ones up to `safe`. */
 static inline void hark_sendet_forget(
     struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t safe, struct hark_effects *fx)
 {
@@ -122,7 +123,7 @@ static inline void hark_sendet_forget(
 
 /* ---- headers and digests --------------------------------------------------------------------- */
 
-/* The header of message ssn. It carries what of j's messages arrived in one epoch: an
+/* The header of message ssn. It acknowledges j's messages that arrived in one epoch only: an
  * acknowledgement never crosses a checkpoint of its sender (N-5). */
 static inline struct hark_transmit *hark_sendet_transmit(struct hark_sendet *s,
     struct hark_sendet_channel *c, uint64_t ssn, uint64_t phase, uint64_t epoch, uint64_t digest,

@@ -1,5 +1,5 @@
-/* sendet/checkpoint.h: checkpoints of a process alone, and garbage collection. A part of sendet.h.
- */
+/* sendet/checkpoint.h: checkpoints of one process alone, and garbage collection. A part of
+ * sendet.h. */
 #ifndef HARK_SENDET_CHECKPOINT_H
 #define HARK_SENDET_CHECKPOINT_H
 
@@ -10,9 +10,9 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Did an epoch begin at this call, and has been undone? Then it begins here again, and in a
- * recovery no other does: what is sent has to be of the epoch and phase that it was of, for orphans
- * are waited for by those (N-8, N-11). */
+/* True if an epoch began at this call and was undone. Then it must begin here again, and during a
+ * recovery no other epoch may begin: re-executed messages must have the same epochs and phases as
+ * before, because orphans are waited for at theirs (N-8, N-11). */
 static inline bool hark_sendet_again(const struct hark_sendet *s, uint64_t call)
 {
     for (uint32_t i = 0; i < s->again.count; i++)
@@ -21,7 +21,7 @@ static inline bool hark_sendet_again(const struct hark_sendet *s, uint64_t call)
     return false;
 }
 
-/* CHECKPOINT_POINT, STORED. The id of an image is the number of the call at which it is taken. */
+/* CHECKPOINT_POINT and STORED. The id of an image is the number of its checkpoint call. */
 static inline int hark_sendet_checkpoint(
     struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -42,8 +42,8 @@ static inline int hark_sendet_checkpoint(
     return HARK_OK;
 }
 
-/* An image is taken, and a new epoch begins with it. Without a phase of its own what is sent behind
- * it could overtake in a recovery what was received before. */
+/* An image is captured, and a new epoch begins. The phase rises too, so that in a recovery messages
+ * sent after the checkpoint cannot be released before messages received before it. */
 HARK_COLD void hark_sendet_captured(struct hark_sendet *s)
 {
     struct hark *p = &s->head;
@@ -73,8 +73,8 @@ static inline void hark_sendet_forget_image(struct hark_sendet *s, uint32_t k)
             hark_remove(&s->head, &s->wave.kept, i);
 }
 
-/* A checkpoint is over: if it was not to be, neither was its epoch, for nothing has happened in
- * that; but one that has to begin again does so without an image. */
+/* A checkpoint is over. If it was not committed, its epoch is undone, because nothing has happened
+ * in it; an epoch that must begin again (N-11) stays, without an image. */
 HARK_COLD void hark_sendet_over(struct hark_sendet *s, bool committed)
 {
     if (s->taken && !committed) {
@@ -90,15 +90,15 @@ HARK_COLD void hark_sendet_over(struct hark_sendet *s, bool committed)
 
 /* ---- garbage collection ---------------------------------------------------------------------- */
 
-/* The epoch of the oldest image that I may need when I fail myself. */
+/* The epoch of the oldest image that I may need when I fail. */
 static inline uint64_t hark_sendet_oldest(const struct hark_sendet *s)
 {
     uint32_t i = s->images.count > s->generations ? s->images.count - s->generations : 0;
     return ((const struct hark_sendet_image *)hark_row_of(&s->head, &s->images, i))->epoch;
 }
 
-/* MIN: E, from the recovery process. Images of earlier epochs go (hark_sendet_pump_drop), and what
- * was counted for them. */
+/* MIN: E, from the recovery process. Removes the SPE of earlier epochs; hark_sendet_pump_drop
+ * removes their images. */
 static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
 {
     if (hark_get64(b) > s->oldest_epoch) s->oldest_epoch = hark_get64(b);
@@ -109,10 +109,11 @@ static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
     return HARK_OK;
 }
 
-/* GC from j: {recv u64, first u64} of j's oldest kept image. Log entries go by what that has
- * received, not by epochs: what is replayed may be received in a later one (N-3). RPP goes by what
- * it does not hold any more, for of all else it will ask (N-2), also of what it knows as
- * acknowledged: that may have been received again since (N-10). */
+/* GC from j: {recv u64, first u64} of j's oldest kept image. The log is trimmed by what that image
+ * has received, not by epochs, because a replayed message may be received in a later epoch (N-3).
+ * RPP is trimmed by what that image no longer retains, because a restored j asks for all messages
+ * that it retains (N-2). That includes messages that it knows as acknowledged, because they may
+ * have been received again since (N-10). */
 static inline int hark_sendet_gc(
     struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {

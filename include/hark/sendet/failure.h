@@ -1,5 +1,5 @@
 /* sendet/failure.h: rollback, failure announcements, the exchange of positions, RELEASE. A part of
- * sendet.h. What these handlers mark as due, sendet/pump.h sends. */
+ * sendet.h. These handlers mark frames as due; sendet/pump.h sends them. */
 #ifndef HARK_SENDET_FAILURE_H
 #define HARK_SENDET_FAILURE_H
 
@@ -11,7 +11,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* What RESTARTED says of epochs that are undone: ascending, beyond the image. */
+/* True if RESTARTED names undone epochs beyond the image, ascending. */
 static inline bool hark_sendet_again_valid(const struct hark_event *event)
 {
     for (uint32_t i = 0; i < event->u.restarted.undone_count; i++)
@@ -31,7 +31,7 @@ static inline void hark_sendet_again_take(struct hark_sendet *s, const struct ha
             event->u.restarted.undone[i];
 }
 
-/* RESTARTED: from an image, which is also what the line asked for. */
+/* RESTARTED: from an image, after a failure of this process or because the line needs it. */
 HARK_COLD int hark_sendet_restarted(
     struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -53,14 +53,14 @@ HARK_COLD int hark_sendet_restarted(
         struct hark_sendet_channel *c = hark_sendet_at(s, i);
         c->channel.flags &= HARK_INTRA;
         if (!hark_sendet_inter(c)) continue;
-        c->acked = c->pos.first - 1; /* how j received it may have been undone meanwhile, and done
-                                        otherwise (N-2, N-10) */
+        /* j's receipt may have been undone since, and repeated in another epoch (N-2, N-10) */
+        c->acked = c->pos.first - 1;
         hark_queue_clear(&s->head, &s->pool, &c->log.recv);
     }
     return HARK_OK;
 }
 
-/* Upon failure: stand still, and exchange positions on every channel with an end in D. */
+/* Upon failure: freezes this process, and exchanges positions on every channel with an end in D. */
 HARK_COLD int hark_sendet_failed(
     struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -89,19 +89,19 @@ HARK_COLD int hark_sendet_failed(
     return HARK_OK;
 }
 
-/* What j's POS says of one context: also how much of what j has sent me it knows to be
- * acknowledged. */
+/* Takes the row of one context from j's POS. It also names the last of j's messages to me that j
+ * knows as acknowledged. */
 static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const uint8_t *b)
 {
     struct hark_said said = hark_pos_said(&hark_sendet_exchange, b, c->channel.ctx);
     hark_pos_channel(&c->channel, &c->pos, &said);
     if (said.recv > c->acked) c->channel.flags |= HARK_ORPH_WAIT;
-    if (said.also < c->channel.recv) /* orphans, and what a restored image holds (N-2) */
+    if (said.also < c->channel.recv) /* orphans, and NonAck of a restored image (N-2) */
         hark_orph_ask(&c->channel, &c->pos, said.also + 1);
     c->acks_sent = c->channel.recv;
 }
 
-/* POS from j, in both directions. */
+/* POS from j: positions in both directions. */
 static inline int hark_sendet_pos(
     struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -126,9 +126,9 @@ static inline bool hark_sendet_waits(struct hark_sendet *s)
     return false;
 }
 
-/* Does everything move again? The line is known, and of my orphans all that will be; an ORPH may
- * come behind the first RELEASE, for who restarts from the beginning knows of nobody and reports at
- * once. What j does not have any more is from now on not acknowledged any more (N-3). */
+/* Ends the freeze, once the line is known and all ORPH that I wait for are in. An ORPH may come
+ * after the first RELEASE, because a process that restarts from the initial state knows no peers
+ * and reports at once. My messages that j no longer has count as unacknowledged again (N-3). */
 static inline void hark_sendet_go_on(struct hark_sendet *s)
 {
     if (!s->frozen || s->released_phase == 0 || hark_sendet_waits(s)) return;
@@ -144,8 +144,8 @@ static inline void hark_sendet_go_on(struct hark_sendet *s)
     s->busy = s->endpoint.offer = 1;
 }
 
-/* One run of an ORPH: of what was posted it is an acknowledgement; the others are orphans, to be
- * posted again. */
+/* One run of an ORPH. It acknowledges messages that I have posted; the others are orphans, which I
+ * must post again. */
 static inline void hark_sendet_orph_run(
     struct hark_sendet *s, struct hark_sendet_channel *c, const uint8_t *b)
 {
@@ -153,8 +153,8 @@ static inline void hark_sendet_orph_run(
         hark_get64(b + 32)};
     uint64_t posted = m.last < c->channel.sent ? m.last : c->channel.sent;
     if (m.first == 0 || m.first > m.last) return;
-    if (m.first > c->acked + 1 && m.first <= c->channel.sent) /* j has forgotten those between: to
-                                                                 be safe they are logged */
+    /* j has forgotten the messages between: they are logged, to be safe */
+    if (m.first > c->acked + 1 && m.first <= c->channel.sent)
         hark_sendet_acked(s, c, m.first - 1, HARK_INFINITY);
     hark_sendet_acked(s, c, posted, m.recv);
     if (m.last > c->channel.sent)
@@ -163,8 +163,8 @@ static inline void hark_sendet_orph_run(
 }
 
 /* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first, last, phase, epochSend,
- * epochRecv: u64 each} of my messages that j has and of which I do not know that it knows: orphans
- * (U-2), and what my image holds (N-2). */
+ * epochRecv: u64 each} of my messages that j has, beyond those that my POS gave as acknowledged:
+ * orphans (U-2), and messages in my image (N-2). */
 static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -175,15 +175,15 @@ static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head
     if (c == NULL) return hark_emit_verdict(fx, HARK_DISCARD);
     for (uint32_t at = 8; at < length; at += 40) hark_sendet_orph_run(s, c, b + at);
     if (hark_orph_took(&c->channel, &c->pos, b))
-        hark_sendet_acked(s, c, c->pos.transmitted, HARK_INFINITY); /* of what is missing j knows
-                                                                       nothing any more */
+        /* j has forgotten the messages that are missing: they are logged, to be safe */
+        hark_sendet_acked(s, c, c->pos.transmitted, HARK_INFINITY);
     hark_sendet_forget(s, c, 0, fx);
     hark_sendet_go_on(s);
     s->busy = s->endpoint.offer = 1;
     return HARK_OK;
 }
 
-/* RELEASE: the gate opens up to a phase. With the first one the line is known. */
+/* RELEASE: the gate opens up to a phase. After the first RELEASE the line is known. */
 static inline int hark_sendet_release(struct hark_sendet *s, const uint8_t *b)
 {
     uint64_t rel = hark_get64(b);
@@ -193,7 +193,7 @@ static inline int hark_sendet_release(struct hark_sendet *s, const uint8_t *b)
     return HARK_OK;
 }
 
-/* RECDONE: failure-free rules again. */
+/* RECDONE: the failure-free rules apply again. */
 static inline int hark_sendet_recdone(struct hark_sendet *s, struct hark_effects *fx)
 {
     s->recovering = s->frozen = s->is_down = 0;

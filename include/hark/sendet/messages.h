@@ -1,4 +1,5 @@
-/* sendet/messages.h: sending, receiving, delivering, acknowledging. A part of sendet.h. */
+/* sendet/messages.h: sending, receiving, delivering and acknowledging messages. A part of
+ * sendet.h. */
 #ifndef HARK_SENDET_MESSAGES_H
 #define HARK_SENDET_MESSAGES_H
 
@@ -9,9 +10,10 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* May a message of this phase leave now? While its sender has not gone back, or went back behind
- * it, it may depend on an orphan of its own phase, for an orphan that is not logged did not raise
- * its receiver's (U-6). */
+/* True if the gate lets message ssn of this phase leave now. Messages that a rolled-back process
+ * sends anew (beyond sent_at_failure) may have the released phase; all others must be below it.
+ * They may depend on an orphan of their own phase, because an unlogged orphan does not raise the
+ * phase of its receiver (U-6). */
 static inline bool hark_sendet_may(
     const struct hark_sendet *s, const struct hark_sendet_channel *c, uint64_t ssn, uint64_t phase)
 {
@@ -20,30 +22,30 @@ static inline bool hark_sendet_may(
                                                       : phase < s->released_phase;
 }
 
-/* An orphan is sent again: nothing is transmitted, and it counts as when its receiver recorded it:
- * phase, epoch, and the acknowledgement that will not come again (U-2). */
+/* The program sends an orphan again: nothing is transmitted. Returns the phase and the epochs that
+ * its receiver recorded: they replace the present ones, and the acknowledgement, which will not
+ * come again (U-2). */
 HARK_COLD struct hark_mark hark_sendet_suppress(
     struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t ssn, struct hark_effects *fx)
 {
     struct hark_mark m = hark_trail_at(&s->head, &s->pool, &c->recorded, ssn, ssn);
     if (m.phase == 0) m.phase = s->phase;
     if (m.sent == 0) m.sent = s->epoch;
-    if (m.recv == 0)
-        m.recv = HARK_INFINITY; /* its receiver has forgotten it: to be safe it is logged */
+    if (m.recv == 0) /* its receiver has forgotten it: it is logged, to be safe */
+        m.recv = HARK_INFINITY;
     hark_suppress(&c->channel, &c->pos, ssn, m.phase, (s->flags & HARK_DIGEST) != 0, fx);
     s->busy = 1;
     return m;
 }
 
-/* Send msg to P_j: ssn, phase and epoch are fixed now, whenever it leaves. */
+/* Sends msg to P_j. Its ssn, phase and epoch are fixed when it is posted, not when it leaves. */
 static inline int hark_sendet_send(
     struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
     uint32_t peer = event->u.send.peer;
     if (event->u.send.to != HARK_PROCESS || peer >= s->endpoint.ranks) return HARK_EINVAL;
-    if (s->wave.in_checkpoint_call)
-        return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* no sends inside a checkpoint call */
     int status = hark_sendet_reserve(s, 1, HARK_TRAIL_CHUNKS + 1);
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->spe, 1);
     if (status < 0) return status;
@@ -75,14 +77,15 @@ static inline int hark_sendet_send(
     return HARK_OK;
 }
 
-/* Is there something between what is acknowledged and this? It is on its way (non-FIFO), so this
- * waits: else the epochs of the one would be taken for those of the other. */
+/* True if an acknowledgement leaves a gap after the last one. The missing one is on its way
+ * (channels need not be FIFO), so this one must wait: otherwise its epoch would be taken for the
+ * missing messages too. */
 static inline bool hark_sendet_ahead(const struct hark_sendet_channel *c, const uint8_t *b)
 {
     return hark_get64(b + 8) > c->acked && hark_get64(b) > c->acked + 1;
 }
 
-/* Upon receiving: RPP is about what arrived, in the epoch in which it did. */
+/* Upon receiving: RPP records what has arrived, with the epoch of arrival. */
 static inline int hark_sendet_arrive(
     struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -99,7 +102,7 @@ static inline int hark_sendet_arrive(
     if (age != HARK_CURRENT)
         return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     if (hark_get64(b + 32) > (c ? c->channel.sent : 0)) return HARK_EFRAME;
-    /* Between an image and its decision it is not known in which epoch this is. */
+    /* Between the capture of an image and its decision the epoch of this arrival is not known. */
     if (s->frozen || s->wave.mode >= HARK_W_CAPTURED) return hark_emit_verdict(fx, HARK_HOLD);
     status = hark_sendet_reserve(s, 1, HARK_TRAIL_CHUNKS + 1);
     if (status >= 0)
@@ -126,7 +129,7 @@ static inline int hark_sendet_arrive(
     return HARK_OK;
 }
 
-/* ACK: {first, last, epoch: u64 each}: the runs of messages that arrived in one epoch each. */
+/* ACK: {first, last, epoch: u64 each}: runs of messages, each of which arrived in one epoch. */
 static inline int hark_sendet_acks(struct hark_sendet *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -148,9 +151,9 @@ static inline int hark_sendet_acks(struct hark_sendet *s, const struct hark_head
     return HARK_OK;
 }
 
-/* Deliver msg: what is of an earlier epoch raises the phase, for if it is logged it will be there
- * when its receiver goes back, and what depends on it must wait; all else only carries it on (U-7).
- */
+/* Deliver msg. A message of an earlier epoch raises the phase: if it is logged, it is replayed when
+ * its receiver rolls back, and messages that depend on it must wait. Any other message only passes
+ * its phase on (U-7). */
 static inline int hark_sendet_deliver(struct hark_sendet *s, const struct hark_event *event)
 {
     struct hark_bytes header = event->u.frame.header;
@@ -163,7 +166,8 @@ static inline int hark_sendet_deliver(struct hark_sendet *s, const struct hark_e
     uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD),
              sent = hark_get64(header.at + HARK_WIRE_HEAD + 16);
     if (hark_sendet_inter(c) && sent < s->epoch)
-        phase++; /* not the epoch it arrived in: it may arrive in another again (N-12) */
+        /* not by the epoch of arrival, which may differ in a re-execution (N-12) */
+        phase++;
     if (phase > s->phase) s->phase = phase;
     return HARK_OK;
 }

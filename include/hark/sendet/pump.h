@@ -1,5 +1,5 @@
-/* sendet/pump.h: what a step still has to send, in batches: POS, ORPH, NOTIFY, replays,
- * acknowledgements, EPOCH, images that go, GC, DRAINED. A part of sendet.h. */
+/* sendet/pump.h: sends in batches what a step has marked as due: POS, ORPH, REPORT, NOTIFY,
+ * replays, acknowledgements, EPOCH, images to drop, GC, DRAINED. A part of sendet.h. */
 #ifndef HARK_SENDET_PUMP_H
 #define HARK_SENDET_PUMP_H
 
@@ -18,7 +18,7 @@ static inline int hark_sendet_pump_pos(struct hark_sendet *s, struct hark_effect
     return hark_pos_pump(&s->head, &s->endpoint, &hark_sendet_exchange, &s->pairs, fx);
 }
 
-/* What I have of j's messages and j does not know that I have, to j. */
+/* ORPH to j: j's messages that I have and that j does not know as acknowledged. */
 static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -33,7 +33,7 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
                 struct hark_mark m =
                     hark_trail_at(p, &s->pool, &c->rpp, c->pos.orphan_next, c->channel.recv);
                 c->pos.orphan_next = m.last + 1;
-                if (m.phase == 0) continue; /* j has made me forget them, and asks all the same */
+                if (m.phase == 0) continue; /* j's own GC has trimmed them, and yet j asks */
                 hark_put64(b + at, m.first);
                 hark_put64(b + at + 8, m.last);
                 hark_put64(b + at + 16, m.phase);
@@ -47,15 +47,15 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
     return HARK_OK;
 }
 
-/* Orphans that were sent again, to the recovery process. */
+/* NOTIFY to the recovery process: orphans that were sent again. */
 static inline int hark_sendet_pump_notify(struct hark_sendet *s, struct hark_effects *fx)
 {
     return s->frozen ? HARK_OK
                      : hark_notify_pump(&s->head, &s->endpoint, &hark_sendet_exchange, false, fx);
 }
 
-/* What may leave of channel c, ssn ascending: replays of Logs and NonAck, and sends that were
- * delayed. */
+/* Sends what the gate releases of channel c, ssn ascending: replays of Logs and NonAck, and delayed
+ * sends. */
 static inline int hark_sendet_replay(
     struct hark_sendet *s, struct hark_sendet_channel *c, struct hark_effects *fx)
 {
@@ -84,7 +84,7 @@ static inline int hark_sendet_pump_replay(struct hark_sendet *s, struct hark_eff
     return status;
 }
 
-/* ACK of all that no message has acknowledged, a run for each of my epochs (N-5). */
+/* ACK of all messages that no header has acknowledged: one run for each of my epochs (N-5). */
 static inline int hark_sendet_pump_ack(struct hark_sendet *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count && s->ack_due && !s->frozen; i++) {
@@ -113,7 +113,7 @@ static inline int hark_sendet_pump_ack(struct hark_sendet *s, struct hark_effect
     return HARK_OK;
 }
 
-/* EPOCH: a checkpoint was taken, and which image I need at most. */
+/* EPOCH: I have taken a checkpoint; with the epoch of the oldest image that I may need. */
 static inline int hark_sendet_pump_epoch(struct hark_sendet *s, struct hark_effects *fx)
 {
     if (!s->epoch_due) return HARK_OK;
@@ -130,7 +130,8 @@ static inline uint64_t hark_sendet_oldest_image(struct hark_sendet *s)
     return ((const struct hark_sendet_image *)hark_row(&s->head, &s->images, 0))->id;
 }
 
-/* Images of epochs below E; peers are to hear what the now oldest has. */
+/* DROP of images of epochs below E. If any was dropped, GC is due to the peers of the oldest image
+ * that is left. */
 static inline int hark_sendet_pump_drop(struct hark_sendet *s, struct hark_effects *fx)
 {
     bool any = false;
@@ -151,7 +152,7 @@ static inline int hark_sendet_pump_gc(struct hark_sendet *s, struct hark_effects
     return hark_gc_pump(&s->head, &s->endpoint, &s->positions, hark_sendet_oldest_image(s), fx);
 }
 
-/* DRAINED: everything is released and sent; only then may D shrink (v4). */
+/* DRAINED: everything is released and sent. Only then may D shrink (v4). */
 static inline int hark_sendet_pump_drained(struct hark_sendet *s, struct hark_effects *fx)
 {
     if (!s->recovering || s->drained || s->released_phase != HARK_INFINITY) return HARK_OK;

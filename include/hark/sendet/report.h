@@ -1,5 +1,5 @@
-/* sendet/report.h: REPORT: what the line is made of, and the orphans that I have received. A part
- * of sendet.h. */
+/* sendet/report.h: REPORT: the facts for the line, and the orphans that I have received. A part of
+ * sendet.h. */
 #ifndef HARK_SENDET_REPORT_H
 #define HARK_SENDET_REPORT_H
 
@@ -10,8 +10,8 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Rows are {j u32, ctx u16, what u16, u64, u64, u64}: what is of enum HARK_L_*, or 0: an orphan
- * {first, last, phase}. */
+/* A row of a REPORT: {j u32, ctx u16, what u16, u64, u64, u64}. `what` is of enum HARK_L_*, or 0:
+ * an orphan {first, last, phase}. */
 static inline bool hark_sendet_row(
     uint8_t *b, uint32_t peer, uint16_t ctx, uint16_t what, uint64_t x, uint64_t y, uint64_t z)
 {
@@ -34,7 +34,7 @@ static inline uint64_t hark_sendet_image_epoch(const struct hark_sendet *s, uint
     return 0;
 }
 
-/* The next row of the list about channels: NonAck by the epoch of its sends, or orphans by their
+/* The next row of a list over channels: NonAck with the epochs of its sends, or orphans with their
  * recorded phases. */
 static inline bool hark_sendet_report_channel(struct hark_sendet *s, bool orphans, uint8_t *b)
 {
@@ -57,7 +57,7 @@ static inline bool hark_sendet_report_channel(struct hark_sendet *s, bool orphan
     return false;
 }
 
-/* The next row of the present list; false at its end. */
+/* The next row of the present list; false: the list has ended. */
 static inline bool hark_sendet_report_row(struct hark_sendet *s, uint8_t *b)
 {
     uint32_t i = s->report_row;
@@ -86,7 +86,7 @@ static inline bool hark_sendet_report_row(struct hark_sendet *s, uint8_t *b)
     }
 }
 
-/* May it be sent? When the answers to my POS are in, and what they promised. */
+/* True if REPORT may be sent: all answers to my POS are in, and all ORPH that they announced. */
 static inline bool hark_sendet_may_report(struct hark_sendet *s)
 {
     if (!s->recovering || s->reported) return false;

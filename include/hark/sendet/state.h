@@ -1,4 +1,4 @@
-/* sendet/state.h: what a process of sendet remembers; sendet.h says what the rules are. */
+/* sendet/state.h: the state of a process under sendet; sendet.h has the rules. */
 #ifndef HARK_SENDET_STATE_H
 #define HARK_SENDET_STATE_H
 
@@ -16,26 +16,27 @@ extern "C" {
          * last, in which epoch: u64 each */
 #define HARK_SENDET_CTX_MAX 100 /* contexts that one pair of processes may use */
 
-struct hark_sendet_channel {     /* with P_j on one context */
-    struct hark_channel channel; /* sent, recv: numbers of messages are needed after all (U-5) */
-    struct hark_positions pos;   /* pos.first .. sent are retained: Logs, NonAck, and what lies
-                                    between */
-    uint64_t acked;     /* of them, up to here in which epoch they were received is known; NonAck is
-                           acked+1 .. sent */
-    uint64_t acks_sent; /* I have told j the epochs of its messages up to here */
-    struct hark_trail log;      /* first .. sent */
+/* A channel with P_j on one context. */
+struct hark_sendet_channel {
+    struct hark_channel channel; /* sent, recv: ssn, which the slides omit (U-5) */
+    /* pos.first .. sent are retained: Logs, NonAck, and the messages between them */
+    struct hark_positions pos;
+    /* of my messages up to this one the epoch of receipt is known; NonAck is acked+1 .. sent */
+    uint64_t acked;
+    uint64_t acks_sent;         /* I have acknowledged j's messages up to this one */
+    struct hark_trail log;      /* of pos.first .. sent */
     struct hark_trail rpp;      /* RPP[j] */
-    struct hark_trail recorded; /* of own orphans: as their receiver has recorded them */
+    struct hark_trail recorded; /* of my orphans, as their receiver recorded them */
 };
 
-struct hark_sendet_spe { /* SPE[epoch][j] */
+struct hark_sendet_spe { /* SPE[epoch][j]: the unlogged messages sent to j in `epoch` */
     uint64_t epoch;
     uint32_t peer, pad;
-    uint64_t latest; /* epoch in which a message was received that is not logged: the maximum (U-4)
-                      */
+    /* latest epoch in which one was received: the maximum, not the last (U-4) */
+    uint64_t latest;
 };
 
-struct hark_sendet_image { /* a kept image; id 0: the beginning */
+struct hark_sendet_image { /* a kept image; id 0: the initial state */
     uint64_t id, epoch;
 };
 
@@ -44,28 +45,28 @@ struct hark_sendet {
     struct hark_endpoint endpoint;
     struct hark_wave wave;
     uint64_t epoch, phase;
-    uint64_t oldest_epoch;   /* E: no image of an earlier epoch will be needed by anybody */
-    uint64_t released_phase; /* the released phase; infinite when no recovery runs */
-    uint32_t generations;    /* images that I may need myself when I fail */
+    uint64_t oldest_epoch;   /* E: no process will need an image of an earlier epoch */
+    uint64_t released_phase; /* infinite when no recovery runs */
+    uint32_t generations;    /* images that I may need when I fail */
     uint32_t flags;          /* HARK_DIGEST */
-    uint32_t taken;          /* an image is taken and not decided: this epoch may not have begun */
-    uint32_t recovering;     /* between FAILED and RECDONE */
-    uint32_t frozen;         /* ... and before the first RELEASE: nothing moves (N-9) */
-    uint32_t is_down;        /* I am in D */
-    uint32_t reported, drained;  /* REPORT, DRAINED of this epoch are out */
-    uint32_t epoch_due, ack_due; /* EPOCH is to be sent; what is not acknowledged is to be */
-    uint32_t report_list, report_row, report_out; /* a REPORT under way: list, row, fragments sent
+    uint32_t taken;          /* 1: an image is captured and not decided: this epoch may be undone */
+    uint32_t recovering;     /* 1: between FAILED and RECDONE */
+    uint32_t frozen;         /* 1: between FAILED and the first RELEASE: nothing moves (N-9) */
+    uint32_t is_down;        /* 1: I am in D */
+    uint32_t reported, drained;  /* 1: my REPORT, DRAINED of this recovery epoch is sent */
+    uint32_t epoch_due, ack_due; /* 1: EPOCH is due; ACK of all that is not acknowledged is due */
+    uint32_t report_list, report_row, report_out; /* a REPORT being sent: list, row, fragments out
                                                    */
-    uint32_t busy; /* 1: the fan-out below has something to look for */
-    uint32_t gone; /* 1: rolled back, nothing is legal any more */
+    uint32_t busy; /* 1: hark_sendet_pump may have something to send */
+    uint32_t gone; /* 1: rolled back, no event is legal any more */
     uint32_t pad;
-    uint64_t report_at; /* ... ssn */
+    uint64_t report_at; /* of a REPORT being sent: ssn */
     struct hark_pool pool;
     struct hark_table pairs;
     struct hark_table spe;
     struct hark_table images;
     struct hark_table positions;
-    struct hark_table again; /* hark_image: calls at which epochs have to begin again (N-11) */
+    struct hark_table again; /* hark_image: calls at which epochs must begin again (N-11) */
 };
 
 #define HARK_SDF(m, s) HARK_FIELD(struct hark_sendet, m, s)

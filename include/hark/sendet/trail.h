@@ -1,7 +1,6 @@
-/* sendet/trail.h: what is known of each message of one channel, in one direction: its phase, the
- * epoch that its sender was in, and the epoch that its receiver was in when it arrived. Run-length
- * encoded, as phases are in parts/rpp.h.
- */
+/* sendet/trail.h: three numbers for each message of a channel in one direction: its phase, the
+ * epoch of its sender, and the epoch in which it arrived at its receiver. Run-length encoded, as
+ * phases are in parts/rpp.h. */
 #ifndef HARK_SENDET_TRAIL_H
 #define HARK_SENDET_TRAIL_H
 
@@ -11,13 +10,13 @@
 extern "C" {
 #endif
 
-#define HARK_TRAIL_CHUNKS 3u /* that an addition may take */
+#define HARK_TRAIL_CHUNKS 3u /* chunks that an addition may need */
 
 struct hark_trail {
     struct hark_queue phase, sent, recv;
 };
 
-struct hark_mark { /* messages first .. last, of which the same is known; 0: it is not */
+struct hark_mark { /* messages first .. last, with the same numbers; 0: not known */
     uint64_t first, last, phase, sent, recv;
 };
 
@@ -33,7 +32,7 @@ static inline void hark_trail_begin(struct hark_trail *t)
     t->phase.width = t->sent.width = t->recv.width = 2;
 }
 
-/* ssn is the next; epochs that are not known are 0. */
+/* Adds message ssn, the next one. An unknown epoch of arrival is 0. */
 static inline void hark_trail_add(struct hark *p, struct hark_pool *pool, struct hark_trail *t,
     uint64_t ssn, uint64_t phase, uint64_t sent, uint64_t recv)
 {
@@ -42,7 +41,8 @@ static inline void hark_trail_add(struct hark *p, struct hark_pool *pool, struct
     if (recv) hark_runs_add(p, pool, &t->recv, ssn, recv);
 }
 
-/* What is known of ssn and of those behind it, to `end`, that are alike. */
+/* The numbers of message ssn, and the run of messages from it on, at most to `end`, that have the
+ * same numbers. */
 static inline struct hark_mark hark_trail_at(const struct hark *p, const struct hark_pool *pool,
     struct hark_trail *t, uint64_t ssn, uint64_t end)
 {
@@ -53,8 +53,8 @@ static inline struct hark_mark hark_trail_at(const struct hark *p, const struct 
     return m;
 }
 
-/* Forgets all up to ssn; `end` is the last that has a phase, `known` the last of which the
- * receiver's epoch is known. */
+/* Forgets all messages up to ssn. `end`: the last message with a phase; `known`: the last one with
+ * an epoch of arrival. */
 static inline void hark_trail_trim(struct hark *p, struct hark_pool *pool, struct hark_trail *t,
     uint64_t ssn, uint64_t end, uint64_t known)
 {
