@@ -140,8 +140,8 @@ static inline int hark_hydee_send(
     return s->flags ? hark_hydee_send_flagged(s, event, fx) : hark_hydee_send_with(s, event, fx, 0);
 }
 
-/* Upon receiving (msg, Date_send, Phase_send), at the arrival: RPP records what has arrived,
- * whether delivered or not.                                                      Alg. 1 l. 10-14 */
+/* Upon receiving (msg, Date_send, Phase_send), at the arrival: RPP records every message that has
+ * arrived, delivered or not.                                                     Alg. 1 l. 10-14 */
 static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {

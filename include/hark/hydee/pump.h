@@ -1,5 +1,5 @@
-/* hydee/pump.h: sends in batches what a step has marked as due: POS, ORPH, REPORT, NOTIFY, replays,
- * GC, DRAINED. A part of hydee.h. */
+/* hydee/pump.h: sends the frames that a step has marked as due, in batches: POS, ORPH, REPORT,
+ * NOTIFY, replays, GC, DRAINED. A part of hydee.h. */
 #ifndef HARK_HYDEE_PUMP_H
 #define HARK_HYDEE_PUMP_H
 
@@ -105,7 +105,7 @@ static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effec
     return hark_notify_pump(&s->head, &s->endpoint, &hark_hydee_exchange, tree, fx);
 }
 
-/* Replays what the gate releases of channel c, ssn ascending, each message once (E12). */
+/* Replays the messages of channel c that the gate releases, ssn ascending, each once (E12). */
 static inline int hark_hydee_replay(
     struct hark_hydee *s, struct hark_hydee_channel *c, struct hark_effects *fx)
 {
@@ -172,7 +172,7 @@ static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effe
     }
 }
 
-/* NotifySendLog and delayed sends: on each channel what the last RELEASE covers.
+/* NotifySendLog and delayed sends: on each channel the messages that the last RELEASE covers.
  *                                                                                Alg. 3 l. 22-24 */
 static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
 {

@@ -16,7 +16,7 @@ extern "C" {
 
 #define HARK_HYDEE_HEADER                                                                          \
     48u /* of an application message: the common part, phase u64, digest u64; with the             \
-         * exact gate, what recovery/past.h writes follows */
+         * exact gate V follows (recovery/past.h) */
 #define HARK_HYDEE_CTX_MAX 120 /* contexts that one pair of processes may use */
 #define HARK_HYDEE_DIRECT                                                                          \
     UINT32_MAX /* in the header in place of the epoch: a multicast that its root                   \

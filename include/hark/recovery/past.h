@@ -237,7 +237,7 @@ static inline bool hark_past_valid(const uint8_t *b, uint32_t length, uint32_t r
     return !w.bad && w.length == 0;
 }
 
-/* ---- what I have delivered and posted -------------------------------------------------------- */
+/* ---- deliveries and posts -------------------------------------------------------------------- */
 
 /* Room for `more` new entries of V, also in the tables that hold the same ranks. */
 static inline int hark_past_reserve(

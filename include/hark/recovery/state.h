@@ -37,8 +37,7 @@ struct hark_orphans {
 #define HARK_ORPHAN_WORDS 4u
 HARK_STATIC_ASSERT(sizeof(struct hark_orphan) == HARK_ORPHAN_WORDS * 8, "a row of a queue");
 
-/* A report of which some fragments have arrived. `missing`: fragments expected minus fragments
- * arrived, modulo 2^32. */
+/* An incomplete report. `missing`: fragments expected minus fragments arrived, modulo 2^32. */
 struct hark_partial {
     uint32_t rank;
     uint32_t missing;

@@ -109,11 +109,11 @@ static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
     return HARK_OK;
 }
 
-/* GC from j: {recv u64, first u64} of j's oldest kept image. The log is trimmed by what that image
- * has received, not by epochs, because a replayed message may be received in a later epoch (N-3).
- * RPP is trimmed by what that image no longer retains, because a restored j asks for all messages
- * that it retains (N-2). That includes messages that it knows as acknowledged, because they may
- * have been received again since (N-10). */
+/* GC from j: {recv u64, first u64} of j's oldest kept image. The log is trimmed by the messages
+ * which that image has received, not by epochs, because a replayed message may be received in a
+ * later epoch (N-3). RPP is trimmed by the messages that it no longer retains, because a restored j
+ * asks for all messages that it retains (N-2). That includes messages that it knows as
+ * acknowledged, because they may have been received again since (N-10). */
 static inline int hark_sendet_gc(
     struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {

@@ -1,5 +1,5 @@
-/* sendet/pump.h: sends in batches what a step has marked as due: POS, ORPH, REPORT, NOTIFY,
- * replays, acknowledgements, EPOCH, images to drop, GC, DRAINED. A part of sendet.h. */
+/* sendet/pump.h: sends the frames that a step has marked as due, in batches: POS, ORPH, REPORT,
+ * NOTIFY, replays, acknowledgements, EPOCH, images to drop, GC, DRAINED. A part of sendet.h. */
 #ifndef HARK_SENDET_PUMP_H
 #define HARK_SENDET_PUMP_H
 
@@ -54,8 +54,8 @@ static inline int hark_sendet_pump_notify(struct hark_sendet *s, struct hark_eff
                      : hark_notify_pump(&s->head, &s->endpoint, &hark_sendet_exchange, false, fx);
 }
 
-/* Sends what the gate releases of channel c, ssn ascending: replays of Logs and NonAck, and delayed
- * sends. */
+/* Sends the messages of channel c that the gate releases, ssn ascending: replays of Logs and
+ * NonAck, and delayed sends. */
 static inline int hark_sendet_replay(
     struct hark_sendet *s, struct hark_sendet_channel *c, struct hark_effects *fx)
 {
