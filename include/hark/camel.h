@@ -1,10 +1,10 @@
-/* camel.h: collective-aware message logging: a multicast is logged once, by its root; of a
- * reduction that is complete there is what came to its root, in two copies: there and at one of the
- * root's children.
+/* camel.h: collective-aware message logging. A multicast is logged once, by its root. Of a complete
+ * reduction, the contributions of the root's children are kept, combined, in two copies: at the
+ * root and at one of these children.
  *
  * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing,
- * 2015. Algorithms 2 and 3, over Algorithm 1, which is scmel.h: messages to one process are what
- * they are there.
+ * 2015. Algorithms 2 and 3, over Algorithm 1, which is scmel.h: messages to a single process follow
+ * scmel.h.
  *
  *   Algorithm 2, lines                     function
  *   1-9    SendMulticastMsg                hark_scmel_multicast
@@ -19,10 +19,10 @@
  *   25-29  SendMsgAckToChildren            hark_scmel_pump_rack
  *   30-39  ReceiveMsgAck                   hark_scmel_known_done
  *
- * With more than one copy of determinants all that is loose at the root goes along with a
- * multicast, and is passed on with it; the paper has one copy. Where this differs from the printed
- * pseudocode stands where it does so, most of it at the heads of causal/multicast.h and of
- * causal/reduction.h; docs/errata.md has all of it (C-1 to C-16).
+ * With more than one copy of determinants, a multicast carries all determinants that are loose at
+ * the root, and they are forwarded with it; the paper has one copy. Comments at the code explain
+ * each difference from the printed pseudocode, mostly at the heads of causal/multicast.h and
+ * causal/reduction.h; docs/errata.md lists all of them (C-1 to C-16).
  */
 #ifndef HARK_CAMEL_H
 #define HARK_CAMEL_H
@@ -33,12 +33,12 @@
 extern "C" {
 #endif
 
-/* The uniform door: as struct hark_protocol says of each, with its errors. */
+/* The interface of a protocol. struct hark_protocol documents each function and its errors. */
 HARK_FN uint64_t hark_camel_size(const struct hark_config *config);
-/* HARK_EINVAL also for a tree that is none: without its root among the members, or of ranks that
- * there are not (cycles, and members named twice, are not looked for: hark_tree_binomial and its
- * like make none); and for one that reduces, with more than one copy: what is complete is at the
- * root and one of its children only, who may be lost together. */
+/* HARK_EINVAL also for an invalid tree: its root is not a member, or a rank is out of range.
+ * (Cycles and repeated members are not detected; hark_tree_binomial and its like make none.)
+ * HARK_EINVAL also for a group that reduces with more than one copy: complete reductions are kept
+ * only at the root and one of its children, and both may be lost together. */
 HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_camel_step(
     struct hark *p, const struct hark_event *event, struct hark_effects *effects);
@@ -55,7 +55,7 @@ static const struct hark_option hark_camel_options[] = {
 static const struct hark_manual hark_camel_manual = {HARK_FOR_PIECEWISE, NULL,
     "and many of its messages are broadcasts and reductions", NULL, NULL, hark_camel_options};
 
-/* What is remembered is what scmel.h remembers. */
+/* The state is that of scmel.h. */
 static const struct hark_shape hark_camel_shape = {"camel", HARK_SCMEL_IMAGE,
     HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel),
     hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool), hark_scmel_frames,

@@ -1,8 +1,8 @@
 /* coordinated.h: coordinated checkpointing, the baseline of all five papers, and nothing else.
  *
- * Everyone in the group restarts from the last committed wave (parts/wave.h). Nothing is logged;
- * messages that were on their way when the group froze are part of the image. HydEE's Algorithms
- * (IPDPS 2012) without its lines for messages between clusters, for there are none:
+ * All processes of the cluster restart from the last committed wave (parts/wave.h). No message is
+ * logged; messages in flight when the cluster froze are part of the image. The algorithms are those
+ * of HydEE (IPDPS 2012) without the lines for messages between clusters, because there are none:
  *
  *   1: 5-6    Sending message              hark_coordinated_send
  *   1: 10, 18 Upon receiving               hark_coordinated_arrive, hark_deliver_plain
@@ -29,11 +29,11 @@ struct hark_coordinated {
     struct hark head;
     struct hark_endpoint endpoint;
     struct hark_wave wave;
-    uint32_t gone; /* 1: rolled back, nothing is legal any more */
+    uint32_t gone; /* 1: rolled back, no event is legal any more */
     uint32_t pad;
 };
 
-/* The uniform door: as struct hark_protocol says of each, with its errors. */
+/* The interface of a protocol. struct hark_protocol documents each function and its errors. */
 HARK_FN uint64_t hark_coordinated_size(const struct hark_config *config);
 HARK_FN int hark_coordinated_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_coordinated_step(
@@ -87,7 +87,7 @@ static inline int hark_coordinated_send(
     if (event->u.send.to != HARK_PROCESS ||
         !hark_ranges_hold(p, &s->endpoint.cluster, event->u.send.peer))
         return HARK_EINVAL;
-    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* in its checkpoint call */
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* no sends inside a checkpoint call */
     int status = hark_reserve(p, &hark_coordinated_shape, &s->endpoint.channels, 1);
     if (status < 0) return status;
     struct hark_channel *c =
@@ -141,8 +141,8 @@ static inline int hark_coordinated_failed(
     int status = hark_member_failed(
         &s->head, &hark_coordinated_shape, e, &s->wave, event, &s->gone, &taken, fx);
     if (!taken) return status;
-    if (hark_is_down(&s->head, e, e->me)) { /* the whole group restarts from one wave: nothing is
-                                               left to do */
+    /* The whole cluster restarts from one wave: recovery is complete. */
+    if (hark_is_down(&s->head, e, e->me)) {
         hark_emit_done(fx, e->me, e->re);
     }
     hark_emit(fx, HARK_RECOVERED);

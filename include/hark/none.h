@@ -1,5 +1,5 @@
-/* none.h: no protocol, behind the same door: the baseline of every measurement. Nothing is
- * retained, no failure is survived. */
+/* none.h: no protocol, behind the same interface: the baseline of every measurement. No message is
+ * logged, and no failure is survived. */
 #ifndef HARK_NONE_H
 #define HARK_NONE_H
 
@@ -16,7 +16,7 @@ struct hark_none {
     struct hark_endpoint endpoint;
 };
 
-/* The uniform door: as struct hark_protocol says of each, with its errors. */
+/* The interface of a protocol. struct hark_protocol documents each function and its errors. */
 HARK_FN uint64_t hark_none_size(const struct hark_config *config);
 HARK_FN int hark_none_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_none_step(

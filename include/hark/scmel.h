@@ -3,9 +3,9 @@
  * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing,
  * 2015. Algorithm 1 (SCMEL), section 2.3.1.
  *
- * In reading order: causal/state.h what is remembered, causal/messages.h lines 1-27,
- * causal/recovery.h lines 28-51 and what steps send, and here the door: which event or frame goes
- * where.
+ * In reading order: causal/state.h has the state, causal/messages.h lines 1-27, causal/recovery.h
+ * lines 28-51 and the frames that a step still has to send. This file has the step itself: it
+ * passes each event and each frame to its function.
  *
  *   Algorithm 1, lines                     function
  *   1-9    SendMsg                         hark_scmel_send, hark_scmel_transmit
@@ -19,25 +19,27 @@
  *                                          hark_scmel_ready
  *   44-51  ReceiveDets                     hark_scmel_dets, hark_scmel_collected
  *
- * What differs from the printed pseudocode, everywhere: a message is known by its ssn on its
- * channel; the order of replay is enforced, looks included, whether they found nothing (S-3) or
- * something (v26); no barrier (S-6); incarnations come from the failure service, never from an
- * image (S-7); what a failed process held becomes loose again (S-5).
+ * Differences from the printed pseudocode that concern all of it: a message is identified by its
+ * ssn on its channel; the order of replay is enforced, also for looks that found nothing (S-3) or
+ * saw a message (v26); there is no barrier (S-6); incarnations come from the failure service, never
+ * from an image (S-7); determinants that a failed process held become loose again (S-5). A
+ * determinant is loose while fewer than k processes besides its creator are known to hold it.
  *
- * Which determinants travel. A message takes along every loose own determinant that no earlier
- * message of its channel took: it is accepted only behind those, so its receiver has them all. A
- * contribution to a reduction may be accepted without those before it (v25), and takes all. One
- * sent again takes what is loose then (S-5): that is as good as what it had, because a determinant
- * that is not loose has k holders that are alive. Recovery counts on it being k that fail: k >= 2
- * also passes on the determinants of others until they have copies enough (family-based logging). A
- * message with more determinants than fit waits in the log, and they go ahead to its receiver in
- * frames of their own (SPREAD), which are acknowledged at once: so it waits for nobody else (v9).
- * Before loose ones become that many they go to the next ranks (I10). Acknowledgements ride on the
- * next message to the peer, or go at IDLE, or when HARK_SCMEL_OWED are owed (I10).
+ * Which determinants travel. A message carries every own loose determinant that no earlier message
+ * of its channel carried. It is accepted only after those messages, so its receiver has them all. A
+ * contribution to a reduction may be accepted without those before it (v25), and carries all. A
+ * retransmission carries the currently loose determinants (S-5): that suffices, because any other
+ * has k live holders. Recovery relies on at most k processes failing at once. k >= 2 also forwards
+ * determinants of others until they have enough copies (family-based logging). If the determinants
+ * of a message do not fit, the message waits in the log, and they go ahead to its receiver in
+ * frames of their own (SPREAD). These are acknowledged at once, so the message waits for no other
+ * process (v9). Before loose determinants become that many, they go to the next ranks (I10).
+ * Acknowledgements ride on the next message to the peer, or go at IDLE, or when HARK_SCMEL_OWED are
+ * owed (I10).
  *
- * Waves are over all processes. So what a process has posted when it takes image o has arrived
- * before everyone's image o, and what it knows of others they did before theirs: logs and lists are
- * trimmed without notices.
+ * A wave covers all processes. So all messages posted before image o are received before any
+ * process takes its image o, and every determinant known at image o is of a delivery before its
+ * creator's image o: logs and lists of determinants are trimmed without notices.
  */
 #ifndef HARK_SCMEL_H
 #define HARK_SCMEL_H
@@ -50,7 +52,7 @@
 extern "C" {
 #endif
 
-/* The uniform door: as struct hark_protocol says of each, with its errors. */
+/* The interface of a protocol. struct hark_protocol documents each function and its errors. */
 HARK_FN uint64_t hark_scmel_size(const struct hark_config *config);
 HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_scmel_step(
@@ -67,8 +69,8 @@ static const struct hark_option hark_scmel_options[] = {
     HARK_OPTIONS_END};
 static const struct hark_manual hark_scmel_manual = {
     HARK_FOR_PIECEWISE, "only the lost process goes back", NULL, NULL, NULL, hark_scmel_options};
-/* See hark_unstable in registry.h. Before a recovery is over also those that are still to be
- * replayed count. */
+/* See hark_unstable in registry.h. During a recovery, determinants that are still to be replayed
+ * count too. */
 HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 
 #if HARK_BODIES
@@ -86,7 +88,7 @@ HARK_FN uint64_t hark_scmel_size(const struct hark_config *c)
     return bytes;
 }
 
-/* The initial state, of a process alone or of one of a team. */
+/* The initial state, of a single process or of a member of a team. */
 static inline int hark_scmel_begin(
     struct hark *p, uint64_t bytes, uint16_t kind, const struct hark_config *c, uint32_t teams)
 {
@@ -106,16 +108,15 @@ static inline int hark_scmel_begin(
     if (status >= 0 && teams) status = hark_group_init(p, &hark_scmel_shape, &s->team, c, false);
     if (status < 0) return status;
     uint32_t mates = (uint32_t)hark_ranges_size(p, teams ? &s->team : &s->endpoint.cluster);
-    uint32_t others = c->ranks - (teams == HARK_SCMEL_TEAM_LOST ? mates : 1); /* more than there are
-                                                                                 cannot hold a copy
-                                                                               */
+    /* No more copies than there are processes that can hold one. */
+    uint32_t others = c->ranks - (teams == HARK_SCMEL_TEAM_LOST ? mates : 1);
     s->k = c->copies ? c->copies : 1;
     if (s->k > others) s->k = others;
     hark_dets_init(&s->own, s->k);
     return teams == HARK_SCMEL_ALONE && mates != c->ranks ? HARK_EINVAL : HARK_OK;
 }
 
-/* The group, if one is given, must be all processes. */
+/* The cluster, if one is given, must contain all processes. */
 HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     return hark_scmel_begin(p, bytes, HARK_KIND_SCMEL, c, HARK_SCMEL_ALONE);
@@ -129,7 +130,7 @@ static inline bool hark_scmel_dets_ok(struct hark_scmel *s, const uint8_t *b, ui
     return true;
 }
 
-/* Is the message well-formed? *dets: how many determinants it has. */
+/* True if the message is well-formed. *dets: the number of its determinants. */
 static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, uint32_t *dets)
 {
@@ -141,7 +142,7 @@ static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark
            hark_scmel_dets_ok(s, b + 8, *dets);
 }
 
-/* And a control frame? */
+/* True if the control frame is well-formed. *dets: the number of its determinants. */
 static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, uint32_t *dets)
 {
@@ -171,8 +172,8 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
     }
 }
 
-/* Room for whatever a frame may add that names so many channels and determinants, before anything
- * moves. */
+/* Reserves room for all that a frame with so many channels and determinants may add, before any
+ * state changes. */
 static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint32_t dets)
 {
     struct hark *p = &s->head;
@@ -187,10 +188,10 @@ static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint3
     return status;
 }
 
-/* ReceiveMsg. Determinants and acknowledgements count whenever the incarnations are current, also
- * those of a duplicate and of a message that waits for its turn (S-2). Only behind a gap they wait
- * with their message: stored before those that earlier messages took, they would leave holes in
- * what a failed process is told (v10). */
+/* ReceiveMsg. Determinants and acknowledgements are taken whenever the incarnations are current,
+ * also from a duplicate and from a message that is held for its turn (S-2). Those of a message
+ * behind a gap wait with it: stored before the determinants of earlier messages, they would leave
+ * holes in what a failed process gets back (v10). */
 static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -217,7 +218,7 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
     return status;
 }
 
-/* A control frame. ACK and SPREAD are judged as messages are. */
+/* A control frame. ACK, SPREAD, TRIM and RACK are judged by incarnations alone, as messages are. */
 HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
     uint32_t length, struct hark_effects *fx)
 {
@@ -270,8 +271,8 @@ static inline int hark_scmel_frame(
                               : hark_scmel_control(s, &h, b, length, fx);
 }
 
-/* Is the image, if it is one, of a process with as many copies, in the same places, and images
- * apart or together as here? */
+/* True if there is no image, or if it is of a process with the same number of copies, the same
+ * placement of them, and the same kind of waves (of a team alone, or of all). */
 static inline bool hark_scmel_image_fits(const struct hark_scmel *s, const struct hark_event *event)
 {
     struct hark_scmel was;
@@ -282,7 +283,8 @@ static inline bool hark_scmel_image_fits(const struct hark_scmel *s, const struc
                          was.teams == s->teams);
 }
 
-/* Y restarts from an image. Of its determinants it knows the order, not who still holds them. */
+/* Y restarts from an image. The image has the order of its determinants, but their holders may have
+ * changed since. */
 HARK_COLD int hark_scmel_restarted(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -334,7 +336,7 @@ HARK_COLD int hark_scmel_restarted(
     return HARK_OK;
 }
 
-/* CHECKPOINT_POINT, and STORED. */
+/* CHECKPOINT_POINT and STORED. */
 HARK_COLD int hark_scmel_checkpoint(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -410,7 +412,8 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
     return status;
 }
 
-/* First the logs, then what arrived: cursor = 1 bit stage, 23 bits channel, 40 bits ssn. */
+/* First the logs, then messages that have arrived: cursor = 1 bit stage, 23 bits channel, 40 bits
+ * ssn. */
 HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
@@ -453,7 +456,7 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
     return found;
 }
 
-/* Rows ascend, and as many are loose as is said. */
+/* True if rows ascend and the count of loose rows is right. */
 static inline bool hark_scmel_list_ok(
     const struct hark *p, const struct hark_pool *pool, const struct hark_dets *d)
 {
@@ -497,7 +500,7 @@ HARK_FN const char *hark_scmel_violated(const struct hark *p)
     return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
-/* I10: what has travelled is known to be stored. */
+/* I10: every determinant that has been sent is known to be stored. */
 HARK_FN const char *hark_scmel_unrest(const struct hark *p)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
@@ -514,7 +517,7 @@ HARK_FN const char *hark_scmel_unrest(const struct hark *p)
     return s->mode != HARK_SCMEL_NORMAL || s->recovering ? "recovery is not over here" : NULL;
 }
 
-/* A group of an image: could it be one? */
+/* True if this group of an image is well-formed. */
 HARK_COLD bool hark_scmel_group_ok(struct hark_scmel *s, const struct hark_scmel_group *g)
 {
     const bool root = g->root == s->endpoint.me;
@@ -526,7 +529,7 @@ HARK_COLD bool hark_scmel_group_ok(struct hark_scmel *s, const struct hark_scmel
         return false;
     if (!g->reduces) return !(g->whole_root | g->whole_keeper | g->combining | g->keeps);
     if ((!root && g->whole_root) || (g->keeps && (root || g->parent != g->root)))
-        return false; /* a child of the root keeps */
+        return false; /* only a child of the root is the keeper */
     if (hark_channel_find(&s->head, &s->endpoint, g->parent, (uint16_t)g->ctx) == NULL)
         return false;
     for (uint32_t i = 0; i < s->branches.count; i++) {
@@ -580,7 +583,7 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
             return false;
         if (c->channel.peer == s->endpoint.me && !(c->channel.flags & HARK_SCMEL_GROUP) &&
             c->transmitted != c->channel.sent)
-            return false; /* never put off */
+            return false; /* a message to itself is never put off */
         if ((c->transmitted | c->peer_sent) >> HARK_SSN_BITS) return false;
     }
     for (uint32_t i = 0, ctx = 0; i < s->groups.count; i++) {

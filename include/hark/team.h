@@ -1,9 +1,9 @@
-/* team.h: causal message logging with teams: what is sent inside a team is not logged, and a team
- * goes back together.
+/* team.h: causal message logging with teams: messages inside a team are not logged, and a team
+ * rolls back together.
  *
  * E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load Balance for Optimized Message Logging in
  * Fault Tolerant HPC Applications. IEEE Cluster 2011, Figure 3. The algorithm is that of scmel.h;
- * here is what differs.
+ * this comment has the differences.
  *
  *   Figure 3, as rebuilt                   function
  *   SEND, payload only across teams        hark_scmel_send, hark_scmel_unlogged
@@ -14,30 +14,31 @@
  *                                          hark_scmel_inherit
  *   COLLECT, REPLAY                        hark_scmel_dets, hark_scmel_collected, hark_scmel_ready
  *
- * Determinants of all messages travel, also of those inside the team: only the order of deliveries
- * makes re-execution the same (T-3). Where they must live depends on what is lost at once:
+ * Determinants of all messages travel, also of messages inside the team: only the order of all
+ * deliveries makes a re-execution equal to the first (T-3). Where copies must live depends on what
+ * may be lost at once:
  *
- * T-b, the default: one process dies. Its team-mates go back too, but what they know of deliveries,
- * their own and others', is not application state and stays with them: ROLLBACK keeps the packed
- * core for RESTARTED. So a copy at a team-mate is as good as one elsewhere, and hark_config.copies
- * says how many.
+ * T-b, the default: one process dies. Its team-mates roll back too. They keep the determinants that
+ * they know, their own and others', because these are not application state: ROLLBACK keeps the
+ * packed core for RESTARTED. So a copy at a team-mate is as good as one elsewhere.
+ * hark_config.copies is the number of copies.
  *
- * T-a, HARK_TEAM_LOST: a team may die at once (a rack). A copy counts only outside the team, and
- * who receives from a team-mate passes its determinants on until they are known to be outside.
+ * T-a, HARK_TEAM_LOST: a whole team may die at once (a rack). A copy counts only outside the team.
+ * A receiver forwards the determinants of a team-mate until copies outside the team are known.
  *
- * Messages inside a team are regenerated: the team's image is one cut, so nothing is missing on a
- * channel inside it, and what a team-mate sends again needs no answer. One that has to wait for its
- * determinants is in the log until it goes.
+ * Messages inside a team are sent again by re-execution. The images of a team are one consistent
+ * cut, so no message of a channel inside the team is missing. A message that waits for its
+ * determinants is in the log until it is transmitted.
  *
- * Checkpoints are of the team alone, so those outside must be told what may go (TRIM): messages up
- * to what the oldest kept image has received, determinants up to its rsn (T-5). Nobody moves
- * between teams (T-4). If everything is lost at once, no job can go on from such images: in what
- * order messages were delivered behind the image of one team and before that of another nobody
- * knows any more. With HARK_WAVES_ALL a checkpoint is one cut of all processes, as scmel's; nobody
- * needs to be told anything then.
+ * Checkpoints are of the team alone. So TRIM notifies processes outside the team of what they may
+ * drop: messages up to the last that the oldest kept image has received, and determinants up to its
+ * rsn (T-5). Processes do not move between teams (T-4). If all processes are lost at once, the job
+ * cannot be resumed from such images: the order of the messages delivered between the image of one
+ * team and that of another is lost. With HARK_WAVES_ALL a checkpoint is one cut of all processes,
+ * as under scmel; then no TRIM is needed.
  *
- * And then it may have groups, as camel.h has: what is said there of a process that goes back holds
- * for a team (docs/team-camel.md).
+ * HARK_WAVES_ALL also permits groups, as in camel.h: what camel.h says of a process that rolls back
+ * holds for a team (docs/team-camel.md).
  */
 #ifndef HARK_TEAM_H
 #define HARK_TEAM_H
@@ -48,12 +49,13 @@
 extern "C" {
 #endif
 
-/* The uniform door: as struct hark_protocol says of each, with its errors. Without a group a
- * process is a team of its own. */
+/* The interface of a protocol. struct hark_protocol documents each function and its errors. Without
+ * a cluster each process is a team of its own. */
 HARK_FN uint64_t hark_team_size(const struct hark_config *config);
-/* HARK_EINVAL also for HARK_TEAM_LOST with more than one copy; for trees without HARK_WAVES_ALL,
- * and as hark_camel_init; for one that reduces of which my team is not one piece, or where one of
- * the root's team besides the root is above others. */
+/* HARK_EINVAL also for HARK_TEAM_LOST with more than one copy; for groups without HARK_WAVES_ALL;
+ * in the cases of hark_camel_init; and for a group that reduces if my team is not one connected
+ * piece of its tree, or if a member of the root's team other than the root has a child outside the
+ * team. */
 HARK_FN int hark_team_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_team_step(
     struct hark *p, const struct hark_event *event, struct hark_effects *effects);
@@ -76,7 +78,7 @@ static const struct hark_option hark_team_options[] = {
 static const struct hark_manual hark_team_manual = {HARK_FOR_PIECEWISE, NULL,
     "and it sends much inside groups of processes", "--clusters K", NULL, hark_team_options};
 
-/* What is remembered is what scmel.h remembers. */
+/* The state is that of scmel.h. */
 static const struct hark_shape hark_team_shape = {"team", HARK_SCMEL_IMAGE,
     HARK_COUNT(hark_scmel_fields), HARK_COUNT(hark_scmel_rows), sizeof(struct hark_scmel),
     hark_scmel_fields, hark_scmel_rows, offsetof(struct hark_scmel, pool), hark_scmel_frames,
@@ -108,7 +110,7 @@ HARK_FN int hark_team_names(const struct hark *p, uint64_t *cursor, struct hark_
     return hark_scmel_names(p, cursor, run);
 }
 
-/* And no message crosses teams unlogged. */
+/* The checks of scmel.h. */
 HARK_FN const char *hark_team_violated(const struct hark *p)
 {
     return hark_scmel_violated(p);
