@@ -1,17 +1,15 @@
-/* causal/determinant.h: determinants, who holds a copy of which, and the acknowledgements that say
- * so.
+/* causal/determinant.h: determinants, the holders of their copies, and acknowledgements of copies.
  *
- * A determinant #m = <sender, recver, ssn, rsn> records one non-deterministic choice of the process
- * that made it (its creator, the recver): that its delivery number rsn was message ssn of a
- * channel; or, with HARK_DET_LOOK beside the context, that it saw that message, so many times in a
- * row, and did not take it; or, the sender then being HARK_DET_MISS, that from rsn on it looked ssn
- * times and found nothing.
+ * A determinant #m = <sender, recver, ssn, rsn> records one non-deterministic choice of a process,
+ * its creator (the recver): its delivery number rsn was message ssn of a channel. With
+ * HARK_DET_LOOK beside the context: it saw that message, so many times in a row, and did not take
+ * it. With the sender HARK_DET_MISS: from rsn on it looked ssn times and found nothing.
  *
- * struct hark_dets is a list by rsn. A process keeps one of its own (rsnMap: the only complete
- * copy) and one for every other creator (detLog). Each row has room for the ranks that are known to
- * hold a copy; until there are `most` of them the row is loose and goes on travelling (detBuf is
- * the loose rows, not a list of its own). Walks begin at places that are remembered, so that what
- * is done for each message does not grow with the list.
+ * struct hark_dets is a list by rsn. A process has one list of its own determinants (rsnMap: the
+ * only complete copy) and one for every other creator (detLog). Each row has room for the ranks
+ * that are known to hold a copy. While there are fewer than `most` of them the row is loose and
+ * travels on messages (detBuf is the loose rows, not a list of its own). Walks begin at remembered
+ * places, so the work for each message does not grow with the list.
  */
 #ifndef HARK_CAUSAL_DETERMINANT_H
 #define HARK_CAUSAL_DETERMINANT_H
@@ -24,10 +22,10 @@ extern "C" {
 #endif
 
 #define HARK_DET_MISS UINT32_MAX /* the sender of a determinant of looks that found nothing */
-#define HARK_DET_LOOK 0x10000u   /* beside the context: a look, which takes nothing */
+#define HARK_DET_LOOK 0x10000u   /* beside the context: a look, which takes no message */
 #define HARK_DET_MISSED                                                                            \
     ((uint64_t)HARK_DET_LOOK << 32 | HARK_DET_MISS) /* the channel of looks that found nothing */
-#define HARK_DET_HOLDERS 8u                         /* k is at most this */
+#define HARK_DET_HOLDERS 8u                         /* the greatest k */
 #define HARK_DET_WORDS   7u                         /* widest row of a list */
 #define HARK_ACK_BYTES   16u                        /* creator u32, count u32, first rsn u64 */
 
@@ -36,24 +34,25 @@ struct hark_det {
     uint32_t src; /* sender, or HARK_DET_MISS */
     uint32_t ctx; /* of the channel; HARK_DET_LOOK */
     uint32_t holders;
-    uint64_t ssn; /* of the message; of MISS: how many, rsn .. rsn + ssn - 1; of LOOK: of the
-                     message, and above it how many more */
+    /* ssn of the message. MISS: number of looks, rsn .. rsn + ssn - 1. LOOK: ssn of the message,
+     * and above it the number of further looks. */
+    uint64_t ssn;
     uint64_t rsn;
     uint32_t holder[HARK_DET_HOLDERS];
 };
 
-/* Words of a row: rsn, ssn, src | ctx << 32 (its channel), then holders, rank + 1, two to a word,
+/* Words of a row: rsn, ssn, src | ctx << 32 (its channel), then holders as rank + 1, two to a word,
  * ascending, 0 behind the last. */
 struct hark_dets {
     struct hark_queue rows;
     struct hark_place low;    /* scratch: no loose row is before it; chunk 0: not known */
-    struct hark_place recent; /* scratch: where rows were looked for last; chunk 0: not known */
+    struct hark_place recent; /* scratch: where the last search ended; chunk 0: not known */
     uint64_t top;             /* highest rsn; 0: no rows */
     uint32_t loose;           /* rows with fewer than `most` holders */
     uint32_t most;
 };
 
-struct hark_owed { /* an acknowledgement that a peer is to get: all of creator's first .. last are
+struct hark_owed { /* an acknowledgement for a peer: determinants first .. last of the creator are
                       stored here */
     uint32_t peer, creator;
     uint64_t first, last;
@@ -67,8 +66,8 @@ static const struct hark_field hark_owed_fields[] = {HARK_FIELD(struct hark_owed
     HARK_FIELD(struct hark_owed, creator, "recver"), HARK_FIELD(struct hark_owed, first, "rsn"),
     HARK_FIELD(struct hark_owed, last, "rsn")};
 
-/* Bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1 its holders,
- * rank + 1, k times. */
+/* Bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1 also k
+ * holders u32, as rank + 1. */
 static inline uint32_t hark_det_bytes(uint32_t k)
 {
     return 28 + (k > 1 ? 4 * k : 0);
@@ -94,20 +93,20 @@ static inline bool hark_det_is_look(uint64_t channel)
     return (channel & (uint64_t)HARK_DET_LOOK << 32) != 0;
 }
 
-/* How many rsn it is about: looks in a row are one. */
+/* The number of rsn in a row: a run of looks has one row. */
 static inline uint64_t hark_det_run(uint64_t channel, uint64_t ssn)
 {
     if (!hark_det_is_look(channel)) return 1;
     return channel == HARK_DET_MISSED ? ssn : 1 + (ssn >> HARK_SSN_BITS);
 }
 
-/* The last rsn that a row is about. */
+/* The last rsn of a row. */
 static inline uint64_t hark_det_last(const uint64_t *row)
 {
     return row[0] + hark_det_run(row[2], row[1]) - 1;
 }
 
-/* The message that a look saw, or that was taken. */
+/* The ssn of the message that was taken or seen. */
 static inline uint64_t hark_det_ssn(const uint64_t *row)
 {
     return row[1] & HARK_SSN_MOST;
@@ -118,14 +117,14 @@ static inline bool hark_det_is(const uint64_t *row, uint32_t src, uint32_t ctx, 
     return row[1] == ssn && row[2] == hark_det_channel(src, ctx);
 }
 
-/* Is it about this message, taken or seen? */
+/* True if the row is of this message, taken or seen. */
 static inline bool hark_det_names(const uint64_t *row, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     return hark_det_ssn(row) == ssn &&
            (row[2] & ~((uint64_t)HARK_DET_LOOK << 32)) == hark_det_channel(src, ctx);
 }
 
-/* A run of looks has one more. False: it is as long as it can be. */
+/* Adds a look to a run. False if the run is as long as it can be. */
 static inline bool hark_det_extend(uint64_t *row)
 {
     const uint64_t more = row[2] == HARK_DET_MISSED ? 1 : HARK_SSN_MOST + 1;
@@ -152,7 +151,7 @@ static inline uint32_t hark_det_holders(const struct hark_dets *d, const uint64_
     return n;
 }
 
-/* Are fewer than `most` known? There is no gap among them. */
+/* True if fewer than `most` holders are known. There is no gap among them. */
 static inline bool hark_det_loose(const struct hark_dets *d, const uint64_t *row)
 {
     return d->most && hark_det_slot(row, d->most - 1) == 0;
@@ -165,18 +164,19 @@ static inline bool hark_det_held(const struct hark_dets *d, const uint64_t *row,
     return false;
 }
 
-/* Is it loose, and `rank` not among those that hold it? */
+/* True if it is loose and `rank` is not known to hold it. */
 static inline bool hark_dets_goes(const struct hark_dets *d, const uint64_t *row, uint32_t rank)
 {
     return hark_det_loose(d, row) && !hark_det_held(d, row, rank);
 }
 
-/* Up to `most` holders are remembered: losing one of more only re-arms too early. */
+/* At most `most` holders are remembered. If there are more and one of those remembered is lost, the
+ * row becomes loose earlier than needed. */
 static inline void hark_det_hold(struct hark_dets *d, uint64_t *row, uint32_t rank)
 {
     uint32_t i = 0, carry = rank + 1, other;
     if (!hark_det_loose(d, row)) return;
-    if (d->most == 1) { /* as most are */
+    if (d->most == 1) { /* the usual case */
         row[3] = carry;
         d->loose--;
         return;
@@ -203,14 +203,14 @@ static inline bool hark_det_release(struct hark_dets *d, uint64_t *row, uint32_t
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* The row at the place, or NULL behind the last. */
+/* The row at the place; NULL behind the last. */
 static inline uint64_t *hark_dets_at(struct hark *p, const struct hark_pool *pool,
     const struct hark_dets *d, const struct hark_place *at)
 {
     return at->left ? hark_chunk(p, pool, at->chunk)->word + at->slot * d->rows.width : NULL;
 }
 
-/* The place moves on, past a row that is there. */
+/* Moves the place past a row that exists. */
 static inline void hark_dets_pass(
     struct hark *p, const struct hark_pool *pool, const struct hark_dets *d, struct hark_place *at)
 {
@@ -234,7 +234,7 @@ static inline void hark_dets_forget_places(struct hark_dets *d)
     hark_zero(&d->recent, sizeof d->recent);
 }
 
-/* Where to begin looking for loose rows; nothing to walk if there are none. */
+/* The place of the first loose row; behind the last row if there is none. */
 HARK_HOT struct hark_place hark_dets_loose(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
 {
@@ -249,7 +249,7 @@ HARK_HOT struct hark_place hark_dets_loose(
     return at;
 }
 
-/* The row that rsn belongs to, or NULL. */
+/* The row that has rsn, or NULL. */
 static inline uint64_t *hark_dets_find(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint64_t rsn)
 {
@@ -267,7 +267,7 @@ static inline uint64_t *hark_dets_find(
     }
 }
 
-/* The new zeroed row at the tail becomes `x`, moved to where it belongs. */
+/* Stores `x` in the zeroed row at the tail, and moves it to its place in the order. */
 static inline uint64_t *hark_dets_place(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d, const uint64_t *x)
 {
@@ -287,7 +287,7 @@ static inline uint64_t *hark_dets_place(
     return found;
 }
 
-/* A new row of one rsn, above those of all others, without holders; a chunk has been reserved. */
+/* Appends a row of one rsn, higher than all others, without holders. A chunk has been reserved. */
 HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
     uint64_t rsn, uint64_t ssn, uint64_t channel)
 {
@@ -305,7 +305,7 @@ HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, 
     return row;
 }
 
-/* The same, perhaps of a run. */
+/* The same for a row that may be a run. */
 static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool,
     struct hark_dets *d, uint64_t rsn, uint64_t ssn, uint64_t channel)
 {
@@ -314,7 +314,7 @@ static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool,
     return row;
 }
 
-/* Would the run x reach into a row behind it? No process names its looks so. */
+/* True if the run x overlaps a later row. No correct process creates such looks. */
 HARK_COLD bool hark_dets_overlaps(struct hark *p, const struct hark_pool *pool,
     const struct hark_dets *d, const struct hark_det *x)
 {
@@ -341,7 +341,7 @@ HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool,
     return hark_dets_place(p, pool, d, fresh);
 }
 
-/* Finds or makes the row of x, without holders; a chunk has been reserved. NULL: there is one that
+/* Finds or makes the row of x, without holders. A chunk has been reserved. NULL if a row
  * contradicts it. */
 HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
     const struct hark_det *x, bool *made)
@@ -351,7 +351,7 @@ HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct 
     return hark_dets_append(p, pool, d, x->rsn, x->ssn, hark_det_channel(x->src, x->ctx));
 }
 
-/* `rank` holds all of first .. last. */
+/* `rank` holds all rows of first .. last. */
 static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, struct hark_dets *d,
     uint64_t first, uint64_t last, uint32_t rank)
 {
@@ -360,7 +360,7 @@ static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, 
         if (row[0] >= first && hark_det_last(row) <= last) hark_det_hold(d, row, rank);
 }
 
-/* `rank` has lost what it held: rows become loose again, acknowledged or not.        erratum S-5 */
+/* `rank` has lost its copies: their rows become loose again, acknowledged or not.    erratum S-5 */
 static inline void hark_dets_release(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint32_t rank)
 {
@@ -371,7 +371,7 @@ static inline void hark_dets_release(
     if (any) hark_dets_forget_places(d);
 }
 
-/* Nothing is known of any holder. */
+/* All holders are unknown. */
 static inline void hark_dets_release_all(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
 {
@@ -381,7 +381,7 @@ static inline void hark_dets_release_all(
     hark_dets_forget_places(d);
 }
 
-/* Forgets all up to rsn. */
+/* Drops all rows up to rsn. */
 static inline void hark_dets_trim(
     struct hark *p, struct hark_pool *pool, struct hark_dets *d, uint64_t rsn)
 {
@@ -394,7 +394,7 @@ static inline void hark_dets_trim(
     hark_dets_forget_places(d);
 }
 
-/* Of an unpacked state: is it a list of rows like those of so many holders? */
+/* For an unpacked state: true if the list has rows for `most` holders. */
 static inline bool hark_dets_ok(const struct hark_dets *d, uint32_t most)
 {
     struct hark_dets as;
@@ -404,7 +404,7 @@ static inline bool hark_dets_ok(const struct hark_dets *d, uint32_t most)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-/* `me` is added to the holders unless it is the creator. */
+/* `me` is added to the holders, unless it is the creator. */
 static inline void hark_det_write(uint8_t *b, const struct hark_dets *d, const uint64_t *row,
     uint32_t creator, uint32_t me, uint32_t k)
 {
@@ -432,7 +432,7 @@ HARK_COLD bool hark_det_look_ok(const struct hark_det *x, uint32_t ranks)
     return channel == HARK_DET_MISSED || (x->src < ranks && (x->ssn & HARK_SSN_MOST) != 0);
 }
 
-/* False if it cannot be one. */
+/* False if the determinant is not well-formed. */
 static inline bool hark_det_read(struct hark_det *x, const uint8_t *b, uint32_t ranks, uint32_t k)
 {
     x->creator = hark_get32(b);
@@ -453,7 +453,7 @@ static inline bool hark_det_read(struct hark_det *x, const uint8_t *b, uint32_t 
 
 /* ---- acknowledgements owed ------------------------------------------------------------------- */
 
-/* Index of the first row that is not before (peer, creator, first). */
+/* Index of the first row that is not less than (peer, creator, first). */
 static inline uint32_t hark_owed_search(const struct hark *p, const struct hark_table *t,
     uint32_t peer, uint32_t creator, uint64_t first)
 {
@@ -470,14 +470,14 @@ static inline uint32_t hark_owed_search(const struct hark *p, const struct hark_
     return low;
 }
 
-/* Does what is owed go on where `o` ends, or before? */
+/* True if a range from `first` overlaps `o`, or begins right behind it. */
 static inline bool hark_owed_reaches(
     const struct hark_owed *o, uint32_t peer, uint32_t creator, uint64_t first)
 {
     return o->peer == peer && o->creator == creator && first <= o->last + 1;
 }
 
-/* Joins neighbours i and i + 1 if they touch. */
+/* Joins neighbours i and i + 1 if they touch. True if it did. */
 static inline bool hark_owed_join(struct hark *p, struct hark_table *t, uint32_t i)
 {
     if (i + 1 >= t->count) return false;
@@ -489,7 +489,7 @@ static inline bool hark_owed_join(struct hark *p, struct hark_table *t, uint32_t
     return true;
 }
 
-/* Owes `peer` an acknowledgement; a row has been reserved. */
+/* Records that `peer` is owed an acknowledgement. A row has been reserved. */
 static inline void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t peer,
     uint32_t creator, uint64_t first, uint64_t last)
 {
@@ -509,7 +509,7 @@ static inline void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t 
     }
 }
 
-/* How many determinants `peer` has coming. */
+/* The number of determinants that are owed to `peer`. */
 static inline uint64_t hark_owed_count(
     const struct hark *p, const struct hark_table *t, uint32_t peer)
 {
@@ -522,7 +522,8 @@ static inline uint64_t hark_owed_count(
     return n;
 }
 
-/* Writes at most `most` acknowledgements for `peer`, which are owed no longer; returns how many. */
+/* Writes at most `most` acknowledgements for `peer` and removes them from the table. Returns how
+ * many. */
 static inline uint32_t hark_owed_write(
     struct hark *p, struct hark_table *t, uint32_t peer, uint8_t *b, uint32_t most)
 {
@@ -532,8 +533,7 @@ static inline uint32_t hark_owed_write(
         const struct hark_owed *o = (const struct hark_owed *)hark_row_of(p, t, i);
         uint64_t count = o->last - o->first + 1;
         if (o->peer != peer) break;
-        if (count > UINT32_MAX)
-            count = UINT32_MAX; /* the rest was stored at its creator long ago */
+        if (count > UINT32_MAX) count = UINT32_MAX; /* the creator has stored the rest long ago */
         hark_put32(b + n * HARK_ACK_BYTES, o->creator);
         hark_put32(b + n * HARK_ACK_BYTES + 4, (uint32_t)count);
         hark_put64(b + n * HARK_ACK_BYTES + 8, o->first);
@@ -542,7 +542,7 @@ static inline uint32_t hark_owed_write(
     return n;
 }
 
-/* What is owed to `peer` was for a self of it that is gone. */
+/* Drops what is owed to `peer`: it was owed to an old incarnation. */
 static inline void hark_owed_forget(struct hark *p, struct hark_table *t, uint32_t peer)
 {
     uint32_t i = hark_owed_search(p, t, peer, 0, 0);

@@ -1,4 +1,4 @@
-/* causal/messages.h: lines 1-27 of the algorithm, what happens without failures; the second part of
+/* causal/messages.h: lines 1-27 of the algorithm, the failure-free part; the second part of
  * scmel.h. */
 #ifndef HARK_CAUSAL_MESSAGES_H
 #define HARK_CAUSAL_MESSAGES_H
@@ -12,10 +12,10 @@ HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
 
-/* ---- lines 1-9 and 19-21: determinants go out until they are stable -------------------------- */
+/* ---- lines 1-9 and 19-21: determinants are sent until they are stable ------------------------ */
 
-/* The next determinant that goes to `to`; *d and *creator say whose. Starts at list 0 for all, 1
- * for the loose. */
+/* The next determinant for `to`, or NULL; *d is its list, *creator its creator. A walk starts at
+ * list 0 for all, at list 1 for the loose ones. */
 static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_scmel_walk *w,
     uint32_t to, struct hark_dets **d, uint32_t *creator)
 {
@@ -32,16 +32,17 @@ static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_
             w->at = w->list ? hark_dets_loose(p, &s->pool, *d) : hark_queue_begin(&(*d)->rows);
         w->open = 1;
         for (const uint64_t *row; (row = hark_dets_next(p, &s->pool, *d, &w->at)) != NULL;) {
-            if (w->list == 1 && row[0] > s->rsn && !s->teams)
-                break; /* those who named them hold them; tickets kept need not be */
+            /* The processes that sent these to me hold them; tickets that a mate kept through a
+             * rollback may be held nowhere else. */
+            if (w->list == 1 && row[0] > s->rsn && !s->teams) break;
             if (w->list == 0 || hark_dets_goes(*d, row, to)) return row;
         }
     }
 }
 
-/* All that is loose here: an own determinant is stable when k others hold it, one of another's when
- * k - 1 do besides me. One that is not here is stable, or it would have come with the message that
- * depends on it. */
+/* The number of loose determinants here. An own determinant is stable when k others hold it,
+ * another's when k - 1 hold it besides me. A determinant that is not here is stable; otherwise it
+ * would have come with the message that depends on it. */
 HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
@@ -51,8 +52,8 @@ HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
     return loose;
 }
 
-/* What a message to `to` takes along of a list, from beyond `carried` up to `last`: added to the *n
- * at b. */
+/* Writes behind the *n determinants at b those of a list that a message to `to` carries, with rsn >
+ * `carried` and <= `last`. False if they do not fit. b NULL: only counts. */
 static inline bool hark_scmel_carry_list(struct hark_scmel *s, struct hark_dets *d,
     uint32_t creator, uint32_t to, uint64_t carried, uint64_t last, uint8_t *b, uint32_t room,
     uint32_t *n)
@@ -69,8 +70,8 @@ static inline bool hark_scmel_carry_list(struct hark_scmel *s, struct hark_dets 
     return true;
 }
 
-/* Writes what a message to `to` takes along, *n determinants; false if it does not fit. b NULL:
- * only counts. */
+/* Writes the *n determinants that a message to `to` carries. False if they do not fit. b NULL: only
+ * counts. */
 static inline bool hark_scmel_carry(
     struct hark_scmel *s, uint32_t to, uint64_t carried, uint8_t *b, uint32_t room, uint32_t *n)
 {
@@ -86,8 +87,9 @@ static inline bool hark_scmel_carry(
     return true;
 }
 
-/* Would it fit? Where all that is loose does, there is no need to count: what does not fit must not
- * be written, for behind a shorter header the bytes are the embedder's. */
+/* True if the determinants of a message fit. If all loose ones fit, there is no need to count.
+ * Those that do not fit must not be written: the bytes behind a shorter header are the
+ * embedder's. */
 static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t carried)
 {
     uint32_t n;
@@ -95,23 +97,22 @@ static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t c
            hark_scmel_carry(s, to, carried, NULL, HARK_SCMEL_ROOM, &n);
 }
 
-/* What is loose does not fit. It goes ahead to the receiver; where that has to pass it on, so that
- * the receiver's having it is not enough, to the next ranks. */
+/* The determinants do not fit. They go ahead to the receiver. `all`, or if the receiver is no valid
+ * holder: a copy at the receiver is not enough, so they go to the next k ranks. */
 HARK_COLD bool hark_scmel_spread_ahead(struct hark_scmel *s, struct hark_scmel_channel *c, bool all)
 {
-    all = all || !hark_scmel_is_valid_holder(s, c->channel.peer); /* its having it would not make it
-                                                                     any fewer (v23) */
+    all = all || !hark_scmel_is_valid_holder(s, c->channel.peer); /* v23 */
     if (all && !s->awaited) s->spread = 1;
     else if (!all && !(c->channel.flags & HARK_SCMEL_WENT)) c->channel.flags |= HARK_SCMEL_AHEAD;
     s->busy = 1;
     return false;
 }
 
-/* NetSendMsg, with determinants and acknowledgements; HARK_FRAGMENT bytes are free. False: they do
- * not fit, and nothing happened. Nothing goes with a message to myself: I am no second holder
- * (S-4). With a multicast everything goes that is loose, whoever has it: who passes it on has to
- * pass that on to others. With a contribution also what those before it took along, for they may be
- * passed over while they are on their way (v25).                                     l. 6, 16, 8 */
+/* NetSendMsg, with determinants and acknowledgements; HARK_FRAGMENT bytes are free. False if they
+ * do not fit; then no state changes. A message to myself carries none: I am no second holder (S-4).
+ * A multicast whose determinants are to be forwarded carries all loose ones, whoever holds them. A
+ * contribution also carries those that earlier ones carried, because these may be passed over while
+ * in flight (v25).                                                                   l. 6, 16, 8 */
 static inline bool hark_scmel_transmit(
     struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn, struct hark_effects *fx)
 {
@@ -143,7 +144,8 @@ static inline bool hark_scmel_transmit(
     return true;
 }
 
-/* Inside a team what goes at once needs no log: the sender goes back whenever its receiver does. */
+/* A message inside a team that is transmitted at once needs no log: the sender rolls back whenever
+ * the receiver does. */
 static inline bool hark_scmel_unlogged(struct hark_scmel_channel *c)
 {
     if (!(c->channel.flags & HARK_SCMEL_MATE)) return false;
@@ -158,14 +160,13 @@ static inline int hark_scmel_send(
     uint32_t peer = event->u.send.peer;
     if (event->u.send.to != HARK_PROCESS || peer >= s->endpoint.ranks) return HARK_EINVAL;
     if (s->groups.count && event->u.send.ctx && hark_scmel_group(s, event->u.send.ctx))
-        return HARK_EINVAL; /* that is a group's */
-    if (s->wave.in_checkpoint_call)
-        return HARK_ESTATE; /* inside a checkpoint call nothing is sent */
+        return HARK_EINVAL;                             /* the context is a group's */
+    if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* no sends inside a checkpoint call */
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.channels, 1);
     if (status < 0) return status;
     struct hark_scmel_channel *c = hark_scmel_channel(s, peer, event->u.send.ctx);
     uint64_t ssn = ++c->channel.sent; /* l. 4 */
-    if (peer == s->endpoint.me) {     /* lost with me and sent again by re-execution */
+    if (peer == s->endpoint.me) {     /* lost with me, and sent again by re-execution */
         c->first = ssn + 1;
         hark_scmel_transmit(s, c, ssn, fx);
         return HARK_OK;
@@ -178,7 +179,7 @@ static inline int hark_scmel_send(
     return HARK_OK;
 }
 
-/* ReceiveDetAck: {creator u32, count u32, first rsn u64} each; the acker is a holder.   l. 19-21 */
+/* ReceiveDetAck: {creator u32, count u32, first rsn u64} each; the sender is a holder.  l. 19-21 */
 static inline void hark_scmel_acks(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n)
 {
@@ -195,25 +196,24 @@ static inline void hark_scmel_acks(
         }
         hark_dets_hold(&s->head, &s->pool, d, first, last, h->src);
     }
-    if (n && s->awaited) s->awaited--; /* or to something else: then it is too early */
+    if (n && s->awaited) s->awaited--; /* may be for something else: then too early */
     for (uint32_t i = n && s->late ? hark_channel_search(&s->head, &s->endpoint, h->src, 0)
                                    : UINT32_MAX;
          i < s->endpoint.channels.count && hark_scmel_at(s, i)->channel.peer == h->src; i++)
-        hark_scmel_at(s, i)->channel.flags &= (uint16_t)~HARK_SCMEL_WENT; /* they may fit now; if
-                                                                             not, again */
+        hark_scmel_at(s, i)->channel.flags &= (uint16_t)~HARK_SCMEL_WENT; /* they may fit now */
     if (s->late) s->busy = 1;
 }
 
-/* Are so many that they go to the next ranks? By default, half of what fits; without a division on
- * the way of every message. */
+/* True if loose determinants are so many that they go to the next ranks; by default half of what
+ * fits. No division, because every message passes here. */
 static inline bool hark_scmel_many(const struct hark_scmel *s, uint64_t loose)
 {
     return HARK_SCMEL_LOOSE ? loose + 1 > HARK_SCMEL_LOOSE
                             : (loose + 1) * 2 * hark_det_bytes(s->k) > HARK_SCMEL_ROOM;
 }
 
-/* Loose determinants have become many: they go to the next ranks before a message has to wait for
- * them (I10). */
+/* If loose determinants have become many, they go to the next ranks before a message has to wait
+ * for them (I10). */
 static inline void hark_scmel_grown(struct hark_scmel *s)
 {
     if (!hark_scmel_many(s, s->fresh) || s->awaited) return;
@@ -224,9 +224,9 @@ static inline void hark_scmel_grown(struct hark_scmel *s)
 
 /* ---- lines 10-18: what comes in -------------------------------------------------------------- */
 
-/* A determinant that came from h->src, and so is held there. `forced`: it is acknowledged in any
- * case. Holder sets of a sender that does not know of the last failure may name who has lost its
- * copies.                                                                               l. 15-16 */
+/* Stores a determinant that came from h->src, which therefore holds it. `forced`: acknowledge it in
+ * any case. If the sender does not know of the last failure its holder sets are ignored: those
+ * processes may have lost their copies.                                                 l. 15-16 */
 static inline void hark_scmel_absorb(
     struct hark_scmel *s, const struct hark_head *h, const struct hark_det *x, bool forced)
 {
@@ -251,7 +251,7 @@ static inline void hark_scmel_absorb(
     if (h->src == x->creator && end > log->acked) log->acked = end;
 }
 
-/* n determinants at b; they are well-formed and there is room for them. */
+/* Stores n determinants at b. They are well-formed, and room for them is reserved. */
 static inline void hark_scmel_absorb_all(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n, bool forced)
 {
@@ -266,8 +266,8 @@ static inline void hark_scmel_absorb_all(
     if (hark_scmel_forwards(s)) hark_scmel_grown(s);
 }
 
-/* Where no determinant of rsn + 1 is left but later ones are: does none of them name this message?
- */
+/* For an rsn + 1 without determinant below later ones: true if none of the later ones names this
+ * message. */
 HARK_COLD bool hark_scmel_left_over(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     struct hark_place at = hark_queue_begin(&s->own.rows);
@@ -276,9 +276,9 @@ HARK_COLD bool hark_scmel_left_over(struct hark_scmel *s, uint32_t src, uint16_t
     return true;
 }
 
-/* In replay: may this be the next choice, to take the message or (`look`: HARK_DET_LOOK) to see it?
- * Only what rsn + 1 names; where that is lost, to take any that no later one names, to see any that
- * is here.                                                                       errata S-3, v26 */
+/* In a replay: true if the next choice may be to take this message or (`look`: HARK_DET_LOOK) to
+ * see it. The determinant of rsn + 1 must name it. If that determinant is lost, any message may be
+ * taken that no later one names, and any message here may be seen.               errata S-3, v26 */
 HARK_COLD bool hark_scmel_choice(
     struct hark_scmel *s, uint32_t look, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
@@ -288,7 +288,7 @@ HARK_COLD bool hark_scmel_choice(
     return look || hark_scmel_left_over(s, src, ctx, ssn);
 }
 
-/* Does a message of the channel wait that is before this one? */
+/* True if an earlier message of the channel is held for its turn. */
 HARK_COLD bool hark_scmel_waits_below(
     struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
@@ -296,18 +296,19 @@ HARK_COLD bool hark_scmel_waits_below(
     return first && first < ssn;
 }
 
-/* Has what came before this message on its channel been handed up? Else it would be found behind
- * it. When a replay ends in the midst of an OFFER, some of the channel has been passed over already
- * (v27). */
+/* True if all earlier messages of the channel have been handed up; otherwise this one would be
+ * found before them. When a replay ends in the middle of an OFFER, some of the channel has been
+ * passed over already (v27). */
 static inline bool hark_scmel_in_order(
     struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     return s->endpoint.waiting.count == 0 || !hark_scmel_waits_below(s, src, ctx, ssn);
 }
 
-/* May this arrived message be handed up? In replay only if it is the next choice to take it,
- * whatever else of its channel waits (v7); or to see it, and then what came before it too: that was
- * there. Where a choice is lost anything may be, to be taken when its turn comes. */
+/* True if this arrived message may be handed up in a replay. If the next choice takes a message:
+ * only that one, whatever else of its channel is held (v7). If the next choice sees a message: that
+ * one and the earlier ones of its channel, because they were there too. If the next determinant is
+ * lost: any message; DELIVER waits for its turn. */
 HARK_COLD bool hark_scmel_turn_replayed(
     struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
@@ -325,8 +326,8 @@ static inline bool hark_scmel_turn(struct hark_scmel *s, uint32_t src, uint16_t 
                                         : hark_scmel_turn_replayed(s, src, ctx, ssn);
 }
 
-/* OFFER, when this step's other effects are out: of one message, or (ssn 0) of all that one process
- * sent. */
+/* Requests an OFFER behind the other effects of this step: of one message, or (ssn 0) of all
+ * messages of one process. */
 static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     if (s->offer_peer && s->offer_peer != peer + 1) s->endpoint.offer = 1;
@@ -336,8 +337,9 @@ static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer, uint16_
     s->offer_ssn = ssn;
 }
 
-/* Replay is over when no determinant is left and every replayed message has arrived: a process
- * without any may still be the only one that a replay gives another's determinant to (v6). */
+/* Replay is over when no determinant is left and every replayed message has arrived. A process
+ * without determinants waits for the messages too: one of them may bring a determinant of another
+ * process that no other process receives (v6). */
 HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top > s->rsn) return;
@@ -348,13 +350,13 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
                 s, (const struct hark_scmel_group *)hark_row(&s->head, &s->groups, i)))
             return;
     s->mode = HARK_SCMEL_NORMAL;
-    s->published_rsn = s->rsn; /* others may hold what has been replayed: a run of looks among it
-                                  does not grow */
+    /* Others may hold the determinants replayed: a run of looks among them must not grow. */
+    s->published_rsn = s->rsn;
     s->persisting = s->endpoint.offer = 1;
     hark_emit_done(fx, s->endpoint.me, s->endpoint.re);
 }
 
-/* An arrived message that is here already: held for its turn, or a duplicate. Contributions are not
+/* A message that has arrived before: it is held for its turn, or a duplicate. Contributions are not
  * handed up. */
 HARK_COLD int hark_scmel_again(
     struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
@@ -370,15 +372,15 @@ HARK_COLD int hark_scmel_again(
     if (!hark_scmel_turn(s, h->src, h->ctx, h->ssn)) return hark_emit_verdict(fx, HARK_HOLD);
     hark_arrived_take(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn);
     hark_emit(fx, HARK_HANDUP);
-    /* The next of its channel may have been passed over because this one came before it.
-     *                                                                                erratum v27 */
+    /* The next message of the channel may have been passed over because this one comes before
+     * it.                                                                            erratum v27 */
     const uint64_t next =
         hark_arrived_from(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn + 1);
     if (next && hark_scmel_turn(s, h->src, h->ctx, next)) hark_scmel_offer(s, h->src, h->ctx, next);
     return HARK_OK;
 }
 
-/* Is it a multicast? It is of the root, whoever brought it. */
+/* True if it is a multicast. Its source is the root, whichever process forwarded it. */
 static inline bool hark_scmel_is_multicast(struct hark_scmel *s, const struct hark_head *h)
 {
     const struct hark_scmel_group *g =
@@ -386,9 +388,10 @@ static inline bool hark_scmel_is_multicast(struct hark_scmel *s, const struct ha
     return g && !g->reduces && g->root == h->src && g->root != s->endpoint.me;
 }
 
-/* It has been accepted: those below me get it, with the determinants that the root sent along where
- * one copy of those is not enough. Holders in them that a failure may have taken are not passed on:
- * who gets them knows me to know of it.                                             Alg. 2 l. 19 */
+/* Starts to forward an accepted multicast to my children, with the determinants that the root sent
+ * along if one copy of these is not enough. If the root did not know of the last failure, their
+ * holders are cleared: they may have lost their copies, and receivers trust holders from me,
+ * because I know of the failure.                                                    Alg. 2 l. 19 */
 HARK_COLD void hark_scmel_pass_on(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *dets, uint32_t n)
 {
@@ -406,7 +409,7 @@ HARK_COLD void hark_scmel_pass_on(
         hark_zero(b + i * bytes + 28, bytes - 28);
 }
 
-/* ReceiveMsg, when its determinants have been taken: OutOfOrder.                    l. 11-12, 17 */
+/* ReceiveMsg, after its determinants have been stored: OutOfOrder.                  l. 11-12, 17 */
 static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_channel *c,
     const struct hark_head *h, struct hark_effects *fx)
 {
@@ -437,9 +440,9 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
     return HARK_OK;
 }
 
-/* A message from or to an earlier self. What had arrived then and waits is taken, anything else is
- * dropped: a process that nobody depended on may have sent something else under the same ssn the
- * second time. */
+/* A frame from or to an old incarnation. A message that had arrived then, and is held, is taken.
+ * All others are dropped: a process that no other depended on may have sent a different message
+ * under the same ssn when it re-executed. */
 HARK_COLD int hark_scmel_older(
     struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
@@ -451,9 +454,10 @@ HARK_COLD int hark_scmel_older(
     return hark_scmel_again(s, h, fx);
 }
 
-/* rsn has grown in replay: what is next? Where that is lost, all that may be has been handed up but
- * what is held behind another choice; else it is one message, or to be seen: the first of its
- * channel, which asks for those behind it. */
+/* rsn has grown in a replay: requests the OFFER for the next choice. If its determinant is lost,
+ * all messages that may be next have been handed up, except those held for another choice: all are
+ * offered. Otherwise one message is offered; for a look it is the first of its channel, which
+ * requests those behind it. */
 HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY) return;
@@ -471,8 +475,8 @@ HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
     }
 }
 
-/* A choice gets the next rsn and its determinant; in replay it has that already, or takes one that
- * is left over. */
+/* Gives a choice the next rsn and a determinant. In a replay it has one already, or gets a new one
+ * if that was lost. */
 static inline void hark_scmel_record_choice(
     struct hark_scmel *s, uint64_t channel, uint64_t ssn, struct hark_effects *fx)
 {
@@ -490,8 +494,8 @@ static inline void hark_scmel_record_choice(
     hark_scmel_grown(s);
 }
 
-/* The message that the application takes, or (`look`) sees: was it handed up, and is it the next
- * choice? */
+/* Checks a message that the application takes, or (`look`) sees. HARK_OK if it was handed up and,
+ * in a replay, is the next choice. HARK_WAIT if it is not the next choice. */
 HARK_HOT int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *event, uint32_t look,
     struct hark_head *h, struct hark_channel **c)
 {
@@ -514,7 +518,7 @@ HARK_HOT int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *ev
     return waits ? HARK_EINVAL : HARK_OK;
 }
 
-/* The message is taken.                                                                 l. 13-14 */
+/* DELIVER: the application takes the message.                                           l. 13-14 */
 static inline int hark_scmel_deliver(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -527,8 +531,8 @@ static inline int hark_scmel_deliver(
     return HARK_OK;
 }
 
-/* A look goes on what the last one saw, or did not see, and nobody was told of that: they are one
- * row. */
+/* Joins a look to the last row, if that is of the same message, or of nothing, and has not left
+ * this process. False if not. */
 static inline bool hark_scmel_extend_look_run(struct hark_scmel *s, uint64_t channel, uint64_t ssn)
 {
     if (s->mode != HARK_SCMEL_NORMAL || s->own.top != s->rsn || s->rsn <= s->published_rsn)
@@ -541,7 +545,7 @@ static inline bool hark_scmel_extend_look_run(struct hark_scmel *s, uint64_t cha
     return true;
 }
 
-/* A look that saw a message is a choice too, if the application does not take it.    erratum v26 */
+/* LOOK: seeing a message without taking it is a choice too.                          erratum v26 */
 HARK_COLD int hark_scmel_look(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -555,7 +559,7 @@ HARK_COLD int hark_scmel_look(
     return HARK_OK;
 }
 
-/* And a look that found nothing.                                                     erratum S-3 */
+/* MISS: finding nothing is a choice too.                                             erratum S-3 */
 HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -565,7 +569,7 @@ HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
     if (s->mode != HARK_SCMEL_NORMAL) {
         if (s->mode == HARK_SCMEL_COLLECT || s->own.top <= s->rsn) return HARK_WAIT;
         const uint64_t *row = hark_dets_find(p, &s->pool, &s->own, s->rsn + 1);
-        if (row && (uint32_t)row[2] != HARK_DET_MISS) return HARK_WAIT; /* it found something */
+        if (row && (uint32_t)row[2] != HARK_DET_MISS) return HARK_WAIT; /* it saw a message */
     }
     if (!hark_scmel_extend_look_run(s, HARK_DET_MISSED, 0))
         hark_scmel_record_choice(s, HARK_DET_MISSED, 1, fx);

@@ -1,5 +1,9 @@
-/* causal/state.h: what a process of simple causal message logging remembers; the first part of
- * scmel.h. */
+/* causal/state.h: the state of a process under causal message logging; the first part of scmel.h.
+ *
+ * Terms. A determinant is loose while too few processes are known to hold a copy of it. The whole
+ * of a reduction is the combined contribution of all children of its root; the keeper is the child
+ * of the root that keeps a second copy of it (causal/reduction.h). A mate is a member of my team.
+ */
 #ifndef HARK_CAUSAL_STATE_H
 #define HARK_CAUSAL_STATE_H
 
@@ -14,28 +18,30 @@ HARK_NAMESAKES_BEGIN
 #define HARK_KIND_SCMEL  5
 #define HARK_KIND_TEAM   6
 #define HARK_KIND_CAMEL  7
-#define HARK_SCMEL_IMAGE 7u /* version of images, of all three */
+#define HARK_SCMEL_IMAGE 7u /* version of the images of all three */
 #define HARK_SCMEL_HEADER                                                                          \
-    40u /* of an application message: the common part, u16 determinants, u16 acks, u32 k */
+    40u /* of an application message: common header, u16 determinants, u16 acks, u32 k */
 #define HARK_SCMEL_WHOLE                                                                           \
-    0x8000u /* beside the number of acknowledgements: what all children of the root contributed */
-#define HARK_SCMEL_KEEPS (1u << 16) /* beside a context in DETS: you are the keeper */
-#define HARK_SCMEL_ACKS  8u         /* that a message takes along at most */
-#define HARK_SCMEL_OWED  8u         /* determinants of a peer that go unacknowledged at most, I10 */
+    0x8000u /* flag in the count of acknowledgements: the payload is the whole of a reduction */
+#define HARK_SCMEL_KEEPS (1u << 16) /* beside a context in DETS: the receiver is the keeper */
+#define HARK_SCMEL_ACKS  8u         /* at most so many on a message */
+#define HARK_SCMEL_OWED                                                                            \
+    8u /* an ACK goes when so many determinants of a peer are unacknowledged, I10 */
 #ifndef HARK_SCMEL_ROOM
 #define HARK_SCMEL_ROOM                                                                            \
     (HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES) /* for determinants */
 #endif
 #ifndef HARK_SCMEL_LOOSE
 #define HARK_SCMEL_LOOSE                                                                           \
-    0u /* loose determinants that make a SPREAD; 0: half of what fits into a header */
+    0u /* so many loose determinants make a SPREAD; 0: half of what fits into a header */
 #endif
-#define HARK_SCMEL_NOBODY (UINT32_MAX - 1) /* a rank that nobody has, and no holder */
+#define HARK_SCMEL_NOBODY (UINT32_MAX - 1) /* not a rank and never a holder */
 #define HARK_SCMEL_CTX_MAX                                                                         \
-    120u /* contexts in a READY; what is not listed is sent again from the log's beginning */
+    120u /* contexts in a READY; other channels are replayed from the log's beginning */
 
-enum { /* control frames; ACK, SPREAD and TRIM are judged by incarnations alone, the others belong
-          to one epoch */
+/* Control frames. ACK, SPREAD, TRIM and RACK are judged by incarnations alone, the others belong to
+ * one epoch. */
+enum {
     HARK_S_ACK = 16,
     HARK_S_SPREAD,
     HARK_S_DETS,
@@ -44,21 +50,20 @@ enum { /* control frames; ACK, SPREAD and TRIM are judged by incarnations alone,
     HARK_S_TRIM,
     HARK_S_RACK
 };
-enum { /* who goes back together: a process alone; a team, of which one dies (T-b); a team, of which
-          any may die (T-a) */
-    HARK_SCMEL_ALONE = 0,
-    HARK_SCMEL_TEAMS,
-    HARK_SCMEL_TEAM_LOST
-};
+/* Which processes roll back together: a process alone; a team, one process of which may die (T-b);
+ * a team, all of which may die at once (T-a). */
+enum { HARK_SCMEL_ALONE = 0, HARK_SCMEL_TEAMS, HARK_SCMEL_TEAM_LOST };
 enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
-enum {
-    HARK_SCMEL_TRIM_OWN = 1,
-    HARK_SCMEL_TRIM_ALL = 2
-}; /* of a group: what I sent, what all gave */
+/* TRIM effects of a group: of what I sent, of the wholes. */
+enum { HARK_SCMEL_TRIM_OWN = 1, HARK_SCMEL_TRIM_ALL = 2 };
+/* Flags of a pair. DUE: DETS to it is due. HELD: a later fragment of its DETS is held. READY: its
+ * READY has come. KNOWN: its DETS are complete. */
 enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL_KNOWN = 8 };
-enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its way; the peer is to be
-        * told what it may trim; it is the root's channel to a member of a group, and what is sent
-        * on it is a multicast; the peer is of my team */
+/* Flags of a channel. TRIM: a TRIM effect is due. AHEAD: a SPREAD to the peer is due; WENT: it is
+ * not acknowledged yet. TELL: the peer is to be notified of what it may trim. GROUP: it is the
+ * channel of a group, and messages on it are multicasts, or parts of a reduction. MATE: the peer is
+ * of my team. */
+enum {
     HARK_SCMEL_TRIM = HARK_OWN_FLAGS,
     HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1,
     HARK_SCMEL_WENT = HARK_OWN_FLAGS << 2,
@@ -66,73 +71,78 @@ enum { /* of a channel: a TRIM is due; a SPREAD to the peer is due, is on its wa
     HARK_SCMEL_GROUP = HARK_OWN_FLAGS << 4,
     HARK_SCMEL_MATE = HARK_OWN_FLAGS << 5
 };
+/* Kinds of positions. */
 enum {
     HARK_SCMEL_SENT = 0,
     HARK_SCMEL_RSN = 1,
     HARK_SCMEL_RECV = 2,
     HARK_SCMEL_GROUPS = 3,
     HARK_SCMEL_KEPT = 4
-}; /* what a position is about */
+};
 
 struct hark_scmel_channel {
     struct hark_channel channel;
-    uint64_t transmitted; /* up to here; transmitted+1 .. sent are put off */
+    uint64_t transmitted; /* up to this ssn; transmitted+1 .. sent are put off */
     uint64_t first;       /* msgLog of j is first .. sent */
-    uint64_t peer_sent;   /* sent_j[i], as j's DETS says */
-    uint64_t carried;     /* own loose determinants up to here went out on this channel */
+    uint64_t peer_sent;   /* sent_j[i], from j's DETS */
+    uint64_t carried;     /* this channel carried the own loose determinants up to this rsn */
     uint64_t from;        /* the first ssn that arrived from incarnation `accepted` of j */
-    uint64_t kept;        /* recv at the oldest image kept, for what j is told */
+    uint64_t kept;        /* recv at the oldest kept image, for the TRIM to j */
     uint32_t accepted, pad;
 };
 
 struct hark_scmel_log { /* detLog of one creator */
     uint32_t rank, pad;
-    uint64_t acked; /* acknowledged to the creator, or owed, up to here */
+    uint64_t acked; /* acknowledged to the creator, or owed, up to this rsn */
     struct hark_dets dets;
 };
 
-struct hark_scmel_pair { /* a process with whom this recovery has business */
+struct hark_scmel_pair { /* a process with which this one exchanges recovery frames */
     uint32_t rank, flags;
-    uint32_t next, pad; /* fragment of its DETS */
+    uint32_t next, pad; /* next: the fragment of its DETS that comes next */
 };
 
-struct hark_scmel_position { /* at a kept image: of a channel `sent` or `recv`, of a group `sent` or
-                                `kept`, of a creator the highest rsn known */
+/* A position at a kept image: of a channel `sent` or `recv`, of a group `sent` or `whole_keeper`,
+ * of a creator the highest rsn known. */
+struct hark_scmel_position {
     uint64_t id;
     uint32_t peer;
     uint16_t ctx, what;
     uint64_t at;
 };
 
-struct hark_scmel_group { /* a group that I belong to */
+struct hark_scmel_group { /* a multicast or reduction group that I belong to */
     uint32_t ctx, root, parent;
-    uint32_t trim;  /* TRIM is due: HARK_SCMEL_TRIM_OWN, HARK_SCMEL_TRIM_ALL */
-    uint64_t sent;  /* ssn of the last multicast, at the root */
+    uint32_t trim;  /* TRIM effects that are due: HARK_SCMEL_TRIM_OWN, HARK_SCMEL_TRIM_ALL */
+    uint64_t sent;  /* ssn of the last multicast at the root, or of my last contribution that was
+                       combined */
     uint64_t first; /* msgLog is first .. sent */
-    uint64_t again; /* the most that a member had when the root went back: up to there the tree does
-                       not carry them */
-    uint32_t reduces, rack_due; /* a reduction; RACK is due to my children */
+    /* The highest ssn that a member had when the root rolled back. Up to it the root sends
+     * directly, not along the tree. */
+    uint64_t again;
+    uint32_t reduces, rack_due; /* it is a reduction; RACK to my children is due, next branch + 1 */
     uint64_t made;              /* redNo: own contributions */
     uint64_t done;              /* reductions known to be complete */
-    uint64_t whole_first;       /* what all gave is in the log from here on: at the root up to
-                                   `whole_root`, at the keeper up to `whole_keeper` */
-    uint64_t whole_root;        /* what the root has */
-    uint64_t whole_keeper;      /* what the keeper has, as I know */
+    /* The log has the wholes from here on: at the root up to `whole_root`, at the keeper up to
+     * `whole_keeper`. */
+    uint64_t whole_first;
+    uint64_t whole_root;        /* the root has the wholes up to here */
+    uint64_t whole_keeper;      /* the keeper has the wholes up to here, as far as I know */
     uint64_t combining;         /* 0, or the reduction whose COMBINED is awaited */
-    uint32_t keeps, report_due; /* I am the keeper; the root is to be told what I have */
+    uint32_t keeps, report_due; /* I am the keeper; a RACK to the root, of what I have, is due */
 };
 
-struct hark_scmel_branch { /* of a group whom I send to: at the root all members, else my children
-                            */
+struct hark_scmel_branch { /* a member that I send to: at the root every member, else my children */
     uint32_t ctx, rank, child, pad;
 };
 HARK_STATIC_ASSERT(sizeof(struct hark_scmel_branch) % 8 == 0, "and the table behind it too");
 
-struct hark_scmel_along { /* a piece of what goes along */
+struct hark_scmel_along { /* 8 bytes of forwarded determinants */
     uint64_t bytes;
 };
 
-struct hark_scmel_walk { /* through what goes to one process: list 0 its own, 1 mine, 2.. others' */
+struct hark_scmel_walk { /* a walk over the determinants for one process: list 0 its own, 1
+                            mine, 2.. others' */
     uint32_t list, open;
     struct hark_place at;
 };
@@ -141,46 +151,51 @@ struct hark_scmel {
     struct hark head;
     struct hark_endpoint endpoint;
     struct hark_wave wave;
-    uint32_t k;                      /* copies wanted */
-    uint32_t team_checkpoints_alone; /* a team's checkpoints are its own: those outside are told
-                                        what may go */
-    uint32_t mode;                   /* normal, collect: DETS are awaited; replay */
+    uint32_t k;                      /* copies wanted of each determinant */
+    uint32_t team_checkpoints_alone; /* a team's checkpoints are its own, and TRIM notifies
+                                        processes outside */
+    uint32_t mode;                   /* normal; collect: DETS are awaited; replay */
     uint64_t rsn;                    /* deliveries and looks since the job began */
     uint64_t published_rsn;          /* no own determinant beyond it has left this process */
     uint32_t recovering;             /* D is not empty */
-    uint32_t determinants_from;      /* DETS are complete, of how many processes */
+    uint32_t determinants_from;      /* number of processes whose DETS are complete */
     uint32_t persisting;             /* DONE of this epoch is being made durable */
     uint32_t fresh;      /* rows that became loose since the last SPREAD to the next ranks */
-    uint32_t late;       /* some message may be put off */
-    uint32_t busy, gone; /* busy: the fan-outs below have something to look for */
-    uint32_t ready, done, spread;   /* fan-outs under way: next rank or target, + 1 */
-    uint32_t ack_peer, ack_all;     /* whose acknowledgements go now, + 1; all */
-    uint32_t offer_peer, offer_ctx; /* OFFER of one peer, + 1, or, with offer_ssn, of one message of
-                                       it */
+    uint32_t late;       /* messages may be put off */
+    uint32_t busy, gone; /* busy: some of the frames below may be due */
+    uint32_t ready, done, spread; /* rounds of frames under way: next rank or target, + 1 */
+    uint32_t ack_peer, ack_all;   /* the peer whose acknowledgements go now, + 1; all go */
+    /* The OFFER that is due: of all messages of a peer, + 1; with offer_ssn, of one message of
+     * it. */
+    uint32_t offer_peer, offer_ctx;
     uint64_t offer_ssn;
-    uint32_t walk_rank, walk_sent, fragment; /* DETS under way: to whom + 1, channels told,
-                                                fragments */
+    /* The DETS under way: receiver + 1, channels written, fragments. */
+    uint32_t walk_rank, walk_sent, fragment;
     struct hark_scmel_walk walk;
-    uint32_t awaited;              /* answers to SPREADs */
-    uint32_t teams;                /* HARK_SCMEL_ALONE, ... */
-    uint32_t trim_broadcasts_left; /* others than receivers may hold own determinants: TRIM goes to
-                                      all this many more times */
-    uint32_t trim_peers_due;       /* TRIM is being sent to the peers marked HARK_SCMEL_TELL */
-    uint32_t trim_all_next;        /* TRIM is being sent to all: next rank + 1 */
-    uint64_t oldest_image_rsn;     /* rsn at the oldest image kept */
-    uint32_t forward;              /* a multicast is being passed on: next branch + 1 */
-    uint32_t forwarded_determinants; /* scratch: how many go along with it */
+    uint32_t awaited; /* SPREADs that are not acknowledged yet */
+    uint32_t teams;   /* HARK_SCMEL_ALONE, ... */
+    /* Processes that received no message from me may hold own determinants: TRIM goes to all so
+     * many more times. */
+    uint32_t trim_broadcasts_left;
+    uint32_t trim_peers_due;         /* TRIM is being sent to the peers marked HARK_SCMEL_TELL */
+    uint32_t trim_all_next;          /* TRIM is being sent to all: next rank + 1 */
+    uint64_t oldest_image_rsn;       /* rsn at the oldest kept image */
+    uint32_t forward;                /* a multicast is being forwarded: next branch + 1 */
+    uint32_t forwarded_determinants; /* scratch: how many determinants are forwarded with it */
     uint32_t posting;                /* scratch: ctx of the multicast that this step posts */
-    uint32_t combine; /* reductions may be complete here; the group whose COMBINE is going out, + 1;
-                         its next branch, + 1 */
+    /* A reduction may be complete; combine_at: the group whose COMBINE is going out, + 1;
+     * combine_next: its next branch, + 1. */
+    uint32_t combine;
     uint32_t combine_at, combine_next;
-    struct hark_head passes; /* scratch: what is passed on */
-    struct hark_dets own; /* rsnMap: own determinants; beyond rsn they are need, what others held */
+    struct hark_head passes; /* scratch: header of the multicast that is being forwarded */
+    /* rsnMap: own determinants. In a replay those beyond rsn, which others held, are still to be
+     * replayed. */
+    struct hark_dets own;
     struct hark_pool pool;
     struct hark_table pairs, positions, owed, logs, groups, branches;
-    struct hark_table along; /* determinants, as on the wire, that go along with what is passed on;
-                                empty between steps */
-    struct hark_table team;  /* hark_range: who goes back with me */
+    /* Determinants, as on the wire, that are forwarded with a multicast; empty between steps. */
+    struct hark_table along;
+    struct hark_table team; /* hark_range: the ranks that roll back with me */
 };
 
 #define HARK_SF(m, s) HARK_FIELD(struct hark_scmel, m, s)
@@ -268,7 +283,7 @@ static inline struct hark_scmel_log *hark_scmel_log_at(struct hark_scmel *s, uin
     return (struct hark_scmel_log *)hark_row(&s->head, &s->logs, i);
 }
 
-/* The group of that context; NULL: there is none, or I do not belong to it. */
+/* The group of that context; NULL if there is none, or if I am not a member. */
 static inline struct hark_scmel_group *hark_scmel_group(struct hark_scmel *s, uint16_t ctx)
 {
     for (uint32_t i = 0; i < s->groups.count; i++) {
@@ -284,13 +299,13 @@ static inline uint32_t hark_scmel_along_rows(uint32_t bytes)
            (uint32_t)sizeof(struct hark_scmel_along);
 }
 
-/* Is it the root's channel to one who may have to pass on what comes on it? */
+/* True if this is the root's channel to a member that may have to forward what it receives. */
 static inline bool hark_scmel_is_passed_on(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
     return c->channel.flags & HARK_SCMEL_GROUP && !hark_scmel_group(s, c->channel.ctx)->reduces;
 }
 
-/* The first message of a channel that is in the log. */
+/* The ssn of the channel's first message in the log. */
 static inline uint64_t hark_scmel_first(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
     if (!(c->channel.flags & HARK_SCMEL_GROUP)) return c->first;
@@ -300,9 +315,9 @@ static inline uint64_t hark_scmel_first(struct hark_scmel *s, const struct hark_
                : g->first;
 }
 
-/* What is sent on a channel: of multicasts there is one for all of them, and of agglomerates.
- * Between the root of a reduction and the keeper it is what all children of the root gave, where
- * both have it. */
+/* The name of a message of the channel. A multicast, or a combined contribution, is logged once,
+ * under the group's name. Between the root of a reduction and the keeper the message is the whole,
+ * if the sender has it. */
 static inline struct hark_name hark_scmel_name(
     struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
@@ -315,7 +330,7 @@ static inline struct hark_name hark_scmel_name(
     return n;
 }
 
-/* Does `rank` go back whenever I do? Never asked of single processes. */
+/* True if `rank` always rolls back with me. False without teams. */
 static inline bool hark_scmel_mate(const struct hark_scmel *s, uint32_t rank)
 {
     return s->teams && hark_ranges_hold(&s->head, &s->team, rank);
@@ -332,7 +347,8 @@ static inline struct hark_scmel_channel *hark_scmel_channel(
     return c;
 }
 
-/* The row of `rank` in a table whose rows begin with one; *i is where it is or would be. */
+/* The row of `rank`, in a table whose rows begin with a rank; NULL if there is none. *i is its
+ * place, or where it would be. */
 static inline void *hark_scmel_ranked(
     struct hark *p, const struct hark_table *t, uint32_t rank, uint32_t *i)
 {
@@ -347,13 +363,13 @@ static inline void *hark_scmel_ranked(
                                                                             : NULL;
 }
 
-/* Does a copy at `rank` outlast what I may be lost with?                                4.1, T-a */
+/* True if a copy at `rank` survives a loss that takes me too.                           4.1, T-a */
 static inline bool hark_scmel_is_valid_holder(const struct hark_scmel *s, uint32_t rank)
 {
     return s->teams != HARK_SCMEL_TEAM_LOST || !hark_scmel_mate(s, rank);
 }
 
-/* Are determinants of others passed on until they have copies enough? */
+/* True if determinants of others are forwarded until they have enough copies. */
 static inline bool hark_scmel_forwards(const struct hark_scmel *s)
 {
     return s->k > 1 || s->teams == HARK_SCMEL_TEAM_LOST;
@@ -390,18 +406,19 @@ static inline struct hark_scmel_pair *hark_scmel_pair(
     return x;
 }
 
-/* Has `rank` gone back and not yet said from where it needs its messages? */
+/* True if `rank` has rolled back and its READY, which says from where it needs messages, has not
+ * come. */
 static inline bool hark_scmel_sends_gated(struct hark_scmel *s, uint32_t rank)
 {
     if (s->endpoint.down.count == 0 || !hark_is_down(&s->head, &s->endpoint, rank)) return false;
     if (rank == s->endpoint.me || hark_scmel_mate(s, rank))
-        return false; /* where I go on, it does */
+        return false; /* it restarts from the same cut as I do */
     struct hark_scmel_pair *x = hark_scmel_pair(s, rank, false);
     return x == NULL || !(x->flags & HARK_SCMEL_READY);
 }
 
-/* Is it not known yet what the peer has of messages that were posted before my image? A team-mate's
- * image has them, but for what was contributed while it was taken (v17). */
+/* True if it is not known yet which messages posted before my image the peer has. The image of a
+ * mate has all of them, except contributions that were made while it was taken (v17). */
 static inline bool hark_scmel_unknown(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
     if (s->mode != HARK_SCMEL_COLLECT || c->channel.peer == s->endpoint.me) return false;
