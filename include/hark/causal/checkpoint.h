@@ -1,5 +1,5 @@
-/* causal/checkpoint.h: lines 22-27 of the algorithm: what an image's positions are for, and what
- * goes when it is old. A part of scmel.h. */
+/* causal/checkpoint.h: lines 22-27 of the algorithm: the positions of images, and what is dropped
+ * when an image is old. A part of scmel.h. */
 #ifndef HARK_CAUSAL_CHECKPOINT_H
 #define HARK_CAUSAL_CHECKPOINT_H
 
@@ -23,8 +23,9 @@ static inline void hark_scmel_remember(
     x->at = at;
 }
 
-/* An image is taken: everyone stands still, and nothing is under way. A run of looks ends here: who
- * goes back to the image would not find the rest of it under its own rsn. */
+/* An image is taken: all processes of the wave are frozen, and none of their messages is in flight.
+ * A run of looks ends here: a process that rolls back to the image could not find the rest of the
+ * run under an rsn of its own. */
 HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
 {
     s->published_rsn = s->rsn;
@@ -55,9 +56,9 @@ HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
     }
 }
 
-/* From here to the end of the wave I stand still; but what those below me contribute in this time
- * goes up with what I contributed before: my parent's image may be without it, so it stays in the
- * log (v17). The root waits: its result would be under way. */
+/* From here to the end of the wave I am frozen. Contributions from below that arrive in this time
+ * are combined with mine and go up. The image of my parent may lack them, so they stay in the log
+ * (v17). The root waits: its result would be in flight. */
 HARK_COLD void hark_scmel_frozen(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->groups.count; i++) {
@@ -68,8 +69,8 @@ HARK_COLD void hark_scmel_frozen(struct hark_scmel *s)
     }
 }
 
-/* A wave is over. If it committed and as many images are kept as there should be, what is older
- * than the oldest of them goes: never before COMMIT.                                    l. 23-25 */
+/* A wave is over. If it committed, and as many images are kept as configured, what is older than
+ * the oldest of them is dropped: never before COMMIT.                                   l. 23-25 */
 HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
 {
     struct hark *p = &s->head;

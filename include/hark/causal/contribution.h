@@ -1,5 +1,5 @@
-/* causal/contribution.h: what arrives of a reduction, lines 28-38 of CAMEL's Algorithm 2. A part of
- * scmel.h; the rest is causal/reduction.h. */
+/* causal/contribution.h: the messages of a reduction that arrive, lines 28-38 of CAMEL's Algorithm
+ * 2. A part of scmel.h; the rest is causal/reduction.h. */
 #ifndef HARK_CAUSAL_CONTRIBUTION_H
 #define HARK_CAUSAL_CONTRIBUTION_H
 
@@ -12,7 +12,7 @@ HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
 
-/* Is this what all children of the root contributed, which I keep for it?           erratum C-12 */
+/* HARK_SCMEL_WHOLE if the message is a whole that I keep for the root, else 0.      erratum C-12 */
 static inline uint32_t hark_scmel_whole(
     struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
@@ -21,8 +21,8 @@ static inline uint32_t hark_scmel_whole(
     return g->keeps && ssn <= g->whole_keeper ? HARK_SCMEL_WHOLE : 0;
 }
 
-/* What I contributed behind what I keep, and the root has in its oldest image, is in no log: it is
- * passed over. */
+/* Skips my contributions behind the wholes that I keep, up to those that the root has in its oldest
+ * image: they are in no log. */
 static inline void hark_scmel_pass_over(struct hark_scmel *s, struct hark_scmel_channel *c)
 {
     const struct hark_scmel_group *g =
@@ -42,8 +42,8 @@ static inline bool hark_scmel_is_child(
     return b->ctx == g->ctx && b->child;
 }
 
-/* recv of a channel has grown without an arrival: a wave may have waited for that, and what is held
- * behind a gap is old. */
+/* recv of a channel has grown without an arrival: a wave may have waited for that, and frames held
+ * behind a gap are old. */
 static inline void hark_scmel_passed_over(
     struct hark_scmel *s, struct hark_channel *c, struct hark_effects *fx)
 {
@@ -52,8 +52,8 @@ static inline void hark_scmel_passed_over(
     c->flags = (uint16_t)(c->flags & ~HARK_GAP);
 }
 
-/* What children contributed to reductions up to n is needed no more: it is dropped where it is
- * kept, and not asked for. */
+/* Contributions of my children to reductions up to n are no longer needed: those in the log are
+ * dropped, the others are not requested. */
 static inline void hark_scmel_children_at(
     struct hark_scmel *s, const struct hark_scmel_group *g, uint64_t n, struct hark_effects *fx)
 {
@@ -62,7 +62,7 @@ static inline void hark_scmel_children_at(
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);
         if (b->ctx != ctx || !b->child) continue;
         struct hark_channel *c = &hark_scmel_channel(s, b->rank, ctx)->channel;
-        if (c->done < n) { /* they are used up in order: nothing is beyond */
+        if (c->done < n) { /* used in order: none beyond n */
             if (c->recv < n) c->recv = n;
             c->done = n;
             c->flags |= HARK_SCMEL_TRIM;
@@ -72,8 +72,8 @@ static inline void hark_scmel_children_at(
     }
 }
 
-/* At the root: the child that keeps what all gave, the first that does not go back with me; NULL:
- * all do. */
+/* At the root: the keeper, the first child that does not roll back with me; NULL if all children
+ * do. */
 static inline const struct hark_scmel_branch *hark_scmel_keeper(
     struct hark_scmel *s, const struct hark_scmel_group *g)
 {
@@ -91,8 +91,9 @@ static inline bool hark_scmel_is_keeper(
     return b && b->rank == rank;
 }
 
-/* What those below me need not contribute again: what root and keeper both have. Who went back and
- * lacks some of it has still to be given that, and the other one may die before (v16). */
+/* The number of reductions to which members below me need not contribute again: those of which root
+ * and keeper both have the whole. If one of them rolled back and lacks some, it must still get them
+ * from the other, which may die before that (v16). */
 static inline uint64_t hark_scmel_done_below(
     const struct hark_scmel *s, const struct hark_scmel_group *g)
 {
@@ -101,9 +102,9 @@ static inline uint64_t hark_scmel_done_below(
     return g->keeps ? g->whole_keeper : g->done;
 }
 
-/* Has who went back been given all that is kept? The keeper, so that another failure of the root
- * finds it there; the root, for who gave has forgotten it, and may know that before the root has
- * it. */
+/* True if the root or the keeper, after a rollback, has got back all wholes that are kept. The
+ * keeper needs them for another failure of the root. The root needs them because contributors have
+ * dropped their contributions, and may know of its completion before the root has the whole. */
 static inline bool hark_scmel_given_back(
     const struct hark_scmel *s, const struct hark_scmel_group *g)
 {
@@ -111,7 +112,7 @@ static inline bool hark_scmel_given_back(
                                      : !g->keeps || g->whole_keeper >= g->done;
 }
 
-/* Reduction n is in the log, or needs no log: my channel to the parent is behind it. */
+/* Reduction n is in the log or needs no log: moves my channel to the parent past it. */
 static inline void hark_scmel_skip(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
     struct hark_scmel_channel *up = hark_scmel_channel(s, g->parent, (uint16_t)g->ctx);
@@ -121,15 +122,15 @@ static inline void hark_scmel_skip(struct hark_scmel *s, struct hark_scmel_group
     if (up->transmitted < n) up->transmitted = n;
 }
 
-/* Is it the channel on which a child contributes? */
+/* True if this is the channel on which a child contributes. */
 static inline bool hark_scmel_from_child(struct hark_scmel *s, const struct hark_channel *c)
 {
     const struct hark_scmel_group *g = c->ctx ? hark_scmel_group(s, c->ctx) : NULL;
     return g && g->reduces && c->peer != g->parent && c->peer != s->endpoint.me;
 }
 
-/* Is it part of a reduction: a child's contribution, or what all gave? The result itself is a
- * message to myself. */
+/* True if the message is part of a reduction: a child's contribution or a whole. The result itself
+ * is a message to myself. */
 static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct hark_head *h)
 {
     const struct hark_scmel_group *g =
@@ -137,7 +138,8 @@ static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct har
     return g && g->reduces;
 }
 
-/* Those who have a channel in it: a child, the root to its children, and the root to itself. */
+/* False if the context is a reduction's and its sender has no channel in it. A child, the root to
+ * its children and the root to itself have one. */
 static inline bool hark_scmel_belongs(struct hark_scmel *s, const struct hark_head *h)
 {
     const struct hark_scmel_group *g =
@@ -147,14 +149,14 @@ static inline bool hark_scmel_belongs(struct hark_scmel *s, const struct hark_he
     return hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx) != NULL;
 }
 
-/* From the root: what all gave. I keep it, in place of what I gave myself.          erratum C-12 */
+/* From the root: a whole. I keep it in place of my own contribution.                erratum C-12 */
 static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_group *g,
     struct hark_channel *c, uint64_t n, struct hark_effects *fx)
 {
     struct hark_name name = hark_name_of_group((uint16_t)g->ctx, n);
     name.way = HARK_IN;
     hark_emit_retain(fx, name);
-    if (c->done < n) c->done = n; /* used up as it comes, in order: nothing is beyond */
+    if (c->done < n) c->done = n; /* used on arrival, in order: none beyond n */
     g->keeps = 1;
     g->whole_keeper = n;
     if (g->done < n) g->done = n;
@@ -167,7 +169,7 @@ static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_group
     g->rack_due = g->report_due = 1;
 }
 
-/* ReceiveReductionMsg: logged until all are there, without determinant (l. 31).
+/* ReceiveReductionMsg: logged until all contributions have arrived, without determinant (l. 31).
  *                                                                                Alg. 2 l. 28-38 */
 HARK_COLD void hark_scmel_contributed(
     struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)

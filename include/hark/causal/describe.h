@@ -1,5 +1,5 @@
-/* causal/describe.h: what the frames of causal message logging carry, in words. What stands where
- * is written in messages.h, recovery.h, team.h and reduction.h, by hark_det_write and by
+/* causal/describe.h: the contents of the frames of causal message logging, in words. The formats
+ * are documented in messages.h, recovery.h, team.h and reduction.h, and by hark_det_write and
  * hark_owed_write. */
 #ifndef HARK_CAUSAL_DESCRIBE_H
 #define HARK_CAUSAL_DESCRIBE_H
@@ -14,8 +14,8 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* Determinants in the order they stand: which messages each creator took, "p2.1" the first of p2's,
- * or saw. */
+/* Determinants in their order: the messages that each creator took, or saw; "p2.1" is the first of
+ * p2. */
 static inline void hark_scmel_describe_dets(
     struct hark_words *w, const uint8_t *b, uint32_t count, uint32_t width)
 {
@@ -36,7 +36,7 @@ static inline void hark_scmel_describe_dets(
     }
 }
 
-/* Whose determinants are stored. */
+/* The creators and rsn of the determinants that are stored. */
 static inline void hark_scmel_describe_acks(struct hark_words *w, const uint8_t *b, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++, b += HARK_ACK_BYTES) {
@@ -47,7 +47,7 @@ static inline void hark_scmel_describe_acks(struct hark_words *w, const uint8_t 
     }
 }
 
-/* Rows of a channel and what its receiver has of it. */
+/* Rows of a channel and the last ssn that its receiver has. */
 static inline void hark_scmel_describe_received(
     struct hark_words *w, const uint8_t *b, uint32_t count)
 {
@@ -58,7 +58,8 @@ static inline void hark_scmel_describe_received(
     }
 }
 
-/* DETS: determinants, and for each channel what its sender has sent and has of the other's. */
+/* DETS: determinants, and for each channel the last ssn that its sender has sent and has
+ * received. */
 static inline void hark_scmel_describe_collected(
     struct hark_words *w, const uint8_t *b, uint32_t length, uint32_t width)
 {
@@ -74,7 +75,7 @@ static inline void hark_scmel_describe_collected(
     }
 }
 
-/* TRIM says also how many deliveries of its sender need no determinant any more. */
+/* TRIM also has the rsn up to which its sender needs no determinants. */
 static inline void hark_scmel_describe_trim(struct hark_words *w, const uint8_t *b, uint32_t length)
 {
     const uint32_t rows = (length - 16) / 16;
@@ -82,7 +83,7 @@ static inline void hark_scmel_describe_trim(struct hark_words *w, const uint8_t 
     hark_words_number(w, rows ? "; rsn " : " rsn ", hark_get64(b + 8));
 }
 
-/* `width`: of a determinant; 0: not known. */
+/* `width`: bytes of a determinant; 0: not known. */
 static inline void hark_scmel_describe_control(
     struct hark_words *w, uint8_t type, const uint8_t *b, uint32_t length, uint32_t width)
 {
@@ -109,7 +110,7 @@ static inline void hark_scmel_describe_control(
     }
 }
 
-/* Does the sender, the root of a reduction, give it to a child of its own? */
+/* True if the sender is the root of a reduction and sends to one of its children. */
 static inline bool hark_scmel_goes_down(const struct hark_scmel *s, const struct hark_head *h)
 {
     for (uint32_t i = 0; h->src == s->endpoint.me && i < s->branches.count; i++) {

@@ -1,20 +1,21 @@
 /* causal/multicast.h: multicasts, lines 1-20 of CAMEL's Algorithm 2: the root logs one copy, and
- * others pass it on.
+ * members forward it.
  *
- * A multicast is a message on a channel from the root to each member, of the group's context: the
- * same number on all of them, and one payload, under the group's name. So positions, replay, marks
- * and DETS are those of channels; what differs is who transmits. A member that is no child of the
- * root has it from the tree, and the root counts it as transmitted. Where the tree is not to be
- * trusted the root sends directly, with determinants (C-1, C-5): to a member that has gone back,
- * what it lacks; and, when the root itself went back, whatever members lack of what any of them has
- * (C-4): the tree drops duplicates, and stops there.
+ * A multicast is a message on a channel from the root to each member, with the group's context. It
+ * has the same number on all these channels, and one payload, which is logged under the group's
+ * name. So positions, replay, marks and DETS work as on other channels; only the transmitter
+ * differs. A member that is not a child of the root receives a multicast along the tree, and the
+ * root counts it as transmitted. Where the tree cannot be relied on, the root sends directly, with
+ * determinants (C-1, C-5): to a member that has rolled back, what it lacks; and after a rollback of
+ * the root, to each member what it lacks of the multicasts that any member has (C-4), because
+ * members drop duplicates and do not forward them.
  *
- * A member passes a multicast on when it accepts it, once, and without determinants: for the root's
- * direct children have stored them before (C-5), and one copy is all that is asked for. Where more
- * is, or copies at team-mates do not count, it passes on those that the root sent along, and these
- * are all that is loose there. Its own do not go with it: what it passes on does not depend on what
- * it has delivered (C-6). Copies of an earlier incarnation of the root are dropped as soon as its
- * failure is known (C-3).
+ * A member forwards a multicast once, when it accepts it, and without determinants: the root's
+ * children have stored them before (C-5), and one copy suffices. If more copies are needed, or
+ * copies at mates do not count, it forwards the determinants that the root sent along, which are
+ * all that were loose there. It does not add its own: the multicast does not depend on its
+ * deliveries (C-6). Copies from an earlier incarnation of the root are dropped as soon as the
+ * failure of the root is known (C-3).
  */
 #ifndef HARK_CAUSAL_MULTICAST_H
 #define HARK_CAUSAL_MULTICAST_H
@@ -28,8 +29,7 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* The channels of a reduction are there from the beginning: what is heard of it later never has to
- * make one. */
+/* Makes the channels of a reduction at the start, so that no later frame has to make one. */
 static inline int hark_scmel_reduction_channels(
     struct hark_scmel *s, const struct hark_group *t, uint32_t parent)
 {
@@ -41,9 +41,10 @@ static inline int hark_scmel_reduction_channels(
     return HARK_OK;
 }
 
-/* May it reduce? What is complete is with what goes back with the root, and with those who
- * contribute to that from outside: so these are below the root itself, and whatever goes back
- * together is one piece of the tree. Each looks at its own team.                             8.3 */
+/* True if this group may reduce. The wholes are kept by processes that roll back with the root, and
+ * by processes outside that contribute to these. So each team must be one connected piece of the
+ * tree, and of the root's team only the root may have children outside. Each process checks its own
+ * team.                                                                                      8.3 */
 static inline bool hark_scmel_may_reduce(const struct hark_scmel *s, const struct hark_group *t)
 {
     uint32_t pieces = 0;
@@ -56,12 +57,11 @@ static inline bool hark_scmel_may_reduce(const struct hark_scmel *s, const struc
     return pieces <= 1;
 }
 
-/* Takes over the trees of the configuration; HARK_EINVAL if one is none. */
+/* Stores the groups of the configuration that I belong to. HARK_EINVAL if a tree is invalid. */
 static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_config *c)
 {
-    if (c->group_count && s->team_checkpoints_alone)
-        return HARK_EINVAL; /* what lies before a member's image would have to be known to be needed
-                               no more */
+    /* No TRIM exists of the log of a group, which the images of members outside a team may need. */
+    if (c->group_count && s->team_checkpoints_alone) return HARK_EINVAL;
     for (uint32_t i = 0; i < c->group_count; i++) {
         const struct hark_group *t = &c->groups[i];
         uint32_t branches = t->count - 1,
@@ -96,8 +96,8 @@ static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_confi
     return HARK_OK;
 }
 
-/* SendMulticastMsg. The root's: another sends to the root, or has a tree of its own (C-7).
- *                                                                                         l. 1-9 */
+/* SendMulticastMsg, only at the root: another member sends to the root, or has a tree of its own
+ * (C-7).                                                                                  l. 1-9 */
 static inline int hark_scmel_multicast(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -112,7 +112,7 @@ static inline int hark_scmel_multicast(
     g = hark_scmel_group(s, (uint16_t)event->u.send.peer); /* tables may have moved */
     uint64_t ssn = ++g->sent, again = g->again;            /* l. 4 */
     uint16_t ctx = (uint16_t)g->ctx;
-    /* Among team-mates what goes at once needs no log: see hark_scmel_unlogged. */
+    /* Among mates a multicast that is transmitted at once needs no log: see hark_scmel_unlogged. */
     bool goes =
         s->teams && s->mode == HARK_SCMEL_NORMAL && hark_scmel_fits(s, HARK_SCMEL_NOBODY, 0);
     for (uint32_t i = 0; i < s->branches.count; i++) {
@@ -121,8 +121,8 @@ static inline int hark_scmel_multicast(
         struct hark_scmel_channel *c = hark_scmel_channel(s, b->rank, ctx);
         c->channel.flags |= HARK_SCMEL_GROUP;
         c->channel.sent = ssn;
-        /* Who passes it on may not know a new incarnation yet; and what the tree has had is not
-         * known while DETS are collected. */
+        /* A member that forwards may not know a new incarnation yet; and while DETS are collected
+         * it is not known which multicasts the tree has brought. */
         bool tree = !b->child && ssn > again && s->mode != HARK_SCMEL_COLLECT &&
                     !hark_scmel_sends_gated(s, b->rank);
         goes = goes && c->channel.flags & HARK_SCMEL_MATE && c->transmitted + 1 == ssn;
@@ -135,7 +135,7 @@ static inline int hark_scmel_multicast(
     return HARK_OK;
 }
 
-/* SendMsgToChildren, of one that passes it on.                    Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
+/* SendMsgToChildren, at a member that forwards.                   Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
 static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (; s->forward && s->forward <= s->branches.count; s->forward++) {
@@ -159,8 +159,8 @@ static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effe
     return HARK_OK;
 }
 
-/* The root has gone back, and knows what all have: up to the most that anybody has, it sends
- * directly what one lacks (C-4). */
+/* The root has rolled back, and DETS of all have come: up to the highest ssn that any member has,
+ * it sends directly what a member lacks (C-4). */
 static inline void hark_scmel_group_collected(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {

@@ -1,5 +1,5 @@
-/* causal/recovery.h: lines 28-51 of the algorithm, failures, and what steps have left to send; the
- * last part of scmel.h. */
+/* causal/recovery.h: lines 28-51 of the algorithm, failures, and the frames that a step still has
+ * to send; the last part of scmel.h. */
 #ifndef HARK_CAUSAL_RECOVERY_H
 #define HARK_CAUSAL_RECOVERY_H
 
@@ -14,8 +14,8 @@ extern "C" {
 
 /* ---- lines 28-51: failures ------------------------------------------------------------------- */
 
-/* `rank` has become a new incarnation: what it held is gone, and so are those who were owed.
- *                                                                                    erratum S-5 */
+/* `rank` has a new incarnation: its copies are lost, and no acknowledgements are owed to it any
+ * more.                                                                              erratum S-5 */
 static inline void hark_scmel_lost(struct hark_scmel *s, uint32_t rank)
 {
     struct hark *p = &s->head;
@@ -27,7 +27,7 @@ static inline void hark_scmel_lost(struct hark_scmel *s, uint32_t rank)
     hark_owed_forget(p, &s->owed, rank);
 }
 
-/* DETS of all have come: Y knows its order, and asks for its messages.             l. 48-49, S-6 */
+/* DETS of all have come: Y knows its order, and requests its messages.             l. 48-49, S-6 */
 static inline void hark_scmel_collected(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_COLLECT || s->determinants_from + 1 < s->endpoint.ranks) return;
@@ -46,12 +46,12 @@ static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effect
     hark_empty(&s->head, &s->pairs);
     s->fresh = (uint32_t)hark_scmel_unstable(&s->head);
     hark_scmel_grown(s);
-    s->endpoint.offer = s->busy = 1; /* the next wave's ASK may have been held */
+    s->endpoint.offer = s->busy = 1; /* an ASK of the next wave may be held */
     hark_emit(fx, HARK_RECOVERED);
 }
 
-/* Failure(Y), for every Y of D: determinants go to it at once, the next message to it may never
- * come (S-5). Those of D that are at it begin collecting again.                         l. 28-36 */
+/* Failure(Y), for every Y of D: determinants go to Y at once, because the next message to it may
+ * never come (S-5). A member of D that is collecting begins again.                      l. 28-36 */
 HARK_COLD int hark_scmel_failed(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -87,18 +87,18 @@ HARK_COLD int hark_scmel_failed(
     }
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        c->carried = c->peer_sent = 0; /* carried: to be safe; with DETS at once no program shows
-                                          the need */
+        /* carried: a precaution; as DETS go at once, no program shows the need. */
+        c->carried = c->peer_sent = 0;
         c->channel.flags &= (uint16_t) ~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
         if (c->channel.peer != e->me && hark_is_down(p, e, c->channel.peer))
-            c->transmitted = c->channel.sent; /* READY will say (v15) */
+            c->transmitted = c->channel.sent; /* until its READY (v15) */
     }
     hark_scmel_collected(s, fx);
     hark_scmel_recovered(s, fx);
     return HARK_OK;
 }
 
-/* Of a frame: {ctx u64, sent u64, recv u64} each. */
+/* True if positions in a DETS are well-formed: {ctx u64, sent u64, recv u64} each. */
 static inline bool hark_scmel_sents_ok(const uint8_t *b, uint32_t n)
 {
     for (; n > 0; n--, b += 24)
@@ -106,33 +106,31 @@ static inline bool hark_scmel_sents_ok(const uint8_t *b, uint32_t n)
     return true;
 }
 
-/* What `rank` has sent to me and has received. Of what was posted before my image it may lack the
- * end, which then comes from the log that the image has (E4). */
+/* Reads what `rank` has sent to me and has received from me. It may lack the last messages that I
+ * posted before my image; they then come from the log in the image (E4). */
 static inline void hark_scmel_read_positions(struct hark_scmel *s, uint32_t rank, const uint8_t *b)
 {
     struct hark_scmel_channel *c = hark_scmel_channel(s, rank, hark_get16(b));
     uint64_t recv = hark_get64(b + 16);
     struct hark_scmel_group *g = c->channel.ctx ? hark_scmel_group(s, c->channel.ctx) : NULL;
     c->peer_sent = hark_get64(b + 8);
-    if (g && g->reduces && g->root != s->endpoint.me && rank == g->parent) { /* how many are
-                                                                                complete; the keeper
-                                                                                is given them back
-                                                                              */
+    /* From the parent in a reduction: the number of complete reductions. The keeper gets their
+     * wholes back. */
+    if (g && g->reduces && g->root != s->endpoint.me && rank == g->parent) {
         if (hark_get32(b) & HARK_SCMEL_KEEPS && rank == g->root) g->keeps = 1;
         if (g->done < c->peer_sent) g->done = c->peer_sent;
         if (!g->keeps) c->peer_sent = 0;
     }
     if (g && hark_scmel_is_keeper(s, g, rank)) hark_scmel_known_kept(s, g, recv);
-    if (g && g->root == s->endpoint.me)
-        c->channel.flags |= HARK_SCMEL_GROUP; /* of which it may have more than I have sent by now
-                                               */
+    if (g && g->root == s->endpoint.me) /* It may have more than I have sent by now. */
+        c->channel.flags |= HARK_SCMEL_GROUP;
     else if (recv > c->channel.sent) recv = c->channel.sent;
     if (c->transmitted < recv) c->transmitted = recv;
 }
 
 /* ReceiveDets: u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64, recv
- * u64} each; the determinants. Those of mine are need, others become mine to hold. Fragments are
- * taken in order (v10).                                                                 l. 44-51 */
+ * u64} each; the determinants. My own are to be replayed; I hold the others from now on. Fragments
+ * are taken in order (v10).                                                             l. 44-51 */
 HARK_COLD int hark_scmel_dets(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -158,8 +156,8 @@ HARK_COLD int hark_scmel_dets(
     return HARK_OK;
 }
 
-/* READY from Y: u32 n, u32 0, {ctx u64, recv u64} each: from where it needs my messages.
- *                                                                                       l. 38-42 */
+/* READY from Y: u32 n, u32 0, {ctx u64, recv u64} each: the positions from which it needs my
+ * messages.                                                                             l. 38-42 */
 HARK_COLD int hark_scmel_ready(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -178,15 +176,15 @@ HARK_COLD int hark_scmel_ready(
         if (g && hark_scmel_is_keeper(s, g, h->src)) hark_scmel_known_kept(s, g, recv);
         uint64_t first = hark_scmel_first(s, c);
         if (recv + 1 < first) recv = first - 1;
-        bool again = g && g->root == s->endpoint.me; /* I went back too (v20) */
+        bool again = g && g->root == s->endpoint.me; /* I rolled back too (v20) */
         c->transmitted = again || recv < c->channel.sent ? recv : c->channel.sent;
     }
     s->late = s->busy = 1;
     return HARK_OK;
 }
 
-/* DONE from Y: out of D. It may overtake READY, which then is dropped: Y is done when all has
- * arrived that had been posted at its failure, and nothing beyond that has been transmitted yet. */
+/* DONE from Y: it leaves D. DONE may overtake READY, which then is dropped: Y is done when all
+ * messages posted before its failure have arrived, and later ones have not been transmitted yet. */
 HARK_COLD int hark_scmel_done(
     struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
@@ -194,7 +192,7 @@ HARK_COLD int hark_scmel_done(
     int status = hark_reserve(&s->head, &hark_scmel_shape, &s->endpoint.down, 1);
     if (status < 0) return status;
     hark_ranges_remove(&s->head, &s->endpoint.down, h->src);
-    s->busy = 1; /* what was put off for Y may go */
+    s->busy = 1; /* messages put off for Y may go */
     hark_scmel_recovered(s, fx);
     return HARK_OK;
 }
@@ -216,8 +214,9 @@ HARK_COLD void hark_scmel_stored(
     hark_scmel_recovered(s, fx);
 }
 
-/* QUIET: if everything has been replayed and the application does not take what its determinants
- * say, it is not piecewise deterministic: a divergence, not a hang. */
+/* QUIET. If everything has been replayed and the application does not take the message that its
+ * next determinant names, it is not piecewise deterministic: reports a divergence instead of a
+ * hang. */
 HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top <= s->rsn) return HARK_OK;
@@ -234,10 +233,10 @@ HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
     return HARK_OK;
 }
 
-/* ---- what a step still has to send; each returns HARK_MORE when the effects are full --------- */
+/* ---- frames that a step still has to send; each returns HARK_MORE when the effects are full -- */
 
-/* Of a channel: what it is, and what I have sent; to a child in a reduction, how many are complete
- * and kept; to the keeper all that are complete. */
+/* Writes the context of a channel and how much I have sent on it. For a child in a reduction: how
+ * many reductions are complete and kept; for the keeper: how many are complete. */
 static inline void hark_scmel_write_positions(
     struct hark_scmel *s, const struct hark_scmel_channel *c, uint8_t *b)
 {
@@ -280,7 +279,7 @@ static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effec
     if (end) s->walk_rank = 0;
 }
 
-/* NetSendDets: to Y what is known of its own determinants, and all that is loose.       l. 31-36 */
+/* NetSendDets: to Y all known determinants of its own, and all loose ones.              l. 31-36 */
 static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < s->pairs.count; i++) {
@@ -301,7 +300,7 @@ static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* To all others: READY when `type` says so, else DONE. */
+/* READY or DONE, as `type` says, to all others. */
 static inline int hark_scmel_pump_all(
     struct hark_scmel *s, uint8_t type, uint32_t *next, struct hark_effects *fx)
 {
@@ -330,9 +329,10 @@ static inline int hark_scmel_pump_all(
     return HARK_OK;
 }
 
-/* Has what goes to a group gone to all who get it from me, and these go back whenever I do? To the
- * parent in a reduction, or from the root to all. But what I contributed while images are taken my
- * parent's may lack (v17). */
+/* True if all processes that get a group's message from me have been sent it, and all of them roll
+ * back with me. They are the parent in a reduction, or all members at the root of a multicast.
+ * Contributions made while images are taken are excluded: the image of the parent may lack them
+ * (v17). */
 static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
     const struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
@@ -348,9 +348,9 @@ static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct ha
     return true;
 }
 
-/* What waited in the log has gone to one who goes back whenever I do: the result of a reduction to
- * myself, or, between members of a team, a message whose determinants had to go ahead. Nobody will
- * ask for it again. */
+/* A message that waited in the log has been sent to a process that always rolls back with me: the
+ * result of a reduction to myself, or, between mates, a message whose determinants had to go ahead.
+ * It will not be needed again, so the log drops it. */
 static inline void hark_scmel_needs_no_log(
     struct hark_scmel *s, struct hark_scmel_channel *c, struct hark_effects *fx)
 {
@@ -367,7 +367,7 @@ static inline void hark_scmel_needs_no_log(
     }
 }
 
-/* Is what has just gone out the multicast that this step posts? */
+/* True if the message just transmitted is the multicast that this step posts. */
 static inline bool hark_scmel_posting(
     const struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
@@ -375,14 +375,15 @@ static inline bool hark_scmel_posting(
            c->transmitted == c->channel.sent;
 }
 
-/* Replays, and what was put off: in each channel, ssn ascending.                        l. 38-42 */
+/* Transmits replayed messages and those put off, in each channel by ascending ssn.      l. 38-42 */
 static inline int hark_scmel_pump_late(struct hark_scmel *s, struct hark_effects *fx)
 {
     uint32_t late = 0;
     for (uint32_t i = 0; s->late && i < s->endpoint.channels.count; i++) {
         struct hark_scmel_channel *c = hark_scmel_at(s, i);
-        if (c->transmitted >= c->channel.sent) { /* perhaps because the peer says that it has it
-                                                    all: nothing is on its way for it (v21) */
+        /* Also if the peer has reported that it has all: no SPREAD for this channel is in flight
+         * (v21). */
+        if (c->transmitted >= c->channel.sent) {
             c->channel.flags &= (uint16_t) ~(HARK_SCMEL_AHEAD | HARK_SCMEL_WENT);
             continue;
         }
@@ -418,8 +419,9 @@ static inline int hark_scmel_pump_acks(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* What is loose, to one process, the oldest first: one frame. The rest goes when that has been
- * acknowledged: of two under way the later could be all that arrives, and leave a hole (v10). */
+/* One SPREAD to one process, of loose determinants, the oldest first. The rest goes when that has
+ * been acknowledged: of two frames in flight the later might be the only one to arrive, and leave a
+ * hole (v10). */
 static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struct hark_effects *fx)
 {
     const uint32_t bytes = hark_det_bytes(s->k), most = (HARK_FRAGMENT - HARK_WIRE_HEAD) / bytes;
@@ -436,9 +438,9 @@ static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struc
     s->awaited++;
 }
 
-/* Has one gone ahead to this process, for any of its channels, that it has not acknowledged?
- * Another one now would be answered too, and each answer lets all its channels send again: of two
- * channels the SPREADs double with each answer (v22). */
+/* True if a SPREAD to this process, for any of its channels, is not acknowledged yet. Another one
+ * now would be acknowledged too, and each acknowledgement lets all channels send again: with two
+ * channels the SPREADs double each time (v22). */
 static inline bool hark_scmel_went(struct hark_scmel *s, uint32_t to)
 {
     for (uint32_t i = hark_channel_search(&s->head, &s->endpoint, to, 0);
@@ -450,9 +452,9 @@ static inline bool hark_scmel_went(struct hark_scmel *s, uint32_t to)
     return false;
 }
 
-/* To the receivers of messages that wait for it (v9), and to the next k ranks that are up or have
- * said what they have: who still replays is down until it has heard a message that may wait for
- * this (v24). */
+/* SPREAD to the receivers of messages that wait for it (v9), and to the next k ranks that are up or
+ * whose READY has come: a replaying process stays down until it gets a message that may wait for
+ * this SPREAD (v24). */
 static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effects *fx)
 {
     uint32_t targets = 0;

@@ -1,31 +1,35 @@
 /* causal/reduction.h: reductions, lines 21-38 of CAMEL's Algorithm 2 and 8-39 of Algorithm 3.
  *
- * A contribution goes up a channel from child to parent, of the group's context: the n-th message
- * on it is reduction n (C-8, C-11). It is logged where it arrives until it is combined. A member
- * logs what it sends up under the group's name; when the root has all and it is kept, RACK goes
- * down the tree, cumulative (C-10), and all forget it. The order of agglomeration is that of the
- * tree, so arrivals need no determinants, not at the root either (C-15): the result is a message of
- * the root to itself, and its delivery has one.
+ * A contribution goes from child to parent on a channel with the group's context; the n-th message
+ * on it is of reduction n (C-8, C-11). The parent logs it until it is combined. A member logs what
+ * it sends up under the group's name. When the root has all contributions and the whole is kept,
+ * RACK goes down the tree, cumulative (C-10), and all members drop their contributions.
+ * Contributions are combined in the order of the tree, so arrivals need no determinants, not even
+ * at the root (C-15). The result is a message of the root to itself, and its delivery has a
+ * determinant.
  *
- * The paper leaves what arrives at the root with its children. But one that goes back has lost it,
- * and those below it have forgotten what it was made of (C-12). So what all children of the root
- * contributed is kept as one, by the root and by one of these children, the keeper: the first that
- * does not go back with the root. It is without the root's own contribution, which may depend on
- * its deliveries: a printed RACK with the result would carry an effect of deliveries without their
- * determinants. The root sends it to the keeper when it is complete, as the n-th message of the
- * channel between them; the keeper logs it in place of what it gave, and tells the root (RACK,
- * upwards): only now the others may forget theirs. A keeper that goes back is sent it again; and to
- * a root that goes back the keeper sends it, as what is whole, instead of everybody's
- * contributions; the root goes on when it has been given all of it, for who contributed may have
- * forgotten it already. If all children go back with the root nobody has to keep it.
+ * The paper leaves contributions that have arrived at the root with the root's children. But a
+ * child that rolls back has lost them, and the members below it have dropped the parts (C-12). So
+ * hark keeps two copies of the whole, which is the combined contribution of all children of the
+ * root: at the root and at the keeper, the first of these children that does not roll back with the
+ * root. The whole is without the root's own contribution, which may depend on the root's
+ * deliveries: the printed RACK with the result would carry an effect of deliveries without their
+ * determinants.
  *
- * Who goes back asks its parent which reductions are complete, and nobody else: the keeper answers
- * with what it has itself, for until it has been given back what it lacks, what those below
- * contributed may be needed again (v16).
+ * When a reduction is complete the root sends its whole to the keeper, as the n-th message of the
+ * channel between them. The keeper logs it in place of its own contribution, and reports that to
+ * the root (RACK, upwards); only then may the others drop theirs. A keeper that rolls back gets the
+ * wholes again from the root. A root that rolls back gets them from the keeper in place of all
+ * contributions, and continues when it has all of them, because contributors may have dropped
+ * theirs. If all children roll back with the root no keeper is needed.
  *
- * In a checkpoint call contributions still go up, for the root may need them to come to its own;
- * but they count as sent behind the image, so they stay in the log (v17). The root combines nothing
- * there: its result would be under way when its image is taken.
+ * A process that rolls back learns from its parent alone which reductions are complete. The keeper
+ * answers with those of which it has the whole: until it has got back what it lacks, contributions
+ * from below may be needed again (v16).
+ *
+ * In a checkpoint call contributions still go up, because the root may need them to reach its own
+ * checkpoint call; but they count as sent behind the image, so they stay in the log (v17). The root
+ * combines nothing there: its result would be in flight when its image is taken.
  */
 #ifndef HARK_CAUSAL_REDUCTION_H
 #define HARK_CAUSAL_REDUCTION_H
@@ -38,8 +42,9 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* SendReductionMsg. Who goes back waits until it knows which are complete; the root and the keeper
- * until they have them.                                                                 l. 21-27 */
+/* SendReductionMsg. HARK_WAIT after a rollback, until it is known which reductions are complete; at
+ * the root and the keeper, until they have got the wholes back. HARK_ESTATE in a checkpoint
+ * call.                                                                                 l. 21-27 */
 static inline int hark_scmel_contribute(
     struct hark_scmel *s, struct hark_scmel_group *g, struct hark_effects *fx)
 {
@@ -52,7 +57,7 @@ static inline int hark_scmel_contribute(
     return HARK_OK;
 }
 
-/* To a group: the root's multicast, or a contribution. */
+/* A send to a group: a multicast of the root, or a contribution. */
 static inline int hark_scmel_group_send(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -63,7 +68,8 @@ static inline int hark_scmel_group_send(
     return hark_scmel_contribute(s, g, fx);
 }
 
-/* ReductionReady: have all children contributed to the next one, and I?              Alg. 3 l. 9 */
+/* ReductionReady: true if all children and I have contributed to the next reduction.
+ *                                                                                    Alg. 3 l. 9 */
 static inline bool hark_scmel_ready_to_combine(
     struct hark_scmel *s, const struct hark_scmel_group *g)
 {
@@ -83,7 +89,7 @@ static inline bool hark_scmel_ready_to_combine(
     return true;
 }
 
-/* Is the root the only member? */
+/* True if the root is the only member. */
 static inline bool hark_scmel_alone(struct hark_scmel *s, const struct hark_scmel_group *g)
 {
     for (uint32_t i = 0; i < s->branches.count; i++)
@@ -91,8 +97,8 @@ static inline bool hark_scmel_alone(struct hark_scmel *s, const struct hark_scme
     return g->root == s->endpoint.me;
 }
 
-/* Agglomerate: parts in the order of the tree, mine first; the root's last, over what its children
- * gave.                                                                             Alg. 3 l. 10 */
+/* Agglomerate: combines contributions in the order of the tree, mine first; at the root mine comes
+ * last, onto the whole.                                                             Alg. 3 l. 10 */
 static inline int hark_scmel_combine(
     struct hark_scmel *s, struct hark_scmel_group *g, struct hark_effects *fx)
 {
@@ -112,7 +118,7 @@ static inline int hark_scmel_combine(
             hark_channel_find(&s->head, &s->endpoint, b->rank, (uint16_t)g->ctx);
         if (!hark_effects_fit(fx, 1, 0)) return HARK_MORE;
         hark_emit_combine(fx, hark_name_in(b->rank, (uint16_t)g->ctx, n), HARK_COMBINE_OPERAND);
-        if (c->done < n) c->done = n; /* they are used up in order: nothing is beyond */
+        if (c->done < n) c->done = n; /* used in order: none beyond n */
     }
     if (!hark_effects_fit(fx, 4, 0)) return HARK_MORE;
     if (root) {
@@ -136,14 +142,14 @@ static inline int hark_scmel_pump_combine(struct hark_scmel *s, struct hark_effe
             (struct hark_scmel_group *)hark_row(&s->head, &s->groups, s->combine_at - 1);
         if (!s->combine_next && (!g->reduces || !hark_scmel_ready_to_combine(s, g))) continue;
         if (hark_scmel_combine(s, g, fx) == HARK_MORE) return HARK_MORE;
-        break; /* one answer at a time: COMBINED looks for the next */
+        break; /* one COMBINED at a time, which looks for the next */
     }
     s->combine = s->combine_at = 0;
     return HARK_OK;
 }
 
-/* The root has everything: the result goes to myself, and what all gave to the keeper, if it has
- * not given it to me. */
+/* The root has everything: the result goes to myself, and the whole to the keeper, unless I have it
+ * from the keeper. */
 static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
     uint16_t ctx = (uint16_t)g->ctx;
@@ -157,7 +163,7 @@ static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_g
         struct hark_scmel_channel *c = hark_scmel_channel(s, keeper->rank, ctx);
         c->channel.flags |= HARK_SCMEL_GROUP;
         if (c->channel.sent < n) c->channel.sent = n;
-    } else { /* nobody will give it to me */
+    } else { /* there is no keeper */
         g->whole_keeper = n;
         g->whole_first = n + 1;
         g->trim |= HARK_SCMEL_TRIM_ALL;
@@ -165,7 +171,7 @@ static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_g
     if (g->whole_keeper >= n) g->rack_due = 1;
 }
 
-/* COMBINED: up with it, or it is the result.                                     Alg. 3 l. 11-20 */
+/* COMBINED: sends the combined contribution up; at the root it is the result.    Alg. 3 l. 11-20 */
 static inline int hark_scmel_combined(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -182,7 +188,7 @@ static inline int hark_scmel_combined(
         up->channel.flags |= HARK_SCMEL_GROUP;
         up->channel.sent = n;
         if (g->done >= n) g->rack_due = 1;
-        if (g->first > n) g->trim |= HARK_SCMEL_TRIM_OWN; /* complete while it was being combined */
+        if (g->first > n) g->trim |= HARK_SCMEL_TRIM_OWN; /* it became complete meanwhile */
     }
     s->combine = s->late = s->busy = 1;
     s->posting = g->ctx;
@@ -190,7 +196,7 @@ static inline int hark_scmel_combined(
     return HARK_OK;
 }
 
-/* Is it well-formed? From my parent, or from the keeper to the root. u64 ctx, u64 n */
+/* True if a RACK is well-formed: u64 ctx, u64 n; from my parent, or from the keeper to the root. */
 static inline bool hark_scmel_rack_ok(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
@@ -200,7 +206,7 @@ static inline bool hark_scmel_rack_ok(
     return g->root == s->endpoint.me ? hark_scmel_is_keeper(s, g, h->src) : g->parent == h->src;
 }
 
-/* The keeper has what all gave up to n: the others may forget what they gave. */
+/* The keeper has the wholes up to n: the others may drop their contributions. */
 static inline void hark_scmel_known_kept(
     struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
@@ -209,7 +215,8 @@ static inline void hark_scmel_known_kept(
     g->rack_due = s->busy = 1;
 }
 
-/* Reductions up to n are complete, and kept: what they need of my log is not.    Alg. 3 l. 30-39 */
+/* Reductions up to n are complete and kept: my log for them is no longer needed.
+ *                                                                                Alg. 3 l. 30-39 */
 static inline void hark_scmel_known_done(
     struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n, struct hark_effects *fx)
 {
@@ -217,11 +224,11 @@ static inline void hark_scmel_known_done(
         hark_scmel_known_kept(s, g, n);
         return;
     }
-    if (g->keeps) return; /* I know better */
+    if (g->keeps) return; /* a keeper counts only what it has */
     if (n > g->done) g->done = n;
     g->rack_due = s->busy = 1;
     if (g->first <= n) {
-        bool behind = g->sent < n; /* I went back, and my earlier self had contributed */
+        bool behind = g->sent < n; /* I rolled back, and had contributed before */
         hark_scmel_skip(s, g, n);
         if (behind) hark_scmel_children_at(s, g, n, fx);
         g->first = n + 1;
@@ -230,7 +237,7 @@ static inline void hark_scmel_known_done(
     hark_scmel_try_normal(s, fx);
 }
 
-/* Is it from the keeper to me, who went back: what all gave? */
+/* True if it is a whole that the keeper gives back to me, the root, after my rollback. */
 static inline bool hark_scmel_is_whole(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
@@ -239,9 +246,9 @@ static inline bool hark_scmel_is_whole(
     return g && hark_scmel_is_keeper(s, g, h->src);
 }
 
-/* It is kept here too, and nobody's contribution is needed, nor may be there any more. My image may
- * have the keeper's own, and lack others'; so it counts from what I completed, not from what I
- * received.                                                                         erratum C-12 */
+/* A whole from the keeper: logs it here too. Contributions to it are not needed, and may exist no
+ * longer. My image may have the keeper's own contribution and lack others; so wholes are counted
+ * from what I completed, not from what I received.                                  erratum C-12 */
 HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *c,
     const struct hark_head *h, struct hark_effects *fx)
 {
@@ -261,18 +268,18 @@ HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *
         c->from = h->ssn;
     }
     c->channel.flags |= HARK_SCMEL_GROUP;
-    if (c->channel.sent < h->ssn) c->channel.sent = h->ssn; /* what it gave me it has */
+    if (c->channel.sent < h->ssn) c->channel.sent = h->ssn; /* the keeper has what it sent */
     if (c->transmitted < h->ssn) c->transmitted = h->ssn;
-    c->channel.flags |= HARK_GAP; /* what is held behind it, or behind others' contributions, is
-                                     next */
+    /* Messages held behind it, or behind contributions of others, are next. */
+    c->channel.flags |= HARK_GAP;
     hark_scmel_children_at(s, g, h->ssn, fx);
     s->combine = s->busy = 1;
     if (s->mode != HARK_SCMEL_NORMAL) hark_scmel_try_normal(s, fx);
     return HARK_OK;
 }
 
-/* A root or a keeper goes back, and what it was to give the other is lost: only what the other has
- * is sure to be complete. */
+/* A root or a keeper has rolled back, and what it was to send to the other is lost: only wholes
+ * that the other has are sure to be complete. */
 static inline void hark_scmel_kept_lost(struct hark_scmel *s, uint32_t rank)
 {
     for (uint32_t k = 0; k < s->groups.count; k++) {
@@ -281,8 +288,7 @@ static inline void hark_scmel_kept_lost(struct hark_scmel *s, uint32_t rank)
         if (hark_scmel_is_keeper(s, g, rank) && g->whole_keeper > g->whole_root)
             g->whole_keeper = g->whole_root;
     }
-    if (s->groups.count)
-        s->combine = s->busy = 1; /* nobody gives back any more what was waited for */
+    if (s->groups.count) s->combine = s->busy = 1; /* wholes that were awaited may not come */
 }
 
 static inline void hark_scmel_rack(
@@ -293,7 +299,7 @@ static inline void hark_scmel_rack(
     hark_put64(body + 8, hark_scmel_done_below(s, g));
 }
 
-/* SendMsgAckToChildren; but the keeper tells the root. u64 ctx, u64 n.           Alg. 3 l. 25-29 */
+/* SendMsgAckToChildren; the keeper reports to the root. u64 ctx, u64 n.          Alg. 3 l. 25-29 */
 static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t k = 0; k < s->groups.count; k++) {
@@ -313,7 +319,7 @@ static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* All have said what they know: what is complete needs nothing of me, but of the keeper (C-10,
+/* DETS of all have come: complete reductions need nothing of me, unless I am the keeper (C-10,
  * C-12). */
 static inline void hark_scmel_reductions_collected(struct hark_scmel *s, struct hark_effects *fx)
 {

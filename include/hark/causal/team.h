@@ -1,5 +1,5 @@
-/* causal/team.h: what teams add: an earlier self that lived keeps what it knew, and those outside
- * are told what may go.
+/* causal/team.h: the additions for teams: a live process that rolls back keeps its determinants,
+ * and processes outside the team are notified of what they may drop.
  *
  * E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load Balance for Optimized Message Logging in
  * Fault Tolerant HPC Applications. IEEE Cluster 2011, Figure 3 as rebuilt. A part of scmel.h and
@@ -16,11 +16,11 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* ---- a survivor goes back: its determinants, and those it holds, do not ---------------------- */
+/* ---- a survivor rolls back: it keeps its determinants, and those that it holds --------------- */
 
-/* What an earlier self had packed, in the last bytes of the block, beyond all that a step may use
- * of it; *kept stays NULL without one. The block is smaller by *bytes until they are given back.
- * HARK_EIMAGE, HARK_EFULL. */
+/* Unpacks the core of my earlier incarnation into the last bytes of the block, beyond all that a
+ * step may use. *kept stays NULL if there is none. The block is smaller by *bytes until the caller
+ * gives them back. HARK_EIMAGE, HARK_EFULL. */
 HARK_COLD int hark_scmel_earlier(
     struct hark_scmel *s, struct hark_bytes in, struct hark_scmel **kept, uint64_t *bytes)
 {
@@ -34,7 +34,7 @@ HARK_COLD int hark_scmel_earlier(
     int status = in.at ? hark_unpack_check(p, shape, r, &chunks, &own) : HARK_EIMAGE;
     if (status < 0) return status;
     own = (own + 7) & ~(uint64_t)7;
-    *bytes = 4 * own; /* itself, and as much again as its rows may take in tables that double */
+    *bytes = 4 * own; /* the core, and room for its rows in tables that double */
     if (p->used + *bytes > p->bytes) {
         p->want = (p->used + *bytes) * 2;
         return HARK_EFULL;
@@ -63,7 +63,7 @@ static inline void hark_scmel_inherit_list(struct hark_scmel *s, struct hark_det
 }
 
 /* The image has the application's state and the positions; tickets and DLOG are those of the
- * earlier self.                                                                         4.1, T-b */
+ * earlier incarnation.                                                                  4.1, T-b */
 HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel *kept)
 {
     hark_scmel_inherit_list(s, &s->own, kept, &kept->own);
@@ -76,9 +76,9 @@ HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel 
     s->trim_broadcasts_left = s->wave.generations;
 }
 
-/* ---- what may go: TRIM(beta, recv vector, rsn) ----------------------------------------------- */
+/* ---- what others may drop: TRIM(beta, recv vector, rsn) -------------------------------------- */
 
-/* As many images are kept as there should be: what those outside keep for older ones may go. */
+/* As many images are kept as configured: processes outside may drop what only older images need. */
 HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
@@ -89,7 +89,7 @@ HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
     s->trim_peers_due = s->busy = 1;
 }
 
-/* To one process, of as many of its channels as fit. */
+/* TRIM to one process, of as many of its channels as fit. */
 static inline void hark_scmel_tell_one(struct hark_scmel *s, uint32_t to, struct hark_effects *fx)
 {
     uint32_t n = 0, length = 16;
@@ -110,8 +110,8 @@ static inline void hark_scmel_tell_one(struct hark_scmel *s, uint32_t to, struct
     hark_put64(b + 8, s->oldest_image_rsn);
 }
 
-/* To those outside that messages came from or went to, or, if others may hold determinants, to all
- * outside. */
+/* TRIM to the processes outside that have a channel with me; if others may hold determinants, to
+ * all outside. */
 static inline int hark_scmel_pump_tell(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; s->trim_peers_due && i < s->endpoint.channels.count; i++) {
@@ -133,8 +133,8 @@ static inline int hark_scmel_pump_tell(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* TRIM from beta: u64 n, u64 rsn, {ctx u64, recv u64} each: none of its kept images needs anything
- * up to there (T-5). */
+/* TRIM from beta: u64 n, u64 rsn, {ctx u64, recv u64} each: none of its kept images needs messages
+ * or determinants up to there (T-5). */
 HARK_COLD int hark_scmel_trim(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
     struct hark_scmel_log *log = hark_scmel_log(s, h->src, false);
