@@ -8,7 +8,7 @@
  * Every function returns 0 or a negative HARK_A_* (hark_app_error gives the words). If a process
  * cannot be recovered, it prints the reason in one line and ends with status 1; the call does not
  * return. Calls also do not return in a process that rolls back because another one died: it starts
- * its program again (hark-run(1), GOING BACK).
+ * its program again (hark-run(1), ROLLING BACK).
  */
 #ifndef HARK_APP_H
 #define HARK_APP_H
