@@ -172,8 +172,8 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
     }
 }
 
-/* Reserves room for all that a frame with so many channels and determinants may add, before any
- * state changes. */
+/* Reserves room for all that a frame with `channels` channels and `dets` determinants may add,
+ * before any state changes. */
 static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint32_t dets)
 {
     struct hark *p = &s->head;

@@ -2,7 +2,7 @@
  *
  * A determinant #m = <sender, recver, ssn, rsn> records one non-deterministic choice of a process,
  * its creator (the recver): its delivery number rsn was message ssn of a channel. With
- * HARK_DET_LOOK beside the context: it saw that message, so many times in a row, and did not take
+ * HARK_DET_LOOK beside the context: it saw that message, once or more in a row, and did not take
  * it. With the sender HARK_DET_MISS: from rsn on it looked ssn times and found nothing.
  *
  * struct hark_dets is a list by rsn. A process has one list of its own determinants (rsnMap: the

@@ -52,7 +52,7 @@ HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
     return loose;
 }
 
-/* Writes behind the *n determinants at b those of a list that a message to `to` carries, with rsn >
+/* Appends to the *n determinants at b those of a list that a message to `to` carries, with rsn >
  * `carried` and <= `last`. False if they do not fit. b NULL: only counts. */
 static inline bool hark_scmel_carry_list(struct hark_scmel *s, struct hark_dets *d,
     uint32_t creator, uint32_t to, uint64_t carried, uint64_t last, uint8_t *b, uint32_t room,
@@ -204,8 +204,8 @@ static inline void hark_scmel_acks(
     if (s->late) s->busy = 1;
 }
 
-/* True if loose determinants are so many that they go to the next ranks; by default half of what
- * fits. No division, because every message passes here. */
+/* True if there are enough loose determinants for a SPREAD to the next ranks; by default half of
+ * the number that fits. No division, because every message passes here. */
 static inline bool hark_scmel_many(const struct hark_scmel *s, uint64_t loose)
 {
     return HARK_SCMEL_LOOSE ? loose + 1 > HARK_SCMEL_LOOSE

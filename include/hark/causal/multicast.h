@@ -6,9 +6,9 @@
  * name. So positions, replay, marks and DETS work as on other channels; only the transmitter
  * differs. A member that is not a child of the root receives a multicast along the tree, and the
  * root counts it as transmitted. Where the tree cannot be relied on, the root sends directly, with
- * determinants (C-1, C-5): to a member that has rolled back, what it lacks; and after a rollback of
- * the root, to each member what it lacks of the multicasts that any member has (C-4), because
- * members drop duplicates and do not forward them.
+ * determinants (C-1, C-5): the multicasts that a member lacks after its rollback; and after a
+ * rollback of the root, those that one member lacks and another has (C-4), because members drop
+ * duplicates and do not forward them.
  *
  * A member forwards a multicast once, when it accepts it, and without determinants: the root's
  * children have stored them before (C-5), and one copy suffices. If more copies are needed, or

@@ -106,8 +106,9 @@ static inline bool hark_scmel_sents_ok(const uint8_t *b, uint32_t n)
     return true;
 }
 
-/* Reads what `rank` has sent to me and has received from me. It may lack the last messages that I
- * posted before my image; they then come from the log in the image (E4). */
+/* Reads the positions of a channel: how much `rank` has sent to me and received from me. It may
+ * lack the last messages that I posted before my image; they then come from the log in the image
+ * (E4). */
 static inline void hark_scmel_read_positions(struct hark_scmel *s, uint32_t rank, const uint8_t *b)
 {
     struct hark_scmel_channel *c = hark_scmel_channel(s, rank, hark_get16(b));

@@ -24,16 +24,15 @@ HARK_NAMESAKES_BEGIN
 #define HARK_SCMEL_WHOLE                                                                           \
     0x8000u /* flag in the count of acknowledgements: the payload is the whole of a reduction */
 #define HARK_SCMEL_KEEPS (1u << 16) /* beside a context in DETS: the receiver is the keeper */
-#define HARK_SCMEL_ACKS  8u         /* at most so many on a message */
-#define HARK_SCMEL_OWED                                                                            \
-    8u /* an ACK goes when so many determinants of a peer are unacknowledged, I10 */
+#define HARK_SCMEL_ACKS  8u         /* the most on a message */
+#define HARK_SCMEL_OWED  8u /* unacknowledged determinants of a peer that make an ACK, I10 */
 #ifndef HARK_SCMEL_ROOM
 #define HARK_SCMEL_ROOM                                                                            \
     (HARK_FRAGMENT - HARK_SCMEL_HEADER - HARK_SCMEL_ACKS * HARK_ACK_BYTES) /* for determinants */
 #endif
 #ifndef HARK_SCMEL_LOOSE
 #define HARK_SCMEL_LOOSE                                                                           \
-    0u /* so many loose determinants make a SPREAD; 0: half of what fits into a header */
+    0u /* loose determinants that make a SPREAD; 0: half of the number that fits into a header */
 #endif
 #define HARK_SCMEL_NOBODY (UINT32_MAX - 1) /* not a rank and never a holder */
 #define HARK_SCMEL_CTX_MAX                                                                         \
@@ -54,15 +53,14 @@ enum {
  * a team, all of which may die at once (T-a). */
 enum { HARK_SCMEL_ALONE = 0, HARK_SCMEL_TEAMS, HARK_SCMEL_TEAM_LOST };
 enum { HARK_SCMEL_NORMAL = 0, HARK_SCMEL_COLLECT, HARK_SCMEL_REPLAY };
-/* TRIM effects of a group: of what I sent, of the wholes. */
+/* TRIM effects of a group: of own multicasts or contributions, of the wholes. */
 enum { HARK_SCMEL_TRIM_OWN = 1, HARK_SCMEL_TRIM_ALL = 2 };
 /* Flags of a pair. DUE: DETS to it is due. HELD: a later fragment of its DETS is held. READY: its
  * READY has come. KNOWN: its DETS are complete. */
 enum { HARK_SCMEL_DUE = 1, HARK_SCMEL_HELD = 2, HARK_SCMEL_READY = 4, HARK_SCMEL_KNOWN = 8 };
 /* Flags of a channel. TRIM: a TRIM effect is due. AHEAD: a SPREAD to the peer is due; WENT: it is
- * not acknowledged yet. TELL: the peer is to be notified of what it may trim. GROUP: it is the
- * channel of a group, and messages on it are multicasts, or parts of a reduction. MATE: the peer is
- * of my team. */
+ * not acknowledged yet. TELL: a TRIM frame to the peer is due. GROUP: it is the channel of a group,
+ * and messages on it are multicasts, or parts of a reduction. MATE: the peer is of my team. */
 enum {
     HARK_SCMEL_TRIM = HARK_OWN_FLAGS,
     HARK_SCMEL_AHEAD = HARK_OWN_FLAGS << 1,
@@ -174,8 +172,8 @@ struct hark_scmel {
     struct hark_scmel_walk walk;
     uint32_t awaited; /* SPREADs that are not acknowledged yet */
     uint32_t teams;   /* HARK_SCMEL_ALONE, ... */
-    /* Processes that received no message from me may hold own determinants: TRIM goes to all so
-     * many more times. */
+    /* Processes that received no message from me may hold own determinants: TRIM goes to all
+     * processes this many more times. */
     uint32_t trim_broadcasts_left;
     uint32_t trim_peers_due;         /* TRIM is being sent to the peers marked HARK_SCMEL_TELL */
     uint32_t trim_all_next;          /* TRIM is being sent to all: next rank + 1 */

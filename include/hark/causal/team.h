@@ -78,7 +78,8 @@ HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel 
 
 /* ---- what others may drop: TRIM(beta, recv vector, rsn) -------------------------------------- */
 
-/* As many images are kept as configured: processes outside may drop what only older images need. */
+/* As many images are kept as configured: makes TRIM due for all processes outside, which may drop
+ * messages and determinants that only older images need. */
 HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
