@@ -1,36 +1,35 @@
-/* service.h: the failure service: what must not be forgotten about failures, as a value like the
- * protocols.
+/* service.h: the failure service: the durable state of failures, as a value like the protocols.
  *
- * It knows who goes back when a process dies (the process, its group, all, or whom the recovery
- * line names), the incarnations, the recovery epoch `re`, the set D of ranks that roll back
- * (cumulative until recovery is over), the decisions of checkpoint waves, the checkpoints that a
- * recovery line has undone (N-11), and the maps of clusters where those change. It does no I/O,
- * starts nothing and kills nobody: it is told what happened (an event) and says what must be done
- * (effects). Who embeds it adds the disk and the processes.
+ * It keeps the incarnations, the recovery epoch `re`, the set D of ranks that roll back (cumulative
+ * until recovery is over), the decided checkpoint waves, the checkpoints that a recovery line has
+ * undone (N-11), and the maps of clusters where these change. When a process dies it decides which
+ * ranks roll back: the process, its cluster, all, or those that the recovery line names. It does no
+ * I/O, starts no process and kills none: an event goes in, effects come out, and the embedder adds
+ * the disk and the processes.
  *
- *   event                                 what comes of it, in this order
+ *   event                                 effects, in this order
  *   DIED: these ranks are dead            VERIFY images, one at a time; RECORD; then ANNOUNCE, and
- *                                         RESTART for each rank that goes back
- *   VERIFIED: answers VERIFY              the next VERIFY, or FELL_BACK, or LOST (then nobody goes
- *                                         back), or RECORD
+ *                                         RESTART for each rank that rolls back
+ *   VERIFIED: answers VERIFY              the next VERIFY, or FELL_BACK, or LOST (then no rank
+ *                                         rolls back), or RECORD
  *   DURABLE: answers RECORD               ANSWER to a fact; ANNOUNCE and RESTARTs
- *   FACT: PERSIST of a process            VERIFY if a rank goes back by the line; RECORD, or ANSWER
- *                                         if it is refused
- *   PROPOSED: the next map of clusters    none: it is in force with the first wave whose fact says
- *                                         so
+ *   FACT: PERSIST of a process            VERIFY if a rank rolls back by the line; RECORD, or
+ *                                         ANSWER if the fact is refused
+ *   PROPOSED: the next map of clusters    none: the first wave whose fact has `new_map` brings it
+ *                                         into force
  *   FINISHED: all processes have ended    RECORD, then ANSWER
- *   RESUMED: the state is a record's,     as DIED of all ranks and of the recovery process
- *     of a service that is gone
- *   CONTINUE                              what did not fit
+ *   RESUMED: this state comes from the    as DIED of all ranks; of the recovery process too if
+ *     record of a service that died       u.died.recovery is set
+ *   CONTINUE                              the effects that did not fit
  *
  * One change at a time: between VERIFY and its VERIFIED, and between RECORD and its DURABLE, every
- * other event gets HARK_WAIT, and is to be given again later. RECORD means: make hark_pack() of
- * this block durable, in place of the record before. The service may die between any two effects: a
- * new one is made by hark_service_init(), hark_unpack() of the last durable record, and RESUMED.
- * What was not durable has not been told to anybody, so nobody has acted on it.
+ * other event gets HARK_WAIT; give it again later. RECORD asks to make hark_pack() of this block
+ * durable, in place of the previous record. The service may die between any two effects: make a new
+ * one by hark_service_init(), hark_unpack() of the last durable record, and RESUMED. Nothing is
+ * announced or answered before it is durable, so no process has acted on what is lost.
  *
- * A fact about one rank takes as long with a million ranks as with two; a death, and what ends a
- * recovery, walks over all ranks a few times.
+ * The time of a fact about one rank does not depend on the number of ranks; a death, and the end of
+ * a recovery, take a few walks over all ranks.
  */
 #ifndef HARK_SERVICE_H
 #define HARK_SERVICE_H
@@ -42,13 +41,14 @@ extern "C" {
 #endif
 HARK_NAMESAKES_BEGIN
 
-/* Bytes of a block that is large enough to begin with; 0: no such configuration. */
+/* Bytes that a block needs at first; 0: the configuration is invalid. */
 HARK_FN uint64_t hark_service_size(const struct hark_service_config *config);
-/* HARK_EINVAL; HARK_EFULL: hark_wants() says how much. */
+/* Makes the initial state in `bytes` bytes at `p` (8-aligned). HARK_EINVAL; HARK_EFULL: see
+ * hark_wants(). */
 HARK_FN int hark_service_init(
     struct hark *p, uint64_t bytes, const struct hark_service_config *config);
-/* HARK_OK, HARK_MORE (give CONTINUE), HARK_WAIT, HARK_EINVAL, HARK_EFULL, HARK_ENOROOM. In the last
- * four cases nothing has changed. */
+/* HARK_OK, HARK_MORE (give CONTINUE), HARK_WAIT, HARK_EINVAL, HARK_EFULL, HARK_ENOROOM. The last
+ * four leave the state unchanged. */
 HARK_FN int hark_service_step(
     struct hark *p, const struct hark_service_event *event, struct hark_service_effects *effects);
 
@@ -56,7 +56,7 @@ HARK_FN int hark_service_step(
 
 /* ---- the door -------------------------------------------------------------------------------- */
 
-/* Who goes back is told so, in as many steps as it takes. */
+/* RESTART for each rank that rolls back, in as many steps as it takes. */
 HARK_COLD int hark_service_tell(struct hark_service *s, struct hark_service_effects *fx)
 {
     s->stage = HARK_SERVICE_TELLING;
@@ -71,7 +71,7 @@ HARK_COLD int hark_service_tell(struct hark_service *s, struct hark_service_effe
     return HARK_OK;
 }
 
-/* The record is durable, or it could not be written. */
+/* DURABLE: the record is durable, or could not be written. */
 HARK_COLD int hark_service_durable(struct hark_service *s, bool ok, struct hark_service_effects *fx)
 {
     if (s->change == HARK_SERVICE_FACT && s->fact == HARK_FACT_WAVE)

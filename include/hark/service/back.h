@@ -1,4 +1,4 @@
-/* service/back.h: a death: who goes back, and to which images. A part of service.h. */
+/* service/back.h: a death: which ranks roll back, and to which images. A part of service.h. */
 #ifndef HARK_SERVICE_BACK_H
 #define HARK_SERVICE_BACK_H
 
@@ -10,7 +10,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
-/* ---- who goes back, and to where ------------------------------------------------------------- */
+/* ---- which ranks roll back, and to which image ----------------------------------------------- */
 
 static inline void hark_service_emit(
     struct hark_service_effects *fx, uint32_t type, uint32_t rank, uint64_t id)
@@ -24,26 +24,24 @@ static inline void hark_service_goes(struct hark_service *s, uint32_t rank)
     hark_service_row(s, rank)->flags |= HARK_SERVICE_GOES;
 }
 
-/* Is the image `id` of r needed when those of unit `s->unit` go back to it? Behind a change of the
- * map all go back. */
+/* True if the unit `s->unit` needs r's image `id` when it rolls back to `id`. If `id` is older than
+ * the current map, all ranks roll back. */
 static inline bool hark_service_needs(const struct hark_service *s, uint32_t r, uint64_t id)
 {
     return id < s->since || s->behind || hark_service_mates(&s->head, r, s->unit);
 }
 
-/* Others whose checkpoints are one with these need not fall back when these do: each has its own
- * image of an older one. */
+/* True if a unit can fall back to an older image while other ranks of the same wave do not. */
 static inline bool hark_service_apart(const struct hark_service *s)
 {
     return s->rolls == HARK_ROLLS_PROCESS || s->waves_all;
 }
 
-/* Behind a change of the map the one before is in force again. */
+/* Rolls the map back to the one that was in force at wave `id`. */
 static inline void hark_service_unmap(struct hark_service *s, uint64_t id)
 {
     const uint64_t since = s->since;
-    while (id < s->since && s->maps.count) { /* in a record that was tampered with the maps may be
-                                                fewer */
+    while (id < s->since && s->maps.count) { /* a damaged record may have fewer maps */
         const uint32_t first = s->maps.count - s->ranks;
         for (uint32_t r = s->ranks; r-- > 0;) {
             const struct hark_service_map *m =
@@ -56,7 +54,7 @@ static inline void hark_service_unmap(struct hark_service *s, uint64_t id)
     if (s->since != since) hark_service_find_firsts(s);
 }
 
-/* The rank by which its unit is known: the lowest of those that go back with it. */
+/* The lowest rank of its unit, which stands for the unit. */
 static inline uint32_t hark_service_head(const struct hark_service *s, uint32_t rank)
 {
     switch (s->rolls) {
@@ -66,7 +64,7 @@ static inline uint32_t hark_service_head(const struct hark_service *s, uint32_t 
     }
 }
 
-/* It is known to which wave the unit goes back: s->found, its s->nth newest. */
+/* The unit rolls back to the wave s->found, its s->nth newest. */
 HARK_COLD void hark_service_chosen(struct hark_service *s, struct hark_service_effects *fx)
 {
     if (s->nth) hark_service_emit(fx, HARK_SERVICE_FELL_BACK, s->unit, s->found);
@@ -74,8 +72,7 @@ HARK_COLD void hark_service_chosen(struct hark_service *s, struct hark_service_e
     hark_service_unmap(s, s->found);
     if (s->nth && (s->behind || !hark_service_apart(s)))
         hark_service_forget(s, hark_service_waves(s, s->unit), s->found + 1, UINT64_MAX);
-    hark_service_row(s, s->unit)->from = s->found; /* at its head; the others follow it when all is
-                                                      known */
+    hark_service_row(s, s->unit)->from = s->found; /* the unit's other ranks: hark_service_apply */
     for (uint32_t r = 0; s->behind && r < s->ranks; r++) hark_service_goes(s, r);
 }
 
@@ -87,7 +84,7 @@ HARK_COLD int hark_service_lost(struct hark_service *s, struct hark_service_effe
     return HARK_OK;
 }
 
-/* The ranks that the change may be about: all, or the one that a fact names. */
+/* First and end of the ranks that the change concerns: all, or the one that a fact names. */
 static inline uint32_t hark_service_begins(const struct hark_service *s)
 {
     return s->change == HARK_SERVICE_FACT && s->peer != HARK_RECOVERY ? s->peer : 0;
@@ -104,7 +101,7 @@ static inline void hark_service_record(struct hark_service *s, struct hark_servi
     hark_service_emit(fx, HARK_SERVICE_RECORD, 0, 0);
 }
 
-/* All that go back know to where: they are new incarnations, and in D. */
+/* Every unit has its image: the ranks that roll back get new incarnations, and enter D. */
 HARK_COLD int hark_service_apply(struct hark_service *s, struct hark_service_effects *fx)
 {
     for (uint32_t r = hark_service_begins(s); r < hark_service_ends(s); r++) {
@@ -121,7 +118,7 @@ HARK_COLD int hark_service_apply(struct hark_service *s, struct hark_service_eff
     return HARK_OK;
 }
 
-/* The next image to look at, or, when all units have theirs, what follows. */
+/* Asks for the next image (VERIFY); when all units have theirs, applies the change. */
 HARK_COLD int hark_service_look(struct hark_service *s, struct hark_service_effects *fx)
 {
     for (; s->unit < hark_service_ends(s) && !s->behind; s->unit++, s->mate = s->nth = 0) {
@@ -146,7 +143,7 @@ HARK_COLD int hark_service_look(struct hark_service *s, struct hark_service_effe
     return hark_service_apply(s, fx);
 }
 
-/* Checkpoints, maps and epochs that nobody will go back to any more. */
+/* Forgets checkpoints and maps that no rank can roll back to any more. */
 HARK_COLD void hark_service_trim(struct hark_service *s, struct hark_queue *waves)
 {
     while (waves->count > s->generations) hark_queue_pop(&s->head, &s->pool, waves);
@@ -156,13 +153,12 @@ HARK_COLD void hark_service_trim(struct hark_service *s, struct hark_queue *wave
         for (uint32_t r = 0; r < s->ranks; r++) hark_remove(&s->head, &s->maps, 0);
 }
 
-/* These ranks are dead: with each goes its unit, and where a line says who goes back all of a
+/* These ranks are dead: the unit of each rolls back. Under HARK_ROLLS_LINE so do all ranks of a
  * recovery that is not over (N-7). */
 HARK_COLD void hark_service_died(struct hark_service *s, const struct hark_service_event *e)
 {
     const bool all = e->type == HARK_SERVICE_RESUMED;
-    for (uint32_t r = 0; all && r < s->ranks; r++) /* a record is older than the trim that its
-                                                      decision brought */
+    for (uint32_t r = 0; all && r < s->ranks; r++) /* the record was written before this trim */
         hark_service_trim(s, &hark_service_row(s, r)->waves);
     for (uint32_t i = 0; !all && i < e->u.died.count; i++)
         hark_service_goes(s, hark_service_head(s, e->u.died.rank[i]));

@@ -1,5 +1,5 @@
-/* service/state.h: events and effects of the failure service, what it remembers, and what others
- * may ask it. service.h says how it goes. */
+/* service/state.h: events and effects of the failure service, its state, and queries of it. See
+ * service.h for the order of events and effects. */
 #ifndef HARK_SERVICE_STATE_H
 #define HARK_SERVICE_STATE_H
 
@@ -28,37 +28,45 @@ struct hark_service_event {
     uint32_t type;
     union {
         struct {
-            const uint32_t *rank; /* ascending; all that are known to be dead by now */
+            const uint32_t *rank; /* ascending: all ranks known to be dead by now */
             uint32_t count;
-            bool recovery; /* and the recovery process */
+            bool recovery; /* the recovery process too; RESUMED reads it as well */
         } died;
         struct {
-            bool whole; /* the image that VERIFY named can be restarted from */
+            bool whole; /* a process can restart from the image of VERIFY */
         } verified;
         struct {
-            bool ok; /* false: it could not be written; a wave is then not decided, all else holds
-                        in memory */
+            /* False: the record could not be written. Then a wave is not decided; every other
+             * change holds in memory. */
+            bool ok;
         } durable;
         struct hark_fact fact; /* as in PERSIST */
         struct {
-            const uint32_t *cluster; /* of each rank */
+            const uint32_t *cluster; /* of each rank, a number below `ranks`; copied */
         } proposed;
     } u;
 };
 
 enum hark_service_effect_type {
-    HARK_SERVICE_VERIFY = 101, /* is image `id` of `rank` whole? */
-    HARK_SERVICE_FELL_BACK,    /* newer images of `rank`, or of those that go back with it, are
-                                  damaged: it goes back to `id`, 0: the beginning */
-    HARK_SERVICE_LOST, /* no image of those that go back with `rank` is whole, and the beginning is
-                          not kept: the job is over */
-    HARK_SERVICE_RECORD,   /* make hark_pack() durable */
-    HARK_SERVICE_ANSWER,   /* the process whose FACT it was gets STORED with ok = `id` */
-    HARK_SERVICE_ANNOUNCE, /* every process that lives, and each that begins anew, gets FAILED:
-                              hark_service_failed() */
-    HARK_SERVICE_RESTART,  /* `rank` goes back: if it lives FAILED tells it so; if it is dead it is
-                              started again, see hark_service_restart() */
-    HARK_SERVICE_RESTART_RECOVERY /* the recovery process is started again */
+    /* Check image `id` of `rank`, then give VERIFIED. */
+    HARK_SERVICE_VERIFY = 101,
+    /* Newer images of the unit of `rank` are damaged: it rolls back to `id` (0: the initial
+     * state). */
+    HARK_SERVICE_FELL_BACK,
+    /* No image of the unit of `rank` is whole, and the initial state is not kept: the job is over.
+     */
+    HARK_SERVICE_LOST,
+    /* Make hark_pack() durable, then give DURABLE. */
+    HARK_SERVICE_RECORD,
+    /* Give STORED with ok = `id` to the process whose FACT it was. */
+    HARK_SERVICE_ANSWER,
+    /* Give FAILED (hark_service_failed()) to every live process, and to each that is restarted. */
+    HARK_SERVICE_ANNOUNCE,
+    /* `rank` rolls back. If it is alive, FAILED makes its core answer ROLLBACK; if it is dead,
+     * restart it: hark_service_restart(). */
+    HARK_SERVICE_RESTART,
+    /* Start the recovery process again. */
+    HARK_SERVICE_RESTART_RECOVERY
 };
 
 struct hark_service_effect {
@@ -66,7 +74,7 @@ struct hark_service_effect {
     uint64_t id;
 };
 
-struct hark_service_effects { /* where a step writes; the caller's. room: at least 4 */
+struct hark_service_effects { /* where a step writes; the caller owns it. room: at least 4 */
     struct hark_service_effect *at;
     uint32_t count, room;
 };
@@ -74,93 +82,98 @@ struct hark_service_effects { /* where a step writes; the caller's. room: at lea
 struct hark_service_config {
     const struct hark_protocol *protocol;
     uint32_t ranks;
-    const uint32_t *cluster; /* of each rank, a number below `ranks`, for protocols in which
-                              * clusters go back together; NULL: all are of one. Copied */
-    bool waves_all;       /* HARK_WAVES_ALL: a checkpoint is of all processes, whoever goes back */
-    bool unverified;      /* all images count as whole: no VERIFY */
+    /* Of each rank, a number below `ranks`, for protocols whose clusters roll back together; NULL:
+     * all are in one cluster. Copied. */
+    const uint32_t *cluster;
+    bool waves_all;       /* HARK_WAVES_ALL: all processes checkpoint together */
+    bool unverified;      /* every image counts as whole: no VERIFY. No part of a record */
     uint32_t generations; /* checkpoints kept, 1 .. 8; 0 stands for 2 */
 };
 
-struct hark_service_restart { /* what RESTARTED of a rank says, beside its image */
+struct hark_service_restart { /* the fields of a rank's RESTARTED */
     uint32_t inc, re;
     uint64_t checkpoint;
     uint32_t undone; /* how many checkpoints hark_service_undone() lists */
 };
 
-/* What a protocol asks of the service, before there is one. A unit: the ranks that go back together
- * as soon as one of them has died. */
+/* Queries of a protocol, without a service. A unit is the set of ranks that roll back together when
+ * one of them dies. */
 /* False: the first failure ends the job. */
 HARK_FN bool hark_service_survives(const struct hark_protocol *protocol);
-/* A unit is a cluster. Other protocols do not look at clusters. */
+/* True if a unit is a cluster. Other protocols ignore clusters. */
 HARK_FN bool hark_service_by_cluster(const struct hark_protocol *protocol);
-/* A unit is the whole job. */
+/* True if the only unit is the whole job. */
 HARK_FN bool hark_service_by_all(const struct hark_protocol *protocol);
-/* A unit is one rank, with checkpoints of its own; the recovery line names others that go back. */
+/* True if a unit is one rank with checkpoints of its own, and the recovery line names the other
+ * ranks that roll back. */
 HARK_FN bool hark_service_by_line(const struct hark_protocol *protocol);
-/* Users ask for `asks` (HARK_ASKS_*): are waves of all processes? Then `waves_all` of the config
- * is true, and a protocol by cluster is given HARK_WAVES_ALL. */
+/* True if all processes checkpoint together when users ask for `asks` (HARK_ASKS_*). Then set
+ * `waves_all` of the configuration, and give a protocol by cluster HARK_WAVES_ALL. */
 HARK_FN bool hark_service_waves_all(const struct hark_protocol *protocol, uint32_t asks);
 
-/* FAILED as it is to be told now: `down` and `wave` have room for as many as there are ranks, `inc`
- * for one more. */
+/* Fills in the current FAILED. `down` and `wave` have room for `ranks` entries, `inc` for one more;
+ * *e points to them. */
 HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uint32_t *down,
     struct hark_incarnation *inc, struct hark_decision *wave);
-/* From where `rank` (HARK_RECOVERY: no checkpoint) begins, if it is started now. */
+/* Incarnation, epoch and checkpoint with which `rank` restarts now (HARK_RECOVERY: no checkpoint).
+ */
 HARK_FN struct hark_service_restart hark_service_restart(const struct hark *p, uint32_t rank);
-/* RESTARTED.undone: checkpoints of `rank` beyond its restart's that are undone, ascending; the
- * first `room` of them. How many there are. */
+/* RESTARTED.undone: writes the undone checkpoints of `rank` later than the one that it restarts
+ * from, ascending, the first `room` of them. Returns how many there are. */
 HARK_FN uint32_t hark_service_undone(
     const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room);
 
+/* The recovery epoch. */
 HARK_FN uint32_t hark_service_epoch(const struct hark *p);
-HARK_FN uint32_t hark_service_incarnation(const struct hark *p, uint32_t rank); /* or HARK_RECOVERY
-                                                                                 */
+/* The incarnation of a rank, or of HARK_RECOVERY. */
+HARK_FN uint32_t hark_service_incarnation(const struct hark *p, uint32_t rank);
+/* True if the rank is in D. */
 HARK_FN bool hark_service_is_down(const struct hark *p, uint32_t rank);
 HARK_FN uint32_t hark_service_down(const struct hark *p); /* how many ranks are in D */
-/* The lowest rank of those whose checkpoints are one with those of `rank`. */
+/* The lowest of the ranks that checkpoint together with `rank`. */
 HARK_FN uint32_t hark_service_leader(const struct hark *p, uint32_t rank);
-/* Are their checkpoints one? */
+/* True if the two ranks checkpoint together. */
 HARK_FN bool hark_service_same_wave(const struct hark *p, uint32_t a, uint32_t b);
-/* The n-th newest decided checkpoint of its group that is kept, from 0; 0: there is none, or it is
- * the beginning. */
+/* The n-th newest decided checkpoint of `rank` that is kept, n from 0; 0: none, or the initial
+ * state. */
 HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t n);
-/* How many were ever decided, counted up to the generations kept: while fewer were, the beginning
- * is kept too. */
+/* How many checkpoints of `rank` were ever decided, counted up to `generations`. While there are
+ * fewer, the initial state is kept too. */
 HARK_FN uint32_t hark_service_decided(const struct hark *p, uint32_t rank);
-/* Do they go back together, by the map in force? */
+/* True if the two ranks roll back together, by the current map. */
 HARK_FN bool hark_service_mates(const struct hark *p, uint32_t a, uint32_t b);
-/* The wave that brought the map in force; 0: that of the configuration is. */
+/* The wave that brought the current map into force; 0: the map is the configuration's. */
 HARK_FN uint64_t hark_service_mapped(const struct hark *p);
-/* The cluster of a rank by the map in force. */
+/* The cluster of a rank in the current map. */
 HARK_FN uint32_t hark_service_cluster(const struct hark *p, uint32_t rank);
-/* The same by the next map; UINT32_MAX: none is proposed. */
+/* The cluster of a rank in the proposed map; UINT32_MAX: none is proposed. */
 HARK_FN uint32_t hark_service_next(const struct hark *p, uint32_t rank);
-/* Did the last failure go behind a change of the map? Then all went back. */
+/* True if the last failure led to a checkpoint older than the current map: all ranks rolled back.
+ */
 HARK_FN bool hark_service_behind(const struct hark *p);
-/* Does this rank go back with the change that is being made? From the first VERIFY until its
- * RESTART. */
+/* True if the rank rolls back with the present change: from the first VERIFY to its RESTART. */
 HARK_FN bool hark_service_goes_back(const struct hark *p, uint32_t rank);
-/* HARK_ROLLS_*: who goes back when a process dies; 0: no failure is survived. */
+/* Which ranks roll back when a process dies: HARK_ROLLS_*; 0: no failure is survived. */
 HARK_FN uint32_t hark_service_rolls(const struct hark *p);
+/* True after FINISHED. */
 HARK_FN bool hark_service_finished(const struct hark *p);
-/* Was the record from which this service was unpacked written by one so configured? Clusters
- * are not compared: they may have changed since then. */
+/* True if an unpacked record was written by a service of this configuration. Clusters are not
+ * compared: they may have changed. */
 HARK_FN bool hark_service_is_of(const struct hark *p, const struct hark_service_config *config);
-HARK_FN bool hark_service_idle(const struct hark *p); /* no answer is awaited */
+HARK_FN bool hark_service_idle(const struct hark *p); /* true: no answer is awaited */
 
 struct hark_service_rank {
     uint32_t inc, cluster, next;
-    uint32_t first; /* not of this rank, of the cluster with its number: the lowest rank in it */
+    uint32_t first;          /* row r: the lowest rank of cluster number r */
     uint32_t flags, decided; /* decided: at a leader */
-    uint64_t from;           /* the checkpoint that it goes back to */
+    uint64_t from;           /* the checkpoint that it rolls back to */
     struct hark_queue waves; /* at a leader: the decided checkpoints that are kept, ascending */
-    struct hark_queue begun; /* rolls by the line: where its epochs began, the undone ones too,
-                                ascending */
+    struct hark_queue begun; /* sendet: the first checkpoints of epochs, also undone, ascending */
 };
 enum {
     HARK_SERVICE_DOWN = 1,
     HARK_SERVICE_GOES = 2
-}; /* of a rank: in D; goes back with this change */
+}; /* flags of a rank: in D; rolls back with this change */
 
 struct hark_service_map { /* of `maps`: the cluster of a rank until wave `until` */
     uint64_t until, since;
@@ -171,12 +184,12 @@ struct hark_service {
     struct hark head;
     uint32_t ranks, rolls, waves_all, unverified, generations;
     uint32_t re, recovery_inc, finished, proposed;
-    uint64_t since;     /* the wave that brought the map in force */
-    uint32_t down, pad; /* ranks in D; counted, no part of a record */
-    /* Of the change that is being made; no part of a record. */
-    uint32_t stage, change, telling; /* telling: the next rank to RESTART, + 1 */
-    uint32_t unit, mate, nth;        /* VERIFY: whose unit, of whom, its nth newest wave */
-    uint32_t behind, recovery, fact, peer, map, counted; /* counted: the decision in `decided` */
+    uint64_t since;     /* the wave that brought the current map into force */
+    uint32_t down, pad; /* ranks in D; computed, no part of a record */
+    /* The present change; no part of a record. */
+    uint32_t stage, change, telling; /* telling: the next rank to RESTART */
+    uint32_t unit, mate, nth;        /* VERIFY: rank `mate` of unit `unit`, its nth newest wave */
+    uint32_t behind, recovery, fact, peer, map, counted; /* counted: `decided` has the decision */
     uint64_t id, oldest, found;
     struct hark_table rank, maps;
     struct hark_pool pool;
@@ -240,7 +253,7 @@ static inline struct hark_service_rank *hark_service_row(struct hark_service *s,
 
 /* ---- lists of checkpoints: `waves` and `begun` ----------------------------------------------- */
 
-/* The row at the place, and the place moves on; NULL at the end. */
+/* Returns the row at the place and moves the place on; NULL at the end. */
 static inline uint64_t *hark_service_walk(
     struct hark_service *s, const struct hark_queue *q, struct hark_place *at)
 {
@@ -249,13 +262,13 @@ static inline uint64_t *hark_service_walk(
     return hark_chunk(&s->head, &s->pool, here.chunk)->word + here.slot * q->width;
 }
 
-/* Those of the group of `rank`. */
+/* The kept checkpoints of those that checkpoint together with `rank`. */
 static inline struct hark_queue *hark_service_waves(struct hark_service *s, uint32_t rank)
 {
     return &hark_service_row(s, hark_service_leader(&s->head, rank))->waves;
 }
 
-/* The n-th newest, from 0; 0: there are not as many. */
+/* The n-th newest, n from 0; 0: there are fewer. */
 static inline uint64_t hark_service_nth(
     const struct hark_service *s, const struct hark_queue *q, uint32_t n)
 {
@@ -265,7 +278,7 @@ static inline uint64_t hark_service_nth(
     return *hark_queue_next(&s->head, &s->pool, q, &at);
 }
 
-/* A chunk has been reserved. False: it is there already. */
+/* Adds `id`; a chunk has been reserved. False if it was there. */
 static inline bool hark_service_add(struct hark_service *s, struct hark_queue *q, uint64_t id)
 {
     struct hark_place at = hark_queue_begin(q);
@@ -273,8 +286,7 @@ static inline bool hark_service_add(struct hark_service *s, struct hark_queue *q
         if (*x == id) return false;
     (void)hark_queue_push(&s->head, &s->pool, q);
     at = hark_queue_begin(q);
-    for (uint64_t *x; (x = hark_service_walk(s, q, &at)) != NULL;) { /* those above it move up by
-                                                                        one */
+    for (uint64_t *x; (x = hark_service_walk(s, q, &at)) != NULL;) { /* larger ones move up */
         const uint64_t was = *x;
         if (was && was < id) continue;
         *x = id;
@@ -283,7 +295,7 @@ static inline bool hark_service_add(struct hark_service *s, struct hark_queue *q
     return true;
 }
 
-/* Forgets those from `first` on, before `end`. */
+/* Removes first .. end - 1. */
 static inline void hark_service_forget(
     struct hark_service *s, struct hark_queue *q, uint64_t first, uint64_t end)
 {
@@ -297,7 +309,7 @@ static inline void hark_service_forget(
     hark_queue_cut(&s->head, &s->pool, q, kept);
 }
 
-/* ---- what a protocol asks of the service ----------------------------------------------------- */
+/* ---- queries of a protocol ------------------------------------------------------------------- */
 
 HARK_FN bool hark_service_survives(const struct hark_protocol *protocol)
 {
@@ -324,7 +336,7 @@ HARK_FN bool hark_service_waves_all(const struct hark_protocol *protocol, uint32
     return protocol->traits & HARK_TRAIT_WAVES || asks & HARK_ASKS_RECLUSTER;
 }
 
-/* ---- what others ask ------------------------------------------------------------------------- */
+/* ---- queries of the service ------------------------------------------------------------------ */
 
 HARK_FN uint32_t hark_service_epoch(const struct hark *p)
 {
@@ -499,7 +511,7 @@ HARK_FN uint64_t hark_service_size(const struct hark_service_config *c)
            1024;
 }
 
-/* The lowest rank of each cluster; clusters may be numbered anyhow. */
+/* Finds the lowest rank of each cluster; cluster numbers are arbitrary. */
 static inline void hark_service_find_firsts(struct hark_service *s)
 {
     for (uint32_t r = s->ranks; r-- > 0;)
@@ -527,7 +539,7 @@ HARK_FN int hark_service_init(struct hark *p, uint64_t bytes, const struct hark_
     return HARK_OK;
 }
 
-/* Can it be a list of checkpoints? */
+/* True if it can be a list of checkpoints. */
 static inline bool hark_service_ascends(const struct hark_service *s, const struct hark_queue *q)
 {
     struct hark_place at = hark_queue_begin(q);
