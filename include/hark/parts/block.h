@@ -1,11 +1,11 @@
 /* parts/block.h: the flat block that holds a protocol's state, and its tables.
  *
- * A block is the head (struct hark), the protocol's fixed fields, and behind them its tables: dense
- * arrays, one after another, each with room to grow; when one needs more the later ones move up.
- * There are no pointers, so a block can be copied, moved and written anywhere. Rows move when a
+ * A block is the head (struct hark), the protocol's fixed fields, and then its tables: dense
+ * arrays, one after another, each with room to grow; when one needs more room, the later ones move
+ * up. There are no pointers, so a block can be copied, moved and written anywhere. Rows move when a
  * table grows: reserve first, then take addresses.
  *
- * Everything is described once, by a struct hark_shape: pack, unpack and inspect all walk it
+ * One struct hark_shape describes all of it; pack, unpack and inspect walk the shape
  * (parts/pack.h).
  */
 #ifndef HARK_PARTS_BLOCK_H
@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 struct hark_table {
-    uint32_t at;    /* where its rows begin, in units of 8 bytes from the block's beginning */
+    uint32_t at;    /* offset of its rows in the block, in units of 8 bytes */
     uint32_t count; /* rows in use */
     uint32_t room;  /* rows that fit */
     uint32_t width; /* of a row in bytes, a multiple of 8 */
@@ -39,13 +39,13 @@ struct hark_rows {
     const char *symbol;
     uint16_t at;     /* offset of its struct hark_table in the block */
     uint16_t width;  /* of a row in bytes */
-    uint16_t fields; /* 0: the pool of chunks, which is no state of its own */
+    uint16_t fields; /* 0: the pool of chunks, which is not packed */
     const struct hark_field *field;
 };
 
 struct hark_frame_kind {
     const char *name;
-    const char *says; /* its meaning for people, in the words of its sender; NULL: none is needed */
+    const char *says; /* what it means, in the words of its sender; NULL: nothing to add */
 };
 
 struct hark_shape {
@@ -58,8 +58,8 @@ struct hark_shape {
     uint32_t pool;                        /* offset of the struct hark_pool, 0 if there is none */
     const struct hark_frame_kind *frames; /* the protocol's own, from type 16 on */
     uint32_t frame_count;
-    /* Of what hark_unpack has read: can it be a state, so that no event finds it broken? May set
-     * what is not packed. NULL: any can. */
+    /* Called by hark_unpack: true if what it has read is a state that every event can work on. It
+     * may set fields that are not packed. NULL: every image is a state. */
     bool (*accept)(struct hark *p);
 };
 
@@ -100,7 +100,7 @@ static inline const struct hark_table *hark_shape_table_of(
 
 #if HARK_BODIES
 
-/* The table has no room for `more`: moves the later ones up. */
+/* hark_reserve when the table is full: moves the later ones up. */
 HARK_COLD int hark_reserve_more(
     struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
 {
@@ -115,7 +115,7 @@ HARK_COLD int hark_reserve_more(
     uint64_t end = (uint64_t)t->at * 8 + (uint64_t)t->room * t->width;
     __builtin_memmove((uint8_t *)p + end + extra, (uint8_t *)p + end, p->used - end);
     hark_zero((uint8_t *)p + end, extra);
-    /* Tables lie in the order of the shape, and an empty one may share its place with the next. */
+    /* Tables lie in the order of the shape, and an empty one may have the offset of the next. */
     bool later = false;
     for (uint32_t i = 0; i < s->tables; i++) {
         struct hark_table *o = hark_shape_table(p, s, i);
@@ -134,8 +134,8 @@ HARK_HOT int hark_reserve(
     return more <= t->room - t->count ? HARK_OK : hark_reserve_more(p, s, t, more);
 }
 
-/* Opens a zeroed row before row i; room has been reserved. Behind the last row everything is zero.
- */
+/* Inserts a zeroed row before row i; room has been reserved. The room after the last row is always
+ * zero. */
 static inline void *hark_insert(struct hark *p, struct hark_table *t, uint32_t i)
 {
     if (t->count >= t->room) HARK_TRAP();

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-#define HARK_EFFECTS_ROOM  16u   /* effects that a step may need at least */
-#define HARK_FRAGMENT      1024u /* control frames are cut to this length, bytes */
+#define HARK_EFFECTS_ROOM  16u   /* the smallest `room` of hark_effects */
+#define HARK_FRAGMENT      1024u /* longer control frames are split; bytes, header included */
 #define HARK_EFFECTS_BYTES (HARK_FRAGMENT * 4)
 #define HARK_SPARE_MAX     64u /* of hark_effects.spare */
 
@@ -20,7 +20,7 @@ static inline bool hark_effects_fit(const struct hark_effects *fx, uint32_t effe
     return fx->room - fx->count >= effects && fx->bytes_room - fx->used >= bytes + fx->spare;
 }
 
-/* A step begins: HARK_ENOROOM, or there is room for what any step may need. */
+/* Begins a step. HARK_ENOROOM if the effects have less room than a step may need. */
 static inline int hark_effects_begin(struct hark_effects *fx)
 {
     if (fx->room < HARK_EFFECTS_ROOM || fx->spare > HARK_SPARE_MAX ||
@@ -80,8 +80,8 @@ static inline void hark_emit_done(struct hark_effects *fx, uint32_t rank, uint32
     hark_emit_fact(fx, fact);
 }
 
-/* TRANSMIT with a header of `length` bytes; the common part is written, the rest is the caller's.
- */
+/* TRANSMIT with a header of `length` bytes. The common part is written; the caller writes the rest
+ * at *body. */
 HARK_HOT struct hark_transmit *hark_emit_frame(
     struct hark_effects *fx, const struct hark_head *h, uint32_t length, uint8_t **body)
 {
@@ -98,13 +98,13 @@ HARK_HOT struct hark_transmit *hark_emit_frame(
     return x;
 }
 
-/* STORED: of what may it speak? */
+/* True if `of` of a STORED is CAPTURE or PERSIST. */
 static inline bool hark_stored_valid(const struct hark_event *event)
 {
     return event->u.stored.of == HARK_CAPTURE || event->u.stored.of == HARK_PERSIST;
 }
 
-/* HOLD, HANDUP or DISCARD: the whole effect of a frame that arrived. */
+/* HOLD, HANDUP or DISCARD as the only effect of a frame that arrived. */
 static inline int hark_emit_verdict(struct hark_effects *fx, uint32_t type)
 {
     hark_emit(fx, type);

@@ -1,4 +1,4 @@
-/* parts/frames.h: the types of the control frames of a recovery by positions (hydee, sendet). */
+/* parts/frames.h: control frame types of a recovery by positions (hydee, sendet). */
 #ifndef HARK_PARTS_FRAMES_H
 #define HARK_PARTS_FRAMES_H
 

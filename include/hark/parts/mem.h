@@ -1,5 +1,4 @@
-/* parts/mem.h: the flat block that holds a protocol's state, in three parts to be read in this
- * order:
+/* parts/mem.h: the flat block that holds a protocol's state. Its three parts, in reading order:
  *
  *   parts/block.h   the block and its tables, and the shape that describes them
  *   parts/queue.h   queues in a pool of chunks

@@ -1,4 +1,4 @@
-/* parts/pack.h: a state as bytes and back, and a walk over it for people: everything by its shape.
+/* parts/pack.h: a state as bytes and back, and a walk over its fields for tools, all by its shape.
  */
 #ifndef HARK_PARTS_PACK_H
 #define HARK_PARTS_PACK_H
@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* One step of a walk over a state, for people: see hark_inspect. */
+/* One number that hark_inspect found. */
 struct hark_item {
     const char *table;  /* NULL for a fixed field */
     const char *name;   /* ours */
     const char *symbol; /* the paper's */
     uint32_t row;       /* in its table */
-    uint32_t element;   /* of a queue: which one; `word` which of its numbers */
+    uint32_t element;   /* of a queue: its row; `word`: the number in that row */
     uint32_t word;
     uint64_t value;
 };
@@ -23,33 +23,31 @@ struct hark_cursor {
     uint32_t table, row, field, element, word;
 };
 
-/* Bytes that the block must have for the event that got HARK_EFULL; the present size if none did.
+/* Bytes that the block must have for the event that got HARK_EFULL; if none did, its present size.
  */
 HARK_FN uint64_t hark_wants(const struct hark *p, const struct hark_event *event);
-/* The memory of the block is now `bytes` long (the caller has made it so, by realloc or a copy).
- * HARK_EINVAL if that is less than is in use. */
+/* Tells the block that its memory is now `bytes` long; the caller has resized it before, by realloc
+ * or a copy. HARK_EINVAL if that is less than is in use. */
 HARK_FN int hark_grow(struct hark *p, uint64_t bytes);
-/* Writes the state in the one form that depends on nothing else (not on capacity, not on history),
- * as versioned little-endian bytes. Returns the length; nothing is written if `room` is below it.
- */
+/* Writes the state as versioned little-endian bytes. The form is canonical: it depends neither on
+ * capacity nor on history. Returns the length; writes nothing if `room` is smaller. */
 HARK_FN uint64_t hark_pack(
     const struct hark *p, const struct hark_shape *shape, uint8_t *out, uint64_t room);
-/* Reads what hark_pack wrote into an initialised block of the same kind; until it is known to be a
- * state, both are in the block. HARK_EIMAGE: not such bytes, or no state; HARK_EFULL: see
- * hark_wants. On failure the state is unchanged. */
+/* Reads what hark_pack wrote into an initialised block of the same kind. The old state stays in the
+ * block until the new one is known to be valid, so the block needs room for both. HARK_EIMAGE: not
+ * such bytes, or no valid state; HARK_EFULL: see hark_wants. On failure the state is unchanged. */
 HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *shape, struct hark_bytes in);
-/* Walks every field with the paper's name for it: start with a zeroed cursor; 1 and *item, or 0 at
- * the end. */
+/* Walks all fields, each with the paper's name for it. Start with a zeroed cursor. Returns 1 and
+ * fills *item, or 0 at the end. */
 HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *shape,
     struct hark_cursor *cursor, struct hark_item *item);
-/* The name of a frame of this type (byte 1 of its header), for messages: APP, those of checkpoint
- * waves, the protocol's own. Never NULL. */
+/* The name of a frame type (byte 1 of a header): APP, a frame of checkpoint waves, or one of the
+ * protocol's own. Never NULL. */
 HARK_FN const char *hark_frame_text(const struct hark_shape *shape, uint8_t type);
-/* What a frame of this type says, in the words of its sender: "my image is durable". NULL: there
- * are none. */
+/* The meaning of a frame type in the words of its sender, "my image is durable"; or NULL. */
 HARK_FN const char *hark_frame_says(const struct hark_shape *shape, uint8_t type);
 
-/* The number in a field of a fixed part or a row that begins at `base`. */
+/* The number in a field of the fixed part, or of a row, that begins at `base`. */
 static inline uint64_t hark_number(const void *base, const struct hark_field *f)
 {
     const uint8_t *b = (const uint8_t *)base + f->at;
@@ -68,7 +66,7 @@ static inline uint64_t hark_number(const void *base, const struct hark_field *f)
 static inline const struct hark_frame_kind *hark_frame_find(
     const struct hark_shape *s, uint8_t type)
 {
-    /* From 1 on the types of parts/wave.h. */
+    /* From 1 on, the types of parts/wave.h. */
     static const struct hark_frame_kind
         unknown = {"?", NULL},
         common[] = {{"APP", NULL},
@@ -181,7 +179,7 @@ HARK_FN uint64_t hark_pack(
     const struct hark *p, const struct hark_shape *s, uint8_t *out, uint64_t room)
 {
     struct hark_writer w = {out, 0, 0};
-    if (room < p->used) { /* else it fits: what is packed is never longer than what is in use */
+    if (room < p->used) { /* else it fits: the packed form is never longer than what is in use */
         hark_pack_all(p, s, &w); /* only counts */
         if (w.length > room) return w.length;
     }
@@ -211,7 +209,7 @@ static inline uint64_t hark_read(struct hark_reader *r, uint32_t width)
     return v;
 }
 
-/* With base NULL only checks and counts; with pool NULL numbers are read and queues passed over. */
+/* With base NULL it only checks and counts; with pool NULL it reads numbers and skips queues. */
 static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, uint8_t *base,
     const struct hark_field *field, uint32_t count, struct hark_reader *r)
 {
@@ -243,8 +241,8 @@ static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, ui
     }
 }
 
-/* The numbers that a packed state begins with, into zeroed memory of its type; its queues stay
- * empty. False: it is cut off. */
+/* Reads the fixed fields of a packed state into zeroed memory of its type; queues stay empty.
+ * False: the bytes end too early. */
 static inline bool hark_unpack_fixed(const struct hark_shape *s, struct hark_bytes in, void *to)
 {
     struct hark_reader r = {in.at, in.length, 0, false};
@@ -253,8 +251,8 @@ static inline bool hark_unpack_fixed(const struct hark_shape *s, struct hark_byt
     return !r.bad;
 }
 
-/* Walks the packed form once: checks it, and gives the counts and the bytes that a block needs for
- * it. */
+/* Checks a packed form, and computes the chunks and bytes that a block needs for it. HARK_EIMAGE.
+ */
 static inline int hark_unpack_check(const struct hark *p, const struct hark_shape *s,
     struct hark_reader r, uint64_t *chunks, uint64_t *bytes)
 {
@@ -268,7 +266,7 @@ static inline int hark_unpack_check(const struct hark *p, const struct hark_shap
         uint64_t rows = hark_read(&r, 4);
         if (rows > r.left / 2) return HARK_EIMAGE; /* every row has at least two bytes */
         if (rows)
-            *bytes += (rows < 4 ? 4 : rows) * s->rows[i].width; /* as hark_reserve will take it */
+            *bytes += (rows < 4 ? 4 : rows) * s->rows[i].width; /* what hark_reserve will take */
         for (uint64_t k = 0; k < rows && !r.bad; k++)
             hark_unpack_fields(NULL, NULL, NULL, s->rows[i].field, s->rows[i].fields, &r);
     }
@@ -278,8 +276,7 @@ static inline int hark_unpack_check(const struct hark *p, const struct hark_shap
     return HARK_OK;
 }
 
-/* The rows of everything, from bytes that have been checked, into an empty block with room for
- * them. */
+/* Reads all rows from bytes that have been checked into an empty block with room for them. */
 static inline void hark_unpack_all(
     struct hark *p, const struct hark_shape *s, struct hark_reader r, uint64_t chunks)
 {
@@ -319,7 +316,7 @@ HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *s, struct hark_
     return HARK_OK;
 }
 
-/* Fills *item from one field; false when the field has no more to show. */
+/* Fills *item from one field; false when the field has no further number. */
 static inline bool hark_inspect_field(const struct hark *p, const struct hark_shape *s,
     const void *base, const struct hark_field *f, struct hark_cursor *c, struct hark_item *item)
 {

@@ -1,4 +1,4 @@
-/* parts/queue.h: queues in a pool of chunks, inside the block: what each channel remembers. */
+/* parts/queue.h: queues in a pool of chunks inside the block, for the history of each channel. */
 #ifndef HARK_PARTS_QUEUE_H
 #define HARK_PARTS_QUEUE_H
 
@@ -9,8 +9,8 @@ extern "C" {
 #endif
 HARK_NAMESAKES_BEGIN
 
-/* A queue is a chain of chunks, so that each channel's history grows at its tail and is trimmed at
- * its head in constant time, however many channels there are. Rows are `width` words of 8 bytes. */
+/* A queue is a chain of chunks, so that it grows at its tail and is trimmed at its head in constant
+ * time, for any number of channels. Rows are `width` words of 8 bytes. */
 #define HARK_CHUNK_WORDS 15u
 struct hark_chunk {
     uint64_t word[HARK_CHUNK_WORDS];
@@ -19,7 +19,7 @@ struct hark_chunk {
 };
 HARK_STATIC_ASSERT(sizeof(struct hark_chunk) == 128, "a chunk is two cache lines");
 
-/* A row that somebody looked at, to go on from there: rows may be added behind it meanwhile. */
+/* A remembered row, from which a later search starts; rows may be added meanwhile. */
 struct hark_spot {
     uint32_t chunk;  /* index + 1; 0: none */
     uint32_t before; /* rows before it */
@@ -29,14 +29,13 @@ struct hark_queue {
     uint32_t head, tail; /* chunks, index + 1 */
     uint32_t count;      /* rows in use */
     uint8_t width;       /* words of a row, 1 .. HARK_CHUNK_WORDS */
-    uint8_t skip;        /* rows gone from the head chunk */
-    uint8_t fill;        /* slots passed in the tail chunk */
+    uint8_t skip;        /* rows removed from the head chunk */
+    uint8_t fill;        /* slots used in the tail chunk, removed rows included */
     uint8_t pad;
-    struct hark_spot spot; /* scratch: a long queue is not walked from its head each time; follows
-                              pops and cuts */
+    struct hark_spot spot; /* scratch: where the last search ended; valid after pops and cuts */
 };
 
-/* A place in a queue, for walks from its head; valid while the queue is not changed. */
+/* A place in a queue, for walks from its head; valid until the queue changes. */
 struct hark_place {
     uint32_t chunk, slot, left;
 };
@@ -61,7 +60,7 @@ static inline const struct hark_chunk *hark_chunk_of(
     return (const struct hark_chunk *)hark_row_of(p, &pool->chunks, index1 - 1);
 }
 
-/* Makes sure that `more` chunks can be taken. */
+/* Makes room for `more` chunks. HARK_EFULL leaves everything as it was. */
 static inline int hark_pool_reserve(
     struct hark *p, const struct hark_shape *s, struct hark_pool *pool, uint32_t more)
 {
@@ -69,8 +68,8 @@ static inline int hark_pool_reserve(
     return hark_reserve(p, s, &pool->chunks, more - pool->free_count);
 }
 
-/* Rows that fit into a chunk, by their width: a division on the way of every message is too dear.
- */
+/* Rows that fit into a chunk, by width: a table, because every message needs it and a division is
+ * slow. */
 static const uint8_t hark_queue_rows[HARK_CHUNK_WORDS + 1] = {
     0, 15, 7, 5, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -102,7 +101,7 @@ static inline void hark_chunk_give(struct hark *p, struct hark_pool *pool, uint3
     pool->free_count++;
 }
 
-/* A new zeroed row at the tail; a chunk has been reserved. */
+/* Returns a new zeroed row at the tail; a chunk has been reserved. */
 HARK_HOT uint64_t *hark_queue_push(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
 {
     if (q->head == 0 || q->fill == hark_queue_per_chunk(q)) {
@@ -127,7 +126,7 @@ HARK_HOT uint64_t *hark_queue_last(
     return hark_chunk(p, pool, q->tail)->word + (q->fill - 1) * q->width;
 }
 
-/* The last row will soon be looked at: its chunk may be far from everything else. */
+/* Prefetches the last row, whose chunk is rarely in the cache. */
 static inline void hark_queue_fetch(
     const struct hark *p, const struct hark_pool *pool, const struct hark_queue *q)
 {
@@ -152,7 +151,7 @@ static inline void hark_queue_clear(struct hark *p, struct hark_pool *pool, stru
     q->spot.chunk = 0;
 }
 
-/* Takes the first row away. */
+/* Removes the first row. */
 static inline void hark_queue_pop(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
 {
     struct hark_chunk *c = hark_chunk(p, pool, q->head);
@@ -177,8 +176,8 @@ static inline struct hark_place hark_queue_begin(const struct hark_queue *q)
     return at;
 }
 
-/* The place of a row that hark_queue_spot named, and that has not been taken away since; none: the
- * first. */
+/* The place of a row that hark_queue_spot returned and that is still there; for no row the first
+ * place. */
 static inline struct hark_place hark_queue_from(const struct hark_queue *q, struct hark_spot spot)
 {
     struct hark_place at = {spot.chunk, 0, q->count - spot.before};
@@ -193,7 +192,7 @@ static inline struct hark_spot hark_queue_spot(const struct hark_queue *q, struc
     return spot;
 }
 
-/* The row at the place, and the place moves on; NULL at the end. */
+/* Returns the row at the place and moves the place on; NULL at the end. */
 static inline const uint64_t *hark_queue_next(const struct hark *p, const struct hark_pool *pool,
     const struct hark_queue *q, struct hark_place *at)
 {
@@ -208,8 +207,8 @@ static inline const uint64_t *hark_queue_next(const struct hark *p, const struct
     return row;
 }
 
-/* Row `index` from the head, which is there; the next search for it or one behind it begins here.
- */
+/* Returns row `index` from the head, which must exist. A later search for it or for a later row
+ * starts here. */
 static inline const uint64_t *hark_queue_seek(
     const struct hark *p, const struct hark_pool *pool, struct hark_queue *q, uint32_t index)
 {

@@ -1,5 +1,5 @@
-/* parts/ranges.h: sets of ranks as tables of ascending disjoint ranges: a cluster, who has
- * reported. */
+/* parts/ranges.h: sets of ranks as tables of ascending disjoint ranges: a cluster, or the ranks
+ * that have reported. */
 #ifndef HARK_PARTS_RANGES_H
 #define HARK_PARTS_RANGES_H
 
@@ -14,7 +14,7 @@ static const struct hark_field hark_range_fields[] = {
 
 #if HARK_BODIES
 
-/* Is `rank` in the ascending disjoint ranges of the table? */
+/* True if `rank` is in the set. */
 static inline bool hark_ranges_hold(const struct hark *p, const struct hark_table *t, uint32_t rank)
 {
     uint32_t low = 0, high = t->count;
@@ -28,7 +28,7 @@ static inline bool hark_ranges_hold(const struct hark *p, const struct hark_tabl
     return false;
 }
 
-/* Are they ascending, disjoint, and of so many ranks? */
+/* True if the ranges are ascending, disjoint, and below `ranks`. */
 static inline bool hark_ranges_ok(const struct hark *p, const struct hark_table *t, uint32_t ranks)
 {
     uint64_t next = 0;
@@ -40,7 +40,7 @@ static inline bool hark_ranges_ok(const struct hark *p, const struct hark_table 
     return true;
 }
 
-/* How many ranks the table holds. */
+/* The number of ranks in the set. */
 static inline uint32_t hark_ranges_size(const struct hark *p, const struct hark_table *t)
 {
     uint32_t n = 0;
@@ -51,7 +51,7 @@ static inline uint32_t hark_ranges_size(const struct hark *p, const struct hark_
     return n;
 }
 
-/* The k-th rank of the set, ascending from 0. */
+/* The k-th rank of the set in ascending order, k from 0; it must exist. */
 static inline uint32_t hark_ranges_at(const struct hark *p, const struct hark_table *t, uint32_t k)
 {
     for (uint32_t i = 0; i < t->count; i++) {
@@ -63,7 +63,7 @@ static inline uint32_t hark_ranges_at(const struct hark *p, const struct hark_ta
     return 0;
 }
 
-/* Adds a rank, joining neighbours; a row has been reserved. False if it was there. */
+/* Adds a rank, and joins ranges that then touch; a row has been reserved. False if it was there. */
 static inline bool hark_ranges_add(struct hark *p, struct hark_table *t, uint32_t rank)
 {
     uint32_t i = 0;
@@ -86,8 +86,7 @@ static inline bool hark_ranges_add(struct hark *p, struct hark_table *t, uint32_
     return true;
 }
 
-/* Takes a rank out, which may part a range in two; a row has been reserved. False if it was not
- * there. */
+/* Removes a rank, which may split a range; a row has been reserved. False if it was not there. */
 static inline bool hark_ranges_remove(struct hark *p, struct hark_table *t, uint32_t rank)
 {
     uint32_t i = 0;

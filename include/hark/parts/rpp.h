@@ -1,8 +1,8 @@
 /* parts/rpp.h: phases of the messages of one channel, run-length encoded.
  *
- * RPP (Received Per Phase, HydEE Alg. 1 lines 4, 12-14) and the phases in the log (lines 3, 8) are
- * both a phase for each ssn of a gap-free range. Rows of a queue: {first ssn, phase}; a run ends
- * where the next begins. Memory grows with changes of phase, not with messages.
+ * RPP (Received Per Phase, HydEE Alg. 1 lines 4, 12-14) and the phases in the log (lines 3, 8) both
+ * give a phase to each ssn of a gap-free range. Rows of a queue: {first ssn, phase}; a run ends
+ * where the next one begins. Memory grows with changes of phase, not with messages.
  */
 #ifndef HARK_PARTS_RPP_H
 #define HARK_PARTS_RPP_H
@@ -14,7 +14,7 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* ssn is the next of the range; a chunk has been reserved. */
+/* Appends `ssn`, the next of the range; a chunk has been reserved. */
 HARK_HOT void hark_runs_add(
     struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn, uint64_t phase)
 {
@@ -25,7 +25,7 @@ HARK_HOT void hark_runs_add(
     row[1] = phase;
 }
 
-/* Forgets all up to ssn; `end` is the last of the range. */
+/* Removes all up to `ssn`; `end` is the last ssn of the range. */
 static inline void hark_runs_trim(
     struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn, uint64_t end)
 {
@@ -50,8 +50,8 @@ struct hark_runs {
     uint64_t from, end;
 };
 
-/* The place of the run of `from`: the last that was searched for is often near, so many short walks
- * that go up are one long one. */
+/* The place of the run that has `from`. The search starts at the last place found, so ascending
+ * searches together cost one walk. */
 HARK_COLD struct hark_place hark_runs_seek(
     const struct hark *p, const struct hark_pool *pool, struct hark_queue *q, uint64_t from)
 {
@@ -71,7 +71,7 @@ HARK_COLD struct hark_place hark_runs_seek(
 static inline struct hark_runs hark_runs_begin(const struct hark *p, const struct hark_pool *pool,
     struct hark_queue *q, uint64_t from, uint64_t end)
 {
-    bool few = q->count <= HARK_CHUNK_WORDS / 2; /* as nearly always without a failure */
+    bool few = q->count <= HARK_CHUNK_WORDS / 2; /* the usual case without a failure */
     struct hark_runs r = {
         few ? hark_queue_begin(q) : hark_runs_seek(p, pool, q, from), NULL, from, end};
     r.row = hark_queue_next(p, pool, q, &r.at);
@@ -103,8 +103,8 @@ static inline bool hark_runs_next(const struct hark *p, const struct hark_pool *
     return false;
 }
 
-/* The value at ssn; 0 if none is known. *last, to which the caller asks, comes down to where that
- * ends. */
+/* The value at `ssn`; 0 if there is none. *last is the end of the caller's range, and is lowered to
+ * the last ssn for which the answer holds. */
 static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool *pool,
     struct hark_queue *q, uint64_t ssn, uint64_t *last)
 {
@@ -115,7 +115,7 @@ static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool
     return first == ssn ? value : 0;
 }
 
-/* Forgets all behind ssn. */
+/* Removes all after `ssn`. */
 static inline void hark_runs_cut(
     struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn)
 {
@@ -126,8 +126,8 @@ static inline void hark_runs_cut(
     hark_queue_cut(p, pool, q, keep);
 }
 
-/* Writes `phase` over first .. last of a range that ends at `end`; runs + 2 may be added, reserved.
- */
+/* Writes `phase` over first .. last of a range that ends at `end`. Up to runs + 2 rows are added;
+ * they have been reserved (hark_runs_write_needs). */
 static inline void hark_runs_write(struct hark *p, struct hark_pool *pool, struct hark_queue *q,
     uint64_t first, uint64_t last, uint64_t phase, uint64_t end)
 {
@@ -138,7 +138,7 @@ static inline void hark_runs_write(struct hark *p, struct hark_pool *pool, struc
     if (first < begin) first = begin;
     if (last > end) last = end;
     if (first > last) return;
-    if (hark_runs_at(p, pool, q, first, &same) == phase && same == last) return; /* as most say */
+    if (hark_runs_at(p, pool, q, first, &same) == phase && same == last) return; /* usual case */
     struct hark_runs r = hark_runs_begin(p, pool, &old, begin, end);
     while (hark_runs_next(p, pool, &old, &r, &a, &b, &ph)) {
         if (a < first) hark_runs_add(p, pool, &fresh, a, ph);

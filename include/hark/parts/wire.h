@@ -1,11 +1,11 @@
-/* parts/wire.h: explicit little-endian bytes, and the header that every frame of every protocol
- * begins with.
+/* parts/wire.h: little-endian bytes, and the common part with which the header of every frame of
+ * every protocol begins.
  *
  *   offset 0 kind u8 · 1 type u8 · 2 ctx u16 · 4 src u32 · 8 dst u32 · 12 srcInc u32 ·
  *   16 dstInc u32 · 20 re u32 · 24 ssn u64 · 32 the protocol's own
  *
- * kind is the protocol's number in the registry, type 0 an application message, others control
- * frames (1..15 checkpoint waves, 16.. the protocol's own). ssn is 0 in control frames.
+ * kind is the protocol's number in the registry. type 0 is an application message; others are
+ * control frames (1..15 of checkpoint waves, 16.. the protocol's own), and have ssn 0.
  */
 #ifndef HARK_PARTS_WIRE_H
 #define HARK_PARTS_WIRE_H
@@ -19,7 +19,7 @@ extern "C" {
 #define HARK_WIRE_HEAD 32u
 #define HARK_APP       0u /* type of an application message */
 
-/* A header's common part, decoded; laid out as on the wire, so that it is read and written in one
+/* A header's common part, decoded. It has the layout of the wire, so it is read and written in one
  * piece. */
 struct hark_head {
     uint8_t kind, type;
@@ -32,7 +32,7 @@ HARK_STATIC_ASSERT(sizeof(struct hark_head) == HARK_WIRE_HEAD &&
                        offsetof(struct hark_head, ssn) == 24,
     "the decoded head lies as on the wire");
 
-#define HARK_SSN_BITS 40 /* of a message's number: what else a word says stands above it */
+#define HARK_SSN_BITS 40 /* of a message's number; the bits above it are free for other uses */
 #define HARK_SSN_MOST ((UINT64_C(1) << HARK_SSN_BITS) - 1)
 
 static inline void hark_zero(void *at, uint64_t n)
@@ -45,7 +45,7 @@ static inline void hark_copy(void *to, const void *from, uint64_t n)
     __builtin_memcpy(to, from, n);
 }
 
-/* What a number looks like in memory when its bytes stand in the order of the wire, and back. */
+/* Converts a number between the byte order of the machine and of the wire, both ways. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define HARK_LITTLE16(v) __builtin_bswap16(v)
 #define HARK_LITTLE32(v) __builtin_bswap32(v)
@@ -95,7 +95,7 @@ static inline uint64_t hark_get64(const uint8_t *b)
     return HARK_LITTLE64(v);
 }
 
-/* The order of the wire from that of the machine, or back: nothing on most machines. */
+/* Converts a head between the two byte orders: a no-op on little-endian machines. */
 static inline void hark_head_turn(struct hark_head *h)
 {
     h->ctx = HARK_LITTLE16(h->ctx);

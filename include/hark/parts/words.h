@@ -1,5 +1,5 @@
-/* parts/words.h: what frames carry, in words, for people: pictures, transcripts, replays. Without
- * stdio, into memory of the caller's. */
+/* parts/words.h: text about frames, for pictures, transcripts and replays. It is written without
+ * stdio, into memory of the caller. */
 #ifndef HARK_PARTS_WORDS_H
 #define HARK_PARTS_WORDS_H
 
@@ -9,18 +9,18 @@
 extern "C" {
 #endif
 
-/* What the `describe` of a protocol writes to. The caller sets what comes first, best by
- * hark_words_begin. */
+/* Where the `describe` of a protocol writes. Initialise it by hark_words_begin. */
 struct hark_words {
-    char *text; /* of `room` bytes, 1 at least; ends with a NUL always; what does not fit is cut off
-                 */
+    char *text; /* `room` bytes, at least 1; ends with a NUL; text that does not fit is cut off */
     uint32_t room, length;
-    const char *const *context; /* by ctx: what is sent there, "multicasts"; the first one, of
-                                   messages, is "" */
-    uint32_t contexts;          /* how many there are; those beyond have numbers only */
-    struct hark_names spared; /* said by the frame: its receiver has these messages of its sender's;
-                                 last 0: it says no such thing */
-    bool whole;               /* of a reduction: it is what all have given, not one contribution */
+    /* By ctx, the kind of message sent there, "multicasts"; context 0 has "". Larger ones are
+     * written as numbers. */
+    const char *const *context;
+    uint32_t contexts; /* entries of `context` */
+    /* Set by describe: messages of the frame's sender that its receiver has, by this frame; last 0:
+     * none. */
+    struct hark_names spared;
+    bool whole; /* set by describe: a reduction's combined contributions, not a single one */
 };
 
 static inline void hark_words_begin(struct hark_words *w, char *text, uint32_t room)
@@ -37,7 +37,7 @@ static inline void hark_words_add(struct hark_words *w, const char *text)
     w->text[w->length] = 0;
 }
 
-/* A text and a number. */
+/* Adds a text and a number. */
 static inline void hark_words_number(struct hark_words *w, const char *before, uint64_t n)
 {
     char digits[21];
@@ -49,14 +49,14 @@ static inline void hark_words_number(struct hark_words *w, const char *before, u
     hark_words_add(w, digits + at);
 }
 
-/* Messages first .. last: " 1", " 1-3". */
+/* Adds the numbers of messages first .. last: " 1", " 1-3". */
 static inline void hark_words_run(struct hark_words *w, uint64_t first, uint64_t last)
 {
     hark_words_number(w, " ", first);
     if (last > first) hark_words_number(w, "-", last);
 }
 
-/* Which channel between two processes, where it is not that of their messages: " multicasts". */
+/* Adds the kind of a channel, unless it is point-to-point: " multicasts". */
 static inline void hark_words_context(struct hark_words *w, uint32_t ctx)
 {
     if (ctx == 0) return;
