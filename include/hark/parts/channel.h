@@ -1,8 +1,10 @@
-/* parts/channel.h: who I am, whom I know, in which epoch; and the positions of each channel.
+/* parts/channel.h: the endpoint of a process (rank, cluster, incarnations, recovery epoch), and the
+ * positions of each of its channels.
  *
- * A channel is (src, dst, ctx), and every application message on it has ssn = 1, 2, 3 ...; one row
- * here is both directions between me and a peer. Three positions: arrived (gap-free prefix `recv`),
- * handed up, delivered (`done` and the few beyond it, which tags allow).
+ * A channel is (src, dst, ctx), and its application messages have ssn = 1, 2, 3 ...; one row here
+ * is both directions between me and a peer. Three positions: arrived (gap-free prefix `recv`),
+ * handed up, and delivered (`done` and the few beyond it, since receives by tag may take a later
+ * message first).
  */
 #ifndef HARK_PARTS_CHANNEL_H
 #define HARK_PARTS_CHANNEL_H
@@ -17,11 +19,11 @@ extern "C" {
 enum {
     HARK_INTRA = 1,     /* the peer is of my own cluster */
     HARK_GAP = 2,       /* a frame of this channel is held because one before it is missing */
-    HARK_OWED = 4,      /* the peer's MARK says that more is to arrive */
+    HARK_OWED = 4,      /* messages that the peer's MARK counts are still to arrive */
     HARK_OWN_FLAGS = 16 /* the protocol's own begin here */
 };
 
-struct hark_channel { /* what every protocol's row begins with */
+struct hark_channel { /* every protocol's row begins with this */
     uint32_t peer;
     uint16_t ctx;
     uint16_t flags;
@@ -29,8 +31,8 @@ struct hark_channel { /* what every protocol's row begins with */
     uint32_t pad;
     uint64_t sent; /* highest ssn posted to the peer */
     uint64_t recv; /* highest contiguous ssn arrived from the peer */
-    uint64_t done; /* all up to here were delivered */
-    uint64_t mark; /* the peer's `sent` at its freeze, by MARK */
+    uint64_t done; /* all up to this ssn were delivered */
+    uint64_t mark; /* the peer's `sent` when it froze, from its MARK */
 };
 
 #define HARK_CHANNEL_FIELDS(type)                                                                  \
@@ -43,7 +45,7 @@ struct hark_arrived { /* a row of `waiting` and of `beyond`: a run of messages o
     uint32_t peer;
     uint16_t ctx;
     uint16_t pad;
-    uint64_t ssn, last; /* first and last; between two rows of a channel at least one is missing */
+    uint64_t ssn, last; /* first and last; two rows of a channel never touch */
 };
 
 #define HARK_HINT_BITS 5
@@ -52,17 +54,16 @@ struct hark_endpoint {
     uint32_t me, ranks;
     uint32_t inc;      /* my incarnation */
     uint32_t re;       /* the recovery epoch of the last FAILED */
-    uint32_t offer;    /* 1: OFFER all when this step's other effects are out */
-    uint32_t awaiting; /* 1: restarted, and the FAILED that explains it has not come: the
-                          application waits */
-    uint8_t hint[1 << HARK_HINT_BITS]; /* scratch: where channels used lately stand (mod 256), by
-                                          hark_hint_of */
-    struct hark_table cluster;         /* hark_range: mine */
-    struct hark_table incs;            /* hark_inc_range: all that are not 0 */
-    struct hark_table down;            /* hark_range: D, who rolls back in this recovery */
-    struct hark_table channels;        /* rows that begin with struct hark_channel */
-    struct hark_table waiting;         /* hark_arrived: arrived and not handed up */
-    struct hark_table beyond;          /* hark_arrived: delivered beyond `done` */
+    uint32_t offer;    /* 1: OFFER all after the other effects of this step */
+    uint32_t awaiting; /* 1: from RESTARTED to its FAILED; the application waits */
+    /* Scratch: the rows (mod 256) of recently used channels, by hark_hint_of. */
+    uint8_t hint[1 << HARK_HINT_BITS];
+    struct hark_table cluster;  /* hark_range: mine */
+    struct hark_table incs;     /* hark_inc_range: all incarnations that are not 0 */
+    struct hark_table down;     /* hark_range: D, the ranks that roll back in this recovery */
+    struct hark_table channels; /* rows that begin with struct hark_channel */
+    struct hark_table waiting;  /* hark_arrived: arrived and not handed up */
+    struct hark_table beyond;   /* hark_arrived: delivered beyond `done` */
 };
 
 #define HARK_ENDPOINT_FIELDS(type)                                                                 \
@@ -74,7 +75,7 @@ static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_a
     HARK_FIELD(struct hark_arrived, ctx, "ctx"), HARK_FIELD(struct hark_arrived, ssn, "ssn"),
     HARK_FIELD(struct hark_arrived, last, "")};
 
-/* The tables of hark_endpoint, but for the channels, whose rows are the protocol's. */
+/* The tables of hark_endpoint without the channels, whose rows are the protocol's. */
 #define HARK_ENDPOINT_TABLES(type)                                                                 \
     {"group", "Cluster", (uint16_t)offsetof(type, endpoint.cluster), sizeof(struct hark_range), 2, \
         hark_range_fields},                                                                        \
@@ -91,9 +92,10 @@ static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_a
 
 #if HARK_BODIES
 
-/* ---- who I am, and who rolls back ------------------------------------------------------------ */
+/* ---- cluster, D, incarnations ---------------------------------------------------------------- */
 
-/* Takes over the members of the cluster from the configuration; `all` when it names none. */
+/* Copies the cluster from the configuration. If that has none: everybody with `all`, else me alone.
+ * HARK_EFULL. */
 static inline int hark_group_init(struct hark *p, const struct hark_shape *s, struct hark_table *t,
     const struct hark_config *c, bool all)
 {
@@ -109,7 +111,7 @@ static inline int hark_group_init(struct hark *p, const struct hark_shape *s, st
     return HARK_OK;
 }
 
-/* What every member protocol asks of its configuration. */
+/* True if the configuration is valid for every member protocol. */
 static inline bool hark_config_valid(const struct hark_config *c)
 {
     if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX || c->me >= c->ranks) return false;
@@ -131,7 +133,7 @@ static inline bool hark_is_down(const struct hark *p, const struct hark_endpoint
     return hark_ranges_hold(p, &e->down, rank);
 }
 
-/* The incarnation of any process, met or not. */
+/* The incarnation of a process, with or without a channel to it. */
 static inline uint32_t hark_inc_of(
     const struct hark *p, const struct hark_endpoint *e, uint32_t rank)
 {
@@ -146,7 +148,7 @@ static inline struct hark_channel *hark_channel_at(
     return (struct hark_channel *)hark_row(p, &e->channels, i);
 }
 
-/* Index of the first row that is not before (peer, ctx). */
+/* The index of (peer, ctx), or where its row belongs. */
 static inline uint32_t hark_channel_search(
     const struct hark *p, const struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
@@ -161,7 +163,7 @@ static inline uint32_t hark_channel_search(
     return low;
 }
 
-/* Knuth's multiplicative hash: the neighbours of a grid are a power of two away from each other. */
+/* Knuth's multiplicative hash, because neighbours in a grid are often powers of two apart. */
 static inline uint32_t hark_hint_of(uint32_t peer, uint16_t ctx)
 {
     return ((peer + ctx) * 2654435769u) >> (32 - HARK_HINT_BITS);
@@ -190,7 +192,7 @@ HARK_HOT struct hark_channel *hark_channel_find(
     return hark_channel_find_far(p, e, peer, ctx);
 }
 
-/* A row for a channel that has none. */
+/* Makes the row of a channel that has none; a row has been reserved. */
 HARK_COLD struct hark_channel *hark_channel_add(
     struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
@@ -204,7 +206,7 @@ HARK_COLD struct hark_channel *hark_channel_add(
     return c;
 }
 
-/* The row of (peer, ctx), made if it is new: *made says so. A row has been reserved. */
+/* The row of (peer, ctx), made if it is new; *made tells which. A row has been reserved. */
 HARK_HOT struct hark_channel *hark_channel_make(
     struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx, bool *made)
 {
@@ -215,7 +217,7 @@ HARK_HOT struct hark_channel *hark_channel_make(
 
 /* ---- arrival and delivery -------------------------------------------------------------------- */
 
-/* The row that has the message, else the one that it would stand before. */
+/* The index of the row that has the message (*found), else where its row belongs. */
 static inline uint32_t hark_arrived_search(const struct hark *p, const struct hark_table *t,
     uint32_t peer, uint16_t ctx, uint64_t ssn, bool *found)
 {
@@ -237,7 +239,7 @@ static inline uint32_t hark_arrived_search(const struct hark *p, const struct ha
     return low;
 }
 
-/* Row i, if there is one and it is of this channel. */
+/* Row i if it exists and belongs to this channel; else NULL. */
 static inline const struct hark_arrived *hark_arrived_of(
     const struct hark *p, const struct hark_table *t, uint32_t i, uint32_t peer, uint16_t ctx)
 {
@@ -246,7 +248,7 @@ static inline const struct hark_arrived *hark_arrived_of(
     return a && a->peer == peer && a->ctx == ctx ? a : NULL;
 }
 
-/* The first message of the channel from ssn on that is in the table; 0: none. */
+/* The first message of the channel in the table, `ssn` or later; 0: none. */
 static inline uint64_t hark_arrived_from(
     const struct hark *p, const struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
@@ -280,7 +282,7 @@ static inline void hark_arrived_add(
     }
 }
 
-/* Takes it out, if it is in; of one in the midst of a run two remain, for which a row has been
+/* Removes the message; false if it is not in the table. A run may be split in two: a row has been
  * reserved. */
 static inline bool hark_arrived_take(
     struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
@@ -307,8 +309,8 @@ static inline bool hark_arrived_take(
     return true;
 }
 
-/* An arrival: was it here already, from an image, and waits to be handed up? Then it is out of
- * `waiting`. HARK_EFULL. */
+/* An arrival: *waited is true if the message had arrived before (in an image) and waits to be
+ * handed up; it is then removed from `waiting`. HARK_EFULL. */
 HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
     const struct hark_head *h, bool *waited)
 {
@@ -317,7 +319,7 @@ HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct
     return status;
 }
 
-/* Was message ssn of the channel delivered? */
+/* True if message `ssn` of the channel was delivered. */
 static inline bool hark_delivered(
     const struct hark *p, const struct hark_endpoint *e, const struct hark_channel *c, uint64_t ssn)
 {
@@ -328,7 +330,7 @@ static inline bool hark_delivered(
     return found;
 }
 
-/* Marks it delivered; a row of `beyond` has been reserved. */
+/* Marks message `ssn` as delivered; a row of `beyond` has been reserved. */
 static inline void hark_deliver_mark(
     struct hark *p, struct hark_endpoint *e, struct hark_channel *c, uint64_t ssn)
 {
@@ -345,8 +347,8 @@ static inline void hark_deliver_mark(
     hark_remove(p, &e->beyond, i);
 }
 
-/* The first run of messages beyond ssn *upto that arrived on the channel and were not delivered;
- * *upto is then its last. */
+/* The first run after *upto of messages that arrived on the channel and were not delivered: *first
+ * .. *upto. False: there is none. */
 static inline bool hark_undelivered_run(const struct hark *p, const struct hark_endpoint *e,
     const struct hark_channel *c, uint64_t *upto, uint64_t *first)
 {
@@ -354,10 +356,8 @@ static inline bool hark_undelivered_run(const struct hark *p, const struct hark_
     uint64_t s = *upto > c->done ? *upto : c->done;
     if (s >= c->recv) return false;
     uint32_t i = hark_arrived_search(p, &e->beyond, c->peer, c->ctx, s + 1, &found);
-    if (found)
-        s = ((const struct hark_arrived *)hark_row_of(p, &e->beyond, i++))->last; /* what is next to
-                                                                                     it is in no row
-                                                                                   */
+    if (found) /* rows never touch: the message after this row is undelivered */
+        s = ((const struct hark_arrived *)hark_row_of(p, &e->beyond, i++))->last;
     if (s >= c->recv) return false;
     const struct hark_arrived *next = hark_arrived_of(p, &e->beyond, i, c->peer, c->ctx);
     *first = s + 1;
@@ -365,11 +365,11 @@ static inline bool hark_undelivered_run(const struct hark *p, const struct hark_
     return true;
 }
 
-/* What the incarnations in a header, and of control frames the epoch, say:
- * older is discarded, newer is held until the FAILED that explains it (v1). */
+/* The age of a frame, by the incarnations in its header and, for control frames, the epoch. Older
+ * ones are discarded, newer ones held until the FAILED that announces them (v1). */
 enum { HARK_CURRENT = 0, HARK_OLDER = 1, HARK_NEWER = 2 };
 
-/* Of an application message, if its sender's incarnation is `known`. */
+/* The age of an application message whose sender's incarnation is `known` here. */
 static inline int hark_age_by(
     const struct hark_endpoint *e, const struct hark_head *h, uint32_t known)
 {
@@ -386,7 +386,7 @@ static inline int hark_frame_freshness(
     return hark_age_by(e, h, hark_inc_of(p, e, h->src));
 }
 
-/* Is it addressed to me, from a process that exists, on a channel's terms? */
+/* True if the frame is addressed to me, its source exists, and its ssn suits its type. */
 static inline bool hark_head_valid(const struct hark_endpoint *e, const struct hark_head *h)
 {
     if (h->dst != e->me) return false;
@@ -396,14 +396,15 @@ static inline bool hark_head_valid(const struct hark_endpoint *e, const struct h
 
 /* ---- FAILED ---------------------------------------------------------------------------------- */
 
-/* Room for what hark_failed_take writes. */
+/* Makes room for hark_failed_take. HARK_EFULL. */
 static inline int hark_failed_reserve(struct hark *p, const struct hark_shape *s,
     struct hark_endpoint *e, const struct hark_event *event)
 {
     return hark_failed_room(p, s, &e->down, &e->incs, event);
 }
 
-/* Takes over epoch, D and incarnations. Mine is not raised here: that is a rollback. */
+/* Takes epoch, D and incarnations from the announcement. It never raises my incarnation: that is a
+ * rollback. */
 static inline void hark_failed_take(
     struct hark *p, struct hark_endpoint *e, const struct hark_event *event)
 {
@@ -412,13 +413,13 @@ static inline void hark_failed_take(
     for (uint32_t i = 0; i < e->channels.count; i++) {
         struct hark_channel *c = hark_channel_at(p, e, i);
         c->inc = hark_inc_of(p, e, c->peer);
-        c->flags = (uint16_t)(c->flags & ~HARK_GAP); /* all held frames are offered again */
+        c->flags = (uint16_t)(c->flags & ~HARK_GAP); /* OFFER all covers it */
     }
     e->offer = 1;
     e->awaiting = 0;
 }
 
-/* My incarnation in the announcement, 0 if it is not named. */
+/* My incarnation in the announcement; 0 if it is not there. */
 static inline uint32_t hark_failed_mine(
     const struct hark_endpoint *e, const struct hark_event *event)
 {
@@ -427,7 +428,7 @@ static inline uint32_t hark_failed_mine(
     return 0;
 }
 
-/* The last wave that `group` decided to commit; 0: none. */
+/* The last decided wave of the cluster whose lowest rank is `group`; 0: none. */
 static inline uint64_t hark_failed_wave(const struct hark_event *event, uint32_t group)
 {
     for (uint32_t i = 0; i < event->u.failed.wave_count; i++)
@@ -437,7 +438,7 @@ static inline uint64_t hark_failed_wave(const struct hark_event *event, uint32_t
 
 /* ---- an image -------------------------------------------------------------------------------- */
 
-/* Do rows that begin with a rank ascend by it, none of them at or above `end`? */
+/* True if rows that begin with a rank ascend by it, and all ranks are below `end`. */
 static inline bool hark_rows_ascend(const struct hark *p, const struct hark_table *t, uint64_t end)
 {
     uint64_t next = 0;
@@ -449,8 +450,8 @@ static inline bool hark_rows_ascend(const struct hark *p, const struct hark_tabl
     return true;
 }
 
-/* Of an unpacked state: what every step relies on. No channel has more messages than `names` can
- * count. */
+/* True if an unpacked state has what every step relies on. No ssn is larger than `names` can count.
+ */
 static inline bool hark_ends_ok(const struct hark *p, const struct hark_endpoint *e)
 {
     const struct hark_channel *before = NULL;
@@ -472,7 +473,7 @@ static inline bool hark_ends_ok(const struct hark *p, const struct hark_endpoint
 
 /* ---- effects of a channel -------------------------------------------------------------------- */
 
-/* A control frame to `to` with `length` bytes behind the common part. */
+/* A control frame to `to` with `length` bytes after the common part; returns where these begin. */
 HARK_COLD uint8_t *hark_emit_control(struct hark *p, struct hark_endpoint *e,
     struct hark_effects *fx, uint8_t type, uint32_t to, uint32_t length)
 {
@@ -489,21 +490,21 @@ static inline struct hark_name hark_name_of(uint8_t way, const struct hark_chann
     return n;
 }
 
-/* Of what has come. */
+/* The name of an arrived message. */
 static inline struct hark_name hark_name_in(uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     struct hark_name n = {src, ctx, HARK_IN, HARK_PROCESS, ssn};
     return n;
 }
 
-/* Of what goes to a group, or is contributed to it. */
+/* The name of a multicast, or of a contribution to a reduction. */
 static inline struct hark_name hark_name_of_group(uint16_t ctx, uint64_t ssn)
 {
     struct hark_name n = {ctx, ctx, HARK_OUT, HARK_GROUP, ssn};
     return n;
 }
 
-/* The OFFER that was put off, last of all. */
+/* The pending OFFER of all, after all other effects. HARK_MORE if it does not fit. */
 static inline int hark_offer_all(struct hark_endpoint *e, struct hark_effects *fx)
 {
     if (!e->offer) return HARK_OK;
@@ -513,8 +514,7 @@ static inline int hark_offer_all(struct hark_endpoint *e, struct hark_effects *f
     return HARK_OK;
 }
 
-/* Runs of arrived and undelivered names of a channel, for `names`: one at a time beyond ssn *upto.
- */
+/* For `names`: the next run after *upto of arrived and undelivered messages of a channel. */
 static inline bool hark_undelivered(const struct hark *p, const struct hark_endpoint *e,
     const struct hark_channel *c, uint64_t *upto, struct hark_names *run)
 {

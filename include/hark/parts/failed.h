@@ -1,7 +1,6 @@
-/* parts/failed.h: what the last FAILED said, as every process keeps it: D, who rolls back, and the
- * incarnations, as tables of ranges. Whole clusters go back together, and everybody keeps all of
- * it: with a row for each process that went back, a million processes would keep a million times a
- * cluster.
+/* parts/failed.h: the content of the last FAILED, which every process keeps: D, the ranks that roll
+ * back, and the incarnations, as tables of ranges. Ranges because whole clusters roll back
+ * together: rows for single ranks would take a cluster's size at each of a million processes.
  */
 #ifndef HARK_PARTS_FAILED_H
 #define HARK_PARTS_FAILED_H
@@ -13,7 +12,7 @@
 extern "C" {
 #endif
 
-struct hark_inc_range { /* a row of `incs`: all from first to last are in incarnation inc */
+struct hark_inc_range { /* a row of `incs`: ranks first .. last are in incarnation inc */
     uint32_t first, last, inc, pad;
 };
 
@@ -44,7 +43,7 @@ static inline bool hark_failed_valid(uint32_t ranks, const struct hark_event *ev
     return true;
 }
 
-/* Does the i-th of D, or of the incarnations, go on the row of the one before it? */
+/* True if the i-th rank of D, or the i-th incarnation, extends the row of the one before it. */
 static inline bool hark_down_joins(const struct hark_event *event, uint32_t i)
 {
     return i && event->u.failed.down[i] == event->u.failed.down[i - 1] + 1;
@@ -56,7 +55,7 @@ static inline bool hark_life_joins(const struct hark_event *event, uint32_t i)
     return i && x->rank == x[-1].rank + 1 && x->inc == x[-1].inc;
 }
 
-/* Room for what hark_failed_tables writes. */
+/* Makes room for hark_failed_tables. HARK_EFULL. */
 static inline int hark_failed_room(struct hark *p, const struct hark_shape *s,
     struct hark_table *down, struct hark_table *incs, const struct hark_event *event)
 {
@@ -69,7 +68,7 @@ static inline int hark_failed_room(struct hark *p, const struct hark_shape *s,
     return status;
 }
 
-/* D and the incarnations of a valid FAILED, in place of those before. */
+/* Replaces D and the incarnations by those of a valid FAILED. */
 static inline void hark_failed_tables(struct hark *p, struct hark_table *down,
     struct hark_table *incs, const struct hark_event *event)
 {
@@ -93,7 +92,7 @@ static inline void hark_failed_tables(struct hark *p, struct hark_table *down,
     }
 }
 
-/* The incarnation of a rank, 0 if none is said. */
+/* The incarnation of a rank; 0 if it is in no row. */
 static inline uint32_t hark_inc_range_of(
     const struct hark *p, const struct hark_table *incs, uint32_t rank)
 {
@@ -108,7 +107,7 @@ static inline uint32_t hark_inc_range_of(
     return 0;
 }
 
-/* Of an unpacked state: do the lives ascend, and is none of them empty? */
+/* True if the rows of an unpacked state ascend and none is empty. */
 static inline bool hark_lives_ok(const struct hark *p, const struct hark_table *incs)
 {
     uint64_t next = 0;

@@ -1,8 +1,8 @@
-/* parts/group.h: groups of processes and the trees that messages to them travel along.
+/* parts/group.h: groups of processes, and the trees along which their multicasts and reductions go.
  *
- * A group is named by its context. Its tree is given to the core by hark_config.groups: the
- * functions here make the usual ones. E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message
- * Logging. The Journal of Supercomputing, 2015, section 3: rootMap, parentMap, childrenMap.
+ * A group is named by its context. hark_config.groups gives its tree to the core; the functions
+ * here make the usual trees. E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The
+ * Journal of Supercomputing, 2015, section 3: rootMap, parentMap, childrenMap.
  */
 #ifndef HARK_PARTS_GROUP_H
 #define HARK_PARTS_GROUP_H
@@ -13,29 +13,28 @@
 extern "C" {
 #endif
 
-/* The parents of a binomial tree: parent[i] is the rank above member[i], the root's its own.
- * `member`: `count` different ranks, the root among them, in the order that the tree is to have:
- * neighbours in it are close in the tree. HARK_EINVAL: no root. */
+/* Writes the parents of a binomial tree: parent[i] is the rank above member[i], the root's own is
+ * the root. `member` has `count` different ranks, the root among them; ranks that are close in
+ * `member` are close in the tree. HARK_EINVAL: the root is no member. */
 HARK_FN int hark_tree_binomial(
     const uint32_t *member, uint32_t count, uint32_t root, uint32_t *parent);
-/* The same of a tree in which each has `k` children at most, 1 or more; the order is by levels.
- * HARK_EINVAL: no root, k is 0. */
+/* The same for a tree in which each member has at most `k` children, k from 1; `member` is in order
+ * of levels. HARK_EINVAL: the root is no member, or k is 0. */
 HARK_FN int hark_tree_kary(
     const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent);
-/* One for teams, of[rank]: neighbours in the order that are of one team are one piece, a binomial
- * tree below its first (the root's below the root); these are a binomial tree again. So one edge
- * leads into each piece, and from the root's team the root alone has others below it. HARK_EINVAL:
- * no root. */
+/* The same for teams; of[rank] is the team. Neighbours in `member` of one team form a piece: a
+ * binomial tree below its first member, in the root's team below the root. The first members form a
+ * binomial tree too. So one edge leads into each piece, and in the root's team only the root has
+ * children of other teams. HARK_EINVAL: the root is no member. */
 HARK_FN int hark_tree_teams(
     const uint32_t *member, uint32_t count, uint32_t root, const uint32_t *of, uint32_t *parent);
-/* Is each team one piece of it, and are others below a member of the root's team below the root
- * only? Then it may reduce under `team`. */
+/* True if the tree may reduce under `team`: each team is one piece of it, and in the root's team
+ * only the root has children of other teams. */
 HARK_FN bool hark_tree_in_teams(const struct hark_group *tree, const uint32_t *of);
 
 #if HARK_BODIES
 
-/* Is it a tree: of ranks that there are, in which only the root is its own parent? Cycles are not
- * looked for. */
+/* True if all ranks exist and only the root is its own parent. It does not search for cycles. */
 static inline bool hark_tree_valid(const struct hark_group *t, uint32_t ranks)
 {
     if (t->ctx == 0 || t->count == 0) return false;
@@ -46,7 +45,7 @@ static inline bool hark_tree_valid(const struct hark_group *t, uint32_t ranks)
     return true;
 }
 
-/* Where the root is; count if it is not. */
+/* The index of the root; `count` if it is no member. */
 static inline uint32_t hark_tree_root(const uint32_t *member, uint32_t count, uint32_t root)
 {
     uint32_t at = 0;
@@ -59,8 +58,8 @@ HARK_FN int hark_tree_binomial(
 {
     uint32_t at = hark_tree_root(member, count, root);
     if (at == count) return HARK_EINVAL;
-    for (uint32_t i = 0; i < count; i++) { /* i-th from the root on: its parent has its lowest bit
-                                              cleared */
+    for (uint32_t i = 0; i < count; i++) { /* the parent of the i-th from the root: i without its
+                                              lowest bit */
         uint32_t above = i & (i - 1), me = i < count - at ? at + i : at + i - count;
         if (i == 0) above = 0;
         parent[me] = member[above < count - at ? at + above : at + above - count];
@@ -79,8 +78,8 @@ HARK_FN int hark_tree_kary(
     }
     return HARK_OK;
 }
-/* The rank with which the n-th piece of other teams than the root's begins, at `at`; the 0th is the
- * root's. */
+/* The first rank of the n-th piece of other teams than the root's; `at` is the index of the root,
+ * and n = 0 gives the root. */
 static inline uint32_t hark_tree_piece(
     const uint32_t *member, uint32_t count, uint32_t at, const uint32_t *of, uint32_t n)
 {
@@ -118,7 +117,7 @@ HARK_FN bool hark_tree_in_teams(const struct hark_group *t, const uint32_t *of)
         uint32_t rank = t->member[i], above = t->parent[i], team = of[rank];
         if (team == of[above] && rank != t->root) continue;
         if (rank != t->root && above != t->root && of[above] == of[t->root]) return false;
-        for (uint32_t j = 0; j < i; j++) /* does it come in a second time? */
+        for (uint32_t j = 0; j < i; j++) /* a second edge into this team? */
             if (of[t->member[j]] == team && (t->member[j] == t->root || of[t->parent[j]] != team))
                 return false;
     }

@@ -1,6 +1,6 @@
-/* parts/member.h: what the member protocols do alike: beginning and end of a step, the accept rule,
- * delivery by positions, failure announcements, taking over an image. Line numbers are of HydEE
- * (IPDPS 2012), Algorithms 1-3.
+/* parts/member.h: the common parts of the member protocols: begin and end of a step, the accept
+ * rule, delivery by positions, failure announcements, restart from an image. Line numbers are those
+ * of HydEE (IPDPS 2012), Algorithms 1-3.
  */
 #ifndef HARK_PARTS_MEMBER_H
 #define HARK_PARTS_MEMBER_H
@@ -14,7 +14,8 @@ extern "C" {
 
 /* ---- the beginning: Algorithm 1 lines 1-4 ---------------------------------------------------- */
 
-/* Bytes of a new member: `fixed`, its cluster, and `more` for the first peers. 0: bad config. */
+/* Bytes of a new member: `fixed`, its cluster, and `more` for the first peers. 0: the configuration
+ * is invalid. */
 static inline uint64_t hark_member_size(const struct hark_config *c, uint64_t fixed, uint64_t more)
 {
     return hark_config_valid(c)
@@ -22,7 +23,7 @@ static inline uint64_t hark_member_size(const struct hark_config *c, uint64_t fi
                : 0;
 }
 
-/* The initial state of what all have; `all`: a config without group means everyone. HARK_EINVAL,
+/* The initial state of the common parts. `all`: the default cluster is everybody. HARK_EINVAL,
  * HARK_EFULL. */
 static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct hark_shape *shape,
     uint16_t kind, struct hark_endpoint *e, struct hark_wave *w, const struct hark_config *c,
@@ -39,8 +40,8 @@ static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct 
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-/* The frame of every step: nothing but CONTINUE after MORE, room for the effects; and an
- * application that has been restarted waits for the FAILED that explains it. */
+/* Begins every step. HARK_ESTATE: after ROLLBACK, or not CONTINUE after MORE. HARK_ENOROOM.
+ * HARK_WAIT: an event of the application between RESTARTED and its FAILED. */
 HARK_HOT int hark_step_begin(struct hark *p, const struct hark_endpoint *e,
     const struct hark_event *event, struct hark_effects *fx, uint32_t gone)
 {
@@ -53,13 +54,13 @@ HARK_HOT int hark_step_begin(struct hark *p, const struct hark_endpoint *e,
     return app ? HARK_WAIT : HARK_OK;
 }
 
-/* The end of most steps: neither wave nor OFFER has anything to send. */
+/* True if neither the wave nor OFFER has anything to send: the end of most steps. */
 static inline bool hark_step_rests(const struct hark_endpoint *e, const struct hark_wave *w)
 {
     return (w->fanout | w->marking | w->listing | e->offer) == 0;
 }
 
-/* CHECKPOINT_POINT and STORED: `quiet`: no wave may start.                       Alg. 1 l. 19-21 */
+/* CHECKPOINT_POINT and STORED. `quiet`: no wave may start.                       Alg. 1 l. 19-21 */
 static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event, bool quiet,
     struct hark_effects *fx)
@@ -75,7 +76,7 @@ static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape
 
 /* ---- messages: Algorithm 1 lines 10-18 ------------------------------------------------------- */
 
-/* The accept rule of every protocol here: exactly once and in ssn order, on any network. */
+/* The accept rule of every protocol here: exactly once and in the order of ssn, on any network. */
 HARK_HOT int hark_accept(struct hark *p, struct hark_endpoint *e, struct hark_channel *c,
     const struct hark_head *h, struct hark_effects *fx)
 {
@@ -91,7 +92,7 @@ HARK_HOT int hark_accept(struct hark *p, struct hark_endpoint *e, struct hark_ch
     return HARK_OK;
 }
 
-/* After all other effects of an accepted message: what was held behind it. */
+/* After all other effects of an accepted message: OFFER for those held because it was missing. */
 static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *fx)
 {
     if (!(c->flags & HARK_GAP)) return;
@@ -99,8 +100,8 @@ static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *f
     hark_emit_offer(fx, c->peer);
 }
 
-/* DELIVER by positions: of a message that has arrived, once. *channel is its row.
- *                                                                               Alg. 1 l. 10, 18 */
+/* DELIVER of a message that has arrived, once. *channel is its row. HARK_EFRAME, HARK_EINVAL,
+ * HARK_EFULL.                                                                   Alg. 1 l. 10, 18 */
 static inline int hark_deliver_position(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, const struct hark_event *event, struct hark_channel **channel)
 {
@@ -117,7 +118,7 @@ static inline int hark_deliver_position(struct hark *p, const struct hark_shape 
     return HARK_OK;
 }
 
-/* DELIVER, for protocols to which only the positions matter. */
+/* DELIVER for protocols that need only the positions. */
 static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, const struct hark_event *event)
 {
@@ -125,7 +126,7 @@ static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *sh
     return hark_deliver_position(p, shape, e, event, &c);
 }
 
-/* Any mixing will do that depends on order, ssn and length. */
+/* Adds a message to a running digest, which depends on order, ssn and length. Never 0. */
 static inline uint64_t hark_digest_mix(
     uint64_t running, uint64_t ssn, uint64_t length, uint64_t digest)
 {
@@ -137,8 +138,8 @@ static inline uint64_t hark_digest_mix(
 
 /* ---- failures: Algorithm 2 lines 4-5, Algorithm 3 line 6 ------------------------------------- */
 
-/* FAILED, for whoever rolls back when its incarnation says so: takes over epoch, D and
- * incarnations, ends the wave. *taken is false if that is all: an old announcement, or *gone: a
+/* FAILED: takes epoch, D and incarnations, and ends the wave. *taken is false if nothing is left to
+ * do: the announcement is old, or names a newer incarnation of mine; then *gone is set, with a
  * ROLLBACK to the decided wave.                                   Alg. 2 l. 4, Alg. 3 l. 6 (E19) */
 static inline int hark_member_failed(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event, uint32_t *gone,
@@ -161,8 +162,8 @@ static inline int hark_member_failed(struct hark *p, const struct hark_shape *sh
     return HARK_OK;
 }
 
-/* How many runs of arrived and undelivered messages a checked image can name: one more of each
- * channel than it has rows of `beyond`. */
+/* The most runs of arrived and undelivered messages that a checked image can have: for each channel
+ * one more than its rows of `beyond`. */
 static inline uint64_t hark_restart_undelivered(struct hark *p, const struct hark_shape *shape,
     const struct hark_endpoint *e, struct hark_bytes image)
 {
@@ -188,7 +189,7 @@ static inline uint64_t hark_restart_undelivered(struct hark *p, const struct har
     return n;
 }
 
-/* Has anything been sent or received, or a checkpoint been kept? Then it is no new incarnation. */
+/* True if the block is not new: messages were sent or received, or a checkpoint was kept. */
 static inline bool hark_restart_used(
     struct hark *p, struct hark_endpoint *e, const struct hark_wave *w)
 {
@@ -197,8 +198,8 @@ static inline bool hark_restart_used(
     return e->re || e->inc || w->kept.count;
 }
 
-/* RESTARTED: unpacks the image into the fresh block. Room for what the event adds is there when it
- * returns: rows of `waiting`, and one of `kept`. */
+/* RESTARTED: unpacks the image into the new block, and makes room for what the event adds: rows of
+ * `waiting`, and one of `kept`. HARK_EINVAL, HARK_ESTATE, HARK_EIMAGE, HARK_EFULL. */
 static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event)
 {
@@ -215,8 +216,8 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
         int status = hark_unpack_check(p, shape, r, &chunks, &bytes);
         if (status < 0) return status;
         n = hark_restart_undelivered(p, shape, e, image);
-        /* `waiting` begins anew, and `kept` may double; before that both states are in the block.
-         * Room for `again` too. */
+        /* `waiting` is filled anew, `kept` may double, `undone` is added; during the unpacking both
+         * states are in the block. */
         bytes = p->used + bytes * 2 + (n + 4) * sizeof(struct hark_arrived) * 2 +
                 ((uint64_t)event->u.restarted.undone_count + 4) * sizeof(struct hark_image);
         if (bytes > p->bytes) {
@@ -235,11 +236,12 @@ static inline int hark_restart_take(struct hark *p, const struct hark_shape *sha
         return status;
     }
     e->inc = event->u.restarted.inc;
-    e->re = event->u.restarted.re - 1; /* the FAILED that explains me is still to come */
+    e->re = event->u.restarted.re - 1; /* my FAILED is still to come */
     e->offer = e->awaiting = 1;
     return HARK_OK;
 }
 
+/* Fills `waiting` with the messages that had arrived at the image and were not delivered. */
 static inline void hark_restart_wait(struct hark *p, struct hark_endpoint *e)
 {
     hark_empty(p, &e->waiting);
@@ -257,7 +259,7 @@ static inline void hark_restart_wait(struct hark *p, struct hark_endpoint *e)
     }
 }
 
-/* RESTARTED, all of it that is the same everywhere. Sends wait for the FAILED that explains it.
+/* The common parts of RESTARTED. The application waits until its FAILED comes.
  *                                                                                  Alg. 2 l. 4-5 */
 static inline int hark_member_restart(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event,
@@ -271,10 +273,10 @@ static inline int hark_member_restart(struct hark *p, const struct hark_shape *s
     return HARK_OK;
 }
 
-/* ---- what belongs into an image -------------------------------------------------------------- */
+/* ---- payloads of an image -------------------------------------------------------------------- */
 
-/* The undelivered of all channels, one run a call: of channel *channel those up to *ssn have been
- * named. */
+/* Undelivered messages of all channels, one run for each call. *channel and *ssn are the position:
+ * of that channel, those up to *ssn have been named. */
 static inline int hark_names_undelivered(const struct hark *p, const struct hark_endpoint *e,
     uint32_t *channel, uint64_t *ssn, struct hark_names *run)
 {
@@ -285,8 +287,8 @@ static inline int hark_names_undelivered(const struct hark *p, const struct hark
     return 0;
 }
 
-/* The same by a cursor of 63 bits: 23 of the channel, 40 of the ssn; its highest bit is the
- * protocol's. */
+/* The same by a cursor: 40 bits of the ssn, 23 of the channel; the highest bit is the protocol's.
+ */
 static inline int hark_member_names(
     const struct hark *p, const struct hark_endpoint *e, uint64_t *cursor, struct hark_names *run)
 {

@@ -1,8 +1,8 @@
-/* parts/options.h: the options of protocols: what users ask for, in a configuration and in words.
+/* parts/options.h: the options of protocols, in a configuration and as text.
  *
- * An option is known by its name, and is the same wherever a protocol has it, but for its help: it
- * sets the same, by the same values. No two set the same. So what was asked for is kept in a struct
- * hark_config, before it is known which protocol is to run.
+ * Options of several protocols with one name differ only in their help: they set the same field by
+ * the same values. No two names set the same. So a struct hark_config can hold the options that a
+ * user gave before the protocol is known.
  */
 #ifndef HARK_PARTS_OPTIONS_H
 #define HARK_PARTS_OPTIONS_H
@@ -13,28 +13,29 @@
 extern "C" {
 #endif
 
-/* In `options`, the end of which is a row without a name, that of the name of `length` bytes; NULL:
- * there is none. */
+/* The option with the name of `length` bytes in `options`, which ends with a row without a name;
+ * NULL: there is none. */
 HARK_FN const struct hark_option *hark_option_named(
     const struct hark_option *options, const char *name, uint32_t length);
-/* What `c` has of it; of one without value 1, or 0. */
+/* The value of the option in `c`; for an option without value 1 if it is set, else 0. */
 HARK_FN uint32_t hark_option_value(const struct hark_option *o, const struct hark_config *c);
-/* Does `c` ask for it? Not with what is usual. */
+/* True if `c` sets the option, to another value than the default. */
 HARK_FN bool hark_option_asked(const struct hark_option *o, const struct hark_config *c);
-/* Asks for it; `value` is of its range, of one without value 1. */
+/* Sets the option in `c`; `value` must be in its range, 1 for an option without value. */
 HARK_FN void hark_option_set(const struct hark_option *o, uint32_t value, struct hark_config *c);
-/* Sets in `to` what `from` has of `options`. */
+/* Copies the values of `options` from `from` to `to`. */
 HARK_FN void hark_options_take(
     const struct hark_option *options, const struct hark_config *from, struct hark_config *to);
-/* The first one that `c` asks for and that cannot be combined with another, *other, which it asks
- * for too; NULL: all go together. */
+/* The first option set in `c` that cannot be combined with another one set in `c`, *other; NULL:
+ * there is no conflict. */
 HARK_FN const struct hark_option *hark_options_clash(const struct hark_option *options,
     const struct hark_config *c, const struct hark_option **other);
-/* Those that `c` asks for as on a command line, a blank before each: " --exact-gate --copies 2".
- * `image`: only those that images are of. */
+/* Writes the options set in `c` as on a command line, a blank before each: " --exact-gate --copies
+ * 2". With `image` only those on which images depend. */
 HARK_FN void hark_options_write(const struct hark_option *options, const struct hark_config *c,
     bool image, struct hark_words *w);
-/* Reads that. HARK_EINVAL: not such words, or not these options; `c` may be changed then. */
+/* Reads what hark_options_write wrote. HARK_EINVAL: another text, or other options; `c` may be
+ * changed then. */
 HARK_FN int hark_options_read(
     const struct hark_option *options, const char *text, struct hark_config *c);
 
@@ -84,7 +85,7 @@ HARK_FN void hark_options_take(
     }
 }
 
-/* Of names with a blank between two, the next; its length, 0 at the end. */
+/* Moves *names, names separated by blanks, to the next name. Returns its length; 0 at the end. */
 static inline uint32_t hark_options_next(const char **names)
 {
     uint32_t n = 0;
