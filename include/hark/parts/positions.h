@@ -1,13 +1,13 @@
-/* parts/positions.h: what the two ends of a channel tell each other after a failure, for protocols
- * that replay by positions.
+/* parts/positions.h: the exchange of positions between the ends of a channel after a failure, for
+ * protocols that replay by positions.
  *
  * HydEE (IPDPS 2012, Algorithms 2 and 3) and its forerunner without the domino effect (IPDPS 2011)
- * recover alike. Upon FAILED each process forgets what the last recovery epoch worked out, and
- * sends POS on every channel with an end in D: how much it has sent, and how much has arrived. By
- * the answer it knows what to replay, and what the peer already has: its orphans.
+ * recover alike. Upon FAILED each process forgets the results of the last recovery epoch, and sends
+ * POS on every channel with an end in D: how much it has sent, and how much has arrived. The peer's
+ * POS tells it what to replay, and which of its messages the peer already has: its orphans.
  *
- * A row of channels begins with struct hark_channel and has a struct hark_positions somewhere;
- * where, and what else differs between the protocols, struct hark_exchange says. Phases, epochs,
+ * A row of channels begins with struct hark_channel and contains a struct hark_positions; struct
+ * hark_exchange gives its offset, and the other differences between the protocols. Phases, epochs,
  * logs and gates are the protocol's own.
  */
 #ifndef HARK_PARTS_POSITIONS_H
@@ -24,52 +24,50 @@ HARK_NAMESAKES_BEGIN
 
 enum {                                         /* flags of a channel */
     HARK_NOTIFY_DUE = HARK_OWN_FLAGS,          /* a NOTIFY for this channel is due */
-    HARK_ORPH_DUE = HARK_OWN_FLAGS << 1,       /* ORPH for this channel is to be sent */
-    HARK_ORPH_WAIT = HARK_OWN_FLAGS << 2,      /* ORPH for this channel is to come */
+    HARK_ORPH_DUE = HARK_OWN_FLAGS << 1,       /* an ORPH for this channel is due */
+    HARK_ORPH_WAIT = HARK_OWN_FLAGS << 2,      /* an ORPH for this channel is awaited */
     HARK_GC_DUE = HARK_OWN_FLAGS << 3,         /* a GC notice for this channel is due */
     HARK_POSITIONS_FLAGS = HARK_OWN_FLAGS << 4 /* the protocol's own begin here */
 };
 enum { HARK_POS_DUE = 1, HARK_POS_SENT = 2, HARK_POS_GOT = 4 }; /* flags of a pair */
 
-struct hark_positions {   /* of a channel with P_j; first what every message looks at */
-    uint64_t transmitted; /* or suppressed, up to here: pend[j] is transmitted+1 .. sent */
-    uint64_t last_orphan; /* OrphanDate[j], as an ssn: the highest that j already has; 0: none known
-                           */
-    uint64_t sent_digest, recv_digest;
-    uint64_t first;           /* first .. sent are retained */
-    uint64_t sent_at_failure; /* sent when this recovery epoch began: what my POS says */
-    uint64_t peer_sent;   /* sent_j[i] in j's POS: beyond it, what I have are orphans; infinite: no
-                             POS */
-    uint64_t orph_digest; /* j's digest at last_orphan */
-    uint64_t orphan_next; /* next message of j's to tell it of */
-    uint32_t orph_out;    /* fragments of ORPH sent */
-    uint32_t orph_in;     /* fragments of ORPH that came */
-    struct hark_queue digests; /* of first .. sent, running */
+struct hark_positions {   /* of a channel with P_j; the fields that every message uses come first */
+    uint64_t transmitted; /* or suppressed, up to this ssn: pend[j] is transmitted+1 .. sent */
+    /* OrphanDate[j], as an ssn: the highest message that j already has; 0: none is known. */
+    uint64_t last_orphan;
+    uint64_t sent_digest, recv_digest; /* running */
+    uint64_t first;                    /* first .. sent are retained */
+    uint64_t sent_at_failure;          /* `sent` when this recovery epoch began: in my POS */
+    /* sent_j[i] of j's POS: messages that I have beyond it are orphans; infinite: no POS yet. */
+    uint64_t peer_sent;
+    uint64_t orph_digest;      /* j's digest at last_orphan */
+    uint64_t orphan_next;      /* next message of j for an ORPH to j */
+    uint32_t orph_out;         /* fragments of ORPH sent */
+    uint32_t orph_in;          /* fragments of ORPH received */
+    struct hark_queue digests; /* running, of first .. sent */
 };
 
-struct hark_pair { /* a peer with whom positions are exchanged in this epoch */
+struct hark_pair { /* a peer with which positions are exchanged in this epoch */
     uint32_t rank;
     uint32_t flags;
 };
 
-struct hark_position { /* of a channel at a kept image: what a GC notice tells */
+struct hark_position { /* of a channel at a kept image: the content of a GC notice */
     uint64_t id;
     uint32_t peer;
     uint16_t ctx, pad;
-    uint64_t own;  /* of my messages to the peer: hydee: the last one sent; sendet: the first one
-                      retained */
-    uint64_t recv; /* of the peer's */
+    uint64_t own;  /* of my messages: the last one sent (hydee), the first one retained (sendet) */
+    uint64_t recv; /* of the peer's messages: the last one received */
 };
 
-struct hark_exchange { /* what differs between the protocols that exchange positions */
-    uint16_t at;       /* where in a row of channels struct hark_positions stands */
-    uint16_t also;     /* ... and one more number, u64, that POS says; 0: none */
-    uint16_t inside;   /* flag of a channel whose ends go back together: it has no log */
-    uint32_t contexts; /* that one pair of processes may use: a POS with more would not fit into the
-                          effects */
+struct hark_exchange { /* the differences between the protocols that exchange positions */
+    uint16_t at;       /* offset of struct hark_positions in a row of channels */
+    uint16_t also;     /* offset of one more u64 for POS; 0: none */
+    uint16_t inside;   /* flag of a channel whose ends roll back together: it has no log */
+    uint32_t contexts; /* contexts that a pair of processes may use: more do not fit into a POS */
 };
 
-/* All that have no name in a paper. */
+/* The fields without a name in the papers. */
 #define HARK_POSITIONS_FIELDS(type)                                                                \
     HARK_FIELD(type, pos.peer_sent, ""), HARK_FIELD(type, pos.orph_digest, ""),                    \
         HARK_FIELD(type, pos.sent_digest, ""), HARK_FIELD(type, pos.recv_digest, ""),              \
@@ -105,7 +103,7 @@ static inline const struct hark_positions *hark_positions_of(
     return (const struct hark_positions *)(const void *)((const uint8_t *)c + x->at);
 }
 
-/* Of a new channel. */
+/* Initial positions of a new channel. */
 static inline void hark_positions_begin(struct hark_positions *o)
 {
     o->peer_sent = HARK_INFINITY;
@@ -113,7 +111,7 @@ static inline void hark_positions_begin(struct hark_positions *o)
     o->digests.width = 1;
 }
 
-/* Does the pair use as many contexts as it may? */
+/* True if the pair uses as many contexts as it may. */
 static inline bool hark_contexts_full(
     struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x, uint32_t peer)
 {
@@ -121,7 +119,7 @@ static inline bool hark_contexts_full(
     return last < e->channels.count && hark_channel_at(p, e, last)->peer == peer;
 }
 
-/* Of an unpacked state: has none of the pairs more? */
+/* True if no pair of an unpacked state uses more contexts than it may. */
 static inline bool hark_contexts_ok(
     struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x)
 {
@@ -131,7 +129,7 @@ static inline bool hark_contexts_ok(
     return true;
 }
 
-/* Forgets what the last recovery epoch worked out for this channel (E11); its protocol forgets what
+/* Forgets the results of the last recovery epoch for this channel (E11). The protocol forgets what
  * ORPH recorded. */
 static inline void hark_positions_clear(
     struct hark_channel *c, struct hark_positions *o, uint64_t base)
@@ -139,13 +137,12 @@ static inline void hark_positions_clear(
     c->flags &= (uint16_t) ~(HARK_NOTIFY_DUE | HARK_ORPH_DUE | HARK_ORPH_WAIT);
     o->sent_at_failure = base;
     o->last_orphan = o->orph_digest = o->orphan_next = 0;
-    o->peer_sent = HARK_INFINITY; /* only a POS says otherwise: nothing on other channels is an
-                                     orphan */
+    o->peer_sent = HARK_INFINITY; /* until a POS comes, nothing on the channel is an orphan */
     o->orph_in = o->orph_out = 0;
 }
 
-/* What the log of each channel holds, one run a call; channels with one of the flags `but` are left
- * out. */
+/* For `names`: the log of each channel, one run for each call, without channels that have one of
+ * the flags `but`. */
 static inline int hark_logged_names(const struct hark *p, const struct hark_endpoint *e,
     const struct hark_exchange *x, uint16_t but, uint64_t *cursor, struct hark_names *run)
 {
@@ -172,7 +169,7 @@ static inline void hark_diverged(const struct hark_channel *c, const struct hark
     hark_emit(fx, HARK_DIVERGED)->u.diverged = what;
 }
 
-/* The running digest after ssn, from the log; 0 if it is not known. */
+/* The running digest after `ssn`, from the log; 0 if it is not known. */
 static inline uint64_t hark_digest_at(
     struct hark *p, const struct hark_pool *pool, struct hark_positions *o, uint64_t ssn)
 {
@@ -180,8 +177,8 @@ static inline uint64_t hark_digest_at(
     return *hark_queue_seek(p, pool, &o->digests, (uint32_t)(ssn - o->first));
 }
 
-/* At the last orphan: was the same sent as before? A POS may find more that were not than there is
- * room to say. */
+/* At the last orphan: DIVERGED if the re-execution sent something else. A POS may find more
+ * divergences than fit into the effects; the rest is not reported. */
 static inline void hark_digest_compare(const struct hark_channel *c, const struct hark_positions *o,
     uint64_t got, struct hark_effects *fx)
 {
@@ -192,7 +189,7 @@ static inline void hark_digest_compare(const struct hark_channel *c, const struc
 
 /* ---- POS ------------------------------------------------------------------------------------- */
 
-/* The row of this peer, made if it is new; one has been reserved. */
+/* The row of this peer, made if it is new; a row has been reserved. */
 static inline struct hark_pair *hark_pair(struct hark *p, struct hark_table *pairs, uint32_t rank)
 {
     uint32_t i = 0;
@@ -204,7 +201,7 @@ static inline struct hark_pair *hark_pair(struct hark *p, struct hark_table *pai
     return pair;
 }
 
-/* Are the answers to all my POS in? */
+/* True if all peers have answered my POS. */
 static inline bool hark_pairs_answered(const struct hark *p, const struct hark_table *pairs)
 {
     for (uint32_t i = 0; i < pairs->count; i++)
@@ -233,7 +230,7 @@ static inline uint16_t hark_pos_ctx(const struct hark_exchange *x, const uint8_t
     return hark_get16(b + 8 + hark_pos_width(x) * i);
 }
 
-/* The row of a context; NULL: j does not know of it. */
+/* The row of a context; NULL: j does not know the context. */
 static inline const uint8_t *hark_pos_row(
     const struct hark_exchange *x, const uint8_t *b, uint16_t ctx)
 {
@@ -243,8 +240,8 @@ static inline const uint8_t *hark_pos_row(
     return row;
 }
 
-struct hark_said { /* by j's POS, of one context: what j has sent, what of mine arrived, j's digest
-                      there */
+struct hark_said { /* j's POS for one context: `sent` of j, `recv` of my messages, j's digest there
+                    */
     uint64_t sent, recv, also, digest;
 };
 
@@ -261,7 +258,7 @@ static inline struct hark_said hark_pos_said(
     return said;
 }
 
-/* How many contexts would the pair use with those of this POS? */
+/* The number of contexts that the pair would use with those of this POS. */
 static inline uint32_t hark_pos_contexts(struct hark *p, struct hark_endpoint *e,
     const struct hark_exchange *x, uint32_t peer, const uint8_t *b)
 {
@@ -276,8 +273,8 @@ static inline uint32_t hark_pos_contexts(struct hark *p, struct hark_endpoint *e
     return all;
 }
 
-/* POS from j: is it to be taken? Then it counts as got, and mine is due if it has not been sent.
- * False: *status is what the step returns. */
+/* POS from j. True if it must be processed: it counts as received, and mine is due if it has not
+ * been sent. False: the step returns *status. */
 static inline bool hark_pos_take(struct hark *p, struct hark_endpoint *e,
     const struct hark_exchange *x, struct hark_table *pairs, const struct hark_head *h,
     const uint8_t *b, int *status, struct hark_effects *fx)
@@ -292,12 +289,12 @@ static inline bool hark_pos_take(struct hark *p, struct hark_endpoint *e,
     }
     pair->flags |= HARK_POS_GOT;
     if (!(pair->flags & HARK_POS_SENT))
-        pair->flags |= HARK_POS_DUE; /* v2: who knows none answers */
-    e->offer = 1;                    /* an ORPH may have overtaken it */
+        pair->flags |= HARK_POS_DUE; /* v2: a process without a channel answers too */
+    e->offer = 1;                    /* an ORPH may have overtaken the POS */
     return true;
 }
 
-/* What every protocol does with what POS says of a channel. */
+/* The common effect of a POS on a channel. */
 static inline void hark_pos_channel(
     const struct hark_channel *c, struct hark_positions *o, const struct hark_said *said)
 {
@@ -308,7 +305,7 @@ static inline void hark_pos_channel(
                                                                      (E2, E4) */
 }
 
-/* j is to hear which of its messages I have, from this one on. */
+/* Marks an ORPH to j as due: j's messages that I have, beginning at `from`. */
 static inline void hark_orph_ask(struct hark_channel *c, struct hark_positions *o, uint64_t from)
 {
     c->flags |= HARK_ORPH_DUE;
@@ -327,7 +324,7 @@ static inline void hark_pos_write(
     hark_put64(row + hark_pos_width(x) - 8, o->recv_digest);
 }
 
-/* All POS that are due. HARK_MORE: the effects are full. */
+/* Sends all POS that are due. HARK_MORE: the effects are full. */
 static inline int hark_pos_pump(struct hark *p, struct hark_endpoint *e,
     const struct hark_exchange *x, struct hark_table *pairs, struct hark_effects *fx)
 {
@@ -352,8 +349,7 @@ static inline int hark_pos_pump(struct hark *p, struct hark_endpoint *e,
 
 /* ---- orphans --------------------------------------------------------------------------------- */
 
-/* The end of a frame of one of several fragments, of which `at` bytes are written behind the head.
- */
+/* Ends a frame that is one of several fragments, with `at` bytes after the head. */
 static inline void hark_fragment_end(
     uint8_t *b, uint32_t at, uint32_t word, struct hark_effects *fx)
 {
@@ -372,7 +368,8 @@ static inline void hark_orph_end(struct hark_channel *c, struct hark_positions *
     if (last) c->flags &= (uint16_t)~HARK_ORPH_DUE;
 }
 
-/* ORPH from j: has it overtaken j's POS, or another fragment? Without a channel `o` is NULL. */
+/* True if an ORPH from j has overtaken j's POS or an earlier fragment. `o` is NULL if there is no
+ * channel. */
 static inline bool hark_orph_early(struct hark *p, struct hark_table *pairs,
     const struct hark_positions *o, uint32_t src, const uint8_t *b)
 {
@@ -380,7 +377,7 @@ static inline bool hark_orph_early(struct hark *p, struct hark_table *pairs,
     return o && hark_get32(b) >> 16 != (uint16_t)o->orph_in;
 }
 
-/* A fragment of ORPH has been taken: true if it was the last one. */
+/* A fragment of ORPH was processed. Returns true if it was the last one. */
 static inline bool hark_orph_took(
     struct hark_channel *c, struct hark_positions *o, const uint8_t *b)
 {
@@ -390,7 +387,7 @@ static inline bool hark_orph_took(
     return true;
 }
 
-/* An orphan is sent again: nothing is transmitted, and who waits for it is to be told. */
+/* An orphan is sent again: nothing is transmitted (SUPPRESS), and a NOTIFY is due. */
 static inline void hark_suppress(struct hark_channel *c, struct hark_positions *o, uint64_t ssn,
     uint64_t phase, bool compare, struct hark_effects *fx)
 {
@@ -402,8 +399,9 @@ static inline void hark_suppress(struct hark_channel *c, struct hark_positions *
     if (ssn == o->last_orphan && compare) hark_digest_compare(c, o, o->sent_digest, fx);
 }
 
-/* All NOTIFY that are due, of orphans that were sent again, up to an ssn u64: to who has them, or
- * to the recovery process, and then the receiver's rank u32 stands before it. */
+/* Sends all NOTIFY that are due: orphans up to an ssn (u64) were sent again. With `to_peer` to the
+ * process that has them, else to the recovery process with that rank (u32) before the ssn.
+ * HARK_MORE: the effects are full. */
 static inline int hark_notify_pump(struct hark *p, struct hark_endpoint *e,
     const struct hark_exchange *x, bool to_peer, struct hark_effects *fx)
 {
@@ -422,7 +420,8 @@ static inline int hark_notify_pump(struct hark *p, struct hark_endpoint *e,
     return HARK_OK;
 }
 
-/* QUIET while recovery runs: orphans that nobody will send again are a divergence, not a hang. */
+/* QUIET during a recovery: orphans that nobody will send again are reported as DIVERGED, instead of
+ * a hang. */
 static inline int hark_positions_quiet(
     struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x, struct hark_effects *fx)
 {
@@ -439,7 +438,7 @@ static inline int hark_positions_quiet(
 
 /* ---- garbage collection, by positions of images (E3) ----------------------------------------- */
 
-/* Remembers where a channel stands at the image `id`; a row has been reserved. */
+/* Remembers the positions of a channel at image `id`; a row has been reserved. */
 static inline void hark_position_add(
     struct hark *p, struct hark_table *t, uint64_t id, const struct hark_channel *c, uint64_t own)
 {
@@ -461,7 +460,8 @@ static inline const struct hark_position *hark_position_of(
     return NULL;
 }
 
-/* `oldest` is now the oldest image: each peer whose channel it has is to be told. False: none. */
+/* `oldest` is now the oldest image: marks a GC notice for each channel in it. False: it has none.
+ */
 static inline bool hark_gc_mark(
     struct hark *p, struct hark_endpoint *e, const struct hark_table *t, uint64_t oldest)
 {
@@ -475,7 +475,8 @@ static inline bool hark_gc_mark(
     return any;
 }
 
-/* All GC notices that are due: {recv u64, own u64} of the oldest image. */
+/* Sends all GC notices that are due: {recv u64, own u64} of the oldest image. HARK_MORE: the
+ * effects are full. */
 static inline int hark_gc_pump(struct hark *p, struct hark_endpoint *e, const struct hark_table *t,
     uint64_t oldest, struct hark_effects *fx)
 {

@@ -1,29 +1,28 @@
-/* parts/wave.h: checkpoint waves of a group of processes, a part of every protocol that
- * coordinates.
+/* parts/wave.h: checkpoint waves of a cluster, for every protocol that coordinates checkpoints.
  *
- * A freezing two-phase commit (Guermouche et al., HydEE, Alg. 1 lines 19-21: "Coordinate with the
- * processes in Cluster_i" is all that the paper says). The lowest rank leads.
+ * A freezing two-phase commit (Guermouche et al., HydEE, Alg. 1 lines 19-21; the paper specifies
+ * only "Coordinate with the processes in Cluster_i"). The lowest rank of the cluster leads.
  *
  *   leader            members
- *   ASK         ->                    any time; answered without the application's help
- *               <-    COUNT           checkpoint calls passed, highest wave seen, is the next map
- *                                     known; waits at its next call
- *   PREPARE     ->                    a fresh wave, n = max + 1: calls below n run on; does it
- *                                     bring the map that all know
- *                     each at its own n-th call: frozen; MARK with `sent` on each channel of the
- *                     group
- *               <-    FROZEN          to whom MARKs are on their way
- *   EXPECT      ->                    how many MARKs will come; once they and what they count are
- *                                     in: CAPTURE
- *               <-    READY           stored, or not
+ *   ASK         ->                    at any time; answered without the application
+ *               <-    COUNT           checkpoint calls passed, highest wave seen, whether the next
+ *                                     map is known; then the member waits at its next call
+ *   PREPARE     ->                    a new wave at call n = max + 1, whether it brings the map
+ *                                     that all know; calls below n do not wait
+ *                     each at its n-th call: frozen; MARK with `sent` on each channel inside the
+ *                     cluster
+ *               <-    FROZEN          the ranks to which MARKs are on their way
+ *   EXPECT      ->                    how many MARKs will arrive; once these and the messages that
+ *                                     they count are in: CAPTURE
+ *               <-    READY           stored, or failed
  *   PERSIST at the failure service: the decision
  *   COMMIT or ABORT ->
  *
- * Freezing all sends from the n-th call to COMMIT also keeps a chain of messages from leaving the
- * group and coming back into an image that is taken later. Deviations from "MARK on each channel,
- * recorded in order": MARK carries the count, so channels need not be FIFO, and FROZEN/EXPECT tells
- * how many to wait for, so that no process keeps or sends anything to group members that it never
- * met.
+ * All sends are frozen from the n-th call to COMMIT. So no chain of messages can leave the cluster
+ * and come back into an image that is taken later. Deviations from "MARK on each channel, recorded
+ * in order": MARK carries the count, so channels need not be FIFO; and FROZEN and EXPECT give the
+ * number of MARKs, so a process keeps no state for members that it never met, and sends them
+ * nothing.
  */
 #ifndef HARK_PARTS_WAVE_H
 #define HARK_PARTS_WAVE_H
@@ -36,7 +35,7 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* ---- events that concern waves --------------------------------------------------------------- */
+/* ---- events of waves ------------------------------------------------------------------------- */
 
 /* CHECKPOINT_POINT. `quiet`: no wave may start (between FAILED and RECOVERED: E21).
  *                                                                                   Alg. 1 l. 19 */
@@ -56,7 +55,7 @@ static inline void hark_wave_point(struct hark *p, struct hark_endpoint *e, stru
     else if (w->mode == HARK_W_PREPARED) hark_wave_reach(p, e, w, fx);
 }
 
-/* STORED: the image is on stable storage, or the decision is, or is not.            Alg. 1 l. 21 */
+/* STORED: the image or the decision is on stable storage, or failed.                Alg. 1 l. 21 */
 static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_event *event, struct hark_effects *fx)
 {
@@ -84,7 +83,7 @@ static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, str
     }
 }
 
-/* FAILED: an undecided wave aborts, a decided one commits: its decision is durable.
+/* FAILED: an undecided wave aborts; a decided one commits, since its decision is durable.
  *                                                                                    Alg. 2 l. 4 */
 static inline void hark_wave_failed(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_event *event, struct hark_effects *fx)
@@ -95,21 +94,21 @@ static inline void hark_wave_failed(struct hark *p, struct hark_endpoint *e, str
     if (w->mode >= HARK_W_CAPTURED && decided >= w->wave) hark_wave_commit(p, e, w, fx);
     else hark_wave_abort(e, w, fx);
     if (decided > w->wave)
-        w->wave = decided; /* all may have gone back behind it: its number is used */
+        w->wave = decided; /* its number is used, even if all have rolled back beyond it */
     for (uint32_t i = 0; i < e->channels.count; i++)
         hark_channel_at(p, e, i)->flags &= (uint16_t)~HARK_OWED;
     w->owed = 0;
 }
 
-/* A new incarnation from checkpoint `id`, whose image has just been unpacked: the n-th call is
- * passed. The image was taken before its own commit, so what that forgot is forgotten again.
+/* RESTARTED from checkpoint `id`, whose image has just been unpacked: the n-th call is passed. The
+ * image was taken before its own commit, so the DROPs of that commit are repeated.
  *                                                                                    Alg. 2 l. 5 */
 static inline void hark_wave_restarted(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     uint64_t id, uint32_t generations, struct hark_effects *fx)
 {
     w->generations = generations; /* of the configuration, not of the image */
-    w->map = w->map == HARK_W_MAP_NOW ? HARK_W_MAP_TAKEN : HARK_W_NO_MAP; /* what was only known is
-                                                                             told anew */
+    /* A map that was only known is given again by the embedder. */
+    w->map = w->map == HARK_W_MAP_NOW ? HARK_W_MAP_TAKEN : HARK_W_NO_MAP;
     if (id == 0) return;
     w->calls = w->target;
     w->in_checkpoint_call = w->mode = w->lead_stage = w->fanout = w->expected = w->marks = w->owed =
@@ -122,12 +121,12 @@ static inline void hark_wave_restarted(struct hark *p, struct hark_endpoint *e, 
         hark_remove(p, &w->kept, w->kept.count - 1);
     ((struct hark_image *)hark_insert(p, &w->kept, w->kept.count))->id = id;
     for (; w->kept.count > generations; hark_remove(p, &w->kept, 0))
-        if (fx->count < 8) /* more generations no image has that is one */
+        if (fx->count < 8) /* no valid image has more generations */
             hark_emit_checkpoint(
                 fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
 }
 
-/* After recv of a channel has grown. */
+/* `recv` of a channel has grown. */
 static inline void hark_wave_arrived(
     struct hark_wave *w, struct hark_channel *c, struct hark_effects *fx)
 {
@@ -137,8 +136,7 @@ static inline void hark_wave_arrived(
     hark_wave_try_capture(w, fx);
 }
 
-/* MARK: how many messages of a channel belong before the cut. HARK_OK, or the frame is old:
- * DISCARD. */
+/* MARK: how many messages of a channel belong before the cut. An old one gives DISCARD. HARK_OK. */
 static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -160,17 +158,17 @@ static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct
 static inline int hark_wave_frozen(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
-    /* Fragments need no order: all but the last of a member carry only ranks. */
+    /* Fragments may arrive in any order: all but the last one of a member carry only ranks. */
     for (uint32_t at = 12; at + 4 <= length; at += 4)
         hark_wave_expect_add(p, w, hark_get32(b + at));
-    w->fragment += hark_get32(b + 8) >> 16; /* the last one says how many there were; */
-    w->fragment--;                          /* each one that came counts one of them */
+    w->fragment += hark_get32(b + 8) >> 16; /* the last one has their number; */
+    w->fragment--;                          /* each one that arrives counts one down */
     if (hark_get32(b + 8) & 1) w->answers++;
     hark_wave_lead_frozen(p, e, w, fx);
     return HARK_OK;
 }
 
-/* What a wave's frame of this type has behind the common part, bytes. */
+/* True if a wave's frame of this type may have `length` bytes after the common part. */
 static inline bool hark_wave_length_ok(uint8_t type, uint32_t length)
 {
     switch (type) {
@@ -188,7 +186,7 @@ static inline bool hark_wave_length_ok(uint8_t type, uint32_t length)
     }
 }
 
-/* Rows that a wave's frame may add; before anything moves. */
+/* Makes room for the rows that a wave's frame may add, before anything changes. HARK_EFULL. */
 static inline int hark_wave_reserve(struct hark *p, const struct hark_shape *s,
     struct hark_endpoint *e, struct hark_wave *w, uint32_t length)
 {
@@ -198,7 +196,7 @@ static inline int hark_wave_reserve(struct hark *p, const struct hark_shape *s,
     return status;
 }
 
-/* The leader's side of a frame, and then the members'. Age and length have been looked at. */
+/* A frame of a wave at the leader. Age and length have been checked. */
 static inline int hark_wave_lead_frame(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_head *h, const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -225,8 +223,8 @@ static inline void hark_wave_answer(struct hark *p, struct hark_endpoint *e, str
     hark_put32(b + 16, w->map != HARK_W_NO_MAP);
 }
 
-/* A frame of a wave; age, length and room have been looked at. `quiet`: recovery is not over here,
- * so ASK waits. HARK_OK, or HARK_EFRAME if it is not for me.                        Alg. 1 l. 20 */
+/* A frame of a wave; age, length and room have been checked. `quiet`: recovery is not over here, so
+ * ASK is held. HARK_OK, or HARK_EFRAME if the frame is not for me.                  Alg. 1 l. 20 */
 static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_head *h, const uint8_t *b, uint32_t length, bool quiet,
     struct hark_effects *fx)
@@ -250,7 +248,7 @@ static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struc
     case HARK_W_PREPARE:
         if (w->mode != HARK_W_ANSWERED) return hark_emit_verdict(fx, HARK_DISCARD);
         if (hark_get32(b + 16) && w->map == HARK_W_NO_MAP)
-            return HARK_EFRAME; /* I did not say that I know it */
+            return HARK_EFRAME; /* my COUNT did not report the map */
         hark_wave_prepare(p, e, w, hark_get64(b), hark_get64(b + 8), hark_get32(b + 16) != 0, fx);
         break;
     case HARK_W_EXPECT:
@@ -272,7 +270,7 @@ static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struc
     return HARK_OK;
 }
 
-/* One frame of the fan-out `tell`. */
+/* Sends the frame of the present fan-out to one member. */
 static inline void hark_wave_tell_one(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     uint32_t rank, struct hark_effects *fx)
 {
@@ -317,13 +315,13 @@ static inline int hark_wave_list(
     return HARK_OK;
 }
 
-/* What the wave still has to send; HARK_MORE when the effects are full. */
+/* Sends what the wave has pending; HARK_MORE when the effects are full. */
 static inline int hark_wave_pump(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     while (w->fanout) {
-        uint32_t rank = hark_ranges_at(p, &e->cluster, w->fanout_sent + 1); /* the leader is the
-                                                                               lowest */
+        /* The first member is the leader itself. */
+        uint32_t rank = hark_ranges_at(p, &e->cluster, w->fanout_sent + 1);
         if (!hark_effects_fit(fx, 1, HARK_WIRE_HEAD + 20)) return HARK_MORE;
         hark_wave_tell_one(p, e, w, rank, fx);
         if (++w->fanout_sent + 1 == hark_wave_size(p, e)) w->fanout = w->fanout_sent = 0;
@@ -347,8 +345,8 @@ static inline int hark_wave_pump(
     return hark_wave_list(p, e, w, fx);
 }
 
-/* Of an unpacked state; hark_ends_ok has been asked. A fan-out that was under way goes on by
- * CONTINUE. */
+/* True if the wave of an unpacked state is valid, given hark_ends_ok. An unfinished fan-out
+ * continues by CONTINUE. */
 static inline bool hark_wave_ok(
     struct hark *p, const struct hark_endpoint *e, const struct hark_wave *w)
 {

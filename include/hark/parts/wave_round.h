@@ -1,5 +1,5 @@
-/* parts/wave_round.h: a round of a checkpoint wave: what leader and members do when its frames are
- * in. A part of parts/wave.h. */
+/* parts/wave_round.h: the steps of a checkpoint wave, at the leader and at the members. A part of
+ * parts/wave.h. */
 #ifndef HARK_PARTS_WAVE_ROUND_H
 #define HARK_PARTS_WAVE_ROUND_H
 
@@ -21,7 +21,7 @@ static inline uint32_t hark_wave_size(const struct hark *p, const struct hark_en
     return hark_ranges_size(p, &e->cluster);
 }
 
-/* A frame of this type is to go to all other members. */
+/* Starts a fan-out: a frame of this type to all other members. */
 static inline void hark_wave_tell(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, uint32_t type)
 {
@@ -30,7 +30,7 @@ static inline void hark_wave_tell(
     w->fanout_sent = 0;
 }
 
-/* Leaves the present call. */
+/* The application leaves its checkpoint call. */
 static inline void hark_wave_pass(struct hark_wave *w, struct hark_effects *fx)
 {
     w->calls++;
@@ -46,10 +46,10 @@ static inline void hark_wave_over(
     w->expected = 0;
     if (w->map == HARK_W_MAP_NOW) w->map = HARK_W_MAP_KNOWN;
     if (w->in_checkpoint_call) hark_wave_pass(w, fx);
-    e->offer = 1; /* the next ASK may have been held */
+    e->offer = 1; /* the next ASK may be held */
 }
 
-/* The image is a recovery point; the oldest beyond the generations kept is forgotten.
+/* COMMIT: the image is a recovery point; an image beyond the generations is dropped.
  *                                                                                   Alg. 1 l. 21 */
 static inline void hark_wave_commit(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
@@ -64,7 +64,7 @@ static inline void hark_wave_commit(
     hark_wave_over(e, w, fx);
 }
 
-/* As if the wave had not been; the application goes on. */
+/* ABORT: undoes the wave; the application continues. */
 static inline void hark_wave_abort(
     struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
@@ -81,7 +81,7 @@ static inline void hark_wave_lead_abort(
     hark_wave_abort(e, w, fx);
 }
 
-/* All that was sent to me before the others froze is in: the image can be taken.    Alg. 1 l. 21 */
+/* CAPTURE, if all messages that were sent to me before the others froze are in.     Alg. 1 l. 21 */
 static inline void hark_wave_try_capture(struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->mode != HARK_W_IS_FROZEN || w->expected != w->marks + 1 || w->owed) return;
@@ -125,14 +125,14 @@ static inline void hark_wave_lead_frozen(
     hark_wave_expect(w, hark_wave_expect_of(p, w, e->me), fx);
 }
 
-/* Does a MARK go out on this channel? A message to myself is waited for without one. */
+/* True if a MARK goes out on this channel. Messages to myself are awaited without one. */
 static inline bool hark_wave_marks(const struct hark_endpoint *e, const struct hark_channel *c)
 {
     return (c->flags & HARK_INTRA) && c->sent > 0 && c->peer != e->me;
 }
 
-/* So many messages of this channel belong before the image. It may still owe those of a wave that
- * was aborted. */
+/* The first `sent` messages of this channel belong before the image. The channel may be OWED
+ * already, from an aborted wave. */
 static inline void hark_wave_owe(struct hark_wave *w, struct hark_channel *c, uint64_t sent)
 {
     c->mark = sent;
@@ -141,7 +141,7 @@ static inline void hark_wave_owe(struct hark_wave *w, struct hark_channel *c, ui
     w->owed++;
 }
 
-/* The n-th call: nothing is sent from here to COMMIT or ABORT.                      Alg. 1 l. 20 */
+/* The n-th call: nothing is sent from now to COMMIT or ABORT.                       Alg. 1 l. 20 */
 static inline void hark_wave_freeze(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
@@ -160,7 +160,7 @@ static inline void hark_wave_freeze(
     }
 }
 
-/* The application is inside a call, and the wave's number of the call is known. */
+/* The application is inside a call, and n of the wave is known. */
 static inline void hark_wave_reach(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
@@ -193,7 +193,7 @@ static inline void hark_wave_lead_count(struct hark *p, struct hark_endpoint *e,
     w->lead_stage = HARK_W_FREEZING;
     w->answers = 0;
     hark_empty(p, &w->expect);
-    w->lead_wave++; /* fresh: nobody alive has seen it */
+    w->lead_wave++; /* a number that no live process has seen */
     w->lead_n++;
     hark_wave_tell(p, e, w, HARK_W_PREPARE);
     hark_wave_prepare(p, e, w, w->lead_wave, w->lead_n, w->lead_map == hark_wave_size(p, e), fx);

@@ -1,4 +1,4 @@
-/* parts/wave_state.h: what a process remembers of checkpoint waves; wave.h says how they go. */
+/* parts/wave_state.h: the state of checkpoint waves at a process; wave.h has the protocol. */
 #ifndef HARK_PARTS_WAVE_STATE_H
 #define HARK_PARTS_WAVE_STATE_H
 
@@ -29,42 +29,41 @@ enum {
     HARK_W_CAPTURED,
     HARK_W_IS_READY
 };
-/* The next map of groups: nobody has told me one; I know it; the present wave is to bring it into
- * force; it has. */
+/* The next map of clusters: not known; known; brought into force by the present wave; in force. */
 enum { HARK_W_NO_MAP = 0, HARK_W_MAP_KNOWN, HARK_W_MAP_NOW, HARK_W_MAP_TAKEN };
 enum { HARK_W_IDLE = 0, HARK_W_ASKING, HARK_W_FREEZING, HARK_W_STORING, HARK_W_DECIDING };
 
 struct hark_image { /* a row of `kept` */
     uint64_t id;
 };
-struct hark_expect { /* at the leader: how many MARKs are on their way to a member */
+struct hark_expect { /* at the leader: the number of MARKs sent to a member */
     uint32_t rank;
     uint32_t count;
 };
 
 struct hark_wave {
     uint64_t calls;              /* checkpoint calls passed */
-    uint64_t target;             /* n: the call to freeze at */
+    uint64_t target;             /* n: the call at which to freeze */
     uint64_t wave;               /* highest number seen */
-    uint64_t mark_wave;          /* what `marks` counts */
-    uint64_t lead_n, lead_wave;  /* the leader's maxima over COUNT */
+    uint64_t mark_wave;          /* the wave whose MARKs `marks` counts */
+    uint64_t lead_n, lead_wave;  /* at the leader: maxima over COUNT */
     uint32_t mode;               /* HARK_W_RUN.. */
     uint32_t in_checkpoint_call; /* 1: the application is inside a call */
-    uint32_t expected;           /* MARKs to come, + 1; 0: not told yet */
-    uint32_t marks;              /* MARKs that came */
-    uint32_t owed;               /* channels on which more is to arrive */
-    uint32_t generations;
-    uint32_t lead_stage;                 /* of the leader: HARK_W_IDLE.. */
-    uint32_t answers;                    /* ... in this stage */
-    uint32_t fanout;                     /* a frame on its way to all members: its type; 0: none */
-    uint32_t fanout_sent;                /* how many have it */
-    uint32_t marking, listing, fragment; /* freeze: next channel to MARK + 1, to list in FROZEN + 1
-                                          */
-    uint32_t map;                        /* HARK_W_NO_MAP.. */
-    uint32_t lead_map;                   /* at the leader: how many know the next map */
+    uint32_t expected;           /* MARKs of this wave + 1, by EXPECT; 0: not known yet */
+    uint32_t marks;              /* MARKs that arrived */
+    uint32_t owed;               /* channels with HARK_OWED */
+    uint32_t generations;        /* checkpoints kept */
+    uint32_t lead_stage;         /* at the leader: HARK_W_IDLE.. */
+    uint32_t answers;            /* at the leader: members that answered in this stage */
+    uint32_t fanout;             /* type of the frame being sent to all members; 0: none */
+    uint32_t fanout_sent;        /* to how many it was sent */
+    /* At a freeze: the next channel to MARK + 1, and to list in FROZEN + 1; fragments of FROZEN. */
+    uint32_t marking, listing, fragment;
+    uint32_t map;      /* HARK_W_NO_MAP.. */
+    uint32_t lead_map; /* at the leader: members that know the next map */
     uint32_t pad;
-    struct hark_table kept; /* ckptNo and the generations before it */
-    struct hark_table expect;
+    struct hark_table kept;   /* hark_image: ckptNo and the generations before it */
+    struct hark_table expect; /* hark_expect */
 };
 
 static const struct hark_field hark_image_fields[] = {HARK_FIELD(struct hark_image, id, "ckptNo")};

@@ -17,8 +17,8 @@ struct hark_words {
      * written as numbers. */
     const char *const *context;
     uint32_t contexts; /* entries of `context` */
-    /* Set by describe: messages of the frame's sender that are not transmitted, since their receiver
-     * has them by this frame; last 0: none. */
+    /* Set by describe: messages of the frame's sender that are not transmitted, since their
+     * receiver has them by this frame; last 0: none. */
     struct hark_names spared;
     bool whole; /* set by describe: a reduction's combined contributions, not a single one */
 };
