@@ -181,7 +181,7 @@ int hark_driver_stabilise(struct hark_driver *d);
 /* These four pass on messages of the failure service. */
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed);
 int hark_driver_recluster(
-    struct hark_driver *d, const struct hark_range *group, uint32_t count); /* REGROUP */
+    struct hark_driver *d, const struct hark_range *cluster, uint32_t count); /* RECLUSTER */
 int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok);
 int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const char *address);
 

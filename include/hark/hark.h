@@ -15,8 +15,8 @@
  *  5. After HARK_MORE only CONTINUE is legal, until a step returns something else.
  *  6. Separate instances may run on separate threads; one instance needs its owner's lock.
  *  7. Bad input gives a status, never an assert; a broken invariant of ours traps (HARK_TRAP).
- *  8. The embedder keeps frames for an incarnation that has not started yet; the core discards
- *     older ones and holds newer ones.
+ *  8. The network delivers each frame at most once, in any order. The embedder keeps frames for an
+ *     incarnation that has not started yet; the core discards older ones and holds newer ones.
  *
  * Floors 1 and 2 include nothing but the freestanding headers below. By default every function is
  * static inline; define HARK_LINK to get declarations only, and link with libhark.
@@ -129,7 +129,8 @@ enum hark_status {
 enum hark_event_type {
     /* The application posts a message. */
     HARK_SEND = 1,
-    /* A frame arrived, or the embedder gives a held frame again. */
+    /* A frame arrived, or the embedder gives a held frame again. Control frames get no verdict
+     * (HANDUP, HOLD, DISCARD) when the core has used them up. */
     HARK_ARRIVE,
     /* The application receives a message that was handed up. HARK_WAIT: not this one yet, since a
      * replay has an order; try the others that were handed up. */
@@ -225,7 +226,8 @@ struct hark_event {
 /* ---- effects: what the embedder must now do -------------------------------------------------- */
 
 enum hark_effect_type {
-    /* Send the header, and the named payload if there is one, to an incarnation of a process. */
+    /* Send the header, and the named payload if there is one, to an incarnation of a process. The
+     * payload is that of the event (posted, or just arrived), or in the log under its name. */
     HARK_TRANSMIT = 101,
     /* The arrived frame may be received. Messages of one channel are handed up in the order of ssn
      * if the transport is FIFO between two processes; else the embedder must sort them. During a
@@ -254,13 +256,15 @@ enum hark_effect_type {
     HARK_CAPTURE,
     /* From now on the process can restart from checkpoint `id`. */
     HARK_COMMIT,
-    /* Delete the image of checkpoint `id`. */
+    /* Delete the image of checkpoint `id`, if it is still there: after a restart a DROP may come
+     * again. */
     HARK_DROP,
     /* The application may leave its checkpoint call. */
     HARK_RESUME,
     /* Combine payloads that are in the log, in this order: HARK_COMBINE_*. */
     HARK_COMBINE,
-    /* This incarnation has ended: start a new one from checkpoint `id`. */
+    /* This incarnation has ended: start a new one from checkpoint `id`, or from the one that the
+     * failure service names (hark_service_restart()), which is older if an image is damaged. */
     HARK_ROLLBACK,
     /* For traces: this re-executed send transmits nothing, since the receiver has the message. */
     HARK_SUPPRESS,
@@ -404,7 +408,7 @@ struct hark_config {
     uint32_t generations; /* checkpoints kept, 1 .. 8; 0 stands for 2 */
     uint32_t copies;      /* scmel, team, camel: k, of a determinant, 1 .. 8; 0 stands for 1 */
     uint32_t flags;       /* HARK_DIGEST ... */
-    /* camel; hydee and team with HARK_WAVES_ALL: by ctx ascending, the same at all processes; read
+    /* camel, hydee, and team with HARK_WAVES_ALL: by ctx ascending, the same at all processes; read
      * by init only. hydee: multicasts only. team, camel: reductions only if `copies` is 1. */
     const struct hark_group *groups;
     uint32_t group_count;
@@ -536,7 +540,7 @@ HARK_FN const char *hark_event_text(uint32_t type)
 {
     static const char *const events[] = {"SEND", "ARRIVE", "DELIVER", "MISS", "LOOK",
         "CHECKPOINT_POINT", "STORED", "COMBINED", "FAILED", "RESTARTED", "IDLE", "QUIET",
-        "CONTINUE", "REGROUP"};
+        "CONTINUE", "RECLUSTER"};
     static const char *const effects[] = {"TRANSMIT", "HANDUP", "HOLD", "DISCARD", "OFFER",
         "RETAIN", "TRIM", "PERSIST", "CAPTURE", "COMMIT", "DROP", "RESUME", "COMBINE", "ROLLBACK",
         "SUPPRESS", "DIVERGED", "RECOVERED"};

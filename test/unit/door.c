@@ -257,7 +257,7 @@ static void test_words(void **state)
     assert_string_equal(hark_status_text(-99), "unknown status");
     assert_string_equal(hark_event_text(HARK_SEND), "SEND");
     assert_string_equal(hark_event_text(HARK_CONTINUE), "CONTINUE");
-    assert_string_equal(hark_event_text(HARK_RECLUSTER), "REGROUP");
+    assert_string_equal(hark_event_text(HARK_RECLUSTER), "RECLUSTER");
     assert_string_equal(hark_event_text(HARK_TRANSMIT), "TRANSMIT");
     assert_string_equal(hark_event_text(HARK_RECOVERED), "RECOVERED");
     for (unsigned i = 0; i < HARK_COUNT(none); i++)

@@ -22,8 +22,8 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* REGROUP. HARK_EINVAL: invalid ranges, or a configuration that takes no maps. HARK_ESTATE: another
- * map is already the next one. */
+/* RECLUSTER. HARK_EINVAL: invalid ranges, or a configuration that takes no maps. HARK_ESTATE:
+ * another map is already the next one. */
 HARK_COLD int hark_hydee_recluster(struct hark_hydee *s, const struct hark_event *event)
 {
     const struct hark_range *r = event->u.recluster.cluster;
