@@ -25,7 +25,7 @@ is() { # what, expected, found
 
 holds() { # what, command...
   local what=$1; shift
-  if "$@" >said 2>&1; then good; else bad "$what"; cat said; fi
+  if "$@" >"$work/said" 2>&1; then good; else bad "$what"; cat "$work/said"; fi
 }
 
 # Of the command under test: `tested` is an array, hark and perhaps a subcommand; `words` are those its lines begin with.
