@@ -59,10 +59,10 @@ HARK_FN const struct hark_option *hark_option_of(
 /* Steps a block of any protocol: as the step function of its protocol; HARK_EINVAL if it is no
  * block. */
 HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
-/* How many determinants that the state depends on (its own and those of others) are unstable: fewer
- * copies of them are known to be stored than configured. A failure may undo output that leaves the
- * job before this is 0. It falls as acknowledgements arrive; IDLE with `stable` asks for them.
- * Always 0 for protocols without determinants. */
+/* The number of unstable determinants that this state depends on, own and others'. A determinant is
+ * unstable while fewer copies of it are known than configured. Output that leaves the job before
+ * this is 0 may be undone by a failure. Acknowledgements lower it; IDLE with `stable` asks for
+ * them. Always 0 for protocols without determinants. */
 HARK_FN uint64_t hark_unstable(const struct hark *p);
 /* Are multicasts, and reductions, sent to groups under this protocol? `asked`: the user asked for
  * groups; `copies`: of a determinant. */

@@ -3,9 +3,9 @@
  * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing,
  * 2015. Algorithm 1 (SCMEL), section 2.3.1.
  *
- * In reading order: causal/state.h has the state, causal/messages.h lines 1-27, causal/recovery.h
- * lines 28-51 and the frames that a step still has to send. This file has the step itself: it
- * passes each event and each frame to its function.
+ * In reading order: causal/state.h has the state, causal/messages.h lines 1-21,
+ * causal/checkpoint.h lines 22-27, causal/recovery.h lines 28-51 and the frames that a step still
+ * has to send. This file has the step itself: it passes each event and each frame to its function.
  *
  *   Algorithm 1, lines                     function
  *   1-9    SendMsg                         hark_scmel_send, hark_scmel_transmit

@@ -26,7 +26,8 @@
  * other event gets HARK_WAIT; give it again later. RECORD asks to make hark_pack() of this block
  * durable, in place of the previous record. The service may die between any two effects: make a new
  * one by hark_service_init(), hark_unpack() of the last durable record, and RESUMED. Nothing is
- * announced or answered before it is durable, so no process has acted on what is lost.
+ * announced or answered before DURABLE, so no process has acted on what is lost. DURABLE without
+ * `ok` refuses a wave; other changes hold in memory, and only a new service would not know them.
  *
  * The time of a fact about one rank does not depend on the number of ranks; a death, and the end of
  * a recovery, take a few walks over all ranks.

@@ -172,7 +172,9 @@ static void observe(void *self, const struct hark_event *event, const struct har
         observe_arrival(p, event);
         return;
     }
-    struct hark_trace_record r = {0};
+    const bool checkpoint =
+        x->type == HARK_CAPTURE || x->type == HARK_COMMIT || x->type == HARK_ROLLBACK;
+    struct hark_trace_record r = {.id = checkpoint ? x->u.checkpoint.id : 0};
     switch (x->type) {
     case HARK_TRANSMIT: observe_transmit(p, who, &x->u.transmit); break;
     case HARK_RETAIN: observe_retain(p, who, &x->u.retain.name); break;

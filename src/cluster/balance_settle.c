@@ -1,4 +1,4 @@
-/* hark_balance_settle.c: what is still too much on a PE goes to any other one, of any team, in
+/* balance_settle.c: what is still too much on a PE goes to any other one, of any team, in
  * exchange for something lighter: where that brings the two within the limit, or else lowers the
  * fuller of them most; of such exchanges the one that costs least. Then, where there are few
  * objects, pairs of them are exchanged as long as that costs less than nothing. */

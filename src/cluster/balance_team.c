@@ -1,4 +1,4 @@
-/* hark_balance_team.c: the paper's TeamLB: the graph is cut into teams of equal load, and inside
+/* balance_team.c: the paper's TeamLB: the graph is cut into teams of equal load, and inside
  * each team the heaviest object goes to the least loaded PE.
  *
  * Where objects are few and large, a team's load may be right and its objects such that they can

@@ -71,6 +71,9 @@ expect 0 'none: .* 0 violated' check --protocol none --random 1:30 --max-states 
 expect 0 'none: .* 0 violated' check --protocol none --random 1:30 --max-states 5000 --json random.json
 is 'programs in the figures' "$(sed -n 's/^none: \([0-9]*\) programs.*/\1/p' out)" "$(sed -n 's/.*"programs": \([0-9]*\),.*/\1/p' random.json)"
 expect 1 'violated: I8' replay --svg v.svg v.hark
+# A checkpoint is drawn with its number at each process that takes it.
+expect 0 '' replay --svg checkpoint.svg "$here/golden/coordinated.hark"
+is 'numbers of checkpoints' '1 1' "$(sed -n 's/.*class="number" x="[0-9]*\.[0-9]*"[^>]*>\([0-9]*\)<.*/\1/p' checkpoint.svg | paste -sd' ')"
 # A schedule that comes to its end has not shown what it is kept for.
 printf 'name quiet\nprotocol none\np0: S1\np1: R0\nexpect I8\nschedule\np0 S1\n' >quiet.hark
 expect 1 '^not violated: expected I8$' replay quiet.hark

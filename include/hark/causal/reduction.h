@@ -57,7 +57,7 @@ static inline int hark_scmel_contribute(
     return HARK_OK;
 }
 
-/* A send to a group: a multicast of the root, or a contribution. */
+/* A send to a group: the root's multicast, or a member's contribution. */
 static inline int hark_scmel_group_send(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {

@@ -104,7 +104,7 @@ static inline bool hark_stored_valid(const struct hark_event *event)
     return event->u.stored.of == HARK_CAPTURE || event->u.stored.of == HARK_PERSIST;
 }
 
-/* HOLD, HANDUP or DISCARD as the only effect of a frame that arrived. */
+/* A step for an arrived frame ends here: HOLD, HANDUP or DISCARD is its only effect. */
 static inline int hark_emit_verdict(struct hark_effects *fx, uint32_t type)
 {
     hark_emit(fx, type);

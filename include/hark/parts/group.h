@@ -24,8 +24,8 @@ HARK_FN int hark_tree_kary(
     const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent);
 /* The same for teams; of[rank] is the team. Neighbours in `member` of one team form a piece: a
  * binomial tree below its first member, in the root's team below the root. The first members form a
- * binomial tree too. So one edge leads into each piece, and in the root's team only the root has
- * children of other teams. HARK_EINVAL: the root is no member. */
+ * binomial tree too. So each piece is entered by one edge. In the root's team only the root has
+ * children in other teams. HARK_EINVAL: the root is no member. */
 HARK_FN int hark_tree_teams(
     const uint32_t *member, uint32_t count, uint32_t root, const uint32_t *of, uint32_t *parent);
 /* True if the tree may reduce under `team`: each team is one piece of it, and in the root's team

@@ -10,8 +10,8 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* A row of a REPORT: {j u32, ctx u16, what u16, u64, u64, u64}. `what` is of enum HARK_L_*, or 0:
- * an orphan {first, last, phase}. */
+/* A row of a REPORT: {j u32, ctx u16, what u16, x u64, y u64, z u64}. `what` is one of HARK_L_*,
+ * and says what x, y and z are; 0: an orphan, x .. z are first, last and phase. */
 static inline bool hark_sendet_row(
     uint8_t *b, uint32_t peer, uint16_t ctx, uint16_t what, uint64_t x, uint64_t y, uint64_t z)
 {
