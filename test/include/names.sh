@@ -20,7 +20,7 @@ holds 'there are protocols and options' [ "$(tr '|' '\n' <<<"$protocols|$options
 is 'a protocol named' '' "$(found "\"($protocols)\"" src transports | grep -v '^src/cli/\(balance\|partition\)[a-z_]*\.c:.*"team"')"
 is 'a kind asked for' '' "$(found "HARK_KIND_" src transports)"
 # Who goes back is what the failure service answers: hark_service_by_cluster() and others; what a protocol is for, the registry.
-rolls='HARK_ROLLS_|hark_service_rolls|(->|[.])rolls[^a-z_]'
+rolls='HARK_ROLLS_|(->|[.])rolls[^a-z_]'
 is 'who goes back, concluded from rolls' '' "$(found "$rolls" src transports)"
 is 'a protocol looked up by a name that is written there' '' "$(found 'hark_protocol_named[(]"' src transports)"
 is 'an option named' '' "$(found "\"(--)?($options)[\" =]" src transports)"

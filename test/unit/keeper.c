@@ -176,9 +176,7 @@ static void units(void **state)
     w = begin_as("team", true);
     expect_unit(w, 4, "..x.x.");
     end(w);
-    w = begin("none");
-    assert_int_equal(hark_service_rolls(hark_keeper_core(w->s)), 0);
-    end(w);
+    assert_false(hark_service_survives(hark_protocol_named("none")));
 }
 
 /* Those whose checkpoints are one with that of `rank`. */

@@ -153,8 +153,6 @@ HARK_FN uint32_t hark_service_next(const struct hark *p, uint32_t rank);
 HARK_FN bool hark_service_behind(const struct hark *p);
 /* True if the rank rolls back with the present change: from the first VERIFY to its RESTART. */
 HARK_FN bool hark_service_goes_back(const struct hark *p, uint32_t rank);
-/* Which ranks roll back when a process dies: HARK_ROLLS_*; 0: no failure is survived. */
-HARK_FN uint32_t hark_service_rolls(const struct hark *p);
 /* True after FINISHED. */
 HARK_FN bool hark_service_finished(const struct hark *p);
 /* True if an unpacked record was written by a service of this configuration. Clusters are not
@@ -425,11 +423,6 @@ HARK_FN bool hark_service_behind(const struct hark *p)
 HARK_FN bool hark_service_goes_back(const struct hark *p, uint32_t rank)
 {
     return hark_service_at(hark_service_of(p), rank)->flags & HARK_SERVICE_GOES;
-}
-
-HARK_FN uint32_t hark_service_rolls(const struct hark *p)
-{
-    return hark_service_of(p)->rolls;
 }
 
 HARK_FN bool hark_service_finished(const struct hark *p)
