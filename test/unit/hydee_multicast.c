@@ -323,7 +323,8 @@ static void goes_no_further(void **state)
         to_t(&j, 1, re[i]);
         assert_string_equal(under_way(&j), "W");
         assert_int_equal(hark_get32(j.frame[0].header + 16), 1); /* it means W's new incarnation */
-        assert_int_equal(hark_get32(j.frame[0].header + 20), 1); /* in T's epoch */
+        /* Of no epoch: neither must W pass it on to other clusters (v28). */
+        assert_int_equal(hark_get32(j.frame[0].header + 20), HARK_HYDEE_DIRECT);
         to_t(&j, 2, 1);
         assert_string_equal(under_way(&j), "WX");
         end(&j);

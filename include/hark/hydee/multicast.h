@@ -204,7 +204,7 @@ static inline void hark_hydee_pass_on(
     s->passes_phase = hark_get64(b);
     s->passes_digest = hark_get64(b + 8);
     s->passes_far = h->re == s->endpoint.re;
-    s->passes.re = s->endpoint.re;
+    if (!s->passes_far) s->passes.re = HARK_HYDEE_DIRECT; /* nor may the next process: v28 */
     s->pass_next = 0;
     s->pass = s->busy = 1;
 }
