@@ -41,6 +41,7 @@ static struct driver {
     uint32_t refuse; /* so many times yet nothing may be taken or seen until the next wait */
     bool refusing;
     uint32_t only;              /* a replay: this choice and no other, message only - 1; 0: any */
+    bool polled;                /* a poll hands up what is next */
     uint32_t looks;             /* that saw something */
     uint32_t placed, overtaken; /* handed up where it was placed; that while another one waited for
                                    the same */
@@ -180,6 +181,7 @@ void hark_process_wait(void)
 
 void hark_process_poll(void)
 {
+    if (world.polled && world.next < world.count) hand_up();
 }
 
 uint64_t hark_process_now(void)
@@ -492,6 +494,39 @@ static void looks_in_turn_are_recorded_once(void **state)
     }
 }
 
+/* A program may do nothing but ask: each hark_test of an open request polls, and one that is done
+ * needs nothing more. */
+static void a_loop_over_test_gets_on(void **state)
+{
+    (void)state;
+    enum { COUNT = 3 };
+    struct receive r = {.from = 1, .tag = 0};
+    struct hark_info info;
+    bool done = false;
+    for (uint64_t i = 0; i + 1 < COUNT; i++) message(2, 1, 4 + i, HELD);
+    message(1, 0, 9, HELD);
+    r.got = COUNT - 1;
+    assert_int_equal(hark_irecv(r.data, LONGEST, 1, 0, &r.request), HARK_A_OK);
+    world.polled = true;
+    for (uint32_t i = 1; i <= COUNT; i++) {
+        assert_false(done);
+        assert_int_equal(hark_test(&r.request, &done, &info), HARK_A_OK);
+        assert_int_equal(world.next, i);
+    }
+    assert_true(done);
+    compare(&r, &info);
+    message(2, 1, 6, HELD);
+    assert_int_equal(hark_isend("x", 1, 1, 0, &r.request), HARK_A_OK);
+    assert_int_equal(hark_test(&r.request, &done, &info), HARK_A_OK);
+    assert_true(done);
+    assert_int_equal(world.next, COUNT);
+    while (hark_app.first) {
+        struct hark_message *m = hark_app.first;
+        hark_app.first = m->next;
+        hark_driver_drop(NULL, m);
+    }
+}
+
 /* Looks for one that no posted receive may have: the first that fits, of those that have been
  * handed up. */
 static void look(const struct receive *posted, uint32_t count, const bool *gone)
@@ -595,6 +630,7 @@ int main(void)
         cmocka_unit_test_setup(what_a_look_saw_is_received, setup),
         cmocka_unit_test_setup(what_was_seen_stays_before_what_was_not, setup),
         cmocka_unit_test_setup(looks_in_turn_are_recorded_once, setup),
+        cmocka_unit_test_setup(a_loop_over_test_gets_on, setup),
         cmocka_unit_test(the_first_that_fits_is_received),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
