@@ -295,7 +295,12 @@ static void test_foreign(void **state)
     assert_null(s);
     assert_int_equal(hark_store_open_directory(&s, place, "ring", 9, false, error), HARK_S_EINVAL);
     assert_non_null(strstr(error, "8 processes, expected 9"));
-    assert_int_equal(hark_store_open_directory(&s, place, "a/b", 8, false, error), HARK_S_EINVAL);
+    static const char *const bad[] = {"a/b", "a\nb", "a\x7f", "\xc3\xa4"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(
+            hark_store_open_directory(&s, place, bad[i], 8, false, error), HARK_S_EINVAL);
+        assert_non_null(strstr(error, "printable and without '/'")); /* not only another's name */
+    }
     assert_int_equal(hark_store_open_directory(&s, place, "", 8, false, error), HARK_S_EINVAL);
     assert_int_equal(hark_store_open_directory(&s, place, "ring", 0, false, error), HARK_S_EINVAL);
     char job[66];
