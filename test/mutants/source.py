@@ -45,11 +45,11 @@ LIBRARIES = ('src/libhark.a', 'src/process/libhark_app.a', 'src/supervisor/libha
 
 # Tests and about how many seconds each takes; a mutant may take several times as long. The order is that of KNOW.
 SECONDS = {
-    'driver': 0.1, 'stubs': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'reduction': 1.5, 'match': 0.4,
+    'driver': 0.1, 'stubs': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'quiet': 0.1, 'janitor': 0.1, 'reduction': 1.5, 'match': 0.4,
     'log': 0.8, 'keeper': 2, 'inputs of fuzz frame': 1, 'transport shm_sleep': 0.1, 'transport shm_ring': 0.3,
     'streams faults': 0.6, 'log faults': 2, 'store_system faults': 3, 'interval of runs': 1.3, 'trace of runs': 1.5,
     'mistakes under hydee': 0.2,
-    'run_errors': 1.5, 'hark store': 1.6, 'signals': 2.5, 'what a replay puts off': 2.5, 'master and workers': 4,
+    'run_errors': 1.5, 'hark store': 1.6, 'signals': 5.5, 'what a replay puts off': 2.5, 'master and workers': 4,
     'rollback': 5, 'transport uv unix': 5, 'transport shm': 5, 'transport uv tcp': 6.5, 'transport uv own': 7.5,
     'log of a team': 7, 'store': 13, 'output of runs': 12.5, 'faults': 13, 'runtime faults': 15, 'supervisor': 15,
     'clusters that change': 15, 'collectives': 17, 'stall': 20, 'environment': 33, 'memory': 42,
@@ -81,7 +81,7 @@ KNOW = (
     ('src/supervisor/outlet', ('output of runs',)),
     ('src/supervisor/streams', ('output of runs',)),
     ('src/supervisor/stall', ('stall',)),
-    ('src/supervisor/quiet', ('stall', 'supervisor')),
+    ('src/supervisor/quiet', ('quiet', 'stall', 'supervisor')),
     ('src/supervisor/signals', ('signals', 'environment', 'supervisor')),
     ('src/supervisor/dispositions', ('signals', 'environment', 'supervisor')),
     ('src/supervisor/recluster', ('clusters that change',)),
@@ -90,7 +90,7 @@ KNOW = (
     ('src/supervisor/job', ('run_errors', 'environment')),
     ('src/supervisor/spawn', ('run_errors', 'environment')),
     ('src/process/rollback', ('rollback',)),
-    ('src/supervisor/janitor', ('runtime faults', 'supervisor', 'environment')),
+    ('src/supervisor/janitor', ('janitor', 'runtime faults', 'supervisor', 'environment')),
     ('src/supervisor/keeper', ('keeper', 'runtime faults')),
 )
 
