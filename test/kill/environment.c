@@ -231,6 +231,18 @@ static void limits(void **state)
                       "the limit (ulimit -n)\n");
 }
 
+/* A send whose log is full waits, and hears meanwhile that nothing can come of it. */
+static void a_log_that_is_full(void **state)
+{
+    struct run *r = *state;
+    RUN("-n", "2", "--protocol", "scmel", "--interval", "0", "--log-limit", "64K", "--",
+        HARK_OBEDIENT, "much=1000000");
+    assert_int_equal(r->status, 1);
+    run_expect_err(r,
+        ": the payload log is full: 1000 bytes more would go over its limit of 65536, "
+        "and no receiver can checkpoint\n");
+}
+
 /* No death by SIGXFSZ, of no process and not of hark: a write that does not fit is said like one on
  * a full disk. */
 static void a_limit_of_files(void **state)
@@ -447,10 +459,11 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {TEST(a_program_in_a_wrapper_is_brought_back),
         TEST(a_stale_variable), TEST(a_program_within_a_process), TEST(an_empty_environment),
         TEST(a_job_of_one_is_killed), TEST(closed_streams), TEST(streams_that_the_program_closes),
-        TEST(limits), TEST(a_limit_of_files), TEST(deaths_without_progress),
-        TEST(deaths_with_progress), TEST(a_checkpoint_on_demand), TEST(then_stop_and_resume),
-        TEST(another_spelling_of_the_program), TEST(a_trace_of_a_run_that_is_killed),
-        TEST(a_run_that_can_not_begin_leaves_no_files), TEST(spilled_logs_are_removed)};
+        TEST(limits), TEST(a_log_that_is_full), TEST(a_limit_of_files),
+        TEST(deaths_without_progress), TEST(deaths_with_progress), TEST(a_checkpoint_on_demand),
+        TEST(then_stop_and_resume), TEST(another_spelling_of_the_program),
+        TEST(a_trace_of_a_run_that_is_killed), TEST(a_run_that_can_not_begin_leaves_no_files),
+        TEST(spilled_logs_are_removed)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,6 +212,18 @@ static void the_program_ignores_it(void **state)
         r->err, "hark: 2 processes have not ended within 0.1 s of SIGTERM; killed\n");
 }
 
+/* Another has ended of it: then this one has a few seconds left, however long the grace is. */
+static void one_of_them_ignores_it(void **state)
+{
+    struct run *r = *state;
+    START("--grace", "1d", "--", HARK_OBEDIENT, "0:ignore=15", "make=up", "steps-until=go");
+    up(r);
+    kill(r->pid, SIGTERM);
+    run_end(r);
+    assert_int_equal(r->status, 128 + SIGTERM);
+    assert_string_equal(r->err, "");
+}
+
 static void a_second_one_ends_it_at_once(void **state)
 {
     struct run *r = *state;
@@ -291,9 +303,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {TEST(ends), TEST(is_passed_on), TEST(changes_nothing),
         TEST(stops_and_goes_on), TEST(the_program_ends_properly),
         TEST(ended_properly_it_can_be_resumed), TEST(the_program_exits_with_a_status_of_its_own),
-        TEST(the_program_ignores_it), TEST(a_second_one_ends_it_at_once),
-        TEST(what_the_program_blocks_waits), TEST(a_blocked_mask),
-        TEST(ignored_signals_stay_ignored)};
+        TEST(the_program_ignores_it), TEST(one_of_them_ignores_it),
+        TEST(a_second_one_ends_it_at_once), TEST(what_the_program_blocks_waits),
+        TEST(a_blocked_mask), TEST(ignored_signals_stay_ignored)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

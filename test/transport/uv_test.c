@@ -572,6 +572,26 @@ static void crossing(void **state)
     }
 }
 
+/* A peer was thought elsewhere, and is told again where that is, then where it is: at once it is
+ * looked for there, though one address is as long as the other. */
+static void another_address(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end e[2];
+    char wrong[300];
+    job_begin(&job, 2);
+    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+    snprintf(wrong, sizeof wrong, "%s", e[1].t->ops->address(e[1].t));
+    wrong[strlen(wrong) - 1] ^= 1; /* nobody is there */
+    for (int i = 0; i < 2; i++) peer_is(&e[0], 1, wrong);
+    for (int i = 0; i < 10; i++) ends_poll(e, 2);
+    MUST(e[1].count == 0);
+    peer_is(&e[0], 1, e[1].t->ops->address(e[1].t));
+    all_is_well(&e[0], &e[1], e, 2, 10);
+    close_all(e, 2, &job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -584,6 +604,7 @@ int main(void)
         TEST(cut_at_every_byte),
         TEST(cut_again_and_again),
         TEST(crossing),
+        TEST(another_address),
     };
     setvbuf(stdout, NULL, _IOLBF, 0);
     MUST(sodium_init() >= 0);
