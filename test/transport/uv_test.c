@@ -234,6 +234,13 @@ static int listen_at(const char *text)
     return fd;
 }
 
+/* A nonce that comes twice would let an old answer pass. */
+static void is_new(uint8_t (*earlier)[32], uint64_t count, const uint8_t *nonce)
+{
+    for (uint64_t i = 0; i < count; i++) MUST(memcmp(earlier[i], nonce, 32) != 0);
+    memcpy(earlier[count], nonce, 32);
+}
+
 /* Somebody without the key sends the victim its own words: first what it has said here, then what
  * it answers as the acceptor of another connection, with the same nonce. */
 static void reflection(void **state)
@@ -242,7 +249,7 @@ static void reflection(void **state)
     struct job job;
     struct end e[3];
     char there[200];
-    uint8_t bytes[256];
+    uint8_t bytes[256], hellos[4][32], challenges[4][32];
     job_begin(&job, 3);
     for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
     ends_meet(e, 2);
@@ -253,6 +260,7 @@ static void reflection(void **state)
     for (uint64_t round = 0; round < 4; round++) {
         int fd = accept_from(mirror, e, 2), other = -1;
         read_wholly(fd, bytes, HELLO, e, 2);
+        is_new(hellos, round, bytes + 20);
         if (round % 2) { /* "I am 2, with your nonce": the answer is sealed by 0 */
             other = connect_to(e[0].t->ops->address(e[0].t));
             uint8_t mine[HELLO];
@@ -260,6 +268,7 @@ static void reflection(void **state)
             memcpy(mine + 20, bytes + 20, 32);
             say(other, mine, HELLO);
             read_wholly(other, bytes, CHALLENGE, e, 2);
+            is_new(challenges, round / 2, bytes + 12);
             put(bytes + 4, 2, 4); /* who I am: that much can be altered */
         } else {
             memcpy(bytes + HELLO, bytes, CHALLENGE - HELLO);

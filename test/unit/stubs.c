@@ -3,6 +3,8 @@
  * that turns a group into messages (CAMEL), and a reduction. What they need of the interface is
  * what is tested; their rules are not those of any paper. */
 #undef HARK_LINK /* protocols of its own are made of the bodies */
+#include <malloc.h>
+
 #include "hark/parts/channel.h"
 #include "hark/registry.h"
 #include "script.h"
@@ -430,6 +432,31 @@ static void one_message_is_asked_for(void **state)
     hark_driver_close(d);
 }
 
+/* What is held for a moment, again and again, takes no more memory for it. */
+static void what_is_held_leaves_no_trace(void **state)
+{
+    (void)state;
+    struct hark_driver *d = open_driver();
+    const struct stub *s = (const struct stub *)(const void *)hark_driver_core(d);
+    uint8_t header[HARK_WIRE_HEAD + 4] = {0};
+    struct hark_frame f = {.from = 1, .header = {header, sizeof header}};
+    struct hark_head h = {KIND_STUB, HARK_APP, NAMED, 1, 0, 0, 0, 0, 0};
+    static const uint64_t order[] = {3, 1, 2, 0}; /* 1 is held until 2 comes; 0 ends the turn */
+    size_t taken = 0;
+    for (int round = 0; round < 12; round++) {
+        for (size_t i = 0; i < HARK_COUNT(order); i++) {
+            h.ssn = order[i];
+            hark_head_put(header, &h);
+            script.sink.arrived(script.sink.self, &f, NULL);
+        }
+        assert_int_equal(s->turn, 0);
+        struct mallinfo2 now = mallinfo2();
+        if (round == 0) taken = now.uordblks + now.hblkhd;
+        else if (taken) assert_int_equal(now.uordblks + now.hblkhd, taken);
+    }
+    hark_driver_close(d);
+}
+
 /* The survivor ends, its snapshot lives on: the new incarnation has the checkpoint's numbers and
  * the earlier one's line. */
 static void a_survivor_rolls_back(void **state)
@@ -465,6 +492,7 @@ int main(void)
         cmocka_unit_test(what_waits_outlives_its_entry), cmocka_unit_test(only_what_goes_is_copied),
         cmocka_unit_test(a_send_waits_for_all), cmocka_unit_test(a_combination_is_answered),
         cmocka_unit_test(a_survivor_rolls_back), cmocka_unit_test(an_arrival_is_passed_on),
-        cmocka_unit_test(an_offer_in_an_offer), cmocka_unit_test(one_message_is_asked_for)};
+        cmocka_unit_test(an_offer_in_an_offer), cmocka_unit_test(one_message_is_asked_for),
+        cmocka_unit_test(what_is_held_leaves_no_trace)};
     return cmocka_run_group_tests_name("stubs", tests, NULL, NULL);
 }
