@@ -94,6 +94,27 @@ static void checkpoint_calls_that_differ(void **state)
     }
 }
 
+/* Rank 0 is a cluster of its own: those of the other one are not all processes. */
+static void checkpoint_calls_in_one_cluster(void **state)
+{
+    struct run *r = *state;
+    char clusters[600];
+    snprintf(clusters, sizeof clusters, "%s/clusters", r->place);
+    FILE *f = fopen(clusters, "we");
+    assert_non_null(f);
+    fputs("0\n1-3\n", f);
+    fclose(f);
+    RUN("-n", "4", "--clusters", clusters, "--protocol", "hydee", "--interval", "1ms", "--",
+        HARK_OBEDIENT, "0:recv=1.2", "2:recv=1.2", "3:recv=1.2", "checkpoint", "1:send=0.2",
+        "1:send=2.2", "1:send=3.2");
+    expect_stall(r,
+        "hark:   ranks 0 2-3 wait in hark_recv for a message of rank 1 with tag 2\n"
+        "hark:   rank 1 waits in its 1st hark_checkpoint call for the other processes' call of "
+        "that number\n"
+        "hark:   rank 1 has called hark_checkpoint 1 time, ranks 2-3 0 times: under hydee the "
+        "processes of a cluster must call it equally often; see hark-run(1), CHECKPOINTS\n");
+}
+
 /* One process computes, the others wait for it: as long as it likes. */
 static void a_computation_is_not_accused(void **state)
 {
@@ -164,8 +185,9 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(it_is_said_once), TEST(every_call_is_named),
-        TEST(checkpoint_calls_that_differ), TEST(a_computation_is_not_accused),
-        TEST(one_that_is_stopped_is_not_accused), TEST(many_processes)};
+        TEST(checkpoint_calls_that_differ), TEST(checkpoint_calls_in_one_cluster),
+        TEST(a_computation_is_not_accused), TEST(one_that_is_stopped_is_not_accused),
+        TEST(many_processes)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
