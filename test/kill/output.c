@@ -21,26 +21,32 @@
 
 struct piped {
     const char *const *argv;
-    int out; /* where its stdout goes */
+    int stream; /* 1 or 2 */
+    int to;     /* where that goes */
 };
 
 static int start_piped(void *argument)
 {
     const struct piped *x = argument;
-    if (dup2(x->out, 1) < 0) return 99;
+    if (dup2(x->to, x->stream) < 0) return 99;
     execv(x->argv[0], (char *const *)(uintptr_t)x->argv);
     return 99;
 }
 
-/* Starts it with a pipe for stdout; returns the reading end. */
-static int start(struct run *r, const char *const argv[])
+/* Starts it with a pipe for stdout (1) or stderr (2); returns the reading end. */
+static int start_with(struct run *r, const char *const argv[], int stream)
 {
     int pipes[2];
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-    struct piped x = {argv, pipes[1]};
+    struct piped x = {argv, stream, pipes[1]};
     run_start_main(r, start_piped, &x);
     close(pipes[1]);
     return pipes[0];
+}
+
+static int start(struct run *r, const char *const argv[])
+{
+    return start_with(r, argv, 1);
 }
 
 /* All that comes until the end, behind what is there. */
@@ -260,7 +266,7 @@ static void a_signal_and_nobody_reads(void **state)
     assert_int_equal(r->status, 128 + SIGTERM);
 }
 
-/* Does it sleep? Then it has done what there was to do. */
+/* Does it sleep, or has it ended? Then it has done what there was to do. */
 static bool sleeps(pid_t pid)
 {
     char path[64], line[200] = "", *name;
@@ -270,7 +276,7 @@ static bool sleeps(pid_t pid)
     if (fgets(line, sizeof line, f) == NULL) line[0] = 0;
     fclose(f);
     name = strrchr(line, ')');
-    return name && name[1] && name[2] == 'S';
+    return name && name[1] && (name[2] == 'S' || name[2] == 'Z');
 }
 
 /* With a store the job is done when all is shown. All processes have finished, ignore the signal
@@ -295,6 +301,32 @@ static void a_signal_when_only_output_is_left(void **state)
     close(out);
     assert_int_equal(r->status, 128 + SIGTERM);
     assert_null(strstr(r->err, "killed"));
+}
+
+/* A run that ends too early shows all that was printed before, on both streams, and why. */
+static void an_early_end_waits_for_readers(void **state)
+{
+    struct run *r = *state;
+    static const char *const much[] = {"0:system=seq 40000", "0:system=seq 40000 >&2"};
+    static const char last[] = "\n40000\n", why[] = "hark: rank 0 exited with status 5\n";
+    char *text = malloc(MOST);
+    assert_non_null(text);
+    for (int stream = 1; stream <= 2; stream++) {
+        const char *const argv[] = {HARK_COMMAND, "run", "-n", "2", "--protocol", "none", "--",
+            HARK_OBEDIENT, "1:recv=0.1", much[stream - 1], "make=up", "exit=5", NULL};
+        int out = start_with(r, argv, stream);
+        run_wait_for(r, "up.0");
+        for (int still = 0; still < 20; (void)poll(NULL, 0, 5)) /* too early, all would be read in
+                                                                   any case */
+            still = sleeps(r->pid) ? still + 1 : 0;
+        (void)read_rest(out, text, 0);
+        run_end(r);
+        assert_int_equal(r->status, 1);
+        assert_non_null(strstr(text, last));
+        assert_non_null(strstr(stream == 1 ? r->err : text, why));
+        take_away(r, "up.0");
+    }
+    free(text);
 }
 
 static void the_reader_goes_away(void **state)
@@ -412,8 +444,8 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(a_reader_who_does_not_read), TEST(memory_is_bounded),
         TEST(a_signal_and_nobody_reads), TEST(a_signal_when_only_output_is_left),
-        TEST(the_reader_goes_away), TEST(killed_and_resumed), TEST(what_is_shown_was),
-        TEST(what_is_stable_is_shown)};
+        TEST(an_early_end_waits_for_readers), TEST(the_reader_goes_away), TEST(killed_and_resumed),
+        TEST(what_is_shown_was), TEST(what_is_stable_is_shown)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
