@@ -322,6 +322,43 @@ static void slow_speakers(void **state)
     close_all(e, 3, &job);
 }
 
+static void patient(struct hark_transport_config *config)
+{
+    config->option[0] = 60000; /* ms */
+    config->option[1] = 4;
+}
+
+/* No more of them are answered than may be in their handshake at a time, and were refused. */
+static void few_strangers(void **state)
+{
+    (void)state;
+    enum { MANY = 12, MOST = 4 };
+    struct job job;
+    struct end e;
+    uint8_t bytes[CHALLENGE];
+    int fd[MANY];
+    bool answered[MANY] = {false};
+    uint64_t count = 0;
+    job_begin(&job, 2);
+    open_with(&e, &job, 0, patient);
+    for (int i = 0; i < MANY; i++) {
+        fd[i] = connect_to(e.t->ops->address(e.t));
+        hello(bytes, 1, 0, 0, 0, (uint8_t)i);
+        say(fd[i], bytes, HELLO);
+    }
+    for (int polls = 0; polls < 50 || count < MOST; polls++) {
+        end_poll(&e);
+        for (int i = 0; i < MANY; i++) {
+            if (answered[i] || recv(fd[i], bytes, sizeof bytes, MSG_DONTWAIT) <= 0) continue;
+            answered[i] = true;
+            count++;
+        }
+        MUST(count <= MOST + e.t->figures.refused);
+    }
+    for (int i = 0; i < MANY; i++) close(fd[i]);
+    close_all(&e, 1, &job);
+}
+
 /* ---- one who knows the key and speaks nonsense ----------------------------------------------- */
 
 static void seal(uint8_t to[32], const struct job *job, const uint8_t *key, uint8_t role,
@@ -608,6 +645,7 @@ int main(void)
         TEST(wrong_key),
         TEST(reflection),
         TEST(slow_speakers),
+        TEST(few_strangers),
         TEST(nonsense_inside),
         TEST(over_the_limit),
         TEST(cut_at_every_byte),
