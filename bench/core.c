@@ -1,4 +1,4 @@
-/* What a core costs: ns for SEND + ARRIVE + DELIVER between two processes, medians of rounds; and
+/* The cost of a core: ns for SEND + ARRIVE + DELIVER between two processes, medians of rounds; and
  * the bytes of its state in jobs of several sizes, when it has exchanged messages with 8 peers.
  * bench-core [JSON]. */
 #include <stdio.h>

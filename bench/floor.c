@@ -1,4 +1,4 @@
-/* What a message costs with nothing but the machine: floor ring|log|libuv ping|stream SIZE
+/* The cost of a message without hark: floor ring|log|libuv ping|stream SIZE
  * MILLISECONDS WINDOW `log`: the ring is as long as the window, so that a window of bytes is
  * retained, as any log of messages must. Two processes of its own, each on a processor of its own;
  * batches of WINDOW bytes as pingpong.c has them. Prints the median, ns a message one way. */

@@ -1,4 +1,4 @@
-/* What hark partition finds and how long it takes, beside Scotch and METIS. partition DIRECTORY:
+/* The results and times of hark partition, beside Scotch and METIS. partition DIRECTORY:
  * matrices NAME.mtx.gz; what is not there is left out. Times are of the processor, the least of
  * several. */
 #include <glob.h>
